@@ -1,0 +1,1 @@
+"""The doors into a run: submitit on Slurm, submitit locally, the foreground."""

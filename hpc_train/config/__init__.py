@@ -1,0 +1,1 @@
+"""What the user wrote, resolved and checked; the only user of OmegaConf."""

@@ -1,0 +1,95 @@
+"""Every error a user can meet: one tree, each with a message, a fix and an exit code.
+
+    HpcTrainError            1   something went wrong
+    ├── UsageError           2   the command line itself
+    ├── ConfigError          3   the config or a check of it was refused
+    ├── CheckError           3   the preflight or a check of the plan said no
+    ├── SlurmError           4   Slurm refused, or is not there
+    ├── NoSuchRunError       5   no run answers to that name
+    ├── RunFailedError      10   the run failed
+    ├── RunTimedOutError    11   the run ran out of time for good
+    └── RunCancelledError   12   the run was cancelled
+
+A traceback is only for our own bugs: whatever a user, a site or the network can cause is one of these.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "CheckError",
+    "ConfigError",
+    "HpcTrainError",
+    "NoSuchRunError",
+    "RunCancelledError",
+    "RunFailedError",
+    "RunTimedOutError",
+    "SlurmError",
+    "UsageError",
+]
+
+
+class HpcTrainError(Exception):
+    """What is wrong in one line, and what to do about it in another.
+
+    Args:
+        message: What is wrong and where (file and key), one line, no final full stop needed.
+        hint: What to write or type instead; empty where nothing sensible can be said.
+    """
+
+    exit_code = 1
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message} ({self.hint})" if self.hint else self.message
+
+
+class UsageError(HpcTrainError):
+    """The command line does not make sense by itself."""
+
+    exit_code = 2
+
+
+class ConfigError(HpcTrainError):
+    """The config cannot be read, or a value in it cannot be meant."""
+
+    exit_code = 3
+
+
+class CheckError(HpcTrainError):
+    """The config reads well but cannot work here: a shape, a device, a network."""
+
+    exit_code = 3
+
+
+class SlurmError(HpcTrainError):
+    """Slurm is not there, or refused."""
+
+    exit_code = 4
+
+
+class NoSuchRunError(HpcTrainError):
+    """No run answers to that name, id, folder or job id."""
+
+    exit_code = 5
+
+
+class RunFailedError(HpcTrainError):
+    """The run ended and the result is not there."""
+
+    exit_code = 10
+
+
+class RunTimedOutError(HpcTrainError):
+    """The run reached its time limit and was told not to go on."""
+
+    exit_code = 11
+
+
+class RunCancelledError(HpcTrainError):
+    """Somebody cancelled the run."""
+
+    exit_code = 12

@@ -1,0 +1,1 @@
+"""Models and data that run everywhere, named by the files in configs/."""

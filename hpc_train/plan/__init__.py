@@ -1,0 +1,1 @@
+"""What will happen, as pure data: shape, Slurm options, environment, commands, policies."""

@@ -1,0 +1,1 @@
+"""What happened, read from run directories: status, history, tables; pure."""

@@ -1,0 +1,1 @@
+"""The only callers of sbatch, squeue, sacct, scontrol, scancel and srun."""

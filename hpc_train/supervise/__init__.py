@@ -1,0 +1,1 @@
+"""One attempt of a run: preflight, launch, watch, outcome, what follows."""

@@ -1,0 +1,1 @@
+"""Inside a rank; the only importers of torch and lightning."""
