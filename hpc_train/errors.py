@@ -10,7 +10,7 @@
     ├── RunTimedOutError    11   the run ran out of time for good
     └── RunCancelledError   12   the run was cancelled
 
-A traceback is only for our own bugs: whatever a user, a site or the network can cause is one of these.
+A traceback is only for our own bugs: whatever a user, a site or the network can cause is here.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""InfiniBand, NCCL and the preflight: pure over an injected root and text, plus the probe on the nodes."""
+"""InfiniBand, NCCL and the preflight: pure over an injected root; and the probe on the nodes."""

@@ -1,0 +1,13 @@
+"""Names of the environment variables by which the supervisor hands an attempt to its ranks.
+
+A rank needs these, SLURM_* or torchrun's variables (see `World.from_env`), and nothing else.
+"""
+
+from __future__ import annotations
+
+RUN_DIR = "HPC_TRAIN_RUN_DIR"  # absolute path of the run directory
+ATTEMPT = "HPC_TRAIN_ATTEMPT"  # number of the attempt, counted from 0
+MASTER_ADDR = "MASTER_ADDR"  # host name or address of global rank 0's node
+MASTER_PORT = "MASTER_PORT"  # a port that was free there
+RANK_LOG_DIR = "HPC_TRAIN_RANK_LOG_DIR"  # set where the launcher does not split logs: the rank does
+FAULTS = "HPC_TRAIN_FAULTS"  # tests only: faults to inject into a rank, see train/faults.py

@@ -1,0 +1,159 @@
+"""The plan: what will happen, as pure data, and its JSON form in `plan.json`."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from hpc_train.config.schema import (
+    CheckpointConfig,
+    PreflightConfig,
+    RequeueConfig,
+    WatchdogConfig,
+)
+from hpc_train.errors import HpcTrainError
+
+__all__ = [
+    "PLAN_SCHEMA_VERSION",
+    "Batch",
+    "ObjectSpec",
+    "Plan",
+    "Shape",
+    "ShellPlan",
+    "SlurmPlan",
+    "Training",
+]
+
+PLAN_SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How many ranks, and where. `gpus_per_node` is 0 where the ranks run on CPUs."""
+
+    nodes: int
+    ranks_per_node: int
+    gpus_per_node: int
+    spares: int = 0
+
+    @property
+    def world_size(self) -> int:
+        """Ranks over all nodes."""
+        return self.nodes * self.ranks_per_node
+
+
+@dataclass(frozen=True)
+class Batch:
+    """How the global batch is split: global = micro * accumulate * world_size, exactly."""
+
+    global_batch_size: int
+    micro_batch_size: int  # samples a rank takes at once
+    accumulate: int  # micro batches a rank adds up before an optimizer step
+
+
+@dataclass(frozen=True)
+class ObjectSpec:
+    """A class by name, and its keyword arguments."""
+
+    class_path: str
+    init_args: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Training:
+    """What a rank needs to build the model, the data and the Trainer."""
+
+    model: ObjectSpec
+    data: ObjectSpec
+    trainer: dict[str, Any]  # Lightning's own arguments, without those that follow from the shape
+    loggers: list[Any]  # "csv", "tensorboard", or {class_path, init_args}
+    seed: int
+    reproducible: bool
+
+
+@dataclass(frozen=True)
+class SlurmPlan:
+    """What goes to sbatch. `options` keeps the order; a value of None is a bare flag."""
+
+    options: list[tuple[str, str | None]]  # ("nodes", "3"), ("exclusive", None)
+    cpus_per_rank: int | None
+    signal_lead_s: int
+
+
+@dataclass(frozen=True)
+class ShellPlan:
+    """The shell around Python on every node."""
+
+    setup: list[str]  # complete lines: module load, activate, the user's own
+    variables: dict[str, str]  # exported; never a secret
+    passthrough: list[str]  # names that sbatch --export hands on
+    python: str  # absolute path, or "python" where `setup` activates an environment
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """One run, decided. Everything after submission reads this and not the config."""
+
+    name: str
+    workdir: str  # where the user's modules are found; "." in a rendered script = its submit folder
+    runs_dir: str
+    config_hash: str  # of what makes the result: model, data, trainer, seed, global batch
+    shape: Shape
+    batch: Batch
+    training: Training
+    slurm: SlurmPlan
+    shell: ShellPlan
+    checkpoint: CheckpointConfig
+    requeue: RequeueConfig
+    watchdog: WatchdogConfig
+    preflight: PreflightConfig
+    schema_version: int = PLAN_SCHEMA_VERSION
+
+    def to_json(self) -> str:
+        """The document that is `plan.json`, stable in its order."""
+        return json.dumps(dataclasses.asdict(self), indent=2, ensure_ascii=False) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> Plan:
+        """Read what `to_json` wrote.
+
+        Raises:
+            HpcTrainError: when the text is no plan, or one of a newer hpc-train.
+        """
+        try:
+            return _plan_from(json.loads(text))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise HpcTrainError(
+                f"plan.json cannot be read: {error}",
+                "it was written by another version of hpc-train, or is damaged: submit again",
+            ) from error
+
+
+def _plan_from(document: dict[str, Any]) -> Plan:
+    version = document["schema_version"]
+    if version != PLAN_SCHEMA_VERSION:
+        raise ValueError(f"schema_version {version}, this hpc-train reads {PLAN_SCHEMA_VERSION}")
+    training = document["training"]
+    slurm = document["slurm"]
+    return Plan(
+        **{key: document[key] for key in ("name", "workdir", "runs_dir", "config_hash")},
+        shape=Shape(**document["shape"]),
+        batch=Batch(**document["batch"]),
+        training=Training(
+            **{
+                **training,
+                "model": ObjectSpec(**training["model"]),
+                "data": ObjectSpec(**training["data"]),
+            }
+        ),
+        slurm=SlurmPlan(
+            **{**slurm, "options": [(name, value) for name, value in slurm["options"]]}
+        ),
+        shell=ShellPlan(**document["shell"]),
+        checkpoint=CheckpointConfig(**document["checkpoint"]),
+        requeue=RequeueConfig(**document["requeue"]),
+        watchdog=WatchdogConfig(**document["watchdog"]),
+        preflight=PreflightConfig(**document["preflight"]),
+    )

@@ -1,0 +1,42 @@
+"""Files that are whole or absent: temporary name beside the target, fsync, rename, fsync."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from pathlib import Path
+
+__all__ = ["fsync_folder", "write_text"]
+
+
+def fsync_folder(folder: Path) -> None:
+    """Make a rename in `folder` survive a power cut (fsync(2), NOTES)."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_text(path: Path, text: str, *, durable: bool = True) -> None:
+    """Replace `path` by a file holding `text`; readers see the old one or the new one.
+
+    Args:
+        durable: False leaves out the fsyncs, for files that are rewritten every second.
+
+    Raises:
+        OSError: as the file system says; nothing is left behind under the temporary name.
+    """
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
+    try:
+        with temporary.open("w", encoding="utf-8") as stream:
+            stream.write(text)
+            stream.flush()
+            if durable:
+                os.fsync(stream.fileno())
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+    if durable:
+        fsync_folder(path.parent)

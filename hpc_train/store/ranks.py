@@ -1,0 +1,102 @@
+"""What a rank leaves for its supervisor: how it ended, and that it still moves."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hpc_train.store.atomic import write_text
+from hpc_train.store.layout import AttemptDir
+
+__all__ = [
+    "ExitRecord",
+    "Heartbeat",
+    "read_exits",
+    "read_heartbeats",
+    "write_exit",
+    "write_heartbeat",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExitRecord:
+    """How one rank ended, in its own words. A rank that was killed leaves none.
+
+    Attributes:
+        time: Seconds since the epoch, on the rank's own clock.
+        code: As in `plan.states.RankExit`; anything else is the user's.
+        step: Optimizer steps taken when it ended; None before training began.
+        phase: start, train, validate, save, end.
+        error: Type and message of the exception, one line; empty without one.
+        where: `file:line` of the innermost frame of the user's own code.
+        traceback: The whole traceback; empty without one.
+    """
+
+    rank: int
+    node: str
+    time: float
+    code: int
+    step: int | None = None
+    phase: str = "start"
+    error: str = ""
+    where: str = ""
+    traceback: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Heartbeat:
+    """A rank's sign of life, rewritten about every second from a thread of its own.
+
+    Attributes:
+        time: When it was written, so a stopped process (SIGSTOP) is seen.
+        moved: When `step`, `batch` or `phase` last changed, so a hung collective is seen.
+        step: Optimizer steps taken since the run's first attempt.
+        step_time_s: Median of the last steps; None until there are some.
+    """
+
+    rank: int
+    node: str
+    pid: int
+    time: float
+    moved: float
+    phase: str
+    step: int
+    batch: int = 0
+    step_time_s: float | None = None
+
+
+def write_exit(attempt: AttemptDir, record: ExitRecord) -> None:
+    """Leave the record of one rank; it is durable, since the node may go next."""
+    path = attempt.exit_record(record.rank)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_text(path, json.dumps(dataclasses.asdict(record)))
+
+
+def write_heartbeat(attempt: AttemptDir, beat: Heartbeat) -> None:
+    """Rewrite the sign of life of one rank."""
+    path = attempt.heartbeat(beat.rank)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_text(path, json.dumps(dataclasses.asdict(beat)), durable=False)
+
+
+def read_exits(attempt: AttemptDir) -> list[ExitRecord]:
+    """All exit records of an attempt, by time."""
+    folder = attempt.exit_record(0).parent
+    records = [ExitRecord(**document) for document in _documents(folder)]
+    return sorted(records, key=lambda record: record.time)
+
+
+def read_heartbeats(attempt: AttemptDir) -> list[Heartbeat]:
+    """The newest sign of life of every rank that gave one, by rank."""
+    folder = attempt.heartbeat(0).parent
+    beats = [Heartbeat(**document) for document in _documents(folder)]
+    return sorted(beats, key=lambda beat: beat.rank)
+
+
+def _documents(folder: Path) -> list[dict[str, Any]]:
+    if not folder.is_dir():
+        return []
+    return [json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("rank-*.json")]
