@@ -1,0 +1,194 @@
+"""What follows an attempt: `decide`, a pure function and the only place where that is decided."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from hpc_train.config.schema import RequeueConfig
+from hpc_train.plan.states import Action, Outcome, RunState
+
+__all__ = ["AttemptSummary", "Decision", "Surroundings", "decide", "excluded_nodes"]
+
+FAULTS = (Outcome.NODE_FAILURE, Outcome.NETWORK_FAILURE, Outcome.HANG)
+STOPPED_FROM_OUTSIDE = (Outcome.PREEMPTED, Outcome.TIMEOUT)
+ATTEMPTS_WITHOUT_A_STEP = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttemptSummary:
+    """What `decide` needs to know of one attempt.
+
+    Attributes:
+        ended: Seconds since the epoch.
+        blamed: Nodes that are held to be the cause.
+        first_step: Optimizer steps already taken when it began.
+        saved_step: Optimizer steps in the newest valid checkpoint when it ended.
+        error: Type and message of the first failure; empty without one.
+        failed_step: The step at which it failed; None where nobody knows.
+    """
+
+    attempt: int
+    outcome: Outcome
+    ended: float
+    reason: str = ""
+    blamed: tuple[str, ...] = ()
+    first_step: int = 0
+    saved_step: int = 0
+    error: str = ""
+    failed_step: int | None = None
+
+    @property
+    def progressed(self) -> bool:
+        """Whether the run is further than before, and will still be after a restart."""
+        return self.saved_step > self.first_step
+
+
+@dataclass(frozen=True, kw_only=True)
+class Surroundings:
+    """What this place allows.
+
+    Attributes:
+        can_requeue: `scontrol requeue` (or a relaunch on a local run) can be tried.
+        can_resubmit: A fresh submission can be tried.
+        requeued_already: The scheduler has put the job back by itself.
+        now: Seconds since the epoch.
+    """
+
+    can_requeue: bool
+    can_resubmit: bool
+    now: float
+    requeued_already: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decision:
+    """What follows, why, and which nodes to leave out from now on."""
+
+    action: Action
+    reason: str
+    state: RunState  # of the run, once the decision is carried out
+    exclude: tuple[str, ...] = field(default=())
+
+
+def decide(
+    outcome: AttemptSummary,
+    history: Sequence[AttemptSummary],
+    policy: RequeueConfig,
+    surroundings: Surroundings,
+) -> Decision:
+    """What follows the attempt that just ended.
+
+    Args:
+        outcome: The attempt that just ended.
+        history: The attempts before it, oldest first.
+        policy: The user's wishes.
+        surroundings: What the scheduler allows, and the time.
+
+    Returns:
+        The decision; its reason is a sentence for the diary.
+    """
+    final = _final(outcome)
+    if final is not None:
+        return final
+    refusal = _refusal(outcome, history, policy)
+    if refusal:
+        state = RunState.TIMED_OUT if outcome.outcome is Outcome.TIMEOUT else RunState.FAILED
+        return Decision(action=Action.STOP, reason=refusal, state=state)
+    exclude = excluded_nodes([*history, outcome], policy, surroundings.now)
+    return _go_on(outcome, exclude, surroundings)
+
+
+def excluded_nodes(
+    history: Sequence[AttemptSummary], policy: RequeueConfig, now: float
+) -> tuple[str, ...]:
+    """Nodes to leave out: the latest blamed first, forgotten after a while, at most so many."""
+    newest_first: dict[str, None] = {}
+    for attempt in reversed(history):
+        if now - attempt.ended <= policy.exclude_for_h * 3600:
+            newest_first.update(dict.fromkeys(attempt.blamed))
+    return tuple(sorted(list(newest_first)[: policy.max_excluded_nodes]))
+
+
+def _final(attempt: AttemptSummary) -> Decision | None:
+    """The outcomes after which nothing follows, whatever the policy."""
+    endings = {
+        Outcome.COMPLETED: (RunState.COMPLETED, "the training is complete"),
+        Outcome.CANCELLED: (RunState.CANCELLED, "somebody cancelled it"),
+        Outcome.USER_ERROR: (RunState.FAILED, "an error in the training code comes back each time"),
+        Outcome.OUT_OF_MEMORY: (RunState.FAILED, "the same shape would run out of memory again"),
+    }
+    if attempt.outcome not in endings:
+        return None
+    state, reason = endings[attempt.outcome]
+    return Decision(action=Action.STOP, reason=reason, state=state)
+
+
+def _refusal(
+    attempt: AttemptSummary, history: Sequence[AttemptSummary], policy: RequeueConfig
+) -> str:
+    """Why the run must not go on; empty if it may."""
+    if not policy.enabled:
+        return "requeue.enabled is false"
+    attempts = len(history) + 1
+    if policy.max_attempts is not None and attempts >= policy.max_attempts:
+        return f"requeue.max_attempts ({policy.max_attempts}) is reached"
+    if history and _same_error(attempt, history[-1]):
+        return (
+            f"the same error came twice at step {attempt.failed_step}, so it is the training's own:"
+            f" {attempt.error}"
+        )
+    idle = _idle_attempts([*history, attempt])
+    if len(idle) >= ATTEMPTS_WITHOUT_A_STEP and all(
+        tried.outcome in STOPPED_FROM_OUTSIDE for tried in idle[-ATTEMPTS_WITHOUT_A_STEP:]
+    ):
+        return f"{len(idle)} attempts in a row ended without one new step that was saved"
+    faults = [tried for tried in idle if tried.outcome in FAULTS]
+    if attempt.outcome in FAULTS and len(faults) > policy.budget:
+        return (
+            f"{len(faults)} node, network or hang failures in a row without one new step that was"
+            f" saved, and requeue.budget is {policy.budget}"
+        )
+    return ""
+
+
+def _same_error(attempt: AttemptSummary, before: AttemptSummary) -> bool:
+    return (
+        attempt.outcome not in STOPPED_FROM_OUTSIDE
+        and attempt.error != ""
+        and attempt.failed_step is not None
+        and (attempt.error, attempt.failed_step) == (before.error, before.failed_step)
+    )
+
+
+def _idle_attempts(history: Sequence[AttemptSummary]) -> list[AttemptSummary]:
+    """The attempts since the last one that made progress, oldest first."""
+    idle: list[AttemptSummary] = []
+    for attempt in reversed(history):
+        if attempt.progressed:
+            break
+        idle.append(attempt)
+    return idle[::-1]
+
+
+def _go_on(
+    attempt: AttemptSummary, exclude: tuple[str, ...], surroundings: Surroundings
+) -> Decision:
+    without = f", without {', '.join(exclude)}" if exclude else ""
+    because = f"{attempt.outcome.value.replace('_', ' ')}: goes on from step {attempt.saved_step}"
+    if surroundings.can_requeue or surroundings.requeued_already:
+        return Decision(
+            action=Action.REQUEUE, reason=because + without, state=RunState.PENDING, exclude=exclude
+        )
+    if surroundings.can_resubmit:
+        return Decision(
+            action=Action.RESUBMIT,
+            reason=f"{because}{without}, as a fresh job since this one may not be requeued",
+            state=RunState.PENDING,
+            exclude=exclude,
+        )
+    return Decision(
+        action=Action.STOP,
+        reason=f"{attempt.outcome.value}: neither a requeue nor a fresh job is possible here",
+        state=RunState.FAILED,
+    )

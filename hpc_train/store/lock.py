@@ -1,0 +1,47 @@
+"""One supervisor a run: an advisory lock, freed by the kernel when its holder dies."""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from hpc_train.errors import HpcTrainError
+
+__all__ = ["held_lock", "is_held"]
+
+
+@contextmanager
+def held_lock(path: Path, owner: str) -> Iterator[None]:
+    """Hold the lock for the time of the block; `owner` is written into it for people.
+
+    Raises:
+        HpcTrainError: when another supervisor has it, with its owner's words.
+    """
+    with path.open("a+", encoding="utf-8") as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            stream.seek(0)
+            other = stream.read().strip() or "another process"
+            raise HpcTrainError(
+                f"this run is already being trained by {other}",
+                "wait for it, or end it with `hpc-train cancel`; two jobs must not share a run",
+            ) from error
+        stream.truncate(0)
+        stream.write(owner + "\n")
+        stream.flush()
+        yield
+
+
+def is_held(path: Path) -> bool:
+    """Whether a living supervisor on this machine (or this file system) holds the lock."""
+    if not path.exists():
+        return False
+    with path.open("a+", encoding="utf-8") as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
