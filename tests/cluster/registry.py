@@ -1,0 +1,117 @@
+"""Which cluster numbers are taken, by whom, and how all that a cluster left is taken away."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tests.cluster.layout import BASE, Layout
+from tests.cluster.processes import Processes, Started, alive, kill_all, seen_mounting, start_ticks
+from tests.cluster.shell import ClusterError, run, wait_until
+from tests.cluster.spec import ClusterSpec
+
+__all__ = ["claim", "existing", "read_state", "remove"]
+
+_HIGHEST = 250
+
+
+@contextlib.contextmanager
+def _locked(base: Path) -> Iterator[None]:
+    base.mkdir(parents=True, exist_ok=True)
+    with (base / "numbers.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def claim(spec: ClusterSpec, controller: str, *, detached: bool, base: Path = BASE) -> Layout:
+    """Take the first free number; a cluster whose owner is gone is removed and its number taken.
+
+    Args:
+        spec: Recorded for those who attach later.
+        controller: Host name of this machine.
+        detached: The cluster outlives this process, until somebody takes it down.
+        base: Folder of all clusters.
+
+    Raises:
+        ClusterError: No number is free.
+    """
+    with _locked(base):
+        for index in range(1, _HIGHEST + 1):
+            layout = Layout(index, controller, base)
+            if layout.root.exists():
+                if _in_use(layout):
+                    continue
+                remove(layout)
+            layout.root.mkdir(mode=0o755)
+            owner = {"pid": os.getpid(), "ticks": start_ticks(os.getpid()), "detached": detached}
+            state = {"controller": controller, "owner": owner, "spec": spec.to_dict()}
+            layout.state_file.write_text(json.dumps(state, indent=1))
+            return layout
+    raise ClusterError(f"all {_HIGHEST} cluster numbers are in use: take one down")
+
+
+def read_state(root: Path) -> dict[str, Any]:
+    """What is recorded of the cluster in that folder; empty when its making was cut short."""
+    try:
+        state: dict[str, Any] = json.loads((root / "state.json").read_text())
+    except (FileNotFoundError, json.JSONDecodeError):
+        return {}
+    return state
+
+
+def _in_use(layout: Layout) -> bool:
+    owner = read_state(layout.root).get("owner")
+    if owner is None:
+        return False
+    if owner["detached"]:
+        # Up until it is taken down; but nothing of it lives after a reboot.
+        return any(alive(s) for s in Processes(layout.process_file, layout.logs).recorded())
+    return alive(Started("owner", owner["pid"], owner["ticks"]))
+
+
+def existing(base: Path = BASE) -> list[Layout]:
+    """Every cluster that has a folder, in use or not."""
+    numbers = sorted(int(p.name) for p in base.glob("[0-9]*") if p.name.isdigit())
+    return [
+        Layout(n, read_state(base / str(n)).get("controller", "localhost"), base) for n in numbers
+    ]
+
+
+def remove(layout: Layout) -> None:
+    """End every process of the cluster, and take away its cable, its mounts and its folder.
+
+    Works from what lies on disk and in /proc, so also for a cluster whose owner crashed.
+
+    Raises:
+        ClusterError: Something could not be taken away.
+    """
+    # The nodes first: a daemon of theirs would otherwise log the loss of the controller.
+    kill_all(seen_mounting(layout.root))
+    Processes(layout.process_file, layout.logs).kill_everything()
+    _unplug(layout.host_interface)
+    for mount in _mounts_below(layout.root):
+        run(["umount", "--lazy", mount])
+    # Twice, as the lazy unmount of a folder that was busy a moment ago can trail behind.
+    shutil.rmtree(layout.root, ignore_errors=True)
+    if layout.root.exists():
+        shutil.rmtree(layout.root)
+
+
+def _unplug(interface: str) -> None:
+    link = Path("/sys/class/net") / interface
+    # The kernel takes the cable away with the switch, a moment later; whoever is first wins.
+    if link.exists():
+        run(["ip", "link", "delete", interface], check=False)
+    wait_until(lambda: not link.exists(), f"{interface} to vanish", timeout_s=10)
+
+
+def _mounts_below(folder: Path) -> list[str]:
+    rows = Path("/proc/self/mountinfo").read_text().splitlines()
+    points = [row.split()[4] for row in rows]
+    return sorted((p for p in points if p.startswith(f"{folder}/")), reverse=True)

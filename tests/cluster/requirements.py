@@ -1,0 +1,34 @@
+"""What the machine must have for a real Slurm."""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+
+__all__ = ["PACKAGES", "missing"]
+
+# Debian's packages, and a command of each by which it is known to be there.
+PACKAGES = {
+    "slurmctld": "slurmctld",
+    "slurmd": "slurmd",
+    "slurm-client": "sbatch",
+    "slurmdbd": "slurmdbd",
+    "munge": "munged",
+    "mariadb-server": "mariadbd",
+    "iproute2": "ip",
+    "nftables": "nft",
+    "infiniband-diags": "ibstat",
+}
+
+
+@functools.cache
+def missing() -> str:
+    """What is missing and how to get it, in one line; empty when all is there."""
+    if os.geteuid() != 0:
+        return "it needs root"
+    path = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
+    packages = [name for name, command in PACKAGES.items() if not shutil.which(command, path=path)]
+    if packages:
+        return f"not installed: {' '.join(packages)} (bash tests/cluster/install.sh)"
+    return ""
