@@ -4,7 +4,7 @@ runs/NAME/RUN_ID/
     config.yaml plan.json job.sbatch environment.json events.jsonl
     latest -> attempts/K       done (after the run completed)       stop (asks the ranks to stop)
     attempts/K/   rank-R.log supervisor.log srun.log preflight.json nccl-*.log
-                  stacks/ exits/rank-R.json heartbeat/rank-R
+                  stacks/ exits/rank-R.json heartbeat/rank-R.json abort dump-stacks
     checkpoints/step-000001234/ (with its manifest.json)
     metrics/ monitor/NODE.jsonl submitit/
 """
@@ -62,6 +62,16 @@ class AttemptDir:
     def stacks(self) -> Path:
         """Folder of the stacks that the watchdog dumped."""
         return self.path / "stacks"
+
+    @property
+    def dump_request(self) -> Path:
+        """Made by the supervisor: every rank dumps its stacks into `stacks/rank-R.txt`."""
+        return self.path / "dump-stacks"
+
+    @property
+    def abort(self) -> Path:
+        """Made by the supervisor: every rank leaves at once, with the exit code in this file."""
+        return self.path / "abort"
 
 
 @dataclass(frozen=True)

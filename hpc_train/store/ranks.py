@@ -28,6 +28,11 @@ class ExitRecord:
     Attributes:
         time: Seconds since the epoch, on the rank's own clock.
         code: As in `plan.states.RankExit`; anything else is the user's.
+        kind: finished, saved, network, watchdog, check (a clear message of ours), gpu_memory or
+            user; what `code` cannot tell apart.
+        cause: Of a rank that saved and left: SIGTERM, SIGUSR1, SIGUSR2 or "stop file", as agreed
+            between the ranks (any one of them suffices).
+        first_step: Optimizer steps in the checkpoint it went on from; 0 for a fresh start.
         step: Optimizer steps taken when it ended; None before training began.
         phase: start, train, validate, save, end.
         error: Type and message of the exception, one line; empty without one.
@@ -39,6 +44,9 @@ class ExitRecord:
     node: str
     time: float
     code: int
+    kind: str = "user"
+    cause: str = ""
+    first_step: int = 0
     step: int | None = None
     phase: str = "start"
     error: str = ""
