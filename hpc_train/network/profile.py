@@ -1,0 +1,64 @@
+"""What a site knows about its own network (configs/clusters/*.yaml), as data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+from hpc_train.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["SiteProfile"]
+
+_GDR_LEVELS = ("LOC", "PIX", "PXB", "PHB", "SYS")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SiteProfile:
+    """A site's answers, where looking alone cannot tell. All optional.
+
+    Attributes:
+        name: The cluster's.
+        socket_interface: Interface for bootstrap and gloo, where nodes have it.
+        hca_exclude: Names of HCAs that are not for training (storage), exact.
+        link_layer: `InfiniBand` or `Ethernet`, where nodes have both.
+        rail_optimized: HCA k of every node hangs on switch k; None looks at the subnets.
+        gdr_level: NCCL_NET_GDR_LEVEL: `LOC`, `PIX`, `PXB`, `PHB` or `SYS`.
+        environment: Further variables for every rank, below the user's own in rank.
+    """
+
+    name: str = ""
+    socket_interface: str | None = None
+    hca_exclude: tuple[str, ...] = ()
+    link_layer: str | None = None
+    rail_optimized: bool | None = None
+    gdr_level: str | None = None
+    environment: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def from_mapping(cls, data: Mapping[str, Any], where: str = "network") -> SiteProfile:
+        """Return the profile in a mapping read from YAML.
+
+        Raises:
+            ConfigError: An unknown key, or a value that cannot be meant; the message names it.
+        """
+        known = {item.name for item in fields(cls)}
+        unknown = sorted(set(data) - known)
+        if unknown:
+            raise ConfigError(
+                f"{where}: unknown key {unknown[0]!r}", f"known keys: {', '.join(sorted(known))}"
+            )
+        values = {key: value for key, value in data.items() if value is not None}
+        _one_of(values, "link_layer", ("InfiniBand", "Ethernet"), where)
+        _one_of(values, "gdr_level", _GDR_LEVELS, where)
+        values["hca_exclude"] = tuple(str(name) for name in values.get("hca_exclude", ()))
+        environment = values.get("environment", {})
+        values["environment"] = {str(name): str(value) for name, value in environment.items()}
+        return cls(**values)
+
+
+def _one_of(values: dict[str, Any], key: str, allowed: tuple[str, ...], where: str) -> None:
+    if key in values and values[key] not in allowed:
+        raise ConfigError(f"{where}.{key}: {values[key]!r}", f"write one of {', '.join(allowed)}")
