@@ -1,0 +1,82 @@
+"""Asking a rank to stop: a flag that signals and a file set, and nothing else. Imports no torch.
+
+A handler that saves or communicates runs in the middle of anything, a collective included: that is
+how Lightning's own requeue deadlocks. So the flag is all a handler touches.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+__all__ = ["STOP_SIGNALS", "StopFlag", "shielded_from_signals"]
+
+# TERM: preemption, scancel, the time limit. USR1/USR2: sbatch --signal. They all mean the same.
+STOP_SIGNALS = frozenset({signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2})
+
+
+class StopFlag:
+    """Set once by a signal or by the `stop` file, read at every step boundary.
+
+    Args:
+        stop_file: While it exists, the flag is set (see `poll`).
+    """
+
+    def __init__(self, stop_file: Path | None = None) -> None:
+        self._stop_file = stop_file
+        self._pid: int | None = None
+        self._reason: str | None = None
+        self.time: float | None = None
+
+    def install(self) -> StopFlag:
+        """Take over the stop signals of this process; main thread only. Returns itself."""
+        self._pid = os.getpid()
+        for number in STOP_SIGNALS:
+            signal.signal(number, self._handle)
+        return self
+
+    def _handle(self, number: int, _frame: FrameType | None) -> None:
+        # A forked child inherits the handler; it is not the one that was asked.
+        if os.getpid() == self._pid:
+            self.set(signal.Signals(number).name)
+
+    def set(self, reason: str) -> None:
+        """Ask for a stop; the first reason stays."""
+        if self._reason is None:
+            self._reason = reason
+            self.time = time.time()
+
+    def poll(self) -> None:
+        """Look for the stop file. One stat call; the heartbeat thread does it twice a second."""
+        if self._reason is None and self._stop_file is not None and self._stop_file.exists():
+            self.set("stop file")
+
+    @property
+    def is_set(self) -> bool:
+        """Whether this process was asked to stop."""
+        return self._reason is not None
+
+    @property
+    def reason(self) -> str | None:
+        """Name of the signal, or "stop file"; None while nobody asked."""
+        return self._reason
+
+
+@contextmanager
+def shielded_from_signals() -> Iterator[None]:
+    """Children born inside keep the stop signals blocked for life.
+
+    Slurm signals every process of a step, data workers included, and PyTorch's workers die of
+    SIGTERM, which raises in the rank before it could save (slurm(1), scancel(1)). A blocked
+    signal is inherited through fork and exec; here it is only deferred until the block ends.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
