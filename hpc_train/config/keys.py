@@ -1,0 +1,37 @@
+"""The schema as data: which keys there are, which are sections, which hold text."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from hpc_train.config.schema import Config
+
+__all__ = ["FIELDS", "REQUIRED_KEYS", "SECTIONS", "TEXT_KEYS"]
+
+FIELDS: tuple[str, ...] = tuple(field.name for field in dataclasses.fields(Config))
+_DEFAULTS: list[tuple[str, Any]] = [
+    (field.name, field.default_factory) for field in dataclasses.fields(Config)
+]
+_SECTION_CLASSES: Mapping[str, Any] = {
+    name: default for name, default in _DEFAULTS if dataclasses.is_dataclass(default)
+}
+SECTIONS: Mapping[str, tuple[str, ...]] = {
+    name: tuple(field.name for field in dataclasses.fields(section))
+    for name, section in _SECTION_CLASSES.items()
+}
+# Annotations are still text here (PEP 563).
+TEXT_KEYS: frozenset[str] = frozenset(
+    f"{prefix}{field.name}"
+    for prefix, section in [("", Config), *((f"{n}.", s) for n, s in _SECTION_CLASSES.items())]
+    for field in dataclasses.fields(section)
+    if field.type in ("str", "Optional[str]")
+)
+# What has no default, with an example for the one who left it out.
+REQUIRED_KEYS: Mapping[str, str] = {
+    "name": "name: my-run",
+    "global_batch_size": "global_batch_size: 64 (samples an optimizer step, over all ranks)",
+    "model": "model: {class_path: my_package.MyModel, init_args: {...}}",
+    "data": "data: {class_path: my_package.MyData, init_args: {...}}",
+}

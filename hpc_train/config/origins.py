@@ -1,0 +1,52 @@
+"""Where a value comes from, and errors that say so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hpc_train.errors import ConfigError
+
+__all__ = ["DEFAULT", "Origins"]
+
+DEFAULT = "default"
+
+
+class Origins:
+    """For each dotted key the place of its value: `configs/digits.yaml:12`, `command line`.
+
+    A key that nobody wrote has the origin `default`.
+    """
+
+    def __init__(self, places: Mapping[str, str] | None = None) -> None:
+        self._places = dict(places or {})
+
+    def put(self, key: str, place: str) -> None:
+        """Note that `key` has its value from `place`."""
+        self._places[key] = place
+
+    def drop(self, key: str) -> None:
+        """Forget `key` and everything below it."""
+        below = key + "."
+        self._places = {
+            known: place
+            for known, place in self._places.items()
+            if known != key and not known.startswith(below)
+        }
+
+    def of(self, key: str) -> str:
+        """The place of `key`; `default` when nobody wrote it."""
+        return self._places.get(key, DEFAULT)
+
+    def error(self, key: str, message: str, hint: str = "") -> ConfigError:
+        """An error about the value of `key`, which starts with its place.
+
+        Args:
+            key: Dotted; its place, or that of the nearest key above it, is looked up.
+            message: Goes on after the key, as in "is 0".
+            hint: What to write instead.
+        """
+        written = key
+        while written and written not in self._places:
+            written = written.rpartition(".")[0]  # the line of its section is better than none
+        where = f"{self._places[written]}: " if written else ""
+        return ConfigError(f"{where}{key} {message}".rstrip(), hint)

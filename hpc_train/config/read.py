@@ -1,0 +1,190 @@
+"""One YAML file, as plain values, with the line of every key."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from hpc_train.errors import ConfigError
+
+__all__ = ["Sexagesimal", "Source", "parse_value", "read_file", "read_text"]
+
+
+class Sexagesimal(int):
+    """An integer that YAML 1.1 made of `1:30:00`; `text` is what the user wrote."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Source:
+    """What one file says.
+
+    Attributes:
+        path: The file, as the user would type it.
+        values: Nested mappings, lists and scalars.
+        lines: For each dotted key `FILE:LINE`.
+    """
+
+    path: Path
+    values: dict[str, Any]
+    lines: dict[str, str]
+
+
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """YAML 1.1 as PyYAML reads it, where `1e-3` is a number too, and dates stay text."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [pair for pair in pairs if pair[0] != "tag:yaml.org,2002:timestamp"]
+    for first, pairs in _Loader.yaml_implicit_resolvers.items()
+}
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(r"[-+]?(?:[0-9][0-9_]*\.?[0-9_]*|\.[0-9][0-9_]*)[eE][-+]?[0-9]+\Z"),
+    list("-+0123456789."),
+)
+
+
+def read_file(path: Path) -> Source:
+    """Read a config file.
+
+    Raises:
+        ConfigError: when there is none, it cannot be read, is not YAML, or has a key twice.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: there is no such file", _neighbours(path)) from None
+    except IsADirectoryError:
+        raise ConfigError(f"{path} is a folder", _neighbours(path / "x")) from None
+    except UnicodeDecodeError as error:
+        raise ConfigError(
+            f"{path} is not text in UTF-8: {error.reason}", "save it as UTF-8"
+        ) from error
+    except OSError as error:
+        raise ConfigError(
+            f"{path} cannot be read: {error.strerror}", "check its permissions"
+        ) from error
+    return read_text(text, path)
+
+
+def read_text(text: str, path: Path) -> Source:
+    """As `read_file`, for text that is at hand; `path` is for messages."""
+    loader = _Loader(text)
+    try:
+        node = loader.get_single_node()
+        if node is None:
+            return Source(path, {}, {})
+        if not isinstance(node, yaml.MappingNode):
+            raise ConfigError(f"{path}:1: not a mapping", "write `key: value` lines")
+        lines = dict(_lines(loader, node, "", path))
+        values = _construct(loader, node)
+    except yaml.MarkedYAMLError as error:
+        raise _not_yaml(error, path) from error
+    except (yaml.YAMLError, ValueError) as error:
+        raise ConfigError(f"{path} is not YAML: {error}", "remove what is no text") from error
+    finally:
+        loader.dispose()
+    return Source(path, values, lines)
+
+
+def parse_value(text: str, what: str) -> Any:
+    """The value of `key=value` on a command line, read as YAML; empty text is null.
+
+    Raises:
+        ConfigError: when it is not YAML.
+    """
+    loader = _Loader(text)
+    try:
+        node = loader.get_single_node()
+        return None if node is None else _construct(loader, node)
+    except (yaml.YAMLError, ValueError) as error:
+        problem = getattr(error, "problem", None) or str(error)
+        raise ConfigError(f"{what}: {text!r} is not YAML: {problem}", "put it in quotes") from error
+    finally:
+        loader.dispose()
+
+
+def _construct(loader: Any, node: yaml.Node) -> Any:
+    value = loader.construct_document(node)
+    return _mark(node, value)
+
+
+def _mark(node: yaml.Node, value: Any) -> Any:
+    """Mark the integers that were written as 1:30:00, which only the node still knows."""
+    if isinstance(node, yaml.MappingNode) and isinstance(value, dict):
+        for key_node, value_node in node.value:
+            if key_node.value in value:
+                value[key_node.value] = _mark(value_node, value[key_node.value])
+    elif isinstance(node, yaml.SequenceNode) and isinstance(value, list):
+        return [_mark(*pair) for pair in zip(node.value, value, strict=True)]
+    elif type(value) in (int, float) and ":" in str(node.value):
+        marked = Sexagesimal(value)
+        marked.text = str(node.value)
+        return marked
+    return value
+
+
+def _lines(loader: Any, node: yaml.Node, prefix: str, path: Path) -> Iterator[tuple[str, str]]:
+    if isinstance(node, yaml.SequenceNode):
+        for index, item in enumerate(node.value):
+            yield f"{prefix}{index}", f"{path}:{item.start_mark.line + 1}"
+            yield from _lines(loader, item, f"{prefix}{index}.", path)
+    if not isinstance(node, yaml.MappingNode):
+        return
+    seen: dict[str, int] = {}
+    for key_node, _ in node.value:
+        _check_key(key_node, seen, prefix, path)
+    loader.flatten_mapping(node)  # resolves `<<: *anchor`; keys of the mapping itself come last
+    for key_node, value_node in node.value:
+        key = f"{prefix}{key_node.value}"
+        yield key, f"{path}:{key_node.start_mark.line + 1}"
+        yield from _lines(loader, value_node, f"{key}.", path)
+
+
+def _check_key(key_node: yaml.Node, seen: dict[str, int], prefix: str, path: Path) -> None:
+    line = key_node.start_mark.line + 1
+    if not isinstance(key_node, yaml.ScalarNode):
+        raise ConfigError(f"{path}:{line}: a key that is no plain word", "write `key: value`")
+    if key_node.tag == "tag:yaml.org,2002:merge":
+        return
+    if key_node.tag != "tag:yaml.org,2002:str":
+        raise ConfigError(
+            f"{path}:{line}: the key {prefix}{key_node.value} is no text in YAML",
+            f'write it in quotes: "{key_node.value}":',
+        )
+    if key_node.value in seen:
+        raise ConfigError(
+            f"{path}:{line}: {prefix}{key_node.value} is here for the second time"
+            f" (first on line {seen[key_node.value]})",
+            "keep one of them",
+        )
+    seen[key_node.value] = line
+
+
+def _not_yaml(error: yaml.MarkedYAMLError, path: Path) -> ConfigError:
+    mark = error.problem_mark or error.context_mark
+    where = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else str(path)
+    problem = error.problem or error.context or "unreadable"
+    hint = "check indentation, colons and quotes there"
+    if "\\t" in problem or "tab" in problem.lower():
+        hint = "indent with spaces, YAML takes no tabs"
+    return ConfigError(f"{where}: not YAML: {problem}", hint)
+
+
+def _neighbours(path: Path) -> str:
+    folder = path.parent
+    if not folder.is_dir():
+        return f"there is no folder {folder} either"
+    from hpc_train.config.words import did_you_mean
+
+    names = [entry.name for entry in folder.iterdir() if entry.suffix in (".yaml", ".yml")]
+    return did_you_mean(path.name, names) or (
+        f"in {folder} there are: {', '.join(sorted(names)[:5])}" if names else ""
+    )

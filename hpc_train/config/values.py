@@ -1,0 +1,180 @@
+"""What the types of the schema cannot say: values that read well and cannot be meant."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from hpc_train.config.keys import TEXT_KEYS
+from hpc_train.config.origins import Origins
+from hpc_train.config.read import Sexagesimal
+from hpc_train.config.schema import Config
+from hpc_train.config.secrets import looks_secret
+from hpc_train.errors import ConfigError
+
+__all__ = ["check_interpolations", "check_meaning", "check_setup", "check_texts", "explain"]
+
+_ENVIRONMENT = re.compile(r"\$\{\s*oc\.env\s*:\s*([A-Za-z_]\w*)")
+_MEMORY_KEYS = ("mem", "mem_per_gpu", "mem_per_cpu")
+_PLURALS = {"int": "a whole number", "float": "a number", "bool": "true or false", "str": "text"}
+
+
+def check_texts(values: Mapping[str, Any], origins: Origins) -> None:
+    """Refuse the scalars that YAML turned into something else than was written.
+
+    Raises:
+        ConfigError: for `time: 1:30:00` (the integer 5400 in YAML 1.1) and `time: 90`; for a
+            memory without its unit; for `qos: no` and other texts that became true or false.
+    """
+    slurm = values.get("slurm") or {}
+    _check_time(slurm.get("time"), origins)
+    for key in _MEMORY_KEYS:
+        size = slurm.get(key)
+        if isinstance(size, (int, float)) and not isinstance(size, bool) and size != 0:
+            raise origins.error(
+                f"slurm.{key}", f"is {size} without a unit", f'write slurm.{key}: "{size}G", or M'
+            )
+    for key, value in _text_values(values):
+        if isinstance(value, bool):
+            raise origins.error(
+                key,
+                f"is {str(value).lower()} in YAML, where yes, no, on and off are true and false",
+                "put the word in quotes",
+            )
+        if isinstance(value, Sexagesimal):
+            raise origins.error(
+                key, f"is the number {int(value)} in YAML", f'put it in quotes: "{value.text}"'
+            )
+
+
+def check_setup(setup: Any, origins: Origins) -> None:
+    """Refuse anything but a list of lines under `env.setup`."""
+    if setup is None:
+        return
+    if not isinstance(setup, list) or not all(isinstance(line, str) for line in setup):
+        raise origins.error("env.setup", "is no list of texts", "write lines of shell: [ulimit -l]")
+
+
+def check_interpolations(values: Mapping[str, Any], origins: Origins) -> None:
+    """Refuse `${oc.env:NAME}` of a secret: its value would be written into the run directory."""
+    for key, value in _walk(values, ""):
+        if not isinstance(value, str):
+            continue
+        for name in _ENVIRONMENT.findall(value):
+            if looks_secret(name):
+                raise origins.error(
+                    key,
+                    f"takes the value of {name}, which looks like a secret, and would write it",
+                    f"list it in env.passthrough: [{name}], and read it in your code",
+                )
+
+
+def check_meaning(config: Config, origins: Origins) -> None:
+    """Refuse values of the right type that cannot be meant.
+
+    Raises:
+        ConfigError: with file, line and key.
+    """
+    if not config.name.strip() or not config.name.isprintable():
+        raise origins.error("name", f"is {config.name!r}", "write one line of printable text")
+    for key, value, least, hint in _bounds(config):
+        if value is not None and value < least:
+            raise origins.error(key, f"is {value}", hint or f"write {least} or more")
+    for name in config.env.variables:
+        if looks_secret(name):
+            raise origins.error(
+                f"env.variables.{name}",
+                "looks like a secret, and would be written into the run directory",
+                f"list it in env.passthrough: [{name}], and set it in the shell that submits",
+            )
+    for index, logger in enumerate(config.loggers):
+        if isinstance(logger, str) and logger not in ("csv", "tensorboard"):
+            raise origins.error(
+                f"loggers.{index}",
+                f"is {logger!r}",
+                "write csv, tensorboard, or {class_path: ..., init_args: ...}",
+            )
+
+
+def explain(key: str, message: str, origins: Origins) -> ConfigError:
+    """One of OmegaConf's errors in our words."""
+    match = re.match(r"Value '(.*)' of type '(\w+)' could not be converted to (\w+)", message)
+    if match:
+        wanted = {"Integer": "int", "Float": "float", "Boolean": "bool"}.get(match[3], match[3])
+        return origins.error(key, f"is {match[1]!r}", f"write {_PLURALS.get(wanted, wanted)}")
+    if "Environment variable" in message or "InterpolationKey" in message:
+        return origins.error(
+            key, f"cannot be resolved: {message}", "set it, or write \\${ for a plain ${"
+        )
+    return origins.error(key, f"cannot be meant: {message}")
+
+
+def _check_time(time: Any, origins: Origins) -> None:
+    if isinstance(time, Sexagesimal):
+        raise origins.error(
+            "slurm.time",
+            f"is {time.text} without quotes, which YAML reads as the number {int(time)},"
+            f" and Slurm would take as {int(time)} minutes",
+            f'write slurm.time: "{time.text}"',
+        )
+    if isinstance(time, (int, float)) and not isinstance(time, bool):
+        raise origins.error(
+            "slurm.time",
+            f"is the bare number {time}, and may mean minutes, seconds or an unquoted H:M:S",
+            f'write it in quotes: "{time}" is minutes to Slurm, "1:30:00" an hour and a half',
+        )
+
+
+def _text_values(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for key in sorted(TEXT_KEYS):
+        section, _, name = key.rpartition(".")
+        holder = values.get(section) if section else values
+        if isinstance(holder, Mapping) and name in holder:
+            yield key, holder[name]
+    env = values.get("env")
+    variables = env.get("variables") if isinstance(env, Mapping) else None
+    if isinstance(variables, Mapping):
+        for name, value in variables.items():
+            yield f"env.variables.{name}", value
+
+
+def _bounds(config: Config) -> Iterator[tuple[str, float | None, float, str]]:
+    slurm, save, watch, check = (
+        config.slurm,
+        config.checkpoint,
+        config.watchdog,
+        config.preflight,
+    )
+    cpu = "without GPUs write trainer.accelerator: cpu, and the number of ranks a node here"
+    yield "slurm.nodes", slurm.nodes, 1, "a run needs a node: write 1 or more"
+    yield "slurm.gpus_per_node", slurm.gpus_per_node, 1, cpu
+    yield "slurm.spares", slurm.spares, 0, ""
+    yield "slurm.cpus_per_gpu", slurm.cpus_per_gpu, 1, ""
+    yield "slurm.signal_lead_s", slurm.signal_lead_s, 1, ""
+    yield "global_batch_size", config.global_batch_size, 1, ""
+    yield "micro_batch_size", config.micro_batch_size, 1, ""
+    yield "seed", config.seed, 0, ""
+    yield "checkpoint.every_n_steps", save.every_n_steps, 1, "write 1 or more, or null for never"
+    yield (
+        "checkpoint.keep_last",
+        save.keep_last,
+        1,
+        "the last checkpoint is what a run resumes from",
+    )
+    yield "checkpoint.keep_every_n_steps", save.keep_every_n_steps, 1, ""
+    yield "requeue.max_attempts", config.requeue.max_attempts, 1, ""
+    yield "requeue.budget", config.requeue.budget, 0, ""
+    yield "watchdog.heartbeat_s", watch.heartbeat_s, 0.01, ""
+    yield "preflight.budget_s", check.budget_s, 0, ""
+
+
+def _walk(value: Any, key: str) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping):
+        for name, item in value.items():
+            yield from _walk(item, f"{key}.{name}" if key else str(name))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _walk(item, f"{key}.{index}")
+    else:
+        yield key, value

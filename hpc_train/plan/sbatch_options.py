@@ -1,0 +1,145 @@
+"""The long options of sbatch that exist, and the keys by which hpc-train sets some of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from hpc_train.config.words import did_you_mean
+from hpc_train.errors import ConfigError
+
+__all__ = ["KNOWN", "OWNED", "extra_options"]
+
+# sbatch(1) of Slurm 22.05, and what 23.02 to 25.05 added. A site's SPANK plugins add their own, so
+# a name that is not here is refused only when it looks like a slip of one that is.
+KNOWN = frozenset(
+    """
+    account acctg-freq array batch bb bbf begin chdir cluster-constraint clusters comment
+    consolidate-segments constraint container container-id contiguous core-spec cores-per-socket
+    cpu-freq cpus-per-gpu cpus-per-task deadline delay-boot dependency error exclude exclusive
+    export export-file extra extra-node-info get-user-env gid gpu-bind gpu-freq gpus gpus-per-node
+    gpus-per-socket gpus-per-task gres gres-flags help hint hold ignore-pbs input job-name
+    kill-on-invalid-dep licenses mail-type mail-user mcs-label mem mem-bind mem-per-cpu
+    mem-per-gpu mincpus network nice no-kill no-requeue nodefile nodelist nodes ntasks
+    ntasks-per-core ntasks-per-gpu ntasks-per-node ntasks-per-socket oom-kill-step open-mode
+    output overcommit oversubscribe parsable partition power prefer priority profile propagate qos
+    quiet reboot requeue reservation resv-ports segment signal sockets-per-node spread-job stepmgr
+    switches test-only thread-spec threads-per-core time time-min tmp tres-bind tres-per-task uid
+    usage use-min-nodes verbose version wait wait-all-nodes wait-for-children wckey wrap
+    """.split()  # noqa: SIM905 - a hundred words read better as words
+)
+_SHAPE = "it follows from slurm.nodes and slurm.gpus_per_node (--nodes, --gpus)"
+_COMMAND = "it is the command's business: see `hpc-train submit --help`"
+OWNED: Mapping[str, str] = {
+    **{
+        name.replace("_", "-"): f"write slurm.{name}"
+        for name in [
+            "nodes",
+            "time",
+            "account",
+            "partition",
+            "qos",
+            "constraint",
+            "nodelist",
+            "exclude",
+            "reservation",
+            "licenses",
+            "dependency",
+            "begin",
+            "comment",
+            "mail_user",
+            "mail_type",
+            "exclusive",
+            "mem",
+            "mem_per_gpu",
+            "mem_per_cpu",
+        ]
+    },
+    "job-name": "write name",
+    "cpus-per-task": "write slurm.cpus_per_gpu",
+    "cpus-per-gpu": "write slurm.cpus_per_gpu",
+    **dict.fromkeys(
+        [
+            "ntasks",
+            "ntasks-per-node",
+            "ntasks-per-gpu",
+            "ntasks-per-core",
+            "ntasks-per-socket",
+            "gpus",
+            "gpus-per-node",
+            "gpus-per-socket",
+            "gpus-per-task",
+            "tres-per-task",
+        ],
+        _SHAPE,
+    ),
+    "signal": "write slurm.signal_lead_s",
+    "requeue": "write requeue.enabled: true",
+    "no-requeue": "write requeue.enabled: false",
+    "export": "list names in env.passthrough, values in env.variables",
+    "export-file": "write env.variables",
+    "output": "logs are in the run directory: `hpc-train logs RUN`",
+    "error": "logs are in the run directory: `hpc-train logs RUN`",
+    "open-mode": "logs are in the run directory, and a requeue appends to them",
+    "chdir": "submit from the folder where the job should start",
+    **dict.fromkeys(
+        [
+            "array",
+            "clusters",
+            "help",
+            "hold",
+            "input",
+            "nodefile",
+            "parsable",
+            "quiet",
+            "test-only",
+            "usage",
+            "verbose",
+            "version",
+            "wait",
+            "wrap",
+            "uid",
+            "gid",
+        ],
+        _COMMAND,
+    ),
+}
+_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*\Z", re.ASCII)
+
+
+def extra_options(extra: Mapping[str, object]) -> list[tuple[str, str | None]]:
+    """The options of `slurm.extra`: `{nice: 100, contiguous: true}`; false leaves one out.
+
+    Raises:
+        ConfigError: for a name that cannot be one, that hpc-train sets itself, or that is one
+            letter away from an option of sbatch; and for a value that is a list or a mapping.
+    """
+    options: list[tuple[str, str | None]] = []
+    for key, value in extra.items():
+        name = _option_name(key)
+        if isinstance(value, (list, dict)):
+            raise ConfigError(
+                f"slurm.extra.{key} is a {type(value).__name__}, and sbatch takes one value",
+                "write the value as sbatch takes it, as one text",
+            )
+        if value is True or value is None:
+            options.append((name, None))
+        elif value is not False:
+            options.append((name, str(value)))
+    return options
+
+
+def _option_name(key: str) -> str:
+    name = key.lstrip("-").replace("_", "-")
+    if _NAME.match(name) is None:
+        raise ConfigError(
+            f"slurm.extra.{key!r} cannot be the name of an option of sbatch",
+            "write the long name without dashes in front: {nice: 100}",
+        )
+    if name in OWNED:
+        raise ConfigError(f"slurm.extra.{key}: hpc-train sets --{name} itself", OWNED[name])
+    if name not in KNOWN:
+        meant = did_you_mean(name, KNOWN)
+        if meant:
+            raise ConfigError(f"slurm.extra.{key}: sbatch has no --{name}", meant)
+    return name

@@ -1,0 +1,88 @@
+"""The sbatch script of a plan: pure text, the same plan gives the same script."""
+
+from __future__ import annotations
+
+import json
+
+from hpc_train.plan.assets import template_dir
+from hpc_train.plan.plan import Plan
+from hpc_train.plan.quoting import escape_pattern, fits_output, quote_sbatch, quote_shell
+from hpc_train.plan.shell import environment_lines
+
+__all__ = ["HEREDOC", "render_script", "sbatch_arguments"]
+
+HEREDOC = "HPC_TRAIN_PLAN"
+_OUTPUT = "slurm-%j.log"
+
+
+def render_script(plan: Plan, *, run_dir: str | None = None, plan_json: str | None = None) -> str:
+    """The script that runs one attempt of the plan in its batch step.
+
+    Args:
+        plan: What will happen.
+        run_dir: Absolute path of an existing run; the script goes on with it.
+        plan_json: Without a run: the plan itself, which the script then carries, so that it is
+            enough alone; the supervisor makes the run directory from SLURM_JOB_ID. Left out, it
+            is `plan.to_json()`.
+
+    Raises:
+        ConfigError: for values that no script can hold (a NUL, a line break in an option).
+    """
+    # jinja2 takes half as long to import as everything else here together.
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(template_dir()),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
+    )
+    return environment.get_template("srun.sbatch.j2").render(
+        title=_title(plan),
+        options=sbatch_arguments(plan, output=_output(run_dir)),
+        setup=environment_lines(plan.shell),
+        workdir=None if plan.workdir == "." else quote_shell(plan.workdir, "the working folder"),
+        python=quote_shell(plan.shell.python, "python"),
+        run_dir=None if run_dir is None else quote_shell(run_dir, "runs_dir"),
+        heredoc=HEREDOC,
+        plan_json=None if run_dir is not None else _body(plan_json or plan.to_json()),
+    )
+
+
+def sbatch_arguments(plan: Plan, *, output: str) -> list[str]:
+    """The options as they stand behind `#SBATCH`, quoted for sbatch's own parser.
+
+    Args:
+        plan: Its `slurm.options` in their order.
+        output: The log of the batch step, as a pattern of sbatch (`%j` is the job id).
+    """
+    options = [*plan.slurm.options, ("output", output)]
+    return [
+        f"--{name}" if value is None else f"--{name}={quote_sbatch(value, f'--{name}')}"
+        for name, value in options
+    ]
+
+
+def _title(plan: Plan) -> str:
+    shape = plan.shape
+    what = f"{shape.nodes} x {shape.ranks_per_node}" + ("" if shape.gpus_per_node else " on CPUs")
+    batch = plan.batch
+    split = f"{batch.micro_batch_size} x {batch.accumulate} x {shape.world_size}"
+    return f"{shape.world_size} ranks ({what}), global batch {batch.global_batch_size} = {split}"
+
+
+def _output(run_dir: str | None) -> str:
+    if run_dir is None or not fits_output(run_dir):
+        return _OUTPUT
+    return f"{escape_pattern(run_dir)}/submitit/{_OUTPUT}"
+
+
+def _body(plan_json: str) -> str:
+    """The plan, a section a line. JSON escapes line breaks, so no line can end the heredoc."""
+    sections = json.loads(plan_json).items()
+    lines = [
+        f"{json.dumps(name)}: {json.dumps(value, ensure_ascii=False)}" for name, value in sections
+    ]
+    return "{" + ",\n ".join(lines) + "}"

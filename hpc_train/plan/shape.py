@@ -1,0 +1,109 @@
+"""The shape of a run, and how a global batch is split over it, exactly or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hpc_train.config.schema import Config
+from hpc_train.errors import CheckError, ConfigError
+from hpc_train.plan.plan import Batch, Shape
+
+__all__ = ["shape_of", "split_batch"]
+
+_CPU = "cpu"
+
+
+def shape_of(config: Config) -> Shape:
+    """The ranks that the config asks for: one a GPU, or one a slot on `accelerator: cpu`.
+
+    Raises:
+        ConfigError: for less than one node or one rank a node, or a negative number of spares.
+    """
+    slurm = config.slurm
+    if slurm.nodes < 1:
+        raise ConfigError(
+            f"slurm.nodes is {slurm.nodes}, and a run needs a node",
+            "write slurm.nodes: 1, or more; --nodes N on the command line",
+        )
+    if slurm.gpus_per_node < 1:
+        raise ConfigError(
+            f"slurm.gpus_per_node is {slurm.gpus_per_node}, and a node needs a rank",
+            "without GPUs write trainer.accelerator: cpu, and slurm.gpus_per_node is the number"
+            " of ranks a node",
+        )
+    if slurm.spares < 0:
+        raise ConfigError(
+            f"slurm.spares is {slurm.spares}", "write 0, or the spare nodes to ask for"
+        )
+    on_cpu = config.trainer.get("accelerator") == _CPU
+    return Shape(
+        nodes=slurm.nodes,
+        ranks_per_node=slurm.gpus_per_node,
+        gpus_per_node=0 if on_cpu else slurm.gpus_per_node,
+        spares=slurm.spares,
+    )
+
+
+def split_batch(global_batch_size: int, micro_batch_size: int | None, shape: Shape) -> Batch:
+    """Split so that global = micro * accumulate * world size, with the largest micro allowed.
+
+    Args:
+        global_batch_size: Samples an optimizer step, over all ranks.
+        micro_batch_size: The most samples a rank takes at once; None = all of its share.
+        shape: The ranks.
+
+    Raises:
+        ConfigError: for a size below 1.
+        CheckError: when the ranks cannot share the batch evenly, with the nearest that can.
+    """
+    _require_positive("global_batch_size", global_batch_size)
+    if micro_batch_size is not None:
+        _require_positive("micro_batch_size", micro_batch_size)
+    world = shape.world_size
+    share, rest = divmod(global_batch_size, world)
+    if rest:
+        raise CheckError(
+            f"global_batch_size {global_batch_size} cannot be split over {world} ranks"
+            f" ({_shape_text(shape.nodes, shape.ranks_per_node)})",
+            _nearest(global_batch_size, shape),
+        )
+    limit = min(share, micro_batch_size or share)
+    micro = next(size for size in range(limit, 0, -1) if share % size == 0)
+    return Batch(global_batch_size, micro, share // micro)
+
+
+def _require_positive(key: str, value: int) -> None:
+    if value < 1:
+        raise ConfigError(f"{key} is {value}", f"write {key} as a number of samples, 1 or more")
+
+
+def _shape_text(nodes: int, ranks_per_node: int) -> str:
+    return f"{nodes} node{'s' if nodes > 1 else ''} x {ranks_per_node}"
+
+
+def _nearest(batch: int, shape: Shape) -> str:
+    world = shape.world_size
+    below, above = batch // world * world, -(-batch // world) * world
+    sizes = " or ".join(str(size) for size in (below, above) if size > 0)
+    shapes = [f"--nodes {nodes} --gpus {ranks}" for nodes, ranks in _dividing_shapes(batch, shape)]
+    return f"nearest global_batch_size: {sizes}; nearest shapes: {' or '.join(shapes[:3])}"
+
+
+def _dividing_shapes(batch: int, shape: Shape) -> Iterator[tuple[int, int]]:
+    """Shapes that divide the batch, the ones nearest in ranks, then in nodes, first."""
+    candidates = [
+        (nodes, ranks)
+        for nodes in range(1, 2 * shape.nodes + 1)
+        for ranks in range(1, 2 * shape.ranks_per_node + 1)
+        if batch % (nodes * ranks) == 0
+        and (nodes == shape.nodes or ranks == shape.ranks_per_node or nodes == ranks == 1)
+    ]
+    return iter(
+        sorted(
+            candidates,
+            key=lambda pair: (
+                abs(pair[0] * pair[1] - shape.world_size),
+                abs(pair[0] - shape.nodes),
+            ),
+        )
+    )

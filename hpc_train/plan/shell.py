@@ -1,0 +1,120 @@
+"""The shell around Python: the lines that make the config's `env` true on a node."""
+
+from __future__ import annotations
+
+import re
+
+from hpc_train.config.schema import EnvConfig
+from hpc_train.config.secrets import looks_secret
+from hpc_train.errors import ConfigError
+from hpc_train.plan.plan import ShellPlan
+from hpc_train.plan.quoting import quote_path, quote_shell
+
+__all__ = ["FORGET", "environment_lines", "shell_plan"]
+
+# What a job inherits and must not hand on. The bindings of an outer step silently put all ranks on
+# one core, and SLURM_EXPORT_ENV=NONE, which sbatch --export leaves behind, would start the ranks
+# without their environment (srun(1), --export). SLURM_CONF stays: a cluster may need it.
+FORGET = (
+    "SLURM_CPU_BIND",
+    "SLURM_CPU_BIND_LIST",
+    "SLURM_CPU_BIND_TYPE",
+    "SLURM_CPU_BIND_VERBOSE",
+    "SLURM_MEM_BIND",
+    "SLURM_MEM_BIND_LIST",
+    "SLURM_MEM_BIND_PREFER",
+    "SLURM_MEM_BIND_SORT",
+    "SLURM_MEM_BIND_TYPE",
+    "SLURM_MEM_BIND_VERBOSE",
+    "SLURM_EXPORT_ENV",
+)
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z", re.ASCII)
+_OURS = re.compile(
+    r"(?:SLURM_|SLURMD_|HPC_TRAIN_|TORCHELASTIC_).*\Z"
+    r"|(?:RANK|LOCAL_RANK|GROUP_RANK|NODE_RANK|WORLD_SIZE|LOCAL_WORLD_SIZE|MASTER_ADDR|MASTER_PORT"
+    r"|CUDA_VISIBLE_DEVICES)\Z"
+)
+
+
+def shell_plan(env: EnvConfig, *, workdir: str, python: str) -> ShellPlan:
+    """Turn `env` into complete lines of bash; ours end the job when they fail.
+
+    Args:
+        env: The section of the config.
+        workdir: A relative `venv` starts here.
+        python: The interpreter, unless the lines activate an environment that brings its own.
+
+    Raises:
+        ConfigError: for names that cannot be variables, values that look like a secret, and
+            variables that Slurm or the launcher sets.
+    """
+    for name in env.variables:
+        _check_variable(name, "env.variables")
+        if looks_secret(name):
+            raise ConfigError(
+                f"env.variables.{name} looks like a secret, and would be written into files",
+                f"list it in env.passthrough: [{name}], and set it in the shell that submits",
+            )
+    for name in env.passthrough:
+        _check_variable(name, "env.passthrough")
+    activates = bool(env.conda or env.venv) or any("activate" in line for line in env.setup)
+    return ShellPlan(
+        setup=_setup_lines(env, workdir),
+        variables=dict(env.variables),
+        passthrough=list(env.passthrough),
+        python="python" if activates else python,
+    )
+
+
+def environment_lines(shell: ShellPlan) -> list[str]:
+    """All lines of bash before Python: forget, set up, export, require."""
+    return [
+        "unset " + " ".join(FORGET),
+        *shell.setup,
+        *(
+            f"export {name}={quote_shell(value, f'env.variables.{name}')}"
+            for name, value in shell.variables.items()
+        ),
+        *(
+            f': "${{{name}?hpc-train: {name} is not set; set it in the shell that submits}}"'
+            for name in shell.passthrough
+        ),
+    ]
+
+
+def _setup_lines(env: EnvConfig, workdir: str) -> list[str]:
+    lines: list[str] = []
+    if env.modules:
+        # A batch shell is no login shell, and may not know `module` yet.
+        lines.append("type module >/dev/null 2>&1 || . /etc/profile")
+    for module in env.modules:
+        quoted = quote_shell(module, "env.modules")
+        lines.append(_or_stop(f"module load {quoted}", "module load failed"))
+    if env.conda:
+        lines.append(_or_stop('eval "$(conda shell.bash hook)"', "conda is not on the PATH"))
+        quoted = quote_path(env.conda, "env.conda")
+        lines.append(_or_stop(f"conda activate {quoted}", "conda activate failed"))
+    if env.venv:
+        folder = env.venv
+        if not folder.startswith(("/", "~")) and workdir != ".":
+            folder = f"{workdir}/{folder}"
+        activate = quote_path(f"{folder}/bin/activate", "env.venv")
+        prefix = "" if folder.startswith(("/", "~")) else "./"
+        lines.append(_or_stop(f". {prefix}{activate}", "env.venv cannot be activated"))
+    return lines + list(env.setup)
+
+
+def _or_stop(command: str, why: str) -> str:
+    return f"{command} || {{ echo 'hpc-train: {why}' >&2; exit 1; }}"
+
+
+def _check_variable(name: str, key: str) -> None:
+    if _NAME.match(name) is None:
+        raise ConfigError(
+            f"{key}: {name!r} cannot be the name of a variable",
+            "write letters, digits and underscores, not a digit first",
+        )
+    if _OURS.match(name):
+        raise ConfigError(
+            f"{key}.{name} is set by Slurm or the launcher, for each rank its own", "remove it"
+        )

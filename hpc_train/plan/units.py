@@ -1,0 +1,67 @@
+"""Slurm's ways to write time and memory, to and from seconds and MiB."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["memory_mib", "slurm_time", "time_s"]
+
+# sbatch(1), --time: "minutes", "minutes:seconds", "hours:minutes:seconds", "days-hours",
+# "days-hours:minutes" and "days-hours:minutes:seconds".
+_TIME = re.compile(r"(?:(?P<days>\d+)-)?(?P<rest>\d+(?::\d+){0,2})\Z", re.ASCII)
+_UNLIMITED = frozenset({"UNLIMITED", "INFINITE"})
+_MEMORY = re.compile(r"(?P<number>\d+)(?P<unit>[KMGT])B?\Z", re.ASCII | re.IGNORECASE)
+_MIB_PER_UNIT = {"K": 1 / 1024, "M": 1, "G": 1024, "T": 1024 * 1024}
+
+
+def time_s(text: str) -> int | None:
+    """Seconds of a Slurm time such as `30` (minutes), `2:30:00` or `1-12`; None for UNLIMITED.
+
+    Raises:
+        ValueError: with the accepted forms, when the text is none of them.
+    """
+    word = text.strip()
+    if word.upper() in _UNLIMITED:
+        return None
+    match = _TIME.match(word)
+    if match is None:
+        raise ValueError(
+            f"{text!r} is not a Slurm time: write minutes, M:S, H:M:S, D-H, D-H:M or D-H:M:S"
+        )
+    fields = [int(field) for field in match["rest"].split(":")]
+    if match["days"] is not None:
+        hours, minutes, seconds = [*fields, 0, 0][:3]
+        return ((int(match["days"]) * 24 + hours) * 60 + minutes) * 60 + seconds
+    if len(fields) == 3:
+        hours, minutes, seconds = fields
+        return (hours * 60 + minutes) * 60 + seconds
+    minutes, seconds = [*fields, 0][:2]
+    return minutes * 60 + seconds
+
+
+def slurm_time(seconds: int) -> str:
+    """The one form without a second reading: `D-HH:MM:SS`, or `H:MM:SS` below a day."""
+    minutes, second = divmod(seconds, 60)
+    hours, minute = divmod(minutes, 60)
+    days, hour = divmod(hours, 24)
+    if days:
+        return f"{days}-{hour:02d}:{minute:02d}:{second:02d}"
+    return f"{hour}:{minute:02d}:{second:02d}"
+
+
+def memory_mib(text: str) -> int:
+    """MiB of a Slurm memory size with its unit, rounded up: `64G`, `512M`, `1T`.
+
+    `0` is Slurm's word for all the memory of a node and gives 0.
+
+    Raises:
+        ValueError: without a unit, since Slurm would take the number as megabytes.
+    """
+    word = text.strip()
+    if word == "0":
+        return 0
+    match = _MEMORY.match(word)
+    if match is None:
+        raise ValueError(f"{text!r} is not a memory size with its unit, as in 64G or 512M")
+    mib = int(match["number"]) * _MIB_PER_UNIT[match["unit"].upper()]
+    return -int(-mib // 1)
