@@ -1,0 +1,170 @@
+"""Turns a class by name and its arguments into an object, and explains what does not fit."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import inspect
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from hpc_train.errors import ConfigError
+from hpc_train.plan.plan import ObjectSpec
+
+__all__ = ["build", "import_class", "put_on_path", "spec_of"]
+
+
+def put_on_path(workdir: Path) -> None:
+    """Make modules beside the config importable, before installed ones, as `python x.py` does."""
+    folder = str(workdir.absolute())
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+
+
+def spec_of(value: Any) -> ObjectSpec | None:
+    """Read `{class_path, init_args}`, the one form a plan has; None for any other value."""
+    if not isinstance(value, Mapping) or "class_path" not in value:
+        return None
+    return ObjectSpec(str(value["class_path"]), dict(value.get("init_args") or {}))
+
+
+def build(
+    spec: ObjectSpec,
+    *,
+    key: str,
+    defaults: Mapping[str, Any] | None = None,
+    fallbacks: Mapping[str, Any] | None = None,
+) -> Any:
+    """Instantiate `spec`, with specs among its arguments built first.
+
+    Args:
+        key: The config key the spec stands under, named in errors.
+        defaults: Arguments given where the class takes them by name and the spec does not set
+            them.
+        fallbacks: The same, but only where the class's own default is None, 0 or False, or where
+            it has none.
+
+    Raises:
+        ConfigError: the class cannot be found, or does not take these arguments. An exception
+            raised by the class's own code passes unchanged, so that its frames can be shown.
+    """
+    target = import_class(spec.class_path, key=key)
+    arguments = {
+        name: _build_value(value, f"{key}.init_args.{name}")
+        for name, value in spec.init_args.items()
+    }
+    parameters = _parameters(target)
+    for name, value in (defaults or {}).items():
+        if name in parameters and name not in arguments:
+            arguments[name] = value
+    for name, value in (fallbacks or {}).items():
+        if name in parameters and name not in arguments and _is_unset(parameters[name]):
+            arguments[name] = value
+    _check_arguments(target, arguments, key)
+    return target(**arguments)
+
+
+def import_class(class_path: str, *, key: str) -> Any:
+    """Import what `class_path` (module.Class) names.
+
+    Raises:
+        ConfigError: there is no such module or no such name in it. An import that fails inside
+            the module, for a package it needs, names that package.
+    """
+    module_name, _, name = class_path.rpartition(".")
+    if not module_name:
+        raise ConfigError(
+            f"{key}.class_path: {class_path!r} names no module",
+            f"write it as module.{class_path}, with the module's file beside the config",
+        )
+    module = _import_module(module_name, class_path, key)
+    if not hasattr(module, name):
+        raise ConfigError(
+            f"{key}.class_path: module {module_name} ({getattr(module, '__file__', 'built in')}) "
+            f"has no {name}",
+            _did_you_mean(name, [item for item in vars(module) if not item.startswith("_")]),
+        )
+    return getattr(module, name)
+
+
+def _import_module(module_name: str, class_path: str, key: str) -> Any:
+    try:
+        return importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        missing = error.name or ""
+        if module_name == missing or module_name.startswith(f"{missing}."):
+            raise ConfigError(
+                f"{key}.class_path: no module {missing} for {class_path}",
+                f"looked beside the config and in {sys.prefix}; is the right environment active "
+                "(env.conda, env.venv, env.modules)?",
+            ) from error
+        raise ConfigError(
+            f"{key}.class_path: {module_name} needs the package {missing}, which is not "
+            f"installed in {sys.prefix}",
+            f"pip install {missing.partition('.')[0]}, or activate another environment (env.conda)",
+        ) from error
+    except ImportError as error:
+        hint = "a library of the machine is missing: is a module (env.modules) not loaded?"
+        if "lib" not in str(error):
+            hint = "the installed version may be another one than the code was written for"
+        raise ConfigError(
+            f"{key}.class_path: {module_name} cannot be imported: {error}", hint
+        ) from error
+
+
+def _build_value(value: Any, key: str) -> Any:
+    spec = spec_of(value)
+    if spec is not None:
+        return build(spec, key=key)
+    if isinstance(value, Mapping):
+        return {name: _build_value(item, f"{key}.{name}") for name, item in value.items()}
+    if isinstance(value, list):
+        return [_build_value(item, f"{key}[{index}]") for index, item in enumerate(value)]
+    return value
+
+
+def _parameters(target: Any) -> Mapping[str, inspect.Parameter]:
+    try:
+        return inspect.signature(target).parameters
+    except (TypeError, ValueError):  # a class in C that tells nothing: it checks for itself
+        return {"kwargs": inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD)}
+
+
+def _is_unset(parameter: inspect.Parameter) -> bool:
+    return parameter.default is inspect.Parameter.empty or not parameter.default
+
+
+def _check_arguments(target: Any, arguments: Mapping[str, Any], key: str) -> None:
+    if not callable(target):
+        raise ConfigError(f"{key}.class_path: {target!r} is no class", "name a class")
+    parameters = _parameters(target)
+    kinds = inspect.Parameter
+    if not any(parameter.kind is kinds.VAR_KEYWORD for parameter in parameters.values()):
+        names = [name for name, item in parameters.items() if item.kind is not kinds.VAR_POSITIONAL]
+        for name in arguments:
+            if name not in names:
+                raise ConfigError(
+                    f"{key}.init_args: {target.__name__} takes no argument {name!r}",
+                    _did_you_mean(name, names),
+                )
+    required = [
+        name
+        for name, item in parameters.items()
+        if item.default is kinds.empty
+        and item.kind in (kinds.POSITIONAL_OR_KEYWORD, kinds.KEYWORD_ONLY)
+    ]
+    missing = [name for name in required if name not in arguments]
+    if missing:
+        raise ConfigError(
+            f"{key}.init_args: {target.__name__} needs {', '.join(missing)}",
+            f"add {missing[0]}: VALUE under {key}.init_args",
+        )
+
+
+def _did_you_mean(name: str, names: list[str]) -> str:
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    if close:
+        return f"did you mean {close[0]}?"
+    return f"it has: {', '.join(sorted(names)[:20])}" if names else "it takes none"

@@ -1,0 +1,338 @@
+"""Which device a rank trains on, and what the machine lets it use: CPUs, memory, precision.
+
+The choices are pure over facts; `see_devices` and `see_host` collect the facts of this process.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from hpc_train.errors import CheckError, ConfigError
+from hpc_train.plan.world import World
+
+__all__ = [
+    "Device",
+    "DevicesSeen",
+    "HostSeen",
+    "LoaderSettings",
+    "check_precision",
+    "choose_device",
+    "cpus_per_rank",
+    "gpus_were_given",
+    "loader_settings",
+    "see_devices",
+    "see_host",
+    "threads_per_rank",
+]
+
+_GPU_VARIABLES = ("SLURM_JOB_GPUS", "SLURM_STEP_GPUS", "SLURM_GPUS_ON_NODE")
+_MAX_WORKERS = 8  # beyond that, one rank's loader is rarely what a step waits for
+_PINNED_MIN_MIB = 2048  # free host memory a rank; pinned pages cannot be swapped or reclaimed
+_PRECISION_NAMES = {
+    "16": "16-mixed",
+    "bf16": "bf16-mixed",
+    "32": "32-true",
+    "64": "64-true",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class DevicesSeen:
+    """What torch and the node show of GPUs to this process.
+
+    Attributes:
+        capabilities: CUDA compute capability of each visible GPU, by index.
+        uuids: The same for their UUIDs, as NVML writes them without the `GPU-`.
+        cuda_build: CUDA version torch was built for; None for a CPU build.
+        device_files: Whether /dev/nvidia0 and so on are there.
+        driver: Version text of the kernel driver; empty where none is loaded.
+    """
+
+    torch_version: str
+    cuda_build: str | None
+    capabilities: tuple[tuple[int, int], ...] = ()
+    uuids: tuple[str, ...] = ()
+    device_files: bool = False
+    driver: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Device:
+    """Where one rank trains.
+
+    Attributes:
+        kind: cuda or cpu.
+        index: Of the GPU among those this process sees; None on the CPU.
+        own_only: The process sees one GPU, its own (--gpus-per-task, --gpu-bind).
+        note: What rank 0 has to say aloud about the choice; empty for nothing.
+    """
+
+    kind: str
+    index: int | None = None
+    own_only: bool = False
+    uuid: str = ""
+    capability: tuple[int, int] | None = None
+    note: str = ""
+
+    @property
+    def backend(self) -> str:
+        """The process group's backend for this device."""
+        return "nccl" if self.kind == "cuda" else "gloo"
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostSeen:
+    """What the node gives this process; affinity and quotas count, not what is built in."""
+
+    affinity_cpus: int
+    quota_cpus: float | None  # of the control group; None without a limit
+    available_mib: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoaderSettings:
+    """Arguments of torch's DataLoader where the user's DataModule leaves them at their defaults."""
+
+    num_workers: int
+    pin_memory: bool
+    persistent_workers: bool
+
+
+def gpus_were_given(environ: Mapping[str, str]) -> bool:
+    """Whether Slurm (or the user) gave this process GPUs.
+
+    Slurm sets SLURM_JOB_GPUS, SLURM_STEP_GPUS, SLURM_GPUS_ON_NODE and CUDA_VISIBLE_DEVICES where
+    gres was granted (srun(1), OUTPUT ENVIRONMENT VARIABLES; slurm gres.html).
+    """
+    if any(environ.get(name, "0") not in ("", "0") for name in _GPU_VARIABLES):
+        return True
+    return environ.get("CUDA_VISIBLE_DEVICES", "").strip() not in ("", "-1", "NoDevFiles")
+
+
+def choose_device(
+    wanted: str, *, given: bool, seen: DevicesSeen, local_rank: int, ranks_per_node: int
+) -> Device:
+    """Decide where a rank trains.
+
+    Args:
+        wanted: The config's `trainer.accelerator`: gpu, cuda, cpu or auto.
+        given: Whether GPUs were given to the job, see `gpus_were_given`.
+
+    Raises:
+        CheckError: GPUs are wanted and cannot be had, or there are fewer than ranks. Never a
+            silent training on the CPU.
+        ConfigError: an accelerator that hpc-train does not start.
+    """
+    if wanted not in ("gpu", "cuda", "cpu", "auto"):
+        raise ConfigError(
+            f"trainer.accelerator: {wanted!r} is not supported", "write gpu, cpu or auto"
+        )
+    if wanted == "cpu":
+        return Device(kind="cpu")
+    if not seen.capabilities:
+        if wanted != "auto":
+            raise CheckError("the config asks for GPUs and torch sees none", _why_no_gpu(seen))
+        note = ""
+        if given:
+            note = (
+                "WARNING: GPUs were given and torch sees none, training on the CPU "
+                f"(accelerator: auto): {_why_no_gpu(seen)}"
+            )
+        return Device(kind="cpu", note=note)
+    return _gpu_of_rank(seen, local_rank, ranks_per_node)
+
+
+def _gpu_of_rank(seen: DevicesSeen, local_rank: int, ranks_per_node: int) -> Device:
+    count = len(seen.capabilities)
+    own_only = count == 1 and ranks_per_node > 1
+    if not own_only and count < ranks_per_node:
+        raise CheckError(
+            f"{ranks_per_node} ranks a node, and this process sees {count} GPUs",
+            f"ask for {ranks_per_node} GPUs a node, or set slurm.gpus_per_node: {count}; "
+            "CUDA_VISIBLE_DEVICES may be set too narrow in env.variables or a shell profile",
+        )
+    index = 0 if own_only else local_rank
+    note = ""
+    if count > ranks_per_node:
+        note = f"WARNING: {count} GPUs visible, {ranks_per_node} used: the others stay idle"
+    return Device(
+        kind="cuda",
+        index=index,
+        own_only=own_only,
+        uuid=seen.uuids[index] if seen.uuids else "",
+        capability=seen.capabilities[index],
+        note=note,
+    )
+
+
+def _why_no_gpu(seen: DevicesSeen) -> str:
+    """The likely cause, by what the node shows, and the fix."""
+    if seen.cuda_build is None:
+        return (
+            f"torch {seen.torch_version} is a build without CUDA: install one with it "
+            "(pytorch.org/get-started), or write accelerator: cpu"
+        )
+    if not seen.device_files:
+        return (
+            "no /dev/nvidia*: the node has no GPU or no driver, the job has no GPU (its cgroup "
+            "hides them), or the container was started without --nv (Apptainer) or --gpus (Docker)"
+        )
+    if not seen.driver:
+        return "the NVIDIA kernel driver is not loaded: tell the administrators, exclude the node"
+    return (
+        f"torch is built for CUDA {seen.cuda_build} and the driver is {seen.driver}: it may be "
+        "too old for it, or CUDA_VISIBLE_DEVICES names no GPU of this job; try nvidia-smi there"
+    )
+
+
+def check_precision(precision: str | int | None, device: Device) -> None:
+    """Refuse a precision that the device does badly or not at all.
+
+    bf16 needs compute capability 8.0 (below, it is emulated: slower than fp32), FP8 8.9
+    (docs.nvidia.com/cuda/cuda-c-programming-guide, compute capabilities); fp16 has no autocast on
+    CPUs that is worth having, and Lightning silently makes it bf16.
+
+    Raises:
+        CheckError: with what to write instead.
+    """
+    name = _PRECISION_NAMES.get(str(precision), str(precision or "32-true"))
+    if name.startswith("transformer-engine"):
+        _check_transformer_engine(device)
+    elif device.kind == "cpu" and name in ("16-mixed", "16-true"):
+        raise CheckError(
+            f"trainer.precision: {name} does not work on a CPU",
+            "write precision: bf16-mixed or 32-true",
+        )
+    elif device.capability and name.startswith("bf16") and device.capability < (8, 0):
+        major, minor = device.capability
+        raise CheckError(
+            f"trainer.precision: {name} needs compute capability 8.0, this GPU has {major}.{minor}",
+            f"write precision: {name.removeprefix('bf').replace('true', 'mixed')}, or ask for "
+            "newer GPUs (slurm.gpu_type, slurm.constraint)",
+        )
+
+
+def _check_transformer_engine(device: Device) -> None:
+    if device.capability is None or device.capability < (8, 9):
+        raise CheckError(
+            "trainer.precision: transformer-engine (FP8) needs a GPU of compute capability 8.9",
+            "write precision: bf16-mixed",
+        )
+    if importlib.util.find_spec("transformer_engine") is None:
+        raise CheckError(
+            "trainer.precision: transformer-engine needs the package transformer_engine",
+            "pip install transformer-engine[pytorch], or write precision: bf16-mixed",
+        )
+
+
+def cpus_per_rank(environ: Mapping[str, str], host: HostSeen, ranks_per_node: int) -> int:
+    """CPUs that one rank may keep busy, at least 1.
+
+    Under srun the affinity is the task's own where Slurm binds tasks (TaskPlugin=task/affinity or
+    task/cgroup) and the whole node's where it does not; SLURM_CPUS_PER_TASK tells in the second
+    case, and only where --cpus-per-task was given (srun(1)).
+    """
+    usable = min(float(host.affinity_cpus), host.quota_cpus or float("inf"))
+    by_task = environ.get("SLURM_CPUS_PER_TASK", "")
+    if by_task.isdigit():
+        return max(1, int(min(int(by_task), usable)))
+    on_node = environ.get("SLURM_CPUS_ON_NODE", "")
+    bound = "SLURM_PROCID" in environ and on_node.isdigit() and int(on_node) > host.affinity_cpus
+    return max(1, int(usable if bound else usable / ranks_per_node))
+
+
+def _workers(cpus: int, device: Device) -> int:
+    if device.kind == "cuda":
+        return min(cpus - 1, _MAX_WORKERS)  # one CPU is the training process's own
+    return min(cpus // 4, _MAX_WORKERS)  # on the CPU the workers take from the training itself
+
+
+def threads_per_rank(cpus: int, device: Device) -> int:
+    """Threads for torch's operators on the CPU: what the data workers leave."""
+    return max(1, cpus - _workers(cpus, device))
+
+
+def loader_settings(world: World, device: Device, cpus: int, host: HostSeen) -> LoaderSettings:
+    """Settings for a DataLoader whose DataModule does not set them.
+
+    Args:
+        cpus: CPUs of this rank, see `cpus_per_rank`.
+    """
+    workers = _workers(cpus, device)
+    free_mib = host.available_mib // world.ranks_per_node
+    return LoaderSettings(
+        num_workers=workers,
+        pin_memory=device.kind == "cuda" and free_mib >= _PINNED_MIN_MIB,
+        persistent_workers=workers > 0,
+    )
+
+
+def see_devices(root: Path = Path("/")) -> DevicesSeen:
+    """Look at GPUs as torch does in this process; imports torch, makes no CUDA context."""
+    import torch
+
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    properties = [torch.cuda.get_device_properties(index) for index in range(count)]
+    driver = root / "proc/driver/nvidia/version"
+    return DevicesSeen(
+        torch_version=torch.__version__,
+        cuda_build=torch.version.cuda,
+        capabilities=tuple((item.major, item.minor) for item in properties),
+        uuids=tuple(str(getattr(item, "uuid", "")) for item in properties),
+        device_files=any((root / "dev").glob("nvidia[0-9]*")),
+        driver=_driver_version(driver.read_text()) if driver.exists() else "",
+    )
+
+
+def _driver_version(text: str) -> str:
+    """`NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug ...` -> 535.104.05."""
+    words = text.splitlines()[0].split() if text.strip() else []
+    return next((word for word in words if word.count(".") >= 1 and word[0].isdigit()), "unknown")
+
+
+def see_host(root: Path = Path("/")) -> HostSeen:
+    """Look at the CPUs and the memory that this process may use."""
+    group = _own_cgroup(root)
+    memory = [_mem_available_mib(root), _cgroup_free_mib(group)]
+    return HostSeen(
+        affinity_cpus=len(os.sched_getaffinity(0)),
+        quota_cpus=_cgroup_cpus(group),
+        available_mib=min(item for item in memory if item is not None),
+    )
+
+
+def _own_cgroup(root: Path) -> Path:
+    """Folder of this process's control group, version 2 (cgroups(7)); it may not exist."""
+    lines = (root / "proc/self/cgroup").read_text().splitlines()
+    path = next((line[3:] for line in lines if line.startswith("0::")), "/")
+    return root / "sys/fs/cgroup" / path.lstrip("/")
+
+
+def _cgroup_cpus(group: Path) -> float | None:
+    """The smallest `cpu.max` from this group up to the root of the hierarchy."""
+    limits = []
+    for folder in (group, *group.parents):
+        file = folder / "cpu.max"
+        if file.exists():
+            quota, period = file.read_text().split()
+            if quota != "max":
+                limits.append(int(quota) / int(period))
+    return min(limits) if limits else None
+
+
+def _cgroup_free_mib(group: Path) -> int | None:
+    limit, used = group / "memory.max", group / "memory.current"
+    if not (limit.exists() and used.exists()) or limit.read_text().strip() == "max":
+        return None
+    return (int(limit.read_text()) - int(used.read_text())) // 2**20
+
+
+def _mem_available_mib(root: Path) -> int:
+    for line in (root / "proc/meminfo").read_text().splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) // 1024
+    return 0

@@ -1,0 +1,391 @@
+"""One rank from its first line to its exit code: `python -m hpc_train.train`.
+
+What can be wrong is looked for in the order of its price: the environment before torch is imported,
+devices and peers before Lightning is, classes before the process group's first collective.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hpc_train.errors import HpcTrainError, UsageError
+from hpc_train.plan import handover
+from hpc_train.plan.plan import Plan
+from hpc_train.plan.states import RankExit
+from hpc_train.plan.world import World
+from hpc_train.store.layout import AttemptDir, RunDir
+from hpc_train.store.ranks import ExitRecord, write_exit
+from hpc_train.train.endings import Ending, ending_of
+from hpc_train.train.stop import StopFlag
+
+if TYPE_CHECKING:
+    import pytorch_lightning as pl
+
+    from hpc_train.train.devices import Device, LoaderSettings
+    from hpc_train.train.resume import Chosen, Resumer
+
+__all__ = ["Here", "main"]
+
+_RENDEZVOUS_S = 120.0  # from torch's import here to the last rank's; on a cold file system, minutes
+_EXIT_GUARD_S = 20.0  # for atexit hooks of loggers; the work is done and recorded by then
+
+
+@dataclass(frozen=True, kw_only=True)
+class Here:
+    """Where this process is: its run, its attempt and its number, as far as it can be known."""
+
+    run: RunDir
+    attempt: int
+    rank: int
+    node: str
+    log_dir: Path | None
+
+    @classmethod
+    def from_env(cls, environ: Mapping[str, str], node: str) -> Here:
+        """Read what the supervisor handed over.
+
+        Raises:
+            UsageError: the run directory is not named: this is started by hpc-train alone.
+        """
+        if handover.RUN_DIR not in environ:
+            raise UsageError(
+                f"{handover.RUN_DIR} is not set: this is a rank, which hpc-train starts",
+                "type hpc-train run CONFIG",
+            )
+        number = environ.get("RANK", environ.get("SLURM_PROCID", "0"))
+        log_dir = environ.get(handover.RANK_LOG_DIR)
+        return cls(
+            run=RunDir(Path(environ[handover.RUN_DIR])),
+            attempt=int(environ.get(handover.ATTEMPT, "0")),
+            rank=int(number) if number.isdigit() else 0,
+            node=node,
+            log_dir=Path(log_dir) if log_dir else None,
+        )
+
+    @property
+    def attempt_dir(self) -> AttemptDir:
+        """Files of this attempt."""
+        return self.run.attempt(self.attempt)
+
+
+def main() -> int:
+    """Run the rank that the environment describes; returns its exit code, see `RankExit`."""
+    try:
+        here = Here.from_env(os.environ, socket.gethostname())
+    except HpcTrainError as error:
+        print(f"error: {error.message}\n  fix: {error.hint}", file=sys.stderr)  # noqa: T201
+        return error.exit_code
+    if here.log_dir is not None:
+        _log_to(here.log_dir / here.attempt_dir.rank_log(here.rank).name)
+    # Ctrl-C reaches all processes of a terminal; the supervisor alone decides what it means.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    stop = StopFlag(here.run.stop).install()
+    return _Rank(here, stop).run()
+
+
+def _log_to(path: Path) -> None:
+    """Send everything this process writes, C++ included, to one file, line by line."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+        os.dup2(descriptor, stream.fileno())
+    os.close(descriptor)
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+
+
+class _Rank:
+    """The steps of one rank, and what is known when one of them fails."""
+
+    def __init__(self, here: Here, stop: StopFlag) -> None:
+        self._here = here
+        self._stop = stop
+        self._resumer: Resumer | None = None
+        self._chosen: Chosen | None = None
+
+    def run(self) -> int:
+        """Train; whatever ends it is recorded before any peer can notice."""
+        try:
+            text = _read_plan(self._here.run)
+            plan = Plan.from_json(text)
+            world = World.from_env(os.environ, planned=plan.shape)
+            self._train(plan, world, hashlib.sha256(text.encode()).hexdigest()[:12])
+        except BaseException as error:  # noqa: BLE001 - the end of the process: all are recorded
+            return self._failed(error, time.time())
+        self._record(Ending(code=0, kind="finished", error="", where="", traceback=""), time.time())
+        _exit_normally_or_at_once(RankExit.FINISHED)
+        return int(RankExit.FINISHED)
+
+    def _train(self, plan: Plan, world: World, plan_hash: str) -> None:
+        from hpc_train.train.devices import cpus_per_rank, loader_settings, see_host
+        from hpc_train.train.resume import Resumer
+
+        here = self._here
+        self._resumer = Resumer(
+            plan=plan,
+            run_dir=here.run,
+            attempt=here.attempt,
+            rank=world.rank,
+            world_size=world.world_size,
+            node=here.node,
+            stop=self._stop,
+        )
+        self._resumer.begin()
+        host = see_host()
+        cpus = cpus_per_rank(os.environ, host, world.ranks_per_node)
+        _limit_threads(cpus, world, plan)
+        device = _choose_device(plan, world)
+        _set_threads(cpus, device, world, plan)
+        _enter_workdir(plan)
+        _meet(plan, world, device, plan_hash, here.node)
+        self._chosen = self._resumer.choose()
+        self._fit(plan, world, device, loader_settings(world, device, cpus, host))
+        self._resumer.finish()
+
+    def _fit(self, plan: Plan, world: World, device: Device, loader: LoaderSettings) -> None:
+        from hpc_train.train.loggers import make_loggers, write_final_metrics
+        from hpc_train.train.trainer import make_trainer, trainer_arguments
+
+        assert self._resumer is not None
+        run = self._here.run
+        step = self._chosen.step if self._chosen else 0
+        model, data = _make_model_and_data(plan, world, device, loader)
+        loggers = make_loggers(plan.training.loggers, run, step)
+        arguments = trainer_arguments(
+            plan,
+            world=world,
+            device=device,
+            model=model,
+            loggers=loggers,
+            root=str(run.path),
+            on_terminal=sys.stdout.isatty(),
+        )
+        trainer = make_trainer(self._resumer.trainer_kwargs(arguments))
+        self._resumer.fit(trainer, model, data)
+        if world.rank == 0:
+            write_final_metrics(run, trainer)
+
+    def _failed(self, error: BaseException, now: float) -> int:
+        ending = ending_of(error)
+        code = self._resumer.fail(error) if self._resumer is not None else ending.code
+        if code == RankExit.SAVED:
+            ending = Ending(code=code, kind="saved", error="", where="", traceback="")
+        self._record(ending, now)
+        _say(ending, error)
+        from hpc_train.train.resume import leave
+
+        leave(ending.code)
+
+    def _record(self, ending: Ending, now: float) -> None:
+        resumer = self._resumer
+        record = ExitRecord(
+            rank=self._here.rank,
+            node=self._here.node,
+            time=now,
+            cause=self._stop.reason or "" if ending.kind == "saved" else "",
+            first_step=self._chosen.step if self._chosen else 0,
+            step=resumer.step if resumer else None,
+            phase=resumer.phase if resumer else "start",
+            code=ending.code,
+            kind=ending.kind,
+            error=ending.error,
+            where=ending.where,
+            traceback=ending.traceback,
+        )
+        try:
+            write_exit(self._here.attempt_dir, record)
+        except OSError as error:  # a full or lost file system must not hide the exit code
+            print(f"no exit record: {error}", file=sys.stderr)  # noqa: T201 - a rank's log
+
+
+def _read_plan(run: RunDir) -> str:
+    try:
+        return run.plan.read_text(encoding="utf-8")
+    except OSError as error:
+        raise HpcTrainError(
+            f"{run.plan} cannot be read on {socket.gethostname()}: {error.strerror}",
+            "is the run directory on a file system that all nodes see?",
+        ) from error
+
+
+def _say(ending: Ending, error: BaseException) -> None:
+    if ending.kind == "saved":
+        return
+    if ending.traceback:
+        print(ending.traceback, file=sys.stderr)  # noqa: T201 - a rank's log
+    hint = f"\n  fix: {error.hint}" if isinstance(error, HpcTrainError) and error.hint else ""
+    message = error.message if isinstance(error, HpcTrainError) else ending.error
+    where = f" ({ending.where})" if ending.where else ""
+    print(f"error: {message}{where}{hint}", file=sys.stderr, flush=True)  # noqa: T201
+
+
+def _threads_are_users(world: World, plan: Plan) -> bool:
+    """Whether OMP_NUM_THREADS is somebody's decision.
+
+    torchrun sets it to 1 where it is not set and there are several ranks (torch/distributed/run.py,
+    config_from_args): safe for a machine it knows nothing of, and a waste of the CPUs that Slurm
+    gave. So under torchrun only the config's own value counts.
+    """
+    if "OMP_NUM_THREADS" in plan.shell.variables:
+        return True
+    set_to = os.environ.get("OMP_NUM_THREADS")
+    return set_to is not None and not (world.launcher == "torchrun" and set_to == "1")
+
+
+def _limit_threads(cpus: int, world: World, plan: Plan) -> None:
+    """Before numpy and torch are imported, whose pools read it then."""
+    if not _threads_are_users(world, plan):
+        os.environ["OMP_NUM_THREADS"] = str(cpus)
+
+
+def _set_threads(cpus: int, device: Device, world: World, plan: Plan) -> None:
+    import torch
+
+    from hpc_train.train.devices import threads_per_rank
+
+    if "OMP_NUM_THREADS" not in plan.shell.variables:
+        threads = threads_per_rank(cpus, device)
+        if not _threads_are_users(world, plan) or os.environ["OMP_NUM_THREADS"] == str(cpus):
+            torch.set_num_threads(threads)
+
+
+def _choose_device(plan: Plan, world: World) -> Device:
+    from hpc_train.train.devices import (
+        check_precision,
+        choose_device,
+        gpus_were_given,
+        see_devices,
+    )
+
+    default = "gpu" if plan.shape.gpus_per_node else "cpu"
+    device = choose_device(
+        str(plan.training.trainer.get("accelerator", default)),
+        given=gpus_were_given(os.environ),
+        seen=see_devices(),
+        local_rank=world.local_rank,
+        ranks_per_node=world.ranks_per_node,
+    )
+    check_precision(plan.training.trainer.get("precision"), device)
+    if device.note and world.rank == 0:
+        print(device.note, flush=True)  # noqa: T201 - a rank's log
+    return device
+
+
+def _enter_workdir(plan: Plan) -> None:
+    """Modules and relative paths of a config mean the folder it is run from."""
+    from hpc_train.train.build import put_on_path
+
+    workdir = Path(plan.workdir)
+    if workdir.is_dir():
+        os.chdir(workdir)
+    put_on_path(workdir)
+
+
+def _meet(plan: Plan, world: World, device: Device, plan_hash: str, node: str) -> None:
+    """Meet all ranks, then make the process group; Lightning is imported while others arrive."""
+    if world.world_size == 1:
+        return
+    import torch
+    from torch._C._distributed_c10d import PrefixStore
+
+    from hpc_train.train.world_check import RankReport, announce, open_store, verify
+
+    deadline_s = min(_RENDEZVOUS_S, plan.watchdog.start_timeout_s)
+    store = open_store(world, os.environ, timeout_s=deadline_s)
+    report = RankReport(
+        rank=world.rank,
+        node_rank=world.node_rank,
+        world_size=world.world_size,
+        host=node,
+        plan_hash=plan_hash,
+        device=device.kind,
+        gpu_uuid=device.uuid,
+        versions=_versions(),
+    )
+    announce(store, report)
+    import pytorch_lightning  # noqa: F401 - takes seconds, in which the others come
+
+    verify(store, world, deadline_s=deadline_s)
+    gpu = None if device.index is None else torch.device("cuda", device.index)
+    if gpu is not None:
+        torch.cuda.set_device(gpu)
+    torch.distributed.init_process_group(
+        device.backend,
+        store=PrefixStore("group", store),
+        rank=world.rank,
+        world_size=world.world_size,
+        device_id=gpu,
+        timeout=timedelta(seconds=max(600.0, plan.watchdog.start_timeout_s)),
+    )
+
+
+def _versions() -> dict[str, str]:
+    return {
+        "python": platform.python_version(),
+        "torch": version("torch"),
+        "pytorch-lightning": version("pytorch-lightning"),
+        "hpc-train": version("hpc-train"),
+    }
+
+
+def _make_model_and_data(
+    plan: Plan, world: World, device: Device, loader: LoaderSettings
+) -> tuple[pl.LightningModule, pl.LightningDataModule]:
+    import pytorch_lightning as pl
+
+    from hpc_train.errors import ConfigError
+    from hpc_train.train.build import build
+    from hpc_train.train.seeds import seed_everything, seed_of_rank
+    from hpc_train.train.trainer import batch_norm_note
+
+    training = plan.training
+    seed_everything(training.seed)  # the same on every rank, so the same weights
+    model = build(training.model, key="model")
+    data = build(
+        training.data,
+        key="data",
+        defaults={"batch_size": plan.batch.micro_batch_size},
+        fallbacks=asdict(loader),
+    )
+    for key, item, wanted in (
+        ("model", model, pl.LightningModule),
+        ("data", data, pl.LightningDataModule),
+    ):
+        if not isinstance(item, wanted):
+            raise ConfigError(
+                f"{key}.class_path: {type(item).__module__}.{type(item).__name__} is no "
+                f"pytorch_lightning.{wanted.__name__}",
+                "derive it from that class; those of the package `lightning` are others",
+            )
+    note = batch_norm_note(model, world, device)
+    if note and world.rank == 0:
+        print(note, flush=True)  # noqa: T201 - a rank's log
+    seed_everything(seed_of_rank(training.seed, world.rank))  # dropout differs between ranks
+    return model, data
+
+
+def _exit_normally_or_at_once(code: int) -> None:
+    """Let atexit hooks of loggers run, for a while; then nothing keeps the node any more."""
+    import torch
+
+    guard = threading.Timer(_EXIT_GUARD_S, os._exit, args=[code])
+    guard.daemon = True
+    guard.start()
+    if torch.distributed.is_initialized():
+        with suppress(RuntimeError):  # a peer that has left already is no news at the end
+            torch.distributed.destroy_process_group()
