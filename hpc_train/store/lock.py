@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,15 +14,19 @@ __all__ = ["held_lock", "is_held"]
 
 
 @contextmanager
-def held_lock(path: Path, owner: str) -> Iterator[None]:
+def held_lock(path: Path, owner: str, *, wait_s: float = 0.0) -> Iterator[None]:
     """Hold the lock for the time of the block; `owner` is written into it for people.
+
+    Args:
+        wait_s: How long to wait for another holder to leave: a fresh job may start while the
+            supervisor that submitted it writes its last lines.
 
     Raises:
         HpcTrainError: when another supervisor has it, with its owner's words.
     """
     with path.open("a+", encoding="utf-8") as stream:
         try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _lock(stream.fileno(), time.monotonic() + wait_s)
         except BlockingIOError as error:
             stream.seek(0)
             other = stream.read().strip() or "another process"
@@ -33,6 +38,18 @@ def held_lock(path: Path, owner: str) -> Iterator[None]:
         stream.write(owner + "\n")
         stream.flush()
         yield
+
+
+def _lock(descriptor: int, deadline: float) -> None:
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                raise
+            time.sleep(0.2)
+        else:
+            return
 
 
 def is_held(path: Path) -> bool:

@@ -1,0 +1,106 @@
+"""What changes a job: submit, requeue, leave nodes out, cancel."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hpc_train.errors import SlurmError
+from hpc_train.slurm.command import run
+from hpc_train.slurm.refusals import refusal_error
+
+__all__ = [
+    "StartEstimate",
+    "cancel",
+    "exclude_nodes",
+    "job_reference",
+    "requeue",
+    "sbatch",
+    "test_only",
+]
+
+
+@dataclass(frozen=True)
+class StartEstimate:
+    """Slurm's own verdict on a script: when, where, in its words."""
+
+    text: str
+    start: str
+    nodes: str
+    partition: str
+
+
+def sbatch(script: Path, options: Sequence[str] = ()) -> str:
+    """Submit `script`; options given here win over those in the script (sbatch(1)).
+
+    Returns:
+        The job id.
+
+    Raises:
+        SlurmError: with Slurm's words and the key to change.
+    """
+    said = run(["sbatch", "--parsable", *options, str(script)])
+    if said.returncode != 0:
+        raise refusal_error(said.stderr)
+    return said.stdout.strip().split(";")[0]
+
+
+def test_only(script: Path) -> StartEstimate:
+    """Ask Slurm when and where the script would start; nothing is submitted (sbatch --test-only).
+
+    Raises:
+        SlurmError: with Slurm's words and the key to change.
+    """
+    said = run(["sbatch", "--test-only", str(script)])
+    if said.returncode != 0:
+        raise refusal_error(said.stderr)
+    text = (said.stderr + said.stdout).strip().removeprefix("sbatch: ")
+    found = re.search(r"to start at (\S+)(?:.* on nodes (\S+))?(?:.* in partition (\S+))?", text)
+    start, nodes, partition = found.groups(default="") if found else ("", "", "")
+    return StartEstimate(text, start, nodes, partition)
+
+
+def job_reference(environ: Mapping[str, str]) -> str:
+    """How this job is named to scontrol: a task of an array needs both its ids.
+
+    Source: scontrol(1), "requeue <job_list>".
+    """
+    array, task = environ.get("SLURM_ARRAY_JOB_ID"), environ.get("SLURM_ARRAY_TASK_ID")
+    return f"{array}_{task}" if array and task else environ["SLURM_JOB_ID"]
+
+
+def requeue(job: str) -> None:
+    """Put a running job back into the queue; Slurm then terminates it at once.
+
+    Raises:
+        SlurmError: when the site or the job does not allow it, or the controller is away.
+    """
+    said = run(["scontrol", "requeue", job], timeout_s=30)
+    if said.returncode != 0:
+        raise SlurmError(f"scontrol requeue {job}: {said.stderr.strip()}")
+
+
+def exclude_nodes(job: str, nodes: Sequence[str]) -> None:
+    """Leave `nodes` out of the next start of a job that is pending or completing.
+
+    Raises:
+        SlurmError: when the job runs, or a name is no node of this cluster.
+    """
+    said = run(
+        ["scontrol", "update", f"JobId={job}", f"ExcNodeList={','.join(nodes)}"], timeout_s=30
+    )
+    if said.returncode != 0:
+        raise SlurmError(f"scontrol update ExcNodeList: {said.stderr.strip()}")
+
+
+def cancel(job: str) -> None:
+    """End a job for good.
+
+    Raises:
+        SlurmError: when Slurm does not know the job or refuses.
+    """
+    said = run(["scancel", job])
+    if said.returncode != 0 or said.stderr.strip():
+        raise SlurmError(f"scancel {job}: {said.stderr.strip()}")

@@ -1,0 +1,123 @@
+"""What Slurm knows of jobs: one query for all of them, and the details of one from inside it.
+
+Text with named fields, not JSON, whose form differs by version. squeue with `--states=all` also
+shows what ended within MinJobAge (slurm.conf(5)); older endings come from sacct where there is one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from hpc_train.errors import SlurmError
+from hpc_train.plan.states import RunState, run_state_of_slurm
+from hpc_train.slurm.command import is_available, run
+
+__all__ = ["JobDetails", "JobView", "job_details", "query_jobs"]
+
+# Above this many jobs the list of ids is left out and all of the user's jobs are read instead.
+IDS_IN_ONE_COMMAND = 500
+
+
+@dataclass(frozen=True)
+class JobView:
+    """A job as the scheduler sees it from outside."""
+
+    job_id: str
+    slurm_state: str
+    reason: str = ""
+    nodes: str = ""
+    start: str = ""  # began, or the scheduler's estimate
+
+    @property
+    def state(self) -> RunState:
+        """The state in our words."""
+        return run_state_of_slurm(self.slurm_state)
+
+
+@dataclass(frozen=True)
+class JobDetails:
+    """One job in `scontrol show job`, as fields by Slurm's own names."""
+
+    fields: Mapping[str, str]
+
+    def get(self, name: str) -> str:
+        """A field's text; empty where Slurm has none or says `(null)`."""
+        value = self.fields.get(name, "")
+        return "" if value in ("(null)", "None", "N/A", "Unknown") else value
+
+    @property
+    def preempted(self) -> bool:
+        """Whether Slurm has begun to preempt it (the grace may still run)."""
+        return bool(self.get("PreemptTime"))
+
+    @property
+    def may_requeue(self) -> bool:
+        """Whether the job allows `scontrol requeue` (sbatch --requeue, JobRequeue)."""
+        return self.get("Requeue") == "1"
+
+
+def query_jobs(job_ids: Collection[str]) -> dict[str, JobView]:
+    """All of the given jobs that Slurm still knows, by id: one squeue, and one sacct for the rest.
+
+    Raises:
+        SlurmError: when squeue cannot be asked at all. A missing or failing sacct is no error.
+    """
+    if not job_ids:
+        return {}
+    found = _from_squeue(job_ids)
+    missing = [job_id for job_id in job_ids if job_id not in found]
+    if missing and is_available("sacct"):
+        found |= _from_sacct(missing)
+    return found
+
+
+def job_details(job_id: str) -> JobDetails:
+    """What the controller knows of one job.
+
+    Raises:
+        SlurmError: when it cannot be asked or does not know the job.
+    """
+    said = run(["scontrol", "show", "job", "-o", job_id], timeout_s=30)
+    if said.returncode != 0:
+        raise SlurmError(f"scontrol does not know job {job_id}: {said.stderr.strip()}")
+    return JobDetails(dict(re.findall(r"(?:^|\s)([A-Za-z:]+)=(\S*)", said.stdout)))
+
+
+def _from_squeue(job_ids: Collection[str]) -> dict[str, JobView]:
+    whose = ["--jobs", ",".join(job_ids)] if len(job_ids) <= IDS_IN_ONE_COMMAND else ["--me"]
+    said = run(
+        ["squeue", "--noheader", "--states=all", *whose, "--format=%A|%T|%r|%N|%S"],
+    )
+    if said.returncode != 0 and "Invalid job id" not in said.stderr:
+        raise SlurmError(
+            f"squeue: {said.stderr.strip()}", "`scontrol ping` tells whether the controller is up"
+        )
+    views = (_view(line.split("|")) for line in said.stdout.splitlines())
+    return {view.job_id: view for view in views if view and view.job_id in job_ids}
+
+
+def _from_sacct(job_ids: Collection[str]) -> dict[str, JobView]:
+    said = run(
+        ["sacct", "--noheader", "--parsable2", "--allocations", "--jobs", ",".join(job_ids)]
+        + ["--format=JobIDRaw,State,Reason,NodeList,Start"],
+    )
+    if said.returncode != 0:
+        return {}  # no accounting at this site: squeue's answer is all there is
+    views = (_view(line.split("|")) for line in said.stdout.splitlines())
+    return {view.job_id: view for view in views if view}
+
+
+def _view(cells: list[str]) -> JobView | None:
+    if len(cells) != 5:
+        return None
+    job_id, state, reason, nodes, start = cells
+    blank = ("None", "None assigned", "N/A", "Unknown", "")
+    return JobView(
+        job_id,
+        state,
+        "" if reason in blank else reason,
+        "" if nodes in blank else nodes,
+        "" if start in blank else start,
+    )

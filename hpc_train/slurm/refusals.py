@@ -1,0 +1,161 @@
+"""What Slurm's refusals mean for somebody who wrote a config: the key to change, and to what.
+
+The texts are those of slurm_strerror (slurm/slurm_errno.h) and of sbatch's own option parser.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from hpc_train.errors import SlurmError
+
+__all__ = ["PENDING_FOR_GOOD", "Refusal", "explain_pending", "refusal_error"]
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A pattern in sbatch's words, the config key behind it, and what to do."""
+
+    pattern: str
+    key: str
+    fix: str
+
+
+REFUSALS = (
+    Refusal("Invalid partition name", "slurm.partition", "`sinfo -s` lists the partitions"),
+    Refusal(
+        "Invalid account or account/partition",
+        "slurm.account",
+        "`sacctmgr show associations user=$USER format=account,partition,qos` lists yours",
+    ),
+    Refusal(
+        "Invalid qos specification",
+        "slurm.qos",
+        "`sacctmgr show associations user=$USER format=account,qos` lists yours",
+    ),
+    Refusal(
+        r"Requested time limit is invalid|[Tt]ime limit specification|Invalid --time",
+        "slurm.time",
+        "`sinfo -o '%P %l'` shows each partition's longest time; a run may need several jobs and"
+        " goes on by itself, so a shorter time works too",
+    ),
+    Refusal(
+        "Requested node configuration is not available",
+        "slurm.gpus_per_node, slurm.cpus_per_gpu, slurm.mem or slurm.constraint",
+        "no node has all of that: `sinfo -N -o '%N %P %c %m %G %f'` shows what each node has",
+    ),
+    Refusal(
+        r"Invalid generic resource|Invalid Trackable RESource|Invalid GRES",
+        "slurm.gpus_per_node or slurm.gpu_type",
+        "`sinfo -o '%P %G'` shows the GPUs by partition and type",
+    ),
+    Refusal(
+        r"Invalid node name|Unable to parse.*node|unknown node",
+        "slurm.nodelist or slurm.exclude",
+        "`sinfo -N -o %N` lists the nodes",
+    ),
+    Refusal(
+        "Invalid feature specification",
+        "slurm.constraint",
+        "`sinfo -o '%N %f'` lists the features of each node",
+    ),
+    Refusal(
+        "Requested reservation|reservation is invalid|Invalid reservation",
+        "slurm.reservation",
+        "`scontrol show reservation` lists them and who may use them",
+    ),
+    Refusal("Invalid license", "slurm.licenses", "`scontrol show licenses` lists them"),
+    Refusal(
+        r"Job dependency problem|Invalid job dependency|dependency.*invalid",
+        "slurm.dependency",
+        "write it like afterok:12345; the job must still be known to `squeue` or `sacct`",
+    ),
+    Refusal(
+        r"Job violates accounting/QOS policy|QOS.*Limit|MaxSubmitJob",
+        "slurm.qos, slurm.account or the shape",
+        "you are at a limit of your account or QOS: `sacctmgr show qos format=name,maxwall,"
+        "maxtrespu,maxsubmitpu` shows them",
+    ),
+    Refusal(
+        r"Node count specification invalid|More processors requested than permitted|"
+        r"Requested partition configuration not available",
+        "slurm.nodes or --nodes",
+        "`sinfo -s` shows how many nodes a partition has",
+    ),
+    Refusal(
+        r"Memory specification can not be satisfied|Invalid memory|--mem",
+        "slurm.mem, slurm.mem_per_gpu or slurm.mem_per_cpu",
+        "give one of the three, with a unit (64G); `sinfo -N -o '%N %m'` shows what nodes have",
+    ),
+    Refusal(
+        r"User's group not permitted|Access/permission denied|not permitted to use this",
+        "slurm.partition or slurm.account",
+        "you may not use this partition: `scontrol show partition` shows who may",
+    ),
+    Refusal(
+        r"unrecognized option|invalid option|unknown option",
+        "slurm.extra",
+        "`sbatch --help` lists the options of this Slurm; write them without the leading dashes",
+    ),
+    Refusal(
+        r"Unable to contact slurm controller|Unable to contact controller|Connection refused|"
+        r"Zero Bytes were transmitted",
+        "",
+        "the controller does not answer: `scontrol ping` tells when it is back; nothing was"
+        " submitted",
+    ),
+    Refusal(
+        r"Protocol authentication error|munge",
+        "",
+        "munge does not run on this machine or its clock is off: tell the administrators",
+    ),
+)
+
+# squeue(1), "JOB REASON CODES": with these the job waits for ever unless somebody changes it.
+PENDING_FOR_GOOD = {
+    "PartitionTimeLimit": ("slurm.time", "is longer than its partition allows"),
+    "PartitionNodeLimit": ("slurm.nodes", "is more than its partition allows"),
+    "PartitionDown": ("slurm.partition", "is down"),
+    "PartitionInactive": ("slurm.partition", "is inactive"),
+    "BadConstraints": ("slurm.constraint", "can not be satisfied"),
+    "InvalidAccount": ("slurm.account", "is not valid"),
+    "InvalidQOS": ("slurm.qos", "is not valid"),
+    "DependencyNeverSatisfied": ("slurm.dependency", "will never be satisfied"),
+    "ReqNodeNotAvail": ("slurm.nodelist", "names a node that is not available"),
+    "AssocMaxWallDurationPerJobLimit": ("slurm.time", "is longer than your account allows"),
+    "QOSMaxWallDurationPerJobLimit": ("slurm.time", "is longer than your QOS allows"),
+    "QOSMaxNodePerJobLimit": ("slurm.nodes", "is more than your QOS allows"),
+    "QOSMaxGRESPerJob": ("slurm.gpus_per_node", "is more than your QOS allows"),
+}
+
+
+def refusal_error(stderr: str) -> SlurmError:
+    """Slurm's own words, and where we know it the key to change."""
+    words = _own_words(stderr)
+    for refusal in REFUSALS:
+        if re.search(refusal.pattern, stderr):
+            hint = f"change {refusal.key}: {refusal.fix}" if refusal.key else refusal.fix
+            return SlurmError(f"Slurm refused the job: {words}", hint)
+    return SlurmError(f"Slurm refused the job: {words}", "nothing was submitted")
+
+
+def explain_pending(reason: str) -> str:
+    """Why a job will wait for ever, in the config's words; empty for ordinary reasons."""
+    word = reason.split(",")[0].strip("() ")
+    if word not in PENDING_FOR_GOOD:
+        return ""
+    key, trouble = PENDING_FOR_GOOD[word]
+    return f"{key} {trouble}: cancel it, change the key, submit again"
+
+
+def _own_words(stderr: str) -> str:
+    lines = [
+        re.sub(r"^(sbatch|scontrol|srun|salloc): (error: )?", "", line).strip()
+        for line in stderr.splitlines()
+        if line.strip() and not line.startswith(("sbatch: lua", "sbatch: info"))
+    ]
+    unique = dict.fromkeys(
+        line.removeprefix("Batch job submission failed: ") for line in lines if line
+    )
+    return "; ".join(unique) or "without a word"

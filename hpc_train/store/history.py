@@ -1,0 +1,130 @@
+"""The attempts of a run, put together from its diary. Pure over the events."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from hpc_train.plan.policy import AttemptSummary
+from hpc_train.plan.states import Outcome
+from hpc_train.store.events import Event, EventKind
+
+__all__ = ["AttemptRecord", "attempts_in", "newest_job_id", "summaries"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttemptRecord:
+    """One attempt as the diary tells it; what has not happened yet is None or empty.
+
+    Times are in seconds since the epoch, steps are optimizer steps since the run began.
+    """
+
+    attempt: int
+    job_id: str
+    nodes: tuple[str, ...] = ()
+    host: str = ""
+    pid: int = 0
+    started: float
+    ended: float | None = None
+    outcome: Outcome | None = None
+    reason: str = ""
+    decision: str = ""
+    decision_reason: str = ""
+    went_on_as: str = ""
+    preflight: str = ""
+    blamed: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
+    rank: int | None = None
+    node: str = ""
+    error: str = ""
+    where: str = ""
+    failed_step: int | None = None
+    first_step: int = 0
+    last_step: int = 0
+    saved_step: int = 0
+
+    @property
+    def steps_lost(self) -> int:
+        """Steps that were taken and will have to be taken again."""
+        return max(0, self.last_step - self.saved_step) if self.ended is not None else 0
+
+
+def attempts_in(events: Sequence[Event]) -> list[AttemptRecord]:
+    """All attempts, oldest first."""
+    records: dict[int, AttemptRecord] = {}
+    for event in events:
+        number = event.get("attempt")
+        if event.kind is EventKind.ATTEMPT_STARTED:
+            records[number] = AttemptRecord(
+                attempt=number,
+                job_id=str(event.get("job_id", "")),
+                nodes=tuple(event.get("nodes", ())),
+                host=event.get("host", ""),
+                pid=event.get("pid", 0),
+                started=event.time,
+                first_step=event.get("first_step", 0),
+                saved_step=event.get("first_step", 0),
+            )
+        elif number in records:
+            records[number] = replace(records[number], **_told_by(event))
+    return [records[number] for number in sorted(records)]
+
+
+def summaries(attempts: Sequence[AttemptRecord]) -> list[AttemptSummary]:
+    """What `decide` wants to know of the attempts that have ended."""
+    return [
+        AttemptSummary(
+            attempt=record.attempt,
+            outcome=record.outcome,
+            ended=record.ended,
+            reason=record.reason,
+            blamed=record.blamed,
+            first_step=record.first_step,
+            saved_step=record.saved_step,
+            error=record.error,
+            failed_step=record.failed_step,
+        )
+        for record in attempts
+        if record.outcome is not None and record.ended is not None
+    ]
+
+
+def newest_job_id(events: Sequence[Event]) -> str:
+    """The job that carries the run now; empty for one that was never submitted."""
+    kinds = (EventKind.SUBMITTED, EventKind.ATTEMPT_STARTED, EventKind.WENT_ON)
+    jobs = [event.get("job_id") for event in events if event.kind in kinds and event.get("job_id")]
+    return str(jobs[-1]) if jobs else ""
+
+
+def _told_by(event: Event) -> dict[str, Any]:
+    if event.kind is EventKind.ATTEMPT_ENDED:
+        simple = (
+            "reason",
+            "rank",
+            "node",
+            "error",
+            "where",
+            "failed_step",
+            "last_step",
+            "saved_step",
+        )
+        told = {key: event.data[key] for key in simple if key in event.data}
+        return told | {
+            "ended": event.time,
+            "outcome": Outcome(event.get("outcome")),
+            "blamed": tuple(event.get("blamed", ())),
+        }
+    if event.kind is EventKind.DECIDED:
+        return {
+            "decision": event.get("action", ""),
+            "decision_reason": event.get("reason", ""),
+            "excluded": tuple(event.get("exclude", ())),
+        }
+    if event.kind is EventKind.WENT_ON:
+        return {"went_on_as": str(event.get("job_id", ""))}
+    if event.kind is EventKind.PREFLIGHT:
+        return {"preflight": event.get("summary", "")}
+    if event.kind is EventKind.RANKS_STARTED:
+        return {"nodes": tuple(event.get("nodes", ()))}
+    return {}

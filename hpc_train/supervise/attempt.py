@@ -1,0 +1,213 @@
+"""One attempt: environment, preflight, launch, watch, outcome, and its pages in the diary."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hpc_train.errors import SlurmError
+from hpc_train.plan.plan import Plan
+from hpc_train.plan.states import Outcome
+from hpc_train.slurm.jobs import job_details
+from hpc_train.store.checkpoints import newest_step
+from hpc_train.store.events import Event, EventKind, append_event, read_events
+from hpc_train.store.history import attempts_in
+from hpc_train.store.layout import AttemptDir, RunDir
+from hpc_train.store.ranks import read_exits, read_heartbeats
+from hpc_train.supervise.launch import Ranks, start_ranks
+from hpc_train.supervise.narrate import Narrator
+from hpc_train.supervise.nodes import nodes_that_do_not_answer
+from hpc_train.supervise.outcome import Ending, Seen, classify
+from hpc_train.supervise.place import Place
+from hpc_train.supervise.signals import SupervisorSignals
+from hpc_train.supervise.stopcause import StopCause, stop_cause
+from hpc_train.supervise.watch import Watched, watch
+
+__all__ = ["Attempt", "AttemptResult", "new_attempt"]
+
+CANCEL_GRACE_S = 60.0
+
+
+@dataclass(frozen=True)
+class AttemptResult:
+    """How it ended, and what the scheduler has done about it already."""
+
+    ending: Ending
+    stop: StopCause
+    first_step: int
+    last_step: int
+    saved_step: int
+
+
+@dataclass
+class Attempt:
+    """The parts that one attempt works with."""
+
+    number: int
+    plan: Plan
+    place: Place
+    run: RunDir
+    environ: Mapping[str, str]
+    signals: SupervisorSignals
+    narrator: Narrator
+
+    @property
+    def folder(self) -> AttemptDir:
+        """The attempt's files."""
+        return self.run.attempt(self.number)
+
+    def tell(self, kind: EventKind, **data: Any) -> None:
+        """Write one line into the run's diary."""
+        append_event(self.run.events, Event(time.time(), kind, {"attempt": self.number, **data}))
+
+    def carry_out(self, nodes: Sequence[str]) -> AttemptResult:
+        """Start the ranks on `nodes`, watch them to their end, and say how it was."""
+        first_step = newest_step(self.run)
+        self.run.stop.unlink(missing_ok=True)
+        ranks = start_ranks(self.plan, self.place, self.run, self.number, nodes, self.environ)
+        self.tell(EventKind.RANKS_STARTED, nodes=list(nodes), first_step=first_step)
+        shape = self.plan.shape
+        self.narrator.say(
+            f"attempt {self.number}: {shape.world_size} ranks on {', '.join(nodes)},"
+            + (f" from step {first_step}" if first_step else " from the beginning")
+        )
+        watched = watch(
+            ranks,
+            self.folder,
+            self.plan.watchdog,
+            shape.world_size,
+            node_answers=lambda node: not self._lost([node]),
+            each_second=_Attention(self, ranks).look,
+        )
+        stop = self._why_stopped(watched)
+        ending = classify(self._seen(ranks, watched, stop, nodes))
+        return self._record(ending, stop, first_step)
+
+    def cancel_requested(self) -> bool:
+        """Whether `hpc-train cancel` has said so during this attempt."""
+        events = read_events(self.run.events)
+        started = max(
+            (event.time for event in events if event.kind is EventKind.ATTEMPT_STARTED), default=0.0
+        )
+        return any(
+            event.kind is EventKind.CANCEL_REQUESTED and event.time >= started for event in events
+        )
+
+    def _why_stopped(self, watched: Watched) -> StopCause:
+        if watched.launcher_code == 0:
+            return StopCause(None)
+        return stop_cause(
+            self.place,
+            told_to_cancel=self.cancel_requested() or self.signals.interrupts > 0,
+            stop_file=self.run.stop.exists(),
+            terminated=self.signals.terminated,
+            signal_lead_s=self.plan.slurm.signal_lead_s,
+            details=job_details,
+            now=time.time(),
+        )
+
+    def _seen(self, ranks: Ranks, watched: Watched, stop: StopCause, nodes: Sequence[str]) -> Seen:
+        said = ranks.said()
+        failed = watched.launcher_code != 0 and stop.outcome is None
+        lost = self._lost(nodes) if failed and self.place.is_slurm else ()
+        return Seen(
+            world_size=self.plan.shape.world_size,
+            launcher_code=watched.launcher_code,
+            records=read_exits(self.folder),
+            deaths=ranks.deaths(),
+            hang=watched.hang,
+            lost_nodes=lost,
+            oom_nodes=tuple(nodes) if "oom_kill" in said or "Out Of Memory" in said else (),
+            stop_outcome=stop.outcome,
+            stop_reason=stop.reason,
+            launcher_tail=said,
+        )
+
+    def _lost(self, nodes: Sequence[str]) -> tuple[str, ...]:
+        if not self.place.is_slurm:
+            return ()
+        try:
+            return nodes_that_do_not_answer(nodes)
+        except SlurmError:
+            return ()  # no scontrol in reach: nothing can be said of the nodes
+
+    def _record(self, ending: Ending, stop: StopCause, first_step: int) -> AttemptResult:
+        saved_step = newest_step(self.run)
+        steps = [beat.step for beat in read_heartbeats(self.folder)]
+        steps += [record.step for record in read_exits(self.folder) if record.step is not None]
+        last_step = max([first_step, saved_step, *steps])
+        if ending.outcome is Outcome.COMPLETED:
+            saved_step = last_step
+        self.tell(
+            EventKind.ATTEMPT_ENDED,
+            outcome=ending.outcome.value,
+            reason=ending.reason,
+            rank=ending.rank,
+            node=ending.node,
+            blamed=list(ending.blamed),
+            error=ending.error,
+            where=ending.where,
+            failed_step=ending.failed_step,
+            first_step=first_step,
+            last_step=last_step,
+            saved_step=saved_step,
+        )
+        outcome = ending.outcome.value.replace("_", " ")
+        self.narrator.say(f"attempt {self.number} ended: {outcome}: {ending.reason}")
+        return AttemptResult(ending, stop, first_step, last_step, saved_step)
+
+
+class _Attention:
+    """What the supervisor looks after while the ranks run: stops that reached it and not them."""
+
+    def __init__(self, attempt: Attempt, ranks: Ranks) -> None:
+        self.attempt = attempt
+        self.ranks = ranks
+        self.asked_at: float | None = None
+
+    def look(self) -> None:
+        """Pass a stop on to the ranks by the run's `stop` file; the second Ctrl-C kills."""
+        signals = self.attempt.signals
+        if self.asked_at is None and (signals.terminated or signals.interrupts):
+            self.asked_at = time.monotonic()
+            self.attempt.run.stop.touch()
+            again = "; Ctrl-C again kills them" if signals.interrupts else ""
+            self.attempt.narrator.say(f"asked to stop: the ranks save at the next step{again}")
+        overdue = self.asked_at is not None and time.monotonic() - self.asked_at > CANCEL_GRACE_S
+        if signals.interrupts > 1 or (overdue and not self.attempt.place.is_slurm):
+            self.ranks.kill()
+
+
+def new_attempt(
+    plan: Plan,
+    place: Place,
+    run: RunDir,
+    environ: Mapping[str, str],
+    signals: SupervisorSignals,
+    narrator: Narrator,
+) -> Attempt:
+    """Open the next attempt of the run: its folder, the `latest` link, its first line."""
+    known = [record.attempt for record in attempts_in(read_events(run.events))]
+    number = max(known, default=-1) + 1
+    attempt = Attempt(number, plan, place, run, environ, signals, narrator)
+    attempt.folder.path.mkdir(parents=True, exist_ok=True)
+    narrator.log = attempt.folder.supervisor_log
+    link = run.path / f".latest-{number}"
+    with contextlib.suppress(FileNotFoundError):
+        link.unlink()
+    link.symlink_to(f"attempts/{number}")
+    link.replace(run.latest)
+    attempt.tell(
+        EventKind.ATTEMPT_STARTED,
+        job_id=place.job_id,
+        nodes=list(place.nodes),
+        host=socket.gethostname(),
+        pid=os.getpid(),
+        first_step=newest_step(run),
+    )
+    return attempt

@@ -1,0 +1,211 @@
+"""Starting the ranks of an attempt: srun on Slurm, torch's elastic launcher on one machine."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import random
+import re
+import signal
+import socket
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hpc_train.plan import handover
+from hpc_train.plan.plan import Plan, Shape
+from hpc_train.plan.shell import environment_lines
+from hpc_train.store.layout import AttemptDir, RunDir
+from hpc_train.supervise.outcome import Death, deaths_in_elastic_log, deaths_in_srun_log
+from hpc_train.supervise.place import Place
+
+__all__ = ["Ranks", "rank_environment", "srun_argv", "start_ranks"]
+
+RANK_MODULE = "hpc_train.train"
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
+
+# What the batch step was given for itself must not narrow the step that it starts: srun(1),
+# "INPUT ENVIRONMENT VARIABLES"; lightning#19567 and submitit#1646 are about the slow-down.
+NOT_INHERITED = re.compile(
+    r"SLURM_(CPU_BIND|MEM_BIND|NTASKS|NPROCS|TASKS_PER_NODE|DISTRIBUTION|STEP|SRUN_COMM|LAUNCH_NODE)"
+    r"|SLURM_(CPUS_PER_TASK|THREADS_PER_CORE|TRES_PER_TASK|PROCID|LOCALID|GTIDS|UMASK)"
+    r"|SUBMITIT_"
+)
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """The launcher processes of an attempt, and how to read what they say of their ranks."""
+
+    processes: Sequence[subprocess.Popen[bytes]]
+    log: Path
+    read_deaths: Callable[[str], list[Death]]
+
+    def poll(self) -> int | None:
+        """None while ranks may run; 0 if all launchers ended well, else the first bad status."""
+        codes = [process.poll() for process in self.processes]
+        if any(code is None for code in codes):
+            return None
+        return next((code for code in codes if code), 0)
+
+    def send(self, number: signal.Signals) -> None:
+        """Signal the launchers that still run."""
+        for process in self.processes:
+            if process.poll() is None:
+                process.send_signal(number)
+
+    def kill(self) -> None:
+        """End the launchers, and with them their ranks: SIGTERM, and SIGKILL to what stays."""
+        self.send(signal.SIGTERM)
+        for process in self.processes:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=3)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+    def said(self) -> str:
+        """What the launchers wrote so far."""
+        return self.log.read_text(encoding="utf-8", errors="replace") if self.log.exists() else ""
+
+    def deaths(self) -> list[Death]:
+        """Ranks that ended before the launcher began to stop the others, first one first."""
+        return self.read_deaths(self.said())
+
+
+def start_ranks(
+    plan: Plan,
+    place: Place,
+    run: RunDir,
+    attempt: int,
+    nodes: Sequence[str],
+    environ: Mapping[str, str],
+) -> Ranks:
+    """Start one process a rank on `nodes`; each writes `rank-R.log` in the attempt's folder."""
+    folder = run.attempt(attempt)
+    environment = rank_environment(environ, run, attempt)
+    if place.is_slurm:
+        environment |= _rendezvous(nodes[0])
+        argv = srun_argv(plan, folder, nodes)
+        return Ranks(
+            [_spawn(argv, environment, folder, plan)], folder.launcher_log, deaths_in_srun_log
+        )
+    environment[handover.RANK_LOG_DIR] = str(folder.path)
+    port = free_port()
+    processes = [
+        _spawn(
+            _elastic_argv(plan, node, port),
+            environment | _own_gpus(plan.shape, node, environ),
+            folder,
+            plan,
+        )
+        for node in range(plan.shape.nodes)
+    ]
+    return Ranks(processes, folder.launcher_log, deaths_in_elastic_log)
+
+
+def rank_environment(environ: Mapping[str, str], run: RunDir, attempt: int) -> dict[str, str]:
+    """The supervisor's environment as a rank should get it."""
+    clean = {key: value for key, value in environ.items() if not NOT_INHERITED.match(key)}
+    return clean | {handover.RUN_DIR: str(run.path), handover.ATTEMPT: str(attempt)}
+
+
+def srun_argv(plan: Plan, folder: AttemptDir, nodes: Sequence[str]) -> list[str]:
+    """The srun command of the ranks' step.
+
+    --nodes, --ntasks and --ntasks-per-node go together always: srun inherits the batch step's
+    otherwise. --cpus-per-task is not inherited since Slurm 22.05 (RELEASE_NOTES).
+    """
+    shape = plan.shape
+    cpus = plan.slurm.cpus_per_rank
+    return [
+        "srun",
+        f"--nodes={shape.nodes}",
+        f"--ntasks={shape.world_size}",
+        f"--ntasks-per-node={shape.ranks_per_node}",
+        *([f"--cpus-per-task={cpus}"] if cpus else []),
+        f"--nodelist={','.join(nodes)}",
+        "--distribution=block",
+        "--kill-on-bad-exit=1",
+        "--mpi=none",
+        "--open-mode=append",
+        f"--output={_srun_pattern(folder.path)}/rank-%t.log",
+        plan.shell.python,
+        "-m",
+        RANK_MODULE,
+    ]
+
+
+def free_port() -> int:
+    """A TCP port that is free on this machine now, outside the range that connections draw from."""
+    for _ in range(64):
+        port = random.randrange(20000, 29999)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("", port))
+            except OSError:
+                continue
+            return port
+    raise OSError("no free TCP port between 20000 and 29999 on this machine")
+
+
+def _rendezvous(first_node: str) -> dict[str, str]:
+    # MASTER_ADDR is always given: Lightning reads rack[1-2]n[01-02] as rack1.
+    return {handover.MASTER_ADDR: first_node, handover.MASTER_PORT: str(free_port())}
+
+
+def _elastic_argv(plan: Plan, node: int, port: int) -> list[str]:
+    return [
+        plan.shell.python,
+        "-m",
+        "torch.distributed.run",
+        f"--nnodes={plan.shape.nodes}",
+        f"--nproc-per-node={plan.shape.ranks_per_node}",
+        f"--node-rank={node}",
+        "--master-addr=127.0.0.1",
+        f"--master-port={port}",
+        "--max-restarts=0",
+        "-m",
+        RANK_MODULE,
+    ]
+
+
+def _own_gpus(shape: Shape, node: int, environ: Mapping[str, str]) -> dict[str, str]:
+    """Each simulated node gets its own of the visible GPUs, where there are enough for all."""
+    visible = [part for part in environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if part]
+    per_node = shape.gpus_per_node
+    if not per_node or len(visible) < shape.nodes * per_node:
+        return {}
+    return {"CUDA_VISIBLE_DEVICES": ",".join(visible[node * per_node : (node + 1) * per_node])}
+
+
+def _srun_pattern(folder: Path) -> str:
+    # srun(1), "filename pattern": %% is a single percent sign.
+    return str(folder).replace("%", "%%")
+
+
+def _spawn(
+    argv: list[str], environment: dict[str, str], folder: AttemptDir, plan: Plan
+) -> subprocess.Popen[bytes]:
+    if argv[0] != "srun" and (plan.shell.setup or plan.shell.variables or plan.shell.passthrough):
+        # On Slurm the batch script has run these lines; here each launcher runs them itself.
+        lines = [*environment_lines(plan.shell), 'exec "$@"']
+        argv = ["bash", "-c", "\n".join(lines), "bash", *argv]
+    with folder.launcher_log.open("ab") as log:
+        return subprocess.Popen(
+            argv,
+            env=environment,
+            cwd=plan.workdir,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # a Ctrl-C is for the supervisor, which asks the ranks to save
+            preexec_fn=_die_with_parent,
+        )
+
+
+def _die_with_parent() -> None:
+    """A supervisor that is killed takes its launcher, and so its ranks, with it (prctl(2))."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)

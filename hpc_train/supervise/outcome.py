@@ -1,0 +1,274 @@
+"""How an attempt ended, from what its ranks, its launcher and its watchers saw. Pure."""
+
+from __future__ import annotations
+
+import functools
+import re
+import signal
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from hpc_train.plan.states import Outcome, RankExit
+from hpc_train.store.ranks import ExitRecord
+
+__all__ = [
+    "Death",
+    "Ending",
+    "Hang",
+    "Seen",
+    "classify",
+    "deaths_in_elastic_log",
+    "deaths_in_srun_log",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Death:
+    """A rank's end as its launcher saw it; `signal` is 0 where it exited by itself."""
+
+    rank: int
+    node: str = ""
+    code: int = 0
+    signal: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hang:
+    """What the watchdog saw before it stopped the step."""
+
+    reason: str
+    late_ranks: tuple[int, ...] = ()
+    nodes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """Everything that is known when the ranks are gone.
+
+    Attributes:
+        launcher_code: Exit status of srun or the elastic launcher.
+        records: Exit records of the ranks, by time.
+        deaths: Ends that the launcher reported before it stopped the others, in their order.
+        hang: What the watchdog stopped, if it did.
+        lost_nodes: Nodes that no longer answer.
+        oom_nodes: Nodes whose kernel killed for memory.
+        stop_outcome: What a stop from outside means here: preempted, timeout or cancelled.
+        stop_reason: The same in words.
+        launcher_tail: The launcher's last words.
+    """
+
+    world_size: int
+    launcher_code: int
+    records: Sequence[ExitRecord] = ()
+    deaths: Sequence[Death] = ()
+    hang: Hang | None = None
+    lost_nodes: tuple[str, ...] = ()
+    oom_nodes: tuple[str, ...] = ()
+    stop_outcome: Outcome | None = None
+    stop_reason: str = ""
+    launcher_tail: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ending:
+    """The outcome, the culprit, and a sentence for the diary."""
+
+    outcome: Outcome
+    reason: str
+    rank: int | None = None
+    node: str = ""
+    blamed: tuple[str, ...] = field(default=())
+    error: str = ""
+    where: str = ""
+    failed_step: int | None = None
+
+
+SECONDARY = (RankExit.FINISHED, RankExit.SAVED, RankExit.NETWORK, RankExit.WATCHDOG)
+
+
+def classify(seen: Seen) -> Ending:
+    """Name the outcome and the culprit: the rank that failed first, not those killed after it."""
+    if seen.launcher_code == 0 and not seen.hang:
+        return Ending(outcome=Outcome.COMPLETED, reason="all ranks finished")
+    for judge in (_cancelled, _own_failure, _killed, _lost, _hung, _stopped, _network):
+        ending = judge(seen)
+        if ending is not None:
+            return ending
+    return _unexplained(seen)
+
+
+def _cancelled(seen: Seen) -> Ending | None:
+    if seen.stop_outcome is not Outcome.CANCELLED:
+        return None
+    return Ending(outcome=Outcome.CANCELLED, reason=seen.stop_reason)
+
+
+def _own_failure(seen: Seen) -> Ending | None:
+    """A rank says itself that its own code failed: the first one by time is the culprit."""
+    failed = [record for record in seen.records if record.code not in SECONDARY]
+    if not failed:
+        return None
+    first = failed[0]
+    at = f" at step {first.step}" if first.step is not None else ""
+    where = f" ({first.where})" if first.where else ""
+    memory = first.kind == "gpu_memory"
+    what = "ran out of GPU memory" if memory else f"failed{at}: {first.error}{where}"
+    return Ending(
+        outcome=Outcome.OUT_OF_MEMORY if memory else Outcome.USER_ERROR,
+        reason=f"rank {first.rank} on {first.node} {what}{_others(seen)}",
+        rank=first.rank,
+        node=first.node,
+        error=first.error,
+        where=first.where,
+        failed_step=first.step,
+    )
+
+
+def _killed(seen: Seen) -> Ending | None:
+    """A rank vanished without a word: a signal from outside, the kernel's, or its own crash."""
+    spoken = {record.rank for record in seen.records}
+    silent = [death for death in seen.deaths if death.rank not in spoken or death.signal]
+    if not silent or seen.hang:
+        return None
+    first = silent[0]
+    who = f"rank {first.rank}" + (f" on {first.node}" if first.node else "")
+    how = f"was killed by {_signal_name(first.signal)}" if first.signal else f"exited {first.code}"
+    who_first = functools.partial(Ending, rank=first.rank, node=first.node)
+    if first.node in seen.oom_nodes or (seen.oom_nodes and not first.node):
+        reason = f"{who}: the node ran out of host memory, and its kernel killed the process"
+        return who_first(outcome=Outcome.OUT_OF_MEMORY, reason=reason)
+    if first.node in seen.lost_nodes:
+        return None
+    if first.signal == signal.SIGKILL:
+        reason = f"{who} {how} first, by something outside the training{_others(seen)}"
+        return who_first(outcome=Outcome.NODE_FAILURE, reason=reason, error=how)
+    reason = f"{who} {how} first, without a Python error{_others(seen)}"
+    return who_first(outcome=Outcome.USER_ERROR, reason=reason, error=how)
+
+
+def _lost(seen: Seen) -> Ending | None:
+    if not seen.lost_nodes:
+        return None
+    names = ", ".join(seen.lost_nodes)
+    return Ending(
+        outcome=Outcome.NODE_FAILURE,
+        reason=f"{names} no longer answers",
+        node=seen.lost_nodes[0],
+        blamed=seen.lost_nodes,
+    )
+
+
+def _hung(seen: Seen) -> Ending | None:
+    if seen.hang is None:
+        return None
+    late = seen.hang.late_ranks
+    return Ending(
+        outcome=Outcome.HANG,
+        reason=seen.hang.reason,
+        rank=late[0] if late else None,
+        node=seen.hang.nodes[0] if seen.hang.nodes else "",
+        blamed=seen.hang.nodes,
+    )
+
+
+def _stopped(seen: Seen) -> Ending | None:
+    saved = [record for record in seen.records if record.code == RankExit.SAVED]
+    if not saved and seen.stop_outcome is None:
+        return None
+    outcome = seen.stop_outcome or Outcome.PREEMPTED
+    step = max((record.step for record in saved if record.step is not None), default=None)
+    kept = f"; saved at step {step}" if step is not None else "; nothing new was saved"
+    why = seen.stop_reason or f"the ranks were asked to stop ({saved[0].cause or 'signal'})"
+    return Ending(outcome=outcome, reason=why + kept)
+
+
+def _network(seen: Seen) -> Ending | None:
+    broken = [record for record in seen.records if record.code == RankExit.NETWORK]
+    if not broken:
+        return None
+    first = broken[0]
+    return Ending(
+        outcome=Outcome.NETWORK_FAILURE,
+        reason=f"rank {first.rank} on {first.node} lost its peers first: {first.error}",
+        rank=first.rank,
+        node=first.node,
+        error=first.error,
+        failed_step=first.step,
+    )
+
+
+def _unexplained(seen: Seen) -> Ending:
+    tail = seen.launcher_tail.strip().splitlines()
+    words = f": {tail[-1]}" if tail else ""
+    if len(seen.records) < seen.world_size and not seen.records:
+        reason = f"the ranks never started (the launcher exited {seen.launcher_code}){words}"
+        return Ending(outcome=Outcome.NODE_FAILURE, reason=reason, error=reason)
+    reason = f"the launcher exited {seen.launcher_code} and no rank says why{words}"
+    return Ending(outcome=Outcome.NODE_FAILURE, reason=reason, error=reason)
+
+
+def _others(seen: Seen) -> str:
+    return "; the others were stopped" if seen.world_size > 1 else ""
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+# srun(1): "srun: error: node2: tasks 4-5: Exited with exit code 1", "...: task 5: Killed".
+SRUN_TASK = re.compile(r"srun: error: ([^\s:]+): tasks? ([\d,\-\[\]]+): (.+)")
+SRUN_GIVES_UP = re.compile(r"srun: (?:Terminating|Force Terminated)")
+SRUN_WORDS = {signal.strsignal(number): int(number) for number in signal.valid_signals()}
+
+
+def deaths_in_srun_log(text: str) -> list[Death]:
+    """The tasks that ended before srun began to stop the others, in srun's order."""
+    deaths: list[Death] = []
+    for line in text.splitlines():
+        if SRUN_GIVES_UP.search(line) and deaths:
+            break
+        found = SRUN_TASK.search(line)
+        if found:
+            node, tasks, words = found.groups()
+            code, number = _srun_words(words)
+            deaths += [
+                Death(rank=rank, node=node, code=code, signal=number) for rank in _ranks(tasks)
+            ]
+    return deaths
+
+
+def _srun_words(words: str) -> tuple[int, int]:
+    exited = re.search(r"[Ee]xit(?:ed with exit)? code (\d+)", words)
+    if exited:
+        return int(exited.group(1)), 0
+    name = words.split("(")[0].strip()
+    return 0, SRUN_WORDS.get(name, 9 if "Memory" in words else 0)
+
+
+def _ranks(text: str) -> list[int]:
+    ranks: list[int] = []
+    for part in text.strip("[]").split(","):
+        first, _, last = part.partition("-")
+        ranks += range(int(first), int(last or first) + 1)
+    return ranks
+
+
+# torch.distributed.elastic.multiprocessing.errors.ChildFailedError prints such blocks.
+ELASTIC_BLOCK = re.compile(
+    r"rank\s+: (\d+) \(local_rank: \d+\)\s+exitcode\s+: (-?\d+) \(pid: \d+\)", re.MULTILINE
+)
+
+
+def deaths_in_elastic_log(text: str) -> list[Death]:
+    """The ranks that an elastic launcher reports, its root cause first."""
+    _, _, root = text.partition("Root Cause")
+    found = ELASTIC_BLOCK.findall(root) + ELASTIC_BLOCK.findall(text)
+    unique: dict[int, int] = {}
+    for rank, code in found:
+        unique.setdefault(int(rank), int(code))
+    return [
+        Death(rank=rank, code=max(code, 0), signal=max(-code, 0)) for rank, code in unique.items()
+    ]

@@ -1,0 +1,132 @@
+"""The supervisor: attempt after attempt, until the run ends or Slurm carries it on."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Mapping
+
+from hpc_train.errors import (
+    HpcTrainError,
+    RunCancelledError,
+    RunFailedError,
+    RunTimedOutError,
+    SlurmError,
+)
+from hpc_train.plan.plan import Plan
+from hpc_train.plan.policy import Decision, Surroundings, decide
+from hpc_train.plan.states import Action, RankExit, RunState
+from hpc_train.slurm.command import is_available
+from hpc_train.store.atomic import write_text
+from hpc_train.store.events import EventKind, read_events
+from hpc_train.store.history import attempts_in, summaries
+from hpc_train.store.layout import RunDir
+from hpc_train.store.lock import held_lock
+from hpc_train.supervise.attempt import Attempt, AttemptResult, new_attempt
+from hpc_train.supervise.follow import go_on
+from hpc_train.supervise.narrate import Narrator
+from hpc_train.supervise.past import close_unfinished
+from hpc_train.supervise.place import Place
+from hpc_train.supervise.signals import SupervisorSignals
+
+__all__ = ["EXIT_CODES", "supervise"]
+
+LOCK_WAIT_S = 120.0
+WENT_ON = int(RankExit.SAVED)  # this job ends unfinished; another one carries the run on
+
+EXIT_CODES = {
+    RunState.COMPLETED: 0,
+    RunState.FAILED: RunFailedError.exit_code,
+    RunState.TIMED_OUT: RunTimedOutError.exit_code,
+    RunState.CANCELLED: RunCancelledError.exit_code,
+}
+
+
+def supervise(run: RunDir, environ: Mapping[str, str], *, batch: bool) -> int:
+    """Train until the run is over, or until a requeued or fresh job carries it on.
+
+    Args:
+        batch: Whether this is the batch step of a Slurm job, which Slurm can requeue; in the
+            foreground of an `salloc` or on a laptop the supervisor starts again by itself.
+
+    Returns:
+        The exit code: that of the run's final state, or 75 where another job goes on.
+
+    Raises:
+        HpcTrainError: when the run cannot be started here at all.
+    """
+    narrator = Narrator()
+    if run.done.exists():
+        narrator.say(f"run {run.run_id} is already complete; nothing to do")
+        return 0
+    plan = Plan.from_json(run.plan.read_text(encoding="utf-8"))
+    place = Place.from_env(environ, plan.shape)
+    signals = SupervisorSignals()
+    signals.install()
+    with contextlib.ExitStack() as stack:
+        owner = f"job {place.job_id} (process {os.getpid()} on {os.uname().nodename})"
+        stack.enter_context(held_lock(run.lock, owner, wait_s=LOCK_WAIT_S))
+        close_unfinished(run, place, narrator)
+        while True:
+            attempt = new_attempt(plan, place, run, environ, signals, narrator)
+            result = attempt.carry_out(place.nodes[: plan.shape.nodes])
+            decision = _decide(attempt, result, batch=batch)
+            if decision.action is Action.STOP:
+                return _end(attempt, decision)
+            if batch and place.is_slurm:
+                return _hand_over(attempt, result, decision, stack)
+            narrator.say(f"starting again: {decision.reason}")
+
+
+def _decide(attempt: Attempt, result: AttemptResult, *, batch: bool) -> Decision:
+    history = summaries(attempts_in(read_events(attempt.run.events)))
+    on_slurm = attempt.place.is_slurm and batch
+    # In the foreground a stop that came from Slurm takes the allocation away: nothing can follow.
+    can_relaunch = not on_slurm and result.stop.outcome is None
+    surroundings = Surroundings(
+        can_requeue=can_relaunch
+        or (on_slurm and is_available("scontrol") and result.stop.may_requeue),
+        can_resubmit=on_slurm and is_available("sbatch"),
+        requeued_already=result.stop.requeued,
+        now=time.time(),
+    )
+    decision = decide(history[-1], history[:-1], attempt.plan.requeue, surroundings)
+    attempt.tell(
+        EventKind.DECIDED,
+        action=decision.action.value,
+        reason=decision.reason,
+        exclude=list(decision.exclude),
+    )
+    attempt.narrator.say(f"decided: {decision.action.value}: {decision.reason}")
+    return decision
+
+
+def _end(attempt: Attempt, decision: Decision) -> int:
+    attempt.tell(EventKind.RUN_ENDED, state=decision.state.value, reason=decision.reason)
+    if decision.state is RunState.COMPLETED:
+        write_text(attempt.run.done, f"completed in attempt {attempt.number}\n")
+    return EXIT_CODES[decision.state]
+
+
+def _hand_over(
+    attempt: Attempt, result: AttemptResult, decision: Decision, stack: contextlib.ExitStack
+) -> int:
+    try:
+        job_id = go_on(
+            decision,
+            attempt.place,
+            attempt.run,
+            requeued_already=result.stop.requeued,
+            say=attempt.narrator.say,
+            before_resubmit=stack.close,
+        )
+    except SlurmError as error:
+        reason = f"could not go on: {error.message}"
+        attempt.tell(EventKind.RUN_ENDED, state=RunState.FAILED.value, reason=reason)
+        raise HpcTrainError(
+            reason, f"when Slurm is back: hpc-train resume {attempt.run.path}"
+        ) from error
+    attempt.tell(EventKind.WENT_ON, action=decision.action.value, job_id=job_id)
+    attempt.narrator.say(f"job {job_id} carries the run on")
+    return WENT_ON

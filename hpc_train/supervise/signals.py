@@ -1,0 +1,40 @@
+"""The signals of a supervisor: each sets a flag, and the loop that watches looks at it."""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import dataclass, field
+
+__all__ = ["SupervisorSignals"]
+
+
+@dataclass
+class SupervisorSignals:
+    """Counts what arrived.
+
+    SIGTERM comes from Slurm (the batch step at the end of a grace, at scancel, at a requeue) or
+    from `hpc-train cancel`; SIGINT from a Ctrl-C in the foreground. USR1 and USR2 are the ranks'
+    business; submitit's own handlers for them are replaced, since they would requeue by guesswork.
+    """
+
+    received: dict[int, int] = field(default_factory=dict)
+
+    def install(self) -> None:
+        """Replace the handlers of this process, submitit's included."""
+        for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2):
+            signal.signal(number, self._note)
+        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+            signal.signal(signal.SIGINT, self._note)
+
+    @property
+    def terminated(self) -> bool:
+        """Whether SIGTERM came."""
+        return bool(self.received.get(signal.SIGTERM))
+
+    @property
+    def interrupts(self) -> int:
+        """How often somebody pressed Ctrl-C."""
+        return self.received.get(signal.SIGINT, 0)
+
+    def _note(self, number: int, _frame: object) -> None:
+        self.received[number] = self.received.get(number, 0) + 1
