@@ -15,7 +15,7 @@ __all__ = ["HcaChoice", "PortName", "choose_hcas", "gid_indices", "is_rail_fabri
 
 M = TypeVar("M", str, float)
 
-# (HCA, port)
+# An HCA and the number of one of its ports.
 PortName = tuple[str, int]
 
 
@@ -167,7 +167,7 @@ def _rate_class(nodes: list[NodeInventory], pool: list[PortName]) -> float | Non
 
 
 def _is_compute(nodes: list[NodeInventory], key: PortName) -> bool:
-    """Return whether the port is meant to work: alive on at least as many nodes as it is dead on."""
+    """Return whether the port is meant to work: alive on half of the nodes or more."""
     alive = sum(1 for port in _of(nodes, key) if port.is_active)
     return alive > 0 and 2 * alive >= len(nodes)
 
@@ -192,8 +192,9 @@ def _on_all(
     bandwidth silently or hangs in its initialisation.
     """
     chosen = [key for key in pool if all(key in usable[node.node] for node in nodes)]
-    if not chosen or len(chosen) < min(len(_kept(usable[node.node], pool)) for node in nodes):
-        return {}
+    fewest = min(len(_kept(usable[node.node], pool)) for node in nodes)
+    if not chosen or 2 * len(chosen) < fewest:
+        return {}  # the nodes name their HCAs differently
     for key in pool:
         if key not in chosen:
             dead = [node.node for node in nodes if key not in usable[node.node]]

@@ -113,14 +113,8 @@ def _rank(places: dict[str, _Place], profile: SiteProfile) -> tuple[int, int, in
 
 
 def _others(shared: list[tuple[str, dict[str, _Place]]], network: str) -> str:
-    names = sorted(
-        {
-            place.interface.name
-            for key, places in shared
-            if key != network
-            for place in places.values()
-        }
-    )
+    rest = [places for key, places in shared if key != network]
+    names = sorted({place.interface.name for places in rest for place in places.values()})
     return f", preferred to {', '.join(names)}" if names else ""
 
 
@@ -151,9 +145,7 @@ def _routed(nodes: list[NodeInventory], profile: SiteProfile) -> SocketChoice | 
     if not candidates:
         return None
     best = min(candidates, key=lambda places: _rank(places, profile))
-    return _choice(
-        best, "every node has it, in different subnets that a router joins", is_routed=True
-    )
+    return _choice(best, "every node has it, in different subnets behind a router", is_routed=True)
 
 
 def _loopback(nodes: list[NodeInventory]) -> SocketChoice | None:

@@ -61,6 +61,8 @@ class Thresholds:
         retransmit_warn: Share of TCP segments sent again that makes a path lossy.
         retransmit_fail: The share that makes it unusable.
         min_gbps: Absolute floor of a pair's bandwidth, 0 for none.
+        speed_share: Floor as a share of the interface's advertised speed (of 25 Gbit/s at most,
+            which is about what one TCP stream carries).
         counter_warn: Link errors counted during the test from which a link is suspect.
     """
 
@@ -77,4 +79,5 @@ class Thresholds:
     retransmit_warn: float = 0.005
     retransmit_fail: float = 0.02
     min_gbps: float = 0.0
+    speed_share: float = 0.02
     counter_warn: int = 10

@@ -1,0 +1,78 @@
+"""What every check may look at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hpc_train.network.choose import Choice, choose
+from hpc_train.network.choose_hca import HcaChoice, choose_hcas
+from hpc_train.network.findings import Thresholds
+from hpc_train.network.profile import SiteProfile
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from hpc_train.network.inventory import NodeInventory
+
+__all__ = ["Context", "Skip"]
+
+
+class Skip(Exception):  # noqa: N818 (not an error: a check that has nothing to look at)
+    """Raised by a check that does not apply; its text says why."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context:
+    """The nodes, and what was chosen for them.
+
+    Attributes:
+        nodes: At least one.
+        choice: The variables for them.
+        hcas: The ports behind them.
+        thresholds: Where a number becomes a finding.
+        is_nccl: False where the training uses gloo: the HCAs then do not matter.
+    """
+
+    nodes: tuple[NodeInventory, ...]
+    choice: Choice
+    hcas: HcaChoice
+    thresholds: Thresholds
+    is_nccl: bool = True
+
+    @classmethod
+    def of(
+        cls,
+        nodes: list[NodeInventory],
+        env: Mapping[str, str],
+        *,
+        nccl_version: str | None = None,
+        profile: SiteProfile | None = None,
+        thresholds: Thresholds | None = None,
+        is_nccl: bool = True,
+    ) -> Context:
+        """Return the context of these nodes, with the choice made."""
+        return cls(
+            nodes=tuple(nodes),
+            choice=choose(nodes, env, nccl_version, profile),
+            hcas=choose_hcas(nodes, profile or SiteProfile()),
+            thresholds=thresholds or Thresholds(),
+            is_nccl=is_nccl,
+        )
+
+    def need_several(self) -> None:
+        """Raise Skip on a single node."""
+        if len(self.nodes) < 2:
+            raise Skip("one node has nothing to compare with")
+
+    def need_hcas(self) -> None:
+        """Raise Skip where no node has an HCA, or the training does not use them."""
+        if not self.is_nccl:
+            raise Skip("gloo does not use the HCAs")
+        if not any(node.hcas for node in self.nodes):
+            raise Skip("no HCA on any node")
+
+    def need_gpus(self) -> None:
+        """Raise Skip where no node has a GPU that NVML can see."""
+        if not any(node.gpus for node in self.nodes):
+            raise Skip("no GPU that NVML can see")

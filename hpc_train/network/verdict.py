@@ -1,0 +1,209 @@
+"""From everything that was seen to one answer: go, go-degraded or no-go, with names and reasons."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from hpc_train.network.choose import Choice, Setting
+from hpc_train.network.codec import decode, encode
+from hpc_train.network.collective import CollectiveResult, check_collectives
+from hpc_train.network.findings import ALL_NODES, Finding
+from hpc_train.network.pairs import PairResult
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["SCHEMA_VERSION", "Answer", "Policy", "Skipped", "Verdict", "decide", "with_collectives"]
+
+SCHEMA_VERSION = 1
+Answer = Literal["go", "go-degraded", "no-go"]
+GoOrNot = Literal["go", "no-go"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Policy:
+    """What the user allows.
+
+    Attributes:
+        on_degraded: Whether a slow but working job may start.
+        on_unknown: Whether it may start where a check could not tell.
+        on_broken: Whether it may start where the preflight itself broke.
+    """
+
+    on_degraded: GoOrNot = "go"
+    on_unknown: GoOrNot = "go"
+    on_broken: GoOrNot = "go"
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A part of the preflight that did not run, and why. Not a pass."""
+
+    part: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """The answer.
+
+    Attributes:
+        verdict: `go`, `go-degraded` or `no-go`.
+        findings: Worst first.
+        environment: For every rank.
+        per_node: node -> {name: value} where a node's value differs.
+        pairs: What the pairs measured.
+        skipped: What did not run.
+        bad_nodes: Nodes with a failure: leave them out.
+        degraded_nodes: Nodes with a warning: they work, and slow the others.
+        use_nodes: The nodes to train on, in order; fewer than were looked at where spares are left.
+        addresses: Numeric address of each node on the chosen interface.
+        transport: What a ring over the nodes should use.
+        rounds: Rounds of pair tests.
+        seconds: From the coordinator's start to the verdict.
+    """
+
+    verdict: Answer
+    findings: tuple[Finding, ...] = ()
+    environment: tuple[Setting, ...] = ()
+    per_node: dict[str, dict[str, str]] = field(default_factory=dict)
+    pairs: tuple[PairResult, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+    bad_nodes: tuple[str, ...] = ()
+    degraded_nodes: tuple[str, ...] = ()
+    use_nodes: tuple[str, ...] = ()
+    addresses: dict[str, str] = field(default_factory=dict)
+    transport: str = "TCP"
+    rounds: int = 0
+    seconds: float = 0.0
+
+    @property
+    def summary(self) -> tuple[str, ...]:
+        """One line for the answer, one for each finding that is not ok, one for what was skipped."""
+        return tuple(_summary(self))
+
+    def for_node(self, node: str) -> dict[str, str]:
+        """Return the variables to export on one node."""
+        return {item.name: item.value for item in self.environment} | self.per_node.get(node, {})
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document of `hpc-train preflight --json` and preflight.json."""
+        body: dict[str, Any] = encode(self)
+        return {"schema_version": SCHEMA_VERSION, **body, "summary": list(self.summary)}
+
+    @classmethod
+    def from_json(cls, data: Any) -> Verdict:
+        """Return the verdict written by `to_json`; raises ValueError for anything else."""
+        return decode(cls, data)
+
+
+def decide(
+    findings: Iterable[Finding],
+    choice: Choice,
+    *,
+    nodes: list[str],
+    policy: Policy,
+    pairs: Iterable[PairResult] = (),
+    skipped: Iterable[Skipped] = (),
+    excluded: Iterable[str] = (),
+    seconds: float = 0.0,
+) -> Verdict:
+    """Return the verdict over `nodes`.
+
+    Args:
+        findings: Of all checks and tests, also of nodes that were left out.
+        choice: The variables for `nodes`.
+        nodes: The nodes to train on.
+        policy: What the user allows.
+        pairs: What the pairs measured.
+        skipped: What did not run.
+        excluded: Nodes already left out; their findings are told and no longer count.
+        seconds: How long it took.
+    """
+    out = set(excluded)
+    said = sorted(findings, key=lambda item: -_ORDER[item.level])
+    counting = [finding for finding in said if finding.node not in out]
+    tests = tuple(pairs)
+    return Verdict(
+        verdict=_answer(counting, policy),
+        findings=tuple(said),
+        environment=choice.environment,
+        per_node=choice.per_node,
+        pairs=tests,
+        skipped=tuple(skipped),
+        bad_nodes=_named(said, ("fail",)),
+        degraded_nodes=_named(said, ("warn",)),
+        use_nodes=tuple(nodes),
+        addresses=choice.addresses,
+        transport=choice.transport,
+        rounds=max((pair.round for pair in tests), default=0),
+        seconds=round(seconds, 3),
+    )
+
+
+_ORDER = {"fail": 4, "warn": 3, "unknown": 2, "note": 1, "ok": 0}
+
+
+def _answer(findings: list[Finding], policy: Policy) -> Answer:
+    levels = {finding.level for finding in findings}
+    if "fail" in levels:
+        return "no-go"
+    broken = any(item.check == "preflight" and item.level == "unknown" for item in findings)
+    if broken and policy.on_broken == "no-go":
+        return "no-go"
+    if "unknown" in levels and policy.on_unknown == "no-go":
+        return "no-go"
+    if "warn" in levels:
+        return "go-degraded" if policy.on_degraded == "go" else "no-go"
+    return "go"
+
+
+def _named(findings: list[Finding], levels: tuple[str, ...]) -> tuple[str, ...]:
+    names = [item.node for item in findings if item.level in levels and item.node != ALL_NODES]
+    return tuple(dict.fromkeys(names))
+
+
+def with_collectives(
+    verdict: Verdict,
+    results: list[CollectiveResult],
+    policy: Policy,
+    *,
+    slow_warn: float = 0.4,
+) -> Verdict:
+    """Return the verdict with what the ranks' own all-reduce said.
+
+    Args:
+        verdict: Of the probe.
+        results: One for each node of the collective step.
+        policy: What the user allows.
+        slow_warn: Share of the median GEMM rate below which a GPU is a straggler.
+    """
+    findings = [*verdict.findings, *check_collectives(results, verdict.transport, slow_warn)]
+    skipped = [item for item in verdict.skipped if not (results and item.part == "collective")]
+    out = set(verdict.bad_nodes) - set(verdict.use_nodes)
+    counting = [item for item in findings if item.node not in out]
+    return replace(
+        verdict,
+        verdict=_answer(counting, policy),
+        findings=tuple(sorted(findings, key=lambda item: -_ORDER[item.level])),
+        skipped=tuple(skipped),
+        bad_nodes=_named(findings, ("fail",)),
+        degraded_nodes=_named(findings, ("warn",)),
+    )
+
+
+def _summary(verdict: Verdict) -> Iterable[str]:
+    count = len(verdict.use_nodes)
+    yield (
+        f"{verdict.verdict}: {count} node{'s'[: count != 1]} over {verdict.transport},"
+        f" {verdict.rounds} round{'s'[: verdict.rounds != 1]} of pairs, {verdict.seconds:.1f} s"
+    )
+    for finding in verdict.findings:
+        if finding.level == "ok":
+            continue
+        where = "all nodes" if finding.node == ALL_NODES else finding.node
+        fix = f" -> {finding.fix}" if finding.fix else ""
+        yield f"{finding.level}: {where} {finding.part} {finding.check}: {finding.evidence}{fix}"
+    for item in verdict.skipped:
+        yield f"skipped: {item.part}: {item.reason}"
