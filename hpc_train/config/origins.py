@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from hpc_train.errors import ConfigError
 
-__all__ = ["DEFAULT", "Origins"]
+__all__ = ["DEFAULT", "NOWHERE", "Origins"]
 
 DEFAULT = "default"
 
@@ -42,11 +42,15 @@ class Origins:
 
         Args:
             key: Dotted; its place, or that of the nearest key above it, is looked up.
-            message: Goes on after the key, as in "is 0".
+            message: Goes on after the key, as in "is 0", or ": " and a sentence.
             hint: What to write instead.
         """
         written = key
         while written and written not in self._places:
             written = written.rpartition(".")[0]  # the line of its section is better than none
         where = f"{self._places[written]}: " if written else ""
-        return ConfigError(f"{where}{key} {message}".rstrip(), hint)
+        separator = "" if message.startswith(":") else " "
+        return ConfigError(f"{where}{key}{separator}{message}", hint)
+
+
+NOWHERE = Origins()  # of a config that was not read from a file

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from hpc_train.config.origins import NOWHERE, Origins
 from hpc_train.config.words import did_you_mean
-from hpc_train.errors import ConfigError
 
-__all__ = ["is_object", "read_object", "read_tree"]
+__all__ = ["CLASS_PATH", "INIT_ARGS", "TARGET", "is_object", "read_object", "read_tree"]
 
 CLASS_PATH = "class_path"
 INIT_ARGS = "init_args"
@@ -20,69 +20,71 @@ def is_object(value: object) -> bool:
     return isinstance(value, Mapping) and (CLASS_PATH in value or TARGET in value)
 
 
-def read_object(spec: Mapping[str, Any], key: str) -> tuple[str, dict[str, Any]]:
+def read_object(
+    spec: Mapping[str, Any], key: str, origins: Origins = NOWHERE
+) -> tuple[str, dict[str, Any]]:
     """Class path and keyword arguments; what is nested in the arguments is put in one form too.
 
     Raises:
         ConfigError: when neither form is there, or both are mixed.
     """
     if TARGET in spec:
-        return _read_target(spec, key)
+        return _read_target(spec, key, origins)
     strangers = [name for name in spec if name not in (CLASS_PATH, INIT_ARGS)]
     if CLASS_PATH not in spec:
-        raise ConfigError(
-            f"{key} names no class",
-            (did_you_mean(CLASS_PATH, strangers) and f"write {CLASS_PATH} for '{strangers[0]}'")
-            or f"write {key}: {{class_path: my_package.MyClass, init_args: {{...}}}}",
-        )
+        slip = did_you_mean(CLASS_PATH, strangers) and f"write {CLASS_PATH} for '{strangers[0]}'"
+        example = f"write {key}: {{class_path: my_package.MyClass, init_args: {{...}}}}"
+        raise origins.error(key, "names no class", slip or example)
     if strangers:
-        raise ConfigError(
-            f"{key}.{strangers[0]} stands beside class_path", f"put it under {key}.init_args"
+        raise origins.error(
+            f"{key}.{strangers[0]}", "stands beside class_path", f"put it under {key}.init_args"
         )
     arguments = spec.get(INIT_ARGS)
     if arguments is not None and not isinstance(arguments, Mapping):
-        raise ConfigError(
-            f"{key}.init_args is a {type(arguments).__name__}", "write name: value pairs"
-        )
-    return _class_name(spec[CLASS_PATH], f"{key}.{CLASS_PATH}"), {
-        name: read_tree(value, f"{key}.{INIT_ARGS}.{name}")
+        raise origins.error(f"{key}.init_args", f"is {arguments!r}", "write name: value pairs")
+    return _class_name(spec[CLASS_PATH], f"{key}.{CLASS_PATH}", origins), {
+        name: read_tree(value, f"{key}.{INIT_ARGS}.{name}", origins)
         for name, value in (arguments or {}).items()
     }
 
 
-def read_tree(value: Any, key: str) -> Any:
+def read_tree(value: Any, key: str, origins: Origins = NOWHERE) -> Any:
     """A copy in which every class, however deep, is written as class_path and init_args."""
     if is_object(value):
-        class_path, arguments = read_object(value, key)
+        class_path, arguments = read_object(value, key, origins)
         return {CLASS_PATH: class_path, INIT_ARGS: arguments}
     if isinstance(value, Mapping):
-        return {name: read_tree(item, f"{key}.{name}") for name, item in value.items()}
+        return {name: read_tree(item, f"{key}.{name}", origins) for name, item in value.items()}
     if isinstance(value, list):
-        return [read_tree(item, f"{key}.{index}") for index, item in enumerate(value)]
+        return [read_tree(item, f"{key}.{index}", origins) for index, item in enumerate(value)]
     return value
 
 
-def _read_target(spec: Mapping[str, Any], key: str) -> tuple[str, dict[str, Any]]:
+def _read_target(spec: Mapping[str, Any], key: str, origins: Origins) -> tuple[str, dict[str, Any]]:
     for name in spec:
         if name in (CLASS_PATH, INIT_ARGS):
-            raise ConfigError(
-                f"{key} has both _target_ and {name}",
+            raise origins.error(
+                f"{key}.{name}",
+                "stands beside _target_",
                 "keep one form: class_path with init_args, or _target_ with arguments beside it",
             )
         if name.startswith("_") and name.endswith("_") and name != TARGET:
-            raise ConfigError(
-                f"{key}.{name}: of Hydra's special keys only _target_ is understood", "remove it"
+            raise origins.error(
+                f"{key}.{name}", "is not understood: of Hydra's keys only _target_ is", "remove it"
             )
-    return _class_name(spec[TARGET], f"{key}.{TARGET}"), {
-        name: read_tree(value, f"{key}.{name}") for name, value in spec.items() if name != TARGET
+    return _class_name(spec[TARGET], f"{key}.{TARGET}", origins), {
+        name: read_tree(value, f"{key}.{name}", origins)
+        for name, value in spec.items()
+        if name != TARGET
     }
 
 
-def _class_name(value: object, key: str) -> str:
+def _class_name(value: object, key: str, origins: Origins) -> str:
     words = value.split(".") if isinstance(value, str) else []
     if len(words) < 2 or not all(word.isidentifier() for word in words):
-        raise ConfigError(
-            f"{key} is {value!r}, which is no class with its module",
+        raise origins.error(
+            key,
+            f"is {value!r}, which is no class with its module",
             "write it as in package.module.ClassName",
         )
     return str(value)

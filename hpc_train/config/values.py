@@ -17,7 +17,32 @@ __all__ = ["check_interpolations", "check_meaning", "check_setup", "check_texts"
 
 _ENVIRONMENT = re.compile(r"\$\{\s*oc\.env\s*:\s*([A-Za-z_]\w*)")
 _MEMORY_KEYS = ("mem", "mem_per_gpu", "mem_per_cpu")
-_PLURALS = {"int": "a whole number", "float": "a number", "bool": "true or false", "str": "text"}
+_PLAIN = "write \\${{...}} where a plain ${{...}} is meant"
+# OmegaConf 2.4's messages, what is wrong, and what to write.
+_EXPLAINED = [
+    (re.compile(pattern), complaint, hint)
+    for pattern, complaint, hint in (
+        (r"Value '(.*?)' .*to Integer", "is '{0}'", "write a whole number"),
+        (r"Value '(.*?)' .*to Float", "is '{0}'", "write a number"),
+        (r"Value '(.*)' is not a valid bool", "is '{0}'", "write true or false"),
+        (r"Invalid value '(.*)', expected one of \[(.*)\]", "is '{0}'", "write one of {1}"),
+        (r"not a ListConfig", "is no list", "write it in brackets: [...]"),
+        (
+            r"Cannot assign (\w+) to (?:Dict|dict)",
+            "is no mapping",
+            "write key: value pairs below it",
+        ),
+        (r"Missing mandatory value", "is ???, to be given", "write {key}=... on the command line"),
+        (r"Environment variable '(.*)' not found", "needs the variable {0}, not set", "set it"),
+        (r"Interpolation key '(.*)' not found", "names the key {0}, which is not there", _PLAIN),
+        (
+            r"(no viable alternative|token recognition|mismatched).*",
+            "has a broken ${{...}}",
+            _PLAIN,
+        ),
+        (r"(.*)", "cannot be meant: {0}", _PLAIN),
+    )
+]
 
 
 def check_texts(values: Mapping[str, Any], origins: Origins) -> None:
@@ -42,9 +67,12 @@ def check_texts(values: Mapping[str, Any], origins: Origins) -> None:
                 f"is {str(value).lower()} in YAML, where yes, no, on and off are true and false",
                 "put the word in quotes",
             )
+    for key, value in _walk(values, ""):
         if isinstance(value, Sexagesimal):
             raise origins.error(
-                key, f"is the number {int(value)} in YAML", f'put it in quotes: "{value.text}"'
+                key,
+                f"is {value.text}, which YAML reads as the number {int(value)}",
+                f'put it in quotes: "{value.text}"',
             )
 
 
@@ -98,16 +126,20 @@ def check_meaning(config: Config, origins: Origins) -> None:
 
 
 def explain(key: str, message: str, origins: Origins) -> ConfigError:
-    """One of OmegaConf's errors in our words."""
-    match = re.match(r"Value '(.*)' of type '(\w+)' could not be converted to (\w+)", message)
-    if match:
-        wanted = {"Integer": "int", "Float": "float", "Boolean": "bool"}.get(match[3], match[3])
-        return origins.error(key, f"is {match[1]!r}", f"write {_PLURALS.get(wanted, wanted)}")
-    if "Environment variable" in message or "InterpolationKey" in message:
-        return origins.error(
-            key, f"cannot be resolved: {message}", "set it, or write \\${ for a plain ${"
-        )
-    return origins.error(key, f"cannot be meant: {message}")
+    """One of OmegaConf's errors in our words.
+
+    Args:
+        key: Dotted.
+        message: The first line of what OmegaConf says.
+        origins: For file and line.
+    """
+    match, complaint, hint = next(
+        (match, complaint, hint)
+        for pattern, complaint, hint in _EXPLAINED
+        if (match := pattern.search(message))
+    )
+    groups = match.groups()
+    return origins.error(key, complaint.format(*groups), hint.format(*groups, key=key))
 
 
 def _check_time(time: Any, origins: Origins) -> None:

@@ -6,11 +6,11 @@ import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import PurePath
-from typing import Any
 
+from hpc_train.config.origins import Origins
 from hpc_train.config.schema import Config, SlurmConfig
 from hpc_train.config.specs import read_object, read_tree
-from hpc_train.errors import ConfigError
+from hpc_train.config.values import check_meaning
 from hpc_train.plan.hostlist import expand
 from hpc_train.plan.plan import ObjectSpec, Plan, Shape, ShellPlan, SlurmPlan, Training
 from hpc_train.plan.quoting import quote_sbatch
@@ -21,26 +21,20 @@ from hpc_train.plan.units import memory_mib, slurm_time, time_s
 
 __all__ = ["make_plan", "result_hash"]
 
-_PASSED_ON = [
-    "account",
-    "partition",
-    "qos",
-    "constraint",
-    "nodelist",
-    "exclude",
-    "reservation",
-    "licenses",
-    "dependency",
-    "begin",
-    "comment",
-    "mail_user",
-    "mail_type",
-]
+_PASSED_ON = (
+    *("account", "partition", "qos", "constraint", "nodelist", "exclude", "reservation"),
+    *("licenses", "dependency", "begin", "comment", "mail_user", "mail_type"),
+)
 _MEMORY_KEYS = ("mem", "mem_per_gpu", "mem_per_cpu")
 
 
 def make_plan(
-    config: Config, *, workdir: str | PurePath, python: str, for_script: bool = False
+    config: Config,
+    *,
+    workdir: str | PurePath,
+    python: str,
+    for_script: bool = False,
+    origins: Origins | None = None,
 ) -> Plan:
     """Decide everything that follows from the config.
 
@@ -50,23 +44,27 @@ def make_plan(
         python: The interpreter of the ranks, used unless the config activates an environment.
         for_script: The plan goes into a script that must work by itself wherever it is submitted:
             folders stay relative to the folder it is submitted from.
+        origins: `Loaded.origins`, so that an error can say file and line.
 
     Raises:
         ConfigError: for a value that cannot be meant.
         CheckError: for a batch that the shape cannot split.
     """
+    origins = origins or Origins()
+    check_meaning(config, origins)
     shape = shape_of(config)
-    shell = shell_plan(config.env, workdir="." if for_script else str(workdir), python=python)
-    training = _training(config)
+    folder = "." if for_script else str(workdir)
+    shell = shell_plan(config.env, workdir=folder, python=python, origins=origins)
+    training = _training(config, origins)
     return Plan(
         name=config.name,
-        workdir="." if for_script else str(workdir),
+        workdir=folder,
         runs_dir=config.runs_dir if for_script else str(PurePath(workdir) / config.runs_dir),
         config_hash=result_hash(training, config.global_batch_size),
         shape=shape,
         batch=split_batch(config.global_batch_size, config.micro_batch_size, shape),
         training=training,
-        slurm=_slurm_plan(config, shape, shell),
+        slurm=_slurm_plan(config, shape, shell, origins),
         shell=shell,
         checkpoint=config.checkpoint,
         requeue=config.requeue,
@@ -89,32 +87,33 @@ def result_hash(training: Training, global_batch_size: int) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _training(config: Config) -> Training:
+def _training(config: Config, origins: Origins) -> Training:
     return Training(
-        model=ObjectSpec(*read_object(config.model, "model")),
-        data=ObjectSpec(*read_object(config.data, "data")),
-        trainer=read_tree(config.trainer, "trainer"),
-        loggers=read_tree(config.loggers, "loggers"),
+        model=ObjectSpec(*read_object(config.model, "model", origins)),
+        data=ObjectSpec(*read_object(config.data, "data", origins)),
+        trainer=read_tree(config.trainer, "trainer", origins),
+        loggers=read_tree(config.loggers, "loggers", origins),
         seed=config.seed,
         reproducible=config.reproducible,
     )
 
 
-def _slurm_plan(config: Config, shape: Shape, shell: ShellPlan) -> SlurmPlan:
+def _slurm_plan(config: Config, shape: Shape, shell: ShellPlan, origins: Origins) -> SlurmPlan:
     slurm = config.slurm
-    limit_s = _time_limit_s(slurm)
-    lead_s = _lead_s(slurm.signal_lead_s, limit_s)
+    limit_s = _time_limit_s(slurm, origins)
+    # A lead that is longer than the job would stop it at its start: Slurm then sends at once.
+    lead_s = max(1, min(slurm.signal_lead_s, limit_s // 2)) if limit_s else slurm.signal_lead_s
+    _check_hosts(slurm, origins)
     options: list[tuple[str, str | None]] = [
         ("job-name", config.name),
         ("nodes", str(shape.nodes + shape.spares)),
         # One supervisor runs in the batch step and starts the ranks with its own srun, but the
         # CPUs of a node are allocated by the tasks that the job announces.
         ("ntasks-per-node", str(shape.ranks_per_node)),
-        *_resources(slurm, shape),
+        *_resources(slurm, shape, origins),
     ]
     if slurm.time is not None:
         options.append(("time", "UNLIMITED" if limit_s is None else slurm_time(limit_s)))
-    _check_hosts(slurm)
     options += [
         (key.replace("_", "-"), value) for key in _PASSED_ON if (value := getattr(slurm, key))
     ]
@@ -127,18 +126,20 @@ def _slurm_plan(config: Config, shape: Shape, shell: ShellPlan) -> SlurmPlan:
     options.append(("open-mode", "append"))
     if shell.passthrough:
         options.append(("export", ",".join(["ALL", *shell.passthrough])))
-    options += [pair for pair in extra_options(slurm.extra) if pair[0] != "gres"]
+    options += [pair for pair in extra_options(slurm.extra, origins) if pair[0] != "gres"]
     for name, value in options:
         if value is not None:
-            quote_sbatch(value, "name" if name == "job-name" else f"sbatch's --{name}")
+            quote_sbatch(value, f"sbatch's --{name}")
     return SlurmPlan(options=options, cpus_per_rank=slurm.cpus_per_gpu, signal_lead_s=lead_s)
 
 
-def _resources(slurm: SlurmConfig, shape: Shape) -> Iterator[tuple[str, str | None]]:
+def _resources(
+    slurm: SlurmConfig, shape: Shape, origins: Origins
+) -> Iterator[tuple[str, str | None]]:
     gres = [str(slurm.extra["gres"])] if slurm.extra.get("gres") else []
     if any(part.split(":")[0] == "gpu" for text in gres for part in text.split(",")):
-        raise ConfigError(
-            "slurm.extra.gres asks for GPUs", "write slurm.gpus_per_node and slurm.gpu_type"
+        raise origins.error(
+            "slurm.extra.gres", "asks for GPUs", "write slurm.gpus_per_node and slurm.gpu_type"
         )
     if shape.gpus_per_node:
         kind = f"gpu:{slurm.gpu_type}" if slurm.gpu_type else "gpu"
@@ -146,61 +147,47 @@ def _resources(slurm: SlurmConfig, shape: Shape) -> Iterator[tuple[str, str | No
     if gres:
         yield "gres", ",".join(gres)
     if slurm.cpus_per_gpu is not None:
-        if slurm.cpus_per_gpu < 1:
-            raise ConfigError(
-                f"slurm.cpus_per_gpu is {slurm.cpus_per_gpu}", "write 1 or more, or leave it out"
-            )
         yield "cpus-per-task", str(slurm.cpus_per_gpu)
-    yield from _memory(slurm, shape)
+    yield from _memory(slurm, shape, origins)
 
 
-def _memory(slurm: SlurmConfig, shape: Shape) -> Iterator[tuple[str, str]]:
+def _memory(slurm: SlurmConfig, shape: Shape, origins: Origins) -> Iterator[tuple[str, str]]:
     given = [key for key in _MEMORY_KEYS if getattr(slurm, key) is not None]
     if len(given) > 1:  # sbatch(1): "--mem, --mem-per-cpu and --mem-per-gpu are mutually exclusive"
-        raise ConfigError(
-            " and ".join(f"slurm.{key}" for key in given) + " exclude each other", "keep one"
-        )
+        raise origins.error(f"slurm.{given[1]}", f"stands beside slurm.{given[0]}", "keep one")
     for key in given:
         if key == "mem_per_gpu" and not shape.gpus_per_node:
-            raise ConfigError(
-                "slurm.mem_per_gpu, and trainer.accelerator: cpu uses no GPU",
+            raise origins.error(
+                "slurm.mem_per_gpu",
+                "is set, and trainer.accelerator: cpu uses no GPU",
                 "write slurm.mem (a node) or slurm.mem_per_cpu",
             )
         try:
             memory_mib(getattr(slurm, key))
         except ValueError as error:
-            raise ConfigError(f"slurm.{key}: {error}", f'write slurm.{key}: "64G"') from error
+            raise origins.error(f"slurm.{key}", f": {error}", f'write {key}: "64G"') from error
         yield key.replace("_", "-"), getattr(slurm, key)
 
 
-def _time_limit_s(slurm: SlurmConfig) -> int | None:
+def _time_limit_s(slurm: SlurmConfig, origins: Origins) -> int | None:
     if slurm.time is None:
         return None
     try:
         limit_s = time_s(slurm.time)
     except ValueError as error:
-        raise ConfigError(f"slurm.time: {error}", 'write it in quotes: "1:30:00"') from error
+        hint = 'write it in quotes: "1:30:00"'
+        raise origins.error("slurm.time", f": {error}", hint) from error
     if limit_s == 0:  # sbatch(1), --time: "a time limit of zero requests no time limit"
-        raise ConfigError("slurm.time is zero", 'write "UNLIMITED", or a time: "1:30:00"')
+        raise origins.error("slurm.time", "is zero", 'write "UNLIMITED", or a time: "1:30:00"')
     return limit_s
 
 
-def _lead_s(lead_s: int, limit_s: int | None) -> int:
-    if not 1 <= lead_s <= 65535:  # sbatch(1), --signal: "between 0 and 65535"
-        raise ConfigError(
-            f"slurm.signal_lead_s is {lead_s}", "write the seconds from 1 to 65535; 120 is usual"
-        )
-    # A lead that is longer than the job would stop it at its start: Slurm then sends at once.
-    return lead_s if limit_s is None else max(1, min(lead_s, limit_s // 2))
-
-
-def _check_hosts(slurm: SlurmConfig) -> None:
+def _check_hosts(slurm: SlurmConfig, origins: Origins) -> None:
     for key in ("nodelist", "exclude"):
-        hosts: Any = getattr(slurm, key)
+        hosts: str | None = getattr(slurm, key)
         if hosts and "/" not in hosts:  # with a slash it is a file of names (sbatch(1))
             try:
                 expand(hosts)
             except ValueError as error:
-                raise ConfigError(
-                    f"slurm.{key}: {error}", 'write as in "node[1-3],gpu7"'
-                ) from error
+                hint = 'write as in "node[1-3],gpu7"'
+                raise origins.error(f"slurm.{key}", f": {error}", hint) from error

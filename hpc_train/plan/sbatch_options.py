@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from hpc_train.config.origins import NOWHERE, Origins
 from hpc_train.config.words import did_you_mean
-from hpc_train.errors import ConfigError
 
 __all__ = ["KNOWN", "OWNED", "extra_options"]
 
@@ -107,7 +107,9 @@ OWNED: Mapping[str, str] = {
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*\Z", re.ASCII)
 
 
-def extra_options(extra: Mapping[str, object]) -> list[tuple[str, str | None]]:
+def extra_options(
+    extra: Mapping[str, object], origins: Origins = NOWHERE
+) -> list[tuple[str, str | None]]:
     """The options of `slurm.extra`: `{nice: 100, contiguous: true}`; false leaves one out.
 
     Raises:
@@ -116,10 +118,11 @@ def extra_options(extra: Mapping[str, object]) -> list[tuple[str, str | None]]:
     """
     options: list[tuple[str, str | None]] = []
     for key, value in extra.items():
-        name = _option_name(key)
+        name = _option_name(key, origins)
         if isinstance(value, (list, dict)):
-            raise ConfigError(
-                f"slurm.extra.{key} is a {type(value).__name__}, and sbatch takes one value",
+            raise origins.error(
+                f"slurm.extra.{key}",
+                f"is a {type(value).__name__}, and sbatch takes one value",
                 "write the value as sbatch takes it, as one text",
             )
         if value is True or value is None:
@@ -129,17 +132,19 @@ def extra_options(extra: Mapping[str, object]) -> list[tuple[str, str | None]]:
     return options
 
 
-def _option_name(key: str) -> str:
+def _option_name(key: str, origins: Origins) -> str:
+    full = f"slurm.extra.{key}"
     name = key.lstrip("-").replace("_", "-")
     if _NAME.match(name) is None:
-        raise ConfigError(
-            f"slurm.extra.{key!r} cannot be the name of an option of sbatch",
+        raise origins.error(
+            full,
+            "cannot be the name of an option of sbatch",
             "write the long name without dashes in front: {nice: 100}",
         )
     if name in OWNED:
-        raise ConfigError(f"slurm.extra.{key}: hpc-train sets --{name} itself", OWNED[name])
+        raise origins.error(full, f": hpc-train sets --{name} itself", OWNED[name])
     if name not in KNOWN:
         meant = did_you_mean(name, KNOWN)
         if meant:
-            raise ConfigError(f"slurm.extra.{key}: sbatch has no --{name}", meant)
+            raise origins.error(full, f": sbatch has no --{name}", meant)
     return name

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hpc_train.config.schema import Config
-from hpc_train.errors import CheckError, ConfigError
+from hpc_train.errors import CheckError
 from hpc_train.plan.plan import Batch, Shape
 
 __all__ = ["shape_of", "split_batch"]
@@ -14,27 +14,8 @@ _CPU = "cpu"
 
 
 def shape_of(config: Config) -> Shape:
-    """The ranks that the config asks for: one a GPU, or one a slot on `accelerator: cpu`.
-
-    Raises:
-        ConfigError: for less than one node or one rank a node, or a negative number of spares.
-    """
+    """The ranks that the config asks for: one a GPU, or one a slot on `accelerator: cpu`."""
     slurm = config.slurm
-    if slurm.nodes < 1:
-        raise ConfigError(
-            f"slurm.nodes is {slurm.nodes}, and a run needs a node",
-            "write slurm.nodes: 1, or more; --nodes N on the command line",
-        )
-    if slurm.gpus_per_node < 1:
-        raise ConfigError(
-            f"slurm.gpus_per_node is {slurm.gpus_per_node}, and a node needs a rank",
-            "without GPUs write trainer.accelerator: cpu, and slurm.gpus_per_node is the number"
-            " of ranks a node",
-        )
-    if slurm.spares < 0:
-        raise ConfigError(
-            f"slurm.spares is {slurm.spares}", "write 0, or the spare nodes to ask for"
-        )
     on_cpu = config.trainer.get("accelerator") == _CPU
     return Shape(
         nodes=slurm.nodes,
@@ -48,17 +29,13 @@ def split_batch(global_batch_size: int, micro_batch_size: int | None, shape: Sha
     """Split so that global = micro * accumulate * world size, with the largest micro allowed.
 
     Args:
-        global_batch_size: Samples an optimizer step, over all ranks.
+        global_batch_size: Samples an optimizer step, over all ranks; 1 or more.
         micro_batch_size: The most samples a rank takes at once; None = all of its share.
         shape: The ranks.
 
     Raises:
-        ConfigError: for a size below 1.
         CheckError: when the ranks cannot share the batch evenly, with the nearest that can.
     """
-    _require_positive("global_batch_size", global_batch_size)
-    if micro_batch_size is not None:
-        _require_positive("micro_batch_size", micro_batch_size)
     world = shape.world_size
     share, rest = divmod(global_batch_size, world)
     if rest:
@@ -70,11 +47,6 @@ def split_batch(global_batch_size: int, micro_batch_size: int | None, shape: Sha
     limit = min(share, micro_batch_size or share)
     micro = next(size for size in range(limit, 0, -1) if share % size == 0)
     return Batch(global_batch_size, micro, share // micro)
-
-
-def _require_positive(key: str, value: int) -> None:
-    if value < 1:
-        raise ConfigError(f"{key} is {value}", f"write {key} as a number of samples, 1 or more")
 
 
 def _shape_text(nodes: int, ranks_per_node: int) -> str:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
+from hpc_train.config.origins import NOWHERE, Origins
 from hpc_train.config.schema import EnvConfig
-from hpc_train.config.secrets import looks_secret
-from hpc_train.errors import ConfigError
 from hpc_train.plan.plan import ShellPlan
 from hpc_train.plan.quoting import quote_path, quote_shell
 
@@ -36,27 +35,24 @@ _OURS = re.compile(
 )
 
 
-def shell_plan(env: EnvConfig, *, workdir: str, python: str) -> ShellPlan:
+def shell_plan(
+    env: EnvConfig, *, workdir: str, python: str, origins: Origins = NOWHERE
+) -> ShellPlan:
     """Turn `env` into complete lines of bash; ours end the job when they fail.
 
     Args:
         env: The section of the config.
         workdir: A relative `venv` starts here.
         python: The interpreter, unless the lines activate an environment that brings its own.
+        origins: For the file and line of an error.
 
     Raises:
-        ConfigError: for names that cannot be variables, values that look like a secret, and
-            variables that Slurm or the launcher sets.
+        ConfigError: for names that cannot be variables, and those that Slurm or the launcher sets.
     """
     for name in env.variables:
-        _check_variable(name, "env.variables")
-        if looks_secret(name):
-            raise ConfigError(
-                f"env.variables.{name} looks like a secret, and would be written into files",
-                f"list it in env.passthrough: [{name}], and set it in the shell that submits",
-            )
+        _check_variable(f"env.variables.{name}", name, origins)
     for name in env.passthrough:
-        _check_variable(name, "env.passthrough")
+        _check_variable("env.passthrough", name, origins)
     activates = bool(env.conda or env.venv) or any("activate" in line for line in env.setup)
     return ShellPlan(
         setup=_setup_lines(env, workdir),
@@ -108,13 +104,14 @@ def _or_stop(command: str, why: str) -> str:
     return f"{command} || {{ echo 'hpc-train: {why}' >&2; exit 1; }}"
 
 
-def _check_variable(name: str, key: str) -> None:
+def _check_variable(key: str, name: str, origins: Origins) -> None:
     if _NAME.match(name) is None:
-        raise ConfigError(
-            f"{key}: {name!r} cannot be the name of a variable",
+        raise origins.error(
+            key,
+            f": {name!r} cannot be the name of a variable",
             "write letters, digits and underscores, not a digit first",
         )
     if _OURS.match(name):
-        raise ConfigError(
-            f"{key}.{name} is set by Slurm or the launcher, for each rank its own", "remove it"
+        raise origins.error(
+            key, f": {name} is set by Slurm or the launcher, for each rank its own", "remove it"
         )
