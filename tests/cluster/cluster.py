@@ -7,7 +7,7 @@ import re
 import socket
 import subprocess
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -23,6 +23,7 @@ __all__ = ["Cluster"]
 # States that a job does not leave by itself (sacct's manual page, JOB STATE CODES). PREEMPTED and
 # NODE_FAIL are left out: with --requeue a job passes through them.
 _ENDED = frozenset({"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "OUT_OF_MEMORY"})
+_FIELD = re.compile(r"(?:^| )([A-Za-z][\w:/]*)=(.*?)(?= [A-Za-z][\w:/]*=|$)")
 _NEVER_KILLED = frozenset({"slurmd", "slurmstepd"})
 
 
@@ -42,6 +43,7 @@ class Cluster:
         self._detached = detached
         self._layout: Layout | None = None
         self._processes: Processes | None = None
+        self._undo: list[Callable[[], object]] = []
 
     @classmethod
     def attach(cls, layout: Layout) -> Cluster:
@@ -120,7 +122,13 @@ class Cluster:
         self.start_controller()
         for name in self.nodes:
             self.start_slurmd(name)
-        self.wait_nodes("idle", timeout_s=60)
+        wait_until(self._all_idle, "all nodes to be idle", timeout_s=60, interval_s=0.1)
+
+    def _all_idle(self) -> bool:
+        for name in self.nodes:
+            if self.processes.find(f"slurmd-{name}") is None:
+                raise ClusterError(f"the slurmd of {name} ended")
+        return set(self.node_states().values()) == {"idle"}
 
     def _make_folders(self) -> None:
         layout = self.layout
@@ -140,17 +148,20 @@ class Cluster:
     def start_controller(self) -> None:
         """Start slurmctld on the state it left, if any, and wait until it answers."""
         self.processes.start("slurmctld", ["slurmctld", "-D", "-f", str(self.layout.slurm_conf)])
-        wait_until(
-            lambda: self.command(["scontrol", "ping"], check=False).returncode == 0,
-            "slurmctld",
-            timeout_s=60,
-            interval_s=0.1,
-        )
+        wait_until(self._controller_answers, "slurmctld", timeout_s=60, interval_s=0.1)
+
+    def _controller_answers(self) -> bool:
+        if self.processes.find("slurmctld") is None:
+            raise ClusterError("slurmctld ended")
+        return self.command(["scontrol", "ping"], check=False).returncode == 0
 
     def start_slurmd(self, node: str) -> None:
         """Start the slurmd of a node that has none."""
-        argv = [*entering(self.nodes[node].anchor_pid), "slurmd", "-D", "-N", node]
-        self.processes.start(f"slurmd-{node}", [*argv, "-f", str(self.layout.slurm_conf)])
+        slurmd = ["slurmd", "-D", "-N", node, "-f", str(self.layout.slurm_conf)]
+        # As in Debian's unit of slurmd (LimitMEMLOCK=infinity), where this machine allows it.
+        limits = ["sh", "-c", 'ulimit -l unlimited 2>/dev/null || true; exec "$@"', "sh"]
+        argv = [*entering(self.nodes[node].anchor_pid), *limits, *slurmd]
+        self.processes.start(f"slurmd-{node}", argv)
 
     def down(self) -> None:
         """Take everything away; nothing happens when it is not up."""
@@ -286,7 +297,7 @@ class Cluster:
     def node_states(self) -> dict[str, str]:
         """State of each node as sinfo prints it, such as ``idle``, ``mixed``, ``down*``."""
         rows = self.command(["sinfo", "--Node", "--noheader", "-o", "%N %T"]).stdout.splitlines()
-        return {name: state for name, state in (row.split() for row in rows)}
+        return dict(row.split(maxsplit=1) for row in rows)
 
     def wait_nodes(self, state: str, nodes: Collection[str] = (), timeout_s: float = 60) -> None:
         """Wait until these nodes (default: all) are in a state, answering or not (``*``).
@@ -302,8 +313,14 @@ class Cluster:
             interval_s=0.1,
         )
 
+    def on_reset(self, undo: Callable[[], object]) -> None:
+        """Have this called by the next :meth:`reset`; the last one given comes first."""
+        self._undo.append(undo)
+
     def reset(self, *, timeout_s: float = 60) -> None:
-        """Cancel all jobs and bring all nodes back to idle, whatever a test did to them."""
+        """Cancel all jobs, undo all faults and bring all nodes back to idle."""
+        while self._undo:
+            self._undo.pop()()
         if self.processes.find("slurmctld") is None:
             self.start_controller()
         self.command(["scancel", "--state=PENDING,RUNNING,SUSPENDED", "--user=root"], check=False)
@@ -311,10 +328,31 @@ class Cluster:
             self._kill_jobs(name)
             if self.processes.find(f"slurmd-{name}") is None:
                 self.start_slurmd(name)
-        for name, state in self.node_states().items():
+        self.bring_back(timeout_s=timeout_s)
+
+    def bring_back(self, nodes: Collection[str] = (), *, timeout_s: float = 60) -> None:
+        """Resume these nodes (default: all) until they are idle.
+
+        Raises:
+            ClusterError: Too late.
+        """
+        names = list(nodes) or list(self.nodes)
+        wait_until(
+            lambda: self._resumed(names),
+            f"{','.join(names)} to be idle again",
+            timeout_s=timeout_s,
+            interval_s=0.1,
+        )
+
+    def _resumed(self, names: Collection[str]) -> bool:
+        states = {name: state for name, state in self.node_states().items() if name in names}
+        for name, state in states.items():
             if re.match("down|drain|fail", state):
-                self.scontrol("update", f"NodeName={name}", "State=RESUME")
-        self.wait_nodes("idle", timeout_s=timeout_s)
+                # May be refused: the node has registered since, which brings it back as well.
+                self.command(
+                    ["scontrol", "update", f"NodeName={name}", "State=RESUME"], check=False
+                )
+        return set(states.values()) == {"idle"}
 
     def _kill_jobs(self, node: str) -> None:
         # A job that ignores SIGTERM would otherwise keep its node for KillWait.

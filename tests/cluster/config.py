@@ -68,6 +68,8 @@ def _behaviour(spec: ClusterSpec) -> list[str]:
         f"PreemptMode={spec.preempt_mode}",
         *user_signal,
         f"JobRequeue={int(spec.job_requeue)}",
+        # A ping that nobody answers takes this long, twice, before a node can count as down.
+        f"MessageTimeout={min(10, max(2, spec.slurmd_timeout_s // 2))}",
         f"KillWait={spec.kill_wait_s}",
         f"SlurmdTimeout={spec.slurmd_timeout_s}",
         "SlurmctldTimeout=30",
@@ -79,24 +81,27 @@ def _behaviour(spec: ClusterSpec) -> list[str]:
 def _nodes(spec: ClusterSpec, layout: Layout) -> list[str]:
     kind = f"{spec.gpu_type}:" if spec.gpu_type else ""
     gres = f" Gres=gpu:{kind}{spec.gpus_per_node}" if spec.gpus_per_node else ""
+    # Written out: Slurm's own reader refuses brackets with a text after the last one.
+    names = ",".join(spec.names)
     nodes = [
         f"NodeName={name} NodeHostname={name} NodeAddr={layout.address(number)}"
         for number, name in enumerate(spec.names, start=1)
     ]
-    partitions = [
-        f"PartitionName=train Nodes={spec.nodes} Default=YES PriorityTier=1"
+    train = (
+        f"PartitionName=train Nodes={names} Default=YES PriorityTier=1"
         f" PreemptMode={spec.preempt_mode} GraceTime={spec.grace_s}"
-        f" MaxTime={_minutes(spec.train_max_time_min)} State=UP",
-        f"PartitionName=urgent Nodes={spec.nodes} PriorityTier=10 PreemptMode=OFF State=UP",
-    ]
+        f" MaxTime={_minutes(spec.train_max_time_min)} State=UP"
+    )
+    urgent = f"PartitionName=urgent Nodes={names} PriorityTier=10 PreemptMode=OFF State=UP"
+    partitions = [train, urgent]
     if spec.short_max_time_min is not None:
         partitions.append(
-            f"PartitionName=short Nodes={spec.nodes} PriorityTier=1 PreemptMode=OFF"
+            f"PartitionName=short Nodes={names} PriorityTier=1 PreemptMode=OFF"
             f" MaxTime={_minutes(spec.short_max_time_min)} State=UP"
         )
+    size = f"CPUs={spec.cpus_per_node} RealMemory={spec.memory_mib}{gres}"
     return [
-        f"NodeName=DEFAULT CPUs={spec.cpus_per_node} RealMemory={spec.memory_mib}{gres}"
-        " State=UNKNOWN",
+        f"NodeName=DEFAULT {size} State=UNKNOWN",
         *nodes,
         f"PartitionName=DEFAULT DefMemPerCPU={spec.memory_mib // spec.cpus_per_node}",
         *partitions,
@@ -114,7 +119,7 @@ def gres_conf(spec: ClusterSpec, layout: Layout) -> str:
     kind = f" Type={spec.gpu_type}" if spec.gpu_type else ""
     last = spec.gpus_per_node - 1
     numbers = f"[0-{last}]" if last else "0"
-    return f"NodeName={spec.nodes} Name=gpu{kind} File={layout.devices}/nvidia{numbers}\n"
+    return f"NodeName={','.join(spec.names)} Name=gpu{kind} File={layout.devices}/nvidia{numbers}\n"
 
 
 def cgroup_conf() -> str:

@@ -9,7 +9,7 @@ __all__ = ["BASE", "Layout"]
 
 # Fixed rather than tempfile.gettempdir(): the numbers are handed out under a lock in here, and two
 # processes with different TMPDIR must still see each other. Short, as a socket's path is limited.
-BASE = Path("/tmp/hpc-train-clusters")  # noqa: S108
+BASE = Path("/tmp/hpc-train-clusters")
 
 
 @dataclasses.dataclass(frozen=True)

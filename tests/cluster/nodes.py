@@ -133,12 +133,18 @@ def _plug_in(layout: Layout, switch_pid: int, nodes: Sequence[Node]) -> None:
     host += [f"link set {layout.host_interface} up"]
     switch = ["link set host master br0 up"]
     for node in nodes:
-        port = f"port{node.number}"
-        ends = f"netns {switch_pid} type veth peer name eth0 netns {node.anchor_pid}"
-        host.append(f"link add {port} {ends}")
-        switch.append(f"link set {port} master br0 up")
+        # Index 10 leaves room for interfaces that come before eth0, as docker0 may.
+        inside = [
+            f"link add eth0 index 10 type veth peer name port{node.number} netns {switch_pid}",
+            f"addr add {node.address}/24 dev eth0",
+            "link set eth0 up",
+        ]
+        _batch(node.anchor_pid, inside)
+        switch.append(f"link set port{node.number} master br0 up")
     run(["ip", "-batch", "-"], stdin="\n".join(host) + "\n")
-    run([*entering(switch_pid, mounts=False), "ip", "-batch", "-"], stdin="\n".join(switch) + "\n")
-    for node in nodes:
-        inside = f"addr add {node.address}/24 dev eth0\nlink set eth0 up\n"
-        run([*entering(node.anchor_pid, mounts=False), "ip", "-batch", "-"], stdin=inside)
+    _batch(switch_pid, switch)
+
+
+def _batch(anchor_pid: int, lines: Sequence[str]) -> None:
+    argv = [*entering(anchor_pid, mounts=False), "ip", "-batch", "-"]
+    run(argv, stdin="\n".join(lines) + "\n")

@@ -1,4 +1,4 @@
-"""Processes of a cluster: started into their own session, recorded on disk, found, and ended by pid."""
+"""Processes of a cluster: started in sessions of their own, recorded, found, and ended by pid."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ def alive(started: Started) -> bool:
 
 
 def _all_pids() -> list[int]:
-    return [int(entry) for entry in os.listdir("/proc") if entry.isdigit()]
+    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
 
 
 def _link(pid: int | str, kind: str) -> str:
     try:
-        return os.readlink(f"/proc/{pid}/ns/{kind}")
+        return str(Path(f"/proc/{pid}/ns/{kind}").readlink())
     except (FileNotFoundError, ProcessLookupError, PermissionError):
         # Gone; or none of ours: a sandbox may hide its first process even from root.
         return ""

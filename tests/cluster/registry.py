@@ -45,7 +45,7 @@ def claim(spec: ClusterSpec, controller: str, *, detached: bool, base: Path = BA
         for index in range(1, _HIGHEST + 1):
             layout = Layout(index, controller, base)
             if layout.root.exists():
-                if _in_use(layout):
+                if in_use(layout):
                     continue
                 remove(layout)
             layout.root.mkdir(mode=0o755)
@@ -65,7 +65,7 @@ def read_state(root: Path) -> dict[str, Any]:
     return state
 
 
-def _in_use(layout: Layout) -> bool:
+def in_use(layout: Layout) -> bool:
     owner = read_state(layout.root).get("owner")
     if owner is None:
         return False

@@ -1,4 +1,4 @@
-"""What a test cluster looks like: one frozen value, hashable, so that clusters can be shared by it."""
+"""What a test cluster looks like: one frozen value, hashable, so that equal ones are shared."""
 
 from __future__ import annotations
 

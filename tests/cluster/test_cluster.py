@@ -1,17 +1,46 @@
 from __future__ import annotations
 
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
 import pytest
 
-from tests.cluster import Cluster
+from tests.cluster import Cluster, ClusterError, ClusterSpec, faults, interfaces, registry, sysfs
+from tests.cluster.processes import seen_mounting
 
 pytestmark = pytest.mark.slurm
+
+_SMALL = ClusterSpec(nodes="rack[1-2]n01", accounting=False, gpus_per_node=0)
+_SLEEP = "#!/bin/sh\nsrun sleep 120\n"
+
+
+def _network_devices() -> set[str]:
+    return {link.name for link in Path("/sys/class/net").iterdir()}
+
+
+def _namespaces() -> set[str]:
+    rows = subprocess.run(
+        ["lsns", "--noheadings", "--output=NS"], capture_output=True, text=True, check=True
+    )
+    return set(rows.stdout.split())
+
+
+def _mounts_of(cluster_root: Path) -> list[str]:
+    rows = Path("/proc/self/mountinfo").read_text().splitlines()
+    return [row for row in rows if f"{cluster_root}/" in row]
+
+
+# --- what a healthy cluster shows
 
 
 def test_three_idle_nodes_with_twelve_gpus_and_accounting(slurm_cluster: Cluster) -> None:
     assert slurm_cluster.node_states() == {"node1": "idle", "node2": "idle", "node3": "idle"}
-    gpus = slurm_cluster.command(
-        ["sinfo", "--Node", "--noheader", "-p", "train", "-o", "%G"]
-    ).stdout
+    gpus = slurm_cluster.command(["sinfo", "-N", "-h", "-p", "train", "-o", "%G"]).stdout
     assert gpus.split() == ["gpu:4"] * 3
     assert "testbed" in slurm_cluster.command(["sacctmgr", "-nP", "show", "cluster"]).stdout
 
@@ -24,18 +53,325 @@ def test_a_job_on_three_nodes_sees_three_hosts_and_four_gpus_each(slurm_cluster:
     assert seen == [f"node{i} 0,1,2,3" for i in (1, 2, 3)]
 
 
-def test_preemption_signals_the_steps_and_the_job_runs_again(slurm_cluster: Cluster) -> None:
+def test_sacct_knows_a_job_that_ended(slurm_cluster: Cluster) -> None:
+    job = slurm_cluster.sbatch([], "#!/bin/sh\nexit 3\n")
+    slurm_cluster.wait(job, "FAILED")
+    sacct = ["sacct", "-X", "-n", "-P", "-j", job, "-o", "State,ExitCode"]
+    deadline_s = time.monotonic() + 10
+    while "FAILED|3:0" not in (told := slurm_cluster.command(sacct).stdout):
+        assert time.monotonic() < deadline_s, told
+        time.sleep(0.2)
+
+
+def test_each_node_resolves_every_name_without_asking_outside(slurm_cluster: Cluster) -> None:
+    code = "import socket; print(socket.getfqdn(), socket.gethostbyname('node3'))"
+    told = slurm_cluster.node_exec("node1", ["python3", "-c", code], timeout_s=5).stdout
+    assert told.split() == ["node1", slurm_cluster.address("node3")]
+
+
+_ALL_REDUCE = """
+import os, socket, torch, torch.distributed as dist
+dist.init_process_group("gloo", rank=int(os.environ["SLURM_PROCID"]), world_size=6)
+total = torch.ones(1000)
+dist.all_reduce(total)
+print(socket.gethostname(), int(total[0]), flush=True)
+dist.destroy_process_group()
+"""
+
+
+def test_gloo_adds_up_over_three_nodes_of_two_ranks(slurm_cluster: Cluster, tmp_path: Path) -> None:
+    program = tmp_path / "all_reduce.py"
+    program.write_text(_ALL_REDUCE)
     script = (
         "#!/bin/sh\n"
+        "export MASTER_ADDR=$(hostname) MASTER_PORT=29500 GLOO_SOCKET_IFNAME=eth0\n"
+        f"srun --nodes=3 --ntasks=6 --ntasks-per-node=2 {sys.executable} {program}\n"
+    )
+    job = slurm_cluster.sbatch(["--nodes=3", "--ntasks-per-node=2"], script)
+    slurm_cluster.wait(job, "COMPLETED")
+    seen = sorted(slurm_cluster.output(job).splitlines())
+    assert seen == [f"node{i} 6" for i in (1, 1, 2, 2, 3, 3)]
+
+
+# --- preemption
+
+
+def test_preemption_signals_the_steps_and_the_job_runs_again(slurm_cluster: Cluster) -> None:
+    script = (
+        "#!/bin/bash\n"
         "srun --nodes=3 --ntasks=3 bash -c '"
         'trap "echo $(hostname) term; exit 1" TERM; echo up; sleep 60 & wait\'\n'
         "scontrol requeue $SLURM_JOB_ID; sleep 30\n"
     )
     job = slurm_cluster.sbatch(["--nodes=3", "--exclusive", "--open-mode=append"], script)
-    slurm_cluster.wait(job, "RUNNING")
+    _wait_for_output(slurm_cluster, job, "up", 3)
     urgent = slurm_cluster.preempt()
     slurm_cluster.wait(urgent, "RUNNING")
     slurm_cluster.cancel(urgent)
     slurm_cluster.wait(job, "RUNNING", 30)
     assert slurm_cluster.job(job)["Restarts"] == "1"
-    assert sum("term" in line for line in slurm_cluster.output(job).splitlines()) == 3
+    assert slurm_cluster.output(job).count("term") == 3
+
+
+def _wait_for_output(cluster: Cluster, job: str, word: str, count: int) -> None:
+    deadline_s = time.monotonic() + 20
+    while cluster.output(job).count(word) < count:
+        assert time.monotonic() < deadline_s, cluster.output(job)
+        time.sleep(0.1)
+
+
+def test_a_job_that_stays_is_requeued_by_slurm_when_its_grace_ends(slurm_cluster: Cluster) -> None:
+    faults.change_partition(slurm_cluster, GraceTime=2)
+    faults.reconfigure(slurm_cluster, grace_s=2, kill_wait_s=2)
+    job = slurm_cluster.sbatch(["--nodes=1", "--nodelist=node2"], "#!/bin/sh\nexec sleep 120\n")
+    slurm_cluster.wait(job, "RUNNING")
+    urgent = slurm_cluster.preempt(["node2"])
+    slurm_cluster.wait(urgent, "RUNNING", 20)
+    assert slurm_cluster.state(job) == "PENDING"
+
+
+# --- faults
+
+
+def test_a_killed_node_is_down_and_its_job_runs_again_elsewhere(slurm_cluster: Cluster) -> None:
+    faults.reconfigure(slurm_cluster, slurmd_timeout_s=5)
+    job = slurm_cluster.sbatch(["--nodes=1", "--nodelist=node1", "--requeue"], _SLEEP)
+    slurm_cluster.wait(job, "RUNNING")
+    faults.kill_node(slurm_cluster, "node1")
+    assert slurm_cluster.pids("node1") == []
+    slurm_cluster.wait_nodes("down", ["node1"], timeout_s=30)
+    slurm_cluster.wait(job, "PENDING", 20)
+    faults.revive_node(slurm_cluster, "node1")
+    slurm_cluster.wait(job, "RUNNING", 30)
+    assert slurm_cluster.job(job)["Restarts"] == "1"
+
+
+@pytest.mark.parametrize("end", ["node", "switch"])
+def test_a_cut_cable_silences_a_node_until_it_is_restored(slurm_cluster: Cluster, end: str) -> None:
+    faults.cut_cable(slurm_cluster, "node2", end=end)  # type: ignore[arg-type]
+    ping = [sys.executable, "-c", _DIAL.format(address=slurm_cluster.address("node2"))]
+    assert slurm_cluster.node_exec("node1", ping, check=False).returncode == 1
+    faults.restore_cable(slurm_cluster, "node2")
+    assert slurm_cluster.node_exec("node1", ping, check=False).returncode == 0
+
+
+_DIAL = """
+import socket, sys
+try:
+    socket.create_connection(("{address}", 6818), timeout=1).close()
+except OSError as error:
+    sys.exit(1)
+"""
+
+
+def test_a_slow_cable_is_slow_and_a_lossy_one_loses(slurm_cluster: Cluster) -> None:
+    faults.slow_cable(slurm_cluster, "node3", 10)
+    seconds_slow = _seconds_to_send(slurm_cluster, "node3", "node1")
+    faults.repair_cable(slurm_cluster, "node3")
+    assert seconds_slow > 0.5 > _seconds_to_send(slurm_cluster, "node3", "node1")
+    faults.lossy_cable(slurm_cluster, "node3", 100)
+    ping = [sys.executable, "-c", _DIAL.format(address=slurm_cluster.address("node3"))]
+    assert slurm_cluster.node_exec("node1", ping, check=False).returncode == 1
+
+
+_RECEIVE = """
+import socket
+with socket.create_server(("", 29600)) as server:
+    print("ready", flush=True)
+    peer, _ = server.accept()
+    while peer.recv(65536):
+        pass
+"""
+_SEND = """
+import socket, time
+start_s = time.monotonic()
+with socket.create_connection(("{address}", 29600)) as peer:
+    peer.sendall(bytes(1_000_000))
+    peer.shutdown(socket.SHUT_WR)
+    peer.recv(1)
+print(time.monotonic() - start_s)
+"""
+
+
+def _seconds_to_send(cluster: Cluster, source: str, target: str) -> float:
+    receive = [*cluster.node_argv(target), sys.executable, "-c", _RECEIVE]
+    with subprocess.Popen(receive, stdout=subprocess.PIPE, text=True) as receiver:
+        assert receiver.stdout is not None
+        assert receiver.stdout.readline() == "ready\n"
+        send = [sys.executable, "-c", _SEND.format(address=cluster.address(target))]
+        return float(cluster.node_exec(source, send).stdout)
+
+
+def test_a_full_disk_is_full_on_the_host_and_on_every_node(slurm_cluster: Cluster) -> None:
+    disk = faults.small_disk(slurm_cluster, "full", 1)
+    fill = ["dd", "if=/dev/zero", f"of={disk}/filled", "bs=1M", "count=2"]
+    told = slurm_cluster.node_exec("node1", fill, check=False)
+    assert "No space left on device" in told.stderr
+    size = slurm_cluster.node_exec("node3", ["stat", "-c", "%s", f"{disk}/filled"]).stdout
+    assert int(size) == (disk / "filled").stat().st_size == 1 << 20
+
+
+def test_a_paused_process_hangs_until_it_goes_on(slurm_cluster: Cluster) -> None:
+    job = slurm_cluster.sbatch(["--nodelist=node1"], "#!/bin/sh\nsrun sleep 2\n")
+    slurm_cluster.wait(job, "RUNNING")
+    deadline_s = time.monotonic() + 10
+    while not faults.find(slurm_cluster, "node1", r"^\S*sleep 2"):
+        assert time.monotonic() < deadline_s
+    pids = faults.pause(slurm_cluster, "node1", r"^\S*sleep 2")
+    assert re.search(r"^State:\tT", Path(f"/proc/{pids[0]}/status").read_text(), re.MULTILINE)
+    faults.unpause(pids)
+    slurm_cluster.wait(job, "COMPLETED")
+
+
+def test_a_job_outlives_the_controller(slurm_cluster: Cluster) -> None:
+    job = slurm_cluster.sbatch([], "#!/bin/sh\nsleep 4\n")
+    slurm_cluster.wait(job, "RUNNING")
+    faults.stop_controller(slurm_cluster, signal.SIGTERM)
+    with pytest.raises(ClusterError):
+        slurm_cluster.scontrol("show", "job", job)
+    slurm_cluster.start_controller()
+    slurm_cluster.wait(job, "COMPLETED")
+
+
+def test_a_drained_node_takes_no_job_until_it_is_resumed(slurm_cluster: Cluster) -> None:
+    faults.drain(slurm_cluster, "node1", "bad cable")
+    assert slurm_cluster.node_states()["node1"] == "drained"
+    faults.resume(slurm_cluster, "node1")
+    slurm_cluster.wait_nodes("idle", ["node1"], timeout_s=10)
+
+
+def test_a_name_can_resolve_to_something_else_on_one_node(slurm_cluster: Cluster) -> None:
+    faults.resolve(slurm_cluster, "node2", {"node1": "127.0.0.1"})
+    ask = ["getent", "ahostsv4", "node1"]
+    assert slurm_cluster.node_exec("node2", ask).stdout.startswith("127.0.0.1 ")
+    assert slurm_cluster.node_exec("node3", ask).stdout.startswith("10.77.")
+
+
+def test_a_node_can_have_little_locked_and_shared_memory(slurm_cluster: Cluster) -> None:
+    faults.limit_memlock(slurm_cluster, "node1", 64)
+    faults.small_shm(slurm_cluster, "node1", 16)
+    script = "#!/bin/bash\nsrun bash -c 'ulimit -l; df --output=size /dev/shm | tail -1'\n"
+    job = slurm_cluster.sbatch(["--nodelist=node1"], script)
+    slurm_cluster.wait(job, "COMPLETED")
+    assert slurm_cluster.output(job).split() == ["64", str(16 * 1024)]
+
+
+# --- InfiniBand and interfaces
+
+
+def test_ibstat_reads_the_adapters_of_its_node_as_they_change(slurm_cluster: Cluster) -> None:
+    for number, node in enumerate(slurm_cluster.nodes, start=1):
+        sysfs.set_hcas(slurm_cluster, node, sysfs.healthy(number))
+    ports = _ports(slurm_cluster, "node2")
+    assert ports == [("mlx5_0", "Active", "400", "32"), ("mlx5_1", "Active", "400", "33")]
+    sysfs.set_port(slurm_cluster, "node2", "mlx5_1", state="1: DOWN", phys_state="2: Polling")
+    assert _ports(slurm_cluster, "node2")[1] == ("mlx5_1", "Down", "400", "33")
+    assert _ports(slurm_cluster, "node3")[1][1] == "Active"
+    sysfs.set_hcas(slurm_cluster, "node2", ())
+    assert _ports(slurm_cluster, "node2") == []
+    assert not Path("/dev/infiniband/uverbs0").exists()
+
+
+def _ports(cluster: Cluster, node: str) -> list[tuple[str, str, str, str]]:
+    told = cluster.node_exec(node, ["ibstat"]).stdout
+    wanted = r"CA '(\w+)'.*?State: (\w+).*?Rate: (\d+).*?Base lid: (\d+)"
+    return re.findall(wanted, told, re.DOTALL)
+
+
+def test_interfaces_can_be_added_before_and_after_eth0(slurm_cluster: Cluster) -> None:
+    docker = {"address": "172.17.0.1/16", "kind": "bridge", "index": 5}
+    interfaces.add_interface(slurm_cluster, "node1", "docker0", **docker)  # type: ignore[arg-type]
+    for number in (1, 2):
+        interfaces.add_interface(
+            slurm_cluster,
+            f"node{number}",
+            "ib0",
+            f"10.78.0.{number}/24",
+            files=interfaces.IPOIB,
+        )
+    net = "/sys/class/net"
+    files = [f"{net}/docker0/ifindex", f"{net}/eth0/ifindex", f"{net}/ib0/type"]
+    told = slurm_cluster.node_exec("node1", ["cat", *files, f"{net}/docker0/operstate"]).stdout
+    assert told.split() == ["5", "10", "32", "up"]
+    assert _seconds_to_send_over(slurm_cluster, "10.78.0.2")
+
+
+def _seconds_to_send_over(cluster: Cluster, address: str) -> bool:
+    dial = [sys.executable, "-c", _DIAL.format(address=address)]
+    return cluster.node_exec("node1", dial).returncode == 0
+
+
+# --- coming and going
+
+
+@pytest.fixture
+def small() -> Iterator[Cluster]:
+    with Cluster(_SMALL) as cluster:
+        yield cluster
+
+
+def test_a_second_cluster_stands_beside_the_first(slurm_cluster: Cluster, small: Cluster) -> None:
+    assert small.node_states() == {"rack1n01": "idle", "rack2n01": "idle"}
+    assert set(slurm_cluster.node_states()) == {"node1", "node2", "node3"}
+    job = small.sbatch(["--nodes=2"], "#!/bin/sh\nsrun hostname\n")
+    small.wait(job, "COMPLETED")
+    assert sorted(small.output(job).split()) == ["rack1n01", "rack2n01"]
+    assert small.command(["sacct"], check=False).returncode != 0
+
+
+def test_taking_a_cluster_down_leaves_nothing(slurm_cluster: Cluster) -> None:
+    devices, namespaces = _network_devices(), _namespaces()
+    cluster = Cluster(_SMALL)
+    cluster.up()
+    root, recorded = cluster.layout.root, cluster.processes.recorded()
+    cluster.sbatch(["--nodes=2"], _SLEEP)
+    faults.small_disk(cluster, "disk", 1)
+    assert _network_devices() != devices
+    cluster.down()
+    assert _network_devices() == devices
+    assert _namespaces() == namespaces
+    assert not _mounts_of(root)
+    assert not root.exists()
+    assert not seen_mounting(root)
+    assert not [s for s in recorded if Path(f"/proc/{s.pid}").exists()]
+
+
+def test_what_a_crashed_owner_left_is_cleaned_by_the_next_cluster() -> None:
+    code = (
+        "import os, signal\n"
+        "from tests.cluster import Cluster\n"
+        "from tests.cluster.test_cluster import _SMALL\n"
+        "cluster = Cluster(_SMALL); cluster.up(); print(cluster.layout.index, flush=True)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    owner = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    (layout,) = [x for x in registry.existing() if x.index == int(owner.stdout)]
+    assert layout.state_file.exists()
+    with Cluster(_SMALL) as cluster:
+        assert cluster.layout.index <= layout.index
+        assert set(cluster.node_states().values()) == {"idle"}
+    assert not registry.in_use(layout)
+
+
+def test_a_spec_is_raised_once_a_session(
+    make_cluster: Callable[..., Cluster], slurm_cluster: Cluster
+) -> None:
+    assert make_cluster(ClusterSpec()) is slurm_cluster
+
+
+def test_by_hand_a_cluster_stays_until_it_is_taken_down() -> None:
+    command = [sys.executable, "-m", "tests.cluster"]
+    fields = ["nodes=solo1", "accounting=false", "gpus_per_node=1"]
+    up = subprocess.run([*command, "up", *fields], capture_output=True, text=True, check=True)
+    export, example = up.stdout.splitlines()
+    index = Path(export.partition("=")[2]).parent.parent.name
+    try:
+        both = subprocess.run(
+            ["bash", "-c", f"{export}; {example}"], capture_output=True, text=True, check=True
+        )
+        assert both.stdout == "solo1\n"
+    finally:
+        down = subprocess.run([*command, "down", index], capture_output=True, text=True, check=True)
+    assert down.stdout == f"cluster {index} is down\n"
