@@ -111,6 +111,10 @@ class Plan:
     preflight: PreflightConfig
     schema_version: int = PLAN_SCHEMA_VERSION
 
+    def placed(self, workdir: str, runs_dir: str) -> Plan:
+        """The same plan with its folders settled, both absolute."""
+        return dataclasses.replace(self, workdir=workdir, runs_dir=runs_dir)
+
     def to_json(self) -> str:
         """The document that is `plan.json`, stable in its order."""
         return json.dumps(dataclasses.asdict(self), indent=2, ensure_ascii=False) + "\n"

@@ -16,6 +16,8 @@ from hpc_train.slurm.command import is_available, run
 
 __all__ = ["JobDetails", "JobView", "job_details", "query_jobs"]
 
+SACCT_FIELDS = "JobIDRaw,State,Reason,NodeList,Start"
+
 # Above this many jobs the list of ids is left out and all of the user's jobs are read instead.
 IDS_IN_ONE_COMMAND = 500
 
@@ -100,8 +102,7 @@ def _from_squeue(job_ids: Collection[str]) -> dict[str, JobView]:
 
 def _from_sacct(job_ids: Collection[str]) -> dict[str, JobView]:
     said = run(
-        ["sacct", "--noheader", "--parsable2", "--allocations", "--jobs", ",".join(job_ids)]
-        + ["--format=JobIDRaw,State,Reason,NodeList,Start"],
+        ["sacct", "-n", "-P", "-X", f"--jobs={','.join(job_ids)}", f"--format={SACCT_FIELDS}"],
     )
     if said.returncode != 0:
         return {}  # no accounting at this site: squeue's answer is all there is

@@ -15,6 +15,7 @@ __all__ = [
     "ExitRecord",
     "Heartbeat",
     "read_exits",
+    "read_heartbeat",
     "read_heartbeats",
     "write_exit",
     "write_heartbeat",
@@ -102,6 +103,14 @@ def read_heartbeats(attempt: AttemptDir) -> list[Heartbeat]:
     folder = attempt.heartbeat(0).parent
     beats = [Heartbeat(**document) for document in _documents(folder)]
     return sorted(beats, key=lambda beat: beat.rank)
+
+
+def read_heartbeat(path: Path) -> Heartbeat | None:
+    """One rank's newest sign of life; None where it gave none yet."""
+    try:
+        return Heartbeat(**json.loads(path.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return None
 
 
 def _documents(folder: Path) -> list[dict[str, Any]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import secrets
 import time
 from collections.abc import Iterator, Mapping
@@ -96,11 +95,6 @@ def find_run(reference: str, folders: list[Path]) -> RunDir:
         if matches:
             return max(matches, key=lambda run: run.plan.stat().st_mtime)
     raise NoSuchRunError(f"no run answers to {reference!r}", _advice(reference, runs, folders))
-
-
-def slug(name: str) -> str:
-    """A name made safe as one folder's name: letters, digits, dot, dash, underscore."""
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "run"
 
 
 def _advice(reference: str, runs: list[RunDir], folders: list[Path]) -> str:

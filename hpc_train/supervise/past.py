@@ -54,9 +54,8 @@ def _what_happened(directory: RunDir, place: Place, last: AttemptRecord) -> tupl
         return Outcome.PREEMPTED, "the scheduler took the job away before its supervisor could say"
     if state in ("REQUEUED", "CANCELLED"):
         return Outcome.PREEMPTED, f"the job was put back into the queue ({state})"
-    return Outcome.NODE_FAILURE, "the supervisor was killed" + (
-        f" (Slurm: {state})" if state else ""
-    )
+    said = f" (Slurm: {state})" if state else ""
+    return Outcome.NODE_FAILURE, f"the supervisor was killed{said}"
 
 
 def _slurm_state(job_id: str) -> str:

@@ -7,13 +7,7 @@ import os
 import time
 from collections.abc import Mapping
 
-from hpc_train.errors import (
-    HpcTrainError,
-    RunCancelledError,
-    RunFailedError,
-    RunTimedOutError,
-    SlurmError,
-)
+from hpc_train.errors import HpcTrainError, SlurmError
 from hpc_train.plan.plan import Plan
 from hpc_train.plan.policy import Decision, Surroundings, decide
 from hpc_train.plan.states import Action, RankExit, RunState
@@ -24,23 +18,17 @@ from hpc_train.store.history import attempts_in, summaries
 from hpc_train.store.layout import RunDir
 from hpc_train.store.lock import held_lock
 from hpc_train.supervise.attempt import Attempt, AttemptResult, new_attempt
+from hpc_train.supervise.exitcodes import EXIT_CODES
 from hpc_train.supervise.follow import go_on
 from hpc_train.supervise.narrate import Narrator
 from hpc_train.supervise.past import close_unfinished
 from hpc_train.supervise.place import Place
 from hpc_train.supervise.signals import SupervisorSignals
 
-__all__ = ["EXIT_CODES", "supervise"]
+__all__ = ["supervise"]
 
 LOCK_WAIT_S = 120.0
 WENT_ON = int(RankExit.SAVED)  # this job ends unfinished; another one carries the run on
-
-EXIT_CODES = {
-    RunState.COMPLETED: 0,
-    RunState.FAILED: RunFailedError.exit_code,
-    RunState.TIMED_OUT: RunTimedOutError.exit_code,
-    RunState.CANCELLED: RunCancelledError.exit_code,
-}
 
 
 def supervise(run: RunDir, environ: Mapping[str, str], *, batch: bool) -> int:

@@ -83,7 +83,7 @@ class Movement:
         )
 
     def late_ranks(self, world_size: int, now: float) -> tuple[int, ...]:
-        """Ranks that are silent, else missing, else behind the others; all where none stands out."""
+        """Ranks that are silent, else missing, else behind the others; all if none stands out."""
         silent = [rank for rank, at in self.alive.items() if now - at > self._silence_s()]
         missing = [rank for rank in range(world_size) if rank not in self.last]
         for group in (silent, missing):

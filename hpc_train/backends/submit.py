@@ -1,0 +1,137 @@
+"""Submitting a run through submitit: to Slurm, or to this machine's local executor."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shlex
+import signal
+from collections.abc import Iterator, Mapping
+
+from hpc_train.backends.entry import train_in_job
+from hpc_train.errors import SlurmError
+from hpc_train.plan.plan import Plan
+from hpc_train.plan.quoting import escape_pattern
+from hpc_train.plan.shell import environment_lines
+from hpc_train.slurm.command import is_available
+from hpc_train.slurm.refusals import refusal_error
+from hpc_train.store.layout import RunDir
+
+__all__ = ["detect_cluster", "submit_local", "submit_slurm"]
+
+# What an enclosing job set for itself must not shape the new one; where the cluster is stays.
+KEPT = re.compile(r"SLURM_CONF|SLURM_CLUSTERS|SLURM_TIME_FORMAT")
+DROPPED = re.compile(r"SLURM_|SRUN_")
+FOREVER_MIN = 60 * 24 * 365
+# A killed supervisor (137 = 128 + SIGKILL) is started again by the batch shell that outlived it.
+RESTART_LINES = (
+    "code=$?",
+    "for again in 1 2 3; do",
+    '  [ "$code" -eq 137 ] || break',
+    "  {python} -m hpc_train.supervise --run-dir {run_dir}",
+    "  code=$?",
+    "done",
+    'exit "$code"',
+)
+
+
+def detect_cluster() -> str:
+    """`slurm` where sbatch and srun are on the PATH, else `local`."""
+    return "slurm" if is_available("sbatch") and is_available("srun") else "local"
+
+
+def submit_slurm(run: RunDir, plan: Plan) -> str:
+    """Submit the run as a Slurm job whose batch step is the supervisor.
+
+    Returns:
+        The job id.
+
+    Raises:
+        SlurmError: Slurm is not here, or refused; its words, and the key to change.
+    """
+    if not is_available("sbatch"):
+        raise SlurmError(
+            "there is no sbatch on this machine's PATH",
+            "log in to a node of the cluster or load its slurm module; or train here with"
+            " --cluster local",
+        )
+    import submitit
+
+    executor = submitit.SlurmExecutor(folder=run.submitit, python=shlex.quote(plan.shell.python))
+    restart = [
+        line.format(python=shlex.quote(plan.shell.python), run_dir=shlex.quote(str(run.path)))
+        for line in RESTART_LINES
+    ]
+    executor.update_parameters(
+        time=None,  # submitit's default of 5 minutes is nobody's wish
+        wckey=None,
+        use_srun=False,
+        stderr_to_stdout=True,
+        setup=[*environment_lines(plan.shell), f"cd {shlex.quote(plan.workdir)} || exit 1"],
+        teardown=restart,
+        additional_parameters=_parameters(plan, run),
+    )
+    try:
+        with _clean_environment():
+            job = executor.submit(train_in_job, str(run.path), None)
+    except submitit.core.utils.FailedJobError as error:
+        raise refusal_error(_stderr_in(str(error))) from error
+    return str(job.job_id)
+
+
+def submit_local(run: RunDir, environ: Mapping[str, str]) -> str:
+    """Start the run on this machine, in the background, beyond this shell's end.
+
+    Returns:
+        The id submitit gives it, which is a process id.
+    """
+    import submitit
+
+    executor = submitit.LocalExecutor(folder=run.submitit)
+    executor.update_parameters(timeout_min=FOREVER_MIN, stderr_to_stdout=True)
+    with _ignored(signal.SIGINT, signal.SIGHUP):
+        job = executor.submit(
+            train_in_job, str(run.path), environ.get("CUDA_VISIBLE_DEVICES", "unset")
+        )
+    return str(job.job_id)
+
+
+def _parameters(plan: Plan, run: RunDir) -> dict[str, str | bool]:
+    """The options as submitit takes them: it quotes for a shell, sbatch then eats backslashes."""
+    options: dict[str, str | bool] = {
+        name.replace("-", "_"): True if value is None else value.replace("\\", "\\\\")
+        for name, value in plan.slurm.options
+    }
+    options["output"] = f"{escape_pattern(str(run.submitit))}/slurm-%j.log"
+    return options
+
+
+def _stderr_in(text: str) -> str:
+    """Slurm's own lines in what submitit raises, which also holds a traceback."""
+    lines = [line for line in text.splitlines() if re.match(r"\s*sbatch: ", line)]
+    return "\n".join(line.strip() for line in lines) or text.strip().splitlines()[-1]
+
+
+@contextlib.contextmanager
+def _clean_environment() -> Iterator[None]:
+    removed = {
+        name: os.environ.pop(name)
+        for name in list(os.environ)
+        if DROPPED.match(name) and not KEPT.match(name)
+    }
+    try:
+        yield
+    finally:
+        os.environ.update(removed)
+
+
+@contextlib.contextmanager
+def _ignored(*numbers: signal.Signals) -> Iterator[None]:
+    """Children started in this block ignore the signals: a Ctrl-C or a closed terminal."""
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

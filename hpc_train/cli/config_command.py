@@ -1,0 +1,29 @@
+"""`hpc-train config`: what a config resolves to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hpc_train import api
+from hpc_train.cli.common import config_arguments
+
+__all__ = ["command"]
+
+
+@click.group("config")
+def command() -> None:
+    """Show the resolved config and where each value comes from."""
+
+
+@command.command("show")
+@config_arguments
+def show(cfg: Path, overrides: tuple[str, ...], **flags: Any) -> int:
+    """Print CFG with its bases and overrides, and the origin of each value."""
+    from hpc_train.config.show import show_lines
+
+    for line in show_lines(api.load(cfg, *overrides, **flags)):
+        click.echo(line)
+    return 0

@@ -1,0 +1,38 @@
+"""`hpc-train status`: a run and its history."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import click
+
+from hpc_train import api
+from hpc_train.cli.common import json_option, print_json, runs_dir_option
+from hpc_train.errors import NoSuchRunError
+from hpc_train.report.diary import diary_lines
+
+__all__ = ["command"]
+
+
+@click.command("status")
+@click.argument("run", metavar="[RUN]", required=False)
+@runs_dir_option
+@json_option
+def command(run: str | None, runs_dir: Path | None, as_json: bool) -> int:
+    """Show RUN (a name, a run id, a run directory or a job id) and what happened to it."""
+    if run is None:
+        known = api.runs(runs_dir)
+        if not known:
+            raise NoSuchRunError("there are no runs yet", "hpc-train submit CFG makes one")
+        status = max(known, key=lambda one: one.submitted or 0.0)
+    else:
+        status = api.Run.find(run, runs_dir).status()
+    if as_json:
+        print_json(status.to_json())
+        return 0
+    first, *rest = diary_lines(status, time.time())
+    click.secho(first, bold=True)
+    for line in rest:
+        click.echo(line)
+    return 0
