@@ -6,6 +6,7 @@ all nodes, and one that does not apply as skipped, so that silence never looks l
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -32,7 +33,7 @@ from hpc_train.network.findings import ALL_NODES, Finding, Level
 from hpc_train.network.interfaces import USABLE_KINDS
 
 if TYPE_CHECKING:
-    from hpc_train.network.inventory import NodeInventory
+    from hpc_train.network.inventory import Interface, NodeInventory
 
 __all__ = ["CHECKS", "CheckResults", "run_checks"]
 
@@ -186,8 +187,18 @@ def _up(node: NodeInventory) -> set[str]:
 
 
 def _has_alike(node: NodeInventory, name: str, context: Context) -> bool:
-    """Return whether the node has the chosen subnet under another name."""
-    return context.choice.interfaces.get(node.node, name) != name
+    """Return whether the node is in the subnet of that interface under another name."""
+    there = {
+        network
+        for other in context.nodes
+        if (interface := other.interface(name)) is not None
+        for network in _networks(interface)
+    }
+    return any(there & _networks(item) for item in node.interfaces)
+
+
+def _networks(interface: Interface) -> set[str]:
+    return {str(ipaddress.ip_interface(text).network) for text in interface.ipv4 + interface.ipv6}
 
 
 def _interface(node: NodeInventory, part: str, level: Level, evidence: str) -> Finding:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import types
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 __all__ = ["decode", "encode"]
 
@@ -64,6 +64,10 @@ def _value(hint: Any, data: Any, where: str) -> Any:
             return None
         (inner,) = [arg for arg in get_args(hint) if arg is not type(None)]
         return _value(inner, data, where)
+    if origin is Literal:
+        if data not in get_args(hint):
+            raise ValueError(f"{where}: {data!r} is none of {get_args(hint)}")
+        return data
     if origin is tuple:
         _expect(data, list, where)
         inner = get_args(hint)[0]

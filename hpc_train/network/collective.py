@@ -83,7 +83,7 @@ class CollectiveResult:
 
 
 def check_collectives(
-    results: list[CollectiveResult], transport: str, slow_warn: float
+    results: list[CollectiveResult], transport: str, gemm_warn: float
 ) -> Iterator[Finding]:
     """Yield findings; one that a single node reports names it, one that all report names nobody."""
     failed = [result for result in results if not result.ok]
@@ -104,7 +104,7 @@ def check_collectives(
             evidence=f"{len(results)} nodes",
         )  # fmt: skip
     yield from _transports(results, transport)
-    yield from _stragglers(results, slow_warn)
+    yield from _stragglers(results, gemm_warn)
 
 
 def _transports(results: list[CollectiveResult], transport: str) -> Iterator[Finding]:
@@ -128,15 +128,14 @@ def _transports(results: list[CollectiveResult], transport: str) -> Iterator[Fin
             )  # fmt: skip
 
 
-def _stragglers(results: list[CollectiveResult], slow_warn: float) -> Iterator[Finding]:
+def _stragglers(results: list[CollectiveResult], gemm_warn: float) -> Iterator[Finding]:
     rates = [rate.tflops for result in results for rate in result.gemm]
     if len(rates) < 2:
         return
     middle = median_high(rates)
     for result in results:
         for rate in result.gemm:
-            # A GPU's clock varies far less than a shared network: half the distance is enough.
-            if rate.tflops < middle * (1 + slow_warn) / 2:
+            if rate.tflops < middle * gemm_warn:
                 yield Finding(
                     node=result.node, part=f"gpu {rate.gpu}", check="gemm", level="warn",
                     evidence=f"{rate.tflops:.0f} TFLOP/s, {rate.tflops / middle:.0%} of the"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
-from statistics import median_high
+from statistics import median_high, median_low
 from typing import Any
 
 from hpc_train.network.codec import decode, encode
@@ -139,7 +139,7 @@ def _latency(
     rest = [other.latency_us for other in others if other.latency_us is not None]
     if result.latency_us is None or not rest or result.latency_us < limits.latency_floor_us:
         return []
-    ratio = result.latency_us / median_high(rest)
+    ratio = result.latency_us / median_low(rest)
     if ratio < limits.latency_warn:
         return []
     return [
@@ -292,15 +292,10 @@ def _between_good(
         if not said[id(result)] or {result.a, result.b} & blamed:
             continue
         check, _, evidence = said[id(result)][0]
+        text = f"{evidence}; each of them passed with another node: the way between them, or a load"
+        part = f"{result.a} <-> {result.b}"
         findings.append(
-            Finding(
-                node=ALL_NODES,
-                part=f"{result.a} <-> {result.b}",
-                check=check,
-                level="note",
-                evidence=f"{evidence}; each of them passed with another node: the way between"
-                " them, or a passing load",
-            )  # fmt: skip
+            Finding(node=ALL_NODES, part=part, check=check, level="note", evidence=text)
         )
     return findings
 

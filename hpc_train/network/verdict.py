@@ -80,7 +80,7 @@ class Verdict:
 
     @property
     def summary(self) -> tuple[str, ...]:
-        """One line for the answer, one for each finding that is not ok, one for what was skipped."""
+        """One line for the answer, one for each finding that is not ok or was skipped."""
         return tuple(_summary(self))
 
     def for_node(self, node: str) -> dict[str, str]:
@@ -169,7 +169,7 @@ def with_collectives(
     results: list[CollectiveResult],
     policy: Policy,
     *,
-    slow_warn: float = 0.4,
+    gemm_warn: float = 0.8,
 ) -> Verdict:
     """Return the verdict with what the ranks' own all-reduce said.
 
@@ -177,9 +177,9 @@ def with_collectives(
         verdict: Of the probe.
         results: One for each node of the collective step.
         policy: What the user allows.
-        slow_warn: Share of the median GEMM rate below which a GPU is a straggler.
+        gemm_warn: Share of the median GEMM rate below which a GPU is a straggler.
     """
-    findings = [*verdict.findings, *check_collectives(results, verdict.transport, slow_warn)]
+    findings = [*verdict.findings, *check_collectives(results, verdict.transport, gemm_warn)]
     skipped = [item for item in verdict.skipped if not (results and item.part == "collective")]
     out = set(verdict.bad_nodes) - set(verdict.use_nodes)
     counting = [item for item in findings if item.node not in out]
