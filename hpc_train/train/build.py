@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import inspect
 import sys
@@ -10,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from hpc_train.config.words import did_you_mean
 from hpc_train.errors import ConfigError
 from hpc_train.plan.plan import ObjectSpec
 
@@ -84,7 +84,7 @@ def import_class(class_path: str, *, key: str) -> Any:
         raise ConfigError(
             f"{key}.class_path: module {module_name} ({getattr(module, '__file__', 'built in')}) "
             f"has no {name}",
-            _did_you_mean(name, [item for item in vars(module) if not item.startswith("_")]),
+            _or_all(name, [item for item in vars(module) if not item.startswith("_")]),
         )
     return getattr(module, name)
 
@@ -147,7 +147,7 @@ def _check_arguments(target: Any, arguments: Mapping[str, Any], key: str) -> Non
             if name not in names:
                 raise ConfigError(
                     f"{key}.init_args: {target.__name__} takes no argument {name!r}",
-                    _did_you_mean(name, names),
+                    _or_all(name, names),
                 )
     required = [
         name
@@ -163,8 +163,7 @@ def _check_arguments(target: Any, arguments: Mapping[str, Any], key: str) -> Non
         )
 
 
-def _did_you_mean(name: str, names: list[str]) -> str:
-    close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
-    if close:
-        return f"did you mean {close[0]}?"
-    return f"it has: {', '.join(sorted(names)[:20])}" if names else "it takes none"
+def _or_all(name: str, names: list[str]) -> str:
+    if not names:
+        return "it takes none"
+    return did_you_mean(name, names) or f"it has: {', '.join(sorted(names)[:20])}"

@@ -148,9 +148,12 @@ class _Rank:
         self._resumer.begin()
         host = see_host()
         cpus = cpus_per_rank(os.environ, host, world.ranks_per_node)
-        _limit_threads(cpus, world, plan)
+        decide_threads = not _threads_are_users(world, plan)
+        if decide_threads:  # before numpy and torch are imported, whose pools read it then
+            os.environ["OMP_NUM_THREADS"] = str(cpus)
         device = _choose_device(plan, world)
-        _set_threads(cpus, device, world, plan)
+        if decide_threads:
+            _set_threads(cpus, device)
         _enter_workdir(plan)
         _meet(plan, world, device, plan_hash, here.node)
         self._chosen = self._resumer.choose()
@@ -247,21 +250,12 @@ def _threads_are_users(world: World, plan: Plan) -> bool:
     return set_to is not None and not (world.launcher == "torchrun" and set_to == "1")
 
 
-def _limit_threads(cpus: int, world: World, plan: Plan) -> None:
-    """Before numpy and torch are imported, whose pools read it then."""
-    if not _threads_are_users(world, plan):
-        os.environ["OMP_NUM_THREADS"] = str(cpus)
-
-
-def _set_threads(cpus: int, device: Device, world: World, plan: Plan) -> None:
+def _set_threads(cpus: int, device: Device) -> None:
     import torch
 
     from hpc_train.train.devices import threads_per_rank
 
-    if "OMP_NUM_THREADS" not in plan.shell.variables:
-        threads = threads_per_rank(cpus, device)
-        if not _threads_are_users(world, plan) or os.environ["OMP_NUM_THREADS"] == str(cpus):
-            torch.set_num_threads(threads)
+    torch.set_num_threads(threads_per_rank(cpus, device))
 
 
 def _choose_device(plan: Plan, world: World) -> Device:
@@ -351,8 +345,9 @@ def _make_model_and_data(
     from hpc_train.errors import ConfigError
     from hpc_train.train.build import build
     from hpc_train.train.seeds import seed_everything, seed_of_rank
-    from hpc_train.train.trainer import batch_norm_note
+    from hpc_train.train.trainer import batch_norm_note, quiet_lightning
 
+    quiet_lightning()
     training = plan.training
     seed_everything(training.seed)  # the same on every rank, so the same weights
     model = build(training.model, key="model")

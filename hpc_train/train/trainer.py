@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import logging
+import warnings
 from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Any
@@ -24,7 +26,13 @@ from hpc_train.train.environment import HpcEnvironment
 from hpc_train.train.loggers import ProgressLines
 from hpc_train.train.seeds import choose_determinism
 
-__all__ = ["batch_norm_note", "has_batch_norm", "make_trainer", "trainer_arguments"]
+__all__ = [
+    "batch_norm_note",
+    "has_batch_norm",
+    "make_trainer",
+    "quiet_lightning",
+    "trainer_arguments",
+]
 
 # Strategies that start ranks by themselves; ours are there already.
 _STARTERS = ("spawn", "fork", "notebook")
@@ -88,6 +96,17 @@ def trainer_arguments(
         "callbacks": callbacks,
         "accumulate_grad_batches": plan.batch.accumulate,
     }
+
+
+def quiet_lightning() -> None:
+    """Leave out what Lightning says of things that hpc-train has decided or says better."""
+    told_elsewhere = ("GPU available", "TPU available", "HPU available", "\U0001f4a1")
+    logging.getLogger("pytorch_lightning.utilities.rank_zero").addFilter(
+        lambda record: not record.getMessage().startswith(told_elsewhere)
+    )
+    # The ranks have been started; how is checked by `World.from_env`.
+    warnings.filterwarnings("ignore", ".*`srun` command is available on your system.*")
+    warnings.filterwarnings("ignore", ".*isinstance.treespec, LeafSpec.*")
 
 
 def make_trainer(arguments: Mapping[str, Any]) -> pl.Trainer:

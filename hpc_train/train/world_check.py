@@ -34,8 +34,10 @@ __all__ = [
 
 _ARRIVED = "arrived"
 _VERDICT = "verdict"
+_READ = "read"
 _PREFIX = "hpc_train/world"
 _POLL_S = 0.02
+_READ_S = 5.0  # for the others to read a bad verdict
 _GRACE_S = 10.0  # others wait this much longer than rank 0, which then can still say who is missing
 
 
@@ -141,6 +143,8 @@ def verify(store: Store, world: World, *, deadline_s: float) -> None:
     if world.rank == 0:
         verdict = _judge(store, world, deadline_s)
         store.set(_VERDICT, json.dumps(verdict))
+        if verdict["missing"] or verdict["mismatch"]:
+            _wait_for_readers(store)
     else:
         verdict = _await_verdict(store, world, deadline_s + _GRACE_S)
     if verdict["missing"]:
@@ -162,12 +166,20 @@ def _judge(store: Store, world: World, deadline_s: float) -> dict[str, str]:
     return {"missing": missing, "mismatch": text, "hint": hint}
 
 
+def _wait_for_readers(store: Store) -> None:
+    """The store lives in rank 0, which is about to leave: let those that came read first."""
+    give_up = time.monotonic() + _READ_S
+    while store.add(_READ, 0) < store.add(_ARRIVED, 0) - 1 and time.monotonic() < give_up:
+        time.sleep(_POLL_S)
+
+
 def _await_verdict(store: Store, world: World, timeout_s: float) -> dict[str, str]:
     from torch.distributed import DistError
 
     try:
         store.wait([_VERDICT], timedelta(seconds=timeout_s))
         verdict: dict[str, str] = json.loads(store.get(_VERDICT))
+        store.add(_READ, 1)
     except DistError as error:
         raise PeerError(
             f"rank 0 on {world.master_addr} said nothing for {timeout_s:.0f} s, or is gone",
