@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import os
-import subprocess
 import sys
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -174,6 +173,8 @@ def _classes(names: Names) -> list[str]:
 
 
 def _import(module: str, name: str, search_path: Sequence[str]) -> None:
+    import subprocess  # rarely needed, and the slowest import of this module
+
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(search_path)}
     try:
         done = subprocess.run(

@@ -134,7 +134,7 @@ def _typed(values: dict[str, Any], origins: Origins, path: Path) -> Config:
     checks.check_setup(setup, origins)
     checks.check_interpolations(values, origins)
     try:
-        merged = OmegaConf.merge(OmegaConf.structured(Config), OmegaConf.create(values))
+        merged = OmegaConf.unsafe_merge(OmegaConf.structured(Config), OmegaConf.create(values))
         config = OmegaConf.to_object(merged)
     except OmegaConfBaseException as error:
         raise _from_omegaconf(error, origins, path) from error

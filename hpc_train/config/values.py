@@ -16,6 +16,7 @@ from hpc_train.errors import ConfigError
 __all__ = ["check_interpolations", "check_meaning", "check_setup", "check_texts", "explain"]
 
 _ENVIRONMENT = re.compile(r"\$\{\s*oc\.env\s*:\s*([A-Za-z_]\w*)")
+_MAX_LEAD_S = 65535  # sbatch(1), --signal: "an integer between 0 and 65535"
 _MEMORY_KEYS = ("mem", "mem_per_gpu", "mem_per_cpu")
 _PLAIN = "write \\${{...}} where a plain ${{...}} is meant"
 # OmegaConf 2.4's messages, what is wrong, and what to write.
@@ -109,6 +110,9 @@ def check_meaning(config: Config, origins: Origins) -> None:
     for key, value, least, hint in _bounds(config):
         if value is not None and value < least:
             raise origins.error(key, f"is {value}", hint or f"write {least} or more")
+    if config.slurm.signal_lead_s > _MAX_LEAD_S:
+        lead = config.slurm.signal_lead_s
+        raise origins.error("slurm.signal_lead_s", f"is {lead}", f"write {_MAX_LEAD_S} or less")
     for name in config.env.variables:
         if looks_secret(name):
             raise origins.error(

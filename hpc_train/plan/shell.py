@@ -14,19 +14,7 @@ __all__ = ["FORGET", "environment_lines", "shell_plan"]
 # What a job inherits and must not hand on. The bindings of an outer step silently put all ranks on
 # one core, and SLURM_EXPORT_ENV=NONE, which sbatch --export leaves behind, would start the ranks
 # without their environment (srun(1), --export). SLURM_CONF stays: a cluster may need it.
-FORGET = (
-    "SLURM_CPU_BIND",
-    "SLURM_CPU_BIND_LIST",
-    "SLURM_CPU_BIND_TYPE",
-    "SLURM_CPU_BIND_VERBOSE",
-    "SLURM_MEM_BIND",
-    "SLURM_MEM_BIND_LIST",
-    "SLURM_MEM_BIND_PREFER",
-    "SLURM_MEM_BIND_SORT",
-    "SLURM_MEM_BIND_TYPE",
-    "SLURM_MEM_BIND_VERBOSE",
-    "SLURM_EXPORT_ENV",
-)
+FORGET = "unset ${!SLURM_CPU_BIND*} ${!SLURM_MEM_BIND*} SLURM_EXPORT_ENV"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z", re.ASCII)
 _OURS = re.compile(
     r"(?:SLURM_|SLURMD_|HPC_TRAIN_|TORCHELASTIC_).*\Z"
@@ -65,7 +53,7 @@ def shell_plan(
 def environment_lines(shell: ShellPlan) -> list[str]:
     """All lines of bash before Python: forget, set up, export, require."""
     return [
-        "unset " + " ".join(FORGET),
+        FORGET,
         *shell.setup,
         *(
             f"export {name}={quote_shell(value, f'env.variables.{name}')}"
@@ -87,7 +75,8 @@ def _setup_lines(env: EnvConfig, workdir: str) -> list[str]:
         quoted = quote_shell(module, "env.modules")
         lines.append(_or_stop(f"module load {quoted}", "module load failed"))
     if env.conda:
-        lines.append(_or_stop('eval "$(conda shell.bash hook)"', "conda is not on the PATH"))
+        lines.append(_or_stop("type conda >/dev/null 2>&1", "conda is not on the PATH"))
+        lines.append(_or_stop('eval "$(conda shell.bash hook)"', "conda has no hook for bash"))
         quoted = quote_path(env.conda, "env.conda")
         lines.append(_or_stop(f"conda activate {quoted}", "conda activate failed"))
     if env.venv:

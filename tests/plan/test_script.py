@@ -1,0 +1,239 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hpc_train.plan.build import make_plan
+from hpc_train.plan.plan import Plan
+from hpc_train.plan.script import render_script
+from tests.plan.configs import config
+from tests.plan.sbatch_parser import read_line
+from tests.plan.test_quoting import NASTY
+
+GOLDEN = Path(__file__).parent / "golden"
+NASTY_FOLDER = 'it\'s a "run" $(touch owned) `id`; # %j \\ \n grüße'
+
+# Stands in for Python: writes down what it was started with, and what came on its input.
+FAKE_PYTHON = """#!/bin/bash
+printf '%s\\0' "$@" > "$OUT/arguments"
+pwd > "$OUT/folder"
+env -0 > "$OUT/environment"
+for word in "$@"; do
+  if [ "$word" = /dev/stdin ]; then cat > "$OUT/plan"; fi
+done
+"""
+
+
+class Ran:
+    """What a script did under bash with a stand-in for Python."""
+
+    def __init__(self, out: Path, done: subprocess.CompletedProcess[str]) -> None:
+        self.out = out
+        self.done = done
+
+    @property
+    def arguments(self) -> list[str]:
+        return (self.out / "arguments").read_text().split("\0")[:-1]
+
+    @property
+    def environment(self) -> dict[str, str]:
+        pairs = (self.out / "environment").read_text().split("\0")[:-1]
+        return dict(pair.split("=", 1) for pair in pairs)
+
+
+def make(python: str = "/opt/bin/python3", *, for_script: bool = True, **changes: Any) -> Plan:
+    return make_plan(config(**changes), workdir="/w", python=python, for_script=for_script)
+
+
+def run(script: str, out: Path, **environment: str) -> Ran:
+    path = out / "job.sbatch"
+    path.write_text(script, encoding="utf-8")
+    done = subprocess.run(
+        ["bash", str(path)],
+        env={"PATH": os.environ["PATH"], "OUT": str(out), **environment},
+        cwd=out,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    return Ran(out, done)
+
+
+@pytest.fixture
+def python(tmp_path: Path) -> str:
+    path = tmp_path / 'a python\'s "bin" $(id)'
+    path.write_text(FAKE_PYTHON)
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_the_script_of_a_plan_is_the_golden_one() -> None:
+    made = make(
+        slurm={"time": "1:00:00", "partition": "gpu", "cpus_per_gpu": 8, "comment": "it's #1"},
+        env={
+            "modules": ["cuda/12.4"],
+            "venv": "~/venvs/train",
+            "variables": {"NCCL_DEBUG": "WARN", "GREETING": "it's"},
+            "passthrough": ["WANDB_API_KEY"],
+            "setup": ["ulimit -l unlimited"],
+        },
+    )
+    golden = GOLDEN / "job.sbatch"
+    assert render_script(made) == golden.read_text(encoding="utf-8")
+
+
+def test_the_script_of_a_run_is_the_golden_one() -> None:
+    made = make(for_script=False)
+    golden = GOLDEN / "run.sbatch"
+    assert render_script(made, run_dir="/runs/50%/x") == golden.read_text(encoding="utf-8")
+
+
+def test_the_same_plan_gives_the_same_script() -> None:
+    assert render_script(make()) == render_script(make())
+
+
+def test_the_script_starts_the_supervisor_with_the_very_plan_on_its_input(
+    python: str, tmp_path: Path
+) -> None:
+    made = make(python, name="a 'nasty' \"name\" $(touch owned) HPC_TRAIN_PLAN \\")
+    ran = run(render_script(made), tmp_path)
+    assert ran.done.stderr == ""
+    assert ran.arguments == ["-m", "hpc_train.supervise", "--plan", "/dev/stdin"]
+    assert Plan.from_json((tmp_path / "plan").read_text(encoding="utf-8")) == made
+    assert not (tmp_path / "owned").exists()
+
+
+def test_a_line_in_the_config_that_looks_like_the_end_of_the_plan_is_only_data(
+    python: str, tmp_path: Path
+) -> None:
+    made = make(
+        python, data={"class_path": "a.B", "init_args": {"x": "a\nHPC_TRAIN_PLAN\ntouch owned"}}
+    )
+    ran = run(render_script(made), tmp_path)
+    assert ran.done.returncode == 0
+    assert Plan.from_json((tmp_path / "plan").read_text(encoding="utf-8")) == made
+    assert not (tmp_path / "owned").exists()
+
+
+def test_a_plan_that_is_handed_in_is_the_one_in_the_script(python: str, tmp_path: Path) -> None:
+    other = make(python, seed=7)
+    run(render_script(make(python), plan_json=other.to_json()), tmp_path)
+    assert Plan.from_json((tmp_path / "plan").read_text()) == other
+
+
+def test_folders_with_everything_in_their_names_are_passed_whole(
+    python: str, tmp_path: Path
+) -> None:
+    workdir = tmp_path / NASTY_FOLDER.replace("\n", "")
+    workdir.mkdir()
+    made = make_plan(config(), workdir=str(workdir), python=python)
+    ran = run(render_script(made, run_dir=f"/runs/{NASTY_FOLDER}"), tmp_path)
+    assert ran.done.stderr == ""
+    assert ran.arguments == ["-m", "hpc_train.supervise", "--run-dir", f"/runs/{NASTY_FOLDER}"]
+    assert (tmp_path / "folder").read_text().rstrip("\n") == str(workdir)
+    assert not list(tmp_path.rglob("owned"))
+
+
+@pytest.mark.parametrize("value", [*NASTY, "two\nlines"])
+def test_a_variable_arrives_as_it_was_written(value: str, python: str, tmp_path: Path) -> None:
+    made = make(python, env={"variables": {"VALUE": value}})
+    ran = run(render_script(made), tmp_path)
+    assert ran.environment["VALUE"] == value
+
+
+def test_sbatch_reads_the_options_of_the_plan_back(tmp_path: Path) -> None:
+    made = make(name='it\'s "x"; $(id) # hetjob', slurm={"comment": "a\\b %j", "time": "30"})
+    lines = [line for line in render_script(made).splitlines() if line.startswith("#SBATCH")]
+    read = [word for line in lines for word in read_line(line)]
+    wanted = [
+        f"--{name}" if value is None else f"--{name}={value}"
+        for name, value in [*made.slurm.options, ("output", "slurm-%j.log")]
+    ]
+    assert read == wanted
+
+
+def test_all_options_stand_before_the_first_command() -> None:
+    lines = render_script(make(env={"setup": ["#SBATCH --nodes=99"]})).splitlines()
+    first = next(index for index, line in enumerate(lines) if line and not line.startswith("#"))
+    options = [index for index, line in enumerate(lines) if line.startswith("#SBATCH")]
+    assert [index for index in options if index > first] == [lines.index("#SBATCH --nodes=99")]
+
+
+def test_the_log_of_a_run_lies_in_its_folder_unless_slurm_cannot_name_it() -> None:
+    script = render_script(make(), run_dir="/runs/50%j/x")
+    assert "#SBATCH --output=/runs/50%%j/x/submitit/slurm-%j.log\n" in script
+    assert "#SBATCH --output=slurm-%j.log\n" in render_script(make(), run_dir="/runs/a\\b")
+
+
+def test_what_an_outer_job_left_behind_is_forgotten_and_slurm_conf_is_kept(
+    python: str, tmp_path: Path
+) -> None:
+    stale = {
+        "SLURM_CPU_BIND": "x",
+        "SLURM_CPU_BIND_LIST": "0x1",
+        "SLURM_EXPORT_ENV": "NONE",
+        "SLURM_CONF": "/s.conf",
+    }
+    ran = run(render_script(make(python)), tmp_path, **stale)
+    assert not {"SLURM_CPU_BIND", "SLURM_CPU_BIND_LIST", "SLURM_EXPORT_ENV"} & set(ran.environment)
+    assert ran.environment["SLURM_CONF"] == "/s.conf"
+
+
+def test_a_variable_that_must_come_from_the_submitter_and_does_not_ends_the_job_at_once(
+    python: str, tmp_path: Path
+) -> None:
+    script = render_script(make(python, env={"passthrough": ["WANDB_API_KEY"]}))
+    ran = run(script, tmp_path)
+    assert ran.done.returncode != 0
+    assert "hpc-train: WANDB_API_KEY is not set" in ran.done.stderr
+    assert not (tmp_path / "arguments").exists()
+    (tmp_path / "with").mkdir()
+    ran = run(script, tmp_path / "with", WANDB_API_KEY="x")
+    assert ran.environment["WANDB_API_KEY"] == "x"
+    assert "WANDB_API_KEY=x" not in script
+
+
+@pytest.mark.parametrize(
+    ("env", "words"),
+    [
+        ({"modules": ["a b'c"]}, "hpc-train: module load failed"),
+        ({"conda": "x"}, "hpc-train: conda is not on the PATH"),
+        ({"venv": "/no/such"}, "hpc-train: env.venv cannot be activated"),
+        ({"venv": "no/such"}, "hpc-train: env.venv cannot be activated"),
+    ],
+)
+def test_an_environment_that_is_not_there_ends_the_job_with_its_name(
+    env: dict[str, Any], words: str, tmp_path: Path
+) -> None:
+    ran = run(render_script(make(env=env)), tmp_path)
+    assert ran.done.returncode == 1
+    assert words in ran.done.stderr
+
+
+def test_modules_are_loaded_and_a_venv_is_activated_before_python(
+    python: str, tmp_path: Path
+) -> None:
+    venv = tmp_path / "my venv" / "bin"
+    venv.mkdir(parents=True)
+    (venv / "python").write_text(FAKE_PYTHON)
+    (venv / "python").chmod(0o755)
+    (venv / "activate").write_text(f"PATH='{venv}':$PATH; export ACTIVATED=1\n")
+    module = 'module() { printf \'%s\\n\' "$*" >> "$OUT/modules"; }\n'
+    made = make(python, env={"modules": ["cuda/12.4", "gcc 13"], "venv": "my venv"})
+    script = render_script(made).replace("unset ", module + "unset ", 1)
+    ran = run(script, tmp_path)
+    assert ran.done.stderr == ""
+    assert (tmp_path / "modules").read_text() == "load cuda/12.4\nload gcc 13\n"
+    assert ran.environment["ACTIVATED"] == "1"
+
+
+def test_the_plan_in_the_script_takes_a_line_a_section() -> None:
+    script = render_script(make())
+    body = script.partition("<<'HPC_TRAIN_PLAN'\n")[2].partition("\nHPC_TRAIN_PLAN\n")[0]
+    assert len(body.splitlines()) == len(json.loads(body))
