@@ -1,0 +1,98 @@
+"""Faults on request, for tests: HPC_TRAIN_FAULTS="kill@step=7:rank=1,hang@step=9:attempt=0".
+
+A fault is ACTION@POINT[=N][:rank=R][:attempt=A]; without rank or attempt it means each. Without
+the variable, `at` is one comparison.
+
+Actions: kill (SIGKILL itself), stop (SIGTERM itself), hang (the main thread waits for ever), raise
+(a RuntimeError, as a user's), nan (the caller makes the loss NaN).
+Points: start (nothing done yet), step=N (N optimizer steps are taken), validate=N (batch N of an
+evaluation), sanity, save=N (the Nth save of this attempt: its files are written, not committed),
+commit=N (just before the rename).
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from hpc_train.plan import handover
+
+__all__ = ["Fault", "Faults", "parse_faults"]
+
+_ACTIONS = ("kill", "stop", "hang", "raise", "nan")
+_POINTS = ("start", "step", "validate", "sanity", "save", "commit")
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What happens, where, and to whom."""
+
+    action: str
+    point: str
+    number: int | None = None
+    rank: int | None = None
+    attempt: int | None = None
+
+
+def parse_faults(text: str) -> tuple[Fault, ...]:
+    """Read the variable.
+
+    Raises:
+        ValueError: for a word that means nothing.
+    """
+    return tuple(_parse(part.strip()) for part in text.split(",") if part.strip())
+
+
+def _parse(text: str) -> Fault:
+    action, _, rest = text.partition("@")
+    place, *conditions = rest.split(":")
+    point, _, number = place.partition("=")
+    named = dict(condition.split("=", 1) for condition in conditions)
+    if action not in _ACTIONS or point not in _POINTS or set(named) - {"rank", "attempt"}:
+        raise ValueError(f"no fault: {text!r}")
+    return Fault(
+        action,
+        point,
+        int(number) if number else None,
+        *(int(named[name]) if name in named else None for name in ("rank", "attempt")),
+    )
+
+
+class Faults:
+    """The faults that can happen to this rank in this attempt."""
+
+    def __init__(self, faults: tuple[Fault, ...], *, rank: int, attempt: int) -> None:
+        self._mine = tuple(
+            fault
+            for fault in faults
+            if fault.rank in (None, rank) and fault.attempt in (None, attempt)
+        )
+
+    @classmethod
+    def from_env(cls, environ: Mapping[str, str], *, rank: int, attempt: int) -> Faults:
+        """None at all unless a test asks for them."""
+        faults = parse_faults(environ.get(handover.FAULTS, ""))
+        return cls(faults, rank=rank, attempt=attempt)
+
+    def at(self, point: str, number: int = 0) -> str | None:
+        """Let happen what was asked for here; returns the actions the caller has to do itself."""
+        if not self._mine:
+            return None
+        for fault in self._mine:
+            if fault.point == point and fault.number in (None, number):
+                return self._happen(fault)
+        return None
+
+    def _happen(self, fault: Fault) -> str | None:
+        if fault.action == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if fault.action == "stop":
+            os.kill(os.getpid(), signal.SIGTERM)
+        while fault.action == "hang":
+            time.sleep(60)
+        if fault.action == "raise":
+            raise RuntimeError(f"asked for by {handover.FAULTS}: {fault.point} {fault.number}")
+        return fault.action
