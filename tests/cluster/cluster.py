@@ -323,7 +323,9 @@ class Cluster:
             self._undo.pop()()
         if self.processes.find("slurmctld") is None:
             self.start_controller()
-        self.command(["scancel", "--state=PENDING,RUNNING,SUSPENDED", "--user=root"], check=False)
+        jobs = self.command(["squeue", "--noheader", "--array", "-o", "%A"]).stdout.split()
+        if jobs:
+            self.command(["scancel", "--quiet", *sorted(set(jobs))], check=False)
         for name in self.nodes:
             self._kill_jobs(name)
             if self.processes.find(f"slurmd-{name}") is None:

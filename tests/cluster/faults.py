@@ -17,8 +17,8 @@ from typing import Any, Literal
 from tests.cluster import config
 from tests.cluster.cluster import Cluster
 from tests.cluster.nodes import SWITCH, entering
-from tests.cluster.processes import alive, kill_all
-from tests.cluster.shell import ClusterError, run
+from tests.cluster.processes import alive, kill_all, stopped
+from tests.cluster.shell import ClusterError, run, wait_until
 
 __all__ = [
     "change_partition",
@@ -201,6 +201,7 @@ def pause(cluster: Cluster, node: str, pattern: str) -> list[int]:
     cluster.on_reset(lambda: unpause(pids))
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)
+    wait_until(lambda: all(stopped(pid) for pid in pids), f"{pids} to stop", timeout_s=10)
     return pids
 
 

@@ -20,6 +20,7 @@ __all__ = [
     "kill_all",
     "seen_mounting",
     "start_ticks",
+    "stopped",
 ]
 
 
@@ -46,6 +47,12 @@ def start_ticks(pid: int) -> int | None:
     """Start time of a living process in clock ticks since boot; None when gone or a zombie."""
     fields = _stat_fields(pid)
     return int(fields[19]) if fields else None
+
+
+def stopped(pid: int) -> bool:
+    """Whether a process stands still after a SIGSTOP (or is gone)."""
+    fields = _stat_fields(pid)
+    return fields is None or fields[0] in "Tt"
 
 
 def alive(started: Started) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster import Cluster, ClusterError, ClusterSpec, faults, interfaces, registry, sysfs
+from tests.cluster import Cluster, ClusterSpec, faults, interfaces, registry, sysfs
 from tests.cluster.processes import seen_mounting
 
 pytestmark = pytest.mark.slurm
@@ -122,7 +122,6 @@ def _wait_for_output(cluster: Cluster, job: str, word: str, count: int) -> None:
 
 def test_a_job_that_stays_is_requeued_by_slurm_when_its_grace_ends(slurm_cluster: Cluster) -> None:
     faults.change_partition(slurm_cluster, GraceTime=2)
-    faults.reconfigure(slurm_cluster, grace_s=2, kill_wait_s=2)
     job = slurm_cluster.sbatch(["--nodes=1", "--nodelist=node2"], "#!/bin/sh\nexec sleep 120\n")
     slurm_cluster.wait(job, "RUNNING")
     urgent = slurm_cluster.preempt(["node2"])
@@ -133,17 +132,16 @@ def test_a_job_that_stays_is_requeued_by_slurm_when_its_grace_ends(slurm_cluster
 # --- faults
 
 
-def test_a_killed_node_is_down_and_its_job_runs_again_elsewhere(slurm_cluster: Cluster) -> None:
-    faults.reconfigure(slurm_cluster, slurmd_timeout_s=5)
-    job = slurm_cluster.sbatch(["--nodes=1", "--nodelist=node1", "--requeue"], _SLEEP)
-    slurm_cluster.wait(job, "RUNNING")
-    faults.kill_node(slurm_cluster, "node1")
-    assert slurm_cluster.pids("node1") == []
-    slurm_cluster.wait_nodes("down", ["node1"], timeout_s=30)
-    slurm_cluster.wait(job, "PENDING", 20)
-    faults.revive_node(slurm_cluster, "node1")
-    slurm_cluster.wait(job, "RUNNING", 30)
-    assert slurm_cluster.job(job)["Restarts"] == "1"
+def test_a_killed_node_is_down_and_its_job_runs_again(make_cluster: Callable[..., Cluster]) -> None:
+    cluster = make_cluster(nodes="node[1-2]", accounting=False, slurmd_timeout_s=5)
+    job = cluster.sbatch(["--nodes=1", "--nodelist=node1", "--requeue"], _SLEEP)
+    cluster.wait(job, "RUNNING")
+    faults.kill_node(cluster, "node1")
+    assert cluster.pids("node1") == []
+    cluster.wait_nodes("down", ["node1"], timeout_s=40)
+    faults.revive_node(cluster, "node1")
+    cluster.wait(job, "RUNNING", 30)
+    assert cluster.job(job)["Restarts"] == "1"
 
 
 @pytest.mark.parametrize("end", ["node", "switch"])
@@ -227,8 +225,7 @@ def test_a_job_outlives_the_controller(slurm_cluster: Cluster) -> None:
     job = slurm_cluster.sbatch([], "#!/bin/sh\nsleep 4\n")
     slurm_cluster.wait(job, "RUNNING")
     faults.stop_controller(slurm_cluster, signal.SIGTERM)
-    with pytest.raises(ClusterError):
-        slurm_cluster.scontrol("show", "job", job)
+    assert "DOWN" in slurm_cluster.command(["scontrol", "ping"], check=False).stdout
     slurm_cluster.start_controller()
     slurm_cluster.wait(job, "COMPLETED")
 
