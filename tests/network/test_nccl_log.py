@@ -1,0 +1,278 @@
+from __future__ import annotations
+
+import random
+import tracemalloc
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hpc_train.errors import CheckError
+from hpc_train.network.nccl_log import LogReader, read_nccl_lines, read_nccl_log
+from hpc_train.network.nccl_report import explain
+
+
+def hop(version: str, channel: int, a: int, b: int, way: str, via: str) -> str:
+    """One line of a hop, in the form of that NCCL version."""
+    if version == "2.4":
+        return f"Ring {channel:02d} : {a} -> {b} [{way}] via {via}"
+    if version == "2.10":
+        return f"Channel {channel:02d} : {a}[3b000] -> {b}[3b000] [{way}] via {via}"
+    if version == "2.14":
+        return f"Channel {channel:02d}/0 : {a}[3b000] -> {b}[3b000] [{way}] via {via}"
+    return f"Channel {channel:02d}/0 : {a}[{a % 8}] -> {b}[{b % 8}] [{way}] via {via}"
+
+
+USING = {
+    "2.4": "NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/IB ; OOB ib0:10.1.0.1<0>",
+    "2.10": "NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/IB ; OOB ib0:10.1.0.1<0>",
+    "2.14": "NET/IB : Using [0]mlx5_0:1/IB/SHARP [1]mlx5_1:1/IB [RO]; OOB ib0:10.1.0.1<0>",
+    "2.18": "NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/IB [RO]; OOB ib0:10.1.0.1<0>",
+    "2.23": "NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/IB [RO]; OOB ib0:10.1.0.1<0>",
+    "2.26": "NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/IB [RO]; OOB ib0:10.1.0.1<0>",
+    "2.28": "NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/IB [RO]; OOB ib0:10.1.0.1<0>",
+}
+NETWORK = {
+    "2.4": None,
+    "2.10": "Using network IB",
+    "2.14": "Using network IB",
+    "2.18": "Using network IB",
+    "2.23": "Using network IB",
+    "2.26": "Using network IB",
+    "2.28": "Assigned NET plugin IB to comm",
+}
+SUFFIX = {"2.14": "(0)/GDRDMA", "2.26": "/GDRDMA(PCI)", "2.28": "/GDRDMA(PCI)"}
+VERSIONS = list(USING)
+
+
+def log(version: str, *, nodes: int = 2, per_node: int = 2, net: str = "NET/IB") -> list[str]:
+    """The lines all ranks of a job write, rank by rank."""
+    ranks = nodes * per_node
+    lines = [f"NCCL version {version}.5+cuda12.4"]
+    for rank in range(ranks):
+        node, device = divmod(rank, per_node)
+        pre = f"node{node + 1}:{100 + rank}:{200 + rank} [{device}] NCCL INFO "
+        colon = "Bootstrap:" if version >= "2.23" else "Bootstrap :"
+        lines.append(f"{pre}{colon} Using ib0:10.1.0.{node + 1}<0>")
+        lines.append(pre + USING[version])
+        if NETWORK[version]:
+            lines.append(pre + NETWORK[version])
+        if version >= "2.18":
+            lines.append(
+                f"{pre}ncclCommInitRank comm 0x55 rank {rank} nranks {ranks} cudaDev {device}"
+                f" nvmlDev {device} busId 3b000 commId 0xabc - Init START"
+            )
+        before, after = (rank - 1) % ranks, (rank + 1) % ranks
+        for channel in range(2):
+            lines.append(f"{pre}Ring {channel:02d} : {before} -> {rank} -> {after}")
+            for a, b, way in ((before, rank, "receive"), (rank, after, "send")):
+                if a // per_node == b // per_node:
+                    if way == "send":
+                        text = hop(version, channel, a, b, way, "P2P/IPC").replace(" [send]", "")
+                        lines.append(pre + text)
+                else:
+                    suffix = SUFFIX.get(version, "/GDRDMA") if net == "NET/IB" else ""
+                    via = f"{net}/{channel}{suffix}"
+                    lines.append(pre + hop(version, channel, a, b, way, via))
+        lines.append(f"{pre}Connected all rings")
+        commid = " commId 0xabc" if version >= "2.18" else ""
+        lines.append(
+            f"{pre}comm 0x55 rank {rank} nranks {ranks} cudaDev {device} busId 3b000{commid}"
+            " - Init COMPLETE"
+        )
+    return lines
+
+
+def check(report, version):
+    assert report.version == f"{version}.5"
+    assert report.ranks == 4
+    assert report.hosts == ("node1", "node2")
+    assert {(p.a, p.b, p.transport) for p in report.crossing} == {
+        (1, 2, "NET/IB"),
+        (3, 0, "NET/IB"),
+    }
+    assert {(p.a, p.b) for p in report.pairs if not p.crosses} == {(0, 1), (2, 3)}
+    assert report.all_over_ib is True
+    assert report.all_gdr is True
+    assert report.rings_complete is True
+    assert report.ranks_complete == 4
+    assert report.hcas["node1"] == ("mlx5_0:1/IB", "mlx5_1:1/IB")
+    assert report.crossing[0].devices == ("mlx5_0:1/IB", "mlx5_1:1/IB")
+    assert report.sockets["node2"] == "ib0"
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_every_version_tells_that_infiniband_was_really_used(version):
+    check(read_nccl_lines(log(version)), version)
+
+
+PREFIXES = {
+    "srun --label": lambda i: f"{i % 4}: ",
+    "torchrun": lambda i: f"[rank{i % 4}]:",
+    "torchrun local": lambda i: f"[default{i % 4}]:",
+    "mpirun": lambda i: f"[1,{i % 4}]<stdout>:",
+    "ray": lambda i: f"(RayTrainWorker pid={i}, ip=10.0.0.{i % 4}) ",
+    "pdsh": lambda i: f"node{i % 2 + 1}: ",
+    "time": lambda i: f"2025-11-03T12:34:{i % 60:02d}.123Z ",
+    "clock": lambda i: f"12:34:{i % 60:02d} ",
+    "kubectl": lambda i: f"[pod/train-worker-{i % 4}/pytorch] ",
+}
+
+
+@pytest.mark.parametrize("prefix", PREFIXES)
+@pytest.mark.parametrize("version", ["2.4", "2.18", "2.28"])
+def test_launcher_prefixes_do_not_matter(prefix, version):
+    lines = [PREFIXES[prefix](i) + line for i, line in enumerate(log(version))]
+    check(read_nccl_lines(lines), version)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_interleaved_ranks_do_not_matter(version):
+    lines = log(version)
+    per_rank: dict[str, list[str]] = {}
+    for line in lines[1:]:
+        per_rank.setdefault(line.partition(" ")[0], []).append(line)
+    rng = random.Random(version)
+    mixed = [lines[0]]
+    while per_rank:
+        key = rng.choice(sorted(per_rank))
+        mixed.append(per_rank[key].pop(0))
+        if not per_rank[key]:
+            del per_rank[key]
+    mixed += ["epoch 3 loss 0.2", "", "NCCL is great"]
+    check(read_nccl_lines(mixed), version)
+
+
+def test_two_records_in_one_line_are_both_read():
+    lines = log("2.18")
+    glued = [lines[0]] + ["".join(lines[i : i + 2]) for i in range(1, len(lines), 2)]
+    check(read_nccl_lines(glued), "2.18")
+
+
+def test_torn_lines_are_counted_and_passed_over():
+    lines = log("2.18")
+    torn = [line[: len(line) // 2 + 20] if i % 7 == 3 else line for i, line in enumerate(lines)]
+    report = read_nccl_lines(torn)
+    assert report.torn > 0
+    assert report.all_over_ib is True
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_no_way_of_tearing_breaks_the_reader(data):
+    lines = log(data.draw(st.sampled_from(VERSIONS)))
+    reader = LogReader()
+    for line in lines:
+        cut = data.draw(st.integers(0, len(line)))
+        reader.feed(line[:cut] + data.draw(st.sampled_from(["", "\x00", "é", "NCCL INFO "])))
+        reader.feed(line[cut:])
+    explain(reader.report())
+
+
+def test_tcp_between_nodes_is_told_although_infiniband_was_found():
+    report = read_nccl_lines(log("2.18", net="NET/Socket"))
+    assert report.all_over_ib is False
+    lines = explain(report)
+    assert lines[0] == "2 of 2 ways between nodes use NET/Socket"
+    assert lines[1] == "although NCCL found InfiniBand"
+
+
+def test_one_node_proves_nothing_about_the_network():
+    report = read_nccl_lines(log("2.18", nodes=1, per_node=4))
+    assert report.all_over_ib is None
+    assert "proves nothing" in " ".join(explain(report))
+
+
+FIELD = """
+node1:1:2 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_bond_0:1/RoCE [RO]; OOB ib0:10.0.0.1<0>
+node2:1:2 [0] NCCL INFO NET/IB : Using [0]={[0] mlx5_2:1/RoCE, [1] mlx5_3:1/RoCE} [RO]; OOB e:10.0.0.2<0>
+node3:1:2 [0] NCCL INFO NET/Socket : Using [0]bond0:10.0.0.3<0>
+node4:1:2 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/IB/SHARP
+node1:1:2 [0] NCCL INFO Using network IBext
+node1:9:9 [7] NCCL INFO Channel 03/0 : 47[7] -> 39[7] [receive] via NET/IBext_v8/2
+node1:9:9 [7] NCCL INFO Channel 04/0 : 47[7] -> 39[7] [receive] via NET/IBext_v8/0(46)/GDRDMA
+node1:1:2 [0] misc/ibvwrap.cc:63 NCCL WARN Failed to open libibverbs.so[.1]
+[2025-06-01 10:00:00] node1:1:2 [0] transport/net_ib.cc:123 NCCL WARN NET/IB : Got completion from peer 10.0.0.7<4711> with status=12 opcode=0 len=0 vendor err 129 (Send) localGid fe80::1 remoteGids fe80::2 hca mlx5_0
+node5:1:2 [0] NCCL INFO Failed to initialize NET plugin IB
+node6:1:2 [0] transport/net_ib.cc:784 NCCL WARN NET/IB : Got completion with error 12, opcode 1, len 0, vendor err 129
+"""  # noqa: E501
+
+
+def test_forms_seen_in_the_field_are_read():
+    report = read_nccl_lines(FIELD.splitlines())
+    assert report.hcas["node1"] == ("mlx5_0:1/IB", "mlx5_bond_0:1/RoCE")
+    assert report.hcas["node2"] == ("mlx5_2:1+mlx5_3:1",)
+    assert report.hcas["node4"] == ("mlx5_0:1/IB",)
+    assert report.sockets == {"node3": "bond0"}
+    assert set(report.networks) == {"IB", "IBext", "Socket"}
+    (pair,) = report.pairs
+    assert (pair.transport, pair.channels, pair.gdr_channels) == ("NET/IBext_v8", 2, 1)
+    assert pair.devices == ("2", "mlx5_0:1/IB")
+    assert pair.is_ib
+    assert report.completions == (
+        ("node1", "10.0.0.7<4711>", "12", "mlx5_0", 1),
+        ("node6", "?", "12", "", 1),
+    )
+    assert any("libibverbs" in text for text, _ in report.warnings)
+    assert any("not yet the culprit" in line for line in explain(report))
+
+
+def test_an_open_ring_is_told():
+    lines = [line for line in log("2.18") if "Ring 01" not in line or "node2" not in line]
+    report = read_nccl_lines(lines)
+    assert report.rings_complete is False
+    assert "rings: NOT closed" in explain(report)
+
+
+def test_groups_beside_the_world_do_not_disturb_it():
+    lines = log("2.18")
+    for rank, (host, pid) in enumerate((("node1", 100), ("node2", 102))):
+        pre = f"{host}:{pid}:{pid + 100} [0] NCCL INFO "
+        lines += [
+            f"{pre}ncclCommInitRank comm 0x77 rank {rank} nranks 2 cudaDev 0 commId 0xdef - START",
+            f"{pre}Channel 00/0 : {rank}[0] -> {1 - rank}[0] [send] via NET/Socket/0",
+            f"{pre}Ring 00 : {1 - rank} -> {rank} -> {1 - rank}",
+        ]
+    check(read_nccl_lines(lines), "2.18")
+
+
+@pytest.mark.parametrize("text", ["", "hello\nworld\n", "NCCL\n", "\x00\xff" * 100])
+def test_a_log_that_is_none_of_nccls_is_refused_in_one_line(tmp_path, text):
+    path = tmp_path / "some.log"
+    path.write_text(text)
+    with pytest.raises(CheckError, match="no line of NCCL's") as error:
+        read_nccl_log(path)
+    assert "NCCL_DEBUG=INFO" in error.value.hint
+
+
+def test_a_log_that_is_not_there_is_refused_in_one_line(tmp_path):
+    with pytest.raises(CheckError, match="No such file"):
+        read_nccl_log(tmp_path / "absent.log")
+
+
+def test_a_hundred_megabytes_are_read_in_bounded_memory(tmp_path):
+    path = tmp_path / "big.log"
+    lines = "\n".join(log("2.18", nodes=8, per_node=8)) + "\n"
+    noise = "step 1 loss 0.1 " * 40 + "\n"
+    warning = "node1:1:2 [0] misc/x.cc:1 NCCL WARN number {} is off\n"
+    with path.open("w") as file:
+        file.write(lines)
+        file.write("x" * 5_000_000 + "\n")  # one endless line
+        size = 0
+        i = 0
+        while size < 95_000_000:
+            i += 1
+            block = noise * 100 + warning.format(i) + (lines if i % 100 == 0 else "")
+            size += len(block)
+            file.write(block)
+    assert path.stat().st_size > 99_000_000
+    tracemalloc.start()
+    try:
+        report = read_nccl_log(path)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+        path.unlink()
+    assert report.ranks == 64
+    assert report.all_over_ib is True
+    assert peak < 4_000_000
