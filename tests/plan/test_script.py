@@ -237,3 +237,17 @@ def test_the_plan_in_the_script_takes_a_line_a_section() -> None:
     script = render_script(make())
     body = script.partition("<<'HPC_TRAIN_PLAN'\n")[2].partition("\nHPC_TRAIN_PLAN\n")[0]
     assert len(body.splitlines()) == len(json.loads(body))
+
+
+def test_the_script_outlives_slurms_sigterm_until_the_supervisor_has_finished(
+    tmp_path: Path,
+) -> None:
+    python = tmp_path / "python"
+    python.write_text(
+        "#!/bin/bash\ntrap 'sleep 0.3; echo saved > \"$OUT/end\"; exit 7' TERM\n"
+        'kill -TERM "$PPID" "$$"\nsleep 20\n'
+    )
+    python.chmod(0o755)
+    ran = run(render_script(make(str(python))), tmp_path)
+    assert (tmp_path / "end").read_text() == "saved\n"
+    assert ran.done.returncode == 7
