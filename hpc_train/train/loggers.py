@@ -252,7 +252,8 @@ class ProgressLines(pl.Callback):
         self._said_at = self._clock()
         self._said_step = trainer.global_step
         verb = "going on after step" if trainer.global_step else "training from step"
-        self._say(trainer, f"{verb} {trainer.global_step} on {trainer.world_size} ranks")
+        ranks = f"{trainer.world_size} rank{'s' if trainer.world_size > 1 else ''}"
+        self._say(trainer, f"{verb} {trainer.global_step} on {ranks}")
 
     @override
     def on_train_batch_end(
