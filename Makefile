@@ -1,0 +1,64 @@
+# The developer's habits. `make demo` and `make test` need Python 3.11, make and pip, and nothing else.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+# As root the tests install Debian's Slurm; elsewhere they say what is missing and run the rest.
+PYTEST_ARGS ?=
+
+.PHONY: demo test soak lint types layers bench cluster-up cluster-down clean
+
+demo: $(VENV)/.examples
+	@$(BIN)/hpc-train submit --cluster local --follow --wait configs/digits.yaml
+
+test: $(VENV)/.test
+	@sh tests/cluster/install.sh
+	@$(MAKE) --no-print-directory lint types layers
+	@$(BIN)/pytest $(PYTEST_ARGS)
+
+soak: $(VENV)/.test
+	@sh tests/cluster/install.sh
+	@HPC_TRAIN_SOAK=1 $(BIN)/pytest --timeout=3600 $(PYTEST_ARGS)
+
+lint: $(VENV)/.test
+	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check .
+
+types: $(VENV)/.test
+	@$(BIN)/mypy --no-error-summary
+
+layers: $(VENV)/.test
+	@$(BIN)/lint-imports --no-cache > $(VENV)/layers.log || { cat $(VENV)/layers.log; exit 1; }
+
+bench: $(VENV)/.bench
+	@$(BIN)/python -m benchmarks
+
+cluster-up: $(VENV)/.test
+	@sh tests/cluster/install.sh
+	@$(BIN)/python -m tests.cluster up
+
+cluster-down: $(VENV)/.test
+	@$(BIN)/python -m tests.cluster down
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis build dist
+
+# The venv is made once for each set of extras; constraints.txt pins what we test with, and its
+# torch is the CPU build where one is at hand, instead of gigabytes of CUDA.
+$(BIN)/python:
+	@echo "making $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.examples: $(BIN)/python pyproject.toml constraints.txt
+	@echo "installing hpc-train[examples] into $(VENV)"
+	@$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[examples]'
+	@touch $@
+
+$(VENV)/.test: $(BIN)/python pyproject.toml constraints.txt
+	@echo "installing hpc-train[examples,test] into $(VENV)"
+	@$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[examples,test]'
+	@touch $@ $(VENV)/.examples
+
+$(VENV)/.bench: $(VENV)/.test
+	@echo "installing the peers that are measured into $(VENV)-bench"
+	@$(PYTHON) -m venv $(VENV)-bench
+	@$(VENV)-bench/bin/pip install --quiet --disable-pip-version-check --constraint constraints.txt torchx seml
+	@touch $@

@@ -17,12 +17,12 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hpc_train.errors import HpcTrainError, RunFailedError, SlurmError
+from hpc_train.errors import ConfigError, HpcTrainError, RunFailedError, SlurmError
 from hpc_train.plan.plan import Plan
 from hpc_train.plan.states import RunState
 from hpc_train.store.layout import RunDir
@@ -62,8 +62,7 @@ def load(path: str | Path, *overrides: str, **flags: object) -> Loaded:
     from hpc_train.config.checks import check
     from hpc_train.config.load import load as read
 
-    named = {FLAG_KEYS[name]: value for name, value in flags.items() if value is not None}
-    loaded = read(path, overrides, flags=named)
+    loaded = read(path, overrides, flags=_by_key(flags))
     check(loaded, workdir=Path.cwd())
     return loaded
 
@@ -164,7 +163,7 @@ def run_here(loaded: Loaded) -> tuple[Run, int]:
     from hpc_train.supervise.run import supervise
 
     run = prepare(loaded)
-    run.note_submission("foreground", os.environ.get("SLURM_JOB_ID", ""))
+    run.note_submission("foreground", os.environ.get("SLURM_JOB_ID", ""), time.time())
     return run, supervise(run.directory, os.environ, batch=False)
 
 
@@ -213,12 +212,13 @@ class Run:
         """
         from hpc_train.backends import submit as doors
 
+        began = time.time()
         if cluster == "slurm":
             decided = Plan.from_json(self.directory.plan.read_text(encoding="utf-8"))
             job_id = doors.submit_slurm(self.directory, decided)
         else:
             job_id = doors.submit_local(self.directory, os.environ)
-        self.note_submission(cluster, job_id)
+        self.note_submission(cluster, job_id, began)
         return job_id
 
     def wait(self, timeout_s: float | None = None) -> RunStatus:
@@ -286,9 +286,72 @@ class Run:
         cancel_run(self.directory, status)
         return status
 
-    def note_submission(self, backend: str, job_id: str) -> None:
-        """Write the submission into the diary."""
+    def resume(self, *overrides: str, cluster: str | None = None, **flags: object) -> str:
+        """Submit the run again; it goes on from its newest valid checkpoint.
+
+        Args:
+            overrides: `key=value` of anything that does not make another training.
+            cluster: `slurm` or `local`; by default where it was.
+            flags: `nodes`, `gpus`, `time`, `partition`, `account`, `qos`.
+
+        Returns:
+            The job id.
+
+        Raises:
+            HpcTrainError: when it still runs or is complete.
+            ConfigError: when it would be another training.
+        """
+        status = self.status()
+        if not status.state.ended:
+            raise HpcTrainError(
+                f"{status.name} ({status.run}) is {status.state.value} as job {status.job_id}",
+                f"hpc-train cancel {status.run} ends it",
+            )
+        if status.state is RunState.COMPLETED:
+            raise HpcTrainError(
+                f"{status.name} ({status.run}) is complete; there is nothing to go on with",
+                "to train longer, submit a config with a larger trainer.max_epochs or max_steps",
+            )
+        if overrides or any(value is not None for value in flags.values()):
+            self._plan_again(overrides, flags)
+        self.directory.stop.unlink(missing_ok=True)
+        return self.start(cluster or ("slurm" if status.backend == "slurm" else "local"))
+
+    def _plan_again(self, overrides: Sequence[str], flags: dict[str, object]) -> None:
+        """Decide anew in another shape, and keep the plan before it beside the new one."""
+        from hpc_train.config.load import load as read
+        from hpc_train.plan.build import make_plan
+        from hpc_train.plan.script import render_script
+        from hpc_train.store.atomic import write_text
+
+        directory = self.directory
+        before = Plan.from_json(directory.plan.read_text(encoding="utf-8"))
+        if not directory.config.is_file():
+            raise ConfigError(
+                f"{directory.path} was made by a rendered script, which carries no config",
+                "go on in the same shape (resume without options), or submit the config anew",
+            )
+        loaded = read(directory.config, overrides, flags=_by_key(flags))
+        again = make_plan(loaded.config, workdir=before.workdir, python=before.shell.python)
+        again = again.placed(before.workdir, before.runs_dir)
+        if again.config_hash != before.config_hash:
+            raise ConfigError(
+                "the overrides make another training: model, data, trainer, seed and"
+                " global_batch_size stay as they are in a run",
+                "submit the changed config as a run of its own",
+            )
+        kept = directory.path / f"plan-before-{time.strftime('%Y%m%d-%H%M%S')}.json"
+        write_text(kept, before.to_json())
+        write_text(directory.script, render_script(again, run_dir=str(directory.path)))
+        write_text(directory.plan, again.to_json())
+
+    def note_submission(self, backend: str, job_id: str, began: float) -> None:
+        """Write the submission into the diary, with the time before the job could start."""
         from hpc_train.store.events import Event, EventKind, append_event
 
         data = {"job_id": job_id, "backend": backend}
-        append_event(self.directory.events, Event(time.time(), EventKind.SUBMITTED, data))
+        append_event(self.directory.events, Event(began, EventKind.SUBMITTED, data))
+
+
+def _by_key(flags: Mapping[str, object]) -> dict[str, object]:
+    return {FLAG_KEYS[name]: value for name, value in flags.items() if value is not None}

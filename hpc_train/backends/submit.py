@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import re
 import shlex
 import signal
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 from hpc_train.backends.entry import train_in_job
 from hpc_train.errors import SlurmError
@@ -15,6 +17,7 @@ from hpc_train.plan.plan import Plan
 from hpc_train.plan.quoting import escape_pattern
 from hpc_train.plan.shell import environment_lines
 from hpc_train.slurm.command import is_available
+from hpc_train.slurm.command import run as run_slurm
 from hpc_train.slurm.refusals import refusal_error
 from hpc_train.store.layout import RunDir
 
@@ -23,6 +26,7 @@ __all__ = ["detect_cluster", "submit_local", "submit_slurm"]
 # What an enclosing job set for itself must not shape the new one; where the cluster is stays.
 KEPT = re.compile(r"SLURM_CONF|SLURM_CLUSTERS|SLURM_TIME_FORMAT")
 DROPPED = re.compile(r"SLURM_|SRUN_")
+USUAL_CONFIGS = ("/etc/slurm/slurm.conf", "/run/slurm/conf/slurm.conf")
 FOREVER_MIN = 60 * 24 * 365
 # A killed supervisor (137 = 128 + SIGKILL) is started again by the batch shell that outlived it.
 RESTART_LINES = (
@@ -37,8 +41,16 @@ RESTART_LINES = (
 
 
 def detect_cluster() -> str:
-    """`slurm` where sbatch and srun are on the PATH, else `local`."""
-    return "slurm" if is_available("sbatch") and is_available("srun") else "local"
+    """`slurm` where sbatch is on the PATH and knows its cluster, else `local`.
+
+    Slurm's commands may be installed without any cluster behind them; a configless client
+    (slurm.conf(5)) has no file, so then the controller itself is asked.
+    """
+    if not (is_available("sbatch") and is_available("srun")):
+        return "local"
+    if "SLURM_CONF" in os.environ or any(Path(path).exists() for path in USUAL_CONFIGS):
+        return "slurm"
+    return "slurm" if run_slurm(["scontrol", "ping"], timeout_s=10).returncode == 0 else "local"
 
 
 def submit_slurm(run: RunDir, plan: Plan) -> str:
@@ -73,7 +85,8 @@ def submit_slurm(run: RunDir, plan: Plan) -> str:
         additional_parameters=_parameters(plan, run),
     )
     try:
-        with _clean_environment():
+        # submitit copies sbatch's words to stderr; they are in the error that it raises, too.
+        with _clean_environment(), contextlib.redirect_stderr(io.StringIO()):
             job = executor.submit(train_in_job, str(run.path), None)
     except submitit.core.utils.FailedJobError as error:
         raise refusal_error(_stderr_in(str(error))) from error

@@ -35,8 +35,7 @@ def write_text(path: Path, text: str, *, durable: bool = True) -> None:
             if durable:
                 os.fsync(stream.fileno())
         temporary.replace(path)
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise
+    finally:
+        temporary.unlink(missing_ok=True)  # gone after the rename; litter after any failure
     if durable:
         fsync_folder(path.parent)

@@ -10,7 +10,7 @@ from hpc_train.plan.policy import AttemptSummary
 from hpc_train.plan.states import Outcome
 from hpc_train.store.events import Event, EventKind
 
-__all__ = ["AttemptRecord", "attempts_in", "newest_job_id", "summaries"]
+__all__ = ["AttemptRecord", "attempts_in", "newest_job_id", "since_submission", "summaries"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +88,12 @@ def summaries(attempts: Sequence[AttemptRecord]) -> list[AttemptSummary]:
         for record in attempts
         if record.outcome is not None and record.ended is not None
     ]
+
+
+def since_submission(events: Sequence[Event]) -> list[AttemptRecord]:
+    """The attempts since a person last submitted or resumed the run: budgets count from there."""
+    told = [event.time for event in events if event.kind is EventKind.SUBMITTED]
+    return [record for record in attempts_in(events) if not told or record.started >= told[-1]]
 
 
 def newest_job_id(events: Sequence[Event]) -> str:

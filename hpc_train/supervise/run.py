@@ -14,7 +14,7 @@ from hpc_train.plan.states import Action, RankExit, RunState
 from hpc_train.slurm.command import is_available
 from hpc_train.store.atomic import write_text
 from hpc_train.store.events import EventKind, read_events
-from hpc_train.store.history import attempts_in, summaries
+from hpc_train.store.history import since_submission, summaries
 from hpc_train.store.layout import RunDir
 from hpc_train.store.lock import held_lock
 from hpc_train.supervise.attempt import Attempt, AttemptResult, new_attempt
@@ -68,7 +68,7 @@ def supervise(run: RunDir, environ: Mapping[str, str], *, batch: bool) -> int:
 
 
 def _decide(attempt: Attempt, result: AttemptResult, *, batch: bool) -> Decision:
-    history = summaries(attempts_in(read_events(attempt.run.events)))
+    history = summaries(since_submission(read_events(attempt.run.events)))
     on_slurm = attempt.place.is_slurm and batch
     # In the foreground a stop that came from Slurm takes the allocation away: nothing can follow.
     can_relaunch = not on_slurm and result.stop.outcome is None

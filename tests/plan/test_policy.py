@@ -1,0 +1,145 @@
+"""`decide`: the table of all cases, and the properties that must hold for any history."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hpc_train.config.schema import RequeueConfig
+from hpc_train.plan.policy import AttemptSummary, Surroundings, decide, excluded_nodes
+from hpc_train.plan.states import Action, Outcome, RunState
+
+NOW = 1_000_000.0
+SLURM = Surroundings(can_requeue=True, can_resubmit=True, now=NOW)
+CANCEL_SITE = Surroundings(can_requeue=False, can_resubmit=True, now=NOW)
+NOTHING = Surroundings(can_requeue=False, can_resubmit=False, now=NOW)
+
+
+def attempt(outcome: Outcome, first: int = 0, saved: int = 0, **fields: object) -> AttemptSummary:
+    return AttemptSummary(
+        **{
+            "attempt": 0,
+            "outcome": outcome,
+            "ended": NOW,
+            "first_step": first,
+            "saved_step": saved,
+            **fields,
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("outcome", "surroundings", "action", "state"),
+    [
+        (Outcome.COMPLETED, SLURM, Action.STOP, RunState.COMPLETED),
+        (Outcome.CANCELLED, SLURM, Action.STOP, RunState.CANCELLED),
+        (Outcome.USER_ERROR, SLURM, Action.STOP, RunState.FAILED),
+        (Outcome.OUT_OF_MEMORY, SLURM, Action.STOP, RunState.FAILED),
+        (Outcome.PREEMPTED, SLURM, Action.REQUEUE, RunState.PENDING),
+        (Outcome.TIMEOUT, SLURM, Action.REQUEUE, RunState.PENDING),
+        (Outcome.NODE_FAILURE, SLURM, Action.REQUEUE, RunState.PENDING),
+        (Outcome.NETWORK_FAILURE, SLURM, Action.REQUEUE, RunState.PENDING),
+        (Outcome.HANG, SLURM, Action.REQUEUE, RunState.PENDING),
+        (Outcome.PREEMPTED, CANCEL_SITE, Action.RESUBMIT, RunState.PENDING),
+        (Outcome.TIMEOUT, CANCEL_SITE, Action.RESUBMIT, RunState.PENDING),
+        (Outcome.NODE_FAILURE, CANCEL_SITE, Action.RESUBMIT, RunState.PENDING),
+        (Outcome.PREEMPTED, NOTHING, Action.STOP, RunState.FAILED),
+    ],
+)
+def test_each_outcome_has_one_consequence(
+    outcome: Outcome, surroundings: Surroundings, action: Action, state: RunState
+) -> None:
+    decision = decide(attempt(outcome, 0, 5), [], RequeueConfig(), surroundings)
+    assert (decision.action, decision.state) == (action, state)
+    assert decision.reason
+
+
+def test_every_outcome_is_in_the_table() -> None:
+    for outcome in Outcome:
+        assert decide(attempt(outcome), [], RequeueConfig(), SLURM).reason
+
+
+def test_thirty_preemptions_with_progress_never_stop_a_run() -> None:
+    history = [attempt(Outcome.PREEMPTED, step, step + 1) for step in range(30)]
+    for count in range(1, 31):
+        decision = decide(history[count - 1], history[: count - 1], RequeueConfig(), SLURM)
+        assert decision.action is Action.REQUEUE
+
+
+def test_two_preemptions_without_a_new_step_stop_the_run_and_say_so() -> None:
+    idle = attempt(Outcome.PREEMPTED, 7, 7)
+    assert decide(idle, [], RequeueConfig(), SLURM).action is Action.REQUEUE
+    decision = decide(idle, [idle], RequeueConfig(), SLURM)
+    assert decision.action is Action.STOP
+    assert decision.state is RunState.FAILED
+    assert "without one new step" in decision.reason
+
+
+def test_a_time_limit_without_progress_ends_as_timed_out() -> None:
+    idle = attempt(Outcome.TIMEOUT, 7, 7)
+    assert decide(idle, [idle], RequeueConfig(), SLURM).state is RunState.TIMED_OUT
+
+
+def test_faults_have_a_budget_that_progress_fills_up_again() -> None:
+    policy = RequeueConfig(budget=2)
+    fault = attempt(Outcome.NODE_FAILURE, 3, 3)
+    assert decide(fault, [fault], policy, SLURM).action is Action.REQUEUE
+    assert decide(fault, [fault, fault], policy, SLURM).action is Action.STOP
+    progress = attempt(Outcome.NODE_FAILURE, 3, 9)
+    assert decide(fault, [fault, fault, progress], policy, SLURM).action is Action.REQUEUE
+
+
+def test_the_same_error_at_the_same_step_twice_is_the_trainings_own() -> None:
+    error = attempt(Outcome.NETWORK_FAILURE, 0, 4, error="RuntimeError: x", failed_step=50)
+    decision = decide(error, [error], RequeueConfig(), SLURM)
+    assert decision.action is Action.STOP
+    assert "RuntimeError: x" in decision.reason
+    elsewhere = dataclasses.replace(error, failed_step=51)
+    assert decide(elsewhere, [error], RequeueConfig(), SLURM).action is Action.REQUEUE
+
+
+def test_blamed_nodes_are_left_out_up_to_a_cap_and_for_a_while() -> None:
+    policy = RequeueConfig(max_excluded_nodes=2, exclude_for_h=1.0)
+    old = attempt(Outcome.HANG, 0, 1, blamed=("node9",), ended=NOW - 7200)
+    newer = attempt(Outcome.HANG, 1, 2, blamed=("node1", "node2"), ended=NOW - 60)
+    newest = attempt(Outcome.HANG, 2, 3, blamed=("node3",))
+    decision = decide(newest, [old, newer], policy, SLURM)
+    assert decision.exclude == ("node1", "node3")
+    assert "node9" not in decision.exclude
+    assert "without node1, node3" in decision.reason
+
+
+def test_a_user_may_forbid_going_on_or_bound_it() -> None:
+    preempted = attempt(Outcome.PREEMPTED, 0, 5)
+    assert decide(preempted, [], RequeueConfig(enabled=False), SLURM).action is Action.STOP
+    bounded = RequeueConfig(max_attempts=2)
+    assert decide(preempted, [], bounded, SLURM).action is Action.REQUEUE
+    assert decide(preempted, [preempted], bounded, SLURM).action is Action.STOP
+
+
+attempts = st.builds(
+    AttemptSummary,
+    attempt=st.integers(0, 9),
+    outcome=st.sampled_from(Outcome),
+    ended=st.floats(NOW - 1e6, NOW),
+    blamed=st.lists(st.sampled_from(["a", "b", "c"]), max_size=3).map(tuple),
+    first_step=st.integers(0, 5),
+    saved_step=st.integers(0, 9),
+    error=st.sampled_from(["", "E: x"]),
+    failed_step=st.none() | st.integers(0, 2),
+)
+
+
+@given(attempts, st.lists(attempts, max_size=12), st.integers(0, 3))
+def test_final_outcomes_are_never_retried_and_exclusions_never_exceed_the_cap(
+    last: AttemptSummary, history: list[AttemptSummary], cap: int
+) -> None:
+    policy = RequeueConfig(max_excluded_nodes=cap)
+    decision = decide(last, history, policy, SLURM)
+    if last.outcome in (Outcome.COMPLETED, Outcome.CANCELLED, Outcome.USER_ERROR):
+        assert decision.action is Action.STOP
+    assert len(decision.exclude) <= cap
+    assert len(excluded_nodes(history, policy, NOW)) <= cap

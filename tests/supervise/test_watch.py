@@ -1,0 +1,73 @@
+"""When nothing moves, by the supervisor's own clock, whatever the clocks of the nodes say."""
+
+from __future__ import annotations
+
+from hpc_train.config.schema import WatchdogConfig
+from hpc_train.store.ranks import Heartbeat
+from hpc_train.supervise.watch import Movement
+
+
+def beat(rank: int, step: int, *, time: float, phase: str = "train", **more: object) -> Heartbeat:
+    fields = {"node": f"node{rank + 1}", "pid": 1, "moved": time, "step_time_s": 0.1, **more}
+    return Heartbeat(rank=rank, time=time, phase=phase, step=step, **fields)
+
+
+def movement(**limits: object) -> Movement:
+    return Movement(WatchdogConfig(**limits), started=0.0)
+
+
+def test_ranks_that_move_never_hang_even_with_clocks_an_hour_apart() -> None:
+    seen = movement(floor_s=10)
+    for second in range(100):
+        seen.see([beat(0, second, time=second), beat(1, second, time=second + 3600)], second)
+        assert seen.hang(2, second) is None
+
+
+def test_a_stopped_process_is_named_and_its_node_blamed() -> None:
+    seen = movement(floor_s=30)
+    seen.see([beat(0, 5, time=1.0), beat(1, 5, time=1.0)], 1.0)
+    for second in range(2, 40):
+        # Rank 0 waits in a collective but its heart beats; rank 1 is stopped (SIGSTOP).
+        seen.see([beat(0, 5, time=second, moved=1.0), beat(1, 5, time=1.0)], second)
+    hang = seen.hang(2, 40.0)
+    assert hang is not None
+    assert hang.late_ranks == (1,)
+    assert hang.nodes == ("node2",)
+    assert "nothing moved for" in hang.reason
+
+
+def test_a_rank_behind_the_others_is_the_late_one() -> None:
+    seen = movement(floor_s=10)
+    for second in range(1, 30):
+        seen.see([beat(0, 7, time=second, moved=1.0), beat(1, 6, time=second, moved=1.0)], second)
+    hang = seen.hang(2, 30.0)
+    assert hang is not None
+    assert hang.late_ranks == (1,)
+
+
+def test_nobody_is_blamed_when_all_ranks_are_equally_late() -> None:
+    seen = movement(floor_s=10)
+    for second in range(1, 30):
+        seen.see([beat(r, 7, time=second, moved=1.0) for r in range(2)], second)
+    hang = seen.hang(2, 30.0)
+    assert hang is not None
+    assert hang.nodes == ()
+
+
+def test_the_limit_follows_the_phase_and_the_step_times() -> None:
+    seen = movement(start_timeout_s=900, floor_s=60, save_timeout_s=300)
+    assert seen.limit_s(2) == 900
+    seen.see([beat(0, 1, time=1.0, step_time_s=10.0), beat(1, 1, time=1.0, step_time_s=10.0)], 1.0)
+    assert seen.limit_s(2) == 300.0  # 30 steps of 10 s
+    seen.see([beat(0, 1, time=2.0, step_time_s=0.1), beat(1, 1, time=2.0, step_time_s=0.1)], 2.0)
+    assert seen.limit_s(2) == 60
+    seen.see([beat(0, 1, time=3.0, phase="save")], 3.0)
+    assert seen.limit_s(2) == 300
+
+
+def test_a_node_is_silent_only_while_others_speak() -> None:
+    seen = movement()
+    seen.see([beat(0, 1, time=1.0), beat(1, 1, time=1.0)], 1.0)
+    seen.see([beat(0, 2, time=20.0)], 20.0)
+    assert seen.silent_nodes(20.0) == ("node2",)
+    assert seen.silent_nodes(60.0) == ()  # both: it may be the file system that is slow
