@@ -74,7 +74,9 @@ def check_class(
         word = class_path.partition(".")[0]
         raise ConfigError(
             f"there is no module '{word}' in {search_path[0]} or among the installed packages",
-            did_you_mean(word, submodules(search_path)) or "install it, or submit from its folder",
+            did_you_mean(word, submodules(search_path[:1]))
+            or did_you_mean(word, submodules(search_path))
+            or "install it, or submit from its folder",
         )
     if not rest:
         raise _no_class_in(class_path, read_names(module.file) if module.file else None)

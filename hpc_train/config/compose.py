@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from hpc_train.config.keys import SECTIONS
 from hpc_train.config.origins import Origins
 from hpc_train.config.read import Source, parse_value, read_file
 from hpc_train.config.words import did_you_mean
@@ -106,6 +107,9 @@ def _add_file(
                 source, _PROFILE, f"is {site!r}", "write the name of a file in configs/clusters"
             )
         _add_file(composed, _find(f"clusters/{site}", source, _PROFILE, assets), assets, above)
+    for section in SECTIONS:  # a section whose lines are all comments says nothing
+        if source.values.get(section, ...) is None:
+            del source.values[section]
     composed.files.append(path)
     composed.merge(source.values, source.lines, str(path))
 

@@ -107,7 +107,7 @@ def _check_section(name: str, value: Any, origins: Origins) -> None:
     if not isinstance(value, Mapping):
         raise origins.error(
             name,
-            "is empty" if value is None else f"is {value!r}",
+            f"is {value!r}",
             f"it is a section: write keys below it, or leave out {name}",
         )
     for key in value:
