@@ -19,7 +19,11 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[_raised] = {}
 
 
+@pytest.hookimpl(tryfirst=True)  # before -m selects by marker
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "make_cluster" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.slurm)
     if os.environ.get(_SOAK) != "1":
         for item in items:
             if item.get_closest_marker("soak"):

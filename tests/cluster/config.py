@@ -50,7 +50,7 @@ def _daemons(spec: ClusterSpec, layout: Layout) -> list[str]:
 
 
 def _behaviour(spec: ClusterSpec) -> list[str]:
-    user_signal = ["PreemptParameters=send_user_signal"] if spec.send_user_signal else []
+    user_signal = ["SlurmctldParameters=preempt_send_user_signal"] if spec.send_user_signal else []
     return [
         # Nodes share the machine's CPUs and claim more than there are.
         "SlurmdParameters=config_overrides",

@@ -16,7 +16,7 @@ from tests.cluster.processes import Processes, Started, alive, kill_all, seen_mo
 from tests.cluster.shell import ClusterError, run, wait_until
 from tests.cluster.spec import ClusterSpec
 
-__all__ = ["claim", "existing", "read_state", "remove"]
+__all__ = ["claim", "existing", "in_use", "read_state", "remove"]
 
 _HIGHEST = 250
 
@@ -30,7 +30,7 @@ def _locked(base: Path) -> Iterator[None]:
 
 
 def claim(spec: ClusterSpec, controller: str, *, detached: bool, base: Path = BASE) -> Layout:
-    """Take the first free number; a cluster whose owner is gone is removed and its number taken.
+    """Take the first free number, after removing every cluster whose owner is gone.
 
     Args:
         spec: Recorded for those who attach later.
@@ -42,12 +42,13 @@ def claim(spec: ClusterSpec, controller: str, *, detached: bool, base: Path = BA
         ClusterError: No number is free.
     """
     with _locked(base):
+        for stale in existing(base):
+            if not in_use(stale):
+                remove(stale)
         for index in range(1, _HIGHEST + 1):
             layout = Layout(index, controller, base)
             if layout.root.exists():
-                if in_use(layout):
-                    continue
-                remove(layout)
+                continue
             layout.root.mkdir(mode=0o755)
             owner = {"pid": os.getpid(), "ticks": start_ticks(os.getpid()), "detached": detached}
             state = {"controller": controller, "owner": owner, "spec": spec.to_dict()}
@@ -66,18 +67,21 @@ def read_state(root: Path) -> dict[str, Any]:
 
 
 def in_use(layout: Layout) -> bool:
+    """Whether somebody still wants this cluster: its owner lives, or it was raised by hand."""
     owner = read_state(layout.root).get("owner")
     if owner is None:
         return False
-    if owner["detached"]:
-        # Up until it is taken down; but nothing of it lives after a reboot.
-        return any(alive(s) for s in Processes(layout.process_file, layout.logs).recorded())
-    return alive(Started("owner", owner["pid"], owner["ticks"]))
+    if alive(Started("owner", owner["pid"], owner["ticks"])):
+        return True
+    # Up until it is taken down; but nothing of it lives after a reboot.
+    recorded = Processes(layout.process_file, layout.logs).recorded() if owner["detached"] else []
+    return any(alive(started) for started in recorded)
 
 
 def existing(base: Path = BASE) -> list[Layout]:
     """Every cluster that has a folder, in use or not."""
-    numbers = sorted(int(p.name) for p in base.glob("[0-9]*") if p.name.isdigit())
+    # 0 is the template in the making, which has a lock of its own.
+    numbers = sorted(int(p.name) for p in base.glob("[1-9]*") if p.name.isdigit())
     return [
         Layout(n, read_state(base / str(n)).get("controller", "localhost"), base) for n in numbers
     ]

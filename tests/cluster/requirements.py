@@ -6,6 +6,8 @@ import functools
 import os
 import shutil
 
+from tests.cluster.shell import run
+
 __all__ = ["PACKAGES", "missing"]
 
 # Debian's packages, and a command of each by which it is known to be there.
@@ -31,4 +33,8 @@ def missing() -> str:
     packages = [name for name, command in PACKAGES.items() if not shutil.which(command, path=path)]
     if packages:
         return f"not installed: {' '.join(packages)} (bash tests/cluster/install.sh)"
+    # Root in a container often may not make nodes.
+    unshare = ["unshare", "--net", "--uts", "--mount", "mount", "-t", "sysfs", "sysfs", "/sys"]
+    if run(unshare, check=False).returncode != 0:
+        return "this machine does not let root make namespaces (in docker: run --privileged)"
     return ""

@@ -22,7 +22,8 @@ class ClusterSpec:
         memory_mib: Memory that each node claims.
         grace_s: GraceTime of the preemptible partition ``train``.
         preempt_mode: What Slurm does to a preempted job once the grace is over.
-        send_user_signal: Whether ``--signal`` is also sent at preemption (PreemptParameters).
+        send_user_signal: Whether ``--signal`` is also sent at preemption (SlurmctldParameters here,
+            PreemptParameters in later Slurms).
         accounting: With slurmdbd and MariaDB; without it ``sacct`` fails, as at some sites.
         train_max_time_min: MaxTime of ``train``; None is UNLIMITED.
         short_max_time_min: MaxTime of ``short``; None leaves that partition out.
