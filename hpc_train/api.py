@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from hpc_train.config.load import Loaded
     from hpc_train.report.status import RunStatus
     from hpc_train.slurm.control import StartEstimate
+    from hpc_train.train.checkpoint import Found
 
 __all__ = ["Run", "load", "plan", "prepare", "render", "run_here", "runs", "submit", "test_only"]
 
@@ -271,6 +272,12 @@ class Run:
             return self.log_file(rank, attempt).read_text(encoding="utf-8", errors="replace")
         except FileNotFoundError as error:
             raise RunFailedError(f"rank {rank} has no log yet: {error.filename}") from error
+
+    def checkpoints(self, *, verify: bool = False) -> list[Found]:
+        """The run's checkpoints, newest first; `verify` reads every file and compares its hash."""
+        from hpc_train.train.checkpoint import list_checkpoints
+
+        return list_checkpoints(self.directory.checkpoints, verify=verify)
 
     def cancel(self) -> RunStatus:
         """End the run for good; it can be brought back with `resume`.

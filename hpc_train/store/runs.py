@@ -12,6 +12,7 @@ from hpc_train.errors import ConfigError, NoSuchRunError
 from hpc_train.store.atomic import write_text
 from hpc_train.store.events import EventKind, read_events
 from hpc_train.store.layout import RunDir
+from hpc_train.store.state import state_dir
 
 __all__ = ["RUNS_DIR_VARIABLE", "create_run", "find_run", "iter_runs", "new_run_id", "roots"]
 
@@ -119,8 +120,7 @@ def _run_paths(folder: str) -> list[str]:
 
 
 def _index(environ: Mapping[str, str]) -> Path:
-    state = environ.get("XDG_STATE_HOME") or Path(environ.get("HOME", "/")) / ".local" / "state"
-    return Path(state) / "hpc-train" / "runs-dirs"
+    return state_dir(environ) / "runs-dirs"
 
 
 def _known_roots(index: Path) -> list[Path]:
