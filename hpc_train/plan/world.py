@@ -19,6 +19,7 @@ Launcher = Literal["slurm", "torchrun", "single"]
 _TASKS = re.compile(r"(\d+)(?:\(x(\d+)\))?\Z", re.ASCII)
 _LOCALHOST = "127.0.0.1"
 _NO_DEVICES = frozenset({"", "-1", "NoDevFiles"})  # the last is Slurm's for a job without GPUs
+_IN_BLOCKS = "start them with srun --distribution=block"
 _BY_HAND = "start the ranks with `hpc-train run`, `hpc-train submit`, srun or torchrun"
 
 
@@ -161,6 +162,9 @@ def _from_slurm(env: Mapping[str, str]) -> World:
             f"unequal ranks a node: Slurm started {counts} ranks on {len(counts)} nodes",
             "ask for the same number on each: srun --nodes=N --ntasks=N*R --ntasks-per-node=R",
         )
+    if nodes > 1 and env.get("SLURM_DISTRIBUTION", "").startswith("cyclic"):
+        # Some ranks have the same number either way: the variable tells it to every one.
+        raise CheckError("the ranks are dealt out in turn, not node by node", _IN_BLOCKS)
     return World(
         nodes=nodes,
         ranks_per_node=counts[0],
@@ -247,7 +251,7 @@ def _check_consistent(world: World) -> None:
         raise CheckError(
             f"rank {world.rank} is number {world.local_rank} on node {world.node_rank}:"
             " the ranks are not counted node by node",
-            "start them with srun --distribution=block",
+            _IN_BLOCKS,
         )
 
 

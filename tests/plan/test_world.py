@@ -230,11 +230,13 @@ def test_variables_that_do_not_fit_together_are_an_error_with_the_reason(
 
 def test_ranks_dealt_in_turn_over_the_nodes_are_refused_with_the_option_to_give() -> None:
     # srun --distribution=cyclic: rank 1 is the first on node 1.
-    env = slurm(SLURM_PROCID="1", SLURM_LOCALID="0", SLURM_NODEID="1", SLURM_DISTRIBUTION="cyclic")
-    with pytest.raises(CheckError) as caught:
-        World.from_env(env)
-    assert "not counted node by node" in caught.value.message
+    dealt = {"SLURM_PROCID": "1", "SLURM_LOCALID": "0", "SLURM_NODEID": "1"}
+    with pytest.raises(CheckError, match="rank 1 is number 0 on node 1") as caught:
+        World.from_env(slurm(**dealt))
     assert "--distribution=block" in caught.value.hint
+    # Rank 0 has the same place either way, and finds it out as well.
+    with pytest.raises(CheckError, match="not node by node"):
+        World.from_env(slurm(rank=0, SLURM_DISTRIBUTION="cyclic:block"))
 
 
 def test_every_rank_of_a_shape_has_a_place_of_its_own() -> None:
