@@ -42,11 +42,13 @@ class Agreed:
         cause: Signal or "stop file" that some rank met; empty if none was asked to stop.
         save: A periodic save is due.
         written: Number of saves that every rank has finished to write, or failed to.
+        common: The least number of batches that any rank has before it.
     """
 
     cause: str = ""
     save: bool = False
     written: int = 0
+    common: int = 0
 
 
 def next_check(step_time_s: float, cost_s: float) -> int:
@@ -78,8 +80,9 @@ class Agreement:
         self._step_times_s: deque[float] = deque(maxlen=20)
         self._costs_s: deque[float] = deque(maxlen=20)
         self._last: float | None = None
-        # Reused: cause, save due, boundaries to the next check, minus the saves written.
-        self._vector = torch.zeros(4, dtype=torch.float64)
+        # Reused: cause, save due, boundaries to the next check, and negative, since the reduction
+        # takes the greatest: saves written, batches to come.
+        self._vector = torch.zeros(5, dtype=torch.float64)
 
     @property
     def step_time_s(self) -> float | None:
@@ -101,21 +104,24 @@ class Agreement:
             return None
         return self.check(save_due=save_due, written=written)
 
-    def check(self, *, save_due: bool = False, written: int = 0) -> Agreed:
-        """Ask now; collective."""
+    def check(self, *, save_due: bool = False, written: int = 0, common: int = 0) -> Agreed:
+        """Ask now; collective. The arguments are this rank's, see `Agreed`."""
         self._vector[0] = self._cause_number()
         self._vector[1] = float(save_due and self.rank == 0)
         self._vector[2] = self._interval() if self.rank == 0 else 0
         self._vector[3] = -written
+        self._vector[4] = -common
         if self.group is not None:
             before = self._clock()
             dist.all_reduce(self._vector, op=dist.ReduceOp.MAX, group=self.group)
             self._costs_s.append(self._clock() - before)
-        cause, save, interval, minus_written = self._vector.tolist()
+        cause, save, interval, written_negative, common_negative = self._vector.tolist()
         self._until_check = int(interval)
         if cause:
             self._stop.set(_CAUSES[int(cause)])
-        return Agreed(_CAUSES[int(cause)], bool(save), int(-minus_written))
+        return Agreed(
+            _CAUSES[int(cause)], bool(save), int(-written_negative), int(-common_negative)
+        )
 
     def _cause_number(self) -> int:
         reason = self._stop.reason

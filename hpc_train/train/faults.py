@@ -4,7 +4,7 @@ A fault is ACTION@POINT[=N][:rank=R][:attempt=A]; without rank or attempt it mea
 the variable, `at` is one comparison.
 
 Actions: kill (SIGKILL itself), stop (SIGTERM itself), hang (the main thread waits for ever), raise
-(a RuntimeError, as a user's), nan (the caller makes the loss NaN).
+(a RuntimeError, as a user's).
 Points: start (nothing done yet), step=N (N optimizer steps are taken), validate=N (batch N of an
 evaluation), sanity, save=N (the Nth save of this attempt: its files are written, not committed),
 commit=N (just before the rename).
@@ -22,7 +22,7 @@ from hpc_train.plan import handover
 
 __all__ = ["Fault", "Faults", "parse_faults"]
 
-_ACTIONS = ("kill", "stop", "hang", "raise", "nan")
+_ACTIONS = ("kill", "stop", "hang", "raise")
 _POINTS = ("start", "step", "validate", "sanity", "save", "commit")
 
 
@@ -77,16 +77,15 @@ class Faults:
         faults = parse_faults(environ.get(handover.FAULTS, ""))
         return cls(faults, rank=rank, attempt=attempt)
 
-    def at(self, point: str, number: int = 0) -> str | None:
-        """Let happen what was asked for here; returns the actions the caller has to do itself."""
+    def at(self, point: str, number: int = 0) -> None:
+        """Let happen what was asked for here."""
         if not self._mine:
-            return None
+            return
         for fault in self._mine:
             if fault.point == point and fault.number in (None, number):
-                return self._happen(fault)
-        return None
+                self._happen(fault)
 
-    def _happen(self, fault: Fault) -> str | None:
+    def _happen(self, fault: Fault) -> None:
         if fault.action == "kill":
             os.kill(os.getpid(), signal.SIGKILL)
         if fault.action == "stop":
@@ -95,4 +94,3 @@ class Faults:
             time.sleep(60)
         if fault.action == "raise":
             raise RuntimeError(f"asked for by {handover.FAULTS}: {fault.point} {fault.number}")
-        return fault.action

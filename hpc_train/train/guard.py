@@ -73,6 +73,7 @@ class Guard:
         self.saver.last_step = step if step else None
         self.faults.at("start")
         self.pulse.step = step
+        self.pulse.phase = "train"
         self._leave_if_asked(self._agreement.check(written=self.saver.written), step)
 
     def boundary(self, step: int, snapshot: Callable[[], Snapshot], *, over: bool) -> None:
@@ -87,7 +88,7 @@ class Guard:
         """
         self.pulse.stepped(step)
         self.faults.at("step", step)
-        due_by_time = self.saver_is_due_by_time()
+        due_by_time = self._due_by_time()
         agreed = self._agreement.boundary(save_due=due_by_time, written=self.saver.written)
         if agreed is not None:
             self.saver.settle(agreed.written)
@@ -98,7 +99,7 @@ class Guard:
         elif not self._prepared:
             self._prepare(snapshot)
 
-    def saver_is_due_by_time(self) -> bool:
+    def _due_by_time(self) -> bool:
         """Whether the minutes between two saves are over, and the last save is written."""
         minutes = self._config.every_n_minutes
         if minutes is None or self.saver.busy:
@@ -134,7 +135,12 @@ class Guard:
             raise Stopped(agreed.cause, step, saved=False)
 
     def evaluation_begins(
-        self, step: int, snapshot: Callable[[], Snapshot] | None, common_batches: int
+        self,
+        step: int,
+        *,
+        snapshot: Callable[[], Snapshot] | None,
+        may_leave: bool,
+        batches: int,
     ) -> None:
         """An evaluation begins on all ranks. Collective.
 
@@ -143,30 +149,32 @@ class Guard:
         copy is written, and the evaluation is done anew by the next attempt.
 
         Args:
-            snapshot: Makes the state to leave with; None where there is nothing to save.
-            common_batches: Batches that every rank has; behind them nobody asks any more.
+            snapshot: Makes the state to leave with; None where there is nothing new to save.
+            may_leave: False where a stop has to wait for the evaluation's end.
+            batches: How many this rank has, 0 if unknown. Behind the least number of any rank
+                nobody asks any more, so that uneven ranks do not wait for one another.
 
         Raises:
             Stopped: where a stop came before.
         """
+        self.pulse.phase = "validate"
         self._agreement.rest()
-        self._common_batches = common_batches
         self._evaluation_began = self._clock()
         self._before_evaluation = None
-        if snapshot is None:
-            self._leave_if_asked(self._evaluation.check(), step)
+        worth_it = self._evaluation_s is None or self._evaluation_s > _ABANDON_S
+        agreed = self._evaluation.check(save_due=worth_it and not self.saver.busy, common=batches)
+        self._common_batches = agreed.common if may_leave else 0
+        if not may_leave:
             return
-        if self._evaluation_s is None or self._evaluation_s > _ABANDON_S:
-            self._copy_before_evaluation(snapshot())
+        if snapshot is None:
+            self._leave_if_asked(agreed, step)
+        elif agreed.cause:
+            self._stop(agreed.cause, snapshot())
+        elif agreed.save:
+            self.saver.finish()
+            self._before_evaluation = self.saver.copy(snapshot())
         else:
             self._common_batches = 0
-
-    def _copy_before_evaluation(self, snapshot: Snapshot) -> None:
-        if snapshot.shards is not None:
-            self._common_batches = 0
-            return
-        self.saver.finish()
-        self._before_evaluation = self.saver.copy(snapshot)
 
     def evaluation_batch(self, step: int, batch: int) -> None:
         """Evaluation batch number `batch`, counted from 1, is done.
@@ -185,14 +193,16 @@ class Guard:
             self._stop(agreed.cause, self._before_evaluation)
         self._leave_if_asked(agreed, step)
 
-    def evaluation_ends(self) -> None:
-        """Back to training."""
-        self._evaluation_s = self._clock() - self._evaluation_began
+    def evaluation_ends(self, *, whole: bool = True) -> None:
+        """Back to training; `whole` is False after a sanity check, which tells no duration."""
+        self.pulse.phase = "train"
+        if whole:
+            self._evaluation_s = self._clock() - self._evaluation_began
         self._before_evaluation = None
         self._evaluation.rest()
         self._agreement.rest()
 
-    def end(self) -> None:
-        """The training is over: what is being saved gets committed. Collective."""
+    def end(self, snapshot: Callable[[], Snapshot]) -> None:
+        """The training is over: its last state is saved. Collective."""
         with self.pulse.during("save"):
-            self.saver.finish()
+            self.saver.save(snapshot())

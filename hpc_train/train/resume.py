@@ -1,37 +1,51 @@
 """The facade over exactly-once training: what a rank calls, in this order.
 
-stop = StopFlag(run_dir.stop).install()         # first thing; `train.stop` imports no torch
-resumer = Resumer(plan=plan, run_dir=run_dir, attempt=attempt, rank=rank,
-                  world_size=world_size, node=node, stop=stop)
-resumer.begin()                                 # heartbeat from here on, phase "start"
-... torch.distributed.init_process_group(...)   # world_size > 1: before `choose`
-chosen = resumer.choose()                       # rank 0 verifies and picks, all ranks are told
-... loggers: if rank == 0: prune_logs(run_dir.metrics, chosen.step if chosen else 0)
-... model, datamodule, seeds as on a first start
-trainer = Trainer(**resumer.trainer_kwargs(kwargs))
-try:
-    resumer.fit(trainer, model, datamodule)     # restores `chosen`, trains, saves, watches the flag
-    code = resumer.finish()                     # waits for the writer; 0
-except BaseException as error:
-    code = resumer.fail(error)                  # 75, 76 or 1; says why on the log
-... write the ExitRecord with code, resumer.step, resumer.phase, then
-leave(code)                                     # kills data workers, flushes, os._exit
+::
+
+    stop = StopFlag(run_dir.stop).install()         # first thing; `train.stop` imports no torch
+    resumer = Resumer(plan=plan, run_dir=run_dir, attempt=attempt, rank=rank,
+                      world_size=world_size, node=node, stop=stop)
+    resumer.begin()                                 # heartbeat from here on, phase "start"
+    ...                                             # torch.distributed, if world_size > 1
+    chosen = resumer.choose()                       # rank 0 verifies and picks, all are told
+    ...                                             # seeds, model, data and loggers as at first
+    trainer = Trainer(**resumer.trainer_kwargs(kwargs))
+    try:
+        resumer.fit(trainer, model, datamodule)     # restores, trains, saves, watches the flag
+        code = resumer.finish()                     # 0
+    except BaseException as error:
+        code = resumer.fail(error)                  # 75, 76 or the user's
+    ...                                             # exit record: resumer.step, resumer.phase
+    leave(code)
 """
 
 from __future__ import annotations
 
+import os
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from hpc_train.errors import CheckError
 from hpc_train.plan.plan import Plan
+from hpc_train.plan.states import RankExit
 from hpc_train.store.layout import RunDir
+from hpc_train.train.checkpoint import discard_partials, find_newest_valid
+from hpc_train.train.endings import ending_of
+from hpc_train.train.faults import Faults
+from hpc_train.train.heartbeat import Pulse
+from hpc_train.train.manifest import Manifest, read_manifest
 from hpc_train.train.stop import StopFlag
 
 if TYPE_CHECKING:
+    import torch.distributed as dist
     from pytorch_lightning import LightningDataModule, LightningModule, Trainer
 
-__all__ = ["Chosen", "Resumer", "leave", "prune_logs"]
+    from hpc_train.train.guard import Guard
+    from hpc_train.train.lightning import ExactTraining
+
+__all__ = ["Chosen", "Resumer", "choose_checkpoint", "leave", "make_guard"]
 
 
 @dataclass(frozen=True)
@@ -47,6 +61,61 @@ class Chosen:
     path: Path
     step: int
     skipped: tuple[tuple[str, str], ...] = ()
+
+
+def choose_checkpoint(
+    folder: Path, *, verify: bool, rank: int, group: dist.ProcessGroup | None
+) -> Chosen | None:
+    """Pick the newest checkpoint that verifies. Collective; rank 0 looks, the others are told."""
+    import torch.distributed as dist
+
+    told: list[Any] = [None]
+    if rank == 0:
+        discard_partials(folder)
+        path, skipped = find_newest_valid(folder, verify=verify)
+        names = tuple((item.name, reason) for item, reason in skipped)
+        for name, reason in names:
+            print(f"WARNING: checkpoint {name} is passed over: {reason}", file=sys.stderr)  # noqa: T201
+        told = [(str(path) if path else None, names)]
+    if group is not None:
+        dist.broadcast_object_list(told, src=0, group=group)
+    path_text, names = told[0]
+    if path_text is None:
+        return None
+    return Chosen(Path(path_text), read_manifest(Path(path_text)).step, names)
+
+
+def make_guard(
+    plan: Plan,
+    run_dir: RunDir,
+    *,
+    attempt: int,
+    rank: int,
+    group: dist.ProcessGroup | None,
+    stop: StopFlag,
+    pulse: Pulse,
+    faults: Faults,
+) -> Guard:
+    """What watches the steps of one rank, from the plan."""
+    from hpc_train.train.agreement import Agreement
+    from hpc_train.train.guard import Guard
+    from hpc_train.train.saving import Identity, Saver
+
+    identity = Identity(
+        config_hash=plan.config_hash,
+        attempt=attempt,
+        world_size=plan.shape.world_size,
+        accumulate=plan.batch.accumulate,
+    )
+    config = plan.checkpoint
+    return Guard(
+        config,
+        agreement=Agreement(group, stop, rank=rank),
+        evaluation=Agreement(group, stop, rank=rank),
+        saver=Saver(run_dir.checkpoints, config, identity, rank=rank, group=group, faults=faults),
+        pulse=pulse,
+        faults=faults,
+    )
 
 
 class Resumer:
@@ -68,31 +137,66 @@ class Resumer:
         stop: StopFlag,
     ) -> None:
         """Only takes its arguments; `begin` has the first effect."""
-        raise NotImplementedError
+        self._plan = plan
+        self._run_dir = run_dir
+        self._attempt = attempt
+        self._rank = rank
+        self._world_size = world_size
+        self._stop = stop
+        self._pulse = Pulse(
+            run_dir.attempt(attempt),
+            rank=rank,
+            node=node,
+            every_s=plan.watchdog.heartbeat_s,
+            stop=stop,
+        )
+        self._faults = Faults.from_env(os.environ, rank=rank, attempt=attempt)
+        self._group: dist.ProcessGroup | None = None
+        self._chosen: Chosen | None = None
+        self._training: ExactTraining | None = None
 
     def begin(self) -> None:
-        """Start the heartbeat thread, the dump of stacks on request, and fault injection."""
-        raise NotImplementedError
+        """Start the heartbeat thread, which also watches for stop, dump and abort requests."""
+        self._pulse.start()
 
     def choose(self) -> Chosen | None:
         """Pick the newest checkpoint that verifies; collective if world_size > 1.
 
         Rank 0 looks and hashes; the others are told, since NFS clients may see different files.
-        Broken ones are renamed aside and named on the log.
+        Broken ones are renamed aside and named on the log. torch.distributed must be initialised.
 
         Raises:
             CheckError: the run's config hash is not that of the checkpoint.
         """
-        raise NotImplementedError
+        from hpc_train.train.agreement import cpu_group
+
+        self._group = cpu_group(self._world_size)
+        self._chosen = choose_checkpoint(
+            self._run_dir.checkpoints,
+            verify=self._plan.checkpoint.verify_on_load,
+            rank=self._rank,
+            group=self._group,
+        )
+        if self._chosen is not None:
+            _check_same_config(self._chosen, self._plan)
+        return self._chosen
 
     def trainer_kwargs(self, kwargs: dict[str, Any]) -> dict[str, Any]:
         """Add what exact resuming needs to the Trainer's arguments (a new dict).
 
-        Sets `accumulate_grad_batches` from the plan, `use_distributed_sampler=False`, appends our
-        callback to `callbacks`, and `enable_checkpointing=False` where the user named none
-        and has no ModelCheckpoint. Everything else is left as it came.
+        Sets `accumulate_grad_batches` from the plan and `use_distributed_sampler=False`, and
+        `enable_checkpointing=False` where the user has no ModelCheckpoint and says nothing.
         """
-        raise NotImplementedError
+        from pytorch_lightning.callbacks import Checkpoint
+
+        callbacks = list(kwargs.get("callbacks") or [])
+        has_own = any(isinstance(callback, Checkpoint) for callback in callbacks)
+        return {
+            "enable_checkpointing": has_own,
+            **kwargs,
+            "accumulate_grad_batches": self._plan.batch.accumulate,
+            "use_distributed_sampler": False,
+        }
 
     def fit(
         self,
@@ -106,42 +210,91 @@ class Resumer:
         Raises:
             Stopped: all ranks saved the same step and want to go on (exit code 75).
             ConfigError: the train loader cannot be continued exactly, and why.
+            RunFailedError: the weights became NaN.
             Exception: the user's own.
         """
-        raise NotImplementedError
+        from hpc_train.train.lightning import ExactTraining, HpcTrainCallback
+        from hpc_train.train.loading import Loaded
+
+        loaded = None
+        if self._chosen is not None:
+            path = self._chosen.path
+            manifest = read_manifest(path)
+            loaded = Loaded.read(path, manifest, rank=self._rank, world_size=self._world_size)
+        self._training = ExactTraining(
+            make_guard(
+                self._plan,
+                self._run_dir,
+                attempt=self._attempt,
+                rank=self._rank,
+                group=self._group,
+                stop=self._stop,
+                pulse=self._pulse,
+                faults=self._faults,
+            ),
+            batch=self._plan.batch,
+            rank=self._rank,
+            world_size=self._world_size,
+            seed=self._plan.training.seed,
+            loaded=loaded,
+        )
+        self._training.attach(trainer)
+        # Last: what other callbacks do at a step's end belongs to the step.
+        callbacks: list[Any] = trainer.callbacks  # type: ignore[attr-defined]
+        callbacks.append(HpcTrainCallback(self._training))
+        resume_from = str(loaded.model_path) if loaded is not None else None
+        trainer.fit(model, datamodule=datamodule, ckpt_path=resume_from, **dataloaders)
 
     def finish(self) -> int:
-        """After a fit that completed: commit what is being written; returns 0."""
-        raise NotImplementedError
+        """After a fit that completed: everything is committed, the heartbeat ends; returns 0."""
+        self._pulse.end()
+        return int(RankExit.FINISHED)
 
     def fail(self, error: BaseException) -> int:
         """The exit code for what `fit` (or anything before it) raised; phase becomes "end".
 
-        75 for Stopped, 76 for a collective that lost its peer, 1 for anything else. (77 never comes
-        this way: the heartbeat thread ends the process when the supervisor asks for it.)
+        75 for Stopped, 76 for a collective that lost its peer, anything else is the user's. (77
+        never comes this way: the heartbeat thread ends the process when it is told to.)
         """
-        raise NotImplementedError
+        from hpc_train.train.guard import Stopped
+
+        if isinstance(error, Stopped):
+            print(error, flush=True)  # noqa: T201 - a rank's log
+            self._pulse.end()
+            return int(RankExit.SAVED)
+        return ending_of(error).code
 
     @property
     def step(self) -> int | None:
         """Optimizer steps taken since the run's first attempt; None before training began."""
-        raise NotImplementedError
+        return self._pulse.step
 
     @property
     def phase(self) -> str:
-        """start, train, validate, save or end; also for the ExitRecord."""
-        raise NotImplementedError
+        """start, train, validate, save or end; where an exception was raised, not "end"."""
+        return self._pulse.phase
 
 
-def prune_logs(metrics_dir: Path, step: int) -> None:
-    """Drop points at or after `step` optimizer steps from CSV and TensorBoard files. Rank 0 only.
-
-    Call it before the loggers are made, so that the attempt that goes on from step `step` writes
-    each point once. With step 0 everything goes.
-    """
-    raise NotImplementedError
+def _check_same_config(chosen: Chosen, plan: Plan) -> None:
+    manifest: Manifest = read_manifest(chosen.path)
+    if manifest.config_hash != plan.config_hash:
+        raise CheckError(
+            f"{chosen.path.name} was saved by another config (hash {manifest.config_hash}, this "
+            f"plan's is {plan.config_hash})",
+            "model, data, trainer, seed or global batch have changed: submit a new run",
+        )
 
 
 def leave(code: int) -> NoReturn:
-    """End the process now: data workers are killed, streams flushed, nothing joins forever."""
-    raise NotImplementedError
+    """End the process now: data workers are killed, streams flushed, nothing joins forever.
+
+    Data workers have the stop signals blocked, so the SIGTERM by which multiprocessing ends them
+    at exit would be waited for without end.
+    """
+    import multiprocessing
+
+    for child in multiprocessing.active_children():
+        child.kill()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(code)

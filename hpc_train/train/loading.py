@@ -1,0 +1,107 @@
+"""Reading a checkpoint that was verified: weights_only where it can be, rank by rank."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from hpc_train.errors import ConfigError
+from hpc_train.train.manifest import Manifest
+from hpc_train.train.position import mixed_seed
+from hpc_train.train.saving import MODEL_FILE, SHARDS, rank_file, say_loudly
+
+__all__ = ["Loaded", "load_tensors"]
+
+
+def load_tensors(path: Path) -> Any:
+    """What torch.save wrote, on the CPU.
+
+    A file with objects other than tensors and plain values (a user's hyperparameters, a callback's
+    state) is read in full, which can run code: it is one of this run's own, and was verified.
+    """
+    try:
+        return torch.load(path, map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError as error:
+        reason = str(error).splitlines()[0]
+        say_loudly(f"{path.name} holds more than tensors and is read in full: {reason}")
+        return torch.load(path, map_location="cpu", weights_only=False)
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A verified checkpoint, with what this rank saved of itself.
+
+    Attributes:
+        own: This rank's file; rank 0's, with fresh RNGs, where there was no such rank.
+    """
+
+    path: Path
+    manifest: Manifest
+    own: dict[str, Any]
+    world_size: int
+
+    @classmethod
+    def read(cls, path: Path, manifest: Manifest, *, rank: int, world_size: int) -> Loaded:
+        """Read what `rank` needs beside the model.
+
+        Raises:
+            OSError: as the file system says.
+        """
+        known = rank < manifest.world_size
+        own = load_tensors(path / rank_file(rank if known else 0))
+        if not known:
+            _reseed(own, mixed_seed(own["seed"], rank, manifest.step))
+        return cls(path, manifest, own, world_size)
+
+    @property
+    def model_path(self) -> Path:
+        """What Lightning reads: a file, or a folder of shards."""
+        file = self.path / MODEL_FILE
+        return file if file.exists() else self.path / SHARDS
+
+    @property
+    def samples(self) -> int | None:
+        """Consumed by all ranks together in the epoch; None for a stream."""
+        return self.manifest.samples
+
+    @property
+    def samples_in_set(self) -> int | None:
+        """Of the train set, where it is map-style."""
+        size: int | None = self.own["samples_in_set"]
+        return size
+
+    def stream(self, batches: int) -> dict[str, Any]:
+        """This rank's state of an iterable train set, after `batches` batches of the epoch.
+
+        Raises:
+            ConfigError: the stream has a state per rank, and there are other ranks now.
+        """
+        state: dict[str, Any] | None = self.own["stream"]
+        if state is None:
+            raise ConfigError(
+                "the train set was map-style when the checkpoint was saved, and is iterable now",
+                "start a new run",
+            )
+        if self.manifest.world_size == self.world_size:
+            return state
+        if set(state) == {"batches"}:
+            return {"batches": batches}
+        raise ConfigError(
+            f"each of {self.manifest.world_size} ranks saved its own position in the iterable "
+            f"train set, and there are {self.world_size} ranks now",
+            f"go on with {self.manifest.world_size} ranks, or use a map-style set",
+        )
+
+
+def _reseed(own: dict[str, Any], seed: int) -> None:
+    from hpc_train.train.rng import capture_rngs, restore_rngs
+    from hpc_train.train.seeds import seed_everything
+
+    outside = capture_rngs()
+    seed_everything(seed >> 32)
+    own["inside"]["rng"] = capture_rngs()
+    restore_rngs(outside)

@@ -1,0 +1,114 @@
+"""Lightning's fit loops with one addition: a place behind everything that belongs to a step.
+
+Callback hooks come too early (before the batch is counted, before validation and its schedulers)
+or too late (the next batch is drawn). So the step boundary is the end of the epoch loop's
+`on_advance_end`, and a checkpoint taken there needs none of Lightning's repairs at restart, which
+take steps twice and leave out validations and plateau schedulers (pytorch_lightning 2.6
+training_epoch_loop.py, `reset`, `advance`).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import pytorch_lightning as pl
+from pytorch_lightning.loops.fetchers import _DataFetcher
+from pytorch_lightning.loops.fit_loop import _FitLoop
+from pytorch_lightning.loops.training_epoch_loop import _TrainingEpochLoop
+
+__all__ = ["ExactEpochLoop", "ExactFitLoop", "StepHooks", "replace_loops"]
+
+
+class StepHooks(Protocol):
+    """What is called from inside the loops, on all ranks alike."""
+
+    def restores(self) -> bool:
+        """Whether a checkpoint was loaded and waits for `restore`."""
+
+    def was_over(self) -> bool:
+        """Whether the checkpoint that was loaded is that of a training that came to its end."""
+
+    def restore(self) -> bool:
+        """Put back what Lightning does not; returns whether a validation is still to be done."""
+
+    def begins(self) -> None:
+        """The data loader has been started, the first step comes."""
+
+    def validation_begins(self) -> None:
+        """The last step is done, and a validation comes before the next."""
+
+    def boundary(self) -> None:
+        """The optimizer stepped, and everything that belongs to that step is done."""
+
+
+class ExactEpochLoop(_TrainingEpochLoop):
+    """One epoch, entered at its beginning or behind any of its steps."""
+
+    def __init__(self, trainer: pl.Trainer, hooks: StepHooks, inner: _TrainingEpochLoop) -> None:
+        super().__init__(trainer, min_steps=inner.min_steps, max_steps=inner.max_steps)
+        self._hooks = hooks
+        self._begun = False
+        self._validates: bool | None = None
+
+    def _broadcast_sigterm_tensor(self) -> None:
+        """Lightning's own broadcast before each step; ours is rarer, and hears every rank."""
+
+    def on_run_start(self, data_fetcher: _DataFetcher) -> None:
+        """Start the data, then put the state back: starting draws on the RNGs."""
+        super().on_run_start(data_fetcher)
+        validate = False
+        if self._hooks.restores():
+            # What was saved needs no repair: every counter is that of a whole step.
+            self.restarting = False
+            self.trainer.fit_loop._restarting = False
+            validate = self._hooks.restore()
+        if not self._begun:
+            self._begun = True
+            self._hooks.begins()
+        if validate:
+            self._validates = True
+            self.on_advance_end(data_fetcher)
+
+    def on_advance_end(self, data_fetcher: _DataFetcher) -> None:
+        """Validation, schedulers, counters; then the step is over."""
+        if self._validates is None:
+            self._validates = self._should_check_val_fx(data_fetcher)
+        if self._validates:
+            self._hooks.validation_begins()
+        super().on_advance_end(data_fetcher)
+        self._validates = None
+        if not self._should_accumulate():
+            self._hooks.boundary()
+
+    def _should_check_val_fx(self, data_fetcher: _DataFetcher) -> bool:
+        """Asked once per step: by the clock, the answer could change in between."""
+        if self._validates is not None:
+            return self._validates
+        return bool(super()._should_check_val_fx(data_fetcher))
+
+
+class ExactFitLoop(_FitLoop):
+    """All epochs; the data loader's own state is not kept by Lightning but by us, per rank."""
+
+    def __init__(self, trainer: pl.Trainer, hooks: StepHooks, inner: _FitLoop) -> None:
+        super().__init__(trainer, min_epochs=inner.min_epochs, max_epochs=inner.max_epochs)
+        self._hooks = hooks
+
+    @property
+    def done(self) -> bool:
+        """Not before what was restored is at its end: an epoch's end may be all that is left."""
+        if self._hooks.restores():
+            return self._hooks.was_over()
+        return super().done
+
+    def on_save_checkpoint(self) -> dict[str, Any]:
+        """Without the loader's state, which is rank 0's alone and a batch ahead."""
+        return {}
+
+
+def replace_loops(trainer: pl.Trainer, hooks: StepHooks) -> None:
+    """Give a Trainer that has not run yet our loops, as its own __init__ gives it Lightning's."""
+    inner = trainer.fit_loop
+    fit_loop = ExactFitLoop(trainer, hooks, inner)
+    fit_loop.epoch_loop = ExactEpochLoop(trainer, hooks, inner.epoch_loop)
+    trainer.fit_loop = fit_loop
