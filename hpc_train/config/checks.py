@@ -38,7 +38,7 @@ def check(loaded: Loaded, *, workdir: Path, search_path: Sequence[str] | None = 
     installed = list(sys.path if search_path is None else search_path)
     check_trainer(loaded.config.trainer, loaded.origins, search_path=installed)
     elsewhere = _other_environment(loaded.config.env)
-    path = [str(workdir), *_site_packages(loaded.config.env, workdir)]
+    path = [str(workdir), *_own_folders(loaded.config.env, workdir)]
     path += [] if elsewhere else installed
     for key, spec in _objects(loaded.config):
         _check_object(key, spec, loaded.origins, path, elsewhere=elsewhere)
@@ -71,11 +71,17 @@ def _other_environment(env: EnvConfig) -> bool:
     return bool(env.conda or env.venv or env.modules or env.setup)
 
 
-def _site_packages(env: EnvConfig, workdir: Path) -> list[str]:
-    if not env.venv:
-        return []
-    folder = workdir / Path(env.venv).expanduser()
-    return [str(site) for site in folder.glob("lib/python3*/site-packages")]
+def _own_folders(env: EnvConfig, workdir: Path) -> list[str]:
+    """Where modules are found by the config's own doing: PYTHONPATH, and its venv."""
+    folders = [
+        str(workdir / folder)
+        for folder in env.variables.get("PYTHONPATH", "").split(":")
+        if folder and "$" not in folder
+    ]
+    if env.venv:
+        venv = workdir / Path(env.venv).expanduser()
+        folders += [str(site) for site in venv.glob("lib/python3*/site-packages")]
+    return folders
 
 
 def _objects(config: Config) -> Iterator[tuple[str, dict[str, Any]]]:

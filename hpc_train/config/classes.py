@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from hpc_train.config.modules import Names, find_module, read_names, submodules
@@ -82,6 +83,8 @@ def check_class(
         raise _no_class_in(class_path, read_names(module.file) if module.file else None)
     name = rest.partition(".")[0]
     names = read_names(module.file) if module.file else None
+    if names and module.file and module.file.is_relative_to(search_path[0]) and not only_found:
+        _check_needs(module.file, names, search_path)
     if names is None or (name not in names.bound and names.open_ended):
         if not only_found:
             _import(module.name, rest, search_path)
@@ -91,6 +94,16 @@ def check_class(
         parameters = parameters_of(name, names)
         if parameters is not None:
             _check_arguments(class_path, arguments, parameters, filled_in)
+
+
+def _check_needs(file: Path, names: Names, search_path: Sequence[str]) -> None:
+    """Refuse a module of the user's that imports a package which is not installed."""
+    for package, line in names.needs.items():
+        if package not in sys.stdlib_module_names and find_module(package, search_path)[0] is None:
+            raise ConfigError(
+                f"{file}:{line}: imports '{package}', which is not installed",
+                f"pip install {package}, or name the environment that has it: env.conda, env.venv",
+            )
 
 
 def parameters_of(name: str, names: Names) -> Parameters | None:

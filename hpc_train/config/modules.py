@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.machinery import PathFinder
@@ -10,7 +11,7 @@ from pathlib import Path
 
 from hpc_train.errors import ConfigError
 
-__all__ = ["Names", "find_module", "read_names", "submodules"]
+__all__ = ["Found", "Names", "find_module", "read_names", "submodules"]
 
 
 @dataclass(frozen=True)
@@ -35,12 +36,14 @@ class Names:
     Attributes:
         definitions: Classes and functions by name.
         bound: Every name, imported ones included.
+        needs: Packages that it cannot be imported without, with the line that imports them.
         open_ended: Whether it may have more names than its text shows (a star import, its own
             `__getattr__`, writes to `globals()`).
     """
 
     definitions: dict[str, ast.ClassDef | ast.FunctionDef]
     bound: frozenset[str]
+    needs: dict[str, int]
     open_ended: bool
 
 
@@ -54,6 +57,9 @@ def find_module(dotted: str, search_path: Sequence[str]) -> tuple[Found | None, 
     path: Sequence[str] = search_path
     for count, _ in enumerate(words, start=1):
         spec = PathFinder.find_spec(".".join(words[:count]), list(path))
+        if spec is None and count == 1 and words[0].isidentifier():
+            # Built-in modules, and editable installs that bring a finder of their own.
+            spec = importlib.util.find_spec(words[0])
         if spec is None:
             return found, ".".join(words[count - 1 :])
         source = spec.origin if spec.origin and spec.origin.endswith(".py") else None
@@ -96,7 +102,19 @@ def read_names(file: Path) -> Names:
             definitions[statement.name] = statement
         bound.update(_binds(statement))
     open_ended = "*" in bound or "__getattr__" in bound or "globals" in _calls(tree)
-    return Names(definitions, frozenset(bound), open_ended)
+    return Names(definitions, frozenset(bound), _needs(tree.body), open_ended)
+
+
+def _needs(body: Sequence[ast.stmt]) -> dict[str, int]:
+    """Top-level packages that are imported without an `if` or a `try` around it."""
+    needs: dict[str, int] = {}
+    for statement in body:
+        if isinstance(statement, ast.Import):
+            for alias in statement.names:
+                needs.setdefault(alias.name.partition(".")[0], statement.lineno)
+        elif isinstance(statement, ast.ImportFrom) and statement.module and not statement.level:
+            needs.setdefault(statement.module.partition(".")[0], statement.lineno)
+    return needs
 
 
 def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:

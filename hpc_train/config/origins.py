@@ -45,12 +45,14 @@ class Origins:
             message: Goes on after the key, as in "is 0", or ": " and a sentence.
             hint: What to write instead.
         """
-        written = key
-        while written and written not in self._places:
-            written = written.rpartition(".")[0]  # the line of its section is better than none
-        where = f"{self._places[written]}: " if written else ""
         separator = "" if message.startswith(":") else " "
-        return ConfigError(f"{where}{key}{separator}{message}", hint)
+        return ConfigError(f"{self.prefix(key)}{key}{separator}{message}", hint)
+
+    def prefix(self, key: str) -> str:
+        """`FILE:LINE: ` of `key` or of the nearest key above it, for the start of a message."""
+        while key and key not in self._places:
+            key = key.rpartition(".")[0]
+        return f"{self._places[key]}: " if key else ""
 
 
 NOWHERE = Origins()  # of a config that was not read from a file

@@ -1,5 +1,8 @@
 """The config, key by key. Plain dataclasses with defaults; OmegaConf types them in `load`.
 
+Beside these keys a file may hold `defaults` (or `base`), other files it builds on, and
+`cluster_profile`, the name of a site profile in configs/clusters.
+
 A key's comment says its unit and what it becomes. The plan keeps the sections `checkpoint`,
 `requeue`, `watchdog` and `preflight` as they are, so that a default has one home: this file.
 """
@@ -66,7 +69,7 @@ class EnvConfig:
     passthrough: list[str] = field(
         default_factory=list
     )  # names whose values come from the submitter
-    setup: list[str] = field(default_factory=list)  # shell lines, as trusted as the config
+    setup: list[str] = field(default_factory=list)  # shell lines; ${...} in them is the shell's
 
 
 @dataclass

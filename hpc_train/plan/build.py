@@ -11,8 +11,9 @@ from hpc_train.config.origins import Origins
 from hpc_train.config.schema import Config, SlurmConfig
 from hpc_train.config.specs import read_object, read_tree
 from hpc_train.config.values import check_meaning
+from hpc_train.errors import CheckError
 from hpc_train.plan.hostlist import expand
-from hpc_train.plan.plan import ObjectSpec, Plan, Shape, ShellPlan, SlurmPlan, Training
+from hpc_train.plan.plan import Batch, ObjectSpec, Plan, Shape, ShellPlan, SlurmPlan, Training
 from hpc_train.plan.quoting import quote_sbatch
 from hpc_train.plan.sbatch_options import extra_options
 from hpc_train.plan.shape import shape_of, split_batch
@@ -62,7 +63,7 @@ def make_plan(
         runs_dir=config.runs_dir if for_script else str(PurePath(workdir) / config.runs_dir),
         config_hash=result_hash(training, config.global_batch_size),
         shape=shape,
-        batch=split_batch(config.global_batch_size, config.micro_batch_size, shape),
+        batch=_batch(config, shape, origins),
         training=training,
         slurm=_slurm_plan(config, shape, shell, origins),
         shell=shell,
@@ -85,6 +86,14 @@ def result_hash(training: Training, global_batch_size: int) -> str:
     }
     text = json.dumps(what, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _batch(config: Config, shape: Shape, origins: Origins) -> Batch:
+    try:
+        return split_batch(config.global_batch_size, config.micro_batch_size, shape)
+    except CheckError as error:
+        place = origins.prefix("global_batch_size")
+        raise CheckError(f"{place}{error.message}", error.hint) from error
 
 
 def _training(config: Config, origins: Origins) -> Training:

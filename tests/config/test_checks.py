@@ -3,6 +3,8 @@ from __future__ import annotations
 import inspect
 import subprocess
 import sys
+from importlib.machinery import ModuleSpec
+from importlib.util import spec_from_file_location
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +17,11 @@ from hpc_train.errors import ConfigError
 from tests.config.files import write
 
 NETS = """\
-import torch_that_is_not_installed
-from elsewhere import Imported
+from torch import Tensor as Imported
+try:
+    import a_package_that_may_be_missing
+except ImportError:
+    pass
 
 raise RuntimeError("this module must not be imported")
 
@@ -117,6 +122,11 @@ def test_a_class_is_found_without_importing_its_module(model: str, nets: Path) -
         ),
         ("{class_path: nets.Net}", "nets.Net needs the argument 'width'", "init_args.width"),
         ("{class_path: broken.Net}", "broken.py:2: ", "fix that line"),
+        (
+            "{class_path: needy.Net}",
+            "model.class_path: needy.py:3: imports 'not_here', which is not installed",
+            "pip install not_here",
+        ),
     ],
 )
 def test_a_class_that_is_not_there_is_refused_with_the_nearest(
@@ -125,6 +135,7 @@ def test_a_class_that_is_not_there_is_refused_with_the_nearest(
     write(nets, "", "pkg/__init__.py")
     write(nets, "class Deep: ...\n", "pkg/subs.py")
     write(nets, "class Net:\n    def f(:\n", "broken.py")
+    write(nets, "import os, json.decoder\n\nfrom not_here.x import Net\n", "needy.py")
     error = refusal_in(nets, model)
     assert message in error.message
     assert hint in error.hint
@@ -147,6 +158,26 @@ def test_a_name_that_the_text_does_not_show_is_looked_up_by_importing_elsewhere(
     error = refusal_in(tmp_path, "{class_path: lazy.Nope}")
     assert "lazy.Nope cannot be imported: AttributeError: Nope" in error.message
     assert "lazy" not in sys.modules
+
+
+def test_a_package_that_only_a_finder_of_its_own_knows_is_found(
+    nets: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # setuptools' editable installs put such a finder into sys.meta_path.
+    hidden = write(nets, "class Net: ...\n", "elsewhere/editable_one/__init__.py")
+
+    class Finder:
+        @staticmethod
+        def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+            if name != "editable_one":
+                return None
+            return spec_from_file_location(
+                name, hidden, submodule_search_locations=[str(hidden.parent)]
+            )
+
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, Finder])
+    check_in(nets, "{class_path: editable_one.Net}")
+    assert "has no class 'Nat'" in refusal_in(nets, "{class_path: editable_one.Nat}").message
 
 
 @pytest.mark.parametrize("path", ["collections.OrderedDict", "torch.nn.Linear", "numpy.ndarray"])
@@ -178,6 +209,13 @@ def test_a_venv_is_searched_for_the_class(nets: Path) -> None:
     check_in(nets, "{class_path: inside.Net}", "{class_path: nets.Data}", more)
     error = refusal_in(nets, "{class_path: inside.Nat}", "{class_path: nets.Data}", more)
     assert "did you mean 'inside.Net'?" in error.hint
+
+
+def test_a_pythonpath_of_the_config_is_searched_for_the_class(nets: Path) -> None:
+    write(nets, "class Net: ...\n", "src/inner.py")
+    more = "env: {variables: {PYTHONPATH: src}}\n"
+    check_in(nets, "{class_path: inner.Net}", "{class_path: nets.Data}", more)
+    assert "no module 'inner'" in refusal_in(nets, "{class_path: inner.Net}").message
 
 
 # Trainer arguments

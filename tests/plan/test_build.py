@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from hpc_train.config.origins import Origins
-from hpc_train.errors import ConfigError
+from hpc_train.errors import CheckError, ConfigError
 from hpc_train.plan.build import make_plan
 from hpc_train.plan.plan import Batch, ObjectSpec, Plan, Shape
 from hpc_train.plan.sbatch_options import KNOWN, OWNED
@@ -175,6 +175,12 @@ def test_a_refusal_begins_with_the_line_of_the_file() -> None:
     origins = Origins({"slurm.time": "cfg.yaml:12"})
     with pytest.raises(ConfigError, match=r"^cfg\.yaml:12: slurm\.time: '1h'"):
         make_plan(config(slurm={"time": "1h"}), workdir="/w", python="python", origins=origins)
+
+
+def test_a_batch_that_cannot_be_split_begins_with_the_line_of_the_file() -> None:
+    origins = Origins({"global_batch_size": "cfg.yaml:2"})
+    with pytest.raises(CheckError, match=r"^cfg\.yaml:2: global_batch_size 9 cannot be split"):
+        make_plan(config(global_batch_size=9), workdir="/w", python="python", origins=origins)
 
 
 def test_hydras_form_of_a_class_and_lightnings_give_the_same_plan() -> None:
