@@ -205,5 +205,8 @@ def _summary(verdict: Verdict) -> Iterable[str]:
         where = "all nodes" if finding.node == ALL_NODES else finding.node
         fix = f" -> {finding.fix}" if finding.fix else ""
         yield f"{finding.level}: {where} {finding.part} {finding.check}: {finding.evidence}{fix}"
+    reasons: dict[str, list[str]] = {}
     for item in verdict.skipped:
-        yield f"skipped: {item.part}: {item.reason}"
+        reasons.setdefault(item.reason, []).append(item.part)
+    for reason, parts in reasons.items():
+        yield f"skipped: {', '.join(parts)}: {reason}"

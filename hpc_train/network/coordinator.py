@@ -1,0 +1,271 @@
+"""The first node's second job: gather all nodes, have them tested in pairs, give the verdict."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from hpc_train.network.choose import choose
+from hpc_train.network.codec import decode
+from hpc_train.network.findings import Finding
+from hpc_train.network.hub import Hub
+from hpc_train.network.pairs import MAX_ROUNDS, PairResult, plan_round
+from hpc_train.network.pairtest import Measured
+from hpc_train.network.trial import Lost, Trial, assemble
+from hpc_train.network.verdict import Skipped, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from hpc_train.network.inventory import NodeInventory
+    from hpc_train.network.options import PreflightOptions
+
+__all__ = ["Coordinator", "port_is_free"]
+
+_FINISH_S = 1.5
+
+
+class Coordinator:
+    """Runs the meeting of all nodes; `run()` always ends, and always with a verdict.
+
+    Args:
+        options: What was asked for.
+        token: The run's.
+        listener: Where the probes come to.
+        folder: To see which nodes have at least looked.
+        clock: Seconds since the epoch.
+        started: time.monotonic() at the probe's start.
+    """
+
+    def __init__(
+        self,
+        options: PreflightOptions,
+        token: bytes,
+        listener: socket.socket,
+        folder: Path,
+        clock: Callable[[], float],
+        started: float,
+    ) -> None:
+        self._options = options
+        self._folder = folder
+        self._started = started
+        self._hub = Hub(listener, token, options.nodes, options.silence_s, clock)
+        self._results: list[PairResult] = []
+        self._skipped: list[Skipped] = []
+        self._notes: list[Finding] = []
+
+    def run(self, fallback: NodeInventory) -> Verdict:
+        """Return the verdict.
+
+        Args:
+            fallback: This node's own inventory, should not even its own probe come.
+        """
+        hub, options = self._hub, self._options
+        try:
+            hub.pump(self._has_everybody, self._started + options.rendezvous_s)
+            absent = [n for n in options.nodes if n not in hub.members and n not in hub.lost]
+            inventories = [
+                member.inventory
+                for node in options.nodes
+                if (member := hub.members.get(node)) is not None and member.inventory is not None
+            ] or [fallback]
+            self._check_port()
+            self._rounds(inventories)
+            self._finish()
+            return assemble(inventories, self._trial(absent), options)
+        finally:
+            hub.close()
+
+    def _has_everybody(self) -> bool:
+        here = {*self._hub.members, *self._hub.lost}
+        return all(node in here for node in self._options.nodes)
+
+    def _check_port(self) -> None:
+        port = self._options.master_port
+        if port and not port_is_free(port):
+            self._notes.append(
+                Finding(
+                    node=self._options.nodes[0],
+                    part=f"port {port}",
+                    check="master_port",
+                    level="fail",
+                    evidence="another process listens on the ranks' rendezvous port",
+                    fix="set another MASTER_PORT, or leave it to hpc-train",
+                )
+            )
+
+    def _rounds(self, inventories: list[NodeInventory]) -> None:
+        options, hub = self._options, self._hub
+        if len(options.nodes) < 2:
+            return
+        choice = choose(inventories, options.user_env, options.nccl_version, options.profile)
+        plans = _Plans(options, choice.addresses, choice.interfaces)
+        for number in range(1, MAX_ROUNDS + 1):
+            alive = hub.alive()
+            pairs = plan_round(alive, self._judged(), options.thresholds, options.seed)
+            if not pairs:
+                return
+            if time.monotonic() + options.pair_s > self._started + options.timeout_s:
+                why = f"no time left of {options.timeout_s:g} s"
+                self._skipped.append(Skipped(f"round {number} of the pairs", why))
+                return
+            self._round(number, pairs, plans)
+
+    def _judged(self) -> list[PairResult]:
+        """Return the results; a test whose partner was lost says nothing about the other."""
+        gone = self._hub.lost
+        return [
+            result
+            if result.error is None or not {result.a, result.b} & gone.keys()
+            else replace(result, is_aborted=True)
+            for result in self._results
+        ]
+
+    def _round(self, number: int, pairs: list[tuple[str, str]], plans: _Plans) -> None:
+        hub = self._hub
+        waiting: dict[str, tuple[str, str]] = {}
+        for a, b in pairs:
+            name = os.urandom(8).hex()
+            waiting[name] = (a, b)
+            address = hub.members[b].address or plans.addresses.get(b, hub.members[b].peer)
+            plan = {
+                "id": name,
+                "address": address,
+                "port": hub.members[b].data_port,
+                "source": hub.members[a].address or plans.addresses.get(a, ""),
+                "frame_bytes": plans.frame(hub.members[a].inventory, hub.members[b].inventory),
+                "seconds": self._options.bandwidth_s,
+                "max_bytes": self._options.bandwidth_mib << 20,
+                "deadline_s": self._options.pair_s,
+            }
+            hub.send(a, {"type": "pair", "id": name, "plan": plan})
+
+        def is_settled() -> bool:
+            return all(
+                name in hub.members[a].results or {a, b} & hub.lost.keys()
+                for name, (a, b) in waiting.items()
+            )
+
+        hub.pump(is_settled, time.monotonic() + self._options.pair_s + 1.0)
+        for name, (a, b) in waiting.items():
+            speed = plans.speed(hub.members[a].inventory, hub.members[b].inventory)
+            frame = plans.frame(hub.members[a].inventory, hub.members[b].inventory)
+            base = PairResult(a=a, b=b, round=number, advertised_gbps=speed, frame_bytes=frame)
+            self._results.append(_with_answer(base, hub.members[a].results.get(name)))
+
+    def _finish(self) -> None:
+        hub = self._hub
+        for node in hub.alive():
+            hub.send(node, {"type": "finish"})
+        hub.pump(
+            lambda: all(hub.members[node].counters is not None for node in hub.alive()),
+            time.monotonic() + _FINISH_S,
+        )
+        for node in hub.alive():
+            hub.send(node, {"type": "bye"})
+        # A moment for the goodbyes to leave, so that nobody takes the end for a loss.
+        hub.pump(
+            lambda: all(not hub.members[n].outbox for n in hub.alive()), time.monotonic() + 0.5
+        )
+
+    def _trial(self, absent: list[str]) -> Trial:
+        hub = self._hub
+        lost = [*self._absent(absent), *hub.lost.values()]
+        return Trial(
+            lost=tuple(self._or_ourselves(lost)),
+            pairs=tuple(self._judged()),
+            clocks={
+                node: member.clock
+                for node, member in hub.members.items()
+                if member.clock is not None
+            },
+            counters={node: m.counters for node, m in hub.members.items() if m.counters},
+            strangers=tuple((*key, count) for key, count in hub.strangers.most_common()),
+            notes=tuple(self._notes),
+            skipped=tuple(self._skipped),
+            seconds=time.monotonic() - self._started,
+        )
+
+    def _absent(self, names: list[str]) -> list[Lost]:
+        waited = f"within {self._options.rendezvous_s:g} s"
+        found = []
+        for name in names:
+            started = (self._folder / f"look-{name}.json").exists()
+            what = "it looked, and then did not reach the first node" if started else "not a word"
+            found.append(Lost(node=name, check="rendezvous", reason=f"{what} {waited}"))
+        return found
+
+    def _or_ourselves(self, lost: list[Lost]) -> list[Lost]:
+        """Blame the first node where all the others are cut off from it and only from it.
+
+        With two nodes that cannot be told; with three or more, one fault here is likelier than the
+        same fault everywhere else at once.
+        """
+        first, *others = self._options.nodes
+        names = {item.node for item in lost}
+        cut = [item for item in lost if item.reason.startswith(("not a word for", "it looked"))]
+        if len(others) < 2 or first in names or len(cut) < len(others):
+            return lost
+        reason = f"all {len(others)} other nodes are cut off from this one at once"
+        return [Lost(node=first, check="alive", reason=reason, fix="look at its interface first")]
+
+
+class _Plans:
+    """What a test of two nodes needs to know of their interfaces."""
+
+    def __init__(
+        self, options: PreflightOptions, addresses: dict[str, str], interfaces: dict[str, str]
+    ) -> None:
+        self.addresses = {} if options.is_local else addresses
+        self._interfaces = interfaces
+
+    def _both(self, a: NodeInventory | None, b: NodeInventory | None, field: str) -> list[int]:
+        values = []
+        for node in (a, b):
+            name = self._interfaces.get(node.node, "") if node else ""
+            interface = node.interface(name) if node else None
+            value = getattr(interface, field) if interface else None
+            if value:
+                values.append(int(value))
+        return values if len(values) == 2 else []
+
+    def frame(self, a: NodeInventory | None, b: NodeInventory | None) -> int:
+        """Return the smaller MTU: what both interfaces promise, the way between has to carry."""
+        return min(self._both(a, b, "mtu"), default=0)
+
+    def speed(self, a: NodeInventory | None, b: NodeInventory | None) -> float | None:
+        """Return the slower advertised speed in Gbit/s."""
+        speeds = self._both(a, b, "speed_mbps")
+        return min(speeds) / 1000 if speeds else None
+
+
+def _with_answer(base: PairResult, answer: dict[str, object] | None) -> PairResult:
+    if answer is None:
+        return replace(base, error="no result in time")
+    try:
+        seen = decode(Measured, answer)
+    except ValueError as error:
+        return replace(base, error=f"its result is garbage: {error}")
+    return replace(
+        base,
+        latency_us=seen.latency_us,
+        gbps_ab=seen.gbps_ab,
+        gbps_ba=seen.gbps_ba,
+        retransmit_share=seen.retransmit_share,
+        retransmits=seen.retransmits,
+        frame_ok=seen.frame_ok,
+        error=seen.error,
+    )
+
+
+def port_is_free(port: int) -> bool:
+    """Return whether the ranks could listen on a port of this node."""
+    try:
+        socket.create_server(("", port)).close()
+    except OSError:
+        return False
+    return True
