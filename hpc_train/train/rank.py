@@ -6,6 +6,7 @@ devices and peers before Lightning is, classes before the process group's first 
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import os
 import platform
@@ -30,18 +31,18 @@ from hpc_train.plan.world import World
 from hpc_train.store.layout import AttemptDir, RunDir
 from hpc_train.store.ranks import ExitRecord, write_exit
 from hpc_train.train.endings import Ending, ending_of
+from hpc_train.train.resume import Chosen, Resumer, leave
 from hpc_train.train.stop import StopFlag
 
 if TYPE_CHECKING:
     import pytorch_lightning as pl
 
     from hpc_train.train.devices import Device, LoaderSettings
-    from hpc_train.train.resume import Chosen, Resumer
 
 __all__ = ["Here", "main"]
 
 _RENDEZVOUS_S = 120.0  # from torch's import here to the last rank's; on a cold file system, minutes
-_EXIT_GUARD_S = 20.0  # for atexit hooks of loggers; the work is done and recorded by then
+_CLOSE_S = 20.0  # for atexit hooks of loggers; the work is done and recorded by then
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,8 +56,10 @@ class Here:
     log_dir: Path | None
 
     @classmethod
-    def from_env(cls, environ: Mapping[str, str], node: str) -> Here:
+    def from_env(cls, environ: Mapping[str, str], hostname: str) -> Here:
         """Read what the supervisor handed over.
+
+        Slurm's name of a node need not be its host name (slurm.conf(5), NodeHostname).
 
         Raises:
             UsageError: the run directory is not named: this is started by hpc-train alone.
@@ -72,7 +75,7 @@ class Here:
             run=RunDir(Path(environ[handover.RUN_DIR])),
             attempt=int(environ.get(handover.ATTEMPT, "0")),
             rank=int(number) if number.isdigit() else 0,
-            node=node,
+            node=environ.get("SLURMD_NODENAME", hostname),
             log_dir=Path(log_dir) if log_dir else None,
         )
 
@@ -128,12 +131,11 @@ class _Rank:
         except BaseException as error:  # noqa: BLE001 - the end of the process: all are recorded
             return self._failed(error, time.time())
         self._record(Ending(code=0, kind="finished", error="", where="", traceback=""), time.time())
-        _exit_normally_or_at_once(RankExit.FINISHED)
-        return int(RankExit.FINISHED)
+        _close()
+        return leave(int(RankExit.FINISHED))
 
     def _train(self, plan: Plan, world: World, plan_hash: str) -> None:
         from hpc_train.train.devices import cpus_per_rank, loader_settings, see_host
-        from hpc_train.train.resume import Resumer
 
         here = self._here
         self._resumer = Resumer(
@@ -186,21 +188,23 @@ class _Rank:
     def _failed(self, error: BaseException, now: float) -> int:
         ending = ending_of(error)
         code = self._resumer.fail(error) if self._resumer is not None else ending.code
+        cause = ""
         if code == RankExit.SAVED:
+            cause = getattr(error, "cause", "")  # as agreed between the ranks: `guard.Stopped`
             ending = Ending(code=code, kind="saved", error="", where="", traceback="")
-        self._record(ending, now)
+        self._record(ending, now, cause)
         _say(ending, error)
-        from hpc_train.train.resume import leave
+        if self._resumer is None:
+            return ending.code  # nothing was begun that could keep the process
+        return leave(ending.code)
 
-        leave(ending.code)
-
-    def _record(self, ending: Ending, now: float) -> None:
+    def _record(self, ending: Ending, now: float, cause: str = "") -> None:
         resumer = self._resumer
         record = ExitRecord(
             rank=self._here.rank,
             node=self._here.node,
             time=now,
-            cause=self._stop.reason or "" if ending.kind == "saved" else "",
+            cause=cause,
             first_step=self._chosen.step if self._chosen else 0,
             step=resumer.step if resumer else None,
             phase=resumer.phase if resumer else "start",
@@ -374,13 +378,22 @@ def _make_model_and_data(
     return model, data
 
 
-def _exit_normally_or_at_once(code: int) -> None:
-    """Let atexit hooks of loggers run, for a while; then nothing keeps the node any more."""
+def _close() -> None:
+    """End what libraries began, for a limited while: loggers upload in their atexit hooks.
+
+    The interpreter's own end is left out: it takes a second to free torch's modules, and
+    multiprocessing would wait there for data workers, in which stop signals are blocked.
+    """
+    import multiprocessing
+
     import torch
 
-    guard = threading.Timer(_EXIT_GUARD_S, os._exit, args=[code])
+    guard = threading.Timer(_CLOSE_S, os._exit, args=[int(RankExit.FINISHED)])
     guard.daemon = True
     guard.start()
     if torch.distributed.is_initialized():
         with suppress(RuntimeError):  # a peer that has left already is no news at the end
             torch.distributed.destroy_process_group()
+    for worker in multiprocessing.active_children():
+        worker.kill()
+    atexit._run_exitfuncs()

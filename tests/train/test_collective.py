@@ -11,7 +11,7 @@ import pytest
 from hpc_train.network.collective import CollectiveResult
 from hpc_train.store.layout import RunDir
 from hpc_train.train.collective import bus_bandwidth_gbps, result_file
-from tests.train.ranks import free_port, make_plan, rank_environ
+from tests.train.launched import free_port, make_plan, rank_environ
 
 
 def probe(

@@ -14,7 +14,7 @@ from hpc_train.plan import handover
 from hpc_train.plan.plan import ObjectSpec
 from hpc_train.store.layout import RunDir
 from hpc_train.store.ranks import read_exits
-from tests.train.ranks import free_port, make_plan, rank_environ, run_ranks
+from tests.train.launched import free_port, make_plan, rank_environ, run_ranks
 
 FAULTY = """
 import torch
@@ -99,6 +99,7 @@ def test_ranks_that_slurm_started_otherwise_than_planned_say_so_before_importing
     )
     assert "fix: " in done.stderr
     assert "Traceback" not in done.stderr
+    assert done.stdout == "False\n"
     (record,) = read_exits(run.attempt(0))
     assert (record.rank, record.code, record.kind) == (5, 3, "check")
 
@@ -128,6 +129,26 @@ def test_ranks_with_different_plans_refuse_to_train(tmp_path: Path) -> None:
     assert [process.wait(60) for process in processes] == [3, 3]
     for rank, where in ((0, run), (1, other)):
         assert "plans differ: " in where.attempt(0).rank_log(rank).read_text()
+
+
+def test_torchruns_own_store_serves_the_ranks(tmp_path: Path) -> None:
+    plan = make_plan(tmp_path)
+    run = RunDir(tmp_path / "run")
+    run.path.mkdir()
+    run.plan.write_text(plan.to_json())
+    environ = {**os.environ, handover.RUN_DIR: str(run.path), handover.ATTEMPT: "0"}
+    torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    done = subprocess.run(
+        [sys.executable, *torchrun, "-m", "hpc_train.train"],
+        env=environ,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "training from step 0 on 2 ranks" in done.stdout
+    assert {record.code for record in read_exits(run.attempt(0))} == {0}
 
 
 def test_gpus_that_are_asked_for_and_not_there_are_an_error_and_no_cpu_training(

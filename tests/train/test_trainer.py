@@ -22,7 +22,7 @@ from hpc_train.train.trainer import (
     make_trainer,
     trainer_arguments,
 )
-from tests.train.ranks import make_plan
+from tests.train.launched import make_plan
 
 CPU = Device(kind="cpu")
 GPU = Device(kind="cuda", index=2)

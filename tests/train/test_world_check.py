@@ -19,7 +19,7 @@ from hpc_train.train.world_check import (
     open_store,
     verify,
 )
-from tests.train.ranks import free_port
+from tests.train.launched import free_port
 
 
 def world(rank: int, *, nodes: int = 3, per_node: int = 4, port: int = 1) -> World:
