@@ -11,6 +11,7 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from hpc_train.config import values as checks
+from hpc_train.config.assets import config_dir
 from hpc_train.config.compose import compose
 from hpc_train.config.keys import FIELDS, REQUIRED_KEYS, SECTIONS, TEXT_KEYS
 from hpc_train.config.origins import Origins
@@ -67,7 +68,7 @@ def load(
     Raises:
         ConfigError: naming file, line, key and what to write instead.
     """
-    composed = compose(Path(path), overrides, TEXT_KEYS, assets or _assets())
+    composed = compose(Path(path), overrides, TEXT_KEYS, assets or config_dir())
     for key, value in (flags or {}).items():
         if value is not None:
             composed.merge(_nest(key, value), {}, FLAGS[key])
@@ -77,12 +78,6 @@ def load(
     config = _typed(composed.values, origins, Path(path))
     checks.check_meaning(config, origins)
     return Loaded(config=config, origins=origins, files=tuple(composed.files))
-
-
-def _assets() -> Path:
-    package = Path(__file__).resolve().parent.parent
-    inside = package / "configs"  # in a wheel; beside the package in an editable install
-    return inside if inside.is_dir() else package.parent / "configs"
 
 
 def _nest(key: str, value: object) -> dict[str, Any]:

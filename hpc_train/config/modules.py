@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.machinery import PathFinder
@@ -59,6 +58,8 @@ def find_module(dotted: str, search_path: Sequence[str]) -> tuple[Found | None, 
         spec = PathFinder.find_spec(".".join(words[:count]), list(path))
         if spec is None and count == 1 and words[0].isidentifier():
             # Built-in modules, and editable installs that bring a finder of their own.
+            import importlib.util
+
             spec = importlib.util.find_spec(words[0])
         if spec is None:
             return found, ".".join(words[count - 1 :])

@@ -20,30 +20,27 @@ _MAX_LEAD_S = 65535  # sbatch(1), --signal: "an integer between 0 and 65535"
 _MEMORY_KEYS = ("mem", "mem_per_gpu", "mem_per_cpu")
 _PLAIN = "write \\${{...}} where a plain ${{...}} is meant"
 # OmegaConf 2.4's messages, what is wrong, and what to write.
-_EXPLAINED = [
-    (re.compile(pattern), complaint, hint)
-    for pattern, complaint, hint in (
-        (r"Value '(.*?)' .*to Integer", "is '{0}'", "write a whole number"),
-        (r"Value '(.*?)' .*to Float", "is '{0}'", "write a number"),
-        (r"Value '(.*)' is not a valid bool", "is '{0}'", "write true or false"),
-        (r"Invalid value '(.*)', expected one of \[(.*)\]", "is '{0}'", "write one of {1}"),
-        (r"not a ListConfig", "is no list", "write it in brackets: [...]"),
-        (
-            r"Cannot assign (\w+) to (?:Dict|dict)",
-            "is no mapping",
-            "write key: value pairs below it",
-        ),
-        (r"Missing mandatory value", "is ???, to be given", "write {key}=... on the command line"),
-        (r"Environment variable '(.*)' not found", "needs the variable {0}, not set", "set it"),
-        (r"Interpolation key '(.*)' not found", "names the key {0}, which is not there", _PLAIN),
-        (
-            r"(no viable alternative|token recognition|mismatched).*",
-            "has a broken ${{...}}",
-            _PLAIN,
-        ),
-        (r"(.*)", "cannot be meant: {0}", _PLAIN),
-    )
-]
+_EXPLAINED = (
+    (r"Value '(.*?)' .*to Integer", "is '{0}'", "write a whole number"),
+    (r"Value '(.*?)' .*to Float", "is '{0}'", "write a number"),
+    (r"Value '(.*)' is not a valid bool", "is '{0}'", "write true or false"),
+    (r"Invalid value '(.*)', expected one of \[(.*)\]", "is '{0}'", "write one of {1}"),
+    (r"not a ListConfig", "is no list", "write it in brackets: [...]"),
+    (
+        r"Cannot assign (\w+) to (?:Dict|dict)",
+        "is no mapping",
+        "write key: value pairs below it",
+    ),
+    (r"Missing mandatory value", "is ???, to be given", "write {key}=... on the command line"),
+    (r"Environment variable '(.*)' not found", "needs the variable {0}, not set", "set it"),
+    (r"Interpolation key '(.*)' not found", "names the key {0}, which is not there", _PLAIN),
+    (
+        r"(no viable alternative|token recognition|mismatched).*",
+        "has a broken ${{...}}",
+        _PLAIN,
+    ),
+    (r"(.*)", "cannot be meant: {0}", _PLAIN),
+)
 
 
 def check_texts(values: Mapping[str, Any], origins: Origins) -> None:
@@ -140,7 +137,7 @@ def explain(key: str, message: str, origins: Origins) -> ConfigError:
     match, complaint, hint = next(
         (match, complaint, hint)
         for pattern, complaint, hint in _EXPLAINED
-        if (match := pattern.search(message))
+        if (match := re.search(pattern, message))
     )
     groups = match.groups()
     return origins.error(key, complaint.format(*groups), hint.format(*groups, key=key))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from hpc_train.plan.assets import template_dir
+from hpc_train.config.assets import template_dir
 from hpc_train.plan.plan import Plan
 from hpc_train.plan.quoting import escape_pattern, fits_output, quote_sbatch, quote_shell
 from hpc_train.plan.shell import environment_lines
