@@ -241,8 +241,10 @@ def cpus_per_rank(environ: Mapping[str, str], host: HostSeen, ranks_per_node: in
     if by_task.isdigit():
         return max(1, int(min(int(by_task), usable)))
     on_node = environ.get("SLURM_CPUS_ON_NODE", "")
-    bound = "SLURM_PROCID" in environ and on_node.isdigit() and int(on_node) > host.affinity_cpus
-    return max(1, int(usable if bound else usable / ranks_per_node))
+    if "SLURM_PROCID" in environ and on_node.isdigit():
+        # Bound or not, a task's fair share is never more than this.
+        return max(1, int(min(usable, int(on_node) / ranks_per_node)))
+    return max(1, int(usable / ranks_per_node))
 
 
 def _workers(cpus: int, device: Device) -> int:
