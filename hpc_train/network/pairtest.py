@@ -242,20 +242,22 @@ def _frame(plan: PairPlan, token: bytes) -> bool | None:
     if plan.frame_bytes <= _IP_UDP_HEADERS or ":" in plan.address:
         return None
     with _udp(plan.source) as sock:
-        sock.connect((plan.address, plan.port))
+        # Not connected: a node with several addresses may answer from another one of them, and
+        # the proof inside says better than the address who it is.
+        there = (plan.address, plan.port)
         head = plan.id.encode().ljust(32) + bytes.fromhex(proof(token, "frame", plan.id))
-        if not _crosses(sock, head):
+        if not _crosses(sock, there, head):
             return None
         size = min(plan.frame_bytes - _IP_UDP_HEADERS, 65507)
-        return _crosses(sock, head.ljust(size, b"."))
+        return _crosses(sock, there, head.ljust(size, b"."))
 
 
-def _crosses(sock: socket.socket, datagram: bytes) -> bool:
+def _crosses(sock: socket.socket, there: tuple[str, int], datagram: bytes) -> bool:
     sock.settimeout(_FRAME_WAIT_S)
     for _ in range(_FRAME_TRIES):
-        # EMSGSIZE (larger than our own interface) and ECONNREFUSED are answers, too: it did not.
+        # EMSGSIZE (larger than our own interface) and a time-out are answers, too: it did not.
         with contextlib.suppress(OSError):
-            sock.send(datagram)
+            sock.sendto(datagram, there)
             if sock.recv(65535) == datagram:
                 return True
     return False
