@@ -24,12 +24,14 @@ __all__ = [
     "cpus_per_rank",
     "gpus_were_given",
     "loader_settings",
+    "ranks_on_host",
     "see_devices",
     "see_host",
     "threads_per_rank",
 ]
 
 _GPU_VARIABLES = ("SLURM_JOB_GPUS", "SLURM_STEP_GPUS", "SLURM_GPUS_ON_NODE")
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _MAX_WORKERS = 8  # beyond that, one rank's loader is rarely what a step waits for
 _PINNED_MIN_MIB = 2048  # free host memory a rank; pinned pages cannot be swapped or reclaimed
 _PRECISION_NAMES = {
@@ -229,12 +231,21 @@ def _check_transformer_engine(device: Device) -> None:
         )
 
 
-def cpus_per_rank(environ: Mapping[str, str], host: HostSeen, ranks_per_node: int) -> int:
+def ranks_on_host(world: World) -> int:
+    """Ranks that share this machine: those of its node, or all where nodes are simulated on it."""
+    is_one_machine = world.launcher == "torchrun" and world.master_addr in _LOOPBACK
+    return world.world_size if is_one_machine else world.ranks_per_node
+
+
+def cpus_per_rank(environ: Mapping[str, str], host: HostSeen, ranks: int) -> int:
     """CPUs that one rank may keep busy, at least 1.
 
     Under srun the affinity is the task's own where Slurm binds tasks (TaskPlugin=task/affinity or
     task/cgroup) and the whole node's where it does not; SLURM_CPUS_PER_TASK tells in the second
     case, and only where --cpus-per-task was given (srun(1)).
+
+    Args:
+        ranks: That share this host, see `ranks_on_host`.
     """
     usable = min(float(host.affinity_cpus), host.quota_cpus or float("inf"))
     by_task = environ.get("SLURM_CPUS_PER_TASK", "")
@@ -243,8 +254,8 @@ def cpus_per_rank(environ: Mapping[str, str], host: HostSeen, ranks_per_node: in
     on_node = environ.get("SLURM_CPUS_ON_NODE", "")
     if "SLURM_PROCID" in environ and on_node.isdigit():
         # Bound or not, a task's fair share is never more than this.
-        return max(1, int(min(usable, int(on_node) / ranks_per_node)))
-    return max(1, int(usable / ranks_per_node))
+        return max(1, int(min(usable, int(on_node) / ranks)))
+    return max(1, int(usable / ranks))
 
 
 def _workers(cpus: int, device: Device) -> int:
@@ -265,7 +276,7 @@ def loader_settings(world: World, device: Device, cpus: int, host: HostSeen) -> 
         cpus: CPUs of this rank, see `cpus_per_rank`.
     """
     workers = _workers(cpus, device)
-    free_mib = host.available_mib // world.ranks_per_node
+    free_mib = host.available_mib // ranks_on_host(world)
     return LoaderSettings(
         num_workers=workers,
         pin_memory=device.kind == "cuda" and free_mib >= _PINNED_MIN_MIB,

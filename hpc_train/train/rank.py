@@ -9,7 +9,6 @@ from __future__ import annotations
 import atexit
 import hashlib
 import os
-import platform
 import signal
 import socket
 import sys
@@ -17,9 +16,7 @@ import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
-from datetime import timedelta
-from importlib.metadata import version
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,17 +28,22 @@ from hpc_train.plan.world import World
 from hpc_train.store.layout import AttemptDir, RunDir
 from hpc_train.store.ranks import ExitRecord, write_exit
 from hpc_train.train.endings import Ending, ending_of
+from hpc_train.train.prepare import (
+    device_of_rank,
+    enter_workdir,
+    make_model_and_data,
+    meet,
+    set_threads,
+    threads_are_users,
+)
 from hpc_train.train.resume import Chosen, Resumer, leave
 from hpc_train.train.stop import StopFlag
 
 if TYPE_CHECKING:
-    import pytorch_lightning as pl
-
     from hpc_train.train.devices import Device, LoaderSettings
 
 __all__ = ["Here", "main"]
 
-_RENDEZVOUS_S = 120.0  # from torch's import here to the last rank's; on a cold file system, minutes
 _CLOSE_S = 20.0  # for atexit hooks of loggers; the work is done and recorded by then
 
 
@@ -135,7 +137,12 @@ class _Rank:
         return leave(int(RankExit.FINISHED))
 
     def _train(self, plan: Plan, world: World, plan_hash: str) -> None:
-        from hpc_train.train.devices import cpus_per_rank, loader_settings, see_host
+        from hpc_train.train.devices import (
+            cpus_per_rank,
+            loader_settings,
+            ranks_on_host,
+            see_host,
+        )
 
         here = self._here
         self._resumer = Resumer(
@@ -149,15 +156,15 @@ class _Rank:
         )
         self._resumer.begin()
         host = see_host()
-        cpus = cpus_per_rank(os.environ, host, world.ranks_per_node)
-        decide_threads = not _threads_are_users(world, plan)
+        cpus = cpus_per_rank(os.environ, host, ranks_on_host(world))
+        decide_threads = not threads_are_users(world, plan)
         if decide_threads:  # before numpy and torch are imported, whose pools read it then
             os.environ["OMP_NUM_THREADS"] = str(cpus)
-        device = _choose_device(plan, world)
+        device = device_of_rank(plan, world)
         if decide_threads:
-            _set_threads(cpus, device)
-        _enter_workdir(plan)
-        _meet(plan, world, device, plan_hash, here.node)
+            set_threads(cpus, device)
+        enter_workdir(plan)
+        meet(plan, world, device, plan_hash, here.node)
         self._chosen = self._resumer.choose()
         self._fit(plan, world, device, loader_settings(world, device, cpus, host))
         self._resumer.finish()
@@ -169,7 +176,7 @@ class _Rank:
         assert self._resumer is not None
         run = self._here.run
         step = self._chosen.step if self._chosen else 0
-        model, data = _make_model_and_data(plan, world, device, loader)
+        model, data = make_model_and_data(plan, world, device, loader)
         loggers = make_loggers(plan.training.loggers, run, step)
         arguments = trainer_arguments(
             plan,
@@ -239,143 +246,6 @@ def _say(ending: Ending, error: BaseException) -> None:
     message = error.message if isinstance(error, HpcTrainError) else ending.error
     where = f" ({ending.where})" if ending.where else ""
     print(f"error: {message}{where}{hint}", file=sys.stderr, flush=True)  # noqa: T201
-
-
-def _threads_are_users(world: World, plan: Plan) -> bool:
-    """Whether OMP_NUM_THREADS is somebody's decision.
-
-    torchrun sets it to 1 where it is not set and there are several ranks (torch/distributed/run.py,
-    config_from_args): safe for a machine it knows nothing of, and a waste of the CPUs that Slurm
-    gave. So under torchrun only the config's own value counts.
-    """
-    if "OMP_NUM_THREADS" in plan.shell.variables:
-        return True
-    set_to = os.environ.get("OMP_NUM_THREADS")
-    return set_to is not None and not (world.launcher == "torchrun" and set_to == "1")
-
-
-def _set_threads(cpus: int, device: Device) -> None:
-    import torch
-
-    from hpc_train.train.devices import threads_per_rank
-
-    torch.set_num_threads(threads_per_rank(cpus, device))
-
-
-def _choose_device(plan: Plan, world: World) -> Device:
-    from hpc_train.train.devices import (
-        check_precision,
-        choose_device,
-        gpus_were_given,
-        see_devices,
-    )
-
-    default = "gpu" if plan.shape.gpus_per_node else "cpu"
-    device = choose_device(
-        str(plan.training.trainer.get("accelerator", default)),
-        given=gpus_were_given(os.environ),
-        seen=see_devices(),
-        local_rank=world.local_rank,
-        ranks_per_node=world.ranks_per_node,
-    )
-    check_precision(plan.training.trainer.get("precision"), device)
-    if device.note and world.rank == 0:
-        print(device.note, flush=True)  # noqa: T201 - a rank's log
-    return device
-
-
-def _enter_workdir(plan: Plan) -> None:
-    """Modules and relative paths of a config mean the folder it is run from."""
-    from hpc_train.train.build import put_on_path
-
-    workdir = Path(plan.workdir)
-    if workdir.is_dir():
-        os.chdir(workdir)
-    put_on_path(workdir)
-
-
-def _meet(plan: Plan, world: World, device: Device, plan_hash: str, node: str) -> None:
-    """Meet all ranks, then make the process group; Lightning is imported while others arrive."""
-    if world.world_size == 1:
-        return
-    import torch
-    from torch._C._distributed_c10d import PrefixStore
-
-    from hpc_train.train.world_check import RankReport, announce, open_store, verify
-
-    deadline_s = min(_RENDEZVOUS_S, plan.watchdog.start_timeout_s)
-    store = open_store(world, os.environ, timeout_s=deadline_s)
-    report = RankReport(
-        rank=world.rank,
-        node_rank=world.node_rank,
-        world_size=world.world_size,
-        host=node,
-        plan_hash=plan_hash,
-        device=device.kind,
-        gpu_uuid=device.uuid,
-        versions=_versions(),
-    )
-    announce(store, report)
-    import pytorch_lightning  # noqa: F401 - takes seconds, in which the others come
-
-    verify(store, world, deadline_s=deadline_s)
-    gpu = None if device.index is None else torch.device("cuda", device.index)
-    if gpu is not None:
-        torch.cuda.set_device(gpu)
-    torch.distributed.init_process_group(
-        device.backend,
-        store=PrefixStore("group", store),
-        rank=world.rank,
-        world_size=world.world_size,
-        device_id=gpu,
-        timeout=timedelta(seconds=max(600.0, plan.watchdog.start_timeout_s)),
-    )
-
-
-def _versions() -> dict[str, str]:
-    return {
-        "python": platform.python_version(),
-        "torch": version("torch"),
-        "pytorch-lightning": version("pytorch-lightning"),
-        "hpc-train": version("hpc-train"),
-    }
-
-
-def _make_model_and_data(
-    plan: Plan, world: World, device: Device, loader: LoaderSettings
-) -> tuple[pl.LightningModule, pl.LightningDataModule]:
-    import pytorch_lightning as pl
-
-    from hpc_train.errors import ConfigError
-    from hpc_train.train.build import build
-    from hpc_train.train.seeds import seed_everything, seed_of_rank
-    from hpc_train.train.trainer import batch_norm_note, quiet_lightning
-
-    quiet_lightning()
-    training = plan.training
-    seed_everything(training.seed)  # the same on every rank, so the same weights
-    model = build(training.model, key="model")
-    data = build(
-        training.data,
-        key="data",
-        defaults={"batch_size": plan.batch.micro_batch_size},
-        fallbacks=asdict(loader),
-    )
-    for key, item, wanted in (
-        ("model", model, pl.LightningModule),
-        ("data", data, pl.LightningDataModule),
-    ):
-        if not isinstance(item, wanted):
-            raise ConfigError(
-                f"{key}.class_path: {type(item).__module__}.{type(item).__name__} is no "
-                f"pytorch_lightning.{wanted.__name__}",
-                "derive it from that class; those of the package `lightning` are others",
-            )
-    note = batch_norm_note(model, world, device)
-    if note and world.rank == 0:
-        print(note, flush=True)  # noqa: T201 - a rank's log
-    seed_everything(seed_of_rank(training.seed, world.rank))  # dropout differs between ranks
-    return model, data
 
 
 def _close() -> None:

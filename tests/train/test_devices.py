@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from hpc_train.train.devices import (
     cpus_per_rank,
     gpus_were_given,
     loader_settings,
+    ranks_on_host,
     see_devices,
     see_host,
     threads_per_rank,
@@ -194,6 +196,13 @@ def test_a_rank_counts_the_cpus_that_the_job_really_has(
 ) -> None:
     host = HostSeen(affinity_cpus=affinity, quota_cpus=quota, available_mib=1000)
     assert cpus_per_rank(environ, host, 4) == cpus
+
+
+def test_nodes_that_are_simulated_on_one_machine_share_its_cpus() -> None:
+    place = dataclasses.replace(world(1), nodes=3, world_size=3, launcher="torchrun")
+    assert ranks_on_host(place) == 3
+    assert ranks_on_host(dataclasses.replace(place, master_addr="node1")) == 1
+    assert ranks_on_host(dataclasses.replace(place, launcher="slurm")) == 1
 
 
 def test_workers_and_threads_share_the_cpus_of_the_rank() -> None:
