@@ -32,6 +32,7 @@ COUNTERS = (
 
 # A GID table has up to 256 entries a port, nearly all empty; each read is a call into the driver.
 _MAX_GIDS = 256
+_MAX_FILE = 1 << 20
 _EMPTY_GID = "0000:0000:0000:0000:0000:0000:0000:0000"
 _GID = re.compile(r"[0-9a-fA-F]{4}(:[0-9a-fA-F]{4}){7}")
 _PCI = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]")
@@ -63,7 +64,7 @@ class Reader:
             # os.open instead of open(): a third of the time, and a look reads a thousand files.
             handle = os.open(self._base + path, os.O_RDONLY)
             try:
-                raw = os.read(handle, 65536)
+                raw = _whole(handle)
             finally:
                 os.close(handle)
         except OSError as error:
@@ -111,6 +112,15 @@ class Reader:
     def note(self, path: str, reason: str) -> None:
         """Remember a path that did not tell what it should."""
         self.unreadable.append(Unreadable(path, reason))
+
+
+def _whole(handle: int) -> bytes:
+    """Read to the end: procfs gives a page at a time, whatever is asked for."""
+    raw = piece = os.read(handle, 65536)
+    while piece and len(raw) < _MAX_FILE:
+        piece = os.read(handle, 65536)
+        raw += piece
+    return raw
 
 
 def read_hcas(reader: Reader) -> tuple[Hca, ...]:
