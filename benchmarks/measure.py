@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-__all__ = ["BenchError", "Compared", "Cost", "compare", "process"]
+__all__ = ["BenchError", "Compared", "Cost", "compare", "process", "user_environment"]
 
 
 class BenchError(Exception):
@@ -38,17 +38,26 @@ class Compared:
     cpu_ratio: float
 
 
+def user_environment() -> dict[str, str]:
+    """As of a user's shell: without settings of Python such as PYTHONDONTWRITEBYTECODE."""
+    return {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
+
+
 def process(
     argv: Sequence[str], *, env: Mapping[str, str] | None = None, cwd: Path | None = None
 ) -> Cost:
-    """Run a command to its end.
+    """Run a command to its end, by default in `user_environment()`.
 
     Raises:
         BenchError: it failed; with what it said.
     """
     began = time.perf_counter()
     child = subprocess.Popen(
-        argv, env=env, cwd=cwd, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        argv,
+        env=user_environment() if env is None else env,
+        cwd=cwd,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
     )
     assert child.stderr is not None
     said = child.stderr.read()
