@@ -9,6 +9,7 @@ training_epoch_loop.py, `reset`, `advance`).
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Protocol
 
 import pytorch_lightning as pl
@@ -52,6 +53,12 @@ class ExactEpochLoop(_TrainingEpochLoop):
 
     def _broadcast_sigterm_tensor(self) -> None:
         """Lightning's own broadcast before each step; ours is rarer, and hears every rank."""
+
+    def reset(self) -> None:
+        """Without Lightning's warning that our loaders cannot go on in an epoch: they can."""
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", ".*your dataloader is not resumable.*")
+            super().reset()
 
     def on_run_start(self, data_fetcher: _DataFetcher) -> None:
         """Start the data, then put the state back: starting draws on the RNGs."""

@@ -150,10 +150,9 @@ class Saver:
             self.save(snapshot)
             return
         self.finish()
+        job = self._under_way = self.copy(snapshot)
         self._started += 1
         self.last_step = snapshot.step
-        self._under_way = self.copy(snapshot)
-        job = self._under_way
         self._run(lambda: self._write_in_background(job))
 
     def copy(self, snapshot: Snapshot) -> Snapshot:

@@ -1,132 +1,150 @@
-"""Starts real ranks on this machine, as torchrun would: one process each, gloo between them."""
+"""Runs ranks as local processes over gloo, as a launcher would, and keeps what they said."""
 
 from __future__ import annotations
 
+import importlib
+import json
+import multiprocessing
 import os
+import signal
 import socket
-import subprocess
-import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from hpc_train.config.schema import (
-    CheckpointConfig,
-    PreflightConfig,
-    RequeueConfig,
-    WatchdogConfig,
-)
-from hpc_train.plan import handover
-from hpc_train.plan.plan import Batch, ObjectSpec, Plan, Shape, ShellPlan, SlurmPlan, Training
-from hpc_train.store.layout import AttemptDir, RunDir
-
-DIGITS = ObjectSpec("hpc_train.examples.digits.DigitsClassifier", {"width": 8})
-DIGITS_DATA = ObjectSpec("hpc_train.examples.digits.DigitsData", {})
+from hpc_train.store.layout import RunDir
+from hpc_train.train.ledger import Entry, read_ledger
+from tests.train.training import DEFAULTS
 
 
-def make_plan(
-    workdir: Path,
-    *,
-    nodes: int = 1,
-    ranks_per_node: int = 2,
-    model: ObjectSpec = DIGITS,
-    data: ObjectSpec = DIGITS_DATA,
-    trainer: Mapping[str, Any] | None = None,
-    global_batch_size: int = 64,
-    accumulate: int = 1,
-    gpus_per_node: int = 0,
-    start_timeout_s: float = 60.0,
-    loggers: Sequence[Any] = ("csv",),
-    reproducible: bool = True,
-) -> Plan:
-    ranks = nodes * ranks_per_node
-    return Plan(
-        name="test",
-        workdir=str(workdir),
-        runs_dir=str(workdir / "runs"),
-        config_hash="0" * 16,
-        shape=Shape(nodes=nodes, ranks_per_node=ranks_per_node, gpus_per_node=gpus_per_node),
-        batch=Batch(global_batch_size, global_batch_size // ranks // accumulate, accumulate),
-        training=Training(
-            model=model,
-            data=data,
-            trainer={"accelerator": "cpu", "max_epochs": 1, **(trainer or {})},
-            loggers=list(loggers),
-            seed=1,
-            reproducible=reproducible,
-        ),
-        slurm=SlurmPlan(options=[], cpus_per_rank=None, signal_lead_s=120),
-        shell=ShellPlan(setup=[], variables={}, passthrough=[], python=sys.executable),
-        checkpoint=CheckpointConfig(),
-        requeue=RequeueConfig(),
-        watchdog=WatchdogConfig(start_timeout_s=start_timeout_s),
-        preflight=PreflightConfig(mode="off"),
-    )
+class Run:
+    """One run directory, and attempts that follow one another in it."""
+
+    def __init__(self, path: Path, **spec: Any) -> None:
+        path.mkdir(parents=True, exist_ok=True)
+        self.path = path
+        self.dir = RunDir(path)
+        self.spec = {**DEFAULTS, **spec, "run_dir": str(path)}
+        self.attempt = 0
+
+    def start(self, world_size: int = 2, faults: str = "", **changes: Any) -> Ranks:
+        spec = {**self.spec, **changes, "attempt": self.attempt}
+        (self.path / "attempts" / str(self.attempt)).mkdir(parents=True)
+        file = self.path / f"spec-{self.attempt}.json"
+        file.write_text(json.dumps(spec))
+        self.attempt += 1
+        folder = self.path / "attempts" / str(spec["attempt"])
+        return Ranks(file, folder, world_size, faults, spec["module"])
+
+    def run(self, world_size: int = 2, faults: str = "", **changes: Any) -> list[int]:
+        return self.start(world_size, faults, **changes).wait()
+
+    @property
+    def ledger(self) -> list[Entry]:
+        return read_ledger(self.path / "ledger")
+
+    @property
+    def checkpoints(self) -> list[str]:
+        folder = self.dir.checkpoints
+        return sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+
+    def epochs(self, rank: int = 0) -> list[str]:
+        return (self.path / f"epochs-{rank}.txt").read_text().splitlines()
+
+    def log(self, attempt: int, rank: int) -> str:
+        return (self.path / "attempts" / str(attempt) / f"rank-{rank}.log").read_text()
 
 
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
+# Ranks are forked off a server that has imported Lightning once: that takes seconds each time.
+_CONTEXT = multiprocessing.get_context("forkserver")
+_CONTEXT.set_forkserver_preload(["tests.train.training", "hpc_train.train.lightning"])
 
 
-def rank_environ(plan: Plan, run: RunDir, rank: int, port: int, attempt: int = 0) -> dict[str, str]:
-    shape = plan.shape
-    inherited = {k: v for k, v in os.environ.items() if not k.startswith(("SLURM_", "CUDA_"))}
-    return {
-        **inherited,
-        handover.RUN_DIR: str(run.path),
-        handover.ATTEMPT: str(attempt),
-        handover.MASTER_ADDR: "127.0.0.1",
-        handover.MASTER_PORT: str(port),
-        handover.RANK_LOG_DIR: str(run.attempt(attempt).path),
-        "RANK": str(rank),
-        "WORLD_SIZE": str(shape.world_size),
-        "LOCAL_RANK": str(rank % shape.ranks_per_node),
-        "LOCAL_WORLD_SIZE": str(shape.ranks_per_node),
-        "GROUP_RANK": str(rank // shape.ranks_per_node),
-    }
+def _be_a_rank(spec: str, log: str, environment: dict[str, str], module: str) -> None:
+    os.setsid()
+    multiprocessing.set_start_method("fork", force=True)  # as in a process of its own
+    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.dup2(descriptor, 1)
+    os.dup2(descriptor, 2)
+    os.environ.update(environment)
+    importlib.import_module(module).main(json.loads(Path(spec).read_text(encoding="utf-8")))
 
 
-@dataclass(frozen=True)
-class Ended:
-    """Ranks that are gone: exit codes by rank (None = was not started), and their files."""
+class Ranks:
+    """The processes of one attempt."""
 
-    codes: list[int | None]
-    attempt: AttemptDir
+    def __init__(self, spec: Path, folder: Path, world_size: int, faults: str, module: str) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        self.folder = folder
+        self.processes = []
+        for rank in range(world_size):
+            environment = {
+                "RANK": str(rank),
+                "LOCAL_RANK": str(rank),
+                "NODE_RANK": "0",
+                "WORLD_SIZE": str(world_size),
+                "MASTER_ADDR": "127.0.0.1",
+                "MASTER_PORT": str(port),
+                "HPC_TRAIN_FAULTS": faults,
+                "OMP_NUM_THREADS": "1",
+                "PYTHONWARNINGS": "ignore",
+            }
+            log = folder / f"rank-{rank}.log"
+            log.touch()
+            process = _CONTEXT.Process(
+                target=_be_a_rank, args=(str(spec), str(log), environment, module)
+            )
+            process.start()
+            self.processes.append(process)
 
-    def log(self, rank: int) -> str:
-        return self.attempt.rank_log(rank).read_text(encoding="utf-8")
+    def wait_for_step(self, step: int, rank: int = 0, timeout_s: float = 60) -> None:
+        ledger = self.folder.parents[1] / "ledger" / f"rank-{rank}.jsonl"
 
+        def reached() -> bool:
+            lines = ledger.read_text().splitlines() if ledger.exists() else []
+            return any(f'"step": {number}, ' in line for line in lines for number in [step])
 
-def run_ranks(
-    plan: Plan,
-    folder: Path,
-    *,
-    leave_out: Sequence[int] = (),
-    environ: Mapping[str, str] | None = None,
-    attempt: int = 0,
-    timeout_s: float = 120.0,
-) -> Ended:
-    """Run all ranks of `plan` to their end in the run directory `folder`."""
-    folder.mkdir(parents=True, exist_ok=True)
-    run = RunDir(folder)
-    run.plan.write_text(plan.to_json())
-    port = free_port()
-    started: dict[int, subprocess.Popen[bytes]] = {}
-    try:
-        for rank in range(plan.shape.world_size):
-            if rank not in leave_out:
-                started[rank] = subprocess.Popen(
-                    [sys.executable, "-m", "hpc_train.train"],
-                    env={**rank_environ(plan, run, rank, port, attempt), **(environ or {})},
-                )
-        ended = {rank: process.wait(timeout_s) for rank, process in started.items()}
-    finally:
-        for process in started.values():
-            if process.poll() is None:
-                process.kill()
-                process.wait()
-    codes = [ended.get(rank) for rank in range(plan.shape.world_size)]
-    return Ended(codes=codes, attempt=run.attempt(attempt))
+        self.wait_until(reached, timeout_s)
+
+    def wait_for_text(self, text: str, rank: int = 0, timeout_s: float = 60) -> None:
+        log = self.folder / f"rank-{rank}.log"
+        self.wait_until(lambda: text in log.read_text(), timeout_s)
+
+    def wait_until(self, condition: Any, timeout_s: float = 60) -> None:
+        deadline = time.monotonic() + timeout_s
+        while not condition():
+            if time.monotonic() > deadline or not any(p.is_alive() for p in self.processes):
+                codes = self.kill()
+                raise AssertionError(f"did not come; exit codes {codes}\n{self.logs()}")
+            time.sleep(0.01)
+
+    def send(self, number: signal.Signals, *ranks: int) -> None:
+        for rank in ranks or range(len(self.processes)):
+            os.kill(self.processes[rank].pid, number)
+
+    def wait(self, timeout_s: float = 90) -> list[int]:
+        deadline = time.monotonic() + timeout_s
+        for process in self.processes:
+            process.join(max(0.1, deadline - time.monotonic()))
+        codes = [process.exitcode for process in self.processes]
+        self.kill()
+        if None in codes:
+            raise AssertionError(f"ranks still run after {timeout_s} s: {codes}\n{self.logs()}")
+        return codes
+
+    def kill(self) -> list[int | None]:
+        codes = [process.exitcode for process in self.processes]
+        for process in self.processes:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # data workers too
+            process.join()
+        return codes
+
+    def logs(self) -> str:
+        return "\n".join(
+            f"--- {path.name}\n{path.read_text()[-3000:]}"
+            for path in sorted(self.folder.glob("*.log"))
+        )
