@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from hpc_train.errors import HpcTrainError, UsageError
 from hpc_train.plan import handover
@@ -41,6 +41,7 @@ from hpc_train.train.stop import StopFlag
 
 if TYPE_CHECKING:
     from hpc_train.train.devices import Device, LoaderSettings
+    from hpc_train.train.guard import Stopped
 
 __all__ = ["Here", "main"]
 
@@ -194,26 +195,28 @@ class _Rank:
 
     def _failed(self, error: BaseException, now: float) -> int:
         ending = ending_of(error)
-        code = self._resumer.fail(error) if self._resumer is not None else ending.code
-        cause = ""
-        if code == RankExit.SAVED:
-            cause = getattr(error, "cause", "")  # as agreed between the ranks: `guard.Stopped`
-            ending = Ending(code=code, kind="saved", error="", where="", traceback="")
-        self._record(ending, now, cause)
+        stopped = None
+        if self._resumer is not None and self._resumer.fail(error) == RankExit.SAVED:
+            stopped = cast("Stopped", error)
+            ending = Ending(
+                code=int(RankExit.SAVED), kind="saved", error="", where="", traceback=""
+            )
+        self._record(ending, now, stopped)
         _say(ending, error)
         if self._resumer is None:
             return ending.code  # nothing was begun that could keep the process
         return leave(ending.code)
 
-    def _record(self, ending: Ending, now: float, cause: str = "") -> None:
+    def _record(self, ending: Ending, now: float, stopped: Stopped | None = None) -> None:
         resumer = self._resumer
+        step = resumer.step if resumer else None
         record = ExitRecord(
             rank=self._here.rank,
             node=self._here.node,
             time=now,
-            cause=cause,
+            cause=stopped.cause if stopped else "",
             first_step=self._chosen.step if self._chosen else 0,
-            step=resumer.step if resumer else None,
+            step=stopped.step if stopped else step,
             phase=resumer.phase if resumer else "start",
             code=ending.code,
             kind=ending.kind,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import random
 import socket
 import subprocess
 import sys
@@ -66,9 +68,12 @@ def make_plan(
 
 
 def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
+    """Free now, and outside the range from which connections draw theirs."""
+    while True:
+        port = random.randrange(30000, 32000)
+        with socket.socket() as listener, contextlib.suppress(OSError):
+            listener.bind(("127.0.0.1", port))
+            return port
 
 
 def rank_environ(plan: Plan, run: RunDir, rank: int, port: int, attempt: int = 0) -> dict[str, str]:

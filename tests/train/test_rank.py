@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import csv
 import dataclasses
 import json
 import os
@@ -17,6 +18,8 @@ from hpc_train.store.ranks import read_exits
 from tests.train.launched import free_port, make_plan, rank_environ, run_ranks
 
 FAULTY = """
+import os
+import signal
 import torch
 from hpc_train.examples.digits import DigitsClassifier
 
@@ -29,6 +32,11 @@ class OnRank1(DigitsClassifier):
         if self.global_rank == 1 and batch_idx == 2:
             raise ValueError("NaN in the loss")
         return super().training_step(batch, batch_idx)
+
+class StopsItself(DigitsClassifier):
+    def on_train_batch_start(self, batch, batch_idx):
+        if self.global_rank == 1 and self.global_step == 9 and "GO_ON" not in os.environ:
+            os.kill(os.getpid(), signal.SIGUSR2)
 
 class OutOfMemory(DigitsClassifier):
     def training_step(self, batch, batch_idx):
@@ -168,10 +176,34 @@ def test_the_rank_that_failed_first_is_told_from_those_that_lost_it(tmp_path: Pa
     assert ended.codes == [76, 1], ended.log(0)
     first, second = read_exits(ended.attempt)
     assert (first.rank, first.kind, first.error) == (1, "user", "ValueError: NaN in the loss")
-    assert first.where == f"{tmp_path}/faulty_models.py:12"
+    assert first.where == f"{tmp_path}/faulty_models.py:14"
     assert first.step == 2
     assert (second.rank, second.kind) == (0, "network")
     assert "error: ValueError: NaN in the loss" in ended.log(1)
+
+
+def test_a_stopped_run_goes_on_in_the_same_files_without_a_doubled_point(tmp_path: Path) -> None:
+    spec = faulty(tmp_path, "StopsItself")
+    plan = make_plan(
+        tmp_path,
+        model=spec,
+        trainer={"max_epochs": 2, "log_every_n_steps": 1},
+        loggers=["csv", "tensorboard"],
+    )
+    first = run_ranks(plan, tmp_path / "run", attempt=0)
+    assert first.codes == [75, 75], first.log(0)
+    second = run_ranks(plan, tmp_path / "run", attempt=1, environ={"GO_ON": "1"})
+    assert second.codes == [0, 0], second.log(0)
+    stopped = read_exits(first.attempt)
+    assert {(item.kind, item.cause) for item in stopped} == {("saved", "SIGUSR2")}
+    assert len({item.step for item in stopped}) == 1
+    (step,) = {item.first_step for item in read_exits(second.attempt)}
+    assert step == stopped[0].step
+    assert f"going on after step {step} on 2 ranks" in second.log(0)
+    with (tmp_path / "run" / "metrics" / "metrics.csv").open() as stream:
+        steps = [int(row["step"]) for row in csv.DictReader(stream) if row["loss"]]
+    final = json.loads((tmp_path / "run" / "metrics" / "final.json").read_text())
+    assert steps == list(range(final["step"]))
 
 
 @pytest.mark.parametrize(
