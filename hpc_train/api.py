@@ -79,9 +79,19 @@ def plan(loaded: Loaded, *, for_script: bool = False) -> Plan:
     """
     from hpc_train.plan.build import make_plan
 
-    return make_plan(
-        loaded.config, workdir=Path.cwd(), python=sys.executable, for_script=for_script
+    here = Path.cwd()
+    decided = make_plan(
+        loaded.config,
+        workdir=here,
+        python=sys.executable,
+        for_script=for_script,
+        origins=loaded.origins,
     )
+    if decided.preflight.thresholds or decided.preflight.network:
+        from hpc_train.supervise.probes import check_sections
+
+        check_sections(decided.preflight)
+    return decided
 
 
 def render(loaded: Loaded) -> str:
@@ -339,7 +349,12 @@ class Run:
                 "go on in the same shape (resume without options), or submit the config anew",
             )
         loaded = read(directory.config, overrides, flags=_by_key(flags))
-        again = make_plan(loaded.config, workdir=before.workdir, python=before.shell.python)
+        again = make_plan(
+            loaded.config,
+            workdir=before.workdir,
+            python=before.shell.python,
+            origins=loaded.origins,
+        )
         again = again.placed(before.workdir, before.runs_dir)
         if again.config_hash != before.config_hash:
             raise ConfigError(

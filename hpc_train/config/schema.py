@@ -116,11 +116,10 @@ class PreflightConfig:
     budget_s: float = 20.0
     allow_degraded: bool = True  # train on a network that is slow but works
     strict: bool = False  # a check that could not run counts as failed
-    slow_ratio: float = 0.8  # of the median over all pairs, below which a pair is slow
-    min_bandwidth_gbps: Optional[float] = None
+    thresholds: dict[str, float] = field(default_factory=dict)  # network.findings.Thresholds
+    network: dict[str, Any] = field(default_factory=dict)  # the site: network.profile.SiteProfile
     memory_of_bad_nodes_h: float = 24.0
     monitor_interval_s: float = 5.0  # 0 = no node monitor
-    profile: Optional[str] = None  # site profile: a file in configs/clusters or a path
 
 
 @dataclass

@@ -20,6 +20,7 @@ from hpc_train.store.history import attempts_in
 from hpc_train.store.layout import AttemptDir, RunDir
 from hpc_train.store.ranks import read_exits, read_heartbeats
 from hpc_train.supervise.launch import Ranks, start_ranks
+from hpc_train.supervise.monitor import monitored
 from hpc_train.supervise.narrate import Narrator
 from hpc_train.supervise.nodes import nodes_that_do_not_answer
 from hpc_train.supervise.outcome import Ending, Seen, classify
@@ -65,25 +66,43 @@ class Attempt:
         """Write one line into the run's diary."""
         append_event(self.run.events, Event(time.time(), kind, {"attempt": self.number, **data}))
 
-    def carry_out(self, nodes: Sequence[str]) -> AttemptResult:
-        """Start the ranks on `nodes`, watch them to their end, and say how it was."""
+    def refuse(self, ending: Ending) -> AttemptResult:
+        """End the attempt before its ranks start: the preflight said no."""
+        return self._record(ending, StopCause(None), newest_step(self.run))
+
+    def carry_out(
+        self,
+        nodes: Sequence[str],
+        environment: Mapping[str, str],
+        per_node: Mapping[str, Mapping[str, str]],
+    ) -> AttemptResult:
+        """Start the ranks on `nodes`, watch them to their end, and say how it was.
+
+        Args:
+            environment: What the preflight chose for every rank.
+            per_node: node -> what it chose differently there.
+        """
         first_step = newest_step(self.run)
         self.run.stop.unlink(missing_ok=True)
-        ranks = start_ranks(self.plan, self.place, self.run, self.number, nodes, self.environ)
+        environ = {**self.environ, **environment}
+        ranks = start_ranks(
+            self.plan, self.place, self.run, self.number, nodes, environ, per_node=per_node
+        )
         self.tell(EventKind.RANKS_STARTED, nodes=list(nodes), first_step=first_step)
         shape = self.plan.shape
         self.narrator.say(
             f"attempt {self.number}: {shape.world_size} ranks on {', '.join(nodes)},"
             + (f" from step {first_step}" if first_step else " from the beginning")
         )
-        watched = watch(
-            ranks,
-            self.folder,
-            self.plan.watchdog,
-            shape.world_size,
-            node_answers=lambda node: not self._lost([node]),
-            each_second=_Attention(self, ranks).look,
-        )
+        with monitored(self.plan, self.place, self.run, nodes, self.environ):
+            watched = watch(
+                ranks,
+                self.folder,
+                self.plan.watchdog,
+                shape.world_size,
+                node_answers=lambda node: not self._lost([node]),
+                each_second=_Attention(self, ranks).look,
+            )
         stop = self._why_stopped(watched)
         ending = classify(self._seen(ranks, watched, stop, nodes))
         return self._record(ending, stop, first_step)

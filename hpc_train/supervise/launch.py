@@ -7,6 +7,7 @@ import ctypes
 import os
 import random
 import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -82,16 +83,20 @@ def start_ranks(
     attempt: int,
     nodes: Sequence[str],
     environ: Mapping[str, str],
+    *,
+    per_node: Mapping[str, Mapping[str, str]],
 ) -> Ranks:
-    """Start one process a rank on `nodes`; each writes `rank-R.log` in the attempt's folder."""
+    """Start one process a rank on `nodes`; each writes `rank-R.log` in the attempt's folder.
+
+    Args:
+        per_node: Variables that a node gets beside `environ`.
+    """
     folder = run.attempt(attempt)
     environment = rank_environment(environ, run, attempt)
     if place.is_slurm:
         environment |= _rendezvous(nodes[0])
-        argv = srun_argv(plan, folder, nodes)
-        return Ranks(
-            [_spawn(argv, environment, folder, plan)], folder.launcher_log, deaths_in_srun_log
-        )
+        process = _spawn(srun_argv(plan, folder, nodes, per_node), environment, folder, plan)
+        return Ranks([process], folder.launcher_log, deaths_in_srun_log)
     environment[handover.RANK_LOG_DIR] = str(folder.path)
     port = free_port()
     processes = [
@@ -112,7 +117,12 @@ def rank_environment(environ: Mapping[str, str], run: RunDir, attempt: int) -> d
     return clean | {handover.RUN_DIR: str(run.path), handover.ATTEMPT: str(attempt)}
 
 
-def srun_argv(plan: Plan, folder: AttemptDir, nodes: Sequence[str]) -> list[str]:
+def srun_argv(
+    plan: Plan,
+    folder: AttemptDir,
+    nodes: Sequence[str],
+    per_node: Mapping[str, Mapping[str, str]],
+) -> list[str]:
     """The srun command of the ranks' step.
 
     --nodes, --ntasks and --ntasks-per-node go together always: srun inherits the batch step's
@@ -132,10 +142,26 @@ def srun_argv(plan: Plan, folder: AttemptDir, nodes: Sequence[str]) -> list[str]
         "--mpi=none",
         "--open-mode=append",
         f"--output={_srun_pattern(folder.path)}/rank-%t.log",
+        *_node_shell(per_node),
         plan.shell.python,
         "-m",
         RANK_MODULE,
     ]
+
+
+def _node_shell(per_node: Mapping[str, Mapping[str, str]]) -> list[str]:
+    """A shell that exports what one node alone needs, where there is such a node."""
+    cases = [
+        f"{shlex.quote(node)}) export "
+        + " ".join(f"{name}={shlex.quote(value)}" for name, value in variables.items())
+        + " ;;"
+        for node, variables in per_node.items()
+        if variables
+    ]
+    if not cases:
+        return []
+    script = "\n".join(['case "$SLURMD_NODENAME" in', *cases, "esac", 'exec "$@"'])
+    return ["sh", "-c", script, "sh"]
 
 
 def free_port() -> int:

@@ -23,6 +23,7 @@ from hpc_train.supervise.follow import go_on
 from hpc_train.supervise.narrate import Narrator
 from hpc_train.supervise.past import close_unfinished
 from hpc_train.supervise.place import Place
+from hpc_train.supervise.preflight import check_nodes
 from hpc_train.supervise.signals import SupervisorSignals
 
 __all__ = ["supervise"]
@@ -58,7 +59,11 @@ def supervise(run: RunDir, environ: Mapping[str, str], *, batch: bool) -> int:
         close_unfinished(run, place, narrator)
         while True:
             attempt = new_attempt(plan, place, run, environ, signals, narrator)
-            result = attempt.carry_out(place.nodes[: plan.shape.nodes])
+            checked = check_nodes(attempt)
+            if checked.refused is not None:
+                result = attempt.refuse(checked.refused)
+            else:
+                result = attempt.carry_out(checked.nodes, checked.environment, checked.per_node)
             decision = _decide(attempt, result, batch=batch)
             if decision.action is Action.STOP:
                 return _end(attempt, decision)

@@ -1,0 +1,127 @@
+"""An attempt's preflight: check the nodes, choose the network's variables, act on the verdict."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from hpc_train.network.preflight import Verdict, skipped_verdict
+from hpc_train.plan.states import Outcome
+from hpc_train.store.atomic import write_text
+from hpc_train.store.badnodes import BadNode, remember
+from hpc_train.store.events import EventKind
+from hpc_train.supervise.attempt import Attempt
+from hpc_train.supervise.launch import NOT_INHERITED, free_port
+from hpc_train.supervise.outcome import Ending
+from hpc_train.supervise.probes import preflight_options, run_collective, run_probes
+
+__all__ = ["Checked", "check_nodes"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checked:
+    """What the ranks may start with.
+
+    Attributes:
+        nodes: To train on, in order.
+        environment: For every rank.
+        per_node: node -> variables that differ there.
+        refused: Why the ranks must not start; None if they may.
+    """
+
+    nodes: tuple[str, ...]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    per_node: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    refused: Ending | None = None
+
+
+def check_nodes(attempt: Attempt) -> Checked:
+    """Check the attempt's nodes as `preflight` in the config asks; say and record the verdict."""
+    plan, place = attempt.plan, attempt.place
+    wanted = plan.shape.nodes
+    if plan.preflight.mode == "off" or not place.is_slurm:
+        return Checked(nodes=place.nodes[:wanted])
+    folder = attempt.folder.path / "preflight"
+    options = preflight_options(
+        plan.preflight,
+        place.nodes,
+        folder,
+        wanted=wanted,
+        is_nccl=plan.shape.gpus_per_node > 0,
+        is_local=False,
+        environ=attempt.environ,
+        seed=attempt.number,
+    )
+    environ = {key: value for key, value in attempt.environ.items() if not NOT_INHERITED.match(key)}
+    environ["HPC_TRAIN_PORT"] = str(free_port())
+    if len(place.nodes) == 1 and plan.preflight.mode == "quick" and not plan.shape.gpus_per_node:
+        verdict = skipped_verdict(options, "one node without GPUs: nothing to check")
+    else:
+        verdict = run_probes(options, plan.shell.python, environ, plan.workdir)
+        if verdict.verdict != "no-go":
+            verdict = run_collective(plan, verdict, options, environ, plan.workdir)
+    _record(attempt, verdict)
+    return _act(attempt, verdict)
+
+
+def _record(attempt: Attempt, verdict: Verdict) -> None:
+    document = {"nodes": list(attempt.place.nodes), **verdict.to_json()}
+    write_text(attempt.folder.preflight, json.dumps(document, indent=2) + "\n")
+    attempt.tell(
+        EventKind.PREFLIGHT,
+        verdict=verdict.verdict,
+        bad_nodes=list(verdict.bad_nodes),
+        summary="; ".join(_for_the_diary(verdict)),
+        seconds=verdict.seconds,
+    )
+    for line in verdict.summary:
+        attempt.narrator.say(f"preflight: {line}")
+    for item in verdict.environment:
+        attempt.narrator.say(f"preflight: {item.name}={item.value}: {item.reason}")
+    if not verdict.bad_nodes:
+        return
+    now = time.time()
+    until = now + attempt.plan.preflight.memory_of_bad_nodes_h * 3600
+    bad = [
+        BadNode(node, _why(verdict, node), attempt.run.run_id, now, until)
+        for node in verdict.bad_nodes
+    ]
+    trouble = remember(attempt.environ, attempt.place.cluster, bad)
+    if trouble:
+        attempt.narrator.say(f"the bad nodes could not be remembered: {trouble}")
+
+
+def _act(attempt: Attempt, verdict: Verdict) -> Checked:
+    nodes = tuple(node for node in attempt.place.nodes if node in verdict.use_nodes)
+    if verdict.verdict != "no-go" and len(nodes) >= attempt.plan.shape.nodes:
+        return Checked(
+            nodes=nodes[: attempt.plan.shape.nodes],
+            environment={item.name: item.value for item in verdict.environment},
+            per_node=verdict.per_node,
+        )
+    bad = verdict.bad_nodes
+    reason = "; ".join(f"{node}: {_why(verdict, node)}" for node in bad[:4])
+    return Checked(
+        nodes=nodes,
+        refused=Ending(
+            outcome=Outcome.NODE_FAILURE if bad else Outcome.NETWORK_FAILURE,
+            reason=f"the preflight refused: {reason or verdict.summary[0]}",
+            node=bad[0] if bad else "",
+            blamed=bad,
+        ),
+    )
+
+
+def _for_the_diary(verdict: Verdict) -> list[str]:
+    """The answer and what is wrong; what could not be told is in preflight.json and in the log."""
+    first, *rest = verdict.summary
+    return [first, *(line for line in rest if line.startswith(("fail", "warn")))][:4]
+
+
+def _why(verdict: Verdict, node: str) -> str:
+    for finding in verdict.findings:
+        if finding.node == node and finding.level == "fail":
+            return f"{finding.part} {finding.check}: {finding.evidence}"
+    return "refused"
