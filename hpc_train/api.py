@@ -40,6 +40,7 @@ ASK_SLURM_EVERY_S = 10.0
 FLAG_KEYS = {
     "nodes": "slurm.nodes",
     "gpus": "slurm.gpus_per_node",
+    "spares": "slurm.spares",
     "time": "slurm.time",
     "partition": "slurm.partition",
     "account": "slurm.account",
@@ -224,13 +225,27 @@ class Run:
         from hpc_train.backends import submit as doors
 
         began = time.time()
+        left_out: tuple[str, ...] = ()
         if cluster == "slurm":
-            decided = Plan.from_json(self.directory.plan.read_text(encoding="utf-8"))
-            job_id = doors.submit_slurm(self.directory, decided)
+            job_id, left_out = self._to_slurm()
         else:
             job_id = doors.submit_local(self.directory, os.environ)
-        self.note_submission(cluster, job_id, began)
+        self.note_submission(cluster, job_id, began, left_out)
         return job_id
+
+    def _to_slurm(self) -> tuple[str, tuple[str, ...]]:
+        """Submit without the nodes that are remembered as bad, or with them where none else are."""
+        from hpc_train.backends.submit import remembered_nodes, submit_slurm
+
+        decided = Plan.from_json(self.directory.plan.read_text(encoding="utf-8"))
+        bad = remembered_nodes(os.environ, time.time())
+        if bad:
+            try:
+                return submit_slurm(self.directory, decided, bad), bad
+            except SlurmError:
+                # Too few nodes are left, or a name is no node any more: the preflight will tell.
+                return submit_slurm(self.directory, decided), ()
+        return submit_slurm(self.directory, decided), ()
 
     def wait(self, timeout_s: float | None = None) -> RunStatus:
         """Wait for the run's end.
@@ -367,11 +382,13 @@ class Run:
         write_text(directory.script, render_script(again, run_dir=str(directory.path)))
         write_text(directory.plan, again.to_json())
 
-    def note_submission(self, backend: str, job_id: str, began: float) -> None:
+    def note_submission(
+        self, backend: str, job_id: str, began: float, left_out: tuple[str, ...] = ()
+    ) -> None:
         """Write the submission into the diary, with the time before the job could start."""
         from hpc_train.store.events import Event, EventKind, append_event
 
-        data = {"job_id": job_id, "backend": backend}
+        data = {"job_id": job_id, "backend": backend, "left_out": list(left_out)}
         append_event(self.directory.events, Event(began, EventKind.SUBMITTED, data))
 
 

@@ -8,7 +8,7 @@ import os
 import re
 import shlex
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from hpc_train.backends.entry import train_in_job
@@ -19,9 +19,10 @@ from hpc_train.plan.shell import environment_lines
 from hpc_train.slurm.command import is_available
 from hpc_train.slurm.command import run as run_slurm
 from hpc_train.slurm.refusals import refusal_error
+from hpc_train.store.badnodes import clusters, read_bad_nodes
 from hpc_train.store.layout import RunDir
 
-__all__ = ["detect_cluster", "submit_local", "submit_slurm"]
+__all__ = ["detect_cluster", "remembered_nodes", "submit_local", "submit_slurm"]
 
 # What an enclosing job set for itself must not shape the new one; where the cluster is stays.
 KEPT = re.compile(r"SLURM_CONF|SLURM_CLUSTERS|SLURM_TIME_FORMAT")
@@ -53,8 +54,11 @@ def detect_cluster() -> str:
     return "slurm" if run_slurm(["scontrol", "ping"], timeout_s=10).returncode == 0 else "local"
 
 
-def submit_slurm(run: RunDir, plan: Plan) -> str:
+def submit_slurm(run: RunDir, plan: Plan, leave_out: Sequence[str] = ()) -> str:
     """Submit the run as a Slurm job whose batch step is the supervisor.
+
+    Args:
+        leave_out: Nodes to exclude beside those of the plan.
 
     Returns:
         The job id.
@@ -80,9 +84,13 @@ def submit_slurm(run: RunDir, plan: Plan) -> str:
         wckey=None,
         use_srun=False,
         stderr_to_stdout=True,
-        setup=[*environment_lines(plan.shell), f"cd {shlex.quote(plan.workdir)} || exit 1"],
+        setup=[
+            *environment_lines(plan.shell),
+            f"cd {shlex.quote(plan.workdir)} || exit 1",
+            "trap : TERM",  # Slurm's SIGTERM is for the supervisor, and this shell outlives it
+        ],
         teardown=restart,
-        additional_parameters=_parameters(plan, run),
+        additional_parameters=_parameters(plan, run, leave_out),
     )
     try:
         # submitit copies sbatch's words to stderr; they are in the error that it raises, too.
@@ -110,12 +118,25 @@ def submit_local(run: RunDir, environ: Mapping[str, str]) -> str:
     return str(job.job_id)
 
 
-def _parameters(plan: Plan, run: RunDir) -> dict[str, str | bool]:
+def remembered_nodes(environ: Mapping[str, str], now: float) -> tuple[str, ...]:
+    """Nodes of this cluster that earlier runs found bad; Slurm is asked only if there are any."""
+    known = {name: read_bad_nodes(environ, name, now) for name in clusters(environ)}
+    if not any(known.values()):
+        return ()
+    said = run_slurm(["scontrol", "show", "config"], timeout_s=10).stdout
+    found = re.search(r"^ClusterName\s*=\s*(\S+)", said, re.MULTILINE)
+    return tuple(bad.node for bad in known.get(found.group(1), ())) if found else ()
+
+
+def _parameters(plan: Plan, run: RunDir, leave_out: Sequence[str]) -> dict[str, str | bool]:
     """The options as submitit takes them: it quotes for a shell, sbatch then eats backslashes."""
     options: dict[str, str | bool] = {
         name.replace("-", "_"): True if value is None else value.replace("\\", "\\\\")
         for name, value in plan.slurm.options
     }
+    if leave_out:
+        own = str(options.get("exclude", ""))
+        options["exclude"] = ",".join([*([own] if own else []), *leave_out])
     options["output"] = f"{escape_pattern(str(run.submitit))}/slurm-%j.log"
     return options
 

@@ -38,6 +38,7 @@ def config_arguments(function: F) -> F:
             click.argument("overrides", nargs=-1, metavar="[KEY=VALUE]..."),
             click.option("--nodes", type=int, help="Nodes (slurm.nodes)."),
             click.option("--gpus", type=int, help="GPUs, so ranks, a node (slurm.gpus_per_node)."),
+            click.option("--spares", type=int, help="Nodes in reserve (slurm.spares)."),
             click.option("--time", help="Time limit of one job, like 2:00:00 (slurm.time)."),
             click.option("--partition", help="Partition (slurm.partition)."),
             click.option("--account", help="Account (slurm.account)."),

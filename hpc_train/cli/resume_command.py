@@ -18,6 +18,7 @@ __all__ = ["command"]
 @click.argument("overrides", nargs=-1, metavar="[KEY=VALUE]...")
 @click.option("--nodes", type=int, help="Go on with this many nodes.")
 @click.option("--gpus", type=int, help="Go on with this many GPUs a node.")
+@click.option("--spares", type=int, help="Nodes in reserve.")
 @click.option("--time", help="Time limit of one job.")
 @click.option("--partition", help="Partition.")
 @click.option("--cluster", type=click.Choice(["slurm", "local"]), help="As it was, by default.")
@@ -30,6 +31,7 @@ def command(
     overrides: tuple[str, ...],
     nodes: int | None,
     gpus: int | None,
+    spares: int | None,
     time: str | None,
     partition: str | None,
     cluster: str | None,
@@ -44,9 +46,8 @@ def command(
     cannot change.
     """
     found = api.Run.find(run, runs_dir)
-    job_id = found.resume(
-        *overrides, cluster=cluster, nodes=nodes, gpus=gpus, time=time, partition=partition
-    )
+    shape = {"nodes": nodes, "gpus": gpus, "spares": spares}
+    job_id = found.resume(*overrides, cluster=cluster, **shape, time=time, partition=partition)
     if as_json:
         print_json(
             {

@@ -10,6 +10,7 @@ import click
 
 from hpc_train import api
 from hpc_train.cli.common import config_arguments, json_option, print_json, shell_word
+from hpc_train.plan.states import RunState
 
 __all__ = ["command"]
 
@@ -63,6 +64,7 @@ def command(
         )
     else:
         _tell(run, str(submitted.get("job_id")), str(submitted.get("backend")))
+        _warn(run, submitted.get("left_out", []))
     if not (follow or wait):
         return 0
     from hpc_train.cli.follow import follow_run
@@ -78,6 +80,16 @@ def _tell(run: api.Run, job_id: str, backend: str) -> None:
     click.echo(f"watch      hpc-train status {name}")
     click.echo(f"logs       hpc-train logs -f {name}")
     click.echo(f"end        hpc-train cancel {name}")
+
+
+def _warn(run: api.Run, left_out: list[str]) -> None:
+    """What a person should know at once: nodes left out, and a job that will wait for ever."""
+    if left_out:
+        click.echo(f"left out   {', '.join(left_out)} (hpc-train nodes says why)")
+    status = run.status()
+    if status.state is RunState.PENDING and status.trouble:
+        click.secho("warning: ", err=True, fg="yellow", nl=False)
+        click.echo(f"the job will wait for ever: {status.trouble}", err=True)
 
 
 def _dry_run(loaded: Any, *, as_json: bool) -> int:

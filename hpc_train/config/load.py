@@ -25,6 +25,7 @@ __all__ = ["FLAGS", "Loaded", "load"]
 FLAGS: Mapping[str, str] = {
     "slurm.nodes": "--nodes",
     "slurm.gpus_per_node": "--gpus",
+    "slurm.spares": "--spares",
     "slurm.time": "--time",
     "slurm.partition": "--partition",
     "slurm.account": "--account",

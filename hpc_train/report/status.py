@@ -45,6 +45,7 @@ class RunStatus:
     job_id: str
     backend: str
     reason: str = ""
+    trouble: str = ""  # why a pending job will never start, in the config's words
     submitted: float | None = None
     start_estimate: str = ""
     step: int = 0
@@ -104,6 +105,7 @@ def run_status(
         job_id=newest_job_id(events),
         backend=submissions[-1].get("backend", "") if submissions else "",
         reason=reason,
+        trouble=view.trouble,
         submitted=submissions[0].time if submissions else None,
         start_estimate=view.start if state is RunState.PENDING else "",
         step=max([step, *(attempt.last_step for attempt in attempts)]),

@@ -14,15 +14,18 @@ from tests.cli.conftest import DIGITS
 HEAVY = {"torch", "pytorch_lightning", "submitit", "jinja2", "rich", "omegaconf", "ClusterShell"}
 # Frozen on purpose: a script of somebody's depends on each of these words.
 SURFACE = {
-    "submit": "account cluster dry_run follow gpus json name nodes partition qos runs_dir test_only"
-    " time wait",
-    "run": "account gpus name nodes partition qos runs_dir time",
-    "render": "account force gpus name nodes output partition qos runs_dir time",
-    "resume": "cluster follow gpus json nodes partition runs_dir time wait",
+    "submit": "account cluster dry_run follow gpus json name nodes partition qos runs_dir spares"
+    " test_only time wait",
+    "run": "account gpus name nodes partition qos runs_dir spares time",
+    "render": "account force gpus name nodes output partition qos runs_dir spares time",
+    "resume": "cluster follow gpus json nodes partition runs_dir spares time wait",
     "status": "json runs_dir",
     "list": "active json runs_dir",
     "logs": "attempt follow rank runs_dir supervisor",
     "cancel": "json runs_dir",
+    "checkpoints": "json runs_dir verify",
+    "preflight": "account explain full gpus json nodes partition strict",
+    "nodes": "forget json",
 }
 
 

@@ -1,0 +1,97 @@
+"""`hpc-train preflight`: network and GPUs, checked as before a training."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from hpc_train.cli.common import json_option, print_json
+from hpc_train.config.schema import PreflightConfig
+from hpc_train.errors import CheckError
+
+if TYPE_CHECKING:
+    from hpc_train.network.verdict import Verdict
+
+__all__ = ["command"]
+
+
+@click.command("preflight")
+@click.option("--nodes", type=click.IntRange(min=1), help="Ask Slurm for so many nodes, and check.")
+@click.option("--gpus", type=click.IntRange(min=0), help="GPUs a node, with --nodes.")
+@click.option("--partition", help="Partition, with --nodes.")
+@click.option("--account", help="Account, with --nodes.")
+@click.option("--full", is_flag=True, help="Measure longer.")
+@click.option("--strict", is_flag=True, help="What could not be checked counts as failed.")
+@click.option(
+    "--explain",
+    type=click.Path(path_type=Path),
+    metavar="NCCL_LOG",
+    help="Read a log written with NCCL_DEBUG=INFO, and say what it tells.",
+)
+@json_option
+def command(
+    nodes: int | None,
+    gpus: int | None,
+    partition: str | None,
+    account: str | None,
+    full: bool,
+    strict: bool,
+    explain: Path | None,
+    as_json: bool,
+) -> int:
+    """Check network and GPUs: of this host, of the allocation at hand, or of --nodes N.
+
+    The exit code is 3 where a training must not start.
+    """
+    from hpc_train.backends.preflight import (
+        explain_log,
+        preflight_here,
+        preflight_in_new_allocation,
+    )
+
+    if explain is not None:
+        lines = explain_log(explain)
+        if as_json:
+            print_json({"schema_version": 1, "log": str(explain), "lines": lines})
+        else:
+            click.echo("\n".join(lines))
+        return 0
+    if nodes is not None:
+        flags = [("--full", full), ("--strict", strict), ("--json", as_json)]
+        click.echo(f"asking Slurm for {nodes} nodes", err=True)
+        return preflight_in_new_allocation(
+            [name for name, wanted in flags if wanted],
+            _salloc(nodes, gpus, partition, account),
+        )
+    config = PreflightConfig(mode="full" if full else "quick", strict=strict)
+    verdict = preflight_here(config, os.environ, None)
+    if as_json:
+        print_json(verdict.to_json())
+    else:
+        _show(verdict)
+    return CheckError.exit_code if verdict.verdict == "no-go" else 0
+
+
+def _salloc(nodes: int, gpus: int | None, partition: str | None, account: str | None) -> list[str]:
+    options = [f"--nodes={nodes}", "--ntasks-per-node=1", "--time=0:10:00"]
+    options += [f"--gres=gpu:{gpus}"] if gpus else []
+    options += [f"--partition={partition}"] if partition else []
+    return options + ([f"--account={account}"] if account else [])
+
+
+def _show(verdict: Verdict) -> None:
+    colors = {"go": "green", "go-degraded": "yellow", "no-go": "red"}
+    first, *rest = verdict.summary
+    click.secho(first, fg=colors[verdict.verdict], bold=True)
+    for line in rest:
+        click.echo(f"  {line}")
+    if verdict.environment:
+        click.secho("environment", bold=True)
+    for item in verdict.environment:
+        click.echo(f"  {item.name}={item.value}  # {item.reason}")
+    for node, variables in verdict.per_node.items():
+        for name, value in variables.items():
+            click.echo(f"  {name}={value}  # on {node}")
