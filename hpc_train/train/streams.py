@@ -182,8 +182,10 @@ def _iterate_dataset(
     outside = capture_rngs()
     if start and "dataset" in start:
         loader.dataset.load_state_dict(start["dataset"])
+        if start["ended"]:
+            return
         restore_rngs(start["rng"])
-    batches = inherited(loader)
+    batches: Any = inherited(loader)
     while True:
         try:
             batch = next(batches)
@@ -192,8 +194,12 @@ def _iterate_dataset(
             return
         done += 1
         own = capture_rngs()
-        state = {"batches": done, "dataset": copy.deepcopy(loader.dataset.state_dict())}
-        position.note(done, {**state, "rng": own})
+        state = {
+            "dataset": copy.deepcopy(loader.dataset.state_dict()),
+            "rng": own,
+            "ended": batches._dataset_fetcher.ended,
+        }
+        position.note(done, {"batches": done, **state})
         restore_rngs(outside)
         yield batch
         outside = capture_rngs()
@@ -201,16 +207,24 @@ def _iterate_dataset(
 
 
 class _CollateWithState:
-    """In a data worker: sends the set's state along with the batch, as bytes."""
+    """In a data worker: sends the set's state along with the batch, as bytes.
 
-    def __init__(self, inner: Callable[[Any], Any]) -> None:
+    A batch that is not full has met the end of the set, which may have begun anew behind it.
+    """
+
+    def __init__(self, inner: Callable[[Any], Any], batch_size: int | None) -> None:
         self.inner = inner
+        self.batch_size = batch_size
 
     def __call__(self, samples: Any) -> tuple[Any, int, bytes]:
         info = get_worker_info()
         assert info is not None
         batch = self.inner(samples)
-        state = {"dataset": cast("Any", info.dataset).state_dict(), "rng": capture_rngs()}
+        state = {
+            "dataset": cast("Any", info.dataset).state_dict(),
+            "rng": capture_rngs(),
+            "ended": self.batch_size is not None and len(samples) < self.batch_size,
+        }
         return batch, info.id, pickle.dumps(state)
 
 
@@ -229,6 +243,18 @@ class _ResumeWorker:
         if state is not None:
             cast("Any", info.dataset).load_state_dict(state["dataset"])
             restore_rngs(state["rng"])
+            if state["ended"]:
+                _give_nothing_once(info.dataset)
+
+
+def _give_nothing_once(dataset: Any) -> None:
+    kind = type(dataset)
+
+    def nothing(self: Any) -> Iterator[Any]:
+        self.__class__ = kind
+        return iter(())
+
+    dataset.__class__ = type(kind.__name__, (kind,), {"__iter__": nothing})
 
 
 class _RotatedIterator(_MultiProcessingDataLoaderIter):
@@ -251,7 +277,7 @@ def _iterate_workers(
     states: list[State | None] = [None] * loader.num_workers
     worker = loader.num_workers - 1
     collate, prepare = loader.collate_fn, loader.worker_init_fn
-    loader.collate_fn = _CollateWithState(collate)
+    loader.collate_fn = _CollateWithState(collate, loader.batch_size)
     with shielded_from_signals():
         if start and "workers" in start:
             states, worker = list(start["workers"]), start["last_worker"]

@@ -68,7 +68,7 @@ SHAPES = {
         "data": "sized_stream",
         "workers": 2,
         "persistent": True,
-        "samples": 64,
+        "samples": 72,
     },
     "stream without a state": {"data": "stateless", "samples": 48},
     "validation twice an epoch": {"trainer": {"val_check_interval": 0.5}},
