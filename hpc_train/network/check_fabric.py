@@ -6,6 +6,7 @@ here and alive elsewhere is this node's fault.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from hpc_train.network.choose_hca import PortName, gid_indices, ports_of
@@ -45,6 +46,7 @@ def check_hca_set(context: Context) -> Iterator[Finding]:
     context.need_hcas()
     context.need_several()
     compute = set(context.hcas.compute)
+    common = _common(context)
     for node in context.nodes:
         missing = sorted(compute - set(ports_of(node)))
         if missing and not _has_as_many(node, context):
@@ -58,7 +60,7 @@ def check_hca_set(context: Context) -> Iterator[Finding]:
                 f" have {len(compute)} ports for training, this one {left}",
                 fix="lspci | grep Mellanox; dmesg | grep mlx5; reseat or replace the card",
             )
-        for key in sorted(set(ports_of(node)) - _common(context)):
+        for key in sorted(set(ports_of(node)) - common):
             if not missing:
                 yield Finding(
                     node=node.node,
@@ -71,8 +73,8 @@ def check_hca_set(context: Context) -> Iterator[Finding]:
 
 def _common(context: Context) -> set[PortName]:
     """Return the ports that at least half of the nodes have."""
-    keys = [key for node in context.nodes for key in ports_of(node)]
-    return {key for key in keys if 2 * keys.count(key) >= len(context.nodes)}
+    counts = Counter(key for node in context.nodes for key in ports_of(node))
+    return {key for key, count in counts.items() if 2 * count >= len(context.nodes)}
 
 
 def _has_as_many(node: NodeInventory, context: Context) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import time
@@ -12,6 +13,8 @@ from hpc_train.network.choose import choose
 from hpc_train.network.codec import decode
 from hpc_train.network.findings import Finding
 from hpc_train.network.hub import Hub
+from hpc_train.network.interfaces import USABLE_KINDS
+from hpc_train.network.inventory import NodeInventory
 from hpc_train.network.pairs import MAX_ROUNDS, PairResult, plan_round
 from hpc_train.network.pairtest import Measured
 from hpc_train.network.trial import Lost, Trial, assemble
@@ -21,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from hpc_train.network.inventory import NodeInventory
     from hpc_train.network.options import PreflightOptions
 
 __all__ = ["Coordinator", "port_is_free"]
@@ -194,9 +196,10 @@ class Coordinator:
         waited = f"within {self._options.rendezvous_s:g} s"
         found = []
         for name in names:
-            started = (self._folder / f"look-{name}.json").exists()
-            what = "it looked, and then did not reach the first node" if started else "not a word"
-            found.append(Lost(node=name, check="rendezvous", reason=f"{what} {waited}"))
+            seen = _look_of(self._folder, name)
+            what = "not a word" if seen is None else f"it looked{_network_of(seen)}, and then did"
+            reason = f"{what} not reach the first node {waited}" if seen else f"{what} {waited}"
+            found.append(Lost(node=name, check="rendezvous", reason=reason))
         return found
 
     def _or_ourselves(self, lost: list[Lost]) -> list[Lost]:
@@ -257,9 +260,24 @@ def _with_answer(base: PairResult, answer: dict[str, object] | None) -> PairResu
         gbps_ba=seen.gbps_ba,
         retransmit_share=seen.retransmit_share,
         retransmits=seen.retransmits,
+        lost_share=seen.lost_share,
+        lost=seen.lost,
         frame_ok=seen.frame_ok,
         error=seen.error,
     )
+
+
+def _look_of(folder: Path, node: str) -> NodeInventory | None:
+    try:
+        return NodeInventory.from_json(json.loads((folder / f"look-{node}.json").read_text()))
+    except (OSError, ValueError):
+        return None
+
+
+def _network_of(seen: NodeInventory) -> str:
+    """Return what its own look says about why it cannot come."""
+    down = [i.name for i in seen.interfaces if i.kind in USABLE_KINDS and i.state == "down"]
+    return f" ({', '.join(down)} down there)" if down else ""
 
 
 def port_is_free(port: int) -> bool:

@@ -58,8 +58,8 @@ class Thresholds:
         slow_fail: Below this share it is broken.
         latency_warn: A pair above this many times the median latency is slow ...
         latency_floor_us: ... if it is also above this, so that noise on a fast net is no alarm.
-        retransmit_warn: Share of TCP segments sent again that makes a path lossy.
-        retransmit_fail: The share that makes it unusable.
+        loss_warn: Share of segments sent again, or of datagrams lost, that makes a path lossy.
+        loss_fail: The share that makes it unusable.
         min_gbps: Absolute floor of a pair's bandwidth, 0 for none.
         speed_share: Floor as a share of the interface's advertised speed (of 25 Gbit/s at most,
             which is about what one TCP stream carries).
@@ -76,8 +76,8 @@ class Thresholds:
     slow_fail: float = 0.15
     latency_warn: float = 10.0
     latency_floor_us: float = 2000.0
-    retransmit_warn: float = 0.005
-    retransmit_fail: float = 0.02
+    loss_warn: float = 0.005
+    loss_fail: float = 0.02
     min_gbps: float = 0.0
     speed_share: float = 0.02
     counter_warn: int = 10

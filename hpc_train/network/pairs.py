@@ -21,7 +21,8 @@ __all__ = ["MAX_ROUNDS", "PairResult", "conclude", "judge", "plan_round"]
 MAX_ROUNDS = 3
 # Below this many nodes every pair is tested, because two slow results out of two look normal.
 _ALL_PAIRS = 4
-_SEVERAL_RETRANSMITS = 5
+# Fewer are chance.
+_SEVERAL = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +38,8 @@ class PairResult:
         gbps_ba: Bandwidth from b to a.
         retransmit_share: Share of TCP segments sent again, the worse direction.
         retransmits: Their number.
+        lost_share: Share of small datagrams that did not come back.
+        lost: Their number.
         frame_bytes: Size of the full frame that was tried.
         frame_ok: Whether it crossed both ways.
         advertised_gbps: The slower of the two interfaces, by its driver.
@@ -52,6 +55,8 @@ class PairResult:
     gbps_ba: float | None = None
     retransmit_share: float | None = None
     retransmits: int = 0
+    lost_share: float | None = None
+    lost: int = 0
     frame_bytes: int | None = None
     frame_ok: bool | None = None
     advertised_gbps: float | None = None
@@ -87,11 +92,11 @@ def judge(
     Bandwidth and latency are held against the median of the other results, not against a constant.
     """
     if result.error is not None:
-        return [("pair", "fail", result.error)]
+        return [*_frame(result), ("pair", "fail", result.error)]
     others = [other for other in results if other is not result and other.error is None]
     return [
         *_frame(result),
-        *_retransmits(result, thresholds),
+        *_loss(result, thresholds),
         *_bandwidth(result, others, thresholds),
         *_latency(result, others, thresholds),
     ]
@@ -104,12 +109,16 @@ def _frame(result: PairResult) -> list[tuple[str, Level, str]]:
     return [("frame", "fail", text)]
 
 
-def _retransmits(result: PairResult, limits: Thresholds) -> list[tuple[str, Level, str]]:
-    share = result.retransmit_share
-    if share is None or result.retransmits < _SEVERAL_RETRANSMITS or share < limits.retransmit_warn:
-        return []
-    level: Level = "fail" if share >= limits.retransmit_fail else "warn"
-    return [("loss", level, f"{share:.1%} of the segments were sent again ({result.retransmits})")]
+def _loss(result: PairResult, limits: Thresholds) -> list[tuple[str, Level, str]]:
+    said: list[tuple[str, Level, str]] = []
+    for share, count, what in (
+        (result.retransmit_share, result.retransmits, "segments were sent again"),
+        (result.lost_share, result.lost, "datagrams did not come back"),
+    ):
+        if share is not None and count >= _SEVERAL and share >= limits.loss_warn:
+            level: Level = "fail" if share >= limits.loss_fail else "warn"
+            said.append(("loss", level, f"{share:.1%} of the {what} ({count})"))
+    return said
 
 
 def _bandwidth(

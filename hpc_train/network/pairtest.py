@@ -12,7 +12,7 @@ import socket
 import struct
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
@@ -27,6 +27,12 @@ _MAX_CLIENTS = 16
 _LINE = 512
 _FRAME_TRIES = 5
 _FRAME_WAIT_S = 0.1
+_DATAGRAMS = 400
+_BURST = 20
+_BURST_WAIT_S = 0.01
+_GRACE_S = 0.2
+# Name, proof and number.
+_NUMBERED = 32 + 32 + 4
 _WINDOW_S = 0.02
 _SEND_BUFFER = 512 * 1024
 # linux/in.h: DF set, and the kernel's own idea of the path's MTU ignored.
@@ -69,47 +75,82 @@ class Measured:
     gbps_ba: float | None = None
     retransmit_share: float | None = None
     retransmits: int = 0
+    lost_share: float | None = None
+    lost: int = 0
     frame_ok: bool | None = None
     error: str | None = None
 
 
 def measure(plan: PairPlan, token: bytes) -> Measured:
-    """Run one test as the dialling side; whatever goes wrong is in `error`."""
-    deadline = time.monotonic() + plan.deadline_s
-    phase = "connecting"
+    """Run one test as the dialling side; what was measured before an error is kept."""
+    started = time.monotonic()
+    test = _Test(plan, token, started + plan.deadline_s)
     try:
+        test.run()
+    except TimeoutError:
+        spent = time.monotonic() - started
+        return replace(test.seen, error=f"{test.phase}: nothing within {spent:.1f} s")
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        return replace(test.seen, error=f"{test.phase}: {error}")
+    return test.seen
+
+
+class _Test:
+    """The steps of a test; `phase` and `seen` tell how far it came."""
+
+    def __init__(self, plan: PairPlan, token: bytes, deadline: float) -> None:
+        self.phase = "connecting"
+        self.seen = Measured()
+        self._plan = plan
+        self._token = token
+        self._deadline = deadline
+
+    def run(self) -> None:
+        plan = self._plan
         sock = socket.create_connection(
             (plan.address, plan.port),
-            timeout=min(2.0, plan.deadline_s),
+            timeout=plan.deadline_s,
             source_address=(plan.source, 0) if plan.source else None,
         )
         with sock:
-            stream = _Stream(sock, deadline)
-            stream.line({"id": plan.id, "proof": proof(token, "data", plan.id)})
-            phase = "small messages"
-            latency = _pings(stream)
-            phase = "a full frame"
-            frame_ok = _frame(plan, token)
-            phase = "bandwidth to it"
-            gbps_ab = _send_to(stream, plan)
-            phase = "bandwidth from it"
-            gbps_ba = _receive_from(stream, plan)
-            phase = "the other side's counters"
+            stream = _Stream(sock, self._deadline)
+            stream.line({"id": plan.id, "proof": proof(self._token, "data", plan.id)})
+            self.phase = "small messages"
+            self.seen = replace(self.seen, latency_us=_pings(stream))
+            self.phase = "datagrams"
+            self._datagrams()
+            if self.seen.frame_ok is not False:  # else the bulk would only hang
+                self._bandwidth(stream)
+            self.phase = "the other side's counters"
             stream.line({"do": "end"})
             theirs = stream.read_line()
             share, again = _worse(_retransmits(sock), theirs)
-    except TimeoutError:
-        return Measured(error=f"{phase}: nothing within {plan.deadline_s:g} s")
-    except (OSError, ValueError) as error:
-        return Measured(error=f"{phase}: {error}")
-    return Measured(
-        latency_us=latency,
-        gbps_ab=gbps_ab,
-        gbps_ba=gbps_ba,
-        retransmit_share=share,
-        retransmits=again,
-        frame_ok=frame_ok,
-    )
+            self.seen = replace(self.seen, retransmit_share=share, retransmits=again)
+
+    def _datagrams(self) -> None:
+        """Try a full frame, and count what gets lost of many small ones."""
+        plan = self._plan
+        if ":" in plan.address:
+            return
+        head = plan.id.encode().ljust(32) + bytes.fromhex(proof(self._token, "frame", plan.id))
+        # Not connected: a node with several addresses may answer from another one of them, and
+        # the proof inside says better than the address who it is.
+        there = (plan.address, plan.port)
+        with _udp(plan.source) as sock:
+            if not _crosses(sock, there, head):
+                return  # no UDP at all: a firewall, which says nothing about frames
+            if plan.frame_bytes > _IP_UDP_HEADERS:
+                size = min(plan.frame_bytes - _IP_UDP_HEADERS, 65507)
+                crosses = _crosses(sock, there, head.ljust(size, b"."))
+                self.seen = replace(self.seen, frame_ok=crosses)
+            lost = _lost(sock, there, head, self._deadline)
+        self.seen = replace(self.seen, lost=lost, lost_share=lost / _DATAGRAMS)
+
+    def _bandwidth(self, stream: _Stream) -> None:
+        self.phase = "bandwidth to it"
+        self.seen = replace(self.seen, gbps_ab=_send_to(stream, self._plan))
+        self.phase = "bandwidth from it"
+        self.seen = replace(self.seen, gbps_ba=_receive_from(stream, self._plan))
 
 
 class _Stream:
@@ -237,21 +278,6 @@ def _worse(mine: dict[str, int], theirs: dict[str, Any]) -> tuple[float | None, 
     return share, again
 
 
-def _frame(plan: PairPlan, token: bytes) -> bool | None:
-    """Return whether a full frame crosses both ways; None where no UDP crosses at all."""
-    if plan.frame_bytes <= _IP_UDP_HEADERS or ":" in plan.address:
-        return None
-    with _udp(plan.source) as sock:
-        # Not connected: a node with several addresses may answer from another one of them, and
-        # the proof inside says better than the address who it is.
-        there = (plan.address, plan.port)
-        head = plan.id.encode().ljust(32) + bytes.fromhex(proof(token, "frame", plan.id))
-        if not _crosses(sock, there, head):
-            return None
-        size = min(plan.frame_bytes - _IP_UDP_HEADERS, 65507)
-        return _crosses(sock, there, head.ljust(size, b"."))
-
-
 def _crosses(sock: socket.socket, there: tuple[str, int], datagram: bytes) -> bool:
     sock.settimeout(_FRAME_WAIT_S)
     for _ in range(_FRAME_TRIES):
@@ -261,6 +287,37 @@ def _crosses(sock: socket.socket, there: tuple[str, int], datagram: bytes) -> bo
             if sock.recv(65535) == datagram:
                 return True
     return False
+
+
+def _lost(sock: socket.socket, there: tuple[str, int], head: bytes, deadline: float) -> int:
+    """Return how many of many datagrams did not come back.
+
+    In small bursts, so that no socket buffer overflows; a straggler counts as there as long as it
+    comes before the end.
+    """
+    back: set[bytes] = set()
+    for first in range(0, _DATAGRAMS, _BURST):
+        for number in range(first, first + _BURST):
+            # EPERM is how a firewall's drop of our own packet looks like: lost as well.
+            with contextlib.suppress(OSError):
+                sock.sendto(head + number.to_bytes(4, "big"), there)
+        _gather(sock, back, first + _BURST, _BURST_WAIT_S)
+        if time.monotonic() > deadline - _GRACE_S:
+            raise TimeoutError
+    _gather(sock, back, _DATAGRAMS, _GRACE_S)
+    return _DATAGRAMS - len(back)
+
+
+def _gather(sock: socket.socket, back: set[bytes], enough: int, seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while len(back) < enough and (left := end - time.monotonic()) > 0:
+        sock.settimeout(left)
+        try:
+            datagram = sock.recv(65535)
+        except OSError:
+            return
+        if len(datagram) == _NUMBERED:  # no late answer to the full frame
+            back.add(datagram[-4:])
 
 
 def _udp(address: str, port: int = 0) -> socket.socket:

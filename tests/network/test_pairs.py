@@ -42,6 +42,7 @@ FAULTS = {
     "slow": {"gbps_ab": 0.01, "gbps_ba": 0.01},
     "slow one way": {"gbps_ba": 0.01},
     "lossy": {"retransmit_share": 0.05, "retransmits": 500},
+    "dropping": {"lost_share": 0.05, "lost": 20},
     "small frames only": {"frame_ok": False},
     "silent": {"error": "no answer in 3 s"},
     "late": {"latency_us": 40_000.0},

@@ -74,8 +74,10 @@ def test_a_fault_of_one_node_among_two_is_told_without_naming_one(tmp_path):
     assert "nothing can be told apart" in finding.evidence
 
 
-@pytest.mark.parametrize("number", [signal.SIGSTOP, signal.SIGKILL])
-@pytest.mark.parametrize("when", ["at once", "after its look"])
+@pytest.mark.parametrize(
+    ("number", "when"),
+    [(signal.SIGSTOP, "at once"), (signal.SIGSTOP, "after its look"), (signal.SIGKILL, "at once")],
+)
 def test_a_probe_that_hangs_or_dies_is_named_within_ten_seconds(tmp_path, number, when):
     with Probes(tmp_path, nodes(3)) as probes:
         if when == "after its look":
