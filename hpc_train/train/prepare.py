@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from hpc_train.train.devices import Device, LoaderSettings
 
 __all__ = [
+    "announce_threads",
     "device_of_rank",
     "enter_workdir",
     "make_model_and_data",
@@ -47,6 +48,18 @@ def threads_are_users(world: World, plan: Plan) -> bool:
         return True
     set_to = os.environ.get("OMP_NUM_THREADS")
     return set_to is not None and not (world.launcher == "torchrun" and set_to == "1")
+
+
+def announce_threads(cpus: int, world: World) -> None:
+    """Tell OpenMP, before numpy and torch are imported, whose pools read it then.
+
+    Outside Slurm the CPUs are shared with others. Threads that spin while they wait for one that
+    is not scheduled then cost a factor of ten and more (measured; libgomp's manual,
+    OMP_WAIT_POLICY and GOMP_SPINCOUNT).
+    """
+    os.environ["OMP_NUM_THREADS"] = str(cpus)
+    if world.launcher != "slurm":
+        os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 
 def set_threads(cpus: int, device: Device) -> None:
