@@ -23,10 +23,10 @@ from hpc_train.train.guard import Guard
 from hpc_train.train.inside import capture_inside, restore_inside
 from hpc_train.train.loading import Loaded, load_tensors
 from hpc_train.train.loops import replace_loops
-from hpc_train.train.position import DataPosition, GlobalBatchSampler
+from hpc_train.train.position import DataPosition, GlobalBatchSampler, mixed_seed
 from hpc_train.train.sampling import evaluation_loader, is_shuffled, map_style_loader
 from hpc_train.train.saving import Snapshot, say_loudly
-from hpc_train.train.streams import StreamPosition, stream_loader
+from hpc_train.train.streams import StreamPosition, enter_epoch, stream_loader
 
 __all__ = ["ExactTraining", "HpcTrainCallback"]
 
@@ -63,6 +63,7 @@ class ExactTraining:
         self._loaded = loaded
         self._start = loaded
         self._stream: StreamPosition | None = None
+        self._streaming: Any = None
         self._n_samples: int | None = None
         self._evaluated = 0
 
@@ -138,7 +139,8 @@ class ExactTraining:
         batches = self._trainer.fit_loop.epoch_loop.batch_progress.current.ready
         state = start.stream(batches) if start is not None else None
         micro = self._place.batch.micro_batch_size
-        exact, self._stream = stream_loader(loader, micro_batch_size=micro, start=state)
+        self._streaming, self._stream = stream_loader(loader, micro_batch_size=micro, start=state)
+        self.epoch_begins(self._epoch)  # some are asked for a batch before the epoch begins
         if not self._stream.exact and self._place.rank == 0:
             say_loudly(
                 "the train set is iterable and has no state_dict(): after an interruption it is "
@@ -146,7 +148,13 @@ class ExactTraining:
                 "only if it gives the same samples each time (give it state_dict() and "
                 "load_state_dict(), see docs/resuming.md)"
             )
-        return exact
+        return self._streaming
+
+    def epoch_begins(self, epoch: int) -> None:
+        """The next iteration of the train data is `epoch`; map-style sets learn it by sampler."""
+        if self._stream is not None:
+            seed = mixed_seed(self._place.seed, self._place.rank)
+            enter_epoch(self._streaming, self._stream, epoch=epoch, seed=seed)
 
     def evaluation_loaders(self, given: Any) -> Any:
         """What `val_dataloader` or `test_dataloader` returned, dealt out over the ranks."""

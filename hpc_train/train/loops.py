@@ -35,6 +35,9 @@ class StepHooks(Protocol):
     def begins(self) -> None:
         """The data loader has been started, the first step comes."""
 
+    def epoch_begins(self, epoch: int) -> None:
+        """The next iteration of the train data is `epoch`."""
+
     def validation_begins(self) -> None:
         """The last step is done, and a validation comes before the next."""
 
@@ -107,6 +110,13 @@ class ExactFitLoop(_FitLoop):
         if self._hooks.restores():
             return self._hooks.was_over()
         return super().done
+
+    def on_advance_start(self) -> None:
+        """The data hear of the epoch before they are asked for its first batch."""
+        self.setup_data()
+        current: Any = self.epoch_progress.current
+        self._hooks.epoch_begins(current.processed)
+        super().on_advance_start()
 
     def on_save_checkpoint(self) -> dict[str, Any]:
         """Without the loader's state, which is rank 0's alone and a batch ahead."""

@@ -203,7 +203,6 @@ def even_batches(n: int, batch_size: int, *, rank: int, world_size: int) -> list
     Returns:
         This rank's batches, each of 1 to `batch_size` consecutive positions in [0, n).
     """
-    slots = -(-n // (batch_size * world_size)) * world_size
-    borders = [n * slot // slots for slot in range(slots + 1)] if slots else [0]
-    batches = [range(borders[slot], borders[slot + 1]) for slot in range(rank, slots, world_size)]
-    return [batch for batch in batches if batch]
+    slots = min(n, -(-n // (batch_size * world_size)) * world_size)
+    borders = [n * slot // slots for slot in range(slots + 1)] if slots else []
+    return [range(borders[slot], borders[slot + 1]) for slot in range(rank, slots, world_size)]

@@ -22,11 +22,12 @@ from torch.utils.data import BatchSampler, DataLoader, get_worker_info
 from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
 
 from hpc_train.errors import ConfigError
+from hpc_train.train.position import mixed_seed
 from hpc_train.train.rng import capture_rngs, restore_rngs
 from hpc_train.train.sampling import own_generator
 from hpc_train.train.stop import shielded_from_signals
 
-__all__ = ["Stateful", "StreamPosition", "stream_loader"]
+__all__ = ["Stateful", "StreamPosition", "enter_epoch", "stream_loader"]
 
 Loader = DataLoader[Any]
 State = dict[str, Any]
@@ -48,13 +49,14 @@ class StreamPosition:
     """The states of one rank's stream after each of the last batches it made.
 
     Attributes:
-        start: What the first iteration goes on from; None for the beginning.
+        start: What the first iteration goes on from; None for the beginning, and once it is used.
         exact: False where the stream has no state and is read again.
+        started_in: The epoch that `start` belongs to.
     """
 
     exact: bool
     start: State | None = None
-    epoch: int = 0
+    started_in: int | None = None
     _after: dict[int, State] = field(default_factory=dict)
 
     def note(self, batches: int, state: State) -> None:
@@ -104,6 +106,25 @@ def stream_loader(
         batches = BatchSampler(sampler, micro_batch_size, drop_last)
         object.__setattr__(new, "batch_sampler", batches)
     return _subclassed(new, position), position
+
+
+def enter_epoch(loader: Any, position: StreamPosition, *, epoch: int, seed: int) -> None:
+    """Tell a loader of `stream_loader` which epoch its next iteration is.
+
+    Where an epoch was resumed at its very end, nobody has iterated: that is made up for, since data
+    workers that live on have to come to the end of the old epoch first.
+    """
+    if position.start is not None and position.started_in not in (None, epoch):
+        next(iter(loader), None)
+    position.started_in = epoch if position.started_in is None else position.started_in
+    source = loader.inner if isinstance(loader, _ObjectStream) else loader
+    for item in (source, getattr(source, "dataset", None)):
+        tell = getattr(item, "set_epoch", None)
+        if callable(tell):
+            tell(epoch)
+    if isinstance(loader, DataLoader) and loader.generator is not None:
+        # The data workers' RNGs begin where (seed, epoch) says, whichever attempt starts them.
+        loader.generator.manual_seed(mixed_seed(seed, epoch) >> 1)
 
 
 def _check_workers(loader: Loader, start: State | None) -> None:
