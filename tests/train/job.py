@@ -35,6 +35,7 @@ def main(spec: dict[str, Any]) -> None:
         stop=stop,
     )
     resumer.begin()
+    chosen = None
     try:
         if world_size > 1:
             dist.init_process_group("gloo")

@@ -44,6 +44,7 @@ DEFAULTS: dict[str, Any] = {
     "trainer": {},
     "ema": False,
     "nan_at": None,
+    "config_hash": "abc",
 }
 
 
@@ -54,7 +55,7 @@ def make_plan(spec: dict[str, Any], world_size: int) -> Plan:
         name="test",
         workdir=".",
         runs_dir="runs",
-        config_hash="abc",
+        config_hash=spec["config_hash"],
         shape=Shape(1, world_size, 0),
         batch=Batch(spec["global_batch"], micro, spec["accumulate"]),
         training=Training(ObjectSpec("", {}), ObjectSpec("", {}), {}, [], 7, True),
