@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 __version__ = "0.1.0"
 
+# `typing` is half of what `hpc-train list` would import; type checkers take the name at its word.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from hpc_train.api import Run, load, plan, render, run_here, runs, submit, test_only
+    from hpc_train.api import Run, load, render, run_here, runs, submit, test_only
 
-__all__ = ["Run", "load", "plan", "render", "run_here", "runs", "submit", "test_only"]
+# `plan` is the name of a package here; the function is `hpc_train.api.plan`.
+__all__ = ["Run", "load", "render", "run_here", "runs", "submit", "test_only"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     # The ranks and the commands import this package first: the api loads when it is asked for.
     if name in __all__:
         from hpc_train import api

@@ -8,6 +8,7 @@ import signal
 import socket
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,21 @@ from hpc_train.store.layout import RunDir
 from hpc_train.store.lock import is_held
 from hpc_train.store.ranks import read_heartbeat
 
-__all__ = ["cancel_run", "observe"]
+__all__ = ["Seen", "cancel_run", "observe", "see"]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A run's status, and what it follows from.
+
+    Attributes:
+        ended: Whether the run's own diary tells its end.
+        job: What Slurm says of the run's job, where it was asked and knows it.
+    """
+
+    status: RunStatus
+    ended: bool
+    job: JobView | None
 
 
 def observe(
@@ -42,16 +57,33 @@ def observe(
         ask_slurm: False to look only at what the runs themselves have written.
         known: The state to assume of a job that Slurm is not asked about.
     """
+    return [seen.status for seen in see(directories, now, ask_slurm=ask_slurm, known=known)]
+
+
+def see(
+    directories: Sequence[RunDir],
+    now: float,
+    *,
+    ask_slurm: bool = True,
+    known: RunState | None = None,
+    said: str | None = None,
+) -> list[Seen]:
+    """As `observe`, with what each status follows from; `said` as in `query_jobs`."""
     diaries = [read_events(directory.events) for directory in directories]
-    views = _slurm_views(diaries) if ask_slurm else {}
+    views = _slurm_views(diaries, said) if ask_slurm else {}
+    unknown = SchedulerView(None if ask_slurm else known)
     return [
-        run_status(
-            directory,
-            events,
-            _view(directory, events, views, SchedulerView(None if ask_slurm else known)),
-            step=_step(directory),
-            metrics=_metrics(directory),
-            now=now,
+        Seen(
+            run_status(
+                directory,
+                events,
+                _view(directory, events, views, unknown),
+                step=_step(directory),
+                metrics=_metrics(directory),
+                now=now,
+            ),
+            _has_ended(events),
+            views.get(newest_job_id(events)),
         )
         for directory, events in zip(directories, diaries, strict=True)
     ]
@@ -84,7 +116,7 @@ def _is_slurm_job(directory: RunDir) -> bool:
     return any(event.get("cluster") for event in read_events(directory.events))
 
 
-def _slurm_views(diaries: Sequence[Sequence[Event]]) -> dict[str, JobView]:
+def _slurm_views(diaries: Sequence[Sequence[Event]], said: str | None = None) -> dict[str, JobView]:
     """One query for the jobs of all runs that have not ended by their own word."""
     open_jobs = [
         job_id
@@ -96,7 +128,7 @@ def _slurm_views(diaries: Sequence[Sequence[Event]]) -> dict[str, JobView]:
     if not open_jobs or not is_available("squeue"):
         return {}
     try:
-        return query_jobs(open_jobs)
+        return query_jobs(open_jobs, said)
     except SlurmError:
         return {}  # the controller is away: the diaries are all there is
 

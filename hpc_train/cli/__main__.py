@@ -1,5 +1,5 @@
 """`python -m hpc_train.cli`."""
 
-from hpc_train.cli.main import main
+from hpc_train.cli.entry import main
 
 main()

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
 
 from hpc_train import api
+from hpc_train.backends.glance import rows
 from hpc_train.cli.common import json_option, print_json, print_table, runs_dir_option
-from hpc_train.report.diary import LIST_HEADER, list_row
+from hpc_train.plan.states import RunState
+from hpc_train.report.columns import LIST_HEADER
+from hpc_train.store.runs import roots
 
 __all__ = ["command"]
+
+STATE = LIST_HEADER.index("STATE")
 
 
 @click.command("list")
@@ -19,12 +25,16 @@ __all__ = ["command"]
 @json_option
 def command(active: bool, runs_dir: Path | None, as_json: bool) -> int:
     """List all runs, the newest first."""
-    known = sorted(api.runs(runs_dir), key=lambda run: run.submitted or 0.0, reverse=True)
-    shown = [run for run in known if not (active and run.state.ended)]
     if as_json:
-        print_json({"schema_version": 1, "runs": [run.to_json() for run in shown]})
-    elif not shown:
-        click.echo("no runs; hpc-train submit CFG makes one", err=True)
+        known = sorted(api.runs(runs_dir), key=lambda run: run.submitted or 0.0, reverse=True)
+        shown = [run.to_json() for run in known if not (active and run.state.ended)]
+        print_json({"schema_version": 1, "runs": shown})
+        return 0
+    folders = [runs_dir.absolute()] if runs_dir else roots(os.environ, Path.cwd())
+    lines = rows(os.environ, [str(folder) for folder in folders])
+    lines = [line for line in lines if not (active and RunState(line[STATE]).ended)]
+    if lines:
+        print_table(LIST_HEADER, lines)
     else:
-        print_table(LIST_HEADER, [list_row(run) for run in shown])
+        click.echo("no runs; hpc-train submit CFG makes one", err=True)
     return 0

@@ -13,13 +13,11 @@ from dataclasses import dataclass
 from hpc_train.errors import SlurmError
 from hpc_train.plan.states import RunState, run_state_of_slurm
 from hpc_train.slurm.command import is_available, run
+from hpc_train.slurm.squeue import cells_of, squeue_argv
 
 __all__ = ["JobDetails", "JobView", "job_details", "query_jobs"]
 
 SACCT_FIELDS = "JobIDRaw,State,Reason,NodeList,Start"
-
-# Above this many jobs the list of ids is left out and all of the user's jobs are read instead.
-IDS_IN_ONE_COMMAND = 500
 
 
 @dataclass(frozen=True)
@@ -60,15 +58,19 @@ class JobDetails:
         return self.get("Requeue") == "1"
 
 
-def query_jobs(job_ids: Collection[str]) -> dict[str, JobView]:
+def query_jobs(job_ids: Collection[str], said: str | None = None) -> dict[str, JobView]:
     """All of the given jobs that Slurm still knows, by id: one squeue, and one sacct for the rest.
+
+    Args:
+        job_ids: The jobs.
+        said: What squeue has just said of them, where it was asked already.
 
     Raises:
         SlurmError: when squeue cannot be asked at all. A missing or failing sacct is no error.
     """
     if not job_ids:
         return {}
-    found = _from_squeue(job_ids)
+    found = _in_squeue(_ask_squeue(job_ids) if said is None else said, job_ids)
     missing = [job_id for job_id in job_ids if job_id not in found]
     if missing and is_available("sacct"):
         found |= _from_sacct(missing)
@@ -87,16 +89,17 @@ def job_details(job_id: str) -> JobDetails:
     return JobDetails(dict(re.findall(r"(?:^|\s)([A-Za-z:]+)=(\S*)", said.stdout)))
 
 
-def _from_squeue(job_ids: Collection[str]) -> dict[str, JobView]:
-    whose = ["--jobs", ",".join(job_ids)] if len(job_ids) <= IDS_IN_ONE_COMMAND else ["--me"]
-    said = run(
-        ["squeue", "--noheader", "--states=all", *whose, "--format=%A|%T|%r|%N|%S"],
-    )
+def _ask_squeue(job_ids: Collection[str]) -> str:
+    said = run(squeue_argv(job_ids))
     if said.returncode != 0 and "Invalid job id" not in said.stderr:
         raise SlurmError(
             f"squeue: {said.stderr.strip()}", "`scontrol ping` tells whether the controller is up"
         )
-    views = (_view(line.split("|")) for line in said.stdout.splitlines())
+    return said.stdout
+
+
+def _in_squeue(said: str, job_ids: Collection[str]) -> dict[str, JobView]:
+    views = (_view(line) for line in said.splitlines())
     return {view.job_id: view for view in views if view and view.job_id in job_ids}
 
 
@@ -106,19 +109,10 @@ def _from_sacct(job_ids: Collection[str]) -> dict[str, JobView]:
     )
     if said.returncode != 0:
         return {}  # no accounting at this site: squeue's answer is all there is
-    views = (_view(line.split("|")) for line in said.stdout.splitlines())
+    views = (_view(line) for line in said.stdout.splitlines())
     return {view.job_id: view for view in views if view}
 
 
-def _view(cells: list[str]) -> JobView | None:
-    if len(cells) != 5:
-        return None
-    job_id, state, reason, nodes, start = cells
-    blank = ("None", "None assigned", "N/A", "Unknown", "")
-    return JobView(
-        job_id,
-        state,
-        "" if reason in blank else reason,
-        "" if nodes in blank else nodes,
-        "" if start in blank else start,
-    )
+def _view(line: str) -> JobView | None:
+    cells = cells_of(line)
+    return JobView(*cells) if cells else None

@@ -11,12 +11,11 @@ from pathlib import Path
 from hpc_train.errors import ConfigError, NoSuchRunError
 from hpc_train.store.atomic import write_text
 from hpc_train.store.events import EventKind, read_events
+from hpc_train.store.folders import RUNS_DIR_VARIABLE, known_folders, run_folders
 from hpc_train.store.layout import RunDir
 from hpc_train.store.state import state_dir
 
 __all__ = ["RUNS_DIR_VARIABLE", "create_run", "find_run", "iter_runs", "new_run_id", "roots"]
-
-RUNS_DIR_VARIABLE = "HPC_TRAIN_RUNS_DIR"
 
 
 def new_run_id(now: float) -> str:
@@ -50,8 +49,8 @@ def create_run(runs_dir: Path, folder: str, run_id: str, files: Mapping[str, str
 
 def remember_root(environ: Mapping[str, str], runs_dir: Path) -> None:
     """Note `runs_dir`, so that a run is found by name from any folder. Failing is not an error."""
-    index = _index(environ)
-    known = _known_roots(index)
+    index = state_dir(environ) / "runs-dirs"
+    known = [Path(folder) for folder in known_folders(environ)]
     if runs_dir in known:
         return
     try:
@@ -63,10 +62,7 @@ def remember_root(environ: Mapping[str, str], runs_dir: Path) -> None:
 
 def roots(environ: Mapping[str, str], cwd: Path) -> list[Path]:
     """Folders that hold runs: the variable, ./runs, and every one a run was ever made in."""
-    named = environ.get(RUNS_DIR_VARIABLE)
-    candidates = [Path(named)] if named else [cwd / "runs", *_known_roots(_index(environ))]
-    unique = dict.fromkeys(path.absolute() for path in candidates)
-    return [path for path in unique if path.is_dir()]
+    return [Path(folder) for folder in run_folders(environ, str(cwd))]
 
 
 def iter_runs(folders: list[Path]) -> Iterator[RunDir]:
@@ -117,14 +113,3 @@ def _job_ids(run: RunDir) -> set[str]:
 def _run_paths(folder: str) -> list[str]:
     with os.scandir(folder) as entries:
         return [e.path for e in entries if e.is_dir() and os.path.isfile(e.path + "/plan.json")]  # noqa: PTH113
-
-
-def _index(environ: Mapping[str, str]) -> Path:
-    return state_dir(environ) / "runs-dirs"
-
-
-def _known_roots(index: Path) -> list[Path]:
-    try:
-        return [Path(line) for line in index.read_text(encoding="utf-8").splitlines() if line]
-    except OSError:
-        return []
