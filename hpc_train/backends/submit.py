@@ -8,6 +8,7 @@ import os
 import re
 import shlex
 import signal
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -111,7 +112,8 @@ def submit_local(run: RunDir, environ: Mapping[str, str]) -> str:
 
     executor = submitit.LocalExecutor(folder=run.submitit)
     executor.update_parameters(timeout_min=FOREVER_MIN, stderr_to_stdout=True)
-    with _ignored(signal.SIGINT, signal.SIGHUP):
+    log = run.submitit / "controller.log"
+    with _ignored(signal.SIGINT, signal.SIGHUP), _detached_streams(log):
         job = executor.submit(
             train_in_job, str(run.path), environ.get("CUDA_VISIBLE_DEVICES", "unset")
         )
@@ -158,6 +160,30 @@ def _clean_environment() -> Iterator[None]:
         yield
     finally:
         os.environ.update(removed)
+
+
+@contextlib.contextmanager
+def _detached_streams(log: Path) -> Iterator[None]:
+    """Children started in this block write into `log`.
+
+    submitit's controller inherits our streams, and a pipe that reads our output would wait for
+    the training's end: `hpc-train submit --json | jq .run`.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    kept = [os.dup(stream) for stream in (0, 1, 2)]
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    to_log = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        os.dup2(nothing, 0)
+        os.dup2(to_log, 1)
+        os.dup2(to_log, 2)
+        yield
+    finally:
+        for stream, original in enumerate(kept):
+            os.dup2(original, stream)
+        for descriptor in (*kept, nothing, to_log):
+            os.close(descriptor)
 
 
 @contextlib.contextmanager

@@ -130,7 +130,8 @@ def _state(
         return view.state, view.trouble or view.reason
     if any(event.kind is EventKind.CANCEL_REQUESTED and event.time >= newest for event in events):
         return RunState.CANCELLED, "cancelled before it began"
-    if now - newest < FRESH_S and view.state is None:
+    on_slurm = any(event.get("backend") == "slurm" for event in events)
+    if on_slurm and now - newest < FRESH_S and view.state is None:
         return RunState.PENDING, "just submitted"
     went_on = attempts and attempts[-1].went_on_as
     if went_on and now - newest < FRESH_S:

@@ -1,0 +1,156 @@
+"""The main job on a real Slurm: submit, render, watch, cancel."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.cluster import Cluster
+from tests.e2e.conftest import DIGITS, Shell
+
+pytestmark = pytest.mark.slurm
+TWELVE = ("--nodes", 3, "--gpus", 4, DIGITS, "trainer.max_epochs=5")
+SHORT = ("--nodes", 3, "--gpus", 1, DIGITS, "trainer.max_epochs=2")
+
+
+@pytest.mark.timeout(400)
+def test_twelve_ranks_on_three_nodes_learn_the_digits_and_the_script_does_the_same(
+    site: Shell, slurm_cluster: Cluster
+) -> None:
+    run = site.submit(*TWELVE)
+    site.hpc("render", *TWELVE, "-o", "job.sbatch")
+    job = site.run("sbatch", "--parsable", "job.sbatch").stdout.strip()
+    submitted = site.ended(run["run"], 180)
+    assert submitted["state"] == "completed", submitted
+    assert submitted["metrics"]["val_acc"] >= 0.95
+    assert submitted["attempts"][0]["nodes"] == ["node1", "node2", "node3"]
+    slurm_cluster.wait(job, "COMPLETED", timeout_s=180)
+    scripted = site.status(job)
+    assert scripted["state"] == "completed"
+    assert scripted["metrics"] == submitted["metrics"]
+    logs = sorted(Path(run["run_dir"], "latest").glob("rank-*.log"))
+    assert len(logs) == 12
+
+
+def test_logs_follow_a_run_that_has_not_begun_and_end_with_it(site: Shell) -> None:
+    run = site.submit(*SHORT)
+    followed = site.hpc("logs", "-f", run["run"], timeout_s=90)
+    assert "waiting for" in followed.stderr
+    assert "training from step 0 on 3 ranks" in followed.stdout
+    assert site.status(run["run"])["state"] == "completed"
+
+
+def test_wait_gives_the_exit_code_of_the_run(site: Shell) -> None:
+    broken = ("--nodes", 1, "--gpus", 1, DIGITS, "data.init_args={}", "model.init_args.width=-3")
+    done = site.hpc("submit", *broken, "--wait", code=10, timeout_s=90)
+    assert "Traceback" not in done.stderr
+    status = json.loads(site.hpc("status", "--json").stdout)
+    assert status["outcome"] == "user_error"
+    assert status["attempts"][0]["decision"] == "stop"
+    assert len(status["attempts"]) == 1
+
+
+def test_ctrl_c_leaves_the_job_alone_and_says_so(site: Shell, slurm_cluster: Cluster) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "hpc_train.cli", "submit", *map(str, SHORT), "--follow"],
+        cwd=site.folder,
+        env={**__import__("os").environ, **site.environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline().startswith("submitted")
+    time.sleep(2)
+    process.send_signal(2)
+    _, said = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert "the job goes on" in said
+    assert json.loads(site.hpc("status", "--json").stdout)["state"] in ("pending", "running")
+
+
+@pytest.mark.parametrize(
+    ("words", "key"),
+    [
+        (("--partition", "nope"), "slurm.partition"),
+        (("--gpus", "6", "--nodes", "1"), "slurm.gpus_per_node"),
+        (("slurm.nodelist=foo",), "slurm.nodelist"),
+        (("slurm.constraint=fast",), "slurm.constraint"),
+        (("slurm.qos=nope",), "slurm.qos"),
+        (("slurm.reservation=nope",), "slurm.reservation"),
+        (("slurm.extra.licenses=nope",), "slurm.licenses"),
+        (("slurm.dependency=afterok:999999",), "slurm.dependency"),
+    ],
+)
+def test_what_slurm_refuses_names_the_key_and_leaves_nothing(
+    site: Shell, words: tuple[str, ...], key: str
+) -> None:
+    done = site.hpc("submit", DIGITS, *words, code=4)
+    assert done.stderr.startswith("error: Slurm refused the job: ")
+    assert key in done.stderr
+    assert not list(site.folder.glob("runs/digits/*"))
+
+
+def test_a_time_that_the_partition_does_not_allow_is_told_at_once(site: Shell) -> None:
+    done = site.hpc("submit", DIGITS, "--partition", "short", "--time", "1:00:00", code=None)
+    assert "slurm.time" in done.stderr
+
+
+def test_test_only_gives_slurms_own_estimate_and_submits_nothing(site: Shell) -> None:
+    done = site.hpc("submit", *SHORT, "--test-only")
+    assert "to start at" in done.stdout
+    assert site.run("squeue", "-h").stdout == ""
+
+
+@pytest.mark.parametrize(
+    "name", ['it\'s "quoted" $(touch owned) `x`; touch owned', "päth #1 %j \\ back", "-n --wrap=x"]
+)
+def test_a_nasty_name_is_a_name_and_is_never_executed(site: Shell, name: str) -> None:
+    run = site.submit("--nodes", 1, "--gpus", 1, DIGITS, f"--name={name}", "slurm.extra.hold=true")
+    assert site.run("squeue", "-h", "-o", "%j").stdout.strip() == name
+    assert site.status(run["run"])["state"] == "pending"
+    site.hpc("cancel", run["run"])
+    assert not list(site.folder.rglob("owned"))
+    assert site.ended(run["run"])["state"] == "cancelled"
+
+
+def test_many_runs_are_looked_at_by_one_query_and_without_accounting(
+    site: Shell, tmp_path: Path
+) -> None:
+    for _ in range(3):
+        site.submit("--nodes", 1, "--gpus", 1, DIGITS, "slurm.extra.hold=true")
+    counter = tmp_path / "bin"
+    counter.mkdir()
+    for program in ("squeue", "sacct"):
+        real = site.run("which", program).stdout.strip()
+        text = f'#!/bin/sh\necho {program} >> {tmp_path}/calls\nexec {real} "$@"\n'
+        (counter / program).write_text(text)
+        (counter / program).chmod(0o755)
+    site.environment["PATH"] = f"{counter}:{__import__('os').environ['PATH']}"
+    known = json.loads(site.hpc("list", "--json").stdout)["runs"]
+    assert [run["state"] for run in known] == ["pending"] * 3
+    assert (tmp_path / "calls").read_text().split() == ["squeue"]
+
+
+def test_the_foreground_trains_in_an_allocation(site: Shell) -> None:
+    command = [sys.executable, "-m", "hpc_train.cli", "run", *map(str, SHORT)]
+    done = site.run(
+        "salloc", "--quiet", "--nodes=3", "--ntasks-per-node=1", "--gres=gpu:1", *command
+    )
+    assert "3 ranks on node1, node2, node3" in done.stdout
+    assert json.loads(site.hpc("status", "--json").stdout)["state"] == "completed"
+
+
+def test_a_preflight_by_itself_asks_for_nodes_and_says_go(site: Shell) -> None:
+    done = site.hpc("preflight", "--nodes", 3, "--json", timeout_s=60)
+    document = json.loads(done.stdout)
+    assert document["verdict"] == "go"
+    assert document["use_nodes"] == ["node1", "node2", "node3"]
+    assert document["pairs"]
+    names = {item["name"] for item in document["environment"]}
+    assert {"NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"} <= names
