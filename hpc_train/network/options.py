@@ -53,7 +53,7 @@ class PreflightOptions:
     mode: Mode = "quick"
     wanted: int | None = None
     timeout_s: float = 20.0
-    rendezvous_s: float = 8.0
+    rendezvous_s: float = 7.0
     silence_s: float = 3.0
     pair_s: float = 4.0
     bandwidth_s: float = 0.2

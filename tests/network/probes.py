@@ -52,7 +52,7 @@ SMALL_FRAMES = patched(
     "        while not self._is_closed:\n"
     "            try: data, sender = self._udp.recvfrom(65535)\n"
     "            except OSError: return\n"
-    "            if len(data) < 500: self._udp.sendto(data, sender)\n"
+    "            if sender and len(data) < 500: self._udp.sendto(data, sender)\n"
     "import hpc_train.network.member as m\n"
     "m.DataServer = Deaf\n"
 )
