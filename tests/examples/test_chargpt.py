@@ -29,6 +29,7 @@ def test_windows_follow_one_another_and_share_their_ends(tmp_path: Path) -> None
 
 def test_it_learns_the_text(tmp_path: Path) -> None:
     torch.manual_seed(0)
+    torch.set_num_threads(1)  # several are slower here, and much so on a busy machine
     model = CharGPT(n_layer=1, n_head=2, n_embd=32, block_size=16)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
     losses = []
