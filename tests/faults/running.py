@@ -1,0 +1,183 @@
+"""A run on the test cluster, seen as its user sees it: the command line, the diary, the ranks."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hpc_train.store.events import EventKind, read_events
+from hpc_train.store.history import AttemptRecord, attempts_in
+from hpc_train.store.layout import RunDir
+from hpc_train.store.ranks import Heartbeat, read_heartbeats
+from tests.cluster import Cluster
+from tests.cluster.faults import find
+
+__all__ = ["RANK", "SUPERVISOR", "Training", "hpc_train", "submit", "until"]
+
+ROOT = Path(__file__).parents[2]
+CONFIG = Path(__file__).with_name("tiny.yaml")
+RANK = r"-m hpc_train\.train"
+SUPERVISOR = r"hpc_train\.supervise|submitit\.core\._submit"
+STARTED_S = 90.0  # for ranks to come up, on a machine that does other things as well
+
+
+def until(true: Callable[[], Any], what: str, timeout_s: float) -> Any:
+    """The first truthy value of `true`, asked ten times a second."""
+    deadline = time.monotonic() + timeout_s
+    while not (value := true()):
+        assert time.monotonic() < deadline, f"{what}: not within {timeout_s:g} s"
+        time.sleep(0.1)
+    return value
+
+
+def hpc_train(
+    cluster: Cluster, *arguments: str, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """The command, as a user of that cluster types it in the repository's root."""
+    environ = {k: v for k, v in os.environ.items() if not k.startswith(("SLURM_", "HPC_TRAIN_"))}
+    return subprocess.run(
+        [sys.executable, "-m", "hpc_train.cli", *arguments],
+        env={**environ, **cluster.env(), **(env or {})},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def submit(
+    cluster: Cluster,
+    folder: Path,
+    *overrides: str,
+    config: Path = CONFIG,
+    env: Mapping[str, str] | None = None,
+) -> Training:
+    """`hpc-train submit` of the tiny training."""
+    done = hpc_train(
+        cluster, "submit", "--json", str(config), f"runs_dir={folder / 'runs'}", *overrides, env=env
+    )
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    return Training(cluster, RunDir(Path(said["run_dir"])), said["job_id"])
+
+
+@dataclass(frozen=True)
+class Training:
+    """A run that was submitted."""
+
+    cluster: Cluster
+    run: RunDir
+    job_id: str
+
+    # --- as the user sees it
+
+    def status(self) -> dict[str, Any]:
+        """`hpc-train status --json`."""
+        done = hpc_train(self.cluster, "status", "--json", str(self.run.path))
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    def attempt(self, number: int) -> dict[str, Any]:
+        """One attempt in `hpc-train status --json`."""
+        return self.status()["attempts"][number]
+
+    # --- waiting, by the files alone, so that waiting costs little
+
+    def records(self) -> list[AttemptRecord]:
+        """The attempts so far."""
+        return attempts_in(read_events(self.run.events))
+
+    def beats(self, attempt: int) -> list[Heartbeat]:
+        """The ranks' signs of life."""
+        return read_heartbeats(self.run.attempt(attempt))
+
+    def wait_step(self, attempt: int = 0, *, new: int = 3, timeout_s: float = STARTED_S) -> int:
+        """Wait until all ranks of an attempt have taken `new` steps; returns the least step."""
+
+        def stepping() -> int:
+            self._not_over(attempt)
+            began = [record for record in self.records() if record.attempt == attempt]
+            beats = self.beats(attempt)
+            world = json.loads(self.run.plan.read_text())["shape"]
+            if not began or len(beats) < world["nodes"] * world["ranks_per_node"]:
+                return 0
+            least = min(beat.step for beat in beats)
+            return least if least >= began[0].first_step + new else 0
+
+        try:
+            return int(until(stepping, f"{new} steps in attempt {attempt}", timeout_s))
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.story()}") from error
+
+    def wait_attempt_end(self, attempt: int = 0, timeout_s: float = 60) -> AttemptRecord:
+        """Wait until the diary says how an attempt ended and what follows."""
+
+        def ended() -> AttemptRecord | None:
+            found = [record for record in self.records() if record.attempt == attempt]
+            return found[0] if found and found[0].decision else None
+
+        try:
+            return until(ended, f"the end of attempt {attempt}", timeout_s)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.story()}") from error
+
+    def wait_end(self, timeout_s: float = STARTED_S) -> str:
+        """Wait until the run is over; returns its state."""
+
+        def ended() -> str:
+            events = [e for e in read_events(self.run.events) if e.kind is EventKind.RUN_ENDED]
+            return events[-1].get("state") if events else ""
+
+        try:
+            return str(until(ended, "the run's end", timeout_s))
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.story()}") from error
+
+    def wait_job(self, states: str | Sequence[str], timeout_s: float = 60) -> str:
+        """Wait for the job of the submission to be in a state, other ends notwithstanding."""
+        wanted = [states] if isinstance(states, str) else states
+        return until(
+            lambda: (state := self.cluster.state(self.job_id)) in wanted and state,
+            f"job {self.job_id} in {wanted}",
+            timeout_s,
+        )
+
+    def _not_over(self, attempt: int) -> None:
+        over = [e for e in read_events(self.run.events) if e.kind is EventKind.RUN_ENDED]
+        assert not over, f"over before attempt {attempt} took its steps\n{self.story()}"
+
+    # --- processes
+
+    def pids(self, node: str, pattern: str = RANK) -> list[int]:
+        """Processes of this run on a node."""
+        return find(self.cluster, node, pattern)
+
+    def processes(self) -> dict[str, list[int]]:
+        """The ranks that are left, by node."""
+        left = {node: self.pids(node) for node in self.cluster.nodes}
+        return {node: pids for node, pids in left.items() if pids}
+
+    def wait_no_ranks(self, nodes: Sequence[str] = (), timeout_s: float = 20) -> None:
+        """No rank may stay behind, on any node."""
+        names = nodes or list(self.cluster.nodes)
+        until(lambda: not any(self.pids(name) for name in names), "all ranks to end", timeout_s)
+
+    # --- for messages
+
+    def story(self) -> str:
+        """Everything that is known, for the message of a test that failed."""
+        parts = [self.run.events.read_text() if self.run.events.exists() else "no diary"]
+        logs = sorted(self.run.submitit.glob("slurm-*.log"))
+        logs += sorted(self.run.attempts.glob("*/*.log"))
+        for log in logs:
+            tail = log.read_text(errors="replace").splitlines()[-15:]
+            parts += [f"--- {log.relative_to(self.run.path)}", *tail]
+        return "\n".join(parts)

@@ -1,0 +1,87 @@
+"""The smallest training whose steps can be told apart, waited for and broken."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytorch_lightning as pl
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+from hpc_train.plan import handover
+from hpc_train.train.ledger import LedgerCallback
+
+
+class Numbers(Dataset):
+    """Sample i is its own number."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
+        return torch.full((4,), float(index % 7)), index
+
+
+class TinyData(pl.LightningDataModule):
+    def __init__(self, batch_size: int, size: int = 6000) -> None:
+        super().__init__()
+        self.batch_size = batch_size
+        self.size = size
+
+    def train_dataloader(self) -> DataLoader:
+        return DataLoader(Numbers(self.size), batch_size=self.batch_size, shuffle=True)
+
+
+class Tiny(pl.LightningModule):
+    """A linear model that can be slow, wrong, large or undefined.
+
+    Args:
+        step_s: A step takes at least this long.
+        raise_at: The step in which it raises a ValueError.
+        nan_at: The step from which on the loss is not a number, and is refused.
+        weights_mib: Ballast in the checkpoint.
+        ledger: Whether each step is recorded in the run's folder `ledger`.
+    """
+
+    def __init__(
+        self,
+        step_s: float = 0.05,
+        raise_at: int | None = None,
+        nan_at: int | None = None,
+        weights_mib: int = 0,
+        ledger: bool = False,
+    ) -> None:
+        super().__init__()
+        self.layer = torch.nn.Linear(4, 1)
+        if weights_mib:
+            self.register_buffer("ballast", torch.zeros(weights_mib << 18))
+        self.step_s, self.raise_at, self.nan_at, self.ledger = step_s, raise_at, nan_at, ledger
+
+    def training_step(self, batch: tuple[torch.Tensor, torch.Tensor], _index: int) -> torch.Tensor:
+        time.sleep(self.step_s)
+        loss = self.layer(batch[0]).square().mean()
+        if self.global_step == self.raise_at:
+            raise ValueError(f"label {int(batch[1][0])} is out of range")
+        if self.nan_at is not None and self.global_step >= self.nan_at:
+            loss = loss * float("nan")
+            if not torch.isfinite(loss):
+                raise FloatingPointError(f"the loss is {float(loss)} at step {self.global_step}")
+        return loss
+
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        return torch.optim.Adam(self.layer.parameters(), lr=1e-3)
+
+    def configure_callbacks(self) -> list[pl.Callback]:
+        if not self.ledger:
+            return []
+        folder = Path(os.environ[handover.RUN_DIR]) / "ledger"
+        attempt = int(os.environ[handover.ATTEMPT])
+        rank = self.global_rank
+        return [
+            LedgerCallback(folder, rank=rank, attempt=attempt, ids=lambda batch: batch[1].tolist())
+        ]
