@@ -53,22 +53,23 @@ def newest_run(environ: Mapping[str, str], folders: Sequence[str]) -> str | None
 
 def look(environ: Mapping[str, str], folders: Sequence[str]) -> dict[str, Kept]:
     """What is known of each run, by its path."""
+    memo = _memo(environ, folders)
+    asked = _ask(memo.values())  # it answers while the diaries are looked at
     sizes = {folder: dict(_sizes(folder)) for folder in folders}
     known = {path: size for found in sizes.values() for path, size in found.items()}
-    memo = _memo(environ, folders)
     rests = {path: memo[path] for path, size in known.items() if _is_of(memo, path, size)}
-    open_jobs = {path: one for path, one in rests.items() if one[1] is not None}
-    # Where a diary has grown, all open jobs are asked for at once with those of that diary.
-    said = _ask(open_jobs.values()) if len(rests) == len(known) else None
-    for path, one in open_jobs.items():
-        if said is None or said[1].get(one[3]) != one[1]:
-            del rests[path]
-        else:
+    words = _words(asked)
+    for path, one in list(rests.items()):
+        if one[1] is None:
+            continue
+        if words.get(one[3]) == one[1]:
             rests[path] = _moved(path, one)
+        else:
+            del rests[path]
     if len(rests) == len(known):
         return rests
     changed = {path: size for path, size in known.items() if path not in rests}
-    seen = rests | _see(changed, said[0] if said else None)
+    seen = rests | _see(changed, asked)
     for folder, found in sizes.items():
         _write(_file(environ, folder), {path: seen[path] for path in found})
     return {path: seen[path] for path in known}
@@ -89,17 +90,19 @@ def _is_of(memo: Mapping[str, Kept], path: str, size: int) -> bool:
     return path in memo and memo[path][0] == size
 
 
-def _ask(waiting: Iterable[Kept]) -> tuple[str, dict[str, list[str]]] | None:
-    """What squeue says, and its words by job; None where it is not there or not needed."""
-    jobs = [job_id for _, _, _, job_id, _ in waiting]
-    if not jobs:
-        return None
+def _ask(memo: Iterable[Kept]) -> Asked | None:
+    """Ask squeue for the jobs that were open; None where there is none of them, or no squeue."""
+    jobs = [job_id for _, words, _, job_id, _ in memo if words is not None]
     try:
-        text = Asked(jobs).said()
+        return Asked(jobs) if jobs else None
     except OSError:
         return None
-    cells = filter(None, map(cells_of, text.splitlines()))
-    return text, {cell[0]: cell[1:4] for cell in cells}
+
+
+def _words(asked: Asked | None) -> dict[str, list[str]]:
+    """State, reason and nodes by job."""
+    lines = asked.said().splitlines() if asked else []
+    return {cells[0]: cells[1:4] for cells in map(cells_of, lines) if cells}
 
 
 def _moved(path: str, one: Kept) -> Kept:
@@ -126,7 +129,7 @@ def _first_number(file: str, name: str) -> float:
         return 0.0
 
 
-def _see(changed: Mapping[str, int], said: str | None) -> dict[str, Kept]:
+def _see(changed: Mapping[str, int], asked: Asked | None) -> dict[str, Kept]:
     """Look at some runs properly."""
     import time
     from pathlib import Path
@@ -144,7 +147,7 @@ def _see(changed: Mapping[str, int], said: str | None) -> dict[str, Kept]:
         words = None if seen.ended else words
         return size if lasts else NEVER, words, status.submitted or 0.0, status.job_id, row
 
-    found = see([RunDir(Path(path)) for path in changed], time.time(), said=said)
+    found = see([RunDir(Path(path)) for path in changed], time.time(), asked=asked)
     return {
         path: kept(size, seen) for (path, size), seen in zip(changed.items(), found, strict=True)
     }
@@ -177,7 +180,7 @@ def _file(environ: Mapping[str, str], folder: str) -> str:
 def _read(file: str) -> dict[str, Kept]:
     try:
         with open(file, "rb") as stream:  # noqa: PTH123
-            wrote, found = marshal.load(stream)
+            wrote, found = marshal.loads(stream.read())  # load() reads byte by byte
     except (OSError, ValueError, EOFError, TypeError):
         return {}  # not there, torn, or of another Python
     return found if wrote == FORMAT else {}
@@ -189,7 +192,7 @@ def _write(file: str, found: dict[str, Kept]) -> None:
     try:
         os.makedirs(os.path.dirname(file), exist_ok=True)  # noqa: PTH103, PTH120
         with open(temporary, "wb") as stream:  # noqa: PTH123
-            marshal.dump((FORMAT, found), stream)
+            stream.write(marshal.dumps((FORMAT, found)))
         os.replace(temporary, file)  # noqa: PTH105
     except OSError:
         return

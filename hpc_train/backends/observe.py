@@ -19,6 +19,7 @@ from hpc_train.slurm.command import is_available
 from hpc_train.slurm.control import cancel
 from hpc_train.slurm.jobs import JobView, query_jobs
 from hpc_train.slurm.refusals import explain_pending
+from hpc_train.slurm.squeue import Asked
 from hpc_train.store.events import Event, EventKind, append_event, read_events
 from hpc_train.store.history import attempts_in, newest_job_id
 from hpc_train.store.layout import RunDir
@@ -66,11 +67,11 @@ def see(
     *,
     ask_slurm: bool = True,
     known: RunState | None = None,
-    said: str | None = None,
+    asked: Asked | None = None,
 ) -> list[Seen]:
-    """As `observe`, with what each status follows from; `said` as in `query_jobs`."""
+    """As `observe`, with what each status follows from; `asked` as in `query_jobs`."""
     diaries = [read_events(directory.events) for directory in directories]
-    views = _slurm_views(diaries, said) if ask_slurm else {}
+    views = _slurm_views(diaries, asked) if ask_slurm else {}
     unknown = SchedulerView(None if ask_slurm else known)
     return [
         Seen(
@@ -116,7 +117,9 @@ def _is_slurm_job(directory: RunDir) -> bool:
     return any(event.get("cluster") for event in read_events(directory.events))
 
 
-def _slurm_views(diaries: Sequence[Sequence[Event]], said: str | None = None) -> dict[str, JobView]:
+def _slurm_views(
+    diaries: Sequence[Sequence[Event]], asked: Asked | None = None
+) -> dict[str, JobView]:
     """One query for the jobs of all runs that have not ended by their own word."""
     open_jobs = [
         job_id
@@ -128,7 +131,7 @@ def _slurm_views(diaries: Sequence[Sequence[Event]], said: str | None = None) ->
     if not open_jobs or not is_available("squeue"):
         return {}
     try:
-        return query_jobs(open_jobs, said)
+        return query_jobs(open_jobs, asked)
     except SlurmError:
         return {}  # the controller is away: the diaries are all there is
 

@@ -5,6 +5,7 @@ click takes longer to import than a thousand runs take to be looked at.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -33,6 +34,7 @@ def _list(folder: str | None) -> bool:
     from hpc_train.report.columns import LIST_HEADER
     from hpc_train.store.folders import run_folders
 
+    gc.disable()  # the process ends with the table
     folders = [os.path.abspath(folder)] if folder else run_folders(os.environ, os.getcwd())  # noqa: PTH100, PTH109
     if not all(map(os.path.isdir, folders)) or not (found := rows(os.environ, folders)):
         return False

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from hpc_train.errors import SlurmError
 from hpc_train.plan.states import RunState, run_state_of_slurm
 from hpc_train.slurm.command import is_available, run
-from hpc_train.slurm.squeue import cells_of, squeue_argv
+from hpc_train.slurm.squeue import Asked, cells_of, squeue_argv
 
 __all__ = ["JobDetails", "JobView", "job_details", "query_jobs"]
 
@@ -58,19 +58,22 @@ class JobDetails:
         return self.get("Requeue") == "1"
 
 
-def query_jobs(job_ids: Collection[str], said: str | None = None) -> dict[str, JobView]:
+def query_jobs(job_ids: Collection[str], asked: Asked | None = None) -> dict[str, JobView]:
     """All of the given jobs that Slurm still knows, by id: one squeue, and one sacct for the rest.
 
     Args:
         job_ids: The jobs.
-        said: What squeue has just said of them, where it was asked already.
+        asked: A squeue that was started already; only what it was not asked for is asked now.
 
     Raises:
         SlurmError: when squeue cannot be asked at all. A missing or failing sacct is no error.
     """
     if not job_ids:
         return {}
-    found = _in_squeue(_ask_squeue(job_ids) if said is None else said, job_ids)
+    found = _in_squeue(asked.said(), job_ids) if asked else {}
+    unasked = [job_id for job_id in job_ids if asked is None or job_id not in asked.job_ids]
+    if unasked:
+        found |= _in_squeue(_ask_squeue(unasked), unasked)
     missing = [job_id for job_id in job_ids if job_id not in found]
     if missing and is_available("sacct"):
         found |= _from_sacct(missing)

@@ -30,11 +30,16 @@ def cells_of(line: str) -> list[str] | None:
 class Asked:
     """A squeue under way.
 
+    Args:
+        job_ids: The jobs it is asked for.
+
     Raises:
         OSError: there is none on the PATH.
     """
 
     def __init__(self, job_ids: Collection[str]) -> None:
+        self.job_ids = frozenset(job_ids)
+        self._text: str | None = None
         self._stream, write = os.pipe()
         try:
             self._pid = os.posix_spawnp(
@@ -54,9 +59,11 @@ class Asked:
 
     def said(self) -> str:
         """What it said, once it has ended; nothing where it failed, whatever the reason."""
-        parts = []
-        while part := os.read(self._stream, 1 << 16):
-            parts.append(part)
-        os.close(self._stream)
-        os.waitpid(self._pid, 0)
-        return b"".join(parts).decode(errors="replace")
+        if self._text is None:
+            parts = []
+            while part := os.read(self._stream, 1 << 16):
+                parts.append(part)
+            os.close(self._stream)
+            os.waitpid(self._pid, 0)
+            self._text = b"".join(parts).decode(errors="replace")
+        return self._text
