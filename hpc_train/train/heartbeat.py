@@ -137,13 +137,18 @@ class Pulse:
         if not self._dumped and self._attempt.dump_request.exists():
             self._dumped = True
             faulthandler.dump_traceback(self._stacks, all_threads=True)
-        if self._attempt.abort.exists():
-            code = _abort_code(self._attempt.abort)
+        code = _abort_code(self._attempt.abort)
+        if code is not None:
             print(f"told by the supervisor to leave with {code}", file=sys.stderr, flush=True)  # noqa: T201
             os._exit(code)
 
 
-def _abort_code(path: Path) -> int:
-    """The code in the file; it may be seen before it is filled."""
-    text = path.read_text(encoding="utf-8").strip()
+def _abort_code(path: Path) -> int | None:
+    """The code in the file; None while it is not there or not filled yet."""
+    try:
+        text = path.read_text(encoding="utf-8").strip()
+    except OSError:
+        return None
+    if not text:
+        return None
     return int(text) if text.isdigit() else int(RankExit.NETWORK)

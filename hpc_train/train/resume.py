@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from hpc_train.config.schema import CheckpointConfig
 from hpc_train.errors import CheckError
 from hpc_train.plan.plan import Plan
 from hpc_train.plan.states import RankExit
@@ -44,8 +45,16 @@ if TYPE_CHECKING:
 
     from hpc_train.train.guard import Guard
     from hpc_train.train.lightning import ExactTraining
+    from hpc_train.train.saving import Identity
 
-__all__ = ["Chosen", "Resumer", "choose_checkpoint", "leave", "make_guard"]
+__all__ = [
+    "Chosen",
+    "Resumer",
+    "check_same_config",
+    "choose_checkpoint",
+    "leave",
+    "make_guard",
+]
 
 
 @dataclass(frozen=True)
@@ -86,33 +95,26 @@ def choose_checkpoint(
 
 
 def make_guard(
-    plan: Plan,
-    run_dir: RunDir,
+    folder: Path,
+    config: CheckpointConfig,
+    identity: Identity,
     *,
-    attempt: int,
     rank: int,
     group: dist.ProcessGroup | None,
     stop: StopFlag,
     pulse: Pulse,
     faults: Faults,
 ) -> Guard:
-    """What watches the steps of one rank, from the plan."""
+    """What watches the steps of one rank; `folder` is that of the checkpoints."""
     from hpc_train.train.agreement import Agreement
     from hpc_train.train.guard import Guard
-    from hpc_train.train.saving import Identity, Saver
+    from hpc_train.train.saving import Saver
 
-    identity = Identity(
-        config_hash=plan.config_hash,
-        attempt=attempt,
-        world_size=plan.shape.world_size,
-        accumulate=plan.batch.accumulate,
-    )
-    config = plan.checkpoint
     return Guard(
         config,
         agreement=Agreement(group, stop, rank=rank),
         evaluation=Agreement(group, stop, rank=rank),
-        saver=Saver(run_dir.checkpoints, config, identity, rank=rank, group=group, faults=faults),
+        saver=Saver(folder, config, identity, rank=rank, group=group, faults=faults),
         pulse=pulse,
         faults=faults,
     )
@@ -178,7 +180,7 @@ class Resumer:
             group=self._group,
         )
         if self._chosen is not None:
-            _check_same_config(self._chosen, self._plan)
+            check_same_config(self._chosen, self._plan.config_hash)
         return self._chosen
 
     def trainer_kwargs(self, kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -215,27 +217,35 @@ class Resumer:
         """
         from hpc_train.train.lightning import ExactTraining, HpcTrainCallback
         from hpc_train.train.loading import Loaded
+        from hpc_train.train.saving import Identity
 
         loaded = None
         if self._chosen is not None:
             path = self._chosen.path
             manifest = read_manifest(path)
             loaded = Loaded.read(path, manifest, rank=self._rank, world_size=self._world_size)
-        self._training = ExactTraining(
-            make_guard(
-                self._plan,
-                self._run_dir,
+        plan = self._plan
+        guard = make_guard(
+            self._run_dir.checkpoints,
+            plan.checkpoint,
+            Identity(
+                config_hash=plan.config_hash,
                 attempt=self._attempt,
-                rank=self._rank,
-                group=self._group,
-                stop=self._stop,
-                pulse=self._pulse,
-                faults=self._faults,
+                world_size=self._world_size,
+                accumulate=plan.batch.accumulate,
             ),
-            batch=self._plan.batch,
+            rank=self._rank,
+            group=self._group,
+            stop=self._stop,
+            pulse=self._pulse,
+            faults=self._faults,
+        )
+        self._training = ExactTraining(
+            guard,
+            batch=plan.batch,
             rank=self._rank,
             world_size=self._world_size,
-            seed=self._plan.training.seed,
+            seed=plan.training.seed,
             loaded=loaded,
         )
         self._training.attach(trainer)
@@ -275,12 +285,17 @@ class Resumer:
         return self._pulse.phase
 
 
-def _check_same_config(chosen: Chosen, plan: Plan) -> None:
+def check_same_config(chosen: Chosen, config_hash: str) -> None:
+    """Refuse the checkpoint of a training that makes another result.
+
+    Raises:
+        CheckError: with what may have changed.
+    """
     manifest: Manifest = read_manifest(chosen.path)
-    if manifest.config_hash != plan.config_hash:
+    if manifest.config_hash != config_hash:
         raise CheckError(
             f"{chosen.path.name} was saved by another config (hash {manifest.config_hash}, this "
-            f"plan's is {plan.config_hash})",
+            f"one's is {config_hash})",
             "model, data, trainer, seed or global batch have changed: submit a new run",
         )
 
