@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from statistics import median_high
 from typing import TYPE_CHECKING, Any
 
 from hpc_train.network.codec import decode, encode
 from hpc_train.network.findings import ALL_NODES, Finding
+from hpc_train.network.medians import median_high
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

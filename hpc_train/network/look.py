@@ -5,7 +5,6 @@ The one exception is NVML, which is a library; without it the GPUs are unknown, 
 
 from __future__ import annotations
 
-import ctypes
 import os
 import re
 import socket
@@ -110,6 +109,8 @@ def _opens(reader: Reader, path: str) -> bool:
 def _library(reader: Reader) -> bool:
     if str(reader.root) != "/":
         return any(reader.exists(f"{folder}/{_LIBRARY}") for folder in _LIBRARY_FOLDERS)
+    import ctypes  # a tenth of the probe's start, for the nodes that have it as a question at all
+
     try:
         ctypes.CDLL(_LIBRARY)
     except OSError:

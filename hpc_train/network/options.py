@@ -8,8 +8,8 @@ from typing import Any, Literal
 from hpc_train.errors import ConfigError
 from hpc_train.network.codec import decode, encode
 from hpc_train.network.findings import Thresholds
+from hpc_train.network.policy import Policy
 from hpc_train.network.profile import SiteProfile
-from hpc_train.network.verdict import Policy
 
 __all__ = ["TOKEN_ENV", "Mode", "PreflightOptions"]
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
-from statistics import median_high, median_low
 from typing import Any
 
 from hpc_train.network.codec import decode, encode
 from hpc_train.network.findings import ALL_NODES, Finding, Level, Thresholds, worst
+from hpc_train.network.medians import median_high, median_low
 
 __all__ = ["MAX_ROUNDS", "PairResult", "conclude", "judge", "plan_round"]
 

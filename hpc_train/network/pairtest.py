@@ -13,9 +13,16 @@ import struct
 import threading
 import time
 from dataclasses import dataclass, replace
-from statistics import median
 from typing import Any
 
+from hpc_train.network.datagrams import (
+    DATAGRAMS,
+    IP_UDP_HEADERS,
+    count_lost,
+    crosses,
+    udp_socket,
+)
+from hpc_train.network.medians import median_low
 from hpc_train.network.wire import listen, proof, same
 
 __all__ = ["DataServer", "Measured", "PairPlan", "measure"]
@@ -25,20 +32,8 @@ _PINGS = 40
 _PING_BUDGET_S = 0.3
 _MAX_CLIENTS = 16
 _LINE = 512
-_FRAME_TRIES = 5
-_FRAME_WAIT_S = 0.1
-_DATAGRAMS = 400
-_BURST = 20
-_BURST_WAIT_S = 0.01
-_GRACE_S = 0.4
-# Name, proof and number.
-_NUMBERED = 32 + 32 + 4
 _WINDOW_S = 0.02
 _SEND_BUFFER = 512 * 1024
-# linux/in.h: DF set, and the kernel's own idea of the path's MTU ignored.
-_IP_MTU_DISCOVER = 10
-_IP_PMTUDISC_PROBE = 3
-_IP_UDP_HEADERS = 28
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,15 +131,15 @@ class _Test:
         # Not connected: a node with several addresses may answer from another one of them, and
         # the proof inside says better than the address who it is.
         there = (plan.address, plan.port)
-        with _udp(plan.source) as sock:
-            if not _crosses(sock, there, head):
+        with udp_socket(plan.source) as sock:
+            if not crosses(sock, there, head):
                 return  # no UDP at all: a firewall, which says nothing about frames
-            if plan.frame_bytes > _IP_UDP_HEADERS:
-                size = min(plan.frame_bytes - _IP_UDP_HEADERS, 65507)
-                crosses = _crosses(sock, there, head.ljust(size, b"."))
-                self.seen = replace(self.seen, frame_ok=crosses)
-            lost = _lost(sock, there, head, self._deadline)
-        self.seen = replace(self.seen, lost=lost, lost_share=lost / _DATAGRAMS)
+            if plan.frame_bytes > IP_UDP_HEADERS:
+                size = min(plan.frame_bytes - IP_UDP_HEADERS, 65507)
+                is_across = crosses(sock, there, head.ljust(size, b"."))
+                self.seen = replace(self.seen, frame_ok=is_across)
+            lost = count_lost(sock, there, head, self._deadline)
+        self.seen = replace(self.seen, lost=lost, lost_share=lost / DATAGRAMS)
 
     def _bandwidth(self, stream: _Stream) -> None:
         self.phase = "bandwidth to it"
@@ -206,7 +201,7 @@ def _pings(stream: _Stream) -> float:
         stream.exactly(buffer)
         times.append(time.perf_counter() - started)
     stream.send(b"\x00" * 8)
-    return median(times) * 1e6
+    return median_low(times) * 1e6
 
 
 def _echo(stream: _Stream) -> None:
@@ -279,55 +274,6 @@ def _worse(mine: dict[str, int], theirs: dict[str, Any]) -> tuple[float | None, 
     ]
     share, again = max(shares, default=(None, 0))
     return share, again
-
-
-def _crosses(sock: socket.socket, there: tuple[str, int], datagram: bytes) -> bool:
-    sock.settimeout(_FRAME_WAIT_S)
-    for _ in range(_FRAME_TRIES):
-        # EMSGSIZE (larger than our own interface) and a time-out are answers, too: it did not.
-        with contextlib.suppress(OSError):
-            sock.sendto(datagram, there)
-            if sock.recv(65535) == datagram:
-                return True
-    return False
-
-
-def _lost(sock: socket.socket, there: tuple[str, int], head: bytes, deadline: float) -> int:
-    """Return how many of many datagrams did not come back.
-
-    In small bursts, so that no socket buffer overflows; a straggler counts as there as long as it
-    comes before the end.
-    """
-    back: set[bytes] = set()
-    for first in range(0, _DATAGRAMS, _BURST):
-        for number in range(first, first + _BURST):
-            # EPERM is how a firewall's drop of our own packet looks like: lost as well.
-            with contextlib.suppress(OSError):
-                sock.sendto(head + number.to_bytes(4, "big"), there)
-        _gather(sock, back, first + _BURST, _BURST_WAIT_S)
-        if time.monotonic() > deadline - _GRACE_S:
-            raise TimeoutError
-    _gather(sock, back, _DATAGRAMS, _GRACE_S)
-    return _DATAGRAMS - len(back)
-
-
-def _gather(sock: socket.socket, back: set[bytes], enough: int, seconds: float) -> None:
-    end = time.monotonic() + seconds
-    while len(back) < enough and (left := end - time.monotonic()) > 0:
-        sock.settimeout(left)
-        try:
-            datagram = sock.recv(65535)
-        except OSError:
-            return
-        if len(datagram) == _NUMBERED:  # no late answer to the full frame
-            back.add(datagram[-4:])
-
-
-def _udp(address: str, port: int = 0) -> socket.socket:
-    sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    sock.setsockopt(socket.IPPROTO_IP, _IP_MTU_DISCOVER, _IP_PMTUDISC_PROBE)
-    sock.bind((address, port))
-    return sock
 
 
 class DataServer:
@@ -411,7 +357,7 @@ def _both() -> tuple[socket.socket, socket.socket]:
     for _ in range(20):
         tcp = listen(0, backlog=16)
         try:
-            return tcp, _udp("", tcp.getsockname()[1])
+            return tcp, udp_socket("", tcp.getsockname()[1])
         except OSError:
             tcp.close()
     raise OSError("no port that is free for both TCP and UDP")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ipaddress
 from collections import Counter
 from dataclasses import dataclass, field
-from statistics import median_low
 from typing import TYPE_CHECKING
 
 from hpc_train.network.checks import run_checks
 from hpc_train.network.context import Context
 from hpc_train.network.findings import ALL_NODES, Finding, Level
+from hpc_train.network.medians import median_low
 from hpc_train.network.pairs import PairResult, conclude
 from hpc_train.network.verdict import Skipped, Verdict, decide
 

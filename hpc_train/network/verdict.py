@@ -10,6 +10,7 @@ from hpc_train.network.codec import decode, encode
 from hpc_train.network.collective import CollectiveResult, check_collectives
 from hpc_train.network.findings import ALL_NODES, Finding
 from hpc_train.network.pairs import PairResult
+from hpc_train.network.policy import Policy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,22 +19,6 @@ __all__ = ["SCHEMA_VERSION", "Answer", "Policy", "Skipped", "Verdict", "decide",
 
 SCHEMA_VERSION = 1
 Answer = Literal["go", "go-degraded", "no-go"]
-GoOrNot = Literal["go", "no-go"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Policy:
-    """What the user allows.
-
-    Attributes:
-        on_degraded: Whether a slow but working job may start.
-        on_unknown: Whether it may start where a check could not tell.
-        on_broken: Whether it may start where the preflight itself broke.
-    """
-
-    on_degraded: GoOrNot = "go"
-    on_unknown: GoOrNot = "go"
-    on_broken: GoOrNot = "go"
 
 
 @dataclass(frozen=True)
