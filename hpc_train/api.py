@@ -108,6 +108,8 @@ def prepare(loaded: Loaded) -> Run:
     Raises:
         ConfigError: when `runs_dir` cannot be written.
     """
+    from concurrent.futures import ThreadPoolExecutor
+
     from hpc_train.config.show import to_yaml
     from hpc_train.plan.quoting import slug
     from hpc_train.plan.script import render_script
@@ -117,12 +119,14 @@ def prepare(loaded: Loaded) -> Run:
     decided = plan(loaded)
     runs_dir, folder, run_id = Path(decided.runs_dir), slug(decided.name), new_run_id(time.time())
     directory = RunDir(runs_dir / folder / run_id)
-    files = {
-        directory.config.name: to_yaml(loaded.config),
-        directory.script.name: render_script(decided, run_dir=str(directory.path)),
-        directory.environment.name: code_state(Path(decided.workdir)),
-        directory.plan.name: decided.to_json(),
-    }
+    with ThreadPoolExecutor(max_workers=1) as beside:  # git answers while jinja2 is imported
+        state = beside.submit(code_state, Path(decided.workdir))
+        files = {
+            directory.config.name: to_yaml(loaded.config),
+            directory.script.name: render_script(decided, run_dir=str(directory.path)),
+            directory.environment.name: state.result(),
+            directory.plan.name: decided.to_json(),
+        }
     create_run(runs_dir, folder, run_id, files)
     remember_root(os.environ, runs_dir)
     return Run(directory)

@@ -10,7 +10,6 @@ import click
 
 from hpc_train import api
 from hpc_train.cli.common import config_arguments, json_option, print_json, shell_word
-from hpc_train.plan.states import RunState
 
 __all__ = ["command"]
 
@@ -48,7 +47,7 @@ def command(
     if test_only:
         return _test_only(loaded, as_json=as_json)
     run = api.submit(loaded, cluster=cluster)
-    # Slurm need not be asked again: the diary says where the job went.
+    # The diary says where the job went.
     from hpc_train.store.events import read_events
 
     (submitted,) = read_events(run.directory.events)[:1]
@@ -63,8 +62,9 @@ def command(
             }
         )
     else:
-        _tell(run, str(submitted.get("job_id")), str(submitted.get("backend")))
-        _warn(run, submitted.get("left_out", []))
+        job_id, backend = str(submitted.get("job_id")), str(submitted.get("backend"))
+        _tell(run, job_id, backend)
+        _warn(submitted.get("left_out", []), job_id if backend == "slurm" else None)
     if not (follow or wait):
         return 0
     from hpc_train.cli.follow import follow_run
@@ -82,14 +82,19 @@ def _tell(run: api.Run, job_id: str, backend: str) -> None:
     click.echo(f"end        hpc-train cancel {name}")
 
 
-def _warn(run: api.Run, left_out: list[str]) -> None:
+def _warn(left_out: list[str], job_id: str | None) -> None:
     """What a person should know at once: nodes left out, and a job that will wait for ever."""
     if left_out:
         click.echo(f"left out   {', '.join(left_out)} (hpc-train nodes says why)")
-    status = run.status()
-    if status.state is RunState.PENDING and status.trouble:
-        click.secho("warning: ", err=True, fg="yellow", nl=False)
-        click.echo(f"the job will wait for ever: {status.trouble}", err=True)
+    if job_id is None:
+        return
+    from hpc_train.slurm.refusals import explain_pending
+    from hpc_train.slurm.squeue import Asked, cells_of
+
+    for cells in map(cells_of, Asked([job_id]).said().splitlines()):
+        if cells and cells[1] == "PENDING" and (trouble := explain_pending(cells[2])):
+            click.secho("warning: ", err=True, fg="yellow", nl=False)
+            click.echo(f"the job will wait for ever: {trouble}", err=True)
 
 
 def _dry_run(loaded: Any, *, as_json: bool) -> int:
