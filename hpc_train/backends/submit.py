@@ -19,6 +19,7 @@ from hpc_train.plan.quoting import escape_pattern
 from hpc_train.plan.shell import environment_lines
 from hpc_train.slurm.command import is_available
 from hpc_train.slurm.command import run as run_slurm
+from hpc_train.slurm.partitions import check_time
 from hpc_train.slurm.refusals import refusal_error
 from hpc_train.store.badnodes import clusters, read_bad_nodes
 from hpc_train.store.layout import RunDir
@@ -73,6 +74,7 @@ def submit_slurm(run: RunDir, plan: Plan, leave_out: Sequence[str] = ()) -> str:
             "log in to a node of the cluster or load its slurm module; or train here with"
             " --cluster local",
         )
+    check_time(dict(plan.slurm.options))
     import submitit
 
     executor = submitit.SlurmExecutor(folder=run.submitit, python=shlex.quote(plan.shell.python))

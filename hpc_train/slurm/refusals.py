@@ -99,7 +99,8 @@ REFUSALS = (
         "`sbatch --help` lists the options of this Slurm; write them without the leading dashes",
     ),
     Refusal(
-        r"Could not establish a configuration source|Unable to contact slurm controller|Unable to contact controller|Connection refused|"
+        r"Could not establish a configuration source|"
+        r"Unable to contact slurm controller|Unable to contact controller|Connection refused|"
         r"Zero Bytes were transmitted",
         "",
         "the controller does not answer: `scontrol ping` tells when it is back; nothing was"

@@ -16,8 +16,9 @@ from hpc_train.network import preflight as network
 from hpc_train.network.collective import CollectiveResult
 from hpc_train.network.findings import Thresholds
 from hpc_train.network.options import PreflightOptions
+from hpc_train.network.policy import GoOrNot, Policy
 from hpc_train.network.profile import SiteProfile
-from hpc_train.network.verdict import GoOrNot, Policy, Verdict, with_collectives
+from hpc_train.network.verdict import Verdict, with_collectives
 from hpc_train.plan import handover
 from hpc_train.plan.plan import Plan
 

@@ -85,11 +85,13 @@ def in_network_of(anchor_pid: int) -> list[int]:
 
 
 def seen_mounting(folder: Path) -> list[int]:
-    """Every process outside our own mount namespace that has something of ``folder`` mounted.
+    """Every process outside our own mount namespace that has files of ``folder`` bound elsewhere.
 
-    This finds a node's processes without any record of them, so also after a crash.
+    This finds a node's processes without any record of them, so also after a crash. What counts is
+    where a mount comes from (proc(5), mountinfo, field 4), not where it is: the nodes of another
+    cluster inherit whatever is mounted on the host when they start, a small disk of ours included.
     """
-    ours, mark, found = _link("self", "mnt"), f"{folder}/", []
+    ours, mark, found = _link("self", "mnt"), f"/{folder.parent.name}/{folder.name}/", []
     for pid in _all_pids():
         if _link(pid, "mnt") in ("", ours):
             continue
@@ -97,7 +99,7 @@ def seen_mounting(folder: Path) -> list[int]:
             mounts = Path(f"/proc/{pid}/mountinfo").read_text()
         except (OSError, ValueError):  # it ended meanwhile
             continue
-        if mark in mounts:
+        if any(mark in line.split()[3] for line in mounts.splitlines()):
             found.append(pid)
     return found
 

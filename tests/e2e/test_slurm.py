@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -59,7 +60,7 @@ def test_ctrl_c_leaves_the_job_alone_and_says_so(site: Shell, slurm_cluster: Clu
     process = subprocess.Popen(
         [sys.executable, "-m", "hpc_train.cli", "submit", *map(str, SHORT), "--follow"],
         cwd=site.folder,
-        env={**__import__("os").environ, **site.environment},
+        env={**os.environ, **site.environment},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -81,24 +82,18 @@ def test_ctrl_c_leaves_the_job_alone_and_says_so(site: Shell, slurm_cluster: Clu
         (("--gpus", "6", "--nodes", "1"), "slurm.gpus_per_node"),
         (("slurm.nodelist=foo",), "slurm.nodelist"),
         (("slurm.constraint=fast",), "slurm.constraint"),
-        (("slurm.qos=nope",), "slurm.qos"),
+        (("--partition", "short", "--time", "1:00:00"), "slurm.time"),
         (("slurm.reservation=nope",), "slurm.reservation"),
-        (("slurm.extra.licenses=nope",), "slurm.licenses"),
-        (("slurm.dependency=afterok:999999",), "slurm.dependency"),
+        (("slurm.licenses=nope",), "slurm.licenses"),
     ],
 )
 def test_what_slurm_refuses_names_the_key_and_leaves_nothing(
     site: Shell, words: tuple[str, ...], key: str
 ) -> None:
     done = site.hpc("submit", DIGITS, *words, code=4)
-    assert done.stderr.startswith("error: Slurm refused the job: ")
+    assert done.stderr.startswith("error: ")
     assert key in done.stderr
     assert not list(site.folder.glob("runs/digits/*"))
-
-
-def test_a_time_that_the_partition_does_not_allow_is_told_at_once(site: Shell) -> None:
-    done = site.hpc("submit", DIGITS, "--partition", "short", "--time", "1:00:00", code=None)
-    assert "slurm.time" in done.stderr
 
 
 def test_test_only_gives_slurms_own_estimate_and_submits_nothing(site: Shell) -> None:
@@ -111,7 +106,7 @@ def test_test_only_gives_slurms_own_estimate_and_submits_nothing(site: Shell) ->
     "name", ['it\'s "quoted" $(touch owned) `x`; touch owned', "päth #1 %j \\ back", "-n --wrap=x"]
 )
 def test_a_nasty_name_is_a_name_and_is_never_executed(site: Shell, name: str) -> None:
-    run = site.submit("--nodes", 1, "--gpus", 1, DIGITS, f"--name={name}", "slurm.extra.hold=true")
+    run = site.submit("--nodes", 1, "--gpus", 1, DIGITS, f"--name={name}", "slurm.begin=now+1hour")
     assert site.run("squeue", "-h", "-o", "%j").stdout.strip() == name
     assert site.status(run["run"])["state"] == "pending"
     site.hpc("cancel", run["run"])
@@ -123,7 +118,7 @@ def test_many_runs_are_looked_at_by_one_query_and_without_accounting(
     site: Shell, tmp_path: Path
 ) -> None:
     for _ in range(3):
-        site.submit("--nodes", 1, "--gpus", 1, DIGITS, "slurm.extra.hold=true")
+        site.submit("--nodes", 1, "--gpus", 1, DIGITS, "slurm.begin=now+1hour")
     counter = tmp_path / "bin"
     counter.mkdir()
     for program in ("squeue", "sacct"):
@@ -131,7 +126,7 @@ def test_many_runs_are_looked_at_by_one_query_and_without_accounting(
         text = f'#!/bin/sh\necho {program} >> {tmp_path}/calls\nexec {real} "$@"\n'
         (counter / program).write_text(text)
         (counter / program).chmod(0o755)
-    site.environment["PATH"] = f"{counter}:{__import__('os').environ['PATH']}"
+    site.environment["PATH"] = f"{counter}:{os.environ['PATH']}"
     known = json.loads(site.hpc("list", "--json").stdout)["runs"]
     assert [run["state"] for run in known] == ["pending"] * 3
     assert (tmp_path / "calls").read_text().split() == ["squeue"]
