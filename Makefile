@@ -5,10 +5,15 @@ BIN := $(VENV)/bin
 # As root the tests install Debian's Slurm; elsewhere they say what is missing and run the rest.
 PYTEST_ARGS ?=
 
+# pip talks much; what it said is shown where it failed.
+install = $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt $(1) \
+	> $(VENV)/pip.log 2>&1 || { cat $(VENV)/pip.log; exit 1; }
+
 .PHONY: demo test soak lint types layers bench cluster-up cluster-down clean
 
 demo: $(VENV)/.examples
 	@$(BIN)/hpc-train submit --cluster local --follow --wait configs/digits.yaml
+	@echo "the command is $(BIN)/hpc-train; '. $(BIN)/activate' puts it on your PATH"
 
 test: $(VENV)/.test
 	@sh tests/cluster/install.sh
@@ -49,12 +54,12 @@ $(BIN)/python:
 
 $(VENV)/.examples: $(BIN)/python pyproject.toml constraints.txt
 	@echo "installing hpc-train[examples] into $(VENV)"
-	@$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[examples]'
+	@$(call install,--editable '.[examples]')
 	@touch $@
 
 $(VENV)/.test: $(BIN)/python pyproject.toml constraints.txt
 	@echo "installing hpc-train[examples,test] into $(VENV)"
-	@$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[examples,test]'
+	@$(call install,--editable '.[examples,test]')
 	@touch $@ $(VENV)/.examples
 
 $(VENV)/.bench: $(VENV)/.test
