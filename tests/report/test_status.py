@@ -1,0 +1,96 @@
+"""The state of a run, from its diary and whatever Slurm still knows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hpc_train.plan.states import RunState
+from hpc_train.report.diary import diary_lines, duration, list_row
+from hpc_train.report.status import RunStatus, SchedulerView, run_status
+from hpc_train.store.events import Event, EventKind
+from hpc_train.store.layout import RunDir
+
+SUBMITTED = Event(100.0, EventKind.SUBMITTED, {"job_id": "7", "backend": "slurm"})
+STARTED = Event(110.0, EventKind.ATTEMPT_STARTED, {"attempt": 0, "job_id": "7", "nodes": ["n1"]})
+PREEMPTED = Event(
+    150.0,
+    EventKind.ATTEMPT_ENDED,
+    {
+        "attempt": 0,
+        "outcome": "preempted",
+        "reason": "preempted by Slurm",
+        "last_step": 12,
+        "saved_step": 12,
+    },
+)
+DECIDED = Event(151.0, EventKind.DECIDED, {"attempt": 0, "action": "requeue", "reason": "goes on"})
+WENT_ON = Event(152.0, EventKind.WENT_ON, {"attempt": 0, "action": "requeue", "job_id": "7"})
+CANCEL = Event(160.0, EventKind.CANCEL_REQUESTED, {"by": "me"})
+ENDED = Event(170.0, EventKind.RUN_ENDED, {"state": "completed", "reason": "complete"})
+
+
+def status(*events: Event, view: RunState | None = None, now: float = 1000.0) -> RunStatus:
+    return run_status(
+        RunDir(Path("/runs/digits/one")),
+        events,
+        SchedulerView(view),
+        step=0,
+        metrics={"val_acc": 0.98765},
+        now=now,
+    )
+
+
+@pytest.mark.parametrize(
+    ("events", "view", "now", "state"),
+    [
+        ([SUBMITTED], None, 110.0, RunState.PENDING),  # not in squeue's list yet
+        ([SUBMITTED], RunState.PENDING, 1000.0, RunState.PENDING),
+        ([SUBMITTED], None, 1000.0, RunState.LOST),
+        ([SUBMITTED, STARTED], RunState.RUNNING, 1000.0, RunState.RUNNING),
+        # sacct's PREEMPTED of a job that was requeued is not the end of the run.
+        ([SUBMITTED, STARTED, PREEMPTED, WENT_ON], RunState.FAILED, 170.0, RunState.PENDING),
+        ([SUBMITTED, STARTED, PREEMPTED, WENT_ON], RunState.PENDING, 1000.0, RunState.PENDING),
+        ([SUBMITTED, STARTED, CANCEL], None, 1000.0, RunState.CANCELLED),
+        ([SUBMITTED, STARTED, ENDED], RunState.RUNNING, 1000.0, RunState.COMPLETED),
+        ([SUBMITTED, STARTED], RunState.TIMED_OUT, 1000.0, RunState.TIMED_OUT),
+        # Brought back after its end: the newest submission counts.
+        ([SUBMITTED, ENDED, Event(900.0, EventKind.SUBMITTED, {"job_id": "8", "backend": "slurm"})],
+         RunState.RUNNING, 1000.0, RunState.RUNNING),
+    ],
+)  # fmt: skip
+def test_a_run_has_one_state(
+    events: list[Event], view: RunState | None, now: float, state: RunState
+) -> None:
+    assert status(*events, view=view, now=now).state is state
+
+
+def test_the_diary_reads_like_one() -> None:
+    lines = "\n".join(diary_lines(status(SUBMITTED, STARTED, PREEMPTED, DECIDED, WENT_ON), 1000.0))
+    assert "preempted after 40 s  job 7" in lines
+    assert "steps    0 to 12, 0 lost" in lines
+    assert "decided  requeue: goes on" in lines
+    assert "val_acc 0.9877" in lines
+
+
+def test_the_json_document_keeps_its_keys() -> None:
+    document = status(SUBMITTED, STARTED, PREEMPTED, DECIDED).to_json()
+    keys = {"schema_version", "run", "run_dir", "state", "outcome", "job_id", "attempts", "metrics"}
+    assert keys <= document.keys()
+    attempt = document["attempts"][0]
+    wanted = {"attempt", "job_id", "nodes", "started", "ended", "outcome", "decision", "reason"}
+    assert wanted | {"first_step", "last_step", "steps_lost", "excluded"} <= attempt.keys()
+
+
+def test_a_list_row_has_a_cell_for_each_column() -> None:
+    assert list_row(status(SUBMITTED, STARTED, ENDED))[2:4] == ("completed", "7")
+
+
+def test_durations_are_short() -> None:
+    assert [duration(s) for s in (0, 59.6, 185, 7800)] == [
+        "0 s",
+        "1 min 00 s",
+        "3 min 05 s",
+        "2 h 10 min",
+    ]
