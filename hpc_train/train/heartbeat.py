@@ -98,8 +98,8 @@ class Pulse:
 
     def _run(self) -> None:
         next_beat = 0.0
+        ended = False
         while True:
-            ended = self._ended.wait(_POLL_S)
             self._stop.poll()
             self._look_for_requests()
             if ended or time.monotonic() >= next_beat:
@@ -107,6 +107,7 @@ class Pulse:
                 next_beat = time.monotonic() + self._every_s
             if ended:
                 return
+            ended = self._ended.wait(_POLL_S)
 
     def _beat(self) -> None:
         now = time.time()

@@ -23,8 +23,8 @@ from hpc_train.train.guard import Guard
 from hpc_train.train.inside import capture_inside, restore_inside
 from hpc_train.train.loading import Loaded, load_tensors
 from hpc_train.train.loops import replace_loops
-from hpc_train.train.position import DataPosition, GlobalBatchSampler, mixed_seed
-from hpc_train.train.sampling import evaluation_loader, is_shuffled, map_style_loader
+from hpc_train.train.position import DataPosition, mixed_seed
+from hpc_train.train.sampling import evaluation_loader, loader_at
 from hpc_train.train.saving import Snapshot, say_loudly
 from hpc_train.train.streams import StreamPosition, enter_epoch, stream_loader
 
@@ -64,7 +64,7 @@ class ExactTraining:
         self._start = loaded
         self._stream: StreamPosition | None = None
         self._streaming: Any = None
-        self._n_samples: int | None = None
+        self._samples_in_set: int | None = None
         self._evaluated = 0
 
     def attach(self, trainer: pl.Trainer) -> None:
@@ -111,36 +111,25 @@ class ExactTraining:
         if not is_map_style:
             return self._stream_loader(loader, start)
         place = self._place
-        n = len(loader.dataset)
-        if n < place.batch.global_batch_size:
-            raise ConfigError(
-                f"the train set has {n} samples, fewer than global_batch_size "
-                f"{place.batch.global_batch_size}",
-                "lower global_batch_size",
-            )
-        if start is not None and start.samples_in_set not in (None, n):
-            raise ConfigError(
-                f"the train set has {n} samples now and had {start.samples_in_set} before",
-                "a position in one set means nothing in another: start a new run",
-            )
-        self._n_samples = n
-        epoch = self._epoch
-        sampler = GlobalBatchSampler(
-            n,
+        self._samples_in_set = len(loader.dataset)
+        # Not from the loops: `estimated_stepping_batches` asks for the data before their restore.
+        epoch = start.manifest.epoch if start is not None else self._epoch
+        return loader_at(
+            loader,
+            DataPosition(epoch, start.samples or 0 if start else 0, place.seed),
             place.batch,
             rank=place.rank,
             world_size=place.world_size,
-            start=DataPosition(epoch, start.samples or 0 if start else 0, place.seed),
-            shuffle=is_shuffled(loader) and not cast("Any", self._trainer).overfit_batches,
+            saved_size=start.samples_in_set if start is not None else None,
+            may_shuffle=not cast("Any", self._trainer).overfit_batches,
         )
-        return map_style_loader(loader, sampler)
 
     def _stream_loader(self, loader: Any, start: Loaded | None) -> Any:
-        batches = self._trainer.fit_loop.epoch_loop.batch_progress.current.ready
-        state = start.stream(batches) if start is not None else None
+        state = start.stream(self._place.batch.accumulate) if start is not None else None
         micro = self._place.batch.micro_batch_size
         self._streaming, self._stream = stream_loader(loader, micro_batch_size=micro, start=state)
-        self.epoch_begins(self._epoch)  # some are asked for a batch before the epoch begins
+        # Already now: some are asked for a batch before the epoch begins.
+        self.epoch_begins(start.manifest.epoch if start is not None else self._epoch)
         if not self._stream.exact and self._place.rank == 0:
             say_loudly(
                 "the train set is iterable and has no state_dict(): after an interruption it is "
@@ -257,7 +246,7 @@ class ExactTraining:
         own = {
             "inside": capture_inside(trainer),
             "stream": self._stream.after(batches) if self._stream is not None else None,
-            "samples_in_set": self._n_samples,
+            "samples_in_set": self._samples_in_set,
             "seed": place.seed,
             "validation_pending": validation_pending,
             "over": over,

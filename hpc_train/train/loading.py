@@ -12,9 +12,11 @@ import torch
 from hpc_train.errors import ConfigError
 from hpc_train.train.manifest import Manifest
 from hpc_train.train.position import mixed_seed
+from hpc_train.train.rng import capture_rngs, restore_rngs
 from hpc_train.train.saving import MODEL_FILE, SHARDS, rank_file, say_loudly
+from hpc_train.train.seeds import seed_everything
 
-__all__ = ["Loaded", "load_tensors"]
+__all__ = ["Loaded", "load_tensors", "reseeded"]
 
 
 def load_tensors(path: Path) -> Any:
@@ -54,14 +56,23 @@ class Loaded:
         known = rank < manifest.world_size
         own = load_tensors(path / rank_file(rank if known else 0))
         if not known:
-            _reseed(own, mixed_seed(own["seed"], rank, manifest.step))
+            own["inside"]["rng"] = reseeded(mixed_seed(own["seed"], rank, manifest.step))
         return cls(path, manifest, own, world_size)
 
     @property
+    def state_path(self) -> Path:
+        """The file that rank 0 wrote."""
+        return self.path / MODEL_FILE
+
+    @property
+    def shards_path(self) -> Path:
+        """The folder that all ranks wrote into, where the state is sharded."""
+        return self.path / SHARDS
+
+    @property
     def model_path(self) -> Path:
-        """What Lightning reads: a file, or a folder of shards."""
-        file = self.path / MODEL_FILE
-        return file if file.exists() else self.path / SHARDS
+        """What Lightning reads: the file, or the folder of shards."""
+        return self.state_path if self.state_path.exists() else self.shards_path
 
     @property
     def samples(self) -> int | None:
@@ -74,8 +85,11 @@ class Loaded:
         size: int | None = self.own["samples_in_set"]
         return size
 
-    def stream(self, batches: int) -> dict[str, Any]:
-        """This rank's state of an iterable train set, after `batches` batches of the epoch.
+    def stream(self, accumulate: int) -> dict[str, Any]:
+        """This rank's state of an iterable train set.
+
+        Args:
+            accumulate: Micro batches a step now; a set without a state is read again by steps.
 
         Raises:
             ConfigError: the stream has a state per rank, and there are other ranks now.
@@ -89,7 +103,8 @@ class Loaded:
         if self.manifest.world_size == self.world_size:
             return state
         if set(state) == {"batches"}:
-            return {"batches": batches}
+            steps = -(-int(state["batches"]) // self.manifest.accumulate)
+            return {"batches": steps * accumulate}
         raise ConfigError(
             f"each of {self.manifest.world_size} ranks saved its own position in the iterable "
             f"train set, and there are {self.world_size} ranks now",
@@ -97,11 +112,10 @@ class Loaded:
         )
 
 
-def _reseed(own: dict[str, Any], seed: int) -> None:
-    from hpc_train.train.rng import capture_rngs, restore_rngs
-    from hpc_train.train.seeds import seed_everything
-
+def reseeded(seed: int) -> dict[str, Any]:
+    """RNG states that begin at `seed`, for a rank that was not there before."""
     outside = capture_rngs()
     seed_everything(seed >> 32)
-    own["inside"]["rng"] = capture_rngs()
+    fresh = capture_rngs()
     restore_rngs(outside)
+    return fresh

@@ -28,7 +28,14 @@ from torch.utils.data import (
 from torch.utils.data.distributed import DistributedSampler
 
 from hpc_train.errors import ConfigError
-from hpc_train.train.position import GlobalBatchSampler, even_batches, mixed_seed, sample_order
+from hpc_train.plan.plan import Batch
+from hpc_train.train.position import (
+    DataPosition,
+    GlobalBatchSampler,
+    even_batches,
+    mixed_seed,
+    sample_order,
+)
 from hpc_train.train.stop import shielded_from_signals
 
 __all__ = [
@@ -37,6 +44,7 @@ __all__ = [
     "SeededIndices",
     "evaluation_loader",
     "is_shuffled",
+    "loader_at",
     "map_style_loader",
     "own_generator",
     "shield",
@@ -173,6 +181,43 @@ def _unknown_sampler(name: str) -> ConfigError:
         "use shuffle=True or shuffle=False; for another order give the DataLoader an "
         "IterableDataset with state_dict() and load_state_dict()",
     )
+
+
+def loader_at(
+    loader: Loader,
+    position: DataPosition,
+    batch: Batch,
+    *,
+    rank: int,
+    world_size: int,
+    saved_size: int | None,
+    may_shuffle: bool = True,
+) -> Loader:
+    """A copy of the user's map-style train loader that goes on at `position`.
+
+    Args:
+        saved_size: Samples in the set when the position was saved; None for a fresh start.
+
+    Raises:
+        ConfigError: the set has another size now, or is too small; or see `is_shuffled`.
+    """
+    n = len(cast("Any", loader.dataset))
+    if n < batch.global_batch_size:
+        raise ConfigError(
+            f"the train set has {n} samples, fewer than global_batch_size "
+            f"{batch.global_batch_size}",
+            "lower global_batch_size",
+        )
+    if saved_size not in (None, n):
+        raise ConfigError(
+            f"the train set has {n} samples now and had {saved_size} before",
+            "a position in one set means nothing in another: start a new run",
+        )
+    shuffle = is_shuffled(loader) and may_shuffle
+    sampler = GlobalBatchSampler(
+        n, batch, rank=rank, world_size=world_size, start=position, shuffle=shuffle
+    )
+    return map_style_loader(loader, sampler)
 
 
 def map_style_loader(loader: Loader, sampler: GlobalBatchSampler) -> Loader:

@@ -56,13 +56,13 @@ def finish(run: Run, world_size: int = 2, **changes: Any) -> None:
 
 
 SHAPES = {
-    "no data workers": {},
+    "no data workers": {"estimate": True, "epochs": 3},
     "two data workers": {"workers": 2},
     "two persistent data workers": {"workers": 2, "persistent": True},
     "accumulation": {"accumulate": 2},
     "not shuffled": {"shuffle": False},
     "moving average of the weights": {"ema": True},
-    "unsized stream": {"data": "stream", "workers": 0, "samples": 48},
+    "unsized stream": {"data": "stream", "samples": 48, "epochs": 3},
     "unsized stream in two workers": {"data": "stream", "workers": 2, "samples": 56},
     "sized stream in two persistent workers": {
         "data": "sized_stream",

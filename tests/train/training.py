@@ -44,6 +44,7 @@ DEFAULTS: dict[str, Any] = {
     "trainer": {},
     "ema": False,
     "nan_at": None,
+    "estimate": False,
     "config_hash": "abc",
 }
 
@@ -195,7 +196,10 @@ class Model(pl.LightningModule):
 
     def configure_optimizers(self):
         optimizer = torch.optim.AdamW(self.parameters(), lr=0.01)
-        steps = torch.optim.lr_scheduler.StepLR(optimizer, 3, 0.9)
+        steps: Any = torch.optim.lr_scheduler.StepLR(optimizer, 3, 0.9)
+        if self.spec["estimate"]:  # asks for the data before the loops are restored
+            total = int(self.trainer.estimated_stepping_batches)
+            steps = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, total)
         plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, factor=0.5, patience=0)
         return [optimizer], [
             {"scheduler": steps, "interval": "step"},

@@ -1,0 +1,87 @@
+"""One rank of a raw loop with a session, started by `ranks.Ranks`."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+
+def main(spec: dict[str, Any]) -> None:
+    import torch
+    from torch import nn
+    from torch.nn.parallel import DistributedDataParallel
+    from torch.utils.data import DataLoader
+
+    from hpc_train.config.schema import CheckpointConfig
+    from hpc_train.train import agreement
+    from hpc_train.train.ledger import Ledger
+    from hpc_train.train.resume import leave
+    from hpc_train.train.session import Session
+    from tests.train.training import Augmented, Stream
+
+    os.environ["HPC_TRAIN_ATTEMPT"] = str(spec["attempt"])
+    torch.set_num_threads(1)
+    agreement.REACTION_S = spec["reaction_s"]
+    run_dir = Path(spec["run_dir"])
+    with Session.open(
+        run_dir=run_dir,
+        global_batch_size=spec["global_batch"],
+        micro_batch_size=spec["global_batch"]
+        // int(os.environ["WORLD_SIZE"])
+        // spec["accumulate"],
+        seed=7,
+        checkpoint=CheckpointConfig(**{"every_n_minutes": None, **spec["checkpoint"]}),
+    ) as session:
+        ledger = Ledger(run_dir / "ledger", rank=session.rank, attempt=spec["attempt"])
+        torch.manual_seed(7)
+        plain = nn.Sequential(nn.Linear(4, 16), nn.Dropout(0.3), nn.ReLU(), nn.Linear(16, 1))
+        model: nn.Module = plain
+        if spec["data"] == "fsdp":
+            from torch.distributed.device_mesh import init_device_mesh
+            from torch.distributed.fsdp import fully_shard
+
+            mesh = init_device_mesh("cpu", (session.world_size,))
+            model = fully_shard(plain, mesh=mesh)
+        elif session.world_size > 1:
+            model = DistributedDataParallel(plain)
+        optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+        scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 3, 0.9)
+        torch.manual_seed(7 + session.rank)
+        session.restore(model=model, optimizer=optimizer, scheduler=scheduler)
+        print(f"rank {session.rank}: first {session.step}", flush=True)
+        used: list[int] = []
+        for epoch in session.epochs(spec["epochs"]):
+            n, workers = spec["samples"], spec["workers"]
+            if spec["data"] == "stream":
+                data: Any = Stream(n, session.rank, session.world_size, sized=False)
+                loader: Any = DataLoader(data, batch_size=3, num_workers=workers)
+            else:
+                loader = DataLoader(Augmented(n), shuffle=True, num_workers=workers)
+            for x, ids in session.batches(loader):
+                time.sleep(spec["step_s"])
+                loss = (model(x).squeeze(1) - ids / 10).square().mean()
+                (loss / session.accumulate).backward()
+                used += ids.tolist()
+                if not session.step_is_due:
+                    continue
+                optimizer.step()
+                scheduler.step()
+                optimizer.zero_grad()
+                whole = [
+                    item.full_tensor() if hasattr(item, "full_tensor") else item
+                    for item in model.parameters()
+                ]
+                ledger.write(epoch=epoch, step=session.step + 1, samples=used, parameters=whole)
+                used = []
+                session.stepped()
+            for x, _ in session.evaluation(DataLoader(Augmented(20), batch_size=2)):
+                time.sleep(spec["val_batch_s"])
+                with torch.no_grad():
+                    model(x)
+        if not session.should_stop:
+            final = dict(plain.named_parameters())
+            if spec["data"] != "fsdp" and session.rank == 0:
+                torch.save(final, run_dir / "final.pt")
+    leave(0)
