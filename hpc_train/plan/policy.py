@@ -53,12 +53,20 @@ class Surroundings:
         can_resubmit: A fresh submission can be tried.
         requeued_already: The scheduler has put the job back by itself.
         now: Seconds since the epoch.
+        node_is_gone: A node of the job is dead, and Slurm has not seen it yet. It holds such a job
+            in COMPLETING until SlurmdTimeout (slurm.conf(5), 300 s by default), so that a requeue
+            would wait as long; a fresh job on other nodes need not.
+        usable_nodes: Nodes that the job could have next, as far as Slurm knows; None if unknown.
+        nodes_needed: How many it asks for.
     """
 
     can_requeue: bool
     can_resubmit: bool
     now: float
     requeued_already: bool = False
+    node_is_gone: bool = False
+    usable_nodes: frozenset[str] | None = None
+    nodes_needed: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,8 +103,8 @@ def decide(
     if refusal:
         state = RunState.TIMED_OUT if outcome.outcome is Outcome.TIMEOUT else RunState.FAILED
         return Decision(action=Action.STOP, reason=refusal, state=state)
-    exclude = excluded_nodes([*history, outcome], policy, surroundings.now)
-    return _go_on(outcome, exclude, surroundings)
+    blamed = excluded_nodes([*history, outcome], policy, surroundings.now)
+    return _go_on(outcome, blamed, surroundings)
 
 
 def excluded_nodes(
@@ -107,7 +115,7 @@ def excluded_nodes(
     for attempt in reversed(history):
         if now - attempt.ended <= policy.exclude_for_h * 3600:
             newest_first.update(dict.fromkeys(attempt.blamed))
-    return tuple(sorted(list(newest_first)[: policy.max_excluded_nodes]))
+    return tuple(list(newest_first)[: policy.max_excluded_nodes])
 
 
 def _final(attempt: AttemptSummary) -> Decision | None:
@@ -171,19 +179,41 @@ def _idle_attempts(history: Sequence[AttemptSummary]) -> list[AttemptSummary]:
     return idle[::-1]
 
 
-def _go_on(
-    attempt: AttemptSummary, exclude: tuple[str, ...], surroundings: Surroundings
-) -> Decision:
-    without = f", without {', '.join(exclude)}" if exclude else ""
+def _dispensable(blamed: Sequence[str], surroundings: Surroundings) -> tuple[str, ...]:
+    """Those of the blamed nodes without which enough are left; the latest blamed go first."""
+    usable = surroundings.usable_nodes
+    if usable is None:
+        return tuple(sorted(blamed))
+    left_out: list[str] = []
+    for node in blamed:
+        if len(usable.difference(left_out, {node})) >= surroundings.nodes_needed:
+            left_out.append(node)
+    return tuple(sorted(left_out))
+
+
+def _go_on(attempt: AttemptSummary, blamed: Sequence[str], surroundings: Surroundings) -> Decision:
+    exclude = _dispensable(blamed, surroundings)
+    kept = sorted(set(blamed).difference(exclude))
     because = f"{attempt.outcome.value.replace('_', ' ')}: goes on from step {attempt.saved_step}"
-    if surroundings.can_requeue or surroundings.requeued_already:
+    because += f", without {', '.join(exclude)}" if exclude else ""
+    if kept:
+        needed = surroundings.nodes_needed
+        because += f"; {', '.join(kept)} cannot be left out, since {needed} nodes are needed"
+    # A dead node that is needed has to come back first, and a requeue waits for just that.
+    elsewhere = surroundings.node_is_gone and surroundings.can_resubmit and not kept
+    if surroundings.requeued_already or (surroundings.can_requeue and not elsewhere):
         return Decision(
-            action=Action.REQUEUE, reason=because + without, state=RunState.PENDING, exclude=exclude
+            action=Action.REQUEUE, reason=because, state=RunState.PENDING, exclude=exclude
         )
     if surroundings.can_resubmit:
+        why = (
+            "Slurm still holds this one for the dead node"
+            if surroundings.node_is_gone
+            else "this one may not be requeued"
+        )
         return Decision(
             action=Action.RESUBMIT,
-            reason=f"{because}{without}, as a fresh job since this one may not be requeued",
+            reason=f"{because}, as a fresh job since {why}",
             state=RunState.PENDING,
             exclude=exclude,
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hpc_train.errors import SlurmError
@@ -28,8 +28,14 @@ def is_available(program: str = "sbatch") -> bool:
     return shutil.which(program) is not None
 
 
-def run(argv: Sequence[str], *, timeout_s: float = DEFAULT_TIMEOUT_S, stdin: str = "") -> Said:
-    """Run one of Slurm's programs to its end.
+def run(
+    argv: Sequence[str],
+    *,
+    timeout_s: float = DEFAULT_TIMEOUT_S,
+    stdin: str = "",
+    env: Mapping[str, str] | None = None,
+) -> Said:
+    """Run one of Slurm's programs to its end, with this process's environment or with `env`.
 
     Raises:
         SlurmError: when it is not installed or does not answer in `timeout_s`. A refusal is not
@@ -39,6 +45,7 @@ def run(argv: Sequence[str], *, timeout_s: float = DEFAULT_TIMEOUT_S, stdin: str
         done = subprocess.run(
             argv,
             input=stdin,
+            env=env,
             capture_output=True,
             text=True,
             errors="replace",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,12 +15,17 @@ from hpc_train.slurm.refusals import refusal_error
 __all__ = [
     "StartEstimate",
     "cancel",
+    "end_step",
     "exclude_nodes",
     "job_reference",
     "requeue",
     "sbatch",
     "test_only",
 ]
+
+# What an enclosing job was told of itself is not true of the job that it submits, and sbatch hands
+# the environment on (sbatch(1), --export): restarts, the place in an array, nodes.
+OF_THIS_JOB = re.compile(r"(?!SLURM_(?:CONF|CLUSTERS|TIME_FORMAT)$)(?:SLURM|SRUN|SUBMITIT)_")
 
 
 @dataclass(frozen=True)
@@ -41,7 +47,8 @@ def sbatch(script: Path, options: Sequence[str] = ()) -> str:
     Raises:
         SlurmError: with Slurm's words and the key to change.
     """
-    said = run(["sbatch", "--parsable", *options, str(script)])
+    environ = {name: value for name, value in os.environ.items() if not OF_THIS_JOB.match(name)}
+    said = run(["sbatch", "--parsable", *options, str(script)], env=environ)
     if said.returncode != 0:
         raise refusal_error(said.stderr)
     return said.stdout.strip().split(";")[0]
@@ -104,3 +111,8 @@ def cancel(job: str) -> None:
     said = run(["scancel", job])
     if said.returncode != 0 or said.stderr.strip():
         raise SlurmError(f"scancel {job}: {said.stderr.strip()}")
+
+
+def end_step(step: str) -> None:
+    """SIGKILL to every task of a step (`JOB.STEP`); one that has ended meanwhile is no error."""
+    run(["scancel", "--signal=KILL", step], timeout_s=30)

@@ -15,7 +15,7 @@ from hpc_train.plan.states import RunState, run_state_of_slurm
 from hpc_train.slurm.command import is_available, run
 from hpc_train.slurm.squeue import Asked, cells_of, squeue_argv
 
-__all__ = ["JobDetails", "JobView", "job_details", "query_jobs"]
+__all__ = ["JobDetails", "JobView", "job_details", "query_jobs", "steps_of"]
 
 SACCT_FIELDS = "JobIDRaw,State,Reason,NodeList,Start"
 
@@ -51,6 +51,16 @@ class JobDetails:
     def preempted(self) -> bool:
         """Whether Slurm has begun to preempt it (the grace may still run)."""
         return bool(self.get("PreemptTime"))
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether somebody has cancelled it, and its end is only a matter of time."""
+        return self.get("JobState").startswith("CANCELLED")
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it runs or waits."""
+        return not run_state_of_slurm(self.get("JobState")).ended
 
     @property
     def may_requeue(self) -> bool:
@@ -104,6 +114,18 @@ def _ask_squeue(job_ids: Collection[str]) -> str:
 def _in_squeue(said: str, job_ids: Collection[str]) -> dict[str, JobView]:
     views = (_view(line) for line in said.splitlines())
     return {view.job_id: view for view in views if view and view.job_id in job_ids}
+
+
+def steps_of(job_id: str) -> list[str]:
+    """The steps of a job (`JOB.STEP`) that srun has started and that have not ended.
+
+    Raises:
+        SlurmError: when Slurm cannot be asked.
+    """
+    said = run(["squeue", "--steps", "--noheader", f"--jobs={job_id}", "--format=%i"], timeout_s=30)
+    if said.returncode != 0:
+        raise SlurmError(f"squeue --steps: {said.stderr.strip()}")
+    return [step for step in said.stdout.split() if step.rpartition(".")[2].isdigit()]
 
 
 def _from_sacct(job_ids: Collection[str]) -> dict[str, JobView]:

@@ -99,12 +99,13 @@ class Attempt:
                 ranks,
                 self.folder,
                 self.plan.watchdog,
+                nodes,
                 shape.world_size,
-                node_answers=lambda node: not self._lost([node]),
+                lost_nodes=lambda: self._lost(nodes),
                 each_second=_Attention(self, ranks).look,
             )
         stop = self._why_stopped(watched)
-        ending = classify(self._seen(ranks, watched, stop, nodes))
+        ending = classify(self._seen(ranks, watched, stop, nodes, first_step))
         return self._record(ending, stop, first_step)
 
     def cancel_requested(self) -> bool:
@@ -130,10 +131,18 @@ class Attempt:
             now=time.time(),
         )
 
-    def _seen(self, ranks: Ranks, watched: Watched, stop: StopCause, nodes: Sequence[str]) -> Seen:
+    def _seen(
+        self,
+        ranks: Ranks,
+        watched: Watched,
+        stop: StopCause,
+        nodes: Sequence[str],
+        first_step: int,
+    ) -> Seen:
         said = ranks.said()
         failed = watched.launcher_code != 0 and stop.outcome is None
-        lost = self._lost(nodes) if failed and self.place.is_slurm else ()
+        lost = watched.lost_nodes or (self._lost(nodes) if failed else ())
+        saved_step = newest_step(self.run)
         return Seen(
             world_size=self.plan.shape.world_size,
             launcher_code=watched.launcher_code,
@@ -144,6 +153,7 @@ class Attempt:
             oom_nodes=tuple(nodes) if "oom_kill" in said or "Out Of Memory" in said else (),
             stop_outcome=stop.outcome,
             stop_reason=stop.reason,
+            saved_step=saved_step if saved_step > first_step else None,
             launcher_tail=said,
         )
 
@@ -224,6 +234,7 @@ def new_attempt(
     attempt.tell(
         EventKind.ATTEMPT_STARTED,
         job_id=place.job_id,
+        restarts=place.restarts,
         nodes=list(place.nodes),
         host=socket.gethostname(),
         pid=os.getpid(),

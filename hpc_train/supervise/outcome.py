@@ -54,6 +54,7 @@ class Seen:
         oom_nodes: Nodes whose kernel killed for memory.
         stop_outcome: What a stop from outside means here: preempted, timeout or cancelled.
         stop_reason: The same in words.
+        saved_step: The newest checkpoint of this attempt; None where it made none.
         launcher_tail: The launcher's last words.
     """
 
@@ -66,18 +67,25 @@ class Seen:
     oom_nodes: tuple[str, ...] = ()
     stop_outcome: Outcome | None = None
     stop_reason: str = ""
+    saved_step: int | None = None
     launcher_tail: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ending:
-    """The outcome, the culprit, and a sentence for the diary."""
+    """The outcome, the culprit, and a sentence for the diary.
+
+    Attributes:
+        blamed: Nodes to leave out from now on.
+        gone: Those of them that no longer answer.
+    """
 
     outcome: Outcome
     reason: str
     rank: int | None = None
     node: str = ""
     blamed: tuple[str, ...] = field(default=())
+    gone: tuple[str, ...] = field(default=())
     error: str = ""
     where: str = ""
     failed_step: int | None = None
@@ -127,7 +135,11 @@ def _own_failure(seen: Seen) -> Ending | None:
 def _killed(seen: Seen) -> Ending | None:
     """A rank vanished without a word: a signal from outside, the kernel's, or its own crash."""
     spoken = {record.rank for record in seen.records}
-    silent = [death for death in seen.deaths if death.rank not in spoken or death.signal]
+    silent = [
+        death
+        for death in seen.deaths
+        if death.signal or (death.rank not in spoken and death.code not in SECONDARY)
+    ]
     if not silent or seen.hang:
         return None
     first = silent[0]
@@ -150,11 +162,13 @@ def _lost(seen: Seen) -> Ending | None:
     if not seen.lost_nodes:
         return None
     names = ", ".join(seen.lost_nodes)
+    verb = "answers" if len(seen.lost_nodes) == 1 else "answer"
     return Ending(
         outcome=Outcome.NODE_FAILURE,
-        reason=f"{names} no longer answers",
+        reason=f"{names} no longer {verb}",
         node=seen.lost_nodes[0],
         blamed=seen.lost_nodes,
+        gone=seen.lost_nodes,
     )
 
 
@@ -176,7 +190,7 @@ def _stopped(seen: Seen) -> Ending | None:
     if not saved and seen.stop_outcome is None:
         return None
     outcome = seen.stop_outcome or Outcome.PREEMPTED
-    step = max((record.step for record in saved if record.step is not None), default=None)
+    step = seen.saved_step
     kept = f"; saved at step {step}" if step is not None else "; nothing new was saved"
     why = seen.stop_reason or f"the ranks were asked to stop ({saved[0].cause or 'signal'})"
     return Ending(outcome=outcome, reason=why + kept)

@@ -1,61 +1,165 @@
-"""An attempt whose supervisor died with its node left no end: its successor writes it."""
+"""What an earlier supervisor of the run left behind: ranks that live on, an attempt with no end."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 
+from hpc_train.errors import HpcTrainError, SlurmError
 from hpc_train.plan.states import Outcome, RankExit
 from hpc_train.slurm.command import is_available, run
+from hpc_train.slurm.control import end_step
+from hpc_train.slurm.jobs import job_details, steps_of
+from hpc_train.slurm.nodes import usable_nodes
 from hpc_train.store.checkpoints import newest_step
 from hpc_train.store.events import Event, EventKind, append_event, read_events
 from hpc_train.store.history import AttemptRecord, attempts_in
 from hpc_train.store.layout import RunDir
 from hpc_train.store.ranks import read_exits, read_heartbeats
 from hpc_train.supervise.narrate import Narrator
+from hpc_train.supervise.outcome import Ending
 from hpc_train.supervise.place import Place
 
-__all__ = ["close_unfinished"]
+__all__ = ["close_unfinished", "refuse_if_superseded"]
+
+# Ranks whose srun died were told to stop by it: they save and leave, if they are given the time.
+LEAVE_S = 30.0
+KILLED_S = 20.0
 
 
-def close_unfinished(directory: RunDir, place: Place, narrator: Narrator) -> None:
-    """Give the last attempt its end, if its supervisor could not, by what Slurm remembers."""
-    attempts = attempts_in(read_events(directory.events))
-    if not attempts or attempts[-1].outcome is not None:
+def refuse_if_superseded(directory: RunDir, place: Place) -> None:
+    """A job whose run another job carries on since must not train beside it.
+
+    Slurm may start such a job again: by hand, or since one of its nodes died.
+
+    Raises:
+        HpcTrainError: when that other job is alive.
+    """
+    if not place.is_slurm:
         return
+    kinds = (EventKind.SUBMITTED, EventKind.ATTEMPT_STARTED, EventKind.WENT_ON)
+    jobs = [str(e.get("job_id")) for e in read_events(directory.events) if e.kind in kinds]
+    if place.job_id not in jobs or jobs[-1] == place.job_id:
+        return
+    try:
+        alive = job_details(jobs[-1]).is_alive
+    except SlurmError:
+        alive = False  # Slurm has forgotten it; the run's lock is held where that is wrong
+    if alive:
+        raise HpcTrainError(
+            f"job {jobs[-1]} carries this run on since job {place.job_id} ended",
+            f"nothing to do here; hpc-train status {directory.run_id} shows it",
+        )
+
+
+def close_unfinished(
+    directory: RunDir, place: Place, environ: Mapping[str, str], narrator: Narrator
+) -> tuple[int, Ending] | None:
+    """Give the last attempt its end, if its supervisor could not, by what Slurm remembers.
+
+    Returns:
+        The attempt's number and its ending; None where nothing was left open.
+    """
+    events = read_events(directory.events)
+    attempts = attempts_in(events)
+    if not attempts or attempts[-1].outcome is not None:
+        return None
     last = attempts[-1]
-    outcome, reason = _what_happened(directory, place, last)
     folder = directory.attempt(last.attempt)
-    saved = newest_step(directory)
-    steps = [beat.step for beat in read_heartbeats(folder)]
-    append_event(
-        directory.events,
-        Event(
-            time.time(),
-            EventKind.ATTEMPT_ENDED,
-            {
-                "attempt": last.attempt,
-                "outcome": outcome.value,
-                "reason": reason,
-                "last_step": max([last.first_step, saved, *steps]),
-                "saved_step": saved,
-            },
-        ),
+    started = [event for event in events if event.kind is EventKind.ATTEMPT_STARTED][-1]
+    same_start = place.is_slurm and (started.get("job_id"), started.get("restarts")) == (
+        place.job_id,
+        place.restarts,
     )
-    narrator.say(f"attempt {last.attempt} had left no end: {outcome.value}: {reason}")
+    if same_start:
+        _end_leftovers(directory, place, last, narrator)
+    saved = newest_step(directory)
+    ending = _what_happened(directory, place, last, environ, same_start=same_start)
+    steps = [beat.step for beat in read_heartbeats(folder)]
+    steps += [record.step for record in read_exits(folder) if record.step is not None]
+    data = {
+        "attempt": last.attempt,
+        "outcome": ending.outcome.value,
+        "reason": ending.reason,
+        "node": ending.node,
+        "blamed": list(ending.blamed),
+        "last_step": max([last.first_step, saved, *steps]),
+        "saved_step": saved,
+    }
+    append_event(directory.events, Event(time.time(), EventKind.ATTEMPT_ENDED, data))
+    narrator.say(f"attempt {last.attempt} had left no end: {ending.outcome.value}: {ending.reason}")
+    return last.attempt, ending
 
 
-def _what_happened(directory: RunDir, place: Place, last: AttemptRecord) -> tuple[Outcome, str]:
-    state = _slurm_state(last.job_id) if place.is_slurm else ""
+def _end_leftovers(
+    directory: RunDir, place: Place, last: AttemptRecord, narrator: Narrator
+) -> None:
+    """Wait until the ranks of a killed supervisor are gone; two sets must not train one run."""
+    steps = _wait_for_steps(place.job_reference, LEAVE_S)
+    if not steps:
+        return
+    narrator.say(f"ending the ranks that a killed supervisor left ({', '.join(steps)})")
+    directory.attempt(last.attempt).abort.write_text(f"{int(RankExit.NETWORK)}\n", encoding="utf-8")
+    for step in steps:
+        end_step(step)
+    steps = _wait_for_steps(place.job_reference, KILLED_S)
+    if steps:
+        raise HpcTrainError(
+            f"ranks of a killed supervisor do not end: step {', '.join(steps)}",
+            f"scancel {place.job_reference}, and then hpc-train resume {directory.run_id}",
+        )
+
+
+def _wait_for_steps(job: str, longest_s: float) -> list[str]:
+    deadline = time.monotonic() + longest_s
+    while True:
+        steps = steps_of(job)
+        if not steps or time.monotonic() > deadline:
+            return steps
+        time.sleep(0.5)
+
+
+def _what_happened(
+    directory: RunDir,
+    place: Place,
+    last: AttemptRecord,
+    environ: Mapping[str, str],
+    *,
+    same_start: bool,
+) -> Ending:
+    saved = newest_step(directory)
+    kept = f"; saved at step {saved}" if saved > last.first_step else "; nothing new was saved"
+    if same_start or not place.is_slurm:
+        return Ending(outcome=Outcome.NODE_FAILURE, reason=f"the supervisor was killed{kept}")
+    state = _slurm_state(last.job_id)
     if state == "NODE_FAIL":
-        return Outcome.NODE_FAILURE, "Slurm lost a node of the job (NODE_FAIL)"
+        gone = _gone(last, environ)
+        names = f": {', '.join(gone)}" if gone else ""
+        return Ending(
+            outcome=Outcome.NODE_FAILURE,
+            reason=f"Slurm lost a node of the job{names} (NODE_FAIL){kept}",
+            node=gone[0] if gone else "",
+            blamed=gone,
+        )
     records = read_exits(directory.attempt(last.attempt))
-    saved = records and all(record.code == RankExit.SAVED for record in records)
-    if state == "PREEMPTED" or saved:
-        return Outcome.PREEMPTED, "the scheduler took the job away before its supervisor could say"
+    all_saved = bool(records) and all(record.code == RankExit.SAVED for record in records)
+    if state == "PREEMPTED" or all_saved:
+        reason = "the scheduler took the job away before its supervisor could say"
+        return Ending(outcome=Outcome.PREEMPTED, reason=reason + kept)
     if state in ("REQUEUED", "CANCELLED"):
-        return Outcome.PREEMPTED, f"the job was put back into the queue ({state})"
+        reason = f"the job was put back into the queue ({state})"
+        return Ending(outcome=Outcome.PREEMPTED, reason=reason + kept)
     said = f" (Slurm: {state})" if state else ""
-    return Outcome.NODE_FAILURE, f"the supervisor was killed{said}"
+    return Ending(outcome=Outcome.NODE_FAILURE, reason=f"the supervisor was killed{said}{kept}")
+
+
+def _gone(last: AttemptRecord, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Those of an attempt's nodes that Slurm no longer has."""
+    try:
+        usable = usable_nodes(environ.get("SLURM_JOB_PARTITION", ""))
+    except SlurmError:
+        return ()
+    return tuple(node for node in last.nodes if node not in usable)
 
 
 def _slurm_state(job_id: str) -> str:

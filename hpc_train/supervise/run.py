@@ -12,6 +12,7 @@ from hpc_train.plan.plan import Plan
 from hpc_train.plan.policy import Decision, Surroundings, decide
 from hpc_train.plan.states import Action, RankExit, RunState
 from hpc_train.slurm.command import is_available
+from hpc_train.slurm.nodes import usable_nodes
 from hpc_train.store.atomic import write_text
 from hpc_train.store.events import EventKind, read_events
 from hpc_train.store.history import since_submission, summaries
@@ -21,10 +22,12 @@ from hpc_train.supervise.attempt import Attempt, AttemptResult, new_attempt
 from hpc_train.supervise.exitcodes import EXIT_CODES
 from hpc_train.supervise.follow import go_on
 from hpc_train.supervise.narrate import Narrator
-from hpc_train.supervise.past import close_unfinished
+from hpc_train.supervise.outcome import Ending
+from hpc_train.supervise.past import close_unfinished, refuse_if_superseded
 from hpc_train.supervise.place import Place
 from hpc_train.supervise.preflight import check_nodes
 from hpc_train.supervise.signals import SupervisorSignals
+from hpc_train.supervise.stopcause import StopCause
 
 __all__ = ["supervise"]
 
@@ -51,12 +54,19 @@ def supervise(run: RunDir, environ: Mapping[str, str], *, batch: bool) -> int:
         return 0
     plan = Plan.from_json(run.plan.read_text(encoding="utf-8"))
     place = Place.from_env(environ, plan.shape)
+    refuse_if_superseded(run, place)
     signals = SupervisorSignals()
     signals.install()
     with contextlib.ExitStack() as stack:
         owner = f"job {place.job_id} (process {os.getpid()} on {os.uname().nodename})"
         stack.enter_context(held_lock(run.lock, owner, wait_s=LOCK_WAIT_S))
-        close_unfinished(run, place, narrator)
+        left_open = close_unfinished(run, place, environ, narrator)
+        if left_open is not None:
+            number, ending = left_open
+            past = Attempt(number, plan, place, run, environ, signals, narrator)
+            decision = _decide(past, ending, StopCause(None, requeued=True), batch=batch)
+            if decision.action is Action.STOP:
+                return _end(past, decision)
         while True:
             attempt = new_attempt(plan, place, run, environ, signals, narrator)
             checked = check_nodes(attempt)
@@ -64,7 +74,7 @@ def supervise(run: RunDir, environ: Mapping[str, str], *, batch: bool) -> int:
                 result = attempt.refuse(checked.refused)
             else:
                 result = attempt.carry_out(checked.nodes, checked.environment, checked.per_node)
-            decision = _decide(attempt, result, batch=batch)
+            decision = _decide(attempt, result.ending, result.stop, batch=batch)
             if decision.action is Action.STOP:
                 return _end(attempt, decision)
             if batch and place.is_slurm:
@@ -72,17 +82,21 @@ def supervise(run: RunDir, environ: Mapping[str, str], *, batch: bool) -> int:
             narrator.say(f"starting again: {decision.reason}")
 
 
-def _decide(attempt: Attempt, result: AttemptResult, *, batch: bool) -> Decision:
+def _decide(attempt: Attempt, ending: Ending, stop: StopCause, *, batch: bool) -> Decision:
     history = summaries(since_submission(read_events(attempt.run.events)))
     on_slurm = attempt.place.is_slurm and batch
     # In the foreground a stop that came from Slurm takes the allocation away: nothing can follow.
-    can_relaunch = not on_slurm and result.stop.outcome is None
+    can_relaunch = not on_slurm and stop.outcome is None
+    shape = attempt.plan.shape
+    blames_somebody = any(past.blamed for past in history)
     surroundings = Surroundings(
-        can_requeue=can_relaunch
-        or (on_slurm and is_available("scontrol") and result.stop.may_requeue),
+        can_requeue=can_relaunch or (on_slurm and is_available("scontrol") and stop.may_requeue),
         can_resubmit=on_slurm and is_available("sbatch"),
-        requeued_already=result.stop.requeued,
+        requeued_already=stop.requeued,
         now=time.time(),
+        node_is_gone=on_slurm and bool(ending.gone),
+        usable_nodes=_usable_nodes(attempt) if on_slurm and blames_somebody else None,
+        nodes_needed=shape.nodes + shape.spares,
     )
     decision = decide(history[-1], history[:-1], attempt.plan.requeue, surroundings)
     attempt.tell(
@@ -93,6 +107,13 @@ def _decide(attempt: Attempt, result: AttemptResult, *, batch: bool) -> Decision
     )
     attempt.narrator.say(f"decided: {decision.action.value}: {decision.reason}")
     return decision
+
+
+def _usable_nodes(attempt: Attempt) -> frozenset[str] | None:
+    try:
+        return usable_nodes(attempt.environ.get("SLURM_JOB_PARTITION", ""))
+    except SlurmError:
+        return None  # nobody to ask: the blamed nodes are left out, as Slurm lets us
 
 
 def _end(attempt: Attempt, decision: Decision) -> int:

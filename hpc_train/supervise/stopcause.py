@@ -63,7 +63,7 @@ def stop_cause(
             return StopCause(Outcome.CANCELLED, "the supervisor was asked to stop")
         return StopCause(None)
     try:
-        job = details(place.job_id)
+        job = details(place.job_reference)  # the id of an array's first task means all of them
     except SlurmError as error:
         return StopCause(None, f"Slurm could not be asked why ({error.message})")
     requeued = int(job.get("Restarts") or 0) > place.restarts
@@ -73,7 +73,7 @@ def stop_cause(
         return StopCause(Outcome.PREEMPTED, by, requeued, allowed)
     if _out_of_time(job, signal_lead_s, now):
         return StopCause(Outcome.TIMEOUT, "the job's time limit came near", requeued, allowed)
-    if terminated:
+    if terminated or job.cancelled:
         return StopCause(Outcome.CANCELLED, "the job was cancelled (scancel)")
     if stop_file:
         return StopCause(Outcome.CANCELLED, "somebody made the file `stop` in the run directory")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from hpc_train.config.schema import WatchdogConfig
+from hpc_train.plan.states import RankExit
 from hpc_train.store.layout import AttemptDir
 from hpc_train.store.ranks import Heartbeat, read_exits, read_heartbeats
 from hpc_train.supervise.launch import Ranks
@@ -19,9 +20,17 @@ POLL_S = 0.1
 BEATS_EVERY_S = 1.0
 # A step of many ranks may take this many times its median and is still only slow.
 PATIENCE = 30
-# Time for the launcher to end by itself once a rank has said that it failed or saved.
-LAUNCHER_GRACE_S = 20.0
+# Once a rank has failed: for the others to say the same, and for the launcher to end them. srun
+# sends SIGTERM, which a rank in a collective only notes, and SIGKILL after KillWait (30 s).
+FAILED_GRACE_S = 3.0
+# Once a rank has saved and left, the others have saved as well and are on their way out.
+SAVED_GRACE_S = 20.0
+# After this a silent rank is called late, and its node is asked whether it is there.
 SILENCE_S = 15.0
+SUSPECT_S = 5.0
+# All at once are silent: a file system may keep new files from our eyes for a minute (nfs(5), ac).
+ALL_SILENT_S = 120.0
+ASK_NODES_EVERY_S = 3.0
 STACKS_S = 3.0
 
 
@@ -31,7 +40,7 @@ class Watched:
 
     launcher_code: int
     hang: Hang | None = None
-    silent_nodes: tuple[str, ...] = ()
+    lost_nodes: tuple[str, ...] = ()
 
 
 @dataclass
@@ -57,17 +66,20 @@ class Movement:
                 self.moved[beat.rank] = now
             self.last[beat.rank] = beat
 
-    def silent_nodes(self, now: float) -> tuple[str, ...]:
-        """Nodes of which no rank gives a sign of life while ranks elsewhere do."""
-        quiet = {rank for rank, at in self.alive.items() if now - at > self._silence_s()}
-        if not quiet or len(quiet) == len(self.alive):
-            return ()
+    def suspects(self, now: float) -> tuple[str, ...]:
+        """Nodes of which no rank gives a sign of life; they are asked, so a few seconds suffice."""
         nodes = {beat.node for beat in self.last.values()}
+        quiet = self._silent(now, max(SUSPECT_S, 5 * self.limits.heartbeat_s))
         speaking = {beat.node for rank, beat in self.last.items() if rank not in quiet}
         return tuple(sorted(nodes - speaking))
 
     def hang(self, world_size: int, now: float) -> Hang | None:
         """The hang, once nothing has moved on any rank for longer than the phase allows."""
+        if len(self._silent(now, ALL_SILENT_S)) == world_size:
+            return Hang(
+                reason=f"no rank gave a sign of life for {ALL_SILENT_S:.0f} s, on any node",
+                late_ranks=tuple(range(world_size)),
+            )
         newest = max(self.moved.values(), default=self.started)
         limit = self.limit_s(world_size)
         if now - newest <= limit:
@@ -84,7 +96,7 @@ class Movement:
 
     def late_ranks(self, world_size: int, now: float) -> tuple[int, ...]:
         """Ranks that are silent, else missing, else behind the others; all if none stands out."""
-        silent = [rank for rank, at in self.alive.items() if now - at > self._silence_s()]
+        silent = self._silent(now, max(SILENCE_S, 10 * self.limits.heartbeat_s))
         missing = [rank for rank in range(world_size) if rank not in self.last]
         for group in (silent, missing):
             if group and len(group) < world_size:
@@ -107,28 +119,30 @@ class Movement:
             return limits.validation_timeout_s or learned or limits.start_timeout_s
         return limits.step_timeout_s or learned or limits.start_timeout_s
 
-    def _silence_s(self) -> float:
-        return max(SILENCE_S, 10 * self.limits.heartbeat_s)
+    def _silent(self, now: float, longer_than_s: float) -> set[int]:
+        return {rank for rank, at in self.alive.items() if now - at > longer_than_s}
 
 
 def watch(
     ranks: Ranks,
     attempt: AttemptDir,
     limits: WatchdogConfig,
+    nodes: Sequence[str],
     world_size: int,
     *,
-    node_answers: Callable[[str], bool],
+    lost_nodes: Callable[[], Collection[str]],
     each_second: Callable[[], None],
 ) -> Watched:
     """Wait until the ranks are gone; end them where they would wait for ever.
 
     Args:
-        node_answers: Tells whether a silent node is still there at all.
+        nodes: Of the attempt, in the order of the ranks.
+        lost_nodes: Asks all nodes, and says which do not answer; may take seconds.
         each_second: Called about once a second (signals to pass on, progress to tell).
     """
     movement = Movement(limits, started=time.monotonic())
-    next_look = time.monotonic()
-    first_exit: float | None = None
+    failure = _Failure(attempt, ranks, nodes, world_size)
+    next_look = next_question = time.monotonic()
     # Many ranks' files are read less often, so that watching costs the file system little.
     look_every_s = max(BEATS_EVERY_S, world_size / 200)
     while (code := ranks.poll()) is None:
@@ -139,22 +153,60 @@ def watch(
         next_look = now + look_every_s
         each_second()
         movement.see(read_heartbeats(attempt), now)
-        if first_exit is None and any(record.code for record in read_exits(attempt)):
-            first_exit = now
-        if first_exit is not None and now - first_exit > LAUNCHER_GRACE_S:
-            ranks.kill()
-            return Watched(ranks.poll() or 1, silent_nodes=movement.silent_nodes(now))
-        lost = tuple(node for node in movement.silent_nodes(now) if not node_answers(node))
-        if lost:
+        failure.look(now)
+        suspects = {*movement.suspects(now), *failure.speechless_nodes(now)}
+        if suspects and now >= next_question:
+            lost = tuple(sorted(suspects.intersection(lost_nodes())))
+            next_question = time.monotonic() + ASK_NODES_EVERY_S
+            if lost:
+                _end(ranks, attempt, code=76)
+                return Watched(ranks.poll() or 1, lost_nodes=lost)
+        if failure.overdue(now):
             _end(ranks, attempt, code=76)
-            return Watched(ranks.poll() or 1, silent_nodes=lost)
+            return Watched(ranks.poll() or 1)
         hang = movement.hang(world_size, now) if limits.enabled else None
         if hang is not None:
             attempt.dump_request.touch()
             time.sleep(STACKS_S)
             _end(ranks, attempt, code=77)
             return Watched(ranks.poll() or 1, hang=hang)
-    return Watched(code, silent_nodes=movement.silent_nodes(time.monotonic()))
+    return Watched(code)
+
+
+class _Failure:
+    """When the first rank ended otherwise than well, and which nodes have said nothing since."""
+
+    def __init__(
+        self, attempt: AttemptDir, ranks: Ranks, nodes: Sequence[str], world_size: int
+    ) -> None:
+        self._attempt = attempt
+        self._ranks = ranks
+        self._node_of = [nodes[rank * len(nodes) // world_size] for rank in range(world_size)]
+        self._at: float | None = None
+        self._spoken: set[int] = set()
+        self._all_saved = True
+
+    def look(self, now: float) -> None:
+        """Read what the ranks and their launcher have said so far."""
+        codes = {record.rank: record.code for record in read_exits(self._attempt)}
+        codes |= {death.rank: death.code or -death.signal for death in self._ranks.deaths()}
+        bad = [code for code in codes.values() if code]
+        self._spoken = set(codes)
+        self._all_saved = all(code == RankExit.SAVED for code in bad)
+        if bad and self._at is None:
+            self._at = now
+
+    def speechless_nodes(self, now: float) -> set[str]:
+        """Nodes of ranks that neither ended nor were ended though another one failed."""
+        if self._at is None or now - self._at < FAILED_GRACE_S / 2:
+            return set()
+        world = range(len(self._node_of))
+        return {self._node_of[rank] for rank in world if rank not in self._spoken}
+
+    def overdue(self, now: float) -> bool:
+        """Whether the launcher has had its time to end the others."""
+        grace_s = SAVED_GRACE_S if self._all_saved else FAILED_GRACE_S
+        return self._at is not None and now - self._at > grace_s
 
 
 def _end(ranks: Ranks, attempt: AttemptDir, *, code: int) -> None:

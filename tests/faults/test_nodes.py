@@ -10,7 +10,7 @@ import pytest
 
 from tests.cluster import Cluster
 from tests.cluster.faults import cut_cable, kill_node
-from tests.faults.running import Training, submit, until
+from tests.faults.running import Training, submit
 
 pytestmark = pytest.mark.slurm
 
@@ -21,6 +21,13 @@ def four_nodes(make_cluster: Callable[..., Cluster]) -> Cluster:
     return make_cluster(nodes="node[1-4]")
 
 
+def forget(cluster: Cluster, node: str) -> None:
+    """At the test's end: Slurm need not wait for what was running there when it died."""
+    cluster.on_reset(
+        lambda: cluster.scontrol("update", f"NodeName={node}", "State=DOWN", "Reason=died")
+    )
+
+
 def goes_on_without(training: Training, node: str) -> None:
     training.wait_step(1)
     first, second = training.status()["attempts"]
@@ -28,6 +35,7 @@ def goes_on_without(training: Training, node: str) -> None:
     assert first["outcome"] == "node_failure"
     assert f"{node} no longer answers" in first["reason"]
     assert first["blamed"] == first["excluded"] == [node]
+    assert first["decision"] == "resubmit"
     assert second["first_step"] == first["saved_step"] > 0
     assert node not in second["nodes"]
     assert len(second["nodes"]) == 3
@@ -40,6 +48,7 @@ def test_a_dead_node_is_replaced_before_slurm_misses_it(
     training = submit(four_nodes, tmp_path, "checkpoint.every_n_steps=10")
     training.wait_step(new=15)
     kill_node(four_nodes, "node3", silently=silently)
+    forget(four_nodes, "node3")
     killed = time.monotonic()
     training.wait_attempt_end(timeout_s=60)
     print(f"seen after {time.monotonic() - killed:.1f} s")
@@ -54,6 +63,7 @@ def test_a_cable_cut_in_an_all_reduce_is_seen_and_its_node_left_out(
     training = submit(four_nodes, tmp_path, "checkpoint.every_n_steps=10")
     training.wait_step(new=15)
     cut_cable(four_nodes, "node2", end="switch")
+    forget(four_nodes, "node2")
     cut = time.monotonic()
     training.wait_attempt_end(timeout_s=90)
     print(f"seen after {time.monotonic() - cut:.1f} s")
@@ -70,6 +80,7 @@ def test_the_death_of_the_batch_node_is_survived_and_told(
     training.wait_step(new=15)
     batch = training.records()[0].host
     kill_node(cluster, batch)
+    forget(cluster, batch)
     killed = time.monotonic()
     training.wait_step(1)
     print(f"on after {time.monotonic() - killed:.1f} s")

@@ -11,7 +11,7 @@ import pytest
 
 from tests.cluster import Cluster
 from tests.cluster.faults import pause
-from tests.faults.running import RANK, hpc_train, submit, until
+from tests.faults.running import RANK, hpc_train, submit
 
 pytestmark = pytest.mark.slurm
 
@@ -80,7 +80,10 @@ def test_an_error_in_the_training_is_told_with_its_line_and_is_not_tried_again(
     slurm_cluster: Cluster, tmp_path: Path
 ) -> None:
     training = submit(
-        slurm_cluster, tmp_path, "slurm.nodes=2", "model.init_args.raise_at=50",
+        slurm_cluster,
+        tmp_path,
+        "slurm.nodes=2",
+        "model.init_args.raise_at=50",
         "model.init_args.step_s=0.01",
     )
     assert training.wait_end() == "failed"

@@ -143,3 +143,30 @@ def test_final_outcomes_are_never_retried_and_exclusions_never_exceed_the_cap(
         assert decision.action is Action.STOP
     assert len(decision.exclude) <= cap
     assert len(excluded_nodes(history, policy, NOW)) <= cap
+
+
+def faulty(node: str) -> AttemptSummary:
+    return attempt(Outcome.NODE_FAILURE, 0, 5, blamed=(node,))
+
+
+def test_a_dead_node_that_slurm_has_not_missed_yet_is_left_by_a_fresh_job() -> None:
+    there = frozenset({"node1", "node2", "node3", "node4"})
+    place = dataclasses.replace(SLURM, node_is_gone=True, usable_nodes=there, nodes_needed=3)
+    decision = decide(faulty("node3"), [], RequeueConfig(), place)
+    assert (decision.action, decision.exclude) == (Action.RESUBMIT, ("node3",))
+    assert "Slurm still holds this one" in decision.reason
+
+
+def test_a_blamed_node_that_is_needed_stays_and_the_job_waits_for_it() -> None:
+    there = frozenset({"node1", "node2", "node3"})
+    place = dataclasses.replace(SLURM, node_is_gone=True, usable_nodes=there, nodes_needed=3)
+    decision = decide(faulty("node3"), [], RequeueConfig(), place)
+    assert (decision.action, decision.exclude) == (Action.REQUEUE, ())
+    assert "node3 cannot be left out, since 3 nodes are needed" in decision.reason
+
+
+def test_the_latest_blamed_nodes_are_left_out_first_where_not_all_can_be() -> None:
+    there = frozenset({"node1", "node2", "node3", "node4"})
+    place = dataclasses.replace(SLURM, usable_nodes=there, nodes_needed=3)
+    decision = decide(faulty("node2"), [faulty("node1")], RequeueConfig(), place)
+    assert decision.exclude == ("node2",)

@@ -120,7 +120,12 @@ def test_ranks_that_saved_make_a_preemption_or_a_timeout_by_what_slurm_says() ->
     saved = [record(rank, 5.0, RankExit.SAVED, kind="saved", step=42) for rank in range(4)]
     for outcome in (Outcome.PREEMPTED, Outcome.TIMEOUT):
         seen = Seen(
-            world_size=4, launcher_code=75, records=saved, stop_outcome=outcome, stop_reason="why"
+            world_size=4,
+            launcher_code=75,
+            records=saved,
+            stop_outcome=outcome,
+            stop_reason="why",
+            saved_step=42,
         )
         ending = classify(seen)
         assert ending.outcome is outcome
@@ -163,3 +168,14 @@ def test_a_cancel_wins_over_what_the_ranks_did_meanwhile() -> None:
         stop_reason="`hpc-train cancel` asked for it",
     )
     assert classify(seen).outcome is Outcome.CANCELLED
+
+
+def test_ranks_that_the_supervisor_told_to_leave_do_not_hide_the_dead_node() -> None:
+    told = "srun: error: node1: task 0: Exited with exit code 76\nsrun: Terminating StepId=3.0\n"
+    seen = Seen(
+        world_size=3, launcher_code=76, deaths=deaths_in_srun_log(told), lost_nodes=("node3",)
+    )
+    ending = classify(seen)
+    assert ending.outcome is Outcome.NODE_FAILURE
+    assert (ending.blamed, ending.gone) == (("node3",), ("node3",))
+    assert ending.reason == "node3 no longer answers"

@@ -65,9 +65,18 @@ def test_the_limit_follows_the_phase_and_the_step_times() -> None:
     assert seen.limit_s(2) == 300
 
 
-def test_a_node_is_silent_only_while_others_speak() -> None:
+def test_a_node_is_suspected_when_all_its_ranks_are_silent() -> None:
     seen = movement()
     seen.see([beat(0, 1, time=1.0), beat(1, 1, time=1.0)], 1.0)
     seen.see([beat(0, 2, time=20.0)], 20.0)
-    assert seen.silent_nodes(20.0) == ("node2",)
-    assert seen.silent_nodes(60.0) == ()  # both: it may be the file system that is slow
+    assert seen.suspects(20.0) == ("node2",)
+    assert seen.suspects(60.0) == ("node1", "node2")
+
+
+def test_ranks_that_are_all_silent_hang_even_while_they_start() -> None:
+    seen = movement(start_timeout_s=900)
+    seen.see([beat(0, 0, time=1.0, phase="start"), beat(1, 0, time=1.0, phase="start")], 1.0)
+    assert seen.hang(2, 100.0) is None
+    hang = seen.hang(2, 130.0)
+    assert hang is not None
+    assert (hang.late_ranks, hang.nodes) == ((0, 1), ())
