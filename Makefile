@@ -16,12 +16,12 @@ demo: $(VENV)/.examples
 	@echo "the command is $(BIN)/hpc-train; '. $(BIN)/activate' puts it on your PATH"
 
 test: $(VENV)/.test
-	@sh tests/cluster/install.sh
+	@bash tests/cluster/install.sh
 	@$(MAKE) --no-print-directory lint types layers
 	@$(BIN)/pytest $(PYTEST_ARGS)
 
 soak: $(VENV)/.test
-	@sh tests/cluster/install.sh
+	@bash tests/cluster/install.sh
 	@HPC_TRAIN_SOAK=1 $(BIN)/pytest --timeout=3600 $(PYTEST_ARGS)
 
 lint: $(VENV)/.test
@@ -37,7 +37,7 @@ bench: $(VENV)/.bench
 	@$(BIN)/python -m benchmarks
 
 cluster-up: $(VENV)/.test
-	@sh tests/cluster/install.sh
+	@bash tests/cluster/install.sh
 	@$(BIN)/python -m tests.cluster up
 
 cluster-down: $(VENV)/.test
