@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 import os
+import re
 import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from hpc_train.config.schema import PreflightConfig
@@ -19,7 +22,11 @@ __all__ = ["explain_log", "preflight_here", "preflight_in_new_allocation"]
 
 
 def preflight_here(
-    config: PreflightConfig, environ: Mapping[str, str], folder: Path | None
+    config: PreflightConfig,
+    environ: Mapping[str, str],
+    folder: Path | None,
+    *,
+    gpus_per_node: int | None = None,
 ) -> Verdict:
     """Check the nodes of the allocation this process is in, or this host alone.
 
@@ -28,29 +35,66 @@ def preflight_here(
         environ: Where SLURM_* and the user's NCCL_* are.
         folder: On a file system that all nodes see; the current one's `.hpc-train-preflight-*` by
             default, removed afterwards.
+        gpus_per_node: Of the allocation; None asks Slurm.
+
+    Raises:
+        ConfigError: nothing can be written into the folder.
     """
     from hpc_train.plan.hostlist import expand
     from hpc_train.supervise.launch import NOT_INHERITED
-    from hpc_train.supervise.probes import preflight_options, run_probes
+    from hpc_train.supervise.probes import Launch, preflight_options, run_collective, run_probes
 
     nodes = expand(environ["SLURM_JOB_NODELIST"]) if environ.get("SLURM_JOB_ID") else []
-    is_nccl = bool(environ.get("SLURM_JOB_GPUS") or environ.get("SLURM_GPUS_ON_NODE"))
-    with tempfile.TemporaryDirectory(
-        prefix=".hpc-train-preflight-", dir=folder or Path.cwd()
-    ) as out:
+    if gpus_per_node is None:
+        gpus_per_node = _gpus_per_node(environ["SLURM_JOB_ID"]) if nodes else 0
+    with _scratch(folder or Path.cwd()) as out:
         options = preflight_options(
             config,
             nodes or [socket.gethostname()],
-            Path(out),
+            out,
             wanted=len(nodes) or 1,
-            is_nccl=is_nccl or not nodes,
+            is_nccl=gpus_per_node > 0 or not nodes,
             is_local=not nodes,
             environ=environ,
         )
         if not nodes:
             return run_preflight_local(options, environ)
         clean = {key: value for key, value in environ.items() if not NOT_INHERITED.match(key)}
-        return run_probes(options, sys.executable, clean, str(Path.cwd()))
+        launch = Launch(
+            python=sys.executable,
+            environ=clean,
+            cwd=str(Path.cwd()),
+            ranks_per_node=gpus_per_node or 1,
+        )
+        verdict = run_probes(options, launch)
+        return verdict if verdict.verdict == "no-go" else run_collective(verdict, options, launch)
+
+
+@contextlib.contextmanager
+def _scratch(parent: Path) -> Iterator[Path]:
+    try:
+        # A probe that hangs may write once more when it goes on.
+        made = tempfile.TemporaryDirectory(
+            prefix=".hpc-train-preflight-", dir=parent, ignore_cleanup_errors=True
+        )
+    except OSError as error:
+        raise ConfigError(
+            f"{parent} cannot be written: {error.strerror}",
+            "start it in a folder of yours that all nodes see",
+        ) from error
+    with made as out:
+        yield Path(out)
+
+
+def _gpus_per_node(job_id: str) -> int:
+    """GPUs that a job was given a node; salloc's environment does not tell (salloc(1))."""
+    from hpc_train.slurm.jobs import job_details
+
+    job = job_details(job_id)
+    if found := re.search(r"gpu(?::[^:,=]+)?[:=](\d+)", job.get("TresPerNode")):
+        return int(found.group(1))
+    total = re.search(r"gres/gpu=(\d+)", job.get("TRES") or job.get("AllocTRES"))
+    return math.ceil(int(total.group(1)) / int(job.get("NumNodes") or 1)) if total else 0
 
 
 def preflight_in_new_allocation(arguments: Sequence[str], salloc: Sequence[str]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ import click
 
 from hpc_train.cli.common import json_option, print_json
 from hpc_train.config.schema import PreflightConfig
-from hpc_train.errors import CheckError
+from hpc_train.errors import CheckError, UsageError
 
 if TYPE_CHECKING:
     from hpc_train.network.verdict import Verdict
@@ -20,11 +21,26 @@ __all__ = ["command"]
 
 @click.command("preflight")
 @click.option("--nodes", type=click.IntRange(min=1), help="Ask Slurm for so many nodes, and check.")
-@click.option("--gpus", type=click.IntRange(min=0), help="GPUs a node, with --nodes.")
+@click.option("--gpus", type=click.IntRange(min=0), help="GPUs a node.")
 @click.option("--partition", help="Partition, with --nodes.")
 @click.option("--account", help="Account, with --nodes.")
 @click.option("--full", is_flag=True, help="Measure longer.")
 @click.option("--strict", is_flag=True, help="What could not be checked counts as failed.")
+@click.option(
+    "--budget",
+    type=float,
+    default=PreflightConfig.budget_s,
+    metavar="SECONDS",
+    show_default=True,
+    help="Time for the pairs of nodes.",
+)
+@click.option(
+    "--threshold",
+    "thresholds",
+    multiple=True,
+    metavar="NAME=NUMBER",
+    help="Where a number becomes a finding, such as min_gbps=10; repeatable.",
+)
 @click.option(
     "--explain",
     type=click.Path(path_type=Path),
@@ -39,6 +55,8 @@ def command(
     account: str | None,
     full: bool,
     strict: bool,
+    budget: float,
+    thresholds: tuple[str, ...],
     explain: Path | None,
     as_json: bool,
 ) -> int:
@@ -51,6 +69,7 @@ def command(
         preflight_here,
         preflight_in_new_allocation,
     )
+    from hpc_train.supervise.probes import check_sections
 
     if explain is not None:
         lines = explain_log(explain)
@@ -59,20 +78,45 @@ def command(
         else:
             click.echo("\n".join(lines))
         return 0
+    config = PreflightConfig(
+        mode="full" if full else "quick",
+        strict=strict,
+        budget_s=budget,
+        thresholds=_thresholds(thresholds),
+    )
+    check_sections(config)
     if nodes is not None:
         flags = [("--full", full), ("--strict", strict), ("--json", as_json)]
         click.echo(f"asking Slurm for {nodes} nodes", err=True)
+        again = [name for name, wanted in flags if wanted]
+        again += [
+            f"--gpus={gpus or 0}",
+            f"--budget={budget:g}",
+            *(f"--threshold={item}" for item in thresholds),
+        ]
         return preflight_in_new_allocation(
-            [name for name, wanted in flags if wanted],
+            again,
             _salloc(nodes, gpus, partition, account),
         )
-    config = PreflightConfig(mode="full" if full else "quick", strict=strict)
-    verdict = preflight_here(config, os.environ, None)
+    verdict = preflight_here(config, os.environ, None, gpus_per_node=gpus)
     if as_json:
         print_json(verdict.to_json())
     else:
         _show(verdict)
     return CheckError.exit_code if verdict.verdict == "no-go" else 0
+
+
+def _thresholds(words: Sequence[str]) -> dict[str, float]:
+    found = {}
+    for word in words:
+        name, _, value = word.partition("=")
+        try:
+            found[name.strip()] = float(value)
+        except ValueError:
+            raise UsageError(
+                f"--threshold {word!r} is no NAME=NUMBER", "such as min_gbps=10"
+            ) from None
+    return found
 
 
 def _salloc(nodes: int, gpus: int | None, partition: str | None, account: str | None) -> list[str]:

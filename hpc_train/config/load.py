@@ -74,6 +74,7 @@ def load(
         if value is not None:
             composed.merge(_nest(key, value), {}, FLAGS[key])
     origins = composed.origins
+    checks.read_switches(composed.values)
     _check_keys(composed.values, origins, Path(path))
     checks.check_texts(composed.values, origins)
     config = _typed(composed.values, origins, Path(path))

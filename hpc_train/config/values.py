@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any
 
 from hpc_train.config.keys import TEXT_KEYS
@@ -13,7 +13,14 @@ from hpc_train.config.schema import Config
 from hpc_train.config.secrets import looks_secret
 from hpc_train.errors import ConfigError
 
-__all__ = ["check_interpolations", "check_meaning", "check_setup", "check_texts", "explain"]
+__all__ = [
+    "check_interpolations",
+    "check_meaning",
+    "check_setup",
+    "check_texts",
+    "explain",
+    "read_switches",
+]
 
 _ENVIRONMENT = re.compile(r"\$\{\s*oc\.env\s*:\s*([A-Za-z_]\w*)")
 _MAX_LEAD_S = 65535  # sbatch(1), --signal: "an integer between 0 and 65535"
@@ -41,6 +48,19 @@ _EXPLAINED = (
     ),
     (r"(.*)", "cannot be meant: {0}", _PLAIN),
 )
+
+
+def read_switches(values: MutableMapping[str, Any]) -> None:
+    """Read `preflight: off` as its mode, and a bare off, which is false in YAML 1.1, as the word.
+
+    Args:
+        values: Of the whole config; changed in place.
+    """
+    preflight = values.get("preflight")
+    if preflight is False or isinstance(preflight, str):
+        preflight = values["preflight"] = {"mode": preflight}
+    if isinstance(preflight, Mapping) and preflight.get("mode") is False:
+        values["preflight"] = {**preflight, "mode": "off"}
 
 
 def check_texts(values: Mapping[str, Any], origins: Origins) -> None:

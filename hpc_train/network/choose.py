@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from hpc_train.network.inventory import NodeInventory
 
-__all__ = ["TCP_COST", "Choice", "Setting", "choose", "parse_nccl_version"]
+__all__ = ["TCP_COST", "Choice", "Setting", "choose", "for_the_test", "parse_nccl_version"]
 
 # What users reported for InfiniBand against TCP: 2.51 -> 5.72 s a step; 25 -> 5 GB/s.
 TCP_COST = "a step takes 2 to 5 times as long as over InfiniBand"
@@ -113,7 +113,7 @@ def choose(
     return Choice(
         environment=tuple(builder.settings),
         per_node=builder.per_node,
-        preflight_environment=tuple(_for_the_test(parse_nccl_version(nccl_version))),
+        preflight_environment=tuple(for_the_test(parse_nccl_version(nccl_version))),
         addresses=socket.addresses if socket else {},
         interfaces=socket.names if socket else {},
         transport=_transport(hcas, env),
@@ -253,7 +253,8 @@ def _gdr_setting(builder: _Builder) -> None:
         builder.put("NCCL_NET_GDR_LEVEL", "PHB", "GPUs and HCAs share a host bridge, no switch")
 
 
-def _for_the_test(version: Version | None) -> Iterator[Setting]:
+def for_the_test(version: Version | None) -> Iterator[Setting]:
+    """Yield what the preflight's own collective gets beside the choice, and no training does."""
     yield Setting(name="NCCL_DEBUG", value="INFO", reason="the log tells what was really used")
     yield Setting(name="NCCL_DEBUG_SUBSYS", value="INIT,NET,GRAPH", reason="rings and transports")
     if version is None or version >= (2, 30, 0):

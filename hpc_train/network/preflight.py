@@ -58,6 +58,7 @@ __all__ = [
     "collect",
     "deadline_s",
     "for_mode",
+    "last_words",
     "new_token",
     "relevant_env",
     "run_preflight_local",
@@ -159,7 +160,8 @@ def _without_verdict(options: PreflightOptions, folder: Path, why: str) -> Verdi
     first = options.nodes[0]
     silent = [node for node in options.nodes if node not in looks]
     if not looks:
-        return _broken(options, f"{why}, and no node wrote what it saw: the probes did not start")
+        said = last_words(folder, "probe-*.log")
+        return _broken(options, f"{why}, and no node what it saw: the probes did not start{said}")
     blamed = silent if first in looks and silent and not lost else [first]
     trial = Trial(
         lost=tuple(
@@ -169,6 +171,17 @@ def _without_verdict(options: PreflightOptions, folder: Path, why: str) -> Verdi
         skipped=(Skipped("pairs", why),),
     )
     return assemble(list(looks.values()), trial, options)
+
+
+def last_words(folder: Path, pattern: str) -> str:
+    """Return the last line that a step, or srun itself, has said, in brackets; empty for none."""
+    for log in [*sorted(folder.glob(pattern)), folder / "srun.log"]:
+        if not log.exists():
+            continue
+        lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        if lines:
+            return f" ({log.name}: {lines[-1][:200]})"
+    return ""
 
 
 def _reason(node: str, looks: dict[str, NodeInventory], lost: list[str], why: str) -> str:

@@ -15,7 +15,17 @@ from hpc_train.network.policy import Policy
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["SCHEMA_VERSION", "Answer", "Policy", "Skipped", "Verdict", "decide", "with_collectives"]
+__all__ = [
+    "SCHEMA_VERSION",
+    "Answer",
+    "Policy",
+    "Skipped",
+    "Verdict",
+    "decide",
+    "with_broken",
+    "with_collectives",
+    "with_skipped",
+]
 
 SCHEMA_VERSION = 1
 Answer = Literal["go", "go-degraded", "no-go"]
@@ -154,6 +164,7 @@ def with_collectives(
     results: list[CollectiveResult],
     policy: Policy,
     *,
+    nodes: Iterable[str] = (),
     gemm_warn: float = 0.8,
 ) -> Verdict:
     """Return the verdict with what the ranks' own all-reduce said.
@@ -162,17 +173,45 @@ def with_collectives(
         verdict: Of the probe.
         results: One for each node of the collective step.
         policy: What the user allows.
+        nodes: Where the step ran; one that left no result is unknown.
         gemm_warn: Share of the median GEMM rate below which a GPU is a straggler.
     """
-    findings = [*verdict.findings, *check_collectives(results, verdict.transport, gemm_warn)]
+    silent = sorted(set(nodes) - {result.node for result in results})
+    findings = [
+        *verdict.findings,
+        *check_collectives(results, verdict.transport, gemm_warn),
+        *(_unknown(node, "collective", "it left no result of the collective") for node in silent),
+    ]
     skipped = [item for item in verdict.skipped if not (results and item.part == "collective")]
+    return _with(replace(verdict, skipped=tuple(skipped)), findings, policy)
+
+
+def with_broken(verdict: Verdict, part: str, why: str, policy: Policy) -> Verdict:
+    """Return the verdict where a later part of the preflight broke: the policy decides."""
+    finding = replace(_unknown(ALL_NODES, "preflight", f"the {part} broke: {why}"), part=part)
+    skipped = (*verdict.skipped, Skipped(part, why))
+    return _with(replace(verdict, skipped=skipped), [*verdict.findings, finding], policy)
+
+
+def with_skipped(verdict: Verdict, part: str, why: str) -> Verdict:
+    """Return the verdict with one more part that did not run."""
+    return replace(verdict, skipped=(*verdict.skipped, Skipped(part, why)))
+
+
+def _unknown(node: str, check: str, why: str) -> Finding:
+    fix = "read the step's log beside preflight.json"
+    return Finding(
+        node=node, part="collective", check=check, level="unknown", evidence=why, fix=fix
+    )
+
+
+def _with(verdict: Verdict, findings: list[Finding], policy: Policy) -> Verdict:
     out = set(verdict.bad_nodes) - set(verdict.use_nodes)
     counting = [item for item in findings if item.node not in out]
     return replace(
         verdict,
         verdict=_answer(counting, policy),
         findings=tuple(sorted(findings, key=lambda item: -_ORDER[item.level])),
-        skipped=tuple(skipped),
         bad_nodes=_named(findings, ("fail",)),
         degraded_nodes=_named(findings, ("warn",)),
     )

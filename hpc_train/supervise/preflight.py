@@ -13,9 +13,9 @@ from hpc_train.store.atomic import write_text
 from hpc_train.store.badnodes import BadNode, remember
 from hpc_train.store.events import EventKind
 from hpc_train.supervise.attempt import Attempt
-from hpc_train.supervise.launch import NOT_INHERITED, free_port
+from hpc_train.supervise.launch import NOT_INHERITED
 from hpc_train.supervise.outcome import Ending
-from hpc_train.supervise.probes import preflight_options, run_collective, run_probes
+from hpc_train.supervise.probes import Launch, preflight_options, run_collective, run_probes
 
 __all__ = ["Checked", "check_nodes"]
 
@@ -41,7 +41,7 @@ def check_nodes(attempt: Attempt) -> Checked:
     """Check the attempt's nodes as `preflight` in the config asks; say and record the verdict."""
     plan, place = attempt.plan, attempt.place
     wanted = plan.shape.nodes
-    if plan.preflight.mode == "off" or not place.is_slurm:
+    if not place.is_slurm:
         return Checked(nodes=place.nodes[:wanted])
     folder = attempt.folder.path / "preflight"
     options = preflight_options(
@@ -55,13 +55,20 @@ def check_nodes(attempt: Attempt) -> Checked:
         seed=attempt.number,
     )
     environ = {key: value for key, value in attempt.environ.items() if not NOT_INHERITED.match(key)}
-    environ["HPC_TRAIN_PORT"] = str(free_port())
-    if len(place.nodes) == 1 and plan.preflight.mode == "quick" and not plan.shape.gpus_per_node:
+    launch = Launch(
+        python=plan.shell.python,
+        environ=environ,
+        cwd=plan.workdir,
+        ranks_per_node=plan.shape.ranks_per_node,
+    )
+    if plan.preflight.mode == "off":
+        verdict = skipped_verdict(options, "preflight.mode is off: nothing was checked")
+    elif len(place.nodes) == 1 and plan.preflight.mode == "quick" and not plan.shape.gpus_per_node:
         verdict = skipped_verdict(options, "one node without GPUs: nothing to check")
     else:
-        verdict = run_probes(options, plan.shell.python, environ, plan.workdir)
+        verdict = run_probes(options, launch)
         if verdict.verdict != "no-go":
-            verdict = run_collective(plan, verdict, options, environ, plan.workdir)
+            verdict = run_collective(verdict, options, launch)
     _record(attempt, verdict)
     return _act(attempt, verdict)
 
@@ -117,6 +124,8 @@ def _act(attempt: Attempt, verdict: Verdict) -> Checked:
 def _for_the_diary(verdict: Verdict) -> list[str]:
     """The answer and what is wrong; what could not be told is in preflight.json and in the log."""
     first, *rest = verdict.summary
+    if all(line.startswith("skipped: everything") for line in rest) and rest:
+        return rest
     return [first, *(line for line in rest if line.startswith(("fail", "warn")))][:4]
 
 

@@ -3,29 +3,58 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 from hpc_train.config.schema import PreflightConfig
 from hpc_train.errors import ConfigError
 from hpc_train.network import preflight as network
+from hpc_train.network.choose import for_the_test
 from hpc_train.network.collective import CollectiveResult
 from hpc_train.network.findings import Thresholds
 from hpc_train.network.options import PreflightOptions
 from hpc_train.network.policy import GoOrNot, Policy
+from hpc_train.network.preflight import last_words
 from hpc_train.network.profile import SiteProfile
-from hpc_train.network.verdict import Verdict, with_collectives
+from hpc_train.network.verdict import Verdict, with_broken, with_collectives, with_skipped
 from hpc_train.plan import handover
-from hpc_train.plan.plan import Plan
+from hpc_train.supervise.launch import _node_shell, free_port
 
-__all__ = ["check_sections", "one_a_node", "preflight_options", "run_collective", "run_probes"]
+__all__ = [
+    "Launch",
+    "check_sections",
+    "one_a_node",
+    "preflight_options",
+    "run_collective",
+    "run_probes",
+]
 
 COLLECTIVE_S = 30.0
 POLL_S = 0.05
+
+
+@dataclass(frozen=True, kw_only=True)
+class Launch:
+    """How a step is started.
+
+    Attributes:
+        python: Interpreter on the nodes.
+        environ: Without what srun must not inherit.
+        cwd: Working directory.
+        ranks_per_node: Of the training.
+    """
+
+    python: str
+    environ: Mapping[str, str]
+    cwd: str
+    ranks_per_node: int = 1
 
 
 def check_sections(config: PreflightConfig) -> None:
@@ -83,64 +112,79 @@ def preflight_options(
     return network.for_mode(options, config.mode)
 
 
-def run_probes(
-    options: PreflightOptions, python: str, environ: Mapping[str, str], cwd: str
-) -> Verdict:
+def run_probes(options: PreflightOptions, launch: Launch) -> Verdict:
     """Start one probe a node by srun, wait for the verdict at most its deadline, end the step."""
     file = network.write_options(options)
     argv = [
         *one_a_node(options.nodes),
         f"--output={str(file.parent).replace('%', '%%')}/probe-%N.log",
-        *(python, "-m", "hpc_train.network.probe", "--options", str(file)),
+        *(launch.python, "-m", "hpc_train.network.probe", "--options", str(file)),
     ]
-    environment = {**environ, network.TOKEN_ENV: network.new_token()}
+    environment = {**launch.environ, network.TOKEN_ENV: network.new_token()}
     verdict = file.parent / network.VERDICT_FILE
-    _step(argv, environment, cwd, file.parent, verdict.exists, network.deadline_s(options))
+    _step(argv, environment, launch.cwd, file.parent, verdict.exists, network.deadline_s(options))
     return network.collect(options)
 
 
-def run_collective(
-    plan: Plan,
-    verdict: Verdict,
-    options: PreflightOptions,
-    environ: Mapping[str, str],
-    cwd: str,
-) -> Verdict:
+def run_collective(verdict: Verdict, options: PreflightOptions, launch: Launch) -> Verdict:
     """An all-reduce of real ranks on the nodes that are left, where the looks saw GPUs or in full.
 
-    NCCL's own log of this step alone tells which way the bytes really went.
+    NCCL's own log of this step alone tells which way the bytes really went. A step that leaves no
+    result at all is told as unknown: it is no pass, and by itself no reason to stop.
     """
     folder = Path(options.folder)
     if options.mode != "full" and not _saw_gpus(folder, verdict.use_nodes):
-        return verdict
-    nodes, ranks = verdict.use_nodes, plan.shape.ranks_per_node
+        return with_skipped(verdict, "collective", "no GPU was seen; --full runs it with gloo")
+    nodes, ranks = verdict.use_nodes, launch.ranks_per_node
     out = folder / "collective"
     argv = [
         *("srun", f"--nodes={len(nodes)}", f"--ntasks={len(nodes) * ranks}"),
         *(f"--ntasks-per-node={ranks}", f"--nodelist={','.join(nodes)}", "--distribution=block"),
         *("--mpi=none", f"--output={str(folder).replace('%', '%%')}/collective-%t.log"),
-        *(plan.shell.python, "-m", "hpc_train.train.collective", "--out", str(out)),
+        *_node_shell(verdict.per_node),
+        *(launch.python, "-m", "hpc_train.train.collective", "--out", str(out)),
         f"--deadline-s={COLLECTIVE_S:g}",
     ]
-    chosen = {item.name: item.value for item in verdict.environment}
-    master = {handover.MASTER_ADDR: nodes[0], handover.MASTER_PORT: environ["HPC_TRAIN_PORT"]}
-    _step(argv, {**environ, **chosen, **master}, cwd, folder, lambda: False, 2 * COLLECTIVE_S)
-    results = [
-        CollectiveResult.from_json(json.loads(path.read_text(encoding="utf-8")))
-        for path in sorted(out.glob("collective-*.json"))
-    ]
-    return with_collectives(verdict, results, options.policy)
+    chosen = {item.name: item.value for item in (*verdict.environment, *for_the_test(None))}
+    master = {handover.MASTER_ADDR: nodes[0], handover.MASTER_PORT: str(free_port())}
+    environment = {**launch.environ, **chosen, **master}
+    _step(argv, environment, launch.cwd, folder, lambda: False, 2 * COLLECTIVE_S)
+    results, torn = _results(out)
+    why = (
+        f"{torn[0]} cannot be read"
+        if torn
+        else f"the step left no result{last_words(folder, 'collective-*.log')}"
+    )
+    if not results:
+        return with_broken(verdict, "collective", why, options.policy)
+    return with_collectives(verdict, results, options.policy, nodes=nodes)
+
+
+def _results(folder: Path) -> tuple[list[CollectiveResult], list[str]]:
+    results, torn = [], []
+    for path in sorted(folder.glob("collective-*.json")):
+        try:
+            text = path.read_text(encoding="utf-8")
+            results.append(CollectiveResult.from_json(json.loads(text)))
+        except (OSError, ValueError):
+            torn.append(path.name)
+    return results, torn
 
 
 def _thresholds(config: PreflightConfig) -> Thresholds:
-    try:
-        return Thresholds(**config.thresholds)  # type: ignore[arg-type]
-    except TypeError as error:
-        known = ", ".join(Thresholds.__dataclass_fields__)
-        raise ConfigError(
-            f"preflight.thresholds: {error}".replace("Thresholds.__init__() ", ""),
-            f"known thresholds: {known}",
-        ) from error
+    usual = {field.name: field.default for field in fields(Thresholds)}
+    values: dict[str, Any] = {}
+    for name, value in config.thresholds.items():
+        if name not in usual:
+            raise ConfigError(
+                f"preflight.thresholds.{name}: there is no such threshold",
+                f"known thresholds: {', '.join(usual)}",
+            )
+        if not math.isfinite(value) or value < 0:
+            raise ConfigError(f"preflight.thresholds.{name} is {value:g}", "write 0 or more")
+        # A config knows fractions alone; what counts MiB is written to the probes as it is read.
+        values[name] = math.ceil(value) if isinstance(usual[name], int) else value
+    return Thresholds(**values)
 
 
 def one_a_node(nodes: Sequence[str]) -> list[str]:

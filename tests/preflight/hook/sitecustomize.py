@@ -1,0 +1,27 @@
+"""Read by every python of a test that puts this folder into PYTHONPATH: breaks one node's probe.
+
+`PREFLIGHT_TEST_FAULT=NODE:FAULT` (NODE may be `*`). What cannot be done to a node from outside on
+one machine that all nodes share (its clock), or not at the right moment.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+node, _, fault = os.environ.get("PREFLIGHT_TEST_FAULT", "").partition(":")
+is_here = node in ("*", os.environ.get("SLURMD_NODENAME"))
+if is_here and "hpc_train.network.probe" in sys.orig_argv:
+    real_time = time.time
+    if fault == "clock":
+        time.time = lambda: real_time() + 3600
+    elif fault == "no start":
+        sys.exit("this python does not start")
+    elif fault == "broken check":
+        from hpc_train.network import checks
+
+        def broken(context):
+            raise ZeroDivisionError("a check with a fault of its own")
+
+        checks.CHECKS["shm"] = broken
