@@ -19,6 +19,7 @@ from hpc_train.store.events import Event, EventKind, append_event, read_events
 from hpc_train.store.history import attempts_in
 from hpc_train.store.layout import AttemptDir, RunDir
 from hpc_train.store.ranks import read_exits, read_heartbeats
+from hpc_train.supervise.attention import Attention
 from hpc_train.supervise.launch import Ranks, start_ranks
 from hpc_train.supervise.monitor import monitored
 from hpc_train.supervise.narrate import Narrator
@@ -30,8 +31,6 @@ from hpc_train.supervise.stopcause import StopCause, stop_cause
 from hpc_train.supervise.watch import Watched, watch
 
 __all__ = ["Attempt", "AttemptResult", "new_attempt"]
-
-CANCEL_GRACE_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -102,7 +101,7 @@ class Attempt:
                 nodes,
                 shape.world_size,
                 lost_nodes=lambda: self._lost(nodes),
-                each_second=_Attention(self, ranks).look,
+                each_second=Attention(self, ranks).look,
             )
         stop = self._why_stopped(watched)
         ending = classify(self._seen(ranks, watched, stop, nodes, first_step))
@@ -121,9 +120,11 @@ class Attempt:
     def _why_stopped(self, watched: Watched) -> StopCause:
         if watched.launcher_code == 0:
             return StopCause(None)
+        if self.signals.interrupts:
+            return StopCause(Outcome.CANCELLED, "Ctrl-C in the foreground")
         return stop_cause(
             self.place,
-            told_to_cancel=self.cancel_requested() or self.signals.interrupts > 0,
+            told_to_cancel=self.cancel_requested(),
             stop_file=self.run.stop.exists(),
             terminated=self.signals.terminated,
             signal_lead_s=self.plan.slurm.signal_lead_s,
@@ -189,27 +190,6 @@ class Attempt:
         outcome = ending.outcome.value.replace("_", " ")
         self.narrator.say(f"attempt {self.number} ended: {outcome}: {ending.reason}")
         return AttemptResult(ending, stop, first_step, last_step, saved_step)
-
-
-class _Attention:
-    """What the supervisor looks after while the ranks run: stops that reached it and not them."""
-
-    def __init__(self, attempt: Attempt, ranks: Ranks) -> None:
-        self.attempt = attempt
-        self.ranks = ranks
-        self.asked_at: float | None = None
-
-    def look(self) -> None:
-        """Pass a stop on to the ranks by the run's `stop` file; the second Ctrl-C kills."""
-        signals = self.attempt.signals
-        if self.asked_at is None and (signals.terminated or signals.interrupts):
-            self.asked_at = time.monotonic()
-            self.attempt.run.stop.touch()
-            again = "; Ctrl-C again kills them" if signals.interrupts else ""
-            self.attempt.narrator.say(f"asked to stop: the ranks save at the next step{again}")
-        overdue = self.asked_at is not None and time.monotonic() - self.asked_at > CANCEL_GRACE_S
-        if signals.interrupts > 1 or (overdue and not self.attempt.place.is_slurm):
-            self.ranks.kill()
 
 
 def new_attempt(

@@ -73,6 +73,13 @@ class Movement:
         speaking = {beat.node for rank, beat in self.last.items() if rank not in quiet}
         return tuple(sorted(nodes - speaking))
 
+    def stalls(self, now: float) -> bool:
+        """Whether training steps take so much longer than usual that a peer may be unreachable."""
+        times = [beat.step_time_s for beat in self.last.values() if beat.step_time_s is not None]
+        if not times or {beat.phase for beat in self.last.values()} != {"train"}:
+            return False
+        return now - max(self.moved.values()) > max(SUSPECT_S, 10 * statistics.median(times))
+
     def hang(self, world_size: int, now: float) -> Hang | None:
         """The hang, once nothing has moved on any rank for longer than the phase allows."""
         if len(self._silent(now, ALL_SILENT_S)) == world_size:
@@ -155,6 +162,8 @@ def watch(
         movement.see(read_heartbeats(attempt), now)
         failure.look(now)
         suspects = {*movement.suspects(now), *failure.speechless_nodes(now)}
+        if movement.stalls(now):
+            suspects.update(nodes)
         if suspects and now >= next_question:
             lost = tuple(sorted(suspects.intersection(lost_nodes())))
             next_question = time.monotonic() + ASK_NODES_EVERY_S
