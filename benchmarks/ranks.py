@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -22,12 +23,13 @@ from tests.cluster import Cluster
 
 PAIRS = int(os.environ.get("HPC_TRAIN_BENCH_PAIRS", "5"))
 NODES = 2
-EPOCHS = 40
+EPOCHS = 20
 GLOBAL_BATCH = 96
 WARM_UP = 30  # steps; two epochs
 START_AT_MOST = 1.05
 SPEED_AT_LEAST = 0.99
-LIMIT_S = 300.0
+LIMIT_S = 90.0
+ATTEMPTS = 3  # a bare Trainer sometimes hangs where its ranks meet; such a start is not counted
 
 CONFIG = """
 name: clocked
@@ -46,18 +48,24 @@ exec srun {python} -m benchmarks.peer_trainer {clock} {folder} {nodes} {epochs} 
 """
 
 
+class HungError(BenchError):
+    """A training that did not get anywhere."""
+
+
 @dataclass(frozen=True)
 class Trained:
     """One training.
 
     Attributes:
         start_s: From srun to the first training step.
+        start_cpu_s: CPU time of rank 0 until then.
         steps_per_s: Behind the warm-up, validations and epochs' ends included.
         step_ms: The median step.
         step_cpu_ms: CPU time of rank 0 a step.
     """
 
     start_s: float
+    start_cpu_s: float
     steps_per_s: float
     step_ms: float
     step_cpu_ms: float
@@ -68,13 +76,12 @@ def rows(places: Places) -> Iterator[Row]:
     with raised() as cluster, tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         env = client_environment(cluster, home)
-        _ours(places, cluster, home, env)
-        _bare(places, cluster, home, env)
-        pairs = [
-            (_ours(places, cluster, home, env), _bare(places, cluster, home, env))
-            for _ in range(PAIRS)
-        ]
+        site = (places, cluster, home, env)
+        _again(_ours, *site)
+        _again(_bare, *site)
+        pairs = [(_again(_ours, *site), _again(_bare, *site)) for _ in range(PAIRS)]
     start = median(mine.start_s / bare.start_s for mine, bare in pairs)
+    start_cpu = median(mine.start_cpu_s / bare.start_cpu_s for mine, bare in pairs)
     speed = median(mine.steps_per_s / bare.steps_per_s for mine, bare in pairs)
     step = median(bare.step_ms / mine.step_ms for mine, bare in pairs)
     cpu = median(bare.step_cpu_ms / mine.step_cpu_ms for mine, bare in pairs)
@@ -84,6 +91,7 @@ def rows(places: Places) -> Iterator[Row]:
         ours=f"{median(one.start_s for one in ours):.2f} s",
         peer=f"{median(one.start_s for one in bare):.2f} s",
         ratio=f"{start:.3f}",
+        cpu_ratio=f"{start_cpu:.3f}",
         target=f"<= {START_AT_MOST}",
         ok=start <= START_AT_MOST,
     )
@@ -102,6 +110,22 @@ def rows(places: Places) -> Iterator[Row]:
         peer=f"{median(one.step_ms for one in bare):.2f} ms",
         ratio=f"{step:.3f}",
     )
+
+
+def _again(
+    train: Callable[[Places, Cluster, Path, Mapping[str, str]], Trained],
+    places: Places,
+    cluster: Cluster,
+    home: Path,
+    env: Mapping[str, str],
+) -> Trained:
+    for _ in range(ATTEMPTS - 1):
+        try:
+            return train(places, cluster, home, env)
+        except HungError as error:
+            print(f"{train.__name__.strip('_')}: {error}; tried again", file=sys.stderr)
+            cluster.reset(timeout_s=180)
+    return train(places, cluster, home, env)
 
 
 def _ours(places: Places, cluster: Cluster, home: Path, env: Mapping[str, str]) -> Trained:
@@ -140,8 +164,10 @@ def _wait(cluster: Cluster, job_id: str, clock: Path) -> None:
     """Wait rarely: there are but two cores, and the ranks want them."""
     deadline = time.monotonic() + LIMIT_S
     while not clock.exists():
-        if time.monotonic() > deadline or cluster.state(job_id) in ("FAILED", "CANCELLED"):
-            raise BenchError(f"job {job_id} trained nothing:\n{cluster.scontrol('show', 'job')}")
+        if cluster.state(job_id) in ("FAILED", "CANCELLED"):
+            raise BenchError(f"job {job_id} failed:\n{cluster.scontrol('show', 'job', job_id)}")
+        if time.monotonic() > deadline:
+            raise HungError(f"job {job_id} trained nothing in {LIMIT_S:.0f} s")
         time.sleep(1)
     cluster.wait(job_id, "COMPLETED", timeout_s=LIMIT_S)
 
@@ -154,6 +180,7 @@ def _trained(clock: Path, began: float) -> Trained:
     times_s = [after - before for before, after in pairwise(begins)]
     return Trained(
         start_s=steps[0][0] - began,
+        start_cpu_s=steps[0][1],
         steps_per_s=count / (last - first),
         step_ms=1000 * median(times_s),
         step_cpu_ms=1000 * (last_cpu - first_cpu) / count,

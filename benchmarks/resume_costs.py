@@ -1,0 +1,336 @@
+"""What exactly-once training costs: each step, each save, each start, beside Lightning alone.
+
+    python -m benchmarks resume_costs
+
+Everything is measured in pairs within one process (two, for the steps), in turn, so that a busy
+machine slows both sides alike.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from benchmarks.measure import BenchError
+from benchmarks.places import REPOSITORY, Places
+from benchmarks.rows import Row
+
+STEP_AT_MOST = 1.01
+STALL_AT_MOST = 0.2
+VERIFY_AT_MOST = 1.0
+STATE_BYTES = 500_000_000
+PAIRS = int(os.environ.get("HPC_TRAIN_BENCH_PAIRS", "5"))
+STEPS = 300
+WARM_UP = 50
+
+
+def rows(places: Places) -> Iterator[Row]:
+    """One process per part, so that none warms up another's memory."""
+    step = _child(places, "steps")
+    ratio = median(ours / bare for ours, bare in step)
+    yield Row(
+        what="step, 2 ranks, everything on : bare Trainer",
+        ours=f"{1000 * median(ours for ours, _ in step):.2f} ms",
+        peer=f"{1000 * median(bare for _, bare in step):.2f} ms",
+        ratio=f"{ratio:.3f}",
+        target=f"<= {STEP_AT_MOST}",
+        ok=ratio <= STEP_AT_MOST,
+    )
+    saves = _child(places, "saves")
+    ratio = median(ours / bare for ours, bare in saves)
+    yield Row(
+        what="stall of a save of 500 MB : Trainer.save_checkpoint",
+        ours=f"{1000 * median(ours for ours, _ in saves):.0f} ms",
+        peer=f"{1000 * median(bare for _, bare in saves):.0f} ms",
+        ratio=f"{ratio:.3f}",
+        target=f"<= {STALL_AT_MOST}",
+        ok=ratio <= STALL_AT_MOST,
+    )
+    for kind, what in (("cold", "from the disk"), ("warm", "from the page cache")):
+        reads = _child(places, kind)
+        ratio = median(ours / bare for ours, bare in reads)
+        yield Row(
+            what=f"verifying 500 MB : torch.load, {what}",
+            ours=f"{1000 * median(ours for ours, _ in reads):.0f} ms",
+            peer=f"{1000 * median(bare for _, bare in reads):.0f} ms",
+            ratio=f"{ratio:.3f}",
+            target=f"<= {VERIFY_AT_MOST}",
+            ok=ratio <= VERIFY_AT_MOST,
+        )
+
+
+def _child(places: Places, part: str) -> list[tuple[float, float]]:
+    argv = [places.python, "-W", "ignore", "-m", "benchmarks.resume_costs", part]
+    done = subprocess.run(argv, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise BenchError(f"{part}: {done.stderr[-2000:]}")
+    pairs: list[tuple[float, float]] = json.loads(done.stdout.splitlines()[-1])
+    return pairs
+
+
+# -- steps ------------------------------------------------------------------------------------
+
+
+def steps() -> list[tuple[float, float]]:
+    """Median step of two ranks, everything on and bare, in turn."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    context = multiprocessing.get_context("spawn")
+    with tempfile.TemporaryDirectory() as folder:
+        ranks = [context.Process(target=_rank, args=(rank, port, folder)) for rank in range(2)]
+        for rank in ranks:
+            rank.start()
+        for rank in ranks:
+            rank.join()
+        pairs: list[tuple[float, float]] = json.loads(Path(folder, "pairs.json").read_text())
+    return pairs
+
+
+def _rank(rank: int, port: str, folder: str) -> None:
+    os.environ.update(
+        RANK=str(rank),
+        LOCAL_RANK=str(rank),
+        NODE_RANK="0",
+        WORLD_SIZE="2",
+        MASTER_ADDR="127.0.0.1",
+        MASTER_PORT=port,
+        PYTHONWARNINGS="ignore",
+    )
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    import torch
+
+    torch.set_num_threads(1)
+    torch.distributed.init_process_group("gloo")
+    pairs = []
+    for number in range(PAIRS + 1):
+        both = (
+            _steps_of(rank, Path(folder, f"ours-{number}"), exact=True),
+            _steps_of(rank, Path(folder, f"bare-{number}"), exact=False),
+        )
+        pairs.append(both)
+    if rank == 0:
+        Path(folder, "pairs.json").write_text(json.dumps(pairs[1:]), "utf-8")
+
+
+def _steps_of(rank: int, folder: Path, *, exact: bool) -> float:
+    import pytorch_lightning as pl
+    import torch
+    from pytorch_lightning.plugins.environments import LightningEnvironment
+    from torch.utils.data import DataLoader, TensorDataset
+
+    from hpc_train.store.layout import RunDir
+    from hpc_train.train.resume import Resumer
+    from hpc_train.train.stop import StopFlag
+    from tests.train.training import DEFAULTS, make_plan
+
+    width, batch = 512, 64
+
+    class Net(pl.LightningModule):
+        def __init__(self) -> None:
+            super().__init__()
+            layers = [torch.nn.Linear(width, width) for _ in range(4)]
+            self.net = torch.nn.Sequential(*layers)
+
+        def training_step(self, batch: Any, index: int) -> Any:
+            return self.net(batch[0]).square().mean()
+
+        def configure_optimizers(self) -> Any:
+            return torch.optim.AdamW(self.parameters())
+
+    class Clock(pl.Callback):
+        def __init__(self) -> None:
+            self.times: list[float] = []
+
+        def on_train_batch_start(self, *_: Any) -> None:
+            self.times.append(time.perf_counter())
+
+    folder.mkdir(parents=True, exist_ok=True)
+    clock = Clock()
+    arguments: dict[str, Any] = {
+        "accelerator": "cpu",
+        "devices": 2,
+        "strategy": "ddp",
+        "plugins": [LightningEnvironment()],
+        "logger": False,
+        "max_steps": STEPS,
+        "enable_checkpointing": False,
+        "enable_progress_bar": False,
+        "enable_model_summary": False,
+        "callbacks": [clock],
+    }
+    data = TensorDataset(torch.randn(batch * STEPS, width))
+    loader = DataLoader(data, batch_size=batch // 2, shuffle=True)
+    torch.manual_seed(0)
+    if exact:
+        spec = {**DEFAULTS, "global_batch": batch, "checkpoint": {"every_n_minutes": 10}}
+        resumer = Resumer(
+            plan=make_plan(spec, 2),
+            run_dir=RunDir(folder),
+            attempt=0,
+            rank=rank,
+            world_size=2,
+            node="here",
+            stop=StopFlag(folder / "stop").install(),
+        )
+        resumer.begin()
+        resumer.choose()
+        trainer = pl.Trainer(**resumer.trainer_kwargs(arguments))
+        resumer.fit(trainer, Net(), train_dataloaders=loader)
+        resumer.finish()
+    else:
+        pl.Trainer(**arguments).fit(Net(), loader)
+    # The whole stretch, so that what happens now and then counts as well.
+    return (clock.times[-1] - clock.times[WARM_UP]) / (len(clock.times) - 1 - WARM_UP)
+
+
+# -- saves ------------------------------------------------------------------------------------
+
+
+def _model_and_trainer(folder: Path) -> tuple[Any, Any]:
+    import pytorch_lightning as pl
+    import torch
+
+    width = int((STATE_BYTES / 3 / 4 / 16) ** 0.5)  # 16 layers, with Adam's two moments each
+
+    class Net(pl.LightningModule):
+        def __init__(self) -> None:
+            super().__init__()
+            layers = [torch.nn.Linear(width, width, bias=False) for _ in range(16)]
+            self.net = torch.nn.Sequential(*layers)
+
+        def training_step(self, batch: Any, index: int) -> Any:
+            return self.net(batch).square().mean()
+
+        def configure_optimizers(self) -> Any:
+            return torch.optim.AdamW(self.parameters())
+
+        def train_dataloader(self) -> Any:
+            return torch.utils.data.DataLoader(torch.randn(64, width), batch_size=8)
+
+    trainer_arguments = {
+        "accelerator": "cpu",
+        "devices": 1,
+        "logger": False,
+        "enable_checkpointing": False,
+        "enable_progress_bar": False,
+        "enable_model_summary": False,
+        "max_steps": 3,
+        "default_root_dir": folder,
+    }
+    return Net(), trainer_arguments
+
+
+def saves() -> list[tuple[float, float]]:
+    """How long the training waits for a save of the same state, ours and Lightning's."""
+    import pytorch_lightning as pl
+
+    from hpc_train.config.schema import CheckpointConfig
+    from hpc_train.train.faults import Faults
+    from hpc_train.train.guard import Guard
+    from hpc_train.train.lightning import ExactTraining
+    from hpc_train.train.saving import Identity, Saver
+    from tests.train.training import DEFAULTS, make_plan
+
+    pairs: list[tuple[float, float]] = []
+    with tempfile.TemporaryDirectory(dir=REPOSITORY) as text:
+        folder = Path(text)
+        model, arguments = _model_and_trainer(folder)
+
+        class Measure(pl.Callback):
+            def on_train_batch_end(self, trainer: Any, *_: Any) -> None:
+                if trainer.global_step == 3:
+                    pairs.extend(_save_pairs(trainer, training, saver, folder))
+
+        identity = Identity(config_hash="c", attempt=0, world_size=1, accumulate=1)
+        config = CheckpointConfig(keep_last=1)
+        faults = Faults((), rank=0, attempt=0)
+        saver = Saver(folder / "c", config, identity, rank=0, group=None, faults=faults)
+        plan = make_plan({**DEFAULTS, "checkpoint": {}}, 1)
+        guard: Guard = None  # type: ignore[assignment]  # only the state is asked for here
+        training = ExactTraining(guard, batch=plan.batch, rank=0, world_size=1, seed=0, loaded=None)
+        trainer = pl.Trainer(**arguments, callbacks=[Measure()])
+        training._trainer = trainer
+        trainer.fit(model)
+    return pairs
+
+
+def _save_pairs(trainer: Any, training: Any, saver: Any, folder: Path) -> list[tuple[float, float]]:
+    from dataclasses import replace
+
+    snapshot = training.snapshot()
+    saver.prepare(snapshot)  # as at the first step of a training
+    saver.finish()
+    pairs = []
+    for number in range(PAIRS + 1):
+        began = time.perf_counter()
+        saver.start(replace(training.snapshot(), step=number + 1))
+        ours = time.perf_counter() - began
+        saver.finish()
+        began = time.perf_counter()
+        trainer.save_checkpoint(folder / "lightning.ckpt")
+        pairs.append((ours, time.perf_counter() - began))
+        _settle()
+    return pairs[1:]
+
+
+def _settle() -> None:
+    os.sync()
+
+
+# -- starts -----------------------------------------------------------------------------------
+
+
+def reads(*, cold: bool) -> list[tuple[float, float]]:
+    """Verifying a checkpoint, and reading the same file as Lightning does."""
+    import torch
+
+    from hpc_train.train.manifest import FileRecord, hash_file
+
+    with tempfile.TemporaryDirectory(dir=REPOSITORY) as text:
+        path = Path(text, "model.ckpt")
+        tensors = {str(number): torch.randn(STATE_BYTES // 4 // 50) for number in range(50)}
+        torch.save(tensors, path)
+        del tensors
+        os.sync()
+        record = FileRecord("model.ckpt", path.stat().st_size, hash_file(path))
+        pairs = []
+        for _ in range(PAIRS):
+            _forget(path, cold=cold)
+            began = time.perf_counter()
+            if hash_file(path) != record.sha256:
+                raise BenchError("the file has changed")
+            ours = time.perf_counter() - began
+            _forget(path, cold=cold)
+            began = time.perf_counter()
+            torch.load(path, weights_only=True)
+            pairs.append((ours, time.perf_counter() - began))
+    return pairs
+
+
+def _forget(path: Path, *, cold: bool) -> None:
+    if not cold:
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+    os.close(descriptor)
+
+
+if __name__ == "__main__":
+    parts = {
+        "steps": steps,
+        "saves": saves,
+        "cold": lambda: reads(cold=True),
+        "warm": lambda: reads(cold=False),
+    }
+    print(json.dumps(parts[sys.argv[1]]()))
