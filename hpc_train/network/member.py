@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Session"]
 
-_COORDINATOR_SILENCE_S = 8.0
+_COORDINATOR_SILENCE_S = 5.0
 
 
 class Session:

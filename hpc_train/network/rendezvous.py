@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hpc_train.network.inventory import Resolution
-from hpc_train.network.wire import Frames, WireError, dial
+from hpc_train.network.wire import Frames, SilenceError, WireError, dial
 
 if TYPE_CHECKING:
     from hpc_train.network.inventory import NodeInventory
@@ -32,6 +32,9 @@ __all__ = [
 
 RENDEZVOUS_FILE = "rendezvous.json"
 _RESOLVER_S = 2.0
+# A coordinator that takes connections and says nothing so often, two seconds each, hangs.
+_SILENCES = 3
+_ANNOUNCE_S = 5.0
 
 
 def write_json(path: Path, document: Any) -> None:
@@ -76,17 +79,25 @@ def find_coordinator(
     """Return a proven connection to the coordinator.
 
     Raises:
-        WireError: None before the deadline (monotonic); the text tells the last attempt.
+        WireError: None before the deadline (monotonic), or it hangs; the text tells the last
+            attempt.
     """
     folder = Path(options.folder)
-    last = "no rendezvous file and no answer"
-    while time.monotonic() < deadline:
+    last, silences = "no rendezvous file and no answer", 0
+    first_look = folder / f"look-{options.nodes[0]}.json"
+    is_due = False
+    while silences < _SILENCES and time.monotonic() < deadline:
         by_name = [(options.master, options.port)] if options.master and options.port else []
-        for address, port in [*by_name, *_announced(folder)]:
+        places = _announced(folder)
+        for address, port in [*by_name, *places]:
             try:
                 return dial(address, port, token, deadline, source)
             except WireError as error:
                 last = str(error)
+                silences += isinstance(error, SilenceError)
+        if not is_due and first_look.exists():
+            # It is there, and has nothing more to do than to say where it listens and to answer.
+            is_due, deadline = True, min(deadline, time.monotonic() + _ANNOUNCE_S)
         time.sleep(0.05)
     raise WireError(last)
 

@@ -190,6 +190,9 @@ def _names(nodes: list[NodeInventory], options: PreflightOptions) -> Iterator[Fi
             level: Level = "note" if is_own and "127.0.0.1" not in answer.addresses else "fail"
             text = f"resolves to {', '.join(answer.addresses)}: gloo and torch would dial this node"
             yield _name(name, options, "warn" if is_own and level == "fail" else level, text)
+        elif name != options.nodes[0] and len(mine) < len(answer.addresses):
+            text = f"resolves to {', '.join(answer.addresses)}: gloo may dial this node itself"
+            yield _name(name, options, "warn", text)
         elif common and not mine & {common.most_common(1)[0][0]} and _most(common, len(answers)):
             text = f"resolves to {', '.join(sorted(mine))}; the others say"
             yield _name(name, options, "warn", f"{text} {common.most_common(1)[0][0]}")

@@ -18,6 +18,7 @@ __all__ = [
     "MAX_GREETING",
     "MAX_MESSAGE",
     "Frames",
+    "SilenceError",
     "WireError",
     "dial",
     "listen",
@@ -36,6 +37,10 @@ _LENGTH = struct.Struct(">I")
 
 class WireError(Exception):
     """The other side broke the protocol, went away, or did not answer in time."""
+
+
+class SilenceError(WireError):
+    """Somebody took the connection and says nothing."""
 
 
 def proof(token: bytes, *parts: str) -> str:
@@ -110,12 +115,12 @@ def receive(sock: socket.socket, frames: Frames, deadline: float) -> dict[str, A
     while not messages:
         left = deadline - time.monotonic()
         if left <= 0:
-            raise WireError("no answer in time")
+            raise SilenceError("no answer in time")
         sock.settimeout(left)
         try:
             data = sock.recv(65536)
         except TimeoutError:
-            raise WireError("no answer in time") from None
+            raise SilenceError("no answer in time") from None
         except OSError as error:
             raise WireError(f"{error.strerror}") from None
         if not data:
@@ -151,6 +156,9 @@ def dial(
         answer = receive(sock, frames, time.monotonic() + 2.0)
         if not same(answer.get("proof"), proof(token, "server", mine, nonce)):
             raise WireError(f"{address}:{port} does not hold the run's token")
+    except SilenceError as error:
+        sock.close()
+        raise SilenceError(f"{address}:{port}: {error}") from None
     except (WireError, OSError) as error:
         sock.close()
         raise WireError(str(error)) from None

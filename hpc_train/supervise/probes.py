@@ -38,6 +38,7 @@ __all__ = [
 
 COLLECTIVE_S = 30.0
 POLL_S = 0.05
+LAST_WORD_S = 1.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,8 +122,8 @@ def run_probes(options: PreflightOptions, launch: Launch) -> Verdict:
         *(launch.python, "-m", "hpc_train.network.probe", "--options", str(file)),
     ]
     environment = {**launch.environ, network.TOKEN_ENV: network.new_token()}
-    verdict = file.parent / network.VERDICT_FILE
-    _step(argv, environment, launch.cwd, file.parent, verdict.exists, network.deadline_s(options))
+    is_done = _Answered(file.parent, options.nodes).check
+    _step(argv, environment, launch.cwd, file.parent, is_done, network.deadline_s(options))
     return network.collect(options)
 
 
@@ -158,6 +159,31 @@ def run_collective(verdict: Verdict, options: PreflightOptions, launch: Launch) 
     if not results:
         return with_broken(verdict, "collective", why, options.policy)
     return with_collectives(verdict, results, options.policy, nodes=nodes)
+
+
+class _Answered:
+    """Whether the probes have said what they will say: a verdict, or that the first node is lost.
+
+    When all others have lost it, a verdict may still come, from a first node that is merely cut
+    off; but not for long.
+    """
+
+    def __init__(self, folder: Path, nodes: Sequence[str]) -> None:
+        self._folder = folder
+        self._others = nodes[1:]
+        self._lost_since: float | None = None
+
+    def check(self) -> bool:
+        if (self._folder / network.VERDICT_FILE).exists():
+            return True
+        if self._lost_since is None and self._all_others_lost_it():
+            self._lost_since = time.monotonic()
+        return self._lost_since is not None and time.monotonic() - self._lost_since > LAST_WORD_S
+
+    def _all_others_lost_it(self) -> bool:
+        return bool(self._others) and all(
+            (self._folder / f"lost-{node}.json").exists() for node in self._others
+        )
 
 
 def _results(folder: Path) -> tuple[list[CollectiveResult], list[str]]:
@@ -227,12 +253,12 @@ def _step(
     while process.poll() is None and time.monotonic() < deadline and not is_done():
         time.sleep(POLL_S)
     try:
-        process.wait(timeout=2.0)
+        process.wait(timeout=1.5)
     except subprocess.TimeoutExpired:
         # A stopped probe keeps its step: srun's own SIGTERM handling ends it on the other nodes.
         process.send_signal(signal.SIGTERM)
         try:
-            process.wait(timeout=3.0)
+            process.wait(timeout=1.0)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()

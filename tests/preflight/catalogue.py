@@ -40,6 +40,7 @@ class Fault:
         verdict: The answer.
         choice: Variables that it has to choose; None where one must not be set.
         within_s: Time to name, from the command's start.
+        spares_first: It is no fault on the first node, which nobody needs to find by its name.
     """
 
     before: Before | None = None
@@ -51,6 +52,7 @@ class Fault:
     verdict: str = "no-go"
     choice: tuple[tuple[str, str | None], ...] = ()
     within_s: float = 10.0
+    spares_first: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +103,8 @@ class Outcome:
 def trial(lab: Lab, name: str, seed: int, *, nodes: int = 3) -> Outcome:
     """One preflight over `nodes` nodes with one fault, on a node drawn by the seed."""
     fault = FAULTS.get(name) or HEALTHY[name]
-    drawn = random.Random(f"{name}/{seed}").choice(list(lab.cluster.nodes)[:nodes])
+    candidates = list(lab.cluster.nodes)[fault.spares_first : nodes]
+    drawn = random.Random(f"{name}/{seed}").choice(candidates)
     if fault.before:
         fault.before(lab, drawn)
     env = fault.environment(lab, drawn) if fault.environment else {}
@@ -156,6 +159,16 @@ def _ipoib_down(lab: Lab, node: str) -> None:
     _ipoib(lab)
     inside = entering(lab.cluster.nodes[node].anchor_pid, mounts=False)
     run([*inside, "ip", "link", "set", "ib0", "down"])
+
+
+def _loopback_name(lab: Lab, node: str) -> None:
+    """The master's name is 127.0.0.1 there, and nothing else."""
+    first = _first(lab)
+    faults.resolve(lab.cluster, node, {first: "127.0.0.1"})
+    hosts = lab.cluster.layout.node_dir(node) / "etc/hosts"
+    lines = hosts.read_text().splitlines(keepends=True)
+    others = [line for line in lines[1:] if first not in line.split()]
+    hosts.write_text("".join([lines[0], *others]))
 
 
 def _docker0(lab: Lab, node: str) -> None:
@@ -217,7 +230,7 @@ FAULTS: dict[str, Fault] = {
     ),
     "eth0 at 10 Mbit/s": Fault(
         before=lambda lab, node: faults.slow_cable(lab.cluster, node, 10), checks=("bandwidth",),
-        part="eth0", within_s=20,
+        within_s=20,
     ),
     "5 % loss": Fault(
         before=lambda lab, node: faults.lossy_cable(lab.cluster, node, 5), checks=("loss",),
@@ -227,8 +240,11 @@ FAULTS: dict[str, Fault] = {
         during=_cut_after_meeting, words=("--full",), checks=("alive",), within_s=20
     ),
     "the master's name is 127.0.0.1": Fault(
+        before=_loopback_name, checks=("master_name",), spares_first=True
+    ),
+    "the master's name is 127.0.0.1 too": Fault(
         before=lambda lab, node: faults.resolve(lab.cluster, node, {_first(lab): "127.0.0.1"}),
-        checks=("master_name",),
+        checks=("master_name",), spares_first=True, verdict="go-degraded",
     ),
     "64 KiB memlock": Fault(
         before=lambda lab, node: faults.limit_memlock(lab.cluster, node, 64), words=GPUS,

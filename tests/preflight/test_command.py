@@ -1,0 +1,118 @@
+"""`hpc-train preflight` on the cluster: what it cannot tell, what breaks, what it says of both."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.cluster import faults
+from tests.preflight.lab import GPUS, Lab, hooked
+
+pytestmark = pytest.mark.slurm
+
+
+def test_where_every_node_is_bad_nobody_is_named_and_it_says_why(lab: Lab) -> None:
+    for node in ("node1", "node2", "node3"):
+        faults.slow_cable(lab.cluster, node, 10)
+    said = lab.check()
+    assert (said.code, said.verdict, said.named) == (3, "no-go", set())
+    assert "nothing can be told apart" in " ".join(said.document["summary"])
+
+
+def test_infiniband_that_is_down_everywhere_is_the_fabric_and_no_node(lab: Lab) -> None:
+    for node in lab.cluster.nodes:
+        for hca in ("mlx5_0", "mlx5_1"):
+            lab.port(node, hca, state="2: INIT", lid="0x0", sm_lid="0x0")
+    said = lab.check(*GPUS)
+    assert (said.verdict, said.named) == ("go-degraded", set())
+    assert said.environment["NCCL_IB_DISABLE"] == "1"
+    assert "2 to 5 times" in said.reason("NCCL_IB_DISABLE")
+
+
+def test_variables_of_infiniband_say_who_lacks_what(lab: Lab) -> None:
+    lab.without_hcas("node3")
+    said = lab.check(*GPUS)
+    assert said.reason("NCCL_IB_DISABLE").startswith("node3: no HCA")
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_probes_that_do_not_start_stop_a_job_only_where_the_user_is_strict(
+    lab: Lab, strict: bool
+) -> None:
+    said = lab.check(*["--strict"] * strict, env=hooked("*", "no start"))
+    assert (said.verdict, said.code) == (("no-go", 3) if strict else ("go", 0))
+    assert "this python does not start" in " ".join(said.document["summary"])
+    assert said.skipped()["everything"]
+    assert not said.named
+
+
+def test_a_check_with_a_fault_of_its_own_is_unknown_and_stops_nothing(lab: Lab) -> None:
+    said = lab.check(env=hooked("*", "broken check"))
+    assert said.verdict == "go"
+    (finding,) = said.findings(check="shm")
+    assert finding["level"] == "unknown"
+    assert "ZeroDivisionError" in finding["evidence"]
+
+
+def test_one_python_that_does_not_start_is_its_nodes_fault(lab: Lab) -> None:
+    said = lab.check(env=hooked("node2", "no start"))
+    assert (said.verdict, said.bad) == ("no-go", ["node2"])
+
+
+@pytest.mark.parametrize(
+    ("variables", "level", "told"),
+    [
+        ({"NCCL_SOCKET_IFNAME": "hsn"}, "fail", "matches no interface"),
+        ({"NCCL_SOCKET_IFNAME": "^docker0"}, "warn", "lets lo (loopback) in"),
+        ({"GLOO_SOCKET_IFNAME": "^lo"}, "fail", "gloo takes full names"),
+        ({"NCCL_IB_HCA": "mlx6"}, "fail", "matches no ACTIVE port"),
+        ({"NCCL_IB_DISABLE": "1", "NCCL_NET": "IB"}, "fail", "contradict each other"),
+        ({"MASTER_ADDR": "localhost"}, "fail", "means another machine on each node"),
+    ],
+)
+def test_variables_of_the_user_win_and_are_told_where_they_cannot_work(
+    lab: Lab, variables: dict[str, str], level: str, told: str
+) -> None:
+    said = lab.check(*GPUS, env=variables)
+    found = [item for item in said.findings(check="user_env") if told in item["evidence"]]
+    assert {item["level"] for item in found} == {level}
+    assert said.verdict == ("no-go" if level == "fail" else "go-degraded")
+    for name, value in variables.items():
+        assert said.environment.get(name, value) == value
+
+
+def test_a_sysfs_file_that_is_empty_or_unreadable_is_unknown_and_no_pass(lab: Lab) -> None:
+    lab.port("node2", "mlx5_1", state="")
+    said = lab.check(*GPUS)
+    (finding,) = said.findings("node2", "port_state")
+    assert finding["level"] == "unknown"
+    assert said.findings("node2", "readable")
+    assert not said.bad
+
+
+def test_in_full_the_ranks_own_collective_is_tried_with_gloo(lab: Lab) -> None:
+    said = lab.check("--full")
+    (finding,) = said.findings(check="collective")
+    assert (finding["level"], finding["part"], finding["evidence"]) == ("ok", "gloo", "3 nodes")
+    assert "collective" not in said.skipped()
+
+
+def test_the_quick_one_says_that_the_collective_was_not_tried(lab: Lab) -> None:
+    assert "--full" in lab.check().skipped()["collective"]
+
+
+def test_inside_an_allocation_its_nodes_are_checked_and_its_gpus_known(lab: Lab) -> None:
+    words = ["--nodes=2", "--ntasks-per-node=1", "--gres=gpu:2"]
+    inside = ["-m", "hpc_train.cli", "preflight", "--json", "--threshold", "memlock_mib=1"]
+    import subprocess
+    import sys
+
+    done = subprocess.run(
+        ["salloc", "--quiet", *words, sys.executable, *inside],
+        cwd=lab.folder, env=lab.environ(), capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    document = json.loads(done.stdout)
+    assert document["use_nodes"] == ["node1", "node2"]
+    assert "NCCL_IB_HCA" in {item["name"] for item in document["environment"]}
+    assert {item["check"] for item in document["findings"]} >= {"port_state", "memlock"}
