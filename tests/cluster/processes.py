@@ -88,8 +88,9 @@ def seen_mounting(folder: Path) -> list[int]:
     """Every process outside our own mount namespace that has files of ``folder`` bound elsewhere.
 
     This finds a node's processes without any record of them, so also after a crash. What counts is
-    where a mount comes from (proc(5), mountinfo, field 4), not where it is: the nodes of another
-    cluster inherit whatever is mounted on the host when they start, a small disk of ours included.
+    where a mount comes from and goes to (proc(5), mountinfo, fields 4 and 5): the nodes of another
+    cluster inherit whatever is mounted on the host when they start, our folder `disks` included,
+    which is bound to itself.
     """
     ours, mark, found = _link("self", "mnt"), f"/{folder.parent.name}/{folder.name}/", []
     for pid in _all_pids():
@@ -99,7 +100,8 @@ def seen_mounting(folder: Path) -> list[int]:
             mounts = Path(f"/proc/{pid}/mountinfo").read_text()
         except (OSError, ValueError):  # it ended meanwhile
             continue
-        if any(mark in line.split()[3] for line in mounts.splitlines()):
+        rows = [line.split() for line in mounts.splitlines()]
+        if any(mark in row[3] and mark not in f"{row[4]}/" for row in rows):
             found.append(pid)
     return found
 
