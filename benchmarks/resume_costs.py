@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -56,17 +56,16 @@ def rows(places: Places) -> Iterator[Row]:
         target=f"<= {STALL_AT_MOST}",
         ok=ratio <= STALL_AT_MOST,
     )
-    for kind, what in (("cold", "from the disk"), ("warm", "from the page cache")):
-        reads = _child(places, kind)
-        ratio = median(ours / bare for ours, bare in reads)
-        yield Row(
-            what=f"verifying 500 MB : torch.load, {what}",
-            ours=f"{1000 * median(ours for ours, _ in reads):.0f} ms",
-            peer=f"{1000 * median(bare for _, bare in reads):.0f} ms",
-            ratio=f"{ratio:.3f}",
-            target=f"<= {VERIFY_AT_MOST}",
-            ok=ratio <= VERIFY_AT_MOST,
-        )
+    reads = _child(places, "starts")
+    ratio = median(added / once for added, once in reads)
+    yield Row(
+        what="verifying 500 MB adds to a start : reading it once",
+        ours=f"{1000 * median(added for added, _ in reads):.0f} ms",
+        peer=f"{1000 * median(once for _, once in reads):.0f} ms",
+        ratio=f"{ratio:.3f}",
+        target=f"<= {VERIFY_AT_MOST}",
+        ok=ratio <= VERIFY_AT_MOST,
+    )
 
 
 def _child(places: Places, part: str) -> list[tuple[float, float]]:
@@ -142,7 +141,7 @@ def _steps_of(rank: int, folder: Path, *, exact: bool) -> float:
             layers = [torch.nn.Linear(width, width) for _ in range(4)]
             self.net = torch.nn.Sequential(*layers)
 
-        def training_step(self, batch: Any, index: int) -> Any:
+        def training_step(self, batch: Any) -> Any:
             return self.net(batch[0]).square().mean()
 
         def configure_optimizers(self) -> Any:
@@ -209,7 +208,7 @@ def _model_and_trainer(folder: Path) -> tuple[Any, Any]:
             layers = [torch.nn.Linear(width, width, bias=False) for _ in range(16)]
             self.net = torch.nn.Sequential(*layers)
 
-        def training_step(self, batch: Any, index: int) -> Any:
+        def training_step(self, batch: Any) -> Any:
             return self.net(batch).square().mean()
 
         def configure_optimizers(self) -> Any:
@@ -291,11 +290,22 @@ def _settle() -> None:
 # -- starts -----------------------------------------------------------------------------------
 
 
-def reads(*, cold: bool) -> list[tuple[float, float]]:
-    """Verifying a checkpoint, and reading the same file as Lightning does."""
+def starts() -> list[tuple[float, float]]:
+    """What verifying adds to loading a file that is on the disk, and reading that file once.
+
+    A start without verification reads from the disk; with it, verifying reads from the disk and
+    loading from memory.
+    """
     import torch
 
-    from hpc_train.train.manifest import FileRecord, hash_file
+    from hpc_train.train.manifest import hash_file
+
+    def load() -> None:
+        torch.load(path, weights_only=True)
+
+    def verify_and_load() -> None:
+        hash_file(path)
+        load()
 
     with tempfile.TemporaryDirectory(dir=REPOSITORY) as text:
         path = Path(text, "model.ckpt")
@@ -303,34 +313,31 @@ def reads(*, cold: bool) -> list[tuple[float, float]]:
         torch.save(tensors, path)
         del tensors
         os.sync()
-        record = FileRecord("model.ckpt", path.stat().st_size, hash_file(path))
         pairs = []
-        for _ in range(PAIRS):
-            _forget(path, cold=cold)
-            began = time.perf_counter()
-            if hash_file(path) != record.sha256:
-                raise BenchError("the file has changed")
-            ours = time.perf_counter() - began
-            _forget(path, cold=cold)
-            began = time.perf_counter()
-            torch.load(path, weights_only=True)
-            pairs.append((ours, time.perf_counter() - began))
-    return pairs
+        for _ in range(PAIRS + 1):
+            verified = _cold(path, verify_and_load)
+            loaded = _cold(path, load)
+            pairs.append((verified - loaded, _cold(path, lambda: _read(path))))
+    return pairs[1:]
 
 
-def _forget(path: Path, *, cold: bool) -> None:
-    if not cold:
-        return
+def _cold(path: Path, action: Callable[[], None]) -> float:
+    """Seconds that `action` takes while none of the file is in memory."""
     descriptor = os.open(path, os.O_RDONLY)
     os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
     os.close(descriptor)
+    began = time.perf_counter()
+    action()
+    return time.perf_counter() - began
+
+
+def _read(path: Path) -> None:
+    buffer = bytearray(8 << 20)
+    with path.open("rb", buffering=0) as stream:
+        while stream.readinto(buffer):
+            pass
 
 
 if __name__ == "__main__":
-    parts = {
-        "steps": steps,
-        "saves": saves,
-        "cold": lambda: reads(cold=True),
-        "warm": lambda: reads(cold=False),
-    }
+    parts = {"steps": steps, "saves": saves, "starts": starts}
     print(json.dumps(parts[sys.argv[1]]()))
