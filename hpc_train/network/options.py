@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -75,7 +76,7 @@ class PreflightOptions:
         if not self.nodes:
             raise ConfigError("preflight: no nodes to look at", "name at least one node")
         for name in ("timeout_s", "rendezvous_s", "silence_s", "pair_s", "bandwidth_s"):
-            if getattr(self, name) <= 0:
+            if not 0 < getattr(self, name) < math.inf:
                 raise ConfigError(
                     f"preflight.{name}: {getattr(self, name):g} s leaves no time for anything",
                     "write a positive number of seconds, or preflight: off",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hpc_train.network.choose_hca import HcaChoice, gid_indices, ports_of
@@ -11,7 +12,7 @@ from hpc_train.network.interfaces import USABLE_KINDS
 from hpc_train.network.patterns import NameList
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from hpc_train.network.inventory import Interface, NodeInventory
 
@@ -24,8 +25,11 @@ def check_user_env(
     hcas: HcaChoice,
     nccl_version: tuple[int, int, int] | None,
 ) -> tuple[Finding, ...]:
-    """Return a finding for each variable of the user that will not do what it says."""
-    return (
+    """Return a finding for each variable of the user that will not do what it says.
+
+    What is wrong on every node alike is the variable's fault and names no node.
+    """
+    said = (
         *_nccl_sockets(nodes, env.get("NCCL_SOCKET_IFNAME")),
         *_gloo(nodes, env.get("GLOO_SOCKET_IFNAME")),
         *_hca_list(nodes, env.get("NCCL_IB_HCA"), hcas),
@@ -35,6 +39,19 @@ def check_user_env(
         *_gdr(nodes, env),
         *_master(nodes, env.get("MASTER_ADDR")),
     )
+    return tuple(_together(said, len(nodes)))
+
+
+def _together(said: Iterable[Finding], count: int) -> Iterator[Finding]:
+    groups: dict[tuple[str, Level], list[Finding]] = {}
+    for item in said:
+        groups.setdefault((item.part, item.level), []).append(item)
+    for items in groups.values():
+        where = {item.node for item in items}
+        if count > 1 and len(where) == count and ALL_NODES not in where:
+            yield replace(items[0], node=ALL_NODES)
+        else:
+            yield from items
 
 
 def _say(part: str, level: Level, evidence: str, fix: str, node: str = ALL_NODES) -> Finding:

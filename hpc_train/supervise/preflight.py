@@ -109,16 +109,33 @@ def _act(attempt: Attempt, verdict: Verdict) -> Checked:
             per_node=verdict.per_node,
         )
     bad = verdict.bad_nodes
-    reason = "; ".join(f"{node}: {_why(verdict, node)}" for node in bad[:4])
     return Checked(
         nodes=nodes,
         refused=Ending(
-            outcome=Outcome.NODE_FAILURE if bad else Outcome.NETWORK_FAILURE,
-            reason=f"the preflight refused: {reason or verdict.summary[0]}",
+            outcome=_outcome(verdict),
+            reason=f"the preflight refused: {'; '.join(_reasons(verdict)[:4])}",
             node=bad[0] if bad else "",
             blamed=bad,
         ),
     )
+
+
+def _outcome(verdict: Verdict) -> Outcome:
+    if verdict.bad_nodes:
+        return Outcome.NODE_FAILURE
+    failed = {finding.check for finding in verdict.findings if finding.level == "fail"}
+    # A variable that the user set to what cannot work is there at the next attempt as well.
+    return Outcome.USER_ERROR if failed == {"user_env"} else Outcome.NETWORK_FAILURE
+
+
+def _reasons(verdict: Verdict) -> list[str]:
+    """Why no, the named nodes first; without a failure it was the user's policy."""
+    if verdict.bad_nodes:
+        return [f"{node}: {_why(verdict, node)}" for node in verdict.bad_nodes]
+    failed = [item for item in verdict.findings if item.level == "fail"]
+    doubts = [item for item in verdict.findings if item.level in ("warn", "unknown")]
+    said = [f"{item.part} {item.check}: {item.evidence}" for item in failed or doubts]
+    return said or [verdict.summary[0]]
 
 
 def _for_the_diary(verdict: Verdict) -> list[str]:

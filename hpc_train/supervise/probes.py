@@ -59,11 +59,16 @@ class Launch:
 
 
 def check_sections(config: PreflightConfig) -> None:
-    """Read the two free sections as they will be read on the nodes.
+    """Read what the schema cannot check as it will be read on the nodes.
 
     Raises:
         ConfigError: An unknown key, or a value that cannot be meant.
     """
+    if not 0 < config.budget_s < math.inf:
+        raise ConfigError(
+            f"preflight.budget_s: {config.budget_s:g} s leaves no time for anything",
+            "write a positive number of seconds, or preflight: off",
+        )
     _thresholds(config)
     SiteProfile.from_mapping(config.network, "preflight.network")
 

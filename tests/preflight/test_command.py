@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -78,6 +80,7 @@ def test_variables_of_the_user_win_and_are_told_where_they_cannot_work(
     found = [item for item in said.findings(check="user_env") if told in item["evidence"]]
     assert {item["level"] for item in found} == {level}
     assert said.verdict == ("no-go" if level == "fail" else "go-degraded")
+    assert not said.named
     for name, value in variables.items():
         assert said.environment.get(name, value) == value
 
@@ -105,9 +108,6 @@ def test_the_quick_one_says_that_the_collective_was_not_tried(lab: Lab) -> None:
 def test_inside_an_allocation_its_nodes_are_checked_and_its_gpus_known(lab: Lab) -> None:
     words = ["--nodes=2", "--ntasks-per-node=1", "--gres=gpu:2"]
     inside = ["-m", "hpc_train.cli", "preflight", "--json", "--threshold", "memlock_mib=1"]
-    import subprocess
-    import sys
-
     done = subprocess.run(
         ["salloc", "--quiet", *words, sys.executable, *inside],
         cwd=lab.folder, env=lab.environ(), capture_output=True, text=True, timeout=60, check=True,

@@ -1,0 +1,119 @@
+"""What `hpc-train submit` does with the preflight's answer, on a cluster with bad nodes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cluster import faults
+from tests.faults.running import Training, hpc_train, submit
+from tests.preflight.lab import Lab, hooked
+
+pytestmark = [pytest.mark.slurm, pytest.mark.timeout(200)]
+SHORT = ("preflight.mode=quick", "trainer.max_steps=4", "requeue.budget=1")
+
+
+def begin(lab: Lab, *words: str, env: dict[str, str] | None = None) -> Training:
+    return submit(lab.cluster, lab.folder, *SHORT, *words, env=env)
+
+
+def document(training: Training, attempt: int = 0) -> dict[str, object]:
+    return dict(json.loads(training.run.attempt(attempt).preflight.read_text()))
+
+
+def ranks_nodes(training: Training, attempt: int = 0) -> set[str]:
+    return {beat.node for beat in training.beats(attempt)}
+
+
+def test_one_bad_node_is_left_out_and_the_good_ones_train_without_a_human(lab: Lab) -> None:
+    faults.slow_cable(lab.cluster, "node2", 10)
+    training = begin(lab)
+    assert training.wait_end(120) == "completed", training.story()
+    first, second = training.status()["attempts"]
+    assert first["outcome"] == "node_failure"
+    assert first["blamed"] == first["excluded"] == ["node2"]
+    assert "bandwidth" in first["reason"]
+    assert first["first_step"] == first["last_step"] == 0
+    assert second["nodes"] == ["node1", "node3", "node4"]
+    assert document(training)["bad_nodes"] == ["node2"]
+    diary = hpc_train(lab.cluster, "status", str(training.run.path)).stdout
+    assert "node2" in diary
+    assert "bandwidth" in diary
+    own = {"XDG_STATE_HOME": str(lab.folder / "state")}
+    known = json.loads(hpc_train(lab.cluster, "nodes", "--json", env=own).stdout)["nodes"]
+    assert [(bad["node"], bad["cluster"]) for bad in known] == [("node2", "preflight")]
+
+
+def test_a_spare_takes_the_bad_nodes_place_at_once(lab: Lab) -> None:
+    faults.slow_cable(lab.cluster, "node2", 10)
+    training = begin(lab, "slurm.spares=1")
+    assert training.wait_end(90) == "completed", training.story()
+    (only,) = training.status()["attempts"]
+    assert only["outcome"] == "completed"
+    assert ranks_nodes(training) == {"node1", "node3", "node4"}
+    assert document(training)["bad_nodes"] == ["node2"]
+
+
+def test_where_nobody_can_be_named_the_budget_ends_it_and_the_reason_is_told(lab: Lab) -> None:
+    for node in lab.cluster.nodes:
+        faults.slow_cable(lab.cluster, node, 10)
+    training = begin(lab)
+    assert training.wait_end(120) == "failed", training.story()
+    attempts = training.status()["attempts"]
+    assert [item["outcome"] for item in attempts] == ["network_failure"] * 2
+    assert not any(item["blamed"] for item in attempts)
+    assert "nothing can be told apart" in attempts[-1]["reason"]
+
+
+def test_off_checks_nothing_and_says_so(lab: Lab) -> None:
+    faults.slow_cable(lab.cluster, "node2", 10)
+    training = begin(lab, "preflight.mode=off")
+    assert training.wait_end(90) == "completed", training.story()
+    assert not list(training.run.attempt(0).path.glob("preflight/look-*"))
+    assert "off" in str(document(training)["skipped"])
+    assert "nothing was checked" in training.run.attempt(0).supervisor_log.read_text()
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_preflight_that_breaks_stops_a_healthy_job_only_where_the_user_is_strict(
+    lab: Lab, strict: bool
+) -> None:
+    words = ["preflight.strict=true", "requeue.budget=0"] if strict else []
+    training = begin(lab, *words, env=hooked("*", "no start"))
+    assert training.wait_end(90) == ("failed" if strict else "completed"), training.story()
+    said = training.run.attempt(0).supervisor_log.read_text()
+    assert "the probes did not start" in said
+    assert "this python does not start" in said
+
+
+def test_an_interface_that_the_user_names_and_nobody_has_is_told_and_not_tried_again(
+    lab: Lab,
+) -> None:
+    training = begin(lab, "env.variables.NCCL_SOCKET_IFNAME=hsn")
+    assert training.wait_end(90) == "failed", training.story()
+    (only,) = training.status()["attempts"]
+    assert only["outcome"] == "user_error"
+    assert "NCCL_SOCKET_IFNAME" in only["reason"]
+    assert not only["blamed"]
+
+
+def test_no_time_for_the_preflight_is_refused_before_anything_is_submitted(
+    lab: Lab, tmp_path: Path
+) -> None:
+    config = Path(__file__).parents[1] / "faults" / "tiny.yaml"
+    done = hpc_train(
+        lab.cluster, "submit", str(config), f"runs_dir={tmp_path / 'runs'}", "preflight.budget_s=0"
+    )
+    assert done.returncode == 3
+    assert "preflight.budget_s" in done.stderr
+    assert not (tmp_path / "runs").exists()
+
+
+def test_the_result_of_the_collective_is_in_the_attempts_folder(lab: Lab) -> None:
+    training = begin(lab, "preflight.mode=full", "slurm.nodes=2")
+    assert training.wait_end(120) == "completed", training.story()
+    findings = document(training)["findings"]
+    (found,) = [item for item in findings if item["check"] == "collective"]
+    assert (found["level"], found["part"]) == ("ok", "gloo")
