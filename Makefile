@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 # As root the tests install Debian's Slurm; elsewhere they say what is missing and run the rest.
 PYTEST_ARGS ?=
 
+comma := ,
 # pip talks much; what it said is shown where it failed.
 install = $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt $(1) \
 	> $(VENV)/pip.log 2>&1 || { cat $(VENV)/pip.log; exit 1; }
@@ -59,7 +60,7 @@ $(VENV)/.examples: $(BIN)/python pyproject.toml constraints.txt
 
 $(VENV)/.test: $(BIN)/python pyproject.toml constraints.txt
 	@echo "installing hpc-train[examples,test] into $(VENV)"
-	@$(call install,--editable '.[examples,test]')
+	@$(call install,--editable '.[examples$(comma)test]')
 	@touch $@ $(VENV)/.examples
 
 $(VENV)/.bench: $(VENV)/.test
