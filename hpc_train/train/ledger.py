@@ -17,6 +17,7 @@ from typing import Any
 
 import pytorch_lightning as pl
 import torch
+from torch.distributed.tensor import DTensor
 from typing_extensions import override
 
 __all__ = [
@@ -44,10 +45,11 @@ class Entry:
 
 
 def hash_tensors(tensors: Iterable[torch.Tensor]) -> str:
-    """16 hexadecimal digits over the bytes of all tensors."""
+    """16 hexadecimal digits over the bytes of all tensors; collective where they are sharded."""
     digest = hashlib.sha256()
     for tensor in tensors:
-        flat = tensor.detach().cpu().contiguous().view(-1).view(torch.uint8)
+        whole = tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
+        flat = whole.detach().cpu().contiguous().view(-1).view(torch.uint8)
         digest.update(flat.numpy().data)
     return digest.hexdigest()[:16]
 

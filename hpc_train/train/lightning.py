@@ -317,6 +317,8 @@ def _saves_shards(strategy: Strategy) -> bool:
     """Whether the strategy writes folders of its own (FSDP, ModelParallel, DeepSpeed)."""
     if getattr(strategy, "_state_dict_type", None) == "full":
         return False
+    if getattr(strategy, "_save_distributed_checkpoint", True) is False:
+        return False
     return type(strategy).save_checkpoint is not Strategy.save_checkpoint
 
 

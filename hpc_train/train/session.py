@@ -85,6 +85,7 @@ class Session:
         )
         self._verify = config.verify_on_load
         self._objects: dict[str, Any] = {}
+        self._sharded = False
         self._loaded: Loaded | None = None
         self._first_step = 0
         self._epoch = 0
@@ -209,6 +210,7 @@ class Session:
         if chosen is not None:
             check_same_config(chosen, place.config_hash)
             self._load(chosen.path)
+        self._sharded = any(is_sharded(module) for module in self._modules().values())
         try:
             self._guard.begin(self.step)
         except Stopped as stopped:
@@ -257,7 +259,7 @@ class Session:
         share = evaluation_loader(
             loader, rank=place.rank, world_size=place.world_size, seed=place.seed
         )
-        plain = not self._is_sharded()
+        plain = not self._sharded
         self._guard.evaluation_begins(
             self.step,
             snapshot=self._snapshot if self.step > self._first_step else None,
@@ -311,9 +313,6 @@ class Session:
         batch = self._place.batch
         return self._micro_batches // batch.accumulate * batch.global_batch_size
 
-    def _is_sharded(self) -> bool:
-        return any(is_sharded(module) for module in self._modules().values())
-
     def _modules(self) -> dict[str, torch.nn.Module]:
         return {
             name: item for name, item in self._objects.items() if isinstance(item, torch.nn.Module)
@@ -327,7 +326,7 @@ class Session:
         }
 
     def _snapshot(self, *, over: bool = False) -> Snapshot:
-        sharded = self._is_sharded()
+        sharded = self._sharded
         in_shards = {*self._modules(), *self._optimizers()} if sharded else set()
         state = {
             name: item.state_dict() for name, item in self._objects.items() if name not in in_shards

@@ -46,7 +46,7 @@ def main(spec: dict[str, Any]) -> None:
         torch.manual_seed(plan.training.seed + rank)
         resumer.fit(trainer, model, data)
         code = resumer.finish()
-        if rank == 0:
+        if rank == 0 and not spec["sharded"]:
             torch.save(model.state_dict(), run_dir.path / "final.pt")
     except BaseException as error:  # noqa: BLE001 - as in a real rank: all are judged
         code = resumer.fail(error)

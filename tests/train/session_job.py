@@ -69,11 +69,12 @@ def main(spec: dict[str, Any]) -> None:
                 optimizer.step()
                 scheduler.step()
                 optimizer.zero_grad()
-                whole = [
-                    item.full_tensor() if hasattr(item, "full_tensor") else item
-                    for item in model.parameters()
-                ]
-                ledger.write(epoch=epoch, step=session.step + 1, samples=used, parameters=whole)
+                ledger.write(
+                    epoch=epoch,
+                    step=session.step + 1,
+                    samples=used,
+                    parameters=model.parameters(),
+                )
                 used = []
                 session.stepped()
             for x, _ in session.evaluation(DataLoader(Augmented(20), batch_size=2)):

@@ -14,6 +14,8 @@ import torch
 from pytorch_lightning.callbacks import EMAWeightAveraging
 from pytorch_lightning.loggers import CSVLogger
 from pytorch_lightning.plugins.environments import LightningEnvironment
+from pytorch_lightning.strategies import ModelParallelStrategy
+from torch.distributed.fsdp import fully_shard
 from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
 from torchmetrics import MeanMetric
 
@@ -45,6 +47,7 @@ DEFAULTS: dict[str, Any] = {
     "ema": False,
     "nan_at": None,
     "estimate": False,
+    "sharded": False,
     "config_hash": "abc",
 }
 
@@ -162,13 +165,17 @@ class Model(pl.LightningModule):
         self.spec = spec
         self.net = torch.nn.Sequential(
             torch.nn.Linear(4, 16),
-            torch.nn.BatchNorm1d(16),
+            torch.nn.Identity() if spec["sharded"] else torch.nn.BatchNorm1d(16),
             torch.nn.Dropout(0.3),
             torch.nn.ReLU(),
             torch.nn.Linear(16, 1),
         )
         self.seen = MeanMetric()
         self.val_ids: list[int] = []
+
+    def configure_model(self) -> None:
+        if self.spec["sharded"] and not hasattr(self.net, "unshard"):
+            fully_shard(self.net, mesh=self.device_mesh["data_parallel"])
 
     def training_step(self, batch, index):
         x, ids = batch
@@ -232,5 +239,7 @@ def build(spec: dict[str, Any], resumer: Any, rank: int, world_size: int):
         "callbacks": callbacks,
         **spec["trainer"],
     }
+    if spec["sharded"]:
+        arguments["strategy"] = ModelParallelStrategy(world_size, 1)
     trainer = pl.Trainer(**resumer.trainer_kwargs(arguments))
     return trainer, Model(spec), Data(spec, rank, world_size)
