@@ -125,7 +125,7 @@ def check_meaning(config: Config, origins: Origins) -> None:
     if not config.name.strip() or not config.name.isprintable():
         raise origins.error("name", f"is {config.name!r}", "write one line of printable text")
     for key, value, least, hint in _bounds(config):
-        if value is not None and value < least:
+        if value is not None and not value >= least:  # so that .nan is refused as well
             raise origins.error(key, f"is {value}", hint or f"write {least} or more")
     if config.slurm.signal_lead_s > _MAX_LEAD_S:
         lead = config.slurm.signal_lead_s
@@ -219,7 +219,8 @@ def _bounds(config: Config) -> Iterator[tuple[str, float | None, float, str]]:
     yield "requeue.max_attempts", config.requeue.max_attempts, 1, ""
     yield "requeue.budget", config.requeue.budget, 0, ""
     yield "watchdog.heartbeat_s", watch.heartbeat_s, 0.01, ""
-    yield "preflight.budget_s", check.budget_s, 0, ""
+    off = "it needs a second or more: write preflight: off to leave it out"
+    yield "preflight.budget_s", check.budget_s, 1, off
 
 
 def _walk(value: Any, key: str) -> Iterator[tuple[str, Any]]:

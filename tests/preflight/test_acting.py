@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cluster import faults
-from tests.faults.running import Training, hpc_train, submit
+from tests.faults.running import Training, hpc_train, submit, until
 from tests.preflight.lab import Lab, hooked
 
 pytestmark = [pytest.mark.slurm, pytest.mark.timeout(200)]
@@ -70,7 +70,7 @@ def test_where_nobody_can_be_named_the_budget_ends_it_and_the_reason_is_told(lab
 def test_off_checks_nothing_and_says_so(lab: Lab) -> None:
     faults.slow_cable(lab.cluster, "node2", 10)
     training = begin(lab, "preflight.mode=off")
-    assert training.wait_end(90) == "completed", training.story()
+    until(training.run.attempt(0).preflight.exists, "preflight.json", 30)
     assert not list(training.run.attempt(0).path.glob("preflight/look-*"))
     assert "off" in str(document(training)["skipped"])
     assert "nothing was checked" in training.run.attempt(0).supervisor_log.read_text()
@@ -108,9 +108,11 @@ def test_no_time_for_the_preflight_is_refused_before_anything_is_submitted(
     )
     assert done.returncode == 3
     assert "preflight.budget_s" in done.stderr
+    assert "preflight: off" in done.stderr
     assert not (tmp_path / "runs").exists()
 
 
+@pytest.mark.soak  # the same step is run by `preflight --full`, without a training after it
 def test_the_result_of_the_collective_is_in_the_attempts_folder(lab: Lab) -> None:
     training = begin(lab, "preflight.mode=full", "slurm.nodes=2")
     assert training.wait_end(120) == "completed", training.story()

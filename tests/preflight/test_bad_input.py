@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from hpc_train.config.load import load
+
 
 def hpc(
     folder: Path, *words: str, code: int, env: dict[str, str] | None = None
@@ -99,3 +101,22 @@ def test_contradictory_variables_are_told_on_one_host_too(tmp_path: Path) -> Non
     env = {"NCCL_IB_DISABLE": "1", "NCCL_NET": "IB"}
     document = json.loads(hpc(tmp_path, "--json", code=3, env=env).stdout)
     assert "contradict each other" in " ".join(document["summary"])
+
+
+@pytest.mark.parametrize(
+    ("lines", "mode"),
+    [
+        ("preflight: off", "off"),
+        ('preflight: "off"', "off"),
+        ("preflight: full", "full"),
+        ("preflight: {mode: off}", "off"),
+        ("preflight: {mode: quick}", "quick"),
+    ],
+)
+def test_off_needs_no_quotes_though_yaml_reads_it_as_false(
+    tmp_path: Path, lines: str, mode: str
+) -> None:
+    digits = Path(__file__).parents[2] / "configs" / "digits.yaml"
+    text = "\n".join(x for x in digits.read_text().splitlines() if not x.startswith("preflight"))
+    (tmp_path / "run.yaml").write_text(f"{text}\n{lines}\n")
+    assert load(tmp_path / "run.yaml").config.preflight.mode == mode

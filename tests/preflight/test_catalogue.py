@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from benchmarks.preflight_faults import table, trials
 from tests.preflight.catalogue import FAULTS, HEALTHY, trial
 from tests.preflight.lab import Lab
 
@@ -23,3 +24,11 @@ def test_the_node_with_the_fault_is_named_and_nobody_else(lab: Lab, fault: str) 
 def test_a_healthy_cluster_is_told_to_go_with_the_right_variables(lab: Lab, layout: str) -> None:
     outcome = trial(lab, layout, SEED)
     assert not outcome.complaints(), outcome.said.document["summary"]
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+def test_over_many_seeds_every_fault_is_named_and_nobody_falsely(lab: Lab) -> None:
+    outcomes = trials(lab, [*FAULTS, *HEALTHY], range(SEED + 1, SEED + 6), nodes=3)
+    print("\n".join(table(outcomes)))
+    assert not [(item.fault, item.complaints()) for item in outcomes if item.complaints()]

@@ -8,18 +8,9 @@ import sys
 
 import pytest
 
-from tests.cluster import faults
 from tests.preflight.lab import GPUS, Lab, hooked
 
 pytestmark = pytest.mark.slurm
-
-
-def test_where_every_node_is_bad_nobody_is_named_and_it_says_why(lab: Lab) -> None:
-    for node in ("node1", "node2", "node3"):
-        faults.slow_cable(lab.cluster, node, 10)
-    said = lab.check()
-    assert (said.code, said.verdict, said.named) == (3, "no-go", set())
-    assert "nothing can be told apart" in " ".join(said.document["summary"])
 
 
 def test_infiniband_that_is_down_everywhere_is_the_fabric_and_no_node(lab: Lab) -> None:
@@ -55,11 +46,6 @@ def test_a_check_with_a_fault_of_its_own_is_unknown_and_stops_nothing(lab: Lab) 
     (finding,) = said.findings(check="shm")
     assert finding["level"] == "unknown"
     assert "ZeroDivisionError" in finding["evidence"]
-
-
-def test_one_python_that_does_not_start_is_its_nodes_fault(lab: Lab) -> None:
-    said = lab.check(env=hooked("node2", "no start"))
-    assert (said.verdict, said.bad) == ("no-go", ["node2"])
 
 
 @pytest.mark.parametrize(
