@@ -228,10 +228,18 @@ def _spawn(
             stdout=log,
             stderr=subprocess.STDOUT,
             start_new_session=True,  # a Ctrl-C is for the supervisor, which asks the ranks to save
-            preexec_fn=_die_with_parent,
+            preexec_fn=_stop_at_srun if argv[0] == "srun" else _stop_at_launcher,
         )
 
 
-def _die_with_parent() -> None:
-    """A supervisor that is killed takes its launcher, and so its ranks, with it (prctl(2))."""
+def _stop_at_srun() -> None:
+    """A supervisor that is killed has its ranks save and leave (prctl(2)).
+
+    srun forwards SIGUSR2 to its tasks; at SIGTERM it would kill them at once (srun(1), SIGNALS).
+    """
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGUSR2)
+
+
+def _stop_at_launcher() -> None:
+    """The same for torch's elastic launcher, which forwards SIGTERM."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)

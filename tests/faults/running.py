@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hpc_train.store.events import EventKind, read_events
-from hpc_train.store.history import AttemptRecord, attempts_in
+from hpc_train.store.history import AttemptRecord, attempts_in, newest_job_id
 from hpc_train.store.layout import RunDir
 from hpc_train.store.ranks import Heartbeat, read_heartbeats
 from tests.cluster import Cluster
@@ -23,7 +23,7 @@ __all__ = ["RANK", "SUPERVISOR", "Training", "hpc_train", "submit", "until"]
 
 ROOT = Path(__file__).parents[2]
 CONFIG = Path(__file__).with_name("tiny.yaml")
-RANK = r"-m hpc_train\.train"
+RANK = r"^\S*python\S* -m hpc_train\.train"  # and not the srun that starts it
 SUPERVISOR = r"hpc_train\.supervise|submitit\.core\._submit"
 STARTED_S = 60.0  # for ranks to come up, on a machine that does other things as well
 
@@ -66,7 +66,7 @@ def submit(
     done = hpc_train(
         cluster, "submit", "--json", str(config), f"runs_dir={folder / 'runs'}", *overrides, env=own
     )
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
     said = json.loads(done.stdout)
     return Training(cluster, RunDir(Path(said["run_dir"])), said["job_id"])
 
@@ -79,12 +79,19 @@ class Training:
     run: RunDir
     job_id: str
 
+    @classmethod
+    def at(cls, cluster: Cluster, folder: Path) -> Training:
+        """The run in a folder, by its diary."""
+        run = RunDir(folder)
+        until(lambda: read_events(run.events), "the diary", 20)
+        return cls(cluster, run, newest_job_id(read_events(run.events)))
+
     # --- as the user sees it
 
     def status(self) -> dict[str, Any]:
         """`hpc-train status --json`."""
         done = hpc_train(self.cluster, "status", "--json", str(self.run.path))
-        assert done.returncode == 0, done.stderr
+        assert done.returncode == 0, done.stdout + done.stderr
         return json.loads(done.stdout)
 
     def attempt(self, number: int) -> dict[str, Any]:
@@ -134,12 +141,8 @@ class Training:
     def wait_end(self, timeout_s: float = STARTED_S) -> str:
         """Wait until the run is over; returns its state."""
 
-        def ended() -> str:
-            events = [e for e in read_events(self.run.events) if e.kind is EventKind.RUN_ENDED]
-            return events[-1].get("state") if events else ""
-
         try:
-            return str(until(ended, "the run's end", timeout_s))
+            return str(until(self.end, "the run's end", timeout_s))
         except AssertionError as error:
             raise AssertionError(f"{error}\n{self.story()}") from error
 
@@ -152,9 +155,18 @@ class Training:
             timeout_s,
         )
 
+    def end(self) -> str:
+        """The run's state, once it is over and nobody has resumed it since; empty before."""
+        state = ""
+        for event in read_events(self.run.events):
+            if event.kind is EventKind.RUN_ENDED:
+                state = str(event.get("state"))
+            elif event.kind is EventKind.SUBMITTED:
+                state = ""
+        return state
+
     def _not_over(self, attempt: int) -> None:
-        over = [e for e in read_events(self.run.events) if e.kind is EventKind.RUN_ENDED]
-        assert not over, f"over before attempt {attempt} took its steps\n{self.story()}"
+        assert not self.end(), f"over before attempt {attempt} took its steps\n{self.story()}"
 
     # --- processes
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import time
@@ -9,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from hpc_train.store.checkpoints import checkpoint_steps
 from tests.cluster import Cluster
-from tests.cluster.faults import pause
+from tests.cluster.faults import pause, small_disk
 from tests.faults.running import RANK, hpc_train, submit
 
 pytestmark = pytest.mark.slurm
@@ -54,51 +56,104 @@ def test_sigterm_to_a_single_rank_saves_on_all_and_goes_on(
     assert second["first_step"] == first["last_step"] == first["saved_step"]
 
 
-def test_a_stopped_rank_is_called_late_by_name_and_its_stacks_are_kept(
+def test_a_stopped_rank_is_called_late_by_name_and_its_node_is_left_out(
     slurm_cluster: Cluster, tmp_path: Path
 ) -> None:
     training = submit(
-        slurm_cluster, tmp_path, "slurm.nodes=3", "watchdog.floor_s=6", "checkpoint.every_n_steps=5"
+        slurm_cluster, tmp_path, "slurm.nodes=2", "watchdog.floor_s=6", "checkpoint.every_n_steps=5"
     )
     training.wait_step(new=10)
-    pause(slurm_cluster, "node3", RANK)
-    ended = training.wait_attempt_end(timeout_s=45)
-    assert ended.outcome is not None
-    print(training.attempt(0))
-    assert ended.outcome.value == "hang"
-    assert "rank 2 on node3" in ended.reason
-    assert ended.blamed == ended.excluded == ("node3",)
-    stacks = training.run.attempt(0).stacks
-    for rank in (0, 1):
-        text = (stacks / f"rank-{rank}.txt").read_text()
-        assert "most recent call first" in text
-        assert "all_reduce" in text or "backward" in text
+    late = training.records()[0].nodes[1]
+    pause(slurm_cluster, late, RANK)
+    training.wait_attempt_end(timeout_s=45)
     training.wait_no_ranks()
+    training.wait_step(1)
+    first, second = training.status()["attempts"]
+    assert first["outcome"] == "hang"
+    assert f"late: rank 1 on {late}" in first["reason"]
+    assert first["blamed"] == first["excluded"] == [late]
+    assert late not in second["nodes"]
+    assert second["first_step"] == first["saved_step"] >= 5
+    stacks = (training.run.attempt(0).stacks / "rank-0.txt").read_text()
+    assert "all_reduce" in stacks or "backward" in stacks
 
 
+@pytest.mark.parametrize(
+    ("overrides", "error", "step", "text"),
+    [
+        (["model.init_args.raise_at=50"], "ValueError: label ", 50, "raise ValueError"),
+        (["model.init_args.raise_at=0"], "ValueError: label ", 0, "raise ValueError"),
+        (["model.init_args.nan_at=7"], "FloatingPointError: the loss is nan", 7, "raise Floating"),
+    ],
+)
 def test_an_error_in_the_training_is_told_with_its_line_and_is_not_tried_again(
+    overrides: list[str],
+    error: str,
+    step: int,
+    text: str,
+    slurm_cluster: Cluster,
+    tmp_path: Path,
+) -> None:
+    training = submit(
+        slurm_cluster, tmp_path, "slurm.nodes=2", "model.init_args.step_s=0.01", *overrides
+    )
+    assert training.wait_end() == "failed"
+    training.wait_job("FAILED")
+    training.wait_no_ranks()
+    (attempt,) = training.status()["attempts"]
+    assert (attempt["outcome"], attempt["decision"]) == ("user_error", "stop")
+    assert attempt["error"].startswith(error)
+    assert attempt["failed_step"] == step
+    file, line = attempt["where"].rsplit(":", 1)
+    assert Path(file).name == "tiny.py"
+    assert text in Path(file).read_text().splitlines()[int(line) - 1]
+    assert f"failed at step {step}" in attempt["reason"]
+    assert slurm_cluster.job(training.job_id)["ExitCode"] == "10:0"
+    watched = hpc_train(slurm_cluster, "status", str(training.run.path))
+    assert error in watched.stdout
+    assert attempt["where"] in watched.stdout
+
+
+def test_a_module_that_fails_at_import_is_told_with_its_line(
     slurm_cluster: Cluster, tmp_path: Path
 ) -> None:
     training = submit(
         slurm_cluster,
         tmp_path,
-        "slurm.nodes=2",
-        "model.init_args.raise_at=50",
-        "model.init_args.step_s=0.01",
+        "slurm.nodes=1",
+        "model.class_path=tests.faults.broken.Model",
+        "model.init_args=null",
     )
     assert training.wait_end() == "failed"
-    training.wait_job("FAILED")
-    status = training.status()
-    print(status)
-    assert len(status["attempts"]) == 1
-    (attempt,) = status["attempts"]
+    (attempt,) = training.status()["attempts"]
     assert (attempt["outcome"], attempt["decision"]) == ("user_error", "stop")
-    assert attempt["error"].startswith("ValueError: label ")
-    assert attempt["failed_step"] == 50
-    file, line = attempt["where"].rsplit(":", 1)
-    assert Path(file).name == "tiny.py"
-    assert "raise ValueError" in Path(file).read_text().splitlines()[int(line) - 1]
-    assert "failed at step 50" in attempt["reason"]
-    assert slurm_cluster.job(training.job_id)["ExitCode"] == "10:0"
-    watched = hpc_train(slurm_cluster, "status", str(training.run.path))
-    assert "ValueError" in watched.stdout
+    assert "this module was never meant to be imported" in attempt["reason"]
+    assert "broken.py:5" in attempt["where"]
+
+
+def test_a_full_disk_under_the_checkpoints_is_said_and_the_training_goes_on(
+    slurm_cluster: Cluster, tmp_path: Path
+) -> None:
+    disk = small_disk(slurm_cluster, "full", 8)
+    training = submit(
+        slurm_cluster,
+        disk,
+        "slurm.nodes=1",
+        "checkpoint.every_n_steps=10",
+        "model.init_args.weights_mib=3",
+        "trainer.max_steps=100",
+    )
+    training.wait_step(new=25)  # one checkpoint fits, and a second one beside it
+    filler = disk / "filler"
+    with contextlib.suppress(OSError), filler.open("wb") as stream:
+        while True:
+            stream.write(b"x" * (1 << 18))
+    before = training.wait_step()
+    training.wait_step(new=before + 20)
+    log = training.run.attempt(0).rank_log(0).read_text()
+    assert "No space left" in log
+    assert checkpoint_steps(training.run), "the last good one stays"
+    filler.unlink()
+    assert training.wait_end() == "completed"
+    (attempt,) = training.status()["attempts"]
+    assert (attempt["last_step"], attempt["outcome"]) == (100, "completed")

@@ -1,0 +1,237 @@
+"""What Slurm, its administrator or its user does to a job: cancel, requeue, limits, restarts."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cluster import Cluster
+from tests.cluster.faults import change_partition, stop_controller
+from tests.faults.running import SUPERVISOR, Training, hpc_train, submit, until
+
+pytestmark = pytest.mark.slurm
+
+ONE = "slurm.nodes=1"
+
+
+def test_scancel_is_final_and_resume_goes_on_from_the_last_step(
+    slurm_cluster: Cluster, tmp_path: Path
+) -> None:
+    training = submit(slurm_cluster, tmp_path, ONE)
+    training.wait_step()
+    slurm_cluster.cancel(training.job_id)
+    assert training.wait_end() == "cancelled"
+    training.wait_job("CANCELLED")
+    training.wait_no_ranks()
+    (first,) = training.status()["attempts"]
+    assert (first["outcome"], first["decision"], first["steps_lost"]) == ("cancelled", "stop", 0)
+    assert slurm_cluster.command(["squeue", "--noheader"]).stdout == ""
+
+    done = hpc_train(
+        slurm_cluster,
+        "resume",
+        str(training.run.path),
+        "--nodes",
+        "2",
+        "--json",
+        env={"XDG_STATE_HOME": str(tmp_path)},
+    )
+    assert done.returncode == 0, done.stderr
+    training.wait_step(1)
+    second = training.attempt(1)
+    assert second["first_step"] == first["last_step"] >= 3
+    assert len(second["nodes"]) == 2
+
+
+def test_a_job_that_is_cancelled_while_it_waits_never_trains(
+    slurm_cluster: Cluster, tmp_path: Path
+) -> None:
+    training = submit(slurm_cluster, tmp_path, ONE, "slurm.begin=now+1hour")
+    slurm_cluster.cancel(training.job_id)
+    training.wait_job("CANCELLED")
+    status = training.status()
+    assert (status["state"], status["attempts"]) == ("cancelled", [])
+
+
+def test_hpc_train_cancel_saves_and_ends_the_run(slurm_cluster: Cluster, tmp_path: Path) -> None:
+    training = submit(slurm_cluster, tmp_path, ONE)
+    training.wait_step()
+    assert hpc_train(slurm_cluster, "cancel", str(training.run.path)).returncode == 0
+    assert training.wait_end() == "cancelled"
+    training.wait_job("CANCELLED")
+    training.wait_no_ranks()
+    attempt = training.attempt(0)
+    assert (attempt["outcome"], attempt["steps_lost"]) == ("cancelled", 0)
+    assert "`hpc-train cancel` asked for it" in attempt["reason"]
+
+
+def test_scontrol_requeue_by_hand_loses_nothing(slurm_cluster: Cluster, tmp_path: Path) -> None:
+    training = submit(slurm_cluster, tmp_path, ONE)
+    training.wait_step()
+    slurm_cluster.scontrol("requeue", training.job_id)
+    training.wait_step(1)
+    first, second = training.status()["attempts"]
+    assert (first["outcome"], first["steps_lost"]) == ("preempted", 0)
+    assert second["first_step"] == first["last_step"] == first["saved_step"]
+    assert second["job_id"] == first["job_id"] == training.job_id
+
+
+def test_the_time_limits_signal_saves_and_the_next_job_goes_on(
+    slurm_cluster: Cluster, tmp_path: Path
+) -> None:
+    # Slurm sends the signal up to a minute early: at once, for a job of a minute.
+    training = submit(slurm_cluster, tmp_path, ONE, "slurm.time=0:01:00", "slurm.signal_lead_s=30")
+    training.wait_attempt_end(timeout_s=90)
+    (first, *_) = training.status()["attempts"]
+    assert first["outcome"] == "timeout"
+    assert first["decision"] == "requeue"
+    assert first["steps_lost"] == 0
+    assert "time limit" in first["reason"]
+
+
+def test_a_killed_supervisor_is_started_again_and_never_beside_its_old_ranks(
+    slurm_cluster: Cluster, tmp_path: Path
+) -> None:
+    training = submit(slurm_cluster, tmp_path, "slurm.nodes=2")
+    training.wait_step()
+    old = training.processes()
+    (supervisor,) = training.pids("node1", SUPERVISOR)
+    os.kill(supervisor, signal.SIGKILL)
+
+    def second_started() -> bool:
+        return len(training.records()) > 1
+
+    until(second_started, "the second attempt", 60)
+    for pids in old.values():
+        for pid in pids:
+            assert not Path(f"/proc/{pid}").exists(), "an old rank lives beside the new attempt"
+    training.wait_step(1)
+    first, second = training.status()["attempts"]
+    assert first["outcome"] == "node_failure"
+    assert "the supervisor was killed" in first["reason"]
+    assert second["first_step"] == first["saved_step"]
+    assert first["steps_lost"] == 0
+    assert second["job_id"] == first["job_id"]
+
+
+def test_a_finished_job_that_is_requeued_by_hand_ends_at_once(
+    slurm_cluster: Cluster, tmp_path: Path
+) -> None:
+    training = submit(slurm_cluster, tmp_path, ONE, "trainer.max_steps=5")
+    assert training.wait_end() == "completed"
+    training.wait_job("COMPLETED")
+    slurm_cluster.scontrol("requeue", training.job_id)
+    training.wait_job(["PENDING", "RUNNING"])
+    training.wait_job("COMPLETED", timeout_s=30)
+    status = training.status()
+    assert (status["state"], len(status["attempts"]), status["step"]) == ("completed", 1, 5)
+    assert slurm_cluster.job(training.job_id)["ExitCode"] == "0:0"
+
+
+def test_a_controller_that_restarts_is_waited_for(slurm_cluster: Cluster, tmp_path: Path) -> None:
+    training = submit(slurm_cluster, tmp_path, ONE)
+    training.wait_step()
+    stop_controller(slurm_cluster, signal.SIGTERM)
+    (rank,) = training.pids("node1")
+    os.kill(rank, signal.SIGTERM)  # the supervisor wants a requeue, and nobody answers
+    until(lambda: not training.pids("node1"), "the rank to save and leave", 20)
+    time.sleep(3)
+    slurm_cluster.start_controller()
+    training.wait_step(1, timeout_s=90)
+    first, second = training.status()["attempts"]
+    assert first["steps_lost"] == 0
+    assert second["first_step"] == first["last_step"]
+
+
+def test_two_runs_of_one_name_do_not_disturb_one_another(
+    slurm_cluster: Cluster, tmp_path: Path
+) -> None:
+    both = [submit(slurm_cluster, tmp_path, ONE, "trainer.max_steps=20") for _ in range(2)]
+    assert [training.wait_end() for training in both] == ["completed", "completed"]
+    assert both[0].run.path != both[1].run.path
+    for training in both:
+        status = training.status()
+        assert (status["step"], len(status["attempts"])) == (20, 1)
+
+
+def test_array_tasks_are_runs_of_their_own_and_requeue_alone(
+    slurm_cluster: Cluster, tmp_path: Path
+) -> None:
+    done = hpc_train(
+        slurm_cluster, "render", "tests/faults/tiny.yaml", ONE, f"runs_dir={tmp_path / 'runs'}"
+    )
+    assert done.returncode == 0, done.stderr
+    script = tmp_path / "job.sbatch"
+    script.write_text(done.stdout)
+    root = Path(__file__).parents[2]
+    said = slurm_cluster.command(
+        [
+            "sbatch",
+            "--parsable",
+            f"--chdir={root}",
+            f"--output={tmp_path}/%A_%a.log",
+            "--array=0-1",
+            str(script),
+        ]
+    )
+    array = said.stdout.strip()
+
+    def runs() -> list[Path]:
+        return sorted((tmp_path / "runs" / "tiny").glob("*/plan.json"))
+
+    until(lambda: len(runs()) == 2, "both runs", 30)
+    trainings = [Training.at(slurm_cluster, path.parent) for path in runs()]
+    for training in trainings:
+        training.wait_step()
+    slurm_cluster.scontrol("requeue", f"{array}_0")
+    (requeued,) = [t for t in trainings if slurm_cluster.job(f"{array}_0")["JobId"] == t.job_id]
+    requeued.wait_step(1)
+    (other,) = [t for t in trainings if t is not requeued]
+    assert [a["outcome"] for a in requeued.status()["attempts"]] == ["preempted", None]
+    assert [a["outcome"] for a in other.status()["attempts"]] == [None]
+    assert requeued.attempt(0)["steps_lost"] == 0
+
+
+def test_a_job_that_may_not_be_requeued_goes_on_as_a_fresh_one(
+    slurm_cluster: Cluster, tmp_path: Path
+) -> None:
+    done = hpc_train(
+        slurm_cluster, "render", "tests/faults/tiny.yaml", ONE, f"runs_dir={tmp_path / 'runs'}"
+    )
+    script = tmp_path / "job.sbatch"
+    script.write_text(done.stdout)
+    root = Path(__file__).parents[2]
+    change_partition(slurm_cluster, PreemptMode="CANCEL", GraceTime=0)
+    said = slurm_cluster.command(
+        [
+            "sbatch",
+            "--parsable",
+            "--no-requeue",
+            f"--chdir={root}",
+            f"--output={tmp_path}/%j.log",
+            "--nodelist=node1",
+            str(script),
+        ]
+    )
+    job = said.stdout.strip()
+    until(lambda: list((tmp_path / "runs" / "tiny").glob("*/plan.json")), "the run", 30)
+    (plan,) = (tmp_path / "runs" / "tiny").glob("*/plan.json")
+    training = Training.at(slurm_cluster, plan.parent)
+    assert training.job_id == job
+    training.wait_step()
+    urgent = slurm_cluster.preempt(["node1"])
+    until(lambda: len(training.records()) > 1, "the fresh job", 40)
+    training.wait_step(1)
+    first, second = training.status()["attempts"]
+    assert (first["outcome"], first["decision"], first["steps_lost"]) == (
+        "preempted",
+        "resubmit",
+        0,
+    )
+    assert second["job_id"] != job
+    assert second["first_step"] == first["last_step"]
+    assert slurm_cluster.state(urgent) == "RUNNING"
