@@ -26,7 +26,7 @@ ASKING = ("squeue", "sacct", "scontrol", "sinfo")
 
 
 def rows(places: Places) -> Iterator[Row]:
-    """`list` and `status` of 1,000 runs, with the number of times that Slurm is asked."""
+    """`list` of 1,000 runs and `status` of their newest, and how often Slurm is asked."""
     with raised() as cluster, tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         env = client_environment(cluster, home)
@@ -36,12 +36,13 @@ def rows(places: Places) -> Iterator[Row]:
         def bare() -> Cost:
             return run(["squeue"]) + run([places.python, "-c", "pass"])
 
-        for name in ("list", "status"):
+        for name, at_most in (("list", TARGET), ("status", None)):
             command = [places.hpc_train, name, "--runs-dir", str(runs)]
             yield _queries(command, home, env)
             compared = compare(partial(run, command), bare, pairs=PAIRS)
-            what = f"hpc-train {name}, {RUNS} runs : squeue + python -c pass"
-            yield row_of(what, compared, at_most=TARGET)
+            of = "" if at_most else "the newest of "
+            what = f"hpc-train {name}, {of}{RUNS} runs : squeue + python"
+            yield row_of(what, compared, at_most=at_most)
 
 
 def _thousand_runs(places: Places, cluster: Cluster, home: Path, env: Mapping[str, str]) -> Path:

@@ -11,9 +11,13 @@ import sys
 
 __all__ = ["main"]
 
+# A command lives for a fraction of a second; Python would collect every 700 new objects.
+COLLECT_EVERY = 100_000
+
 
 def main() -> None:
     """Run the command line and leave with its exit code."""
+    gc.set_threshold(COLLECT_EVERY)
     match sys.argv[1:]:
         case ["list"]:
             listed = _list(None)
@@ -34,7 +38,6 @@ def _list(folder: str | None) -> bool:
     from hpc_train.report.columns import LIST_HEADER
     from hpc_train.store.folders import run_folders
 
-    gc.disable()  # the process ends with the table
     folders = [os.path.abspath(folder)] if folder else run_folders(os.environ, os.getcwd())  # noqa: PTH100, PTH109
     if not all(map(os.path.isdir, folders)) or not (found := rows(os.environ, folders)):
         return False

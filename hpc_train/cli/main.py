@@ -33,8 +33,6 @@ COMMANDS = {
     "config": "Show the resolved config and where each value comes from.",
 }
 INTERRUPTED = 130
-# A command lives for a fraction of a second; Python would collect every 700 new objects.
-COLLECT_EVERY = 100_000
 
 
 class LazyGroup(click.Group):
@@ -86,7 +84,6 @@ def cli(ctx: click.Context) -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and leave with its exit code; a traceback is only for our own bugs."""
-    gc.set_threshold(COLLECT_EVERY)
     # The interpreter's end otherwise walks everything that was imported: a fifth of a submission.
     atexit.register(gc.freeze)
     words = sys.argv[1:] if arguments is None else arguments
