@@ -58,8 +58,10 @@ def table(outcomes: Sequence[Outcome]) -> list[str]:
         "| fault on one node | trials | named | wrongly named | s, median | s, worst |",
         "|---|---|---|---|---|---|",
     ]
-    for name in dict.fromkeys(outcome.fault for outcome in outcomes):
-        rows.append(_row(name, [item for item in outcomes if item.fault == name]))
+    rows += [
+        _row(name, [item for item in outcomes if item.fault == name])
+        for name in dict.fromkeys(outcome.fault for outcome in outcomes)
+    ]
     faulty = [outcome for outcome in outcomes if outcome.bad]
     healthy = [outcome for outcome in outcomes if not outcome.bad]
     rows += [_row("**all faults**", faulty)] if faulty else []

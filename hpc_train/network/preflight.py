@@ -15,13 +15,14 @@ Contract with whoever starts the probes
 4. Each probe first writes `look-NODE.json` (its inventory). Rank 0 writes `rendezvous.json`, then
    `preflight.json` (the verdict, whole or not at all). A probe that lost rank 0 writes
    `lost-NODE.json`. Every probe ends by itself and with 0; one that was stopped (SIGSTOP) does not,
-   so do not wait for srun: wait for `preflight.json`, at most `deadline_s(options)`, then end the
-   step.
+   so do not wait for srun: wait for `preflight.json`, or for a `lost-` of all others and a moment
+   more, at most `deadline_s(options)`, then end the step.
 5. Call `collect(options)`: the verdict that was written, or, where the first node itself died or
    hung, one made of the look and lost files that names it.
 6. Export `Verdict.for_node(NODE)` on each node; leave `bad_nodes` out; train on `use_nodes`.
 7. With GPUs (or to be thorough), run the collective step on `use_nodes` with
-   `Choice.preflight_environment` beside it, and give its results to `verdict.with_collectives`.
+   `choose.for_the_test` beside it, and give its results to `verdict.with_collectives`; one that
+   left none goes to `verdict.with_broken`.
 """
 
 from __future__ import annotations

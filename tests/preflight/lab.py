@@ -144,6 +144,18 @@ class Lab:
         self.cluster.on_reset(lambda: sysfs.set_port(self.cluster, node, hca, **usual))
         sysfs.set_port(self.cluster, node, hca, **files)
 
+    def unreadable(self, file: Path) -> None:
+        """Let reading a file fail until the next reset (root may read what has no permissions)."""
+        text = file.read_text()
+
+        def restore() -> None:
+            file.rmdir()
+            file.write_text(text)
+
+        self.cluster.on_reset(restore)
+        file.unlink()
+        file.mkdir()
+
     def environ(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
         """Of a user of the cluster."""
         left_out = ("SLURM_", "HPC_TRAIN_", "NCCL_", "GLOO_")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -73,10 +74,13 @@ def test_variables_of_the_user_win_and_are_told_where_they_cannot_work(
 
 def test_a_sysfs_file_that_is_empty_or_unreadable_is_unknown_and_no_pass(lab: Lab) -> None:
     lab.port("node2", "mlx5_1", state="")
+    rate = lab.cluster.layout.node_dir("node2") / "class/infiniband/mlx5_0/ports/1/rate"
+    lab.unreadable(rate)
     said = lab.check(*GPUS)
     (finding,) = said.findings("node2", "port_state")
     assert finding["level"] == "unknown"
-    assert said.findings("node2", "readable")
+    told = {Path(item["part"]).name for item in said.findings("node2", "readable")}
+    assert told == {"state", "rate"}
     assert not said.bad
 
 
@@ -85,6 +89,14 @@ def test_in_full_the_ranks_own_collective_is_tried_with_gloo(lab: Lab) -> None:
     (finding,) = said.findings(check="collective")
     assert (finding["level"], finding["part"], finding["evidence"]) == ("ok", "gloo", "3 nodes")
     assert "collective" not in said.skipped()
+
+
+def test_a_collective_that_does_not_start_is_no_pass_and_no_reason_to_stop(lab: Lab) -> None:
+    said = lab.check("--full", env=hooked("*", "no collective"))
+    assert said.verdict == "go"
+    assert "this rank does not start" in said.skipped()["collective"]
+    (finding,) = said.findings(check="preflight")
+    assert (finding["level"], finding["part"]) == ("unknown", "collective")
 
 
 def test_the_quick_one_says_that_the_collective_was_not_tried(lab: Lab) -> None:

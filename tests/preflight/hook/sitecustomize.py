@@ -1,4 +1,4 @@
-"""Read by every python of a test that puts this folder into PYTHONPATH: breaks one node's probe.
+"""Read by every python of a test that puts this folder into PYTHONPATH: breaks a node's probe.
 
 `PREFLIGHT_TEST_FAULT=NODE:FAULT` (NODE may be `*`). What cannot be done to a node from outside on
 one machine that all nodes share (its clock), or not at the right moment.
@@ -12,6 +12,8 @@ import time
 
 node, _, fault = os.environ.get("PREFLIGHT_TEST_FAULT", "").partition(":")
 is_here = node in ("*", os.environ.get("SLURMD_NODENAME"))
+if is_here and fault == "no collective" and "hpc_train.train.collective" in sys.orig_argv:
+    sys.exit("this rank does not start")
 if is_here and "hpc_train.network.probe" in sys.orig_argv:
     real_time = time.time
     if fault == "clock":
