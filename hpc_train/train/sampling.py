@@ -7,7 +7,9 @@ place of its own. Dataset, collate_fn, workers, pinning and worker_init_fn stay 
 from __future__ import annotations
 
 import copy
+import ctypes
 import random
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
 
@@ -51,6 +53,8 @@ __all__ = [
 ]
 
 Loader = DataLoader[Any]
+
+_PR_SET_PDEATHSIG = 1
 
 
 class SeededIndices(list[int]):
@@ -277,8 +281,27 @@ def own_generator(loader: Loader) -> Loader:
     # model's randomness depend on how often loaders were started, which an interruption changes.
     if loader.generator is None:
         loader.generator = torch.Generator()
+    if loader.num_workers > 0 and not isinstance(loader.worker_init_fn, _DieWithRank):
+        loader.worker_init_fn = _DieWithRank(loader.worker_init_fn)
     object.__setattr__(loader, "_iterator", None)
     return shield(loader)
+
+
+class _DieWithRank:
+    """In a data worker, first of all: be killed when the rank dies.
+
+    A forked worker holds copies of the rank's sockets; as long as it lives, peers of a killed rank
+    wait in their collectives for it (prctl(2), PR_SET_PDEATHSIG).
+    """
+
+    def __init__(self, inner: Callable[[int], None] | None) -> None:
+        self.inner = inner
+
+    def __call__(self, worker: int) -> None:
+        libc = ctypes.CDLL(None, use_errno=True)
+        libc.prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+        if self.inner is not None:
+            self.inner(worker)
 
 
 def _is_deterministic(dataset: Dataset[Any]) -> bool:

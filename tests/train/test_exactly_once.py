@@ -63,6 +63,7 @@ SHAPES = {
     "accumulation": {"accumulate": 2},
     "not shuffled": {"shuffle": False},
     "moving average of the weights": {"ema": True},
+    "early stopping and best checkpoints": {"early_stopping": True, "epochs": 9},
     "unsized stream": {"data": "stream", "samples": 48, "epochs": 3},
     "unsized stream in two workers": {"data": "stream", "workers": 2, "samples": 56},
     "sized stream in two persistent workers": {
@@ -205,6 +206,16 @@ def test_after_a_killed_rank_the_newest_checkpoint_is_gone_on_from(
     finish(run)
     assert_same(undisturbed, run, retaken=None)
     assert compare(undisturbed.ledger, run.ledger).retaken <= 2 * 3
+
+
+@pytest.mark.parametrize("data", ["map", "stream"])
+def test_a_killed_rank_is_noticed_at_once_though_its_data_workers_hold_its_sockets(
+    data: str, tmp_path: Path
+) -> None:
+    ranks = Run(tmp_path, workers=2, data=data, samples=400, step_s=0.02).start(2)
+    ranks.wait_for_step(5)
+    ranks.send(signal.SIGKILL, 1)
+    assert ranks.wait(5) == [76, -signal.SIGKILL]
 
 
 @pytest.mark.parametrize("worlds", [(2, 1, 4), (4, 2, 1), (1, 4, 2)])

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytorch_lightning as pl
 import torch
-from pytorch_lightning.callbacks import EMAWeightAveraging
+from pytorch_lightning.callbacks import EarlyStopping, EMAWeightAveraging, ModelCheckpoint
 from pytorch_lightning.loggers import CSVLogger
 from pytorch_lightning.plugins.environments import LightningEnvironment
 from pytorch_lightning.strategies import ModelParallelStrategy
@@ -48,6 +48,7 @@ DEFAULTS: dict[str, Any] = {
     "nan_at": None,
     "estimate": False,
     "sharded": False,
+    "early_stopping": False,
     "config_hash": "abc",
 }
 
@@ -225,6 +226,11 @@ def build(spec: dict[str, Any], resumer: Any, rank: int, world_size: int):
     ]
     if spec["ema"]:
         callbacks.append(EMAWeightAveraging(decay=0.9))
+    if spec["early_stopping"]:
+        callbacks += [
+            EarlyStopping("val_loss", patience=1, min_delta=5.0),
+            ModelCheckpoint(run_dir / "best", monitor="val_loss", save_top_k=1),
+        ]
     arguments = {
         "accelerator": "cpu",
         "devices": world_size,
