@@ -24,7 +24,7 @@ SURFACE = {
     "logs": "attempt follow rank runs_dir supervisor",
     "cancel": "json runs_dir",
     "checkpoints": "json runs_dir verify",
-    "preflight": "account explain full gpus json nodes partition strict",
+    "preflight": "account budget explain full gpus json nodes partition strict threshold",
     "nodes": "forget json",
 }
 

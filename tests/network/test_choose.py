@@ -307,11 +307,7 @@ def test_a_variable_that_cannot_do_what_it_says_is_told(seen, env, level, words)
 def test_a_list_that_mixes_link_layers_cannot_connect(seen):
     nodes = [node.plus(*bond_hca(node.number)) for node in three()]
     found = choose(seen(*nodes), {"NCCL_IB_HCA": "mlx5"}).findings
-    assert {f.node for f in found if "mixes Ethernet and InfiniBand" in f.evidence} == {
-        "node1",
-        "node2",
-        "node3",
-    }
+    assert {f.node for f in found if "mixes Ethernet and InfiniBand" in f.evidence} == {"*"}
 
 
 def test_a_prefix_that_also_takes_mlx5_10_is_told(seen):
@@ -322,7 +318,7 @@ def test_a_prefix_that_also_takes_mlx5_10_is_told(seen):
 
 def test_a_wrong_gid_index_on_roce_is_a_failure(seen):
     found = choose(seen(*three(roce_node)), {"NCCL_IB_GID_INDEX": "0"}).findings
-    assert {(f.level, f.node) for f in found} == {("fail", f"node{n}") for n in (1, 2, 3)}
+    assert {(f.level, f.node) for f in found} == {("fail", "*")}
     assert "it is at 3" in found[0].evidence
 
 
