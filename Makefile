@@ -35,6 +35,7 @@ layers: $(VENV)/.test
 	@$(BIN)/lint-imports --no-cache > $(VENV)/layers.log || { cat $(VENV)/layers.log; exit 1; }
 
 bench: $(VENV)/.bench
+	@bash tests/cluster/install.sh
 	@$(BIN)/python -m benchmarks
 
 cluster-up: $(VENV)/.test
