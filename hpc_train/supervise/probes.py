@@ -39,6 +39,7 @@ __all__ = [
 COLLECTIVE_S = 30.0
 POLL_S = 0.05
 LAST_WORD_S = 1.5
+LEAVE_S = 0.7  # after the answer a probe ends at once, or not at all
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -258,12 +259,12 @@ def _step(
     while process.poll() is None and time.monotonic() < deadline and not is_done():
         time.sleep(POLL_S)
     try:
-        process.wait(timeout=1.5)
+        process.wait(timeout=LEAVE_S)
     except subprocess.TimeoutExpired:
         # A stopped probe keeps its step: srun's own SIGTERM handling ends it on the other nodes.
         process.send_signal(signal.SIGTERM)
         try:
-            process.wait(timeout=1.0)
+            process.wait(timeout=LEAVE_S)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()

@@ -48,12 +48,15 @@ def test_one_bad_node_is_left_out_and_the_good_ones_train_without_a_human(lab: L
 
 def test_a_spare_takes_the_bad_nodes_place_at_once(lab: Lab) -> None:
     faults.slow_cable(lab.cluster, "node2", 10)
-    training = begin(lab, "slurm.spares=1")
+    training = begin(lab, "slurm.spares=1", "preflight.monitor_interval_s=0.5")
     assert training.wait_end(90) == "completed", training.story()
     (only,) = training.status()["attempts"]
     assert only["outcome"] == "completed"
     assert ranks_nodes(training) == {"node1", "node3", "node4"}
     assert document(training)["bad_nodes"] == ["node2"]
+    samples = {path.stem: path.read_text() for path in training.run.monitor.glob("*.jsonl")}
+    assert set(samples) == {"node1", "node3", "node4"}
+    assert all(json.loads(text.splitlines()[0]) for text in samples.values())
 
 
 def test_where_nobody_can_be_named_the_budget_ends_it_and_the_reason_is_told(lab: Lab) -> None:
