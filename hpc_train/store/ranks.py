@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import errno
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,7 +90,15 @@ def write_heartbeat(attempt: AttemptDir, beat: Heartbeat) -> None:
     """Rewrite the sign of life of one rank."""
     path = attempt.heartbeat(beat.rank)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_text(path, json.dumps(dataclasses.asdict(beat)), durable=False)
+    text = json.dumps(dataclasses.asdict(beat))
+    try:
+        write_text(path, text, durable=False)
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT) or not path.exists():
+            raise
+        # A full disk must not look like a hang: what is there is overwritten, which needs no space.
+        with path.open("r+", encoding="utf-8") as stream:
+            stream.write(text.ljust(path.stat().st_size))
 
 
 def read_exits(attempt: AttemptDir) -> list[ExitRecord]:
@@ -109,11 +119,15 @@ def read_heartbeat(path: Path) -> Heartbeat | None:
     """One rank's newest sign of life; None where it gave none yet."""
     try:
         return Heartbeat(**json.loads(path.read_text(encoding="utf-8")))
-    except FileNotFoundError:
+    except (FileNotFoundError, json.JSONDecodeError):  # overwritten in place at this moment
         return None
 
 
 def _documents(folder: Path) -> list[dict[str, Any]]:
     if not folder.is_dir():
         return []
-    return [json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("rank-*.json")]
+    documents = []
+    for path in folder.glob("rank-*.json"):
+        with contextlib.suppress(json.JSONDecodeError):  # overwritten in place at this moment
+            documents.append(json.loads(path.read_text(encoding="utf-8")))
+    return documents

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import sys
 import time
@@ -19,6 +20,8 @@ from hpc_train.store.runs import create_run, new_run_id
 from hpc_train.supervise.run import supervise
 
 __all__ = ["main", "run_of_script", "run_to_exit_code"]
+
+DISK_TROUBLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -39,10 +42,23 @@ def run_to_exit_code(find: Callable[[], RunDir]) -> int:
     try:
         return supervise(find(), os.environ, batch="SLURM_JOB_ID" in os.environ)
     except HpcTrainError as error:
-        print(f"hpc-train: error: {error.message}", file=sys.stderr)  # noqa: T201
-        if error.hint:
-            print(f"  fix: {error.hint}", file=sys.stderr)  # noqa: T201
-        return error.exit_code
+        return _told(error)
+    except OSError as error:
+        if error.errno not in DISK_TROUBLE:
+            raise
+        return _told(
+            HpcTrainError(
+                f"the run directory cannot be written: {error.strerror} ({error.filename})",
+                "make room there, and then hpc-train resume RUN",
+            )
+        )
+
+
+def _told(error: HpcTrainError) -> int:
+    print(f"hpc-train: error: {error.message}", file=sys.stderr)  # noqa: T201
+    if error.hint:
+        print(f"  fix: {error.hint}", file=sys.stderr)  # noqa: T201
+    return error.exit_code
 
 
 def run_of_script(text: str, environ: Mapping[str, str], cwd: Path) -> RunDir:

@@ -14,6 +14,7 @@ from hpc_train.errors import SlurmError
 from hpc_train.plan.plan import Plan
 from hpc_train.plan.states import Outcome
 from hpc_train.slurm.jobs import job_details
+from hpc_train.store.atomic import write_text
 from hpc_train.store.checkpoints import newest_step
 from hpc_train.store.events import Event, EventKind, append_event, read_events
 from hpc_train.store.history import attempts_in
@@ -156,7 +157,18 @@ class Attempt:
             stop_reason=stop.reason,
             saved_step=saved_step if saved_step > first_step else None,
             launcher_tail=said,
+            started=bool(read_heartbeats(self.folder)),
+            disk_trouble=self._disk_trouble() if failed else "",
         )
+
+    def _disk_trouble(self) -> str:
+        """Tried, not computed: a quota is in no file system's numbers."""
+        try:
+            write_text(self.folder.path / "disk-check", "x" * 4096)
+        except OSError as error:
+            return error.strerror or str(error)
+        (self.folder.path / "disk-check").unlink()
+        return ""
 
     def _lost(self, nodes: Sequence[str]) -> tuple[str, ...]:
         if not self.place.is_slurm:

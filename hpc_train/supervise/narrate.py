@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from dataclasses import dataclass
@@ -23,5 +24,6 @@ class Narrator:
         sys.stdout.write(line)
         sys.stdout.flush()
         if self.log is not None:
-            with self.log.open("a", encoding="utf-8") as stream:
+            # A full disk costs this copy, and not the run.
+            with contextlib.suppress(OSError), self.log.open("a", encoding="utf-8") as stream:
                 stream.write(line)

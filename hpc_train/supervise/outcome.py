@@ -56,6 +56,8 @@ class Seen:
         stop_reason: The same in words.
         saved_step: The newest checkpoint of this attempt; None where it made none.
         launcher_tail: The launcher's last words.
+        started: Whether any rank gave a sign of life.
+        disk_trouble: Why nothing can be written into the run directory; empty if it can.
     """
 
     world_size: int
@@ -69,6 +71,8 @@ class Seen:
     stop_reason: str = ""
     saved_step: int | None = None
     launcher_tail: str = ""
+    started: bool = False
+    disk_trouble: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -214,7 +218,10 @@ def _network(seen: Seen) -> Ending | None:
 def _unexplained(seen: Seen) -> Ending:
     tail = seen.launcher_tail.strip().splitlines()
     words = f": {tail[-1]}" if tail else ""
-    if len(seen.records) < seen.world_size and not seen.records:
+    if seen.disk_trouble:
+        reason = f"the ranks ended, and the run directory cannot be written: {seen.disk_trouble}"
+        return Ending(outcome=Outcome.USER_ERROR, reason=reason, error=seen.disk_trouble)
+    if not seen.records and not seen.started:
         reason = f"the ranks never started (the launcher exited {seen.launcher_code}){words}"
         return Ending(outcome=Outcome.NODE_FAILURE, reason=reason, error=reason)
     reason = f"the launcher exited {seen.launcher_code} and no rank says why{words}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import statistics
 import time
 from collections.abc import Callable, Collection, Sequence
@@ -91,7 +92,7 @@ class Movement:
         limit = self.limit_s(world_size)
         if now - newest <= limit:
             return None
-        late = self.late_ranks(world_size, now)
+        late = self.late_ranks(world_size, now, limit)
         nodes = tuple(sorted({self.last[rank].node for rank in late if rank in self.last}))
         who = _who(late, nodes)
         return Hang(
@@ -101,9 +102,9 @@ class Movement:
             nodes=nodes if len(late) < world_size else (),
         )
 
-    def late_ranks(self, world_size: int, now: float) -> tuple[int, ...]:
+    def late_ranks(self, world_size: int, now: float, limit_s: float) -> tuple[int, ...]:
         """Ranks that are silent, else missing, else behind the others; all if none stands out."""
-        silent = self._silent(now, max(SILENCE_S, 10 * self.limits.heartbeat_s))
+        silent = self._silent(now, min(max(SILENCE_S, 10 * self.limits.heartbeat_s), limit_s / 2))
         missing = [rank for rank in range(world_size) if rank not in self.last]
         for group in (silent, missing):
             if group and len(group) < world_size:
@@ -175,7 +176,8 @@ def watch(
             return Watched(ranks.poll() or 1)
         hang = movement.hang(world_size, now) if limits.enabled else None
         if hang is not None:
-            attempt.dump_request.touch()
+            with contextlib.suppress(OSError):  # a full disk: then there are no stacks
+                attempt.dump_request.touch()
             time.sleep(STACKS_S)
             _end(ranks, attempt, code=77)
             return Watched(ranks.poll() or 1, hang=hang)
@@ -220,7 +222,8 @@ class _Failure:
 
 def _end(ranks: Ranks, attempt: AttemptDir, *, code: int) -> None:
     """Let ranks that still can leave by themselves do so, then end the step."""
-    attempt.abort.write_text(f"{code}\n", encoding="utf-8")
+    with contextlib.suppress(OSError):  # a full disk: then the launcher ends them
+        attempt.abort.write_text(f"{code}\n", encoding="utf-8")
     deadline = time.monotonic() + 3
     while ranks.poll() is None and time.monotonic() < deadline:
         time.sleep(POLL_S)

@@ -29,6 +29,7 @@ from hpc_train.plan.world import World
 from hpc_train.store.layout import AttemptDir, RunDir
 from hpc_train.store.ranks import ExitRecord, write_exit
 from hpc_train.train.endings import Ending, ending_of
+from hpc_train.train.output import survive_full_disk
 from hpc_train.train.prepare import (
     announce_threads,
     device_of_rank,
@@ -99,6 +100,7 @@ def main() -> int:
         return error.exit_code
     if here.log_dir is not None:
         _log_to(here.log_dir / here.attempt_dir.rank_log(here.rank).name)
+    survive_full_disk()
     # Ctrl-C reaches all processes of a terminal; the supervisor alone decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     stop = StopFlag(here.run.stop).install()

@@ -131,29 +131,31 @@ def test_a_module_that_fails_at_import_is_told_with_its_line(
     assert "broken.py:5" in attempt["where"]
 
 
-def test_a_full_disk_under_the_checkpoints_is_said_and_the_training_goes_on(
+def test_a_full_disk_is_said_and_costs_checkpoints_but_not_the_training(
     slurm_cluster: Cluster, tmp_path: Path
 ) -> None:
-    disk = small_disk(slurm_cluster, "full", 8)
+    disk = small_disk(slurm_cluster, "full", 16)
     training = submit(
         slurm_cluster,
         disk,
         "slurm.nodes=1",
         "checkpoint.every_n_steps=10",
-        "model.init_args.weights_mib=3",
-        "trainer.max_steps=100",
+        "checkpoint.keep_last=1",
+        "model.init_args.weights_mib=2",
+        "trainer.max_steps=400",
     )
-    training.wait_step(new=25)  # one checkpoint fits, and a second one beside it
+    training.wait_step(new=15)
     filler = disk / "filler"
-    with contextlib.suppress(OSError), filler.open("wb") as stream:
+    with contextlib.suppress(OSError), filler.open("wb", buffering=0) as stream:
         while True:
-            stream.write(b"x" * (1 << 18))
-    before = training.wait_step()
-    training.wait_step(new=before + 20)
-    log = training.run.attempt(0).rank_log(0).read_text()
-    assert "No space left" in log
-    assert checkpoint_steps(training.run), "the last good one stays"
+            stream.write(b"x" * 4096)
+    good = max(checkpoint_steps(training.run))
+    full = training.wait_step(new=1)
+    # Longer than the watchdog's floor of 10 s: signs of life have to come through as well.
+    training.wait_step(new=full + 220)
+    assert max(checkpoint_steps(training.run)) == good, "the last good one stays"
+    assert "could not be saved" in training.run.attempt(0).rank_log(0).read_text()
     filler.unlink()
     assert training.wait_end() == "completed"
     (attempt,) = training.status()["attempts"]
-    assert (attempt["last_step"], attempt["outcome"]) == (100, "completed")
+    assert (attempt["last_step"], attempt["outcome"]) == (400, "completed")
