@@ -93,6 +93,30 @@ def test_the_time_limits_signal_saves_and_the_next_job_goes_on(
     assert "time limit" in first["reason"]
 
 
+@pytest.mark.soak
+def test_a_time_limit_without_a_signal_before_it_saves_in_its_last_seconds(
+    slurm_cluster: Cluster, tmp_path: Path
+) -> None:
+    done = hpc_train(
+        slurm_cluster,
+        *("render", "tests/faults/tiny.yaml", ONE, "slurm.time=0:01:00"),
+        f"runs_dir={tmp_path / 'runs'}",
+    )
+    script = tmp_path / "job.sbatch"
+    lines = [line for line in done.stdout.splitlines(keepends=True) if "--signal" not in line]
+    script.write_text("".join(lines))
+    root = Path(__file__).parents[2]
+    slurm_cluster.command(["sbatch", f"--chdir={root}", f"--output={tmp_path}/%j.log", str(script)])
+    until(lambda: list((tmp_path / "runs" / "tiny").glob("*/plan.json")), "the run", 30)
+    (plan,) = (tmp_path / "runs" / "tiny").glob("*/plan.json")
+    training = Training.at(slurm_cluster, plan.parent)
+    training.wait_attempt_end(timeout_s=130)
+    training.wait_step(1)
+    first, second = training.status()["attempts"]
+    assert (first["outcome"], first["steps_lost"]) == ("timeout", 0)
+    assert second["first_step"] == first["last_step"] > 100
+
+
 def test_a_killed_supervisor_is_started_again_and_never_beside_its_old_ranks(
     slurm_cluster: Cluster, tmp_path: Path
 ) -> None:
