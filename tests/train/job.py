@@ -38,7 +38,8 @@ def main(spec: dict[str, Any]) -> None:
     chosen = None
     try:
         if world_size > 1:
-            dist.init_process_group("gloo")
+            method = f"file://{os.environ['RENDEZVOUS_FILE']}"
+            dist.init_process_group("gloo", method, rank=rank, world_size=world_size)
         chosen = resumer.choose()
         random.seed(plan.training.seed + rank)
         torch.manual_seed(plan.training.seed)

@@ -7,7 +7,6 @@ import json
 import multiprocessing
 import os
 import signal
-import socket
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -75,9 +74,6 @@ class Ranks:
     """The processes of one attempt."""
 
     def __init__(self, spec: Path, folder: Path, world_size: int, faults: str, module: str) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
         self.folder = folder
         self.processes = []
         for rank in range(world_size):
@@ -87,7 +83,8 @@ class Ranks:
                 "NODE_RANK": "0",
                 "WORLD_SIZE": str(world_size),
                 "MASTER_ADDR": "127.0.0.1",
-                "MASTER_PORT": str(port),
+                "MASTER_PORT": "0",
+                "RENDEZVOUS_FILE": str(folder / "rendezvous"),  # ports are taken by others
                 "HPC_TRAIN_FAULTS": faults,
                 "OMP_NUM_THREADS": "1",
                 "PYTHONWARNINGS": "ignore",

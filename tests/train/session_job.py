@@ -8,10 +8,20 @@ from pathlib import Path
 from typing import Any
 
 
+def _distributed(plain: Any, sharded: bool, world_size: int) -> Any:
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+    from torch.nn.parallel import DistributedDataParallel
+
+    if sharded:
+        return fully_shard(plain, mesh=init_device_mesh("cpu", (world_size,)))
+    return DistributedDataParallel(plain) if world_size > 1 else plain
+
+
 def main(spec: dict[str, Any]) -> None:
     import torch
+    import torch.distributed as dist
     from torch import nn
-    from torch.nn.parallel import DistributedDataParallel
     from torch.utils.data import DataLoader
 
     from hpc_train.config.schema import CheckpointConfig
@@ -23,6 +33,10 @@ def main(spec: dict[str, Any]) -> None:
 
     os.environ["HPC_TRAIN_ATTEMPT"] = str(spec["attempt"])
     torch.set_num_threads(1)
+    rank, world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    if world_size > 1:
+        method = f"file://{os.environ['RENDEZVOUS_FILE']}"
+        dist.init_process_group("gloo", method, rank=rank, world_size=world_size)
     agreement.REACTION_S = spec["reaction_s"]
     run_dir = Path(spec["run_dir"])
     with Session.open(
@@ -37,15 +51,7 @@ def main(spec: dict[str, Any]) -> None:
         ledger = Ledger(run_dir / "ledger", rank=session.rank, attempt=spec["attempt"])
         torch.manual_seed(7)
         plain = nn.Sequential(nn.Linear(4, 16), nn.Dropout(0.3), nn.ReLU(), nn.Linear(16, 1))
-        model: nn.Module = plain
-        if spec["data"] == "fsdp":
-            from torch.distributed.device_mesh import init_device_mesh
-            from torch.distributed.fsdp import fully_shard
-
-            mesh = init_device_mesh("cpu", (session.world_size,))
-            model = fully_shard(plain, mesh=mesh)
-        elif session.world_size > 1:
-            model = DistributedDataParallel(plain)
+        model = _distributed(plain, spec["data"] == "fsdp", session.world_size)
         optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
         scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 3, 0.9)
         torch.manual_seed(7 + session.rank)
