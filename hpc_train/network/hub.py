@@ -144,8 +144,10 @@ class Hub:
             self._unproven.append(member)
             self._selector.register(sock, selectors.EVENT_READ, member)
             self._queue(member, {"nonce": member.nonce})
-            if len(self._unproven) > self._max_unproven:
-                self._stranger(self._unproven[0], "too many connections that prove nothing")
+            # One that has proved the token and is about to say hello is none of the flood.
+            nameless = [waiting for waiting in self._unproven if not waiting.is_proven]
+            if len(nameless) > self._max_unproven:
+                self._stranger(nameless[0], "too many connections that prove nothing")
 
     def _is_flooding(self, peer: str) -> bool:
         """Return whether to hang up at once, which costs a tenth of listening.

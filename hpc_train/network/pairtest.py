@@ -325,9 +325,9 @@ class DataServer:
                 self._clients.release()
 
     def _echo_frames(self) -> None:
-        self._udp.settimeout(0.5)
         while True:
             try:
+                self._udp.settimeout(0.5)
                 datagram, sender = self._udp.recvfrom(65535)
                 name = datagram[:32].decode("ascii", "replace").strip()
                 right = bytes.fromhex(proof(self._token, "frame", name))

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hpc_train.network.inventory import Resolution
-from hpc_train.network.wire import Frames, SilenceError, WireError, dial
+from hpc_train.network.wire import ClosedError, Frames, SilenceError, WireError, dial
 
 if TYPE_CHECKING:
     from hpc_train.network.inventory import NodeInventory
@@ -32,7 +32,7 @@ __all__ = [
 
 RENDEZVOUS_FILE = "rendezvous.json"
 _RESOLVER_S = 2.0
-# A coordinator that takes connections and says nothing so often, two seconds each, hangs.
+# A coordinator that takes connections and says nothing so often in a row, two seconds each, hangs.
 _SILENCES = 3
 _ANNOUNCE_S = 5.0
 
@@ -85,19 +85,25 @@ def find_coordinator(
     folder = Path(options.folder)
     last, silences = "no rendezvous file and no answer", 0
     first_look = folder / f"look-{options.nodes[0]}.json"
-    is_due = False
+    due: float | None = None
     while silences < _SILENCES and time.monotonic() < deadline:
         by_name = [(options.master, options.port)] if options.master and options.port else []
         places = _announced(folder)
         for address, port in [*by_name, *places]:
             try:
                 return dial(address, port, token, deadline, source)
+            except SilenceError as error:
+                last, silences = str(error), silences + 1
+            except ClosedError as error:
+                # It lives: one that is flooded hangs up on seven of eight.
+                last, silences = str(error), 0
             except WireError as error:
                 last = str(error)
-                silences += isinstance(error, SilenceError)
-        if not is_due and first_look.exists():
-            # It is there, and has nothing more to do than to say where it listens and to answer.
-            is_due, deadline = True, min(deadline, time.monotonic() + _ANNOUNCE_S)
+        if due is None and first_look.exists():
+            # It is there, and has nothing more to do than to say where it listens.
+            due = time.monotonic() + _ANNOUNCE_S
+        if not places and due is not None and time.monotonic() > due:
+            break
         time.sleep(0.05)
     raise WireError(last)
 

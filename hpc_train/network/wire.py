@@ -17,6 +17,7 @@ from typing import Any
 __all__ = [
     "MAX_GREETING",
     "MAX_MESSAGE",
+    "ClosedError",
     "Frames",
     "SilenceError",
     "WireError",
@@ -37,6 +38,10 @@ _LENGTH = struct.Struct(">I")
 
 class WireError(Exception):
     """The other side broke the protocol, went away, or did not answer in time."""
+
+
+class ClosedError(WireError):
+    """Somebody took the connection and hung up."""
 
 
 class SilenceError(WireError):
@@ -121,10 +126,12 @@ def receive(sock: socket.socket, frames: Frames, deadline: float) -> dict[str, A
             data = sock.recv(65536)
         except TimeoutError:
             raise SilenceError("no answer in time") from None
+        except ConnectionResetError:
+            raise ClosedError("the connection was reset") from None
         except OSError as error:
             raise WireError(f"{error.strerror}") from None
         if not data:
-            raise WireError("the connection was closed")
+            raise ClosedError("the connection was closed")
         messages = frames.feed(data)
     if len(messages) > 1:
         raise WireError("more than one message before an answer")
@@ -156,12 +163,12 @@ def dial(
         answer = receive(sock, frames, time.monotonic() + 2.0)
         if not same(answer.get("proof"), proof(token, "server", mine, nonce)):
             raise WireError(f"{address}:{port} does not hold the run's token")
-    except SilenceError as error:
+    except WireError:
         sock.close()
-        raise SilenceError(f"{address}:{port}: {error}") from None
-    except (WireError, OSError) as error:
+        raise
+    except OSError as error:
         sock.close()
-        raise WireError(str(error)) from None
+        raise WireError(f"{address}:{port}: {error}") from None
     frames.limit = MAX_MESSAGE
     return sock, frames
 
