@@ -123,7 +123,10 @@ def _final(attempt: AttemptSummary) -> Decision | None:
     endings = {
         Outcome.COMPLETED: (RunState.COMPLETED, "the training is complete"),
         Outcome.CANCELLED: (RunState.CANCELLED, "somebody cancelled it"),
-        Outcome.USER_ERROR: (RunState.FAILED, "an error in the training code comes back each time"),
+        Outcome.USER_ERROR: (
+            RunState.FAILED,
+            "an error in the training or its config comes back each time",
+        ),
         Outcome.OUT_OF_MEMORY: (RunState.FAILED, "the same shape would run out of memory again"),
     }
     if attempt.outcome not in endings:

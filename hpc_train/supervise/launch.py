@@ -142,14 +142,14 @@ def srun_argv(
         "--mpi=none",
         "--open-mode=append",
         f"--output={_srun_pattern(folder.path)}/rank-%t.log",
-        *_node_shell(per_node),
+        *node_shell(per_node),
         plan.shell.python,
         "-m",
         RANK_MODULE,
     ]
 
 
-def _node_shell(per_node: Mapping[str, Mapping[str, str]]) -> list[str]:
+def node_shell(per_node: Mapping[str, Mapping[str, str]]) -> list[str]:
     """A shell that exports what one node alone needs, where there is such a node."""
     cases = [
         f"{shlex.quote(node)}) export "

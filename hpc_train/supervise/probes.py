@@ -25,7 +25,7 @@ from hpc_train.network.preflight import last_words
 from hpc_train.network.profile import SiteProfile
 from hpc_train.network.verdict import Verdict, with_broken, with_collectives, with_skipped
 from hpc_train.plan import handover
-from hpc_train.supervise.launch import _node_shell, free_port
+from hpc_train.supervise.launch import node_shell, free_port
 
 __all__ = [
     "Launch",
@@ -148,7 +148,7 @@ def run_collective(verdict: Verdict, options: PreflightOptions, launch: Launch) 
         *("srun", f"--nodes={len(nodes)}", f"--ntasks={len(nodes) * ranks}"),
         *(f"--ntasks-per-node={ranks}", f"--nodelist={','.join(nodes)}", "--distribution=block"),
         *("--mpi=none", f"--output={str(folder).replace('%', '%%')}/collective-%t.log"),
-        *_node_shell(verdict.per_node),
+        *node_shell(verdict.per_node),
         *(launch.python, "-m", "hpc_train.train.collective", "--out", str(out)),
         f"--deadline-s={COLLECTIVE_S:g}",
     ]
