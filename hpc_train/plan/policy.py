@@ -125,7 +125,7 @@ def _final(attempt: AttemptSummary) -> Decision | None:
         Outcome.CANCELLED: (RunState.CANCELLED, "somebody cancelled it"),
         Outcome.USER_ERROR: (
             RunState.FAILED,
-            "an error in the training or its config comes back each time",
+            "such an error comes back each time",
         ),
         Outcome.OUT_OF_MEMORY: (RunState.FAILED, "the same shape would run out of memory again"),
     }

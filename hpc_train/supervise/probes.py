@@ -25,7 +25,7 @@ from hpc_train.network.preflight import last_words
 from hpc_train.network.profile import SiteProfile
 from hpc_train.network.verdict import Verdict, with_broken, with_collectives, with_skipped
 from hpc_train.plan import handover
-from hpc_train.supervise.launch import node_shell, free_port
+from hpc_train.supervise.launch import free_port, node_shell
 
 __all__ = [
     "Launch",
