@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -31,7 +30,6 @@ def forget(cluster: Cluster, node: str) -> None:
 def goes_on_without(training: Training, node: str) -> None:
     training.wait_step(1)
     first, second = training.status()["attempts"]
-    print(first, second)
     assert first["outcome"] == "node_failure"
     assert f"{node} no longer answers" in first["reason"]
     assert first["blamed"] == first["excluded"] == [node]
@@ -41,7 +39,7 @@ def goes_on_without(training: Training, node: str) -> None:
     assert len(second["nodes"]) == 3
 
 
-@pytest.mark.parametrize("silently", [False, True])
+@pytest.mark.parametrize("silently", [pytest.param(False, marks=pytest.mark.soak), True])
 def test_a_dead_node_is_replaced_before_slurm_misses_it(
     silently: bool, four_nodes: Cluster, tmp_path: Path
 ) -> None:
@@ -49,12 +47,9 @@ def test_a_dead_node_is_replaced_before_slurm_misses_it(
     training.wait_step(new=15)
     kill_node(four_nodes, "node3", silently=silently)
     forget(four_nodes, "node3")
-    killed = time.monotonic()
     training.wait_attempt_end(timeout_s=60)
-    print(f"seen after {time.monotonic() - killed:.1f} s")
     training.wait_no_ranks()
     goes_on_without(training, "node3")
-    print(f"on after {time.monotonic() - killed:.1f} s")
 
 
 def test_a_cable_cut_in_an_all_reduce_is_seen_and_its_node_left_out(
@@ -64,12 +59,9 @@ def test_a_cable_cut_in_an_all_reduce_is_seen_and_its_node_left_out(
     training.wait_step(new=15)
     cut_cable(four_nodes, "node2", end="switch")
     forget(four_nodes, "node2")
-    cut = time.monotonic()
     training.wait_attempt_end(timeout_s=90)
-    print(f"seen after {time.monotonic() - cut:.1f} s")
     training.wait_no_ranks()
     goes_on_without(training, "node2")
-    print(f"on after {time.monotonic() - cut:.1f} s")
 
 
 def test_the_death_of_the_batch_node_is_survived_and_told(
@@ -81,11 +73,8 @@ def test_the_death_of_the_batch_node_is_survived_and_told(
     batch = training.records()[0].host
     kill_node(cluster, batch)
     forget(cluster, batch)
-    killed = time.monotonic()
     training.wait_step(1)
-    print(f"on after {time.monotonic() - killed:.1f} s")
     first, second = training.status()["attempts"]
-    print(first, second)
     assert first["outcome"] == "node_failure"
     assert second["first_step"] == first["saved_step"] > 0
     assert batch not in second["nodes"]

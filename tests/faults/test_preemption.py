@@ -15,31 +15,28 @@ pytestmark = pytest.mark.slurm
 
 
 @pytest.mark.parametrize(
-    ("grace_s", "mode", "decision"),
-    [
-        (30, "REQUEUE", "requeue"),
-        (5, "CANCEL", "requeue"),
-        (0, "REQUEUE", "requeue"),
-        (0, "CANCEL", "requeue"),
-    ],
+    ("nodes", "grace_s", "mode"),
+    [(3, 30, "REQUEUE"), (1, 5, "CANCEL"), (1, 0, "REQUEUE"), (2, 0, "CANCEL")],
 )
 def test_a_preempted_run_goes_on_at_the_step_where_it_was(
-    grace_s: int, mode: str, decision: str, slurm_cluster: Cluster, tmp_path: Path
+    nodes: int, grace_s: int, mode: str, slurm_cluster: Cluster, tmp_path: Path
 ) -> None:
     change_partition(slurm_cluster, GraceTime=grace_s, PreemptMode=mode)
-    training = submit(slurm_cluster, tmp_path, "slurm.nodes=2")
+    training = submit(slurm_cluster, tmp_path, f"slurm.nodes={nodes}")
     training.wait_step()
-    urgent = slurm_cluster.preempt(["node1", "node2"])
+    urgent = slurm_cluster.preempt(training.records()[0].nodes)
     told = time.monotonic()
     until(lambda: slurm_cluster.state(urgent) == "RUNNING", "the urgent job to start", 30)
     released_s = time.monotonic() - told
     slurm_cluster.cancel(urgent)
     training.wait_step(1)
     first, second = training.status()["attempts"]
-    print(f"grace {grace_s} {mode}: {released_s:.1f} s", first, second)
     assert (first["outcome"], first["steps_lost"]) == ("preempted", 0), training.story()
-    assert second["first_step"] == first["last_step"] >= 3
-    assert first["decision"] == decision
+    assert second["first_step"] == first["last_step"] == first["saved_step"] >= 3
+    # Also under CANCEL the batch step may requeue its job before that is gone.
+    assert (first["decision"], second["job_id"]) == ("requeue", first["job_id"])
+    assert first["reason"].endswith(f"saved at step {first['saved_step']}")
+    assert released_s < 10, "within the grace, and with time to spare on a busy machine"
 
 
 def test_a_preemption_in_the_first_second_costs_nothing_but_the_wait(
@@ -66,18 +63,22 @@ def preempt(training: Training, number: int) -> None:
     cluster.cancel(urgent)
 
 
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("times", [3, 30])
 def test_a_run_that_is_preempted_again_and_again_goes_on_while_it_progresses(
-    slurm_cluster: Cluster, tmp_path: Path
+    times: int, slurm_cluster: Cluster, tmp_path: Path
 ) -> None:
     training = submit(slurm_cluster, tmp_path, "slurm.nodes=1", "slurm.nodelist=node1")
-    for number in range(3):
+    for number in range(times):
         training.wait_step(number, new=1)
         preempt(training, number)
-    training.wait_step(3, new=1)
+    training.wait_step(times, new=1)
     attempts = training.status()["attempts"]
-    assert [a["outcome"] for a in attempts] == ["preempted"] * 3 + [None]
-    assert [a["steps_lost"] for a in attempts] == [0] * 4
-    ends, begins = [a["last_step"] for a in attempts[:3]], [a["first_step"] for a in attempts[1:]]
+    assert [a["outcome"] for a in attempts] == ["preempted"] * times + [None]
+    assert [a["steps_lost"] for a in attempts] == [0] * (times + 1)
+    ends = [a["last_step"] for a in attempts[:times]]
+    begins = [a["first_step"] for a in attempts[1:]]
     assert begins == ends == sorted(set(ends))
 
 
