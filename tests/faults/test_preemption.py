@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hpc_train.plan import handover
 from tests.cluster import Cluster
 from tests.cluster.faults import change_partition
 from tests.faults.running import Training, submit, until
@@ -82,21 +83,13 @@ def test_a_run_that_is_preempted_again_and_again_goes_on_while_it_progresses(
     assert begins == ends == sorted(set(ends))
 
 
-def test_two_preemptions_without_a_step_stop_the_run_and_say_why(
+def test_two_stops_from_outside_without_a_step_end_the_run_and_say_why(
     slurm_cluster: Cluster, tmp_path: Path
 ) -> None:
-    training = submit(
-        slurm_cluster,
-        tmp_path,
-        "slurm.nodes=1",
-        "slurm.nodelist=node1",
-        "model.init_args.step_s=300",
-        "watchdog.step_timeout_s=600",
-    )
-    for number in range(2):
-        until(lambda n=number: len(training.records()) > n, "the attempt to begin", 40)
-        preempt(training, number)
+    # Each attempt is told to stop before its first step.
+    training = submit(slurm_cluster, tmp_path, "slurm.nodes=1", env={handover.FAULTS: "stop@start"})
     assert training.wait_end() == "failed"
     status = training.status()
-    assert len(status["attempts"]) == 2
+    assert [attempt["decision"] for attempt in status["attempts"]] == ["requeue", "stop"]
+    assert [attempt["outcome"] for attempt in status["attempts"]] == ["preempted"] * 2
     assert "2 attempts in a row ended without one new step that was saved" in status["reason"]
