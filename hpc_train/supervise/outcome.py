@@ -95,6 +95,7 @@ class Ending:
     failed_step: int | None = None
 
 
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 SECONDARY = (RankExit.FINISHED, RankExit.SAVED, RankExit.NETWORK, RankExit.WATCHDOG)
 
 
@@ -155,6 +156,13 @@ def _killed(seen: Seen) -> Ending | None:
         return who_first(outcome=Outcome.OUT_OF_MEMORY, reason=reason)
     if first.node in seen.lost_nodes:
         return None
+    if first.signal in STOP_SIGNALS:
+        # It came while Python was still starting, before the rank could note and obey it.
+        why = seen.stop_reason or "somebody asked it to stop"
+        return who_first(
+            outcome=seen.stop_outcome or Outcome.PREEMPTED,
+            reason=f"{why}; {who} {how} before it had begun; nothing new was saved",
+        )
     if first.signal == signal.SIGKILL:
         reason = f"{who} {how} first, by something outside the training{_others(seen)}"
         return who_first(outcome=Outcome.NODE_FAILURE, reason=reason, error=how)

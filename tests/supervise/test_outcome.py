@@ -179,3 +179,11 @@ def test_ranks_that_the_supervisor_told_to_leave_do_not_hide_the_dead_node() -> 
     assert ending.outcome is Outcome.NODE_FAILURE
     assert (ending.blamed, ending.gone) == (("node3",), ("node3",))
     assert ending.reason == "node3 no longer answers"
+
+
+def test_a_stop_that_comes_before_python_has_started_is_no_error_of_the_users() -> None:
+    deaths = deaths_in_srun_log("srun: error: node1: task 0: Terminated\n")
+    for told, outcome in ((None, Outcome.PREEMPTED), (Outcome.TIMEOUT, Outcome.TIMEOUT)):
+        seen = Seen(world_size=1, launcher_code=143, deaths=deaths, stop_outcome=told)
+        assert classify(seen).outcome is outcome
+        assert "nothing new was saved" in classify(seen).reason
