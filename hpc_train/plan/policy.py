@@ -22,7 +22,7 @@ class AttemptSummary:
     Attributes:
         ended: Seconds since the epoch.
         blamed: Nodes that are held to be the cause.
-        first_step: Optimizer steps already taken when it began.
+        first_step: Optimizer steps in the checkpoint that its ranks went on from.
         saved_step: Optimizer steps in the newest valid checkpoint when it ended.
         error: Type and message of the first failure; empty without one.
         failed_step: The step at which it failed; None where nobody knows.
@@ -149,6 +149,12 @@ def _refusal(
             f"the same error came twice at step {attempt.failed_step}, so it is the training's own:"
             f" {attempt.error}"
         )
+    in_vain = _saved_in_vain([*history, attempt])
+    if in_vain > policy.budget:
+        return (
+            f"what {in_vain} attempts in a row had saved was found damaged, and requeue.budget is"
+            f" {policy.budget}: is the file system of the run directory sound?"
+        )
     idle = _idle_attempts([*history, attempt])
     if len(idle) >= ATTEMPTS_WITHOUT_A_STEP and all(
         tried.outcome in STOPPED_FROM_OUTSIDE for tried in idle[-ATTEMPTS_WITHOUT_A_STEP:]
@@ -170,6 +176,16 @@ def _same_error(attempt: AttemptSummary, before: AttemptSummary) -> bool:
         and attempt.failed_step is not None
         and (attempt.error, attempt.failed_step) == (before.error, before.failed_step)
     )
+
+
+def _saved_in_vain(history: Sequence[AttemptSummary]) -> int:
+    """How many of the latest attempts had to begin before what the one before them had saved."""
+    count = 0
+    for before, after in zip(reversed(history[:-1]), reversed(history[1:]), strict=True):
+        if after.first_step >= before.saved_step:
+            break
+        count += 1
+    return count
 
 
 def _idle_attempts(history: Sequence[AttemptSummary]) -> list[AttemptSummary]:

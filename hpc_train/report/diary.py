@@ -78,6 +78,11 @@ def _attempt_lines(attempt: AttemptRecord, state: RunState, now: float) -> Itera
     yield f"    nodes    {_shortened(attempt.nodes)}"
     if attempt.preflight:
         yield f"    network  {attempt.preflight}"
+    for item in attempt.damaged:
+        yield (
+            f"    damaged  step {item.step} is damaged ({item.reason}):"
+            f" goes on from {attempt.first_step}"
+        )
     if attempt.reason:
         yield f"    what     {attempt.reason}"
     if attempt.ended is not None:

@@ -108,10 +108,18 @@ def run_status(
         trouble=view.trouble,
         submitted=submissions[0].time if submissions else None,
         start_estimate=view.start if state is RunState.PENDING else "",
-        step=max([step, *(attempt.last_step for attempt in attempts)]),
+        step=_step(attempts, step),
         metrics=metrics,
         attempts=tuple(attempts),
     )
+
+
+def _step(attempts: Sequence[AttemptRecord], told: int) -> int:
+    """Where the run stands: what an attempt lost no longer counts once the next one has begun."""
+    if not attempts:
+        return told
+    newest = attempts[-1]
+    return newest.last_step if newest.ended is not None else max(told, newest.first_step)
 
 
 def _state(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 
 from hpc_train.store.layout import CHECKPOINT_NAME, RunDir
@@ -23,6 +24,10 @@ def checkpoint_steps(run: RunDir) -> dict[int, Path]:
     return dict(sorted(found.items()))
 
 
-def newest_step(run: RunDir) -> int:
-    """Optimizer steps that survive a restart; 0 where nothing was saved yet."""
-    return max(checkpoint_steps(run), default=0)
+def newest_step(run: RunDir, *, damaged: Collection[int] = ()) -> int:
+    """Optimizer steps that survive a restart; 0 where nothing was saved yet.
+
+    Args:
+        damaged: Steps whose checkpoints were found damaged, and may not have been moved aside.
+    """
+    return max(checkpoint_steps(run).keys() - damaged, default=0)

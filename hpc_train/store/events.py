@@ -23,7 +23,9 @@ class EventKind(str, Enum):
     SUBMITTED = "submitted"  # job_id, backend (slurm | local | foreground), cluster
     ATTEMPT_STARTED = "attempt_started"  # attempt, job_id, nodes, host, pid
     PREFLIGHT = "preflight"  # attempt, verdict, bad_nodes, summary
-    RANKS_STARTED = "ranks_started"  # attempt, nodes, first_step
+    RANKS_STARTED = "ranks_started"  # attempt, nodes
+    RANKS_BEGAN = "ranks_began"  # attempt, first_step: where the ranks say that they go on
+    CHECKPOINT_DAMAGED = "checkpoint_damaged"  # attempt, step, reason, first_step
     ATTEMPT_ENDED = "attempt_ended"  # attempt, outcome, reason, blamed, rank, node, first_step, …
     DECIDED = "decided"  # attempt, action, reason, exclude
     WENT_ON = "went_on"  # attempt, action, job_id: the decision was carried out

@@ -9,6 +9,7 @@ from typing import Any
 from hpc_train.plan.policy import AttemptSummary
 from hpc_train.plan.states import Outcome
 from hpc_train.store.events import Event, EventKind
+from hpc_train.store.ranks import Damaged
 
 __all__ = ["AttemptRecord", "attempts_in", "newest_job_id", "since_submission", "summaries"]
 
@@ -18,6 +19,9 @@ class AttemptRecord:
     """One attempt as the diary tells it; what has not happened yet is None or empty.
 
     Times are in seconds since the epoch, steps are optimizer steps since the run began.
+    `first_step` is where the ranks say that they began; until they say so, the newest checkpoint's.
+    `damaged` are checkpoints that they found broken. `saved_step` is what the attempt left on disk,
+    `kept_step` what of it a later attempt really went on from.
     """
 
     attempt: int
@@ -40,14 +44,16 @@ class AttemptRecord:
     error: str = ""
     where: str = ""
     failed_step: int | None = None
+    damaged: tuple[Damaged, ...] = ()
     first_step: int = 0
     last_step: int = 0
     saved_step: int = 0
+    kept_step: int = 0
 
     @property
     def steps_lost(self) -> int:
-        """Steps that were taken and will have to be taken again."""
-        return max(0, self.last_step - self.saved_step) if self.ended is not None else 0
+        """Steps to be taken again: never saved, or found damaged by a later attempt."""
+        return max(0, self.last_step - self.kept_step) if self.ended is not None else 0
 
 
 def attempts_in(events: Sequence[Event]) -> list[AttemptRecord]:
@@ -65,10 +71,21 @@ def attempts_in(events: Sequence[Event]) -> list[AttemptRecord]:
                 started=event.time,
                 first_step=event.get("first_step", 0),
                 saved_step=event.get("first_step", 0),
+                kept_step=event.get("first_step", 0),
             )
         elif number in records:
-            records[number] = replace(records[number], **_told_by(event))
+            records[number] = replace(records[number], **_told_by(event, records[number]))
+            if event.kind is EventKind.RANKS_BEGAN:
+                _count_damage(records, number)
     return [records[number] for number in sorted(records)]
+
+
+def _count_damage(records: dict[int, AttemptRecord], number: int) -> None:
+    """What an attempt does not go on from is lost to those that took these steps."""
+    first = records[number].first_step
+    for earlier, record in records.items():
+        if earlier < number and record.kept_step > first:
+            records[earlier] = replace(record, kept_step=max(first, record.first_step))
 
 
 def summaries(attempts: Sequence[AttemptRecord]) -> list[AttemptSummary]:
@@ -103,7 +120,7 @@ def newest_job_id(events: Sequence[Event]) -> str:
     return str(jobs[-1]) if jobs else ""
 
 
-def _told_by(event: Event) -> dict[str, Any]:
+def _told_by(event: Event, record: AttemptRecord) -> dict[str, Any]:
     if event.kind is EventKind.ATTEMPT_ENDED:
         simple = (
             "reason",
@@ -112,11 +129,13 @@ def _told_by(event: Event) -> dict[str, Any]:
             "error",
             "where",
             "failed_step",
+            "first_step",
             "last_step",
             "saved_step",
         )
         told = {key: event.data[key] for key in simple if key in event.data}
         return told | {
+            "kept_step": event.get("saved_step", record.saved_step),
             "ended": event.time,
             "outcome": Outcome(event.get("outcome")),
             "blamed": tuple(event.get("blamed", ())),
@@ -133,4 +152,10 @@ def _told_by(event: Event) -> dict[str, Any]:
         return {"preflight": event.get("summary", "")}
     if event.kind is EventKind.RANKS_STARTED:
         return {"nodes": tuple(event.get("nodes", ()))}
+    if event.kind is EventKind.RANKS_BEGAN:
+        first = event.get("first_step", 0)
+        return {"first_step": first, "saved_step": first, "kept_step": first}
+    if event.kind is EventKind.CHECKPOINT_DAMAGED:
+        damaged = Damaged(event.get("step", 0), event.get("reason", ""))
+        return {"damaged": (*record.damaged, damaged)}
     return {}

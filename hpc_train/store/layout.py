@@ -3,8 +3,8 @@
 runs/NAME/RUN_ID/
     config.yaml plan.json job.sbatch environment.json events.jsonl
     latest -> attempts/K       done (after the run completed)       stop (asks the ranks to stop)
-    attempts/K/   rank-R.log supervisor.log srun.log preflight.json nccl-*.log
-                  stacks/ exits/rank-R.json heartbeat/rank-R.json abort dump-stacks
+    attempts/K/   rank-R.log supervisor.log launcher.log preflight.json nccl-*.log
+                  beginning.json stacks/ exits/rank-R.json heartbeat/rank-R.json abort dump-stacks
     checkpoints/step-000001234/ (with its manifest.json)
     metrics/ monitor/NODE.jsonl submitit/
 """
@@ -42,6 +42,11 @@ class AttemptDir:
     def heartbeat(self, rank: int) -> Path:
         """The rank's sign of life: `store.heartbeat.Heartbeat` as JSON, rewritten in place."""
         return self.path / "heartbeat" / f"rank-{rank}.json"
+
+    @property
+    def beginning(self) -> Path:
+        """Where the ranks really began: `store.ranks.Beginning` as JSON, by rank 0."""
+        return self.path / "beginning.json"
 
     @property
     def supervisor_log(self) -> Path:

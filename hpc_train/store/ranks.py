@@ -1,4 +1,4 @@
-"""What a rank leaves for its supervisor: how it ended, and that it still moves."""
+"""What ranks leave for their supervisor: where they began, that they move, how they ended."""
 
 from __future__ import annotations
 
@@ -14,11 +14,15 @@ from hpc_train.store.atomic import write_text
 from hpc_train.store.layout import AttemptDir
 
 __all__ = [
+    "Beginning",
+    "Damaged",
     "ExitRecord",
     "Heartbeat",
+    "read_beginning",
     "read_exits",
     "read_heartbeat",
     "read_heartbeats",
+    "write_beginning",
     "write_exit",
     "write_heartbeat",
 ]
@@ -57,6 +61,32 @@ class ExitRecord:
     traceback: str = ""
 
 
+@dataclass(frozen=True)
+class Damaged:
+    """A checkpoint that no attempt can go on from, by its step, and what is wrong with it.
+
+    Attributes:
+        moved_aside: Its name is free again; False where the file system did not let us.
+    """
+
+    step: int
+    reason: str
+    moved_aside: bool = True
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """Where the ranks of an attempt began. Only they know: the newest checkpoint may be damaged.
+
+    Attributes:
+        step: Optimizer steps in the checkpoint they go on from; 0 where there is none.
+        damaged: Newer checkpoints that were passed over, newest first.
+    """
+
+    step: int
+    damaged: tuple[Damaged, ...] = ()
+
+
 @dataclass(frozen=True, kw_only=True)
 class Heartbeat:
     """A rank's sign of life, rewritten about every second from a thread of its own.
@@ -77,6 +107,25 @@ class Heartbeat:
     step: int
     batch: int = 0
     step_time_s: float | None = None
+
+
+def write_beginning(attempt: AttemptDir, beginning: Beginning) -> None:
+    """Leave it for the supervisor, durably: the node may go next.
+
+    Raises:
+        OSError: as the file system says.
+    """
+    write_text(attempt.beginning, json.dumps(dataclasses.asdict(beginning)) + "\n")
+
+
+def read_beginning(attempt: AttemptDir) -> Beginning | None:
+    """What rank 0 said; None where it has not come so far, or could not write it."""
+    try:
+        document = json.loads(attempt.beginning.read_text(encoding="utf-8"))
+        damaged = tuple(Damaged(**item) for item in document["damaged"])
+        return Beginning(int(document["step"]), damaged)
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
 
 
 def write_exit(attempt: AttemptDir, record: ExitRecord) -> None:

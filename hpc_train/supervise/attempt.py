@@ -19,7 +19,7 @@ from hpc_train.store.checkpoints import newest_step
 from hpc_train.store.events import Event, EventKind, append_event, read_events
 from hpc_train.store.history import attempts_in
 from hpc_train.store.layout import AttemptDir, RunDir
-from hpc_train.store.ranks import read_exits, read_heartbeats
+from hpc_train.store.ranks import read_beginning, read_exits, read_heartbeats
 from hpc_train.supervise.attention import Attention
 from hpc_train.supervise.launch import Ranks, start_ranks
 from hpc_train.supervise.monitor import monitored
@@ -27,6 +27,7 @@ from hpc_train.supervise.narrate import Narrator
 from hpc_train.supervise.nodes import nodes_that_do_not_answer
 from hpc_train.supervise.outcome import Ending, Seen, classify
 from hpc_train.supervise.place import Place
+from hpc_train.supervise.progress import AttemptSteps, attempt_steps, tell_beginning
 from hpc_train.supervise.signals import SupervisorSignals
 from hpc_train.supervise.stopcause import StopCause, stop_cause
 from hpc_train.supervise.watch import Watched, watch
@@ -40,9 +41,6 @@ class AttemptResult:
 
     ending: Ending
     stop: StopCause
-    first_step: int
-    last_step: int
-    saved_step: int
 
 
 @dataclass
@@ -56,6 +54,8 @@ class Attempt:
     environ: Mapping[str, str]
     signals: SupervisorSignals
     narrator: Narrator
+    assumed_first: int = 0  # the newest checkpoint's step, until the ranks have looked into it
+    beginning_told: bool = False
 
     @property
     def folder(self) -> AttemptDir:
@@ -68,7 +68,7 @@ class Attempt:
 
     def refuse(self, ending: Ending) -> AttemptResult:
         """End the attempt before its ranks start: the preflight said no."""
-        return self._record(ending, StopCause(None), newest_step(self.run))
+        return self._record(ending, StopCause(None))
 
     def carry_out(
         self,
@@ -82,18 +82,14 @@ class Attempt:
             environment: What the preflight chose for every rank.
             per_node: node -> what it chose differently there.
         """
-        first_step = newest_step(self.run)
         self.run.stop.unlink(missing_ok=True)
         environ = {**self.environ, **environment}
         ranks = start_ranks(
             self.plan, self.place, self.run, self.number, nodes, environ, per_node=per_node
         )
-        self.tell(EventKind.RANKS_STARTED, nodes=list(nodes), first_step=first_step)
+        self.tell(EventKind.RANKS_STARTED, nodes=list(nodes))
         shape = self.plan.shape
-        self.narrator.say(
-            f"attempt {self.number}: {shape.world_size} ranks on {', '.join(nodes)},"
-            + (f" from step {first_step}" if first_step else " from the beginning")
-        )
+        self.narrator.say(f"attempt {self.number}: {shape.world_size} ranks on {', '.join(nodes)}")
         with monitored(self.plan, self.place, self.run, nodes, self.environ):
             watched = watch(
                 ranks,
@@ -105,8 +101,20 @@ class Attempt:
                 each_second=Attention(self, ranks).look,
             )
         stop = self._why_stopped(watched)
-        ending = classify(self._seen(ranks, watched, stop, nodes, first_step))
-        return self._record(ending, stop, first_step)
+        ending = classify(self._seen(ranks, watched, stop, nodes))
+        return self._record(ending, stop)
+
+    def look_for_beginning(self) -> None:
+        """Pass on where the ranks say that they begin, once they have said it."""
+        if self.beginning_told:
+            return
+        beginning = read_beginning(self.folder)
+        if beginning is not None:
+            tell_beginning(self.run, self.number, beginning, self.narrator.say)
+            self.beginning_told = True
+
+    def _steps(self) -> AttemptSteps:
+        return attempt_steps(self.run, self.number, assumed_first=self.assumed_first)
 
     def cancel_requested(self) -> bool:
         """Whether `hpc-train cancel` has said so during this attempt."""
@@ -139,12 +147,10 @@ class Attempt:
         watched: Watched,
         stop: StopCause,
         nodes: Sequence[str],
-        first_step: int,
     ) -> Seen:
         said = ranks.said()
         failed = watched.launcher_code != 0 and stop.outcome is None
         lost = watched.lost_nodes or (self._lost(nodes) if failed else ())
-        saved_step = newest_step(self.run)
         return Seen(
             world_size=self.plan.shape.world_size,
             launcher_code=watched.launcher_code,
@@ -155,7 +161,7 @@ class Attempt:
             oom_nodes=tuple(nodes) if "oom_kill" in said or "Out Of Memory" in said else (),
             stop_outcome=stop.outcome,
             stop_reason=stop.reason,
-            saved_step=saved_step if saved_step > first_step else None,
+            saved_step=self._steps().newly_saved,
             launcher_tail=said,
             started=bool(read_heartbeats(self.folder)),
             disk_trouble=self._disk_trouble() if failed else "",
@@ -178,13 +184,10 @@ class Attempt:
         except SlurmError:
             return ()  # no scontrol in reach: nothing can be said of the nodes
 
-    def _record(self, ending: Ending, stop: StopCause, first_step: int) -> AttemptResult:
-        saved_step = newest_step(self.run)
-        steps = [beat.step for beat in read_heartbeats(self.folder)]
-        steps += [record.step for record in read_exits(self.folder) if record.step is not None]
-        last_step = max([first_step, saved_step, *steps])
-        if ending.outcome is Outcome.COMPLETED:
-            saved_step = last_step
+    def _record(self, ending: Ending, stop: StopCause) -> AttemptResult:
+        self.look_for_beginning()
+        steps = self._steps()
+        completed = ending.outcome is Outcome.COMPLETED
         self.tell(
             EventKind.ATTEMPT_ENDED,
             outcome=ending.outcome.value,
@@ -195,13 +198,13 @@ class Attempt:
             error=ending.error,
             where=ending.where,
             failed_step=ending.failed_step,
-            first_step=first_step,
-            last_step=last_step,
-            saved_step=saved_step,
+            first_step=steps.first,
+            last_step=steps.last,
+            saved_step=steps.last if completed else steps.saved,
         )
         outcome = ending.outcome.value.replace("_", " ")
         self.narrator.say(f"attempt {self.number} ended: {outcome}: {ending.reason}")
-        return AttemptResult(ending, stop, first_step, last_step, saved_step)
+        return AttemptResult(ending, stop)
 
 
 def new_attempt(
@@ -215,7 +218,8 @@ def new_attempt(
     """Open the next attempt of the run: its folder, the `latest` link, its first line."""
     known = [record.attempt for record in attempts_in(read_events(run.events))]
     number = max(known, default=-1) + 1
-    attempt = Attempt(number, plan, place, run, environ, signals, narrator)
+    first = newest_step(run)
+    attempt = Attempt(number, plan, place, run, environ, signals, narrator, assumed_first=first)
     attempt.folder.path.mkdir(parents=True, exist_ok=True)
     narrator.log = attempt.folder.supervisor_log
     link = run.path / f".latest-{number}"
@@ -230,6 +234,6 @@ def new_attempt(
         nodes=list(place.nodes),
         host=socket.gethostname(),
         pid=os.getpid(),
-        first_step=newest_step(run),
+        first_step=first,
     )
     return attempt

@@ -31,6 +31,7 @@ class Attention:
     def look(self) -> None:
         """Pass a stop on to the ranks, and say how far they are."""
         self._stop()
+        self.attempt.look_for_beginning()
         self._progress(time.monotonic())
 
     def _stop(self) -> None:

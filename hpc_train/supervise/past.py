@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from hpc_train.errors import HpcTrainError, SlurmError
 from hpc_train.plan.states import Outcome, RankExit
@@ -11,14 +11,14 @@ from hpc_train.slurm.command import is_available, run
 from hpc_train.slurm.control import end_step
 from hpc_train.slurm.jobs import job_details, steps_of
 from hpc_train.slurm.nodes import usable_nodes
-from hpc_train.store.checkpoints import newest_step
 from hpc_train.store.events import Event, EventKind, append_event, read_events
 from hpc_train.store.history import AttemptRecord, attempts_in
 from hpc_train.store.layout import RunDir
-from hpc_train.store.ranks import read_exits, read_heartbeats
+from hpc_train.store.ranks import read_beginning, read_exits
 from hpc_train.supervise.narrate import Narrator
 from hpc_train.supervise.outcome import Ending
 from hpc_train.supervise.place import Place
+from hpc_train.supervise.progress import AttemptSteps, attempt_steps, tell_beginning
 
 __all__ = ["close_unfinished", "refuse_if_superseded"]
 
@@ -65,7 +65,6 @@ def close_unfinished(
     if not attempts or attempts[-1].outcome is not None:
         return None
     last = attempts[-1]
-    folder = directory.attempt(last.attempt)
     started = [event for event in events if event.kind is EventKind.ATTEMPT_STARTED][-1]
     same_start = place.is_slurm and (started.get("job_id"), started.get("restarts")) == (
         place.job_id,
@@ -73,22 +72,29 @@ def close_unfinished(
     )
     if same_start:
         _end_leftovers(directory, place, last, narrator)
-    saved = newest_step(directory)
-    ending = _what_happened(directory, place, last, environ, same_start=same_start)
-    steps = [beat.step for beat in read_heartbeats(folder)]
-    steps += [record.step for record in read_exits(folder) if record.step is not None]
+    beginning = read_beginning(directory.attempt(last.attempt))
+    if beginning is not None and not _beginning_told(events, last.attempt):
+        tell_beginning(directory, last.attempt, beginning, narrator.say)
+    steps = attempt_steps(directory, last.attempt, assumed_first=last.first_step)
+    ending = _what_happened(directory, place, last, steps, environ, same_start=same_start)
     data = {
         "attempt": last.attempt,
         "outcome": ending.outcome.value,
         "reason": ending.reason,
         "node": ending.node,
         "blamed": list(ending.blamed),
-        "last_step": max([last.first_step, saved, *steps]),
-        "saved_step": saved,
+        "first_step": steps.first,
+        "last_step": steps.last,
+        "saved_step": steps.saved,
     }
     append_event(directory.events, Event(time.time(), EventKind.ATTEMPT_ENDED, data))
     narrator.say(f"attempt {last.attempt} had left no end: {ending.outcome.value}: {ending.reason}")
     return last.attempt, ending
+
+
+def _beginning_told(events: Sequence[Event], attempt: int) -> bool:
+    told = (event for event in events if event.kind is EventKind.RANKS_BEGAN)
+    return any(event.get("attempt") == attempt for event in told)
 
 
 def _end_leftovers(
@@ -123,12 +129,13 @@ def _what_happened(
     directory: RunDir,
     place: Place,
     last: AttemptRecord,
+    steps: AttemptSteps,
     environ: Mapping[str, str],
     *,
     same_start: bool,
 ) -> Ending:
-    saved = newest_step(directory)
-    kept = f"; saved at step {saved}" if saved > last.first_step else "; nothing new was saved"
+    saved = steps.newly_saved
+    kept = f"; saved at step {saved}" if saved is not None else "; nothing new was saved"
     if same_start or not place.is_slurm:
         return Ending(outcome=Outcome.NODE_FAILURE, reason=f"the supervisor was killed{kept}")
     state = _slurm_state(last.job_id)

@@ -62,24 +62,22 @@ def list_checkpoints(folder: Path, *, verify: bool) -> list[Found]:
     ]
 
 
-def find_newest_valid(
-    folder: Path, *, verify: bool = True
-) -> tuple[Path | None, list[tuple[Path, str]]]:
+def find_newest_valid(folder: Path, *, verify: bool = True) -> tuple[Path | None, list[Found]]:
     """The newest checkpoint that verifies; each file is read at most once.
 
     Broken ones that are newer are renamed to `step-S.broken`, where the file system lets us, so
     that nobody counts them, and a new checkpoint of the same step finds its name free.
 
     Returns:
-        The folder (None if there is none), and what was passed over, each with the reason.
+        The folder (None if there is none), and the broken ones, newest first, where they are now.
     """
-    skipped: list[tuple[Path, str]] = []
-    for _, path in checkpoint_folders(folder):
+    broken: list[Found] = []
+    for step, path in checkpoint_folders(folder):
         reason = broken_reason(path, hashes=verify)
         if reason is None:
-            return path, skipped
-        skipped.append((_set_aside(path), reason))
-    return None, skipped
+            return path, broken
+        broken.append(Found(step, _set_aside(path), reason))
+    return None, broken
 
 
 def _set_aside(path: Path) -> Path:

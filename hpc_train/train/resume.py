@@ -31,7 +31,8 @@ from hpc_train.config.schema import CheckpointConfig
 from hpc_train.errors import CheckError
 from hpc_train.plan.plan import Plan
 from hpc_train.plan.states import RankExit
-from hpc_train.store.layout import RunDir
+from hpc_train.store.layout import RunDir, checkpoint_name
+from hpc_train.store.ranks import Beginning, Damaged, write_beginning
 from hpc_train.train.checkpoint import discard_partials, find_newest_valid
 from hpc_train.train.endings import ending_of
 from hpc_train.train.faults import Faults
@@ -64,34 +65,48 @@ class Chosen:
     Attributes:
         path: Folder of the checkpoint.
         step: Optimizer steps taken when it was saved.
-        skipped: Checkpoints that were newer and broken, each with the reason.
     """
 
     path: Path
     step: int
-    skipped: tuple[tuple[str, str], ...] = ()
 
 
 def choose_checkpoint(
-    folder: Path, *, verify: bool, rank: int, group: dist.ProcessGroup | None
+    run: RunDir, attempt: int, *, verify: bool, rank: int, group: dist.ProcessGroup | None
 ) -> Chosen | None:
-    """Pick the newest checkpoint that verifies. Collective; rank 0 looks, the others are told."""
+    """Pick the newest checkpoint that verifies. Collective; rank 0 looks, the others are told.
+
+    Rank 0 also leaves word for the supervisor where the ranks begin, and what was passed over.
+    """
     import torch.distributed as dist
 
-    told: list[Any] = [None]
+    told: list[Chosen | None] = [None]
     if rank == 0:
-        discard_partials(folder)
-        path, skipped = find_newest_valid(folder, verify=verify)
-        names = tuple((item.name, reason) for item, reason in skipped)
-        for name, reason in names:
-            print(f"WARNING: checkpoint {name} is passed over: {reason}", file=sys.stderr)  # noqa: T201
-        told = [(str(path) if path else None, names)]
+        told = [_look_for_checkpoint(run, attempt, verify=verify)]
     if group is not None:
         dist.broadcast_object_list(told, src=0, group=group)
-    path_text, names = told[0]
-    if path_text is None:
-        return None
-    return Chosen(Path(path_text), read_manifest(Path(path_text)).step, names)
+    return told[0]
+
+
+def _look_for_checkpoint(run: RunDir, attempt: int, *, verify: bool) -> Chosen | None:
+    discard_partials(run.checkpoints)
+    path, broken = find_newest_valid(run.checkpoints, verify=verify)
+    for item in broken:
+        _warn(f"checkpoint {item.path.name} is passed over: {item.reason}")
+    chosen = Chosen(path, read_manifest(path).step) if path is not None else None
+    damaged = tuple(
+        Damaged(item.step, item.reason or "", item.path.name != checkpoint_name(item.step))
+        for item in broken
+    )
+    try:
+        write_beginning(run.attempt(attempt), Beginning(chosen.step if chosen else 0, damaged))
+    except OSError as error:  # a full disk costs this word, not the training
+        _warn(f"where the ranks begin cannot be written: {error}")
+    return chosen
+
+
+def _warn(text: str) -> None:
+    print(f"WARNING: {text}", file=sys.stderr)  # noqa: T201 - a rank's log
 
 
 def make_guard(
@@ -174,7 +189,8 @@ class Resumer:
 
         self._group = cpu_group(self._world_size)
         self._chosen = choose_checkpoint(
-            self._run_dir.checkpoints,
+            self._run_dir,
+            self._attempt,
             verify=self._plan.checkpoint.verify_on_load,
             rank=self._rank,
             group=self._group,

@@ -78,6 +78,32 @@ def test_two_preemptions_without_a_new_step_stop_the_run_and_say_so() -> None:
     assert "without one new step" in decision.reason
 
 
+def test_a_run_that_had_to_begin_further_back_makes_progress_from_there() -> None:
+    saved_39 = attempt(Outcome.PREEMPTED, 0, 39)
+    decision = decide(attempt(Outcome.PREEMPTED, 0, 22), [saved_39], RequeueConfig(), SLURM)
+    assert (decision.action, decision.reason) == (
+        Action.REQUEUE,
+        "preempted: goes on from step 22",
+    )
+
+
+@pytest.mark.parametrize("budget", [0, 1, 3])
+def test_a_run_whose_checkpoints_are_damaged_each_time_ends_and_doubts_the_file_system(
+    budget: int,
+) -> None:
+    policy = RequeueConfig(budget=budget)
+    history = [attempt(Outcome.PREEMPTED, 0, 10)]
+    for _ in range(budget):
+        again = attempt(Outcome.PREEMPTED, 0, 10)
+        assert decide(again, history, policy, SLURM).action is Action.REQUEUE
+        history.append(again)
+    decision = decide(attempt(Outcome.PREEMPTED, 0, 10), history, policy, SLURM)
+    assert (decision.action, decision.state) == (Action.STOP, RunState.FAILED)
+    assert f"what {budget + 1} attempts in a row had saved was found damaged" in decision.reason
+    sound = attempt(Outcome.PREEMPTED, 10, 20)
+    assert decide(sound, history, policy, SLURM).action is Action.REQUEUE
+
+
 def test_a_time_limit_without_progress_ends_as_timed_out() -> None:
     idle = attempt(Outcome.TIMEOUT, 7, 7)
     assert decide(idle, [idle], RequeueConfig(), SLURM).state is RunState.TIMED_OUT

@@ -74,6 +74,14 @@ def test_the_diary_reads_like_one() -> None:
     assert "val_acc 0.9877" in lines
 
 
+def test_a_run_stands_where_its_newest_attempt_stands_and_not_where_an_earlier_one_came() -> None:
+    again = Event(200.0, EventKind.ATTEMPT_STARTED, {"attempt": 1, "job_id": "7", "first_step": 12})
+    began = Event(210.0, EventKind.RANKS_BEGAN, {"attempt": 1, "first_step": 0})
+    assert status(SUBMITTED, STARTED, PREEMPTED).step == 12
+    assert status(SUBMITTED, STARTED, PREEMPTED, again).step == 12
+    assert status(SUBMITTED, STARTED, PREEMPTED, again, began).step == 0
+
+
 def test_the_json_document_keeps_its_keys() -> None:
     document = status(SUBMITTED, STARTED, PREEMPTED, DECIDED).to_json()
     keys = {"schema_version", "run", "run_dir", "state", "outcome", "job_id", "attempts", "metrics"}

@@ -75,10 +75,10 @@ def test_a_damaged_checkpoint_is_passed_over_kept_aside_and_named(
     DAMAGES[damage](make(tmp_path, 10))
     newest, skipped = find_newest_valid(tmp_path)
     assert newest == good
-    ((path, reason),) = skipped
-    assert path.name == "step-000000010.broken"
-    assert path.exists()
-    assert all(word in reason for word in damage.split())
+    (found,) = skipped
+    assert (found.step, found.path.name) == (10, "step-000000010.broken")
+    assert found.path.exists()
+    assert all(word in str(found.reason) for word in damage.split())
     assert find_newest_valid(tmp_path) == (good, [])  # nobody counts it any more
     assert make(tmp_path, 10).name == "step-000000010"
 
@@ -107,7 +107,7 @@ def test_a_read_only_folder_still_gives_the_newest_whole_one(tmp_path: Path) -> 
     finally:
         subprocess.run(["umount", tmp_path], check=True)
     assert newest == good
-    assert skipped[0][0].name == "step-000000010"
+    assert skipped[0].path.name == "step-000000010"
 
 
 def test_without_hashes_only_sizes_are_compared(tmp_path: Path) -> None:

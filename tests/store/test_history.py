@@ -1,0 +1,73 @@
+"""Attempts put together from the history: where they began, what they kept, what was lost."""
+
+from __future__ import annotations
+
+import pytest
+
+from hpc_train.store.events import Event, EventKind
+from hpc_train.store.history import AttemptRecord, attempts_in
+
+
+def attempt(number: int, first: int, last: int, saved: int, *, assumed: int = 0) -> list[Event]:
+    """The events of an attempt that began at `first`; nobody came to say so where it is -1."""
+    where = {"attempt": number}
+    events = [(EventKind.ATTEMPT_STARTED, {"job_id": "7", "first_step": assumed})]
+    if first >= 0:
+        events.append((EventKind.RANKS_BEGAN, {"first_step": first}))
+    steps = {"first_step": first if first >= 0 else assumed, "last_step": last, "saved_step": saved}
+    events.append((EventKind.ATTEMPT_ENDED, {"outcome": "preempted", **steps}))
+    return [Event(number + n / 9, kind, {**where, **data}) for n, (kind, data) in enumerate(events)]
+
+
+def lost(*attempts: list[Event]) -> list[int]:
+    events = [event for events in attempts for event in events]
+    return [record.steps_lost for record in attempts_in(events)]
+
+
+@pytest.mark.parametrize(
+    ("attempts", "steps_lost"),
+    [
+        ([(0, 39, 39), (39, 60, 60)], [0, 0]),  # nothing is damaged
+        ([(0, 39, 39), (0, 22, 22)], [39, 0]),  # the newest and only one
+        ([(0, 39, 39), (0, 22, 22), (22, 30, 25)], [39, 0, 5]),
+        ([(0, 235, 235), (235, 302, 285), (235, 240, 240)], [0, 67, 0]),  # the newest of several
+        ([(0, 100, 100), (100, 200, 200), (200, 310, 300), (50, 60, 60)], [50, 100, 110, 0]),
+        ([(0, 10, 10), (0, 10, 10), (0, 10, 10)], [10, 10, 0]),  # again and again
+    ],
+)
+def test_steps_that_a_damaged_checkpoint_costs_are_lost_to_the_attempts_that_took_them(
+    attempts: list[tuple[int, int, int]], steps_lost: list[int]
+) -> None:
+    told = [attempt(number, *steps) for number, steps in enumerate(attempts)]
+    assert lost(*told) == steps_lost
+    taken = sum(last - first for first, last, _ in attempts)
+    kept = taken - sum(steps_lost)
+    assert kept == attempts[-1][2], "what is kept is where the run stands"
+
+
+def test_an_attempt_whose_ranks_never_began_takes_nothing_from_the_others() -> None:
+    refused = attempt(1, -1, 39, 39, assumed=39)
+    assert lost(attempt(0, 0, 39, 39), refused, attempt(2, 0, 5, 5)) == [39, 0, 0]
+    assert lost(attempt(0, 0, 39, 39), refused, attempt(2, 39, 45, 45)) == [0, 0, 0]
+
+
+def test_where_the_ranks_began_replaces_what_was_assumed_while_they_train() -> None:
+    started = Event(1.0, EventKind.ATTEMPT_STARTED, {"attempt": 1, "job_id": "7", "first_step": 39})
+    damage = {"attempt": 1, "step": 39, "reason": "model.ckpt missing", "first_step": 20}
+    damaged = Event(2.0, EventKind.CHECKPOINT_DAMAGED, damage)
+    began = Event(2.0, EventKind.RANKS_BEGAN, {"attempt": 1, "first_step": 20})
+    (before,) = attempts_in([started])
+    (after,) = attempts_in([started, damaged, began])
+    assert (before.first_step, before.damaged) == (39, ())
+    assert (after.first_step, after.saved_step) == (20, 20)
+    assert [(item.step, item.reason) for item in after.damaged] == [(39, "model.ckpt missing")]
+
+
+def test_a_history_of_the_version_before_is_read_as_it_was_meant() -> None:
+    start = {"attempt": 0, "job_id": "7", "first_step": 12}
+    end = {"attempt": 0, "outcome": "preempted", "last_step": 20, "saved_step": 18}
+    (record,) = attempts_in(
+        [Event(1.0, EventKind.ATTEMPT_STARTED, start), Event(2.0, EventKind.ATTEMPT_ENDED, end)]
+    )
+    assert isinstance(record, AttemptRecord)
+    assert (record.first_step, record.last_step, record.steps_lost) == (12, 20, 2)
