@@ -17,8 +17,10 @@ from hpc_train.errors import SlurmError
 from hpc_train.plan.plan import Plan
 from hpc_train.plan.quoting import escape_pattern
 from hpc_train.plan.shell import environment_lines
-from hpc_train.slurm.command import is_available
+from hpc_train.slurm.command import NO_ANSWER, is_available
 from hpc_train.slurm.command import run as run_slurm
+from hpc_train.slurm.control import cancel, is_answer_lost
+from hpc_train.slurm.jobs import jobs_of_scripts
 from hpc_train.slurm.partitions import check_time
 from hpc_train.slurm.refusals import refusal_error
 from hpc_train.store.badnodes import clusters, read_bad_nodes
@@ -100,8 +102,24 @@ def submit_slurm(run: RunDir, plan: Plan, leave_out: Sequence[str] = ()) -> str:
         with _clean_environment(), contextlib.redirect_stderr(io.StringIO()):
             job = executor.submit(train_in_job, str(run.path), None)
     except submitit.core.utils.FailedJobError as error:
-        raise refusal_error(_stderr_in(str(error))) from error
+        words = _stderr_in(str(error))
+        if is_answer_lost(words):
+            raise _withdrawn(run, words) from error
+        raise refusal_error(words) from error
     return str(job.job_id)
+
+
+def _withdrawn(run: RunDir, words: str) -> SlurmError:
+    """Cancel a job that Slurm took though sbatch failed, its answer being lost.
+
+    submitit finishes the job's files only once it knows the id, so such a job could not train, and
+    whoever submits again would have two.
+    """
+    taken = jobs_of_scripts(f"{run.submitit}/")
+    for job_id in taken:
+        cancel(job_id)
+    what = f"; Slurm had taken job {', '.join(taken)}, which was cancelled" if taken else ""
+    return SlurmError(words + what, "nothing runs; submit again once `scontrol ping` says UP")
 
 
 def submit_local(run: RunDir, environ: Mapping[str, str]) -> str:
@@ -148,7 +166,7 @@ def _parameters(plan: Plan, run: RunDir, leave_out: Sequence[str]) -> dict[str, 
 def _stderr_in(text: str) -> str:
     """Slurm's own lines in what submitit raises, which also holds a traceback."""
     lines = [line for line in text.splitlines() if re.match(r"\s*sbatch: ", line)]
-    return "\n".join(line.strip() for line in lines) or text.strip().splitlines()[-1]
+    return "\n".join(line.strip() for line in lines) or f"sbatch: {NO_ANSWER}"
 
 
 @contextlib.contextmanager

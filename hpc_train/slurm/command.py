@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
+import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from hpc_train.errors import SlurmError
 
-__all__ = ["Said", "is_available", "run"]
+__all__ = ["NO_ANSWER", "Said", "is_available", "run"]
 
 DEFAULT_TIMEOUT_S = 60.0
+NO_ANSWER = "gave no answer"
 
 
 @dataclass(frozen=True)
@@ -21,6 +24,11 @@ class Said:
     returncode: int
     stdout: str
     stderr: str
+
+    @property
+    def wordless(self) -> bool:
+        """Whether it failed and left no reason: it was ended before it could hear the answer."""
+        return self.returncode != 0 and not (self.stdout.strip() or self.stderr.strip())
 
 
 def is_available(program: str = "sbatch") -> bool:
@@ -37,21 +45,26 @@ def run(
 ) -> Said:
     """Run one of Slurm's programs to its end, with this process's environment or with `env`.
 
+    SIGTERM does not reach it: Slurm sends that to every process of the batch step when it requeues
+    or cancels the job, also to the very scontrol that asked for it and still waits for the answer.
+
     Raises:
         SlurmError: when it is not installed or does not answer in `timeout_s`. A refusal is not
             raised here: the caller knows what it means.
     """
     try:
-        done = subprocess.run(
-            argv,
-            input=stdin,
-            env=env,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=timeout_s,
-            check=False,
-        )
+        with _sigterm_blocked():
+            process = subprocess.Popen(
+                argv,
+                env=env,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                errors="replace",
+            )
+        with process:
+            stdout, stderr = _communicate(process, stdin, timeout_s)
     except FileNotFoundError as error:
         raise SlurmError(
             f"{argv[0]} is not on this machine's PATH, so there is no Slurm to talk to",
@@ -60,7 +73,25 @@ def run(
         ) from error
     except subprocess.TimeoutExpired as error:
         raise SlurmError(
-            f"{argv[0]} gave no answer in {timeout_s:.0f} s",
+            f"{argv[0]} {NO_ANSWER} in {timeout_s:.0f} s",
             "the controller may be down or busy: `scontrol ping` tells; try again later",
         ) from error
-    return Said(done.returncode, done.stdout, done.stderr)
+    return Said(process.returncode, stdout, stderr)
+
+
+@contextlib.contextmanager
+def _sigterm_blocked() -> Iterator[None]:
+    """A program that is started in this block inherits the mask (execve(2)); we hear it after."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _communicate(process: subprocess.Popen[str], stdin: str, timeout_s: float) -> tuple[str, str]:
+    try:
+        return process.communicate(stdin, timeout=timeout_s)
+    except BaseException:  # out of time, or a Ctrl-C
+        process.kill()
+        raise

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from hpc_train.errors import SlurmError
-from hpc_train.slurm.command import run
+from hpc_train.slurm.command import NO_ANSWER, run
+from hpc_train.slurm.jobs import job_details, jobs_of_scripts
 from hpc_train.slurm.refusals import refusal_error
 
 __all__ = [
@@ -17,12 +18,15 @@ __all__ = [
     "cancel",
     "end_step",
     "exclude_nodes",
+    "is_answer_lost",
     "job_reference",
     "requeue",
     "sbatch",
     "test_only",
 ]
 
+# The request has left, and may be carried out all the same (slurm_strerror, slurm/slurm_errno.h).
+ANSWER_LOST = (NO_ANSWER, "Socket timed out", "Zero Bytes were transmitted or received")
 # What an enclosing job was told of itself is not true of the job that it submits, and sbatch hands
 # the environment on (sbatch(1), --export): restarts, the place in an array, nodes.
 OF_THIS_JOB = re.compile(r"(?!SLURM_(?:CONF|CLUSTERS|TIME_FORMAT)$)(?:SLURM|SRUN|SUBMITIT)_")
@@ -38,20 +42,37 @@ class StartEstimate:
     partition: str
 
 
-def sbatch(script: Path, options: Sequence[str] = ()) -> str:
+def sbatch(script: Path, options: Sequence[str] = (), *, known: Collection[str]) -> str:
     """Submit `script`; options given here win over those in the script (sbatch(1)).
+
+    Slurm may take the job and its answer be lost (a killed sbatch, a controller that is slow to
+    answer: "Socket timed out on send/recv operation"). So a job of this very script that waits or
+    runs and is not `known` is that one, and nothing is submitted: to call this again is safe.
+
+    Args:
+        known: Jobs of the script that were submitted before.
 
     Returns:
         The job id.
 
     Raises:
-        SlurmError: with Slurm's words and the key to change.
+        SlurmError: with Slurm's words and the key to change, or that there was no answer.
     """
+    lost = jobs_of_scripts(str(script)) - frozenset(known)
+    if lost:
+        return max(lost, key=int)
     environ = {name: value for name, value in os.environ.items() if not OF_THIS_JOB.match(name)}
     said = run(["sbatch", "--parsable", *options, str(script)], env=environ)
+    if said.wordless:
+        raise SlurmError(f"sbatch: {NO_ANSWER} (it ended with {said.returncode})")
     if said.returncode != 0:
         raise refusal_error(said.stderr)
     return said.stdout.strip().split(";")[0]
+
+
+def is_answer_lost(words: str) -> bool:
+    """Whether Slurm may have done what was asked, though its program failed with these words."""
+    return any(text in words for text in ANSWER_LOST)
 
 
 def test_only(script: Path) -> StartEstimate:
@@ -78,15 +99,29 @@ def job_reference(environ: Mapping[str, str]) -> str:
     return f"{array}_{task}" if array and task else environ["SLURM_JOB_ID"]
 
 
-def requeue(job: str) -> None:
+def requeue(job: str, restarts: int) -> None:
     """Put a running job back into the queue; Slurm then terminates it at once.
+
+    Whatever scontrol says, the job itself tells whether Slurm has heard it, since its count of
+    restarts grows at once [seen on 22.05]; so an answer that was lost is not asked for twice.
+
+    Args:
+        restarts: How often the job had been restarted when this start of it began.
 
     Raises:
         SlurmError: when the site or the job does not allow it, or the controller is away.
     """
-    said = run(["scontrol", "requeue", job], timeout_s=30)
-    if said.returncode != 0:
-        raise SlurmError(f"scontrol requeue {job}: {said.stderr.strip()}")
+    try:
+        said = run(["scontrol", "requeue", job], timeout_s=30)
+    except SlurmError as error:
+        trouble = error
+    else:
+        if said.returncode == 0:
+            return
+        words = said.stderr.strip() or f"{NO_ANSWER} (it ended with {said.returncode})"
+        trouble = SlurmError(f"scontrol requeue {job}: {words}")
+    if job_details(job).restarts <= restarts:
+        raise trouble
 
 
 def exclude_nodes(job: str, nodes: Sequence[str]) -> None:

@@ -15,7 +15,14 @@ from hpc_train.plan.states import RunState, run_state_of_slurm
 from hpc_train.slurm.command import is_available, run
 from hpc_train.slurm.squeue import Asked, cells_of, squeue_argv
 
-__all__ = ["JobDetails", "JobView", "job_details", "query_jobs", "steps_of"]
+__all__ = [
+    "JobDetails",
+    "JobView",
+    "job_details",
+    "jobs_of_scripts",
+    "query_jobs",
+    "steps_of",
+]
 
 SACCT_FIELDS = "JobIDRaw,State,Reason,NodeList,Start"
 
@@ -61,6 +68,11 @@ class JobDetails:
     def is_alive(self) -> bool:
         """Whether it runs or waits."""
         return not run_state_of_slurm(self.get("JobState")).ended
+
+    @property
+    def restarts(self) -> int:
+        """How often it was put back into the queue, the present time included."""
+        return int(self.get("Restarts") or 0)
 
     @property
     def may_requeue(self) -> bool:
@@ -126,6 +138,19 @@ def steps_of(job_id: str) -> list[str]:
     if said.returncode != 0:
         raise SlurmError(f"squeue --steps: {said.stderr.strip()}")
     return [step for step in said.stdout.split() if step.rpartition(".")[2].isdigit()]
+
+
+def jobs_of_scripts(prefix: str) -> frozenset[str]:
+    """The user's waiting and running jobs whose script's path begins with `prefix`.
+
+    Raises:
+        SlurmError: when Slurm cannot be asked.
+    """
+    said = run(["squeue", "--me", "--noheader", "--format=%A|%o"], timeout_s=30)
+    if said.returncode != 0:
+        raise SlurmError(f"squeue: {said.stderr.strip()}")
+    rows = (line.partition("|") for line in said.stdout.splitlines())
+    return frozenset(job_id for job_id, _, script in rows if script.startswith(prefix))
 
 
 def _from_sacct(job_ids: Collection[str]) -> dict[str, JobView]:

@@ -11,7 +11,14 @@ from hpc_train.plan.states import Outcome
 from hpc_train.store.events import Event, EventKind
 from hpc_train.store.ranks import Damaged
 
-__all__ = ["AttemptRecord", "attempts_in", "newest_job_id", "since_submission", "summaries"]
+__all__ = [
+    "AttemptRecord",
+    "attempts_in",
+    "job_ids",
+    "newest_job_id",
+    "since_submission",
+    "summaries",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,11 +120,16 @@ def since_submission(events: Sequence[Event]) -> list[AttemptRecord]:
     return [record for record in attempts_in(events) if not told or record.started >= told[-1]]
 
 
+def job_ids(events: Sequence[Event]) -> list[str]:
+    """The jobs that have carried the run, in the order in which they are told of."""
+    kinds = (EventKind.SUBMITTED, EventKind.ATTEMPT_STARTED, EventKind.WENT_ON)
+    jobs = (event.get("job_id") for event in events if event.kind in kinds)
+    return [str(job) for job in jobs if job]
+
+
 def newest_job_id(events: Sequence[Event]) -> str:
     """The job that carries the run now; empty for one that was never submitted."""
-    kinds = (EventKind.SUBMITTED, EventKind.ATTEMPT_STARTED, EventKind.WENT_ON)
-    jobs = [event.get("job_id") for event in events if event.kind in kinds and event.get("job_id")]
-    return str(jobs[-1]) if jobs else ""
+    return next(reversed(job_ids(events)), "")
 
 
 def _told_by(event: Event, record: AttemptRecord) -> dict[str, Any]:

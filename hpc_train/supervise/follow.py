@@ -10,13 +10,16 @@ from hpc_train.errors import SlurmError
 from hpc_train.plan.policy import Decision
 from hpc_train.plan.states import Action
 from hpc_train.slurm import control
+from hpc_train.slurm.control import is_answer_lost
+from hpc_train.store.events import read_events
+from hpc_train.store.history import job_ids
 from hpc_train.store.layout import RunDir
 from hpc_train.supervise.place import Place
 
 __all__ = ["go_on"]
 
 # The controller may be restarting at this very moment; the batch step lives until it is back.
-CONTROLLER_AWAY = ("Unable to contact", "Connection refused", "no answer", "Transport endpoint")
+CONTROLLER_AWAY = ("Unable to contact", "Connection refused", "Transport endpoint")
 CONTROLLER_WAIT_S = 600.0
 EXCLUDE_TRIES = 8
 
@@ -48,7 +51,7 @@ def go_on(
         return place.job_id
     if decision.action is Action.REQUEUE:
         try:
-            _patiently(lambda: control.requeue(place.job_reference), say)
+            _patiently(lambda: control.requeue(place.job_reference, place.restarts), say)
         except SlurmError as error:
             say(f"the requeue was refused ({error.message}); submitting a fresh job instead")
         else:
@@ -56,7 +59,8 @@ def go_on(
             return place.job_id
     before_resubmit()
     options = [f"--exclude={','.join(decision.exclude)}"] if decision.exclude else []
-    return _patiently(lambda: control.sbatch(run.script, options), say)
+    known = {place.job_id, *job_ids(read_events(run.events))}
+    return _patiently(lambda: control.sbatch(run.script, options, known=known), say)
 
 
 def _exclude(job: str, nodes: Sequence[str], say: Callable[[str], None]) -> None:
@@ -81,7 +85,8 @@ def _patiently(act: Callable[[], Result], say: Callable[[str], None]) -> Result:
         try:
             return act()
         except SlurmError as error:
-            away = any(words in str(error) for words in CONTROLLER_AWAY)
+            words = str(error)
+            away = is_answer_lost(words) or any(text in words for text in CONTROLLER_AWAY)
             if not away or time.monotonic() > deadline:
                 raise
             say(f"the controller is away ({error.message}); asking again in {wait_s:.0f} s")

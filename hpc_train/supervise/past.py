@@ -12,7 +12,7 @@ from hpc_train.slurm.control import end_step
 from hpc_train.slurm.jobs import job_details, steps_of
 from hpc_train.slurm.nodes import usable_nodes
 from hpc_train.store.events import Event, EventKind, append_event, read_events
-from hpc_train.store.history import AttemptRecord, attempts_in
+from hpc_train.store.history import AttemptRecord, attempts_in, job_ids
 from hpc_train.store.layout import RunDir
 from hpc_train.store.ranks import read_beginning, read_exits
 from hpc_train.supervise.narrate import Narrator
@@ -37,8 +37,7 @@ def refuse_if_superseded(directory: RunDir, place: Place) -> None:
     """
     if not place.is_slurm:
         return
-    kinds = (EventKind.SUBMITTED, EventKind.ATTEMPT_STARTED, EventKind.WENT_ON)
-    jobs = [str(e.get("job_id")) for e in read_events(directory.events) if e.kind in kinds]
+    jobs = job_ids(read_events(directory.events))
     if place.job_id not in jobs or jobs[-1] == place.job_id:
         return
     try:

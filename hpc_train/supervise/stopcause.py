@@ -66,7 +66,7 @@ def stop_cause(
         job = details(place.job_reference)  # the id of an array's first task means all of them
     except SlurmError as error:
         return StopCause(None, f"Slurm could not be asked why ({error.message})")
-    requeued = int(job.get("Restarts") or 0) > place.restarts
+    requeued = job.restarts > place.restarts
     allowed = job.may_requeue
     if job.preempted or requeued:
         by = "preempted by Slurm" if job.preempted else "Slurm put the job back into the queue"

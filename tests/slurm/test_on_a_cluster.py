@@ -39,7 +39,7 @@ def test_a_job_that_a_job_submits_inherits_nothing_of_its_place(
     monkeypatch.setenv("A_USERS_OWN", "kept")
     script = tmp_path / "job.sbatch"
     script.write_text(f"#!/bin/sh\n#SBATCH --output={tmp_path}/out\nenv -0\n")
-    job = sbatch(script, ["--partition=train"])
+    job = sbatch(script, ["--partition=train"], known=())
     slurm_cluster.wait(job, "COMPLETED")
     seen = dict(line.split("=", 1) for line in (tmp_path / "out").read_text().split("\0")[:-1])
     assert seen["A_USERS_OWN"] == "kept"
@@ -65,7 +65,7 @@ def test_nodes_are_left_out_after_a_requeue_and_not_while_the_job_runs(
     where = slurm_cluster.job(job)["NodeList"]
     with pytest.raises(SlurmError):
         exclude_nodes(job, [where])
-    requeue(job)
+    requeue(job, 0)
     exclude_nodes(job, [where])
     wait_until(lambda: slurm_cluster.job(job)["Restarts"] == "1", "the restart", timeout_s=30)
     slurm_cluster.wait(job, "RUNNING")

@@ -1,0 +1,156 @@
+"""What is asked of Slurm is done once, also where its answer never arrives."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from hpc_train.errors import SlurmError
+from hpc_train.plan.states import Action
+from hpc_train.slurm.command import run
+from hpc_train.slurm.control import is_answer_lost
+from hpc_train.store.events import EventKind, read_events
+from hpc_train.store.layout import RunDir
+from tests.cluster import Cluster
+from tests.faults.running import hpc_train, until
+
+ROOT = Path(__file__).parents[2]
+ALL_JOBS = ["squeue", "--noheader", "--states=all", "--format=%A"]
+
+# Where `$1 $2` is asked for the first time, the program is killed as Slurm's SIGKILL would do it.
+KILLED = """#!/bin/sh
+case "$*" in
+  *{asked}*) if mkdir {mark} 2>/dev/null; then {first}kill -KILL $$; fi ;;
+esac
+exec {program} "$@"
+"""
+
+
+def own_program(folder: Path, name: str, asked: str, *, heard: bool) -> str:
+    """A folder for the PATH with a Slurm program that is killed after, or before, it was heard."""
+    program = f"/usr/bin/{name}"
+    first = f'{program} "$@" >/dev/null 2>&1; ' if heard else ""
+    mark = shlex.quote(str(folder / "killed"))
+    file = folder / "bin" / name
+    file.parent.mkdir()
+    file.write_text(KILLED.format(asked=asked, mark=mark, first=first, program=program))
+    file.chmod(0o755)
+    return str(file.parent)
+
+
+def batch(run_dir: Path, action: Action, *, restarts: int, path: str = "") -> str:
+    """A job that asks to go on `restarts` times, and ends well when it has."""
+    words = [sys.executable, "-m", "tests.slurm.carry_on", str(run_dir), action.value]
+    prefix = f"PATH={shlex.quote(path)}:$PATH " if path else ""
+    return (
+        "#!/bin/bash\ntrap : TERM\n"
+        f"cd {shlex.quote(str(ROOT))}\n"
+        f'[ "${{SLURM_RESTART_COUNT:-0}}" -ge {restarts} ] || {prefix}{shlex.join(words)}\n'
+    )
+
+
+def jobs(cluster: Cluster) -> list[str]:
+    return cluster.command(ALL_JOBS).stdout.split()
+
+
+def ended_well(cluster: Cluster, job: str, timeout_s: float = 120) -> None:
+    until(lambda: cluster.state(job) == "COMPLETED", f"job {job} to complete", timeout_s)
+
+
+@pytest.mark.slurm
+def test_fifty_requeues_leave_one_job_for_each_run(slurm_cluster: Cluster, tmp_path: Path) -> None:
+    before = set(jobs(slurm_cluster))
+    runs = [RunDir(tmp_path / "runs" / "tiny" / str(number)) for number in range(10)]
+    started = []
+    for run_dir in runs:
+        run_dir.path.mkdir(parents=True)
+        run_dir.script.write_text("#!/bin/sh\nsleep 1\n")  # of a second job, were there one
+        script = batch(run_dir.path, Action.REQUEUE, restarts=5)
+        started.append(slurm_cluster.sbatch(["--ntasks=1"], script))
+    for job in started:
+        ended_well(slurm_cluster, job)
+    assert set(jobs(slurm_cluster)) - before == set(started)
+    assert {slurm_cluster.job(job)["Restarts"] for job in started} == {"5"}
+    for run_dir in runs:
+        notes = [e.get("text") for e in read_events(run_dir.events) if e.kind is EventKind.NOTE]
+        assert notes == []
+
+
+@pytest.mark.slurm
+@pytest.mark.parametrize("heard", [True, False])
+@pytest.mark.parametrize(
+    ("action", "program", "asked"),
+    [(Action.REQUEUE, "scontrol", "requeue"), (Action.RESUBMIT, "sbatch", "--parsable")],
+)
+def test_a_lost_answer_gives_neither_two_jobs_nor_none(
+    action: Action, program: str, asked: str, heard: bool, slurm_cluster: Cluster, tmp_path: Path
+) -> None:
+    before = set(jobs(slurm_cluster))
+    run_dir = RunDir(tmp_path / "a run" / "one")
+    run_dir.path.mkdir(parents=True)
+    run_dir.script.write_text(f"#!/bin/sh\n#SBATCH --output={tmp_path}/fresh.out\nsleep 5\n")
+    path = own_program(tmp_path, program, asked, heard=heard)
+    job = slurm_cluster.sbatch([], batch(run_dir.path, action, restarts=1, path=path))
+    kinds = [EventKind.WENT_ON]
+    (went_on,) = until(
+        lambda: [e for e in read_events(run_dir.events) if e.kind in kinds], "the answer", 60
+    )
+    assert (tmp_path / "killed").is_dir()
+    ended_well(slurm_cluster, job)
+    ended_well(slurm_cluster, went_on.get("job_id"))
+    new = set(jobs(slurm_cluster)) - before
+    if action is Action.REQUEUE:
+        assert (went_on.get("job_id"), new) == (job, {job})
+        assert slurm_cluster.job(job)["Restarts"] == "1"
+    else:
+        assert new == {job, went_on.get("job_id")}
+        assert len(new) == 2
+
+
+@pytest.mark.slurm
+def test_a_submission_whose_answer_is_lost_leaves_no_job_behind(
+    slurm_cluster: Cluster, tmp_path: Path
+) -> None:
+    before = set(jobs(slurm_cluster))
+    path = own_program(tmp_path, "sbatch", "submission_file", heard=True)
+    done = hpc_train(
+        slurm_cluster,
+        *("submit", "tests/faults/tiny.yaml", f"runs_dir={tmp_path / 'runs'}", "slurm.nodes=1"),
+        env={"PATH": f"{path}:/usr/bin:/bin", "XDG_STATE_HOME": str(tmp_path / "state")},
+    )
+    assert done.returncode == 4
+    (lost,) = set(jobs(slurm_cluster)) - before
+    assert f"sbatch: gave no answer; Slurm had taken job {lost}, which was cancelled" in done.stderr
+    assert "submit again" in done.stderr
+    assert slurm_cluster.wait(lost, "CANCELLED") == "CANCELLED"
+
+
+def test_a_sigterm_for_all_of_a_batch_step_does_not_reach_slurms_programs() -> None:
+    said = run(["sh", "-c", "kill -TERM $$; echo heard"])
+    assert (said.returncode, said.stdout, said.wordless) == (0, "heard\n", False)
+
+
+def test_a_program_that_is_killed_is_told_from_one_that_refuses() -> None:
+    assert run(["sh", "-c", "kill -KILL $$"]).wordless
+    assert not run(["sh", "-c", "echo sbatch: error: no >&2; exit 1"]).wordless
+    assert not run(["true"]).wordless
+    with pytest.raises(SlurmError, match="sleep gave no answer in 0 s") as caught:
+        run(["sleep", "60"], timeout_s=0.1)
+    assert is_answer_lost(str(caught.value))
+
+
+@pytest.mark.parametrize(
+    ("words", "lost"),
+    [
+        ("sbatch: error: Batch job submission failed: Socket timed out on send/recv operation", 1),
+        ("slurm_requeue error: Zero Bytes were transmitted or received", 1),
+        ("sbatch: error: Batch job submission failed: Invalid partition name specified", 0),
+        ("Unable to contact slurm controller (connect failure)", 0),
+        ("", 0),
+    ],
+)
+def test_only_a_request_that_has_left_may_have_been_carried_out(words: str, lost: int) -> None:
+    assert is_answer_lost(words) == bool(lost)
