@@ -18,8 +18,12 @@ from hpc_train.supervise.exitcodes import EXIT_CODES
 __all__ = ["follow_run"]
 
 
-def follow_run(run: api.Run, *, show: bool) -> int:
-    """Stay until the run's end; a Ctrl-C leaves the job alone and says so.
+def follow_run(run: api.Run, *, show: bool, as_json: bool = False) -> int:
+    """Stay until the run's end and say how it was; a Ctrl-C leaves the job alone and says so.
+
+    Args:
+        show: Whether to show the progress meanwhile.
+        as_json: Standard output has its document already: everything goes to standard error.
 
     Returns:
         The exit code of the run's state.
@@ -35,8 +39,7 @@ def follow_run(run: api.Run, *, show: bool) -> int:
         click.echo(f"left; the job goes on. End it with: hpc-train cancel {name}", err=True)
         return INTERRUPTED
     painter.finish()
-    if show:
-        _epilogue(status)
+    _epilogue(status, err=as_json)
     return EXIT_CODES.get(status.state, 1)
 
 
@@ -72,13 +75,13 @@ class _Painter:
             click.echo(err=True)
 
 
-def _epilogue(status: RunStatus) -> None:
+def _epilogue(status: RunStatus, *, err: bool) -> None:
     name = shell_word(status.run)
     click.echo(f"{status.state.value}  {status.reason}", err=True)
     if status.metrics:
-        click.echo(f"metrics    {metrics_text(status)}")
-    click.echo(f"run        {status.run_dir}")
-    click.echo(f"history    hpc-train status {name}")
+        click.echo(f"metrics    {metrics_text(status)}", err=err)
+    click.echo(f"run        {status.run_dir}", err=err)
+    click.echo(f"history    hpc-train status {name}", err=err)
     if status.state.value != "completed":
-        click.echo(f"logs       hpc-train logs {name}")
-        click.echo(f"go on      hpc-train resume {name}")
+        click.echo(f"logs       hpc-train logs {name}", err=err)
+        click.echo(f"go on      hpc-train resume {name}", err=err)

@@ -64,4 +64,4 @@ def command(
         return 0
     from hpc_train.cli.follow import follow_run
 
-    return follow_run(found, show=follow or sys.stderr.isatty())
+    return follow_run(found, show=follow or sys.stderr.isatty(), as_json=as_json)

@@ -69,7 +69,7 @@ def command(
         return 0
     from hpc_train.cli.follow import follow_run
 
-    return follow_run(run, show=follow or sys.stderr.isatty())
+    return follow_run(run, show=follow or sys.stderr.isatty(), as_json=as_json)
 
 
 def _tell(run: api.Run, job_id: str, backend: str) -> None:

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -50,6 +49,9 @@ def test_wait_gives_the_exit_code_of_the_run(site: Shell) -> None:
     broken = ("--nodes", 1, "--gpus", 1, DIGITS, "data.init_args={}", "model.init_args.width=-3")
     done = site.hpc("submit", *broken, "--wait", code=10, timeout_s=90)
     assert "Traceback" not in done.stderr
+    assert "failed  " in done.stderr
+    assert "negative dimension -3" in done.stderr, "why it failed"
+    assert "hpc-train logs" in done.stdout
     status = json.loads(site.hpc("status", "--json").stdout)
     assert status["outcome"] == "user_error"
     assert status["attempts"][0]["decision"] == "stop"
@@ -66,8 +68,9 @@ def test_ctrl_c_leaves_the_job_alone_and_says_so(site: Shell, slurm_cluster: Clu
         text=True,
     )
     assert process.stdout is not None
+    assert process.stderr is not None
     assert process.stdout.readline().startswith("submitted")
-    time.sleep(2)
+    assert process.stderr.readline().startswith("digits  ")  # from here on it follows
     process.send_signal(2)
     _, said = process.communicate(timeout=20)
     assert process.returncode == 130
