@@ -10,6 +10,7 @@ import pytest
 
 from hpc_train.store.checkpoints import checkpoint_steps
 from tests.cluster import Cluster
+from tests.faults.nights import flip_a_byte
 from tests.faults.running import Training, hpc_train, submit
 
 pytestmark = pytest.mark.slurm
@@ -26,12 +27,7 @@ def damage(training: Training, *steps: int) -> None:
     """Change a byte in each of these checkpoints, while no attempt runs."""
     attempts = len(training.records())
     for step in steps:
-        file = max(checkpoint_steps(training.run)[step].rglob("*"), key=lambda p: p.stat().st_size)
-        with file.open("r+b") as stream:
-            stream.seek(file.stat().st_size // 2)
-            byte = stream.read(1)
-            stream.seek(-1, os.SEEK_CUR)
-            stream.write(bytes([byte[0] ^ 1]))
+        flip_a_byte(training, step)
     assert len(training.records()) == attempts, "the next attempt began too early for this test"
 
 
