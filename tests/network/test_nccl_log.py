@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hpc_train.errors import CheckError
-from hpc_train.network.nccl_log import LogReader, read_nccl_lines, read_nccl_log
-from hpc_train.network.nccl_report import explain
+from hpc_train.errors import HpcTrainError
+from hpc_train.network.nccl_log import LogReader, read_nccl_lines, read_nccl_logs
+from hpc_train.network.nccl_text import explain
 
 
 def hop(version: str, channel: int, a: int, b: int, way: str, via: str) -> str:
@@ -85,7 +85,7 @@ def log(version: str, *, nodes: int = 2, per_node: int = 2, net: str = "NET/IB")
 
 def check(report, version):
     assert report.version == f"{version}.5"
-    assert report.ranks == 4
+    assert report.world.ranks == 4
     assert report.hosts == ("node1", "node2")
     assert {(p.a, p.b, p.transport) for p in report.crossing} == {
         (1, 2, "NET/IB"),
@@ -95,7 +95,7 @@ def check(report, version):
     assert report.all_over_ib is True
     assert report.all_gdr is True
     assert report.rings_complete is True
-    assert report.ranks_complete == 4
+    assert report.world.complete == 4
     assert report.hcas["node1"] == ("mlx5_0:1/IB", "mlx5_1:1/IB")
     assert report.crossing[0].devices == ("mlx5_0:1/IB", "mlx5_1:1/IB")
     assert report.sockets["node2"] == "ib0"
@@ -203,18 +203,18 @@ def test_forms_seen_in_the_field_are_read():
     assert report.hcas["node1"] == ("mlx5_0:1/IB", "mlx5_bond_0:1/RoCE")
     assert report.hcas["node2"] == ("mlx5_2:1+mlx5_3:1",)
     assert report.hcas["node4"] == ("mlx5_0:1/IB",)
-    assert report.sockets == {"node3": "bond0"}
+    assert report.sockets == {"node1": "ib0", "node2": "e", "node3": "bond0"}
     assert set(report.networks) == {"IB", "IBext", "Socket"}
     (pair,) = report.pairs
     assert (pair.transport, pair.channels, pair.gdr_channels) == ("NET/IBext_v8", 2, 1)
     assert pair.devices == ("2", "mlx5_0:1/IB")
     assert pair.is_ib
-    assert report.completions == (
-        ("node1", "10.0.0.7<4711>", "12", "mlx5_0", 1),
-        ("node6", "?", "12", "", 1),
-    )
-    assert any("libibverbs" in text for text, _ in report.warnings)
-    assert any("not yet the culprit" in line for line in explain(report))
+    (failure,) = report.failures
+    assert failure.name == "retry_exceeded"
+    assert "10.0.0.7<4711>" in failure.cause
+    assert (failure.times, failure.hosts) == (2, ("node1", "node6"))
+    assert any("libibverbs" in note.cause for note in report.notes)
+    assert any("not the culprit" in line for line in explain(report))
 
 
 def test_an_open_ring_is_told():
@@ -240,14 +240,14 @@ def test_groups_beside_the_world_do_not_disturb_it():
 def test_a_log_that_is_none_of_nccls_is_refused_in_one_line(tmp_path, text):
     path = tmp_path / "some.log"
     path.write_text(text)
-    with pytest.raises(CheckError, match="no line of NCCL's") as error:
-        read_nccl_log(path)
+    with pytest.raises(HpcTrainError, match="no line of NCCL's") as error:
+        read_nccl_logs([str(path)])
     assert "NCCL_DEBUG=INFO" in error.value.hint
 
 
 def test_a_log_that_is_not_there_is_refused_in_one_line(tmp_path):
-    with pytest.raises(CheckError, match="No such file"):
-        read_nccl_log(tmp_path / "absent.log")
+    with pytest.raises(HpcTrainError, match="No such file"):
+        read_nccl_logs([str(tmp_path / "absent.log")])
 
 
 def test_a_hundred_megabytes_are_read_in_bounded_memory(tmp_path):
@@ -268,11 +268,11 @@ def test_a_hundred_megabytes_are_read_in_bounded_memory(tmp_path):
     assert path.stat().st_size > 99_000_000
     tracemalloc.start()
     try:
-        report = read_nccl_log(path)
+        report = read_nccl_logs([str(path)])
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
         path.unlink()
-    assert report.ranks == 64
+    assert report.world.ranks == 64
     assert report.all_over_ib is True
     assert peak < 4_000_000
