@@ -71,7 +71,7 @@ def find_logs(words: Iterable[str]) -> list[str]:
             found += logs or files
         elif path.exists():
             found.append(word)
-        elif names := sorted(glob.glob(word, recursive=True)):
+        elif names := sorted(glob.glob(word, recursive=True)):  # noqa: PTH207 - absolute ones too
             found += [name for name in names if Path(name).is_file()]
         else:
             raise UsageError(f"{word}: No such file or folder", "name a log that you can read")

@@ -127,9 +127,7 @@ class LogReader:
         if record.host and len(self._hosts) < _MAX_HOSTS:
             self._hosts.add(record.host)
         if record.level == "WARN":
-            self._hits.take(
-                "WARN", record.text, record.place, record.host, where, is_warning=True
-            )
+            self._hits.take("WARN", record.text, record.place, record.host, where, is_warning=True)
         elif not self._comms.take(record, self._hcas.get(record.host, {})):
             self._setup(record, where)
 

@@ -119,8 +119,10 @@ class NcclReport:
 
     @property
     def sockets(self) -> dict[str, str]:
-        """host -> interface of the bootstrap."""
-        return {host: names[0].partition(":")[0] for host, names in self.interfaces.items() if names}
+        """Interface of the bootstrap, by host."""
+        return {
+            host: names[0].partition(":")[0] for host, names in self.interfaces.items() if names
+        }
 
     @property
     def rings_complete(self) -> bool | None:

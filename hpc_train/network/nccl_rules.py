@@ -45,6 +45,7 @@ class Rule:
             worth telling and no failure; `harmless` is neither.
         level: `WARN` counts in warnings and in torch's words, `INFO` in the other lines.
         place: A regular expression that the place has to match as well, such as `nvls`.
+        unless: Rules that tell the same more exactly; beside one of them this one is left out.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Rule:
     kind: Kind = "cause"
     level: Literal["WARN", "INFO"] = "WARN"
     place: str = ""
+    unless: tuple[str, ...] = ()
 
     @cached_property
     def _search(self) -> re.Pattern[str]:
@@ -207,12 +209,12 @@ class Hits:
 
     def of(self, kind: Kind) -> list[Hit]:
         """Return what was found of that kind, roots first."""
-        found = [hit for hit in self._hits.values() if hit.rule.kind == kind]
+        found = [
+            hit
+            for hit in self._hits.values()
+            if hit.rule.kind == kind and not any(name in self._hits for name in hit.rule.unless)
+        ]
         return sorted(found, key=lambda hit: self._order[hit.rule.name])
-
-    def named(self, name: str) -> Hit | None:
-        """Return what the rule of that name found."""
-        return self._hits.get(name)
 
     def unknown(self) -> list[Warned]:
         """Return the warnings that no rule knows, in their order."""
