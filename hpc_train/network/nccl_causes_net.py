@@ -328,7 +328,7 @@ NET_RULES: tuple[Rule, ...] = (
     Rule(
         name="topology",
         pattern=(
-            r"Could not find (?:a path for pattern|NET with id|any local path|NIC for rank"
+            r"Could not find (?:real path of /sys/class/pci_bus|a path for pattern|NET with id|any local path|NIC for rank"
             r"|gpu rank|net id)|No path computed to go from|unique busId"
         ),
         cause="NCCL could not place the GPUs and network devices on the node's PCI tree",
@@ -367,7 +367,7 @@ NET_RULES: tuple[Rule, ...] = (
     Rule(
         name="cuda",
         pattern=CUDA % "",
-        cause="a CUDA call inside NCCL failed: {error}",
+        cause="a CUDA call failed: {error}",
         fix=(
             "the same test on one node alone; dmesg | grep -i xid; driver and CUDA of one version"
             " in the container; NCCL_CUMEM_ENABLE=0 where the place is about cuMem"

@@ -24,10 +24,6 @@ _RESULTS = {
     "5": "invalid usage",
     "6": "remote error",
 }
-# Elsewhere an error may be expected (a plugin that is not there, a shut-down).
-_ENDS_CALLS = re.compile(
-    r"(?:^|/)(?:init|group|bootstrap|transport|enqueue|channel)\.cc$|^transport/|^include/shm|socket"
-)
 _SAYS_FAILURE = re.compile(
     r"(?i)\b(?:fail|error|unable|cannot|could ?n[o']t|mismatch|invalid|exceed|abort|time[ -]?out"
     r"|timed out|refused|denied|no such|not found|unexpected|unreachable)"
@@ -62,7 +58,7 @@ def failures(
         ][:1]
     if not found or not found[0].cause:
         found = follows[:1] or found
-    if not found and trace and _ENDS_CALLS.search(trace[0]):
+    if not found and trace:
         found = [_of_trace(*trace)]
     if not found and torch_error:
         found = [

@@ -39,6 +39,7 @@ _RARE = (
     b"finish collective #",
     b"join collective #",
     b"out of memory",
+    b"Duplicate GPU",
 )
 # One line a call or an allocation (NCCL_DEBUG_SUBSYS=COLL,ALLOC,P2P,TUNING); the first tells all.
 _PER_CALL = frozenset(
