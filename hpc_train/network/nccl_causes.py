@@ -19,8 +19,9 @@ _LATE_RULES: tuple[Rule, ...] = (
         name="peer_closed",
         kind="follows",
         pattern=(
-            r"(?:closed by remote peer|(?:recv|send|read|write)(?: from| to)?(?=.{0,140}(?:reset by peer"
-            r"|Broken pipe|Connection refused)))(?: (?!failed)(?P<peer>[^\s<]{1,120}))?"
+            r"(?:closed by remote peer|(?:recv|send|read|write)(?: from| to)?"
+            r"(?=.{0,140}(?:reset by peer|Broken pipe|Connection refused)))"
+            r"(?: (?!failed)(?P<peer>[^\s<]{1,120}))?"
         ),
         cause="{peer} closed the connection: it ended first",
         fix="read that node's log: the cause is there",

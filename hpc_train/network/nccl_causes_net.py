@@ -328,7 +328,8 @@ NET_RULES: tuple[Rule, ...] = (
     Rule(
         name="topology",
         pattern=(
-            r"Could not find (?:real path of /sys/class/pci_bus|a path for pattern|NET with id|any local path|NIC for rank"
+            r"Could not find (?:real path of /sys/class/pci_bus|a path for pattern|NET with id"
+            r"|any local path|NIC for rank"
             r"|gpu rank|net id)|No path computed to go from|unique busId"
         ),
         cause="NCCL could not place the GPUs and network devices on the node's PCI tree",

@@ -43,16 +43,17 @@ _GDR = re.compile(
     r"(?:GPU \S{1,20} / )?HCA (\w{1,20})(?: '([\w.-]{1,64}))?(?:'? ?\(([^)]{1,80})\))?"
 )
 _SETTING = re.compile(r"(NCCL_\w{1,60}) set (?:by environment )?to (.{0,200})$")
-# An error that was passed up; only at these places it ends a call of the program. Elsewhere it may
-# be expected (a plugin that is not there, a shut-down).
+# An error that was passed up: here it ends a call of the program, elsewhere it may be expected (a
+# plugin that is not there, a shut-down).
 _TRACE = re.compile(
-    r"((?:init|group|bootstrap|enqueue|channel|transport)\.(?:cc|cu)|transport/\w{1,40}\.(?:cc|cu))"
+    r"((?:init|group|bootstrap|enqueue|channel|transport|transport/\w{1,40})\.(?:cc|cu))"
     r":\d+ -> ([1-6])(?: \(([^)]{1,80})\))?"
 )
 # What torch or CUDA says beside NCCL's own lines; anything else with "NCCL" in it is prose.
 _TORCH = re.compile(
     r"ProcessGroupNCCL|WorkNCCL|NCCL error|NCCL communicator|nccl[A-Z]\w{3,30}Error|Last error:"
-    r"|collectives on ranks|collective #|lagging ranks|CUDA (?:error|out of memory)|OutOfMemory|Duplicate GPU"
+    r"|collectives on ranks|collective #|lagging ranks|CUDA (?:error|out of memory)|OutOfMemory"
+    r"|Duplicate GPU"
 )
 _TORCH_ERROR = re.compile(r"nccl(?:[A-Z]\w{3,30})Error|NCCL error in")
 

@@ -105,7 +105,7 @@ class NcclReport:
     def hosts(self) -> tuple[str, ...]:
         """Hosts of ranks, sorted; where none is told of, those that spoke."""
         placed = {place.host for place in self.world.places if place.host}
-        return tuple(sorted(placed)) or self.speakers
+        return tuple(sorted(placed)) if placed and self.world.groups <= 1 else self.speakers
 
     @property
     def pairs(self) -> tuple[Pair, ...]:
