@@ -25,7 +25,8 @@ __all__ = ["MAX_LINE", "Readable", "find_logs", "log_lines", "open_log"]
 # A line longer than this is cut: NCCL's own longest (a merged list of HCAs) has a few thousand.
 MAX_LINE = 64 * 1024
 _BLOCK = 1 << 18
-_MAX_SEEN = 150_000
+_MAX_SEEN = 100_000
+_MAX_RECENT = 20_000
 _MAX_PIECE = 4096
 _SUFFIXES = (".log", ".out", ".err", ".txt", ".gz")
 
@@ -159,10 +160,11 @@ def _read(file: Readable) -> bytes:
 
 
 class _Sieve:
-    """Lets through what can tell something new."""
+    """Lets through what can tell something new: what a process says again tells nothing."""
 
     def __init__(self) -> None:
         self._seen: set[bytes] = set()
+        self._recent: set[bytes] = set()
         self._calls: set[bytes] = set()
         self._is_error_next = False
 
@@ -182,15 +184,21 @@ class _Sieve:
                     self._is_error_next = b"Last error:" in line
 
     def _is_known(self, line: bytes) -> bool:
-        text = line.partition(_INFO)[2]
-        if not text:
+        head, _, text = line.partition(_INFO)
+        if not text or b"NCCL WARN" in text:
             return False
         call = text[:4]
         if call in _PER_CALL:
             if call in self._calls:
                 return True
             self._calls.add(call)
-        return self._is_seen(line)
+        if b"comm 0x" in text:  # of which communicator, that is the thread's own word
+            if line in self._recent:
+                return True
+            self._recent.add(line)
+            return False
+        # Its threads come and go: host and process say who speaks.
+        return self._is_seen(head.rpartition(b":")[0] + text)
 
     def _is_seen(self, text: bytes) -> bool:
         if text in self._seen:
@@ -207,11 +215,9 @@ class _Sieve:
         """
         pieces = block.split(_CHANNEL)
         last = len(pieces) - 1
-        seen = self._seen
         counted, done = 0, -1
-        for index in [n for n, piece in enumerate(pieces) if n == 0 or piece[2:] not in seen]:
-            piece = pieces[index]
-            if index <= done or (index and b"NCCL WARN" not in piece and self._is_seen(piece[2:])):
+        for index in self._fresh(pieces, has_warning=b"NCCL WARN" in block):
+            if index <= done or (0 < index < last and self._is_known_hop(pieces[index])):
                 continue
             number += sum(item.count(b"\n") for item in pieces[counted:index])
             counted = done = index
@@ -220,3 +226,22 @@ class _Sieve:
             start = pieces[index - 1].rpartition(b"\n")[2] + _CHANNEL if index else b""
             lines = start + _CHANNEL.join(pieces[index : done + 1])
             yield number, lines if done == last else lines.rpartition(b"\n")[0]
+
+    def _fresh(self, pieces: list[bytes], *, has_warning: bool) -> Iterable[int]:
+        """Return which pieces were not seen of late; this loop sees each hop of a large log."""
+        if has_warning:
+            return range(len(pieces))
+        recent = self._recent
+        if len(recent) > _MAX_RECENT:
+            recent.clear()
+        add = recent.add
+        middle = enumerate(pieces[1:-1], 1)
+        fresh = [n for n, piece in middle if (key := piece[2:]) not in recent and not add(key)]
+        return [0, *fresh, len(pieces) - 1] if len(pieces) > 1 else [0]
+
+    def _is_known_hop(self, piece: bytes) -> bool:
+        if b"NCCL WARN" in piece or b"comm 0x" in piece:
+            return False
+        text = piece[2:]
+        process = text.rpartition(b":")[0]  # without the thread
+        return self._is_seen(process if b"\n" in process else text)

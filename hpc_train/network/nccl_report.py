@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 __all__ = ["NcclReport", "Pair", "RankPlace"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class RankPlace:
     """Where a rank ran."""
 
