@@ -8,12 +8,84 @@ rdma-core's verbs.h. docs/preflight.md shows this table, and a test holds the tw
 from __future__ import annotations
 
 from hpc_train.network.nccl_causes_net import NET_RULES, STATUS
-from hpc_train.network.nccl_causes_node import NODE_RULES
+from hpc_train.network.nccl_causes_node import CUDA, NODE_RULES
 from hpc_train.network.nccl_rules import Rule
 
 __all__ = ["RULES"]
 
 _LATE_RULES: tuple[Rule, ...] = (
+    # What failed is certain, and less so why.
+    Rule(
+        name="topology",
+        pattern=(
+            r"Could not find (?:real path of /sys/class/pci_bus|a path for pattern|NET with id"
+            r"|any local path|NIC for rank"
+            r"|gpu rank|net id)|No path computed to go from|unique busId"
+            r"|Attribute \w{1,30} of node \w{1,30} not found"
+        ),
+        cause="NCCL could not place the GPUs and network devices on the node's PCI tree",
+        fix=(
+            "the container or VM hides /sys or shows another one: mount /sys, or give"
+            " NCCL_TOPO_FILE; NCCL_IB_HCA without virtual devices"
+        ),
+        source="NCCL graph/topo.cc, graph/search.cc",
+    ),
+    Rule(
+        name="p2p",
+        pattern=(
+            r"failed to peer with device|peer mapping resources exhausted|(?:cudaIpc"
+            r"|cuIpc)\w{1,40} failed|P2P is disabled between NVLINK"
+        ),
+        cause="two GPUs of one host could not map each other's memory (P2P)",
+        fix=(
+            "nvidia-smi topo -p2p r; in a container or VM: PCIe ACS and --ipc=host;"
+            " NCCL_P2P_DISABLE=1 goes on without P2P, slower"
+        ),
+        source="NCCL transport/p2p.cc",
+    ),
+    Rule(
+        name="invalid_use",
+        pattern=(
+            r"(?P<what>Invalid rank requested : \S{1,20}|invalid device count"
+            r"|rank \d+ exceeds ndev|[Nn]o algorithm/protocol available[^\n]{0,80}"
+            r"|Send and Recv to self|communicator was revoked"
+            r"|Attempt to use communicator before[\w ]{0,60}|Data type supplied[\w ]{0,60}"
+            r"|Streams given to a communicator[\w ]{0,60}|FP8 reduction support)"
+        ),
+        cause="NCCL was called in a way that it refuses: {what}",
+        fix="the call of the program (or the NCCL_* variables) that the line names",
+        source="NCCL init.cc, enqueue.cc",
+    ),
+    Rule(
+        name="cuda",
+        pattern=CUDA % "",
+        cause="a CUDA call failed: {error}",
+        fix=(
+            "the same test on one node alone; dmesg | grep -i xid; driver and CUDA of one version"
+            " in the container; NCCL_CUMEM_ENABLE=0 where the place is about cuMem"
+        ),
+        source="CUDA, by NCCL",
+        unless=(
+            "nvls",
+            "nvls_bind",
+            "cuda_init",
+            "cuda_kernel",
+            "torch_oom",
+        ),
+    ),
+    Rule(
+        name="heartbeat",
+        pattern=r"watchdog got stuck for (?P<seconds>\d+) seconds|Heartbeat monitor timed out",
+        cause=(
+            "torch's watchdog thread itself stood still: a CUDA or NCCL call hangs, the GIL is"
+            " held, or the host stalls"
+        ),
+        fix=(
+            "the stacks of the ranks (py-spy dump); storage or host that stalls;"
+            " TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC is the limit"
+        ),
+        source="torch ProcessGroupNCCL.cpp",
+    ),
     # What another failure brings about.
     Rule(
         name="peer_closed",

@@ -1,11 +1,11 @@
-"""Rules about interfaces, devices and the wire, and those that can only name what failed.
+"""Rules about interfaces, network devices and the wire.
 
 Sources: see `nccl_causes`.
 """
 
 from __future__ import annotations
 
-from hpc_train.network.nccl_causes_node import CUDA, IB_CALL
+from hpc_train.network.nccl_causes_node import IB_CALL
 from hpc_train.network.nccl_rules import Rule
 
 __all__ = ["NET_RULES", "STATUS"]
@@ -172,7 +172,10 @@ NET_RULES: tuple[Rule, ...] = (
         name="ib_call",
         pattern=IB_CALL + r"(?: with)?(?: error)? ?(?P<error>[\w ]{0,60})",
         cause="the verbs library refused {call}: {error}",
-        fix="dmesg of that node; ibv_devinfo; /dev/infiniband in the container",
+        fix=(
+            "ulimit -l in the job (unlimited?), dmesg of that node, ibv_devinfo, /dev/infiniband in"
+            " the container"
+        ),
         source="NCCL misc/ibvwrap.cc",
         unless=(
             "memlock",
@@ -324,75 +327,5 @@ NET_RULES: tuple[Rule, ...] = (
         ),
         fix="one job at a MASTER_PORT, each rank once, the same NCCL on all nodes",
         source="NCCL misc/socket.cc, bootstrap.cc, transport/net_ib",
-    ),
-    Rule(
-        name="topology",
-        pattern=(
-            r"Could not find (?:real path of /sys/class/pci_bus|a path for pattern|NET with id"
-            r"|any local path|NIC for rank"
-            r"|gpu rank|net id)|No path computed to go from|unique busId"
-        ),
-        cause="NCCL could not place the GPUs and network devices on the node's PCI tree",
-        fix=(
-            "the container or VM hides /sys or shows another one: mount /sys, or give"
-            " NCCL_TOPO_FILE; NCCL_IB_HCA without virtual devices"
-        ),
-        source="NCCL graph/topo.cc, graph/search.cc",
-    ),
-    Rule(
-        name="p2p",
-        pattern=(
-            r"failed to peer with device|peer mapping resources exhausted|(?:cudaIpc"
-            r"|cuIpc)\w{1,40} failed|P2P is disabled between NVLINK"
-        ),
-        cause="two GPUs of one host could not map each other's memory (P2P)",
-        fix=(
-            "nvidia-smi topo -p2p r; in a container or VM: PCIe ACS and --ipc=host;"
-            " NCCL_P2P_DISABLE=1 goes on without P2P, slower"
-        ),
-        source="NCCL transport/p2p.cc",
-    ),
-    Rule(
-        name="invalid_use",
-        pattern=(
-            r"(?P<what>Invalid rank requested : \S{1,20}|invalid device count"
-            r"|rank \d+ exceeds ndev|No algorithm/protocol available for function [^\n]{0,80}"
-            r"|Send and Recv to self|communicator was revoked"
-            r"|Attempt to use communicator before[\w ]{0,60}|Data type supplied[\w ]{0,60}"
-            r"|Streams given to a communicator[\w ]{0,60}|FP8 reduction support)"
-        ),
-        cause="NCCL was called in a way that it refuses: {what}",
-        fix="the call of the program (or the NCCL_* variables) that the line names",
-        source="NCCL init.cc, enqueue.cc",
-    ),
-    Rule(
-        name="cuda",
-        pattern=CUDA % "",
-        cause="a CUDA call failed: {error}",
-        fix=(
-            "the same test on one node alone; dmesg | grep -i xid; driver and CUDA of one version"
-            " in the container; NCCL_CUMEM_ENABLE=0 where the place is about cuMem"
-        ),
-        source="CUDA, by NCCL",
-        unless=(
-            "nvls",
-            "nvls_bind",
-            "cuda_init",
-            "cuda_kernel",
-            "torch_oom",
-        ),
-    ),
-    Rule(
-        name="heartbeat",
-        pattern=r"watchdog got stuck for (?P<seconds>\d+) seconds|Heartbeat monitor timed out",
-        cause=(
-            "torch's watchdog thread itself stood still: a CUDA or NCCL call hangs, the GIL is"
-            " held, or the host stalls"
-        ),
-        fix=(
-            "the stacks of the ranks (py-spy dump); storage or host that stalls;"
-            " TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC is the limit"
-        ),
-        source="torch ProcessGroupNCCL.cpp",
     ),
 )

@@ -24,6 +24,24 @@ _RESULTS = {
     "5": "invalid usage",
     "6": "remote error",
 }
+# What is certain of each word, and where to look.
+_WORDS = {
+    "unhandled cuda error": (
+        "a CUDA call inside NCCL failed",
+        "nvidia-smi and dmesg | grep -i xid on the nodes",
+    ),
+    "unhandled system error": (
+        "a call of the system inside NCCL failed (sockets, shared memory, verbs)",
+        "interfaces, /dev/shm and memlock of the nodes",
+    ),
+    "internal error": ("NCCL stopped at a check of its own", "NCCL_* settings and versions"),
+    "invalid argument": ("NCCL refused an argument", "the call that the traceback names"),
+    "invalid usage": (
+        "NCCL refused the call as invalid use",
+        "one GPU a rank, and no more ranks than GPUs that the process sees",
+    ),
+    "remote process exited": ("a peer ended or could not be reached any more", "the peers' logs"),
+}
 _SAYS_FAILURE = re.compile(
     r"(?i)\b(?:fail|error|unable|cannot|could ?n[o']t|mismatch|invalid|exceed|abort|time[ -]?out"
     r"|timed out|refused|denied|no such|not found|unexpected|unreachable)"
@@ -35,7 +53,7 @@ def failures(
     hits: Hits,
     timeouts: Timeouts,
     trace: tuple[str, str, str, Evidence] | None,
-    torch_error: Evidence | None,
+    torch_error: tuple[str, Evidence] | None,
 ) -> Iterator[Failure]:
     """Yield causes from root to consequence; what only follows is left out beside a cause."""
     found = [_failure(hit) for hit in hits.of("cause")]
@@ -61,18 +79,21 @@ def failures(
     if not found and trace:
         found = [_of_trace(*trace)]
     if not found and torch_error:
-        found = [
-            Failure(
-                name="torch_error",
-                cause="",
-                fix=_WHOLE_LOG,
-                source="torch",
-                times=1,
-                hosts=(),
-                evidence=(torch_error,),
-            )
-        ]
+        found = [_of_word(*torch_error)]
     yield from found
+
+
+def _of_word(word: str, where: Evidence) -> Failure:
+    cause, fix = _WORDS[word]
+    return Failure(
+        name="error_word",
+        cause=f"{cause}; this log does not hold NCCL's own reason",
+        fix=f"{fix}; {_WHOLE_LOG}",
+        source="ncclGetErrorString",
+        times=1,
+        hosts=(),
+        evidence=(where,),
+    )
 
 
 def _of_trace(file: str, code: str, why: str, where: Evidence) -> Failure:

@@ -51,11 +51,16 @@ _TRACE = re.compile(
 )
 # What torch or CUDA says beside NCCL's own lines; anything else with "NCCL" in it is prose.
 _TORCH = re.compile(
-    r"ProcessGroupNCCL|WorkNCCL|NCCL error|NCCL communicator|nccl[A-Z]\w{3,30}Error|Last error:"
+    r"ProcessGroupNCCL|WorkNCCL|NCCL (?:[Ee]rror|failure|communicator)|nccl[A-Z]\w{3,30}Error"
+    r"|Last error:"
     r"|collectives on ranks|collective #|lagging ranks|CUDA (?:error|out of memory)|OutOfMemory"
-    r"|Duplicate GPU"
+    r"|Duplicate GPU|NCCL operations have failed"
 )
-_TORCH_ERROR = re.compile(r"nccl(?:[A-Z]\w{3,30})Error|NCCL error in")
+# ncclGetErrorString, as torch, vLLM, nccl-tests and others pass it on.
+_TORCH_ERROR = re.compile(
+    r"NCCL (?:[Ee]rror|failure).{0,200}?(?P<word>unhandled cuda error|unhandled system error"
+    r"|internal error|invalid argument|invalid usage|remote process exited)"
+)
 
 
 def read_nccl_logs(words: Sequence[str]) -> NcclReport:
@@ -112,7 +117,7 @@ class LogReader:
         self._gdr_reasons: set[str] = set()
         self._settings: dict[str, str] = {}
         self._trace: tuple[str, str, str, Evidence] | None = None
-        self._torch_error: Evidence | None = None
+        self._torch_error: tuple[str, Evidence] | None = None
         self._is_error_next = False
 
     def feed(self, line: str, file: str = "", number: int = 0) -> None:
@@ -146,8 +151,8 @@ class LogReader:
         if not is_error and not _TORCH.search(line):
             return
         self.records += 1
-        if _TORCH_ERROR.search(line):
-            self._torch_error = self._torch_error or where
+        if self._torch_error is None and (found := _TORCH_ERROR.search(line)):
+            self._torch_error = (found["word"], where)
         if not self._timeouts.take(line, where):
             self._hits.take("WARN", line, "", "", where, is_warning=False)
 

@@ -74,7 +74,7 @@ def _headline(report: NcclReport) -> Iterator[str]:
     elif world.started and world.ranks:
         yield "no rank finished its initialisation in this log"
     else:
-        yield "no line of NCCL's names a failure"
+        yield "no failure is recognised in this log"
 
 
 def _facts(report: NcclReport) -> Iterator[str]:

@@ -21,6 +21,8 @@ _TIMEOUT = re.compile(
     r"Watchdog caught collective operation timeout: WorkNCCL\((?:SeqNum=(?P<seq>\d+), )?"
     r"OpType=(?P<op>\w+)(?:, NumelIn=(?P<numel>\d+))?.{0,200}?Timeout\(ms\)=(?P<ms>\d+)"
 )
+# The same where the line is cut, or only the backtrace is there.
+_ANY_TIMEOUT = re.compile(r"Watchdog caught collective operation timeout|WorkNCCL::checkTimeout")
 _STATE = re.compile(
     r"\[PG (?:ID )?(?P<pg>[^\]]{1,80}?) Rank \d+\].{0,120}?(?:at|detected by watchdog at)"
     r" (?:NCCL )?work: (?P<seq>\d+), last enqueued NCCL work: (?P<queued>-?\d+),"
@@ -70,7 +72,7 @@ class Timeouts:
             self._queued[rank] = int(match["queued"])
         elif match := _ABSENT.search(line) or _NEVER.search(line):
             self._absent.add(match["ranks"])
-        else:
+        elif not _ANY_TIMEOUT.search(line):
             return False
         self._times += 1
         if len(self._evidence) < 3:

@@ -204,6 +204,45 @@ def test_a_failure_without_a_known_cause_is_a_failure_without_a_cause():
     assert read(warn("odd.cc:1", "the moon is full")).failures == ()
 
 
+WORDS = {
+    "unhandled cuda error": "a CUDA call inside NCCL failed",
+    "unhandled system error": "a call of the system",
+    "internal error": "a check of its own",
+    "invalid usage": "invalid use",
+    "invalid argument": "refused an argument",
+    "remote process exited": "a peer ended",
+}
+
+
+@pytest.mark.parametrize("word", WORDS)
+@pytest.mark.parametrize(
+    "form",
+    [
+        "RuntimeError: NCCL error in: x/ProcessGroupNCCL.cpp:957, {}, NCCL version 2.21.5",
+        "RuntimeError: NCCL Error 2: {} (run with NCCL_DEBUG=INFO for details)",
+        "node1: Test NCCL failure common.cu:958 '{} - please report this issue'",
+    ],
+)
+def test_the_word_that_is_passed_on_is_told_where_nccls_own_is_missing(word, form):
+    (failure,) = read(form.format(word)).failures
+    assert WORDS[word] in failure.cause
+    own = warn("init.cc:722", "Invalid rank requested : 8/8")
+    assert [item.name for item in read(form.format(word), own).failures] == ["invalid_use"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=385",
+        "frame #1: c10d::ProcessGroupNCCL::WorkNCCL::checkTimeout(std::optional<x>) + 0x1d2 (0x15)",
+    ],
+)
+def test_a_timeout_whose_line_is_cut_is_one_all_the_same(line):
+    (failure,) = read(line).failures
+    assert failure.name == "collective_timeout"
+    assert "did not end in time" in failure.cause
+
+
 def test_torch_names_the_collective_its_number_and_the_ranks():
     lines = [WORK.format(rank, 1580, "ALLREDUCE", 4096) for rank in (0, 1, 2, 4)]
     (failure,) = read(*lines).failures
