@@ -18,7 +18,7 @@ from hpc_train.errors import ConfigError, SlurmError
 from hpc_train.network.preflight import Verdict, run_preflight_local
 from hpc_train.slurm.command import is_available
 
-__all__ = ["explain_log", "preflight_here", "preflight_in_new_allocation"]
+__all__ = ["preflight_here", "preflight_in_new_allocation"]
 
 
 def preflight_here(
@@ -118,18 +118,3 @@ def preflight_in_new_allocation(arguments: Sequence[str], salloc: Sequence[str])
     again = [sys.executable, "-m", "hpc_train.cli", "preflight", *arguments]
     done = subprocess.run(["salloc", "--quiet", *salloc, *again], env=dict(os.environ), check=False)
     return done.returncode
-
-
-def explain_log(path: Path) -> list[str]:
-    """What an NCCL log of a user's says, line by line.
-
-    Raises:
-        ConfigError: when it cannot be read, or is no NCCL log.
-    """
-    from hpc_train.network.nccl_log import read_nccl_log
-    from hpc_train.network.nccl_report import explain
-
-    try:
-        return list(explain(read_nccl_log(path)))
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror}") from error

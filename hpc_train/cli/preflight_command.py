@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -43,10 +42,12 @@ __all__ = ["command"]
 )
 @click.option(
     "--explain",
-    type=click.Path(path_type=Path),
+    multiple=True,
     metavar="NCCL_LOG",
-    help="Read a log written with NCCL_DEBUG=INFO, and say what it tells.",
+    help="Read logs written with NCCL_DEBUG=INFO (files, folders, patterns, -) and say why it"
+    " failed: exit code 3; 0 where nothing did, 1 where nothing is of NCCL's.",
 )
+@click.argument("more_logs", nargs=-1, metavar="[NCCL_LOG]...")
 @json_option
 def command(
     nodes: int | None,
@@ -57,27 +58,21 @@ def command(
     strict: bool,
     budget: float,
     thresholds: tuple[str, ...],
-    explain: Path | None,
+    explain: tuple[str, ...],
+    more_logs: tuple[str, ...],
     as_json: bool,
 ) -> int:
     """Check network and GPUs: of this host, of the allocation at hand, or of --nodes N.
 
     The exit code is 3 where a training must not start.
     """
-    from hpc_train.backends.preflight import (
-        explain_log,
-        preflight_here,
-        preflight_in_new_allocation,
-    )
+    if explain:
+        return _explain([*explain, *more_logs], as_json=as_json)
+    if more_logs:
+        raise UsageError(f"{more_logs[0]!r} belongs to no option", "--explain reads logs")
+    from hpc_train.backends.preflight import preflight_here, preflight_in_new_allocation
     from hpc_train.supervise.probes import check_sections
 
-    if explain is not None:
-        lines = explain_log(explain)
-        if as_json:
-            print_json({"schema_version": 1, "log": str(explain), "lines": lines})
-        else:
-            click.echo("\n".join(lines))
-        return 0
     config = PreflightConfig(
         mode="full" if full else "quick",
         strict=strict,
@@ -104,6 +99,18 @@ def command(
     else:
         _show(verdict)
     return CheckError.exit_code if verdict.verdict == "no-go" else 0
+
+
+def _explain(logs: Sequence[str], *, as_json: bool) -> int:
+    from hpc_train.network.nccl_log import read_nccl_logs
+    from hpc_train.network.nccl_text import explain, report_json
+
+    report = read_nccl_logs(logs)
+    if as_json:
+        print_json({"logs": list(logs), **report_json(report)})
+    else:
+        click.echo("\n".join(explain(report)))
+    return CheckError.exit_code if report.failures else 0
 
 
 def _thresholds(words: Sequence[str]) -> dict[str, float]:

@@ -1,190 +1,187 @@
-"""Reads the log of NCCL_DEBUG=INFO: which way each pair of ranks really used.
+"""Reads logs of NCCL_DEBUG=INFO or WARN: what was used, what failed, and why where it is certain.
 
 One pass in bounded memory: what is kept grows with ranks and pairs, not with lines. Launcher
-prefixes, interleaved ranks and torn lines are normal. Forms by version (2.4 to 2.30): see
-docs/preflight.md; their source is NCCL's init.cc, net.cc, net_ib and net_socket.
+prefixes, interleaved ranks and torn lines are normal. Forms by version: see docs/preflight.md.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
-from hpc_train.errors import CheckError
-from hpc_train.network.nccl_report import NcclReport, Pair, RankPlace
+from hpc_train.errors import HpcTrainError
+from hpc_train.network.nccl_causes import RULES
+from hpc_train.network.nccl_comms import Communicators
+from hpc_train.network.nccl_failures import failures, notes
+from hpc_train.network.nccl_files import MAX_LINE, find_logs, log_lines, open_log
+from hpc_train.network.nccl_lines import Record, records_of
+from hpc_train.network.nccl_report import NcclReport
+from hpc_train.network.nccl_rules import Evidence, Hits
+from hpc_train.network.nccl_timeouts import Timeouts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-    from typing import IO
+    from collections.abc import Iterable, Sequence
 
-__all__ = ["LogReader", "read_nccl_lines", "read_nccl_log"]
+__all__ = ["LogReader", "read_nccl_lines", "read_nccl_logs"]
 
-T = TypeVar("T")
-# Number of ranks and commId (from NCCL 2.17 on, else "").
-CommKey = tuple[int, str]
-_UNKNOWN: CommKey = (0, "")
+_MAX_KEPT = 200
+_MAX_HOSTS = 10_000
 
-# A line longer than this is cut: NCCL's own longest (a merged list of HCAs) has a few thousand.
-_MAX_LINE = 64 * 1024
-_MAX_PAIRS = 500_000
-_MAX_KEPT = 50
-
-# host:pid:tid [cudaDev] NCCL INFO text; several may stand in one line when ranks write at once.
-# From 2.26 a time stamp may stand before the host of a warning.
-_RECORD = re.compile(
-    r"(?P<host>[A-Za-z0-9][A-Za-z0-9_.-]*):(?P<pid>\d+):(?P<tid>\d+)"
-    r"(?: \[(?P<dev>-?\d+)\])?\s*(?P<where>[\w/.]+\.(?:cc|cu|h):\d+ )?NCCL (?P<level>INFO|WARN) "
+_VERSION = re.compile(r"NCCL version (\d+)\.(\d+)(?:\.(\d+))?")
+_HCA = re.compile(r"\[(\d+)\]\s?([\w.-]{1,64}:\d+)/(IB|RoCE)")
+_MERGED = re.compile(r"\[(\d+)\]=\{(.{0,500}?)\}")
+_USING = re.compile(r"NET/([\w+.-][\w +.-]{0,60}?) : Using (.*)")
+_NETWORK = re.compile(
+    r"Using network ([\w+.-][\w +.-]{0,60})$"
+    r"|(?:Assigned|Initialized) NET plugin ([\w+.-][\w +.-]{0,60}?)(?: to comm.*)?$"
 )
-_VERSION = re.compile(r"NCCL version (\d+\.\d+(?:\.\d+)?)")
-_HOP = re.compile(
-    r"(?:Ring|Channel) (?P<channel>\d+)(?:/\d+)? : (?P<a>\d+)(?:\[[^\]]*\])? -> "
-    r"(?P<b>\d+)(?:\[[^\]]*\])?(?: \[(?P<way>send|receive)\])? via "
-    r"(?P<via>[\w-]+(?:/[\w:.-]+)?)(?P<rest>\S*)"
+_INTERFACE = re.compile(r"(?:\[\d+\])?([\w.@-]{1,64}):([^\s<]{1,80})<\d+>")
+_OOB = re.compile(r"OOB (\S{1,64}?):\S{1,80}<\d+>")
+_PROVIDER = re.compile(r"Selected [Pp]rovider is ([^\s,]{1,64})(?:.{0,80}\(found (\d+) nics\))?")
+_GDR = re.compile(
+    r"GPU Direct RDMA (?:\([\w-]{1,20}\) )?(Enabled|Disabled|enabled) for "
+    r"(?:GPU \S{1,20} / )?HCA (\w{1,20})(?: '([\w.-]{1,64}))?(?:'? ?\(([^)]{1,80})\))?"
 )
-_NEW_COMM = re.compile(r"comm 0x[0-9a-f]+ rank (\d+) n[rR]anks (\d+)(?:.*commId (0x[0-9a-f]+))?")
-_RING = re.compile(r"Ring (\d+) : (\d+) -> (\d+) -> (\d+)")
-_HCA = re.compile(r"\[(\d+)\]\s?([\w.-]+:\d+)/(IB|RoCE)")
-_MERGED = re.compile(r"\[(\d+)\]=\{(.*?)\}")
-_USING = re.compile(r"NET/(\w+) : Using (.*)")
-_NETWORK = re.compile(r"(?:Using network|Assigned NET plugin|Initialized NET plugin) (\w+)")
-_SOCKET = re.compile(r"\[\d+\]([\w.@-]+):[^\s<]*<\d+>")
-_BOOTSTRAP = re.compile(r"Bootstrap ?: Using \[?\d*\]?([\w.@-]+):")
-_COMPLETION = re.compile(
-    r"Got completion (?:from peer (\S+) )?with (?:status=|error )(\d+).*?(?:hca (\S+))?\s*$"
+_SETTING = re.compile(r"(NCCL_\w{1,60}) set (?:by environment )?to (.{0,200})$")
+# An error that was passed up: here it ends a call of the program, elsewhere it may be expected (a
+# plugin that is not there, a shut-down).
+_TRACE = re.compile(
+    r"((?:init|group|bootstrap|enqueue|channel|transport|transport/\w{1,40})\.(?:cc|cu))"
+    r":\d+ -> ([1-6])(?: \(([^)]{1,80})\))?"
 )
-_GDR_SUPPORT = re.compile(r"GPU Direct RDMA (Enabled|Disabled)")
+# What torch or CUDA says beside NCCL's own lines; anything else with "NCCL" in it is prose.
+_TORCH = re.compile(
+    r"ProcessGroupNCCL|WorkNCCL|NCCL (?:[Ee]rror|failure|communicator)|nccl[A-Z]\w{3,30}Error"
+    r"|Last error:"
+    r"|collectives on ranks|collective #|lagging ranks|CUDA (?:error|out of memory)|OutOfMemory"
+    r"|Duplicate GPU|NCCL operations have failed"
+)
+# ncclGetErrorString, as torch, vLLM, nccl-tests and others pass it on.
+_TORCH_ERROR = re.compile(
+    r"NCCL (?:[Ee]rror|failure).{0,200}?(?P<word>unhandled cuda error|unhandled system error"
+    r"|internal error|invalid argument|invalid usage|remote process exited)"
+)
 
 
-def read_nccl_log(path: Path) -> NcclReport:
-    """Return what the log says.
+def read_nccl_logs(words: Sequence[str]) -> NcclReport:
+    """Return what the logs say: files, folders, patterns, `-`; also gzip and UTF-16.
 
     Raises:
-        CheckError: The file cannot be read, or holds no line of NCCL's.
+        UsageError: One of them is not there.
+        HpcTrainError: One cannot be read, or none holds a line of NCCL's.
     """
-    try:
-        with path.open("rb") as file:
-            return _finish(_fed(_lines(file)), str(path))
-    except OSError as error:
-        raise CheckError(f"{path}: {error.strerror}", "name a log that you can read") from None
+    names = find_logs(words)
+    reader = LogReader()
+    for name in names:
+        try:
+            with open_log(name) as file:
+                for number, line in log_lines(file):
+                    reader.feed(line, name, number)
+        except OSError as error:
+            raise HpcTrainError(
+                f"{name}: {error.strerror}", "name a log that you can read"
+            ) from None
+    return _finish(reader, ", ".join(words))
 
 
 def read_nccl_lines(lines: Iterable[str], name: str = "the log") -> NcclReport:
-    """Return what the lines say; raises CheckError where none of them is NCCL's."""
-    return _finish(_fed(lines), name)
-
-
-def _fed(lines: Iterable[str]) -> LogReader:
+    """Return what the lines say; raises HpcTrainError where none of them is NCCL's."""
     reader = LogReader()
-    for line in lines:
-        reader.feed(line)
-    return reader
+    for number, line in enumerate(lines, 1):
+        reader.feed(line, "", number)
+    return _finish(reader, name)
 
 
 def _finish(reader: LogReader, name: str) -> NcclReport:
     if reader.records == 0:
-        raise CheckError(
+        raise HpcTrainError(
             f"{name}: no line of NCCL's in it", "run with NCCL_DEBUG=INFO and give that log"
         )
     return reader.report()
 
 
-def _lines(file: IO[bytes]) -> Iterator[str]:
-    """Yield lines; an endless one comes in pieces instead of filling the memory."""
-    while chunk := file.readline(_MAX_LINE):
-        yield chunk.decode("utf-8", "replace")
-
-
-@dataclass
-class _Comm:
-    """What is known of one size of communicator."""
-
-    places: dict[int, RankPlace] = field(default_factory=dict)
-    hops: Counter[tuple[int, int, str, str, bool]] = field(default_factory=Counter)
-    complete: set[int] = field(default_factory=set)
-    rings: dict[int, dict[int, int]] = field(default_factory=dict)
-
-
 class LogReader:
-    """Takes a log line by line; `report()` may be asked at any time."""
+    """Takes logs line by line; `report()` may be asked at any time."""
 
     def __init__(self) -> None:
         self.records = 0
-        self.torn = 0
         self._version: str | None = None
         self._hosts: set[str] = set()
-        self._comms: dict[CommKey, _Comm] = {}
-        # The latest communicator of each thread: (host, pid, tid) -> communicator, rank.
-        self._current: dict[tuple[str, str, str], tuple[CommKey, int]] = {}
+        self._comms = Communicators()
+        self._hits = Hits(RULES)
+        self._timeouts = Timeouts()
         self._hcas: dict[str, dict[str, str]] = {}
-        self._networks: Counter[str] = Counter()
-        self._sockets: dict[str, str] = {}
-        self._gdr: Counter[str] = Counter()
-        self._warnings: Counter[str] = Counter()
-        self._completions: Counter[tuple[str, str, str, str]] = Counter()
+        self._networks: set[str] = set()
+        self._interfaces: dict[str, dict[str, str]] = {}
+        self._gdr: dict[str, dict[str, bool]] = {}
+        self._gdr_reasons: set[str] = set()
+        self._settings: dict[str, str] = {}
+        self._trace: tuple[str, str, str, Evidence] | None = None
+        self._torch_error: tuple[str, Evidence] | None = None
+        self._is_error_next = False
 
-    def feed(self, line: str) -> None:
+    def feed(self, line: str, file: str = "", number: int = 0) -> None:
         """Take one line, with or without its newline, of any kind."""
-        if "NCCL" not in line:
-            return
-        if self._version is None and (found := _VERSION.search(line)):
-            self._version = found.group(1)
+        line = line[:MAX_LINE]
+        where = Evidence(file=file, line=number, text=line.strip()[:300])
+        records = records_of(line, self._hosts) if "NCCL" in line else []
+        if "NCCL version " in line and (found := _VERSION.search(line)):
             self.records += 1
-        end = len(line)
-        for record in reversed(list(_RECORD.finditer(line))):
-            host = self._host(record["host"], is_glued=line[: record.start()].find(" NCCL ") >= 0)
-            self._record(record, host, line[record.end() : end].strip())
-            end = record.end("host") - len(host)
+            self._version = self._version or _version(*found.groups())
+        for record in records:
+            self._record(record, where)
+        if not records:
+            self._torch(line, where)
 
-    def _host(self, name: str, *, is_glued: bool) -> str:
-        """Return the host; two records in one line glue the end of the first to the second's."""
-        if not is_glued or name in self._hosts:
-            self._hosts.add(name)
-            return name
-        return max((host for host in self._hosts if name.endswith(host)), key=len, default=name)
-
-    def _record(self, record: re.Match[str], host: str, text: str) -> None:
+    def _record(self, record: Record, where: Evidence) -> None:
         self.records += 1
-        key = (host, record["pid"], record["tid"])
-        if record["level"] == "WARN":
-            self._warn(host, text)
-        elif " via " in text:
-            self._hop(key, text)
-        elif text.startswith(("Channel", "Ring")):
-            self._ring(key, text)
-        else:
-            self._setup(host, key, text)
+        if record.host and len(self._hosts) < _MAX_HOSTS:
+            self._hosts.add(record.host)
+        if record.level == "WARN":
+            self._hits.take("WARN", record.text, record.place, record.host, where, is_warning=True)
+        elif not self._comms.take(record, self._hcas.get(record.host, {})):
+            self._setup(record, where)
 
-    def _setup(self, host: str, key: tuple[str, str, str], text: str) -> None:
-        if found := _NEW_COMM.search(text):
-            self._joins(key, int(found.group(1)), (int(found.group(2)), found.group(3) or ""))
-        if "Connected all rings" in text or "Init COMPLETE" in text:
-            comm, rank = self._current.get(key, (_UNKNOWN, -1))
-            if rank >= 0:
-                self._comm(comm).complete.add(rank)
-        if found := _USING.search(text):
-            self._using(host, found.group(1), found.group(2))
-        elif found := _NETWORK.search(text):
-            self._networks[found.group(1)] += 1
-        elif found := _BOOTSTRAP.search(text):
-            self._sockets.setdefault(host, found.group(1))
-        elif found := _GDR_SUPPORT.search(text):
-            self._gdr[found.group(1)] += 1
+    def _torch(self, line: str, where: Evidence) -> None:
+        """Take a line of torch's; what follows "Last error:" is NCCL's own warning."""
+        is_error = self._is_error_next
+        if is_error and not line.strip():
+            return
+        self._is_error_next = line.rstrip().endswith("Last error:")
+        if not is_error and not _TORCH.search(line):
+            return
+        self.records += 1
+        if self._torch_error is None and (found := _TORCH_ERROR.search(line)):
+            self._torch_error = (found["word"], where)
+        if not self._timeouts.take(line, where):
+            self._hits.take("WARN", line, "", "", where, is_warning=False)
 
-    def _joins(self, key: tuple[str, str, str], rank: int, comm: CommKey) -> None:
-        self._current[key] = (comm, rank)
-        self._comm(comm).places[rank] = RankPlace(rank=rank, host=key[0], pid=int(key[1]))
-
-    def _comm(self, key: CommKey) -> _Comm:
-        return self._comms.setdefault(key, _Comm())
+    def _setup(self, record: Record, where: Evidence) -> None:
+        host, text = record.host, record.text
+        if " : Using " in text and (found := _USING.search(text)):
+            self._using(host, found[1], found[2])
+        elif "NET plugin" in text or text.startswith("Using network"):
+            if found := _NETWORK.search(text):
+                self._networks.add(found[1] or found[2])
+        elif text.startswith("Bootstrap"):
+            self._uses(host, text)
+        elif " set " in text and (found := _SETTING.match(text)):
+            self._set(found[1], found[2].strip().rstrip("."))
+        elif "GPU Direct RDMA" in text:
+            self._gpudirect(host, text)
+        elif "rovider is" in text and (found := _PROVIDER.search(text)):
+            nics = f", {found[2]} NICs" if found[2] else ""
+            self._networks.add(f"libfabric {found[1]}{nics}")
+        elif " -> " in text and (found := _TRACE.match(text)):
+            self._traced(found, where)
+        self._hits.take("INFO", text, record.place, host, where, is_warning=False)
 
     def _using(self, host: str, network: str, rest: str) -> None:
-        self._networks[network] += 1
+        self._networks.add(network)
+        if found := _OOB.search(rest):
+            self._uses(host, f"{found[0][4:]}")
         if network == "Socket":
-            if found := _SOCKET.search(rest):
-                self._sockets[host] = found.group(1)
+            self._uses(host, rest)
             return
         names = self._hcas.setdefault(host, {})
         for index, merged in _MERGED.findall(rest):
@@ -192,121 +189,63 @@ class LogReader:
         for index, name, layer in _HCA.findall(_MERGED.sub("", rest)):
             names[index] = f"{name}/{layer}"
 
-    def _hop(self, key: tuple[str, str, str], text: str) -> None:
-        found = _HOP.search(text)
+    def _uses(self, host: str, text: str) -> None:
+        """Note every interface; the first is the one of the bootstrap."""
+        if host in self._interfaces or len(self._interfaces) < _MAX_HOSTS:
+            mine = self._interfaces.setdefault(host, {})
+            for name, address in _INTERFACE.findall(text[:4000]):
+                if len(mine) < _MAX_KEPT:
+                    mine.setdefault(name, address)
+
+    def _set(self, name: str, value: str) -> None:
+        if len(self._settings) < _MAX_KEPT:
+            self._settings.setdefault(name, value)
+
+    def _gpudirect(self, host: str, text: str) -> None:
+        found = _GDR.search(text)
         if found is None:
-            self.torn += 1
             return
-        a, b = int(found["a"]), int(found["b"])
-        comm_key, rank = self._current.get(key, (_UNKNOWN, -1))
-        comm = self._comm(comm_key)
-        speaker = rank if rank >= 0 else (b if found["way"] == "receive" else a)
-        comm.places.setdefault(speaker, RankPlace(rank=speaker, host=key[0], pid=int(key[1])))
-        transport, device = _split(found["via"], found["rest"])
-        is_gdr = "GDRDMA" in found["rest"] or "GDRDMA" in found["via"]
-        hop = (a, b, transport, self._device(key[0], device), is_gdr)
-        if hop in comm.hops or len(comm.hops) < _MAX_PAIRS:
-            comm.hops[hop] += 1
+        name = found[3] or self._hcas.get(host, {}).get(found[2], f"HCA {found[2]}")
+        mine = self._gdr.setdefault(host, {})
+        if len(mine) < _MAX_KEPT:
+            mine[name] = mine.get(name, False) or found[1].lower() == "enabled"
+        if found[1] == "Disabled" and found[4] and len(self._gdr_reasons) < _MAX_KEPT:
+            self._gdr_reasons.add(found[4])
 
-    def _device(self, host: str, index: str) -> str:
-        return self._hcas.get(host, {}).get(index, index)
-
-    def _ring(self, key: tuple[str, str, str], text: str) -> None:
-        if found := _RING.search(text):
-            channel, before, me, after = (int(item) for item in found.groups())
-            comm = self._comm(self._current.get(key, (_UNKNOWN, -1))[0])
-            ring = comm.rings.setdefault(channel, {})
-            ring[before] = me
-            ring[me] = after
-        elif not re.match(r"(Channel|Ring) \d+(/\d+)? ?:( +\d+)+$", text):
-            self.torn += 1
-
-    def _warn(self, host: str, text: str) -> None:
-        if found := _COMPLETION.search(text):
-            self._count(
-                self._completions,
-                (host, found.group(1) or "?", found.group(2), found.group(3) or ""),
-            )
-        self._count(self._warnings, f"{host}: {text}"[:300])
-
-    @staticmethod
-    def _count(counter: Counter[T], key: T) -> None:
-        """Count with a bound: the kinds of warnings are few, a log full of noise has many."""
-        if key in counter or len(counter) < _MAX_KEPT:
-            counter[key] += 1
+    def _traced(self, found: re.Match[str], where: Evidence) -> None:
+        """Note an error that was passed up; the first one with the kernel's word is the best."""
+        if self._trace is None or (found[3] and not self._trace[2]):
+            self._trace = (found[1], found[2], found[3] or "", where)
 
     def report(self) -> NcclReport:
-        """Return what was read so far, of the largest communicator."""
-        # max() takes the first of equals: the world comes before groups of its size.
-        largest = max(self._comms, key=lambda key: key[0], default=_UNKNOWN)
-        ranks = largest[0]
-        comm = self._comms.get(largest, _Comm())
-        # Lines before a rank said which communicator they belong to (before NCCL 2.16).
-        early = self._comms.get(_UNKNOWN, _Comm()) if ranks else _Comm()
-        hops = comm.hops + early.hops
-        places = early.places | comm.places
-        rings = {**early.rings, **comm.rings}
+        """Return what was read so far."""
+        world = self._comms.world()
+        hits = self._hits
         return NcclReport(
             version=self._version,
-            ranks=ranks or len(places),
-            places=tuple(places[rank] for rank in sorted(places)),
-            pairs=tuple(_pairs(hops, places)),
+            speakers=tuple(sorted(self._hosts)),
+            world=world,
             networks=tuple(sorted(self._networks)),
             hcas={host: tuple(names.values()) for host, names in sorted(self._hcas.items())},
-            sockets=dict(sorted(self._sockets.items())),
-            ranks_complete=len(comm.complete | early.complete),
-            rings_complete=_are_closed(rings, ranks or len(places)),
-            gdr_supported=None if not self._gdr else "Enabled" in self._gdr,
-            warnings=tuple(self._warnings.most_common()),
-            completions=tuple((*key, count) for key, count in self._completions.most_common()),
+            interfaces={
+                host: tuple(f"{name}:{address}" for name, address in found.items())
+                for host, found in sorted(self._interfaces.items())
+            },
+            gdr=dict(sorted(self._gdr.items())),
+            gdr_reasons=tuple(sorted(self._gdr_reasons)),
+            settings=dict(sorted(self._settings.items())),
+            failures=tuple(failures(hits, self._timeouts, self._trace, self._torch_error)),
+            notes=tuple(notes(hits)),
+            warnings=tuple(hits.unknown()),
+            dropped=hits.dropped,
             records=self.records,
-            torn=self.torn,
+            torn=self._comms.torn,
         )
 
 
-def _split(via: str, rest: str) -> tuple[str, str]:
-    """Return (`NET/IB`, `0`) of `NET/IB/0`, (`P2P/CUMEM`, ``) of `P2P/CUMEM/read`."""
-    if via == "direct":  # 2.4: "via direct shared memory"
-        return "SHM", ""
-    if not via.startswith("NET/"):
-        return via, ""
-    found = re.match(r"/(\d+)", rest)
-    return via, found.group(1) if found else ""
-
-
-def _pairs(
-    hops: Counter[tuple[int, int, str, str, bool]], places: dict[int, RankPlace]
-) -> Iterator[Pair]:
-    grouped: dict[tuple[int, int, str], tuple[set[str], int, int]] = {}
-    for (a, b, transport, device, is_gdr), count in hops.items():
-        devices, total, gdr = grouped.get((a, b, transport), (set(), 0, 0))
-        if device:
-            devices.add(device)
-        grouped[a, b, transport] = (devices, total + count, gdr + count * is_gdr)
-    for (a, b, transport), (devices, total, gdr) in sorted(grouped.items()):
-        yield Pair(
-            a=a,
-            b=b,
-            host_a=places[a].host if a in places else None,
-            host_b=places[b].host if b in places else None,
-            transport=transport,
-            devices=tuple(sorted(devices)),
-            channels=total,
-            gdr_channels=gdr,
-        )
-
-
-def _are_closed(rings: dict[int, dict[int, int]], ranks: int) -> bool | None:
-    """Return whether each ring visits every rank and comes back; None without rings."""
-    if not rings or ranks == 0:
-        return None
-    return all(_length(ring) == ranks for ring in rings.values())
-
-
-def _length(ring: dict[int, int]) -> int:
-    start = at = next(iter(ring))
-    for steps in range(1, len(ring) + 1):
-        at = ring.get(at, -1)
-        if at == start:
-            return steps
-    return -1
+def _version(major: str, minor: str, patch: str | None) -> str:
+    """Return `2.10.3`; torch 1.x took NCCL's number 21003 for 21.0.3."""
+    if int(major) < 20:
+        return ".".join(part for part in (major, minor, patch) if part is not None)
+    number = int(major) * 1000 + int(minor) * 100 + int(patch or 0)
+    return f"{number // 10_000}.{number % 10_000 // 100}.{number % 100}"

@@ -1,0 +1,276 @@
+"""Rules whose cause is the program or one node: the network is not to blame.
+
+Sources: see `nccl_causes`.
+"""
+
+from __future__ import annotations
+
+from hpc_train.network.nccl_rules import Rule
+
+__all__ = ["CUDA", "IB_CALL", "NODE_RULES"]
+
+IB_CALL = r"Call to (?P<call>ibv_\w{1,40}) failed"
+CUDA = r"C(?:uda|UDA) (?:failure|error):? ?(?:\d{1,4} )?'?(?P<error>%s[^'\n]{0,80})"
+
+NODE_RULES: tuple[Rule, ...] = (
+    # The program: the same on a perfect network.
+    Rule(
+        name="duplicate_gpu",
+        pattern=r"Duplicate GPU detected : rank (?P<a>\d+) and rank (?P<b>\d+) both on CUDA device",
+        cause="ranks {a} and {b} use the same GPU",
+        fix=(
+            "one rank a GPU: torch.cuda.set_device(LOCAL_RANK) before the first collective, and"
+            " no more ranks a node than GPUs"
+        ),
+        source="NCCL init.cc",
+    ),
+    Rule(
+        name="shared_gpu",
+        pattern=r"Multiple Ranks are using the same GPU",
+        cause="several ranks use the same GPU",
+        fix="one rank a GPU: torch.cuda.set_device(LOCAL_RANK) before the first collective",
+        source="NCCL init.cc, 2.30",
+    ),
+    Rule(
+        name="version_mismatch",
+        pattern=(
+            r"Mismatched NCCL version detected : rank (?P<a>\d+) version (?P<va>\d+) rank"
+            r" (?P<b>\d+) version (?P<vb>\d+)"
+        ),
+        cause="the ranks run different versions of NCCL: rank {a} has {va}, rank {b} has {vb}",
+        fix=(
+            "the same environment or container on all nodes; look for an NCCL in LD_LIBRARY_PATH"
+            " and LD_PRELOAD"
+        ),
+        source="NCCL init.cc",
+    ),
+    Rule(
+        name="collective_mismatch",
+        pattern=(
+            r"Detected mismatch between collectives on ranks\. Rank (?P<a>\d+) is running"
+            r" collective: (?P<ca>.{1,80}?)(?:, Tensor"
+            r"|\)).{0,900}?but Rank (?P<b>\d+) is running collective: (?P<cb>.{1,80}?)(?:, Tensor"
+            r"|\)|$)"
+        ),
+        cause="the ranks called different collectives: rank {a} {ca}), rank {b} {cb})",
+        fix=(
+            "every rank has to call the same collectives in the same order with the same shapes:"
+            " look for a branch that only some ranks take"
+        ),
+        source="torch ProcessGroupWrapper.cpp",
+    ),
+    Rule(
+        name="collective_mismatch_nccl",
+        pattern=r"[Mm]ismatched collective detected|(?:D|d)etected mismatch between collectives",
+        cause="the ranks called different collectives",
+        fix=(
+            "every rank has to call the same collectives in the same order with the same shapes;"
+            " TORCH_DISTRIBUTED_DEBUG=DETAIL names the ranks"
+        ),
+        source="NCCL init.cc, torch",
+        unless=("collective_mismatch",),
+    ),
+    Rule(
+        name="torch_oom",
+        pattern=r"(?:CUDA out of memory|OutOfMemoryError|" + CUDA % "out of memory" + ")",
+        cause="a GPU ran out of memory; the other ranks then wait for that one or lose it",
+        fix=(
+            "less memory a rank: a smaller micro batch, activation checkpointing, sharding; and"
+            " nothing else on the GPU"
+        ),
+        source="CUDA, by torch or NCCL",
+    ),
+    Rule(
+        name="cuda_kernel",
+        pattern=CUDA
+        % (
+            "(?:an illegal memory access|unspecified launch failure|device-side assert|misaligned"
+            " address|an illegal instruction)"
+        ),
+        cause="a CUDA kernel failed before NCCL's call: {error}; the network is not the cause",
+        fix=(
+            "run once with CUDA_LAUNCH_BLOCKING=1 to find the kernel; on one node alone, look for"
+            " Xid errors in dmesg"
+        ),
+        source="CUDA, by torch or NCCL",
+    ),
+    # The node: GPU, limits, shared memory.
+    Rule(
+        name="gpu_lost",
+        pattern=(
+            r"(?P<error>GPU is lost|[Uu]ncorrectable (?:NVLink |ECC )?error|fell off the bus"
+            r"|unspecified hardware error|Driver/library version mismatch"
+            r"|CUDA driver version is insufficient[\w ]{0,40}|no CUDA-capable device[\w ]{0,20}"
+            r"|system not yet initialized|invalid device ordinal)"
+        ),
+        cause="the GPU or its driver does not work: {error}",
+        fix=(
+            "nvidia-smi and dmesg | grep -i xid on that node; drain it ('system not yet"
+            " initialized': start nvidia-fabricmanager)"
+        ),
+        source="CUDA and NVML, by NCCL",
+    ),
+    Rule(
+        name="cuda_init",
+        pattern=CUDA % "(?:initialization error|CUDA_ERROR_NOT_INITIALIZED)",
+        cause=(
+            "CUDA could not be initialised in this process: it was forked after CUDA had started,"
+            " or the GPU does not answer"
+        ),
+        fix="start workers with spawn instead of fork; nvidia-smi on that node",
+        source="CUDA, by NCCL",
+    ),
+    Rule(
+        name="nvls",
+        pattern=r"Cuda failure|Failed to bind NVLink SHARP|CUDA error",
+        place=r"nvls",
+        cause=(
+            "NVLink SHARP (NVLS) could not be set up: usually the fabric manager or the"
+            " NVSwitches of that node"
+        ),
+        fix=(
+            "nvidia-smi -q | grep -A3 Fabric; reset the GPUs after the fabric manager was"
+            " restarted, or reboot; NCCL_NVLS_ENABLE=0 goes on without NVLS"
+        ),
+        source="NCCL transport/nvls.cc",
+    ),
+    Rule(
+        name="nvls_bind",
+        pattern=(
+            r"Failed to bind NVLink SHARP \(NVLS\)|UC alloc size \d+ failed"
+            r"|nvls\w{0,20}.{0,40}failed"
+        ),
+        cause=(
+            "NVLink SHARP (NVLS) could not be set up: usually the fabric manager or the"
+            " NVSwitches of that node"
+        ),
+        fix=(
+            "nvidia-smi -q | grep -A3 Fabric; reset the GPUs after the fabric manager was"
+            " restarted, or reboot; NCCL_NVLS_ENABLE=0 goes on without NVLS"
+        ),
+        source="NCCL transport/nvls.cc, 2.27",
+        unless=("nvls",),
+    ),
+    Rule(
+        name="shm_size",
+        pattern=(
+            r"failed to extend /dev/shm/\S{1,60} to (?P<size>\d+) bytes"
+            r"|posix_fallocate failed : No space left on device"
+            r"|shared memory segment \S{1,80} \(size \d+\), error: No space left"
+        ),
+        cause="/dev/shm is too small or full",
+        fix=(
+            "docker --shm-size=8g or --ipc=host, Kubernetes: an emptyDir of medium Memory at"
+            " /dev/shm; df -h /dev/shm, and remove stale /dev/shm/nccl-*"
+        ),
+        source="NCCL misc/shmutils.cc, include/shm.h, os/linux.cc",
+    ),
+    Rule(
+        name="shm_attach",
+        pattern=(
+            r"Error while attaching to shared memory segment"
+            r"|shared memory segment .{0,80}No such file or directory"
+        ),
+        cause=(
+            "a rank cannot see the shared memory of another rank on its host: they do not share"
+            " /dev/shm, or that rank has ended"
+        ),
+        fix=(
+            "ranks of one host in one container, or with one IPC namespace (--ipc=host);"
+            " otherwise NCCL_SHM_DISABLE=1, which is slower"
+        ),
+        source="NCCL misc/shmutils.cc",
+    ),
+    Rule(
+        name="shm",
+        pattern=(
+            r"[Ee]rror while creating shared memory segment|failed to create shared memory file"
+            r"|Could not map /dev/shm"
+        ),
+        cause="NCCL could not create its shared memory in /dev/shm",
+        fix=(
+            "df -h /dev/shm and its permissions; --shm-size or --ipc=host; remove stale"
+            " /dev/shm/nccl-*"
+        ),
+        source="NCCL misc/shmutils.cc",
+        unless=(
+            "shm_size",
+            "shm_attach",
+        ),
+    ),
+    Rule(
+        name="memlock",
+        pattern=IB_CALL + r".{0,40}Cannot allocate memory",
+        cause=(
+            "{call} could not lock memory: the limit of locked memory (memlock) is too low inside"
+            " the job"
+        ),
+        fix=(
+            "ulimit -l has to say unlimited in the job itself: LimitMEMLOCK=infinity for slurmd,"
+            " --ulimit memlock=-1 for a container"
+        ),
+        source="NCCL misc/ibvwrap.cc; NCCL's troubleshooting guide",
+    ),
+    Rule(
+        name="memlock_ofi",
+        pattern=r"Unable to register memory .{0,60}Cannot allocate memory",
+        cause=(
+            "libfabric could not lock memory: the limit of locked memory (memlock) is too low, or"
+            " the GPU's window is used up"
+        ),
+        fix="ulimit -l has to say unlimited in the job itself: --ulimit memlock=-1 for a container",
+        source="aws-ofi-nccl",
+    ),
+    Rule(
+        name="gpu_memory_registration",
+        pattern=(
+            r"Call to (?P<call>ibv_reg_\w{1,30}) failed.{0,30}(?P<error>Bad address"
+            r"|Invalid argument|Operation not (?:supported|permitted))"
+        ),
+        cause="the NIC could not register GPU memory ({call}: {error})",
+        fix=(
+            "load nvidia_peermem (or use the open kernel driver with DMA-BUF) on that node;"
+            " NCCL_NET_GDR_LEVEL=LOC goes on without GPUDirect"
+        ),
+        source="NCCL misc/ibvwrap.cc",
+    ),
+    Rule(
+        name="ofi_registration",
+        pattern=r"Unable to register memory .{0,60}Invalid argument",
+        cause=(
+            "libfabric refused to register memory: libfabric and NCCL or the driver do not fit"
+            " together"
+        ),
+        fix=(
+            "a newer EFA installer (1.29 or later with NCCL 2.19 or later);"
+            " FI_EFA_SETCUDA_SYNC_MEMOPS=0 helps with an older one"
+        ),
+        source="aws-ofi-nccl",
+    ),
+    Rule(
+        name="open_files",
+        pattern=r"Too many open files",
+        cause="the process may open no more files or sockets",
+        fix="ulimit -n 1048576 in the job; LimitNOFILE for slurmd or the container",
+        source="the kernel, by NCCL",
+    ),
+    Rule(
+        name="threads",
+        pattern=(
+            r"(?:pthread_create|Thread creation).{0,30}(?:failed|Resource temporarily unavailable)"
+        ),
+        cause="no further thread could be started",
+        fix="ulimit -u and the pids limit of the container or cgroup",
+        source="NCCL include/checks.h",
+    ),
+    Rule(
+        name="port_in_use",
+        pattern=(
+            r"(?:bind|listen|EADDRINUSE|server socket).{0,80}(?:Address already in use"
+            r"|address already in use)|Address already in use"
+        ),
+        cause="a port is in use by another process, perhaps one of an earlier run",
+        fix="another MASTER_PORT; end what is left of the earlier run on that node",
+        source="the kernel, by NCCL or torch",
+    ),
+)

@@ -1,0 +1,73 @@
+"""One line of a log -> the records in it.
+
+The form is that of ncclDebugLog in NCCL's src/debug.cc (2.4 to 2.30):
+`host:pid:tid [cudaDev] file:line (function) NCCL WARN text`, for INFO without a place. Launchers
+write before it, plugins write `.c` files (HPC-X) or a function (aws-ofi-nccl) as the place, and
+ranks that write at once put several records into one line.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+__all__ = ["Record", "records_of"]
+
+_MAX_RECORDS = 64
+_WINDOW = 512  # host, pid, tid, device, place and function before the level
+_LEVEL = re.compile(r"(?<![A-Za-z_])NCCL (INFO|WARN)(?: |$)")
+# Each alternative starts at the edge of a word: a long run of word characters is tried once.
+_HEAD = re.compile(
+    r"(?:(?<![\w.-])(?P<host>[A-Za-z0-9][\w.-]{0,252}):(?P<pid>\d{1,10}):(?P<tid>\d{1,10})"
+    r"(?!\S) ?)?"
+    r"(?:\[-?\d{1,4}\] ?)?"
+    r"(?:(?<![\w/.+-])(?P<place>[\w/.+-]{1,200}:\d{1,6})(?: \(.{0,160}?\))? )?$"
+)
+
+
+class Record(NamedTuple):
+    """What one rank wrote; host, pid, tid and place are empty where the log lacks them."""
+
+    host: str
+    pid: str
+    tid: str
+    place: str
+    level: str
+    text: str
+
+
+def records_of(line: str, hosts: Collection[str] = ()) -> list[Record]:
+    """Return the records of a line, in their order; none where NCCL says nothing.
+
+    Args:
+        line: Of any kind.
+        hosts: Those that are known: where one record's end is glued to the next one's host, they
+            tell the two apart.
+    """
+    found: list[tuple[int, str, re.Match[str] | None, re.Match[str]]] = []
+    end = 0
+    for mark in islice(_LEVEL.finditer(line), _MAX_RECORDS):
+        head = _HEAD.search(line, max(end, mark.start() - _WINDOW), mark.start())
+        host = (head and head["host"]) or ""
+        glued = len(host)
+        if found and host not in hosts:
+            host = max((name for name in hosts if host.endswith(name)), key=len, default=host)
+        start = mark.start() if head is None else head.start() + glued - len(host)
+        found.append((start, host, head, mark))
+        end = mark.end()
+    ends = [start for start, *_ in found[1:]] + [len(line)] * bool(found)
+    return [
+        Record(
+            host=host,
+            pid=(head and head["pid"]) or "",
+            tid=(head and head["tid"]) or "",
+            place=(head and head["place"]) or "",
+            level=mark[1],
+            text=line[mark.end() : stop].strip(),
+        )
+        for (_, host, head, mark), stop in zip(found, ends, strict=True)
+    ]
