@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from hpc_train.config.schema import PreflightConfig
@@ -42,7 +43,7 @@ def preflight_here(
     """
     from hpc_train.plan.hostlist import expand
     from hpc_train.supervise.launch import NOT_INHERITED
-    from hpc_train.supervise.probes import Launch, preflight_options, run_collective, run_probes
+    from hpc_train.supervise.probes import Launch, preflight_options, run_preflight
 
     nodes = expand(environ["SLURM_JOB_NODELIST"]) if environ.get("SLURM_JOB_ID") else []
     if gpus_per_node is None:
@@ -59,6 +60,8 @@ def preflight_here(
         )
         if not nodes:
             return run_preflight_local(options, environ)
+        # Who asks for a check and gets none has no answer, whatever a training would do then.
+        options = replace(options, policy=replace(options.policy, on_unchecked="no-go"))
         clean = {key: value for key, value in environ.items() if not NOT_INHERITED.match(key)}
         launch = Launch(
             python=sys.executable,
@@ -66,8 +69,7 @@ def preflight_here(
             cwd=str(Path.cwd()),
             ranks_per_node=gpus_per_node or 1,
         )
-        verdict = run_probes(options, launch)
-        return verdict if verdict.verdict == "no-go" else run_collective(verdict, options, launch)
+        return run_preflight(options, launch)
 
 
 @contextlib.contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 import signal
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hpc_train.plan.states import Outcome, RankExit
@@ -51,6 +51,7 @@ class Seen:
         deaths: Ends that the launcher reported before it stopped the others, in their order.
         hang: What the watchdog stopped, if it did.
         lost_nodes: Nodes that no longer answer.
+        unlaunched: Nodes on which srun could not start the step, with its words.
         oom_nodes: Nodes whose kernel killed for memory.
         stop_outcome: What a stop from outside means here: preempted, timeout or cancelled.
         stop_reason: The same in words.
@@ -66,6 +67,7 @@ class Seen:
     deaths: Sequence[Death] = ()
     hang: Hang | None = None
     lost_nodes: tuple[str, ...] = ()
+    unlaunched: Mapping[str, str] = field(default_factory=dict)
     oom_nodes: tuple[str, ...] = ()
     stop_outcome: Outcome | None = None
     stop_reason: str = ""
@@ -103,7 +105,16 @@ def classify(seen: Seen) -> Ending:
     """Name the outcome and the culprit: the rank that failed first, not those killed after it."""
     if seen.launcher_code == 0 and not seen.hang:
         return Ending(outcome=Outcome.COMPLETED, reason="all ranks finished")
-    for judge in (_cancelled, _own_failure, _killed, _lost, _hung, _stopped, _network):
+    for judge in (
+        _cancelled,
+        _not_launched,
+        _own_failure,
+        _killed,
+        _lost,
+        _hung,
+        _stopped,
+        _network,
+    ):
         ending = judge(seen)
         if ending is not None:
             return ending
@@ -114,6 +125,21 @@ def _cancelled(seen: Seen) -> Ending | None:
     if seen.stop_outcome is not Outcome.CANCELLED:
         return None
     return Ending(outcome=Outcome.CANCELLED, reason=seen.stop_reason)
+
+
+def _not_launched(seen: Seen) -> Ending | None:
+    """A step that srun cannot start as a whole is ended on the nodes where it has begun."""
+    if not seen.unlaunched:
+        return None
+    nodes = tuple(seen.unlaunched)
+    words = "; ".join(f"{node}: {why}" for node, why in seen.unlaunched.items())
+    return Ending(
+        outcome=Outcome.NODE_FAILURE,
+        reason=f"srun could not start the ranks on {words}",
+        node=nodes[0],
+        blamed=nodes,
+        gone=nodes,
+    )
 
 
 def _own_failure(seen: Seen) -> Ending | None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hpc_train.network.preflight import Verdict, skipped_verdict
+from hpc_train.network.verdict import with_unreachable
 from hpc_train.plan.states import Outcome
 from hpc_train.store.atomic import write_text
 from hpc_train.store.badnodes import BadNode, remember
@@ -15,7 +16,7 @@ from hpc_train.store.events import EventKind
 from hpc_train.supervise.attempt import Attempt
 from hpc_train.supervise.launch import NOT_INHERITED
 from hpc_train.supervise.outcome import Ending
-from hpc_train.supervise.probes import Launch, preflight_options, run_collective, run_probes
+from hpc_train.supervise.probes import Launch, preflight_options, run_preflight
 
 __all__ = ["Checked", "check_nodes"]
 
@@ -44,9 +45,12 @@ def check_nodes(attempt: Attempt) -> Checked:
     if not place.is_slurm:
         return Checked(nodes=place.nodes[:wanted])
     folder = attempt.folder.path / "preflight"
+    if attempt.unreachable:
+        folder /= f"without-{len(attempt.unreachable)}-of-the-ranks"
+    nodes = [node for node in place.nodes if node not in attempt.unreachable]
     options = preflight_options(
         plan.preflight,
-        place.nodes,
+        nodes,
         folder,
         wanted=wanted,
         is_nccl=plan.shape.gpus_per_node > 0,
@@ -63,12 +67,13 @@ def check_nodes(attempt: Attempt) -> Checked:
     )
     if plan.preflight.mode == "off":
         verdict = skipped_verdict(options, "preflight.mode is off: nothing was checked")
-    elif len(place.nodes) == 1 and plan.preflight.mode == "quick" and not plan.shape.gpus_per_node:
+    elif len(nodes) == 1 and plan.preflight.mode == "quick" and not plan.shape.gpus_per_node:
         verdict = skipped_verdict(options, "one node without GPUs: nothing to check")
     else:
-        verdict = run_probes(options, launch)
-        if verdict.verdict != "no-go":
-            verdict = run_collective(verdict, options, launch)
+        verdict = run_preflight(options, launch)
+    if attempt.unreachable:
+        asked = replace(options, nodes=place.nodes)
+        verdict = with_unreachable(verdict, attempt.unreachable, asked)
     _record(attempt, verdict)
     return _act(attempt, verdict)
 
@@ -116,6 +121,7 @@ def _act(attempt: Attempt, verdict: Verdict) -> Checked:
             reason=f"the preflight refused: {'; '.join(_reasons(verdict)[:4])}",
             node=bad[0] if bad else "",
             blamed=bad,
+            gone=tuple(item.node for item in verdict.findings if item.check == "launch"),
         ),
     )
 
