@@ -140,7 +140,7 @@ def test_a_small_dev_shm_is_named(seen):
 
 def test_thresholds_can_be_set(seen):
     nodes = seen([replace(n, memlock=str(64 * MIB)) for n in several()])
-    assert {check for _, check, _ in said(nodes)} == {"memlock"}
+    assert said(nodes) == [("*", "transport", "warn")]
     assert said(nodes, thresholds=Thresholds(memlock_mib=64)) == []
 
 
