@@ -11,6 +11,7 @@ from hpc_train.network.collective import CollectiveResult, check_collectives
 from hpc_train.network.findings import ALL_NODES, Finding
 from hpc_train.network.pairs import PairResult
 from hpc_train.network.policy import Policy
+from hpc_train.plan.hostlist import folded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -24,6 +25,7 @@ __all__ = [
     "Skipped",
     "Verdict",
     "decide",
+    "together",
     "with_broken",
     "with_collectives",
     "with_skipped",
@@ -83,7 +85,7 @@ class Verdict:
 
     @property
     def summary(self) -> tuple[str, ...]:
-        """One line for the answer, one for each finding that is not ok or was skipped."""
+        """One line for the answer, one for each finding that is not ok, and what was skipped."""
         return tuple(_summary(self))
 
     def for_node(self, node: str) -> dict[str, str]:
@@ -261,6 +263,17 @@ def _with(verdict: Verdict, findings: list[Finding], policy: Policy) -> Verdict:
     )
 
 
+def together(findings: Iterable[Finding]) -> list[tuple[str, Finding]]:
+    """Return each finding once, with the nodes that have it as a hostlist, in the given order."""
+    nodes: dict[Finding, list[str]] = {}
+    for finding in findings:
+        nodes.setdefault(replace(finding, node=""), []).append(finding.node)
+    return [
+        ("all nodes" if ALL_NODES in names else folded(names), finding)
+        for finding, names in nodes.items()
+    ]
+
+
 def _summary(verdict: Verdict) -> Iterable[str]:
     count = len(verdict.use_nodes)
     if verdict.checked_nothing:
@@ -270,10 +283,9 @@ def _summary(verdict: Verdict) -> Iterable[str]:
             f"{verdict.verdict}: {count} node{'s'[: count != 1]} over {verdict.transport},"
             f" {verdict.rounds} round{'s'[: verdict.rounds != 1]} of pairs, {verdict.seconds:.1f} s"
         )
-    for finding in verdict.findings:
+    for where, finding in together(verdict.findings):
         if finding.level == "ok":
             continue
-        where = "all nodes" if finding.node == ALL_NODES else finding.node
         fix = f" -> {finding.fix}" if finding.fix else ""
         yield f"{finding.level}: {where} {finding.part} {finding.check}: {finding.evidence}{fix}"
     reasons: dict[str, list[str]] = {}

@@ -22,7 +22,7 @@ class EventKind(str, Enum):
 
     SUBMITTED = "submitted"  # job_id, backend (slurm | local | foreground), cluster
     ATTEMPT_STARTED = "attempt_started"  # attempt, job_id, nodes, host, pid
-    PREFLIGHT = "preflight"  # attempt, verdict, bad_nodes, summary
+    PREFLIGHT = "preflight"  # attempt, verdict, bad_nodes, summary (lines)
     RANKS_STARTED = "ranks_started"  # attempt, nodes, first_step
     ATTEMPT_ENDED = "attempt_ended"  # attempt, outcome, reason, blamed, rank, node, first_step, …
     DECIDED = "decided"  # attempt, action, reason, exclude

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hpc_train.plan.policy import AttemptSummary
+from hpc_train.plan.policy import AttemptSummary, Refused
 from hpc_train.plan.states import Outcome
 from hpc_train.store.events import Event, EventKind
 
@@ -40,6 +40,7 @@ class AttemptRecord:
     error: str = ""
     where: str = ""
     failed_step: int | None = None
+    refused: Refused = ""
     first_step: int = 0
     last_step: int = 0
     saved_step: int = 0
@@ -84,6 +85,7 @@ def summaries(attempts: Sequence[AttemptRecord]) -> list[AttemptSummary]:
             saved_step=record.saved_step,
             error=record.error,
             failed_step=record.failed_step,
+            refused=record.refused,
         )
         for record in attempts
         if record.outcome is not None and record.ended is not None
@@ -112,6 +114,7 @@ def _told_by(event: Event) -> dict[str, Any]:
             "error",
             "where",
             "failed_step",
+            "refused",
             "last_step",
             "saved_step",
         )

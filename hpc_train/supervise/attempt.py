@@ -228,6 +228,7 @@ class Attempt:
             error=ending.error,
             where=ending.where,
             failed_step=ending.failed_step,
+            refused=ending.refused,
             first_step=first_step,
             last_step=last_step,
             saved_step=saved_step,

@@ -8,6 +8,7 @@ import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from hpc_train.plan.policy import Refused
 from hpc_train.plan.states import Outcome, RankExit
 from hpc_train.store.ranks import ExitRecord
 
@@ -84,6 +85,7 @@ class Ending:
     Attributes:
         blamed: Nodes to leave out from now on.
         gone: Those of them that no longer answer.
+        refused: Why the preflight did not let the ranks start, as `plan.policy` needs it.
     """
 
     outcome: Outcome
@@ -95,6 +97,7 @@ class Ending:
     error: str = ""
     where: str = ""
     failed_step: int | None = None
+    refused: Refused = ""
 
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
