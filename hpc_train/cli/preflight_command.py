@@ -5,21 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from hpc_train.cli.common import json_option, print_json
+from hpc_train.cli.verdicts import show_past_verdict, show_verdict
 from hpc_train.config.schema import PreflightConfig
 from hpc_train.errors import CheckError, UsageError
-
-if TYPE_CHECKING:
-    from hpc_train.network.verdict import Verdict
 
 __all__ = ["command"]
 
 
 @click.command("preflight")
+@click.argument("run", metavar="[RUN]", required=False)
+@click.option("--attempt", type=click.IntRange(min=0), help="Of RUN; the newest by default.")
 @click.option("--nodes", type=click.IntRange(min=1), help="Ask Slurm for so many nodes, and check.")
 @click.option("--gpus", type=click.IntRange(min=0), help="GPUs a node.")
 @click.option("--partition", help="Partition, with --nodes.")
@@ -49,6 +48,8 @@ __all__ = ["command"]
 )
 @json_option
 def command(
+    run: str | None,
+    attempt: int | None,
     nodes: int | None,
     gpus: int | None,
     partition: str | None,
@@ -62,7 +63,10 @@ def command(
 ) -> int:
     """Check network and GPUs: of this host, of the allocation at hand, or of --nodes N.
 
-    The exit code is 3 where a training must not start.
+    The exit code is 3 where a training must not start, or where nothing could be checked.
+
+    With RUN (a name, a run id, a run directory or a job id): show what the preflight of one of its
+    attempts said; nothing is checked now.
     """
     from hpc_train.backends.preflight import (
         explain_log,
@@ -78,6 +82,17 @@ def command(
         else:
             click.echo("\n".join(lines))
         return 0
+    if run is not None:
+        if nodes is not None:
+            raise UsageError(
+                "RUN shows a past verdict, --nodes asks for a new one", "leave one out"
+            )
+        show_past_verdict(run, attempt, as_json=as_json)
+        return 0
+    if attempt is not None:
+        raise UsageError(
+            "--attempt is of a RUN, and none is named", "hpc-train list shows the runs"
+        )
     config = PreflightConfig(
         mode="full" if full else "quick",
         strict=strict,
@@ -87,7 +102,6 @@ def command(
     check_sections(config)
     if nodes is not None:
         flags = [("--full", full), ("--strict", strict), ("--json", as_json)]
-        click.echo(f"asking Slurm for {nodes} nodes", err=True)
         again = [name for name, wanted in flags if wanted]
         again += [
             f"--gpus={gpus or 0}",
@@ -96,13 +110,15 @@ def command(
         ]
         return preflight_in_new_allocation(
             again,
+            nodes,
             _salloc(nodes, gpus, partition, account),
+            say=lambda line: click.echo(line, err=True),
         )
     verdict = preflight_here(config, os.environ, None, gpus_per_node=gpus)
     if as_json:
         print_json(verdict.to_json())
     else:
-        _show(verdict)
+        show_verdict(verdict)
     return CheckError.exit_code if verdict.verdict == "no-go" else 0
 
 
@@ -124,18 +140,3 @@ def _salloc(nodes: int, gpus: int | None, partition: str | None, account: str | 
     options += [f"--gres=gpu:{gpus}"] if gpus else []
     options += [f"--partition={partition}"] if partition else []
     return options + ([f"--account={account}"] if account else [])
-
-
-def _show(verdict: Verdict) -> None:
-    colors = {"go": "green", "go-degraded": "yellow", "no-go": "red"}
-    first, *rest = verdict.summary
-    click.secho(first, fg=colors[verdict.verdict], bold=True)
-    for line in rest:
-        click.echo(f"  {line}")
-    if verdict.environment:
-        click.secho("environment", bold=True)
-    for item in verdict.environment:
-        click.echo(f"  {item.name}={item.value}  # {item.reason}")
-    for node, variables in verdict.per_node.items():
-        for name, value in variables.items():
-            click.echo(f"  {name}={value}  # on {node}")

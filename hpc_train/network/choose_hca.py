@@ -90,8 +90,11 @@ def choose_hcas(
     Args:
         nodes: Of the job.
         profile: The site's.
-        memlock_mib: With less lockable memory a node cannot register NCCL's buffers.
+        memlock_mib: With less lockable memory a node cannot register NCCL's buffers. On a few nodes
+            that is their fault, and a check's to tell; on most it is the site's, and decides.
     """
+    low = [node for node in nodes if _locks_less(node, memlock_mib)]
+    memlock_mib = memlock_mib if 2 * len(low) > len(nodes) else 0
     left_out: dict[PortName, str] = {}
     pool = _pool(nodes, profile, left_out)
     if not pool:
@@ -223,9 +226,14 @@ def _lacks(node: NodeInventory, memlock_mib: int) -> tuple[str, str] | None:
         return "libibverbs.so.1 does not load", "install rdma-core (libibverbs1)"
     if not node.verbs.devices or node.verbs.openable is False:
         return "no /dev/infiniband/uverbs* that opens", VERBS_FIX
-    if limit not in (None, -1) and limit < memlock_mib * 2**20:
+    if limit is not None and _locks_less(node, memlock_mib):
         return f"{limit / 2**20:g} MiB may be locked", MEMLOCK_FIX
     return None
+
+
+def _locks_less(node: NodeInventory, memlock_mib: int) -> bool:
+    limit = node.limits.memlock_bytes
+    return bool(node.hcas) and limit not in (None, -1) and limit < memlock_mib * 2**20
 
 
 def _on_all(

@@ -222,10 +222,10 @@ def _go_on(attempt: AttemptSummary, blamed: Sequence[str], surroundings: Surroun
     exclude = _dispensable(blamed, surroundings)
     kept = sorted(set(blamed).difference(exclude))
     because = f"{attempt.outcome.value.replace('_', ' ')}: goes on from step {attempt.saved_step}"
-    because += f", without {folded(exclude)}" if exclude else ""
+    because += f", without {', '.join(exclude)}" if exclude else ""
     if kept:
         needed = surroundings.nodes_needed
-        because += f"; {folded(kept)} cannot be left out, since {needed} nodes are needed"
+        because += f"; {', '.join(kept)} cannot be left out, since {needed} nodes are needed"
     # A dead node that is needed has to come back first, and a requeue waits for just that.
     elsewhere = surroundings.node_is_gone and surroundings.can_resubmit and not kept
     if surroundings.requeued_already or (surroundings.can_requeue and not elsewhere):

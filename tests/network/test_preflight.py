@@ -224,10 +224,11 @@ def test_gloo_over_ethernet_does_not_hear_of_infiniband(seen, tmp_path):
 def test_no_probe_that_started_is_our_fault_and_the_policy_decides(tmp_path):
     given = options(tmp_path)
     write_options(given)
-    assert collect(given).verdict == "go"
+    assert collect(given).verdict == "go-degraded"
+    assert "NOTHING WAS CHECKED" in collect(given).summary[0]
     assert "did not start" in " ".join(collect(given).summary)
-    strict = options(tmp_path, policy=Policy(on_broken="no-go"))
-    assert collect(strict).verdict == "no-go"
+    for policy in (Policy(on_broken="no-go"), Policy(on_unchecked="no-go")):
+        assert collect(options(tmp_path, policy=policy)).verdict == "no-go"
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"verdict": "maybe"}'])
