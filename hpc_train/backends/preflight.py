@@ -150,7 +150,9 @@ def preflight_in_new_allocation(
 
 
 def _why_waiting(job: PendingJob) -> str:
-    why = explain_pending(job.reason) or job.reason or "Slurm gives no reason yet"
+    why = job.reason or "Slurm gives no reason yet"
+    if for_good := explain_pending(job.reason):
+        why += f" ({for_good})"
     start = f"; Slurm expects it to start at {job.start}" if job.start else ""
     return f"job {job.job_id} waits since {job.submitted}: {why}{start}"
 

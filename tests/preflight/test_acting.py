@@ -87,6 +87,7 @@ def test_a_preflight_that_breaks_stops_a_healthy_job_only_where_the_user_is_stri
     training = begin(lab, *words, env=hooked("*", "no start"))
     assert training.wait_end(90) == ("failed" if strict else "completed"), training.story()
     said = training.run.attempt(0).supervisor_log.read_text()
+    assert f"preflight: {'no-go' if strict else 'go-degraded'}: NOTHING WAS CHECKED" in said
     assert "the probes did not start" in said
     assert "this python does not start" in said
 
