@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-import os
-import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.cluster import Cluster, ClusterSpec, faults
+from tests.cluster import Cluster
 from tests.faults.running import hpc_train, submit
 from tests.preflight.lab import Lab, Running
+from tests.preflight.many_nodes import BEFORE, BIG, cut, dead, heal
 
 pytestmark = [pytest.mark.slurm, pytest.mark.timeout(200)]
-Break = Callable[[Cluster, str], None]
 
 
 @pytest.fixture(scope="module")
 def big() -> Iterator[Cluster]:
     """A cluster of this module alone, since every reset of 64 nodes takes a second."""
-    # The launch waits up to 10 s for a node; with the 5 s of other tests the credentials of the
-    # nodes behind it would expire meanwhile, as they do nowhere with Slurm's 120 s.
-    spec = ClusterSpec(
-        nodes="node[1-64]", cluster_name="big", accounting=False, gpus_per_node=0, cred_expire_s=60
-    )
-    with Cluster(spec) as cluster:
+    with Cluster(BIG) as cluster:
         yield cluster
 
 
@@ -35,40 +28,6 @@ def lab(big: Cluster, tmp_path: Path) -> Iterator[Lab]:
     heal(big)
 
 
-def heal(big: Cluster) -> None:
-    """Undo the faults; a job with a node that was cut off completes for minutes, unless down."""
-    big.on_reset(lambda: big.scontrol("update", "NodeName=ALL", "State=DOWN", "Reason=healed"))
-    big.reset()
-
-
-def slow(cluster: Cluster, node: str) -> None:
-    faults.slow_cable(cluster, node, 10)
-
-
-def cut(cluster: Cluster, node: str) -> None:
-    faults.cut_cable(cluster, node, end="switch")
-
-
-def dead(cluster: Cluster, node: str) -> None:
-    started = cluster.processes.find(f"slurmd-{node}")
-    assert started is not None
-    os.kill(started.pid, signal.SIGKILL)
-
-
-def nothing(cluster: Cluster, node: str) -> None:
-    pass
-
-
-BEFORE: dict[str, tuple[Break, Sequence[str], str]] = {
-    "all well": (nothing, (), "go"),
-    "one slow": (slow, ("node40",), "no-go"),
-    "two slow": (slow, ("node7", "node50"), "no-go"),
-    "one cut before the step": (cut, ("node40",), "no-go"),
-    "the last one cut before the step": (cut, ("node64",), "no-go"),
-    "one dead": (dead, ("node23",), "no-go"),
-    "the first one dead": (dead, ("node1",), "no-go"),
-    "two dead": (dead, ("node2", "node33"), "no-go"),
-}
 # The others differ in which node it is, and run with the soak.
 ALWAYS = ("two slow", "one cut before the step", "the first one dead")
 
