@@ -254,7 +254,9 @@ def _network(seen: Seen) -> Ending | None:
 
 def _unexplained(seen: Seen) -> Ending:
     tail = seen.launcher_tail.strip().splitlines()
-    words = f": {tail[-1]}" if tail else ""
+    # srun's own last words are "Job step aborted", whatever the reason.
+    last = next((line for line in reversed(tail) if "error" in line), tail[-1] if tail else "")
+    words = f": {last}" if last else ""
     if seen.disk_trouble:
         reason = f"the ranks ended, and the run directory cannot be written: {seen.disk_trouble}"
         return Ending(outcome=Outcome.USER_ERROR, reason=reason, error=seen.disk_trouble)

@@ -174,7 +174,8 @@ def _for_the_diary(verdict: Verdict) -> list[str]:
     first, *rest = verdict.summary
     if all(line.startswith("skipped: everything") for line in rest) and rest:
         return rest
-    return [first, *(line for line in rest if line.startswith(("fail", "warn")))]
+    levels = ("fail", "warn", "unknown") if verdict.checked_nothing else ("fail", "warn")
+    return [first, *(line for line in rest if line.startswith(levels))]
 
 
 def _why(verdict: Verdict, node: str) -> str:

@@ -1,4 +1,8 @@
-"""The preflight's steps: one probe a node, and where it is worth it the ranks' own all-reduce."""
+"""The preflight of an allocation: `run_preflight` starts its steps and makes their answer one.
+
+One probe a node, again without the nodes on which Slurm can start nothing, and where it is worth it
+the ranks' own all-reduce.
+"""
 
 from __future__ import annotations
 
