@@ -6,19 +6,26 @@ import contextlib
 import math
 import os
 import re
+import secrets
 import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from hpc_train.config.schema import PreflightConfig
 from hpc_train.errors import ConfigError, SlurmError
 from hpc_train.network.preflight import Verdict, run_preflight_local
 from hpc_train.slurm.command import is_available
+from hpc_train.slurm.jobs import PendingJob, pending_job
+from hpc_train.slurm.refusals import explain_pending
 
 __all__ = ["preflight_here", "preflight_in_new_allocation"]
+
+FIRST_QUESTION_S = 2.0  # an allocation that is there sooner waits for nothing
+QUESTIONS_EVERY_S = 60.0
 
 
 def preflight_here(
@@ -42,7 +49,7 @@ def preflight_here(
     """
     from hpc_train.plan.hostlist import expand
     from hpc_train.supervise.launch import NOT_INHERITED
-    from hpc_train.supervise.probes import Launch, preflight_options, run_collective, run_probes
+    from hpc_train.supervise.probes import Launch, preflight_options, run_preflight
 
     nodes = expand(environ["SLURM_JOB_NODELIST"]) if environ.get("SLURM_JOB_ID") else []
     if gpus_per_node is None:
@@ -59,6 +66,8 @@ def preflight_here(
         )
         if not nodes:
             return run_preflight_local(options, environ)
+        # Who asks for a check and gets none has no answer, whatever a training would do then.
+        options = replace(options, policy=replace(options.policy, on_unchecked="no-go"))
         clean = {key: value for key, value in environ.items() if not NOT_INHERITED.match(key)}
         launch = Launch(
             python=sys.executable,
@@ -66,8 +75,7 @@ def preflight_here(
             cwd=str(Path.cwd()),
             ranks_per_node=gpus_per_node or 1,
         )
-        verdict = run_probes(options, launch)
-        return verdict if verdict.verdict == "no-go" else run_collective(verdict, options, launch)
+        return run_preflight(options, launch)
 
 
 @contextlib.contextmanager
@@ -97,12 +105,16 @@ def _gpus_per_node(job_id: str) -> int:
     return math.ceil(int(total.group(1)) / int(job.get("NumNodes") or 1)) if total else 0
 
 
-def preflight_in_new_allocation(arguments: Sequence[str], salloc: Sequence[str]) -> int:
+def preflight_in_new_allocation(
+    arguments: Sequence[str], nodes: int, salloc: Sequence[str], *, say: Callable[[str], None]
+) -> int:
     """Ask Slurm for nodes with salloc and run this command again in them.
 
     Args:
         arguments: Of `hpc-train preflight`, without those that ask for nodes.
+        nodes: How many are asked for.
         salloc: Options of salloc.
+        say: Told why and since when Slurm keeps it waiting, whenever that changes.
 
     Returns:
         The exit code of the preflight inside.
@@ -115,6 +127,31 @@ def preflight_in_new_allocation(arguments: Sequence[str], salloc: Sequence[str])
             "--nodes needs Slurm's salloc, which is not on this machine's PATH",
             "log in to a node of the cluster, or leave --nodes out to look at this host",
         )
+    say(f"asking Slurm for {nodes} nodes")
+    # By its name squeue finds the job whose number salloc tells only in words.
+    name = f"hpc-train-preflight-{secrets.token_hex(4)}"
     again = [sys.executable, "-m", "hpc_train.cli", "preflight", *arguments]
-    done = subprocess.run(["salloc", "--quiet", *salloc, *again], env=dict(os.environ), check=False)
-    return done.returncode
+    asked = ["salloc", "--quiet", f"--job-name={name}", *salloc, *again]
+    process = subprocess.Popen(asked, env=dict(os.environ))
+    said = ""
+    wait_s = FIRST_QUESTION_S
+    while True:
+        try:
+            return process.wait(timeout=wait_s)
+        except subprocess.TimeoutExpired:
+            waiting = pending_job(name)
+        except KeyboardInterrupt:
+            process.wait()  # it has had the Ctrl-C as well, and gives the allocation back
+            raise
+        if waiting is not None and (line := _why_waiting(waiting)) != said:
+            say(line)
+            said = line
+        wait_s = min(2 * wait_s, QUESTIONS_EVERY_S)
+
+
+def _why_waiting(job: PendingJob) -> str:
+    why = job.reason or "Slurm gives no reason yet"
+    if for_good := explain_pending(job.reason):
+        why += f" ({for_good})"
+    start = f"; Slurm expects it to start at {job.start}" if job.start else ""
+    return f"job {job.job_id} waits since {job.submitted}: {why}{start}"

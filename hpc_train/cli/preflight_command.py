@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import click
 
 from hpc_train.cli.common import json_option, print_json
+from hpc_train.cli.verdicts import show_past_verdict, show_verdict
 from hpc_train.config.schema import PreflightConfig
 from hpc_train.errors import CheckError, UsageError
-
-if TYPE_CHECKING:
-    from hpc_train.network.verdict import Verdict
 
 __all__ = ["command"]
 
 
 @click.command("preflight")
+@click.argument("words", nargs=-1, metavar="[RUN]")  # or more logs, behind --explain LOG
+@click.option("--attempt", type=click.IntRange(min=0), help="Of RUN; the newest by default.")
 @click.option("--nodes", type=click.IntRange(min=1), help="Ask Slurm for so many nodes, and check.")
 @click.option("--gpus", type=click.IntRange(min=0), help="GPUs a node.")
 @click.option("--partition", help="Partition, with --nodes.")
@@ -47,9 +46,10 @@ __all__ = ["command"]
     help="Read logs written with NCCL_DEBUG=INFO (files, folders, patterns, -) and say why it"
     " failed: exit code 3; 0 where nothing did, 1 where nothing is of NCCL's.",
 )
-@click.argument("more_logs", nargs=-1, metavar="[NCCL_LOG]...")
 @json_option
 def command(
+    words: tuple[str, ...],
+    attempt: int | None,
     nodes: int | None,
     gpus: int | None,
     partition: str | None,
@@ -59,20 +59,33 @@ def command(
     budget: float,
     thresholds: tuple[str, ...],
     explain: tuple[str, ...],
-    more_logs: tuple[str, ...],
     as_json: bool,
 ) -> int:
     """Check network and GPUs: of this host, of the allocation at hand, or of --nodes N.
 
-    The exit code is 3 where a training must not start.
+    The exit code is 3 where a training must not start, or where nothing could be checked.
+
+    With RUN (a name, a run id, a run directory or a job id): show what the preflight of one of its
+    attempts said; nothing is checked now.
     """
     if explain:
-        return _explain([*explain, *more_logs], as_json=as_json)
-    if more_logs:
-        raise UsageError(f"{more_logs[0]!r} belongs to no option", "--explain reads logs")
+        return _explain([*explain, *words], as_json=as_json)
+    if len(words) > 1:
+        raise UsageError(f"{words[1]!r} is one RUN too many", "several logs: --explain LOG LOG ...")
     from hpc_train.backends.preflight import preflight_here, preflight_in_new_allocation
     from hpc_train.supervise.probes import check_sections
 
+    if words:
+        if nodes is not None:
+            raise UsageError(
+                "RUN shows a past verdict, --nodes asks for a new one", "leave one out"
+            )
+        show_past_verdict(words[0], attempt, as_json=as_json)
+        return 0
+    if attempt is not None:
+        raise UsageError(
+            "--attempt is of a RUN, and none is named", "hpc-train list shows the runs"
+        )
     config = PreflightConfig(
         mode="full" if full else "quick",
         strict=strict,
@@ -82,7 +95,6 @@ def command(
     check_sections(config)
     if nodes is not None:
         flags = [("--full", full), ("--strict", strict), ("--json", as_json)]
-        click.echo(f"asking Slurm for {nodes} nodes", err=True)
         again = [name for name, wanted in flags if wanted]
         again += [
             f"--gpus={gpus or 0}",
@@ -91,13 +103,15 @@ def command(
         ]
         return preflight_in_new_allocation(
             again,
+            nodes,
             _salloc(nodes, gpus, partition, account),
+            say=lambda line: click.echo(line, err=True),
         )
     verdict = preflight_here(config, os.environ, None, gpus_per_node=gpus)
     if as_json:
         print_json(verdict.to_json())
     else:
-        _show(verdict)
+        show_verdict(verdict)
     return CheckError.exit_code if verdict.verdict == "no-go" else 0
 
 
@@ -131,18 +145,3 @@ def _salloc(nodes: int, gpus: int | None, partition: str | None, account: str | 
     options += [f"--gres=gpu:{gpus}"] if gpus else []
     options += [f"--partition={partition}"] if partition else []
     return options + ([f"--account={account}"] if account else [])
-
-
-def _show(verdict: Verdict) -> None:
-    colors = {"go": "green", "go-degraded": "yellow", "no-go": "red"}
-    first, *rest = verdict.summary
-    click.secho(first, fg=colors[verdict.verdict], bold=True)
-    for line in rest:
-        click.echo(f"  {line}")
-    if verdict.environment:
-        click.secho("environment", bold=True)
-    for item in verdict.environment:
-        click.echo(f"  {item.name}={item.value}  # {item.reason}")
-    for node, variables in verdict.per_node.items():
-        for name, value in variables.items():
-            click.echo(f"  {name}={value}  # on {node}")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from hpc_train.network.choose_hca import PortName, gid_indices, ports_of
 from hpc_train.network.context import Context, Skip
-from hpc_train.network.findings import ALL_NODES, Finding, Level
+from hpc_train.network.findings import Finding, Level
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -218,19 +218,17 @@ def check_gids(context: Context) -> Iterator[Finding]:
 def check_verbs(context: Context) -> Iterator[Finding]:
     """HCAs that no process here can open: NCCL falls back to TCP and says nothing."""
     context.need_hcas()
-    broken = {node.node: said for node in context.nodes if (said := _unreachable(node))}
-    is_alike = len(broken) == len(context.nodes) and len(context.nodes) > 1
-    for name, (why, fix) in broken.items():
-        if is_alike:
-            # The transport finding says what it costs; no node is worse than another.
-            yield _verbs(ALL_NODES, f"{why} on every node", "warn", fix)
-            return
-        yield _verbs(name, why, "fail" if len(context.nodes) > 1 else "note", fix)
-
-
-def _verbs(node: str, why: str, level: Level, fix: str) -> Finding:
-    evidence = f"{why}: NCCL falls back to TCP without a word"
-    return Finding(node=node, part="verbs", check="verbs", level=level, evidence=evidence, fix=fix)
+    for node in context.nodes:
+        if said := _unreachable(node):
+            why, fix = said
+            yield Finding(
+                node=node.node,
+                part="verbs",
+                check="verbs",
+                level="fail",
+                evidence=f"{why}: NCCL falls back to TCP without a word",
+                fix=fix,
+            )
 
 
 def _unreachable(node: NodeInventory) -> tuple[str, str] | None:

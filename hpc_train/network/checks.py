@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from hpc_train.network.check_fabric import (
@@ -28,9 +28,11 @@ from hpc_train.network.check_gpus import (
     check_gpudirect,
     check_nvlink,
 )
+from hpc_train.network.choose_hca import MEMLOCK_FIX
 from hpc_train.network.context import Context, Skip
-from hpc_train.network.findings import ALL_NODES, Finding, Level
+from hpc_train.network.findings import ALL_NODES, LEVELS, Finding, Level
 from hpc_train.network.interfaces import USABLE_KINDS
+from hpc_train.plan.hostlist import folded
 
 if TYPE_CHECKING:
     from hpc_train.network.inventory import Interface, NodeInventory
@@ -66,8 +68,27 @@ def run_checks(context: Context) -> CheckResults:
             continue
         except Exception as error:  # noqa: BLE001 (a broken check must not stop a healthy job)
             said = [_broken(name, error)]
+        if name in HCA_CHECKS and not context.hcas_count:
+            said = [replace(item, level="note") for item in said]
+        if name in SITE_CHECKS:
+            said = _of_the_site(said, context)
         findings.extend(said or [_ok(name, len(context.nodes))])
     return CheckResults(tuple(findings), tuple(skipped))
+
+
+def _of_the_site(said: list[Finding], context: Context) -> list[Finding]:
+    """One finding about all nodes where each of several has it: that is nobody's own fault."""
+    wrong = [item for item in said if item.level in ("warn", "fail")]
+    if len(context.nodes) < 2 or {item.node for item in wrong} != {n.node for n in context.nodes}:
+        return said
+    by_evidence: dict[str, list[str]] = {}
+    for item in wrong:
+        by_evidence.setdefault(item.evidence, []).append(item.node)
+    told = [f"{folded(list(dict.fromkeys(names)))}: {text}" for text, names in by_evidence.items()]
+    worst_one = max(wrong, key=lambda item: LEVELS.index(item.level))
+    rest = [item for item in said if item not in wrong]
+    evidence = f"on every node alike ({'; '.join(told)})"
+    return [replace(worst_one, node=ALL_NODES, evidence=evidence), *rest]
 
 
 def _ok(name: str, count: int) -> Finding:
@@ -124,8 +145,7 @@ def check_memlock(context: Context) -> Iterator[Finding]:
                 level="fail",
                 evidence=f"{limit / _MIB:g} MiB may be locked inside the step; ibv_reg_mr then says"
                 " 'Cannot allocate memory'",
-                fix="LimitMEMLOCK=infinity for slurmd; PropagateResourceLimitsExcept=MEMLOCK in"
-                " slurm.conf",
+                fix=MEMLOCK_FIX,
             )
 
 
@@ -271,3 +291,10 @@ CHECKS: dict[str, Check] = {
     "nvlink": check_nvlink,
     "gpudirect": check_gpudirect,
 }
+
+# Only NCCL over the HCAs needs these to be right.
+HCA_CHECKS = frozenset(
+    ("hca_set", "port_state", "rate", "link_layer", "lid", "gids", "verbs", "memlock", "gpudirect")
+)
+# How the site is set up rather than what a node suffers from, where every node has it.
+SITE_CHECKS = frozenset(("lid", "gids", "shm"))

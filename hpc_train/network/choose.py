@@ -16,10 +16,11 @@ from hpc_train.network.choose_hca import (
     is_rail_fabric,
 )
 from hpc_train.network.choose_socket import SocketChoice, choose_socket
-from hpc_train.network.findings import ALL_NODES, Finding
+from hpc_train.network.findings import ALL_NODES, Finding, Thresholds
 from hpc_train.network.patterns import NameList
 from hpc_train.network.profile import SiteProfile
 from hpc_train.network.user_env import check_user_env
+from hpc_train.plan.hostlist import folded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -93,6 +94,7 @@ def choose(
     env: Mapping[str, str],
     nccl_version: str | None = None,
     profile: SiteProfile | None = None,
+    thresholds: Thresholds | None = None,
 ) -> Choice:
     """Return one choice for all nodes.
 
@@ -101,10 +103,11 @@ def choose(
         env: The user's environment; only NCCL_*, GLOO_* and MASTER_ADDR are read.
         nccl_version: `2.21.5`; None is read as 2.21 or newer, which every supported torch brings.
         profile: The site's, where there is one.
+        thresholds: `memlock_mib` says which nodes can use their HCAs.
     """
     profile = profile or SiteProfile()
     socket = choose_socket(nodes, profile)
-    hcas = choose_hcas(nodes, profile)
+    hcas = choose_hcas(nodes, profile, (thresholds or Thresholds()).memlock_mib)
     builder = _Builder(nodes=nodes, env=env, profile=profile)
     _socket_settings(builder, socket)
     _hca_settings(builder, hcas, parse_nccl_version(nccl_version))
@@ -216,9 +219,10 @@ def _hca_settings(builder: _Builder, hcas: HcaChoice, version: Version | None) -
 def _why_no_ib(hcas: HcaChoice) -> str:
     if not hcas.without:
         return "no two nodes have a usable port in common"
-    nodes = ", ".join(f"{node}: {why}" for node, why in hcas.without[:4])
-    more = len(hcas.without) - 4
-    return nodes + (f" and {more} more nodes" if more > 0 else "")
+    by_reason: dict[str, list[str]] = {}
+    for node, why, _ in hcas.without:
+        by_reason.setdefault(why, []).append(node)
+    return "; ".join(f"{folded(names)}: {why}" for why, names in by_reason.items())
 
 
 def _gid_setting(builder: _Builder, hcas: HcaChoice, version: Version | None) -> None:
@@ -296,15 +300,14 @@ def _socket_findings(socket: SocketChoice | None) -> Iterator[Finding]:
 def _hca_findings(nodes: list[NodeInventory], hcas: HcaChoice) -> Iterator[Finding]:
     if hcas.serves_all or not any(node.hcas for node in nodes):
         return
-    everywhere = len(hcas.without) == len(nodes)
+    fixes = dict.fromkeys(fix for _, _, fix in hcas.without)
+    alike = len(hcas.without) == len(nodes) > 1
     yield Finding(
         node=ALL_NODES,
         part="NCCL_IB_DISABLE",
         check="transport",
         level="warn",
         evidence=f"InfiniBand cannot serve all nodes ({_why_no_ib(hcas)}): TCP, {TCP_COST}"
-        + ("; no node can be told apart, all are alike" if everywhere and len(nodes) > 1 else ""),
-        fix="look at the switch and the subnet manager (ibstat)"
-        if everywhere
-        else "leave the named nodes out",
+        + ("; no node can be told apart, all are alike" if alike else ""),
+        fix="leave the named nodes out" if hcas.are_meant else "; ".join(fixes),
     )

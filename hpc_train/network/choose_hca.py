@@ -11,9 +11,23 @@ if TYPE_CHECKING:
     from hpc_train.network.inventory import Gid, NodeInventory, Port
     from hpc_train.network.profile import SiteProfile
 
-__all__ = ["HcaChoice", "PortName", "choose_hcas", "gid_indices", "is_rail_fabric", "ports_of"]
+__all__ = [
+    "MEMLOCK_FIX",
+    "HcaChoice",
+    "PortName",
+    "choose_hcas",
+    "gid_indices",
+    "is_rail_fabric",
+    "ports_of",
+]
 
 M = TypeVar("M", str, float)
+
+VERBS_FIX = "modprobe ib_uverbs; bind /dev/infiniband into the container"
+MEMLOCK_FIX = (
+    "LimitMEMLOCK=infinity for slurmd; PropagateResourceLimitsExcept=MEMLOCK in slurm.conf"
+)
+PORT_FIX = "look at the switch and the subnet manager (ibstat, sminfo)"
 
 # An HCA and the number of one of its ports.
 PortName = tuple[str, int]
@@ -29,7 +43,8 @@ class HcaChoice:
         rate_gbps: Majority rate of a chosen port.
         compute: What the fabric would offer if every port were alive, by the majority of nodes.
         left_out: (port, why) for each one that is not used.
-        without: (node, why) for each node that has no usable port.
+        without: (node, why, fix) for each node that has no usable port.
+        capable: Number of nodes that have one.
     """
 
     ports: dict[str, tuple[PortName, ...]] = field(default_factory=dict)
@@ -37,12 +52,21 @@ class HcaChoice:
     rate_gbps: float | None = None
     compute: tuple[PortName, ...] = ()
     left_out: tuple[tuple[str, str], ...] = ()
-    without: tuple[tuple[str, str], ...] = ()
+    without: tuple[tuple[str, str, str], ...] = ()
+    capable: int = 0
 
     @property
     def serves_all(self) -> bool:
         """Whether NCCL can use the HCAs on every node."""
         return bool(self.ports)
+
+    @property
+    def are_meant(self) -> bool:
+        """Whether at least half of the nodes can use them: what keeps the others from it counts.
+
+        Where most nodes cannot, that is the site's, and TCP is what there is.
+        """
+        return self.capable > 0 and self.capable >= len(self.without)
 
     @property
     def share(self) -> float:
@@ -58,8 +82,19 @@ def ports_of(node: NodeInventory) -> dict[PortName, Port]:
     return {(hca.name, port.number): port for hca in node.hcas for port in hca.ports}
 
 
-def choose_hcas(nodes: list[NodeInventory], profile: SiteProfile) -> HcaChoice:
-    """Return the ports to use on each node, and why the others are left out."""
+def choose_hcas(
+    nodes: list[NodeInventory], profile: SiteProfile, memlock_mib: int = 0
+) -> HcaChoice:
+    """Return the ports to use on each node, and why the others are left out.
+
+    Args:
+        nodes: Of the job.
+        profile: The site's.
+        memlock_mib: With less lockable memory a node cannot register NCCL's buffers. On a few nodes
+            that is their fault, and a check's to tell; on most it is the site's, and decides.
+    """
+    low = [node for node in nodes if _locks_less(node, memlock_mib)]
+    memlock_mib = memlock_mib if 2 * len(low) > len(nodes) else 0
     left_out: dict[PortName, str] = {}
     pool = _pool(nodes, profile, left_out)
     if not pool:
@@ -73,15 +108,17 @@ def choose_hcas(nodes: list[NodeInventory], profile: SiteProfile) -> HcaChoice:
         left_out[port] = f"{_majority_rate(nodes, port) or 0:g} Gbit/s, the others have {rate:g}"
         pool.remove(port)
     compute = [port for port in pool if _is_compute(nodes, port)]
-    usable = {node.node: _usable(node, layer) for node in nodes}
+    usable = {node.node: _usable(node, layer, memlock_mib) for node in nodes}
     chosen = _on_all(nodes, pool, usable, left_out) or _by_position(nodes, usable, set(left_out))
+    without = _without(nodes, usable, set(left_out), layer, memlock_mib)
     return HcaChoice(
         ports=chosen,
         link_layer=layer,
         rate_gbps=rate,
         compute=tuple(compute),
         left_out=_told(left_out),
-        without=() if chosen else tuple(_without(nodes, usable, set(left_out), layer)),
+        without=() if chosen else tuple(without),
+        capable=len(nodes) - len(without),
     )
 
 
@@ -172,12 +209,31 @@ def _is_compute(nodes: list[NodeInventory], key: PortName) -> bool:
     return alive > 0 and 2 * alive >= len(nodes)
 
 
-def _usable(node: NodeInventory, layer: str | None) -> list[PortName]:
-    if not node.verbs.library or node.verbs.openable is False or not node.verbs.devices:
+def _usable(node: NodeInventory, layer: str | None, memlock_mib: int) -> list[PortName]:
+    if _lacks(node, memlock_mib):
         return []
     return [
         key for key, port in ports_of(node).items() if port.is_active and port.link_layer == layer
     ]
+
+
+def _lacks(node: NodeInventory, memlock_mib: int) -> tuple[str, str] | None:
+    """Return what keeps NCCL from every HCA of the node, and the fix."""
+    limit = node.limits.memlock_bytes
+    if not node.hcas:
+        return "no HCA", "lspci | grep Mellanox; dmesg | grep mlx5"
+    if not node.verbs.library:
+        return "libibverbs.so.1 does not load", "install rdma-core (libibverbs1)"
+    if not node.verbs.devices or node.verbs.openable is False:
+        return "no /dev/infiniband/uverbs* that opens", VERBS_FIX
+    if limit is not None and _locks_less(node, memlock_mib):
+        return f"{limit / 2**20:g} MiB may be locked", MEMLOCK_FIX
+    return None
+
+
+def _locks_less(node: NodeInventory, memlock_mib: int) -> bool:
+    limit = node.limits.memlock_bytes
+    return bool(node.hcas) and limit not in (None, -1) and limit < memlock_mib * 2**20
 
 
 def _on_all(
@@ -220,20 +276,14 @@ def _without(
     usable: dict[str, list[PortName]],
     left_out: set[PortName],
     layer: str | None,
-) -> list[tuple[str, str]]:
+    memlock_mib: int,
+) -> list[tuple[str, str, str]]:
     found = []
     for node in nodes:
         if [key for key in usable[node.node] if key not in left_out]:
             continue
-        if not node.hcas:
-            why = "no HCA"
-        elif not node.verbs.library:
-            why = "libibverbs.so.1 does not load"
-        elif not node.verbs.devices or not node.verbs.openable:
-            why = "no /dev/infiniband/uverbs* that opens"
-        else:
-            why = f"no ACTIVE {layer} port"
-        found.append((node.node, why))
+        why, fix = _lacks(node, memlock_mib) or (f"no ACTIVE {layer} port", PORT_FIX)
+        found.append((node.node, why, fix))
     return found
 
 

@@ -52,13 +52,22 @@ class Context:
         is_nccl: bool = True,
     ) -> Context:
         """Return the context of these nodes, with the choice made."""
+        thresholds = thresholds or Thresholds()
         return cls(
             nodes=tuple(nodes),
-            choice=choose(nodes, env, nccl_version, profile),
-            hcas=choose_hcas(nodes, profile or SiteProfile()),
-            thresholds=thresholds or Thresholds(),
+            choice=choose(nodes, env, nccl_version, profile, thresholds),
+            hcas=choose_hcas(nodes, profile or SiteProfile(), thresholds.memlock_mib),
+            thresholds=thresholds,
             is_nccl=is_nccl,
         )
+
+    @property
+    def hcas_count(self) -> bool:
+        """Whether what is wrong with an HCA matters: it is used, or would be but for a few nodes.
+
+        Where TCP is the user's wish, or most nodes have no other way, it is only worth a note.
+        """
+        return self.choice.transport != "TCP" or (not self.hcas.serves_all and self.hcas.are_meant)
 
     def need_several(self) -> None:
         """Raise Skip on a single node."""

@@ -17,9 +17,11 @@ class Policy:
     Attributes:
         on_degraded: Whether a slow but working job may start.
         on_unknown: Whether it may start where a check could not tell.
-        on_broken: Whether it may start where the preflight itself broke.
+        on_broken: Whether it may start where a part of the preflight itself broke.
+        on_unchecked: Whether it may start, as degraded, where nothing at all could be checked.
     """
 
     on_degraded: GoOrNot = "go"
     on_unknown: GoOrNot = "go"
     on_broken: GoOrNot = "go"
+    on_unchecked: GoOrNot = "go"

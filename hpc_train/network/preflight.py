@@ -18,7 +18,8 @@ Contract with whoever starts the probes
    so do not wait for srun: wait for `preflight.json`, or for a `lost-` of all others and a moment
    more, at most `deadline_s(options)`, then end the step.
 5. Call `collect(options)`: the verdict that was written, or, where the first node itself died or
-   hung, one made of the look and lost files that names it.
+   hung, one made of the look and lost files that names it. Where srun could start nothing on some
+   nodes, the rest is tried again in a fresh folder, and `verdict.with_unreachable` adds them.
 6. Export `Verdict.for_node(NODE)` on each node; leave `bad_nodes` out; train on `use_nodes`.
 7. With GPUs (or to be thorough), run the collective step on `use_nodes` with
    `choose.for_the_test` beside it, and give its results to `verdict.with_collectives`; one that
@@ -175,13 +176,15 @@ def _without_verdict(options: PreflightOptions, folder: Path, why: str) -> Verdi
 
 
 def last_words(folder: Path, pattern: str) -> str:
-    """Return the last line that a step, or srun itself, has said, in brackets; empty for none."""
+    """Return the last error (else line) of a step, or of srun, in brackets; empty for none."""
     for log in [*sorted(folder.glob(pattern)), folder / "srun.log"]:
         if not log.exists():
             continue
         lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
         if lines:
-            return f" ({log.name}: {lines[-1][:200]})"
+            # srun's own last words are "Job step aborted", whatever the reason.
+            said = next((line for line in reversed(lines) if "error" in line), lines[-1])
+            return f" ({log.name}: {said[:200]})"
     return ""
 
 

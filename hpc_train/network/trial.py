@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from hpc_train.network.checks import run_checks
@@ -76,8 +76,12 @@ def assemble(nodes: list[NodeInventory], trial: Trial, options: PreflightOptions
         trial: What they found out together.
         options: What was asked for.
     """
-    together = list(_together(nodes, trial, options))
     context, findings, skipped = _alone(nodes, options)
+    together = list(_together(nodes, trial, options))
+    if not context.hcas_count:
+        together = [
+            replace(item, level="note") if item.check == "counters" else item for item in together
+        ]
     use, out = _select(options, [*findings, *together])
     if out:
         kept = [node for node in nodes if node.node in use]

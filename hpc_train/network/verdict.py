@@ -11,9 +11,12 @@ from hpc_train.network.collective import CollectiveResult, check_collectives
 from hpc_train.network.findings import ALL_NODES, Finding
 from hpc_train.network.pairs import PairResult
 from hpc_train.network.policy import Policy
+from hpc_train.plan.hostlist import folded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
+
+    from hpc_train.network.options import PreflightOptions
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -22,9 +25,11 @@ __all__ = [
     "Skipped",
     "Verdict",
     "decide",
+    "together",
     "with_broken",
     "with_collectives",
     "with_skipped",
+    "with_unreachable",
 ]
 
 SCHEMA_VERSION = 1
@@ -74,8 +79,13 @@ class Verdict:
     seconds: float = 0.0
 
     @property
+    def checked_nothing(self) -> bool:
+        """Whether the preflight broke before it had looked at any node."""
+        return any(_is_all(item) for item in self.findings)
+
+    @property
     def summary(self) -> tuple[str, ...]:
-        """One line for the answer, one for each finding that is not ok or was skipped."""
+        """One line for the answer, one for each finding that is not ok, and what was skipped."""
         return tuple(_summary(self))
 
     def for_node(self, node: str) -> dict[str, str]:
@@ -147,11 +157,21 @@ def _answer(findings: list[Finding], policy: Policy) -> Answer:
     broken = any(item.check == "preflight" and item.level == "unknown" for item in findings)
     if broken and policy.on_broken == "no-go":
         return "no-go"
+    unchecked = any(_is_all(item) for item in findings)
+    if unchecked and policy.on_unchecked == "no-go":
+        return "no-go"
     if "unknown" in levels and policy.on_unknown == "no-go":
         return "no-go"
+    if unchecked:
+        return "go-degraded"
     if "warn" in levels:
         return "go-degraded" if policy.on_degraded == "go" else "no-go"
     return "go"
+
+
+def _is_all(finding: Finding) -> bool:
+    """Whether it says that the whole preflight broke (`network.preflight`), not a part of it."""
+    return finding.check == "preflight" and finding.part == "probe"
 
 
 def _named(findings: list[Finding], levels: tuple[str, ...]) -> tuple[str, ...]:
@@ -193,6 +213,33 @@ def with_broken(verdict: Verdict, part: str, why: str, policy: Policy) -> Verdic
     return _with(replace(verdict, skipped=skipped), [*verdict.findings, finding], policy)
 
 
+def with_unreachable(
+    verdict: Verdict, unreachable: Mapping[str, str], options: PreflightOptions
+) -> Verdict:
+    """Return the verdict over the other nodes with the nodes on which Slurm can start nothing.
+
+    Args:
+        verdict: Of the nodes that are left.
+        unreachable: node -> what srun said.
+        options: What was asked of all nodes; too few that are left are a no-go.
+    """
+    findings = [
+        Finding(
+            node=node,
+            part="slurmd",
+            check="launch",
+            level="fail",
+            evidence=f"srun could not start anything on it: {why}",
+            fix="is the node up, its cable in, its slurmd running? systemctl restart slurmd",
+        )
+        for node, why in unreachable.items()
+    ]
+    left = len(options.nodes) - len(unreachable)
+    enough = left >= (options.wanted or len(options.nodes))
+    use = verdict.use_nodes if enough else options.nodes
+    return _with(replace(verdict, use_nodes=use), [*findings, *verdict.findings], options.policy)
+
+
 def with_skipped(verdict: Verdict, part: str, why: str) -> Verdict:
     """Return the verdict with one more part that did not run."""
     return replace(verdict, skipped=(*verdict.skipped, Skipped(part, why)))
@@ -206,8 +253,7 @@ def _unknown(node: str, check: str, why: str) -> Finding:
 
 
 def _with(verdict: Verdict, findings: list[Finding], policy: Policy) -> Verdict:
-    out = set(verdict.bad_nodes) - set(verdict.use_nodes)
-    counting = [item for item in findings if item.node not in out]
+    counting = [item for item in findings if item.node in (ALL_NODES, *verdict.use_nodes)]
     return replace(
         verdict,
         verdict=_answer(counting, policy),
@@ -217,16 +263,29 @@ def _with(verdict: Verdict, findings: list[Finding], policy: Policy) -> Verdict:
     )
 
 
+def together(findings: Iterable[Finding]) -> list[tuple[str, Finding]]:
+    """Return each finding once, with the nodes that have it as a hostlist, in the given order."""
+    nodes: dict[Finding, list[str]] = {}
+    for finding in findings:
+        nodes.setdefault(replace(finding, node=""), []).append(finding.node)
+    return [
+        ("all nodes" if ALL_NODES in names else folded(names), finding)
+        for finding, names in nodes.items()
+    ]
+
+
 def _summary(verdict: Verdict) -> Iterable[str]:
     count = len(verdict.use_nodes)
-    yield (
-        f"{verdict.verdict}: {count} node{'s'[: count != 1]} over {verdict.transport},"
-        f" {verdict.rounds} round{'s'[: verdict.rounds != 1]} of pairs, {verdict.seconds:.1f} s"
-    )
-    for finding in verdict.findings:
+    if verdict.checked_nothing:
+        yield f"{verdict.verdict}: NOTHING WAS CHECKED on {count} node{'s'[: count != 1]}"
+    else:
+        yield (
+            f"{verdict.verdict}: {count} node{'s'[: count != 1]} over {verdict.transport},"
+            f" {verdict.rounds} round{'s'[: verdict.rounds != 1]} of pairs, {verdict.seconds:.1f} s"
+        )
+    for where, finding in together(verdict.findings):
         if finding.level == "ok":
             continue
-        where = "all nodes" if finding.node == ALL_NODES else finding.node
         fix = f" -> {finding.fix}" if finding.fix else ""
         yield f"{finding.level}: {where} {finding.part} {finding.check}: {finding.evidence}{fix}"
     reasons: dict[str, list[str]] = {}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
-__all__ = ["expand", "fold"]
+__all__ = ["expand", "fold", "folded"]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z", re.ASCII)
 _RANGE = re.compile(r"(\d+)(?:-(\d+))?\Z", re.ASCII)
@@ -53,6 +53,14 @@ def fold(names: Iterable[str]) -> str:
     from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet  # 30 ms, and rarely needed
 
     return str(NodeSet.fromlist(wanted, resolver=RESOLVER_NOGROUP))
+
+
+def folded(names: Sequence[str]) -> str:
+    """`fold` for people: names that are no host names are listed as they stand."""
+    try:
+        return fold(names)
+    except ValueError:
+        return ", ".join(names)
 
 
 def _expand_piece(piece: str) -> Iterator[str]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from hpc_train.config.schema import RequeueConfig
+from hpc_train.plan.hostlist import folded
 from hpc_train.plan.states import Action, Outcome, RunState
 
-__all__ = ["AttemptSummary", "Decision", "Surroundings", "decide", "excluded_nodes"]
+__all__ = ["AttemptSummary", "Decision", "Refused", "Surroundings", "decide", "excluded_nodes"]
 
+Refused = Literal["", "nodes", "site", "untold"]
 FAULTS = (Outcome.NODE_FAILURE, Outcome.NETWORK_FAILURE, Outcome.HANG)
 STOPPED_FROM_OUTSIDE = (Outcome.PREEMPTED, Outcome.TIMEOUT)
 ATTEMPTS_WITHOUT_A_STEP = 2
@@ -26,6 +29,8 @@ class AttemptSummary:
         saved_step: Optimizer steps in the newest valid checkpoint when it ended.
         error: Type and message of the first failure; empty without one.
         failed_step: The step at which it failed; None where nobody knows.
+        refused: Set where the preflight refused to start: `nodes` that it names, the `site` (the
+            same on every node), or `untold` where nobody could be named.
     """
 
     attempt: int
@@ -37,6 +42,7 @@ class AttemptSummary:
     saved_step: int = 0
     error: str = ""
     failed_step: int | None = None
+    refused: Refused = ""
 
     @property
     def progressed(self) -> bool:
@@ -104,6 +110,8 @@ def decide(
         state = RunState.TIMED_OUT if outcome.outcome is Outcome.TIMEOUT else RunState.FAILED
         return Decision(action=Action.STOP, reason=refusal, state=state)
     blamed = excluded_nodes([*history, outcome], policy, surroundings.now)
+    if not_mended := _not_mended(outcome, blamed, surroundings):
+        return Decision(action=Action.STOP, reason=not_mended, state=RunState.FAILED)
     return _go_on(outcome, blamed, surroundings)
 
 
@@ -208,6 +216,22 @@ def _dispensable(blamed: Sequence[str], surroundings: Surroundings) -> tuple[str
         if len(usable.difference(left_out, {node})) >= surroundings.nodes_needed:
             left_out.append(node)
     return tuple(sorted(left_out))
+
+
+def _not_mended(attempt: AttemptSummary, blamed: Sequence[str], surroundings: Surroundings) -> str:
+    """Why no other set of nodes would change the preflight's no; empty where one might.
+
+    A node that is gone is waited for: Slurm starts the job again when it is back.
+    """
+    if attempt.refused == "site":
+        return "every node has it, so no other nodes would help"
+    kept = set(attempt.blamed).difference(_dispensable(blamed, surroundings))
+    if attempt.refused != "nodes" or not kept or surroundings.node_is_gone:
+        return ""
+    return (
+        f"{folded(sorted(kept))} cannot be left out, since {surroundings.nodes_needed} nodes are"
+        " needed and no others are there: mend it, or ask for fewer nodes"
+    )
 
 
 def _go_on(attempt: AttemptSummary, blamed: Sequence[str], surroundings: Surroundings) -> Decision:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import textwrap
 import time
 from collections.abc import Iterator, Sequence
 
+from hpc_train.plan.hostlist import folded
 from hpc_train.plan.states import RunState
 from hpc_train.report.columns import LIST_HEADER
 from hpc_train.report.status import RunStatus
@@ -13,9 +15,15 @@ from hpc_train.store.history import AttemptRecord
 __all__ = ["LIST_HEADER", "clock", "diary_lines", "duration", "list_row", "metrics_text"]
 
 
+WIDTH = 200
+MOST_LINES = 3
+INDENT = " " * 13
+
+
 def diary_lines(status: RunStatus, now: float) -> Iterator[str]:
     """When, where, what happened, what was decided and why, steps lost."""
-    yield f"{status.name}  {status.state.value}" + (f": {status.reason}" if status.reason else "")
+    why = f": {status.reason}" if status.reason else ""
+    yield _shortened(f"{status.name}  {status.state.value}{why}")
     yield f"  run        {status.run}"
     yield f"  folder     {status.run_dir}"
     yield f"  job        {status.job_id or '-'} ({status.backend or 'not submitted'})"
@@ -23,7 +31,7 @@ def diary_lines(status: RunStatus, now: float) -> Iterator[str]:
         yield f"  starts     {status.start_estimate} (Slurm's estimate)"
     yield f"  step       {status.step}"
     if status.metrics:
-        yield f"  metrics    {metrics_text(status)}"
+        yield _shortened(f"  metrics    {metrics_text(status)}")
     for attempt in status.attempts:
         yield from _attempt_lines(attempt, status.state, now)
 
@@ -75,25 +83,40 @@ def _attempt_lines(attempt: AttemptRecord, state: RunState, now: float) -> Itera
         f"{'running for' if running else how + ' after' if how else 'left no end,'}"
         f" {duration(ended - attempt.started)}  job {attempt.job_id}"
     )
-    yield f"    nodes    {_shortened(attempt.nodes)}"
+    yield from _told("nodes", [folded(attempt.nodes)])
     if attempt.preflight:
-        yield f"    network  {attempt.preflight}"
+        yield from _told("network", _network(attempt))
     for item in attempt.damaged:
-        yield (
-            f"    damaged  step {item.step} is damaged ({item.reason}):"
-            f" goes on from {attempt.first_step}"
-        )
+        text = f"step {item.step} is damaged ({item.reason}): goes on from {attempt.first_step}"
+        yield from _told("damaged", textwrap.wrap(text, WIDTH - len(INDENT)))
     if attempt.reason:
-        yield f"    what     {attempt.reason}"
+        yield from _told("what", textwrap.wrap(attempt.reason, WIDTH - len(INDENT)))
     if attempt.ended is not None:
         yield (
             f"    steps    {attempt.first_step} to {attempt.last_step}, {attempt.steps_lost} lost"
         )
     if attempt.decision:
-        yield f"    decided  {attempt.decision}: {attempt.decision_reason}"
+        why = f"{attempt.decision}: {attempt.decision_reason}"
+        yield from _told("decided", textwrap.wrap(why, WIDTH - len(INDENT)))
     if attempt.went_on_as and attempt.went_on_as != attempt.job_id:
         yield f"    went on  as job {attempt.went_on_as}"
 
 
-def _shortened(nodes: Sequence[str]) -> str:
-    return ", ".join(nodes[:8]) + (f" and {len(nodes) - 8} more" if len(nodes) > 8 else "")
+def _network(attempt: AttemptRecord) -> list[str]:
+    lines = attempt.preflight.splitlines()
+    if len(lines) <= MOST_LINES and max(map(len, lines)) <= WIDTH - len(INDENT):
+        return lines
+    more = f"all of it: hpc-train preflight RUN --attempt {attempt.attempt}"
+    return [*lines[: MOST_LINES - 1], more]
+
+
+def _told(what: str, lines: Sequence[str]) -> Iterator[str]:
+    """At most three lines, none of them longer than a person reads."""
+    for number, line in enumerate(lines[:MOST_LINES]):
+        label = f"    {what:<9}" if number == 0 else INDENT
+        cut = number == MOST_LINES - 1 and len(lines) > MOST_LINES
+        yield _shortened(f"{label}{line} ..." if cut else f"{label}{line}")
+
+
+def _shortened(line: str) -> str:
+    return line if len(line) <= WIDTH else f"{line[: WIDTH - 4]} ..."

@@ -13,13 +13,15 @@ from dataclasses import dataclass
 from hpc_train.errors import SlurmError
 from hpc_train.plan.states import RunState, run_state_of_slurm
 from hpc_train.slurm.command import is_available, run
-from hpc_train.slurm.squeue import Asked, cells_of, squeue_argv
+from hpc_train.slurm.squeue import BLANK, Asked, cells_of, squeue_argv
 
 __all__ = [
     "JobDetails",
     "JobView",
+    "PendingJob",
     "job_details",
     "jobs_of_scripts",
+    "pending_job",
     "query_jobs",
     "steps_of",
 ]
@@ -100,6 +102,33 @@ def query_jobs(job_ids: Collection[str], asked: Asked | None = None) -> dict[str
     if missing and is_available("sacct"):
         found |= _from_sacct(missing)
     return found
+
+
+@dataclass(frozen=True)
+class PendingJob:
+    """A job that waits: since when, why by squeue's %r, and the start that Slurm expects, if any.
+
+    Times are in Slurm's form, local to the cluster.
+    """
+
+    job_id: str
+    reason: str
+    submitted: str
+    start: str
+
+
+def pending_job(name: str) -> PendingJob | None:
+    """The user's job of that name, while it waits; None also where squeue cannot be asked."""
+    argv = ["squeue", "--me", f"--name={name}", "--noheader", "--states=PENDING"]
+    try:
+        said = run([*argv, "--format=%A|%r|%V|%S"], timeout_s=30)
+    except SlurmError:
+        return None
+    cells = said.stdout.strip().split("|")
+    if len(cells) != 4:
+        return None
+    job_id, reason, submitted, start = ("" if cell in BLANK else cell for cell in cells)
+    return PendingJob(job_id, reason, submitted, start)
 
 
 def job_details(job_id: str) -> JobDetails:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection
 
-__all__ = ["Asked", "cells_of", "squeue_argv"]
+__all__ = ["BLANK", "Asked", "cells_of", "squeue_argv"]
 
 # Above this many jobs the list of ids is left out and all of the user's jobs are read instead.
 IDS_IN_ONE_COMMAND = 500

@@ -22,7 +22,7 @@ class EventKind(str, Enum):
 
     SUBMITTED = "submitted"  # job_id, backend (slurm | local | foreground), cluster
     ATTEMPT_STARTED = "attempt_started"  # attempt, job_id, nodes, host, pid
-    PREFLIGHT = "preflight"  # attempt, verdict, bad_nodes, summary
+    PREFLIGHT = "preflight"  # attempt, verdict, bad_nodes, summary (lines)
     RANKS_STARTED = "ranks_started"  # attempt, nodes
     RANKS_BEGAN = "ranks_began"  # attempt, first_step: where the ranks say that they go on
     CHECKPOINT_DAMAGED = "checkpoint_damaged"  # attempt, step, reason, first_step

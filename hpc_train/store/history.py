@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hpc_train.plan.policy import AttemptSummary
+from hpc_train.plan.policy import AttemptSummary, Refused
 from hpc_train.plan.states import Outcome
 from hpc_train.store.events import Event, EventKind
 from hpc_train.store.ranks import Damaged
@@ -52,6 +52,7 @@ class AttemptRecord:
     where: str = ""
     failed_step: int | None = None
     damaged: tuple[Damaged, ...] = ()
+    refused: Refused = ""
     first_step: int = 0
     last_step: int = 0
     saved_step: int = 0
@@ -108,6 +109,7 @@ def summaries(attempts: Sequence[AttemptRecord]) -> list[AttemptSummary]:
             saved_step=record.saved_step,
             error=record.error,
             failed_step=record.failed_step,
+            refused=record.refused,
         )
         for record in attempts
         if record.outcome is not None and record.ended is not None
@@ -142,6 +144,7 @@ def _told_by(event: Event, record: AttemptRecord) -> dict[str, Any]:
             "where",
             "failed_step",
             "first_step",
+            "refused",
             "last_step",
             "saved_step",
         )

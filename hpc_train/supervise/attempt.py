@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import socket
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from hpc_train.errors import SlurmError
 from hpc_train.plan.plan import Plan
 from hpc_train.plan.states import Outcome
 from hpc_train.slurm.jobs import job_details
+from hpc_train.slurm.srun_words import nodes_that_failed
 from hpc_train.store.atomic import write_text
 from hpc_train.store.checkpoints import newest_step
 from hpc_train.store.events import Event, EventKind, append_event, read_events
@@ -24,7 +25,7 @@ from hpc_train.supervise.attention import Attention
 from hpc_train.supervise.launch import Ranks, start_ranks
 from hpc_train.supervise.monitor import monitored
 from hpc_train.supervise.narrate import Narrator
-from hpc_train.supervise.nodes import nodes_that_do_not_answer
+from hpc_train.supervise.nodes import silent_nodes
 from hpc_train.supervise.outcome import Ending, Seen, classify
 from hpc_train.supervise.place import Place
 from hpc_train.supervise.progress import AttemptSteps, attempt_steps, tell_beginning
@@ -56,6 +57,7 @@ class Attempt:
     narrator: Narrator
     assumed_first: int = 0  # the newest checkpoint's step, until the ranks have looked into it
     beginning_told: bool = False
+    unreachable: dict[str, str] = field(default_factory=dict)  # node -> why srun cannot start there
 
     @property
     def folder(self) -> AttemptDir:
@@ -75,12 +77,15 @@ class Attempt:
         nodes: Sequence[str],
         environment: Mapping[str, str],
         per_node: Mapping[str, Mapping[str, str]],
-    ) -> AttemptResult:
+    ) -> AttemptResult | None:
         """Start the ranks on `nodes`, watch them to their end, and say how it was.
 
         Args:
             environment: What the preflight chose for every rank.
             per_node: node -> what it chose differently there.
+
+        Returns:
+            None where some nodes are `unreachable` and enough others are left to start again.
         """
         self.run.stop.unlink(missing_ok=True)
         environ = {**self.environ, **environment}
@@ -101,8 +106,11 @@ class Attempt:
                 each_second=Attention(self, ranks).look,
             )
         stop = self._why_stopped(watched)
-        ending = classify(self._seen(ranks, watched, stop, nodes))
-        return self._record(ending, stop)
+        unlaunched = self._unlaunched(ranks, watched, nodes)
+        if stop.outcome is None and self._can_start_without(unlaunched):
+            return None
+        seen = self._seen(ranks, watched, stop, nodes)
+        return self._record(classify(replace(seen, unlaunched=unlaunched)), stop)
 
     def look_for_beginning(self) -> None:
         """Pass on where the ranks say that they begin, once they have said it."""
@@ -115,6 +123,34 @@ class Attempt:
 
     def _steps(self) -> AttemptSteps:
         return attempt_steps(self.run, self.number, assumed_first=self.assumed_first)
+
+    def _unlaunched(
+        self, ranks: Ranks, watched: Watched, nodes: Sequence[str]
+    ) -> Mapping[str, str]:
+        """The nodes that kept the ranks from starting; none once all ranks have begun."""
+        if watched.launcher_code == 0 or not self.place.is_slurm:
+            return {}
+        if failed := ranks.unlaunched(nodes):
+            return failed
+        if len(read_heartbeats(self.folder)) == self.plan.shape.world_size:
+            return {}
+        return dict.fromkeys(watched.lost_nodes, "its slurmd does not answer")
+
+    def _can_start_without(self, unlaunched: Mapping[str, str]) -> bool:
+        """Leave these nodes out where enough others are left, and clear what the ranks left."""
+        without = {**self.unreachable, **unlaunched}
+        if not unlaunched or len(self.place.nodes) - len(without) < self.plan.shape.nodes:
+            return False
+        self.unreachable = without
+        said = "; ".join(f"{node}: {why}" for node, why in unlaunched.items())
+        self.narrator.say(f"srun could not start the ranks on {said}; starting again without")
+        folder = self.folder
+        for left in (folder.abort, folder.beginning):
+            left.unlink(missing_ok=True)
+        folder.launcher_log.rename(folder.path / f"launcher-{len(without)}.log")
+        for record in (folder.heartbeat(0).parent, folder.exit_record(0).parent):
+            shutil.rmtree(record, ignore_errors=True)
+        return True
 
     def cancel_requested(self) -> bool:
         """Whether `hpc-train cancel` has said so during this attempt."""
@@ -150,7 +186,9 @@ class Attempt:
     ) -> Seen:
         said = ranks.said()
         failed = watched.launcher_code != 0 and stop.outcome is None
-        lost = watched.lost_nodes or (self._lost(nodes) if failed else ())
+        lost = watched.lost_nodes
+        if failed and not lost:
+            lost = nodes_that_failed(said, nodes) or self._lost(nodes)
         return Seen(
             world_size=self.plan.shape.world_size,
             launcher_code=watched.launcher_code,
@@ -177,12 +215,7 @@ class Attempt:
         return ""
 
     def _lost(self, nodes: Sequence[str]) -> tuple[str, ...]:
-        if not self.place.is_slurm:
-            return ()
-        try:
-            return nodes_that_do_not_answer(nodes)
-        except SlurmError:
-            return ()  # no scontrol in reach: nothing can be said of the nodes
+        return silent_nodes(nodes) if self.place.is_slurm else ()
 
     def _record(self, ending: Ending, stop: StopCause) -> AttemptResult:
         self.look_for_beginning()
@@ -198,6 +231,7 @@ class Attempt:
             error=ending.error,
             where=ending.where,
             failed_step=ending.failed_step,
+            refused=ending.refused,
             first_step=steps.first,
             last_step=steps.last,
             saved_step=steps.last if completed else steps.saved,

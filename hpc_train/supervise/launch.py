@@ -18,6 +18,7 @@ from pathlib import Path
 from hpc_train.plan import handover
 from hpc_train.plan.plan import Plan, Shape
 from hpc_train.plan.shell import environment_lines
+from hpc_train.slurm.srun_words import launch_failures
 from hpc_train.store.layout import AttemptDir, RunDir
 from hpc_train.supervise.outcome import Death, deaths_in_elastic_log, deaths_in_srun_log
 from hpc_train.supervise.place import Place
@@ -70,6 +71,10 @@ class Ranks:
     def said(self) -> str:
         """What the launchers wrote so far."""
         return self.log.read_text(encoding="utf-8", errors="replace") if self.log.exists() else ""
+
+    def unlaunched(self, nodes: Sequence[str]) -> dict[str, str]:
+        """Nodes on which srun could not start the ranks, with its words."""
+        return launch_failures(self.said(), nodes)
 
     def deaths(self) -> list[Death]:
         """Ranks that ended before the launcher began to stop the others, first one first."""

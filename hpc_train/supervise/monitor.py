@@ -12,7 +12,7 @@ from hpc_train.plan.plan import Plan
 from hpc_train.store.layout import RunDir
 from hpc_train.supervise.launch import NOT_INHERITED
 from hpc_train.supervise.place import Place
-from hpc_train.supervise.probes import one_a_node
+from hpc_train.supervise.steps import one_a_node
 
 __all__ = ["monitored"]
 

@@ -7,9 +7,10 @@ import socket
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+from hpc_train.errors import SlurmError
 from hpc_train.slurm.command import run
 
-__all__ = ["answers", "nodes_that_do_not_answer"]
+__all__ = ["answers", "nodes_that_do_not_answer", "silent_nodes"]
 
 DEFAULT_SLURMD_PORT = 6818  # slurm.conf(5), SlurmdPort
 CONNECT_S = 2.0
@@ -35,6 +36,14 @@ def nodes_that_do_not_answer(nodes: Sequence[str]) -> tuple[str, ...]:
         heard = list(pool.map(lambda node: answers(*addresses[node]), nodes))
     silent = tuple(node for node, there in zip(nodes, heard, strict=True) if not there)
     return () if len(nodes) > 1 and 2 * len(silent) > len(nodes) else silent
+
+
+def silent_nodes(nodes: Sequence[str]) -> tuple[str, ...]:
+    """As `nodes_that_do_not_answer`; none where nobody can be asked for their addresses."""
+    try:
+        return nodes_that_do_not_answer(nodes)
+    except SlurmError:
+        return ()
 
 
 def _addresses(nodes: Sequence[str]) -> dict[str, tuple[str, int]]:

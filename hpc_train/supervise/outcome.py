@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 import re
 import signal
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from hpc_train.plan.policy import Refused
 from hpc_train.plan.states import Outcome, RankExit
 from hpc_train.store.ranks import ExitRecord
 
@@ -51,6 +52,7 @@ class Seen:
         deaths: Ends that the launcher reported before it stopped the others, in their order.
         hang: What the watchdog stopped, if it did.
         lost_nodes: Nodes that no longer answer.
+        unlaunched: Nodes on which srun could not start the step, with its words.
         oom_nodes: Nodes whose kernel killed for memory.
         stop_outcome: What a stop from outside means here: preempted, timeout or cancelled.
         stop_reason: The same in words.
@@ -66,6 +68,7 @@ class Seen:
     deaths: Sequence[Death] = ()
     hang: Hang | None = None
     lost_nodes: tuple[str, ...] = ()
+    unlaunched: Mapping[str, str] = field(default_factory=dict)
     oom_nodes: tuple[str, ...] = ()
     stop_outcome: Outcome | None = None
     stop_reason: str = ""
@@ -82,6 +85,7 @@ class Ending:
     Attributes:
         blamed: Nodes to leave out from now on.
         gone: Those of them that no longer answer.
+        refused: Why the preflight did not let the ranks start, as `plan.policy` needs it.
     """
 
     outcome: Outcome
@@ -93,6 +97,7 @@ class Ending:
     error: str = ""
     where: str = ""
     failed_step: int | None = None
+    refused: Refused = ""
 
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
@@ -103,7 +108,16 @@ def classify(seen: Seen) -> Ending:
     """Name the outcome and the culprit: the rank that failed first, not those killed after it."""
     if seen.launcher_code == 0 and not seen.hang:
         return Ending(outcome=Outcome.COMPLETED, reason="all ranks finished")
-    for judge in (_cancelled, _own_failure, _killed, _lost, _hung, _stopped, _network):
+    for judge in (
+        _cancelled,
+        _not_launched,
+        _own_failure,
+        _killed,
+        _lost,
+        _hung,
+        _stopped,
+        _network,
+    ):
         ending = judge(seen)
         if ending is not None:
             return ending
@@ -114,6 +128,21 @@ def _cancelled(seen: Seen) -> Ending | None:
     if seen.stop_outcome is not Outcome.CANCELLED:
         return None
     return Ending(outcome=Outcome.CANCELLED, reason=seen.stop_reason)
+
+
+def _not_launched(seen: Seen) -> Ending | None:
+    """A step that srun cannot start as a whole is ended on the nodes where it has begun."""
+    if not seen.unlaunched:
+        return None
+    nodes = tuple(seen.unlaunched)
+    words = "; ".join(f"{node}: {why}" for node, why in seen.unlaunched.items())
+    return Ending(
+        outcome=Outcome.NODE_FAILURE,
+        reason=f"srun could not start the ranks on {words}",
+        node=nodes[0],
+        blamed=nodes,
+        gone=nodes,
+    )
 
 
 def _own_failure(seen: Seen) -> Ending | None:
@@ -225,7 +254,9 @@ def _network(seen: Seen) -> Ending | None:
 
 def _unexplained(seen: Seen) -> Ending:
     tail = seen.launcher_tail.strip().splitlines()
-    words = f": {tail[-1]}" if tail else ""
+    # srun's own last words are "Job step aborted", whatever the reason.
+    last = next((line for line in reversed(tail) if "error" in line), tail[-1] if tail else "")
+    words = f": {last}" if last else ""
     if seen.disk_trouble:
         reason = f"the ranks ended, and the run directory cannot be written: {seen.disk_trouble}"
         return Ending(outcome=Outcome.USER_ERROR, reason=reason, error=seen.disk_trouble)

@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from hpc_train.network.checks import SITE_CHECKS
+from hpc_train.network.findings import Finding
 from hpc_train.network.preflight import Verdict, skipped_verdict
+from hpc_train.network.verdict import together, with_unreachable
+from hpc_train.plan.policy import Refused
 from hpc_train.plan.states import Outcome
 from hpc_train.store.atomic import write_text
 from hpc_train.store.badnodes import BadNode, remember
@@ -15,9 +19,13 @@ from hpc_train.store.events import EventKind
 from hpc_train.supervise.attempt import Attempt
 from hpc_train.supervise.launch import NOT_INHERITED
 from hpc_train.supervise.outcome import Ending
-from hpc_train.supervise.probes import Launch, preflight_options, run_collective, run_probes
+from hpc_train.supervise.probes import Launch, preflight_options, run_preflight
 
 __all__ = ["Checked", "check_nodes"]
+
+TOLD = 4  # findings in the reason of a refusal; all are in preflight.json
+# What they find on all nodes at once is how the site is set up.
+OF_THE_SITE = SITE_CHECKS | {"transport", "user_env"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,9 +52,12 @@ def check_nodes(attempt: Attempt) -> Checked:
     if not place.is_slurm:
         return Checked(nodes=place.nodes[:wanted])
     folder = attempt.folder.path / "preflight"
+    if attempt.unreachable:
+        folder /= f"without-{len(attempt.unreachable)}-of-the-ranks"
+    nodes = [node for node in place.nodes if node not in attempt.unreachable]
     options = preflight_options(
         plan.preflight,
-        place.nodes,
+        nodes,
         folder,
         wanted=wanted,
         is_nccl=plan.shape.gpus_per_node > 0,
@@ -63,12 +74,13 @@ def check_nodes(attempt: Attempt) -> Checked:
     )
     if plan.preflight.mode == "off":
         verdict = skipped_verdict(options, "preflight.mode is off: nothing was checked")
-    elif len(place.nodes) == 1 and plan.preflight.mode == "quick" and not plan.shape.gpus_per_node:
+    elif len(nodes) == 1 and plan.preflight.mode == "quick" and not plan.shape.gpus_per_node:
         verdict = skipped_verdict(options, "one node without GPUs: nothing to check")
     else:
-        verdict = run_probes(options, launch)
-        if verdict.verdict != "no-go":
-            verdict = run_collective(verdict, options, launch)
+        verdict = run_preflight(options, launch)
+    if attempt.unreachable:
+        asked = replace(options, nodes=place.nodes)
+        verdict = with_unreachable(verdict, attempt.unreachable, asked)
     _record(attempt, verdict)
     return _act(attempt, verdict)
 
@@ -80,7 +92,7 @@ def _record(attempt: Attempt, verdict: Verdict) -> None:
         EventKind.PREFLIGHT,
         verdict=verdict.verdict,
         bad_nodes=list(verdict.bad_nodes),
-        summary="; ".join(_for_the_diary(verdict)),
+        summary="\n".join(_for_the_diary(verdict)),
         seconds=verdict.seconds,
     )
     for line in verdict.summary:
@@ -108,34 +120,53 @@ def _act(attempt: Attempt, verdict: Verdict) -> Checked:
             environment={item.name: item.value for item in verdict.environment},
             per_node=verdict.per_node,
         )
-    bad = verdict.bad_nodes
+    # A node that is only slow is left out where the user does not want to start slow.
+    bad = verdict.bad_nodes or verdict.degraded_nodes
     return Checked(
         nodes=nodes,
         refused=Ending(
             outcome=_outcome(verdict),
-            reason=f"the preflight refused: {'; '.join(_reasons(verdict)[:4])}",
+            reason=f"the preflight refused: {'; '.join(_reasons(verdict))}",
             node=bad[0] if bad else "",
             blamed=bad,
+            refused=_refused(verdict),
+            gone=tuple(item.node for item in verdict.findings if item.check == "launch"),
         ),
     )
 
 
 def _outcome(verdict: Verdict) -> Outcome:
-    if verdict.bad_nodes:
+    if verdict.bad_nodes or verdict.degraded_nodes:
         return Outcome.NODE_FAILURE
     failed = {finding.check for finding in verdict.findings if finding.level == "fail"}
     # A variable that the user set to what cannot work is there at the next attempt as well.
     return Outcome.USER_ERROR if failed == {"user_env"} else Outcome.NETWORK_FAILURE
 
 
-def _reasons(verdict: Verdict) -> list[str]:
-    """Why no, the named nodes first; without a failure it was the user's policy."""
-    if verdict.bad_nodes:
-        return [f"{node}: {_why(verdict, node)}" for node in verdict.bad_nodes]
+def _refused(verdict: Verdict) -> Refused:
+    """Whether other nodes could change the answer; see `plan.policy`."""
+    if verdict.bad_nodes or verdict.degraded_nodes:
+        return "nodes"
+    checks = {item.check for item in _against(verdict)}
+    return "site" if checks and checks <= OF_THE_SITE else "untold"
+
+
+def _against(verdict: Verdict) -> list[Finding]:
+    """The findings that made it a no: the failures, or what the user's policy does not allow."""
     failed = [item for item in verdict.findings if item.level == "fail"]
-    doubts = [item for item in verdict.findings if item.level in ("warn", "unknown")]
-    said = [f"{item.part} {item.check}: {item.evidence}" for item in failed or doubts]
-    return said or [verdict.summary[0]]
+    warned = [item for item in verdict.findings if item.level == "warn"]
+    return failed or warned or [item for item in verdict.findings if item.level == "unknown"]
+
+
+def _reasons(verdict: Verdict) -> list[str]:
+    """Why no, with the fix, the same on several nodes told once."""
+    said = together(_against(verdict))
+    lines = [
+        f"{where}: {item.part} {item.check}: {item.evidence}"
+        + (f" -> {item.fix}" if item.fix else "")
+        for where, item in said[:TOLD]
+    ]
+    return lines + ([f"and {len(said) - TOLD} more"] if len(said) > TOLD else [])
 
 
 def _for_the_diary(verdict: Verdict) -> list[str]:
@@ -143,7 +174,8 @@ def _for_the_diary(verdict: Verdict) -> list[str]:
     first, *rest = verdict.summary
     if all(line.startswith("skipped: everything") for line in rest) and rest:
         return rest
-    return [first, *(line for line in rest if line.startswith(("fail", "warn")))][:4]
+    levels = ("fail", "warn", "unknown") if verdict.checked_nothing else ("fail", "warn")
+    return [first, *(line for line in rest if line.startswith(levels))]
 
 
 def _why(verdict: Verdict, node: str) -> str:

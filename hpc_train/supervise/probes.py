@@ -1,15 +1,16 @@
-"""The preflight's steps: one probe a node, and where it is worth it the ranks' own all-reduce."""
+"""The preflight of an allocation: `run_preflight` starts its steps and makes their answer one.
+
+One probe a node, again without the nodes on which Slurm can start nothing, and where it is worth it
+the ranks' own all-reduce.
+"""
 
 from __future__ import annotations
 
 import json
 import math
-import os
-import signal
-import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,23 +24,30 @@ from hpc_train.network.options import PreflightOptions
 from hpc_train.network.policy import GoOrNot, Policy
 from hpc_train.network.preflight import last_words
 from hpc_train.network.profile import SiteProfile
-from hpc_train.network.verdict import Verdict, with_broken, with_collectives, with_skipped
+from hpc_train.network.verdict import (
+    Verdict,
+    with_broken,
+    with_collectives,
+    with_skipped,
+    with_unreachable,
+)
 from hpc_train.plan import handover
+from hpc_train.slurm.srun_words import launch_failures
 from hpc_train.supervise.launch import free_port, node_shell
+from hpc_train.supervise.nodes import silent_nodes
+from hpc_train.supervise.steps import SRUN_LOG, one_a_node, run_step
 
 __all__ = [
     "Launch",
     "check_sections",
-    "one_a_node",
     "preflight_options",
-    "run_collective",
-    "run_probes",
+    "run_preflight",
 ]
 
 COLLECTIVE_S = 30.0
-POLL_S = 0.05
 LAST_WORD_S = 1.5
-LEAVE_S = 0.7  # after the answer a probe ends at once, or not at all
+# Each try leaves out at least one node more; then what is known has to do.
+TRIES = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,6 +120,7 @@ def preflight_options(
             on_degraded="go" if config.allow_degraded else "no-go",
             on_unknown=strict,
             on_broken=strict,
+            on_unchecked=strict,
         ),
         profile=SiteProfile.from_mapping(config.network, "preflight.network"),
         user_env=network.relevant_env(environ),
@@ -119,7 +128,36 @@ def preflight_options(
     return network.for_mode(options, config.mode)
 
 
-def run_probes(options: PreflightOptions, launch: Launch) -> Verdict:
+def run_preflight(options: PreflightOptions, launch: Launch) -> Verdict:
+    """The whole preflight of an allocation: probes on every node, then the ranks' own all-reduce.
+
+    A node on which Slurm cannot start anything is named, and the others are checked without it: it
+    would end the step on all of them (srun stops a step that it could not launch as a whole).
+    """
+    unreachable: dict[str, str] = {}
+    tried = options
+    for number in range(1, TRIES + 1):
+        verdict = _run_probes(tried, launch)
+        found = _unreachable(tried, verdict)
+        unreachable |= found
+        nodes = tuple(node for node in options.nodes if node not in unreachable)
+        if not found or not nodes:
+            break
+        tried = replace(
+            options,
+            nodes=nodes,
+            wanted=min(options.wanted or len(options.nodes), len(nodes)),
+            master=nodes[0] if options.master else "",
+            folder=f"{options.folder}/without-{number}",
+        )
+    if unreachable:
+        verdict = with_unreachable(verdict, unreachable, options)
+    if verdict.verdict == "no-go":
+        return verdict
+    return _run_collective(verdict, tried, launch)
+
+
+def _run_probes(options: PreflightOptions, launch: Launch) -> Verdict:
     """Start one probe a node by srun, wait for the verdict at most its deadline, end the step."""
     file = network.write_options(options)
     argv = [
@@ -129,11 +167,39 @@ def run_probes(options: PreflightOptions, launch: Launch) -> Verdict:
     ]
     environment = {**launch.environ, network.TOKEN_ENV: network.new_token()}
     is_done = _Answered(file.parent, options.nodes).check
-    _step(argv, environment, launch.cwd, file.parent, is_done, network.deadline_s(options))
+    run_step(argv, environment, launch.cwd, file.parent, is_done, network.deadline_s(options))
     return network.collect(options)
 
 
-def run_collective(verdict: Verdict, options: PreflightOptions, launch: Launch) -> Verdict:
+def _unreachable(options: PreflightOptions, verdict: Verdict) -> dict[str, str]:
+    """Nodes that kept the step from starting on all others, and why it is held to be them.
+
+    srun's words are confirmed by asking each slurmd: they may name the nodes behind one in Slurm's
+    tree of messages as well. Where srun hangs without a word, the silent slurmd's are named.
+    """
+    missing = {
+        item.node
+        for item in verdict.findings
+        if item.level == "fail" and item.check in ("rendezvous", "alive")
+    }
+    if not missing and not verdict.checked_nothing:
+        return {}
+    failed = _launch_failures(Path(options.folder), options.nodes)
+    silent = silent_nodes(options.nodes)
+    if failed:
+        return {node: why for node, why in failed.items() if node in silent} or failed
+    if missing == set(silent):
+        return {}  # the probes have named them
+    return dict.fromkeys(silent, "its slurmd does not answer")
+
+
+def _launch_failures(folder: Path, nodes: Sequence[str]) -> dict[str, str]:
+    log = folder / SRUN_LOG
+    said = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
+    return launch_failures(said, nodes)
+
+
+def _run_collective(verdict: Verdict, options: PreflightOptions, launch: Launch) -> Verdict:
     """An all-reduce of real ranks on the nodes that are left, where the looks saw GPUs or in full.
 
     NCCL's own log of this step alone tells which way the bytes really went. A step that leaves no
@@ -155,7 +221,7 @@ def run_collective(verdict: Verdict, options: PreflightOptions, launch: Launch) 
     chosen = {item.name: item.value for item in (*verdict.environment, *for_the_test(None))}
     master = {handover.MASTER_ADDR: nodes[0], handover.MASTER_PORT: str(free_port())}
     environment = {**launch.environ, **chosen, **master}
-    _step(argv, environment, launch.cwd, folder, lambda: False, 2 * COLLECTIVE_S)
+    run_step(argv, environment, launch.cwd, folder, lambda: False, 2 * COLLECTIVE_S)
     results, torn = _results(out)
     why = (
         f"{torn[0]} cannot be read"
@@ -168,7 +234,7 @@ def run_collective(verdict: Verdict, options: PreflightOptions, launch: Launch) 
 
 
 class _Answered:
-    """Whether the probes have said what they will say: a verdict, or that the first node is lost.
+    """Whether all is said: a verdict, that the first node is lost, or srun's that it cannot launch.
 
     When all others have lost it, a verdict may still come, from a first node that is merely cut
     off; but not for long.
@@ -176,11 +242,14 @@ class _Answered:
 
     def __init__(self, folder: Path, nodes: Sequence[str]) -> None:
         self._folder = folder
+        self._nodes = nodes
         self._others = nodes[1:]
         self._lost_since: float | None = None
 
     def check(self) -> bool:
         if (self._folder / network.VERDICT_FILE).exists():
+            return True
+        if _launch_failures(self._folder, self._nodes):
             return True
         if self._lost_since is None and self._all_others_lost_it():
             self._lost_since = time.monotonic()
@@ -217,57 +286,6 @@ def _thresholds(config: PreflightConfig) -> Thresholds:
         # A config knows fractions alone; what counts MiB is written to the probes as it is read.
         values[name] = math.ceil(value) if isinstance(usual[name], int) else value
     return Thresholds(**values)
-
-
-def one_a_node(nodes: Sequence[str]) -> list[str]:
-    """The beginning of an srun command that starts one process on each of `nodes`."""
-    # The death of one probe is a finding and must not end the others; --overlap lets them run
-    # beside whatever else the job runs (srun(1)).
-    return [
-        "srun",
-        f"--nodes={len(nodes)}",
-        f"--ntasks={len(nodes)}",
-        "--ntasks-per-node=1",
-        f"--nodelist={','.join(nodes)}",
-        "--kill-on-bad-exit=0",
-        "--wait=0",
-        "--overlap",
-        "--mpi=none",
-    ]
-
-
-def _step(
-    argv: Sequence[str],
-    environ: Mapping[str, str],
-    cwd: str,
-    folder: Path,
-    is_done: Callable[[], bool],
-    limit_s: float,
-) -> None:
-    """Run a step until it ends, `is_done` says so, or the limit; nothing of it stays."""
-    with (folder / "srun.log").open("ab") as log:
-        process = subprocess.Popen(
-            list(argv),
-            env=dict(environ),
-            cwd=cwd,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-    deadline = time.monotonic() + limit_s
-    while process.poll() is None and time.monotonic() < deadline and not is_done():
-        time.sleep(POLL_S)
-    try:
-        process.wait(timeout=LEAVE_S)
-    except subprocess.TimeoutExpired:
-        # A stopped probe keeps its step: srun's own SIGTERM handling ends it on the other nodes.
-        process.send_signal(signal.SIGTERM)
-        try:
-            process.wait(timeout=LEAVE_S)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
 
 
 def _saw_gpus(folder: Path, nodes: Sequence[str]) -> bool:

@@ -69,17 +69,24 @@ def supervise(run: RunDir, environ: Mapping[str, str], *, batch: bool) -> int:
                 return _end(past, decision)
         while True:
             attempt = new_attempt(plan, place, run, environ, signals, narrator)
-            checked = check_nodes(attempt)
-            if checked.refused is not None:
-                result = attempt.refuse(checked.refused)
-            else:
-                result = attempt.carry_out(checked.nodes, checked.environment, checked.per_node)
+            result = _check_and_train(attempt)
             decision = _decide(attempt, result.ending, result.stop, batch=batch)
             if decision.action is Action.STOP:
                 return _end(attempt, decision)
             if batch and place.is_slurm:
                 return _hand_over(attempt, result, decision, stack)
             narrator.say(f"starting again: {decision.reason}")
+
+
+def _check_and_train(attempt: Attempt) -> AttemptResult:
+    """Check the nodes and train on them, again where srun could not start on all of them."""
+    while True:
+        checked = check_nodes(attempt)
+        if checked.refused is not None:
+            return attempt.refuse(checked.refused)
+        result = attempt.carry_out(checked.nodes, checked.environment, checked.per_node)
+        if result is not None:
+            return result
 
 
 def _decide(attempt: Attempt, ending: Ending, stop: StopCause, *, batch: bool) -> Decision:

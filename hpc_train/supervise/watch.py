@@ -32,6 +32,9 @@ SUSPECT_S = 5.0
 # All at once are silent: a file system may keep new files from our eyes for a minute (nfs(5), ac).
 ALL_SILENT_S = 120.0
 ASK_NODES_EVERY_S = 3.0
+# srun may wait for minutes for a node that cannot be reached: after this, and then as often, the
+# nodes whose ranks have given no sign of life yet are asked.
+ROLL_CALL_S = 30.0
 STACKS_S = 3.0
 
 
@@ -151,6 +154,7 @@ def watch(
     movement = Movement(limits, started=time.monotonic())
     failure = _Failure(attempt, ranks, nodes, world_size)
     next_look = next_question = time.monotonic()
+    next_roll_call = next_look + ROLL_CALL_S
     # Many ranks' files are read less often, so that watching costs the file system little.
     look_every_s = max(BEATS_EVERY_S, world_size / 200)
     while (code := ranks.poll()) is None:
@@ -165,6 +169,12 @@ def watch(
         suspects = {*movement.suspects(now), *failure.speechless_nodes(now)}
         if movement.stalls(now):
             suspects.update(nodes)
+        if now >= next_roll_call:
+            suspects |= failure.nodes_of(set(range(world_size)).difference(movement.last))
+            next_roll_call = now + ROLL_CALL_S
+        if ranks.unlaunched(nodes):
+            _end(ranks, attempt, code=76)
+            return Watched(ranks.poll() or 1)
         if suspects and now >= next_question:
             lost = tuple(sorted(suspects.intersection(lost_nodes())))
             next_question = time.monotonic() + ASK_NODES_EVERY_S
@@ -211,8 +221,11 @@ class _Failure:
         """Nodes of ranks that neither ended nor were ended though another one failed."""
         if self._at is None or now - self._at < FAILED_GRACE_S / 2:
             return set()
-        world = range(len(self._node_of))
-        return {self._node_of[rank] for rank in world if rank not in self._spoken}
+        return self.nodes_of(set(range(len(self._node_of))) - self._spoken)
+
+    def nodes_of(self, ranks: Collection[int]) -> set[str]:
+        """The nodes of some ranks."""
+        return {self._node_of[rank] for rank in ranks}
 
     def overdue(self, now: float) -> bool:
         """Whether the launcher has had its time to end the others."""

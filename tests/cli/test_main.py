@@ -24,7 +24,7 @@ SURFACE = {
     "logs": "attempt follow rank runs_dir supervisor",
     "cancel": "json runs_dir",
     "checkpoints": "json runs_dir verify",
-    "preflight": "account budget explain full gpus json nodes partition strict threshold",
+    "preflight": "account attempt budget explain full gpus json nodes partition strict threshold",
     "nodes": "forget json",
 }
 

@@ -140,7 +140,7 @@ def test_a_small_dev_shm_is_named(seen):
 
 def test_thresholds_can_be_set(seen):
     nodes = seen([replace(n, memlock=str(64 * MIB)) for n in several()])
-    assert {check for _, check, _ in said(nodes)} == {"memlock"}
+    assert said(nodes) == [("*", "transport", "warn")]
     assert said(nodes, thresholds=Thresholds(memlock_mib=64)) == []
 
 
@@ -240,3 +240,43 @@ def test_every_fault_tells_its_fix(seen):
         for finding in run_checks(context).findings:
             if finding.level in ("warn", "fail"):
                 assert finding.fix, finding
+
+
+LACKS = {
+    "no uverbs": lambda n: replace(n, verbs=False),
+    "8 MiB of memlock": lambda n: replace(n, memlock=str(8 * MIB)),
+    "ports INIT": lambda n: n.port("mlx5_0", state="INIT").port("mlx5_1", state="INIT"),
+}
+
+
+@pytest.mark.parametrize(
+    ("count", "lacking"), [(1, 1), (2, 2), (3, 2), (3, 3), (4, 3), (4, 4), (5, 3), (5, 5)]
+)
+@pytest.mark.parametrize("lack", LACKS)
+def test_what_most_nodes_lack_names_nobody_and_is_told_once(seen, lack, count, lacking):
+    made = [LACKS[lack](n) if n.number <= lacking else n for n in several(count=count)]
+    # What is wrong with one HCA besides does not matter: it is not used.
+    made[0] = made[0].port("mlx5_1", state="DOWN", phys="Polling")
+    assert said(seen(made)) == [("*", "transport", "warn")]
+
+
+def test_every_node_lacking_something_else_names_nobody_too(seen):
+    made = [lack(node) for lack, node in zip(LACKS.values(), several(count=3), strict=True)]
+    assert said(seen(made)) == [("*", "transport", "warn")]
+
+
+@pytest.mark.parametrize("setting", [{"NCCL_IB_DISABLE": "1"}, {"NCCL_NET": "Socket"}])
+def test_who_chose_tcp_is_not_refused_for_an_hca(seen, setting):
+    made = several()
+    made[1] = replace(made[1].port("mlx5_0", state="DOWN"), memlock="65536")
+    context = Context.of(seen(made), setting)
+    assert {f.level for f in run_checks(context).findings} <= {"ok", "note"}
+
+
+@pytest.mark.parametrize("sizes", [(64, 64, 64), (64, 32, 16), (64, 64)])
+def test_a_small_dev_shm_on_every_node_is_the_sites(seen, sizes):
+    nodes = [
+        replace(node, limits=Limits(memlock_bytes=-1, shm_total_bytes=size * MIB))
+        for node, size in zip(seen(several(count=len(sizes))), sizes, strict=True)
+    ]
+    assert said(nodes) == [("*", "shm", "warn")]

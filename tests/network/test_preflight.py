@@ -63,10 +63,18 @@ def test_this_host_alone_gets_an_answer_without_talking_to_anybody(tmp_path):
 
 
 def test_a_made_host_alone_is_judged_by_its_own_faults(tmp_path):
+    root = ib_node(1).port("mlx5_0", lid=0).write(tmp_path / "root")
+    verdict = run_preflight_local(options(tmp_path, nodes=("node1",), root=str(root)), {})
+    assert bad(verdict) == [("node1", "lid", "fail")]
+    assert verdict.verdict == "no-go"
+
+
+def test_a_host_alone_that_may_lock_no_memory_has_tcp_which_is_told_and_stops_nothing(tmp_path):
     root = replace(ib_node(1), memlock="65536").write(tmp_path / "root")
     verdict = run_preflight_local(options(tmp_path, nodes=("node1",), root=str(root)), {})
-    assert bad(verdict) == [("node1", "memlock", "fail")]
-    assert verdict.verdict == "no-go"
+    assert bad(verdict) == [("*", "transport", "warn")]
+    assert (verdict.verdict, verdict.transport) == ("go-degraded", "TCP")
+    assert "0.0625 MiB may be locked" in verdict.summary[1]
 
 
 def test_off_says_that_nothing_was_looked_at(tmp_path):
@@ -216,10 +224,11 @@ def test_gloo_over_ethernet_does_not_hear_of_infiniband(seen, tmp_path):
 def test_no_probe_that_started_is_our_fault_and_the_policy_decides(tmp_path):
     given = options(tmp_path)
     write_options(given)
-    assert collect(given).verdict == "go"
+    assert collect(given).verdict == "go-degraded"
+    assert "NOTHING WAS CHECKED" in collect(given).summary[0]
     assert "did not start" in " ".join(collect(given).summary)
-    strict = options(tmp_path, policy=Policy(on_broken="no-go"))
-    assert collect(strict).verdict == "no-go"
+    for policy in (Policy(on_broken="no-go"), Policy(on_unchecked="no-go")):
+        assert collect(options(tmp_path, policy=policy)).verdict == "no-go"
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"verdict": "maybe"}'])

@@ -7,8 +7,16 @@ import pytest
 from hpc_train.network.choose import Choice, Setting
 from hpc_train.network.collective import CollectiveResult, GpuRate, PairTransport
 from hpc_train.network.findings import Finding
+from hpc_train.network.options import PreflightOptions
 from hpc_train.network.pairs import PairResult
-from hpc_train.network.verdict import Policy, Skipped, Verdict, decide, with_collectives
+from hpc_train.network.verdict import (
+    Policy,
+    Skipped,
+    Verdict,
+    decide,
+    with_collectives,
+    with_unreachable,
+)
 
 
 def finding(level, node="node1", check="rate"):
@@ -128,3 +136,23 @@ def test_a_throttled_gpu_is_told_by_the_median():
 
 def test_an_open_ring_is_a_failure():
     assert after(rank("node1", rings_complete=False), rank("node2")).verdict == "no-go"
+
+
+def test_a_finding_that_several_nodes_have_is_one_line_and_stays_one_each_in_json():
+    names = [f"rack{rack}n{number:02}" for rack in (1, 2) for number in (1, 2)]
+    said = [finding("warn", name) for name in names] + [finding("warn", "gpu7", check="lid")]
+    told = decide(said, CHOICE, nodes=names, policy=Policy())
+    lines = [line for line in told.summary if line.startswith("warn")]
+    assert [line.split(" mlx5")[0] for line in lines] == [
+        "warn: rack[1-2]n[01-02]", "warn: gpu7",
+    ]  # fmt: skip
+    assert [item["node"] for item in told.to_json()["findings"]] == [*names, "gpu7"]
+    assert told.degraded_nodes == (*names, "gpu7")
+
+
+@pytest.mark.parametrize(("wanted", "answer"), [(None, "no-go"), (2, "go"), (3, "no-go")])
+def test_a_node_that_srun_cannot_reach_is_a_no_unless_a_spare_is_there(tmp_path, wanted, answer):
+    asked = PreflightOptions(nodes=("node1", "node2", "node3"), folder=str(tmp_path), wanted=wanted)
+    seen = with_unreachable(verdict("ok"), {"node3": "Communication connection failure"}, asked)
+    assert (seen.verdict, seen.bad_nodes) == (answer, ("node3",))
+    assert "fail: node3 slurmd launch: " in seen.summary[1]

@@ -146,6 +146,40 @@ def test_a_user_may_forbid_going_on_or_bound_it() -> None:
     assert decide(preempted, [preempted], bounded, SLURM).action is Action.STOP
 
 
+def refused(by: str, *blamed: str) -> AttemptSummary:
+    return attempt(Outcome.NODE_FAILURE, 0, 0, blamed=blamed, refused=by)
+
+
+def test_what_every_node_has_is_not_tried_again() -> None:
+    decision = decide(refused("site"), [], RequeueConfig(budget=9), SLURM)
+    assert (decision.action, decision.state) == (Action.STOP, RunState.FAILED)
+    assert "every node has it" in decision.reason
+
+
+@pytest.mark.parametrize("needed", [1, 2, 3])
+def test_a_refused_node_is_left_out_where_others_are_there_and_else_ends_the_run(
+    needed: int,
+) -> None:
+    nodes = [f"node{number}" for number in range(1, needed + 1)]
+    few = dataclasses.replace(SLURM, usable_nodes=frozenset(nodes), nodes_needed=needed)
+    stopped = decide(refused("nodes", "node1"), [], RequeueConfig(), few)
+    assert stopped.action is Action.STOP
+    assert f"node1 cannot be left out, since {needed} nodes are needed" in stopped.reason
+    more = dataclasses.replace(few, usable_nodes=frozenset([*nodes, "node9"]))
+    going = decide(refused("nodes", "node1"), [], RequeueConfig(), more)
+    assert (going.action, going.exclude) == (Action.REQUEUE, ("node1",))
+    # A dead node comes back, and Slurm waits for it; a fault of the training itself has a budget.
+    gone = dataclasses.replace(few, node_is_gone=True)
+    assert decide(refused("nodes", "node1"), [], RequeueConfig(), gone).action is not Action.STOP
+    assert decide(refused("", "node1"), [], RequeueConfig(), few).action is Action.REQUEUE
+
+
+def test_a_no_that_names_nobody_has_the_budget_of_faults() -> None:
+    policy = RequeueConfig(budget=1)
+    assert decide(refused("untold"), [], policy, SLURM).action is Action.REQUEUE
+    assert decide(refused("untold"), [refused("untold")], policy, SLURM).action is Action.STOP
+
+
 attempts = st.builds(
     AttemptSummary,
     attempt=st.integers(0, 9),

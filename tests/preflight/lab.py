@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -20,8 +21,7 @@ __all__ = ["HOOK", "PROBE", "Lab", "Running", "Said", "hooked", "until"]
 
 HOOK = Path(__file__).with_name("hook")
 PROBE = r"-m hpc_train\.network\.probe"
-# A made node may lock as much memory as the machine of the tests, which may be 8 MiB.
-GPUS = ("--gpus", "1", "--threshold", "memlock_mib=1")
+GPUS = ("--gpus", "1")
 
 
 def until(true: Callable[[], Any], what: str, timeout_s: float = 30) -> Any:
@@ -31,6 +31,12 @@ def until(true: Callable[[], Any], what: str, timeout_s: float = 30) -> Any:
         assert time.monotonic() < deadline, f"{what}: not within {timeout_s:g} s"
         time.sleep(0.01)
     return value
+
+
+def unlimited_memlock() -> dict[str, str]:
+    """Variables by which made nodes may lock all memory, though this machine may allow 8 MiB."""
+    most = resource.getrlimit(resource.RLIMIT_MEMLOCK)[1]
+    return {"PYTHONPATH": str(HOOK), "PREFLIGHT_TEST_USUAL_MEMLOCK": str(most)}
 
 
 def hooked(node: str, fault: str) -> dict[str, str]:
@@ -160,7 +166,7 @@ class Lab:
         """Of a user of the cluster."""
         left_out = ("SLURM_", "HPC_TRAIN_", "NCCL_", "GLOO_")
         own = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
-        return {**own, **self.cluster.env(), **(extra or {})}
+        return {**own, **self.cluster.env(), **unlimited_memlock(), **(extra or {})}
 
     def command(
         self, *words: object, env: Mapping[str, str] | None = None, timeout_s: float = 60

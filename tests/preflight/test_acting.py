@@ -10,6 +10,7 @@ import pytest
 from tests.cluster import faults
 from tests.faults.running import Training, hpc_train, submit, until
 from tests.preflight.lab import Lab, hooked
+from tests.preflight.many_nodes import dead
 
 pytestmark = [pytest.mark.slurm, pytest.mark.timeout(200)]
 SHORT = ("preflight.mode=quick", "trainer.max_steps=4", "requeue.budget=1")
@@ -59,6 +60,21 @@ def test_a_spare_takes_the_bad_nodes_place_at_once(lab: Lab) -> None:
     assert all(json.loads(text.splitlines()[0]) for text in samples.values())
 
 
+@pytest.mark.parametrize("mode", ["quick", pytest.param("off", marks=pytest.mark.soak)])
+def test_a_node_without_slurmd_is_named_by_srun_and_the_next_job_goes_without_it(
+    lab: Lab, mode: str
+) -> None:
+    """In `off` it is the ranks' own srun that says so."""
+    dead(lab.cluster, "node2")
+    training = begin(lab, f"preflight.mode={mode}")
+    assert training.wait_end(150) == "completed", training.story()
+    first, second = training.status()["attempts"]
+    assert (first["outcome"], first["blamed"]) == ("node_failure", ["node2"])
+    assert "srun could not start" in first["reason"]
+    assert "Communication connection failure" in first["reason"]
+    assert second["nodes"] == ["node1", "node3", "node4"]
+
+
 def test_where_nobody_can_be_named_the_budget_ends_it_and_the_reason_is_told(lab: Lab) -> None:
     for node in lab.cluster.nodes:
         faults.slow_cable(lab.cluster, node, 10)
@@ -88,6 +104,7 @@ def test_a_preflight_that_breaks_stops_a_healthy_job_only_where_the_user_is_stri
     training = begin(lab, *words, env=hooked("*", "no start"))
     assert training.wait_end(90) == ("failed" if strict else "completed"), training.story()
     said = training.run.attempt(0).supervisor_log.read_text()
+    assert f"preflight: {'no-go' if strict else 'go-degraded'}: NOTHING WAS CHECKED" in said
     assert "the probes did not start" in said
     assert "this python does not start" in said
 

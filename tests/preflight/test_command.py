@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -31,11 +32,12 @@ def test_variables_of_infiniband_say_who_lacks_what(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("strict", [False, True])
-def test_probes_that_do_not_start_stop_a_job_only_where_the_user_is_strict(
+def test_a_preflight_that_could_check_nothing_is_no_go_for_who_asked_for_one(
     lab: Lab, strict: bool
 ) -> None:
     said = lab.check(*["--strict"] * strict, env=hooked("*", "no start"))
-    assert (said.verdict, said.code) == (("no-go", 3) if strict else ("go", 0))
+    assert (said.verdict, said.code) == ("no-go", 3)
+    assert "NOTHING WAS CHECKED" in said.document["summary"][0]
     assert "this python does not start" in " ".join(said.document["summary"])
     assert said.skipped()["everything"]
     assert not said.named
@@ -105,7 +107,7 @@ def test_the_quick_one_says_that_the_collective_was_not_tried(lab: Lab) -> None:
 
 def test_inside_an_allocation_its_nodes_are_checked_and_its_gpus_known(lab: Lab) -> None:
     words = ["--nodes=2", "--ntasks-per-node=1", "--gres=gpu:2"]
-    inside = ["-m", "hpc_train.cli", "preflight", "--json", "--threshold", "memlock_mib=1"]
+    inside = ["-m", "hpc_train.cli", "preflight", "--json"]
     done = subprocess.run(
         ["salloc", "--quiet", *words, sys.executable, *inside],
         cwd=lab.folder, env=lab.environ(), capture_output=True, text=True, timeout=60, check=True,
@@ -114,3 +116,21 @@ def test_inside_an_allocation_its_nodes_are_checked_and_its_gpus_known(lab: Lab)
     assert document["use_nodes"] == ["node1", "node2"]
     assert "NCCL_IB_HCA" in {item["name"] for item in document["environment"]}
     assert {item["check"] for item in document["findings"]} >= {"port_state", "memlock"}
+
+
+def test_while_slurm_keeps_it_waiting_it_says_why_and_since_when(lab: Lab) -> None:
+    holder = lab.cluster.sbatch(["--nodes=4", "--exclusive", "--time=5"], "#!/bin/sh\nsleep 600\n")
+    lab.cluster.wait(holder, "RUNNING")
+    with lab.start(nodes=4) as running:
+        assert running.process.stderr is not None
+        assert running.process.stderr.readline() == "asking Slurm for 4 nodes\n"
+        line = running.process.stderr.readline()
+        assert re.match(r"job \d+ waits since \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d: [A-Z]\w+", line), line
+        lab.cluster.cancel(holder)
+        assert running.said().verdict == "go"
+
+
+def test_a_run_and_new_nodes_contradict_each_other(lab: Lab) -> None:
+    assert lab.command("preflight", "anything", "--nodes", "2").returncode == 2
+    assert lab.command("preflight", "--attempt", "2").returncode == 2
+    assert lab.command("preflight", "no-such-run").returncode == 5

@@ -82,6 +82,36 @@ def test_a_run_stands_where_its_newest_attempt_stands_and_not_where_an_earlier_o
     assert status(SUBMITTED, STARTED, PREEMPTED, again, began).step == 0
 
 
+@pytest.mark.parametrize("lines", [1, 3, 4, 64])
+def test_the_history_has_three_lines_of_network_and_none_over_200_characters(lines: int) -> None:
+    summary = "\n".join(f"fail: node{i} " + "x" * (20 if lines < 4 else 300) for i in range(lines))
+    long = {"reason": "the preflight refused: " + "many words " * 100}
+    events = [
+        SUBMITTED,
+        Event(110.0, EventKind.ATTEMPT_STARTED,
+              {"attempt": 0, "job_id": "7", "nodes": [f"node{i:02}" for i in range(1, 65)]}),
+        Event(111.0, EventKind.PREFLIGHT, {"attempt": 0, "summary": summary}),
+        Event(112.0, EventKind.ATTEMPT_ENDED, {**PREEMPTED.data, **long}),
+        Event(113.0, EventKind.DECIDED, {"attempt": 0, "action": "stop", **long}),
+        Event(114.0, EventKind.RUN_ENDED, {"state": "failed", **long}),
+    ]  # fmt: skip
+    told = list(diary_lines(status(*events), 1000.0))
+    assert max(map(len, told)) <= 200
+    assert "    nodes    node[01-64]" in told
+    start, end = (
+        next(i for i, line in enumerate(told) if line.startswith(f"    {word}"))
+        for word in ("network", "what")
+    )
+    assert end - start == min(lines, 3)
+    assert ("hpc-train preflight RUN --attempt 0" in told[end - 1]) == (lines > 3)
+
+
+def test_nodes_of_one_machine_are_listed_as_they_stand() -> None:
+    local = {"attempt": 0, "job_id": "7", "nodes": ["host/0", "host/1"]}
+    told = diary_lines(status(SUBMITTED, Event(110.0, EventKind.ATTEMPT_STARTED, local)), 1000.0)
+    assert "    nodes    host/0, host/1" in told
+
+
 def test_the_json_document_keeps_its_keys() -> None:
     document = status(SUBMITTED, STARTED, PREEMPTED, DECIDED).to_json()
     keys = {"schema_version", "run", "run_dir", "state", "outcome", "job_id", "attempts", "metrics"}

@@ -187,3 +187,19 @@ def test_a_stop_that_comes_before_python_has_started_is_no_error_of_the_users() 
         seen = Seen(world_size=1, launcher_code=143, deaths=deaths, stop_outcome=told)
         assert classify(seen).outcome is outcome
         assert "nothing new was saved" in classify(seen).reason
+
+
+def test_a_step_that_srun_could_not_start_blames_that_node_and_not_the_ranks_it_stopped() -> None:
+    ending = classify(
+        Seen(
+            world_size=12,
+            launcher_code=233,
+            records=[record(0, 1.0, 1, error="RuntimeError: stopped while it started")],
+            deaths=deaths_in_srun_log(SRUN_KILLED),
+            unlaunched={"node3": "Communication connection failure"},
+        )
+    )
+    assert (ending.outcome, ending.blamed, ending.gone) == (
+        Outcome.NODE_FAILURE, ("node3",), ("node3",),
+    )  # fmt: skip
+    assert "node3: Communication connection failure" in ending.reason

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import subprocess
+import time
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+import pytest
+
 from hpc_train.config.schema import WatchdogConfig
+from hpc_train.store.layout import AttemptDir
 from hpc_train.store.ranks import Heartbeat
-from hpc_train.supervise.watch import Movement
+from hpc_train.supervise import watch as watching
+from hpc_train.supervise.launch import Ranks
+from hpc_train.supervise.outcome import deaths_in_srun_log
+from hpc_train.supervise.watch import Movement, Watched
 
 
 def beat(rank: int, step: int, *, time: float, phase: str = "train", **more: object) -> Heartbeat:
@@ -80,3 +91,42 @@ def test_ranks_that_are_all_silent_hang_even_while_they_start() -> None:
     hang = seen.hang(2, 130.0)
     assert hang is not None
     assert (hang.late_ranks, hang.nodes) == ((0, 1), ())
+
+
+@pytest.fixture
+def hanging(tmp_path: Path) -> Iterator[Ranks]:
+    """An srun that neither starts the ranks nor ends by itself."""
+    process = subprocess.Popen(["sleep", "600"], start_new_session=True)
+    yield Ranks([process], tmp_path / "launcher.log", deaths_in_srun_log)
+    process.kill()
+    process.wait()
+
+
+def watched(ranks: Ranks, lost: Collection[str] = ()) -> Watched:
+    return watching.watch(
+        ranks,
+        AttemptDir(ranks.log.parent),
+        WatchdogConfig(),
+        ["node1", "node2", "node3"],
+        3,
+        lost_nodes=lambda: lost,
+        each_second=lambda: None,
+    )
+
+
+def test_an_srun_that_says_it_cannot_start_on_a_node_is_ended_at_once(hanging: Ranks) -> None:
+    hanging.log.write_text(
+        "srun: error: Task launch for StepId=1.0 failed on node node2: Connection refused\n"
+        "srun: Job step aborted: Waiting up to 32 seconds for job step to finish.\n"
+    )
+    started = time.monotonic()
+    assert watched(hanging).launcher_code != 0
+    assert time.monotonic() - started < 10
+    assert hanging.unlaunched(["node1", "node2", "node3"]) == {"node2": "Connection refused"}
+
+
+def test_an_srun_that_hangs_is_ended_where_the_node_of_a_silent_rank_does_not_answer(
+    hanging: Ranks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watching, "ROLL_CALL_S", 0.5)
+    assert watched(hanging, ["node3"]).lost_nodes == ("node3",)

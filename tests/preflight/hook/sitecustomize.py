@@ -27,3 +27,17 @@ if is_here and "hpc_train.network.probe" in sys.orig_argv:
             raise ZeroDivisionError("a check with a fault of its own")
 
         checks.CHECKS["shm"] = broken
+
+usual = os.environ.get("PREFLIGHT_TEST_USUAL_MEMLOCK")
+if usual and "hpc_train.network.probe" in sys.orig_argv:
+    # The machine of the tests may allow little: what it allows at most counts as no limit on a
+    # made node, and what a test lowers stays low.
+    from hpc_train.network import look
+
+    real_limit = look._limit
+
+    def limit(text, name):
+        value = real_limit(text, name)
+        return -1 if name == "Max locked memory" and value == int(usual) else value
+
+    look._limit = limit

@@ -1,0 +1,59 @@
+"""Which nodes srun could not start a step on, in its own words. Pure.
+
+The words are those of Slurm's src/api/step_launch.c (`_launch_tasks`, `_node_fail_handler`,
+`_check_io_timeout`, `step_launch_notify_io_failure`), the same from 22.05 to 25.11.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import chain
+
+from hpc_train.plan.hostlist import expand
+
+__all__ = ["launch_failures", "nodes_that_failed"]
+
+_LAUNCH = re.compile(r"Task launch for \S+ failed on node (\S+): (.+)")
+_FAILED = re.compile(r"error: Node failure on (\S+)")
+_BY_INDEX = re.compile(
+    r"(?:Cannot communicate with|can not test connection to|io error with slurmstepd on"
+    r"|io error and missing step on|step missing and io error on) node (\d+)"
+)
+# slurm_strerror of SLURM_COMMUNICATIONS_* and SLURM_PROTOCOL_SOCKET_*, and errno's own.
+_UNREACHABLE = re.compile(
+    r"[Cc]onnect|[Cc]ommunication|[Ss]ocket|Message (?:send|receive)|timed out|Zero Bytes|No route"
+    r"|unreachable|find an address"
+)
+
+
+def launch_failures(text: str, nodes: Sequence[str]) -> dict[str, str]:
+    """The nodes that a step was not started on, with srun's words; none where it names most.
+
+    A node that cannot be reached delays those behind it in Slurm's tree of messages, whose
+    credentials may expire in that time (AuthInfo=cred_expire): a lost connection is the cause, and
+    other words count only without one. More than half of the nodes is no node's own fault.
+
+    Args:
+        text: srun's standard error.
+        nodes: Of the step.
+    """
+    said = {node: words.strip() for node, words in _LAUNCH.findall(text) if node in nodes}
+    unreachable = {node: words for node, words in said.items() if _UNREACHABLE.search(words)}
+    named = unreachable or said
+    return {} if len(nodes) > 1 and 2 * len(named) > len(nodes) else named
+
+
+def nodes_that_failed(text: str, nodes: Sequence[str]) -> tuple[str, ...]:
+    """The nodes that srun says it has lost after the start of a step, in the order of `nodes`."""
+    lost = set(chain.from_iterable(map(_names, _FAILED.findall(text))))
+    by_index = [int(number) for number in _BY_INDEX.findall(text)]
+    lost |= {nodes[number] for number in by_index if number < len(nodes)}
+    return tuple(node for node in nodes if node in lost)
+
+
+def _names(hostlist: str) -> list[str]:
+    try:
+        return expand(hostlist)
+    except ValueError:
+        return []

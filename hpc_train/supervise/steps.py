@@ -1,0 +1,67 @@
+"""Steps beside the training: one process a node, ended by us, of which nothing stays."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+__all__ = ["SRUN_LOG", "one_a_node", "run_step"]
+
+SRUN_LOG = "srun.log"
+POLL_S = 0.05
+LEAVE_S = 0.7  # after the answer a probe ends at once, or not at all
+
+
+def one_a_node(nodes: Sequence[str]) -> list[str]:
+    """The beginning of an srun command that starts one process on each of `nodes`."""
+    # The death of one probe is a finding and must not end the others; --overlap lets them run
+    # beside whatever else the job runs (srun(1)).
+    return [
+        "srun",
+        f"--nodes={len(nodes)}",
+        f"--ntasks={len(nodes)}",
+        "--ntasks-per-node=1",
+        f"--nodelist={','.join(nodes)}",
+        "--kill-on-bad-exit=0",
+        "--wait=0",
+        "--overlap",
+        "--mpi=none",
+    ]
+
+
+def run_step(
+    argv: Sequence[str],
+    environ: Mapping[str, str],
+    cwd: str,
+    folder: Path,
+    is_done: Callable[[], bool],
+    limit_s: float,
+) -> None:
+    """Run a step until it ends, `is_done` says so, or the limit; nothing of it stays."""
+    with (folder / SRUN_LOG).open("ab") as log:
+        process = subprocess.Popen(
+            list(argv),
+            env=dict(environ),
+            cwd=cwd,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    deadline = time.monotonic() + limit_s
+    while process.poll() is None and time.monotonic() < deadline and not is_done():
+        time.sleep(POLL_S)
+    try:
+        process.wait(timeout=LEAVE_S)
+    except subprocess.TimeoutExpired:
+        # A stopped probe keeps its step: srun's own SIGTERM handling ends it on the other nodes.
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(timeout=LEAVE_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()

@@ -1,0 +1,61 @@
+"""A cluster of more nodes than Slurm's TreeWidth (50), and what can be wrong with some of them."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Sequence
+
+from tests.cluster import Cluster, ClusterSpec, faults
+
+__all__ = ["BEFORE", "BIG", "cut", "dead", "heal"]
+
+Break = Callable[[Cluster, str], None]
+
+# The launch waits up to 10 s for a node; with the 5 s of other tests the credentials of the nodes
+# behind it would expire meanwhile, as they do nowhere with Slurm's 120 s.
+BIG = ClusterSpec(
+    nodes="node[1-64]", cluster_name="big", accounting=False, gpus_per_node=0, cred_expire_s=60
+)
+
+
+def heal(big: Cluster) -> None:
+    """Undo the faults; a job with a node that was cut off completes for minutes, unless down."""
+    big.on_reset(lambda: big.scontrol("update", "NodeName=ALL", "State=DOWN", "Reason=healed"))
+    big.reset()
+
+
+def slow(cluster: Cluster, node: str) -> None:
+    faults.slow_cable(cluster, node, 10)
+
+
+def cut(cluster: Cluster, node: str) -> None:
+    faults.cut_cable(cluster, node, end="switch")
+
+
+def dead(cluster: Cluster, node: str) -> None:
+    started = cluster.processes.find(f"slurmd-{node}")
+    assert started is not None
+    os.kill(started.pid, signal.SIGKILL)
+
+
+def hung(cluster: Cluster, node: str) -> None:
+    """It still accepts connections, and answers nothing."""
+    faults.pause(cluster, node, r"^slurmd ")
+
+
+def nothing(cluster: Cluster, node: str) -> None:
+    pass
+
+
+BEFORE: dict[str, tuple[Break, Sequence[str], str]] = {
+    "all well": (nothing, (), "go"),
+    "one slow": (slow, ("node40",), "no-go"),
+    "two slow": (slow, ("node7", "node50"), "no-go"),
+    "one cut before the step": (cut, ("node40",), "no-go"),
+    "the last one cut before the step": (cut, ("node64",), "no-go"),
+    "one dead": (dead, ("node23",), "no-go"),
+    "the first one dead": (dead, ("node1",), "no-go"),
+    "two dead": (dead, ("node2", "node33"), "no-go"),
+    "one slurmd hangs": (hung, ("node40",), "no-go"),
+}
