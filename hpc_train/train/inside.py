@@ -20,12 +20,11 @@ from pytorch_lightning.trainer.connectors.logger_connector.result import (
 )
 from torchmetrics import Metric
 
+from hpc_train.train.module_state import capture_module, restore_module
 from hpc_train.train.rng import capture_rngs, restore_rngs
 
 __all__ = ["capture_inside", "restore_inside"]
 
-# Buffers above this (masks, tables) are taken for constants, which every start makes anew.
-_BUFFER_MAX_BYTES = 16 << 20
 _REDUCTIONS: dict[str, Callable[..., Any]] = {
     "mean": torch.mean,
     "sum": torch.sum,
@@ -52,7 +51,7 @@ def capture_inside(trainer: pl.Trainer) -> dict[str, Any]:
     connector = trainer._logger_connector
     return {
         "rng": capture_rngs(),
-        "buffers": _capture_buffers(trainer.lightning_module),
+        **capture_module(trainer.lightning_module),
         "metrics": _capture_metrics(trainer.lightning_module),
         "results": _capture_results(trainer.fit_loop.epoch_loop._results),
         "connector": {
@@ -72,13 +71,13 @@ def restore_inside(trainer: pl.Trainer, state: dict[str, Any], *, same_world: bo
             samples, begin anew; the ranks' shares of the samples have changed.
     """
     trainer.should_stop = state["should_stop"]
+    restore_module(trainer.lightning_module, state, same_world=same_world)
     connector = trainer._logger_connector
     for name in _CONNECTOR_METRICS:
         setattr(connector, name, dict(state["connector"][name]))
     if same_world:
         connector._first_loop_iter = state["connector"]["first_loop_iter"]
         connector._current_fx = state["connector"]["current_fx"]
-        _restore_buffers(trainer.lightning_module, state["buffers"])
         _restore_metrics(trainer.lightning_module, state["metrics"])
         _restore_results(trainer, state["results"])
     restore_rngs(state["rng"])
@@ -89,21 +88,6 @@ def _cloned(values: dict[str, Any]) -> dict[str, Any]:
         name: value.detach().clone() if isinstance(value, torch.Tensor) else value
         for name, value in values.items()
     }
-
-
-def _capture_buffers(module: torch.nn.Module) -> dict[str, torch.Tensor]:
-    return {
-        name: buffer.detach().clone()
-        for name, buffer in module.named_buffers()
-        if buffer.numel() * buffer.element_size() <= _BUFFER_MAX_BYTES
-    }
-
-
-def _restore_buffers(module: torch.nn.Module, saved: dict[str, torch.Tensor]) -> None:
-    for name, buffer in module.named_buffers():
-        if name in saved and saved[name].shape == buffer.shape:
-            with torch.no_grad():
-                buffer.copy_(saved[name])
 
 
 def _metrics_of(module: torch.nn.Module) -> dict[str, Metric]:

@@ -19,6 +19,7 @@ from typing_extensions import override
 
 from hpc_train.errors import ConfigError
 from hpc_train.plan.plan import Batch
+from hpc_train.train.buckets import GradientBuckets
 from hpc_train.train.guard import Guard
 from hpc_train.train.inside import capture_inside, restore_inside
 from hpc_train.train.loading import Loaded, load_tensors
@@ -66,6 +67,7 @@ class ExactTraining:
         self._streaming: Any = None
         self._samples_in_set: int | None = None
         self._evaluated = 0
+        self._buckets = GradientBuckets(loaded.own.get("buckets") if loaded is not None else None)
 
     def attach(self, trainer: pl.Trainer) -> None:
         """Put our loops, data sources and reader in place of Lightning's."""
@@ -193,6 +195,7 @@ class ExactTraining:
 
     def begins(self) -> None:
         """The first step comes."""
+        self._buckets.begin(model=cast("Any", self._trainer.strategy.model))
         self.guard.begin(self._trainer.global_step)
 
     def validation_begins(self) -> None:
@@ -245,6 +248,7 @@ class ExactTraining:
         sharded = _saves_shards(trainer.strategy)
         own = {
             "inside": capture_inside(trainer),
+            "buckets": self._buckets.capture(),
             "stream": self._stream.after(batches) if self._stream is not None else None,
             "samples_in_set": self._samples_in_set,
             "seed": place.seed,

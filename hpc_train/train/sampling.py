@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import copy
 import ctypes
-import random
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 import numpy as np
@@ -25,7 +24,7 @@ from torch.utils.data import (
     SequentialSampler,
     Subset,
     TensorDataset,
-    get_worker_info,
+    default_collate,
 )
 from torch.utils.data.distributed import DistributedSampler
 
@@ -35,15 +34,14 @@ from hpc_train.train.position import (
     DataPosition,
     GlobalBatchSampler,
     even_batches,
-    mixed_seed,
     sample_order,
 )
+from hpc_train.train.seeded_fetch import SeededIndices
 from hpc_train.train.stop import shielded_from_signals
 
 __all__ = [
     "EvenBatchSampler",
     "SeededBatches",
-    "SeededIndices",
     "evaluation_loader",
     "is_shuffled",
     "loader_at",
@@ -55,45 +53,6 @@ __all__ = [
 Loader = DataLoader[Any]
 
 _PR_SET_PDEATHSIG = 1
-
-
-class SeededIndices(list[int]):
-    """Indices of one micro batch; iterating over them seeds python, numpy and torch by sample.
-
-    `[dataset[index] for index in indices]` is how PyTorch fetches a batch, so a random augmentation
-    in `__getitem__` depends on (seed, epoch, index) and neither on the worker nor on the rank, also
-    in persistent workers, which never learn of a new epoch. In the rank's own process the RNGs
-    are put back afterwards; a data worker keeps the last sample's, for its collate_fn.
-    """
-
-    def __init__(self, indices: Sequence[int], seed: int, epoch: int) -> None:
-        super().__init__(indices)
-        self.seed = seed
-        self.epoch = epoch
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return SeededIndices, (list(self), self.seed, self.epoch)
-
-    def __iter__(self) -> Iterator[int]:
-        indices = list(super().__iter__())
-        if get_worker_info() is not None:
-            yield from self._seeded(indices)
-            return
-        before = random.getstate(), np.random.get_state(), torch.get_rng_state()
-        try:
-            yield from self._seeded(indices)
-        finally:
-            random.setstate(before[0])
-            np.random.set_state(before[1])
-            torch.set_rng_state(before[2])
-
-    def _seeded(self, indices: list[int]) -> Iterator[int]:
-        for index in indices:
-            key = mixed_seed(self.seed, self.epoch, index)
-            random.seed(key)
-            np.random.seed(key & 0xFFFFFFFF)
-            torch.default_generator.manual_seed(key >> 1)
-            yield index
 
 
 class SeededBatches:
@@ -227,7 +186,7 @@ def loader_at(
 def map_style_loader(loader: Loader, sampler: GlobalBatchSampler) -> Loader:
     """A copy of `loader` that takes its micro batches from `sampler`, from its position on."""
     batches: Any = sampler
-    if not _is_deterministic(loader.dataset):
+    if not _draws_nothing(loader):
         batches = SeededBatches(sampler, sampler.position.seed)
     return _with_batches(loader, batches, sampler.batch_size)
 
@@ -253,7 +212,7 @@ def evaluation_loader(loader: Loader, *, rank: int, world_size: int, seed: int) 
         seed=seed,
         shuffle=type(sampler) is RandomSampler,
     )
-    if not _is_deterministic(dataset):
+    if not _draws_nothing(loader):
         batches = SeededBatches(batches, seed)
     return _with_batches(loader, batches, loader.batch_size)
 
@@ -304,8 +263,12 @@ class _DieWithRank:
             self.inner(worker)
 
 
+def _draws_nothing(loader: Loader) -> bool:
+    """Loaders known to use no RNG: they need no seeding, which costs some 20 us a sample."""
+    return loader.collate_fn is default_collate and _is_deterministic(loader.dataset)
+
+
 def _is_deterministic(dataset: Dataset[Any]) -> bool:
-    """Sets known to use no RNG: their samples need no seeding, which costs some 20 us each."""
     if type(dataset) is TensorDataset:
         return True
     if type(dataset) is Subset:

@@ -27,16 +27,18 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
-import torch
+from torch.nn import Module
 from torch.nn.parallel import DistributedDataParallel
+from torch.optim import Optimizer
 from torch.utils.data import DataLoader, IterableDataset
 
 from hpc_train.config.schema import CheckpointConfig
 from hpc_train.plan.states import RankExit
 from hpc_train.store.ranks import ExitRecord, write_exit
 from hpc_train.train.agreement import cpu_group
+from hpc_train.train.buckets import GradientBuckets
 from hpc_train.train.endings import Ending, ending_of
 from hpc_train.train.faults import Faults
 from hpc_train.train.guard import Stopped
@@ -44,6 +46,7 @@ from hpc_train.train.heartbeat import Pulse
 from hpc_train.train.joining import Place, find_run, join_run
 from hpc_train.train.loading import Loaded, load_tensors
 from hpc_train.train.manifest import read_manifest
+from hpc_train.train.module_state import capture_module, restore_module
 from hpc_train.train.position import DataPosition, mixed_seed
 from hpc_train.train.resume import check_same_config, choose_checkpoint, leave, make_guard
 from hpc_train.train.rng import capture_rngs, restore_rngs
@@ -54,6 +57,8 @@ from hpc_train.train.stop import StopFlag
 from hpc_train.train.streams import StreamPosition, enter_epoch, stream_loader
 
 __all__ = ["Session"]
+
+T = TypeVar("T")
 
 
 class Session:
@@ -85,6 +90,7 @@ class Session:
         )
         self._verify = config.verify_on_load
         self._objects: dict[str, Any] = {}
+        self._buckets = GradientBuckets(None)
         self._sharded = False
         self._loaded: Loaded | None = None
         self._first_step = 0
@@ -213,8 +219,10 @@ class Session:
         )
         if chosen is not None:
             check_same_config(chosen, place.config_hash)
-            self._load(chosen.path)
-        self._sharded = any(is_sharded(module) for module in self._modules().values())
+            self._loaded = self._load(chosen.path)
+            self._buckets = GradientBuckets(self._loaded.own.get("buckets"))
+        self._buckets.begin(**{key: it for key, it in objects.items() if isinstance(it, Module)})
+        self._sharded = any(is_sharded(module) for module in self._of(Module).values())
         try:
             self._guard.begin(self.step)
         except Stopped as stopped:
@@ -317,37 +325,21 @@ class Session:
         batch = self._place.batch
         return self._micro_batches // batch.accumulate * batch.global_batch_size
 
-    def _modules(self) -> dict[str, torch.nn.Module]:
-        return {
-            name: item for name, item in self._objects.items() if isinstance(item, torch.nn.Module)
-        }
-
-    def _optimizers(self) -> dict[str, torch.optim.Optimizer]:
-        return {
-            name: item
-            for name, item in self._objects.items()
-            if isinstance(item, torch.optim.Optimizer)
-        }
+    def _of(self, kind: type[T]) -> dict[str, T]:
+        return {name: item for name, item in self._objects.items() if isinstance(item, kind)}
 
     def _snapshot(self, *, over: bool = False) -> Snapshot:
-        sharded = self._sharded
-        in_shards = {*self._modules(), *self._optimizers()} if sharded else set()
+        sharded, modules = self._sharded, self._of(Module)
+        in_shards = {*modules, *self._of(Optimizer)} if sharded else set()
         state = {
             name: item.state_dict() for name, item in self._objects.items() if name not in in_shards
         }
-        parameters = {
-            f"{name}.{key}"
-            for name, module in self._modules().items()
-            for key, _ in module.named_parameters()
-        }
-        flat = {
-            f"{name}.{key}": value
-            for name in self._modules()
-            if name in state
-            for key, value in state[name].items()
-        }
+        whole = {} if sharded else modules
+        flat = {f"{name}.{key}": value for name in whole for key, value in state[name].items()}
+        modules_own = {name: capture_module(item) for name, item in whole.items()}
         own = {
-            "inside": {"rng": capture_rngs()},
+            "inside": {"rng": capture_rngs(), "modules": modules_own},
+            "buckets": self._buckets.capture(),
             "stream": self._stream.after(self._micro_batches) if self._stream else None,
             "samples_in_set": self._samples_in_set,
             "seed": self._place.seed,
@@ -360,26 +352,32 @@ class Session:
             model={"objects": state, "state_dict": flat} if self.rank == 0 else None,
             own=own,
             shards=self._write_shards if sharded else None,
-            parameters=frozenset(parameters),
+            parameters=frozenset(
+                f"{name}.{key}"
+                for name, item in modules.items()
+                for key, _ in item.named_parameters()
+            ),
         )
 
     def _write_shards(self, folder: Path) -> None:
-        (model,) = self._modules().values()
-        save_shards(model, self._optimizers(), folder, self._group)
+        (model,) = self._of(Module).values()
+        save_shards(model, self._of(Optimizer), folder, self._group)
 
-    def _load(self, path: Path) -> None:
+    def _load(self, path: Path) -> Loaded:
         manifest = read_manifest(path)
         place = self._place
-        self._loaded = loaded = Loaded.read(
-            path, manifest, rank=place.rank, world_size=place.world_size
-        )
+        loaded = Loaded.read(path, manifest, rank=place.rank, world_size=place.world_size)
         saved = load_tensors(loaded.state_path)
         for name, item in self._objects.items():
             if name in saved["objects"]:
                 item.load_state_dict(saved["objects"][name])
         if loaded.shards_path.is_dir():
-            (model,) = self._modules().values()
-            load_shards(model, self._optimizers(), loaded.shards_path, self._group)
+            (model,) = self._of(Module).values()
+            load_shards(model, self._of(Optimizer), loaded.shards_path, self._group)
+        same_world = manifest.world_size == place.world_size
+        for name, item in loaded.own["inside"].get("modules", {}).items():
+            if name in self._objects:
+                restore_module(self._objects[name], item, same_world=same_world)
         self._rng = loaded.own["inside"]["rng"]
         self.step = self._first_step = manifest.step
         self._epoch = manifest.epoch
@@ -388,6 +386,7 @@ class Session:
             self._micro_batches = steps_in_epoch * place.batch.accumulate
         else:
             self._micro_batches = loaded.own["stream"]["batches"]
+        return loaded
 
     def _record(self, ending: Ending) -> None:
         place = self._place

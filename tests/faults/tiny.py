@@ -46,6 +46,7 @@ class Tiny(pl.LightningModule):
         nan_at: The step from which on the loss is not a number, and is refused.
         weights_mib: Ballast in the checkpoint.
         ledger: Whether each step is recorded in the run's folder `ledger`.
+        hidden: Width of an MLP with dropout, in place of the linear model.
     """
 
     def __init__(
@@ -55,9 +56,13 @@ class Tiny(pl.LightningModule):
         nan_at: int | None = None,
         weights_mib: int = 0,
         ledger: bool = False,
+        hidden: int = 0,
     ) -> None:
         super().__init__()
-        self.layer = torch.nn.Linear(4, 1)
+        self.layer: torch.nn.Module = torch.nn.Linear(4, 1)
+        if hidden:
+            into, out = torch.nn.Linear(4, hidden), torch.nn.Linear(hidden, 1)
+            self.layer = torch.nn.Sequential(into, torch.nn.ReLU(), torch.nn.Dropout(0.2), out)
         if weights_mib:
             self.register_buffer("ballast", torch.zeros(weights_mib << 18))
         self.step_s, self.raise_at, self.nan_at, self.ledger = step_s, raise_at, nan_at, ledger

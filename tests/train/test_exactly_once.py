@@ -26,7 +26,7 @@ _references: dict[str, Run] = {}
 def reference(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Run]:
     """The undisturbed run of a spec, trained once per test session."""
 
-    def of(world_size: int = 2, **spec: Any) -> Run:
+    def of(world_size: int = 3, **spec: Any) -> Run:
         key = f"{world_size} {sorted(spec.items())}"
         if key not in _references:
             run = Run(tmp_path_factory.mktemp("reference"), **spec)
@@ -52,7 +52,7 @@ def assert_same(undisturbed: Run, interrupted: Run, *, retaken: int | None = 0) 
         assert sorted(set(interrupted.epochs(rank))) == undisturbed.epochs(rank)
 
 
-def finish(run: Run, world_size: int = 2, **changes: Any) -> None:
+def finish(run: Run, world_size: int = 3, **changes: Any) -> None:
     assert run.run(world_size, **changes) == [FINISHED] * world_size
 
 
@@ -64,18 +64,23 @@ SHAPES = {
     "not shuffled": {"shuffle": False},
     "moving average of the weights": {"ema": True},
     "early stopping and best checkpoints": {"early_stopping": True, "epochs": 9},
-    "unsized stream": {"data": "stream", "samples": 48, "epochs": 3},
-    "unsized stream in two workers": {"data": "stream", "workers": 2, "samples": 56},
+    "unsized stream": {"data": "stream", "samples": 72, "epochs": 3},
+    "unsized stream in two workers": {"data": "stream", "workers": 2, "samples": 84},
     "sized stream in two persistent workers": {
         "data": "sized_stream",
         "workers": 2,
         "persistent": True,
-        "samples": 72,
+        "samples": 108,
     },
-    "stream without a state": {"data": "stateless", "samples": 48},
+    "stream without a state": {"data": "stateless", "samples": 72},
     "weights in shards": {"sharded": True},
     "validation twice an epoch": {"trainer": {"val_check_interval": 0.5}},
     "max_steps": {"trainer": {"max_steps": 10}, "epochs": -1},
+    "a layer that thaws in the second epoch": {"thaw": True, "epochs": 3},
+    "a search for unused parameters": {"ddp": {"find_unused_parameters": True}},
+    "a static graph, several buckets, views of them": {
+        "ddp": {"static_graph": True, "bucket_cap_mb": 0.0003, "gradient_as_bucket_view": True}
+    },
 }
 
 
@@ -88,10 +93,25 @@ def test_stopping_at_three_places_changes_nothing(
     steps_of_first_epoch = max(entry.step for entry in undisturbed.ledger if entry.epoch == 0)
     run = Run(tmp_path, **spec)
     for step, rank in ((2, 1), (steps_of_first_epoch, 0), (last - 2, 1)):
-        assert run.run(2, f"stop@step={step}:rank={rank}") == [SAVED, SAVED]
+        assert run.run(3, f"stop@step={step}:rank={rank}") == [SAVED] * 3
         assert f"step-{step:09d}" in run.checkpoints
     finish(run)
     assert_same(undisturbed, run)
+
+
+@pytest.mark.parametrize("world_size", [2, 4, 6])
+def test_mixed_faults_change_nothing_whatever_the_number_of_ranks(
+    world_size: int, tmp_path: Path, reference: Callable[..., Run]
+) -> None:
+    undisturbed = reference(world_size)
+    run = Run(tmp_path, checkpoint={"every_n_steps": 2})
+    # Before DDP has arranged its buckets, after that, before the first step, between two saves.
+    for fault in ("stop@step=1:rank=1", "stop@step=2:rank=0", "stop@start:rank=1"):
+        assert run.run(world_size, fault) == [SAVED] * world_size
+    assert -signal.SIGKILL in run.run(world_size, "kill@step=7:rank=1")
+    assert run.run(world_size, "stop@step=8:rank=0") == [SAVED] * world_size
+    finish(run, world_size)
+    assert_same(undisturbed, run, retaken=None)
 
 
 @pytest.mark.parametrize("skew_s", [0, 0.05, 0.3, 1])
@@ -100,7 +120,7 @@ def test_signals_that_reach_the_ranks_at_different_times_do_no_harm(
 ) -> None:
     undisturbed = reference(step_s=0.05)
     run = Run(tmp_path, step_s=0.05, reaction_s=0.7)
-    ranks = run.start(2)
+    ranks = run.start(3)
     ranks.wait_for_step(3)
     for rank in (1, 0):
         try:
@@ -108,27 +128,27 @@ def test_signals_that_reach_the_ranks_at_different_times_do_no_harm(
         except ProcessLookupError:
             assert skew_s >= 0.3  # it had saved and left before its own signal came
         time.sleep(skew_s if rank == 1 else 0)
-    assert ranks.wait() == [SAVED, SAVED]
+    assert ranks.wait() == [SAVED] * 3
     finish(run)
     assert_same(undisturbed, run)
 
 
 def test_a_stop_is_seen_within_a_second_while_a_step_takes_half_of_one(tmp_path: Path) -> None:
     run = Run(tmp_path, step_s=0.4, reaction_s=0.7)
-    ranks = run.start(2)
+    ranks = run.start(3)
     ranks.wait_for_step(2)
     before = time.monotonic()
     ranks.send(signal.SIGUSR2, 1)
-    assert ranks.wait() == [SAVED, SAVED]
+    assert ranks.wait() == [SAVED] * 3
     assert time.monotonic() - before < 3
 
 
 def test_the_stop_file_means_the_same_as_a_signal(tmp_path: Path) -> None:
     run = Run(tmp_path, step_s=0.1)
-    ranks = run.start(2)
+    ranks = run.start(3)
     ranks.wait_for_step(1)
     run.dir.stop.touch()
-    assert ranks.wait() == [SAVED, SAVED]
+    assert ranks.wait() == [SAVED] * 3
     assert "stopped by stop file" in run.log(0, 1)
 
 
@@ -137,13 +157,13 @@ def test_a_second_signal_does_not_break_the_save(
 ) -> None:
     undisturbed = reference(step_s=0.05)
     run = Run(tmp_path, step_s=0.05)
-    ranks = run.start(2)
+    ranks = run.start(3)
     ranks.wait_for_step(4)
     for number in [signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2] * 10:
         with suppress(ProcessLookupError):
             ranks.send(number)
         time.sleep(0.003)
-    assert ranks.wait() == [SAVED, SAVED]
+    assert ranks.wait() == [SAVED] * 3
     finish(run)
     assert_same(undisturbed, run)
 
@@ -153,8 +173,8 @@ def test_a_stop_in_validation_leaves_at_once_and_validates_anew(
 ) -> None:
     undisturbed = reference(val_samples=40)
     run = Run(tmp_path, val_samples=40)
-    ranks = run.start(2, "stop@validate=4:rank=1", val_batch_s=0.5)
-    assert ranks.wait() == [SAVED, SAVED]
+    ranks = run.start(3, "stop@validate=4:rank=1", val_batch_s=0.5)
+    assert ranks.wait() == [SAVED] * 3
     assert run.checkpoints == ["step-000000006"]  # from before the validation of epoch 0
     finish(run)
     assert_same(undisturbed, run)
@@ -164,7 +184,7 @@ def test_a_stop_in_the_sanity_check_has_nothing_to_save(
     tmp_path: Path, reference: Callable[..., Run]
 ) -> None:
     run = Run(tmp_path)
-    assert run.run(2, "stop@sanity:rank=1") == [SAVED, SAVED]
+    assert run.run(3, "stop@sanity:rank=1") == [SAVED] * 3
     assert run.checkpoints == []
     assert "nothing new to save" in run.log(0, 0)
     finish(run)
@@ -175,8 +195,8 @@ def test_a_signal_before_the_first_step_leaves_with_nothing_lost(
     tmp_path: Path, reference: Callable[..., Run]
 ) -> None:
     run = Run(tmp_path)
-    assert run.run(2, "stop@step=5:rank=0") == [SAVED, SAVED]
-    assert run.run(2, "stop@start:rank=1") == [SAVED, SAVED]
+    assert run.run(3, "stop@step=5:rank=0") == [SAVED] * 3
+    assert run.run(3, "stop@start:rank=1") == [SAVED] * 3
     finish(run)
     assert_same(reference(), run)
 
@@ -186,11 +206,11 @@ def test_signals_to_every_process_leave_the_data_workers_alive_for_the_save(
 ) -> None:
     undisturbed = reference(step_s=0.05, workers=2)
     run = Run(tmp_path, step_s=0.05, workers=2)
-    ranks = run.start(2)
+    ranks = run.start(3)
     ranks.wait_for_step(3)
     for process in ranks.processes:
         os.killpg(process.pid, signal.SIGTERM)  # as Slurm does: workers are in the same step
-    assert ranks.wait() == [SAVED, SAVED]
+    assert ranks.wait() == [SAVED] * 3
     finish(run)
     assert_same(undisturbed, run)
 
@@ -200,7 +220,7 @@ def test_after_a_killed_rank_the_newest_checkpoint_is_gone_on_from(
 ) -> None:
     undisturbed = reference(step_s=0.02)
     run = Run(tmp_path, step_s=0.02, checkpoint={"every_n_steps": 2})
-    codes = run.run(2, "kill@step=7:rank=1")
+    codes = run.run(3, "kill@step=7:rank=1")
     assert codes[1] == -signal.SIGKILL
     assert codes[0] == 76  # it lost its peer
     finish(run)
@@ -308,7 +328,7 @@ def trial(tmp_path: Path, undisturbed: Run, seed: int, interruptions: int, **spe
     rng = random.Random(seed)
     run = Run(tmp_path / str(seed), **spec, checkpoint={"every_n_steps": 3})
     for _ in range(interruptions):
-        interrupt_at_random(run, rng, 2)
+        interrupt_at_random(run, rng, 3)
     finish(run)
     assert_same(undisturbed, run, retaken=None)
     shutil.rmtree(run.path)

@@ -14,12 +14,8 @@ from torch.utils.data import DataLoader, Dataset, Subset, TensorDataset, Weighte
 from hpc_train.errors import ConfigError
 from hpc_train.plan.plan import Batch
 from hpc_train.train.position import DataPosition, GlobalBatchSampler
-from hpc_train.train.sampling import (
-    SeededIndices,
-    evaluation_loader,
-    is_shuffled,
-    map_style_loader,
-)
+from hpc_train.train.sampling import evaluation_loader, is_shuffled, map_style_loader
+from hpc_train.train.seeded_fetch import SeededIndices
 from tests.train.training import Augmented
 
 

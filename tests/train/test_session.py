@@ -23,7 +23,7 @@ JOB = {"module": "tests.train.session_job", "epochs": 3}
 SPECS: dict[str, dict[str, Any]] = {
     "DDP": {},
     "accumulation and data workers": {"accumulate": 2, "workers": 2},
-    "a stream": {"data": "stream", "samples": 48},
+    "a stream": {"data": "stream", "samples": 72},
     "FSDP2": {"data": "fsdp"},
 }
 
@@ -31,13 +31,13 @@ SPECS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS.keys())
 def test_a_raw_loop_that_is_stopped_goes_on_exactly(spec: dict[str, Any], tmp_path: Path) -> None:
     undisturbed = Run(tmp_path / "undisturbed", **JOB, **spec)
-    assert undisturbed.run(2) == [0, 0]
+    assert undisturbed.run(3) == [0] * 3
     steps_an_epoch = max(entry.step for entry in undisturbed.ledger if entry.epoch == 0)
     run = Run(tmp_path / "run", **JOB, **spec)
-    for step in (2, steps_an_epoch, 2 * steps_an_epoch - 1):
-        assert run.run(2, f"stop@step={step}:rank=1") == [75, 75]
+    for step in (1, 2, steps_an_epoch, 2 * steps_an_epoch - 1):
+        assert run.run(3, f"stop@step={step}:rank=1") == [75] * 3
         assert f"step-{step:09d}" in run.checkpoints
-    assert run.run(2) == [0, 0]
+    assert run.run(3) == [0] * 3
     comparison = compare(undisturbed.ledger, run.ledger)
     assert comparison.problems == []
     assert comparison.retaken == 0
@@ -46,17 +46,17 @@ def test_a_raw_loop_that_is_stopped_goes_on_exactly(spec: dict[str, Any], tmp_pa
 
 def test_a_killed_rank_and_a_late_signal_cost_only_what_was_not_saved(tmp_path: Path) -> None:
     undisturbed = Run(tmp_path / "undisturbed", **JOB)
-    assert undisturbed.run(2) == [0, 0]
+    assert undisturbed.run(3) == [0] * 3
     run = Run(tmp_path / "run", **JOB, checkpoint={"every_n_steps": 2})
-    assert run.run(2, "kill@step=5:rank=1")[1] == -signal.SIGKILL
-    ranks = run.start(2, step_s=0.05)
+    assert run.run(3, "kill@step=5:rank=1")[1] == -signal.SIGKILL
+    ranks = run.start(3, step_s=0.05)
     ranks.wait_for_step(8)
     ranks.send(signal.SIGUSR1, 1)
     time.sleep(0.3)
     with suppress(ProcessLookupError):  # it may have saved and left before
         ranks.send(signal.SIGUSR1, 0)
-    assert ranks.wait() == [75, 75]
-    assert run.run(2) == [0, 0]
+    assert ranks.wait() == [75] * 3
+    assert run.run(3) == [0] * 3
     assert compare(undisturbed.ledger, run.ledger).problems == []
 
 
@@ -73,11 +73,11 @@ def test_another_number_of_ranks_goes_on_with_the_same_samples(data: str, tmp_pa
 
 def test_a_stop_in_a_long_evaluation_leaves_and_evaluates_anew(tmp_path: Path) -> None:
     undisturbed = Run(tmp_path / "undisturbed", **JOB)
-    assert undisturbed.run(2) == [0, 0]
+    assert undisturbed.run(3) == [0] * 3
     run = Run(tmp_path / "run", **JOB)
-    assert run.run(2, "stop@validate=2:rank=0", val_batch_s=0.5) == [75, 75]
+    assert run.run(3, "stop@validate=2:rank=0", val_batch_s=0.5) == [75] * 3
     assert run.checkpoints == ["step-000000006"]
-    assert run.run(2) == [0, 0]
+    assert run.run(3) == [0] * 3
     assert compare(undisturbed.ledger, run.ledger).problems == []
 
 

@@ -14,7 +14,7 @@ import torch
 from pytorch_lightning.callbacks import EarlyStopping, EMAWeightAveraging, ModelCheckpoint
 from pytorch_lightning.loggers import CSVLogger
 from pytorch_lightning.plugins.environments import LightningEnvironment
-from pytorch_lightning.strategies import ModelParallelStrategy
+from pytorch_lightning.strategies import DDPStrategy, ModelParallelStrategy
 from torch.distributed.fsdp import fully_shard
 from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
 from torchmetrics import MeanMetric
@@ -31,9 +31,9 @@ from hpc_train.train.ledger import LedgerCallback
 DEFAULTS: dict[str, Any] = {
     "module": "tests.train.job",
     "reaction_s": 0.0,  # 0: the ranks agree at every step, so that a test can name the step
-    "global_batch": 8,
+    "global_batch": 12,
     "accumulate": 1,
-    "samples": 50,
+    "samples": 75,
     "epochs": 2,
     "workers": 0,
     "persistent": False,
@@ -49,6 +49,8 @@ DEFAULTS: dict[str, Any] = {
     "estimate": False,
     "sharded": False,
     "early_stopping": False,
+    "thaw": False,
+    "ddp": {},
     "config_hash": "abc",
 }
 
@@ -171,12 +173,17 @@ class Model(pl.LightningModule):
             torch.nn.ReLU(),
             torch.nn.Linear(16, 1),
         )
+        self.net[0].requires_grad_(not spec["thaw"])
         self.seen = MeanMetric()
         self.val_ids: list[int] = []
 
     def configure_model(self) -> None:
         if self.spec["sharded"] and not hasattr(self.net, "unshard"):
             fully_shard(self.net, mesh=self.device_mesh["data_parallel"])
+
+    def on_train_epoch_start(self) -> None:
+        if self.current_epoch == 1:  # and not again, where an attempt begins in its middle
+            self.net[0].requires_grad_(True)
 
     def training_step(self, batch, index):
         x, ids = batch
@@ -234,7 +241,7 @@ def build(spec: dict[str, Any], resumer: Any, rank: int, world_size: int):
     arguments = {
         "accelerator": "cpu",
         "devices": world_size,
-        "strategy": "ddp" if world_size > 1 else "auto",
+        "strategy": DDPStrategy(**spec["ddp"]) if world_size > 1 else "auto",
         "plugins": [LightningEnvironment()],
         "logger": CSVLogger(run_dir / "csv", name="", version=f"{spec['attempt']}-{rank}"),
         "max_epochs": spec["epochs"],
