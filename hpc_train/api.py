@@ -184,11 +184,8 @@ def run_here(loaded: Loaded) -> tuple[Run, int]:
 
 
 def runs(runs_dir: Path | None = None) -> list[RunStatus]:
-    """The status of every run there is, by one query of Slurm for all of them."""
-    from hpc_train.store.runs import iter_runs, roots
-
-    folders = [runs_dir] if runs_dir else roots(os.environ, Path.cwd())
-    return statuses([Run(directory) for directory in iter_runs(folders)])
+    """The status of every run there is, the newest first, by one query of Slurm for all of them."""
+    return statuses(Run.all(runs_dir))
 
 
 def statuses(wanted: Sequence[Run]) -> list[RunStatus]:
@@ -205,16 +202,22 @@ class Run:
     directory: RunDir
 
     @classmethod
+    def all(cls, runs_dir: Path | None = None) -> list[Run]:
+        """All runs there are, the newest first."""
+        from hpc_train.store.runs import all_runs
+
+        return [cls(directory) for directory in all_runs(_folders(runs_dir))]
+
+    @classmethod
     def find(cls, reference: str, runs_dir: Path | None = None) -> Run:
         """The run that a name, a run id, a run directory or a job id means.
 
         Raises:
             NoSuchRunError: when none does.
         """
-        from hpc_train.store.runs import find_run, roots
+        from hpc_train.store.runs import find_run
 
-        folders = [runs_dir] if runs_dir else roots(os.environ, Path.cwd())
-        return cls(find_run(reference, folders))
+        return cls(find_run(reference, _folders(runs_dir)))
 
     def status(self) -> RunStatus:
         """What is known of the run now."""
@@ -394,6 +397,12 @@ class Run:
 
         data = {"job_id": job_id, "backend": backend, "left_out": list(left_out)}
         append_event(self.directory.events, Event(began, EventKind.SUBMITTED, data))
+
+
+def _folders(runs_dir: Path | None) -> list[Path]:
+    from hpc_train.store.runs import roots
+
+    return [runs_dir.absolute()] if runs_dir else roots(os.environ, Path.cwd())
 
 
 def _by_key(flags: Mapping[str, object]) -> dict[str, object]:
