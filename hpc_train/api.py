@@ -17,7 +17,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,17 +37,6 @@ __all__ = ["Run", "load", "plan", "prepare", "render", "run_here", "runs", "subm
 
 POLL_S = 0.5
 ASK_SLURM_EVERY_S = 10.0
-FLAG_KEYS = {
-    "nodes": "slurm.nodes",
-    "gpus": "slurm.gpus_per_node",
-    "spares": "slurm.spares",
-    "time": "slurm.time",
-    "partition": "slurm.partition",
-    "account": "slurm.account",
-    "qos": "slurm.qos",
-    "name": "name",
-    "runs_dir": "runs_dir",
-}
 
 
 def load(path: str | Path, *overrides: str, **flags: object) -> Loaded:
@@ -56,7 +45,7 @@ def load(path: str | Path, *overrides: str, **flags: object) -> Loaded:
     Args:
         path: The YAML file.
         overrides: `key=value`, the last one wins.
-        flags: `nodes`, `gpus`, `time`, `partition`, `account`, `qos`, `name`, `runs_dir`.
+        flags: As the options of `hpc-train submit` (`config.flags`): `nodes=3`, `gpus=4`.
 
     Raises:
         ConfigError: with file, line, key, and what to write instead.
@@ -64,7 +53,7 @@ def load(path: str | Path, *overrides: str, **flags: object) -> Loaded:
     from hpc_train.config.checks import check
     from hpc_train.config.load import load as read
 
-    loaded = read(path, overrides, flags=_by_key(flags))
+    loaded = read(path, overrides, flags=flags)
     check(loaded, workdir=Path.cwd())
     return loaded
 
@@ -331,7 +320,7 @@ class Run:
         Args:
             overrides: `key=value` of anything that does not make another training.
             cluster: `slurm` or `local`; by default where it was.
-            flags: `nodes`, `gpus`, `time`, `partition`, `account`, `qos`.
+            flags: As the options of `hpc-train submit`: `nodes=3`, `gpus=4`.
 
         Returns:
             The job id.
@@ -370,7 +359,7 @@ class Run:
                 f"{directory.path} was made by a rendered script, which carries no config",
                 "go on in the same shape (resume without options), or submit the config anew",
             )
-        loaded = read(directory.config, overrides, flags=_by_key(flags))
+        loaded = read(directory.config, overrides, flags=flags)
         again = make_plan(
             loaded.config,
             workdir=before.workdir,
@@ -403,7 +392,3 @@ def _folders(runs_dir: Path | None) -> list[Path]:
     from hpc_train.store.runs import roots
 
     return [runs_dir.absolute()] if runs_dir else roots(os.environ, Path.cwd())
-
-
-def _by_key(flags: Mapping[str, object]) -> dict[str, object]:
-    return {FLAG_KEYS[name]: value for name, value in flags.items() if value is not None}
