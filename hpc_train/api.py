@@ -17,7 +17,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,17 +37,6 @@ __all__ = ["Run", "load", "plan", "prepare", "render", "run_here", "runs", "subm
 
 POLL_S = 0.5
 ASK_SLURM_EVERY_S = 10.0
-FLAG_KEYS = {
-    "nodes": "slurm.nodes",
-    "gpus": "slurm.gpus_per_node",
-    "spares": "slurm.spares",
-    "time": "slurm.time",
-    "partition": "slurm.partition",
-    "account": "slurm.account",
-    "qos": "slurm.qos",
-    "name": "name",
-    "runs_dir": "runs_dir",
-}
 
 
 def load(path: str | Path, *overrides: str, **flags: object) -> Loaded:
@@ -56,7 +45,7 @@ def load(path: str | Path, *overrides: str, **flags: object) -> Loaded:
     Args:
         path: The YAML file.
         overrides: `key=value`, the last one wins.
-        flags: `nodes`, `gpus`, `time`, `partition`, `account`, `qos`, `name`, `runs_dir`.
+        flags: As the options of `hpc-train submit` (`config.flags`): `nodes=3`, `gpus=4`.
 
     Raises:
         ConfigError: with file, line, key, and what to write instead.
@@ -64,7 +53,7 @@ def load(path: str | Path, *overrides: str, **flags: object) -> Loaded:
     from hpc_train.config.checks import check
     from hpc_train.config.load import load as read
 
-    loaded = read(path, overrides, flags=_by_key(flags))
+    loaded = read(path, overrides, flags=flags)
     check(loaded, workdir=Path.cwd())
     return loaded
 
@@ -184,11 +173,8 @@ def run_here(loaded: Loaded) -> tuple[Run, int]:
 
 
 def runs(runs_dir: Path | None = None) -> list[RunStatus]:
-    """The status of every run there is, by one query of Slurm for all of them."""
-    from hpc_train.store.runs import iter_runs, roots
-
-    folders = [runs_dir] if runs_dir else roots(os.environ, Path.cwd())
-    return statuses([Run(directory) for directory in iter_runs(folders)])
+    """The status of every run there is, the newest first, by one query of Slurm for all of them."""
+    return statuses(Run.all(runs_dir))
 
 
 def statuses(wanted: Sequence[Run]) -> list[RunStatus]:
@@ -205,16 +191,22 @@ class Run:
     directory: RunDir
 
     @classmethod
+    def all(cls, runs_dir: Path | None = None) -> list[Run]:
+        """All runs there are, the newest first."""
+        from hpc_train.store.runs import all_runs
+
+        return [cls(directory) for directory in all_runs(_folders(runs_dir))]
+
+    @classmethod
     def find(cls, reference: str, runs_dir: Path | None = None) -> Run:
         """The run that a name, a run id, a run directory or a job id means.
 
         Raises:
             NoSuchRunError: when none does.
         """
-        from hpc_train.store.runs import find_run, roots
+        from hpc_train.store.runs import find_run
 
-        folders = [runs_dir] if runs_dir else roots(os.environ, Path.cwd())
-        return cls(find_run(reference, folders))
+        return cls(find_run(reference, _folders(runs_dir)))
 
     def status(self) -> RunStatus:
         """What is known of the run now."""
@@ -328,7 +320,7 @@ class Run:
         Args:
             overrides: `key=value` of anything that does not make another training.
             cluster: `slurm` or `local`; by default where it was.
-            flags: `nodes`, `gpus`, `time`, `partition`, `account`, `qos`.
+            flags: As the options of `hpc-train submit`: `nodes=3`, `gpus=4`.
 
         Returns:
             The job id.
@@ -367,7 +359,7 @@ class Run:
                 f"{directory.path} was made by a rendered script, which carries no config",
                 "go on in the same shape (resume without options), or submit the config anew",
             )
-        loaded = read(directory.config, overrides, flags=_by_key(flags))
+        loaded = read(directory.config, overrides, flags=flags)
         again = make_plan(
             loaded.config,
             workdir=before.workdir,
@@ -396,5 +388,7 @@ class Run:
         append_event(self.directory.events, Event(began, EventKind.SUBMITTED, data))
 
 
-def _by_key(flags: Mapping[str, object]) -> dict[str, object]:
-    return {FLAG_KEYS[name]: value for name, value in flags.items() if value is not None}
+def _folders(runs_dir: Path | None) -> list[Path]:
+    from hpc_train.store.runs import roots
+
+    return [runs_dir.absolute()] if runs_dir else roots(os.environ, Path.cwd())

@@ -8,7 +8,6 @@ import signal
 import socket
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,28 +18,13 @@ from hpc_train.slurm.command import is_available
 from hpc_train.slurm.control import cancel
 from hpc_train.slurm.jobs import JobView, query_jobs
 from hpc_train.slurm.refusals import explain_pending
-from hpc_train.slurm.squeue import Asked
 from hpc_train.store.events import Event, EventKind, append_event, read_events
 from hpc_train.store.history import attempts_in, newest_job_id
 from hpc_train.store.layout import RunDir
 from hpc_train.store.lock import is_held
 from hpc_train.store.ranks import read_heartbeat
 
-__all__ = ["Seen", "cancel_run", "observe", "see"]
-
-
-@dataclass(frozen=True)
-class Seen:
-    """A run's status, and what it follows from.
-
-    Attributes:
-        ended: Whether the run's own diary tells its end.
-        job: What Slurm says of the run's job, where it was asked and knows it.
-    """
-
-    status: RunStatus
-    ended: bool
-    job: JobView | None
+__all__ = ["cancel_run", "observe"]
 
 
 def observe(
@@ -58,33 +42,17 @@ def observe(
         ask_slurm: False to look only at what the runs themselves have written.
         known: The state to assume of a job that Slurm is not asked about.
     """
-    return [seen.status for seen in see(directories, now, ask_slurm=ask_slurm, known=known)]
-
-
-def see(
-    directories: Sequence[RunDir],
-    now: float,
-    *,
-    ask_slurm: bool = True,
-    known: RunState | None = None,
-    asked: Asked | None = None,
-) -> list[Seen]:
-    """As `observe`, with what each status follows from; `asked` as in `query_jobs`."""
     diaries = [read_events(directory.events) for directory in directories]
-    views = _slurm_views(diaries, asked) if ask_slurm else {}
+    views = _slurm_views(diaries) if ask_slurm else {}
     unknown = SchedulerView(None if ask_slurm else known)
     return [
-        Seen(
-            run_status(
-                directory,
-                events,
-                _view(directory, events, views, unknown),
-                step=_step(directory),
-                metrics=_metrics(directory),
-                now=now,
-            ),
-            _has_ended(events),
-            views.get(newest_job_id(events)),
+        run_status(
+            directory,
+            events,
+            _view(directory, events, views, unknown),
+            step=_step(directory),
+            metrics=_metrics(directory),
+            now=now,
         )
         for directory, events in zip(directories, diaries, strict=True)
     ]
@@ -117,9 +85,7 @@ def _is_slurm_job(directory: RunDir) -> bool:
     return any(event.get("cluster") for event in read_events(directory.events))
 
 
-def _slurm_views(
-    diaries: Sequence[Sequence[Event]], asked: Asked | None = None
-) -> dict[str, JobView]:
+def _slurm_views(diaries: Sequence[Sequence[Event]]) -> dict[str, JobView]:
     """One query for the jobs of all runs that have not ended by their own word."""
     open_jobs = [
         job_id
@@ -131,7 +97,7 @@ def _slurm_views(
     if not open_jobs or not is_available("squeue"):
         return {}
     try:
-        return query_jobs(open_jobs, asked)
+        return query_jobs(open_jobs)
     except SlurmError:
         return {}  # the controller is away: the diaries are all there is
 

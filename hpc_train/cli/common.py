@@ -9,8 +9,11 @@ from typing import Any, TypeVar
 
 import click
 
+from hpc_train.config.flags import FLAGS
+
 __all__ = [
     "config_arguments",
+    "flag_options",
     "json_option",
     "print_json",
     "print_table",
@@ -32,23 +35,26 @@ run_argument = click.argument("run", metavar="RUN")
 
 def config_arguments(function: F) -> F:
     """CFG, `key=value` overrides, and the options that are short for a key."""
-    for decorate in reversed(
-        (
-            click.argument("cfg", type=click.Path(path_type=Path)),
-            click.argument("overrides", nargs=-1, metavar="[KEY=VALUE]..."),
-            click.option("--nodes", type=int, help="Nodes (slurm.nodes)."),
-            click.option("--gpus", type=int, help="GPUs, so ranks, a node (slurm.gpus_per_node)."),
-            click.option("--spares", type=int, help="Nodes in reserve (slurm.spares)."),
-            click.option("--time", help="Time limit of one job, like 2:00:00 (slurm.time)."),
-            click.option("--partition", help="Partition (slurm.partition)."),
-            click.option("--account", help="Account (slurm.account)."),
-            click.option("--qos", help="Quality of service (slurm.qos)."),
-            click.option("--name", help="Name of the run (name)."),
-            click.option("--runs-dir", help="Folder of all runs (runs_dir)."),
-        )
-    ):
+    decorators = (
+        click.argument("cfg", type=click.Path(path_type=Path)),
+        click.argument("overrides", nargs=-1, metavar="[KEY=VALUE]..."),
+        flag_options(*FLAGS),
+    )
+    for decorate in reversed(decorators):
         function = decorate(function)
     return function
+
+
+def flag_options(*names: str) -> Callable[[F], F]:
+    """The options of these names that are short for a key."""
+
+    def decorate(function: F) -> F:
+        for flag in (FLAGS[name] for name in reversed(names)):
+            said = f"{flag.help} ({flag.key})."
+            function = click.option(flag.option, type=flag.type, help=said)(function)
+        return function
+
+    return decorate
 
 
 def print_json(document: Any) -> None:

@@ -24,7 +24,7 @@ COMMANDS = {
     "render": "Print the training as an sbatch script.",
     "resume": "Go on with a run that has stopped, in another shape if you like.",
     "status": "Show a run and its history; without RUN, the newest.",
-    "list": "List all runs.",
+    "list": "List the newest runs, or all.",
     "logs": "Show what a rank has written.",
     "cancel": "End a run for good.",
     "checkpoints": "List a run's checkpoints and whether they are whole.",
@@ -68,6 +68,14 @@ class LazyGroup(click.Group):
             ctx.fail(f"no such command: {name!r}.{hint}")
         return super().resolve_command(ctx, args)
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; a reader that has enough (`| head`) is no error, as it is for click."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
+
 
 @click.group(
     cls=LazyGroup,
@@ -97,10 +105,6 @@ def main(arguments: list[str] | None = None) -> None:
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
-    except BrokenPipeError:
-        # `hpc-train list | head` has read enough.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
     sys.exit(code if isinstance(code, int) else 0)
 
 

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
 from hpc_train import api
-from hpc_train.cli.common import json_option, print_json, run_argument, runs_dir_option, shell_word
+from hpc_train.cli.common import (
+    flag_options,
+    json_option,
+    print_json,
+    run_argument,
+    runs_dir_option,
+    shell_word,
+)
 
 __all__ = ["command"]
 
@@ -16,11 +24,7 @@ __all__ = ["command"]
 @click.command("resume")
 @run_argument
 @click.argument("overrides", nargs=-1, metavar="[KEY=VALUE]...")
-@click.option("--nodes", type=int, help="Go on with this many nodes.")
-@click.option("--gpus", type=int, help="Go on with this many GPUs a node.")
-@click.option("--spares", type=int, help="Nodes in reserve.")
-@click.option("--time", help="Time limit of one job.")
-@click.option("--partition", help="Partition.")
+@flag_options("nodes", "gpus", "spares", "time", "partition")
 @click.option("--cluster", type=click.Choice(["slurm", "local"]), help="As it was, by default.")
 @click.option("--follow", is_flag=True, help="Stay and show the progress; Ctrl-C leaves the job.")
 @click.option("--wait", is_flag=True, help="Stay; the exit code is the run's.")
@@ -29,16 +33,12 @@ __all__ = ["command"]
 def command(
     run: str,
     overrides: tuple[str, ...],
-    nodes: int | None,
-    gpus: int | None,
-    spares: int | None,
-    time: str | None,
-    partition: str | None,
     cluster: str | None,
     follow: bool,
     wait: bool,
     runs_dir: Path | None,
     as_json: bool,
+    **flags: Any,
 ) -> int:
     """Go on with RUN from its newest valid checkpoint.
 
@@ -46,8 +46,7 @@ def command(
     cannot change.
     """
     found = api.Run.find(run, runs_dir)
-    shape = {"nodes": nodes, "gpus": gpus, "spares": spares}
-    job_id = found.resume(*overrides, cluster=cluster, **shape, time=time, partition=partition)
+    job_id = found.resume(*overrides, cluster=cluster, **flags)
     if as_json:
         print_json(
             {

@@ -10,6 +10,7 @@ import click
 
 from hpc_train import api
 from hpc_train.cli.common import config_arguments, json_option, print_json, shell_word
+from hpc_train.plan.states import RunState
 
 __all__ = ["command"]
 
@@ -64,7 +65,7 @@ def command(
     else:
         job_id, backend = str(submitted.get("job_id")), str(submitted.get("backend"))
         _tell(run, job_id, backend)
-        _warn(submitted.get("left_out", []), job_id if backend == "slurm" else None)
+        _warn(run, submitted.get("left_out", []), on_slurm=backend == "slurm")
     if not (follow or wait):
         return 0
     from hpc_train.cli.follow import follow_run
@@ -82,19 +83,16 @@ def _tell(run: api.Run, job_id: str, backend: str) -> None:
     click.echo(f"end        hpc-train cancel {name}")
 
 
-def _warn(left_out: list[str], job_id: str | None) -> None:
+def _warn(run: api.Run, left_out: list[str], *, on_slurm: bool) -> None:
     """What a person should know at once: nodes left out, and a job that will wait for ever."""
     if left_out:
         click.echo(f"left out   {', '.join(left_out)} (hpc-train nodes says why)")
-    if job_id is None:
+    if not on_slurm:
         return
-    from hpc_train.slurm.refusals import explain_pending
-    from hpc_train.slurm.squeue import Asked, cells_of
-
-    for cells in map(cells_of, Asked([job_id]).said().splitlines()):
-        if cells and cells[1] == "PENDING" and (trouble := explain_pending(cells[2])):
-            click.secho("warning: ", err=True, fg="yellow", nl=False)
-            click.echo(f"the job will wait for ever: {trouble}", err=True)
+    status = run.status()
+    if status.state is RunState.PENDING and status.trouble:
+        click.secho("warning: ", err=True, fg="yellow", nl=False)
+        click.echo(f"the job will wait for ever: {status.trouble}", err=True)
 
 
 def _dry_run(loaded: Any, *, as_json: bool) -> int:

@@ -13,26 +13,14 @@ from omegaconf.errors import OmegaConfBaseException
 from hpc_train.config import values as checks
 from hpc_train.config.assets import config_dir
 from hpc_train.config.compose import compose
+from hpc_train.config.flags import FLAGS
 from hpc_train.config.keys import FIELDS, REQUIRED_KEYS, SECTIONS, TEXT_KEYS
 from hpc_train.config.origins import Origins
 from hpc_train.config.schema import Config
 from hpc_train.config.words import did_you_mean
 from hpc_train.errors import ConfigError
 
-__all__ = ["FLAGS", "Loaded", "load"]
-
-# The options of the command line that are short for a key.
-FLAGS: Mapping[str, str] = {
-    "slurm.nodes": "--nodes",
-    "slurm.gpus_per_node": "--gpus",
-    "slurm.spares": "--spares",
-    "slurm.time": "--time",
-    "slurm.partition": "--partition",
-    "slurm.account": "--account",
-    "slurm.qos": "--qos",
-    "name": "--name",
-    "runs_dir": "--runs-dir",
-}
+__all__ = ["Loaded", "load"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,17 +50,21 @@ def load(
     Args:
         path: The YAML file.
         overrides: `key=value`, the last one wins.
-        flags: Values of options that are short for a key (the keys of `FLAGS`); they win over
-            everything; None leaves one out.
+        flags: Values by the names of `FLAGS`; they win over everything; None leaves one out.
         assets: Folder of the configs that come with hpc-train; found by itself.
 
     Raises:
         ConfigError: naming file, line, key and what to write instead.
     """
     composed = compose(Path(path), overrides, TEXT_KEYS, assets or config_dir())
-    for key, value in (flags or {}).items():
+    for name, value in (flags or {}).items():
+        if name not in FLAGS:
+            raise ConfigError(
+                f"{name} is no option of hpc-train",
+                did_you_mean(name, FLAGS) or f"known: {', '.join(FLAGS)}",
+            )
         if value is not None:
-            composed.merge(_nest(key, value), {}, FLAGS[key])
+            composed.merge(_nest(FLAGS[name].key, value), {}, FLAGS[name].option)
     origins = composed.origins
     checks.read_switches(composed.values)
     _check_keys(composed.values, origins, Path(path))

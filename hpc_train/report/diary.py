@@ -8,11 +8,12 @@ from collections.abc import Iterator, Sequence
 
 from hpc_train.plan.hostlist import folded
 from hpc_train.plan.states import RunState
-from hpc_train.report.columns import LIST_HEADER
 from hpc_train.report.status import RunStatus
 from hpc_train.store.history import AttemptRecord
 
 __all__ = ["LIST_HEADER", "clock", "diary_lines", "duration", "list_row", "metrics_text"]
+
+LIST_HEADER = ("NAME", "RUN", "STATE", "JOB", "ATTEMPTS", "STEP", "SUBMITTED", "WHY")
 
 
 WIDTH = 200

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from hpc_train.errors import SlurmError
 from hpc_train.plan.states import RunState, run_state_of_slurm
 from hpc_train.slurm.command import is_available, run
-from hpc_train.slurm.squeue import BLANK, Asked, cells_of, squeue_argv
 
 __all__ = [
     "JobDetails",
@@ -26,6 +25,9 @@ __all__ = [
     "steps_of",
 ]
 
+# Above this many jobs the list of ids is left out and all of the user's jobs are read instead.
+IDS_IN_ONE_COMMAND = 500
+BLANK = ("None", "None assigned", "N/A", "Unknown")
 SACCT_FIELDS = "JobIDRaw,State,Reason,NodeList,Start"
 
 
@@ -82,22 +84,15 @@ class JobDetails:
         return self.get("Requeue") == "1"
 
 
-def query_jobs(job_ids: Collection[str], asked: Asked | None = None) -> dict[str, JobView]:
+def query_jobs(job_ids: Collection[str]) -> dict[str, JobView]:
     """All of the given jobs that Slurm still knows, by id: one squeue, and one sacct for the rest.
-
-    Args:
-        job_ids: The jobs.
-        asked: A squeue that was started already; only what it was not asked for is asked now.
 
     Raises:
         SlurmError: when squeue cannot be asked at all. A missing or failing sacct is no error.
     """
     if not job_ids:
         return {}
-    found = _in_squeue(asked.said(), job_ids) if asked else {}
-    unasked = [job_id for job_id in job_ids if asked is None or job_id not in asked.job_ids]
-    if unasked:
-        found |= _in_squeue(_ask_squeue(unasked), unasked)
+    found = _from_squeue(job_ids)
     missing = [job_id for job_id in job_ids if job_id not in found]
     if missing and is_available("sacct"):
         found |= _from_sacct(missing)
@@ -143,17 +138,14 @@ def job_details(job_id: str) -> JobDetails:
     return JobDetails(dict(re.findall(r"(?:^|\s)([A-Za-z:]+)=(\S*)", said.stdout)))
 
 
-def _ask_squeue(job_ids: Collection[str]) -> str:
-    said = run(squeue_argv(job_ids))
+def _from_squeue(job_ids: Collection[str]) -> dict[str, JobView]:
+    whose = ["--jobs", ",".join(job_ids)] if len(job_ids) <= IDS_IN_ONE_COMMAND else ["--me"]
+    said = run(["squeue", "--noheader", "--states=all", *whose, "--format=%A|%T|%r|%N|%S"])
     if said.returncode != 0 and "Invalid job id" not in said.stderr:
         raise SlurmError(
             f"squeue: {said.stderr.strip()}", "`scontrol ping` tells whether the controller is up"
         )
-    return said.stdout
-
-
-def _in_squeue(said: str, job_ids: Collection[str]) -> dict[str, JobView]:
-    views = (_view(line) for line in said.splitlines())
+    views = map(_view, said.stdout.splitlines())
     return {view.job_id: view for view in views if view and view.job_id in job_ids}
 
 
@@ -188,10 +180,11 @@ def _from_sacct(job_ids: Collection[str]) -> dict[str, JobView]:
     )
     if said.returncode != 0:
         return {}  # no accounting at this site: squeue's answer is all there is
-    views = (_view(line) for line in said.stdout.splitlines())
+    views = map(_view, said.stdout.splitlines())
     return {view.job_id: view for view in views if view}
 
 
 def _view(line: str) -> JobView | None:
-    cells = cells_of(line)
-    return JobView(*cells) if cells else None
+    """Id, state, reason, nodes and start of a line, empty where Slurm says that there is none."""
+    cells = ["" if cell in BLANK else cell for cell in line.split("|")]
+    return JobView(*cells) if len(cells) == 5 else None

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from hpc_train.errors import ConfigError, NoSuchRunError
 from hpc_train.store.atomic import write_text
-from hpc_train.store.events import EventKind, read_events
-from hpc_train.store.folders import RUNS_DIR_VARIABLE, known_folders, run_folders
+from hpc_train.store.events import read_events
+from hpc_train.store.history import job_ids
 from hpc_train.store.layout import RunDir
 from hpc_train.store.state import state_dir
 
-__all__ = ["RUNS_DIR_VARIABLE", "create_run", "find_run", "iter_runs", "new_run_id", "roots"]
+__all__ = ["all_runs", "create_run", "find_run", "new_run_id", "remember_root", "roots"]
+
+RUNS_DIR_VARIABLE = "HPC_TRAIN_RUNS_DIR"
+STAMP = "%Y%m%d-%H%M%S"
+STAMPED = re.compile(r"(\d{8}-\d{6})-")
 
 
 def new_run_id(now: float) -> str:
     """An id that sorts by time and does not collide: `20261121-073012-9f3a`."""
-    stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(now))
-    return f"{stamp}-{secrets.token_hex(2)}"
+    return f"{_stamp(now)}-{secrets.token_hex(2)}"
 
 
 def create_run(runs_dir: Path, folder: str, run_id: str, files: Mapping[str, str]) -> RunDir:
@@ -49,8 +53,8 @@ def create_run(runs_dir: Path, folder: str, run_id: str, files: Mapping[str, str
 
 def remember_root(environ: Mapping[str, str], runs_dir: Path) -> None:
     """Note `runs_dir`, so that a run is found by name from any folder. Failing is not an error."""
-    index = state_dir(environ) / "runs-dirs"
-    known = [Path(folder) for folder in known_folders(environ)]
+    index = _index(environ)
+    known = _known_roots(environ)
     if runs_dir in known:
         return
     try:
@@ -62,18 +66,30 @@ def remember_root(environ: Mapping[str, str], runs_dir: Path) -> None:
 
 def roots(environ: Mapping[str, str], cwd: Path) -> list[Path]:
     """Folders that hold runs: the variable, ./runs, and every one a run was ever made in."""
-    return [Path(folder) for folder in run_folders(environ, str(cwd))]
+    named = environ.get(RUNS_DIR_VARIABLE)
+    candidates = [Path(named)] if named else [cwd / "runs", *_known_roots(environ)]
+    unique = dict.fromkeys(Path(os.path.normpath(cwd / path)) for path in candidates)
+    return [path for path in unique if path.is_dir()]
 
 
-def iter_runs(folders: list[Path]) -> Iterator[RunDir]:
-    """All runs below `folders`, oldest first within each name."""
-    for root in folders:
-        for name in sorted(os.scandir(root), key=lambda entry: entry.name):
-            if name.is_dir():
-                yield from (RunDir(Path(path)) for path in sorted(_run_paths(name.path)))
+def all_runs(folders: Sequence[Path]) -> list[RunDir]:
+    """All runs below `folders`, the newest first.
+
+    A run's id begins with its time; that of a rendered script is named after its job, and counts
+    from when its plan was written.
+    """
+    found = []
+    for path in (path for folder in folders for path in folder.glob("*/*")):
+        try:
+            planned = (path / "plan.json").stat().st_mtime
+        except OSError:
+            continue  # no run, not readable, or just removed
+        stamped = STAMPED.match(path.name)
+        found.append((stamped[1] if stamped else _stamp(planned), planned, path))
+    return [RunDir(path) for *_, path in sorted(found, reverse=True)]
 
 
-def find_run(reference: str, folders: list[Path]) -> RunDir:
+def find_run(reference: str, folders: Sequence[Path]) -> RunDir:
     """The run that a run directory, a run id, a name (its newest run) or a job id means.
 
     Raises:
@@ -82,19 +98,23 @@ def find_run(reference: str, folders: list[Path]) -> RunDir:
     path = Path(reference)
     if path.is_dir() and (path / "plan.json").is_file():
         return RunDir(path.resolve())
-    runs = list(iter_runs(folders))
+    runs = all_runs(folders)
     for matches in (
         [run for run in runs if run.run_id == reference],
         [run for run in runs if run.name == reference],
-        [run for run in runs if reference.isdigit() and reference in _job_ids(run)],
+        [
+            run
+            for run in runs
+            if reference.isdigit() and reference in job_ids(read_events(run.events))
+        ],
         [run for run in runs if len(reference) >= 4 and run.run_id.startswith(reference)],
     ):
         if matches:
-            return max(matches, key=lambda run: run.plan.stat().st_mtime)
+            return matches[0]
     raise NoSuchRunError(f"no run answers to {reference!r}", _advice(reference, runs, folders))
 
 
-def _advice(reference: str, runs: list[RunDir], folders: list[Path]) -> str:
+def _advice(reference: str, runs: list[RunDir], folders: Sequence[Path]) -> str:
     import difflib
 
     names = sorted({run.name for run in runs})
@@ -105,11 +125,18 @@ def _advice(reference: str, runs: list[RunDir], folders: list[Path]) -> str:
     return f"looked in {where}; name another place with --runs-dir, or see `hpc-train list`"
 
 
-def _job_ids(run: RunDir) -> set[str]:
-    kinds = (EventKind.SUBMITTED, EventKind.ATTEMPT_STARTED, EventKind.WENT_ON)
-    return {str(event.get("job_id")) for event in read_events(run.events) if event.kind in kinds}
+def _stamp(seconds: float) -> str:
+    return time.strftime(STAMP, time.localtime(seconds))
 
 
-def _run_paths(folder: str) -> list[str]:
-    with os.scandir(folder) as entries:
-        return [e.path for e in entries if e.is_dir() and os.path.isfile(e.path + "/plan.json")]  # noqa: PTH113
+def _index(environ: Mapping[str, str]) -> Path:
+    return state_dir(environ) / "runs-dirs"
+
+
+def _known_roots(environ: Mapping[str, str]) -> list[Path]:
+    """Every folder in which a run was ever made by this user."""
+    try:
+        lines = _index(environ).read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return []
+    return [Path(line) for line in lines if line]

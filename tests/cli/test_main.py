@@ -20,7 +20,7 @@ SURFACE = {
     "render": "account force gpus name nodes output partition qos runs_dir spares time",
     "resume": "cluster follow gpus json nodes partition runs_dir spares time wait",
     "status": "json runs_dir",
-    "list": "active json runs_dir",
+    "list": "active all json n runs_dir",
     "logs": "attempt follow rank runs_dir supervisor",
     "cancel": "json runs_dir",
     "checkpoints": "json runs_dir verify",

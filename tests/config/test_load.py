@@ -56,7 +56,7 @@ def test_the_command_line_wins_over_the_file_and_a_flag_over_both(tmp_path: Path
         "slurm.nodes=3",
         "trainer.max_epochs=2",
         "model.init_args.lr=1e-3",
-        flags={"slurm.nodes": 5, "slurm.time": None},
+        flags={"nodes": 5, "time": None},
     )
     assert (made.config.seed, made.config.slurm.nodes) == (7, 5)
     assert made.config.trainer == {"max_epochs": 2}
@@ -69,7 +69,7 @@ def test_the_command_line_wins_over_the_file_and_a_flag_over_both(tmp_path: Path
 
 def test_a_time_needs_no_quotes_on_the_command_line(tmp_path: Path) -> None:
     assert loaded(tmp_path, "", "slurm.time=1:30:00").config.slurm.time == "1:30:00"
-    assert loaded(tmp_path, "", flags={"slurm.time": "90"}).config.slurm.time == "90"
+    assert loaded(tmp_path, "", flags={"time": "90"}).config.slurm.time == "90"
 
 
 def test_values_of_the_command_line_are_yaml(tmp_path: Path) -> None:
@@ -343,8 +343,16 @@ def test_an_override_that_cannot_be_meant_is_refused(
 
 
 def test_a_flag_that_cannot_be_meant_is_named(tmp_path: Path) -> None:
-    error = refused(tmp_path, "", flags={"slurm.nodes": 0})
+    error = refused(tmp_path, "", flags={"nodes": 0})
     assert error.message == "--nodes: slurm.nodes is 0"
+
+
+def test_a_flag_that_there_is_not_is_named_with_the_nearest(tmp_path: Path) -> None:
+    error = refused(tmp_path, "", flags={"node": 3})
+    assert (error.message, error.hint) == (
+        "node is no option of hpc-train",
+        "did you mean 'nodes'?",
+    )
 
 
 @pytest.mark.parametrize(
