@@ -12,7 +12,16 @@ from benchmarks.places import PEERS_VARIABLE, Places
 from benchmarks.rows import Row, print_header, print_row
 
 # The order is that of the price: seconds first, minutes last.
-NAMES = ("help_pages", "rendering", "submission", "listing", "ranks", "resume_costs", "faults")
+NAMES = (
+    "help_pages",
+    "rendering",
+    "submission",
+    "listing",
+    "nccl_log",
+    "ranks",
+    "resume_costs",
+    "faults",
+)
 
 
 def main() -> int:
