@@ -82,16 +82,17 @@ def _start_of_job() -> str:
 
 def _training() -> str:
     lines = [
-        f"[12:00:{i % 60:02d}] step {i} loss 0.{i} lr 1e-4 tokens/s {i}\n" for i in range(99_999)
+        f"[12:00:{i % 60:02d}] step {i} loss 0.{i} lr 1e-4 tokens/s {i}\n" for i in range(20_000)
     ]
     return "".join(lines) + "node001:1:2 [0] NCCL WARN the clock was set\n"
 
 
 def _collectives(number: int) -> str:
+    first = 9_999 * number
     return "".join(
-        f"node001:{i % 8}:{i % 8} [{i % 8}] NCCL INFO AllReduce: opCount {number * 9999 + i:x} sendbuff"
-        f" 0x7f{number * 9999 + i:010x} count {i} datatype 7 op 0 root 0 comm 0x55d5 [nranks=64]\n"
-        for i in range(9_999)
+        f"node001:{i % 8}:{i % 8} [{i % 8}] NCCL INFO AllReduce: opCount {i:x} sendbuff 0x7f{i:010x}"
+        f" count {i} datatype 7 op 0 root 0 comm 0x55d5 [nranks=64] stream 0x55d{i:x}\n"
+        for i in range(first, first + 9_999)
     )
 
 

@@ -12,7 +12,7 @@ __all__ = ["NET_RULES", "STATUS"]
 
 # 2.4: "with error 12,"; 2.14: "with status=12"; 2.28: "with status=RETRY_EXC(12)".
 STATUS = (
-    r"Got completion (?:from peer (?P<peer>\S{{1,120}}) )?"
+    r"Got completion (?:from peer (?:(?P<peer>\S{{1,120}}) )?)?"
     r"with (?:error |status=)(?:[\w ]{{1,60}}\()?{}\b"
 )
 _CONNECT = (
