@@ -19,6 +19,7 @@ NAMES = (
     "listing",
     "fetching",
     "buckets",
+    "nccl_log",
     "ranks",
     "resume_costs",
     "faults",

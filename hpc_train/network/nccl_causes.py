@@ -16,6 +16,21 @@ __all__ = ["RULES"]
 _LATE_RULES: tuple[Rule, ...] = (
     # What failed is certain, and less so why.
     Rule(
+        name="ranks_disagree",
+        pattern=(
+            r"ring \d+ does not (?:loop back|contain rank)|Failed to determine (?:intra|local)"
+            r"|Group creation failed|[Tt]opoRankToIndex could not|nLocals = \d+ should be"
+            r"|tree already has|P2p schedule creation has bugs|No transport found"
+        ),
+        cause="the ranks do not agree on where they run, so that no common ring was found",
+        fix=(
+            "the same NCCL, NCCL_* (NCCL_HOSTID, NCCL_TOPO_FILE, NCCL_IB_HCA) and GPUs on all"
+            " nodes;"
+            " containers of one host with one host name"
+        ),
+        source="NCCL graph/rings.cc, init.cc",
+    ),
+    Rule(
         name="topology",
         pattern=(
             r"Could not find (?:real path of /sys/class/pci_bus|a path for pattern|NET with id"
@@ -33,7 +48,8 @@ _LATE_RULES: tuple[Rule, ...] = (
     Rule(
         name="p2p",
         pattern=(
-            r"failed to peer with device|peer mapping resources exhausted|(?:cudaIpc"
+            r"failed to peer with device|failed to open CUDA IPC handle"
+            r"|peer access is not supported|peer mapping resources exhausted|(?:cudaIpc"
             r"|cuIpc)\w{1,40} failed|P2P is disabled between NVLINK"
         ),
         cause="two GPUs of one host could not map each other's memory (P2P)",
@@ -46,11 +62,19 @@ _LATE_RULES: tuple[Rule, ...] = (
     Rule(
         name="invalid_use",
         pattern=(
-            r"(?P<what>Invalid rank requested : \S{1,20}|invalid device count"
-            r"|rank \d+ exceeds ndev|[Nn]o algorithm/protocol available[^\n]{0,80}"
-            r"|Send and Recv to self|communicator was revoked"
-            r"|Attempt to use communicator before[\w ]{0,60}|Data type supplied[\w ]{0,60}"
-            r"|Streams given to a communicator[\w ]{0,60}|FP8 reduction support)"
+            r"(?P<what>Invalid (?:rank|device|config|NCCL_COMM_BLOCKING)[^\n]{1,60}"
+            r"|[Ii]nvalid device"
+            r" count|rank \d+ exceeds ndev|improper usage of[^\n]{1,60}|[Nn]o algorithm/protocol"
+            r" available[^\n]{0,80}|Trying to (?:send|recv) to self[\w ]{0,40}|(?:Mixing"
+            r"|mixing) different"
+            r" streams[\w ]{0,40}|communicator was revoked"
+            r"|Attempt to use communicator before[\w ]{0,60}"
+            r"|comm \S{1,20} has already been destroyed|Data type supplied[\w ]{0,60}"
+            r"|Streams given to a"
+            r" communicator[\w ]{0,60}|not in a group call|Blocking and nonblocking[\w ]{0,60}"
+            r"|argument not initialized via \w{1,40}|[Tt]oo many (?:aggregated|async)[\w ]{1,40}"
+            r"|FP8 reduction support[\w ]{0,40}|\w{1,30} : (?:invalid|\w{1,20} argument is NULL"
+            r"|\w{1,20} is not a valid)[^\n]{0,60})"
         ),
         cause="NCCL was called in a way that it refuses: {what}",
         fix="the call of the program (or the NCCL_* variables) that the line names",
@@ -117,6 +141,14 @@ _LATE_RULES: tuple[Rule, ...] = (
         cause="transfers were thrown away after the queue pair had failed",
         fix="the first error of that connection, here or in the peer's log",
         source="NCCL transport/net_ib; IBV_WC_WR_FLUSH_ERR",
+    ),
+    Rule(
+        name="allocation",
+        kind="follows",
+        pattern=r"Failed to CUDA (?:host alloc|malloc|calloc)",
+        cause="NCCL got no memory for its buffers",
+        fix="the CUDA failure just before it says why; less memory a rank",
+        source="NCCL include/alloc.h",
     ),
     Rule(
         name="aftermath",

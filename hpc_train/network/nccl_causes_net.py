@@ -12,7 +12,7 @@ __all__ = ["NET_RULES", "STATUS"]
 
 # 2.4: "with error 12,"; 2.14: "with status=12"; 2.28: "with status=RETRY_EXC(12)".
 STATUS = (
-    r"Got completion (?:from peer (?P<peer>\S{{1,120}}) )?"
+    r"Got completion (?:from peer (?:(?P<peer>\S{{1,120}}) )?)?"
     r"with (?:error |status=)(?:[\w ]{{1,60}}\()?{}\b"
 )
 _CONNECT = (
@@ -43,6 +43,26 @@ NET_RULES: tuple[Rule, ...] = (
         cause="HCAs of different kinds (InfiniBand and Ethernet) were to talk to each other",
         fix="NCCL_IB_HCA with HCAs of one link layer alone, the same on all nodes",
         source="NCCL transport/net_ib",
+    ),
+    Rule(
+        name="no_network",
+        pattern=r"Error: network (?P<name>.{1,40}?) not found|Failed to initialize any NET plugin",
+        cause="NCCL found no network of the name {name} that it is told to use (NCCL_NET)",
+        fix="NCCL_NET unset, or the plugin's libnccl-net.so where the NET/Plugin lines look for it",
+        source="NCCL plugin/net.cc",
+    ),
+    Rule(
+        name="bad_address",
+        pattern=(
+            r"Invalid NCCL_COMM_ID|No valid (?:<IPv4_or_hostname>|\[IPv6\]):<?port"
+            r"|getting address info"
+            r"|[Uu]nsupported (?:IP|address) family|Address family not supported"
+        ),
+        cause="an address that NCCL was given cannot be used",
+        fix=(
+            "NCCL_COMM_ID (host:port), NCCL_SOCKET_FAMILY, and the names of the nodes in /etc/hosts"
+        ),
+        source="NCCL misc/socket.cc",
     ),
     Rule(
         name="mixed_hcas",
@@ -99,6 +119,22 @@ NET_RULES: tuple[Rule, ...] = (
         cause="{hca} reported: {event}",
         fix="the link of that HCA: ibstat, dmesg | grep mlx5, cable and switch port",
         source="NCCL transport/net_ib, ibv_event_type_str",
+    ),
+    Rule(
+        name="queue_pair",
+        pattern=(
+            r"NET/IB ?: (?:(?P<hca>[\w.-]{1,60}:\d+) )?(?:Got async (?:error )?event"
+            r"|async fatal event(?: on [A-Z]{2,3})?)[^:]{0,200}: (?P<event>[\w ]{0,60}error[\w"
+            r" ]{0,40})"
+        ),
+        cause="{hca} reported a failed connection: {event}",
+        fix=(
+            "memory that the NIC may not reach, or a peer that ended: PCIe ACS and IOMMU,"
+            " nvidia_peermem of the driver's version, dmesg of both nodes; NCCL_NET_GDR_LEVEL=LOC"
+            " shows whether GPUDirect is the cause"
+        ),
+        source="NCCL transport/net_ib, ibv_event_type_str",
+        unless=("local_protection", "remote_access"),
     ),
     # The wire.
     Rule(
@@ -166,6 +202,17 @@ NET_RULES: tuple[Rule, ...] = (
         pattern=STATUS.format(r"(?P<status>(?!5\b)\d+)"),
         cause="a transfer of the HCA failed with status {status}",
         fix="ibv_wc_status_str of that number; dmesg of both nodes. " + _TEST_BOTH,
+        source="NCCL transport/net_ib",
+    ),
+    Rule(
+        name="ib_device",
+        kind="note",
+        pattern=(
+            r"ibv_(?:open_device|query_device|query_port|query_gid|close_device|get_async_event)"
+            r"(?:\(\))? failed|Unable to (?:open device|query device|query port_num)"
+        ),
+        cause="an HCA could not be opened or asked, so NCCL goes on without it",
+        fix="ibv_devinfo; /dev/infiniband/uverbs* in the container; NCCL_IB_HCA",
         source="NCCL transport/net_ib",
     ),
     Rule(
@@ -299,6 +346,23 @@ NET_RULES: tuple[Rule, ...] = (
         cause="an open connection to {peer} was lost: {error}. The node died, or its network did",
         fix="is the peer's node up? Its log, then cable and switch port",
         source="NCCL misc/socket.cc",
+    ),
+    Rule(
+        name="socket",
+        pattern=(
+            r"(?P<what>(?:Call to (?:accept|bind|connect|getsockname|getsockopt|listen|poll|recv"
+            r"|send|setsockopt|socket)|Socket creation|Accept|socket[A-Z]\w{0,30}(?: poll\(\))?"
+            r"|UDS: [\w ]{1,40})"
+            r"(?: \S{1,120})? ?(?:failed|error)[^\n]{0,80}|exceeded error retry count[^\n]{0,60})"
+            r"(?<!reset by peer)(?<!Broken pipe)"
+        ),
+        cause="a call on a socket failed: {what}",
+        fix=(
+            "NCCL_SOCKET_IFNAME with the interface that all nodes share; open TCP ports between the"
+            " nodes; ranks of one host in one network namespace"
+        ),
+        source="NCCL misc/socket.cc, misc/ipcsocket.cc",
+        unless=("connect", "connect_loopback", "connect_refused", "wire_lost", "peer_closed"),
     ),
     Rule(
         name="size_mismatch",

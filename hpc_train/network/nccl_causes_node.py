@@ -9,7 +9,7 @@ from hpc_train.network.nccl_rules import Rule
 
 __all__ = ["CUDA", "IB_CALL", "NODE_RULES"]
 
-IB_CALL = r"Call to (?P<call>ibv_\w{1,40}) failed"
+IB_CALL = r"(?P<call>ibv_\w{1,40})(?:\(\))? (?:failed|returned)"
 CUDA = r"C(?:uda|UDA) (?:failure|error):? ?(?:\d{1,4} )?'?(?P<error>%s[^'\n]{0,80})"
 
 NODE_RULES: tuple[Rule, ...] = (
@@ -61,7 +61,10 @@ NODE_RULES: tuple[Rule, ...] = (
     ),
     Rule(
         name="collective_mismatch_nccl",
-        pattern=r"[Mm]ismatched collective detected|(?:D|d)etected mismatch between collectives",
+        pattern=(
+            r"[Mm]ismatched collective detected|[Dd]etected mismatch between collectives"
+            r"|caused by a collective mismatch"
+        ),
         cause="the ranks called different collectives",
         fix=(
             "every rank has to call the same collectives in the same order with the same shapes;"
@@ -109,6 +112,32 @@ NODE_RULES: tuple[Rule, ...] = (
             " initialized': start nvidia-fabricmanager)"
         ),
         source="CUDA and NVML, by NCCL",
+    ),
+    Rule(
+        name="driver",
+        pattern=(
+            r"(?P<what>not supported prior to CUDA [\d.]{1,8}|CUDA [Dd]river (?:is older"
+            r"|version found is \d+[\w. ]{0,40})|requires CUDA driver [\d.]{1,8}"
+            r"|does not support this CUDA version|Failed to find CUDA library|compiled with too old"
+            r" version of NCCL|Failed to open libnvidia-ml)"
+        ),
+        cause="driver, CUDA and NCCL do not fit together: {what}",
+        fix="nvidia-smi's driver against the CUDA of the container; one NCCL in LD_LIBRARY_PATH",
+        source="NCCL misc/cudawrap.cc, include/alloc.h",
+    ),
+    Rule(
+        name="nvml",
+        pattern=r"(?P<call>nvml\w{1,40})\(.{0,40}?\) failed: (?P<error>[^\n]{1,60})",
+        cause="the GPU's management library failed ({call}: {error})",
+        fix="nvidia-smi on that node; the driver inside the container is that of the host",
+        source="NCCL misc/nvmlwrap.cc",
+    ),
+    Rule(
+        name="host_memory",
+        pattern=r"Failed to malloc|Allocation failed|malloc\(size=\d+\) returned null",
+        cause="the host had no memory for NCCL",
+        fix="memory of the node and of the job's cgroup (sacct's MaxRSS, dmesg | grep -i oom)",
+        source="NCCL include/alloc.h",
     ),
     Rule(
         name="cuda_init",

@@ -10,7 +10,7 @@ from hpc_train.network.nccl_rules import Failure
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hpc_train.network.nccl_rules import Evidence, Hit, Hits
+    from hpc_train.network.nccl_rules import Evidence, Hit, Hits, Warned
     from hpc_train.network.nccl_timeouts import Timeouts
 
 __all__ = ["failures", "notes"]
@@ -60,24 +60,22 @@ def failures(
     if timeout := timeouts.failure():
         found.append(timeout)
     follows = [_failure(hit) for hit in hits.of("follows")]
-    if not found:
+    found = found or follows[:1]
+    warned = [item for item in hits.unknown() if _SAYS_FAILURE.search(_said(item))]
+    if not found and trace:
+        found = [_of_trace(*trace, tuple(hits.unknown()[:2]))]
+    if not found and warned:
         found = [
             Failure(
                 name="warning",
                 cause="",
                 fix=_WHOLE_LOG,
                 source="",
-                times=warned.times,
-                hosts=warned.hosts,
-                evidence=(warned.evidence,),
+                times=warned[0].times,
+                hosts=warned[0].hosts,
+                evidence=(warned[0].evidence,),
             )
-            for warned in hits.unknown()
-            if _SAYS_FAILURE.search(warned.text.partition("NCCL WARN ")[2])
-        ][:1]
-    if not found or not found[0].cause:
-        found = follows[:1] or found
-    if not found and trace:
-        found = [_of_trace(*trace)]
+        ]
     if not found and torch_error:
         found = [_of_word(*torch_error)]
     yield from found
@@ -96,16 +94,23 @@ def _of_word(word: str, where: Evidence) -> Failure:
     )
 
 
-def _of_trace(file: str, code: str, why: str, where: Evidence) -> Failure:
+def _said(warned: Warned) -> str:
+    return warned.text.partition("NCCL WARN ")[2]
+
+
+def _of_trace(
+    file: str, code: str, why: str, where: Evidence, warned: tuple[Warned, ...]
+) -> Failure:
     because = f" ({why})" if why and why != "Operation now in progress" else ""
+    before = "after the warning below" if warned else "without a warning"
     return Failure(
         name="error_code",
-        cause=f"a call of NCCL ended with {_RESULTS[code]}{because} in {file}, without a warning",
+        cause=f"a call of NCCL ended with {_RESULTS[code]}{because} in {file}, {before}",
         fix=_WHOLE_LOG,
         source="NCCL include/checks.h",
-        times=1,
+        times=1 + len(warned),
         hosts=(),
-        evidence=(where,),
+        evidence=(*(item.evidence for item in warned), where),
     )
 
 

@@ -40,12 +40,11 @@ _RARE = (
     b"finish collective #",
     b"join collective #",
     b"out of memory",
+    b"CUDA error:",
     b"Duplicate GPU",
 )
-# One line a call or an allocation (NCCL_DEBUG_SUBSYS=COLL,ALLOC,P2P,TUNING); the first tells all.
-_PER_CALL = frozenset(
-    (b"AllR", b"AllG", b"Allo", b"AllT", b"Redu", b"Broa", b"Send", b"Recv", b"Mem ", b"prox")
-)
+# One line an allocation or a step of the proxy (NCCL_DEBUG_SUBSYS=ALLOC,PROXY); the first tells all.
+_PER_CALL = frozenset((b"Allo", b"Mem ", b"prox"))
 
 
 class Readable(Protocol):
@@ -175,6 +174,8 @@ class _Sieve:
         pieces = [(number, block)] if is_rare else self._without_known_hops(block, number)
         for first, piece in pieces:
             for line_number, line in enumerate(piece.split(b"\n"), first):
+                if b": opCount " in line:  # a collective, as SUBSYS=COLL logs each
+                    continue
                 if b"NCCL" in line:
                     if not self._is_known(line):
                         yield line_number, line
