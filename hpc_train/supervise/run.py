@@ -102,8 +102,8 @@ def _decide(attempt: Attempt, ending: Ending, stop: StopCause, *, batch: bool) -
         requeued_already=stop.requeued,
         now=time.time(),
         node_is_gone=on_slurm and bool(ending.gone),
-        usable_nodes=_usable_nodes(attempt) if on_slurm and blames_somebody else None,
-        nodes_needed=shape.nodes + shape.spares,
+        usable_nodes=_usable_nodes(attempt, batch=batch) if blames_somebody else None,
+        nodes_needed=shape.nodes + (shape.spares if on_slurm else 0),
     )
     decision = decide(history[-1], history[:-1], attempt.plan.requeue, surroundings)
     attempt.tell(
@@ -116,7 +116,11 @@ def _decide(attempt: Attempt, ending: Ending, stop: StopCause, *, batch: bool) -
     return decision
 
 
-def _usable_nodes(attempt: Attempt) -> frozenset[str] | None:
+def _usable_nodes(attempt: Attempt, *, batch: bool) -> frozenset[str] | None:
+    if not attempt.place.is_slurm:
+        return None
+    if not batch:
+        return frozenset(attempt.place.nodes)  # starting again here is within this allocation
     try:
         return usable_nodes(attempt.environ.get("SLURM_JOB_PARTITION", ""))
     except SlurmError:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -140,3 +142,18 @@ def test_the_result_of_the_collective_is_in_the_attempts_folder(lab: Lab) -> Non
     findings = document(training)["findings"]
     (found,) = [item for item in findings if item["check"] == "collective"]
     assert (found["level"], found["part"]) == ("ok", "gloo")
+
+
+def test_in_an_allocation_of_its_own_a_bad_node_is_told_once_and_not_tried_again(lab: Lab) -> None:
+    """`salloc hpc-train run`: there are no other nodes to go to."""
+    faults.slow_cable(lab.cluster, "node2", 10)
+    config = str(Path(__file__).parents[1] / "faults" / "tiny.yaml")
+    words = ["run", config, f"runs_dir={lab.folder / 'runs'}", *SHORT, "requeue.budget=3"]
+    done = subprocess.run(
+        ["salloc", "--quiet", "--nodes=3", sys.executable, "-m", "hpc_train.cli", *words],
+        cwd=Path(__file__).parents[2], env=lab.environ({"XDG_STATE_HOME": str(lab.folder)}),
+        capture_output=True, text=True, timeout=100, check=False,
+    )  # fmt: skip
+    assert done.returncode == 10, done.stderr
+    assert done.stderr.count("decided: ") == 1, done.stderr
+    assert "node2 cannot be left out, since 3 nodes are needed" in done.stderr
