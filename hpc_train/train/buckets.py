@@ -94,8 +94,8 @@ class _Reduced:
         self._hook: Any = None
         if saved is not None:
             self._restore(saved)
-        inside = set(_inside(ddp))
-        self._frozen = [item for name, item in _named(ddp).items() if name not in inside]
+        known = {*_inside(ddp), *map(_clean, ddp.parameters_to_ignore)}
+        self._frozen = [item for name, item in _named(ddp).items() if name not in known]
         self._hook_forward()
 
     def _restore(self, saved: State) -> None:
@@ -196,11 +196,7 @@ def _clean(name: str) -> str:
 
 
 def _named(ddp: Any) -> dict[str, nn.Parameter]:
-    return {
-        _clean(name): item
-        for name, item in ddp.module.named_parameters()
-        if name not in ddp.parameters_to_ignore
-    }
+    return {_clean(name): item for name, item in ddp.module.named_parameters()}
 
 
 def _inside(ddp: Any) -> list[str]:

@@ -8,20 +8,25 @@ from pathlib import Path
 from typing import Any
 
 
-def _distributed(plain: Any, sharded: bool, world_size: int) -> Any:
+def _models(spec: dict[str, Any], world_size: int) -> tuple[Any, Any]:
+    """The model, and what is called in its place."""
+    from torch import nn
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard
     from torch.nn.parallel import DistributedDataParallel
 
-    if sharded:
-        return fully_shard(plain, mesh=init_device_mesh("cpu", (world_size,)))
-    return DistributedDataParallel(plain) if world_size > 1 else plain
+    plain = nn.Sequential(nn.Linear(4, 16), nn.Dropout(0.3), nn.ReLU(), nn.Linear(16, 1))
+    if spec["ddp"]:
+        plain.append(nn.BatchNorm1d(1))
+    plain[0].requires_grad_(not spec["thaw"])
+    if spec["data"] == "fsdp":
+        return plain, fully_shard(plain, mesh=init_device_mesh("cpu", (world_size,)))
+    return plain, DistributedDataParallel(plain, **spec["ddp"]) if world_size > 1 else plain
 
 
 def main(spec: dict[str, Any]) -> None:
     import torch
     import torch.distributed as dist
-    from torch import nn
     from torch.utils.data import DataLoader
 
     from hpc_train.config.schema import CheckpointConfig
@@ -50,8 +55,7 @@ def main(spec: dict[str, Any]) -> None:
     ) as session:
         ledger = Ledger(run_dir / "ledger", rank=session.rank, attempt=spec["attempt"])
         torch.manual_seed(7)
-        plain = nn.Sequential(nn.Linear(4, 16), nn.Dropout(0.3), nn.ReLU(), nn.Linear(16, 1))
-        model = _distributed(plain, spec["data"] == "fsdp", session.world_size)
+        plain, model = _models(spec, session.world_size)
         optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
         scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 3, 0.9)
         torch.manual_seed(7 + session.rank)
@@ -59,6 +63,7 @@ def main(spec: dict[str, Any]) -> None:
         print(f"rank {session.rank}: first {session.step}", flush=True)
         used: list[int] = []
         for epoch in session.epochs(spec["epochs"]):
+            plain[0].requires_grad_(plain[0].weight.requires_grad or epoch == 1)
             n, workers = spec["samples"], spec["workers"]
             if spec["data"] == "stream":
                 data: Any = Stream(n, session.rank, session.world_size, sized=False)
@@ -89,6 +94,7 @@ def main(spec: dict[str, Any]) -> None:
                     model(x)
         if not session.should_stop:
             final = dict(plain.named_parameters())
+            torch.save(dict(plain.named_buffers()), run_dir / f"buffers-{session.rank}.pt")
             if spec["data"] != "fsdp" and session.rank == 0:
                 torch.save(final, run_dir / "final.pt")
     leave(0)

@@ -123,6 +123,18 @@ def test_an_order_of_other_parameters_is_left_aside_and_that_is_said(
 
 
 @pytest.mark.usefixtures("alone")
+def test_parameters_that_ddp_was_told_to_ignore_stay_out() -> None:
+    module = Frozen(early=True)
+    ignored = ["backbone.weight", "backbone.bias"]
+    DistributedDataParallel._set_params_and_buffers_to_ignore_for_model(module, ignored)
+    ddp = DistributedDataParallel(module)
+    buckets = begun(ddp)
+    module.backbone.requires_grad_(True)
+    step(ddp)
+    assert not set(ignored) & set(order(buckets))
+
+
+@pytest.mark.usefixtures("alone")
 def test_ddp_that_nobody_trains_and_models_without_ddp_do_no_harm() -> None:
     ddp = DistributedDataParallel(mlp())
     ddp.requires_grad_(False)

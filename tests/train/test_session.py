@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from hpc_train.errors import ConfigError
 from hpc_train.store.ranks import read_exits
@@ -25,6 +26,8 @@ SPECS: dict[str, dict[str, Any]] = {
     "accumulation and data workers": {"accumulate": 2, "workers": 2},
     "a stream": {"data": "stream", "samples": 72},
     "FSDP2": {"data": "fsdp"},
+    "a layer that thaws": {"thaw": True},
+    "statistics of each rank's own": {"ddp": {"broadcast_buffers": False}},
 }
 
 
@@ -42,6 +45,9 @@ def test_a_raw_loop_that_is_stopped_goes_on_exactly(spec: dict[str, Any], tmp_pa
     assert comparison.problems == []
     assert comparison.retaken == 0
     assert comparison.steps == 3 * steps_an_epoch
+    for name in ("buffers-0.pt", "buffers-2.pt"):
+        expected, got = torch.load(undisturbed.path / name), torch.load(run.path / name)
+        assert all(torch.equal(expected[key], got[key]) for key in expected)
 
 
 def test_a_killed_rank_and_a_late_signal_cost_only_what_was_not_saved(tmp_path: Path) -> None:
