@@ -148,7 +148,7 @@ def test_a_number_of_runs_is_one_or_more(hpc, number):
 
 def test_active_runs_are_found_however_old_they_are(hpc, slurm, make_run):
     runs = [make_run(number, ended=number not in (1, 2, 3)) for number in range(40)]
-    slurm.says("1|RUNNING|None|node1|N/A", "2|PENDING|Priority||N/A", "3|RUNNING|None|node1|N/A")
+    slurm.says("1|RUNNING|None|N/A", "2|PENDING|Priority|N/A", "3|RUNNING|None|N/A")
     said = hpc("list", "--active")
     assert [line.split()[1] for line in said.out.splitlines()[1:]] == [
         run.run_id for run in runs[3:0:-1]
@@ -178,7 +178,7 @@ def test_slurm_is_asked_once_for_all_jobs_and_not_at_all_for_runs_that_have_ende
 ):
     for number in range(5):
         make_run(number, ended=number < 3)
-    slurm.says("3|RUNNING|None|node1|N/A", "4|PENDING|Priority||N/A")
+    slurm.says("3|RUNNING|None|N/A", "4|PENDING|Priority|N/A")
     states = ["pending", "running", "completed", "completed", "completed"]
     assert [row["STATE"] for row in listed()] == states
     assert slurm.asked() == 1
@@ -196,9 +196,9 @@ def test_ended_runs_need_no_slurm_at_all(slurm, make_run, listed):
 
 def test_a_job_whose_state_changed_is_seen_at_once(slurm, make_run, listed):
     run = make_run(7, ended=False)
-    slurm.says("7|PENDING|Priority||N/A")
+    slurm.says("7|PENDING|Priority|N/A")
     assert listed()[0]["STATE"] == "pending"
-    slurm.says("7|RUNNING|None|node1|N/A")
+    slurm.says("7|RUNNING|None|N/A")
     assert listed()[0]["STATE"] == "running"
     slurm.says()  # Slurm forgot it
     assert listed()[0]["STATE"] == "lost"
@@ -208,7 +208,7 @@ def test_a_job_whose_state_changed_is_seen_at_once(slurm, make_run, listed):
 
 def test_the_steps_of_a_running_job_go_on(slurm, make_run, listed):
     run = make_run(7, ended=False)
-    slurm.says("7|RUNNING|None|node1|N/A")
+    slurm.says("7|RUNNING|None|N/A")
     for step in (3, 5):
         beat = Heartbeat(
             rank=0, node="n", pid=1, time=1.0, moved=1.0, phase="train", step=step, batch=9
