@@ -17,41 +17,6 @@ from hpc_train.store.ranks import Heartbeat, write_heartbeat
 MINUTE_S = 60.0
 
 
-class Slurm:
-    """A squeue that says what it is told to, and counts how often it is asked."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        folder.mkdir()
-        squeue = folder / "squeue"
-        squeue.write_text(f"#!/bin/sh\necho >> {folder}/asked\ncat {folder}/says\n")
-        squeue.chmod(0o755)
-        # Debian's own would look for a cluster by name service, for a minute.
-        sacct = folder / "sacct"
-        sacct.write_text("#!/bin/sh\nexit 1\n")
-        sacct.chmod(0o755)
-        self.says()
-
-    def says(self, *lines: str) -> None:
-        (self.folder / "says").write_text("".join(f"{line}\n" for line in lines))
-
-    def asked(self) -> int:
-        """How often since the last call."""
-        log = self.folder / "asked"
-        count = len(log.read_text()) if log.exists() else 0
-        log.write_text("")
-        return count
-
-
-@pytest.fixture
-def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Slurm:
-    fake = Slurm(tmp_path / "bin")
-    monkeypatch.setenv("PATH", f"{fake.folder}:/usr/bin:/bin")
-    # Debian's own sacct may be installed: without a cluster it fails, as at some sites.
-    monkeypatch.setenv("SLURM_CONF", "/nowhere/slurm.conf")
-    return fake
-
-
 @pytest.fixture
 def make_run(tmp_path: Path) -> Callable[..., RunDir]:
     """A run of job NUMBER, made NUMBER minutes after the first; ids sort by time, names do not."""
