@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from hpc_train.train.ledger import compare, read_ledger
 from tests.cluster import Cluster
 from tests.faults.running import submit, until
+from tests.ledger import compare, read_ledger
 
 pytestmark = pytest.mark.slurm
 

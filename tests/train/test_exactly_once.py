@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import torch
 
-from hpc_train.train.ledger import Entry, compare, compare_samples
+from tests.ledger import Entry, compare, compare_samples
 from tests.train.ranks import Run
 
 SAVED, FINISHED = 75, 0
