@@ -279,9 +279,8 @@ class Run:
 
     def log_file(self, rank: int = 0, attempt: int | None = None) -> Path:
         """The log of one rank; it need not be there yet."""
-        if attempt is None:
-            return self.directory.latest / f"rank-{rank}.log"
-        return self.directory.attempt(attempt).rank_log(rank)
+        run = self.directory
+        return (run.latest_attempt if attempt is None else run.attempt(attempt)).rank_log(rank)
 
     def logs(self, rank: int = 0, attempt: int | None = None) -> str:
         """What one rank has written so far.

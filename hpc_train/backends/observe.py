@@ -151,7 +151,7 @@ def _has_ended(events: Sequence[Event]) -> bool:
 
 
 def _step(directory: RunDir) -> int:
-    beat = read_heartbeat(directory.latest / "heartbeat" / "rank-0.json")
+    beat = read_heartbeat(directory.latest_attempt.heartbeat(0))
     return beat.step if beat else 0
 
 

@@ -44,7 +44,7 @@ def command(
 
 
 def _supervisor(run: api.Run) -> str:
-    path = run.directory.latest / "supervisor.log"
+    path = run.directory.latest_attempt.supervisor_log
     return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from hpc_train.config.schema import Config
 
-__all__ = ["FIELDS", "REQUIRED_KEYS", "SECTIONS", "TEXT_KEYS"]
+__all__ = ["FIELDS", "MEMORY_KEYS", "REQUIRED_KEYS", "SECTIONS", "TEXT_KEYS"]
 
 FIELDS: tuple[str, ...] = tuple(field.name for field in dataclasses.fields(Config))
 _DEFAULTS: list[tuple[str, Any]] = [
@@ -28,6 +28,8 @@ TEXT_KEYS: frozenset[str] = frozenset(
     for field in dataclasses.fields(section)
     if field.type in ("str", "Optional[str]")
 )
+# sbatch(1): "--mem, --mem-per-cpu and --mem-per-gpu are mutually exclusive".
+MEMORY_KEYS = ("mem", "mem_per_gpu", "mem_per_cpu")
 # What has no default, with an example for the one who left it out.
 REQUIRED_KEYS: Mapping[str, str] = {
     "name": "name: my-run",

@@ -12,8 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal, Optional
 
-from hpc_train.config.missing import REQUIRED
-
 __all__ = [
     "CheckpointConfig",
     "Config",
@@ -23,6 +21,8 @@ __all__ = [
     "SlurmConfig",
     "WatchdogConfig",
 ]
+
+REQUIRED: Any = "???"  # OmegaConf's mark of a key that has to be given
 
 # OmegaConf reads these annotations at run time.
 

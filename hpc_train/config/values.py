@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any
 
-from hpc_train.config.keys import TEXT_KEYS
+from hpc_train.config.keys import MEMORY_KEYS, TEXT_KEYS
 from hpc_train.config.origins import Origins
 from hpc_train.config.read import Sexagesimal
 from hpc_train.config.schema import Config
@@ -24,7 +24,6 @@ __all__ = [
 
 _ENVIRONMENT = re.compile(r"\$\{\s*oc\.env\s*:\s*([A-Za-z_]\w*)")
 _MAX_LEAD_S = 65535  # sbatch(1), --signal: "an integer between 0 and 65535"
-_MEMORY_KEYS = ("mem", "mem_per_gpu", "mem_per_cpu")
 _PLAIN = "write \\${{...}} where a plain ${{...}} is meant"
 # OmegaConf 2.4's messages, what is wrong, and what to write.
 _EXPLAINED = (
@@ -72,7 +71,7 @@ def check_texts(values: Mapping[str, Any], origins: Origins) -> None:
     """
     slurm = values.get("slurm") or {}
     _check_time(slurm.get("time"), origins)
-    for key in _MEMORY_KEYS:
+    for key in MEMORY_KEYS:
         size = slurm.get(key)
         if isinstance(size, (int, float)) and not isinstance(size, bool) and size != 0:
             raise origins.error(

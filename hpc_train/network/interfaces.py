@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from hpc_train.network.sysfs import Reader
 
-__all__ = ["USABLE_KINDS", "default_interface", "is_link_local", "kind_of", "read_interfaces"]
+__all__ = ["USABLE_KINDS", "is_link_local", "kind_of", "read_interfaces"]
 
 # Kinds that may connect two nodes. Bridges and veth pairs named by container engines do not.
 USABLE_KINDS = ("ipoib", "bond", "ethernet", "vlan")
@@ -85,11 +85,6 @@ def read_interfaces(reader: Reader) -> tuple[Interface, ...]:
     ipv6 = _ipv6(reader)
     found = [_interface(reader, name, ipv4.get(name, []), ipv6.get(name, [])) for name in names]
     return tuple(sorted(found, key=lambda item: (item.index or 0, item.name)))
-
-
-def default_interface(reader: Reader) -> str | None:
-    """Return the interface of the IPv4 default route, or None."""
-    return next((name for name, network, _ in _routes(reader) if network.prefixlen == 0), None)
 
 
 def _interface(reader: Reader, name: str, ipv4: list[str], ipv6: list[str]) -> Interface:

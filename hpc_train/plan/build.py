@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator
 from pathlib import PurePath
 
+from hpc_train.config.keys import MEMORY_KEYS
 from hpc_train.config.origins import Origins
 from hpc_train.config.schema import Config, SlurmConfig
 from hpc_train.config.specs import read_object, read_tree
@@ -15,18 +16,12 @@ from hpc_train.errors import CheckError
 from hpc_train.plan.hostlist import expand
 from hpc_train.plan.plan import Batch, ObjectSpec, Plan, Shape, ShellPlan, SlurmPlan, Training
 from hpc_train.plan.quoting import quote_sbatch
-from hpc_train.plan.sbatch_options import extra_options
+from hpc_train.plan.sbatch_options import PASSED_ON, extra_options
 from hpc_train.plan.shape import shape_of, split_batch
 from hpc_train.plan.shell import shell_plan
 from hpc_train.plan.units import memory_mib, slurm_time, time_s
 
 __all__ = ["make_plan", "result_hash"]
-
-_PASSED_ON = (
-    *("account", "partition", "qos", "constraint", "nodelist", "exclude", "reservation"),
-    *("licenses", "dependency", "begin", "comment", "mail_user", "mail_type"),
-)
-_MEMORY_KEYS = ("mem", "mem_per_gpu", "mem_per_cpu")
 
 
 def make_plan(
@@ -124,7 +119,7 @@ def _slurm_plan(config: Config, shape: Shape, shell: ShellPlan, origins: Origins
     if slurm.time is not None:
         options.append(("time", "UNLIMITED" if limit_s is None else slurm_time(limit_s)))
     options += [
-        (key.replace("_", "-"), value) for key in _PASSED_ON if (value := getattr(slurm, key))
+        (key.replace("_", "-"), value) for key in PASSED_ON if (value := getattr(slurm, key))
     ]
     if slurm.exclusive:
         options.append(("exclusive", None))
@@ -161,8 +156,8 @@ def _resources(
 
 
 def _memory(slurm: SlurmConfig, shape: Shape, origins: Origins) -> Iterator[tuple[str, str]]:
-    given = [key for key in _MEMORY_KEYS if getattr(slurm, key) is not None]
-    if len(given) > 1:  # sbatch(1): "--mem, --mem-per-cpu and --mem-per-gpu are mutually exclusive"
+    given = [key for key in MEMORY_KEYS if getattr(slurm, key) is not None]
+    if len(given) > 1:
         raise origins.error(f"slurm.{given[1]}", f"stands beside slurm.{given[0]}", "keep one")
     for key in given:
         if key == "mem_per_gpu" and not shape.gpus_per_node:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from hpc_train.config.keys import MEMORY_KEYS
 from hpc_train.config.origins import NOWHERE, Origins
 from hpc_train.config.words import did_you_mean
 
-__all__ = ["KNOWN", "OWNED", "extra_options"]
+__all__ = ["KNOWN", "OWNED", "PASSED_ON", "extra_options"]
 
 # sbatch(1) of Slurm 22.05, and what 23.02 to 25.05 added. A site's SPANK plugins add their own, so
 # a name that is not here is refused only when it looks like a slip of one that is.
@@ -28,49 +29,27 @@ KNOWN = frozenset(
     usage use-min-nodes verbose version wait wait-all-nodes wait-for-children wckey wrap
     """.split()  # noqa: SIM905 - a hundred words read better as words
 )
+# Keys of the config's `slurm` that are options of sbatch, with their value as it is.
+PASSED_ON = (
+    *("account", "partition", "qos", "constraint", "nodelist", "exclude", "reservation"),
+    *("licenses", "dependency", "begin", "comment", "mail_user", "mail_type"),
+)
 _SHAPE = "it follows from slurm.nodes and slurm.gpus_per_node (--nodes, --gpus)"
 _COMMAND = "it is the command's business: see `hpc-train submit --help`"
 OWNED: Mapping[str, str] = {
     **{
         name.replace("_", "-"): f"write slurm.{name}"
-        for name in [
-            "nodes",
-            "time",
-            "account",
-            "partition",
-            "qos",
-            "constraint",
-            "nodelist",
-            "exclude",
-            "reservation",
-            "licenses",
-            "dependency",
-            "begin",
-            "comment",
-            "mail_user",
-            "mail_type",
-            "exclusive",
-            "mem",
-            "mem_per_gpu",
-            "mem_per_cpu",
-        ]
+        for name in ("nodes", "time", "exclusive", *MEMORY_KEYS, *PASSED_ON)
     },
     "job-name": "write name",
     "cpus-per-task": "write slurm.cpus_per_gpu",
     "cpus-per-gpu": "write slurm.cpus_per_gpu",
     **dict.fromkeys(
-        [
-            "ntasks",
-            "ntasks-per-node",
-            "ntasks-per-gpu",
-            "ntasks-per-core",
-            "ntasks-per-socket",
-            "gpus",
-            "gpus-per-node",
-            "gpus-per-socket",
-            "gpus-per-task",
+        (
+            *("ntasks", "ntasks-per-node", "ntasks-per-gpu", "ntasks-per-core"),
+            *("ntasks-per-socket", "gpus", "gpus-per-node", "gpus-per-socket", "gpus-per-task"),
             "tres-per-task",
-        ],
+        ),
         _SHAPE,
     ),
     "signal": "write slurm.signal_lead_s",
@@ -83,24 +62,10 @@ OWNED: Mapping[str, str] = {
     "open-mode": "logs are in the run directory, and a requeue appends to them",
     "chdir": "submit from the folder where the job should start",
     **dict.fromkeys(
-        [
-            "array",
-            "clusters",
-            "help",
-            "hold",
-            "input",
-            "nodefile",
-            "parsable",
-            "quiet",
-            "test-only",
-            "usage",
-            "verbose",
-            "version",
-            "wait",
-            "wrap",
-            "uid",
-            "gid",
-        ],
+        (
+            *("array", "clusters", "help", "hold", "input", "nodefile", "parsable", "quiet"),
+            *("test-only", "usage", "verbose", "version", "wait", "wrap", "uid", "gid"),
+        ),
         _COMMAND,
     ),
 }

@@ -15,15 +15,14 @@ HEREDOC = "HPC_TRAIN_PLAN"
 _OUTPUT = "slurm-%j.log"
 
 
-def render_script(plan: Plan, *, run_dir: str | None = None, plan_json: str | None = None) -> str:
+def render_script(plan: Plan, *, run_dir: str | None = None) -> str:
     """The script that runs one attempt of the plan in its batch step.
 
     Args:
         plan: What will happen.
-        run_dir: Absolute path of an existing run; the script goes on with it.
-        plan_json: Without a run: the plan itself, which the script then carries, so that it is
-            enough alone; the supervisor makes the run directory from SLURM_JOB_ID. Left out, it
-            is `plan.to_json()`.
+        run_dir: Absolute path of an existing run; the script goes on with it. Without one it
+            carries the plan itself, so that it is enough alone; the supervisor makes the run
+            directory from SLURM_JOB_ID.
 
     Raises:
         ConfigError: for values that no script can hold (a NUL, a line break in an option).
@@ -47,7 +46,7 @@ def render_script(plan: Plan, *, run_dir: str | None = None, plan_json: str | No
         python=quote_shell(plan.shell.python, "python"),
         run_dir=None if run_dir is None else quote_shell(run_dir, "runs_dir"),
         heredoc=HEREDOC,
-        plan_json=None if run_dir is not None else _body(plan_json or plan.to_json()),
+        plan_json=None if run_dir is not None else _body(plan.to_json()),
     )
 
 

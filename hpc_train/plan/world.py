@@ -73,19 +73,6 @@ class World:
             _check_planned(world, planned)
         return world
 
-    def device_index(self) -> int:
-        """The index, among the GPUs this rank sees, of the one it has to use.
-
-        Slurm shows a rank all GPUs of the job on its node, or with --gpus-per-task or --gpu-bind
-        only its own, which then is number 0 (srun(1), --gpu-bind).
-        """
-        return 0 if self.sees_only_its_own else self.local_rank
-
-    @property
-    def sees_only_its_own(self) -> bool:
-        """Whether exactly one GPU is visible to this rank."""
-        return self.devices_visible is not None and len(self.devices_visible) == 1
-
 
 def expand_tasks_per_node(text: str) -> list[int]:
     """`4(x2),2` to [4, 4, 2] (srun(1), SLURM_TASKS_PER_NODE).

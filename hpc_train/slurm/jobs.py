@@ -28,7 +28,7 @@ __all__ = [
 # Above this many jobs the list of ids is left out and all of the user's jobs are read instead.
 IDS_IN_ONE_COMMAND = 500
 BLANK = ("None", "None assigned", "N/A", "Unknown")
-SACCT_FIELDS = "JobIDRaw,State,Reason,NodeList,Start"
+SACCT_FIELDS = "JobIDRaw,State,Reason,Start"
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,6 @@ class JobView:
     job_id: str
     slurm_state: str
     reason: str = ""
-    nodes: str = ""
     start: str = ""  # began, or the scheduler's estimate
 
     @property
@@ -140,7 +139,7 @@ def job_details(job_id: str) -> JobDetails:
 
 def _from_squeue(job_ids: Collection[str]) -> dict[str, JobView]:
     whose = ["--jobs", ",".join(job_ids)] if len(job_ids) <= IDS_IN_ONE_COMMAND else ["--me"]
-    said = run(["squeue", "--noheader", "--states=all", *whose, "--format=%A|%T|%r|%N|%S"])
+    said = run(["squeue", "--noheader", "--states=all", *whose, "--format=%A|%T|%r|%S"])
     if said.returncode != 0 and "Invalid job id" not in said.stderr:
         raise SlurmError(
             f"squeue: {said.stderr.strip()}", "`scontrol ping` tells whether the controller is up"
@@ -185,6 +184,6 @@ def _from_sacct(job_ids: Collection[str]) -> dict[str, JobView]:
 
 
 def _view(line: str) -> JobView | None:
-    """Id, state, reason, nodes and start of a line, empty where Slurm says that there is none."""
+    """Id, state, reason and start of a line, empty where Slurm says that there is none."""
     cells = ["" if cell in BLANK else cell for cell in line.split("|")]
-    return JobView(*cells) if len(cells) == 5 else None
+    return JobView(*cells) if len(cells) == 4 else None

@@ -36,11 +36,11 @@ class AttemptDir:
         return self.path / f"rank-{rank}.log"
 
     def exit_record(self, rank: int) -> Path:
-        """How one rank says it ended: `store.exits.ExitRecord` as JSON."""
+        """How one rank says it ended: `store.ranks.ExitRecord` as JSON."""
         return self.path / "exits" / f"rank-{rank}.json"
 
     def heartbeat(self, rank: int) -> Path:
-        """The rank's sign of life: `store.heartbeat.Heartbeat` as JSON, rewritten in place."""
+        """The rank's sign of life: `store.ranks.Heartbeat` as JSON, made anew each second."""
         return self.path / "heartbeat" / f"rank-{rank}.json"
 
     @property
@@ -139,6 +139,11 @@ class RunDir:
     def latest(self) -> Path:
         """Link to the newest attempt."""
         return self.path / "latest"
+
+    @property
+    def latest_attempt(self) -> AttemptDir:
+        """The folder of the newest attempt, through that link."""
+        return AttemptDir(self.latest)
 
     @property
     def checkpoints(self) -> Path:

@@ -42,6 +42,42 @@ def hpc(
     return call
 
 
+class Slurm:
+    """A squeue that says what it is told to, and counts how often it is asked."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir()
+        self.has("squeue", f"echo >> {folder}/asked\ncat {folder}/says")
+        # Debian's own would look for a cluster by name service, for a minute.
+        self.has("sacct", "exit 1")
+        self.says()
+
+    def has(self, program: str, script: str) -> None:
+        """Put a program on the PATH."""
+        (self.folder / program).write_text(f"#!/bin/sh\n{script}\n")
+        (self.folder / program).chmod(0o755)
+
+    def says(self, *lines: str) -> None:
+        (self.folder / "says").write_text("".join(f"{line}\n" for line in lines))
+
+    def asked(self) -> int:
+        """How often since the last call."""
+        log = self.folder / "asked"
+        count = len(log.read_text()) if log.exists() else 0
+        log.write_text("")
+        return count
+
+
+@pytest.fixture
+def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Slurm:
+    fake = Slurm(tmp_path / "bin")
+    monkeypatch.setenv("PATH", f"{fake.folder}:/usr/bin:/bin")
+    # Debian's own sacct may be installed: without a cluster it fails, as at some sites.
+    monkeypatch.setenv("SLURM_CONF", "/nowhere/slurm.conf")
+    return fake
+
+
 @pytest.fixture
 def without_slurm(monkeypatch: pytest.MonkeyPatch) -> None:
     """A PATH on which there are no Slurm commands."""

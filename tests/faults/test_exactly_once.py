@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from hpc_train.train.ledger import compare, read_ledger
 from tests.cluster import Cluster
 from tests.faults.running import Training, submit, until
+from tests.ledger import compare, read_ledger
 
 pytestmark = pytest.mark.slurm
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from hpc_train.train.ledger import compare, read_ledger
 from tests.cluster import Cluster
 from tests.cluster.faults import change_partition
 from tests.faults.nights import FAULTS, begin_attempt, wait_next
 from tests.faults.running import submit
+from tests.ledger import compare, read_ledger
 
 pytestmark = [pytest.mark.slurm, pytest.mark.soak, pytest.mark.timeout(3600)]
 

@@ -11,7 +11,7 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 from hpc_train.plan import handover
-from hpc_train.train.ledger import LedgerCallback
+from tests.ledger import LedgerCallback
 
 
 class Numbers(Dataset):

@@ -29,7 +29,7 @@ name, *planned = sys.argv[1:]
 try:
     shape = Shape(int(planned[0]), int(planned[1]), 0) if planned else None
     world = World.from_env(os.environ, planned=shape)
-    said = {**dataclasses.asdict(world), "index": world.device_index(), "host": os.uname().nodename}
+    said = {**dataclasses.asdict(world), "host": os.uname().nodename}
 except CheckError as error:
     said = {"error": error.message, "hint": error.hint}
 file = f"{name}-{os.environ['SLURM_PROCID']}.json"
@@ -117,9 +117,8 @@ def test_ranks_know_their_world_in_every_way_srun_starts_them(
         ]
         assert {world["master_addr"] for world in ranks} == {"node1"}
         assert len({world["master_port"] for world in ranks}) == 1
-    assert [world["index"] for world in said(tmp_path, "own")] == [0] * 12
     assert [len(world["devices_visible"]) for world in said(tmp_path, "own")] == [1] * 12  # type: ignore[arg-type]
-    assert [world["index"] for world in said(tmp_path, "all")] == [0, 1, 2, 3] * 3
+    assert [world["local_rank"] for world in said(tmp_path, "all")] == [0, 1, 2, 3] * 3
     assert [world["devices_visible"] for world in said(tmp_path, "all")] == [list("0123")] * 12
     assert [world["world_size"] for world in said(tmp_path, "part")] == [4] * 4
     assert ["12 ranks were planned" in str(world["error"]) for world in said(tmp_path, "six")] == [

@@ -121,12 +121,6 @@ def test_a_line_in_the_config_that_looks_like_the_end_of_the_plan_is_only_data(
     assert not (tmp_path / "owned").exists()
 
 
-def test_a_plan_that_is_handed_in_is_the_one_in_the_script(python: str, tmp_path: Path) -> None:
-    other = make(python, seed=7)
-    run(render_script(make(python), plan_json=other.to_json()), tmp_path)
-    assert Plan.from_json((tmp_path / "plan").read_text()) == other
-
-
 def test_folders_with_everything_in_their_names_are_passed_whole(
     python: str, tmp_path: Path
 ) -> None:

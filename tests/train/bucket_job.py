@@ -22,9 +22,9 @@ from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import fp16_compr
 from torch.nn.parallel import DistributedDataParallel
 
 from hpc_train.train.buckets import GradientBuckets
-from hpc_train.train.ledger import hash_tensors
 from hpc_train.train.module_state import capture_module, restore_module
 from hpc_train.train.rng import capture_rngs, restore_rngs
+from tests.ledger import hash_tensors
 
 STEPS = 6
 STOPS: list[tuple[int, ...]] = [(1,), (2, 3), (1, 2, 5)]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hpc_train.store.layout import RunDir
-from hpc_train.train.ledger import Entry, read_ledger
+from tests.ledger import Entry, read_ledger
 from tests.train.training import DEFAULTS
 
 

@@ -31,9 +31,9 @@ def main(spec: dict[str, Any]) -> None:
 
     from hpc_train.config.schema import CheckpointConfig
     from hpc_train.train import agreement
-    from hpc_train.train.ledger import Ledger
     from hpc_train.train.resume import leave
     from hpc_train.train.session import Session
+    from tests.ledger import Ledger
     from tests.train.training import Augmented, Stream
 
     os.environ["HPC_TRAIN_ATTEMPT"] = str(spec["attempt"])

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 import torch
 
-from hpc_train.train.ledger import Entry, compare, compare_samples
 from hpc_train.train.manifest import read_manifest, record_file
+from tests.ledger import Entry, compare, compare_samples
 from tests.train.ranks import Run
 
 SAVED, FINISHED = 75, 0

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hpc_train.train.checkpoint import list_checkpoints
-from hpc_train.train.ledger import compare
+from tests.ledger import compare
 from tests.train.ranks import Run
 
 SPEC = {"samples": 200, "epochs": 2, "step_s": 0.01, "checkpoint": {"every_n_steps": 1}}

@@ -16,8 +16,8 @@ import torch
 
 from hpc_train.errors import ConfigError
 from hpc_train.store.ranks import read_exits
-from hpc_train.train.ledger import compare, compare_samples
 from hpc_train.train.session import Session
+from tests.ledger import compare, compare_samples
 from tests.train.ranks import Run
 
 JOB = {"module": "tests.train.session_job", "epochs": 3}

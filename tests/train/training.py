@@ -26,7 +26,7 @@ from hpc_train.config.schema import (
     WatchdogConfig,
 )
 from hpc_train.plan.plan import Batch, ObjectSpec, Plan, Shape, ShellPlan, SlurmPlan, Training
-from hpc_train.train.ledger import LedgerCallback
+from tests.ledger import LedgerCallback
 
 DEFAULTS: dict[str, Any] = {
     "module": "tests.train.job",
