@@ -33,7 +33,7 @@ _LATE_RULES: tuple[Rule, ...] = (
     Rule(
         name="topology",
         pattern=(
-            r"Could not find (?:real path of /sys/class/pci_bus|a path for pattern|NET with id"
+            r"Could not find (?:real path of /sys/class/pci_bus|NET with id"
             r"|any local path|NIC for rank"
             r"|gpu rank|net id)|No path computed to go from|unique busId"
             r"|Attribute \w{1,30} of node \w{1,30} not found"
@@ -128,10 +128,18 @@ _LATE_RULES: tuple[Rule, ...] = (
         kind="follows",
         pattern=(
             r"ncclRemoteError|remote process (?:exited|has terminated)"
-            r"|NCCL communicator was aborted|unexpected exit of a remote peer"
+            r"|unexpected exit of a remote peer"
         ),
         cause="a peer ended or could not be reached any more",
         fix="the log of the rank that ended first has the cause",
+        source="torch NCCLUtils",
+    ),
+    Rule(
+        name="aborted",
+        kind="follows",
+        pattern=r"NCCL communicator was aborted",
+        cause="torch gave up its communicator after a failure",
+        fix="the first failure is earlier in this log, or in that of another rank",
         source="torch NCCLUtils",
     ),
     Rule(
@@ -190,6 +198,14 @@ _LATE_RULES: tuple[Rule, ...] = (
         cause="NCCL found no InfiniBand or RoCE device",
         fix="ibstat on the node; /dev/infiniband in the container; NCCL_IB_HCA",
         source="NCCL transport/net_ib",
+    ),
+    Rule(
+        name="simple_order",
+        kind="note",
+        pattern=r"Could not find a path for pattern \d+, falling back",
+        cause="NCCL found no good order of GPUs and network devices, and takes a simple one",
+        fix="slower, no failure: /sys in the container, NCCL_P2P_LEVEL, NCCL_IB_HCA",
+        source="NCCL graph/search.cc",
     ),
     Rule(
         name="missing_peermem",

@@ -43,7 +43,7 @@ _RARE = (
     b"CUDA error:",
     b"Duplicate GPU",
 )
-# One line an allocation or a step of the proxy (NCCL_DEBUG_SUBSYS=ALLOC,PROXY); the first tells all.
+# One line an allocation or a step of the proxy (SUBSYS=ALLOC,PROXY); the first tells all.
 _PER_CALL = frozenset((b"Allo", b"Mem ", b"prox"))
 
 
