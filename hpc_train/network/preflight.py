@@ -183,7 +183,7 @@ def last_words(folder: Path, pattern: str) -> str:
         lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
         if lines:
             # srun's own last words are "Job step aborted", whatever the reason.
-            said = next((line for line in reversed(lines) if "error" in line), lines[-1])
+            said = next((line for line in reversed(lines) if "srun: error" in line), lines[-1])
             return f" ({log.name}: {said[:200]})"
     return ""
 

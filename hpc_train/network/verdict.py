@@ -229,7 +229,7 @@ def with_unreachable(
             part="slurmd",
             check="launch",
             level="fail",
-            evidence=f"srun could not start anything on it: {why}",
+            evidence=f"Slurm cannot start anything on it: {why}",
             fix="is the node up, its cable in, its slurmd running? systemctl restart slurmd",
         )
         for node, why in unreachable.items()
@@ -237,7 +237,9 @@ def with_unreachable(
     left = len(options.nodes) - len(unreachable)
     enough = left >= (options.wanted or len(options.nodes))
     use = verdict.use_nodes if enough else options.nodes
-    return _with(replace(verdict, use_nodes=use), [*findings, *verdict.findings], options.policy)
+    # That its probe never came follows from it.
+    others = [f for f in verdict.findings if f.node not in unreachable or f.check != "rendezvous"]
+    return _with(replace(verdict, use_nodes=use), [*findings, *others], options.policy)
 
 
 def with_skipped(verdict: Verdict, part: str, why: str) -> Verdict:

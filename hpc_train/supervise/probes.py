@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -141,7 +141,7 @@ def run_preflight(options: PreflightOptions, launch: Launch) -> Verdict:
         found = _unreachable(tried, verdict)
         unreachable |= found
         nodes = tuple(node for node in options.nodes if node not in unreachable)
-        if not found or not nodes:
+        if not found or not nodes or _covers(tried, verdict, found):
             break
         tried = replace(
             options,
@@ -177,20 +177,28 @@ def _unreachable(options: PreflightOptions, verdict: Verdict) -> dict[str, str]:
     srun's words are confirmed by asking each slurmd: they may name the nodes behind one in Slurm's
     tree of messages as well. Where srun hangs without a word, the silent slurmd's are named.
     """
-    missing = {
-        item.node
-        for item in verdict.findings
-        if item.level == "fail" and item.check in ("rendezvous", "alive")
-    }
-    if not missing and not verdict.checked_nothing:
+    if not _missing(verdict) and not verdict.checked_nothing:
         return {}
     failed = _launch_failures(Path(options.folder), options.nodes)
     silent = silent_nodes(options.nodes)
     if failed:
         return {node: why for node, why in failed.items() if node in silent} or failed
-    if missing == set(silent):
-        return {}  # the probes have named them
     return dict.fromkeys(silent, "its slurmd does not answer")
+
+
+def _missing(verdict: Verdict) -> set[str]:
+    """Nodes whose probe never came, or fell silent."""
+    return {
+        item.node
+        for item in verdict.findings
+        if item.level == "fail" and item.check in ("rendezvous", "alive")
+    }
+
+
+def _covers(options: PreflightOptions, verdict: Verdict, unreachable: Collection[str]) -> bool:
+    """Whether the probes have named just these nodes themselves, and have checked the others."""
+    ended_by_srun = bool(_launch_failures(Path(options.folder), options.nodes))
+    return set(unreachable) == _missing(verdict) and (bool(verdict.pairs) or not ended_by_srun)
 
 
 def _launch_failures(folder: Path, nodes: Sequence[str]) -> dict[str, str]:
