@@ -76,9 +76,9 @@ def test_on_four_nodes_stops_soon_after_one_another_change_nothing_either(
     reference = undisturbed(cluster, tmp_path, nodes)
     training = submit(cluster, tmp_path, *WORK, nodes, "checkpoint.every_n_steps=7")
     for attempt, (node, number) in enumerate(((3, signal.SIGTERM), (0, signal.SIGTERM))):
-        training.wait_step(attempt, new=1)
+        training.wait_step(attempt, new=1, timeout_s=90)
         os.kill(training.pids(training.records()[attempt].nodes[node])[0], number)
-    training.wait_step(2, new=9)
+    training.wait_step(2, new=9, timeout_s=90)
     os.kill(training.pids(training.records()[2].nodes[2])[0], signal.SIGKILL)
     assert training.wait_end(timeout_s=120) == "completed"
     attempts = training.status()["attempts"]

@@ -88,10 +88,12 @@ def main(spec: dict[str, Any]) -> None:
                 )
                 used = []
                 session.stepped()
+            model.train(not spec["ddp"])  # BatchNorm does not train on one sample
             for x, _ in session.evaluation(DataLoader(Augmented(20), batch_size=2)):
                 time.sleep(spec["val_batch_s"])
                 with torch.no_grad():
                     model(x)
+            model.train()
         if not session.should_stop:
             final = dict(plain.named_parameters())
             torch.save(dict(plain.named_buffers()), run_dir / f"buffers-{session.rank}.pt")
