@@ -5,14 +5,12 @@ What the user sets wins; it is checked in `user_env`, and told where it cannot w
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from hpc_train.network.choose_hca import (
     HcaChoice,
     choose_hcas,
-    gid_indices,
     is_rail_fabric,
 )
 from hpc_train.network.choose_socket import SocketChoice, choose_socket
@@ -27,12 +25,10 @@ if TYPE_CHECKING:
 
     from hpc_train.network.inventory import NodeInventory
 
-__all__ = ["TCP_COST", "Choice", "Setting", "choose", "for_the_test", "parse_nccl_version"]
+__all__ = ["TCP_COST", "Choice", "Setting", "choose", "for_the_test"]
 
 # What users reported for InfiniBand against TCP: 2.51 -> 5.72 s a step; 25 -> 5 GB/s.
 TCP_COST = "a step takes 2 to 5 times as long as over InfiniBand"
-
-Version = tuple[int, int, int]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,18 +77,9 @@ class Choice:
         return {item.name: item.value for item in self.environment} | self.per_node.get(node, {})
 
 
-def parse_nccl_version(text: str | None) -> Version | None:
-    """Return (2, 21, 5) for `2.21.5` (with or without `+cuda12.4`), None for anything else."""
-    match = re.match(r"(\d+)\.(\d+)(?:\.(\d+))?", text or "")
-    if match is None:
-        return None
-    return int(match.group(1)), int(match.group(2)), int(match.group(3) or 0)
-
-
 def choose(
     nodes: list[NodeInventory],
     env: Mapping[str, str],
-    nccl_version: str | None = None,
     profile: SiteProfile | None = None,
     thresholds: Thresholds | None = None,
 ) -> Choice:
@@ -101,7 +88,6 @@ def choose(
     Args:
         nodes: Inventories of every node of the job, at least one.
         env: The user's environment; only NCCL_*, GLOO_* and MASTER_ADDR are read.
-        nccl_version: `2.21.5`; None is read as 2.21 or newer, which every supported torch brings.
         profile: The site's, where there is one.
         thresholds: `memlock_mib` says which nodes can use their HCAs.
     """
@@ -110,13 +96,13 @@ def choose(
     hcas = choose_hcas(nodes, profile, (thresholds or Thresholds()).memlock_mib)
     builder = _Builder(nodes=nodes, env=env, profile=profile)
     _socket_settings(builder, socket)
-    _hca_settings(builder, hcas, parse_nccl_version(nccl_version))
+    _hca_settings(builder, hcas)
     for name, value in profile.environment.items():
         builder.put(name, value, "the site's profile sets it", source="profile")
     return Choice(
         environment=tuple(builder.settings),
         per_node=builder.per_node,
-        preflight_environment=tuple(for_the_test(parse_nccl_version(nccl_version))),
+        preflight_environment=tuple(for_the_test()),
         addresses=socket.addresses if socket else {},
         interfaces=socket.names if socket else {},
         transport=_transport(hcas, env),
@@ -124,7 +110,7 @@ def choose(
         findings=(
             *_socket_findings(socket),
             *_hca_findings(nodes, hcas),
-            *check_user_env(nodes, env, hcas, parse_nccl_version(nccl_version)),
+            *check_user_env(nodes, env, hcas),
         ),
     )
 
@@ -193,7 +179,7 @@ def _first_match(node: NodeInventory, wanted: str) -> str | None:
     return found[0] if found else None
 
 
-def _hca_settings(builder: _Builder, hcas: HcaChoice, version: Version | None) -> None:
+def _hca_settings(builder: _Builder, hcas: HcaChoice) -> None:
     if not any(node.hcas for node in builder.nodes):
         return
     if not hcas.serves_all:
@@ -208,7 +194,6 @@ def _hca_settings(builder: _Builder, hcas: HcaChoice, version: Version | None) -
     left_out = "".join(f"; {name} left out ({why})" for name, why in hcas.left_out)
     reason = f"{count} {hcas.link_layer} port{'s'[: count > 1]}{rate}, ACTIVE on every node"
     builder.put_per_node("NCCL_IB_HCA", values, f"{reason}{left_out}")
-    _gid_setting(builder, hcas, version)
     _gdr_setting(builder)
     if builder.profile.rail_optimized or (
         builder.profile.rail_optimized is None and is_rail_fabric(builder.nodes, hcas)
@@ -225,24 +210,6 @@ def _why_no_ib(hcas: HcaChoice) -> str:
     return "; ".join(f"{folded(names)}: {why}" for why, names in by_reason.items())
 
 
-def _gid_setting(builder: _Builder, hcas: HcaChoice, version: Version | None) -> None:
-    """Set the GID index on RoCE before NCCL 2.21, which chooses by itself (release notes)."""
-    if hcas.link_layer != "Ethernet" or version is None or version >= (2, 21, 0):
-        return
-    values = {}
-    for node in builder.nodes:
-        indices = gid_indices(node, hcas.ports[node.node])
-        if len(indices) != 1 or None in indices:
-            return
-        values[node.node] = str(indices.pop())
-    text = ".".join(str(part) for part in version)
-    builder.put_per_node(
-        "NCCL_IB_GID_INDEX",
-        values,
-        f"the routable RoCE v2 GID; NCCL {text} does not find it itself",
-    )
-
-
 def _gdr_setting(builder: _Builder) -> None:
     """Allow GPUDirect over the host bridge where that is the way from GPU to HCA on all nodes.
 
@@ -257,16 +224,15 @@ def _gdr_setting(builder: _Builder) -> None:
         builder.put("NCCL_NET_GDR_LEVEL", "PHB", "GPUs and HCAs share a host bridge, no switch")
 
 
-def for_the_test(version: Version | None) -> Iterator[Setting]:
+def for_the_test() -> Iterator[Setting]:
     """Yield what the preflight's own collective gets beside the choice, and no training does."""
     yield Setting(name="NCCL_DEBUG", value="INFO", reason="the log tells what was really used")
     yield Setting(name="NCCL_DEBUG_SUBSYS", value="INIT,NET,GRAPH", reason="rings and transports")
-    if version is None or version >= (2, 30, 0):
-        yield Setting(
-            name="NCCL_IGNORE_NET_MISMATCH",
-            value="0",
-            reason="NCCL 2.30 ignores a missing HCA by default, and then spins",
-        )
+    yield Setting(
+        name="NCCL_IGNORE_NET_MISMATCH",
+        value="0",
+        reason="NCCL 2.30 ignores a missing HCA by default, and then spins",
+    )
 
 
 def _transport(hcas: HcaChoice, env: Mapping[str, str]) -> str:

@@ -46,7 +46,6 @@ class Context:
         nodes: list[NodeInventory],
         env: Mapping[str, str],
         *,
-        nccl_version: str | None = None,
         profile: SiteProfile | None = None,
         thresholds: Thresholds | None = None,
         is_nccl: bool = True,
@@ -55,7 +54,7 @@ class Context:
         thresholds = thresholds or Thresholds()
         return cls(
             nodes=tuple(nodes),
-            choice=choose(nodes, env, nccl_version, profile, thresholds),
+            choice=choose(nodes, env, profile, thresholds),
             hcas=choose_hcas(nodes, profile or SiteProfile(), thresholds.memlock_mib),
             thresholds=thresholds,
             is_nccl=is_nccl,

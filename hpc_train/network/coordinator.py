@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from hpc_train.network.choose import choose
 from hpc_train.network.codec import decode
-from hpc_train.network.findings import Finding
 from hpc_train.network.hub import Hub
 from hpc_train.network.interfaces import USABLE_KINDS
 from hpc_train.network.inventory import NodeInventory
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
     from hpc_train.network.options import PreflightOptions
 
-__all__ = ["Coordinator", "port_is_free"]
+__all__ = ["Coordinator"]
 
 _FINISH_S = 1.5
 
@@ -58,7 +57,6 @@ class Coordinator:
         self._hub = Hub(listener, token, options.nodes, options.silence_s, clock)
         self._results: list[PairResult] = []
         self._skipped: list[Skipped] = []
-        self._notes: list[Finding] = []
 
     def run(self, fallback: NodeInventory) -> Verdict:
         """Return the verdict.
@@ -75,7 +73,6 @@ class Coordinator:
                 for node in options.nodes
                 if (member := hub.members.get(node)) is not None and member.inventory is not None
             ] or [fallback]
-            self._check_port()
             self._rounds(inventories)
             self._finish()
             return assemble(inventories, self._trial(absent), options)
@@ -86,25 +83,11 @@ class Coordinator:
         here = {*self._hub.members, *self._hub.lost}
         return all(node in here for node in self._options.nodes)
 
-    def _check_port(self) -> None:
-        port = self._options.master_port
-        if port and not port_is_free(port):
-            self._notes.append(
-                Finding(
-                    node=self._options.nodes[0],
-                    part=f"port {port}",
-                    check="master_port",
-                    level="fail",
-                    evidence="another process listens on the ranks' rendezvous port",
-                    fix="set another MASTER_PORT, or leave it to hpc-train",
-                )
-            )
-
     def _rounds(self, inventories: list[NodeInventory]) -> None:
         options, hub = self._options, self._hub
         if len(options.nodes) < 2:
             return
-        choice = choose(inventories, options.user_env, options.nccl_version, options.profile)
+        choice = choose(inventories, options.user_env, options.profile)
         plans = _Plans(options, choice.addresses, choice.interfaces)
         for number in range(1, MAX_ROUNDS + 1):
             alive = hub.alive()
@@ -187,7 +170,6 @@ class Coordinator:
             },
             counters={node: m.counters for node, m in hub.members.items() if m.counters},
             strangers=tuple((*key, count) for key, count in hub.strangers.most_common()),
-            notes=tuple(self._notes),
             skipped=tuple(self._skipped),
             seconds=time.monotonic() - self._started,
         )
@@ -278,12 +260,3 @@ def _network_of(seen: NodeInventory) -> str:
     """Return what its own look says about why it cannot come."""
     down = [i.name for i in seen.interfaces if i.kind in USABLE_KINDS and i.state == "down"]
     return f" ({', '.join(down)} down there)" if down else ""
-
-
-def port_is_free(port: int) -> bool:
-    """Return whether the ranks could listen on a port of this node."""
-    try:
-        socket.create_server(("", port)).close()
-    except OSError:
-        return False
-    return True

@@ -36,11 +36,8 @@ class PreflightOptions:
         bandwidth_s: For each direction of each test.
         bandwidth_mib: At most so much in each direction.
         master: Name the ranks will use for the first node; checked on every node.
-        port: The coordinator's port; 0 takes a free one (the others read it from the folder).
-        master_port: The ranks' own rendezvous port, to be found free; 0 does not check.
         is_local: All probes run on this host: names and loopback do not matter.
         is_nccl: Whether the ranks use NCCL; with gloo the HCAs do not matter.
-        nccl_version: `2.21.5`, where it is known.
         seed: Of the pairing; another one on another attempt separates other partners.
         thresholds: Where a number becomes a finding.
         policy: What the user allows.
@@ -60,11 +57,8 @@ class PreflightOptions:
     bandwidth_s: float = 0.2
     bandwidth_mib: int = 64
     master: str = ""
-    port: int = 0
-    master_port: int = 0
     is_local: bool = False
     is_nccl: bool = True
-    nccl_version: str | None = None
     seed: int = 0
     thresholds: Thresholds = field(default_factory=Thresholds)
     policy: Policy = field(default_factory=Policy)

@@ -355,7 +355,7 @@ def _obey(stream: _Stream) -> None:
 def _both() -> tuple[socket.socket, socket.socket]:
     """Return a TCP listener and a UDP socket on one port number."""
     for _ in range(20):
-        tcp = listen(0, backlog=16)
+        tcp = listen(backlog=16)
         try:
             return tcp, udp_socket("", tcp.getsockname()[1])
         except OSError:

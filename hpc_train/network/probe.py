@@ -127,7 +127,7 @@ class _Probe:
         # On one node of all: the others start without it in half the time.
         from hpc_train.network.coordinator import Coordinator
 
-        listener = _listen(self._options.port)
+        listener = listen()
         local = ["127.0.0.1"] if self._options.is_local else []
         # 127.0.0.1 is last everywhere else: it serves this node's own probe alone.
         addresses = [*local, *addresses_of(inventory), "127.0.0.1"]
@@ -178,17 +178,6 @@ class _Probe:
 
     def _spent(self) -> float:
         return time.monotonic() - self._started
-
-
-def _listen(port: int) -> socket.socket:
-    """Return a listener on the wanted port, or on any where that one is taken.
-
-    The others read the real one from the folder.
-    """
-    try:
-        return listen(port)
-    except OSError:
-        return listen(0)
 
 
 if __name__ == "__main__":

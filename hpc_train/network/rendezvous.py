@@ -87,9 +87,8 @@ def find_coordinator(
     first_look = folder / f"look-{options.nodes[0]}.json"
     due: float | None = None
     while silences < _SILENCES and time.monotonic() < deadline:
-        by_name = [(options.master, options.port)] if options.master and options.port else []
         places = _announced(folder)
-        for address, port in [*by_name, *places]:
+        for address, port in places:
             try:
                 return dial(address, port, token, deadline, source)
             except SilenceError as error:

@@ -50,7 +50,6 @@ class Trial:
         clocks: node -> (offset to the coordinator in s, bound on its error in s).
         counters: node -> {`mlx5_0:1/symbol_error`: change during the test}.
         strangers: (address, what it did, times) of connections without the token.
-        notes: Further findings of the coordinator itself.
         skipped: What did not run.
         seconds: From the coordinator's start.
     """
@@ -60,7 +59,6 @@ class Trial:
     clocks: dict[str, tuple[float, float]] = field(default_factory=dict)
     counters: dict[str, dict[str, int]] = field(default_factory=dict)
     strangers: tuple[tuple[str, str, int], ...] = ()
-    notes: tuple[Finding, ...] = ()
     skipped: tuple[Skipped, ...] = ()
     seconds: float = 0.0
 
@@ -106,7 +104,6 @@ def _alone(
     context = Context.of(
         nodes,
         options.user_env,
-        nccl_version=options.nccl_version,
         profile=options.profile,
         thresholds=options.thresholds,
         is_nccl=options.is_nccl,
@@ -147,7 +144,6 @@ def _together(
             evidence=f"{times} connection{'s'[: times > 1]} dropped: {what}",
             fix="a port scanner, or a probe of another run",
         )  # fmt: skip
-    yield from trial.notes
     if len(options.nodes) > 1:
         yield from _names(nodes, options)
         yield from _clocks(trial, options)

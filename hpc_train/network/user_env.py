@@ -23,7 +23,6 @@ def check_user_env(
     nodes: list[NodeInventory],
     env: Mapping[str, str],
     hcas: HcaChoice,
-    nccl_version: tuple[int, int, int] | None,
 ) -> tuple[Finding, ...]:
     """Return a finding for each variable of the user that will not do what it says.
 
@@ -34,7 +33,7 @@ def check_user_env(
         *_gloo(nodes, env.get("GLOO_SOCKET_IFNAME")),
         *_hca_list(nodes, env.get("NCCL_IB_HCA"), hcas),
         *_transports(env, hcas),
-        *_gid_index(nodes, env.get("NCCL_IB_GID_INDEX"), hcas, nccl_version),
+        *_gid_index(nodes, env.get("NCCL_IB_GID_INDEX"), hcas),
         *_slow_switches(env),
         *_gdr(nodes, env),
         *_master(nodes, env.get("MASTER_ADDR")),
@@ -200,7 +199,6 @@ def _gid_index(
     nodes: list[NodeInventory],
     value: str | None,
     hcas: HcaChoice,
-    version: tuple[int, int, int] | None,
 ) -> Iterator[Finding]:
     if not value or not hcas.serves_all:
         return
@@ -218,8 +216,7 @@ def _gid_index(
             yield _say(
                 name, "fail", f"{name}={value} is not the routable RoCE v2 GID (it is at {text}):"
                 " ibv_modify_qp will time out",
-                f"unset {name}" + ("" if version and version < (2, 21, 0) else
-                                   ": NCCL 2.21 and newer find it themselves"), node.node,
+                f"unset {name}: NCCL 2.21 and newer find it themselves", node.node,
             )  # fmt: skip
 
 

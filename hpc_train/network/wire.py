@@ -173,18 +173,16 @@ def dial(
     return sock, frames
 
 
-def listen(port: int = 0, backlog: int = 512) -> socket.socket:
+def listen(backlog: int = 512) -> socket.socket:
     """Return a listening socket on every address, IPv6 included where the host has it.
 
-    Raises:
-        OSError: The port is taken.
+    Its port is a free one, which the others read from the folder they share.
     """
     if socket.has_dualstack_ipv6():
         try:
             return socket.create_server(
-                ("", port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=backlog
+                ("", 0), family=socket.AF_INET6, dualstack_ipv6=True, backlog=backlog
             )
-        except OSError:
-            if port:
-                raise
-    return socket.create_server(("", port), backlog=backlog)
+        except OSError:  # IPv6 is compiled in and switched off
+            return socket.create_server(("", 0), backlog=backlog)
+    return socket.create_server(("", 0), backlog=backlog)

@@ -226,7 +226,7 @@ def _run_collective(verdict: Verdict, options: PreflightOptions, launch: Launch)
         *(launch.python, "-m", "hpc_train.train.collective", "--out", str(out)),
         f"--deadline-s={COLLECTIVE_S:g}",
     ]
-    chosen = {item.name: item.value for item in (*verdict.environment, *for_the_test(None))}
+    chosen = {item.name: item.value for item in (*verdict.environment, *for_the_test())}
     master = {handover.MASTER_ADDR: nodes[0], handover.MASTER_PORT: str(free_port())}
     environment = {**launch.environ, **chosen, **master}
     run_step(argv, environment, launch.cwd, folder, lambda: False, 2 * COLLECTIVE_S)
