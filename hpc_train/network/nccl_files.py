@@ -34,15 +34,7 @@ _CHANNEL = b" NCCL INFO Channel "
 _INFO = b" NCCL INFO "
 # Words of torch's in lines without "NCCL": rare, so a block is searched line by line for them only
 # where it has one.
-_RARE = (
-    b"Last error:",
-    b"collectives on ranks",
-    b"finish collective #",
-    b"join collective #",
-    b"out of memory",
-    b"CUDA error:",
-    b"Duplicate GPU",
-)
+_RARE = (b"Last error:", b"collectives on ranks", b"join collective #", b"CUDA ")
 # One line an allocation or a step of the proxy (SUBSYS=ALLOC,PROXY); the first tells all.
 _PER_CALL = frozenset((b"Allo", b"Mem ", b"prox"))
 
@@ -165,6 +157,7 @@ class _Sieve:
         self._seen: set[bytes] = set()
         self._recent: set[bytes] = set()
         self._calls: set[bytes] = set()
+        self._has_collective = False
         self._is_error_next = False
 
     def lines(self, block: bytes, number: int) -> Iterator[tuple[int, bytes]]:
@@ -174,8 +167,10 @@ class _Sieve:
         pieces = [(number, block)] if is_rare else self._without_known_hops(block, number)
         for first, piece in pieces:
             for line_number, line in enumerate(piece.split(b"\n"), first):
-                if b": opCount " in line:  # a collective, as SUBSYS=COLL logs each
-                    continue
+                if b": opCount " in line:  # SUBSYS=COLL logs each collective
+                    if self._has_collective:
+                        continue
+                    self._has_collective = True
                 if b"NCCL" in line:
                     if not self._is_known(line):
                         yield line_number, line
