@@ -9,18 +9,19 @@ from __future__ import annotations
 import codecs
 import glob
 import gzip
+import io
 import sys
 import zlib
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from hpc_train.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
-__all__ = ["MAX_LINE", "Readable", "find_logs", "log_lines", "open_log"]
+__all__ = ["MAX_LINE", "find_logs", "log_lines", "open_log"]
 
 # A line longer than this is cut: NCCL's own longest (a merged list of HCAs) has a few thousand.
 MAX_LINE = 64 * 1024
@@ -37,14 +38,6 @@ _INFO = b" NCCL INFO "
 _RARE = (b"Last error:", b"collectives on ranks", b"join collective #", b"CUDA ")
 # One line an allocation or a step of the proxy (SUBSYS=ALLOC,PROXY); the first tells all.
 _PER_CALL = frozenset((b"Allo", b"Mem ", b"prox"))
-
-
-class Readable(Protocol):
-    """What is needed of an open file."""
-
-    def read(self, size: int, /) -> bytes:
-        """Return at most so many bytes, none at the end."""
-        ...
 
 
 def find_logs(words: Iterable[str]) -> list[str]:
@@ -76,7 +69,7 @@ def _is_log(name: str) -> bool:
 
 
 @contextmanager
-def open_log(name: str) -> Iterator[Readable]:
+def open_log(name: str) -> Iterator[Any]:
     """Open a log as UTF-8 bytes, whatever it is packed or written in.
 
     Raises:
@@ -90,9 +83,9 @@ def open_log(name: str) -> Iterator[Readable]:
             file = stack.enter_context(gzip.GzipFile(fileobj=file))
         head = _head(file)
         if head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-            yield _Utf16(file, "utf-16")
+            yield io.BufferedReader(_Utf16(file, "utf-16"))
         elif len(head) >= 8 and head[1::2].count(0) > len(head) // 4 and 0 not in head[::2]:
-            yield _Utf16(file, "utf-16-le")
+            yield io.BufferedReader(_Utf16(file, "utf-16-le"))
         else:
             yield file
 
@@ -104,18 +97,24 @@ def _head(file: Any) -> bytes:
         return b""
 
 
-class _Utf16:
-    def __init__(self, file: Readable, encoding: str) -> None:
+class _Utf16(io.RawIOBase):
+    """UTF-16 as UTF-8."""
+
+    def __init__(self, file: Any, encoding: str) -> None:
         self._file = file
         self._decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
 
-    def read(self, size: int, /) -> bytes:
-        # A lone surrogate has no UTF-8.
-        raw = self._file.read(size)
-        return self._decoder.decode(raw, final=not raw).encode("utf-8", "replace")
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        raw = self._file.read(len(buffer) // 4)  # a character has at most 3 bytes for its 2 here
+        text = self._decoder.decode(raw, final=not raw).encode("utf-8", "replace")
+        buffer[: len(text)] = text
+        return len(text) if text or not raw else self.readinto(buffer)
 
 
-def log_lines(file: Readable) -> Iterator[tuple[int, str]]:
+def log_lines(file: Any) -> Iterator[tuple[int, str]]:
     """Yield (number, line) of the lines that may tell something; numbers are grep's, from 1.
 
     A line that says word for word what an earlier one said is left out, unless it is a warning,
@@ -127,25 +126,18 @@ def log_lines(file: Readable) -> Iterator[tuple[int, str]]:
         for line_number, line in sieve.lines(block, number):
             for part in line.split(b"\r"):  # a progress bar writes over its own line
                 yield line_number, part[:MAX_LINE].decode("utf-8", "replace")
-        number += block.count(b"\n") + 1
+        number += block.count(b"\n")
 
 
-def _blocks(file: Readable) -> Iterator[bytes]:
-    """Yield whole lines, without the last newline; of an endless line its start is enough."""
-    rest = b""
-    while chunk := _read(file):
-        whole, newline, rest = (rest + chunk).rpartition(b"\n")
-        if newline:
-            yield whole
-        if len(rest) > _BLOCK:
-            rest = rest[:MAX_LINE]
-    if rest:
-        yield rest
+def _blocks(file: Any) -> Iterator[bytes]:
+    """Yield whole lines; an endless one comes in pieces."""
+    while block := _read(file.read1, _BLOCK):
+        yield block if block.endswith(b"\n") else block + _read(file.readline, MAX_LINE)
 
 
-def _read(file: Readable) -> bytes:
+def _read(read: Callable[[int], bytes], size: int) -> bytes:
     try:
-        return file.read(_BLOCK)
+        return read(size)
     except (EOFError, zlib.error, gzip.BadGzipFile):
         return b""  # a cut .gz: what came before it is read
 

@@ -457,6 +457,9 @@ def test_a_gzip_is_read_and_a_cut_one_as_far_as_it_goes(tmp_path):
     check(read_nccl_logs([str(tmp_path / "a.log.gz")]), "2.18")
     (tmp_path / "b.log.gz").write_bytes(packed[: len(packed) - 1000])
     check(read_nccl_logs([str(tmp_path / "b.log.gz")]), "2.18")
+    small = gzip.compress("\n".join(log("2.18")).encode())
+    (tmp_path / "d.log.gz").write_bytes(small[:-9])
+    check(read_nccl_logs([str(tmp_path / "d.log.gz")]), "2.18")
     (tmp_path / "c.gz").write_bytes(packed[:5])
     with pytest.raises(HpcTrainError, match="no line of NCCL's"):
         read_nccl_logs([str(tmp_path / "c.gz")])
