@@ -90,8 +90,8 @@ def _training() -> str:
 def _collectives(number: int) -> str:
     first = 9_999 * number
     return "".join(
-        f"node001:{i % 8}:{i % 8} [{i % 8}] NCCL INFO AllReduce: opCount {i:x} sendbuff"
-        f" 0x7f{i:010x} count {i} datatype 7 op 0 root 0 comm 0x55d5 [nranks=64] stream 0x55d{i:x}\n"
+        f"node001:{i % 8}:{i % 8} [{i % 8}] NCCL INFO AllReduce: opCount {i:x} sendbuff 0x7f{i:x}"
+        f" count {i} datatype 7 op 0 root 0 comm 0x55d5 [nranks=64] stream 0x55d{i:x}\n"
         for i in range(first, first + 9_999)
     )
 

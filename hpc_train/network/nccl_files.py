@@ -9,18 +9,19 @@ from __future__ import annotations
 import codecs
 import glob
 import gzip
+import io
 import sys
 import zlib
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from hpc_train.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
-__all__ = ["MAX_LINE", "Readable", "find_logs", "log_lines", "open_log"]
+__all__ = ["MAX_LINE", "find_logs", "log_lines", "open_log"]
 
 # A line longer than this is cut: NCCL's own longest (a merged list of HCAs) has a few thousand.
 MAX_LINE = 64 * 1024
@@ -34,25 +35,9 @@ _CHANNEL = b" NCCL INFO Channel "
 _INFO = b" NCCL INFO "
 # Words of torch's in lines without "NCCL": rare, so a block is searched line by line for them only
 # where it has one.
-_RARE = (
-    b"Last error:",
-    b"collectives on ranks",
-    b"finish collective #",
-    b"join collective #",
-    b"out of memory",
-    b"CUDA error:",
-    b"Duplicate GPU",
-)
+_RARE = (b"Last error:", b"collectives on ranks", b"join collective #", b"CUDA ")
 # One line an allocation or a step of the proxy (SUBSYS=ALLOC,PROXY); the first tells all.
 _PER_CALL = frozenset((b"Allo", b"Mem ", b"prox"))
-
-
-class Readable(Protocol):
-    """What is needed of an open file."""
-
-    def read(self, size: int, /) -> bytes:
-        """Return at most so many bytes, none at the end."""
-        ...
 
 
 def find_logs(words: Iterable[str]) -> list[str]:
@@ -84,7 +69,7 @@ def _is_log(name: str) -> bool:
 
 
 @contextmanager
-def open_log(name: str) -> Iterator[Readable]:
+def open_log(name: str) -> Iterator[Any]:
     """Open a log as UTF-8 bytes, whatever it is packed or written in.
 
     Raises:
@@ -98,9 +83,9 @@ def open_log(name: str) -> Iterator[Readable]:
             file = stack.enter_context(gzip.GzipFile(fileobj=file))
         head = _head(file)
         if head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-            yield _Utf16(file, "utf-16")
+            yield io.BufferedReader(_Utf16(file, "utf-16"))
         elif len(head) >= 8 and head[1::2].count(0) > len(head) // 4 and 0 not in head[::2]:
-            yield _Utf16(file, "utf-16-le")
+            yield io.BufferedReader(_Utf16(file, "utf-16-le"))
         else:
             yield file
 
@@ -112,18 +97,24 @@ def _head(file: Any) -> bytes:
         return b""
 
 
-class _Utf16:
-    def __init__(self, file: Readable, encoding: str) -> None:
+class _Utf16(io.RawIOBase):
+    """UTF-16 as UTF-8."""
+
+    def __init__(self, file: Any, encoding: str) -> None:
         self._file = file
         self._decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
 
-    def read(self, size: int, /) -> bytes:
-        # A lone surrogate has no UTF-8.
-        raw = self._file.read(size)
-        return self._decoder.decode(raw, final=not raw).encode("utf-8", "replace")
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        raw = self._file.read(len(buffer) // 4)  # a character has at most 3 bytes for its 2 here
+        text = self._decoder.decode(raw, final=not raw).encode("utf-8", "replace")
+        buffer[: len(text)] = text
+        return len(text) if text or not raw else self.readinto(buffer)
 
 
-def log_lines(file: Readable) -> Iterator[tuple[int, str]]:
+def log_lines(file: Any) -> Iterator[tuple[int, str]]:
     """Yield (number, line) of the lines that may tell something; numbers are grep's, from 1.
 
     A line that says word for word what an earlier one said is left out, unless it is a warning,
@@ -135,25 +126,18 @@ def log_lines(file: Readable) -> Iterator[tuple[int, str]]:
         for line_number, line in sieve.lines(block, number):
             for part in line.split(b"\r"):  # a progress bar writes over its own line
                 yield line_number, part[:MAX_LINE].decode("utf-8", "replace")
-        number += block.count(b"\n") + 1
+        number += block.count(b"\n")
 
 
-def _blocks(file: Readable) -> Iterator[bytes]:
-    """Yield whole lines, without the last newline; of an endless line its start is enough."""
-    rest = b""
-    while chunk := _read(file):
-        whole, newline, rest = (rest + chunk).rpartition(b"\n")
-        if newline:
-            yield whole
-        if len(rest) > _BLOCK:
-            rest = rest[:MAX_LINE]
-    if rest:
-        yield rest
+def _blocks(file: Any) -> Iterator[bytes]:
+    """Yield whole lines; an endless one comes in pieces."""
+    while block := _read(file.read1, _BLOCK):
+        yield block if block.endswith(b"\n") else block + _read(file.readline, MAX_LINE)
 
 
-def _read(file: Readable) -> bytes:
+def _read(read: Callable[[int], bytes], size: int) -> bytes:
     try:
-        return file.read(_BLOCK)
+        return read(size)
     except (EOFError, zlib.error, gzip.BadGzipFile):
         return b""  # a cut .gz: what came before it is read
 
@@ -165,6 +149,7 @@ class _Sieve:
         self._seen: set[bytes] = set()
         self._recent: set[bytes] = set()
         self._calls: set[bytes] = set()
+        self._has_collective = False
         self._is_error_next = False
 
     def lines(self, block: bytes, number: int) -> Iterator[tuple[int, bytes]]:
@@ -174,8 +159,10 @@ class _Sieve:
         pieces = [(number, block)] if is_rare else self._without_known_hops(block, number)
         for first, piece in pieces:
             for line_number, line in enumerate(piece.split(b"\n"), first):
-                if b": opCount " in line:  # a collective, as SUBSYS=COLL logs each
-                    continue
+                if b": opCount " in line:  # SUBSYS=COLL logs each collective
+                    if self._has_collective:
+                        continue
+                    self._has_collective = True
                 if b"NCCL" in line:
                     if not self._is_known(line):
                         yield line_number, line

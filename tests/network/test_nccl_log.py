@@ -457,6 +457,9 @@ def test_a_gzip_is_read_and_a_cut_one_as_far_as_it_goes(tmp_path):
     check(read_nccl_logs([str(tmp_path / "a.log.gz")]), "2.18")
     (tmp_path / "b.log.gz").write_bytes(packed[: len(packed) - 1000])
     check(read_nccl_logs([str(tmp_path / "b.log.gz")]), "2.18")
+    small = gzip.compress("\n".join(log("2.18")).encode())
+    (tmp_path / "d.log.gz").write_bytes(small[:-9])
+    check(read_nccl_logs([str(tmp_path / "d.log.gz")]), "2.18")
     (tmp_path / "c.gz").write_bytes(packed[:5])
     with pytest.raises(HpcTrainError, match="no line of NCCL's"):
         read_nccl_logs([str(tmp_path / "c.gz")])
@@ -496,6 +499,30 @@ def test_a_file_tells_what_its_lines_tell(tmp_path):
     }
     assert from_file.world.places == from_lines.world.places
     assert from_file.rings_complete is True
+
+
+def test_a_log_of_collectives_alone_is_nccls(tmp_path):
+    lines = [
+        f"n1:1:1 [0] NCCL INFO AllReduce: opCount {i:x} sendbuff 0x7f{i:x} count 1 comm 0x5"
+        for i in range(3)
+    ]
+    report = read_nccl_logs([write(tmp_path / "a.log", lines)])
+    assert report.speakers == ("n1",)
+    assert report.failures == ()
+
+
+def test_the_words_of_torch_are_found_between_any_lines(tmp_path):
+    lines = ["step 1 loss 0.1"] * 50_000
+    lines[40_000:40_000] = [
+        "RuntimeError: NCCL error: x",
+        "Last error:",
+        "",
+        "Connect to 10.0.0.4<5> failed : No route to host",
+    ]
+    lines[20_000:20_000] = ["torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB"]
+    found = read_nccl_logs([write(tmp_path / "a.log", lines)]).failures
+    assert [item.name for item in found] == ["torch_oom", "connect"]
+    assert [item.evidence[0].line for item in found] == [20_001, 40_005]
 
 
 def test_the_number_of_a_line_is_greps(tmp_path):
