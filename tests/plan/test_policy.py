@@ -196,3 +196,11 @@ def test_the_latest_blamed_nodes_are_left_out_first_where_not_all_can_be() -> No
     place = dataclasses.replace(SLURM, usable_nodes=there, nodes_needed=3)
     decision = decide(faulty("node2"), [faulty("node1")], RequeueConfig(), place)
     assert decision.exclude == ("node2",)
+
+
+def test_an_error_is_the_trainings_own_only_if_the_attempt_just_before_had_it() -> None:
+    first = attempt(Outcome.NETWORK_FAILURE, 0, 4, error="RuntimeError: x", failed_step=50)
+    other = attempt(Outcome.NETWORK_FAILURE, 4, 9, error="RuntimeError: y", failed_step=60)
+    again = dataclasses.replace(first, first_step=9, saved_step=12)
+    assert decide(again, [first, other], RequeueConfig(), SLURM).action is Action.REQUEUE
+    assert decide(again, [other, first], RequeueConfig(), SLURM).action is Action.STOP

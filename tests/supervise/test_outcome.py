@@ -187,3 +187,11 @@ def test_a_stop_that_comes_before_python_has_started_is_no_error_of_the_users() 
         seen = Seen(world_size=1, launcher_code=143, deaths=deaths, stop_outcome=told)
         assert classify(seen).outcome is outcome
         assert "nothing new was saved" in classify(seen).reason
+
+
+def test_one_lost_connection_alone_is_a_network_failure_with_its_step() -> None:
+    lone = record(2, 3.0, RankExit.NETWORK, error="DistNetworkError: timed out", step=17)
+    ending = classify(Seen(world_size=4, launcher_code=76, records=[lone], started=True))
+    assert ending.outcome is Outcome.NETWORK_FAILURE
+    assert (ending.rank, ending.node, ending.failed_step) == (2, "node1", 17)
+    assert ending.reason == "rank 2 on node1 lost its peers first: DistNetworkError: timed out"
