@@ -125,9 +125,7 @@ def test_one_byte_more_or_less_is_told_with_both_sizes(checkpoint: Path) -> None
         assert broken_reason(checkpoint, hashes=False) == expected
 
 
-@pytest.mark.parametrize(
-    "size", [0, 1, PIECE_BYTES, PIECE_BYTES + 1, 5 * PIECE_BYTES + 5]
-)
+@pytest.mark.parametrize("size", [0, 1, PIECE_BYTES, PIECE_BYTES + 1, 5 * PIECE_BYTES + 5])
 def test_the_hash_is_that_of_the_hashes_of_its_pieces(size: int, tmp_path: Path) -> None:
     content = os.urandom(min(size, PIECE_BYTES)) * (size // PIECE_BYTES + 1)
     (tmp_path / "file").write_bytes(content[:size])
