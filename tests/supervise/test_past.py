@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 
 import pytest
@@ -27,6 +26,7 @@ from hpc_train.supervise.past import close_unfinished, refuse_if_superseded
 from hpc_train.supervise.place import Place
 
 from .clock import Clock
+from .programs import Slurm
 
 LOCAL = Place(backend="local", job_id="7", job_reference="7", nodes=("host/0",))
 
@@ -37,34 +37,10 @@ def place(job: str = "7", restarts: int = 0) -> Place:
     )
 
 
-class Slurm:
-    """Programs on a PATH of their own: each notes what it was asked, and says what is set."""
-
-    def __init__(self, folder: Path) -> None:
-        self.bin = folder / "bin"
-        self.bin.mkdir()
-        self.notes = folder / "asked"
-
-    def says(self, program: str, *lines: str, code: int = 0) -> None:
-        """From now on, `program` prints `lines` and exits with `code`."""
-        text = shlex.quote("".join(f"{line}\n" for line in lines))
-        file = self.bin / program
-        file.write_text(
-            "#!/bin/sh\n"
-            f'echo "{program} $*" >> {shlex.quote(str(self.notes))}\n'
-            f"printf %s {text}\nexit {code}\n"
-        )
-        file.chmod(0o755)
-
-    def asked(self, program: str) -> list[str]:
-        lines = self.notes.read_text().splitlines() if self.notes.exists() else []
-        return [line for line in lines if line.startswith(f"{program} ")]
-
-
 @pytest.fixture
 def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Slurm:
     made = Slurm(tmp_path)
-    monkeypatch.setenv("PATH", f"{made.bin}:/bin")
+    monkeypatch.setenv("PATH", made.path)
     return made
 
 
