@@ -47,7 +47,7 @@ TESTS = {
     "train/position": ("train/test_position",),
     "train/sampling": ("train/test_sampling",),
     "train/manifest": ("train/test_checkpoint", "train/test_manifest"),
-    "train/saving": ("train/test_saving",),
+    "train/saving": ("train/test_saving", "train/test_saving_ranks"),
     "train/agreement": ("train/test_agreement",),
     "train/guard": ("train/test_guard",),
 }
