@@ -260,3 +260,10 @@ def test_one_rank_under_slurm_is_a_world_of_slurm() -> None:
     assert (world.master_addr, world.master_port) == ("rack1n02", 23456)
     dealt = World.from_env({**env, "SLURM_DISTRIBUTION": "cyclic"})
     assert dealt.world_size == 1, "one node: there is no other to deal to"
+
+
+def test_two_nodes_are_enough_to_deal_ranks_in_turn() -> None:
+    two = {"SLURM_STEP_NUM_TASKS": "2", "SLURM_STEP_NUM_NODES": "2"}
+    env = slurm(rank=0, **two, SLURM_STEP_TASKS_PER_NODE="1(x2)", SLURM_DISTRIBUTION="cyclic")
+    with pytest.raises(CheckError, match="not node by node"):
+        World.from_env(env)
