@@ -10,7 +10,11 @@ comma := ,
 install = $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt $(1) \
 	> $(VENV)/pip.log 2>&1 || { cat $(VENV)/pip.log; exit 1; }
 
-.PHONY: demo test soak lint types layers bench cluster-up cluster-down clean
+# Which mutants `make mutants` tries: the same seed gives the same; COUNT=0 tries all, for hours.
+SEED ?= 1
+COUNT ?= 120
+
+.PHONY: demo test soak mutants lint types layers bench cluster-up cluster-down clean
 
 demo: $(VENV)/.examples
 	@$(BIN)/hpc-train submit --cluster local --follow --wait configs/digits.yaml
@@ -24,6 +28,9 @@ test: $(VENV)/.test
 soak: $(VENV)/.test
 	@bash tests/cluster/install.sh
 	@HPC_TRAIN_SOAK=1 $(BIN)/pytest --timeout=3600 $(PYTEST_ARGS)
+
+mutants: $(VENV)/.test
+	@$(BIN)/python -m tests.mutants --seed $(SEED) --count $(COUNT)
 
 lint: $(VENV)/.test
 	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check .

@@ -273,6 +273,7 @@ def test_a_key_without_a_default_must_be_there(key: str, tmp_path: Path) -> None
         ("slurm: {spares: -1}\n", "slurm.spares is -1", "write 0 or more"),
         ("slurm: {signal_lead_s: 0}\n", "slurm.signal_lead_s is 0", "write 1 or more"),
         ("slurm: {qos: no}\n", "slurm.qos is false in YAML", "put the word in quotes"),
+        ("slurm: {mem_per_gpu: 1.5}\n", "slurm.mem_per_gpu is 1.5 without", '"1.5G"'),
         ("slurm: {mem: 64}\n", "slurm.mem is 64 without a unit", '"64G"'),
         ("slurm: {licenses: [a]}\n", "slurm.licenses", ""),
         ("reproducible: maybe\n", "cfg.yaml:5: reproducible is 'maybe'", "write true or false"),
@@ -301,6 +302,13 @@ def test_a_value_that_cannot_be_meant_names_its_line_its_key_and_the_fix(
     error = refused(tmp_path, more)
     assert message in error.message
     assert hint in error.hint
+
+
+@pytest.mark.parametrize("key", ["mem", "mem_per_gpu"])
+def test_no_memory_is_all_of_a_nodes_to_slurm_and_needs_no_unit(key: str, tmp_path: Path) -> None:
+    # sbatch(1), --mem: "a memory size specification of zero is treated as a special case".
+    config = loaded(tmp_path, f"slurm: {{{key}: 0}}\n").config
+    assert getattr(config.slurm, key) == "0"
 
 
 def test_an_unquoted_time_is_refused_and_the_message_says_what_yaml_made_of_it(

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -14,7 +15,9 @@ from hpc_train.network.verdict import (
     Skipped,
     Verdict,
     decide,
+    with_broken,
     with_collectives,
+    with_skipped,
     with_unreachable,
 )
 
@@ -156,3 +159,84 @@ def test_a_node_that_srun_cannot_reach_is_a_no_unless_a_spare_is_there(tmp_path,
     seen = with_unreachable(verdict("ok"), {"node3": "Communication connection failure"}, asked)
     assert (seen.verdict, seen.bad_nodes) == (answer, ("node3",))
     assert "fail: node3 slurmd launch: " in seen.summary[1]
+
+
+def test_the_summary_says_the_answer_and_then_the_worst_first():
+    pairs = [PairResult(a="node1", b="node2", round=1), PairResult(a="node2", b="node1", round=2)]
+    said = [
+        finding("ok"),
+        finding("note"),
+        finding("fail", "node2"),
+        replace(finding("warn", "*"), fix=""),
+        finding("unknown"),
+    ]
+    skipped = [Skipped("gemm", "no GPU"), Skipped("nvlink", "no GPU"), Skipped("lid", "RoCE")]
+    answer = decide(
+        said,
+        CHOICE,
+        nodes=["node1", "node2"],
+        policy=Policy(),
+        pairs=pairs,
+        skipped=skipped,
+        seconds=1.23456,
+    )
+    assert answer.summary == (
+        "no-go: 2 nodes over InfiniBand, 2 rounds of pairs, 1.2 s",
+        "fail: node2 mlx5_0:1 rate: 200 Gbit/s -> cable",
+        "warn: all nodes mlx5_0:1 rate: 200 Gbit/s",
+        "unknown: node1 mlx5_0:1 rate: 200 Gbit/s -> cable",
+        "note: node1 mlx5_0:1 rate: 200 Gbit/s -> cable",
+        "skipped: gemm, nvlink: no GPU",
+        "skipped: lid: RoCE",
+    )
+    assert answer.seconds == 1.235
+    assert (answer.bad_nodes, answer.degraded_nodes) == (("node2",), ())
+
+
+def test_one_node_and_one_round_are_not_many():
+    pairs = [PairResult(a="a", b="b", round=1)]
+    one = decide([], Choice(), nodes=["node1"], policy=Policy(), pairs=pairs)
+    assert one.summary == ("go: 1 node over TCP, 1 round of pairs, 0.0 s",)
+    none = Verdict(verdict="go")
+    assert none.summary == ("go: 0 nodes over TCP, 0 rounds of pairs, 0.0 s",)
+
+
+def test_a_node_without_a_result_of_the_collective_is_unknown_and_named():
+    skipped = [Skipped("collective", "not run yet"), Skipped("gemm", "no GPU")]
+    before = verdict("ok", skipped=skipped)
+    policy = Policy(on_unknown="no-go")
+    nodes = ["node1", "node2"]
+    answer = with_collectives(before, [rank("node1")], policy, nodes=nodes)
+    assert answer.verdict == "no-go"
+    assert [(f.node, f.level) for f in answer.findings if f.level != "ok"] == [("node2", "unknown")]
+    assert [item.part for item in answer.skipped] == ["gemm"], "it has run now"
+    nothing = with_collectives(before, [], Policy(), nodes=nodes)
+    assert nothing.verdict == "go"
+    assert [item.part for item in nothing.skipped] == ["collective", "gemm"]
+
+
+def test_a_part_that_broke_is_told_and_the_policy_decides():
+    broke = with_broken(verdict("ok"), "collective", "srun was killed", Policy())
+    assert broke.verdict == "go"
+    assert broke.findings[0].evidence == "the collective broke: srun was killed"
+    assert broke.findings[0].part == "collective"
+    assert Skipped("collective", "srun was killed") in broke.skipped
+    strict = with_broken(verdict("ok"), "collective", "x", Policy(on_broken="no-go"))
+    assert strict.verdict == "no-go"
+    late = with_skipped(broke, "gemm", "no time")
+    assert late.skipped[-1] == Skipped("gemm", "no time")
+
+
+def test_a_broken_check_is_no_broken_preflight():
+    answer = verdict("unknown", policy=Policy(on_broken="no-go"))
+    assert answer.verdict == "go"
+
+
+def test_what_was_left_out_stays_out_when_the_collective_is_added():
+    said = [finding("fail", "node3"), finding("ok")]
+    before = decide(said, CHOICE, nodes=["node1", "node2"], policy=Policy(), excluded=["node3"])
+    results = [rank("node1"), rank("node2")]
+    after_it = with_collectives(before, results, Policy(), nodes=["node1", "node2"])
+    assert (after_it.verdict, after_it.bad_nodes) == ("go", ("node3",))
+    failed = [rank("node1"), rank("node2", ok=False, error="x")]
+    assert with_collectives(before, failed, Policy()).verdict == "no-go"

@@ -230,3 +230,38 @@ def test_the_latest_blamed_nodes_are_left_out_first_where_not_all_can_be() -> No
     place = dataclasses.replace(SLURM, usable_nodes=there, nodes_needed=3)
     decision = decide(faulty("node2"), [faulty("node1")], RequeueConfig(), place)
     assert decision.exclude == ("node2",)
+
+
+def test_an_error_is_the_trainings_own_only_if_the_attempt_just_before_had_it() -> None:
+    first = attempt(Outcome.NETWORK_FAILURE, 0, 4, error="RuntimeError: x", failed_step=50)
+    other = attempt(Outcome.NETWORK_FAILURE, 4, 9, error="RuntimeError: y", failed_step=60)
+    again = dataclasses.replace(first, first_step=9, saved_step=12)
+    assert decide(again, [first, other], RequeueConfig(), SLURM).action is Action.REQUEUE
+    assert decide(again, [other, first], RequeueConfig(), SLURM).action is Action.STOP
+
+
+def test_a_node_is_left_out_for_as_long_as_the_policy_says_to_the_second() -> None:
+    policy = RequeueConfig(exclude_for_h=1.0)
+    for age_s, left_out in ((3599.0, True), (3600.0, True), (3600.5, False)):
+        blamed = attempt(Outcome.HANG, 0, 1, blamed=("node1",), ended=NOW - age_s)
+        assert bool(excluded_nodes([blamed], policy, NOW)) is left_out
+
+
+def test_an_attempt_of_which_nothing_is_told_began_and_saved_nothing() -> None:
+    silent = AttemptSummary(attempt=0, outcome=Outcome.PREEMPTED, ended=NOW)
+    assert not silent.progressed
+    assert decide(silent, [], RequeueConfig(), SLURM).reason.endswith("goes on from step 0")
+    assert dataclasses.replace(silent, saved_step=1).progressed
+    assert not dataclasses.replace(silent, first_step=1, saved_step=1).progressed
+
+
+def test_where_nobody_says_how_many_nodes_are_needed_none_is_kept() -> None:
+    place = dataclasses.replace(SLURM, usable_nodes=frozenset({"node1"}))
+    assert decide(faulty("node1"), [], RequeueConfig(), place).exclude == ("node1",)
+
+
+def test_a_job_that_slurm_has_put_back_already_is_not_submitted_afresh() -> None:
+    place = dataclasses.replace(NOTHING, requeued_already=True, can_resubmit=True)
+    assert decide(faulty("node1"), [], RequeueConfig(), place).action is Action.REQUEUE
+    gone = dataclasses.replace(NOTHING, node_is_gone=True)
+    assert decide(faulty("node1"), [], RequeueConfig(), gone).action is Action.STOP

@@ -241,3 +241,26 @@ def test_every_rank_of_a_shape_has_a_place_of_its_own() -> None:
     places: set[Any] = {(world.node_rank, world.local_rank) for world in worlds}
     assert len(places) == 12
     assert [world.rank for world in worlds] == list(range(12))
+
+
+def test_one_rank_under_slurm_is_a_world_of_slurm() -> None:
+    one = {"SLURM_STEP_NUM_TASKS": "1", "SLURM_STEP_NUM_NODES": "1"}
+    env = slurm(rank=0, **one, SLURM_STEP_TASKS_PER_NODE="1", SLURM_STEP_NODELIST="rack1n02")
+    world = World.from_env({**env, "MASTER_ADDR": "rack1n02"}, planned=Shape(1, 1, 1))
+    assert (world.launcher, world.nodes, world.ranks_per_node, world.world_size) == (
+        "slurm",
+        1,
+        1,
+        1,
+    )
+    assert (world.rank, world.local_rank, world.node_rank) == (0, 0, 0)
+    assert (world.master_addr, world.master_port) == ("rack1n02", 23456)
+    dealt = World.from_env({**env, "SLURM_DISTRIBUTION": "cyclic"})
+    assert dealt.world_size == 1, "one node: there is no other to deal to"
+
+
+def test_two_nodes_are_enough_to_deal_ranks_in_turn() -> None:
+    two = {"SLURM_STEP_NUM_TASKS": "2", "SLURM_STEP_NUM_NODES": "2"}
+    env = slurm(rank=0, **two, SLURM_STEP_TASKS_PER_NODE="1(x2)", SLURM_DISTRIBUTION="cyclic")
+    with pytest.raises(CheckError, match="not node by node"):
+        World.from_env(env)

@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from hpc_train.store.events import Event, EventKind
-from hpc_train.store.history import AttemptRecord, attempts_in
+from hpc_train.store.history import (
+    AttemptRecord,
+    attempts_in,
+    newest_job_id,
+    since_submission,
+    summaries,
+)
 
 
 def attempt(number: int, first: int, last: int, saved: int, *, assumed: int = 0) -> list[Event]:
@@ -71,3 +77,77 @@ def test_a_history_of_the_version_before_is_read_as_it_was_meant() -> None:
     )
     assert isinstance(record, AttemptRecord)
     assert (record.first_step, record.last_step, record.steps_lost) == (12, 20, 2)
+
+
+def started(number: int, time: float) -> Event:
+    data = {"attempt": number, "job_id": "7", "nodes": ["a", "b"]}
+    return Event(time, EventKind.ATTEMPT_STARTED, data)
+
+
+def submitted(time: float) -> Event:
+    return Event(time, EventKind.SUBMITTED, {"job_id": "7"})
+
+
+@pytest.mark.parametrize(
+    ("events", "counted"),
+    [
+        ([started(0, 1.0), started(1, 2.0)], [0, 1]),  # a rendered script: nobody submitted it
+        ([submitted(0.0), started(0, 1.0), started(1, 2.0)], [0, 1]),
+        ([submitted(0.0), started(0, 1.0), submitted(2.0), started(1, 2.0)], [1]),  # resumed
+        (
+            [submitted(0.0), started(0, 1.0), submitted(1.5), started(1, 2.0), started(2, 3.0)],
+            [1, 2],
+        ),
+        ([submitted(0.0), started(0, 1.0), submitted(2.0)], []),
+    ],
+)
+def test_budgets_count_from_the_last_submission_by_a_person(
+    events: list[Event], counted: list[int]
+) -> None:
+    assert [record.attempt for record in since_submission(events)] == counted
+
+
+def test_the_nodes_of_an_attempt_are_those_that_its_ranks_started_on() -> None:
+    ranks = Event(2.0, EventKind.RANKS_STARTED, {"attempt": 0, "nodes": ["b"]})
+    (with_spare,) = attempts_in([started(0, 1.0)])
+    (without,) = attempts_in([started(0, 1.0), ranks])
+    assert (with_spare.nodes, without.nodes) == (("a", "b"), ("b",))
+
+
+def test_an_attempt_of_which_nothing_else_is_known_stands_at_the_beginning() -> None:
+    start = Event(1.0, EventKind.ATTEMPT_STARTED, {"attempt": 0})
+    (record,) = attempts_in([start])
+    assert (record.job_id, record.nodes, record.host, record.pid) == ("", (), "", 0)
+    assert (record.first_step, record.last_step, record.saved_step, record.kept_step) == (
+        0,
+        0,
+        0,
+        0,
+    )
+    end = Event(2.0, EventKind.ATTEMPT_ENDED, {"attempt": 0, "outcome": "hang"})
+    damage = Event(1.5, EventKind.CHECKPOINT_DAMAGED, {"attempt": 0})
+    (record,) = attempts_in([start, Event(1.2, EventKind.RANKS_BEGAN, {"attempt": 0}), damage, end])
+    assert (record.first_step, record.last_step, record.steps_lost) == (0, 0, 0)
+    assert [(item.step, item.reason) for item in record.damaged] == [(0, "")]
+    (summary,) = summaries([record])
+    assert (summary.first_step, summary.saved_step, summary.ended) == (0, 0, 2.0)
+
+
+def test_no_step_is_lost_while_an_attempt_runs_nor_where_all_was_saved() -> None:
+    (running,) = attempts_in([started(0, 1.0)])
+    assert running.steps_lost == 0
+    assert lost(attempt(0, 0, 39, 39)) == [0]
+    assert lost(attempt(0, 0, 39, 38)) == [1]
+    assert lost(attempt(0, 0, 38, 39)) == [0]  # saved, and its heartbeat was older
+
+
+def test_only_attempts_that_have_ended_count_for_what_follows() -> None:
+    records = attempts_in([*attempt(0, 0, 5, 5), started(1, 3.0)])
+    assert [summary.attempt for summary in summaries(records)] == [0]
+
+
+def test_a_run_that_was_never_submitted_has_no_job() -> None:
+    assert newest_job_id([]) == ""
+    assert newest_job_id([Event(1.0, EventKind.ATTEMPT_STARTED, {"attempt": 0})]) == ""
+    elsewhere = Event(2.0, EventKind.WENT_ON, {"attempt": 0, "job_id": 8})
+    assert newest_job_id([started(0, 1.0), elsewhere]) == "8"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from hpc_train.plan.states import Outcome, RankExit
 from hpc_train.store.ranks import ExitRecord
 from hpc_train.supervise.outcome import (
@@ -203,3 +205,138 @@ def test_a_step_that_srun_could_not_start_blames_that_node_and_not_the_ranks_it_
         Outcome.NODE_FAILURE, ("node3",), ("node3",),
     )  # fmt: skip
     assert "node3: Communication connection failure" in ending.reason
+
+
+def test_one_lost_connection_alone_is_a_network_failure_with_its_step() -> None:
+    lone = record(2, 3.0, RankExit.NETWORK, error="DistNetworkError: timed out", step=17)
+    ending = classify(Seen(world_size=4, launcher_code=76, records=[lone], started=True))
+    assert ending.outcome is Outcome.NETWORK_FAILURE
+    assert (ending.rank, ending.node, ending.failed_step) == (2, "node1", 17)
+    assert ending.reason == "rank 2 on node1 lost its peers first: DistNetworkError: timed out"
+
+
+def killed(rank: int = 1, node: str = "node1", **how: int) -> Death:
+    return Death(rank=rank, node=node, **how)
+
+
+def test_a_crash_without_a_python_error_is_the_trainings_own() -> None:
+    ending = classify(Seen(world_size=1, launcher_code=139, deaths=[killed(signal=11)]))
+    assert ending.outcome is Outcome.USER_ERROR
+    assert ending.reason == (
+        "rank 1 on node1 was killed by SIGSEGV first, without a Python error"
+    ), "alone there are no others"
+    ending = classify(Seen(world_size=2, launcher_code=9, deaths=[killed(code=9)], started=True))
+    assert ending.outcome is Outcome.USER_ERROR
+    assert ending.reason.startswith("rank 1 on node1 exited 9 first")
+    assert ending.reason.endswith("; the others were stopped")
+    unnamed = classify(Seen(world_size=1, launcher_code=1, deaths=[killed(signal=63, node="")]))
+    assert unnamed.reason.startswith("rank 1 was killed by signal 63 first")
+    assert (unnamed.rank, unnamed.error) == (1, "was killed by signal 63")
+
+
+def test_a_rank_that_has_spoken_or_left_in_our_own_words_did_not_vanish() -> None:
+    spoken = record(1, 1.0, RankExit.NETWORK, error="timed out")
+    seen = Seen(world_size=2, launcher_code=9, records=[spoken], deaths=[killed(code=9)])
+    assert classify(seen).outcome is Outcome.NETWORK_FAILURE
+    for code in (0, 75, 76, 77):
+        seen = Seen(world_size=2, launcher_code=1, deaths=[killed(code=code)], started=True)
+        assert "no rank says why" in classify(seen).reason
+
+
+def test_the_first_of_several_that_were_killed_is_the_culprit() -> None:
+    deaths = [killed(rank=3, signal=9), killed(rank=1, signal=9)]
+    assert classify(Seen(world_size=4, launcher_code=137, deaths=deaths)).rank == 3
+
+
+def test_memory_is_the_cause_where_the_killed_rank_was_or_may_have_been() -> None:
+    def outcome(node: str, oom_nodes: tuple[str, ...]) -> Outcome:
+        death = killed(signal=9, node=node)
+        seen = Seen(world_size=2, launcher_code=137, deaths=[death], oom_nodes=oom_nodes)
+        return classify(seen).outcome
+
+    assert outcome("node1", ("node1",)) is Outcome.OUT_OF_MEMORY
+    assert outcome("node1", ("node2",)) is Outcome.NODE_FAILURE
+    assert outcome("", ("node2",)) is Outcome.OUT_OF_MEMORY
+    assert outcome("", ()) is Outcome.NODE_FAILURE
+
+
+def test_a_rank_that_died_with_its_node_blames_the_node_and_two_nodes_both() -> None:
+    lost = ("node1", "node2")
+    seen = Seen(world_size=2, launcher_code=1, deaths=[killed(signal=9)], lost_nodes=lost)
+    ending = classify(seen)
+    assert (ending.reason, ending.blamed, ending.node) == (
+        "node1, node2 no longer answer",
+        lost,
+        "node1",
+    )
+
+
+def test_a_hang_that_nobody_caused_alone_blames_nobody() -> None:
+    ending = classify(Seen(world_size=2, launcher_code=0, hang=Hang(reason="nothing moved")))
+    assert (ending.outcome, ending.rank, ending.node) == (Outcome.HANG, None, "")
+    killed_too = Seen(
+        world_size=2, launcher_code=9, hang=Hang(reason="x"), deaths=[killed(signal=9)]
+    )
+    assert classify(killed_too).outcome is Outcome.HANG, "we killed them"
+
+
+def test_ranks_that_were_asked_to_stop_by_somebody_unknown_go_on_later() -> None:
+    saved = record(0, 1.0, RankExit.SAVED, kind="saved", step=4)
+    for cause, words in (("SIGUSR1", "SIGUSR1"), ("", "signal")):
+        asked = ExitRecord(rank=1, node="node1", time=0.5, code=RankExit.SAVED, cause=cause)
+        seen = Seen(world_size=2, launcher_code=75, records=[asked, saved], saved_step=0)
+        assert classify(seen).outcome is Outcome.PREEMPTED
+        assert classify(seen).reason == f"the ranks were asked to stop ({words}); saved at step 0"
+    unsaved = Seen(world_size=1, launcher_code=75, stop_outcome=Outcome.TIMEOUT, stop_reason="late")
+    assert classify(unsaved).reason == "late; nothing new was saved"
+
+
+def test_a_ranks_own_words_come_with_their_step_and_place_where_it_has_them() -> None:
+    def reason(world_size: int, **more: object) -> str:
+        own = record(0, 1.0, 1, error="ValueError: x", **more)
+        return classify(Seen(world_size=world_size, launcher_code=1, records=[own])).reason
+
+    assert reason(1) == "rank 0 on node1 failed: ValueError: x"
+    assert reason(1, step=0) == "rank 0 on node1 failed at step 0: ValueError: x"
+    assert reason(2, where="a.py:1") == (
+        "rank 0 on node1 failed: ValueError: x (a.py:1); the others were stopped"
+    )
+
+
+def test_the_launchers_last_line_is_quoted_if_it_said_any() -> None:
+    silent = classify(Seen(world_size=2, launcher_code=5))
+    assert silent.reason == "the ranks never started (the launcher exited 5)"
+    talks = Seen(world_size=2, launcher_code=5, launcher_tail="first\nlast\n", started=True)
+    assert classify(talks).reason == "the launcher exited 5 and no rank says why: last"
+    spoke = Seen(world_size=2, launcher_code=5, records=[record(0, 1.0, RankExit.FINISHED)])
+    assert classify(spoke).reason == "the launcher exited 5 and no rank says why"
+    full = Seen(world_size=2, launcher_code=5, disk_trouble="Disk quota exceeded")
+    assert (classify(full).outcome, classify(full).error) == (
+        Outcome.USER_ERROR,
+        "Disk quota exceeded",
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "deaths"),
+    [
+        ("srun: error: n1: task 3: Segmentation fault", [(3, 0, 11)]),
+        ("srun: error: n1: task 3: Segmentation fault (core dumped)", [(3, 0, 11)]),
+        ("srun: error: n1: task 0: Exited with exit code 1", [(0, 1, 0)]),
+        ("srun: error: n1: tasks 0-2: Exit code 12", [(0, 12, 0), (1, 12, 0), (2, 12, 0)]),
+        ("srun: error: n1: tasks [4,6-7]: Killed", [(4, 0, 9), (6, 0, 9), (7, 0, 9)]),
+        ("srun: error: n1: task 1: something new", [(1, 0, 0)]),
+        ("n1: training: srun: is a word in a log", []),
+    ],
+)
+def test_sruns_ways_to_say_how_a_task_ended(line: str, deaths: list[tuple[int, int, int]]) -> None:
+    found = deaths_in_srun_log(f"{line}\n")
+    assert [(death.rank, death.code, death.signal) for death in found] == deaths
+
+
+def test_what_srun_says_of_itself_before_any_task_ended_ends_nothing() -> None:
+    text = "srun: Terminating StepId=2.0\nsrun: error: n1: task 1: Killed\n"
+    assert [death.rank for death in deaths_in_srun_log(text)] == [1]
+    forced = "srun: error: n1: task 1: Killed\nsrun: Force Terminated StepId=3.0\n"
+    late = "srun: error: n1: task 0: Terminated\n"
+    assert [death.rank for death in deaths_in_srun_log(forced + late)] == [1]

@@ -86,3 +86,24 @@ def test_a_controller_that_is_away_leaves_the_cause_open() -> None:
     )
     assert cause.outcome is None
     assert "Unable to contact" in cause.reason
+
+
+def test_a_job_whose_restarts_slurm_does_not_tell_was_not_put_back() -> None:
+    text = "JobState=RUNNING Requeue=1 TimeLimit=365-00:00:00 StartTime=2026-11-21T07:48:34"
+    for said in (text, f"{text} Restarts=(null)", f"{text} Restarts=0"):
+        cause = told(f"{said} PreemptTime=None", terminated=False)
+        assert cause == StopCause(None, "", requeued=False, may_requeue=True)
+
+
+@pytest.mark.parametrize(
+    ("now", "outcome"),
+    [
+        ("07:51:59", None),  # 3 min 1 s before the end: no signal of Slurm's comes so early
+        ("07:52:00", Outcome.TIMEOUT),  # 120 s of lead, and the minute that Slurm may be early
+        ("07:52:01", Outcome.TIMEOUT),
+        ("07:55:30", Outcome.TIMEOUT),  # past the end, within OverTimeLimit
+    ],
+)
+def test_the_limit_came_near_from_the_earliest_signal_on(now: str, outcome: Outcome | None) -> None:
+    text = "Requeue=1 Restarts=0 TimeLimit=00:10:00 StartTime=2026-11-21T07:45:00 PreemptTime=None"
+    assert told(text, terminated=False, now=f"2026-11-21T{now}").outcome is outcome

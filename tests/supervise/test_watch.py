@@ -130,3 +130,40 @@ def test_an_srun_that_hangs_is_ended_where_the_node_of_a_silent_rank_does_not_an
 ) -> None:
     monkeypatch.setattr(watching, "ROLL_CALL_S", 0.5)
     assert watched(hanging, ["node3"]).lost_nodes == ("node3",)
+
+
+def still(*beats: Heartbeat) -> Movement:
+    """Ranks that gave these beats at second 1, and nothing since."""
+    seen = movement()
+    seen.see(list(beats), 1.0)
+    return seen
+
+
+def test_a_step_that_takes_far_longer_than_usual_stalls() -> None:
+    quick = still(beat(0, 3, time=1.0, step_time_s=0.1), beat(1, 3, time=1.0, step_time_s=0.1))
+    assert not quick.stalls(6.0)
+    assert quick.stalls(6.1)
+    slow = still(beat(0, 3, time=1.0, step_time_s=2.0), beat(1, 3, time=1.0, step_time_s=2.0))
+    assert not slow.stalls(21.0)
+    assert slow.stalls(21.1)
+
+
+def test_nothing_stalls_before_any_rank_knows_how_long_a_step_takes() -> None:
+    assert not movement().stalls(1000.0)
+    assert not still(beat(0, 1, time=1.0, step_time_s=None)).stalls(1000.0)
+    one_knows = still(beat(0, 1, time=1.0, step_time_s=None), beat(1, 1, time=1.0))
+    assert one_knows.stalls(1000.0)
+
+
+def test_nothing_stalls_while_a_rank_does_something_else_than_train() -> None:
+    for other in ("start", "save", "validate", "end"):
+        mixed = still(beat(0, 3, time=1.0), beat(1, 3, time=1.0, phase=other))
+        assert not mixed.stalls(1000.0)
+        assert not still(beat(0, 3, time=1.0, phase=other)).stalls(1000.0)
+
+
+def test_one_rank_that_moves_is_enough_for_no_stall() -> None:
+    seen = still(beat(0, 3, time=1.0), beat(1, 3, time=1.0))
+    seen.see([beat(1, 4, time=50.0)], 50.0)
+    assert not seen.stalls(55.0)
+    assert seen.stalls(55.1)
