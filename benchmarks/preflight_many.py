@@ -17,7 +17,7 @@ from pathlib import Path
 
 from tests.cluster import Cluster
 from tests.preflight.lab import Lab, Said
-from tests.preflight.many_nodes import BEFORE, BIG, cut, heal
+from tests.preflight.many_nodes import BEFORE, BIG, cut
 
 __all__ = ["main"]
 
@@ -51,7 +51,7 @@ def main() -> int:
             outcomes = []
             for _ in range(given.trials):
                 outcomes.append(trial(lab, case, 64))
-                heal(cluster)
+                cluster.reset()
             right = sum(said.named == bad for bad, said in outcomes)
             wrong += len(outcomes) - right
             seconds = sorted(said.seconds for _, said in outcomes)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from tests.cluster import Cluster, ClusterSpec, faults
 
-__all__ = ["BEFORE", "BIG", "cut", "dead", "heal"]
+__all__ = ["BEFORE", "BIG", "cut", "dead"]
 
 Break = Callable[[Cluster, str], None]
 
@@ -19,10 +19,11 @@ BIG = ClusterSpec(
 )
 
 
-def heal(big: Cluster) -> None:
-    """Undo the faults; a job with a node that was cut off completes for minutes, unless down."""
-    big.on_reset(lambda: big.scontrol("update", "NodeName=ALL", "State=DOWN", "Reason=healed"))
-    big.reset()
+def _down_when_healed(cluster: Cluster) -> None:
+    """A job with a node that was lost completes for minutes otherwise."""
+    cluster.on_reset(
+        lambda: cluster.scontrol("update", "NodeName=ALL", "State=DOWN", "Reason=healed")
+    )
 
 
 def slow(cluster: Cluster, node: str) -> None:
@@ -30,10 +31,12 @@ def slow(cluster: Cluster, node: str) -> None:
 
 
 def cut(cluster: Cluster, node: str) -> None:
+    _down_when_healed(cluster)
     faults.cut_cable(cluster, node, end="switch")
 
 
 def dead(cluster: Cluster, node: str) -> None:
+    _down_when_healed(cluster)
     started = cluster.processes.find(f"slurmd-{node}")
     assert started is not None
     os.kill(started.pid, signal.SIGKILL)
@@ -41,6 +44,7 @@ def dead(cluster: Cluster, node: str) -> None:
 
 def hung(cluster: Cluster, node: str) -> None:
     """It still accepts connections, and answers nothing."""
+    _down_when_healed(cluster)
     faults.pause(cluster, node, r"^slurmd ")
 
 

@@ -10,7 +10,7 @@ import pytest
 from tests.cluster import Cluster
 from tests.faults.running import hpc_train, submit
 from tests.preflight.lab import Lab, Running
-from tests.preflight.many_nodes import BEFORE, BIG, cut, dead, heal
+from tests.preflight.many_nodes import BEFORE, BIG, cut, dead
 
 pytestmark = [pytest.mark.slurm, pytest.mark.timeout(200)]
 
@@ -25,7 +25,7 @@ def big() -> Iterator[Cluster]:
 @pytest.fixture
 def lab(big: Cluster, tmp_path: Path) -> Iterator[Lab]:
     yield Lab(big, tmp_path)
-    heal(big)
+    big.reset()
 
 
 # The others differ in which node it is, and run with the soak.
