@@ -38,6 +38,9 @@ class Launcher:
     def deaths(self) -> list[Death]:
         return self.dead
 
+    def unlaunched(self, _nodes: object) -> dict[str, str]:
+        return {}
+
 
 class Scene:
     """Two ranks on two nodes; `act` says what they do at each moment (seconds since the start)."""
