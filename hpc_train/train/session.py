@@ -211,11 +211,7 @@ class Session:
         }
         place = self._place
         chosen = choose_checkpoint(
-            place.run_dir,
-            place.attempt,
-            verify=self._verify,
-            rank=place.rank,
-            group=self._group,
+            place.run_dir, place.attempt, verify=self._verify, rank=place.rank, group=self._group
         )
         if chosen is not None:
             check_same_config(chosen, place.config_hash)
