@@ -31,7 +31,7 @@ class Held:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        assert self.until.wait(30)
+        assert self.until.wait(5)
         return (str, ())
 
 
