@@ -363,3 +363,20 @@ def test_a_state_that_cannot_be_written_leaves_no_other_job_undone(
     assert not finished.is_alive(), "it waits for ever, and with it the training"
     assert "cannot be pickled" in capsys.readouterr().err
     assert saving.save(state(2))
+
+
+def test_only_a_full_disk_costs_old_checkpoints(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Odd:
+        def __reduce__(self) -> Any:
+            raise RuntimeError("not about the disk\nat all")
+
+    saving = saver(tmp_path, keep_last=9)
+    for step in (1, 2):
+        assert saving.save(state(step))
+    assert not saving.save(state(3, own=Odd()))
+    assert steps(tmp_path) == [1, 2]
+    said = capsys.readouterr().err
+    assert "not about the disk; the training goes on" in said
+    assert said.count("could not be saved") == 1, "only a full disk is tried once more"
