@@ -29,6 +29,7 @@ import yaml
 ROOT = Path(__file__).parents[1]
 EQUIVALENT = Path(__file__).with_name("mutants_equivalent.yaml")
 WANTED = 0.85
+MEMORY = "/dev/shm"  # tests flush much, which costs nothing there
 SLOW_TO_IMPORT = ("hypothesis", "pytorch_lightning")  # once, and not in each fork
 LEAST_S = 30.0  # a mutant gets this, or TIMES the tests' own time
 TIMES = 5.0
@@ -200,6 +201,7 @@ def passes(folder: Path, path: str, limit_s: float) -> bool:
             del sys.modules[name]
         files = [f"tests/{name}.py" for name in TESTS[path] if Path(f"tests/{name}.py").exists()]
         options = ["-x", "--hypothesis-seed=0", "-m", "not slurm and not soak"]
+        options += [f"--basetemp={folder.with_name('basetemp')}"]
         options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # of what is loaded here
         os._exit(pytest.main([*options, *files]))
     deadline = time.monotonic() + limit_s
@@ -219,7 +221,8 @@ def run(mutants: list[Mutant]) -> list[Mutant]:
     """The mutants that survive the tests."""
     survivors = []
     limits_s: dict[str, float] = {}
-    with tempfile.TemporaryDirectory(prefix="mutants-") as name:
+    in_memory = MEMORY if os.access(MEMORY, os.W_OK) else None
+    with tempfile.TemporaryDirectory(prefix="mutants-", dir=in_memory) as name:
         folder = Path(name) / "copy"
         shutil.copytree(ROOT, folder, ignore=shutil.ignore_patterns(*NOT_COPIED), symlinks=True)
         for number, mutant in enumerate(mutants, start=1):

@@ -14,6 +14,7 @@ import queue
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib.metadata import version
@@ -217,7 +218,7 @@ class Saver:
             self.last_step = None
 
     def _write_in_background(self, snapshot: Snapshot) -> None:
-        self._result = _Written(error="the thread that saves has died")
+        self._result = _Written(error="it broke off, see the traceback")
         try:
             self._result = self._write(snapshot)
         finally:
@@ -348,7 +349,9 @@ class Saver:
             job = self._jobs.get()
             try:
                 job()
-            finally:  # a job that raises ends this thread, with a traceback, and not the waiting
+            except Exception:  # noqa: BLE001 (the jobs behind it are done all the same)
+                traceback.print_exc()
+            finally:
                 with self._lock:
                     self._pending -= 1
                     if self._pending == 0:

@@ -182,3 +182,23 @@ def test_the_count_of_ports_is_said_in_numbers_that_agree(seen):
     assert reason(ib_node(1, 1), ib_node(2, 1)).startswith("1 InfiniBand port at 400 Gbit/s, A")
     three = [replace(ib_node(number, 3), name=f"t{number}") for number in (1, 2)]
     assert reason(*three).startswith("3 InfiniBand ports at 400 Gbit/s, ACTIVE on every node")
+
+
+@pytest.mark.parametrize(("nodes", "dead", "share"), [(1, 0, 1.0), (2, 1, 0.5), (1, 1, 1.0)])
+def test_of_one_or_two_nodes_a_single_live_port_is_half_or_all(seen, nodes, dead, share):
+    made = [ib_node(number) for number in range(1, nodes + 1)]
+    for index in range(dead):
+        made[index] = made[index].port("mlx5_1", state="DOWN")
+    assert choose_hcas(seen(*made), SiteProfile()).share == share
+
+
+def test_live_infiniband_is_chosen_over_more_ports_of_ethernet(seen):
+    beside = [
+        MadeHca(f"roce{i}", (MadePort(link_layer="Ethernet"),), pci=f"pci0000:9{i}/0000:9{i}:00.0")
+        for i in (1, 2)
+    ]
+    mixed = [ib_node(number, 1).plus(*beside) for number in (1, 2)]
+    hcas = choose_hcas(seen(*mixed), SiteProfile())
+    assert hcas.link_layer == "InfiniBand"
+    assert hcas.ports["node1"] == (("mlx5_0", 1),)
+    assert ("roce1:1", "link layer Ethernet, the training uses InfiniBand") in hcas.left_out

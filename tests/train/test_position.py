@@ -139,3 +139,28 @@ def test_evaluation_has_every_sample_once_in_batches_that_are_not_too_large(
     assert max(counts) - min(counts) <= 1
     if batch_size > 1 and n >= world_size * -(-n // (batch_size * world_size)):
         assert max(counts) == min(counts)
+
+
+def test_a_sampler_shows_what_torch_and_lightning_ask_of_one() -> None:
+    start = DataPosition(2, 24, 7)
+    sampler = GlobalBatchSampler(
+        103, Batch(12, 3, 2), rank=1, world_size=2, start=start, shuffle=False
+    )
+    assert (sampler.batch_size, sampler.drop_last, sampler.sampler) == (3, True, sampler)
+    assert (sampler.position_epoch, start.after(12)) == (2, DataPosition(2, 36, 7))
+    # Unshuffled, global batch 2 is samples 24 to 35, and rank 1 has the second half of each.
+    assert list(sampler)[:2] == [[27, 28, 29], [33, 34, 35]]
+    sampler.set_epoch(3)
+    assert sampler.position == DataPosition(3, 0, 7)
+
+
+def test_a_position_within_a_global_batch_is_refused() -> None:
+    with pytest.raises(ValueError, match="not at a border of 12 samples"):
+        GlobalBatchSampler(
+            100,
+            Batch(12, 6, 1),
+            rank=0,
+            world_size=2,
+            start=DataPosition(0, 13, 0),
+            shuffle=False,
+        )

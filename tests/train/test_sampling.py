@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ctypes
 import os
 import pickle
 import random
@@ -14,7 +15,12 @@ from torch.utils.data import DataLoader, Dataset, Subset, TensorDataset, Weighte
 from hpc_train.errors import ConfigError
 from hpc_train.plan.plan import Batch
 from hpc_train.train.position import DataPosition, GlobalBatchSampler
-from hpc_train.train.sampling import evaluation_loader, is_shuffled, map_style_loader
+from hpc_train.train.sampling import (
+    evaluation_loader,
+    is_shuffled,
+    loader_at,
+    map_style_loader,
+)
 from hpc_train.train.seeded_fetch import SeededIndices
 from tests.train.training import Augmented
 
@@ -147,3 +153,91 @@ def test_stop_signals_do_not_kill_data_workers() -> None:
     rest = [number for batch in batches for number in batch.tolist()]
     assert sorted(first + rest) == list(range(64))
     assert signal.SIGTERM not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+
+
+@pytest.mark.parametrize(
+    ("loader", "words"),
+    [
+        (DataLoader(Augmented(8), batch_sampler=[[0, 1], [2, 3]]), "the order that list gives"),
+        (DataLoader(Augmented(8), batch_size=None), "batch_size=None leaves the batches"),
+    ],
+)
+def test_why_an_order_cannot_be_continued_is_said(loader: Any, words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        is_shuffled(loader)
+
+
+class Deathbed(Dataset):  # type: ignore[type-arg]
+    """Tells the signal that its process gets when its parent dies (prctl(2), PR_GET_PDEATHSIG)."""
+
+    def __len__(self) -> int:
+        return 8
+
+    def __getitem__(self, index: int) -> int:
+        number = ctypes.c_int(0)
+        ctypes.CDLL(None).prctl(2, ctypes.byref(number), 0, 0, 0)
+        return number.value * 100 + _initialised[0]
+
+
+_initialised = [0]
+
+
+def _initialise(worker: int) -> None:
+    _initialised[0] = 10 + worker
+
+
+def test_a_worker_dies_with_its_rank_and_runs_the_users_own_init() -> None:
+    killed = int(signal.SIGKILL) * 100
+    plain = map_style_loader(DataLoader(Deathbed(), num_workers=1), sampler(8))
+    assert {number for batch in plain for number in batch.tolist()} == {killed}
+    own = DataLoader(Deathbed(), num_workers=1, worker_init_fn=_initialise)
+    twice = map_style_loader(map_style_loader(own, sampler(8)), sampler(8))
+    assert {number for batch in twice for number in batch.tolist()} == {killed + 10}
+    assert own.worker_init_fn is _initialise
+
+
+def at(loader: Any, *, saved_size: int | None = None, samples: int = 8, **more: Any) -> Any:
+    position = DataPosition(0, samples, 3)
+    return loader_at(
+        loader, position, Batch(8, 4, 1), rank=0, world_size=2, saved_size=saved_size, **more
+    )
+
+
+def test_a_loader_goes_on_behind_what_was_consumed() -> None:
+    def ids(loader: Any) -> list[list[int]]:
+        return [numbers.tolist() for _, numbers in loader]
+
+    plain = DataLoader(Augmented(26), batch_size=5)
+    assert ids(at(plain)) == [[8, 9, 10, 11], [16, 17, 18, 19]]
+    assert ids(at(plain, saved_size=26, samples=16)) == [[16, 17, 18, 19]]
+    shuffled = DataLoader(Augmented(26), batch_size=5, shuffle=True)
+    assert ids(at(shuffled)) != ids(at(plain))
+    assert ids(at(shuffled, may_shuffle=False)) == ids(at(plain))
+
+
+def test_a_set_that_is_too_small_or_has_changed_is_refused() -> None:
+    with pytest.raises(ConfigError, match="has 7 samples, fewer than global_batch_size 8"):
+        at(DataLoader(Augmented(7)), samples=0)
+    assert len(at(DataLoader(Augmented(8)), samples=0)) == 1
+    with pytest.raises(ConfigError, match="has 26 samples now and had 25 before"):
+        at(DataLoader(Augmented(26)), saved_size=25)
+
+
+def test_evaluation_is_dealt_out_in_an_order_of_its_own_each_epoch() -> None:
+    def ids(loader: Any) -> list[int]:
+        return [number for _, numbers in loader for number in numbers.tolist()]
+
+    def rank(number: int, **more: Any) -> Any:
+        own = DataLoader(Augmented(20), batch_size=4, **more)
+        return evaluation_loader(own, rank=number, world_size=2, seed=5)
+
+    assert ids(rank(0)) + ids(rank(1)) != list(range(20))
+    assert sorted(ids(rank(0)) + ids(rank(1))) == list(range(20))
+    loader = rank(0, shuffle=True)
+    first = ids(loader)
+    assert first == ids(loader)
+    loader.batch_sampler.sampler.set_epoch(1)
+    assert first != ids(loader)
+    assert sorted(ids(rank(0, shuffle=True)) + ids(rank(1, shuffle=True))) == list(range(20))
+    alone = DataLoader(Augmented(1), batch_size=4)
+    assert ids(evaluation_loader(alone, rank=1, world_size=2, seed=5)) == [0], "fewer than ranks"

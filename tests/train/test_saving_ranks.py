@@ -277,8 +277,8 @@ def test_only_what_is_trained_may_not_be_nan(parameter: str, tmp_path: Path) -> 
     assert saver(tmp_path).save(state(2, model=[1, 2], parameters=frozenset({parameter})))
 
 
-def test_a_thread_that_dies_leaves_no_save_and_no_waiting(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+def test_a_state_that_cannot_be_written_leaves_no_save_and_no_waiting(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     class Unwritable:
         def __reduce__(self) -> Any:
@@ -287,14 +287,14 @@ def test_a_thread_that_dies_leaves_no_save_and_no_waiting(
         def __deepcopy__(self, memo: dict[int, Any]) -> Unwritable:
             return self
 
-    died: list[Any] = []
-    monkeypatch.setattr(threading, "excepthook", died.append)
     saving = saver(tmp_path)
     saving.start(state(1, own=Unwritable()))
     saving.finish()
     assert saving.last_step is None
-    assert (saving.written, saving.busy, len(died)) == (1, False, 1)
-    assert "the thread that saves has died" in capsys.readouterr().err
+    assert (saving.written, saving.busy) == (1, False)
+    said = capsys.readouterr().err
+    assert "KeyError: 'cannot be pickled'" in said
+    assert "the checkpoint of step 1 could not be saved" in said
     saving.start(state(2))
     saving.finish()
     assert steps(tmp_path) == [2]
@@ -331,11 +331,52 @@ def test_old_checkpoints_that_cannot_be_deleted_cost_no_new_one(
     ("fault", "saves"), [("raise@save=2", [1]), ("raise@commit=2", [1]), ("raise@save=9", [1, 2])]
 )
 def test_faults_of_saves_happen_at_the_save_that_they_name(
-    fault: str, saves: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    fault: str, saves: list[int], tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(threading, "excepthook", lambda _died: None)
     saving = saver(tmp_path, faults=fault)
     for step in (1, 2):
         saving.start(state(step))
         saving.finish()
     assert steps(tmp_path) == saves
+
+
+def test_a_state_that_cannot_be_written_leaves_no_other_job_undone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    queued = threading.Event()
+
+    class Unwritable:
+        def __deepcopy__(self, memo: dict[int, Any]) -> Unwritable:
+            return self
+
+        def __reduce__(self) -> Any:
+            queued.wait(10)
+            raise KeyError("cannot be pickled")
+
+    saving = saver(tmp_path)
+    saving.start(state(1, own=Unwritable()))
+    saving.prepare(state(2))
+    queued.set()
+    finished = threading.Thread(target=saving.finish, daemon=True)
+    finished.start()
+    finished.join(10)
+    assert not finished.is_alive(), "it waits for ever, and with it the training"
+    assert "cannot be pickled" in capsys.readouterr().err
+    assert saving.save(state(2))
+
+
+def test_only_a_full_disk_costs_old_checkpoints(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Odd:
+        def __reduce__(self) -> Any:
+            raise RuntimeError("not about the disk\nat all")
+
+    saving = saver(tmp_path, keep_last=9)
+    for step in (1, 2):
+        assert saving.save(state(step))
+    assert not saving.save(state(3, own=Odd()))
+    assert steps(tmp_path) == [1, 2]
+    said = capsys.readouterr().err
+    assert "not about the disk; the training goes on" in said
+    assert said.count("could not be saved") == 1, "only a full disk is tried once more"
