@@ -211,3 +211,11 @@ def test_live_infiniband_is_chosen_over_more_ports_of_ethernet(seen):
     assert hcas.link_layer == "InfiniBand"
     assert hcas.ports["node1"] == (("mlx5_0", 1),)
     assert ("roce1:1", "link layer Ethernet, the training uses InfiniBand") in hcas.left_out
+
+
+def test_a_site_that_leaves_out_every_hca_trains_over_tcp_and_says_so(seen):
+    profile = SiteProfile(hca_exclude=("mlx5_0", "mlx5_1"))
+    choice = choose(seen(ib_node(1), ib_node(2)), {}, profile=profile)
+    assert values(choice)["NCCL_IB_DISABLE"] == "1"
+    (reason,) = [item.reason for item in choice.environment if item.name == "NCCL_IB_DISABLE"]
+    assert reason.startswith("no two nodes have a usable port in common: the last resort")

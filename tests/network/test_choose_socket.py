@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from hpc_train.network.choose import choose
 from hpc_train.network.choose_socket import (
     SocketChoice,
     choose_socket,
@@ -88,6 +89,10 @@ def test_ipv4_is_preferred_to_a_faster_ipv6() -> None:
     choice = chosen(only)
     assert choice.is_ipv6
     assert choice.addresses == {"node1": "2001:db8::1", "node2": "2001:db8::2"}
+    told = {item.name: item.value for item in choose(only, {}).environment}
+    assert told["NCCL_SOCKET_FAMILY"] == "AF_INET6"
+    both = {item.name for item in choose(six, {}).environment}
+    assert "NCCL_SOCKET_FAMILY" not in both
 
 
 def test_ipoib_is_preferred_where_every_node_has_it_as_such() -> None:
