@@ -174,6 +174,7 @@ def test_one_host_goes_over_its_loopback_where_nothing_else_is_up() -> None:
     assert is_one_host(twice)
     choice = chosen(twice)
     assert choice.addresses == {"node1": "127.0.0.2", "node1/1": "127.0.0.2"}
+    assert (choice.is_routed, choice.is_ipv6) == (False, False)
     bare = replace(node, interfaces=(replace(lo, ipv4=()),))
     assert chosen([bare]).addresses == {"node1": "127.0.0.1"}
     assert choose_socket([replace(node, interfaces=())], SiteProfile()) is None
