@@ -41,7 +41,11 @@ TESTS = {
     "store/history": ("store/test_history", "store/test_events"),
     "supervise/outcome": ("supervise/test_outcome",),
     "supervise/attempt": ("supervise/test_attempt",),
-    "network/choose": ("network/test_choose",),
+    "network/choose": (
+        "network/test_choose",
+        "network/test_choose_hca",
+        "network/test_choose_socket",
+    ),
     "network/choose_hca": ("network/test_choose", "network/test_choose_hca"),
     "network/choose_socket": ("network/test_choose", "network/test_choose_socket"),
     "network/verdict": ("network/test_verdict",),
@@ -50,7 +54,7 @@ TESTS = {
     "train/manifest": ("train/test_checkpoint", "train/test_manifest"),
     "train/saving": ("train/test_saving", "train/test_saving_ranks"),
     "train/agreement": ("train/test_agreement",),
-    "train/guard": ("train/test_guard",),
+    "train/guard": ("train/test_guard", "train/test_guard_evaluation"),
 }
 COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.Lt: (ast.LtE, ast.GtE),

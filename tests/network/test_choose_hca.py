@@ -202,3 +202,33 @@ def test_live_infiniband_is_chosen_over_more_ports_of_ethernet(seen):
     assert hcas.link_layer == "InfiniBand"
     assert hcas.ports["node1"] == (("mlx5_0", 1),)
     assert ("roce1:1", "link layer Ethernet, the training uses InfiniBand") in hcas.left_out
+
+
+def test_a_site_that_leaves_out_every_hca_trains_over_tcp_and_says_so(seen):
+    profile = SiteProfile(hca_exclude=("mlx5_0", "mlx5_1"))
+    choice = choose(seen(ib_node(1), ib_node(2)), {}, profile=profile)
+    assert values(choice)["NCCL_IB_DISABLE"] == "1"
+    (reason,) = [item.reason for item in choice.environment if item.name == "NCCL_IB_DISABLE"]
+    assert reason.startswith("no two nodes have a usable port in common: the last resort")
+
+
+def test_two_nodes_with_dead_ports_cannot_be_told_apart(seen):
+    dead = [ib_node(n).port("mlx5_0", state="INIT").port("mlx5_1", state="INIT") for n in (1, 2)]
+    (finding,) = choose(seen(*dead), {}).findings
+    assert "no node can be told apart, all are alike" in finding.evidence
+    assert finding.fix.startswith("look at the switch")
+
+
+def test_a_rail_is_known_by_a_single_routable_address(seen):
+    made = [roce_node(number, rails=True) for number in (1, 2)]
+    one = [
+        replace(
+            node,
+            hcas=tuple(
+                replace(hca, ports=(replace(hca.ports[0], gids=hca.ports[0].gids[-1:]),))
+                for hca in node.hcas
+            ),
+        )
+        for node in made
+    ]
+    assert values(choose(seen(*one), {}))["NCCL_CROSS_NIC"] == "0"

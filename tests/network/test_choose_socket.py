@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from hpc_train.network.choose import choose
 from hpc_train.network.choose_socket import (
     SocketChoice,
     choose_socket,
@@ -88,6 +89,10 @@ def test_ipv4_is_preferred_to_a_faster_ipv6() -> None:
     choice = chosen(only)
     assert choice.is_ipv6
     assert choice.addresses == {"node1": "2001:db8::1", "node2": "2001:db8::2"}
+    told = {item.name: item.value for item in choose(only, {}).environment}
+    assert told["NCCL_SOCKET_FAMILY"] == "AF_INET6"
+    both = {item.name for item in choose(six, {}).environment}
+    assert "NCCL_SOCKET_FAMILY" not in both
 
 
 def test_ipoib_is_preferred_where_every_node_has_it_as_such() -> None:
@@ -169,6 +174,7 @@ def test_one_host_goes_over_its_loopback_where_nothing_else_is_up() -> None:
     assert is_one_host(twice)
     choice = chosen(twice)
     assert choice.addresses == {"node1": "127.0.0.2", "node1/1": "127.0.0.2"}
+    assert (choice.is_routed, choice.is_ipv6) == (False, False)
     bare = replace(node, interfaces=(replace(lo, ipv4=()),))
     assert chosen([bare]).addresses == {"node1": "127.0.0.1"}
     assert choose_socket([replace(node, interfaces=())], SiteProfile()) is None

@@ -166,9 +166,9 @@ def test_the_summary_says_the_answer_and_then_the_worst_first():
     said = [
         finding("ok"),
         finding("note"),
-        finding("fail", "node2"),
-        replace(finding("warn", "*"), fix=""),
         finding("unknown"),
+        replace(finding("warn", "*"), fix=""),
+        finding("fail", "node2"),
     ]
     skipped = [Skipped("gemm", "no GPU"), Skipped("nvlink", "no GPU"), Skipped("lid", "RoCE")]
     answer = decide(
@@ -189,6 +189,7 @@ def test_the_summary_says_the_answer_and_then_the_worst_first():
         "skipped: gemm, nvlink: no GPU",
         "skipped: lid: RoCE",
     )
+    assert [item.level for item in answer.findings] == ["fail", "warn", "unknown", "note", "ok"]
     assert answer.seconds == 1.235
     assert (answer.bad_nodes, answer.degraded_nodes) == (("node2",), ())
 

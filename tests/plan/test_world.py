@@ -264,3 +264,15 @@ def test_two_nodes_are_enough_to_deal_ranks_in_turn() -> None:
     env = slurm(rank=0, **two, SLURM_STEP_TASKS_PER_NODE="1(x2)", SLURM_DISTRIBUTION="cyclic")
     with pytest.raises(CheckError, match="not node by node"):
         World.from_env(env)
+
+
+def test_two_tasks_without_a_number_are_no_world_of_one_and_one_task_is() -> None:
+    with pytest.raises(CheckError, match="SLURM_NTASKS=2 but no SLURM_PROCID"):
+        World.from_env({"SLURM_NTASKS": "2"})
+    assert World.from_env({"SLURM_NTASKS": "1"}).launcher == "single"
+
+
+def test_torchrun_may_start_one_rank_a_node() -> None:
+    env = torchrun(LOCAL_WORLD_SIZE="1", LOCAL_RANK="0", GROUP_RANK="3")
+    world = World.from_env(env, planned=Shape(4, 1, 1))
+    assert (world.nodes, world.ranks_per_node, world.node_rank) == (4, 1, 3)

@@ -151,3 +151,9 @@ def test_a_run_that_was_never_submitted_has_no_job() -> None:
     assert newest_job_id([Event(1.0, EventKind.ATTEMPT_STARTED, {"attempt": 0})]) == ""
     elsewhere = Event(2.0, EventKind.WENT_ON, {"attempt": 0, "job_id": 8})
     assert newest_job_id([started(0, 1.0), elsewhere]) == "8"
+
+
+def test_a_record_of_which_only_the_start_is_known_counts_nothing() -> None:
+    record = AttemptRecord(attempt=0, job_id="7", started=1.0)
+    assert (record.pid, record.first_step, record.last_step) == (0, 0, 0)
+    assert (record.saved_step, record.kept_step, record.steps_lost) == (0, 0, 0)

@@ -138,7 +138,9 @@ def test_a_ranks_own_error_is_in_the_history_with_all_that_it_said(
     assert (ended.error, ended.where) == ("ValueError: bad label", "model.py:12")
     assert (ended.first_step, ended.last_step, ended.saved_step) == (0, 13, 10)
     assert ended.steps_lost == 3
-    assert "attempt 0 ended: user error: rank 1 on n2 failed" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "attempt 0: 2 ranks on n1, n2" in said
+    assert "attempt 0 ended: user error: rank 1 on n2 failed" in said
 
 
 def test_a_preemption_is_told_by_slurm_and_keeps_what_was_saved(scene: Scene) -> None:

@@ -10,7 +10,14 @@ from typing import Any
 
 import pytest
 import torch
-from torch.utils.data import DataLoader, Dataset, Subset, TensorDataset, WeightedRandomSampler
+from torch.utils.data import (
+    DataLoader,
+    Dataset,
+    IterableDataset,
+    Subset,
+    TensorDataset,
+    WeightedRandomSampler,
+)
 
 from hpc_train.errors import ConfigError
 from hpc_train.plan.plan import Batch
@@ -241,3 +248,25 @@ def test_evaluation_is_dealt_out_in_an_order_of_its_own_each_epoch() -> None:
     assert sorted(ids(rank(0, shuffle=True)) + ids(rank(1, shuffle=True))) == list(range(20))
     alone = DataLoader(Augmented(1), batch_size=4)
     assert ids(evaluation_loader(alone, rank=1, world_size=2, seed=5)) == [0], "fewer than ranks"
+
+
+class Stream(IterableDataset):  # type: ignore[type-arg]
+    def __iter__(self) -> Any:
+        return iter(range(6))
+
+
+def test_an_evaluation_that_cannot_be_dealt_out_is_seen_whole_by_every_rank() -> None:
+    for own in (
+        DataLoader(Stream(), batch_size=4),
+        DataLoader(range(6), batch_sampler=[[0, 1, 2, 3], [4, 5]]),  # type: ignore[arg-type]
+        DataLoader(range(6), batch_size=4, sampler=range(6)),  # type: ignore[arg-type]
+    ):
+        for rank in range(2):
+            loader = evaluation_loader(own, rank=rank, world_size=2, seed=0)
+            assert [batch.tolist() for batch in loader] == [[0, 1, 2, 3], [4, 5]]
+            assert loader is not own
+            assert loader.generator is not None, "its start draws nothing from the model's RNG"
+
+
+def test_without_workers_there_is_nothing_to_initialise() -> None:
+    assert map_style_loader(DataLoader(Augmented(8)), sampler(8)).worker_init_fn is None

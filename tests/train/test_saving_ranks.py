@@ -225,6 +225,14 @@ def test_a_save_is_written_behind_the_trainings_back_or_in_front_of_it(
     assert steps(tmp_path) == [1]
 
 
+def test_a_save_right_behind_another_waits_for_it(tmp_path: Path) -> None:
+    saving = saver(tmp_path)
+    saving.start(state(1))
+    saving.start(state(2))
+    saving.finish()
+    assert steps(tmp_path) == [1, 2]
+
+
 def test_a_copy_while_the_buffers_are_needed_is_refused(tmp_path: Path) -> None:
     saving = saver(tmp_path)
     weight = torch.zeros(4)
