@@ -143,10 +143,13 @@ NODE_RULES: tuple[Rule, ...] = (
         name="cuda_init",
         pattern=CUDA % "(?:initialization error|CUDA_ERROR_NOT_INITIALIZED)",
         cause=(
-            "CUDA could not be initialised in this process: it was forked after CUDA had started,"
-            " or the GPU does not answer"
+            "CUDA could not be initialised in this process: often it was forked after CUDA had"
+            " started"
         ),
-        fix="start workers with spawn instead of fork; nvidia-smi on that node",
+        fix=(
+            "start workers with spawn instead of fork; otherwise nvidia-smi in the same container,"
+            " and its libcuda against the host's driver"
+        ),
         source="CUDA, by NCCL",
     ),
     Rule(
@@ -183,7 +186,7 @@ NODE_RULES: tuple[Rule, ...] = (
     Rule(
         name="shm_size",
         pattern=(
-            r"failed to extend /dev/shm/\S{1,60} to (?P<size>\d+) bytes"
+            r"failed to extend /dev/shm/\S{1,60} to \d+ bytes(?!, error: (?!No space))"
             r"|posix_fallocate failed : No space left on device"
             r"|shared memory segment \S{1,80} \(size \d+\), error: No space left"
         ),
@@ -195,26 +198,36 @@ NODE_RULES: tuple[Rule, ...] = (
         source="NCCL misc/shmutils.cc, include/shm.h, os/linux.cc",
     ),
     Rule(
+        name="cuda_shm",
+        pattern=CUDA % "",
+        place=r"shmutils|include/shm|transport/shm",
+        cause="CUDA could not use the host memory that the ranks of a node share: {error}",
+        fix=(
+            "NCCL_CUMEM_HOST_ENABLE=0 (from 2.24 on) or NCCL_SHM_DISABLE=1, which is slower;"
+            " driver and CUDA of one version in the container"
+        ),
+        source="NCCL misc/shmutils.cc, transport/shm.cc",
+    ),
+    Rule(
         name="shm_attach",
         pattern=(
             r"Error while attaching to shared memory segment"
             r"|shared memory segment .{0,80}No such file or directory"
         ),
-        cause=(
-            "a rank cannot see the shared memory of another rank on its host: they do not share"
-            " /dev/shm, or that rank has ended"
-        ),
+        cause="a rank could not open the shared memory that another rank on its host announced",
         fix=(
-            "ranks of one host in one container, or with one IPC namespace (--ipc=host);"
-            " otherwise NCCL_SHM_DISABLE=1, which is slower"
+            "ranks of one host in one container, or with one IPC namespace (--ipc=host); did the"
+            " other rank end first? NCCL_CUMEM_HOST_ENABLE=0 (from 2.24 on), where the ranks choose"
+            " different kinds of memory; NCCL_SHM_DISABLE=1 is slower"
         ),
         source="NCCL misc/shmutils.cc",
+        unless=("cuda_shm",),
     ),
     Rule(
         name="shm",
         pattern=(
             r"[Ee]rror while creating shared memory segment|failed to create shared memory file"
-            r"|Could not map /dev/shm"
+            r"|Could not map /dev/shm|failed to extend /dev/shm"
         ),
         cause="NCCL could not create its shared memory in /dev/shm",
         fix=(
@@ -225,6 +238,7 @@ NODE_RULES: tuple[Rule, ...] = (
         unless=(
             "shm_size",
             "shm_attach",
+            "cuda_shm",
         ),
     ),
     Rule(
@@ -272,7 +286,7 @@ NODE_RULES: tuple[Rule, ...] = (
         ),
         fix=(
             "a newer EFA installer (1.29 or later with NCCL 2.19 or later);"
-            " FI_EFA_SETCUDA_SYNC_MEMOPS=0 helps with an older one"
+            " FI_EFA_SET_CUDA_SYNC_MEMOPS=0 helps with an older one"
         ),
         source="aws-ofi-nccl",
     ),

@@ -127,9 +127,5 @@ def _failure(hit: Hit) -> Failure:
 
 
 def notes(hits: Hits) -> Iterator[Failure]:
-    """Yield what is worth telling and no failure, each once."""
-    told = set()
-    for hit in hits.of("note"):
-        if hit.cause not in told:
-            told.add(hit.cause)
-            yield _failure(hit)
+    """Return what is worth telling and no failure, each once."""
+    return (_failure(hit) for hit in hits.of("note"))

@@ -30,7 +30,8 @@ _MAX_HOSTS = 10_000
 _VERSION = re.compile(r"NCCL version (\d+)\.(\d+)(?:\.(\d+))?")
 _HCA = re.compile(r"\[(\d+)\]\s?([\w.-]{1,64}:\d+)/(IB|RoCE)")
 _MERGED = re.compile(r"\[(\d+)\]=\{(.{0,500}?)\}")
-_USING = re.compile(r"NET/([\w+.-][\w +.-]{0,60}?) : Using (.*)")
+# Without a device there is none: `Using [RO]; OOB eth0:...`
+_USING = re.compile(r"NET/([\w+.-][\w +.-]{0,60}?) : Using (\[\d+\].*)")
 _NETWORK = re.compile(
     r"Using network ([\w+.-][\w +.-]{0,60})$"
     r"|(?:Assigned|Initialized) NET plugin ([\w+.-][\w +.-]{0,60}?)(?: to comm.*)?$"

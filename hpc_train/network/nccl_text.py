@@ -30,7 +30,7 @@ def explain(report: NcclReport) -> list[str]:
 
 def _failure(failure: Failure) -> Iterator[str]:
     where = f" (on {_folded(failure.hosts)})" if failure.hosts else ""
-    cause = failure.cause or "something failed, and this log does not show why"
+    cause = failure.cause or "NCCL warned of something that this reader does not know"
     yield f"failed: {cause}{where}"
     for item in failure.evidence:
         yield f"  {_place(item)}{item.text}"[:_MAX_WIDTH]

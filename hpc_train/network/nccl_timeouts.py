@@ -117,6 +117,9 @@ class Timeouts:
                 f"the ranks wait in different collectives: {told}{more}. They left the common"
                 f" order{tail}"
             )
+        numbers = [work.seq for work in self._works if work.seq >= 0]
+        if len(set(numbers)) < len(numbers) and len({work.op for work in self._works}) > 1:
+            tail = f"; if these ranks are one process group, they left the common order{tail}"
         return f"did not end{within}: {told}{more}{tail}"
 
     def _late(self) -> str:

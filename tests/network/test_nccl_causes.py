@@ -148,7 +148,7 @@ def test_only_what_follows_is_left_is_told_as_such():
         *[warn("misc/socket.cc:49", "socketProgress: Connection closed by remote peer n9<1>")] * 60,
     )
     (failure,) = report.failures
-    assert failure.cause == "n9 closed the connection: it ended first"
+    assert failure.cause == "n9 closed the connection: something failed or ended there first"
     assert failure.times == 60
     assert "read that node's log" in failure.fix
 
@@ -205,7 +205,7 @@ def test_a_failure_without_a_known_cause_is_a_failure_without_a_cause():
     (failure,) = report.failures
     assert failure.cause == ""
     assert report_json(report)["cause"] is None
-    assert "does not show why" in explain(report)[0]
+    assert "that this reader does not know" in explain(report)[0]
     assert read(warn("odd.cc:1", "the moon is full")).failures == ()
 
 
@@ -286,7 +286,36 @@ def test_ranks_of_one_group_in_two_collectives_have_left_the_common_order():
     states = [state.format(0), state.format(1)]
     assert "different collectives" in read(*works, *states).failures[0].cause
     # Without the groups the two may be two groups' own.
-    assert "different collectives" not in read(*works).failures[0].cause
+    cause = read(*works).failures[0].cause
+    assert "different collectives" not in cause
+    assert "if these ranks are one process group, they left the common order" in cause
+    works = [WORK.format(0, 7, "ALLREDUCE", 1), WORK.format(1, 8, "BROADCAST", 1)]
+    assert "common order" not in read(*works).failures[0].cause
+
+
+@pytest.mark.parametrize("what", ["creating", "attaching to"])
+def test_shared_memory_that_cuda_refused_is_not_blamed_on_dev_shm(what):
+    """misc/shmutils.cc says the second line after every failure, that of CUDA included."""
+    place = "misc/shmutils.cc"
+    report = read(
+        warn(f"{place}:103", "Cuda failure 1 'invalid argument'"),
+        warn(
+            f"{place}:114",
+            f"Error while {what} shared memory segment /dev/shm/nccl-NzwJ7O (size 9)",
+        ),
+    )
+    assert [item.name for item in report.failures] == ["cuda_shm"]
+
+
+def test_a_proxy_that_a_system_call_failed_is_told_before_the_connections_it_closed():
+    report = read(
+        warn("misc/socket.cc:49", "socketProgress: Connection closed by remote peer gpu07<53735>"),
+        warn(
+            "proxy.cc:1519",
+            "[Proxy Service 3] Failed to execute operation Connect from rank 3, retcode 2",
+        ),
+    )
+    assert [item.name for item in report.failures] == ["proxy_system"]
 
 
 def test_what_the_network_did_comes_before_the_timeout_it_brought_about():
