@@ -22,7 +22,7 @@ _LATE_RULES: tuple[Rule, ...] = (
             r"|Group creation failed|[Tt]opoRankToIndex could not|nLocals = \d+ should be"
             r"|tree already has|P2p schedule creation has bugs|No transport found"
         ),
-        cause="the ranks do not agree on where they run, so that no common ring was found",
+        cause="the ranks did not find the same rings: they see nodes, GPUs or networks differently",
         fix=(
             "the same NCCL, NCCL_* (NCCL_HOSTID, NCCL_TOPO_FILE, NCCL_IB_HCA) and GPUs on all"
             " nodes;"

@@ -10,9 +10,20 @@ from hpc_train.network.nccl_rules import Rule
 __all__ = ["CUDA", "IB_CALL", "NODE_RULES"]
 
 IB_CALL = r"(?P<call>ibv_\w{1,40})(?:\(\))? (?:failed|returned)"
-CUDA = r"C(?:uda|UDA) (?:failure|error):? ?(?:\d{1,4} )?'?(?P<error>%s[^'\n]{0,80})"
+# nccl-tests says the file in between.
+CUDA = (
+    r"C(?:uda|UDA) (?:failure|error):? ?(?:\w{1,40}\.cu:\d+ |\d{1,4} )?"
+    r"'?(?P<error>%s[^'\n]{0,80})"
+)
 
 NODE_RULES: tuple[Rule, ...] = (
+    Rule(
+        name="ras",
+        kind="harmless",
+        pattern=r"",
+        place=r"^ras/",
+        source="NCCL ras/: its own monitor, without which the job goes on",
+    ),
     # The program: the same on a perfect network.
     Rule(
         name="duplicate_gpu",
@@ -104,7 +115,7 @@ NODE_RULES: tuple[Rule, ...] = (
             r"(?P<error>GPU is lost|[Uu]ncorrectable (?:NVLink |ECC )?error|fell off the bus"
             r"|unspecified hardware error|Driver/library version mismatch"
             r"|CUDA driver version is insufficient[\w ]{0,40}|no CUDA-capable device[\w ]{0,20}"
-            r"|system not yet initialized|invalid device ordinal)"
+            r"|system not yet initialized)"
         ),
         cause="the GPU or its driver does not work: {error}",
         fix=(
@@ -112,6 +123,17 @@ NODE_RULES: tuple[Rule, ...] = (
             " initialized': start nvidia-fabricmanager)"
         ),
         source="CUDA and NVML, by NCCL",
+    ),
+    Rule(
+        name="device_ordinal",
+        pattern=r"invalid device ordinal",
+        cause="a process does not see the GPU that it was to use, its own or that of a peer",
+        fix=(
+            "no more ranks a node than GPUs, and the local rank as the device; all ranks of a node"
+            " see all its GPUs: Slurm's --gpus-per-node instead of --gpus-per-task, containers"
+            " likewise"
+        ),
+        source="CUDA, by NCCL",
     ),
     Rule(
         name="driver",

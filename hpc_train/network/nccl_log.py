@@ -52,9 +52,9 @@ _TRACE = re.compile(
 )
 # What torch or CUDA says beside NCCL's own lines; anything else with "NCCL" in it is prose.
 _TORCH = re.compile(
-    r"ProcessGroupNCCL|WorkNCCL|NCCL (?:[Ee]rror|failure|communicator)|nccl[A-Z]\w{3,30}Error"
-    r"|Last error:"
-    r"|collectives on ranks|collective #|lagging ranks|CUDA (?:error|out of memory)|OutOfMemory"
+    r"ProcessGroupNCCL|WorkNCCL|(?:NCCL|C(?:uda|UDA)) (?:[Ee]rror|failure)|NCCL communicator"
+    r"|nccl[A-Z]\w{3,30}Error|Last error:|collectives on ranks|collective #|lagging ranks"
+    r"|CUDA out of memory|OutOfMemory"
     r"|Duplicate GPU|NCCL operations have failed"
 )
 # ncclGetErrorString, as torch, vLLM, nccl-tests and others pass it on.

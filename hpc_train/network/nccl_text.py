@@ -99,7 +99,7 @@ def _size(report: NcclReport) -> str:
         return f", {where}" if where else ""
     is_whole = len(world.places) >= world.ranks
     if is_whole and world.groups <= 1:
-        text = f", {world.ranks} ranks on {where}"
+        text = f", {world.ranks} ranks" + (f" on {where}" if where else "")
     else:
         nodes = f" on {world.nodes} nodes" if world.nodes else ""
         groups = f" ({world.groups} of that size)" if world.groups > 1 else ""

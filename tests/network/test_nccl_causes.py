@@ -76,7 +76,23 @@ def test_a_failure_is_told_with_its_cause_its_line_and_a_fix(name, said, line):
 def test_what_is_no_failure_is_not_told_as_one(name):
     report = read(NOTES[name])
     assert report.failures == ()
-    assert (len(report.notes) == 1) is (name != "harmless")
+    (kind,) = {rule.kind for rule in RULES if rule.name == name}
+    assert (len(report.notes) == 1) is (kind == "note")
+
+
+def test_hosts_that_wrote_a_line_are_hosts_of_the_log_with_or_without_a_rank():
+    started = "ncclCommInitRank comm 0x1 rank 1 nranks 2 cudaDev 0 nvmlDev 0 busId 61000 commId 0x1"
+    report = read(
+        "node1:1:1 [0] NCCL INFO Bootstrap : Using eth0:10.0.0.1<0>",
+        f"node2:1:2 [0] NCCL INFO {started} - Init START",
+    )
+    assert report.hosts == ("node1", "node2")
+    assert "2 hosts in this log" in "\n".join(explain(report))
+
+
+def test_a_verbs_layer_without_a_device_is_no_network_that_was_found():
+    report = read(f"{HEAD}NCCL INFO NET/IB : Using [RO]; OOB eth0:10.0.0.1<0>")
+    assert report.networks == ()
 
 
 def test_every_rule_has_an_example_here():
