@@ -47,7 +47,9 @@ _LATE_RULES: tuple[Rule, ...] = (
     ),
     Rule(
         name="topology_file",
-        pattern=r"XML (?:Import Channel|Parse|Mismatch|\w{5,8} has wrong version|parser is limited)",
+        pattern=(
+            r"XML (?:Import Channel|Parse|Mismatch|\w{5,8} has wrong version|parser is limited)"
+        ),
         cause="the topology or graph file that NCCL was given does not fit this node",
         fix=("NCCL_TOPO_FILE and NCCL_GRAPH_FILE unset: also in /etc/nccl.conf and ~/.nccl.conf"),
         source="NCCL graph/xml.cc, graph/search.cc",
@@ -159,7 +161,7 @@ _LATE_RULES: tuple[Rule, ...] = (
     Rule(
         name="aborted",
         kind="follows",
-        pattern=r"NCCL communicator was aborted",
+        pattern=r"NCCL communicator was aborted|NCCL operations have failed or timed out",
         cause="torch gave up its communicator after a failure",
         fix="the first failure is earlier in this log, or in that of another rank",
         source="torch NCCLUtils",

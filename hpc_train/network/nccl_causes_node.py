@@ -101,7 +101,7 @@ NODE_RULES: tuple[Rule, ...] = (
             "(?:an illegal memory access|unspecified launch failure|device-side assert|misaligned"
             " address|an illegal instruction)"
         ),
-        cause="a CUDA kernel failed before NCCL's call: {error}; the network is not the cause",
+        cause="a CUDA kernel failed, most often the program's own and not NCCL's: {error}",
         fix=(
             "run once with CUDA_LAUNCH_BLOCKING=1 to find the kernel; on one node alone, look for"
             " Xid errors in dmesg"

@@ -104,7 +104,7 @@ def _size(report: NcclReport) -> str:
         nodes = f" on {world.nodes} nodes" if world.nodes else ""
         groups = f" ({world.groups} of that size)" if world.groups > 1 else ""
         text = f", a communicator of {world.ranks} ranks{nodes}{groups}"
-        text += f"; {len(world.places)} of them in this log" if not is_whole else ""
+        text += f"; this log names {len(world.places)} of them" if not is_whole else ""
         text += f"; {where} in this log" if where else ""
     if 0 < world.complete < world.started:
         text += f"; {world.complete} of {world.started} finished their initialisation"
