@@ -264,6 +264,16 @@ NODE_RULES: tuple[Rule, ...] = (
         ),
     ),
     Rule(
+        name="gid_unreadable",
+        pattern=r"(?:open|read) failed in ncclIbRoceGetVersionNum: (?P<error>[\w ]{1,60})",
+        cause=(
+            "NCCL stopped at a GID index of an HCA that it could not read ({error}): in a container"
+            " an index that belongs to another one"
+        ),
+        fix="NCCL_IB_GID_INDEX with an index that show_gids lists there; or NCCL 2.26 and later",
+        source="NCCL transport/net_ib.cc, 2.21",
+    ),
+    Rule(
         name="memlock",
         pattern=IB_CALL + r".{0,40}Cannot allocate memory",
         cause=(

@@ -181,7 +181,7 @@ class LogReader:
         self._networks.add(network)
         if found := _OOB.search(rest):
             self._uses(host, f"{found[0][4:]}")
-        if network == "Socket":
+        if network.endswith("Socket"):
             self._uses(host, rest)
             return
         names = self._hcas.setdefault(host, {})

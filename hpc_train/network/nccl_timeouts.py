@@ -19,7 +19,7 @@ __all__ = ["Timeouts", "ranges"]
 _MAX_WORKS = 200
 _TIMEOUT = re.compile(
     r"Watchdog caught collective operation timeout: WorkNCCL\((?:SeqNum=(?P<seq>\d+), )?"
-    r"OpType=(?P<op>\w+)(?:, NumelIn=(?P<numel>\d+))?.{0,200}?Timeout\(ms\)=(?P<ms>\d+)"
+    r"OpType=(?P<op>\w+)(?:, NumelIn=(?P<numel>\d{1,18})\b)?.{0,200}?Timeout\(ms\)=(?P<ms>\d+)"
 )
 # The same where the line is cut, or only the backtrace is there.
 _ANY_TIMEOUT = re.compile(r"Watchdog caught collective operation timeout|WorkNCCL::checkTimeout")

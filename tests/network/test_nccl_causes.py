@@ -90,6 +90,13 @@ def test_hosts_that_wrote_a_line_are_hosts_of_the_log_with_or_without_a_rank():
     assert "2 hosts in this log" in "\n".join(explain(report))
 
 
+def test_every_interface_of_a_socket_plugin_is_told_and_none_is_an_hca():
+    ways = "Using [0]enp0s12:10.0.0.6<0> [1]enp6s0f0:10.0.1.4<0>"
+    report = read(f"{HEAD}NCCL INFO NET/FastSocket : {ways}")
+    assert report.interfaces == {"gpu07": ("enp0s12:10.0.0.6", "enp6s0f0:10.0.1.4")}
+    assert report.hcas == {}
+
+
 def test_a_verbs_layer_without_a_device_is_no_network_that_was_found():
     report = read(f"{HEAD}NCCL INFO NET/IB : Using [RO]; OOB eth0:10.0.0.1<0>")
     assert report.networks == ()
@@ -223,6 +230,8 @@ def test_a_failure_without_a_known_cause_is_a_failure_without_a_cause():
     assert report_json(report)["cause"] is None
     assert "that this reader does not know" in explain(report)[0]
     assert read(warn("odd.cc:1", "the moon is full")).failures == ()
+    # Google's plugin says this, and goes on.
+    assert read(warn("net_fastsocket.cc:765", "Cannot get incoming CPU.")).failures == ()
 
 
 WORDS = {
@@ -281,6 +290,12 @@ def test_a_rank_that_never_came_is_named_where_the_log_proves_it():
     lines = [WORK.format(rank, 1580, "ALLREDUCE", 1) for rank in (0, 1, 2)]
     assert "never joined it: ranks 3" in read(*lines, signal).failures[0].cause
     assert "never joined" not in read(*lines).failures[0].cause
+
+
+def test_a_coalesced_collective_has_no_number_of_elements():
+    """torch prints the -1 that stands for none as unsigned."""
+    cause = read(WORK.format(0, 2, "COALESCED", 2**64 - 1)).failures[0].cause
+    assert "COALESCED number 2 on rank 0" in cause
 
 
 def test_the_desync_report_names_who_is_late():
