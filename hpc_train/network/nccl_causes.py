@@ -31,6 +31,19 @@ _LATE_RULES: tuple[Rule, ...] = (
         source="NCCL graph/rings.cc, init.cc",
     ),
     Rule(
+        name="peer_address",
+        pattern=r"connecting to address .{0,80}is neither AF_INET",
+        cause=(
+            "a rank was given an address that is none: its peer found no interface for its"
+            " settings, or uses another network plugin"
+        ),
+        fix=(
+            "compare NCCL_SOCKET_IFNAME with `ip -br addr` of all nodes; the same plugin"
+            " (`Using network`) and NCCL on all ranks"
+        ),
+        source="NCCL misc/socket.cc",
+    ),
+    Rule(
         name="topology",
         pattern=(
             r"Could not find (?:real path of /sys/class/pci_bus|NET with id"

@@ -28,7 +28,7 @@ NET_RULES: tuple[Rule, ...] = (
         pattern=(
             r"[Nn]o socket interface found|no device found (?:matching|after)|No interface found"
             r"|NET/Socket : no interface found|No usable listening interface"
-            r"|No IP interface found|is neither AF_INET"
+            r"|No IP interface found"
         ),
         cause="NCCL found no interface on this node that fits its settings",
         fix=(

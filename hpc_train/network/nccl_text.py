@@ -113,7 +113,9 @@ def _size(report: NcclReport) -> str:
 
 def _devices(report: NcclReport) -> Iterator[str]:
     used: dict[str, set[str]] = defaultdict(set)
-    for pair in report.crossing:
+    # What a part of the ranks does not use the others may.
+    is_whole = 0 < report.world.ranks <= len(report.world.places)
+    for pair in report.crossing if is_whole else ():
         for host in (pair.host_a, pair.host_b):
             used[host or ""].update(pair.devices)
     alike: dict[tuple[str, str], list[str]] = defaultdict(list)

@@ -97,6 +97,20 @@ def test_every_interface_of_a_socket_plugin_is_told_and_none_is_an_hca():
     assert report.hcas == {}
 
 
+def test_an_hca_is_called_unused_only_where_all_ranks_are_in_the_log():
+    lines = [
+        f"node{rank}:{rank}:1 [0] NCCL INFO {text}"
+        for rank in (0, 1)
+        for text in (
+            "NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/IB [RO]; OOB eth0:10.0.0.1<0>",
+            f"Channel 00/0 : {rank}[0] -> {1 - rank}[0] [send] via NET/IB/0",
+            f"comm 0x{rank} rank {rank} nranks 2 cudaDev 0 busId 1 commId 0xa - Init COMPLETE",
+        )
+    ]
+    assert "not used: mlx5_1:1/IB" in "\n".join(explain(read(*lines)))
+    assert "not used" not in "\n".join(explain(read(*lines[:3])))
+
+
 def test_a_verbs_layer_without_a_device_is_no_network_that_was_found():
     report = read(f"{HEAD}NCCL INFO NET/IB : Using [RO]; OOB eth0:10.0.0.1<0>")
     assert report.networks == ()
