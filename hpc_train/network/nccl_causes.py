@@ -22,13 +22,26 @@ _LATE_RULES: tuple[Rule, ...] = (
             r"|Group creation failed|[Tt]opoRankToIndex could not|nLocals = \d+ should be"
             r"|tree already has|P2p schedule creation has bugs|No transport found"
         ),
-        cause="the ranks do not agree on where they run, so that no common ring was found",
+        cause="the ranks did not find the same rings: they see nodes, GPUs or networks differently",
         fix=(
             "the same NCCL, NCCL_* (NCCL_HOSTID, NCCL_TOPO_FILE, NCCL_IB_HCA) and GPUs on all"
             " nodes;"
             " containers of one host with one host name"
         ),
         source="NCCL graph/rings.cc, init.cc",
+    ),
+    Rule(
+        name="peer_address",
+        pattern=r"connecting to address .{0,80}is neither AF_INET",
+        cause=(
+            "a rank was given an address that is none: its peer found no interface for its"
+            " settings, or uses another network plugin"
+        ),
+        fix=(
+            "compare NCCL_SOCKET_IFNAME with `ip -br addr` of all nodes; the same plugin"
+            " (`Using network`) and NCCL on all ranks"
+        ),
+        source="NCCL misc/socket.cc",
     ),
     Rule(
         name="topology",
@@ -40,10 +53,19 @@ _LATE_RULES: tuple[Rule, ...] = (
         ),
         cause="NCCL could not place the GPUs and network devices on the node's PCI tree",
         fix=(
-            "the container or VM hides /sys or shows another one: mount /sys, or give"
-            " NCCL_TOPO_FILE; NCCL_IB_HCA without virtual devices"
+            "mount /sys, where the container or VM hides it; NCCL_TOPO_FILE unset, or a file of"
+            " this kind of node; NCCL_IB_HCA without virtual devices"
         ),
         source="NCCL graph/topo.cc, graph/search.cc",
+    ),
+    Rule(
+        name="topology_file",
+        pattern=(
+            r"XML (?:Import Channel|Parse|Mismatch|\w{5,8} has wrong version|parser is limited)"
+        ),
+        cause="the topology or graph file that NCCL was given does not fit this node",
+        fix=("NCCL_TOPO_FILE and NCCL_GRAPH_FILE unset: also in /etc/nccl.conf and ~/.nccl.conf"),
+        source="NCCL graph/xml.cc, graph/search.cc",
     ),
     Rule(
         name="p2p",
@@ -92,6 +114,7 @@ _LATE_RULES: tuple[Rule, ...] = (
         unless=(
             "nvls",
             "nvls_bind",
+            "cuda_shm",
             "cuda_init",
             "cuda_kernel",
             "torch_oom",
@@ -112,6 +135,20 @@ _LATE_RULES: tuple[Rule, ...] = (
     ),
     # What another failure brings about.
     Rule(
+        name="proxy_system",
+        kind="follows",
+        pattern=(
+            r"(?:Failed to execute operation |progressing operation=)(?P<op>\w{1,20})"
+            r"(?: from rank \d+, retcode |, res=)2\b"
+        ),
+        cause="a call of the system failed in NCCL's proxy ({op}); its reason is not in this log",
+        fix=(
+            "over sockets NCCL_SOCKET_IFNAME and open TCP ports between the nodes; over"
+            " InfiniBand memlock and dmesg; NCCL_DEBUG_SUBSYS=INIT,NET,PROXY"
+        ),
+        source="NCCL proxy.cc",
+    ),
+    Rule(
         name="peer_closed",
         kind="follows",
         pattern=(
@@ -119,7 +156,7 @@ _LATE_RULES: tuple[Rule, ...] = (
             r"(?=.{0,140}(?:reset by peer|Broken pipe|Connection refused)))"
             r"(?: (?!failed)(?P<peer>[^\s<]{1,120}))?"
         ),
-        cause="{peer} closed the connection: it ended first",
+        cause="{peer} closed the connection: something failed or ended there first",
         fix="read that node's log: the cause is there",
         source="NCCL misc/socket.cc",
     ),
@@ -137,7 +174,7 @@ _LATE_RULES: tuple[Rule, ...] = (
     Rule(
         name="aborted",
         kind="follows",
-        pattern=r"NCCL communicator was aborted",
+        pattern=r"NCCL communicator was aborted|NCCL operations have failed or timed out",
         cause="torch gave up its communicator after a failure",
         fix="the first failure is earlier in this log, or in that of another rank",
         source="torch NCCLUtils",
@@ -176,19 +213,11 @@ _LATE_RULES: tuple[Rule, ...] = (
     Rule(
         name="libibverbs",
         kind="note",
+        level="ANY",
         pattern=r"Failed to open libibverbs\.so",
         cause="libibverbs could not be loaded, so NCCL has no InfiniBand or RoCE there",
         fix="install rdma-core (libibverbs1) in the image, if the nodes have HCAs",
-        source="NCCL misc/ibvwrap.cc",
-    ),
-    Rule(
-        name="libibverbs_info",
-        kind="note",
-        level="INFO",
-        pattern=r"Failed to open libibverbs\.so",
-        cause="libibverbs could not be loaded, so NCCL has no InfiniBand or RoCE there",
-        fix="install rdma-core (libibverbs1) in the image, if the nodes have HCAs",
-        source="NCCL misc/ibvsymbols.cc",
+        source="NCCL misc/ibvwrap.cc, misc/ibvsymbols.cc",
     ),
     Rule(
         name="no_ib_device",
@@ -231,6 +260,7 @@ _LATE_RULES: tuple[Rule, ...] = (
             r"|TUNER/Plugin|PROFILER/Plugin|Configured with|is being ignored"
             r"|lib wrapper not initialized|Setting .{0,60}not supported|libgdrapi|GDR_COPY"
             r"|GDRCOPY|Could not find real path|unlink shared memory|munmap of shared memory|SHARP"
+            r"|, using [\w -]{1,40} instead|, disabling|, ignoring|[Dd]efaulting to|, cap it to"
         ),
         source="NCCL and its plugins",
     ),

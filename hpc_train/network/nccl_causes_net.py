@@ -28,7 +28,7 @@ NET_RULES: tuple[Rule, ...] = (
         pattern=(
             r"[Nn]o socket interface found|no device found (?:matching|after)|No interface found"
             r"|NET/Socket : no interface found|No usable listening interface"
-            r"|No IP interface found|is neither AF_INET"
+            r"|No IP interface found"
         ),
         cause="NCCL found no interface on this node that fits its settings",
         fix=(
@@ -39,7 +39,10 @@ NET_RULES: tuple[Rule, ...] = (
     ),
     Rule(
         name="mixed_link_layers",
-        pattern=r"ncompatible devices?|device is incompatible with the local",
+        pattern=(
+            r"ncompatible devices?|device is incompatible with the local"
+            r"|net devices with different link_layer"
+        ),
         cause="HCAs of different kinds (InfiniBand and Ethernet) were to talk to each other",
         fix="NCCL_IB_HCA with HCAs of one link layer alone, the same on all nodes",
         source="NCCL transport/net_ib",
@@ -83,8 +86,8 @@ NET_RULES: tuple[Rule, ...] = (
             r"|Network is unreachable|No data available|(?:19|22|61|101)\b)"
         ),
         cause=(
-            "the queue pair could not be connected ({error}): the GID that is used does not reach"
-            " the peer's, or does not exist"
+            "the queue pair could not be connected ({error}): most often the GID that is used does"
+            " not reach the peer's, or does not exist"
         ),
         fix=(
             "show_gids on both nodes: a RoCE v2 GID with a routable address, the same index;"
@@ -307,8 +310,8 @@ NET_RULES: tuple[Rule, ...] = (
             r"|Network is down|Host is down"
         ),
         cause=(
-            "{peer} could not be reached: {error}. A firewall between the nodes, or an address of"
-            " an interface that the others do not reach"
+            "{peer} could not be reached: {error}. A firewall, an address of an interface that the"
+            " others do not reach, or the node is down"
         ),
         fix=(
             "NCCL_SOCKET_IFNAME with the interface that all nodes share; open all TCP ports"
@@ -324,7 +327,7 @@ NET_RULES: tuple[Rule, ...] = (
             r"connect(?: to (?P<peer>\S{1,120}))? returned (?P<error>[\w ]{1,60}), retrying"
             r" \((?P<n>\d+)/(?P=n)\)"
         ),
-        cause="the other side could not be reached at {peer} in {n} tries: {error}",
+        cause="{peer} could not be reached in {n} tries: {error}",
         fix=(
             "NCCL_SOCKET_IFNAME with the interface that all nodes share; open all TCP ports"
             " between the nodes; the peer's log: did it end first?"
@@ -367,7 +370,8 @@ NET_RULES: tuple[Rule, ...] = (
     Rule(
         name="size_mismatch",
         pattern=(
-            r"[Mm]essage truncated : receiv(?:ed|ing) (?P<a>[\d,]+) bytes instead of (?P<b>[\d,]+)"
+            r"(?:truncated : receiv(?:ed|ing)|collective mismatch error,? local size)"
+            r" (?P<a>[\d,]+) (?:bytes instead of|remote(?: size)?) (?P<b>[\d,]+)"
         ),
         cause=(
             "a message has {a} bytes where {b} were expected: the ranks do not call the same"
@@ -377,7 +381,7 @@ NET_RULES: tuple[Rule, ...] = (
             "the same versions and NCCL_* on all nodes; the same collectives, sizes and order on"
             " all ranks; no second job on the same port"
         ),
-        source="NCCL bootstrap.cc, transport/net_socket.cc",
+        source="NCCL bootstrap.cc, transport/net_socket.cc, transport/net_ib",
     ),
     Rule(
         name="foreign_connection",

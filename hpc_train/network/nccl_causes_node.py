@@ -10,9 +10,20 @@ from hpc_train.network.nccl_rules import Rule
 __all__ = ["CUDA", "IB_CALL", "NODE_RULES"]
 
 IB_CALL = r"(?P<call>ibv_\w{1,40})(?:\(\))? (?:failed|returned)"
-CUDA = r"C(?:uda|UDA) (?:failure|error):? ?(?:\d{1,4} )?'?(?P<error>%s[^'\n]{0,80})"
+# nccl-tests says the file in between.
+CUDA = (
+    r"C(?:uda|UDA) (?:failure|error):? ?(?:\w{1,40}\.cu:\d+ |\d{1,4} )?"
+    r"'?(?P<error>%s[^'\n]{0,80})"
+)
 
 NODE_RULES: tuple[Rule, ...] = (
+    Rule(
+        name="ras",
+        kind="harmless",
+        pattern=r"",
+        place=r"^ras/",
+        source="NCCL ras/: its own monitor, without which the job goes on",
+    ),
     # The program: the same on a perfect network.
     Rule(
         name="duplicate_gpu",
@@ -90,7 +101,7 @@ NODE_RULES: tuple[Rule, ...] = (
             "(?:an illegal memory access|unspecified launch failure|device-side assert|misaligned"
             " address|an illegal instruction)"
         ),
-        cause="a CUDA kernel failed before NCCL's call: {error}; the network is not the cause",
+        cause="a CUDA kernel failed, most often the program's own and not NCCL's: {error}",
         fix=(
             "run once with CUDA_LAUNCH_BLOCKING=1 to find the kernel; on one node alone, look for"
             " Xid errors in dmesg"
@@ -104,7 +115,7 @@ NODE_RULES: tuple[Rule, ...] = (
             r"(?P<error>GPU is lost|[Uu]ncorrectable (?:NVLink |ECC )?error|fell off the bus"
             r"|unspecified hardware error|Driver/library version mismatch"
             r"|CUDA driver version is insufficient[\w ]{0,40}|no CUDA-capable device[\w ]{0,20}"
-            r"|system not yet initialized|invalid device ordinal)"
+            r"|system not yet initialized)"
         ),
         cause="the GPU or its driver does not work: {error}",
         fix=(
@@ -112,6 +123,17 @@ NODE_RULES: tuple[Rule, ...] = (
             " initialized': start nvidia-fabricmanager)"
         ),
         source="CUDA and NVML, by NCCL",
+    ),
+    Rule(
+        name="device_ordinal",
+        pattern=r"invalid device ordinal",
+        cause="a process does not see the GPU that it was to use, its own or that of a peer",
+        fix=(
+            "no more ranks a node than GPUs, and the local rank as the device; all ranks of a node"
+            " see all its GPUs: Slurm's --gpus-per-node instead of --gpus-per-task, containers"
+            " likewise"
+        ),
+        source="CUDA, by NCCL",
     ),
     Rule(
         name="driver",
@@ -143,10 +165,13 @@ NODE_RULES: tuple[Rule, ...] = (
         name="cuda_init",
         pattern=CUDA % "(?:initialization error|CUDA_ERROR_NOT_INITIALIZED)",
         cause=(
-            "CUDA could not be initialised in this process: it was forked after CUDA had started,"
-            " or the GPU does not answer"
+            "CUDA could not be initialised in this process: often it was forked after CUDA had"
+            " started"
         ),
-        fix="start workers with spawn instead of fork; nvidia-smi on that node",
+        fix=(
+            "start workers with spawn instead of fork; otherwise nvidia-smi in the same container,"
+            " and its libcuda against the host's driver"
+        ),
         source="CUDA, by NCCL",
     ),
     Rule(
@@ -183,7 +208,7 @@ NODE_RULES: tuple[Rule, ...] = (
     Rule(
         name="shm_size",
         pattern=(
-            r"failed to extend /dev/shm/\S{1,60} to (?P<size>\d+) bytes"
+            r"failed to extend /dev/shm/\S{1,60} to \d+ bytes(?!, error: (?!No space))"
             r"|posix_fallocate failed : No space left on device"
             r"|shared memory segment \S{1,80} \(size \d+\), error: No space left"
         ),
@@ -195,26 +220,36 @@ NODE_RULES: tuple[Rule, ...] = (
         source="NCCL misc/shmutils.cc, include/shm.h, os/linux.cc",
     ),
     Rule(
+        name="cuda_shm",
+        pattern=CUDA % "",
+        place=r"shmutils|include/shm|transport/shm",
+        cause="CUDA could not use the host memory that the ranks of a node share: {error}",
+        fix=(
+            "NCCL_CUMEM_HOST_ENABLE=0 (from 2.24 on) or NCCL_SHM_DISABLE=1, which is slower;"
+            " driver and CUDA of one version in the container"
+        ),
+        source="NCCL misc/shmutils.cc, transport/shm.cc",
+    ),
+    Rule(
         name="shm_attach",
         pattern=(
             r"Error while attaching to shared memory segment"
             r"|shared memory segment .{0,80}No such file or directory"
         ),
-        cause=(
-            "a rank cannot see the shared memory of another rank on its host: they do not share"
-            " /dev/shm, or that rank has ended"
-        ),
+        cause="a rank could not open the shared memory that another rank on its host announced",
         fix=(
-            "ranks of one host in one container, or with one IPC namespace (--ipc=host);"
-            " otherwise NCCL_SHM_DISABLE=1, which is slower"
+            "ranks of one host in one container, or with one IPC namespace (--ipc=host); did the"
+            " other rank end first? NCCL_CUMEM_HOST_ENABLE=0 (from 2.24 on), where the ranks choose"
+            " different kinds of memory; NCCL_SHM_DISABLE=1 is slower"
         ),
         source="NCCL misc/shmutils.cc",
+        unless=("cuda_shm",),
     ),
     Rule(
         name="shm",
         pattern=(
             r"[Ee]rror while creating shared memory segment|failed to create shared memory file"
-            r"|Could not map /dev/shm"
+            r"|Could not map /dev/shm|failed to extend /dev/shm"
         ),
         cause="NCCL could not create its shared memory in /dev/shm",
         fix=(
@@ -225,7 +260,18 @@ NODE_RULES: tuple[Rule, ...] = (
         unless=(
             "shm_size",
             "shm_attach",
+            "cuda_shm",
         ),
+    ),
+    Rule(
+        name="gid_unreadable",
+        pattern=r"(?:open|read) failed in ncclIbRoceGetVersionNum: (?P<error>[\w ]{1,60})",
+        cause=(
+            "NCCL stopped at a GID index of an HCA that it could not read ({error}): in a container"
+            " an index that belongs to another one"
+        ),
+        fix="NCCL_IB_GID_INDEX with an index that show_gids lists there; or NCCL 2.26 and later",
+        source="NCCL transport/net_ib.cc, 2.21",
     ),
     Rule(
         name="memlock",
@@ -272,7 +318,7 @@ NODE_RULES: tuple[Rule, ...] = (
         ),
         fix=(
             "a newer EFA installer (1.29 or later with NCCL 2.19 or later);"
-            " FI_EFA_SETCUDA_SYNC_MEMOPS=0 helps with an older one"
+            " FI_EFA_SET_CUDA_SYNC_MEMOPS=0 helps with an older one"
         ),
         source="aws-ofi-nccl",
     ),

@@ -36,6 +36,7 @@ _INFO = b" NCCL INFO "
 # Words of torch's in lines without "NCCL": rare, so a block is searched line by line for them only
 # where it has one.
 _RARE = (b"Last error:", b"collectives on ranks", b"join collective #", b"CUDA ")
+_COLLECTIVE = b": opCount "  # SUBSYS=COLL logs each
 # One line an allocation or a step of the proxy (SUBSYS=ALLOC,PROXY); the first tells all.
 _PER_CALL = frozenset((b"Allo", b"Mem ", b"prox"))
 
@@ -154,12 +155,12 @@ class _Sieve:
 
     def lines(self, block: bytes, number: int) -> Iterator[tuple[int, bytes]]:
         is_rare = self._is_error_next or any(word in block for word in _RARE)
-        if not is_rare and b"NCCL" not in block:
+        if not is_rare and (b"NCCL" not in block or self._is_known_collectives(block)):
             return
         pieces = [(number, block)] if is_rare else self._without_known_hops(block, number)
         for first, piece in pieces:
             for line_number, line in enumerate(piece.split(b"\n"), first):
-                if b": opCount " in line:  # SUBSYS=COLL logs each collective
+                if _COLLECTIVE in line:
                     if self._has_collective:
                         continue
                     self._has_collective = True
@@ -170,6 +171,14 @@ class _Sieve:
                     yield line_number, line
                 if is_rare and line.strip():
                     self._is_error_next = b"Last error:" in line
+
+    def _is_known_collectives(self, block: bytes) -> bool:
+        """Whether each line of NCCL's is one more collective."""
+        return (
+            self._has_collective
+            and b"NCCL WARN" not in block
+            and block.count(_COLLECTIVE) == block.count(b"NCCL")
+        )
 
     def _is_known(self, line: bytes) -> bool:
         head, _, text = line.partition(_INFO)

@@ -30,7 +30,8 @@ _MAX_HOSTS = 10_000
 _VERSION = re.compile(r"NCCL version (\d+)\.(\d+)(?:\.(\d+))?")
 _HCA = re.compile(r"\[(\d+)\]\s?([\w.-]{1,64}:\d+)/(IB|RoCE)")
 _MERGED = re.compile(r"\[(\d+)\]=\{(.{0,500}?)\}")
-_USING = re.compile(r"NET/([\w+.-][\w +.-]{0,60}?) : Using (.*)")
+# Without a device there is none: `Using [RO]; OOB eth0:...`
+_USING = re.compile(r"NET/([\w+.-][\w +.-]{0,60}?) : Using (\[\d+\].*)")
 _NETWORK = re.compile(
     r"Using network ([\w+.-][\w +.-]{0,60})$"
     r"|(?:Assigned|Initialized) NET plugin ([\w+.-][\w +.-]{0,60}?)(?: to comm.*)?$"
@@ -51,9 +52,9 @@ _TRACE = re.compile(
 )
 # What torch or CUDA says beside NCCL's own lines; anything else with "NCCL" in it is prose.
 _TORCH = re.compile(
-    r"ProcessGroupNCCL|WorkNCCL|NCCL (?:[Ee]rror|failure|communicator)|nccl[A-Z]\w{3,30}Error"
-    r"|Last error:"
-    r"|collectives on ranks|collective #|lagging ranks|CUDA (?:error|out of memory)|OutOfMemory"
+    r"ProcessGroupNCCL|WorkNCCL|(?:NCCL|C(?:uda|UDA)) (?:[Ee]rror|failure)|NCCL communicator"
+    r"|nccl[A-Z]\w{3,30}Error|Last error:|collectives on ranks|collective #|lagging ranks"
+    r"|CUDA out of memory|OutOfMemory"
     r"|Duplicate GPU|NCCL operations have failed"
 )
 # ncclGetErrorString, as torch, vLLM, nccl-tests and others pass it on.
@@ -180,7 +181,7 @@ class LogReader:
         self._networks.add(network)
         if found := _OOB.search(rest):
             self._uses(host, f"{found[0][4:]}")
-        if network == "Socket":
+        if network.endswith("Socket"):
             self._uses(host, rest)
             return
         names = self._hcas.setdefault(host, {})

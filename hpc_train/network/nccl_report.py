@@ -103,9 +103,9 @@ class NcclReport:
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """Hosts of ranks, sorted; where none is told of, those that spoke."""
+        """Hosts that wrote a line, and those of ranks."""
         placed = {place.host for place in self.world.places if place.host}
-        return tuple(sorted(placed)) if placed and self.world.groups <= 1 else self.speakers
+        return tuple(sorted(placed.union(self.speakers)))
 
     @property
     def pairs(self) -> tuple[Pair, ...]:

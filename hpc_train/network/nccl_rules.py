@@ -43,7 +43,8 @@ class Rule:
         source: Who writes the line.
         kind: `cause` is a failure; `follows` is one that another failure brings about; a `note` is
             worth telling and no failure; `harmless` is neither.
-        level: `WARN` counts in warnings and in torch's words, `INFO` in the other lines.
+        level: `WARN` counts in warnings and in torch's words, `INFO` in the other lines, `ANY` in
+            both.
         place: A regular expression that the place has to match as well, such as `nvls`.
         unless: Rules that tell the same more exactly; beside one of them this one is left out.
     """
@@ -54,7 +55,7 @@ class Rule:
     fix: str = ""
     source: str = ""
     kind: Kind = "cause"
-    level: Literal["WARN", "INFO"] = "WARN"
+    level: Literal["WARN", "INFO", "ANY"] = "WARN"
     place: str = ""
     unless: tuple[str, ...] = ()
 
@@ -149,7 +150,8 @@ class Hits:
     def __init__(self, rules: Iterable[Rule]) -> None:
         rules = tuple(rules)
         self._rules = {
-            level: [rule for rule in rules if rule.level == level] for level in ("WARN", "INFO")
+            level: [rule for rule in rules if rule.level in (level, "ANY")]
+            for level in ("WARN", "INFO")
         }
         self._order = {rule.name: number for number, rule in enumerate(rules)}
         self._hits: dict[str, Hit] = {}

@@ -30,7 +30,7 @@ def explain(report: NcclReport) -> list[str]:
 
 def _failure(failure: Failure) -> Iterator[str]:
     where = f" (on {_folded(failure.hosts)})" if failure.hosts else ""
-    cause = failure.cause or "something failed, and this log does not show why"
+    cause = failure.cause or "NCCL warned of something that this reader does not know"
     yield f"failed: {cause}{where}"
     for item in failure.evidence:
         yield f"  {_place(item)}{item.text}"[:_MAX_WIDTH]
@@ -99,12 +99,12 @@ def _size(report: NcclReport) -> str:
         return f", {where}" if where else ""
     is_whole = len(world.places) >= world.ranks
     if is_whole and world.groups <= 1:
-        text = f", {world.ranks} ranks on {where}"
+        text = f", {world.ranks} ranks" + (f" on {where}" if where else "")
     else:
         nodes = f" on {world.nodes} nodes" if world.nodes else ""
         groups = f" ({world.groups} of that size)" if world.groups > 1 else ""
         text = f", a communicator of {world.ranks} ranks{nodes}{groups}"
-        text += f"; {len(world.places)} of them in this log" if not is_whole else ""
+        text += f"; this log names {len(world.places)} of them" if not is_whole else ""
         text += f"; {where} in this log" if where else ""
     if 0 < world.complete < world.started:
         text += f"; {world.complete} of {world.started} finished their initialisation"
@@ -113,7 +113,9 @@ def _size(report: NcclReport) -> str:
 
 def _devices(report: NcclReport) -> Iterator[str]:
     used: dict[str, set[str]] = defaultdict(set)
-    for pair in report.crossing:
+    # What a part of the ranks does not use the others may.
+    is_whole = 0 < report.world.ranks <= len(report.world.places)
+    for pair in report.crossing if is_whole else ():
         for host in (pair.host_a, pair.host_b):
             used[host or ""].update(pair.devices)
     alike: dict[tuple[str, str], list[str]] = defaultdict(list)

@@ -19,7 +19,7 @@ __all__ = ["Timeouts", "ranges"]
 _MAX_WORKS = 200
 _TIMEOUT = re.compile(
     r"Watchdog caught collective operation timeout: WorkNCCL\((?:SeqNum=(?P<seq>\d+), )?"
-    r"OpType=(?P<op>\w+)(?:, NumelIn=(?P<numel>\d+))?.{0,200}?Timeout\(ms\)=(?P<ms>\d+)"
+    r"OpType=(?P<op>\w+)(?:, NumelIn=(?P<numel>\d{1,18})\b)?.{0,200}?Timeout\(ms\)=(?P<ms>\d+)"
 )
 # The same where the line is cut, or only the backtrace is there.
 _ANY_TIMEOUT = re.compile(r"Watchdog caught collective operation timeout|WorkNCCL::checkTimeout")
@@ -117,6 +117,9 @@ class Timeouts:
                 f"the ranks wait in different collectives: {told}{more}. They left the common"
                 f" order{tail}"
             )
+        numbers = [work.seq for work in self._works if work.seq >= 0]
+        if len(set(numbers)) < len(numbers) and len({work.op for work in self._works}) > 1:
+            tail = f"; if these ranks are one process group, they left the common order{tail}"
         return f"did not end{within}: {told}{more}{tail}"
 
     def _late(self) -> str:
