@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
-from hpc_train.cli.common import json_option, print_json
+from hpc_train.cli.common import json_option, print_json, shell_word
 from hpc_train.cli.verdicts import show_past_verdict, show_verdict
 from hpc_train.config.schema import PreflightConfig
 from hpc_train.errors import CheckError, UsageError
@@ -72,6 +73,11 @@ def command(
         return _explain([*explain, *words], as_json=as_json)
     if len(words) > 1:
         raise UsageError(f"{words[1]!r} is one RUN too many", "several logs: --explain LOG LOG ...")
+    if words and Path(words[0]).is_file():
+        raise UsageError(
+            f"{words[0]!r} is a file and no RUN",
+            f"an NCCL log: hpc-train preflight --explain {shell_word(words[0])}",
+        )
     from hpc_train.backends.preflight import preflight_here, preflight_in_new_allocation
     from hpc_train.supervise.probes import check_sections
 

@@ -67,6 +67,8 @@ def test_json_is_data(tmp_path: Path) -> None:
 
 
 def test_a_log_without_its_option_is_refused(tmp_path: Path) -> None:
-    done = hpc(tmp_path, "a.log")
-    assert done.returncode == 2
-    assert "--explain" in done.stderr
+    (tmp_path / "a.log").touch()
+    for logs in (["a.log"], ["a.log", "b.log"], ["b.log", "a.log"]):
+        done = hpc(tmp_path, *logs)
+        assert done.returncode == 2
+        assert "--explain" in done.stderr
