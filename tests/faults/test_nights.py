@@ -52,7 +52,8 @@ def test_a_night_of_mixed_faults_ends_bit_equal(
 
     training = submit(cluster, tmp_path, *work, "checkpoint.every_n_steps=5", "watchdog.floor_s=6")
     rng = random.Random(seed)
-    kinds = list(FAULTS)
+    # The ranks of one node need no cable: they train on.
+    kinds = [name for name in FAULTS if nodes > 1 or name != "cable cut"]
     deck = rng.sample(kinds, len(kinds)) + rng.choices(kinds, k=MISHAPS - len(kinds))
     met: dict[int, str] = {}
     for name in deck:
