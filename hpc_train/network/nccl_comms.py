@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from hpc_train.network.nccl_lines import Record
 
-__all__ = ["Communicators", "World"]
+__all__ = ["Communicators", "LoggedRanks"]
 
 _MAX_HOPS = 500_000
 _MAX_COMMS = 20_000
@@ -74,7 +74,7 @@ class _Comm:
 
 
 @dataclass(frozen=True, kw_only=True)
-class World:
+class LoggedRanks:
     """The largest communicator, as far as the log holds it.
 
     Attributes:
@@ -203,7 +203,7 @@ class Communicators:
         elif not _ORDER.match(record.text):
             self.torn += 1
 
-    def world(self) -> World:
+    def world(self) -> LoggedRanks:
         """Return the largest communicator; where there are several of its size, all of them."""
         comms = dict(self._comms)
         open_ones = _Comm()
@@ -223,7 +223,7 @@ class Communicators:
             pairs += tuple(pair for pair in more if pair.crosses)
         first = largest[0]
         places = {place.rank: place for comm in reversed(largest) for place in comm.places.values()}
-        return World(
+        return LoggedRanks(
             ranks=ranks,
             nodes=max(comm.nodes for comm in largest),
             groups=len(largest) if comms else 0,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hpc_train.network.nccl_comms import World
+    from hpc_train.network.nccl_comms import LoggedRanks
     from hpc_train.network.nccl_rules import Failure, Warned
 
 __all__ = ["NcclReport", "Pair", "RankPlace"]
@@ -85,7 +85,7 @@ class NcclReport:
         torn: Records that were cut or mixed with another one.
     """
 
-    world: World
+    world: LoggedRanks
     version: str | None = None
     speakers: tuple[str, ...] = ()
     networks: tuple[str, ...] = ()
