@@ -69,6 +69,8 @@ def command(
     With RUN (a name, a run id, a run directory or a job id): show what the preflight of one of its
     attempts said; nothing is checked now.
     """
+    if any(word.startswith("--") for word in explain):
+        raise UsageError("--explain has no log behind it", "--explain LOG, other options before it")
     if explain:
         return _explain([*explain, *words], as_json=as_json)
     if len(words) > 1:

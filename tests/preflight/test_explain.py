@@ -72,3 +72,10 @@ def test_a_log_without_its_option_is_refused(tmp_path: Path) -> None:
         done = hpc(tmp_path, *logs)
         assert done.returncode == 2
         assert "--explain" in done.stderr
+
+
+def test_an_option_in_the_place_of_the_log_is_told_so(tmp_path: Path) -> None:
+    (tmp_path / "a.log").touch()
+    done = hpc(tmp_path, "--explain", "--full", "a.log")
+    assert done.returncode == 2
+    assert "--explain has no log behind it" in done.stderr
