@@ -78,7 +78,7 @@ def _pairs(name: str) -> list[tuple[float, float]]:
     import torch
     from torch.nn.parallel import DistributedDataParallel
 
-    from hpc_train.train.buckets import GradientBuckets
+    from hpc_train.training.resume.buckets import GradientBuckets
 
     options = {} if name == MODELS[0] else {"bucket_cap_mb": 1}
 

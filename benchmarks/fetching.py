@@ -38,8 +38,8 @@ def _pairs(kind: int) -> list[tuple[float, float]]:
     from torch.utils.data import DataLoader, Dataset
 
     from hpc_train.plan.plan import Batch
-    from hpc_train.train.position import DataPosition, GlobalBatchSampler
-    from hpc_train.train.sampling import map_style_loader
+    from hpc_train.training.resume.sample_order import DataPosition, GlobalBatchSampler
+    from hpc_train.training.resume.sampling import map_style_loader
 
     class Plain(Dataset):  # type: ignore[type-arg]
         data = torch.randn(SAMPLES, 16)

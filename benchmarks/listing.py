@@ -14,7 +14,7 @@ from benchmarks.many_runs import make_runs
 from benchmarks.measure import BenchError, Cost, compare, process
 from benchmarks.places import REPOSITORY, Places
 from benchmarks.rows import Row, row_of
-from hpc_train.store.layout import RunDir
+from hpc_train.runs.layout import RunDir
 from tests.cluster import Cluster
 
 PAIRS = 15

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hpc_train.store.events import EventKind
-from hpc_train.store.layout import RunDir
+from hpc_train.runs.events import EventKind
+from hpc_train.runs.layout import RunDir
 
 __all__ = ["make_runs"]
 
@@ -23,7 +23,7 @@ KEPT = ("config.yaml", "plan.json", "job.sbatch", "environment.json")
 
 @dataclass(frozen=True)
 class _Told:
-    """A diary in the making."""
+    """A history in the making."""
 
     lines: list[str]
 
@@ -37,7 +37,7 @@ def make_runs(template: RunDir, root: Path, ended: int, active: Sequence[str]) -
     Args:
         template: A run as `hpc-train submit` leaves it; its config, plan and script are copied.
         root: A folder of runs.
-        ended: How many have ended by their diary's word.
+        ended: How many have ended by their history's word.
         active: Ids of jobs that Slurm knows; one more run for each.
     """
     draw = random.Random(1)
@@ -45,29 +45,29 @@ def make_runs(template: RunDir, root: Path, ended: int, active: Sequence[str]) -
         run = RunDir(root / f"model-{number % NAMES:02d}" / f"20250615-{number:06d}-{number:04x}")
         shutil.copytree(template.path, run.path, ignore=_only_texts)
         job_id = active[number - ended] if number >= ended else str(10_000_000 + number)
-        diary = _Told([])
+        history = _Told([])
         began = FIRST + number * DAY_S / 4
-        diary.tell(began, EventKind.SUBMITTED, job_id=job_id, backend="slurm")
+        history.tell(began, EventKind.SUBMITTED, job_id=job_id, backend="slurm")
         attempts = 1 + (draw.random() < 0.3)
         for attempt in range(attempts):
-            _attempt(diary, run, began + 600 + attempt * DAY_S / 10, attempt, job_id)
+            _attempt(history, run, began + 600 + attempt * DAY_S / 10, attempt, job_id)
             if number < ended or attempt + 1 < attempts:
-                _end(diary, began + 500 + (attempt + 1) * DAY_S / 10, attempt, attempts, job_id)
+                _end(history, began + 500 + (attempt + 1) * DAY_S / 10, attempt, attempts, job_id)
         if number < ended:
             _metrics(run, draw)
-        run.events.write_text("\n".join(diary.lines) + "\n")
+        run.events.write_text("\n".join(history.lines) + "\n")
 
 
-def _attempt(diary: _Told, run: RunDir, began: float, attempt: int, job_id: str) -> None:
+def _attempt(history: _Told, run: RunDir, began: float, attempt: int, job_id: str) -> None:
     nodes = ["node1", "node2", "node3"]
     about = {"attempt": attempt, "job_id": job_id, "host": "node1", "pid": 4242}
-    diary.tell(began, EventKind.ATTEMPT_STARTED, nodes=nodes, **about)
+    history.tell(began, EventKind.ATTEMPT_STARTED, nodes=nodes, **about)
     text = "go: 3 nodes, 12 ranks, mlx5_0"
-    diary.tell(
+    history.tell(
         began + 4, EventKind.PREFLIGHT, attempt=attempt, verdict="go", bad_nodes=[], summary=text
     )
     first = attempt * STEPS // 2
-    diary.tell(began + 5, EventKind.RANKS_STARTED, attempt=attempt, nodes=nodes, first_step=first)
+    history.tell(began + 5, EventKind.RANKS_STARTED, attempt=attempt, nodes=nodes, first_step=first)
     beat = {"rank": 0, "node": "node1", "pid": 4243, "time": began + 60, "moved": began + 60}
     file = run.attempt(attempt).heartbeat(0)
     file.parent.mkdir(parents=True)
@@ -77,10 +77,10 @@ def _attempt(diary: _Told, run: RunDir, began: float, attempt: int, job_id: str)
     run.latest.symlink_to(Path("attempts") / str(attempt))
 
 
-def _end(diary: _Told, time: float, attempt: int, attempts: int, job_id: str) -> None:
+def _end(history: _Told, time: float, attempt: int, attempts: int, job_id: str) -> None:
     last = attempt + 1 == attempts
     step = STEPS if last else STEPS // 2
-    diary.tell(
+    history.tell(
         time,
         EventKind.ATTEMPT_ENDED,
         attempt=attempt,
@@ -91,11 +91,11 @@ def _end(diary: _Told, time: float, attempt: int, attempts: int, job_id: str) ->
         saved_step=step,
     )
     action, reason = ("stop", "completed") if last else ("requeue", "preempted: goes on")
-    diary.tell(time, EventKind.DECIDED, attempt=attempt, action=action, reason=reason, exclude=[])
+    history.tell(time, EventKind.DECIDED, attempt=attempt, action=action, reason=reason, exclude=[])
     if last:
-        diary.tell(time, EventKind.RUN_ENDED, attempt=attempt, state="completed", reason=reason)
+        history.tell(time, EventKind.RUN_ENDED, attempt=attempt, state="completed", reason=reason)
     else:
-        diary.tell(time, EventKind.WENT_ON, attempt=attempt, action=action, job_id=job_id)
+        history.tell(time, EventKind.WENT_ON, attempt=attempt, action=action, job_id=job_id)
 
 
 def _metrics(run: RunDir, draw: random.Random) -> None:

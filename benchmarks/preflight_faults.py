@@ -3,8 +3,8 @@
     python -m benchmarks.preflight_faults --trials 5
 
 Each trial is `hpc-train preflight --nodes 3 --json` on the cluster of the tests, with one fault of
-tests/preflight/catalogue.py on one node, both drawn by the seed, or with none. Prints a Markdown
-table: named and wrongly named, and seconds from the command's start to its answer.
+tests/preflight_on_slurm/catalogue.py on one node, both drawn by the seed, or with none. Prints a
+Markdown table: named and wrongly named, and seconds from the command's start to its answer.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.cluster import Cluster, ClusterSpec
-from tests.preflight.catalogue import FAULTS, HEALTHY, Outcome, trial
-from tests.preflight.lab import Lab
+from tests.preflight_on_slurm.catalogue import FAULTS, HEALTHY, Outcome, trial
+from tests.preflight_on_slurm.lab import Lab
 
 __all__ = ["main", "table", "trials"]
 

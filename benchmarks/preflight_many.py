@@ -16,8 +16,8 @@ import tempfile
 from pathlib import Path
 
 from tests.cluster import Cluster
-from tests.preflight.lab import Lab, Said
-from tests.preflight.many_nodes import BEFORE, BIG, cut
+from tests.preflight_on_slurm.lab import Lab, Said
+from tests.preflight_on_slurm.many_nodes import BEFORE, BIG, cut
 
 __all__ = ["main"]
 

@@ -19,7 +19,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from hpc_train.network.preflight import (
+from hpc_train.preflight.probe_files import (
     TOKEN_ENV,
     PreflightOptions,
     collect,
@@ -31,7 +31,7 @@ from hpc_train.network.preflight import (
 # node pays at once for its own interpreter, N of them pay here one after the other.
 PROBE = (
     "import sys, time, os\n"
-    "from hpc_train.network.probe import main\n"
+    "from hpc_train.preflight.probes.probe import main\n"
     "gate = sys.argv.pop(1)\n"
     "open(gate + '.' + str(os.getpid()), 'w').close()\n"
     "while not os.path.exists(gate): time.sleep(0.02)\n"

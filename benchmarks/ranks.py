@@ -18,7 +18,7 @@ from benchmarks.cluster import client_environment, raised
 from benchmarks.measure import BenchError
 from benchmarks.places import REPOSITORY, Places
 from benchmarks.rows import Row
-from hpc_train.store.events import EventKind, read_events
+from hpc_train.runs.events import EventKind, read_events
 from tests.cluster import Cluster
 
 PAIRS = int(os.environ.get("HPC_TRAIN_BENCH_PAIRS", "5"))

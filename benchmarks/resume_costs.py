@@ -128,10 +128,10 @@ def _steps_of(rank: int, folder: Path, *, exact: bool) -> float:
     from pytorch_lightning.plugins.environments import LightningEnvironment
     from torch.utils.data import DataLoader, TensorDataset
 
-    from hpc_train.store.layout import RunDir
-    from hpc_train.train.resume import Resumer
-    from hpc_train.train.stop import StopFlag
-    from tests.train.training import DEFAULTS, make_plan
+    from hpc_train.runs.layout import RunDir
+    from hpc_train.training.resume.fit_with_resume import FitWithResume
+    from hpc_train.training.resume.stop import StopFlag
+    from tests.training.training import DEFAULTS, make_plan
 
     width, batch = 512, 64
 
@@ -173,7 +173,7 @@ def _steps_of(rank: int, folder: Path, *, exact: bool) -> float:
     torch.manual_seed(0)
     if exact:
         spec = {**DEFAULTS, "global_batch": batch, "checkpoint": {"every_n_minutes": 10}}
-        resumer = Resumer(
+        resumer = FitWithResume(
             plan=make_plan(spec, 2),
             run_dir=RunDir(folder),
             attempt=0,
@@ -235,11 +235,11 @@ def saves() -> list[tuple[float, float]]:
     import pytorch_lightning as pl
 
     from hpc_train.config.schema import CheckpointConfig
-    from hpc_train.train.faults import Faults
-    from hpc_train.train.guard import Guard
-    from hpc_train.train.lightning import ExactTraining
-    from hpc_train.train.saving import Identity, Saver
-    from tests.train.training import DEFAULTS, make_plan
+    from hpc_train.training.faults import RehearsedFaults
+    from hpc_train.training.resume.lightning_adapter import LightningAdapter
+    from hpc_train.training.resume.saving import Identity, Saver
+    from hpc_train.training.resume.step_controller import StepController
+    from tests.training.training import DEFAULTS, make_plan
 
     pairs: list[tuple[float, float]] = []
     with tempfile.TemporaryDirectory(dir=REPOSITORY) as text:
@@ -253,11 +253,13 @@ def saves() -> list[tuple[float, float]]:
 
         identity = Identity(config_hash="c", attempt=0, world_size=1, accumulate=1)
         config = CheckpointConfig(keep_last=1)
-        faults = Faults((), rank=0, attempt=0)
+        faults = RehearsedFaults((), rank=0, attempt=0)
         saver = Saver(folder / "c", config, identity, rank=0, group=None, faults=faults)
         plan = make_plan({**DEFAULTS, "checkpoint": {}}, 1)
-        guard: Guard = None  # type: ignore[assignment]  # only the state is asked for here
-        training = ExactTraining(guard, batch=plan.batch, rank=0, world_size=1, seed=0, loaded=None)
+        controller: StepController = None  # type: ignore[assignment]  # only the state is asked for here
+        training = LightningAdapter(
+            controller, batch=plan.batch, rank=0, world_size=1, seed=0, loaded=None
+        )
         trainer = pl.Trainer(**arguments, callbacks=[Measure()])
         training._trainer = trainer
         trainer.fit(model)
@@ -298,7 +300,7 @@ def starts() -> list[tuple[float, float]]:
     """
     import torch
 
-    from hpc_train.train.manifest import hash_file
+    from hpc_train.training.resume.manifest import hash_file
 
     def load() -> None:
         torch.load(path, weights_only=True)

@@ -25,13 +25,13 @@ from typing import TYPE_CHECKING
 from hpc_train.errors import ConfigError, HpcTrainError, RunFailedError, SlurmError
 from hpc_train.plan.plan import Plan
 from hpc_train.plan.states import RunState
-from hpc_train.store.layout import RunDir
+from hpc_train.runs.layout import RunDir
 
 if TYPE_CHECKING:
-    from hpc_train.config.load import Loaded
-    from hpc_train.report.status import RunStatus
+    from hpc_train.config.load import LoadedConfig
+    from hpc_train.runs.status import RunStatus
     from hpc_train.slurm.control import StartEstimate
-    from hpc_train.train.checkpoint import Found
+    from hpc_train.training.resume.checkpoint import CheckedCheckpoint
 
 __all__ = ["Run", "load", "plan", "prepare", "render", "run_here", "runs", "submit", "test_only"]
 
@@ -39,7 +39,7 @@ POLL_S = 0.5
 ASK_SLURM_EVERY_S = 10.0
 
 
-def load(path: str | Path, *overrides: str, **flags: object) -> Loaded:
+def load(path: str | Path, *overrides: str, **flags: object) -> LoadedConfig:
     """Read a config, check it against what is installed here, and keep where each value came from.
 
     Args:
@@ -50,15 +50,15 @@ def load(path: str | Path, *overrides: str, **flags: object) -> Loaded:
     Raises:
         ConfigError: with file, line, key, and what to write instead.
     """
-    from hpc_train.config.checks import check
     from hpc_train.config.load import load as read
+    from hpc_train.config.validate import check
 
     loaded = read(path, overrides, flags=flags)
     check(loaded, workdir=Path.cwd())
     return loaded
 
 
-def plan(loaded: Loaded, *, for_script: bool = False) -> Plan:
+def plan(loaded: LoadedConfig, *, for_script: bool = False) -> Plan:
     """Decide everything that follows from the config.
 
     Args:
@@ -67,7 +67,7 @@ def plan(loaded: Loaded, *, for_script: bool = False) -> Plan:
     Raises:
         CheckError: for a batch size that the shape cannot split; ConfigError for other values.
     """
-    from hpc_train.plan.build import make_plan
+    from hpc_train.plan.from_config import make_plan
 
     here = Path.cwd()
     decided = make_plan(
@@ -78,20 +78,20 @@ def plan(loaded: Loaded, *, for_script: bool = False) -> Plan:
         origins=loaded.origins,
     )
     if decided.preflight.thresholds or decided.preflight.network:
-        from hpc_train.supervise.probes import check_sections
+        from hpc_train.preflight.run_preflight import check_sections
 
         check_sections(decided.preflight)
     return decided
 
 
-def render(loaded: Loaded) -> str:
+def render(loaded: LoadedConfig) -> str:
     """The sbatch script that does by itself what `submit` does."""
     from hpc_train.plan.script import render_script
 
     return render_script(plan(loaded, for_script=True))
 
 
-def prepare(loaded: Loaded) -> Run:
+def prepare(loaded: LoadedConfig) -> Run:
     """Make the run directory with config, plan and script; nothing is submitted yet.
 
     Raises:
@@ -102,8 +102,8 @@ def prepare(loaded: Loaded) -> Run:
     from hpc_train.config.show import to_yaml
     from hpc_train.plan.quoting import slug
     from hpc_train.plan.script import render_script
-    from hpc_train.store.provenance import code_state
-    from hpc_train.store.runs import create_run, new_run_id, remember_root
+    from hpc_train.runs.provenance import code_state
+    from hpc_train.runs.registry import create_run, new_run_id, remember_root
 
     decided = plan(loaded)
     runs_dir, folder, run_id = Path(decided.runs_dir), slug(decided.name), new_run_id(time.time())
@@ -121,7 +121,7 @@ def prepare(loaded: Loaded) -> Run:
     return Run(directory)
 
 
-def submit(loaded: Loaded, *, cluster: str | None = None) -> Run:
+def submit(loaded: LoadedConfig, *, cluster: str | None = None) -> Run:
     """Submit a training.
 
     Args:
@@ -143,7 +143,7 @@ def submit(loaded: Loaded, *, cluster: str | None = None) -> Run:
     return run
 
 
-def test_only(loaded: Loaded) -> StartEstimate:
+def test_only(loaded: LoadedConfig) -> StartEstimate:
     """Slurm's own verdict on the job and its estimate of the start; nothing is submitted.
 
     Raises:
@@ -159,13 +159,13 @@ def test_only(loaded: Loaded) -> StartEstimate:
         return ask(script)
 
 
-def run_here(loaded: Loaded) -> tuple[Run, int]:
+def run_here(loaded: LoadedConfig) -> tuple[Run, int]:
     """Train in the foreground: on this machine, or in the allocation of an `salloc`.
 
     Returns:
         The run and the supervisor's exit code.
     """
-    from hpc_train.supervise.run import supervise
+    from hpc_train.supervisor.run import supervise
 
     run = prepare(loaded)
     run.note_submission("foreground", os.environ.get("SLURM_JOB_ID", ""), time.time())
@@ -193,7 +193,7 @@ class Run:
     @classmethod
     def all(cls, runs_dir: Path | None = None) -> list[Run]:
         """All runs there are, the newest first."""
-        from hpc_train.store.runs import all_runs
+        from hpc_train.runs.registry import all_runs
 
         return [cls(directory) for directory in all_runs(_folders(runs_dir))]
 
@@ -204,7 +204,7 @@ class Run:
         Raises:
             NoSuchRunError: when none does.
         """
-        from hpc_train.store.runs import find_run
+        from hpc_train.runs.registry import find_run
 
         return cls(find_run(reference, _folders(runs_dir)))
 
@@ -293,9 +293,9 @@ class Run:
         except FileNotFoundError as error:
             raise RunFailedError(f"rank {rank} has no log yet: {error.filename}") from error
 
-    def checkpoints(self, *, verify: bool = False) -> list[Found]:
+    def checkpoints(self, *, verify: bool = False) -> list[CheckedCheckpoint]:
         """The run's checkpoints, newest first; `verify` reads every file and compares its hash."""
-        from hpc_train.train.checkpoint import list_checkpoints
+        from hpc_train.training.resume.checkpoint import list_checkpoints
 
         return list_checkpoints(self.directory.checkpoints, verify=verify)
 
@@ -347,9 +347,9 @@ class Run:
     def _plan_again(self, overrides: Sequence[str], flags: dict[str, object]) -> None:
         """Decide anew in another shape, and keep the plan before it beside the new one."""
         from hpc_train.config.load import load as read
-        from hpc_train.plan.build import make_plan
+        from hpc_train.plan.from_config import make_plan
         from hpc_train.plan.script import render_script
-        from hpc_train.store.atomic import write_text
+        from hpc_train.runs.atomic import write_text
 
         directory = self.directory
         before = Plan.from_json(directory.plan.read_text(encoding="utf-8"))
@@ -380,14 +380,14 @@ class Run:
     def note_submission(
         self, backend: str, job_id: str, began: float, left_out: tuple[str, ...] = ()
     ) -> None:
-        """Write the submission into the diary, with the time before the job could start."""
-        from hpc_train.store.events import Event, EventKind, append_event
+        """Write the submission into the history, with the time before the job could start."""
+        from hpc_train.runs.events import Event, EventKind, append_event
 
         data = {"job_id": job_id, "backend": backend, "left_out": list(left_out)}
         append_event(self.directory.events, Event(began, EventKind.SUBMITTED, data))
 
 
 def _folders(runs_dir: Path | None) -> list[Path]:
-    from hpc_train.store.runs import roots
+    from hpc_train.runs.registry import roots
 
     return [runs_dir.absolute()] if runs_dir else roots(os.environ, Path.cwd())

@@ -13,16 +13,16 @@ from typing import Any
 
 from hpc_train.errors import HpcTrainError, SlurmError
 from hpc_train.plan.states import RunState
-from hpc_train.report.status import RunStatus, SchedulerView, run_status
+from hpc_train.runs.events import Event, EventKind, append_event, read_events
+from hpc_train.runs.history import attempts_in, newest_job_id
+from hpc_train.runs.layout import RunDir
+from hpc_train.runs.lock import is_held
+from hpc_train.runs.ranks import read_heartbeat
+from hpc_train.runs.status import RunStatus, SchedulerView, run_status
 from hpc_train.slurm.command import is_available
 from hpc_train.slurm.control import cancel
 from hpc_train.slurm.jobs import JobView, query_jobs
 from hpc_train.slurm.refusals import explain_pending
-from hpc_train.store.events import Event, EventKind, append_event, read_events
-from hpc_train.store.history import attempts_in, newest_job_id
-from hpc_train.store.layout import RunDir
-from hpc_train.store.lock import is_held
-from hpc_train.store.ranks import read_heartbeat
 
 __all__ = ["cancel_run", "observe"]
 
@@ -59,7 +59,7 @@ def observe(
 
 
 def cancel_run(directory: RunDir, status: RunStatus) -> None:
-    """Say in the diary that it is wanted, then end the job; the diary tells it from a preemption.
+    """Record that it is wanted, then end the job; the history tells it from a preemption.
 
     Raises:
         SlurmError: when Slurm refuses.

@@ -12,19 +12,19 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from hpc_train.backends.entry import train_in_job
+from hpc_train.backends.job_entry import train_in_job
 from hpc_train.errors import SlurmError
 from hpc_train.plan.plan import Plan
 from hpc_train.plan.quoting import escape_pattern
 from hpc_train.plan.shell import environment_lines
+from hpc_train.runs.bad_nodes import clusters, read_bad_nodes
+from hpc_train.runs.layout import RunDir
 from hpc_train.slurm.command import NO_ANSWER, is_available
 from hpc_train.slurm.command import run as run_slurm
 from hpc_train.slurm.control import cancel, is_answer_lost
 from hpc_train.slurm.jobs import jobs_of_scripts
 from hpc_train.slurm.partitions import check_time
 from hpc_train.slurm.refusals import refusal_error
-from hpc_train.store.badnodes import clusters, read_bad_nodes
-from hpc_train.store.layout import RunDir
 
 __all__ = ["detect_cluster", "remembered_nodes", "submit_local", "submit_slurm"]
 
@@ -38,7 +38,7 @@ RESTART_LINES = (
     "code=$?",
     "for again in 1 2 3; do",
     '  [ "$code" -eq 137 ] || break',
-    "  {python} -m hpc_train.supervise --run-dir {run_dir}",
+    "  {python} -m hpc_train.supervisor --run-dir {run_dir}",
     "  code=$?",
     "done",
     'exit "$code"',

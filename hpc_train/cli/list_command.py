@@ -8,7 +8,7 @@ import click
 
 from hpc_train import api
 from hpc_train.cli.common import json_option, print_json, print_table, runs_dir_option
-from hpc_train.report.diary import LIST_HEADER, list_row
+from hpc_train.runs.history_text import LIST_HEADER, list_row
 
 __all__ = ["command"]
 

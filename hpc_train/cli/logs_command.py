@@ -78,8 +78,8 @@ def attempt_is_over(run: api.Run, attempt: int | None) -> bool:
     """Whether the one attempt that is followed has ended."""
     if attempt is None:
         return False
-    from hpc_train.store.events import read_events
-    from hpc_train.store.history import attempts_in
+    from hpc_train.runs.events import read_events
+    from hpc_train.runs.history import attempts_in
 
     known = attempts_in(read_events(run.directory.events))
     return any(one.attempt == attempt and one.ended is not None for one in known)

@@ -8,8 +8,8 @@ import time
 import click
 
 from hpc_train.cli.common import json_option, print_json, print_table
-from hpc_train.report.diary import clock
-from hpc_train.store.badnodes import clusters, forget, read_bad_nodes
+from hpc_train.runs.bad_nodes import clusters, forget, read_bad_nodes
+from hpc_train.runs.history_text import clock
 
 __all__ = ["command"]
 

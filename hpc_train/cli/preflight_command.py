@@ -80,8 +80,8 @@ def command(
             f"{words[0]!r} is a file and no RUN",
             f"an NCCL log: hpc-train preflight --explain {shell_word(words[0])}",
         )
-    from hpc_train.backends.preflight import preflight_here, preflight_in_new_allocation
-    from hpc_train.supervise.probes import check_sections
+    from hpc_train.backends.standalone_preflight import preflight_here, preflight_in_new_allocation
+    from hpc_train.preflight.run_preflight import check_sections
 
     if words:
         if nodes is not None:
@@ -124,8 +124,8 @@ def command(
 
 
 def _explain(logs: Sequence[str], *, as_json: bool) -> int:
-    from hpc_train.network.nccl_log import read_nccl_logs
-    from hpc_train.network.nccl_text import explain, report_json
+    from hpc_train.preflight.nccl.nccl_log import read_nccl_logs
+    from hpc_train.preflight.nccl.nccl_text import explain, report_json
 
     report = read_nccl_logs(logs)
     if as_json:

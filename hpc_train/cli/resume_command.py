@@ -61,6 +61,6 @@ def command(
         click.echo(f"watch      hpc-train status {shell_word(found.directory.run_id)}")
     if not (follow or wait):
         return 0
-    from hpc_train.cli.follow import follow_run
+    from hpc_train.cli.following import follow_run
 
     return follow_run(found, show=follow or sys.stderr.isatty(), as_json=as_json)

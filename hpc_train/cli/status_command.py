@@ -10,7 +10,7 @@ import click
 from hpc_train import api
 from hpc_train.cli.common import json_option, print_json, runs_dir_option
 from hpc_train.errors import NoSuchRunError
-from hpc_train.report.diary import diary_lines
+from hpc_train.runs.history_text import history_lines
 
 __all__ = ["command"]
 
@@ -31,7 +31,7 @@ def command(run: str | None, runs_dir: Path | None, as_json: bool) -> int:
     if as_json:
         print_json(status.to_json())
         return 0
-    first, *rest = diary_lines(status, time.time())
+    first, *rest = history_lines(status, time.time())
     click.secho(first, bold=True)
     for line in rest:
         click.echo(line)

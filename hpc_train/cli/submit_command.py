@@ -48,8 +48,8 @@ def command(
     if test_only:
         return _test_only(loaded, as_json=as_json)
     run = api.submit(loaded, cluster=cluster)
-    # The diary says where the job went.
-    from hpc_train.store.events import read_events
+    # The history says where the job went.
+    from hpc_train.runs.events import read_events
 
     (submitted,) = read_events(run.directory.events)[:1]
     if as_json:
@@ -68,7 +68,7 @@ def command(
         _warn(run, submitted.get("left_out", []), on_slurm=backend == "slurm")
     if not (follow or wait):
         return 0
-    from hpc_train.cli.follow import follow_run
+    from hpc_train.cli.following import follow_run
 
     return follow_run(run, show=follow or sys.stderr.isatty(), as_json=as_json)
 

@@ -11,7 +11,7 @@ import click
 from hpc_train.cli.common import print_json
 
 if TYPE_CHECKING:
-    from hpc_train.network.verdict import Verdict
+    from hpc_train.preflight.verdict import Verdict
 
 __all__ = ["show_past_verdict", "show_verdict"]
 
@@ -41,8 +41,8 @@ def show_past_verdict(reference: str, attempt: int | None, *, as_json: bool) -> 
     """
     from hpc_train import api
     from hpc_train.errors import HpcTrainError
-    from hpc_train.network.verdict import Verdict
     from hpc_train.plan.hostlist import folded
+    from hpc_train.preflight.verdict import Verdict
 
     run = api.Run.find(reference).directory
     found = {int(path.parent.name): path for path in run.attempts.glob("*/preflight.json")}

@@ -20,11 +20,11 @@ from hpc_train.config.schema import Config
 from hpc_train.config.words import did_you_mean
 from hpc_train.errors import ConfigError
 
-__all__ = ["Loaded", "load"]
+__all__ = ["LoadedConfig", "load"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Loaded:
+class LoadedConfig:
     """A config that reads well.
 
     Attributes:
@@ -44,7 +44,7 @@ def load(
     *,
     flags: Mapping[str, object] | None = None,
     assets: Path | None = None,
-) -> Loaded:
+) -> LoadedConfig:
     """Read a config file and what it builds on, with the command line over it.
 
     Args:
@@ -71,7 +71,7 @@ def load(
     checks.check_texts(composed.values, origins)
     config = _typed(composed.values, origins, Path(path))
     checks.check_meaning(config, origins)
-    return Loaded(config=config, origins=origins, files=tuple(composed.files))
+    return LoadedConfig(config=config, origins=origins, files=tuple(composed.files))
 
 
 def _nest(key: str, value: object) -> dict[str, Any]:

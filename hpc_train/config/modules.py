@@ -10,11 +10,11 @@ from pathlib import Path
 
 from hpc_train.errors import ConfigError
 
-__all__ = ["Found", "Names", "find_module", "read_names", "submodules"]
+__all__ = ["FoundModule", "Names", "find_module", "read_names", "submodules"]
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundModule:
     """A module that was found.
 
     Attributes:
@@ -46,12 +46,12 @@ class Names:
     open_ended: bool
 
 
-def find_module(dotted: str, search_path: Sequence[str]) -> tuple[Found | None, str]:
+def find_module(dotted: str, search_path: Sequence[str]) -> tuple[FoundModule | None, str]:
     """The longest beginning of `dotted` that is a module, and the rest of the words.
 
     Parents are not imported, as `importlib.util.find_spec` would do.
     """
-    found: Found | None = None
+    found: FoundModule | None = None
     words = dotted.split(".")
     path: Sequence[str] = search_path
     for count, _ in enumerate(words, start=1):
@@ -65,7 +65,7 @@ def find_module(dotted: str, search_path: Sequence[str]) -> tuple[Found | None, 
             return found, ".".join(words[count - 1 :])
         source = spec.origin if spec.origin and spec.origin.endswith(".py") else None
         path = tuple(spec.submodule_search_locations or ())
-        found = Found(".".join(words[:count]), Path(source) if source else None, tuple(path))
+        found = FoundModule(".".join(words[:count]), Path(source) if source else None, tuple(path))
         if not path:
             return found, ".".join(words[count:])
     return found, ""

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from hpc_train.config.load import Loaded
+from hpc_train.config.load import LoadedConfig
 from hpc_train.config.schema import Config
 
 __all__ = ["show_lines", "to_yaml"]
@@ -22,7 +22,7 @@ def to_yaml(config: Config) -> str:
     return "".join(line + "\n" for line, _ in _lines(_loadable(config), "", 0))
 
 
-def show_lines(loaded: Loaded) -> list[str]:
+def show_lines(loaded: LoadedConfig) -> list[str]:
     """One line a value: YAML that loads again, and behind a `#` where the value comes from."""
     lines = []
     for line, key in _lines(_loadable(loaded.config), "", 0):

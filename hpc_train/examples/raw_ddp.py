@@ -18,7 +18,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader
 
 from hpc_train.examples.digits import DigitsData
-from hpc_train.train.session import Session  # +
+from hpc_train.training.session import Session  # +
 
 __all__ = ["main", "train"]
 

@@ -10,7 +10,7 @@ from hpc_train.config.schema import RequeueConfig
 from hpc_train.plan.hostlist import folded
 from hpc_train.plan.states import Action, Outcome, RunState
 
-__all__ = ["AttemptSummary", "Decision", "Refused", "Surroundings", "decide", "excluded_nodes"]
+__all__ = ["AttemptSummary", "Decision", "Refused", "SchedulerOptions", "decide", "excluded_nodes"]
 
 Refused = Literal["", "nodes", "site", "untold"]
 FAULTS = (Outcome.NODE_FAILURE, Outcome.NETWORK_FAILURE, Outcome.HANG)
@@ -51,7 +51,7 @@ class AttemptSummary:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Surroundings:
+class SchedulerOptions:
     """What this place allows.
 
     Attributes:
@@ -89,7 +89,7 @@ def decide(
     outcome: AttemptSummary,
     history: Sequence[AttemptSummary],
     policy: RequeueConfig,
-    surroundings: Surroundings,
+    scheduler: SchedulerOptions,
 ) -> Decision:
     """What follows the attempt that just ended.
 
@@ -97,10 +97,10 @@ def decide(
         outcome: The attempt that just ended.
         history: The attempts before it, oldest first.
         policy: The user's wishes.
-        surroundings: What the scheduler allows, and the time.
+        scheduler: What the scheduler allows, and the time.
 
     Returns:
-        The decision; its reason is a sentence for the diary.
+        The decision; its reason is a sentence for the history.
     """
     final = _final(outcome)
     if final is not None:
@@ -109,10 +109,10 @@ def decide(
     if refusal:
         state = RunState.TIMED_OUT if outcome.outcome is Outcome.TIMEOUT else RunState.FAILED
         return Decision(action=Action.STOP, reason=refusal, state=state)
-    blamed = excluded_nodes([*history, outcome], policy, surroundings.now)
-    if not_mended := _not_mended(outcome, blamed, surroundings):
+    blamed = excluded_nodes([*history, outcome], policy, scheduler.now)
+    if not_mended := _not_mended(outcome, blamed, scheduler):
         return Decision(action=Action.STOP, reason=not_mended, state=RunState.FAILED)
-    return _go_on(outcome, blamed, surroundings)
+    return _go_on(outcome, blamed, scheduler)
 
 
 def excluded_nodes(
@@ -206,52 +206,52 @@ def _idle_attempts(history: Sequence[AttemptSummary]) -> list[AttemptSummary]:
     return idle[::-1]
 
 
-def _dispensable(blamed: Sequence[str], surroundings: Surroundings) -> tuple[str, ...]:
+def _dispensable(blamed: Sequence[str], scheduler: SchedulerOptions) -> tuple[str, ...]:
     """Those of the blamed nodes without which enough are left; the latest blamed go first."""
-    usable = surroundings.usable_nodes
+    usable = scheduler.usable_nodes
     if usable is None:
         return tuple(sorted(blamed))
     left_out: list[str] = []
     for node in blamed:
-        if len(usable.difference(left_out, {node})) >= surroundings.nodes_needed:
+        if len(usable.difference(left_out, {node})) >= scheduler.nodes_needed:
             left_out.append(node)
     return tuple(sorted(left_out))
 
 
-def _not_mended(attempt: AttemptSummary, blamed: Sequence[str], surroundings: Surroundings) -> str:
+def _not_mended(attempt: AttemptSummary, blamed: Sequence[str], scheduler: SchedulerOptions) -> str:
     """Why no other set of nodes would change the preflight's no; empty where one might.
 
     A node that is gone is waited for: Slurm starts the job again when it is back.
     """
     if attempt.refused == "site":
         return "every node has it, so no other nodes would help"
-    kept = set(attempt.blamed).difference(_dispensable(blamed, surroundings))
-    if attempt.refused != "nodes" or not kept or surroundings.node_is_gone:
+    kept = set(attempt.blamed).difference(_dispensable(blamed, scheduler))
+    if attempt.refused != "nodes" or not kept or scheduler.node_is_gone:
         return ""
     return (
-        f"{folded(sorted(kept))} cannot be left out, since {surroundings.nodes_needed} nodes are"
+        f"{folded(sorted(kept))} cannot be left out, since {scheduler.nodes_needed} nodes are"
         " needed and no others are there: mend it, or ask for fewer nodes"
     )
 
 
-def _go_on(attempt: AttemptSummary, blamed: Sequence[str], surroundings: Surroundings) -> Decision:
-    exclude = _dispensable(blamed, surroundings)
+def _go_on(attempt: AttemptSummary, blamed: Sequence[str], scheduler: SchedulerOptions) -> Decision:
+    exclude = _dispensable(blamed, scheduler)
     kept = sorted(set(blamed).difference(exclude))
     because = f"{attempt.outcome.value.replace('_', ' ')}: goes on from step {attempt.saved_step}"
     because += f", without {', '.join(exclude)}" if exclude else ""
     if kept:
-        needed = surroundings.nodes_needed
+        needed = scheduler.nodes_needed
         because += f"; {', '.join(kept)} cannot be left out, since {needed} nodes are needed"
     # A dead node that is needed has to come back first, and a requeue waits for just that.
-    elsewhere = surroundings.node_is_gone and surroundings.can_resubmit and not kept
-    if surroundings.requeued_already or (surroundings.can_requeue and not elsewhere):
+    elsewhere = scheduler.node_is_gone and scheduler.can_resubmit and not kept
+    if scheduler.requeued_already or (scheduler.can_requeue and not elsewhere):
         return Decision(
             action=Action.REQUEUE, reason=because, state=RunState.PENDING, exclude=exclude
         )
-    if surroundings.can_resubmit:
+    if scheduler.can_resubmit:
         why = (
             "Slurm still holds this one for the dead node"
-            if surroundings.node_is_gone
+            if scheduler.node_is_gone
             else "this one may not be requeued"
         )
         return Decision(

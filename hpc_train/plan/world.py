@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hpc_train.errors import CheckError
-from hpc_train.plan import handover
+from hpc_train.plan import env_names
 from hpc_train.plan.hostlist import expand
 from hpc_train.plan.plan import Shape
 
@@ -129,8 +129,8 @@ def _from_torchrun(env: Mapping[str, str]) -> World:
         rank=rank,
         local_rank=local_rank,
         node_rank=_number(env, "GROUP_RANK", rank // local_size),
-        master_addr=_required(env, handover.MASTER_ADDR),
-        master_port=_number(env, handover.MASTER_PORT),
+        master_addr=_required(env, env_names.MASTER_ADDR),
+        master_port=_number(env, env_names.MASTER_PORT),
         devices_visible=_devices(env),
         launcher="torchrun",
     )
@@ -186,8 +186,8 @@ def _tasks_per_node(env: Mapping[str, str], world_size: int, nodes: int) -> list
 
 
 def _slurm_master(env: Mapping[str, str]) -> str:
-    if handover.MASTER_ADDR in env:
-        return env[handover.MASTER_ADDR]
+    if env_names.MASTER_ADDR in env:
+        return env[env_names.MASTER_ADDR]
     for name in ("SLURM_STEP_NODELIST", "SLURM_NODELIST", "SLURM_JOB_NODELIST"):
         if name in env:
             try:
@@ -198,8 +198,8 @@ def _slurm_master(env: Mapping[str, str]) -> str:
 
 
 def _slurm_port(env: Mapping[str, str]) -> int:
-    if handover.MASTER_PORT in env:
-        return _number(env, handover.MASTER_PORT)
+    if env_names.MASTER_PORT in env:
+        return _number(env, env_names.MASTER_PORT)
     # The supervisor publishes a port that was free; a bare srun has none. Two steps of one job
     # must not meet, so the step counts too.
     job, step = (

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 
 from hpc_train.errors import SlurmError
 
-__all__ = ["NO_ANSWER", "Said", "is_available", "run"]
+__all__ = ["NO_ANSWER", "CommandResult", "is_available", "run"]
 
 DEFAULT_TIMEOUT_S = 60.0
 NO_ANSWER = "gave no answer"
 
 
 @dataclass(frozen=True)
-class Said:
+class CommandResult:
     """What a program said: its exit status, and both streams as text."""
 
     returncode: int
@@ -42,7 +42,7 @@ def run(
     timeout_s: float = DEFAULT_TIMEOUT_S,
     stdin: str = "",
     env: Mapping[str, str] | None = None,
-) -> Said:
+) -> CommandResult:
     """Run one of Slurm's programs to its end, with this process's environment or with `env`.
 
     SIGTERM does not reach it: Slurm sends that to every process of the batch step when it requeues
@@ -76,7 +76,7 @@ def run(
             f"{argv[0]} {NO_ANSWER} in {timeout_s:.0f} s",
             "the controller may be down or busy: `scontrol ping` tells; try again later",
         ) from error
-    return Said(process.returncode, stdout, stderr)
+    return CommandResult(process.returncode, stdout, stderr)
 
 
 @contextlib.contextmanager

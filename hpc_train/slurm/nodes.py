@@ -1,14 +1,19 @@
-"""What Slurm knows of its nodes."""
+"""What Slurm knows of its nodes, and whether the slurmd of each answers."""
 
 from __future__ import annotations
 
 import re
+import socket
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from hpc_train.errors import SlurmError
 from hpc_train.slurm.command import run
 
-__all__ = ["usable_nodes"]
+__all__ = ["answers", "nodes_that_do_not_answer", "silent_nodes", "usable_nodes"]
 
+DEFAULT_SLURMD_PORT = 6818  # slurm.conf(5), SlurmdPort
+CONNECT_S = 2.0
 # sinfo(1), NODE STATE CODES; a trailing "*" is a node that does not respond.
 UNUSABLE = re.compile(r"(?:down|drain|fail|maint|unk|future|power|reboot)|.*\*", re.IGNORECASE)
 
@@ -25,3 +30,50 @@ def usable_nodes(partition: str) -> frozenset[str]:
         raise SlurmError(f"sinfo: {said.stderr.strip()}")
     rows = [line.split() for line in said.stdout.splitlines()]
     return frozenset(row[0] for row in rows if len(row) == 2 and not UNUSABLE.match(row[1]))
+
+
+def answers(address: str, port: int) -> bool:
+    """Whether something accepts TCP connections there; a refusal means that slurmd is dead."""
+    try:
+        with socket.create_connection((address, port), timeout=CONNECT_S):
+            return True
+    except OSError:
+        return False
+
+
+def nodes_that_do_not_answer(nodes: Sequence[str]) -> tuple[str, ...]:
+    """The nodes whose slurmd does not answer, all asked at once: seconds, whatever their number.
+
+    When more than half of several do not answer, this node's own network is the likelier cause,
+    and nobody is named.
+    """
+    addresses = _addresses(nodes)
+    with ThreadPoolExecutor(max_workers=min(64, len(nodes))) as pool:
+        heard = list(pool.map(lambda node: answers(*addresses[node]), nodes))
+    silent = tuple(node for node, there in zip(nodes, heard, strict=True) if not there)
+    return () if len(nodes) > 1 and 2 * len(silent) > len(nodes) else silent
+
+
+def silent_nodes(nodes: Sequence[str]) -> tuple[str, ...]:
+    """As `nodes_that_do_not_answer`; none where nobody can be asked for their addresses."""
+    try:
+        return nodes_that_do_not_answer(nodes)
+    except SlurmError:
+        return ()
+
+
+def _addresses(nodes: Sequence[str]) -> dict[str, tuple[str, int]]:
+    """Address and slurmd port by node name; the names themselves where the controller is away."""
+    addresses = {node: (node, DEFAULT_SLURMD_PORT) for node in nodes}
+    port = DEFAULT_SLURMD_PORT
+    config = run(["scontrol", "show", "config"], timeout_s=10)
+    if found := re.search(r"^SlurmdPort\s*=\s*(\d+)", config.stdout, re.MULTILINE):
+        port = int(found.group(1))
+    said = run(["scontrol", "show", "node", "-o", ",".join(nodes)], timeout_s=10)
+    for line in said.stdout.splitlines():
+        fields = dict(re.findall(r"(?:^|\s)([A-Za-z]+)=(\S*)", line))
+        name = fields.get("NodeName", "")
+        if name in addresses:
+            own_port = int(fields.get("Port", port) or port)
+            addresses[name] = (fields.get("NodeAddr") or name, own_port)
+    return addresses

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from hpc_train.store.events import Event, EventKind, append_event
-from hpc_train.store.layout import RunDir
+from hpc_train.runs.events import Event, EventKind, append_event
+from hpc_train.runs.layout import RunDir
 from tests.cli.conftest import DIGITS
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from hpc_train.store.events import Event, EventKind, append_event
-from hpc_train.store.layout import RunDir
-from hpc_train.store.ranks import Heartbeat, write_heartbeat
+from hpc_train.runs.events import Event, EventKind, append_event
+from hpc_train.runs.layout import RunDir
+from hpc_train.runs.ranks import Heartbeat, write_heartbeat
 
 MINUTE_S = 60.0
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hpc_train.config.load import Loaded, load
+from hpc_train.config.load import LoadedConfig, load
 from hpc_train.errors import ConfigError
 
 MINIMAL = """\
@@ -25,7 +25,7 @@ def write(folder: Path, text: str, name: str = "cfg.yaml") -> Path:
     return path
 
 
-def loaded(folder: Path, more: str = "", *overrides: str, **keywords: Any) -> Loaded:
+def loaded(folder: Path, more: str = "", *overrides: str, **keywords: Any) -> LoadedConfig:
     """MINIMAL with `more` behind it; line 5 of the file is the first of `more`."""
     return load(write(folder, MINIMAL + more), overrides, **keywords)
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from hpc_train.store.checkpoints import checkpoint_steps
+from hpc_train.runs.checkpoints import checkpoint_steps
 from tests.cluster.faults import cut_cable, kill_node, pause, restore_cable, stop_controller
 from tests.faults.running import RANK, SUPERVISOR, Training, until
 

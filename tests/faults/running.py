@@ -1,4 +1,4 @@
-"""A run on the test cluster, seen as its user sees it: the command line, the diary, the ranks."""
+"""A run on the test cluster, seen as its user sees it: the command line, the history, the ranks."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hpc_train.store.events import EventKind, read_events
-from hpc_train.store.history import AttemptRecord, attempts_in, newest_job_id
-from hpc_train.store.layout import RunDir
-from hpc_train.store.ranks import Heartbeat, read_heartbeats
+from hpc_train.runs.events import EventKind, read_events
+from hpc_train.runs.history import AttemptRecord, attempts_in, newest_job_id
+from hpc_train.runs.layout import RunDir
+from hpc_train.runs.ranks import Heartbeat, read_heartbeats
 from tests.cluster import Cluster
 from tests.cluster.faults import find
 
@@ -23,8 +23,8 @@ __all__ = ["RANK", "SUPERVISOR", "Training", "hpc_train", "submit", "until"]
 
 ROOT = Path(__file__).parents[2]
 CONFIG = Path(__file__).with_name("tiny.yaml")
-RANK = r"^\S*python\S* -m hpc_train\.train"  # and not the srun that starts it
-SUPERVISOR = r"hpc_train\.supervise|submitit\.core\._submit"
+RANK = r"^\S*python\S* -m hpc_train\.training"  # and not the srun that starts it
+SUPERVISOR = r"hpc_train\.supervisor|submitit\.core\._submit"
 STARTED_S = 60.0  # for ranks to come up, on a machine that does other things as well
 
 
@@ -81,9 +81,9 @@ class Training:
 
     @classmethod
     def at(cls, cluster: Cluster, folder: Path) -> Training:
-        """The run in a folder, by its diary."""
+        """The run in a folder, by its history."""
         run = RunDir(folder)
-        until(lambda: read_events(run.events), "the diary", 20)
+        until(lambda: read_events(run.events), "the history", 20)
         return cls(cluster, run, newest_job_id(read_events(run.events)))
 
     # --- as the user sees it
@@ -127,7 +127,7 @@ class Training:
             raise AssertionError(f"{error}\n{self.story()}") from error
 
     def wait_attempt_end(self, attempt: int = 0, timeout_s: float = 60) -> AttemptRecord:
-        """Wait until the diary says how an attempt ended and what follows."""
+        """Wait until the history says how an attempt ended and what follows."""
 
         def ended() -> AttemptRecord | None:
             found = [record for record in self.records() if record.attempt == attempt]
@@ -188,7 +188,7 @@ class Training:
 
     def story(self) -> str:
         """Everything that is known, for the message of a test that failed."""
-        parts = [self.run.events.read_text() if self.run.events.exists() else "no diary"]
+        parts = [self.run.events.read_text() if self.run.events.exists() else "no history"]
         logs = sorted(self.run.submitit.glob("slurm-*.log"))
         logs += sorted(self.run.attempts.glob("*/*.log"))
         for log in logs:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hpc_train.store.checkpoints import checkpoint_steps
+from hpc_train.runs.checkpoints import checkpoint_steps
 from tests.cluster import Cluster
 from tests.faults.nights import flip_a_byte
 from tests.faults.running import Training, hpc_train, submit

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hpc_train.plan import handover
+from hpc_train.plan import env_names
 from tests.cluster import Cluster
 from tests.cluster.faults import change_partition
 from tests.faults.running import Training, submit, until
@@ -87,7 +87,9 @@ def test_two_stops_from_outside_without_a_step_end_the_run_and_say_why(
     slurm_cluster: Cluster, tmp_path: Path
 ) -> None:
     # Each attempt is told to stop before its first step.
-    training = submit(slurm_cluster, tmp_path, "slurm.nodes=1", env={handover.FAULTS: "stop@start"})
+    training = submit(
+        slurm_cluster, tmp_path, "slurm.nodes=1", env={env_names.FAULTS: "stop@start"}
+    )
     assert training.wait_end() == "failed"
     status = training.status()
     assert [attempt["decision"] for attempt in status["attempts"]] == ["requeue", "stop"]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hpc_train.store.checkpoints import checkpoint_steps
+from hpc_train.runs.checkpoints import checkpoint_steps
 from tests.cluster import Cluster
 from tests.cluster.faults import pause, small_disk
 from tests.faults.running import RANK, hpc_train, submit

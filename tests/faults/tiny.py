@@ -10,7 +10,7 @@ import pytorch_lightning as pl
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-from hpc_train.plan import handover
+from hpc_train.plan import env_names
 from tests.ledger import LedgerCallback
 
 
@@ -84,8 +84,8 @@ class Tiny(pl.LightningModule):
     def configure_callbacks(self) -> list[pl.Callback]:
         if not self.ledger:
             return []
-        folder = Path(os.environ[handover.RUN_DIR]) / "ledger"
-        attempt = int(os.environ[handover.ATTEMPT])
+        folder = Path(os.environ[env_names.RUN_DIR]) / "ledger"
+        attempt = int(os.environ[env_names.ATTEMPT])
         rank = self.global_rank
         return [
             LedgerCallback(folder, rank=rank, attempt=attempt, ids=lambda batch: batch[1].tolist())

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hpc_train.plan.build import make_plan
+from hpc_train.plan.from_config import make_plan
 from hpc_train.plan.script import render_script
 from tests.cluster import Cluster
 from tests.plan.configs import config

@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpc_train.config.schema import RequeueConfig
-from hpc_train.plan.policy import AttemptSummary, Surroundings, decide, excluded_nodes
+from hpc_train.plan.policy import AttemptSummary, SchedulerOptions, decide, excluded_nodes
 from hpc_train.plan.states import Action, Outcome, RunState
 
 NOW = 1_000_000.0
-SLURM = Surroundings(can_requeue=True, can_resubmit=True, now=NOW)
-CANCEL_SITE = Surroundings(can_requeue=False, can_resubmit=True, now=NOW)
-NOTHING = Surroundings(can_requeue=False, can_resubmit=False, now=NOW)
+SLURM = SchedulerOptions(can_requeue=True, can_resubmit=True, now=NOW)
+CANCEL_SITE = SchedulerOptions(can_requeue=False, can_resubmit=True, now=NOW)
+NOTHING = SchedulerOptions(can_requeue=False, can_resubmit=False, now=NOW)
 
 
 def attempt(outcome: Outcome, first: int = 0, saved: int = 0, **fields: object) -> AttemptSummary:
@@ -32,7 +32,7 @@ def attempt(outcome: Outcome, first: int = 0, saved: int = 0, **fields: object) 
 
 
 @pytest.mark.parametrize(
-    ("outcome", "surroundings", "action", "state"),
+    ("outcome", "scheduler", "action", "state"),
     [
         (Outcome.COMPLETED, SLURM, Action.STOP, RunState.COMPLETED),
         (Outcome.CANCELLED, SLURM, Action.STOP, RunState.CANCELLED),
@@ -50,9 +50,9 @@ def attempt(outcome: Outcome, first: int = 0, saved: int = 0, **fields: object) 
     ],
 )
 def test_each_outcome_has_one_consequence(
-    outcome: Outcome, surroundings: Surroundings, action: Action, state: RunState
+    outcome: Outcome, scheduler: SchedulerOptions, action: Action, state: RunState
 ) -> None:
-    decision = decide(attempt(outcome, 0, 5), [], RequeueConfig(), surroundings)
+    decision = decide(attempt(outcome, 0, 5), [], RequeueConfig(), scheduler)
     assert (decision.action, decision.state) == (action, state)
     assert decision.reason
 

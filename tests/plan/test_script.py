@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hpc_train.plan.build import make_plan
+from hpc_train.plan.from_config import make_plan
 from hpc_train.plan.plan import Plan
 from hpc_train.plan.script import render_script
 from tests.plan.configs import config
@@ -104,7 +104,7 @@ def test_the_script_starts_the_supervisor_with_the_very_plan_on_its_input(
     made = make(python, name="a 'nasty' \"name\" $(touch owned) HPC_TRAIN_PLAN \\")
     ran = run(render_script(made), tmp_path)
     assert ran.done.stderr == ""
-    assert ran.arguments == ["-m", "hpc_train.supervise", "--plan", "/dev/stdin"]
+    assert ran.arguments == ["-m", "hpc_train.supervisor", "--plan", "/dev/stdin"]
     assert Plan.from_json((tmp_path / "plan").read_text(encoding="utf-8")) == made
     assert not (tmp_path / "owned").exists()
 
@@ -129,7 +129,7 @@ def test_folders_with_everything_in_their_names_are_passed_whole(
     made = make_plan(config(), workdir=str(workdir), python=python)
     ran = run(render_script(made, run_dir=f"/runs/{NASTY_FOLDER}"), tmp_path)
     assert ran.done.stderr == ""
-    assert ran.arguments == ["-m", "hpc_train.supervise", "--run-dir", f"/runs/{NASTY_FOLDER}"]
+    assert ran.arguments == ["-m", "hpc_train.supervisor", "--run-dir", f"/runs/{NASTY_FOLDER}"]
     assert (tmp_path / "folder").read_text().rstrip("\n") == str(workdir)
     assert not list(tmp_path.rglob("owned"))
 

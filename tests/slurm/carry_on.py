@@ -10,16 +10,16 @@ from pathlib import Path
 from hpc_train.plan.plan import Shape
 from hpc_train.plan.policy import Decision
 from hpc_train.plan.states import Action, RunState
-from hpc_train.store.events import Event, EventKind, append_event
-from hpc_train.store.layout import RunDir
-from hpc_train.supervise.follow import go_on
-from hpc_train.supervise.place import Place
-from hpc_train.supervise.signals import SupervisorSignals
+from hpc_train.runs.events import Event, EventKind, append_event
+from hpc_train.runs.layout import RunDir
+from hpc_train.supervisor.allocation import Allocation
+from hpc_train.supervisor.resubmit import go_on
+from hpc_train.supervisor.signals import SupervisorSignals
 
 
 def main(run: RunDir, action: Action) -> None:
     SupervisorSignals().install()  # a requeue sends SIGTERM to this process as well
-    place = Place.from_env(os.environ, Shape(nodes=1, ranks_per_node=1, gpus_per_node=0))
+    place = Allocation.from_env(os.environ, Shape(nodes=1, ranks_per_node=1, gpus_per_node=0))
 
     def tell(kind: EventKind, **data: object) -> None:
         append_event(run.events, Event(time.time(), kind, data))

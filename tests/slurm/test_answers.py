@@ -10,10 +10,10 @@ import pytest
 
 from hpc_train.errors import SlurmError
 from hpc_train.plan.states import Action
+from hpc_train.runs.events import EventKind, read_events
+from hpc_train.runs.layout import RunDir
 from hpc_train.slurm.command import run
 from hpc_train.slurm.control import is_answer_lost
-from hpc_train.store.events import EventKind, read_events
-from hpc_train.store.layout import RunDir
 from tests.cluster import Cluster
 from tests.faults.running import hpc_train, until
 

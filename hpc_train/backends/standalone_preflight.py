@@ -1,0 +1,157 @@
+"""A preflight by itself: on this host, in the allocation at hand, or in one asked for now."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import re
+import secrets
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from hpc_train.config.schema import PreflightConfig
+from hpc_train.errors import ConfigError, SlurmError
+from hpc_train.preflight.probe_files import Verdict, run_preflight_local
+from hpc_train.slurm.command import is_available
+from hpc_train.slurm.jobs import PendingJob, pending_job
+from hpc_train.slurm.refusals import explain_pending
+
+__all__ = ["preflight_here", "preflight_in_new_allocation"]
+
+FIRST_QUESTION_S = 2.0  # an allocation that is there sooner waits for nothing
+QUESTIONS_EVERY_S = 60.0
+
+
+def preflight_here(
+    config: PreflightConfig,
+    environ: Mapping[str, str],
+    folder: Path | None,
+    *,
+    gpus_per_node: int | None = None,
+) -> Verdict:
+    """Check the nodes of the allocation this process is in, or this host alone.
+
+    Args:
+        config: How carefully, and what is allowed.
+        environ: Where SLURM_* and the user's NCCL_* are.
+        folder: On a file system that all nodes see; the current one's `.hpc-train-preflight-*` by
+            default, removed afterwards.
+        gpus_per_node: Of the allocation; None asks Slurm.
+
+    Raises:
+        ConfigError: nothing can be written into the folder.
+    """
+    from hpc_train.plan.hostlist import expand
+    from hpc_train.preflight.run_preflight import Launch, preflight_options, run_preflight
+    from hpc_train.slurm.step import inheritable
+
+    nodes = expand(environ["SLURM_JOB_NODELIST"]) if environ.get("SLURM_JOB_ID") else []
+    if gpus_per_node is None:
+        gpus_per_node = _gpus_per_node(environ["SLURM_JOB_ID"]) if nodes else 0
+    with _scratch(folder or Path.cwd()) as out:
+        options = preflight_options(
+            config,
+            nodes or [socket.gethostname()],
+            out,
+            wanted=len(nodes) or 1,
+            is_nccl=gpus_per_node > 0 or not nodes,
+            is_local=not nodes,
+            environ=environ,
+        )
+        if not nodes:
+            return run_preflight_local(options, environ)
+        # Who asks for a check and gets none has no answer, whatever a training would do then.
+        options = replace(options, policy=replace(options.policy, on_unchecked="no-go"))
+        clean = inheritable(environ)
+        launch = Launch(
+            python=sys.executable,
+            environ=clean,
+            cwd=str(Path.cwd()),
+            ranks_per_node=gpus_per_node or 1,
+        )
+        return run_preflight(options, launch)
+
+
+@contextlib.contextmanager
+def _scratch(parent: Path) -> Iterator[Path]:
+    try:
+        # A probe that hangs may write once more when it goes on.
+        made = tempfile.TemporaryDirectory(
+            prefix=".hpc-train-preflight-", dir=parent, ignore_cleanup_errors=True
+        )
+    except OSError as error:
+        raise ConfigError(
+            f"{parent} cannot be written: {error.strerror}",
+            "start it in a folder of yours that all nodes see",
+        ) from error
+    with made as out:
+        yield Path(out)
+
+
+def _gpus_per_node(job_id: str) -> int:
+    """GPUs that a job was given a node; salloc's environment does not tell (salloc(1))."""
+    from hpc_train.slurm.jobs import job_details
+
+    job = job_details(job_id)
+    if found := re.search(r"gpu(?::[^:,=]+)?[:=](\d+)", job.get("TresPerNode")):
+        return int(found.group(1))
+    total = re.search(r"gres/gpu=(\d+)", job.get("TRES") or job.get("AllocTRES"))
+    return math.ceil(int(total.group(1)) / int(job.get("NumNodes") or 1)) if total else 0
+
+
+def preflight_in_new_allocation(
+    arguments: Sequence[str], nodes: int, salloc: Sequence[str], *, say: Callable[[str], None]
+) -> int:
+    """Ask Slurm for nodes with salloc and run this command again in them.
+
+    Args:
+        arguments: Of `hpc-train preflight`, without those that ask for nodes.
+        nodes: How many are asked for.
+        salloc: Options of salloc.
+        say: Told why and since when Slurm keeps it waiting, whenever that changes.
+
+    Returns:
+        The exit code of the preflight inside.
+
+    Raises:
+        SlurmError: when there is no Slurm here.
+    """
+    if not is_available("salloc"):
+        raise SlurmError(
+            "--nodes needs Slurm's salloc, which is not on this machine's PATH",
+            "log in to a node of the cluster, or leave --nodes out to look at this host",
+        )
+    say(f"asking Slurm for {nodes} nodes")
+    # By its name squeue finds the job whose number salloc tells only in words.
+    name = f"hpc-train-preflight-{secrets.token_hex(4)}"
+    again = [sys.executable, "-m", "hpc_train.cli", "preflight", *arguments]
+    asked = ["salloc", "--quiet", f"--job-name={name}", *salloc, *again]
+    process = subprocess.Popen(asked, env=dict(os.environ))
+    said = ""
+    wait_s = FIRST_QUESTION_S
+    while True:
+        try:
+            return process.wait(timeout=wait_s)
+        except subprocess.TimeoutExpired:
+            waiting = pending_job(name)
+        except KeyboardInterrupt:
+            process.wait()  # it has had the Ctrl-C as well, and gives the allocation back
+            raise
+        if waiting is not None and (line := _why_waiting(waiting)) != said:
+            say(line)
+            said = line
+        wait_s = min(2 * wait_s, QUESTIONS_EVERY_S)
+
+
+def _why_waiting(job: PendingJob) -> str:
+    why = job.reason or "Slurm gives no reason yet"
+    if for_good := explain_pending(job.reason):
+        why += f" ({for_good})"
+    start = f"; Slurm expects it to start at {job.start}" if job.start else ""
+    return f"job {job.job_id} waits since {job.submitted}: {why}{start}"

@@ -1,0 +1,252 @@
+"""Reads logs of NCCL_DEBUG=INFO or WARN: what was used, what failed, and why where it is certain.
+
+One pass in bounded memory: what is kept grows with ranks and pairs, not with lines. Launcher
+prefixes, interleaved ranks and torn lines are normal. Forms by version: see docs/preflight.md.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from hpc_train.errors import HpcTrainError
+from hpc_train.preflight.nccl.nccl_causes import RULES
+from hpc_train.preflight.nccl.nccl_comms import Communicators
+from hpc_train.preflight.nccl.nccl_failures import failures, notes
+from hpc_train.preflight.nccl.nccl_files import MAX_LINE, find_logs, log_lines, open_log
+from hpc_train.preflight.nccl.nccl_lines import Record, records_of
+from hpc_train.preflight.nccl.nccl_report import NcclReport
+from hpc_train.preflight.nccl.nccl_rules import Evidence, Hits
+from hpc_train.preflight.nccl.nccl_timeouts import Timeouts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+__all__ = ["LogReader", "read_nccl_lines", "read_nccl_logs"]
+
+_MAX_KEPT = 200
+_MAX_HOSTS = 10_000
+
+_VERSION = re.compile(r"NCCL version (\d+)\.(\d+)(?:\.(\d+))?")
+_HCA = re.compile(r"\[(\d+)\]\s?([\w.-]{1,64}:\d+)/(IB|RoCE)")
+_MERGED = re.compile(r"\[(\d+)\]=\{(.{0,500}?)\}")
+# Without a device there is none: `Using [RO]; OOB eth0:...`
+_USING = re.compile(r"NET/([\w+.-][\w +.-]{0,60}?) : Using (\[\d+\].*)")
+_NETWORK = re.compile(
+    r"Using network ([\w+.-][\w +.-]{0,60})$"
+    r"|(?:Assigned|Initialized) NET plugin ([\w+.-][\w +.-]{0,60}?)(?: to comm.*)?$"
+)
+_INTERFACE = re.compile(r"(?:\[\d+\])?([\w.@-]{1,64}):([^\s<]{1,80})<\d+>")
+_OOB = re.compile(r"OOB (\S{1,64}?):\S{1,80}<\d+>")
+_PROVIDER = re.compile(r"Selected [Pp]rovider is ([^\s,]{1,64})(?:.{0,80}\(found (\d+) nics\))?")
+_GDR = re.compile(
+    r"GPU Direct RDMA (?:\([\w-]{1,20}\) )?(Enabled|Disabled|enabled) for "
+    r"(?:GPU \S{1,20} / )?HCA (\w{1,20})(?: '([\w.-]{1,64}))?(?:'? ?\(([^)]{1,80})\))?"
+)
+_SETTING = re.compile(r"(NCCL_\w{1,60}) set (?:by environment )?to (.{0,200})$")
+# An error that was passed up: here it ends a call of the program, elsewhere it may be expected (a
+# plugin that is not there, a shut-down).
+_TRACE = re.compile(
+    r"((?:init|group|bootstrap|enqueue|channel|transport|transport/\w{1,40})\.(?:cc|cu))"
+    r":\d+ -> ([1-6])(?: \(([^)]{1,80})\))?"
+)
+# What torch or CUDA says beside NCCL's own lines; anything else with "NCCL" in it is prose.
+_TORCH = re.compile(
+    r"ProcessGroupNCCL|WorkNCCL|(?:NCCL|C(?:uda|UDA)) (?:[Ee]rror|failure)|NCCL communicator"
+    r"|nccl[A-Z]\w{3,30}Error|Last error:|collectives on ranks|collective #|lagging ranks"
+    r"|CUDA out of memory|OutOfMemory"
+    r"|Duplicate GPU|NCCL operations have failed"
+)
+# ncclGetErrorString, as torch, vLLM, nccl-tests and others pass it on.
+_TORCH_ERROR = re.compile(
+    r"NCCL (?:[Ee]rror|failure).{0,200}?(?P<word>unhandled cuda error|unhandled system error"
+    r"|internal error|invalid argument|invalid usage|remote process exited)"
+)
+
+
+def read_nccl_logs(words: Sequence[str]) -> NcclReport:
+    """Return what the logs say: files, folders, patterns, `-`; also gzip and UTF-16.
+
+    Raises:
+        UsageError: One of them is not there.
+        HpcTrainError: One cannot be read, or none holds a line of NCCL's.
+    """
+    names = find_logs(words)
+    reader = LogReader()
+    for name in names:
+        try:
+            with open_log(name) as file:
+                for number, line in log_lines(file):
+                    reader.feed(line, name, number)
+        except OSError as error:
+            raise HpcTrainError(
+                f"{name}: {error.strerror}", "name a log that you can read"
+            ) from None
+    return _finish(reader, ", ".join(words))
+
+
+def read_nccl_lines(lines: Iterable[str], name: str = "the log") -> NcclReport:
+    """Return what the lines say; raises HpcTrainError where none of them is NCCL's."""
+    reader = LogReader()
+    for number, line in enumerate(lines, 1):
+        reader.feed(line, "", number)
+    return _finish(reader, name)
+
+
+def _finish(reader: LogReader, name: str) -> NcclReport:
+    if reader.records == 0:
+        raise HpcTrainError(
+            f"{name}: no line of NCCL's in it", "run with NCCL_DEBUG=INFO and give that log"
+        )
+    return reader.report()
+
+
+class LogReader:
+    """Takes logs line by line; `report()` may be asked at any time."""
+
+    def __init__(self) -> None:
+        self.records = 0
+        self._version: str | None = None
+        self._hosts: set[str] = set()
+        self._comms = Communicators()
+        self._hits = Hits(RULES)
+        self._timeouts = Timeouts()
+        self._hcas: dict[str, dict[str, str]] = {}
+        self._networks: set[str] = set()
+        self._interfaces: dict[str, dict[str, str]] = {}
+        self._gdr: dict[str, dict[str, bool]] = {}
+        self._gdr_reasons: set[str] = set()
+        self._settings: dict[str, str] = {}
+        self._trace: tuple[str, str, str, Evidence] | None = None
+        self._torch_error: tuple[str, Evidence] | None = None
+        self._is_error_next = False
+
+    def feed(self, line: str, file: str = "", number: int = 0) -> None:
+        """Take one line, with or without its newline, of any kind."""
+        line = line[:MAX_LINE]
+        where = Evidence(file=file, line=number, text=line.strip()[:300])
+        records = records_of(line, self._hosts) if "NCCL" in line else []
+        if "NCCL version " in line and (found := _VERSION.search(line)):
+            self.records += 1
+            self._version = self._version or _version(*found.groups())
+        for record in records:
+            self._record(record, where)
+        if not records:
+            self._torch(line, where)
+
+    def _record(self, record: Record, where: Evidence) -> None:
+        self.records += 1
+        if record.host and len(self._hosts) < _MAX_HOSTS:
+            self._hosts.add(record.host)
+        if record.level == "WARN":
+            self._hits.take("WARN", record.text, record.place, record.host, where, is_warning=True)
+        elif not self._comms.take(record, self._hcas.get(record.host, {})):
+            self._setup(record, where)
+
+    def _torch(self, line: str, where: Evidence) -> None:
+        """Take a line of torch's; what follows "Last error:" is NCCL's own warning."""
+        is_error = self._is_error_next
+        if is_error and not line.strip():
+            return
+        self._is_error_next = line.rstrip().endswith("Last error:")
+        if not is_error and not _TORCH.search(line):
+            return
+        self.records += 1
+        if self._torch_error is None and (found := _TORCH_ERROR.search(line)):
+            self._torch_error = (found["word"], where)
+        if not self._timeouts.take(line, where):
+            self._hits.take("WARN", line, "", "", where, is_warning=False)
+
+    def _setup(self, record: Record, where: Evidence) -> None:
+        host, text = record.host, record.text
+        if " : Using " in text and (found := _USING.search(text)):
+            self._using(host, found[1], found[2])
+        elif "NET plugin" in text or text.startswith("Using network"):
+            if found := _NETWORK.search(text):
+                self._networks.add(found[1] or found[2])
+        elif text.startswith("Bootstrap"):
+            self._uses(host, text)
+        elif " set " in text and (found := _SETTING.match(text)):
+            self._set(found[1], found[2].strip().rstrip("."))
+        elif "GPU Direct RDMA" in text:
+            self._gpudirect(host, text)
+        elif "rovider is" in text and (found := _PROVIDER.search(text)):
+            nics = f", {found[2]} NICs" if found[2] else ""
+            self._networks.add(f"libfabric {found[1]}{nics}")
+        elif " -> " in text and (found := _TRACE.match(text)):
+            self._traced(found, where)
+        self._hits.take("INFO", text, record.place, host, where, is_warning=False)
+
+    def _using(self, host: str, network: str, rest: str) -> None:
+        self._networks.add(network)
+        if found := _OOB.search(rest):
+            self._uses(host, f"{found[0][4:]}")
+        if network.endswith("Socket"):
+            self._uses(host, rest)
+            return
+        names = self._hcas.setdefault(host, {})
+        for index, merged in _MERGED.findall(rest):
+            names[index] = "+".join(name for _, name, _ in _HCA.findall(merged))
+        for index, name, layer in _HCA.findall(_MERGED.sub("", rest)):
+            names[index] = f"{name}/{layer}"
+
+    def _uses(self, host: str, text: str) -> None:
+        """Note every interface; the first is the one of the bootstrap."""
+        if host in self._interfaces or len(self._interfaces) < _MAX_HOSTS:
+            mine = self._interfaces.setdefault(host, {})
+            for name, address in _INTERFACE.findall(text[:4000]):
+                if len(mine) < _MAX_KEPT:
+                    mine.setdefault(name, address)
+
+    def _set(self, name: str, value: str) -> None:
+        if len(self._settings) < _MAX_KEPT:
+            self._settings.setdefault(name, value)
+
+    def _gpudirect(self, host: str, text: str) -> None:
+        found = _GDR.search(text)
+        if found is None:
+            return
+        name = found[3] or self._hcas.get(host, {}).get(found[2], f"HCA {found[2]}")
+        mine = self._gdr.setdefault(host, {})
+        if len(mine) < _MAX_KEPT:
+            mine[name] = mine.get(name, False) or found[1].lower() == "enabled"
+        if found[1] == "Disabled" and found[4] and len(self._gdr_reasons) < _MAX_KEPT:
+            self._gdr_reasons.add(found[4])
+
+    def _traced(self, found: re.Match[str], where: Evidence) -> None:
+        """Note an error that was passed up; the first one with the kernel's word is the best."""
+        if self._trace is None or (found[3] and not self._trace[2]):
+            self._trace = (found[1], found[2], found[3] or "", where)
+
+    def report(self) -> NcclReport:
+        """Return what was read so far."""
+        world = self._comms.world()
+        hits = self._hits
+        return NcclReport(
+            version=self._version,
+            speakers=tuple(sorted(self._hosts)),
+            world=world,
+            networks=tuple(sorted(self._networks)),
+            hcas={host: tuple(names.values()) for host, names in sorted(self._hcas.items())},
+            interfaces={
+                host: tuple(f"{name}:{address}" for name, address in found.items())
+                for host, found in sorted(self._interfaces.items())
+            },
+            gdr=dict(sorted(self._gdr.items())),
+            gdr_reasons=tuple(sorted(self._gdr_reasons)),
+            settings=dict(sorted(self._settings.items())),
+            failures=tuple(failures(hits, self._timeouts, self._trace, self._torch_error)),
+            notes=tuple(notes(hits)),
+            warnings=tuple(hits.unknown()),
+            dropped=hits.dropped,
+            records=self.records,
+            torn=self._comms.torn,
+        )
+
+
+def _version(major: str, minor: str, patch: str | None) -> str:
+    """Return `2.10.3`; torch 1.x took NCCL's number 21003 for 21.0.3."""
+    if int(major) < 20:
+        return ".".join(part for part in (major, minor, patch) if part is not None)
+    number = int(major) * 1000 + int(minor) * 100 + int(patch or 0)
+    return f"{number // 10_000}.{number % 10_000 // 100}.{number % 100}"

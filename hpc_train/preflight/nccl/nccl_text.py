@@ -1,0 +1,269 @@
+"""A report on NCCL's logs, in lines for a reader and as JSON."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING, Any
+
+from hpc_train.plan.hostlist import fold
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from hpc_train.preflight.nccl.nccl_report import NcclReport
+    from hpc_train.preflight.nccl.nccl_rules import Evidence, Failure
+
+__all__ = ["explain", "report_json"]
+
+_MAX_SHOWN = 5
+_MAX_WIDTH = 200
+# Interfaces that other nodes do not reach as a rule: bridges, containers, tunnels, loopback.
+_LOCAL_NAMES = ("lo", "docker", "veth", "br-", "virbr", "cni", "cali", "flannel", "tun", "tap")
+_LOCAL_ADDRESSES = ("127.", "169.254.", "fe80:", "[fe80", "::1", "172.17.")
+
+
+def explain(report: NcclReport) -> list[str]:
+    """Return the report in lines: each failure with its evidence and fix first, then what is so."""
+    lines = [line for failure in report.failures for line in _failure(failure)]
+    return [*(lines or _headline(report)), *_facts(report), *_rest(report)]
+
+
+def _failure(failure: Failure) -> Iterator[str]:
+    where = f" (on {_folded(failure.hosts)})" if failure.hosts else ""
+    cause = failure.cause or "NCCL warned of something that this reader does not know"
+    yield f"failed: {cause}{where}"
+    for item in failure.evidence:
+        yield f"  {_place(item)}{item.text}"[:_MAX_WIDTH]
+    if failure.times > len(failure.evidence):
+        yield f"  {failure.times} lines say so"
+    yield f"  fix: {failure.fix}"
+
+
+def _place(item: Evidence) -> str:
+    name = item.file or "line"
+    return f"{name}:{item.line}: " if item.line else ""
+
+
+def _folded(hosts: Iterable[str]) -> str:
+    names = list(hosts)
+    try:
+        return fold(names)
+    except ValueError:  # a torn name
+        return ", ".join(names)
+
+
+def _headline(report: NcclReport) -> Iterator[str]:
+    """Yield what is certain of the network, where nothing failed."""
+    world, crossing = report.world, report.crossing
+    slow = [pair for pair in crossing if pair.is_tcp]
+    if slow:
+        kinds = ", ".join(sorted({pair.transport for pair in slow}))
+        yield f"{len(slow)} of {len(crossing)} ways between nodes use {kinds}"
+        if any(report.hcas.values()):
+            yield "although NCCL found InfiniBand"
+    elif crossing:
+        names = " and ".join(sorted({pair.transport for pair in crossing}))
+        what = "InfiniBand (or RoCE)" if report.all_over_ib else names
+        gdr = "with GPUDirect RDMA" if report.all_gdr else "NOT all of it with GPUDirect RDMA"
+        yield f"{what} between all nodes that talked, {gdr}"
+    elif report.pairs and len(report.hosts) == 1 and len(world.places) == (world.ranks or -1):
+        yield "all ranks are on one node: the network"
+        yield "between nodes was not used, so this log proves nothing about it"
+    elif world.complete:
+        yield "the ranks in this log finished their initialisation"
+    elif world.started and world.ranks:
+        yield "no rank finished its initialisation in this log"
+    else:
+        yield "no failure is recognised in this log"
+
+
+def _facts(report: NcclReport) -> Iterator[str]:
+    yield f"NCCL {report.version or 'of unknown version'}" + _size(report)
+    ways = Counter((pair.transport, pair.crosses) for pair in report.pairs)
+    for (transport, crosses), count in sorted(ways.items()):
+        yield f"{count} {'between nodes' if crosses else 'inside a node'} via {transport}"
+    if report.networks:
+        yield f"networks found: {', '.join(report.networks)}"
+    if report.rings_complete is not None:
+        yield f"rings: {'closed' if report.rings_complete else 'NOT closed'}"
+    if report.settings:
+        shown = [f"{name}={value}" for name, value in report.settings.items()]
+        yield f"settings: {_list(shown, 8)}"
+    yield from _devices(report)
+
+
+def _size(report: NcclReport) -> str:
+    world, hosts = report.world, report.hosts
+    where = "" if not hosts else f"host {hosts[0]}" if len(hosts) == 1 else f"{len(hosts)} hosts"
+    if not world.ranks:
+        return f", {where}" if where else ""
+    is_whole = len(world.places) >= world.ranks
+    if is_whole and world.groups <= 1:
+        text = f", {world.ranks} ranks" + (f" on {where}" if where else "")
+    else:
+        nodes = f" on {world.nodes} nodes" if world.nodes else ""
+        groups = f" ({world.groups} of that size)" if world.groups > 1 else ""
+        text = f", a communicator of {world.ranks} ranks{nodes}{groups}"
+        text += f"; this log names {len(world.places)} of them" if not is_whole else ""
+        text += f"; {where} in this log" if where else ""
+    if 0 < world.complete < world.started:
+        text += f"; {world.complete} of {world.started} finished their initialisation"
+    return text
+
+
+def _devices(report: NcclReport) -> Iterator[str]:
+    used: dict[str, set[str]] = defaultdict(set)
+    # What a part of the ranks does not use the others may.
+    is_whole = 0 < report.world.ranks <= len(report.world.places)
+    for pair in report.crossing if is_whole else ():
+        for host in (pair.host_a, pair.host_b):
+            used[host or ""].update(pair.devices)
+    alike: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for host, names in report.hcas.items():
+        mine = used.get(host, set())
+        unused = tuple(name for name in names if name not in mine) if mine else ()
+        alike[(", ".join(names), ", ".join(unused))].append(host)
+    for (known, idle), hosts in alike.items():
+        yield f"HCAs{_on(hosts)}: {known}" + (f"; not used: {idle}" if idle else "")
+    for (said,), hosts in _alike({h: (_gdr(found),) for h, found in report.gdr.items()}).items():
+        yield f"GPUDirect RDMA{_on(hosts)}: {said}"
+    if report.gdr_reasons:
+        yield f"  off because: {_list(report.gdr_reasons, _MAX_SHOWN)}"
+    plain = {h: tuple(i.partition(":")[0] for i in names) for h, names in report.interfaces.items()}
+    for names, hosts in _alike(plain).items():
+        yield f"interfaces{_on(hosts)}: {_list(names, 8)}"
+    yield from _unreachable(report)
+
+
+def _gdr(found: Mapping[str, bool]) -> str:
+    on = [name for name, is_on in found.items() if is_on]
+    off = [name for name, is_on in found.items() if not is_on]
+    parts = [f"on for {_list(on, 8)}"] * bool(on) + [f"OFF for {_list(off, 8)}"] * bool(off)
+    return ", ".join(parts)
+
+
+def _unreachable(report: NcclReport) -> Iterator[str]:
+    """Yield interfaces that other nodes do not reach as a rule, where there are other nodes."""
+    is_alone = report.world.nodes <= 1 and len(report.hosts) <= 1 and not report.crossing
+    if is_alone and not any(item.name.startswith("connect") for item in report.failures):
+        return
+    doubtful: dict[str, tuple[str, ...]] = {
+        host: tuple(name.partition(":")[0] for name in names if _is_local(name))
+        for host, names in report.interfaces.items()
+    }
+    for names, hosts in _alike(doubtful).items():
+        if names:
+            yield (
+                f"{_list(names, 4)}{_on(hosts)}: other nodes do not reach such an interface as a"
+                " rule; NCCL_SOCKET_IFNAME chooses"
+            )
+
+
+def _is_local(interface: str) -> bool:
+    name, _, address = interface.partition(":")
+    is_named = name == "lo" or name.startswith(_LOCAL_NAMES[1:])
+    return is_named or address.startswith(_LOCAL_ADDRESSES)
+
+
+def _rest(report: NcclReport) -> Iterator[str]:
+    for note in report.notes:
+        yield f"note: {note.cause}{_on(note.hosts)}; {note.fix}"
+    shown = {item for failure in report.failures for item in failure.evidence}
+    others = [warned for warned in report.warnings if warned.evidence not in shown]
+    for warned in others[:_MAX_SHOWN]:
+        times = f" ({warned.times} times)" if warned.times > 1 else ""
+        yield f"warning{times}: {_place(warned.evidence)}{warned.text}"[:_MAX_WIDTH]
+    if len(others) > _MAX_SHOWN or report.dropped:
+        more = max(len(others) - _MAX_SHOWN, 0)
+        yield f"{more} further kinds of warnings, {report.dropped} lines not kept"
+    if report.torn:
+        yield f"{report.torn} of {report.records} records are torn or mixed and were passed over"
+
+
+def _alike(found: Mapping[str, tuple[str, ...]]) -> dict[tuple[str, ...], list[str]]:
+    groups: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for host, said in found.items():
+        groups[said].append(host)
+    return groups
+
+
+def _on(hosts: Iterable[str]) -> str:
+    names = [host for host in hosts if host]
+    return f" on {_folded(names)}" if names else ""
+
+
+def _list(items: Iterable[str], most: int) -> str:
+    names = list(items)
+    more = [f"and {len(names) - most} more"] if len(names) > most else []
+    return ", ".join(names[:most] + more)
+
+
+def report_json(report: NcclReport) -> dict[str, Any]:
+    """Return the report as JSON's own types; a transport a pair of hosts, None where unknown."""
+    first = report.failures[0] if report.failures else None
+    return {
+        "schema_version": 1,
+        "version": report.version,
+        "hosts": list(report.hosts),
+        "ranks": {
+            "total": report.world.ranks or None,
+            "nodes": report.world.nodes or None,
+            "here": len(report.world.places),
+            "finished": report.world.complete,
+        },
+        "networks": list(report.networks),
+        "transports": _transports(report),
+        "hcas": {host: list(names) for host, names in report.hcas.items()},
+        "gdr": report.gdr,
+        "gdr_reasons": list(report.gdr_reasons),
+        "interfaces": {host: list(names) for host, names in report.interfaces.items()},
+        "settings": report.settings,
+        "cause": (first.cause or None) if first else None,
+        "evidence": [_evidence(item) for item in first.evidence] if first else [],
+        "fix": first.fix if first else None,
+        "failures": [_failure_json(item) for item in report.failures],
+        "notes": [_failure_json(item) for item in report.notes],
+        "warnings": [
+            {**_evidence(item.evidence), "times": item.times, "hosts": list(item.hosts)}
+            for item in report.warnings
+        ],
+        "warnings_dropped": report.dropped,
+        "records": report.records,
+        "torn": report.torn,
+    }
+
+
+def _transports(report: NcclReport) -> list[dict[str, Any]]:
+    pairs: dict[tuple[str | None, str | None, str], dict[str, Any]] = {}
+    for pair in report.pairs:
+        way = pairs.setdefault(
+            (pair.host_a, pair.host_b, pair.transport),
+            {
+                "a": pair.host_a,
+                "b": pair.host_b,
+                "transport": pair.transport,
+                "gdr": True,
+                "devices": set(),
+                "ranks": 0,
+            },
+        )
+        way["gdr"] = way["gdr"] and pair.gdr_channels == pair.channels
+        way["devices"].update(pair.devices)
+        way["ranks"] += 1
+    return [{**way, "devices": sorted(way["devices"])} for way in pairs.values()]
+
+
+def _evidence(item: Evidence) -> dict[str, Any]:
+    return {"file": item.file, "line": item.line, "text": item.text}
+
+
+def _failure_json(failure: Failure) -> dict[str, Any]:
+    return {
+        "name": failure.name,
+        "cause": failure.cause or None,
+        "fix": failure.fix,
+        "source": failure.source,
+        "times": failure.times,
+        "hosts": list(failure.hosts),
+        "evidence": [_evidence(item) for item in failure.evidence],
+    }

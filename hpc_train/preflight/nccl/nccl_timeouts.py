@@ -1,0 +1,168 @@
+"""What torch's watchdog says: which collective did not end, on which ranks, and who never came.
+
+Source: torch's ProcessGroupNCCL.cpp (checkTimeout, the watchdog's loop) and TraceUtils.h
+(TORCH_NCCL_DESYNC_DEBUG).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from hpc_train.preflight.nccl.nccl_rules import Failure
+
+if TYPE_CHECKING:
+    from hpc_train.preflight.nccl.nccl_rules import Evidence
+
+__all__ = ["Timeouts", "ranges"]
+
+_MAX_WORKS = 200
+_TIMEOUT = re.compile(
+    r"Watchdog caught collective operation timeout: WorkNCCL\((?:SeqNum=(?P<seq>\d+), )?"
+    r"OpType=(?P<op>\w+)(?:, NumelIn=(?P<numel>\d{1,18})\b)?.{0,200}?Timeout\(ms\)=(?P<ms>\d+)"
+)
+# The same where the line is cut, or only the backtrace is there.
+_ANY_TIMEOUT = re.compile(r"Watchdog caught collective operation timeout|WorkNCCL::checkTimeout")
+_STATE = re.compile(
+    r"\[PG (?:ID )?(?P<pg>[^\]]{1,80}?) Rank \d+\].{0,120}?(?:at|detected by watchdog at)"
+    r" (?:NCCL )?work: (?P<seq>\d+), last enqueued NCCL work: (?P<queued>-?\d+),"
+    r" last completed NCCL work: (?P<done>-?\d+)"
+)
+_SIGNAL = re.compile(
+    r"Received a dump signal due to a collective timeout from\s{1,3}rank (?P<by>\d+).{0,120}?"
+    r"Last enqueued NCCL work: (?P<queued>-?\d+), last completed NCCL work: (?P<done>-?\d+)"
+)
+_ABSENT = re.compile(
+    r"\[(?P<ranks>[\d, -]+)\] (?:finished collective #\d+, but )?didn't join collective"
+)
+_NEVER = re.compile(r"ranks \[(?P<ranks>[\d, -]+)\] are the lagging ranks that caused this timeout")
+_RANK = re.compile(r"\[rank(\d+)\]|\[Rank (\d+)\]| Rank (\d+)\]")
+
+
+class _Work(NamedTuple):
+    seq: int
+    op: str
+    numel: str
+
+
+class Timeouts:
+    """Collects what the ranks' watchdogs say; bounded by the number of ranks."""
+
+    def __init__(self) -> None:
+        self._works: dict[_Work, set[int]] = {}
+        self._groups: dict[tuple[int, int], str] = {}
+        self._queued: dict[int, int] = {}
+        self._absent: set[str] = set()
+        self._evidence: list[Evidence] = []
+        self._times = 0
+        self._ms = 0
+        self._by = ""
+
+    def take(self, line: str, where: Evidence) -> bool:
+        """Take a line; returns whether it was about a collective that timed out."""
+        found = _RANK.search(line)
+        rank = int(found[1] or found[2] or found[3]) if found else -1
+        if match := _TIMEOUT.search(line):
+            self._timed_out(match, rank)
+        elif match := _STATE.search(line):
+            self._groups[rank, int(match["seq"])] = match["pg"]
+            return bool(self._works)
+        elif match := _SIGNAL.search(line):
+            self._by = match["by"]
+            self._queued[rank] = int(match["queued"])
+        elif match := _ABSENT.search(line) or _NEVER.search(line):
+            self._absent.add(match["ranks"])
+        elif not _ANY_TIMEOUT.search(line):
+            return False
+        self._times += 1
+        if len(self._evidence) < 3:
+            self._evidence.append(where)
+        return True
+
+    def _timed_out(self, match: re.Match[str], rank: int) -> None:
+        self._ms = self._ms or int(match["ms"])
+        work = _Work(int(match["seq"] or -1), match["op"], match["numel"] or "")
+        if work in self._works or len(self._works) < _MAX_WORKS:
+            self._works.setdefault(work, set()).add(rank)
+
+    def failure(self) -> Failure | None:
+        """Return the failure, None where nothing timed out."""
+        if not self._evidence:
+            return None
+        return Failure(
+            name="collective_timeout",
+            cause=self._cause(),
+            fix="find what the rank that did not come was doing: its own log, py-spy dump, or"
+            " torch's flight recorder (TORCH_NCCL_TRACE_BUFFER_SIZE=2000, torchfrtrace); a rank"
+            " that is only slow (loading, evaluating, saving) wants a longer timeout in"
+            " init_process_group",
+            source="torch ProcessGroupNCCL.cpp",
+            times=self._times,
+            hosts=(),
+            evidence=tuple(self._evidence),
+        )
+
+    def _cause(self) -> str:
+        late = self._late()
+        tail = f"; {late}" if late else ""
+        if not self._works:
+            who = f", first on rank {self._by}" if self._by else ""
+            return f"a collective did not end in time{who}{tail}"
+        works = sorted(self._works.items())
+        told = "; ".join(f"{_name(work)} on {_ranks(ranks)}" for work, ranks in works[:4])
+        more = f"; and {len(works) - 4} others" if len(works) > 4 else ""
+        within = f" within {self._ms / 1000:g} s" if self._ms else ""
+        if self._differ():
+            return (
+                f"the ranks wait in different collectives: {told}{more}. They left the common"
+                f" order{tail}"
+            )
+        numbers = [work.seq for work in self._works if work.seq >= 0]
+        if len(set(numbers)) < len(numbers) and len({work.op for work in self._works}) > 1:
+            tail = f"; if these ranks are one process group, they left the common order{tail}"
+        return f"did not end{within}: {told}{more}{tail}"
+
+    def _late(self) -> str:
+        """Say who never came, where the log proves it."""
+        absent = set(self._absent)
+        if len(self._works) == 1:
+            (work,) = self._works
+            behind = {r for r, last in self._queued.items() if r >= 0 and last < work.seq}
+            if behind - self._works[work]:
+                absent.add(ranges(behind - self._works[work]))
+        if not absent:
+            return ""
+        return f"never joined it: ranks {', '.join(sorted(absent))}"
+
+    def _differ(self) -> bool:
+        """Whether one group waits in two collectives of one number."""
+        seen: dict[tuple[str, int], str] = {}
+        for work, ranks in self._works.items():
+            for rank in ranks:
+                group = self._groups.get((rank, work.seq))
+                if group is None:
+                    continue
+                if seen.setdefault((group, work.seq), work.op) != work.op:
+                    return True
+        return False
+
+
+def _name(work: _Work) -> str:
+    number = f" number {work.seq}" if work.seq >= 0 else ""
+    return f"{work.op}{number}" + (f" ({work.numel} elements)" if work.numel else "")
+
+
+def _ranks(ranks: set[int]) -> str:
+    known = {rank for rank in ranks if rank >= 0}
+    return f"rank{'s'[: len(known) > 1]} {ranges(known)}" if known else "a rank"
+
+
+def ranges(numbers: set[int]) -> str:
+    """Return `0-3,7` of {0, 1, 2, 3, 7}."""
+    parts: list[list[int]] = []
+    for number in sorted(numbers):
+        if parts and number == parts[-1][1] + 1:
+            parts[-1][1] = number
+        else:
+            parts.append([number, number])
+    return ",".join(f"{a}" if a == b else f"{a}-{b}" for a, b in parts)

@@ -1,0 +1,130 @@
+"""How the probes find each other: by the master's name, else by a file in the run's folder.
+
+The file carries every address of the coordinator's node, so that a node on which the name means
+something wrong can still come and say so.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hpc_train.preflight.inventory.inventory import Resolution
+from hpc_train.preflight.probes.wire import ClosedError, Frames, SilenceError, WireError, dial
+
+if TYPE_CHECKING:
+    from hpc_train.preflight.inventory.inventory import NodeInventory
+    from hpc_train.preflight.options import PreflightOptions
+
+__all__ = [
+    "RENDEZVOUS_FILE",
+    "addresses_of",
+    "announce",
+    "find_coordinator",
+    "resolve",
+    "write_json",
+]
+
+RENDEZVOUS_FILE = "rendezvous.json"
+_RESOLVER_S = 2.0
+# A coordinator that takes connections and says nothing so often in a row, two seconds each, hangs.
+_SILENCES = 3
+_ANNOUNCE_S = 5.0
+
+
+def write_json(path: Path, document: Any) -> None:
+    """Write a document whole or not at all; the folder's other readers see no half."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
+    with partial.open("w") as file:
+        json.dump(document, file)
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(path)
+
+
+def addresses_of(inventory: NodeInventory) -> list[str]:
+    """Return the node's routable addresses without their prefixes, IPv4 first."""
+    found = [
+        text.partition("/")[0]
+        for family in ("ipv4", "ipv6")
+        for item in inventory.interfaces
+        if item.kind != "loopback" and item.state in ("up", "unknown")
+        for text in getattr(item, family)
+        if not text.startswith(("fe80", "169.254."))
+    ]
+    return list(dict.fromkeys(found))
+
+
+def announce(folder: Path, addresses: list[str], port: int) -> None:
+    """Tell the other probes where the coordinator listens."""
+    write_json(folder / RENDEZVOUS_FILE, {"addresses": addresses, "port": port})
+
+
+def _announced(folder: Path) -> list[tuple[str, int]]:
+    try:
+        document = json.loads((folder / RENDEZVOUS_FILE).read_text())
+        return [(str(address), int(document["port"])) for address in document["addresses"]]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []  # not there yet, or not visible here yet
+
+
+def find_coordinator(
+    options: PreflightOptions, token: bytes, source: str | None, deadline: float
+) -> tuple[socket.socket, Frames]:
+    """Return a proven connection to the coordinator.
+
+    Raises:
+        WireError: None before the deadline (monotonic), or it hangs; the text tells the last
+            attempt.
+    """
+    folder = Path(options.folder)
+    last, silences = "no rendezvous file and no answer", 0
+    first_look = folder / f"look-{options.nodes[0]}.json"
+    due: float | None = None
+    while silences < _SILENCES and time.monotonic() < deadline:
+        places = _announced(folder)
+        for address, port in places:
+            try:
+                return dial(address, port, token, deadline, source)
+            except SilenceError as error:
+                last, silences = str(error), silences + 1
+            except ClosedError as error:
+                # It lives: one that is flooded hangs up on seven of eight.
+                last, silences = str(error), 0
+            except WireError as error:
+                last = str(error)
+        if due is None and first_look.exists():
+            # It is there, and has nothing more to do than to say where it listens.
+            due = time.monotonic() + _ANNOUNCE_S
+        if not places and due is not None and time.monotonic() > due:
+            break
+        time.sleep(0.05)
+    raise WireError(last)
+
+
+def resolve(name: str) -> Resolution:
+    """Return what a name means here; a resolver that hangs is cut off after two seconds."""
+    found: list[Resolution] = []
+    started = time.monotonic()
+
+    def ask() -> None:
+        try:
+            answers = socket.getaddrinfo(name, None, proto=socket.IPPROTO_TCP)
+        except OSError as error:
+            found.append(Resolution(name=name, error=f"cannot be resolved: {error.strerror}"))
+            return
+        addresses = tuple(sorted({str(item[4][0]).partition("%")[0] for item in answers}))
+        found.append(Resolution(name=name, addresses=addresses, seconds=time.monotonic() - started))
+
+    thread = threading.Thread(target=ask, daemon=True)
+    thread.start()
+    thread.join(_RESOLVER_S)
+    if not found:
+        text = f"the resolver does not answer within {_RESOLVER_S:g} s"
+        return Resolution(name=name, error=text, seconds=_RESOLVER_S)
+    return found[0]

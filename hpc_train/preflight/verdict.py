@@ -1,0 +1,297 @@
+"""From everything that was seen to one answer: go, go-degraded or no-go, with names and reasons."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from hpc_train.codec import decode, encode
+from hpc_train.plan.hostlist import folded
+from hpc_train.preflight.checks.findings import ALL_NODES, Finding
+from hpc_train.preflight.checks.pairs import PairResult
+from hpc_train.preflight.choose.choose import Choice, Setting
+from hpc_train.preflight.collective import CollectiveResult, check_collectives
+from hpc_train.preflight.go_policy import Policy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from hpc_train.preflight.options import PreflightOptions
+
+__all__ = [
+    "SCHEMA_VERSION",
+    "Answer",
+    "Policy",
+    "Skipped",
+    "Verdict",
+    "decide",
+    "together",
+    "with_broken",
+    "with_collectives",
+    "with_skipped",
+    "with_unreachable",
+]
+
+SCHEMA_VERSION = 1
+Answer = Literal["go", "go-degraded", "no-go"]
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A part of the preflight that did not run, and why. Not a pass."""
+
+    part: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """The answer.
+
+    Attributes:
+        verdict: `go`, `go-degraded` or `no-go`.
+        findings: Worst first.
+        environment: For every rank.
+        per_node: node -> {name: value} where a node's value differs.
+        pairs: What the pairs measured.
+        skipped: What did not run.
+        bad_nodes: Nodes with a failure: leave them out.
+        degraded_nodes: Nodes with a warning: they work, and slow the others.
+        use_nodes: The nodes to train on, in order; fewer than were looked at where spares are left.
+        addresses: Numeric address of each node on the chosen interface.
+        transport: What a ring over the nodes should use.
+        rounds: Rounds of pair tests.
+        seconds: From the coordinator's start to the verdict.
+    """
+
+    verdict: Answer
+    findings: tuple[Finding, ...] = ()
+    environment: tuple[Setting, ...] = ()
+    per_node: dict[str, dict[str, str]] = field(default_factory=dict)
+    pairs: tuple[PairResult, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+    bad_nodes: tuple[str, ...] = ()
+    degraded_nodes: tuple[str, ...] = ()
+    use_nodes: tuple[str, ...] = ()
+    addresses: dict[str, str] = field(default_factory=dict)
+    transport: str = "TCP"
+    rounds: int = 0
+    seconds: float = 0.0
+
+    @property
+    def checked_nothing(self) -> bool:
+        """Whether the preflight broke before it had looked at any node."""
+        return any(_is_all(item) for item in self.findings)
+
+    @property
+    def summary(self) -> tuple[str, ...]:
+        """One line for the answer, one for each finding that is not ok, and what was skipped."""
+        return tuple(_summary(self))
+
+    def for_node(self, node: str) -> dict[str, str]:
+        """Return the variables to export on one node."""
+        return {item.name: item.value for item in self.environment} | self.per_node.get(node, {})
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document of `hpc-train preflight --json` and preflight.json."""
+        body: dict[str, Any] = encode(self)
+        return {"schema_version": SCHEMA_VERSION, **body, "summary": list(self.summary)}
+
+    @classmethod
+    def from_json(cls, data: Any) -> Verdict:
+        """Return the verdict written by `to_json`; raises ValueError for anything else."""
+        return decode(cls, data)
+
+
+def decide(
+    findings: Iterable[Finding],
+    choice: Choice,
+    *,
+    nodes: list[str],
+    policy: Policy,
+    pairs: Iterable[PairResult] = (),
+    skipped: Iterable[Skipped] = (),
+    excluded: Iterable[str] = (),
+    seconds: float = 0.0,
+) -> Verdict:
+    """Return the verdict over `nodes`.
+
+    Args:
+        findings: Of all checks and tests, also of nodes that were left out.
+        choice: The variables for `nodes`.
+        nodes: The nodes to train on.
+        policy: What the user allows.
+        pairs: What the pairs measured.
+        skipped: What did not run.
+        excluded: Nodes already left out; their findings are told and no longer count.
+        seconds: How long it took.
+    """
+    out = set(excluded)
+    said = sorted(findings, key=lambda item: -_ORDER[item.level])
+    counting = [finding for finding in said if finding.node not in out]
+    tests = tuple(pairs)
+    return Verdict(
+        verdict=_answer(counting, policy),
+        findings=tuple(said),
+        environment=choice.environment,
+        per_node=choice.per_node,
+        pairs=tests,
+        skipped=tuple(skipped),
+        bad_nodes=_named(said, ("fail",)),
+        degraded_nodes=_named(said, ("warn",)),
+        use_nodes=tuple(nodes),
+        addresses=choice.addresses,
+        transport=choice.transport,
+        rounds=max((pair.round for pair in tests), default=0),
+        seconds=round(seconds, 3),
+    )
+
+
+_ORDER = {"fail": 4, "warn": 3, "unknown": 2, "note": 1, "ok": 0}
+
+
+def _answer(findings: list[Finding], policy: Policy) -> Answer:
+    levels = {finding.level for finding in findings}
+    if "fail" in levels:
+        return "no-go"
+    broken = any(item.check == "preflight" and item.level == "unknown" for item in findings)
+    if broken and policy.on_broken == "no-go":
+        return "no-go"
+    unchecked = any(_is_all(item) for item in findings)
+    if unchecked and policy.on_unchecked == "no-go":
+        return "no-go"
+    if "unknown" in levels and policy.on_unknown == "no-go":
+        return "no-go"
+    if unchecked:
+        return "go-degraded"
+    if "warn" in levels:
+        return "go-degraded" if policy.on_degraded == "go" else "no-go"
+    return "go"
+
+
+def _is_all(finding: Finding) -> bool:
+    """Whether it says that the whole preflight broke (`network.preflight`), not a part of it."""
+    return finding.check == "preflight" and finding.part == "probe"
+
+
+def _named(findings: list[Finding], levels: tuple[str, ...]) -> tuple[str, ...]:
+    names = [item.node for item in findings if item.level in levels and item.node != ALL_NODES]
+    return tuple(dict.fromkeys(names))
+
+
+def with_collectives(
+    verdict: Verdict,
+    results: list[CollectiveResult],
+    policy: Policy,
+    *,
+    nodes: Iterable[str] = (),
+    gemm_warn: float = 0.8,
+) -> Verdict:
+    """Return the verdict with what the ranks' own all-reduce said.
+
+    Args:
+        verdict: Of the probe.
+        results: One for each node of the collective step.
+        policy: What the user allows.
+        nodes: Where the step ran; one that left no result is unknown.
+        gemm_warn: Share of the median GEMM rate below which a GPU is a straggler.
+    """
+    silent = sorted(set(nodes) - {result.node for result in results})
+    findings = [
+        *verdict.findings,
+        *check_collectives(results, verdict.transport, gemm_warn),
+        *(_unknown(node, "collective", "it left no result of the collective") for node in silent),
+    ]
+    skipped = [item for item in verdict.skipped if not (results and item.part == "collective")]
+    return _with(replace(verdict, skipped=tuple(skipped)), findings, policy)
+
+
+def with_broken(verdict: Verdict, part: str, why: str, policy: Policy) -> Verdict:
+    """Return the verdict where a later part of the preflight broke: the policy decides."""
+    finding = replace(_unknown(ALL_NODES, "preflight", f"the {part} broke: {why}"), part=part)
+    skipped = (*verdict.skipped, Skipped(part, why))
+    return _with(replace(verdict, skipped=skipped), [*verdict.findings, finding], policy)
+
+
+def with_unreachable(
+    verdict: Verdict, unreachable: Mapping[str, str], options: PreflightOptions
+) -> Verdict:
+    """Return the verdict over the other nodes with the nodes on which Slurm can start nothing.
+
+    Args:
+        verdict: Of the nodes that are left.
+        unreachable: node -> what srun said.
+        options: What was asked of all nodes; too few that are left are a no-go.
+    """
+    findings = [
+        Finding(
+            node=node,
+            part="slurmd",
+            check="launch",
+            level="fail",
+            evidence=f"Slurm cannot start anything on it: {why}",
+            fix="is the node up, its cable in, its slurmd running? systemctl restart slurmd",
+        )
+        for node, why in unreachable.items()
+    ]
+    left = len(options.nodes) - len(unreachable)
+    enough = left >= (options.wanted or len(options.nodes))
+    use = verdict.use_nodes if enough else options.nodes
+    # That its probe never came follows from it.
+    others = [f for f in verdict.findings if f.node not in unreachable or f.check != "rendezvous"]
+    return _with(replace(verdict, use_nodes=use), [*findings, *others], options.policy)
+
+
+def with_skipped(verdict: Verdict, part: str, why: str) -> Verdict:
+    """Return the verdict with one more part that did not run."""
+    return replace(verdict, skipped=(*verdict.skipped, Skipped(part, why)))
+
+
+def _unknown(node: str, check: str, why: str) -> Finding:
+    fix = "read the step's log beside preflight.json"
+    return Finding(
+        node=node, part="collective", check=check, level="unknown", evidence=why, fix=fix
+    )
+
+
+def _with(verdict: Verdict, findings: list[Finding], policy: Policy) -> Verdict:
+    counting = [item for item in findings if item.node in (ALL_NODES, *verdict.use_nodes)]
+    return replace(
+        verdict,
+        verdict=_answer(counting, policy),
+        findings=tuple(sorted(findings, key=lambda item: -_ORDER[item.level])),
+        bad_nodes=_named(findings, ("fail",)),
+        degraded_nodes=_named(findings, ("warn",)),
+    )
+
+
+def together(findings: Iterable[Finding]) -> list[tuple[str, Finding]]:
+    """Return each finding once, with the nodes that have it as a hostlist, in the given order."""
+    nodes: dict[Finding, list[str]] = {}
+    for finding in findings:
+        nodes.setdefault(replace(finding, node=""), []).append(finding.node)
+    return [
+        ("all nodes" if ALL_NODES in names else folded(names), finding)
+        for finding, names in nodes.items()
+    ]
+
+
+def _summary(verdict: Verdict) -> Iterable[str]:
+    count = len(verdict.use_nodes)
+    if verdict.checked_nothing:
+        yield f"{verdict.verdict}: NOTHING WAS CHECKED on {count} node{'s'[: count != 1]}"
+    else:
+        yield (
+            f"{verdict.verdict}: {count} node{'s'[: count != 1]} over {verdict.transport},"
+            f" {verdict.rounds} round{'s'[: verdict.rounds != 1]} of pairs, {verdict.seconds:.1f} s"
+        )
+    for where, finding in together(verdict.findings):
+        if finding.level == "ok":
+            continue
+        fix = f" -> {finding.fix}" if finding.fix else ""
+        yield f"{finding.level}: {where} {finding.part} {finding.check}: {finding.evidence}{fix}"
+    reasons: dict[str, list[str]] = {}
+    for item in verdict.skipped:
+        reasons.setdefault(item.reason, []).append(item.part)
+    for reason, parts in reasons.items():
+        yield f"skipped: {', '.join(parts)}: {reason}"

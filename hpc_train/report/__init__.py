@@ -1,1 +1,0 @@
-"""What happened, read from run directories: status, history, tables; pure."""

@@ -1,0 +1,81 @@
+"""The history of a run: `events.jsonl`, append only, one JSON document a line.
+
+One writer at a time (an advisory lock), one `write` call a line, and a reader that passes over a
+torn last line: a node may die in the middle of a word.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Event", "EventKind", "append_event", "read_events"]
+
+
+class EventKind(str, Enum):
+    """What can be told of a run; the fields that each carries are listed beside it."""
+
+    SUBMITTED = "submitted"  # job_id, backend (slurm | local | foreground), cluster
+    ATTEMPT_STARTED = "attempt_started"  # attempt, job_id, nodes, host, pid
+    PREFLIGHT = "preflight"  # attempt, verdict, bad_nodes, summary (lines)
+    RANKS_STARTED = "ranks_started"  # attempt, nodes
+    RANKS_BEGAN = "ranks_began"  # attempt, first_step: where the ranks say that they go on
+    CHECKPOINT_DAMAGED = "checkpoint_damaged"  # attempt, step, reason, first_step
+    ATTEMPT_ENDED = "attempt_ended"  # attempt, outcome, reason, blamed, rank, node, first_step, …
+    DECIDED = "decided"  # attempt, action, reason, exclude
+    WENT_ON = "went_on"  # attempt, action, job_id: the decision was carried out
+    CANCEL_REQUESTED = "cancel_requested"  # by
+    RUN_ENDED = "run_ended"  # state, reason
+    NOTE = "note"  # text
+
+
+@dataclass(frozen=True)
+class Event:
+    """One line of the history; `time` is in seconds since the epoch."""
+
+    time: float
+    kind: EventKind
+    data: dict[str, Any] = field(default_factory=dict)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """A field of the event."""
+        return self.data.get(key, default)
+
+
+def append_event(path: Path, event: Event) -> None:
+    """Add one line, durably, after whatever a torn writer left."""
+    line = json.dumps({"time": event.time, "event": event.kind.value, **event.data}) + "\n"
+    with path.open("a+b") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        size = stream.seek(0, os.SEEK_END)
+        if size and _last_byte(stream.fileno(), size) != b"\n":
+            line = "\n" + line
+        stream.write(line.encode())
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def read_events(path: Path) -> list[Event]:
+    """All whole lines, in order, without those that are no event (torn, or of a newer version)."""
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return []
+    return [event for event in map(_parse, text.splitlines()) if event is not None]
+
+
+def _last_byte(descriptor: int, size: int) -> bytes:
+    return os.pread(descriptor, 1, size - 1)
+
+
+def _parse(line: str) -> Event | None:
+    try:
+        document = json.loads(line)
+        return Event(float(document.pop("time")), EventKind(document.pop("event")), document)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None

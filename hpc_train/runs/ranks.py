@@ -1,0 +1,182 @@
+"""What ranks leave for their supervisor: where they began, that they move, how they ended."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import errno
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hpc_train.runs.atomic import write_text
+from hpc_train.runs.layout import AttemptDir
+
+__all__ = [
+    "Beginning",
+    "Damaged",
+    "ExitRecord",
+    "Heartbeat",
+    "read_beginning",
+    "read_exits",
+    "read_heartbeat",
+    "read_heartbeats",
+    "write_beginning",
+    "write_exit",
+    "write_heartbeat",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExitRecord:
+    """How one rank ended, in its own words. A rank that was killed leaves none.
+
+    Attributes:
+        time: Seconds since the epoch, on the rank's own clock.
+        code: As in `plan.states.RankExit`; anything else is the user's.
+        kind: finished, saved, network, watchdog, check (a clear message of ours), gpu_memory or
+            user; what `code` cannot tell apart.
+        cause: Of a rank that saved and left: SIGTERM, SIGUSR1, SIGUSR2 or "stop file", as agreed
+            between the ranks (any one of them suffices).
+        first_step: Optimizer steps in the checkpoint it went on from; 0 for a fresh start.
+        step: Optimizer steps taken when it ended; None before training began.
+        phase: start, train, validate, save, end.
+        error: Type and message of the exception, one line; empty without one.
+        where: `file:line` of the innermost frame of the user's own code.
+        traceback: The whole traceback; empty without one.
+    """
+
+    rank: int
+    node: str
+    time: float
+    code: int
+    kind: str = "user"
+    cause: str = ""
+    first_step: int = 0
+    step: int | None = None
+    phase: str = "start"
+    error: str = ""
+    where: str = ""
+    traceback: str = ""
+
+
+@dataclass(frozen=True)
+class Damaged:
+    """A checkpoint that no attempt can go on from, by its step, and what is wrong with it.
+
+    Attributes:
+        moved_aside: Its name is free again; False where the file system did not let us.
+    """
+
+    step: int
+    reason: str
+    moved_aside: bool = True
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """Where the ranks of an attempt began. Only they know: the newest checkpoint may be damaged.
+
+    Attributes:
+        step: Optimizer steps in the checkpoint they go on from; 0 where there is none.
+        damaged: Newer checkpoints that were passed over, newest first.
+    """
+
+    step: int
+    damaged: tuple[Damaged, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Heartbeat:
+    """A rank's sign of life, rewritten about every second from a thread of its own.
+
+    Attributes:
+        time: When it was written, so a stopped process (SIGSTOP) is seen.
+        moved: When `step`, `batch` or `phase` last changed, so a hung collective is seen.
+        step: Optimizer steps taken since the run's first attempt.
+        step_time_s: Median of the last steps; None until there are some.
+    """
+
+    rank: int
+    node: str
+    pid: int
+    time: float
+    moved: float
+    phase: str
+    step: int
+    batch: int = 0
+    step_time_s: float | None = None
+
+
+def write_beginning(attempt: AttemptDir, beginning: Beginning) -> None:
+    """Leave it for the supervisor, durably: the node may go next.
+
+    Raises:
+        OSError: as the file system says.
+    """
+    write_text(attempt.beginning, json.dumps(dataclasses.asdict(beginning)) + "\n")
+
+
+def read_beginning(attempt: AttemptDir) -> Beginning | None:
+    """What rank 0 said; None where it has not come so far, or could not write it."""
+    try:
+        document = json.loads(attempt.beginning.read_text(encoding="utf-8"))
+        damaged = tuple(Damaged(**item) for item in document["damaged"])
+        return Beginning(int(document["step"]), damaged)
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
+def write_exit(attempt: AttemptDir, record: ExitRecord) -> None:
+    """Leave the record of one rank; it is durable, since the node may go next."""
+    path = attempt.exit_record(record.rank)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_text(path, json.dumps(dataclasses.asdict(record)))
+
+
+def write_heartbeat(attempt: AttemptDir, beat: Heartbeat) -> None:
+    """Rewrite the sign of life of one rank."""
+    path = attempt.heartbeat(beat.rank)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(dataclasses.asdict(beat))
+    try:
+        write_text(path, text, durable=False)
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT) or not path.exists():
+            raise
+        # A full disk must not look like a hang: what is there is overwritten, which needs no space.
+        with path.open("r+", encoding="utf-8") as stream:
+            stream.write(text.ljust(path.stat().st_size))
+
+
+def read_exits(attempt: AttemptDir) -> list[ExitRecord]:
+    """All exit records of an attempt, by time."""
+    folder = attempt.exit_record(0).parent
+    records = [ExitRecord(**document) for document in _documents(folder)]
+    return sorted(records, key=lambda record: record.time)
+
+
+def read_heartbeats(attempt: AttemptDir) -> list[Heartbeat]:
+    """The newest sign of life of every rank that gave one, by rank."""
+    folder = attempt.heartbeat(0).parent
+    beats = [Heartbeat(**document) for document in _documents(folder)]
+    return sorted(beats, key=lambda beat: beat.rank)
+
+
+def read_heartbeat(path: Path) -> Heartbeat | None:
+    """One rank's newest sign of life; None where it gave none yet."""
+    try:
+        return Heartbeat(**json.loads(path.read_text(encoding="utf-8")))
+    except (FileNotFoundError, json.JSONDecodeError):  # overwritten in place at this moment
+        return None
+
+
+def _documents(folder: Path) -> list[dict[str, Any]]:
+    if not folder.is_dir():
+        return []
+    documents = []
+    for path in folder.glob("rank-*.json"):
+        with contextlib.suppress(json.JSONDecodeError):  # overwritten in place at this moment
+            documents.append(json.loads(path.read_text(encoding="utf-8")))
+    return documents

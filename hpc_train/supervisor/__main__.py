@@ -1,0 +1,88 @@
+"""`python -m hpc_train.supervisor`: what the batch script calls, with a run or with a plan."""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from hpc_train.errors import HpcTrainError
+from hpc_train.plan.plan import Plan
+from hpc_train.plan.quoting import slug
+from hpc_train.plan.script import render_script
+from hpc_train.runs.events import Event, EventKind, append_event
+from hpc_train.runs.layout import RunDir
+from hpc_train.runs.registry import create_run, new_run_id
+from hpc_train.supervisor.run import supervise
+
+__all__ = ["main", "run_of_script", "run_to_exit_code"]
+
+DISK_TROUBLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Supervise the run that the arguments name; the exit code is the run's."""
+    parser = argparse.ArgumentParser(prog="python -m hpc_train.supervisor", description=__doc__)
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--run-dir", type=Path, help="an existing run directory")
+    what.add_argument("--plan", type=Path, help="a plan as JSON; the run is made from it")
+    options = parser.parse_args(arguments)
+    if options.run_dir is not None:
+        return run_to_exit_code(lambda: RunDir(options.run_dir.resolve()))
+    text = options.plan.read_text(encoding="utf-8")
+    return run_to_exit_code(lambda: run_of_script(text, os.environ, Path.cwd()))
+
+
+def run_to_exit_code(find: Callable[[], RunDir]) -> int:
+    """Supervise in this job's batch step; an error becomes two lines and its exit code."""
+    try:
+        return supervise(find(), os.environ, batch="SLURM_JOB_ID" in os.environ)
+    except HpcTrainError as error:
+        return _told(error)
+    except OSError as error:
+        if error.errno not in DISK_TROUBLE:
+            raise
+        return _told(
+            HpcTrainError(
+                f"the run directory cannot be written: {error.strerror} ({error.filename})",
+                "make room there, and then hpc-train resume RUN",
+            )
+        )
+
+
+def _told(error: HpcTrainError) -> int:
+    print(f"hpc-train: error: {error.message}", file=sys.stderr)  # noqa: T201
+    if error.hint:
+        print(f"  fix: {error.hint}", file=sys.stderr)  # noqa: T201
+    return error.exit_code
+
+
+def run_of_script(text: str, environ: Mapping[str, str], cwd: Path) -> RunDir:
+    """The run of a rendered script: made at the job's first start, found again at a restart."""
+    plan = Plan.from_json(text)
+    workdir = (cwd / plan.workdir).resolve()
+    runs_dir = workdir / plan.runs_dir
+    job_id = environ.get("SLURM_JOB_ID", "")
+    cluster = environ.get("SLURM_CLUSTER_NAME", "slurm")
+    run_id = slug(f"{cluster}-{job_id}") if job_id else new_run_id(time.time())
+    run = RunDir(runs_dir / slug(plan.name) / run_id)
+    if run.plan.exists():
+        return run
+    settled = plan.placed(str(workdir), str(runs_dir))
+    files = {
+        run.script.name: render_script(settled, run_dir=str(run.path)),
+        run.plan.name: settled.to_json(),
+    }
+    create_run(runs_dir, slug(plan.name), run_id, files)
+    backend = "slurm" if job_id else "local"
+    data = {"job_id": job_id, "backend": backend, "cluster": cluster if job_id else ""}
+    append_event(run.events, Event(time.time(), EventKind.SUBMITTED, data))
+    return run
+
+
+if __name__ == "__main__":
+    sys.exit(main())

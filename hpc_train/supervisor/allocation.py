@@ -1,0 +1,76 @@
+"""Where an attempt runs: inside a Slurm job, or on this machine alone."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from hpc_train.errors import CheckError
+from hpc_train.plan.plan import Shape
+
+__all__ = ["Allocation"]
+
+Backend = Literal["slurm", "local"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Allocation:
+    """The allocation of one attempt.
+
+    Attributes:
+        job_id: Slurm's id, or the id the local executor gave; "-" in the foreground.
+        job_reference: How scontrol and scancel name the job (array tasks need both ids).
+        nodes: Host names of the allocation, in Slurm's order; on one machine `shape.nodes`
+            simulated ones, named HOST/0, HOST/1 ...
+        restarts: How often Slurm has restarted the job (SLURM_RESTART_COUNT).
+        cluster: SLURM_CLUSTER_NAME; empty locally.
+    """
+
+    backend: Backend
+    job_id: str
+    job_reference: str
+    nodes: tuple[str, ...]
+    restarts: int = 0
+    cluster: str = ""
+
+    @property
+    def is_slurm(self) -> bool:
+        """Whether Slurm runs this attempt."""
+        return self.backend == "slurm"
+
+    @classmethod
+    def from_env(
+        cls, environ: Mapping[str, str], shape: Shape, *, hostname: str = ""
+    ) -> Allocation:
+        """Read the allocation from the batch step's environment (sbatch(1), OUTPUT ENVIRONMENT).
+
+        Raises:
+            CheckError: when the allocation is smaller than the plan.
+        """
+        if not environ.get("SLURM_JOB_ID") or environ.get("SUBMITIT_EXECUTOR") == "local":
+            host = hostname or socket.gethostname()
+            job = environ.get("SUBMITIT_LOCAL_JOB_ID", f"pid-{os.getpid()}")
+            nodes = tuple(f"{host}/{index}" for index in range(shape.nodes))
+            return cls(backend="local", job_id=job, job_reference=job, nodes=nodes)
+        from hpc_train.plan.hostlist import expand
+        from hpc_train.slurm.control import job_reference
+
+        nodes = tuple(expand(environ["SLURM_JOB_NODELIST"]))
+        if len(nodes) < shape.nodes:
+            raise CheckError(
+                f"the plan wants {shape.nodes} nodes and job {environ['SLURM_JOB_ID']} has"
+                f" {len(nodes)} ({environ['SLURM_JOB_NODELIST']})",
+                f"ask for {shape.nodes} nodes (sbatch or salloc --nodes={shape.nodes}), or plan"
+                f" with --nodes {len(nodes)}",
+            )
+        return cls(
+            backend="slurm",
+            job_id=environ["SLURM_JOB_ID"],
+            job_reference=job_reference(environ),
+            nodes=nodes,
+            restarts=int(environ.get("SLURM_RESTART_COUNT", "0")),
+            cluster=environ.get("SLURM_CLUSTER_NAME", ""),
+        )

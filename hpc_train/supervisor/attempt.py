@@ -1,0 +1,273 @@
+"""One attempt: environment, preflight, launch, watch, outcome, and its pages in the history."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import socket
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from hpc_train.plan.plan import Plan
+from hpc_train.plan.states import Outcome
+from hpc_train.runs.atomic import write_text
+from hpc_train.runs.checkpoints import newest_step
+from hpc_train.runs.events import Event, EventKind, append_event, read_events
+from hpc_train.runs.history import attempts_in
+from hpc_train.runs.layout import AttemptDir, RunDir
+from hpc_train.runs.ranks import read_beginning, read_exits, read_heartbeats
+from hpc_train.slurm.jobs import job_details
+from hpc_train.slurm.nodes import silent_nodes
+from hpc_train.slurm.srun_words import nodes_that_failed
+from hpc_train.supervisor.allocation import Allocation
+from hpc_train.supervisor.launch import Ranks, start_ranks
+from hpc_train.supervisor.node_monitors import monitored
+from hpc_train.supervisor.outcome import AttemptEvidence, AttemptOutcome, classify
+from hpc_train.supervisor.progress import AttemptSteps, attempt_steps, tell_beginning
+from hpc_train.supervisor.signals import SupervisorSignals
+from hpc_train.supervisor.stop_forwarding import StopForwarding
+from hpc_train.supervisor.stopcause import StopCause, stop_cause
+from hpc_train.supervisor.supervisor_log import SupervisorLog
+from hpc_train.supervisor.watch import Watched, watch
+
+__all__ = ["Attempt", "AttemptResult", "new_attempt"]
+
+
+@dataclass(frozen=True)
+class AttemptResult:
+    """How it ended, and what the scheduler has done about it already."""
+
+    ending: AttemptOutcome
+    stop: StopCause
+
+
+@dataclass
+class Attempt:
+    """The parts that one attempt works with."""
+
+    number: int
+    plan: Plan
+    allocation: Allocation
+    run: RunDir
+    environ: Mapping[str, str]
+    signals: SupervisorSignals
+    log: SupervisorLog
+    assumed_first: int = 0  # the newest checkpoint's step, until the ranks have looked into it
+    beginning_told: bool = False
+    unreachable: dict[str, str] = field(default_factory=dict)  # node -> why srun cannot start there
+
+    @property
+    def folder(self) -> AttemptDir:
+        """The attempt's files."""
+        return self.run.attempt(self.number)
+
+    def tell(self, kind: EventKind, **data: Any) -> None:
+        """Write one line into the run's history."""
+        append_event(self.run.events, Event(time.time(), kind, {"attempt": self.number, **data}))
+
+    def refuse(self, ending: AttemptOutcome) -> AttemptResult:
+        """End the attempt before its ranks start: the preflight said no."""
+        return self._record(ending, StopCause(None))
+
+    def carry_out(
+        self,
+        nodes: Sequence[str],
+        environment: Mapping[str, str],
+        per_node: Mapping[str, Mapping[str, str]],
+    ) -> AttemptResult | None:
+        """Start the ranks on `nodes`, watch them to their end, and say how it was.
+
+        Args:
+            environment: What the preflight chose for every rank.
+            per_node: node -> what it chose differently there.
+
+        Returns:
+            None where some nodes are `unreachable` and enough others are left to start again.
+        """
+        self.run.stop.unlink(missing_ok=True)
+        environ = {**self.environ, **environment}
+        ranks = start_ranks(
+            self.plan, self.allocation, self.run, self.number, nodes, environ, per_node=per_node
+        )
+        self.tell(EventKind.RANKS_STARTED, nodes=list(nodes))
+        shape = self.plan.shape
+        self.log.say(f"attempt {self.number}: {shape.world_size} ranks on {', '.join(nodes)}")
+        with monitored(self.plan, self.allocation, self.run, nodes, self.environ):
+            watched = watch(
+                ranks,
+                self.folder,
+                self.plan.watchdog,
+                nodes,
+                shape.world_size,
+                lost_nodes=lambda: self._lost(nodes),
+                each_second=StopForwarding(self, ranks).look,
+            )
+        stop = self._why_stopped(watched)
+        unlaunched = self._unlaunched(ranks, watched, nodes)
+        if stop.outcome is None and self._can_start_without(unlaunched):
+            return None
+        seen = self._seen(ranks, watched, stop, nodes)
+        return self._record(classify(replace(seen, unlaunched=unlaunched)), stop)
+
+    def look_for_beginning(self) -> None:
+        """Pass on where the ranks say that they begin, once they have said it."""
+        if self.beginning_told:
+            return
+        beginning = read_beginning(self.folder)
+        if beginning is not None:
+            tell_beginning(self.run, self.number, beginning, self.log.say)
+            self.beginning_told = True
+
+    def _steps(self) -> AttemptSteps:
+        return attempt_steps(self.run, self.number, assumed_first=self.assumed_first)
+
+    def _unlaunched(
+        self, ranks: Ranks, watched: Watched, nodes: Sequence[str]
+    ) -> Mapping[str, str]:
+        """The nodes that kept the ranks from starting; none once all ranks have begun."""
+        if watched.launcher_code == 0 or not self.allocation.is_slurm:
+            return {}
+        if failed := ranks.unlaunched(nodes):
+            return failed
+        if len(read_heartbeats(self.folder)) == self.plan.shape.world_size:
+            return {}
+        return dict.fromkeys(watched.lost_nodes, "its slurmd does not answer")
+
+    def _can_start_without(self, unlaunched: Mapping[str, str]) -> bool:
+        """Leave these nodes out where enough others are left, and clear what the ranks left."""
+        without = {**self.unreachable, **unlaunched}
+        if not unlaunched or len(self.allocation.nodes) - len(without) < self.plan.shape.nodes:
+            return False
+        self.unreachable = without
+        said = "; ".join(f"{node}: {why}" for node, why in unlaunched.items())
+        self.log.say(f"srun could not start the ranks on {said}; starting again without")
+        folder = self.folder
+        for left in (folder.abort, folder.beginning):
+            left.unlink(missing_ok=True)
+        folder.launcher_log.rename(folder.path / f"launcher-{len(without)}.log")
+        for record in (folder.heartbeat(0).parent, folder.exit_record(0).parent):
+            shutil.rmtree(record, ignore_errors=True)
+        return True
+
+    def cancel_requested(self) -> bool:
+        """Whether `hpc-train cancel` has said so during this attempt."""
+        events = read_events(self.run.events)
+        started = max(
+            (event.time for event in events if event.kind is EventKind.ATTEMPT_STARTED), default=0.0
+        )
+        return any(
+            event.kind is EventKind.CANCEL_REQUESTED and event.time >= started for event in events
+        )
+
+    def _why_stopped(self, watched: Watched) -> StopCause:
+        if watched.launcher_code == 0:
+            return StopCause(None)
+        if self.signals.interrupts:
+            return StopCause(Outcome.CANCELLED, "Ctrl-C in the foreground")
+        return stop_cause(
+            self.allocation,
+            told_to_cancel=self.cancel_requested(),
+            stop_file=self.run.stop.exists(),
+            terminated=self.signals.terminated,
+            signal_lead_s=self.plan.slurm.signal_lead_s,
+            details=job_details,
+            now=time.time(),
+        )
+
+    def _seen(
+        self,
+        ranks: Ranks,
+        watched: Watched,
+        stop: StopCause,
+        nodes: Sequence[str],
+    ) -> AttemptEvidence:
+        said = ranks.said()
+        failed = watched.launcher_code != 0 and stop.outcome is None
+        lost = watched.lost_nodes
+        if failed and not lost:
+            lost = nodes_that_failed(said, nodes) or self._lost(nodes)
+        return AttemptEvidence(
+            world_size=self.plan.shape.world_size,
+            launcher_code=watched.launcher_code,
+            records=read_exits(self.folder),
+            deaths=ranks.deaths(),
+            hang=watched.hang,
+            lost_nodes=lost,
+            oom_nodes=tuple(nodes) if "oom_kill" in said or "Out Of Memory" in said else (),
+            stop_outcome=stop.outcome,
+            stop_reason=stop.reason,
+            saved_step=self._steps().newly_saved,
+            launcher_tail=said,
+            started=bool(read_heartbeats(self.folder)),
+            disk_trouble=self._disk_trouble() if failed else "",
+        )
+
+    def _disk_trouble(self) -> str:
+        """Tried, not computed: a quota is in no file system's numbers."""
+        try:
+            write_text(self.folder.path / "disk-check", "x" * 4096)
+        except OSError as error:
+            return error.strerror or str(error)
+        (self.folder.path / "disk-check").unlink()
+        return ""
+
+    def _lost(self, nodes: Sequence[str]) -> tuple[str, ...]:
+        return silent_nodes(nodes) if self.allocation.is_slurm else ()
+
+    def _record(self, ending: AttemptOutcome, stop: StopCause) -> AttemptResult:
+        self.look_for_beginning()
+        steps = self._steps()
+        completed = ending.outcome is Outcome.COMPLETED
+        self.tell(
+            EventKind.ATTEMPT_ENDED,
+            outcome=ending.outcome.value,
+            reason=ending.reason,
+            rank=ending.rank,
+            node=ending.node,
+            blamed=list(ending.blamed),
+            error=ending.error,
+            where=ending.where,
+            failed_step=ending.failed_step,
+            refused=ending.refused,
+            first_step=steps.first,
+            last_step=steps.last,
+            saved_step=steps.last if completed else steps.saved,
+        )
+        outcome = ending.outcome.value.replace("_", " ")
+        self.log.say(f"attempt {self.number} ended: {outcome}: {ending.reason}")
+        return AttemptResult(ending, stop)
+
+
+def new_attempt(
+    plan: Plan,
+    allocation: Allocation,
+    run: RunDir,
+    environ: Mapping[str, str],
+    signals: SupervisorSignals,
+    log: SupervisorLog,
+) -> Attempt:
+    """Open the next attempt of the run: its folder, the `latest` link, its first line."""
+    known = [record.attempt for record in attempts_in(read_events(run.events))]
+    number = max(known, default=-1) + 1
+    first = newest_step(run)
+    attempt = Attempt(number, plan, allocation, run, environ, signals, log, assumed_first=first)
+    attempt.folder.path.mkdir(parents=True, exist_ok=True)
+    log.file = attempt.folder.supervisor_log
+    link = run.path / f".latest-{number}"
+    with contextlib.suppress(FileNotFoundError):
+        link.unlink()
+    link.symlink_to(f"attempts/{number}")
+    link.replace(run.latest)
+    attempt.tell(
+        EventKind.ATTEMPT_STARTED,
+        job_id=allocation.job_id,
+        restarts=allocation.restarts,
+        nodes=list(allocation.nodes),
+        host=socket.gethostname(),
+        pid=os.getpid(),
+        first_step=first,
+    )
+    return attempt

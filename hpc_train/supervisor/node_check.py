@@ -1,0 +1,185 @@
+"""An attempt's preflight: check the nodes, choose the network's variables, act on the verdict."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from hpc_train.plan.policy import Refused
+from hpc_train.plan.states import Outcome
+from hpc_train.preflight.checks.findings import Finding
+from hpc_train.preflight.checks.node_checks import SITE_CHECKS
+from hpc_train.preflight.probe_files import Verdict, skipped_verdict
+from hpc_train.preflight.run_preflight import Launch, preflight_options, run_preflight
+from hpc_train.preflight.verdict import together, with_unreachable
+from hpc_train.runs.atomic import write_text
+from hpc_train.runs.bad_nodes import BadNode, remember
+from hpc_train.runs.events import EventKind
+from hpc_train.slurm.step import inheritable
+from hpc_train.supervisor.attempt import Attempt
+from hpc_train.supervisor.outcome import AttemptOutcome
+
+__all__ = ["Checked", "check_nodes"]
+
+TOLD = 4  # findings in the reason of a refusal; all are in preflight.json
+# What they find on all nodes at once is how the site is set up.
+OF_THE_SITE = SITE_CHECKS | {"transport", "user_env"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checked:
+    """What the ranks may start with.
+
+    Attributes:
+        nodes: To train on, in order.
+        environment: For every rank.
+        per_node: node -> variables that differ there.
+        refused: Why the ranks must not start; None if they may.
+    """
+
+    nodes: tuple[str, ...]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    per_node: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    refused: AttemptOutcome | None = None
+
+
+def check_nodes(attempt: Attempt) -> Checked:
+    """Check the attempt's nodes as `preflight` in the config asks; say and record the verdict."""
+    plan, allocation = attempt.plan, attempt.allocation
+    wanted = plan.shape.nodes
+    if not allocation.is_slurm:
+        return Checked(nodes=allocation.nodes[:wanted])
+    folder = attempt.folder.path / "preflight"
+    if attempt.unreachable:
+        folder /= f"without-{len(attempt.unreachable)}-of-the-ranks"
+    nodes = [node for node in allocation.nodes if node not in attempt.unreachable]
+    options = preflight_options(
+        plan.preflight,
+        nodes,
+        folder,
+        wanted=wanted,
+        is_nccl=plan.shape.gpus_per_node > 0,
+        is_local=False,
+        environ=attempt.environ,
+        seed=attempt.number,
+    )
+    environ = inheritable(attempt.environ)
+    launch = Launch(
+        python=plan.shell.python,
+        environ=environ,
+        cwd=plan.workdir,
+        ranks_per_node=plan.shape.ranks_per_node,
+    )
+    if plan.preflight.mode == "off":
+        verdict = skipped_verdict(options, "preflight.mode is off: nothing was checked")
+    elif len(nodes) == 1 and plan.preflight.mode == "quick" and not plan.shape.gpus_per_node:
+        verdict = skipped_verdict(options, "one node without GPUs: nothing to check")
+    else:
+        verdict = run_preflight(options, launch)
+    if attempt.unreachable:
+        asked = replace(options, nodes=allocation.nodes)
+        verdict = with_unreachable(verdict, attempt.unreachable, asked)
+    _record(attempt, verdict)
+    return _act(attempt, verdict)
+
+
+def _record(attempt: Attempt, verdict: Verdict) -> None:
+    document = {"nodes": list(attempt.allocation.nodes), **verdict.to_json()}
+    write_text(attempt.folder.preflight, json.dumps(document, indent=2) + "\n")
+    attempt.tell(
+        EventKind.PREFLIGHT,
+        verdict=verdict.verdict,
+        bad_nodes=list(verdict.bad_nodes),
+        summary="\n".join(_for_history(verdict)),
+        seconds=verdict.seconds,
+    )
+    for line in verdict.summary:
+        attempt.log.say(f"preflight: {line}")
+    for item in verdict.environment:
+        attempt.log.say(f"preflight: {item.name}={item.value}: {item.reason}")
+    if not verdict.bad_nodes:
+        return
+    now = time.time()
+    until = now + attempt.plan.preflight.memory_of_bad_nodes_h * 3600
+    bad = [
+        BadNode(node, _why(verdict, node), attempt.run.run_id, now, until)
+        for node in verdict.bad_nodes
+    ]
+    trouble = remember(attempt.environ, attempt.allocation.cluster, bad)
+    if trouble:
+        attempt.log.say(f"the bad nodes could not be remembered: {trouble}")
+
+
+def _act(attempt: Attempt, verdict: Verdict) -> Checked:
+    nodes = tuple(node for node in attempt.allocation.nodes if node in verdict.use_nodes)
+    if verdict.verdict != "no-go" and len(nodes) >= attempt.plan.shape.nodes:
+        return Checked(
+            nodes=nodes[: attempt.plan.shape.nodes],
+            environment={item.name: item.value for item in verdict.environment},
+            per_node=verdict.per_node,
+        )
+    # A node that is only slow is left out where the user does not want to start slow.
+    bad = verdict.bad_nodes or verdict.degraded_nodes
+    return Checked(
+        nodes=nodes,
+        refused=AttemptOutcome(
+            outcome=_outcome(verdict),
+            reason=f"the preflight refused: {'; '.join(_reasons(verdict))}",
+            node=bad[0] if bad else "",
+            blamed=bad,
+            refused=_refused(verdict),
+            gone=tuple(item.node for item in verdict.findings if item.check == "launch"),
+        ),
+    )
+
+
+def _outcome(verdict: Verdict) -> Outcome:
+    if verdict.bad_nodes or verdict.degraded_nodes:
+        return Outcome.NODE_FAILURE
+    failed = {finding.check for finding in verdict.findings if finding.level == "fail"}
+    # A variable that the user set to what cannot work is there at the next attempt as well.
+    return Outcome.USER_ERROR if failed == {"user_env"} else Outcome.NETWORK_FAILURE
+
+
+def _refused(verdict: Verdict) -> Refused:
+    """Whether other nodes could change the answer; see `plan.policy`."""
+    if verdict.bad_nodes or verdict.degraded_nodes:
+        return "nodes"
+    checks = {item.check for item in _against(verdict)}
+    return "site" if checks and checks <= OF_THE_SITE else "untold"
+
+
+def _against(verdict: Verdict) -> list[Finding]:
+    """The findings that made it a no: the failures, or what the user's policy does not allow."""
+    failed = [item for item in verdict.findings if item.level == "fail"]
+    warned = [item for item in verdict.findings if item.level == "warn"]
+    return failed or warned or [item for item in verdict.findings if item.level == "unknown"]
+
+
+def _reasons(verdict: Verdict) -> list[str]:
+    """Why no, with the fix, the same on several nodes told once."""
+    said = together(_against(verdict))
+    lines = [
+        f"{where}: {item.part} {item.check}: {item.evidence}"
+        + (f" -> {item.fix}" if item.fix else "")
+        for where, item in said[:TOLD]
+    ]
+    return lines + ([f"and {len(said) - TOLD} more"] if len(said) > TOLD else [])
+
+
+def _for_history(verdict: Verdict) -> list[str]:
+    """The answer and what is wrong; what could not be told is in preflight.json and in the log."""
+    first, *rest = verdict.summary
+    if all(line.startswith("skipped: everything") for line in rest) and rest:
+        return rest
+    levels = ("fail", "warn", "unknown") if verdict.checked_nothing else ("fail", "warn")
+    return [first, *(line for line in rest if line.startswith(levels))]
+
+
+def _why(verdict: Verdict, node: str) -> str:
+    for finding in verdict.findings:
+        if finding.node == node and finding.level == "fail":
+            return f"{finding.part} {finding.check}: {finding.evidence}"
+    return "refused"

@@ -1,0 +1,65 @@
+"""The node monitors beside the ranks: one small process a node, ended with the ranks."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+
+from hpc_train.plan.plan import Plan
+from hpc_train.runs.layout import RunDir
+from hpc_train.slurm.step import inheritable, one_a_node
+from hpc_train.supervisor.allocation import Allocation
+
+__all__ = ["monitored"]
+
+# The node's name is known on the node alone: its shell puts it into the file's name.
+NODE_SCRIPT = (
+    'exec "$0" -m hpc_train.preflight.monitor --path "$1/$SLURMD_NODENAME.jsonl" --interval "$2"'
+)
+
+
+@contextlib.contextmanager
+def monitored(
+    plan: Plan,
+    allocation: Allocation,
+    run: RunDir,
+    nodes: Sequence[str],
+    environ: Mapping[str, str],
+) -> Iterator[None]:
+    """Sample every node into `monitor/NODE.jsonl` for the time of the block."""
+    interval_s = plan.preflight.monitor_interval_s
+    if interval_s <= 0:
+        yield
+        return
+    folder, interval = str(run.monitor), f"{interval_s:g}"
+    run.monitor.mkdir(exist_ok=True)
+    if allocation.is_slurm:
+        # The ranks' step holds all of the job's memory and GPUs; 0 asks for none of its own.
+        alone = ["--mem=0", "--gres=none"]
+        start = [*one_a_node(nodes), *alone, "sh", "-c", NODE_SCRIPT, plan.shell.python]
+        argv = [*start, folder, interval]
+    else:
+        path = f"{folder}/{nodes[0].split('/')[0]}.jsonl"
+        command = ("-m", "hpc_train.preflight.monitor", "--path", path, "--interval", interval)
+        argv = [sys.executable, *command]
+    with (run.monitor / "monitor.log").open("ab") as log:
+        process = subprocess.Popen(
+            argv,
+            env=inheritable(environ),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        yield
+    finally:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(timeout=2.0)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()

@@ -1,0 +1,182 @@
+"""What an earlier supervisor of the run left behind: ranks that live on, an attempt with no end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+
+from hpc_train.errors import HpcTrainError, SlurmError
+from hpc_train.plan.states import Outcome, RankExit
+from hpc_train.runs.events import Event, EventKind, append_event, read_events
+from hpc_train.runs.history import AttemptRecord, attempts_in, job_ids
+from hpc_train.runs.layout import RunDir
+from hpc_train.runs.ranks import read_beginning, read_exits
+from hpc_train.slurm.command import is_available, run
+from hpc_train.slurm.control import end_step
+from hpc_train.slurm.jobs import job_details, steps_of
+from hpc_train.slurm.nodes import usable_nodes
+from hpc_train.supervisor.allocation import Allocation
+from hpc_train.supervisor.outcome import AttemptOutcome
+from hpc_train.supervisor.progress import AttemptSteps, attempt_steps, tell_beginning
+from hpc_train.supervisor.supervisor_log import SupervisorLog
+
+__all__ = ["close_unfinished", "refuse_if_superseded"]
+
+# Ranks whose srun died were told to stop by it: they save and leave, if they are given the time.
+LEAVE_S = 30.0
+KILLED_S = 20.0
+
+
+def refuse_if_superseded(directory: RunDir, allocation: Allocation) -> None:
+    """A job whose run another job carries on since must not train beside it.
+
+    Slurm may start such a job again: by hand, or since one of its nodes died.
+
+    Raises:
+        HpcTrainError: when that other job is alive.
+    """
+    if not allocation.is_slurm:
+        return
+    jobs = job_ids(read_events(directory.events))
+    if allocation.job_id not in jobs or jobs[-1] == allocation.job_id:
+        return
+    try:
+        alive = job_details(jobs[-1]).is_alive
+    except SlurmError:
+        alive = False  # Slurm has forgotten it; the run's lock is held where that is wrong
+    if alive:
+        raise HpcTrainError(
+            f"job {jobs[-1]} carries this run on since job {allocation.job_id} ended",
+            f"nothing to do here; hpc-train status {directory.run_id} shows it",
+        )
+
+
+def close_unfinished(
+    directory: RunDir, allocation: Allocation, environ: Mapping[str, str], log: SupervisorLog
+) -> tuple[int, AttemptOutcome] | None:
+    """Give the last attempt its end, if its supervisor could not, by what Slurm remembers.
+
+    Returns:
+        The attempt's number and its ending; None where nothing was left open.
+    """
+    events = read_events(directory.events)
+    attempts = attempts_in(events)
+    if not attempts or attempts[-1].outcome is not None:
+        return None
+    last = attempts[-1]
+    started = [event for event in events if event.kind is EventKind.ATTEMPT_STARTED][-1]
+    same_start = allocation.is_slurm and (started.get("job_id"), started.get("restarts")) == (
+        allocation.job_id,
+        allocation.restarts,
+    )
+    if same_start:
+        _end_leftovers(directory, allocation, last, log)
+    beginning = read_beginning(directory.attempt(last.attempt))
+    if beginning is not None and not _beginning_told(events, last.attempt):
+        tell_beginning(directory, last.attempt, beginning, log.say)
+    steps = attempt_steps(directory, last.attempt, assumed_first=last.first_step)
+    ending = _what_happened(directory, allocation, last, steps, environ, same_start=same_start)
+    data = {
+        "attempt": last.attempt,
+        "outcome": ending.outcome.value,
+        "reason": ending.reason,
+        "node": ending.node,
+        "blamed": list(ending.blamed),
+        "first_step": steps.first,
+        "last_step": steps.last,
+        "saved_step": steps.saved,
+    }
+    append_event(directory.events, Event(time.time(), EventKind.ATTEMPT_ENDED, data))
+    log.say(f"attempt {last.attempt} had left no end: {ending.outcome.value}: {ending.reason}")
+    return last.attempt, ending
+
+
+def _beginning_told(events: Sequence[Event], attempt: int) -> bool:
+    told = (event for event in events if event.kind is EventKind.RANKS_BEGAN)
+    return any(event.get("attempt") == attempt for event in told)
+
+
+def _end_leftovers(
+    directory: RunDir, allocation: Allocation, last: AttemptRecord, log: SupervisorLog
+) -> None:
+    """Wait until the ranks of a killed supervisor are gone; two sets must not train one run."""
+    steps = _wait_for_steps(allocation.job_reference, LEAVE_S)
+    if not steps:
+        return
+    log.say(f"ending the ranks that a killed supervisor left ({', '.join(steps)})")
+    directory.attempt(last.attempt).abort.write_text(f"{int(RankExit.NETWORK)}\n", encoding="utf-8")
+    for step in steps:
+        end_step(step)
+    steps = _wait_for_steps(allocation.job_reference, KILLED_S)
+    if steps:
+        raise HpcTrainError(
+            f"ranks of a killed supervisor do not end: step {', '.join(steps)}",
+            f"scancel {allocation.job_reference}, and then hpc-train resume {directory.run_id}",
+        )
+
+
+def _wait_for_steps(job: str, longest_s: float) -> list[str]:
+    deadline = time.monotonic() + longest_s
+    while True:
+        steps = steps_of(job)
+        if not steps or time.monotonic() > deadline:
+            return steps
+        time.sleep(0.5)
+
+
+def _what_happened(
+    directory: RunDir,
+    allocation: Allocation,
+    last: AttemptRecord,
+    steps: AttemptSteps,
+    environ: Mapping[str, str],
+    *,
+    same_start: bool,
+) -> AttemptOutcome:
+    saved = steps.newly_saved
+    kept = f"; saved at step {saved}" if saved is not None else "; nothing new was saved"
+    if same_start or not allocation.is_slurm:
+        return AttemptOutcome(
+            outcome=Outcome.NODE_FAILURE, reason=f"the supervisor was killed{kept}"
+        )
+    state = _slurm_state(last.job_id)
+    if state == "NODE_FAIL":
+        gone = _gone(last, environ)
+        names = f": {', '.join(gone)}" if gone else ""
+        return AttemptOutcome(
+            outcome=Outcome.NODE_FAILURE,
+            reason=f"Slurm lost a node of the job{names} (NODE_FAIL){kept}",
+            node=gone[0] if gone else "",
+            blamed=gone,
+        )
+    records = read_exits(directory.attempt(last.attempt))
+    all_saved = bool(records) and all(record.code == RankExit.SAVED for record in records)
+    if state == "PREEMPTED" or all_saved:
+        reason = "the scheduler took the job away before its supervisor could say"
+        return AttemptOutcome(outcome=Outcome.PREEMPTED, reason=reason + kept)
+    if state in ("REQUEUED", "CANCELLED"):
+        reason = f"the job was put back into the queue ({state})"
+        return AttemptOutcome(outcome=Outcome.PREEMPTED, reason=reason + kept)
+    said = f" (Slurm: {state})" if state else ""
+    return AttemptOutcome(
+        outcome=Outcome.NODE_FAILURE, reason=f"the supervisor was killed{said}{kept}"
+    )
+
+
+def _gone(last: AttemptRecord, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Those of an attempt's nodes that Slurm no longer has."""
+    try:
+        usable = usable_nodes(environ.get("SLURM_JOB_PARTITION", ""))
+    except SlurmError:
+        return ()
+    return tuple(node for node in last.nodes if node not in usable)
+
+
+def _slurm_state(job_id: str) -> str:
+    """The state of the job's last finished start: sacct -D keeps a record of each (sacct(1))."""
+    if not is_available("sacct"):
+        return ""
+    said = run(["sacct", "-n", "-P", "-X", "-D", "-j", job_id, "-o", "State"], timeout_s=30)
+    states = [line.split()[0] for line in said.stdout.splitlines() if line.strip()]
+    ended = [state for state in states if state not in ("RUNNING", "PENDING")]
+    return ended[-1] if said.returncode == 0 and ended else ""

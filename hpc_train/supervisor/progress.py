@@ -1,0 +1,64 @@
+"""How far an attempt came: where its ranks began, what they took, what of it is saved."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hpc_train.runs.checkpoints import newest_step
+from hpc_train.runs.events import Event, EventKind, append_event
+from hpc_train.runs.layout import RunDir
+from hpc_train.runs.ranks import Beginning, read_beginning, read_exits, read_heartbeats
+
+__all__ = ["AttemptSteps", "attempt_steps", "tell_beginning"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttemptSteps:
+    """Optimizer steps since the run began.
+
+    Attributes:
+        first: In the checkpoint that the ranks went on from.
+        last: The newest that any rank has told of.
+        saved: In the newest checkpoint that a later attempt can go on from.
+    """
+
+    first: int
+    last: int
+    saved: int
+
+    @property
+    def newly_saved(self) -> int | None:
+        """The newest checkpoint of this attempt; None where it made none."""
+        return self.saved if self.saved > self.first else None
+
+
+def attempt_steps(run: RunDir, attempt: int, *, assumed_first: int) -> AttemptSteps:
+    """Read it from what the ranks left.
+
+    Args:
+        assumed_first: Where the attempt begins if its ranks never came to say so.
+    """
+    folder = run.attempt(attempt)
+    beginning = read_beginning(folder) or Beginning(assumed_first)
+    left = {item.step for item in beginning.damaged if not item.moved_aside}
+    saved = newest_step(run, damaged=left)
+    steps = [beat.step for beat in read_heartbeats(folder)]
+    steps += [record.step for record in read_exits(folder) if record.step is not None]
+    return AttemptSteps(
+        first=beginning.step, last=max([beginning.step, saved, *steps]), saved=saved
+    )
+
+
+def tell_beginning(
+    run: RunDir, attempt: int, beginning: Beginning, say: Callable[[str], None]
+) -> None:
+    """Write into the history where the ranks began, and which checkpoints they found damaged."""
+    first = {"attempt": attempt, "first_step": beginning.step}
+    for item in beginning.damaged:
+        damage = {**first, "step": item.step, "reason": item.reason}
+        append_event(run.events, Event(time.time(), EventKind.CHECKPOINT_DAMAGED, damage))
+        say(f"step {item.step} is damaged ({item.reason}): goes on from {beginning.step}")
+    append_event(run.events, Event(time.time(), EventKind.RANKS_BEGAN, first))
+    say(f"the ranks go on from step {beginning.step}" if beginning.step else "the ranks begin anew")

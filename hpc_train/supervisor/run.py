@@ -1,0 +1,157 @@
+"""The supervisor: attempt after attempt, until the run ends or Slurm carries it on."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Mapping
+
+from hpc_train.errors import HpcTrainError, SlurmError
+from hpc_train.plan.plan import Plan
+from hpc_train.plan.policy import Decision, SchedulerOptions, decide
+from hpc_train.plan.states import Action, RankExit, RunState
+from hpc_train.runs.atomic import write_text
+from hpc_train.runs.events import EventKind, read_events
+from hpc_train.runs.history import since_submission, summaries
+from hpc_train.runs.layout import RunDir
+from hpc_train.runs.lock import held_lock
+from hpc_train.slurm.command import is_available
+from hpc_train.slurm.nodes import usable_nodes
+from hpc_train.supervisor.allocation import Allocation
+from hpc_train.supervisor.attempt import Attempt, AttemptResult, new_attempt
+from hpc_train.supervisor.exitcodes import EXIT_CODES
+from hpc_train.supervisor.node_check import check_nodes
+from hpc_train.supervisor.orphaned_attempt import close_unfinished, refuse_if_superseded
+from hpc_train.supervisor.outcome import AttemptOutcome
+from hpc_train.supervisor.resubmit import go_on
+from hpc_train.supervisor.signals import SupervisorSignals
+from hpc_train.supervisor.stopcause import StopCause
+from hpc_train.supervisor.supervisor_log import SupervisorLog
+
+__all__ = ["supervise"]
+
+LOCK_WAIT_S = 120.0
+WENT_ON = int(RankExit.SAVED)  # this job ends unfinished; another one carries the run on
+
+
+def supervise(run: RunDir, environ: Mapping[str, str], *, batch: bool) -> int:
+    """Train until the run is over, or until a requeued or fresh job carries it on.
+
+    Args:
+        batch: Whether this is the batch step of a Slurm job, which Slurm can requeue; in the
+            foreground of an `salloc` or on a laptop the supervisor starts again by itself.
+
+    Returns:
+        The exit code: that of the run's final state, or 75 where another job goes on.
+
+    Raises:
+        HpcTrainError: when the run cannot be started here at all.
+    """
+    log = SupervisorLog()
+    if run.done.exists():
+        log.say(f"run {run.run_id} is already complete; nothing to do")
+        return 0
+    plan = Plan.from_json(run.plan.read_text(encoding="utf-8"))
+    allocation = Allocation.from_env(environ, plan.shape)
+    refuse_if_superseded(run, allocation)
+    signals = SupervisorSignals()
+    signals.install()
+    with contextlib.ExitStack() as stack:
+        owner = f"job {allocation.job_id} (process {os.getpid()} on {os.uname().nodename})"
+        stack.enter_context(held_lock(run.lock, owner, wait_s=LOCK_WAIT_S))
+        left_open = close_unfinished(run, allocation, environ, log)
+        if left_open is not None:
+            number, ending = left_open
+            past = Attempt(number, plan, allocation, run, environ, signals, log)
+            decision = _decide(past, ending, StopCause(None, requeued=True), batch=batch)
+            if decision.action is Action.STOP:
+                return _end(past, decision)
+        while True:
+            attempt = new_attempt(plan, allocation, run, environ, signals, log)
+            result = _check_and_train(attempt)
+            decision = _decide(attempt, result.ending, result.stop, batch=batch)
+            if decision.action is Action.STOP:
+                return _end(attempt, decision)
+            if batch and allocation.is_slurm:
+                return _hand_over(attempt, result, decision, stack)
+            log.say(f"starting again: {decision.reason}")
+
+
+def _check_and_train(attempt: Attempt) -> AttemptResult:
+    """Check the nodes and train on them, again where srun could not start on all of them."""
+    while True:
+        checked = check_nodes(attempt)
+        if checked.refused is not None:
+            return attempt.refuse(checked.refused)
+        result = attempt.carry_out(checked.nodes, checked.environment, checked.per_node)
+        if result is not None:
+            return result
+
+
+def _decide(attempt: Attempt, ending: AttemptOutcome, stop: StopCause, *, batch: bool) -> Decision:
+    history = summaries(since_submission(read_events(attempt.run.events)))
+    on_slurm = attempt.allocation.is_slurm and batch
+    # In the foreground a stop that came from Slurm takes the allocation away: nothing can follow.
+    can_relaunch = not on_slurm and stop.outcome is None
+    shape = attempt.plan.shape
+    blames_somebody = any(past.blamed for past in history)
+    scheduler = SchedulerOptions(
+        can_requeue=can_relaunch or (on_slurm and is_available("scontrol") and stop.may_requeue),
+        can_resubmit=on_slurm and is_available("sbatch"),
+        requeued_already=stop.requeued,
+        now=time.time(),
+        node_is_gone=on_slurm and bool(ending.gone),
+        usable_nodes=_usable_nodes(attempt, batch=batch) if blames_somebody else None,
+        nodes_needed=shape.nodes + (shape.spares if on_slurm else 0),
+    )
+    decision = decide(history[-1], history[:-1], attempt.plan.requeue, scheduler)
+    attempt.tell(
+        EventKind.DECIDED,
+        action=decision.action.value,
+        reason=decision.reason,
+        exclude=list(decision.exclude),
+    )
+    attempt.log.say(f"decided: {decision.action.value}: {decision.reason}")
+    return decision
+
+
+def _usable_nodes(attempt: Attempt, *, batch: bool) -> frozenset[str] | None:
+    if not attempt.allocation.is_slurm:
+        return None
+    if not batch:
+        return frozenset(attempt.allocation.nodes)  # starting again here is within this allocation
+    try:
+        return usable_nodes(attempt.environ.get("SLURM_JOB_PARTITION", ""))
+    except SlurmError:
+        return None  # nobody to ask: the blamed nodes are left out, as Slurm lets us
+
+
+def _end(attempt: Attempt, decision: Decision) -> int:
+    attempt.tell(EventKind.RUN_ENDED, state=decision.state.value, reason=decision.reason)
+    if decision.state is RunState.COMPLETED:
+        write_text(attempt.run.done, f"completed in attempt {attempt.number}\n")
+    return EXIT_CODES[decision.state]
+
+
+def _hand_over(
+    attempt: Attempt, result: AttemptResult, decision: Decision, stack: contextlib.ExitStack
+) -> int:
+    try:
+        job_id = go_on(
+            decision,
+            attempt.allocation,
+            attempt.run,
+            requeued_already=result.stop.requeued,
+            say=attempt.log.say,
+            before_resubmit=stack.close,
+        )
+    except SlurmError as error:
+        reason = f"could not go on: {error.message}"
+        attempt.tell(EventKind.RUN_ENDED, state=RunState.FAILED.value, reason=reason)
+        raise HpcTrainError(
+            reason, f"when Slurm is back: hpc-train resume {attempt.run.path}"
+        ) from error
+    attempt.tell(EventKind.WENT_ON, action=decision.action.value, job_id=job_id)
+    attempt.log.say(f"job {job_id} carries the run on")
+    return WENT_ON

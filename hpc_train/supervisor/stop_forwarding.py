@@ -1,0 +1,58 @@
+"""What the supervisor looks after while the ranks run: stops that reached it, and progress."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from hpc_train.runs.ranks import read_heartbeat
+from hpc_train.supervisor.launch import Ranks
+
+if TYPE_CHECKING:
+    from hpc_train.supervisor.attempt import Attempt
+
+__all__ = ["StopForwarding"]
+
+CANCEL_GRACE_S = 60.0
+SAY_EVERY_S = 10.0  # in the first minute; then once a minute, so that a long job's log stays short
+
+
+class StopForwarding:
+    """Called about once a second by the watch."""
+
+    def __init__(self, attempt: Attempt, ranks: Ranks) -> None:
+        self.attempt = attempt
+        self.ranks = ranks
+        self.began = time.monotonic()
+        self.asked_at: float | None = None
+        self.say_at = self.began + SAY_EVERY_S
+        self.said_step = -1
+
+    def look(self) -> None:
+        """Pass a stop on to the ranks, and say how far they are."""
+        self._stop()
+        self.attempt.look_for_beginning()
+        self._progress(time.monotonic())
+
+    def _stop(self) -> None:
+        """By the run's `stop` file; the second Ctrl-C kills."""
+        signals = self.attempt.signals
+        if self.asked_at is None and (signals.terminated or signals.interrupts):
+            self.asked_at = time.monotonic()
+            self.attempt.run.stop.touch()
+            again = "; Ctrl-C again kills them" if signals.interrupts else ""
+            self.attempt.log.say(f"asked to stop: the ranks save at the next step{again}")
+        overdue = self.asked_at is not None and time.monotonic() - self.asked_at > CANCEL_GRACE_S
+        if signals.interrupts > 1 or (overdue and not self.attempt.allocation.is_slurm):
+            self.ranks.kill()
+
+    def _progress(self, now: float) -> None:
+        if now < self.say_at:
+            return
+        self.say_at = now + (SAY_EVERY_S if now - self.began < 60 else 60.0)
+        beat = read_heartbeat(self.attempt.folder.heartbeat(0))
+        if beat is None or beat.step == self.said_step:
+            return
+        self.said_step = beat.step
+        pace = f", {beat.step_time_s:.3g} s a step" if beat.step_time_s is not None else ""
+        self.attempt.log.say(f"step {beat.step} ({beat.phase}{pace})")

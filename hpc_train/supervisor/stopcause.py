@@ -1,0 +1,90 @@
+"""Why the ranks were asked to stop: preempted, out of time, or cancelled."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hpc_train.errors import SlurmError
+from hpc_train.plan.states import Outcome
+from hpc_train.plan.units import time_s
+from hpc_train.slurm.jobs import JobDetails
+from hpc_train.supervisor.allocation import Allocation
+
+__all__ = ["StopCause", "stop_cause"]
+
+# Slurm sends the user signal up to a minute early, since it looks every 60 s (sbatch(1), --signal).
+SIGNAL_IS_EARLY_S = 60
+SLURM_TIME = "%Y-%m-%dT%H:%M:%S"
+
+
+@dataclass(frozen=True)
+class StopCause:
+    """What a stop from outside means for the run.
+
+    Attributes:
+        requeued: Slurm has already put the job back into the queue.
+    """
+
+    outcome: Outcome | None
+    reason: str = ""
+    requeued: bool = False
+    may_requeue: bool = True
+
+
+def stop_cause(
+    allocation: Allocation,
+    *,
+    told_to_cancel: bool,
+    stop_file: bool,
+    terminated: bool,
+    signal_lead_s: int,
+    details: Callable[[str], JobDetails],
+    now: float,
+) -> StopCause:
+    """Tell the causes apart by what Slurm says of the job at this moment.
+
+    Seen on Slurm 22.05: PreemptTime is set from the start of the grace on, and also under
+    PreemptMode=CANCEL; a requeued job counts one more restart than its batch step was told; a
+    cancelled one has neither.
+
+    Args:
+        told_to_cancel: `hpc-train cancel` has written so into the history.
+        stop_file: Somebody made the run's `stop` file.
+        terminated: The supervisor itself got SIGTERM.
+        details: Asks Slurm for one job.
+        now: Seconds since the epoch.
+    """
+    if told_to_cancel:
+        return StopCause(Outcome.CANCELLED, "`hpc-train cancel` asked for it")
+    if not allocation.is_slurm:
+        if terminated or stop_file:
+            return StopCause(Outcome.CANCELLED, "the supervisor was asked to stop")
+        return StopCause(None)
+    try:
+        job = details(allocation.job_reference)  # the id of an array's first task means all of them
+    except SlurmError as error:
+        return StopCause(None, f"Slurm could not be asked why ({error.message})")
+    requeued = job.restarts > allocation.restarts
+    allowed = job.may_requeue
+    if job.preempted or requeued:
+        by = "preempted by Slurm" if job.preempted else "Slurm put the job back into the queue"
+        return StopCause(Outcome.PREEMPTED, by, requeued, allowed)
+    if _out_of_time(job, signal_lead_s, now):
+        return StopCause(Outcome.TIMEOUT, "the job's time limit came near", requeued, allowed)
+    if terminated or job.cancelled:
+        return StopCause(Outcome.CANCELLED, "the job was cancelled (scancel)")
+    if stop_file:
+        return StopCause(Outcome.CANCELLED, "somebody made the file `stop` in the run directory")
+    return StopCause(None, "", requeued, allowed)
+
+
+def _out_of_time(job: JobDetails, signal_lead_s: int, now: float) -> bool:
+    """By StartTime and TimeLimit: EndTime is already `now` for a job that is being cancelled."""
+    began, limit = job.get("StartTime"), job.get("TimeLimit")
+    limit_s = time_s(limit) if limit and limit not in ("UNLIMITED", "Partition_Limit") else None
+    if not began or limit_s is None:
+        return False
+    early_s = signal_lead_s + SIGNAL_IS_EARLY_S
+    return time.mktime(time.strptime(began, SLURM_TIME)) + limit_s - now <= early_s

@@ -1,0 +1,256 @@
+"""Watching the ranks: have they ended, do they move, was somebody asked to stop."""
+
+from __future__ import annotations
+
+import contextlib
+import statistics
+import time
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+
+from hpc_train.config.schema import WatchdogConfig
+from hpc_train.plan.states import RankExit
+from hpc_train.runs.layout import AttemptDir
+from hpc_train.runs.ranks import Heartbeat, read_exits, read_heartbeats
+from hpc_train.supervisor.launch import Ranks
+from hpc_train.supervisor.outcome import Hang
+
+__all__ = ["Movement", "Watched", "watch"]
+
+POLL_S = 0.1
+BEATS_EVERY_S = 1.0
+# A step of many ranks may take this many times its median and is still only slow.
+PATIENCE = 30
+# Once a rank has failed: for the others to say the same, and for the launcher to end them. srun
+# sends SIGTERM, which a rank in a collective only notes, and SIGKILL after KillWait (30 s).
+FAILED_GRACE_S = 3.0
+# Once a rank has saved and left, the others have saved as well and are on their way out.
+SAVED_GRACE_S = 20.0
+# After this a silent rank is called late, and its node is asked whether it is there.
+SILENCE_S = 15.0
+SUSPECT_S = 5.0
+# All at once are silent: a file system may keep new files from our eyes for a minute (nfs(5), ac).
+ALL_SILENT_S = 120.0
+ASK_NODES_EVERY_S = 3.0
+# srun may wait for minutes for a node that cannot be reached: after this, and then as often, the
+# nodes whose ranks have given no sign of life yet are asked.
+ROLL_CALL_S = 30.0
+STACKS_S = 3.0
+
+
+@dataclass(frozen=True)
+class Watched:
+    """What was seen: the launcher's status, and why it was ended where we ended it."""
+
+    launcher_code: int
+    hang: Hang | None = None
+    lost_nodes: tuple[str, ...] = ()
+
+
+@dataclass
+class Movement:
+    """When each rank last moved or gave a sign of life, by the supervisor's own clock.
+
+    The nodes' clocks are not compared with one another: they may be an hour apart.
+    """
+
+    limits: WatchdogConfig
+    started: float
+    moved: dict[int, float] = field(default_factory=dict)
+    alive: dict[int, float] = field(default_factory=dict)
+    last: dict[int, Heartbeat] = field(default_factory=dict)
+
+    def see(self, beats: Sequence[Heartbeat], now: float) -> None:
+        """Take in the newest beats; `now` is monotonic."""
+        for beat in beats:
+            before = self.last.get(beat.rank)
+            if before is None or before.time != beat.time:
+                self.alive[beat.rank] = now
+            if before is None or _position(before) != _position(beat):
+                self.moved[beat.rank] = now
+            self.last[beat.rank] = beat
+
+    def suspects(self, now: float) -> tuple[str, ...]:
+        """Nodes of which no rank gives a sign of life; they are asked, so a few seconds suffice."""
+        nodes = {beat.node for beat in self.last.values()}
+        quiet = self._silent(now, max(SUSPECT_S, 5 * self.limits.heartbeat_s))
+        speaking = {beat.node for rank, beat in self.last.items() if rank not in quiet}
+        return tuple(sorted(nodes - speaking))
+
+    def stalls(self, now: float) -> bool:
+        """Whether training steps take so much longer than usual that a peer may be unreachable."""
+        times = [beat.step_time_s for beat in self.last.values() if beat.step_time_s is not None]
+        if not times or {beat.phase for beat in self.last.values()} != {"train"}:
+            return False
+        return now - max(self.moved.values()) > max(SUSPECT_S, 10 * statistics.median(times))
+
+    def hang(self, world_size: int, now: float) -> Hang | None:
+        """The hang, once nothing has moved on any rank for longer than the phase allows."""
+        if len(self._silent(now, ALL_SILENT_S)) == world_size:
+            return Hang(
+                reason=f"no rank gave a sign of life for {ALL_SILENT_S:.0f} s, on any node",
+                late_ranks=tuple(range(world_size)),
+            )
+        newest = max(self.moved.values(), default=self.started)
+        limit = self.limit_s(world_size)
+        if now - newest <= limit:
+            return None
+        late = self.late_ranks(world_size, now, limit)
+        nodes = tuple(sorted({self.last[rank].node for rank in late if rank in self.last}))
+        who = _who(late, nodes)
+        return Hang(
+            reason=f"nothing moved for {now - newest:.0f} s (limit {limit:.0f} s); {who}",
+            late_ranks=late,
+            # All ranks late means nobody can be told apart, so no node is blamed.
+            nodes=nodes if len(late) < world_size else (),
+        )
+
+    def late_ranks(self, world_size: int, now: float, limit_s: float) -> tuple[int, ...]:
+        """Ranks that are silent, else missing, else behind the others; all if none stands out."""
+        silent = self._silent(now, min(max(SILENCE_S, 10 * self.limits.heartbeat_s), limit_s / 2))
+        missing = [rank for rank in range(world_size) if rank not in self.last]
+        for group in (silent, missing):
+            if group and len(group) < world_size:
+                return tuple(sorted(group))
+        front = max((_progress(beat) for beat in self.last.values()), default=(0, 0))
+        behind = [rank for rank, beat in self.last.items() if _progress(beat) < front]
+        return tuple(sorted(behind)) or tuple(range(world_size))
+
+    def limit_s(self, world_size: int) -> float:
+        """How long nothing may move now, by the phase the slowest rank is in."""
+        limits = self.limits
+        phases = {beat.phase for beat in self.last.values()}
+        if len(self.last) < world_size or "start" in phases:
+            return limits.start_timeout_s
+        if "save" in phases:
+            return limits.save_timeout_s
+        times = [beat.step_time_s for beat in self.last.values() if beat.step_time_s is not None]
+        learned = max(limits.floor_s, PATIENCE * statistics.median(times)) if times else None
+        if "validate" in phases:
+            return limits.validation_timeout_s or learned or limits.start_timeout_s
+        return limits.step_timeout_s or learned or limits.start_timeout_s
+
+    def _silent(self, now: float, longer_than_s: float) -> set[int]:
+        return {rank for rank, at in self.alive.items() if now - at > longer_than_s}
+
+
+def watch(
+    ranks: Ranks,
+    attempt: AttemptDir,
+    limits: WatchdogConfig,
+    nodes: Sequence[str],
+    world_size: int,
+    *,
+    lost_nodes: Callable[[], Collection[str]],
+    each_second: Callable[[], None],
+) -> Watched:
+    """Wait until the ranks are gone; end them where they would wait for ever.
+
+    Args:
+        nodes: Of the attempt, in the order of the ranks.
+        lost_nodes: Asks all nodes, and says which do not answer; may take seconds.
+        each_second: Called about once a second (signals to pass on, progress to tell).
+    """
+    movement = Movement(limits, started=time.monotonic())
+    failure = _Failure(attempt, ranks, nodes, world_size)
+    next_look = next_question = time.monotonic()
+    next_roll_call = next_look + ROLL_CALL_S
+    # Many ranks' files are read less often, so that watching costs the file system little.
+    look_every_s = max(BEATS_EVERY_S, world_size / 200)
+    while (code := ranks.poll()) is None:
+        time.sleep(POLL_S)
+        now = time.monotonic()
+        if now < next_look:
+            continue
+        next_look = now + look_every_s
+        each_second()
+        movement.see(read_heartbeats(attempt), now)
+        failure.look(now)
+        suspects = {*movement.suspects(now), *failure.speechless_nodes(now)}
+        if movement.stalls(now):
+            suspects.update(nodes)
+        if now >= next_roll_call:
+            suspects |= failure.nodes_of(set(range(world_size)).difference(movement.last))
+            next_roll_call = now + ROLL_CALL_S
+        if ranks.unlaunched(nodes):
+            _end(ranks, attempt, code=76)
+            return Watched(ranks.poll() or 1)
+        if suspects and now >= next_question:
+            lost = tuple(sorted(suspects.intersection(lost_nodes())))
+            next_question = time.monotonic() + ASK_NODES_EVERY_S
+            if lost:
+                _end(ranks, attempt, code=76)
+                return Watched(ranks.poll() or 1, lost_nodes=lost)
+        if failure.overdue(now):
+            _end(ranks, attempt, code=76)
+            return Watched(ranks.poll() or 1)
+        hang = movement.hang(world_size, now) if limits.enabled else None
+        if hang is not None:
+            with contextlib.suppress(OSError):  # a full disk: then there are no stacks
+                attempt.dump_request.touch()
+            time.sleep(STACKS_S)
+            _end(ranks, attempt, code=77)
+            return Watched(ranks.poll() or 1, hang=hang)
+    return Watched(code)
+
+
+class _Failure:
+    """When the first rank ended otherwise than well, and which nodes have said nothing since."""
+
+    def __init__(
+        self, attempt: AttemptDir, ranks: Ranks, nodes: Sequence[str], world_size: int
+    ) -> None:
+        self._attempt = attempt
+        self._ranks = ranks
+        self._node_of = [nodes[rank * len(nodes) // world_size] for rank in range(world_size)]
+        self._at: float | None = None
+        self._spoken: set[int] = set()
+        self._all_saved = True
+
+    def look(self, now: float) -> None:
+        """Read what the ranks and their launcher have said so far."""
+        codes = {record.rank: record.code for record in read_exits(self._attempt)}
+        codes |= {death.rank: death.code or -death.signal for death in self._ranks.deaths()}
+        bad = [code for code in codes.values() if code]
+        self._spoken = set(codes)
+        self._all_saved = all(code == RankExit.SAVED for code in bad)
+        if bad and self._at is None:
+            self._at = now
+
+    def speechless_nodes(self, now: float) -> set[str]:
+        """Nodes of ranks that neither ended nor were ended though another one failed."""
+        if self._at is None or now - self._at < FAILED_GRACE_S / 2:
+            return set()
+        return self.nodes_of(set(range(len(self._node_of))) - self._spoken)
+
+    def nodes_of(self, ranks: Collection[int]) -> set[str]:
+        """The nodes of some ranks."""
+        return {self._node_of[rank] for rank in ranks}
+
+    def overdue(self, now: float) -> bool:
+        """Whether the launcher has had its time to end the others."""
+        grace_s = SAVED_GRACE_S if self._all_saved else FAILED_GRACE_S
+        return self._at is not None and now - self._at > grace_s
+
+
+def _end(ranks: Ranks, attempt: AttemptDir, *, code: int) -> None:
+    """Let ranks that still can leave by themselves do so, then end the step."""
+    with contextlib.suppress(OSError):  # a full disk: then the launcher ends them
+        attempt.abort.write_text(f"{code}\n", encoding="utf-8")
+    deadline = time.monotonic() + 3
+    while ranks.poll() is None and time.monotonic() < deadline:
+        time.sleep(POLL_S)
+    ranks.kill()
+
+
+def _position(beat: Heartbeat) -> tuple[str, int, int, float]:
+    return beat.phase, beat.step, beat.batch, beat.moved
+
+
+def _progress(beat: Heartbeat) -> tuple[int, int]:
+    return beat.step, beat.batch
+
+
+def _who(late: Sequence[int], nodes: Sequence[str]) -> str:
+    names = ", ".join(map(str, late[:8])) + (" ..." if len(late) > 8 else "")
+    return f"late: rank{'s' if len(late) > 1 else ''} {names} on {', '.join(nodes) or 'no node'}"

@@ -1,0 +1,318 @@
+"""Metrics of a run, over all its attempts: a CSV file, TensorBoard, final.json, lines to read.
+
+Everything here writes on global rank 0 only.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+import time
+from argparse import Namespace
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TextIO
+
+import pytorch_lightning as pl
+from pytorch_lightning.loggers import Logger, TensorBoardLogger
+from pytorch_lightning.utilities import rank_zero_only
+from torch import Tensor
+from typing_extensions import override
+
+from hpc_train.errors import ConfigError
+from hpc_train.runs.atomic import write_text
+from hpc_train.runs.layout import RunDir
+from hpc_train.training.build import build, spec_of
+
+__all__ = ["METRICS_FILE", "MetricsCsv", "ProgressLines", "make_loggers", "write_final_metrics"]
+
+METRICS_FILE = "metrics.csv"
+_FINAL_FILE = "final.json"
+_SILENT = ("v_num", "epoch", "step")  # said anyway, or of no meaning in a line
+
+
+def make_loggers(kinds: list[Any], run: RunDir, first_step: int) -> list[Logger]:
+    """Build the config's loggers so that every attempt goes on in the same place.
+
+    Args:
+        kinds: "csv", "tensorboard" or {class_path, init_args}.
+        first_step: Optimizer steps already taken; points at or after it, which an attempt that
+            was killed may have left, are taken out.
+
+    Raises:
+        ConfigError: for a word that names no logger.
+    """
+    loggers: list[Logger] = []
+    for place, kind in enumerate(kinds):
+        if kind == "csv":
+            loggers.append(MetricsCsv(run.metrics, first_step))
+        elif kind == "tensorboard":
+            loggers.append(
+                TensorBoardLogger(
+                    str(run.metrics),
+                    name="",
+                    version="tensorboard",
+                    default_hp_metric=False,
+                    purge_step=first_step or None,  # SummaryWriter: hides what a dead attempt left
+                )
+            )
+        else:
+            loggers.append(_custom_logger(kind, place, run))
+    return loggers
+
+
+def _custom_logger(kind: Any, place: int, run: RunDir) -> Logger:
+    spec = spec_of(kind)
+    if spec is None:
+        raise ConfigError(
+            f"loggers[{place}]: {kind!r} is no logger",
+            "write csv, tensorboard or {class_path: ..., init_args: {...}}",
+        )
+    defaults = {"save_dir": str(run.metrics)}
+    if spec.class_path.rpartition(".")[2] == "WandbLogger":
+        # One W&B run for all attempts: docs.wandb.ai/guides/runs/resuming
+        spec = type(spec)(spec.class_path, {"id": run.run_id, "resume": "allow", **spec.init_args})
+    logger = build(spec, key=f"loggers[{place}]", defaults=defaults)
+    if not isinstance(logger, Logger):
+        raise ConfigError(
+            f"loggers[{place}]: {spec.class_path} is no logger of pytorch_lightning",
+            "name a class of pytorch_lightning.loggers or one derived from Logger",
+        )
+    return logger
+
+
+class MetricsCsv(Logger):
+    """metrics.csv: a row a step that logged anything, a column a metric, `step` first.
+
+    Lightning's own CSVLogger deletes the file of an earlier attempt. This one goes on in it: rows
+    of steps that are taken again are dropped, and what is logged twice for one step is merged,
+    so that a step has one row whatever happened.
+
+    Args:
+        folder: Where the file is.
+        first_step: Optimizer steps taken before this attempt.
+    """
+
+    def __init__(self, folder: Path, first_step: int = 0) -> None:
+        super().__init__()
+        self._path = folder / METRICS_FILE
+        self._first_step = first_step
+        self._columns: list[str] = []
+        self._row: dict[str, Any] = {}  # the last one in the file; it may still get more metrics
+        self._row_start = 0  # its offset in bytes
+        self._file: io.BufferedRandom | None = None
+
+    @property
+    @override
+    def name(self) -> str:
+        """Lightning's word for the kind of logger."""
+        return "csv"
+
+    @property
+    @override
+    def version(self) -> str:
+        """One for all attempts."""
+        return ""
+
+    @property
+    @override
+    def save_dir(self) -> str:
+        """The folder of metrics.csv."""
+        return str(self._path.parent)
+
+    @override
+    @rank_zero_only
+    def log_hyperparams(self, params: dict[str, Any] | Namespace, *_: Any, **__: Any) -> None:
+        """Nothing: the run directory has the whole config."""
+
+    @override
+    @rank_zero_only
+    def log_metrics(self, metrics: Mapping[str, float | Tensor], step: int | None = None) -> None:
+        """Write one row, or add to the last one where it is of the same step."""
+        if self._file is None:
+            self._open()
+        values = {name: _number(value) for name, value in metrics.items() if name != "step"}
+        if step is None:
+            step = self._row.get("step", -1) + 1
+        if self._row.get("step") == step:
+            values = {**self._row, **values}
+        else:
+            self._row_start = self._end()
+            values = {"step": step, **values}
+        new = [name for name in values if name not in self._columns]
+        self._row = values
+        if new:
+            self._rewrite([*self._columns, *new])
+        self._write_row()
+
+    @override
+    @rank_zero_only
+    def finalize(self, status: str) -> None:
+        """Close the file; a later row opens it again."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _open(self) -> None:
+        """Take over what earlier attempts left, without the steps to come."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        rows = _read_rows(self._path)
+        kept = [row for row in rows if row["step"] < self._first_step] if self._first_step else []
+        if not self._row:
+            self._columns = list(dict.fromkeys(["step", *(name for row in kept for name in row)]))
+        else:
+            kept = rows  # opened again by the same attempt
+        self._store(kept)
+
+    def _rewrite(self, columns: list[str]) -> None:
+        """A metric that came later needs a new header; rare, so the whole file is written."""
+        rows = [row for row in _read_rows(self._path) if row["step"] != self._row["step"]]
+        self._columns = columns
+        self._store(rows)
+        self._row_start = self._end()
+
+    def _store(self, rows: list[dict[str, Any]]) -> None:
+        lines = [_csv_line(self._columns)]
+        lines += [_csv_line([row.get(name, "") for name in self._columns]) for row in rows]
+        write_text(self._path, "".join(lines))
+        if self._file is not None:
+            self._file.close()
+        self._file = self._path.open("r+b")
+        if rows and not self._row:
+            self._row = rows[-1]
+            self._row_start = self._end() - len(lines[-1].encode())
+
+    def _end(self) -> int:
+        assert self._file is not None
+        return self._file.seek(0, io.SEEK_END)
+
+    def _write_row(self) -> None:
+        assert self._file is not None
+        line = _csv_line([self._row.get(name, "") for name in self._columns])
+        self._file.seek(self._row_start)
+        self._file.write(line.encode())
+        self._file.truncate()
+        self._file.flush()
+
+
+def _csv_line(values: list[Any]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerow(values)
+    return text.getvalue()
+
+
+def _read_rows(path: Path) -> list[dict[str, Any]]:
+    """Rows of a metrics.csv without their empty cells; a torn last line is left out."""
+    if not path.exists():
+        return []
+    text = path.read_text(encoding="utf-8")
+    whole = text[: text.rfind("\n") + 1]
+    rows = []
+    for row in csv.DictReader(io.StringIO(whole)):
+        if not row.get("step", "").isdigit() or None in row.values():
+            continue
+        kept: dict[str, Any] = {name: value for name, value in row.items() if value != ""}
+        rows.append({**kept, "step": int(row["step"])})
+    return rows
+
+
+def _number(value: float | Tensor) -> float:
+    return value.item() if isinstance(value, Tensor) else value
+
+
+class ProgressLines(pl.Callback):
+    """Says where the training is: a line every few seconds, for logs and pipes.
+
+    Args:
+        global_batch_size: Samples an optimizer step.
+        every_s: Seconds between two lines.
+        stream: Where they go; standard output where it is None.
+    """
+
+    def __init__(
+        self,
+        global_batch_size: int,
+        *,
+        every_s: float = 5.0,
+        stream: TextIO | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._batch = global_batch_size
+        self._every_s = every_s
+        self._stream = stream
+        self._clock = clock
+        self._said_at = 0.0
+        self._said_step = 0
+
+    @override
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Begin to count here: a resumed attempt has not taken the steps before."""
+        self._said_at = self._clock()
+        self._said_step = trainer.global_step
+        verb = "going on after step" if trainer.global_step else "training from step"
+        ranks = f"{trainer.world_size} rank{'s' if trainer.world_size > 1 else ''}"
+        self._say(trainer, f"{verb} {trainer.global_step} on {ranks}")
+
+    @override
+    def on_train_batch_end(
+        self,
+        trainer: pl.Trainer,
+        pl_module: pl.LightningModule,
+        outputs: Any,
+        batch: Any,
+        batch_idx: int,
+    ) -> None:
+        """A line where enough time has gone by."""
+        now = self._clock()
+        if now - self._said_at < self._every_s or trainer.global_step == self._said_step:
+            return
+        samples = (trainer.global_step - self._said_step) * self._batch
+        rate = samples / (now - self._said_at)
+        self._say(
+            trainer,
+            f"{_position(trainer)}{_metrics_text(trainer.progress_bar_metrics)}"
+            f"  {rate:.0f} samples/s",
+        )
+        self._said_at, self._said_step = now, trainer.global_step
+
+    @override
+    def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """What the validation found."""
+        if trainer.sanity_checking or self._clock() - self._said_at < self._every_s:
+            return
+        self._say(trainer, f"{_position(trainer)}{_metrics_text(trainer.callback_metrics)}")
+
+    @override
+    def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """The last line: where it ended, with everything measured."""
+        self._say(trainer, f"{_position(trainer)}{_metrics_text(trainer.callback_metrics)}")
+
+    def _say(self, trainer: pl.Trainer, line: str) -> None:
+        if trainer.is_global_zero:
+            print(line, file=self._stream or sys.stdout, flush=True)
+
+
+def _position(trainer: pl.Trainer) -> str:
+    steps = trainer.max_steps
+    if steps <= 0 and trainer.max_epochs and trainer.max_epochs > 0:
+        batches = trainer.num_training_batches
+        if batches != float("inf"):
+            per_epoch = -(-int(batches) // trainer.accumulate_grad_batches)
+            steps = per_epoch * trainer.max_epochs
+    total = f"/{steps}" if steps > 0 else ""
+    return f"step {trainer.global_step}{total}  epoch {trainer.current_epoch}"
+
+
+def _metrics_text(metrics: Mapping[str, Any]) -> str:
+    shown = {name: _number(value) for name, value in metrics.items() if name not in _SILENT}
+    return "".join(f"  {name} {value:.4g}" for name, value in shown.items())
+
+
+def write_final_metrics(run: RunDir, trainer: pl.Trainer) -> None:
+    """Leave `metrics/final.json`: every metric's last value, with `step` and `epoch`."""
+    metrics = {name: _number(value) for name, value in trainer.callback_metrics.items()}
+    document = {**metrics, "step": trainer.global_step, "epoch": trainer.current_epoch}
+    run.metrics.mkdir(parents=True, exist_ok=True)
+    write_text(run.metrics / _FINAL_FILE, json.dumps(document, indent=2) + "\n")

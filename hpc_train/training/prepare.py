@@ -1,0 +1,204 @@
+"""What a rank gets ready before it trains: threads, device, peers, the user's classes.
+
+Imports of torch and Lightning are inside the functions, so that what can be refused without them
+is refused at once.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from dataclasses import asdict
+from datetime import timedelta
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hpc_train.errors import ConfigError
+from hpc_train.plan.plan import Plan
+from hpc_train.plan.world import World
+
+if TYPE_CHECKING:
+    import pytorch_lightning as pl
+
+    from hpc_train.training.devices import Device, LoaderSettings
+
+__all__ = [
+    "announce_threads",
+    "device_of_rank",
+    "enter_workdir",
+    "make_model_and_data",
+    "meet",
+    "set_threads",
+    "threads_are_users",
+]
+
+_RENDEZVOUS_S = 120.0  # from torch's import here to the last rank's; on a cold file system, minutes
+_GROUP_TIMEOUT_S = 600.0  # of a collective, at least; the watchdog sees a hang long before
+
+
+def threads_are_users(world: World, plan: Plan) -> bool:
+    """Whether OMP_NUM_THREADS is somebody's decision.
+
+    torchrun sets it to 1 where it is not set and there are several ranks (torch/distributed/run.py,
+    config_from_args): safe for a machine it knows nothing of, and a waste of the CPUs that Slurm
+    gave. So under torchrun only the config's own value counts.
+    """
+    if "OMP_NUM_THREADS" in plan.shell.variables:
+        return True
+    set_to = os.environ.get("OMP_NUM_THREADS")
+    return set_to is not None and not (world.launcher == "torchrun" and set_to == "1")
+
+
+def announce_threads(cpus: int, world: World) -> None:
+    """Tell OpenMP, before numpy and torch are imported, whose pools read it then.
+
+    Outside Slurm the CPUs are shared with others. Threads that spin while they wait for one that
+    is not scheduled then cost a factor of ten and more (measured; libgomp's manual,
+    OMP_WAIT_POLICY and GOMP_SPINCOUNT).
+    """
+    os.environ["OMP_NUM_THREADS"] = str(cpus)
+    if world.launcher != "slurm":
+        os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+
+def set_threads(cpus: int, device: Device) -> None:
+    """Let torch's operators use what the data workers leave of this rank's CPUs."""
+    import torch
+
+    from hpc_train.training.devices import threads_per_rank
+
+    torch.set_num_threads(threads_per_rank(cpus, device))
+
+
+def device_of_rank(plan: Plan, world: World) -> Device:
+    """Where this rank trains, checked against the precision; rank 0 says what has to be said.
+
+    Raises:
+        CheckError: see `devices.choose_device` and `devices.check_precision`.
+    """
+    from hpc_train.training.devices import (
+        check_precision,
+        choose_device,
+        gpus_were_given,
+        see_devices,
+    )
+
+    default = "gpu" if plan.shape.gpus_per_node else "cpu"
+    device = choose_device(
+        str(plan.training.trainer.get("accelerator", default)),
+        given=gpus_were_given(os.environ),
+        seen=see_devices(),
+        local_rank=world.local_rank,
+        ranks_per_node=world.ranks_per_node,
+    )
+    check_precision(plan.training.trainer.get("precision"), device)
+    if device.note and world.rank == 0:
+        print(device.note, flush=True)  # noqa: T201 - a rank's log
+    return device
+
+
+def enter_workdir(plan: Plan) -> None:
+    """Modules and relative paths of a config mean the folder it is run from."""
+    from hpc_train.training.build import put_on_path
+
+    workdir = Path(plan.workdir)
+    if workdir.is_dir():
+        os.chdir(workdir)
+    put_on_path(workdir)
+
+
+def meet(plan: Plan, world: World, device: Device, plan_hash: str, node: str) -> None:
+    """Meet all ranks, then make the process group; Lightning is imported while others arrive.
+
+    Raises:
+        PeerError: ranks did not come within the deadline.
+        CheckError: they came and do not fit together.
+    """
+    if world.world_size == 1:
+        return
+    import torch
+    from torch._C._distributed_c10d import PrefixStore
+
+    from hpc_train.training.world_check import RankReport, announce, open_store, verify
+
+    deadline_s = min(_RENDEZVOUS_S, plan.watchdog.start_timeout_s)
+    store = open_store(world, os.environ, timeout_s=deadline_s)
+    report = RankReport(
+        rank=world.rank,
+        node_rank=world.node_rank,
+        world_size=world.world_size,
+        host=node,
+        plan_hash=plan_hash,
+        device=device.kind,
+        gpu_uuid=device.uuid,
+        versions=_versions(),
+    )
+    announce(store, report)
+    import pytorch_lightning  # noqa: F401 - takes seconds, in which the others come
+
+    verify(store, world, deadline_s=deadline_s)
+    gpu = None if device.index is None else torch.device("cuda", device.index)
+    if gpu is not None:
+        torch.cuda.set_device(gpu)
+    torch.distributed.init_process_group(
+        device.backend,
+        store=PrefixStore("group", store),
+        rank=world.rank,
+        world_size=world.world_size,
+        device_id=gpu,
+        timeout=timedelta(seconds=max(_GROUP_TIMEOUT_S, plan.watchdog.start_timeout_s)),
+    )
+
+
+def _versions() -> dict[str, str]:
+    return {
+        "python": platform.python_version(),
+        "torch": version("torch"),
+        "pytorch-lightning": version("pytorch-lightning"),
+        "hpc-train": version("hpc-train"),
+    }
+
+
+def make_model_and_data(
+    plan: Plan, world: World, device: Device, loader: LoaderSettings
+) -> tuple[pl.LightningModule, pl.LightningDataModule]:
+    """Build the user's classes, with the same weights on every rank and other RNGs after that.
+
+    Args:
+        loader: Given to a DataModule that takes its fields by name and leaves them open.
+
+    Raises:
+        ConfigError: a class does not fit; an exception of its own code passes unchanged.
+    """
+    import pytorch_lightning as pl
+
+    from hpc_train.training.build import build
+    from hpc_train.training.resume.seeds import seed_everything, seed_of_rank
+    from hpc_train.training.trainer import batch_norm_note, quiet_lightning
+
+    quiet_lightning()
+    training = plan.training
+    seed_everything(training.seed)  # the same on every rank, so the same weights
+    model = build(training.model, key="model")
+    data = build(
+        training.data,
+        key="data",
+        defaults={"batch_size": plan.batch.micro_batch_size},
+        fallbacks=asdict(loader),
+    )
+    for key, item, wanted in (
+        ("model", model, pl.LightningModule),
+        ("data", data, pl.LightningDataModule),
+    ):
+        if not isinstance(item, wanted):
+            raise ConfigError(
+                f"{key}.class_path: {type(item).__module__}.{type(item).__name__} is no "
+                f"pytorch_lightning.{wanted.__name__}",
+                "derive it from that class; those of the package `lightning` are others",
+            )
+    note = batch_norm_note(model, world, device)
+    if note and world.rank == 0:
+        print(note, flush=True)  # noqa: T201 - a rank's log
+    seed_everything(seed_of_rank(training.seed, world.rank))  # dropout differs between ranks
+    return model, data

@@ -1,0 +1,283 @@
+"""One rank from its first line to its exit code: `python -m hpc_train.training`.
+
+What can be wrong is looked for in the order of its price: the environment before torch is imported,
+devices and peers before Lightning is, classes before the process group's first collective.
+"""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import hashlib
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from hpc_train.errors import HpcTrainError, UsageError
+from hpc_train.plan import env_names
+from hpc_train.plan.plan import Plan
+from hpc_train.plan.states import RankExit
+from hpc_train.plan.world import World
+from hpc_train.runs.layout import AttemptDir, RunDir
+from hpc_train.runs.ranks import ExitRecord, write_exit
+from hpc_train.training.full_disk import survive_full_disk
+from hpc_train.training.prepare import (
+    announce_threads,
+    device_of_rank,
+    enter_workdir,
+    make_model_and_data,
+    meet,
+    set_threads,
+    threads_are_users,
+)
+from hpc_train.training.rank_failure import RankFailure, failure_of
+from hpc_train.training.resume.fit_with_resume import Chosen, FitWithResume, leave
+from hpc_train.training.resume.stop import StopFlag
+
+if TYPE_CHECKING:
+    from hpc_train.training.devices import Device, LoaderSettings
+    from hpc_train.training.resume.step_controller import Stopped
+
+__all__ = ["Here", "main"]
+
+_CLOSE_S = 20.0  # for atexit hooks of loggers; the work is done and recorded by then
+
+
+@dataclass(frozen=True, kw_only=True)
+class Here:
+    """Where this process is: its run, its attempt and its number, as far as it can be known."""
+
+    run: RunDir
+    attempt: int
+    rank: int
+    node: str
+    log_dir: Path | None
+
+    @classmethod
+    def from_env(cls, environ: Mapping[str, str], hostname: str) -> Here:
+        """Read what the supervisor handed over.
+
+        Slurm's name of a node need not be its host name (slurm.conf(5), NodeHostname).
+
+        Raises:
+            UsageError: the run directory is not named: this is started by hpc-train alone.
+        """
+        if env_names.RUN_DIR not in environ:
+            raise UsageError(
+                f"{env_names.RUN_DIR} is not set: this is a rank, which hpc-train starts",
+                "type hpc-train run CONFIG",
+            )
+        number = environ.get("RANK", environ.get("SLURM_PROCID", "0"))
+        log_dir = environ.get(env_names.RANK_LOG_DIR)
+        return cls(
+            run=RunDir(Path(environ[env_names.RUN_DIR])),
+            attempt=int(environ.get(env_names.ATTEMPT, "0")),
+            rank=int(number) if number.isdigit() else 0,
+            node=environ.get("SLURMD_NODENAME", hostname),
+            log_dir=Path(log_dir) if log_dir else None,
+        )
+
+    @property
+    def attempt_dir(self) -> AttemptDir:
+        """Files of this attempt."""
+        return self.run.attempt(self.attempt)
+
+
+def main() -> int:
+    """Run the rank that the environment describes; returns its exit code, see `RankExit`."""
+    try:
+        here = Here.from_env(os.environ, socket.gethostname())
+    except HpcTrainError as error:
+        print(f"error: {error.message}\n  fix: {error.hint}", file=sys.stderr)  # noqa: T201
+        return error.exit_code
+    if here.log_dir is not None:
+        _log_to(here.log_dir / here.attempt_dir.rank_log(here.rank).name)
+    survive_full_disk()
+    # Ctrl-C reaches all processes of a terminal; the supervisor alone decides what it means.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    stop = StopFlag(here.run.stop).install()
+    # torch and Lightning make a million objects that stay; looking through them again and again
+    # while they are imported is a fifth of that time. `_fit` switches the collector on again.
+    gc.disable()
+    return _Rank(here, stop).run()
+
+
+def _log_to(path: Path) -> None:
+    """Send everything this process writes, C++ included, to one file, line by line."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+        os.dup2(descriptor, stream.fileno())
+    os.close(descriptor)
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+
+
+class _Rank:
+    """The steps of one rank, and what is known when one of them fails."""
+
+    def __init__(self, here: Here, stop: StopFlag) -> None:
+        self._here = here
+        self._stop = stop
+        self._resumer: FitWithResume | None = None
+        self._chosen: Chosen | None = None
+
+    def run(self) -> int:
+        """Train; whatever ends it is recorded before any peer can notice."""
+        try:
+            text = _read_plan(self._here.run)
+            plan = Plan.from_json(text)
+            world = World.from_env(os.environ, planned=plan.shape)
+            self._train(plan, world, hashlib.sha256(text.encode()).hexdigest()[:12])
+        except BaseException as error:  # noqa: BLE001 - the end of the process: all are recorded
+            return self._failed(error, time.time())
+        self._record(
+            RankFailure(code=0, kind="finished", error="", where="", traceback=""), time.time()
+        )
+        _close()
+        return leave(int(RankExit.FINISHED))
+
+    def _train(self, plan: Plan, world: World, plan_hash: str) -> None:
+        from hpc_train.training.devices import (
+            cpus_per_rank,
+            loader_settings,
+            ranks_on_host,
+            see_host,
+        )
+
+        here = self._here
+        self._resumer = FitWithResume(
+            plan=plan,
+            run_dir=here.run,
+            attempt=here.attempt,
+            rank=world.rank,
+            world_size=world.world_size,
+            node=here.node,
+            stop=self._stop,
+        )
+        self._resumer.begin()
+        host = see_host()
+        cpus = cpus_per_rank(os.environ, host, ranks_on_host(world))
+        decide_threads = not threads_are_users(world, plan)
+        if decide_threads:
+            announce_threads(cpus, world)
+        device = device_of_rank(plan, world)
+        if decide_threads:
+            set_threads(cpus, device)
+        enter_workdir(plan)
+        meet(plan, world, device, plan_hash, here.node)
+        self._chosen = self._resumer.choose()
+        self._fit(plan, world, device, loader_settings(world, device, cpus, host))
+        self._resumer.finish()
+
+    def _fit(self, plan: Plan, world: World, device: Device, loader: LoaderSettings) -> None:
+        from hpc_train.training.loggers import make_loggers, write_final_metrics
+        from hpc_train.training.trainer import make_trainer, trainer_arguments
+
+        assert self._resumer is not None
+        run = self._here.run
+        step = self._chosen.step if self._chosen else 0
+        model, data = make_model_and_data(plan, world, device, loader)
+        loggers = make_loggers(plan.training.loggers, run, step)
+        arguments = trainer_arguments(
+            plan,
+            world=world,
+            device=device,
+            model=model,
+            loggers=loggers,
+            root=str(run.path),
+            on_terminal=sys.stdout.isatty(),
+        )
+        trainer = make_trainer(self._resumer.trainer_kwargs(arguments))
+        gc.freeze()  # what is there now stays: no collection, and no data worker, has to touch it
+        gc.enable()
+        self._resumer.fit(trainer, model, data)
+        if world.rank == 0:
+            write_final_metrics(run, trainer)
+
+    def _failed(self, error: BaseException, now: float) -> int:
+        ending = failure_of(error)
+        stopped = None
+        if self._resumer is not None and self._resumer.fail(error) == RankExit.SAVED:
+            stopped = cast("Stopped", error)
+            ending = RankFailure(
+                code=int(RankExit.SAVED), kind="saved", error="", where="", traceback=""
+            )
+        self._record(ending, now, stopped)
+        _say(ending, error)
+        if self._resumer is None:
+            return ending.code  # nothing was begun that could keep the process
+        return leave(ending.code)
+
+    def _record(self, ending: RankFailure, now: float, stopped: Stopped | None = None) -> None:
+        fit = self._resumer
+        step = fit.step if fit else None
+        record = ExitRecord(
+            rank=self._here.rank,
+            node=self._here.node,
+            time=now,
+            cause=stopped.cause if stopped else "",
+            first_step=self._chosen.step if self._chosen else 0,
+            step=stopped.step if stopped else step,
+            phase=fit.phase if fit else "start",
+            code=ending.code,
+            kind=ending.kind,
+            error=ending.error,
+            where=ending.where,
+            traceback=ending.traceback,
+        )
+        try:
+            write_exit(self._here.attempt_dir, record)
+        except OSError as error:  # a full or lost file system must not hide the exit code
+            print(f"no exit record: {error}", file=sys.stderr)  # noqa: T201 - a rank's log
+
+
+def _read_plan(run: RunDir) -> str:
+    try:
+        return run.plan.read_text(encoding="utf-8")
+    except OSError as error:
+        raise HpcTrainError(
+            f"{run.plan} cannot be read on {socket.gethostname()}: {error.strerror}",
+            "is the run directory on a file system that all nodes see?",
+        ) from error
+
+
+def _say(ending: RankFailure, error: BaseException) -> None:
+    if ending.kind == "saved":
+        return
+    if ending.traceback:
+        print(ending.traceback, file=sys.stderr)  # noqa: T201 - a rank's log
+    hint = f"\n  fix: {error.hint}" if isinstance(error, HpcTrainError) and error.hint else ""
+    message = error.message if isinstance(error, HpcTrainError) else ending.error
+    where = f" ({ending.where})" if ending.where else ""
+    print(f"error: {message}{where}{hint}", file=sys.stderr, flush=True)  # noqa: T201
+
+
+def _close() -> None:
+    """End what libraries began, for a limited while: loggers upload in their atexit hooks.
+
+    The interpreter's own end is left out: it takes a second to free torch's modules, and
+    multiprocessing would wait there for data workers, in which stop signals are blocked.
+    """
+    import multiprocessing
+
+    import torch
+
+    controller = threading.Timer(_CLOSE_S, os._exit, args=[int(RankExit.FINISHED)])
+    controller.daemon = True
+    controller.start()
+    if torch.distributed.is_initialized():
+        with suppress(RuntimeError):  # a peer that has left already is no news at the end
+            torch.distributed.destroy_process_group()
+    for worker in multiprocessing.active_children():
+        worker.kill()
+    atexit._run_exitfuncs()

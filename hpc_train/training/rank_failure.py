@@ -1,0 +1,169 @@
+"""What an exception in a rank means: whose it is, where in the user's code, which exit code."""
+
+from __future__ import annotations
+
+import re
+import sysconfig
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+import hpc_train
+from hpc_train.errors import HpcTrainError
+from hpc_train.plan.states import RankExit
+
+__all__ = ["PeerError", "RankFailure", "failure_of", "user_frame"]
+
+_USER_CODE = 1
+_RESERVED = frozenset(int(code) for code in RankExit)
+
+# What gloo, NCCL and c10d's TCPStore say when a peer or the way to it is gone. gloo raises plain
+# RuntimeErrors whose text carries its source file (gloo/transport/tcp/{pair,unbound_buffer}.cc).
+_NETWORK_TEXT = re.compile(
+    r"gloo/transport|Connection closed by peer|Connection reset by peer|Broken pipe"
+    r"|Application timeout caused pair closure|Socket [Tt]imeout|Socket closed"
+    r"|Timed out waiting \d+ms for|Rank \d+ failed to pass monitoredBarrier"
+    r"|No route to host|Network is unreachable|Connection refused"
+    r"|NCCL communicator was aborted|ncclRemoteError|ncclSystemError|remote process exited"
+    r"|unhandled system error|Watchdog caught collective operation timeout"
+    r"|failed to recv, got 0 bytes|Stop_waiting|wait timeout after \d+ms"
+)
+# A DistBackendError that no other node will cure.
+_NOT_NETWORK_TEXT = re.compile(
+    r"ncclInvalidUsage|ncclInvalidArgument|ncclUnhandledCudaError|Duplicate GPU detected"
+    r"|Detected mismatch between collectives"
+)
+_DIST_ERRORS = frozenset({"DistBackendError", "DistNetworkError", "DistStoreError"})
+_GPU_MEMORY_ERRORS = frozenset({"OutOfMemoryError"})
+_GPU_MEMORY_TEXT = re.compile(r"CUDA (error: )?out of memory|CUBLAS_STATUS_ALLOC_FAILED")
+_FRAME_LINE = re.compile(r'^\s*File "([^"]+)", line (\d+), in ', re.MULTILINE)
+_PACKAGE = Path(hpc_train.__file__).parent
+_EXAMPLES = _PACKAGE / "examples"
+_INSTALLED = ("site-packages", "dist-packages")
+
+
+class PeerError(HpcTrainError):
+    """A peer did not come, or cannot be reached; another node or another try may do."""
+
+    exit_code = int(RankExit.NETWORK)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankFailure:
+    """One exception, judged; the fields of the same names are those of `ExitRecord`."""
+
+    code: int
+    kind: str
+    error: str
+    where: str
+    traceback: str
+
+
+def failure_of(error: BaseException) -> RankFailure:
+    """Judge an exception that ended a rank.
+
+    An exit code that the user's code chooses is kept, unless it means something here: 0 before
+    the end of the training, and those of `RankExit`, become 1.
+    """
+    code, kind = _code_and_kind(error)
+    ours = isinstance(error, HpcTrainError)
+    return RankFailure(
+        code=code,
+        kind=kind,
+        error=str(error) if ours else _one_line(error),
+        where=user_frame(error),
+        traceback="" if ours else "".join(traceback.format_exception(error)),
+    )
+
+
+def _code_and_kind(error: BaseException) -> tuple[int, str]:
+    if isinstance(error, PeerError):
+        return error.exit_code, "network"
+    if isinstance(error, HpcTrainError):
+        return error.exit_code, "check"
+    if isinstance(error, SystemExit):
+        chosen = error.code if isinstance(error.code, int) else _USER_CODE
+        return (_USER_CODE if chosen in _RESERVED else chosen), "user"
+    chain = _chain(error)
+    if any(_is_gpu_memory(item) for item in chain):
+        return _USER_CODE, "gpu_memory"
+    if any(_is_network(item) for item in chain):
+        return int(RankExit.NETWORK), "network"
+    return _USER_CODE, "user"
+
+
+def _chain(error: BaseException) -> list[BaseException]:
+    """The exception and those it was raised from, not those it was raised while handling."""
+    chain = [error]
+    while chain[-1].__cause__ is not None:
+        chain.append(chain[-1].__cause__)
+    return chain
+
+
+def _is_gpu_memory(error: BaseException) -> bool:
+    # By name: this module is read before torch, whose class it is, may be imported.
+    if type(error).__name__ in _GPU_MEMORY_ERRORS and type(error).__module__.startswith("torch"):
+        return True
+    return isinstance(error, RuntimeError) and bool(_GPU_MEMORY_TEXT.search(str(error)))
+
+
+def _is_network(error: BaseException) -> bool:
+    if not isinstance(error, RuntimeError) or _NOT_NETWORK_TEXT.search(str(error)):
+        return False
+    return type(error).__name__ in _DIST_ERRORS or bool(_NETWORK_TEXT.search(str(error)))
+
+
+def _one_line(error: BaseException) -> str:
+    """`ValueError: text`, the text's first line; of a data worker's error, its own last line."""
+    text = str(error).strip()
+    if "Original Traceback (most recent call last)" in text:  # torch.utils.data's ExceptionWrapper
+        return text.splitlines()[-1]
+    first = text.splitlines()[0] if text else ""
+    name = type(error).__name__
+    return f"{name}: {first}" if first else name
+
+
+def user_frame(error: BaseException) -> str:
+    """`file:line` of the innermost frame in the user's own code.
+
+    That is outside the standard library, installed packages and hpc_train (its examples count as
+    the user's). Where the user's package is itself installed, the innermost frame outside torch,
+    Lightning and hpc_train; empty where there is none.
+    """
+    frames = _frames(error.__traceback__) + _worker_frames(str(error))
+    for is_candidate in (_is_users, _is_outside_frameworks):
+        found = [f"{file}:{line}" for file, line in frames if is_candidate(file)]
+        if found:
+            return found[-1]
+    return ""
+
+
+def _frames(tb: TracebackType | None) -> list[tuple[str, int]]:
+    return [(frame.filename, frame.lineno or 0) for frame in traceback.extract_tb(tb)]
+
+
+def _worker_frames(text: str) -> list[tuple[str, int]]:
+    """Frames in a data worker, which torch hands over as text in the exception's message."""
+    if "Original Traceback" not in text:
+        return []
+    return [(file, int(line)) for file, line in _FRAME_LINE.findall(text)]
+
+
+def _is_users(file: str) -> bool:
+    path = Path(file)
+    if file.startswith("<") or path.is_relative_to(sysconfig.get_path("stdlib")):
+        return False
+    if any(part in _INSTALLED for part in path.parts):
+        return False
+    return path.is_relative_to(_EXAMPLES) or not path.is_relative_to(_PACKAGE)
+
+
+def _is_outside_frameworks(file: str) -> bool:
+    path = Path(file)
+    if file.startswith("<") or path.is_relative_to(_PACKAGE):
+        return path.is_relative_to(_EXAMPLES)
+    if not any(part in _INSTALLED for part in path.parts):
+        return False
+    frameworks = ("torch", "pytorch_lightning", "lightning_fabric", "lightning", "torchmetrics")
+    return not any(part in frameworks for part in path.parts)

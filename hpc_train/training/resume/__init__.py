@@ -1,0 +1,1 @@
+"""Going on exactly: order of the samples, states, checkpoints, stops."""

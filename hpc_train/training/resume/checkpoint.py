@@ -1,0 +1,184 @@
+"""Checkpoints on disk: a folder is complete or absent, the newest whole one is taken.
+
+Everything is written into `.step-S.partial-A` beside the target (A is the attempt, so that a rank
+left over from a lost node cannot write into a later attempt's folder), and committed by a rename.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from hpc_train.runs.atomic import fsync_folder, write_text
+from hpc_train.runs.checkpoints import MANIFEST
+from hpc_train.runs.layout import CHECKPOINT_NAME, checkpoint_name
+from hpc_train.training.resume.manifest import Manifest, broken_reason
+
+__all__ = [
+    "CheckedCheckpoint",
+    "checkpoint_folders",
+    "commit",
+    "discard_partials",
+    "find_newest_valid",
+    "fsync_file",
+    "list_checkpoints",
+    "open_partial",
+    "prune",
+    "surplus_steps",
+]
+
+
+@dataclass(frozen=True)
+class CheckedCheckpoint:
+    """One checkpoint of a run; `reason` says why it is not valid."""
+
+    step: int
+    path: Path
+    reason: str | None
+
+    @property
+    def valid(self) -> bool:
+        """Whether a run can go on from it."""
+        return self.reason is None
+
+
+def checkpoint_folders(folder: Path) -> list[tuple[int, Path]]:
+    """Committed checkpoints by step, newest first; nothing of them is read."""
+    if not folder.is_dir():
+        return []
+    matches = [(CHECKPOINT_NAME.match(path.name), path) for path in folder.iterdir()]
+    found = [(int(match.group(1)), path) for match, path in matches if match]
+    return sorted(found, reverse=True)
+
+
+def list_checkpoints(folder: Path, *, verify: bool) -> list[CheckedCheckpoint]:
+    """All checkpoints, newest first; `verify` reads every file, else only sizes are compared."""
+    return [
+        CheckedCheckpoint(step, path, broken_reason(path, hashes=verify))
+        for step, path in checkpoint_folders(folder)
+    ]
+
+
+def find_newest_valid(
+    folder: Path, *, verify: bool = True
+) -> tuple[Path | None, list[CheckedCheckpoint]]:
+    """The newest checkpoint that verifies; each file is read at most once.
+
+    Broken ones that are newer are renamed to `step-S.broken`, where the file system lets us, so
+    that nobody counts them, and a new checkpoint of the same step finds its name free.
+
+    Returns:
+        The folder (None if there is none), and the broken ones, newest first, where they are now.
+    """
+    broken: list[CheckedCheckpoint] = []
+    for step, path in checkpoint_folders(folder):
+        reason = broken_reason(path, hashes=verify)
+        if reason is None:
+            return path, broken
+        broken.append(CheckedCheckpoint(step, _set_aside(path), reason))
+    return None, broken
+
+
+def _set_aside(path: Path) -> Path:
+    for number in range(100):
+        aside = path.with_name(f"{path.name}.broken{number or ''}")
+        if not aside.exists():
+            break
+    try:
+        return path.rename(aside)
+    except OSError:  # a read-only folder: it is passed over by each start anew
+        return path
+
+
+def open_partial(folder: Path, step: int, attempt: int) -> Path:
+    """The folder to write a checkpoint into; every rank calls this, any may be first.
+
+    Raises:
+        OSError: as the file system says.
+    """
+    partial = folder / f".{checkpoint_name(step)}.partial-{attempt}"
+    partial.mkdir(parents=True, exist_ok=True)
+    return partial
+
+
+def fsync_file(path: Path) -> None:
+    """Wait until a file's bytes are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def commit(partial: Path, manifest: Manifest) -> Path:
+    """Make `partial` the checkpoint of its step, once all its files are written and on the disk.
+
+    Raises:
+        OSError: as the file system says; the partial folder stays as it is.
+    """
+    target = partial.with_name(checkpoint_name(manifest.step))
+    listed = {record.path for record in manifest.files}
+    for path in [path for path in partial.rglob("*") if path.is_file()]:
+        if path.relative_to(partial).as_posix() not in listed:
+            path.unlink()  # of a save of the same step that failed before
+    write_text(partial / MANIFEST, manifest.to_json())
+    for path in partial.rglob("*"):
+        if path.is_dir():
+            fsync_folder(path)
+    if target.exists():
+        if broken_reason(target, hashes=False) is None:
+            shutil.rmtree(partial)
+            return target
+        _set_aside(target)
+    partial.rename(target)
+    fsync_folder(target.parent)
+    return target
+
+
+def discard_partials(folder: Path) -> None:
+    """Remove what an interrupted save left; only when no save is under way."""
+    if folder.is_dir():
+        for path in folder.glob(".step-*.partial-*"):
+            shutil.rmtree(path, ignore_errors=True)
+        for path in folder.glob(".deleted-*"):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def surplus_steps(
+    steps: Iterable[int], *, keep_last: int, keep_every_n_steps: int | None
+) -> list[int]:
+    """Steps whose checkpoints need not be kept. Pure.
+
+    The last `keep_last` (at least one) are kept, and for good the first at or after each
+    multiple of `keep_every_n_steps`.
+    """
+    ordered = sorted(steps)
+    kept = set(ordered[-max(1, keep_last) :])
+    if keep_every_n_steps:
+        first_of: dict[int, int] = {}
+        for step in ordered:
+            first_of.setdefault(step // keep_every_n_steps, step)
+        kept |= {step for multiple, step in first_of.items() if multiple > 0}
+    return [step for step in ordered if step not in kept]
+
+
+def prune(folder: Path, *, keep_last: int, keep_every_n_steps: int | None) -> list[int]:
+    """Delete surplus checkpoints; returns their steps.
+
+    Only folders with a manifest and files of the right sizes count as kept, so a broken one
+    never takes a whole one's place. A folder is renamed before it is emptied: never half there.
+
+    Raises:
+        OSError: as the file system says.
+    """
+    whole = {
+        found.step: found.path for found in list_checkpoints(folder, verify=False) if found.valid
+    }
+    surplus = surplus_steps(whole, keep_last=keep_last, keep_every_n_steps=keep_every_n_steps)
+    for step in surplus:
+        doomed = whole[step].rename(folder / f".deleted-{whole[step].name}")
+        shutil.rmtree(doomed)
+    return surplus

@@ -1,0 +1,324 @@
+"""Iterable train sets: where they stand after each batch, and how they go on from there.
+
+The protocol, on the dataset or on the loader: `state_dict()` tells where it stands after the last
+sample it gave; after `load_state_dict(state)`, `iter()` gives what comes next. States are per rank
+and per data worker, are taken when a batch is made and kept with it, so neither workers nor
+Lightning's prefetching move the position. The RNGs a stream uses are its own and kept as well.
+
+A set without that protocol is read again from its beginning, and what was already seen is thrown
+away: exact if it gives the same samples each time, and slower the later the interruption.
+"""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, Protocol, cast, runtime_checkable
+
+from torch.utils.data import BatchSampler, DataLoader, get_worker_info
+from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
+
+from hpc_train.errors import ConfigError
+from hpc_train.training.resume.rng import capture_rngs, restore_rngs
+from hpc_train.training.resume.sample_order import mixed_seed
+from hpc_train.training.resume.sampling import own_generator
+from hpc_train.training.resume.stop import shielded_from_signals
+
+__all__ = ["Stateful", "StreamPosition", "enter_epoch", "stream_loader"]
+
+Loader = DataLoader[Any]
+State = dict[str, Any]
+
+
+@runtime_checkable
+class Stateful(Protocol):
+    """What can tell where it stands, and go on from there."""
+
+    def state_dict(self) -> State:
+        """Where it stands after the last sample (dataset) or batch (loader) it gave."""
+
+    def load_state_dict(self, state: State) -> None:
+        """The next `iter()` gives what comes after `state`."""
+
+
+@dataclass
+class StreamPosition:
+    """The states of one rank's stream after each of the last batches it made.
+
+    Attributes:
+        start: What the first iteration goes on from; None for the beginning, and once it is used.
+        exact: False where the stream has no state and is read again.
+        started_in: The epoch that `start` belongs to.
+    """
+
+    exact: bool
+    start: State | None = None
+    started_in: int | None = None
+    _after: dict[int, State] = field(default_factory=dict)
+
+    def note(self, batches: int, state: State) -> None:
+        """Keep `state`, the one after `batches` batches of the epoch."""
+        self._after[batches] = state
+
+    def after(self, batches: int) -> State:
+        """The state after `batches` consumed batches; older ones are forgotten."""
+        for number in [number for number in self._after if number < batches]:
+            del self._after[number]
+        return self._after.get(batches) or {"batches": batches}
+
+    def begin(self) -> State | None:
+        """What an iteration that begins now goes on from; only the first one gets `start`."""
+        self._after.clear()
+        start, self.start = self.start, None
+        if start is not None:
+            self._after[start["batches"]] = start
+        return start
+
+
+def stream_loader(
+    loader: Any, *, micro_batch_size: int, start: State | None
+) -> tuple[Any, StreamPosition]:
+    """A loader over an iterable set that knows its position.
+
+    Args:
+        loader: A DataLoader over an IterableDataset, or any iterable of batches.
+        start: From `StreamPosition.after` of this rank in an earlier attempt.
+
+    Returns:
+        The loader for Lightning, and the position to ask at each step.
+
+    Raises:
+        ConfigError: the saved state is one of another number of data workers.
+    """
+    if not isinstance(loader, DataLoader):
+        position = StreamPosition(exact=isinstance(loader, Stateful), start=start)
+        return _ObjectStream(loader, position), position
+    exact = isinstance(loader, Stateful) or isinstance(loader.dataset, Stateful)
+    _check_workers(loader, start)
+    position = StreamPosition(exact=exact, start=start)
+    new = own_generator(copy.copy(loader))
+    if loader.batch_size is not None:
+        sampler, drop_last = cast("Any", loader).sampler, loader.drop_last
+        object.__setattr__(new, "batch_size", micro_batch_size)
+        batches = BatchSampler(sampler, micro_batch_size, drop_last)
+        object.__setattr__(new, "batch_sampler", batches)
+    return _subclassed(new, position), position
+
+
+def enter_epoch(loader: Any, position: StreamPosition, *, epoch: int, seed: int) -> None:
+    """Tell a loader of `stream_loader` which epoch its next iteration is.
+
+    Where an epoch was resumed at its very end, nobody has iterated: that is made up for, since data
+    workers that live on have to come to the end of the old epoch first.
+    """
+    if position.start is not None and position.started_in not in (None, epoch):
+        next(iter(loader), None)
+    position.started_in = epoch if position.started_in is None else position.started_in
+    source = loader.inner if isinstance(loader, _ObjectStream) else loader
+    for item in (source, getattr(source, "dataset", None)):
+        tell = getattr(item, "set_epoch", None)
+        if callable(tell):
+            tell(epoch)
+    if isinstance(loader, DataLoader) and loader.generator is not None:
+        # The data workers' RNGs begin where (seed, epoch) says, whichever attempt starts them.
+        loader.generator.manual_seed(mixed_seed(seed, epoch) >> 1)
+
+
+def _check_workers(loader: Loader, start: State | None) -> None:
+    saved = len(start["workers"]) if start and "workers" in start else 0
+    if start and ("workers" in start or "dataset" in start) and saved != loader.num_workers:
+        raise ConfigError(
+            f"the train set's position was saved by {saved} data workers a rank, and there are "
+            f"{loader.num_workers} now",
+            "each worker of an iterable set keeps its own position: use as many as before",
+        )
+
+
+class _ObjectStream:
+    """An iterable of batches that is no DataLoader, with its position."""
+
+    def __init__(self, inner: Any, position: StreamPosition) -> None:
+        self.inner = inner
+        self.position = position
+        if hasattr(inner, "__len__"):
+            # Only where there is a length: Lightning takes its presence for a sized loader.
+            self.__class__ = _SizedObjectStream
+
+    def __iter__(self) -> Iterator[Any]:
+        return _iterate(self.inner, self.position, lambda: iter(self.inner))
+
+
+class _SizedObjectStream(_ObjectStream):
+    def __len__(self) -> int:
+        return len(self.inner)
+
+
+def _subclassed(loader: Loader, position: StreamPosition) -> Loader:
+    kind = type(loader)
+    inherited = cast("Callable[[Any], Iterator[Any]]", kind.__iter__)
+
+    def start(self: Any) -> Iterator[Any]:
+        if not isinstance(self, Stateful) and isinstance(self.dataset, Stateful):
+            if self.num_workers > 0:
+                return _iterate_workers(self, position, inherited)
+            return _iterate_dataset(self, position, inherited)
+        return _iterate(self, position, lambda: inherited(self))
+
+    members = {"__iter__": start, "__module__": kind.__module__}
+    object.__setattr__(loader, "__class__", type(kind.__name__, (kind,), members))
+    return loader
+
+
+def _iterate(
+    source: Any, position: StreamPosition, begin: Callable[[], Iterator[Any]]
+) -> Iterator[Any]:
+    """Batches of a loader that has a state, or that has none and is read again."""
+    start = position.begin()
+    done = start["batches"] if start else 0
+    exact = isinstance(source, Stateful)
+    if exact and start and "loader" in start:
+        source.load_state_dict(start["loader"])
+    with shielded_from_signals():
+        batches = begin()
+    if not exact:
+        batches = islice(batches, done, None)
+    for batch in batches:
+        done += 1
+        state: State = {"batches": done}
+        if exact:
+            state["loader"] = copy.deepcopy(source.state_dict())
+        position.note(done, state)
+        yield batch
+
+
+def _iterate_dataset(
+    loader: Any, position: StreamPosition, inherited: Callable[[Any], Iterator[Any]]
+) -> Iterator[Any]:
+    """Batches of a stateful set that is read in this process, with RNGs of its own."""
+    start = position.begin()
+    done = start["batches"] if start else 0
+    outside = capture_rngs()
+    if start and "dataset" in start:
+        loader.dataset.load_state_dict(start["dataset"])
+        if start["ended"]:
+            return
+        restore_rngs(start["rng"])
+    batches: Any = inherited(loader)
+    while True:
+        try:
+            batch = next(batches)
+        except StopIteration:
+            restore_rngs(outside)
+            return
+        done += 1
+        own = capture_rngs()
+        state = {
+            "dataset": copy.deepcopy(loader.dataset.state_dict()),
+            "rng": own,
+            "ended": batches._dataset_fetcher.ended,
+        }
+        position.note(done, {"batches": done, **state})
+        restore_rngs(outside)
+        yield batch
+        outside = capture_rngs()
+        restore_rngs(own)
+
+
+class _CollateWithState:
+    """In a data worker: sends the set's state along with the batch, as bytes.
+
+    A batch that is not full has met the end of the set, which may have begun anew behind it.
+    """
+
+    def __init__(self, inner: Callable[[Any], Any], batch_size: int | None) -> None:
+        self.inner = inner
+        self.batch_size = batch_size
+
+    def __call__(self, samples: Any) -> tuple[Any, int, bytes]:
+        info = get_worker_info()
+        assert info is not None
+        batch = self.inner(samples)
+        state = {
+            "dataset": cast("Any", info.dataset).state_dict(),
+            "rng": capture_rngs(),
+            "ended": self.batch_size is not None and len(samples) < self.batch_size,
+        }
+        return batch, info.id, pickle.dumps(state)
+
+
+class _ResumeWorker:
+    """In a data worker, before it asks the set for its first sample: puts it back."""
+
+    def __init__(self, inner: Callable[[int], None] | None, states: list[State | None]) -> None:
+        self.inner = inner
+        self.states = states
+
+    def __call__(self, worker: int) -> None:
+        if self.inner is not None:
+            self.inner(worker)
+        info, state = get_worker_info(), self.states[worker]
+        assert info is not None
+        if state is not None:
+            cast("Any", info.dataset).load_state_dict(state["dataset"])
+            restore_rngs(state["rng"])
+            if state["ended"]:
+                _give_nothing_once(info.dataset)
+
+
+def _give_nothing_once(dataset: Any) -> None:
+    kind = type(dataset)
+
+    def nothing(self: Any) -> Iterator[Any]:
+        self.__class__ = kind
+        return iter(())
+
+    dataset.__class__ = type(kind.__name__, (kind,), {"__iter__": nothing})
+
+
+class _RotatedIterator(_MultiProcessingDataLoaderIter):
+    """Asks worker `first` for the first batch, where PyTorch always asks worker 0."""
+
+    first = 0
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "_worker_queue_idx_cycle" and self.first:
+            value, self.first = islice(value, self.first, None), 0
+        super().__setattr__(name, value)
+
+
+def _iterate_workers(
+    loader: Any, position: StreamPosition, inherited: Callable[[Any], Iterator[Any]]
+) -> Iterator[Any]:
+    """Batches of a stateful set that is read in data workers, each with a state of its own."""
+    start = position.begin()
+    done = start["batches"] if start else 0
+    states: list[State | None] = [None] * loader.num_workers
+    worker = loader.num_workers - 1
+    collate, prepare = loader.collate_fn, loader.worker_init_fn
+    loader.collate_fn = _CollateWithState(collate, loader.batch_size)
+    with shielded_from_signals():
+        if start and "workers" in start:
+            states, worker = list(start["workers"]), start["last_worker"]
+            loader.worker_init_fn = _ResumeWorker(prepare, states)
+            first = (worker + 1) % loader.num_workers
+            batches: Iterator[Any] = _rotated(loader, first)
+        else:
+            batches = inherited(loader)
+    loader.collate_fn, loader.worker_init_fn = collate, prepare
+    for batch, worker_now, packed in batches:
+        worker = worker_now
+        done += 1
+        states[worker] = pickle.loads(packed)
+        position.note(done, {"batches": done, "workers": list(states), "last_worker": worker})
+        yield batch
+
+
+def _rotated(loader: Any, first: int) -> Iterator[Any]:
+    kind = type("_Rotated", (_RotatedIterator,), {"first": first})
+    iterator = cast("Iterator[Any]", kind(loader))
+    if loader.persistent_workers:
+        object.__setattr__(loader, "_iterator", iterator)
+    return iterator

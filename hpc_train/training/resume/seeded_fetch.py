@@ -1,0 +1,163 @@
+"""Random augmentation that belongs to the sample: batches whose fetching is seeded by sample.
+
+PyTorch fetches a batch as `[dataset[index] for index in indices]`, or, where the set has
+`__getitems__` (Subset, StackDataset, Hugging Face's datasets), by one call with all indices
+(torch/utils/data/_utils/fetch.py). Then it collates. This happens in the rank or in a data worker;
+what is drawn from `random`, `numpy.random` or torch's default generator must not depend on which.
+So `_MapDatasetFetcher.fetch`, the one place that all loaders go through, is replaced for batches of
+`SeededIndices`; every other batch is fetched as before.
+
+- Each sample is made with the RNGs seeded by (seed, epoch, index).
+- `__getitems__` gets all indices at once as long as it draws nothing. Where it draws, one call
+  would give each sample the numbers that follow from its batch mates, so it is called once for
+  each index. Which of both is found out anew for each batch, by looking at the RNGs.
+- `collate_fn` sees the whole batch, so it is seeded by (seed, epoch, indices of the batch).
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Any, cast
+
+import numpy as np
+import torch
+from torch.utils.data import StackDataset, Subset, default_collate, get_worker_info
+from torch.utils.data._utils.fetch import _MapDatasetFetcher
+
+from hpc_train.errors import ConfigError
+from hpc_train.training.resume.sample_order import mixed_seed
+
+__all__ = ["SeededIndices"]
+
+_COLLATE = 0x636F6C6C617465  # so that a batch of one sample is not collated with its own numbers
+
+
+class SeededIndices(list[int]):
+    """Indices of one micro batch, with what its samples' RNGs are seeded by.
+
+    The indices carry it to data workers that live on, and never learn of a new epoch.
+    """
+
+    def __init__(self, indices: Sequence[int], seed: int, epoch: int) -> None:
+        super().__init__(indices)
+        self.seed = seed
+        self.epoch = epoch
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return SeededIndices, (list(self), self.seed, self.epoch)
+
+    def fetch(self, fetcher: Any) -> Any:
+        """The batch; in the rank's own process its RNGs are as they were before.
+
+        Raises:
+            ConfigError: `__getitems__` draws, and does not give one sample for one index.
+        """
+        outside = None
+        if get_worker_info() is None:
+            outside = random.getstate(), np.random.get_state(), torch.get_rng_state()
+        try:
+            samples = self._samples(fetcher)
+            if fetcher.collate_fn is not default_collate:
+                _seed(mixed_seed(_COLLATE, self.seed, self.epoch, *self))
+            return fetcher.collate_fn(samples)
+        finally:
+            if outside is not None:
+                random.setstate(outside[0])
+                np.random.set_state(outside[1])
+                torch.set_rng_state(outside[2])
+
+    def _samples(self, fetcher: Any) -> Any:
+        dataset = fetcher.dataset
+        if not _is_batched(dataset):
+            return [self._one(dataset, index) for index in self]
+        if getattr(fetcher, "draws", False):  # it did before: probably it does again
+            samples, drawn = self._one_by_one(dataset)
+            if drawn:
+                return samples
+        first = _first_after(mixed_seed(self.seed, self.epoch, *self))
+        samples = dataset.__getitems__(list(self))
+        if _draw() == first:
+            return samples
+        if not hasattr(fetcher, "draws") and self.epoch == 0 and _first_worker():
+            print(_NOTE.format(type(dataset).__name__), flush=True)  # noqa: T201 - a rank's log
+        fetcher.draws = True
+        return self._one_by_one(dataset)[0]
+
+    def _one(self, dataset: Any, index: int) -> Any:
+        _seed(mixed_seed(self.seed, self.epoch, index))
+        return dataset[index]
+
+    def _one_by_one(self, dataset: Any) -> tuple[list[Any], bool]:
+        """The samples, and whether one of them has drawn."""
+        samples: list[Any] = []
+        drawn = False
+        for index in self:
+            key = mixed_seed(self.seed, self.epoch, index)
+            first = None if drawn else _first_after(key)
+            if drawn:
+                _seed(key)
+            found = dataset.__getitems__([index])
+            drawn = drawn or _draw() != first
+            if not isinstance(found, list | tuple) or len(found) != 1:
+                raise ConfigError(
+                    f"{type(dataset).__name__}.__getitems__ draws random numbers and gave a "
+                    f"{type(found).__name__} for one index, so its samples cannot be seeded",
+                    "return a list with one sample for each index, or draw in collate_fn",
+                )
+            samples.append(found[0])
+        return samples, drawn
+
+
+_NOTE = (
+    "NOTE: {}.__getitems__ draws random numbers, so it is called for one sample at a time, each "
+    "with its own seed; what needs the whole batch (padding, mixing) belongs into collate_fn"
+)
+
+
+def _is_batched(dataset: Any) -> bool:
+    """Whether several samples are made in one call of the user's."""
+    if type(dataset) is Subset:
+        return _is_batched(dataset.dataset)
+    if type(dataset) is StackDataset:
+        parts: Any = dataset.datasets
+        return any(map(_is_batched, parts.values() if isinstance(parts, dict) else parts))
+    return callable(getattr(dataset, "__getitems__", None))
+
+
+def _first_worker() -> bool:
+    info = get_worker_info()
+    return info is None or info.id == 0
+
+
+def _seed(key: int) -> None:
+    random.seed(key)
+    np.random.seed(key & 0xFFFFFFFF)
+    torch.default_generator.manual_seed(key >> 1)
+
+
+def _draw() -> tuple[float, float, float]:
+    return random.random(), np.random.random(), torch.rand(()).item()
+
+
+def _first_after(key: int) -> tuple[float, float, float]:
+    """What is drawn first after seeding with `key`; seeds.
+
+    Drawing tells whether others have drawn in between, and costs a fifth of comparing states.
+    """
+    _seed(key)
+    first = _draw()
+    _seed(key)
+    return first
+
+
+_plain_fetch = cast("Any", _MapDatasetFetcher).fetch
+
+
+def _fetch(self: Any, indices: Any) -> Any:
+    return (
+        indices.fetch(self) if isinstance(indices, SeededIndices) else _plain_fetch(self, indices)
+    )
+
+
+cast("Any", _MapDatasetFetcher).fetch = _fetch

@@ -1,0 +1,230 @@
+"""The Trainer that a plan means on this device in this world."""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+import warnings
+from collections.abc import Mapping
+from importlib.metadata import version
+from typing import Any
+
+import pytorch_lightning as pl
+from lightning_fabric.utilities.exceptions import MisconfigurationException
+from pytorch_lightning.accelerators import CUDAAccelerator
+from pytorch_lightning.callbacks import Callback
+from pytorch_lightning.loggers import Logger
+from pytorch_lightning.strategies import StrategyRegistry
+from torch import nn
+
+from hpc_train.errors import ConfigError
+from hpc_train.plan.plan import Plan
+from hpc_train.plan.world import World
+from hpc_train.training.build import build, spec_of
+from hpc_train.training.devices import Device
+from hpc_train.training.environment import HpcEnvironment
+from hpc_train.training.loggers import ProgressLines
+from hpc_train.training.resume.seeds import choose_determinism
+
+__all__ = [
+    "batch_norm_note",
+    "has_batch_norm",
+    "make_trainer",
+    "quiet_lightning",
+    "trainer_arguments",
+]
+
+# Strategies that start ranks by themselves; ours are there already.
+_STARTERS = ("spawn", "fork", "notebook")
+_GPU_STRATEGIES = ("fsdp", "deepspeed", "model_parallel")
+_BUILT_LISTS = ("callbacks", "plugins")
+_BUILT_VALUES = ("profiler",)
+
+
+class _OwnGpu(CUDAAccelerator):
+    """The one GPU that this rank can see, while its node has as many as ranks.
+
+    Lightning takes parallel_devices[local_rank] as the rank's device and the list's length as
+    the ranks of a node (DDPStrategy.root_device, num_processes), so the list names it each time.
+    """
+
+    @staticmethod
+    def parse_devices(devices: int | str | list[int]) -> list[int]:
+        """The index 0 for each rank of the node."""
+        return [0] * int(devices)  # type: ignore[arg-type]
+
+
+def trainer_arguments(
+    plan: Plan,
+    *,
+    world: World,
+    device: Device,
+    model: pl.LightningModule,
+    loggers: list[Logger],
+    root: str,
+    on_terminal: bool,
+) -> dict[str, Any]:
+    """Lightning's arguments: the config's own, and what follows from shape, device and world.
+
+    Args:
+        root: Folder for whatever a callback writes without being told where.
+        on_terminal: Whether a progress bar can be seen; otherwise lines are written.
+
+    Raises:
+        ConfigError: for a strategy or callback that cannot be.
+    """
+    given = dict(plan.training.trainer)
+    arguments: dict[str, Any] = {
+        "default_root_dir": root,
+        "enable_progress_bar": on_terminal,
+        **choose_determinism(reproducible=plan.training.reproducible),
+        **_built(given),
+    }
+    callbacks = list(arguments.get("callbacks") or [])
+    if not arguments["enable_progress_bar"]:
+        callbacks.append(ProgressLines(plan.batch.global_batch_size))
+    if device.kind == "cuda" and world.world_size > 1:
+        arguments.setdefault("sync_batchnorm", has_batch_norm(model))
+    return {
+        **arguments,
+        "accelerator": _accelerator(device),
+        "devices": world.ranks_per_node,
+        "num_nodes": world.nodes,
+        "strategy": _strategy(given.get("strategy"), world, device),
+        "plugins": [*(arguments.get("plugins") or []), HpcEnvironment(world)],
+        "logger": loggers or False,
+        "callbacks": callbacks,
+        "accumulate_grad_batches": plan.batch.accumulate,
+    }
+
+
+def quiet_lightning() -> None:
+    """Leave out what Lightning says of things that hpc-train has decided or says better."""
+    told_elsewhere = ("GPU available", "TPU available", "HPU available", "\U0001f4a1")
+    logging.getLogger("pytorch_lightning.utilities.rank_zero").addFilter(
+        lambda record: not record.getMessage().startswith(told_elsewhere)
+    )
+    # The ranks have been started; how is checked by `World.from_env`.
+    warnings.filterwarnings("ignore", ".*`srun` command is available on your system.*")
+    warnings.filterwarnings("ignore", ".*isinstance.treespec, LeafSpec.*")
+
+
+def make_trainer(arguments: Mapping[str, Any]) -> pl.Trainer:
+    """Build it.
+
+    Raises:
+        ConfigError: Lightning refuses the arguments, in its own words.
+    """
+    try:
+        return pl.Trainer(**arguments)
+    except (MisconfigurationException, ValueError, TypeError) as error:
+        raise ConfigError(
+            f"trainer: Lightning {version('pytorch-lightning')} refuses these arguments: {error}",
+            "see the keys under trainer in the config",
+        ) from error
+
+
+def has_batch_norm(model: nn.Module) -> bool:
+    """Whether any layer normalises over the batch, and so over what its rank alone sees."""
+    return any(isinstance(layer, nn.modules.batchnorm._BatchNorm) for layer in model.modules())
+
+
+def batch_norm_note(model: nn.Module, world: World, device: Device) -> str:
+    """What to say where statistics stay a rank's own: torch's SyncBatchNorm needs GPUs."""
+    if device.kind == "cuda" or world.world_size == 1 or not has_batch_norm(model):
+        return ""
+    return (
+        "NOTE: BatchNorm uses each rank's own samples: torch's SyncBatchNorm needs GPUs "
+        "(torch.nn.SyncBatchNorm)"
+    )
+
+
+def _built(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The config's arguments with the classes among them made into objects."""
+    arguments = dict(given)
+    for name in _BUILT_LISTS:
+        if arguments.get(name):
+            values = arguments[name] if isinstance(arguments[name], list) else [arguments[name]]
+            arguments[name] = [
+                _object(value, f"trainer.{name}[{index}]") for index, value in enumerate(values)
+            ]
+    for name in _BUILT_VALUES:
+        spec = spec_of(arguments.get(name))
+        if spec is not None:
+            arguments[name] = build(spec, key=f"trainer.{name}")
+    for callback in arguments.get("callbacks") or []:
+        if not isinstance(callback, Callback):
+            raise ConfigError(
+                f"trainer.callbacks: {type(callback).__module__}.{type(callback).__name__} is no "
+                "Callback of pytorch_lightning",
+                "derive it from pytorch_lightning.Callback (the package `lightning` is another)",
+            )
+    return arguments
+
+
+def _object(value: Any, key: str) -> Any:
+    spec = spec_of(value)
+    if spec is None:
+        raise ConfigError(f"{key}: {value!r} names no class", "write {class_path, init_args}")
+    return build(spec, key=key)
+
+
+def _accelerator(device: Device) -> str | CUDAAccelerator:
+    if device.own_only:
+        return _OwnGpu()
+    return device.kind
+
+
+def _strategy(value: Any, world: World, device: Device) -> Any:
+    """A name that Lightning knows, `{name, its arguments}` or `{class_path, init_args}`.
+
+    Raises:
+        ConfigError: for an unknown one, or one that cannot run here.
+    """
+    spec = spec_of(value)
+    if spec is not None:
+        return build(spec, key="trainer.strategy")
+    options = dict(value) if isinstance(value, Mapping) else {}
+    name = str(options.pop("name", "auto") if options else value or "auto").lower()
+    if name == "auto":
+        name = "ddp" if world.world_size > 1 else "auto"
+    _check_strategy(name, device)
+    if not options:
+        return name
+    try:
+        registered = StrategyRegistry[name]
+        return registered["strategy"](**{**registered["init_params"], **options})
+    except TypeError as error:
+        raise ConfigError(
+            f"trainer.strategy: {name} refuses its arguments: {error}",
+            f"write strategy: {{name: {name}, ...}} with arguments of "
+            f"{registered['strategy'].__name__}",
+        ) from error
+
+
+def _check_strategy(name: str, device: Device) -> None:
+    known = [item for item in StrategyRegistry.available_strategies() if "xla" not in item]
+    if name.startswith("deepspeed") and importlib.util.find_spec("deepspeed") is None:
+        raise ConfigError(
+            f"trainer.strategy: {name} needs the package deepspeed, which is not installed",
+            "pip install deepspeed, or write strategy: fsdp",
+        )
+    if any(word in name for word in _STARTERS):
+        raise ConfigError(
+            f"trainer.strategy: {name} starts processes by itself, and hpc-train has started them",
+            "write strategy: ddp",
+        )
+    if name != "auto" and name not in known:
+        raise ConfigError(
+            f"trainer.strategy: Lightning knows no {name!r}",
+            f"one of auto, {', '.join(item for item in known if not _starts(item))}",
+        )
+    if device.kind == "cpu" and name.startswith(_GPU_STRATEGIES):
+        raise ConfigError(
+            f"trainer.strategy: {name} needs GPUs, and this run trains on the CPU",
+            "write strategy: ddp, or accelerator: gpu",
+        )
+
+
+def _starts(name: str) -> bool:
+    return any(word in name for word in _STARTERS)

@@ -1,0 +1,101 @@
+"""Runs are made once, private, and found again by whatever a person remembers of them."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from hpc_train.errors import ConfigError, HpcTrainError, NoSuchRunError
+from hpc_train.runs.atomic import write_text
+from hpc_train.runs.events import Event, EventKind, append_event
+from hpc_train.runs.lock import held_lock, is_held
+from hpc_train.runs.registry import create_run, find_run, new_run_id, remember_root, roots
+
+
+@pytest.fixture
+def runs_dir(tmp_path: Path) -> Path:
+    for number, name in enumerate(["alpha", "alpha", "beta"]):
+        run = create_run(tmp_path / "runs", name, f"2026112{number}-000000-ab{number}", {})
+        write_text(run.plan, "{}")
+        append_event(run.events, Event(1.0, EventKind.SUBMITTED, {"job_id": str(100 + number)}))
+    return tmp_path / "runs"
+
+
+@pytest.mark.parametrize(
+    ("reference", "run_id"),
+    [
+        ("20261120-000000-ab0", "20261120-000000-ab0"),
+        ("beta", "20261122-000000-ab2"),
+        ("alpha", "20261121-000000-ab1"),
+        ("100", "20261120-000000-ab0"),
+        ("20261122", "20261122-000000-ab2"),
+    ],
+)
+def test_a_run_is_found_by_id_name_job_and_beginning(
+    runs_dir: Path, reference: str, run_id: str
+) -> None:
+    assert find_run(reference, [runs_dir]).run_id == run_id
+
+
+def test_a_run_is_found_by_its_folder(runs_dir: Path) -> None:
+    folder = runs_dir / "beta" / "20261122-000000-ab2"
+    assert find_run(str(folder), []).path == folder
+
+
+def test_an_unknown_run_names_the_nearest(runs_dir: Path) -> None:
+    with pytest.raises(NoSuchRunError) as caught:
+        find_run("aplha", [runs_dir])
+    assert "did you mean 'alpha'" in caught.value.hint
+    assert caught.value.exit_code == 5
+
+
+def test_a_run_directory_is_private_and_never_overwritten(tmp_path: Path) -> None:
+    run = create_run(tmp_path, "a", "one", {"plan.json": "{}"})
+    assert stat.S_IMODE(run.path.stat().st_mode) == 0o700
+    with pytest.raises(ConfigError, match="runs_dir"):
+        create_run(tmp_path, "a", "one", {})
+
+
+def test_a_runs_dir_that_cannot_be_made_names_the_key(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigError, match=r"runs_dir: cannot write .*file") as caught:
+        create_run(tmp_path / "file", "a", "one", {})
+    assert "runs_dir=/path" in caught.value.hint
+
+
+def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path: Path) -> None:
+    target = tmp_path / "plan.json"
+    write_text(target, "old")
+    with pytest.raises(UnicodeEncodeError):
+        write_text(target, "\ud800")
+    assert target.read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["plan.json"]
+
+
+def test_roots_remember_where_runs_were_made(tmp_path: Path) -> None:
+    environ = {"XDG_STATE_HOME": str(tmp_path / "state")}
+    (tmp_path / "scratch").mkdir()
+    remember_root(environ, tmp_path / "scratch")
+    remember_root(environ, tmp_path / "scratch")
+    assert roots(environ, tmp_path) == [tmp_path / "scratch"]
+    named = {**environ, "HPC_TRAIN_RUNS_DIR": str(tmp_path)}
+    assert roots(named, tmp_path) == [tmp_path]
+
+
+def test_ids_sort_by_time() -> None:
+    assert new_run_id(1_000_000) < new_run_id(2_000_000)
+
+
+def test_a_second_supervisor_is_told_who_has_the_run(tmp_path: Path) -> None:
+    path = tmp_path / "supervisor.lock"
+    assert not is_held(path)
+    with held_lock(path, "job 7"):
+        assert is_held(path)
+        with (
+            pytest.raises(HpcTrainError, match="already being trained by job 7"),
+            held_lock(path, "job 8"),
+        ):
+            pass
+    assert not is_held(path)

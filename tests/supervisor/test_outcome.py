@@ -1,0 +1,362 @@
+"""Who failed first: from exit records, srun's words and torch's elastic launcher's words."""
+
+from __future__ import annotations
+
+import pytest
+
+from hpc_train.plan.states import Outcome, RankExit
+from hpc_train.runs.ranks import ExitRecord
+from hpc_train.supervisor.outcome import (
+    AttemptEvidence,
+    Death,
+    Hang,
+    classify,
+    deaths_in_elastic_log,
+    deaths_in_srun_log,
+)
+
+# Printed by srun 22.05 when rank 5 of 12 was killed.
+SRUN_KILLED = """\
+srun: error: node2: task 5: Killed
+srun: Terminating StepId=3.0
+slurmstepd-node1: error: *** STEP 3.0 ON node1 CANCELLED AT 2026-11-21T07:47:28 ***
+srun: error: node1: tasks 0-3: Terminated
+srun: error: node2: tasks 4,6-7: Terminated
+srun: error: node3: tasks 8-11: Terminated
+"""
+ELASTIC_FAILED = """\
+E1121 08:04:20.1 1 torch/distributed/elastic/multiprocessing/api.py:1] failed (exitcode: -9)
+============================================================
+hpc_train.training FAILED
+------------------------------------------------------------
+Failures:
+[1]:
+  time      : 2026-11-21_08:04:20
+  host      : vm
+  rank      : 0 (local_rank: 0)
+  exitcode  : 1 (pid: 120)
+  error_file: <N/A>
+------------------------------------------------------------
+Root Cause (first observed failure):
+[0]:
+  time      : 2026-11-21_08:04:19
+  host      : vm
+  rank      : 1 (local_rank: 1)
+  exitcode  : -9 (pid: 121)
+  error_file: <N/A>
+============================================================
+"""
+
+
+def record(rank: int, time: float, code: int, **fields: object) -> ExitRecord:
+    return ExitRecord(rank=rank, node=f"node{rank // 4 + 1}", time=time, code=code, **fields)
+
+
+def test_srun_names_the_killed_task_and_not_those_it_stopped_afterwards() -> None:
+    assert deaths_in_srun_log(SRUN_KILLED) == [Death(rank=5, node="node2", signal=9)]
+
+
+def test_srun_exit_codes_and_lists_of_tasks_are_read() -> None:
+    deaths = deaths_in_srun_log("srun: error: rack1n01: tasks 1,3-4: Exited with exit code 75\n")
+    assert [(death.rank, death.code) for death in deaths] == [(1, 75), (3, 75), (4, 75)]
+
+
+def test_a_task_killed_for_memory_is_read_as_killed() -> None:
+    assert deaths_in_srun_log("srun: error: node1: task 0: Out Of Memory\n")[0].signal == 9
+
+
+def test_the_elastic_launchers_root_cause_comes_first() -> None:
+    deaths = deaths_in_elastic_log(ELASTIC_FAILED)
+    assert [(death.rank, death.signal, death.code) for death in deaths] == [(1, 9, 0), (0, 0, 1)]
+
+
+def test_the_first_failure_by_time_is_the_culprit_even_among_broken_connections() -> None:
+    seen = AttemptEvidence(
+        world_size=12,
+        launcher_code=1,
+        records=[
+            record(0, 10.1, RankExit.NETWORK, kind="network", error="Connection closed by peer"),
+            record(7, 10.3, 1, error="ValueError: bad label", where="model.py:12", step=50),
+            record(9, 10.9, 1, error="ValueError: later", where="model.py:12", step=50),
+        ],
+    )
+    ending = classify(seen)
+    assert ending.outcome is Outcome.USER_ERROR
+    assert (ending.rank, ending.node, ending.failed_step) == (7, "node2", 50)
+    assert "ValueError: bad label (model.py:12)" in ending.reason
+
+
+def test_a_rank_killed_from_outside_is_named_and_is_not_the_users_error() -> None:
+    lost_peer = record(0, 10.0, RankExit.NETWORK, error="Connection reset")
+    seen = AttemptEvidence(
+        world_size=12,
+        launcher_code=137,
+        records=[lost_peer],
+        deaths=deaths_in_srun_log(SRUN_KILLED),
+    )
+    ending = classify(seen)
+    assert ending.outcome is Outcome.NODE_FAILURE
+    assert ending.reason.startswith("rank 5 on node2 was killed by SIGKILL first")
+
+
+def test_a_kernel_that_kills_for_memory_is_told_from_a_failure_of_the_node() -> None:
+    seen = AttemptEvidence(
+        world_size=4,
+        launcher_code=137,
+        deaths=[Death(rank=1, node="node1", signal=9)],
+        oom_nodes=("node1",),
+    )
+    ending = classify(seen)
+    assert ending.outcome is Outcome.OUT_OF_MEMORY
+    assert "host memory" in ending.reason
+
+
+def test_gpu_memory_is_told_apart_by_the_ranks_own_record() -> None:
+    oom = record(2, 1.0, 1, kind="gpu_memory", error="OutOfMemoryError: CUDA out of memory")
+    ending = classify(AttemptEvidence(world_size=4, launcher_code=1, records=[oom]))
+    assert ending.outcome is Outcome.OUT_OF_MEMORY
+    assert "GPU memory" in ending.reason
+
+
+def test_ranks_that_saved_make_a_preemption_or_a_timeout_by_what_slurm_says() -> None:
+    saved = [record(rank, 5.0, RankExit.SAVED, kind="saved", step=42) for rank in range(4)]
+    for outcome in (Outcome.PREEMPTED, Outcome.TIMEOUT):
+        seen = AttemptEvidence(
+            world_size=4,
+            launcher_code=75,
+            records=saved,
+            stop_outcome=outcome,
+            stop_reason="why",
+            saved_step=42,
+        )
+        ending = classify(seen)
+        assert ending.outcome is outcome
+        assert ending.reason == "why; saved at step 42"
+
+
+def test_only_broken_connections_are_a_network_failure_that_blames_nobody() -> None:
+    records = [record(rank, 3.0 + rank, RankExit.NETWORK, error="timed out") for rank in range(4)]
+    ending = classify(AttemptEvidence(world_size=4, launcher_code=76, records=records))
+    assert ending.outcome is Outcome.NETWORK_FAILURE
+    assert ending.blamed == ()
+
+
+def test_a_node_that_does_not_answer_is_blamed_before_the_hang_that_it_caused() -> None:
+    hang = Hang(reason="nothing moved", late_ranks=(4,), nodes=("node2",))
+    seen = AttemptEvidence(world_size=12, launcher_code=1, hang=hang, lost_nodes=("node3",))
+    ending = classify(seen)
+    assert ending.outcome is Outcome.NODE_FAILURE
+    assert ending.blamed == ("node3",)
+
+
+def test_a_hang_names_the_late_rank_and_blames_its_node() -> None:
+    hang = Hang(reason="nothing moved for 60 s", late_ranks=(4,), nodes=("node2",))
+    ending = classify(AttemptEvidence(world_size=12, launcher_code=137, hang=hang))
+    assert ending.outcome is Outcome.HANG
+    assert (ending.rank, ending.blamed) == (4, ("node2",))
+
+
+def test_ranks_that_never_started_show_the_launchers_last_words() -> None:
+    seen = AttemptEvidence(
+        world_size=4, launcher_code=1, launcher_tail="srun: error: Unable to create step\n"
+    )
+    assert "Unable to create step" in classify(seen).reason
+
+
+def test_a_cancel_wins_over_what_the_ranks_did_meanwhile() -> None:
+    seen = AttemptEvidence(
+        world_size=1,
+        launcher_code=1,
+        records=[record(0, 1.0, 1, error="KeyError: 'x'")],
+        stop_outcome=Outcome.CANCELLED,
+        stop_reason="`hpc-train cancel` asked for it",
+    )
+    assert classify(seen).outcome is Outcome.CANCELLED
+
+
+def test_ranks_that_the_supervisor_told_to_leave_do_not_hide_the_dead_node() -> None:
+    told = "srun: error: node1: task 0: Exited with exit code 76\nsrun: Terminating StepId=3.0\n"
+    seen = AttemptEvidence(
+        world_size=3, launcher_code=76, deaths=deaths_in_srun_log(told), lost_nodes=("node3",)
+    )
+    ending = classify(seen)
+    assert ending.outcome is Outcome.NODE_FAILURE
+    assert (ending.blamed, ending.gone) == (("node3",), ("node3",))
+    assert ending.reason == "node3 no longer answers"
+
+
+def test_a_stop_that_comes_before_python_has_started_is_no_error_of_the_users() -> None:
+    deaths = deaths_in_srun_log("srun: error: node1: task 0: Terminated\n")
+    for told, outcome in ((None, Outcome.PREEMPTED), (Outcome.TIMEOUT, Outcome.TIMEOUT)):
+        seen = AttemptEvidence(world_size=1, launcher_code=143, deaths=deaths, stop_outcome=told)
+        assert classify(seen).outcome is outcome
+        assert "nothing new was saved" in classify(seen).reason
+
+
+def test_a_step_that_srun_could_not_start_blames_that_node_and_not_the_ranks_it_stopped() -> None:
+    ending = classify(
+        AttemptEvidence(
+            world_size=12,
+            launcher_code=233,
+            records=[record(0, 1.0, 1, error="RuntimeError: stopped while it started")],
+            deaths=deaths_in_srun_log(SRUN_KILLED),
+            unlaunched={"node3": "Communication connection failure"},
+        )
+    )
+    assert (ending.outcome, ending.blamed, ending.gone) == (
+        Outcome.NODE_FAILURE, ("node3",), ("node3",),
+    )  # fmt: skip
+    assert "node3: Communication connection failure" in ending.reason
+
+
+def test_one_lost_connection_alone_is_a_network_failure_with_its_step() -> None:
+    lone = record(2, 3.0, RankExit.NETWORK, error="DistNetworkError: timed out", step=17)
+    ending = classify(AttemptEvidence(world_size=4, launcher_code=76, records=[lone], started=True))
+    assert ending.outcome is Outcome.NETWORK_FAILURE
+    assert (ending.rank, ending.node, ending.failed_step) == (2, "node1", 17)
+    assert ending.reason == "rank 2 on node1 lost its peers first: DistNetworkError: timed out"
+
+
+def killed(rank: int = 1, node: str = "node1", **how: int) -> Death:
+    return Death(rank=rank, node=node, **how)
+
+
+def test_a_crash_without_a_python_error_is_the_trainings_own() -> None:
+    ending = classify(AttemptEvidence(world_size=1, launcher_code=139, deaths=[killed(signal=11)]))
+    assert ending.outcome is Outcome.USER_ERROR
+    assert ending.reason == (
+        "rank 1 on node1 was killed by SIGSEGV first, without a Python error"
+    ), "alone there are no others"
+    ending = classify(
+        AttemptEvidence(world_size=2, launcher_code=9, deaths=[killed(code=9)], started=True)
+    )
+    assert ending.outcome is Outcome.USER_ERROR
+    assert ending.reason.startswith("rank 1 on node1 exited 9 first")
+    assert ending.reason.endswith("; the others were stopped")
+    unnamed = classify(
+        AttemptEvidence(world_size=1, launcher_code=1, deaths=[killed(signal=63, node="")])
+    )
+    assert unnamed.reason.startswith("rank 1 was killed by signal 63 first")
+    assert (unnamed.rank, unnamed.error) == (1, "was killed by signal 63")
+
+
+def test_a_rank_that_has_spoken_or_left_in_our_own_words_did_not_vanish() -> None:
+    spoken = record(1, 1.0, RankExit.NETWORK, error="timed out")
+    seen = AttemptEvidence(world_size=2, launcher_code=9, records=[spoken], deaths=[killed(code=9)])
+    assert classify(seen).outcome is Outcome.NETWORK_FAILURE
+    for code in (0, 75, 76, 77):
+        seen = AttemptEvidence(
+            world_size=2, launcher_code=1, deaths=[killed(code=code)], started=True
+        )
+        assert "no rank says why" in classify(seen).reason
+
+
+def test_the_first_of_several_that_were_killed_is_the_culprit() -> None:
+    deaths = [killed(rank=3, signal=9), killed(rank=1, signal=9)]
+    assert classify(AttemptEvidence(world_size=4, launcher_code=137, deaths=deaths)).rank == 3
+
+
+def test_memory_is_the_cause_where_the_killed_rank_was_or_may_have_been() -> None:
+    def outcome(node: str, oom_nodes: tuple[str, ...]) -> Outcome:
+        death = killed(signal=9, node=node)
+        seen = AttemptEvidence(world_size=2, launcher_code=137, deaths=[death], oom_nodes=oom_nodes)
+        return classify(seen).outcome
+
+    assert outcome("node1", ("node1",)) is Outcome.OUT_OF_MEMORY
+    assert outcome("node1", ("node2",)) is Outcome.NODE_FAILURE
+    assert outcome("", ("node2",)) is Outcome.OUT_OF_MEMORY
+    assert outcome("", ()) is Outcome.NODE_FAILURE
+
+
+def test_a_rank_that_died_with_its_node_blames_the_node_and_two_nodes_both() -> None:
+    lost = ("node1", "node2")
+    seen = AttemptEvidence(
+        world_size=2, launcher_code=1, deaths=[killed(signal=9)], lost_nodes=lost
+    )
+    ending = classify(seen)
+    assert (ending.reason, ending.blamed, ending.node) == (
+        "node1, node2 no longer answer",
+        lost,
+        "node1",
+    )
+
+
+def test_a_hang_that_nobody_caused_alone_blames_nobody() -> None:
+    ending = classify(
+        AttemptEvidence(world_size=2, launcher_code=0, hang=Hang(reason="nothing moved"))
+    )
+    assert (ending.outcome, ending.rank, ending.node) == (Outcome.HANG, None, "")
+    killed_too = AttemptEvidence(
+        world_size=2, launcher_code=9, hang=Hang(reason="x"), deaths=[killed(signal=9)]
+    )
+    assert classify(killed_too).outcome is Outcome.HANG, "we killed them"
+
+
+def test_ranks_that_were_asked_to_stop_by_somebody_unknown_go_on_later() -> None:
+    saved = record(0, 1.0, RankExit.SAVED, kind="saved", step=4)
+    for cause, words in (("SIGUSR1", "SIGUSR1"), ("", "signal")):
+        asked = ExitRecord(rank=1, node="node1", time=0.5, code=RankExit.SAVED, cause=cause)
+        seen = AttemptEvidence(world_size=2, launcher_code=75, records=[asked, saved], saved_step=0)
+        assert classify(seen).outcome is Outcome.PREEMPTED
+        assert classify(seen).reason == f"the ranks were asked to stop ({words}); saved at step 0"
+    unsaved = AttemptEvidence(
+        world_size=1, launcher_code=75, stop_outcome=Outcome.TIMEOUT, stop_reason="late"
+    )
+    assert classify(unsaved).reason == "late; nothing new was saved"
+
+
+def test_a_ranks_own_words_come_with_their_step_and_place_where_it_has_them() -> None:
+    def reason(world_size: int, **more: object) -> str:
+        own = record(0, 1.0, 1, error="ValueError: x", **more)
+        return classify(
+            AttemptEvidence(world_size=world_size, launcher_code=1, records=[own])
+        ).reason
+
+    assert reason(1) == "rank 0 on node1 failed: ValueError: x"
+    assert reason(1, step=0) == "rank 0 on node1 failed at step 0: ValueError: x"
+    assert reason(2, where="a.py:1") == (
+        "rank 0 on node1 failed: ValueError: x (a.py:1); the others were stopped"
+    )
+
+
+def test_the_launchers_last_line_is_quoted_if_it_said_any() -> None:
+    silent = classify(AttemptEvidence(world_size=2, launcher_code=5))
+    assert silent.reason == "the ranks never started (the launcher exited 5)"
+    talks = AttemptEvidence(
+        world_size=2, launcher_code=5, launcher_tail="first\nlast\n", started=True
+    )
+    assert classify(talks).reason == "the launcher exited 5 and no rank says why: last"
+    spoke = AttemptEvidence(
+        world_size=2, launcher_code=5, records=[record(0, 1.0, RankExit.FINISHED)]
+    )
+    assert classify(spoke).reason == "the launcher exited 5 and no rank says why"
+    full = AttemptEvidence(world_size=2, launcher_code=5, disk_trouble="Disk quota exceeded")
+    assert (classify(full).outcome, classify(full).error) == (
+        Outcome.USER_ERROR,
+        "Disk quota exceeded",
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "deaths"),
+    [
+        ("srun: error: n1: task 3: Segmentation fault", [(3, 0, 11)]),
+        ("srun: error: n1: task 3: Segmentation fault (core dumped)", [(3, 0, 11)]),
+        ("srun: error: n1: task 0: Exited with exit code 1", [(0, 1, 0)]),
+        ("srun: error: n1: tasks 0-2: Exit code 12", [(0, 12, 0), (1, 12, 0), (2, 12, 0)]),
+        ("srun: error: n1: tasks [4,6-7]: Killed", [(4, 0, 9), (6, 0, 9), (7, 0, 9)]),
+        ("srun: error: n1: task 1: something new", [(1, 0, 0)]),
+        ("n1: training: srun: is a word in a log", []),
+    ],
+)
+def test_sruns_ways_to_say_how_a_task_ended(line: str, deaths: list[tuple[int, int, int]]) -> None:
+    found = deaths_in_srun_log(f"{line}\n")
+    assert [(death.rank, death.code, death.signal) for death in found] == deaths
+
+
+def test_what_srun_says_of_itself_before_any_task_ended_ends_nothing() -> None:
+    text = "srun: Terminating StepId=2.0\nsrun: error: n1: task 1: Killed\n"
+    assert [death.rank for death in deaths_in_srun_log(text)] == [1]
+    forced = "srun: error: n1: task 1: Killed\nsrun: Force Terminated StepId=3.0\n"
+    late = "srun: error: n1: task 0: Terminated\n"
+    assert [death.rank for death in deaths_in_srun_log(forced + late)] == [1]

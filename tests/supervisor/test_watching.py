@@ -1,0 +1,238 @@
+"""The loop that watches ranks: what they leave in files, by a clock that nobody waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from pathlib import Path
+
+import pytest
+
+from hpc_train.config.schema import WatchdogConfig
+from hpc_train.plan.states import RankExit
+from hpc_train.runs.layout import AttemptDir, RunDir
+from hpc_train.runs.ranks import ExitRecord, Heartbeat, write_exit, write_heartbeat
+from hpc_train.supervisor import watch as watching
+from hpc_train.supervisor.outcome import Death
+from hpc_train.supervisor.watch import Watched, watch
+
+from .clock import Clock
+
+NODES = ["node1", "node2"]
+
+
+class Launcher:
+    """Ranks of a launcher that ends when it is told to, or at `ends_at`."""
+
+    def __init__(self) -> None:
+        self.code: int | None = None
+        self.killed = False
+        self.dead: list[Death] = []
+
+    def poll(self) -> int | None:
+        return self.code
+
+    def kill(self) -> None:
+        self.killed = True
+        self.code = 137
+
+    def deaths(self) -> list[Death]:
+        return self.dead
+
+    def unlaunched(self, _nodes: object) -> dict[str, str]:
+        return {}
+
+
+class Scene:
+    """Two ranks on two nodes; `act` says what they do at each moment (seconds since the start)."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.attempt = RunDir(folder).attempt(0)
+        self.attempt.path.mkdir(parents=True)
+        self.launcher = Launcher()
+        self.clock = Clock(self._each)
+        self.act: Callable[[float], None] = lambda _second: None
+        self.lost: Collection[str] = ()
+        self.asked = 0
+        self.looks = 0
+        self.ended_at = 0.0
+        self._acted = -1.0
+        monkeypatch.setattr(watching, "time", self.clock)
+
+    def _each(self, second: float) -> None:
+        if not self.launcher.killed:
+            self.ended_at = second
+        if second - self._acted >= 0.5:
+            self._acted = second
+            self.act(second)
+
+    def _lost(self) -> Collection[str]:
+        self.asked += 1
+        return self.lost
+
+    def _look(self) -> None:
+        self.looks += 1
+
+    def watch(self, **limits: object) -> Watched:
+        return watch(
+            self.launcher,  # type: ignore[arg-type]
+            self.attempt,
+            WatchdogConfig(**limits),  # type: ignore[arg-type]
+            NODES,
+            2,
+            lost_nodes=self._lost,
+            each_second=self._look,
+        )
+
+    def beat(self, rank: int, step: int, second: float, **more: object) -> None:
+        fields = {"pid": 1, "moved": 0.0, "phase": "train", "step_time_s": 0.1, **more}
+        write_heartbeat(
+            self.attempt,
+            Heartbeat(rank=rank, node=NODES[rank], time=second, step=step, **fields),  # type: ignore[arg-type]
+        )
+
+    def exit(self, rank: int, code: int) -> None:
+        if not self.attempt.exit_record(rank).exists():
+            write_exit(self.attempt, ExitRecord(rank=rank, node=NODES[rank], time=1.0, code=code))
+
+
+@pytest.fixture
+def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
+    return Scene(tmp_path, monkeypatch)
+
+
+def abort_code(attempt: AttemptDir) -> str:
+    return attempt.abort.read_text() if attempt.abort.exists() else ""
+
+
+def test_ranks_that_train_on_are_left_alone_far_beyond_every_limit(scene: Scene) -> None:
+    def act(second: float) -> None:
+        for rank in range(2):
+            scene.beat(rank, int(second), second)
+        if second > 50:
+            scene.launcher.code = 0
+
+    scene.act = act
+    assert scene.watch(start_timeout_s=20, floor_s=10) == Watched(0)
+    assert not scene.launcher.killed
+    assert abort_code(scene.attempt) == ""
+    assert 45 <= scene.looks <= 51, "about once a second"
+    assert scene.asked == 0
+
+
+def test_ranks_that_stand_still_are_ended_with_their_stacks(scene: Scene) -> None:
+    def act(second: float) -> None:
+        for rank in range(2):
+            scene.beat(rank, min(int(second), 5), second)
+
+    scene.act = act
+    watched = scene.watch(floor_s=10)
+    assert watched.hang is not None
+    assert watched.hang.late_ranks == (0, 1)
+    assert watched.launcher_code != 0
+    assert 15 < scene.ended_at < 25
+    assert scene.attempt.dump_request.exists()
+    assert abort_code(scene.attempt) == f"{int(RankExit.WATCHDOG)}\n"
+    assert scene.launcher.killed
+
+
+def test_a_watchdog_that_is_switched_off_ends_nothing(scene: Scene) -> None:
+    def act(second: float) -> None:
+        for rank in range(2):
+            scene.beat(rank, 5, second)
+        if second > 50:
+            scene.launcher.code = 3
+
+    scene.act = act
+    assert scene.watch(enabled=False, start_timeout_s=20, floor_s=10) == Watched(3)
+    assert not scene.launcher.killed
+
+
+@pytest.mark.parametrize(
+    ("code", "grace_s"),
+    [(RankExit.SAVED, 20), (RankExit.NETWORK, 3), (1, 3)],
+    ids=["saved", "lost its peers", "failed"],
+)
+def test_the_others_have_time_to_end_and_longer_where_they_save(
+    code: int, grace_s: float, scene: Scene
+) -> None:
+    failed_at = 5.0
+
+    def act(second: float) -> None:
+        scene.beat(0, int(second), second)
+        scene.beat(1, int(second), second)
+        if second >= failed_at:
+            scene.exit(0, code)
+
+    scene.act = act
+    watched = scene.watch()
+    assert (watched.hang, watched.lost_nodes) == (None, ())
+    assert grace_s < scene.ended_at - failed_at < grace_s + 7, "with 3 s to leave by themselves"
+    assert abort_code(scene.attempt) == f"{int(RankExit.NETWORK)}\n"
+
+
+def test_one_failure_among_those_that_saved_leaves_no_long_grace(scene: Scene) -> None:
+    def act(second: float) -> None:
+        scene.beat(1, int(second), second)
+        scene.exit(0, RankExit.SAVED)
+        scene.launcher.dead = [Death(rank=1, node="node2", signal=9)]
+
+    scene.act = act
+    scene.watch()
+    assert scene.ended_at < 12
+
+
+def test_a_rank_that_finished_well_hurries_nobody(scene: Scene) -> None:
+    def act(second: float) -> None:
+        scene.beat(1, int(second), second)
+        scene.exit(0, RankExit.FINISHED)
+        if second > 30:
+            scene.launcher.code = 0
+
+    scene.act = act
+    assert scene.watch() == Watched(0)
+    assert scene.asked == 0
+
+
+def test_a_node_that_is_gone_is_named_once_its_rank_falls_silent(scene: Scene) -> None:
+    def act(second: float) -> None:
+        scene.beat(0, int(second), second)
+        if second < 5:
+            scene.beat(1, int(second), second)
+
+    scene.act = act
+    scene.lost = {"node2", "node9"}
+    watched = scene.watch()
+    assert watched.lost_nodes == ("node2",)
+    assert scene.ended_at < 15
+    assert abort_code(scene.attempt) == f"{int(RankExit.NETWORK)}\n"
+    assert scene.asked == 1
+
+
+def test_a_node_whose_rank_says_nothing_after_another_failed_is_asked(scene: Scene) -> None:
+    def act(second: float) -> None:
+        for rank in range(2):
+            scene.beat(rank, int(second), second)
+        if second >= 5:
+            scene.exit(0, 1)
+
+    scene.act = act
+    scene.lost = {"node1", "node2"}
+    assert scene.watch().lost_nodes == ("node2",)
+
+
+def test_all_nodes_are_asked_where_steps_stall_and_not_more_often_than_needed(
+    scene: Scene,
+) -> None:
+    def act(second: float) -> None:
+        for rank in range(2):
+            scene.beat(rank, min(int(second), 5), second)
+        if second > 36:
+            scene.launcher.code = 0
+
+    scene.act = act
+    assert scene.watch(floor_s=60) == Watched(0)
+    assert 7 <= scene.asked <= 9, "from second 11 on, every 3 s"
+    scene.launcher.code = None
+    scene.lost = {"node1"}
+    scene.act = lambda _second: None
+    assert scene.watch(floor_s=60).lost_nodes == ("node1",)

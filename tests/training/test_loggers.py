@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from pytorch_lightning.loggers import TensorBoardLogger
+
+from hpc_train.errors import ConfigError
+from hpc_train.runs.layout import RunDir
+from hpc_train.training.loggers import MetricsCsv, ProgressLines, make_loggers, write_final_metrics
+
+
+def rows(folder: Path) -> list[dict[str, str]]:
+    with (folder / "metrics.csv").open() as stream:
+        return [{k: v for k, v in row.items() if v} for row in csv.DictReader(stream)]
+
+
+def test_a_step_has_one_row_whatever_is_logged_for_it_and_when(tmp_path: Path) -> None:
+    log = MetricsCsv(tmp_path)
+    log.log_metrics({"loss": torch.tensor(0.5)}, step=0)
+    log.log_metrics({"loss": 0.25}, step=1)
+    log.log_metrics({"val_acc": 0.9}, step=1)
+    log.log_metrics({"loss": 0.125}, step=2)
+    log.finalize("success")
+    assert rows(tmp_path) == [
+        {"step": "0", "loss": "0.5"},
+        {"step": "1", "loss": "0.25", "val_acc": "0.9"},
+        {"step": "2", "loss": "0.125"},
+    ]
+
+
+def test_every_row_is_in_the_file_at_once_so_a_killed_rank_loses_none(tmp_path: Path) -> None:
+    log = MetricsCsv(tmp_path)
+    for step in range(3):
+        log.log_metrics({"loss": 1.0}, step=step)
+        assert len(rows(tmp_path)) == step + 1
+    log.finalize("failed")
+
+
+def test_a_resumed_attempt_goes_on_in_the_file_without_doubled_points(tmp_path: Path) -> None:
+    first = MetricsCsv(tmp_path)
+    for step in range(10):
+        first.log_metrics({"loss": float(step)}, step=step)
+    first.finalize("failed")
+    second = MetricsCsv(tmp_path, first_step=6)  # the last checkpoint: steps 6 to 9 come again
+    second.log_metrics({"val_acc": 0.5}, step=5)  # validation of a step that was logged before
+    second.log_metrics({"loss": 60.0}, step=6)
+    second.finalize("success")
+    second.log_metrics({"loss": 70.0}, step=7)
+    second.finalize("success")
+    found = rows(tmp_path)
+    assert [row["step"] for row in found] == [str(step) for step in range(8)]
+    assert found[5] == {"step": "5", "loss": "5.0", "val_acc": "0.5"}
+    assert found[6]["loss"] == "60.0"
+    assert found[7]["loss"] == "70.0"
+
+
+def test_a_fresh_start_begins_a_fresh_file(tmp_path: Path) -> None:
+    for step, loss in ((9, 1.0), (0, 2.0)):
+        log = MetricsCsv(tmp_path)
+        log.log_metrics({"loss": loss}, step=step)
+        log.finalize("success")
+    assert rows(tmp_path) == [{"step": "0", "loss": "2.0"}]
+
+
+def test_a_torn_last_line_is_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "metrics.csv").write_text("step,loss\n0,1.0\n1,0.")
+    log = MetricsCsv(tmp_path, first_step=5)
+    log.log_metrics({"loss": 3.0}, step=5)
+    log.finalize("success")
+    assert rows(tmp_path) == [{"step": "0", "loss": "1.0"}, {"step": "5", "loss": "3.0"}]
+
+
+def test_loggers_keep_one_place_over_all_attempts(tmp_path: Path) -> None:
+    run = RunDir(tmp_path / "digits" / "20260101-abc")
+    csv_log, board = make_loggers(["csv", "tensorboard"], run, 7)
+    assert Path(csv_log.save_dir or "") == run.metrics
+    assert isinstance(board, TensorBoardLogger)
+    assert Path(board.log_dir) == run.metrics / "tensorboard"
+    assert board._kwargs["purge_step"] == 7
+
+
+class WandbLogger(MetricsCsv):
+    def __init__(self, save_dir: str, **told: str) -> None:
+        super().__init__(Path(save_dir))
+        self.told = told
+
+
+def test_weights_and_biases_keeps_the_runs_id(tmp_path: Path) -> None:
+    run = RunDir(tmp_path / "digits" / "20260101-abc")
+    kind = {"class_path": f"{__name__}.WandbLogger", "init_args": {"project": "p"}}
+    (made,) = make_loggers([kind], run, 0)
+    assert made.told == {"id": "20260101-abc", "resume": "allow", "project": "p"}  # type: ignore[attr-defined]
+
+
+def test_a_word_that_names_no_logger_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"loggers\[1\]: 'wandb' is no logger"):
+        make_loggers(["csv", "wandb"], RunDir(tmp_path), 0)
+
+
+def trainer(**values: Any) -> Any:
+    base = {
+        "is_global_zero": True,
+        "global_step": 0,
+        "current_epoch": 0,
+        "world_size": 4,
+        "max_steps": -1,
+        "max_epochs": 2,
+        "num_training_batches": 30,
+        "accumulate_grad_batches": 2,
+        "progress_bar_metrics": {"loss": 0.5, "v_num": 3},
+        "callback_metrics": {"loss": torch.tensor(0.5), "val_acc": torch.tensor(0.97)},
+        "sanity_checking": False,
+    }
+    return SimpleNamespace(**{**base, **values})
+
+
+def test_a_line_tells_step_epoch_metrics_and_speed(tmp_path: Path) -> None:
+    now = [0.0]
+    out = io.StringIO()
+    lines = ProgressLines(64, every_s=5, stream=out, clock=lambda: now[0])
+    lines.on_train_start(trainer(), None)  # type: ignore[arg-type]
+    for seconds, step in ((2.0, 4), (6.0, 12), (7.0, 14)):
+        now[0] = seconds
+        lines.on_train_batch_end(trainer(global_step=step), None, None, None, 0)  # type: ignore[arg-type]
+    lines.on_train_end(trainer(global_step=30, current_epoch=2), None)  # type: ignore[arg-type]
+    assert out.getvalue().splitlines() == [
+        "training from step 0 on 4 ranks",
+        "step 12/30  epoch 0  loss 0.5  128 samples/s",
+        "step 30/30  epoch 2  loss 0.5  val_acc 0.97",
+    ]
+
+
+def test_only_rank_0_writes_lines() -> None:
+    out = io.StringIO()
+    lines = ProgressLines(64, stream=out)
+    lines.on_train_start(trainer(is_global_zero=False), None)  # type: ignore[arg-type]
+    assert out.getvalue() == ""
+
+
+def test_final_metrics_are_one_document(tmp_path: Path) -> None:
+    run = RunDir(tmp_path)
+    write_final_metrics(run, trainer(global_step=30, current_epoch=2))
+    document = json.loads((run.metrics / "final.json").read_text())
+    assert document == {
+        "loss": 0.5,
+        "val_acc": pytest.approx(0.97),
+        "step": 30,
+        "epoch": 2,
+    }

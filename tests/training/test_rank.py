@@ -1,0 +1,249 @@
+from __future__ import annotations
+
+import csv
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from hpc_train.plan import env_names
+from hpc_train.plan.plan import ObjectSpec
+from hpc_train.runs.layout import RunDir
+from hpc_train.runs.ranks import read_exits
+from tests.training.launched import free_port, make_plan, rank_environ, run_ranks
+
+FAULTY = """
+import os
+import signal
+import torch
+from hpc_train.examples.digits import DigitsClassifier
+
+class AtInit(DigitsClassifier):
+    def __init__(self):
+        raise KeyError("vocabulary")
+
+class OnRank1(DigitsClassifier):
+    def training_step(self, batch, batch_idx):
+        if self.global_rank == 1 and batch_idx == 2:
+            raise ValueError("NaN in the loss")
+        return super().training_step(batch, batch_idx)
+
+class StopsItself(DigitsClassifier):
+    def on_train_batch_start(self, batch, batch_idx):
+        if self.global_rank == 1 and self.global_step == 9 and "GO_ON" not in os.environ:
+            os.kill(os.getpid(), signal.SIGUSR2)
+
+class OutOfMemory(DigitsClassifier):
+    def training_step(self, batch, batch_idx):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB")
+"""
+
+
+def faulty(tmp_path: Path, name: str) -> ObjectSpec:
+    (tmp_path / "faulty_models.py").write_text(FAULTY)
+    return ObjectSpec(f"faulty_models.{name}", {})
+
+
+def test_four_ranks_on_two_nodes_learn_the_digits(tmp_path: Path) -> None:
+    plan = make_plan(
+        tmp_path,
+        nodes=2,
+        ranks_per_node=2,
+        model=ObjectSpec("hpc_train.examples.digits.DigitsClassifier", {}),
+        trainer={"max_epochs": 8},
+        loggers=["csv", "tensorboard"],
+    )
+    ended = run_ranks(plan, tmp_path / "run")
+    assert ended.codes == [0, 0, 0, 0], ended.log(0)
+    run = RunDir(tmp_path / "run")
+    final = json.loads((run.metrics / "final.json").read_text())
+    assert final["val_acc"] >= 0.95
+    assert final["epoch"] == 8
+    assert list((run.metrics / "tensorboard").glob("events.out.tfevents.*"))
+    assert {record.kind for record in read_exits(ended.attempt)} == {"finished"}
+    assert "training from step 0 on 4 ranks" in ended.log(0)
+    assert f"step {final['step']}/{final['step']}  epoch 8" in ended.log(0)
+    assert "samples/s" not in ended.log(1)
+    assert "Traceback" not in "".join(ended.log(rank) for rank in range(4))
+
+
+def test_ranks_that_slurm_started_otherwise_than_planned_say_so_before_importing_torch(
+    tmp_path: Path,
+) -> None:
+    plan = make_plan(tmp_path, nodes=3, ranks_per_node=4)
+    run = RunDir(tmp_path)
+    run.plan.write_text(plan.to_json())
+    base = {name: value for name, value in os.environ.items() if not name.startswith("SLURM")}
+    environ = {
+        **base,
+        env_names.RUN_DIR: str(tmp_path),
+        "SLURM_JOB_ID": "7",
+        "SLURM_STEP_ID": "0",
+        "SLURM_STEP_NUM_TASKS": "6",
+        "SLURM_STEP_NUM_NODES": "3",
+        "SLURM_STEP_TASKS_PER_NODE": "2(x3)",
+        "SLURM_STEP_NODELIST": "node[1-3]",
+        "SLURM_PROCID": "5",
+        "SLURM_LOCALID": "1",
+        "SLURM_NODEID": "2",
+    }
+    code = (
+        "import sys\nfrom hpc_train.training.rank import main\n"
+        "code = main()\nprint('torch' in sys.modules)\nsys.exit(code)"
+    )
+    start = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=False
+    )
+    assert time.monotonic() - start < 3
+    assert done.returncode == 3
+    assert "error: 12 ranks were planned (3 nodes x 4), but 6 started (3 x 2, by slurm)" in (
+        done.stderr
+    )
+    assert "fix: " in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == "False\n"
+    (record,) = read_exits(run.attempt(0))
+    assert (record.rank, record.code, record.kind) == (5, 3, "check")
+
+
+def test_ranks_that_never_come_are_named_within_the_deadline(tmp_path: Path) -> None:
+    plan = make_plan(tmp_path, nodes=2, ranks_per_node=2, start_timeout_s=4)
+    start = time.monotonic()
+    ended = run_ranks(plan, tmp_path / "run", leave_out=[2, 3])
+    assert time.monotonic() - start < 40
+    assert ended.codes == [76, 76, None, None]
+    for rank in (0, 1):
+        assert "error: ranks 2-3 never came (node 1) within 4 s" in ended.log(rank)
+        assert "Traceback" not in ended.log(rank)
+    assert {record.kind for record in read_exits(ended.attempt)} == {"network"}
+
+
+def test_ranks_with_different_plans_refuse_to_train(tmp_path: Path) -> None:
+    plan = make_plan(tmp_path)
+    run, other = RunDir(tmp_path / "run"), RunDir(tmp_path / "other")
+    processes, port = [], free_port()
+    for rank, where, seed in ((0, run, 1), (1, other, 2)):
+        where.path.mkdir()
+        training = dataclasses.replace(plan.training, seed=seed)
+        where.plan.write_text(dataclasses.replace(plan, training=training).to_json())
+        environ = rank_environ(plan, where, rank, port)
+        processes.append(
+            subprocess.Popen([sys.executable, "-m", "hpc_train.training"], env=environ)
+        )
+    assert [process.wait(60) for process in processes] == [3, 3]
+    for rank, where in ((0, run), (1, other)):
+        assert "plans differ: " in where.attempt(0).rank_log(rank).read_text()
+
+
+def test_torchruns_own_store_serves_the_ranks(tmp_path: Path) -> None:
+    plan = make_plan(tmp_path)
+    run = RunDir(tmp_path / "run")
+    run.path.mkdir()
+    run.plan.write_text(plan.to_json())
+    environ = {**os.environ, env_names.RUN_DIR: str(run.path), env_names.ATTEMPT: "0"}
+    torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    done = subprocess.run(
+        [sys.executable, *torchrun, "-m", "hpc_train.training"],
+        env=environ,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "training from step 0 on 2 ranks" in done.stdout
+    assert {record.code for record in read_exits(run.attempt(0))} == {0}
+
+
+def test_gpus_that_are_asked_for_and_not_there_are_an_error_and_no_cpu_training(
+    tmp_path: Path,
+) -> None:
+    plan = make_plan(tmp_path, ranks_per_node=1, gpus_per_node=1, trainer={"accelerator": "gpu"})
+    ended = run_ranks(plan, tmp_path / "run")
+    assert ended.codes == [3]
+    assert "error: the config asks for GPUs and torch sees none" in ended.log(0)
+
+
+def test_the_rank_that_failed_first_is_told_from_those_that_lost_it(tmp_path: Path) -> None:
+    plan = make_plan(tmp_path, model=faulty(tmp_path, "OnRank1"))
+    start = time.monotonic()
+    ended = run_ranks(plan, tmp_path / "run")
+    assert time.monotonic() - start < 60
+    assert ended.codes == [76, 1], ended.log(0)
+    first, second = read_exits(ended.attempt)
+    assert (first.rank, first.kind, first.error) == (1, "user", "ValueError: NaN in the loss")
+    assert first.where == f"{tmp_path}/faulty_models.py:14"
+    assert first.step == 2
+    assert (second.rank, second.kind) == (0, "network")
+    assert "error: ValueError: NaN in the loss" in ended.log(1)
+
+
+def test_a_stopped_run_goes_on_in_the_same_files_without_a_doubled_point(tmp_path: Path) -> None:
+    spec = faulty(tmp_path, "StopsItself")
+    plan = make_plan(
+        tmp_path,
+        model=spec,
+        trainer={"max_epochs": 2, "log_every_n_steps": 1},
+        loggers=["csv", "tensorboard"],
+    )
+    first = run_ranks(plan, tmp_path / "run", attempt=0)
+    assert first.codes == [75, 75], first.log(0)
+    second = run_ranks(plan, tmp_path / "run", attempt=1, environ={"GO_ON": "1"})
+    assert second.codes == [0, 0], second.log(0)
+    stopped = read_exits(first.attempt)
+    assert {(item.kind, item.cause) for item in stopped} == {("saved", "SIGUSR2")}
+    assert len({item.step for item in stopped}) == 1
+    (step,) = {item.first_step for item in read_exits(second.attempt)}
+    assert step == stopped[0].step
+    assert f"going on after step {step} on 2 ranks" in second.log(0)
+    with (tmp_path / "run" / "metrics" / "metrics.csv").open() as stream:
+        steps = [int(row["step"]) for row in csv.DictReader(stream) if row["loss"]]
+    final = json.loads((tmp_path / "run" / "metrics" / "final.json").read_text())
+    assert steps == list(range(final["step"]))
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "error"),
+    [
+        ("AtInit", "user", "KeyError: 'vocabulary'"),
+        ("OutOfMemory", "gpu_memory", "OutOfMemoryError: CUDA out of memory. Tried to"),
+    ],
+)
+def test_what_ended_a_rank_is_recorded_with_its_place(
+    tmp_path: Path, name: str, kind: str, error: str
+) -> None:
+    plan = make_plan(tmp_path, ranks_per_node=1, model=faulty(tmp_path, name))
+    ended = run_ranks(plan, tmp_path / "run")
+    assert ended.codes == [1]
+    (record,) = read_exits(ended.attempt)
+    assert record.kind == kind
+    assert record.error.startswith(error)
+    assert record.where.startswith(f"{tmp_path}/faulty_models.py:")
+
+
+def test_a_wrong_argument_of_the_model_is_one_line(tmp_path: Path) -> None:
+    spec = ObjectSpec("hpc_train.examples.digits.DigitsClassifier", {"witdh": 3})
+    ended = run_ranks(make_plan(tmp_path, ranks_per_node=1, model=spec), tmp_path / "run")
+    assert ended.codes == [3]
+    assert "error: model.init_args: DigitsClassifier takes no argument 'witdh'" in ended.log(0)
+    assert "fix: did you mean 'width'?" in ended.log(0)
+    assert "Traceback" not in ended.log(0)
+
+
+def test_a_rank_without_its_run_directory_says_how_to_start_one() -> None:
+    environ = {key: value for key, value in os.environ.items() if not key.startswith("HPC_TRAIN")}
+    done = subprocess.run(
+        [sys.executable, "-m", "hpc_train.training"],
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "HPC_TRAIN_RUN_DIR is not set" in done.stderr

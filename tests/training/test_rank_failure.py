@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from hpc_train.errors import CheckError
+from hpc_train.training.rank_failure import PeerError, failure_of, user_frame
+
+GLOO = (
+    "[../third_party/gloo/gloo/transport/tcp/pair.cc:547] Connection closed by peer [10.0.0.2]:4711"
+)
+
+
+def ended(error: BaseException) -> tuple[int, str]:
+    ending = failure_of(error)
+    return ending.code, ending.kind
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "kind"),
+    [
+        (ValueError("bad"), 1, "user"),
+        (RuntimeError("mat1 and mat2 shapes cannot be multiplied"), 1, "user"),
+        (RuntimeError(GLOO), 76, "network"),
+        (RuntimeError("Timed out waiting 1800000ms for recv operation to complete"), 76, "network"),
+        (torch.distributed.DistNetworkError("connect() timed out"), 76, "network"),
+        (torch.distributed.DistStoreError("wait timeout after 100ms"), 76, "network"),
+        (torch.distributed.DistBackendError("NCCL error: ncclRemoteError"), 76, "network"),
+        (torch.distributed.DistBackendError("ncclInvalidUsage: Duplicate GPU"), 1, "user"),
+        (ConnectionResetError("the user's own socket"), 1, "user"),
+        (PeerError("ranks 3 never came"), 76, "network"),
+        (CheckError("no"), 3, "check"),
+        (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB"), 1, "gpu_memory"),
+        (RuntimeError("CUDA error: out of memory"), 1, "gpu_memory"),
+        (MemoryError(), 1, "user"),
+        (SystemExit(4), 4, "user"),
+        (SystemExit(0), 1, "user"),  # leaving early is not finishing
+        (SystemExit(75), 1, "user"),  # and a code of ours in the user's mouth means nothing
+        (SystemExit("gave up"), 1, "user"),
+    ],
+)
+def test_an_exception_becomes_the_exit_code_that_says_whose_it_is(
+    error: BaseException, code: int, kind: str
+) -> None:
+    assert ended(error) == (code, kind)
+
+
+def test_a_network_error_that_a_library_wrapped_is_still_one() -> None:
+    error = ValueError("could not reduce")
+    error.__cause__ = RuntimeError(GLOO)
+    assert ended(error) == (76, "network")
+
+
+def test_a_user_error_raised_while_handling_a_network_error_stays_the_users() -> None:
+    error = KeyError("key")
+    error.__context__ = RuntimeError(GLOO)
+    assert ended(error) == (1, "user")
+
+
+def test_the_place_is_the_innermost_line_of_the_users_code(tmp_path: Path) -> None:
+    code = "import json\ndef load():\n    return json.loads('{')\n"
+    file = tmp_path / "my_model.py"
+    file.write_text(code)
+    space: dict[str, object] = {}
+    exec(compile(code, str(file), "exec"), space)
+    with pytest.raises(ValueError) as caught:
+        space["load"]()  # type: ignore[operator]
+    ending = failure_of(caught.value)
+    assert ending.where == f"{file}:3"
+    assert ending.error.startswith("JSONDecodeError: Expecting property name")
+    assert "json/decoder.py" in ending.traceback
+
+
+def test_an_error_in_an_installed_package_of_the_user_is_placed_there(tmp_path: Path) -> None:
+    file = tmp_path / "site-packages" / "their_models" / "net.py"
+    space: dict[str, object] = {}
+    exec(compile("def run():\n    1 / 0\n", str(file), "exec"), space)
+    frame = None
+    try:
+        space["run"]()  # type: ignore[operator]
+    except ZeroDivisionError as error:
+        # as a rank sees it: without this test, which is nobody's user code
+        frame = user_frame(error.with_traceback(error.__traceback__.tb_next))  # type: ignore[union-attr]
+    assert frame == f"{file}:2"
+
+
+class _Broken(torch.utils.data.Dataset[int]):
+    def __len__(self) -> int:
+        return 4
+
+    def __getitem__(self, index: int) -> int:
+        raise OSError(f"sample {index} is unreadable")
+
+
+def test_an_error_in_a_data_worker_is_placed_in_the_dataset() -> None:
+    loader = torch.utils.data.DataLoader(_Broken(), num_workers=1)
+    with pytest.raises(OSError, match="Original Traceback") as caught:
+        next(iter(loader))
+    ending = failure_of(caught.value)
+    assert ending.error == "OSError: sample 0 is unreadable"
+    line = _Broken.__getitem__.__code__.co_firstlineno + 1
+    assert ending.where == f"{__file__}:{line}"
+    assert ending.kind == "user"
+
+
+def test_an_error_of_ours_is_one_line_without_a_traceback() -> None:
+    ending = failure_of(CheckError("no GPU", "ask for one"))
+    assert (ending.error, ending.traceback) == ("no GPU (ask for one)", "")
+
+
+def test_judging_needs_no_torch() -> None:
+    import subprocess
+
+    code = "import sys, hpc_train.training.rank_failure; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

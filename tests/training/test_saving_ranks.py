@@ -1,0 +1,390 @@
+"""Saves that several ranks make together: ranks are threads, their group and their files real."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import torch.distributed as dist
+
+from hpc_train.config.schema import CheckpointConfig
+from hpc_train.errors import RunFailedError
+from hpc_train.training.faults import RehearsedFaults, parse_faults
+from hpc_train.training.resume.checkpoint import list_checkpoints
+from hpc_train.training.resume.manifest import read_manifest
+from hpc_train.training.resume.rank_checkpoint import load_tensors
+from hpc_train.training.resume.saving import (
+    MODEL_FILE,
+    SHARDS,
+    Identity,
+    Saver,
+    Snapshot,
+    rank_file,
+)
+from tests.training.threads import as_ranks
+
+NAN = torch.tensor([1.0, float("nan")])
+
+
+def saver(
+    folder: Path,
+    rank: int = 0,
+    group: dist.ProcessGroup | None = None,
+    *,
+    world_size: int = 2,
+    faults: str = "",
+    **config: Any,
+) -> Saver:
+    return Saver(
+        folder,
+        CheckpointConfig(**config),
+        Identity(config_hash="abc", attempt=3, world_size=world_size if group else 1, accumulate=4),
+        rank=rank,
+        group=group,
+        faults=RehearsedFaults(parse_faults(faults), rank=rank, attempt=3),
+    )
+
+
+def state(step: int, rank: int = 0, weight: torch.Tensor | None = None, **more: Any) -> Snapshot:
+    weight = torch.full((4,), float(step)) if weight is None else weight
+    fields = {
+        "epoch": 2,
+        "samples": 10 * step,
+        "model": {"state_dict": {"weight": weight}} if rank == 0 else None,
+        "own": {"rank": rank},
+        "parameters": frozenset({"weight"}),
+        **more,
+    }
+    return Snapshot(step=step, **fields)
+
+
+def steps(folder: Path) -> list[int]:
+    return sorted(found.step for found in list_checkpoints(folder, verify=True) if found.valid)
+
+
+def files(folder: Path, step: int) -> list[str]:
+    path = folder / f"step-{step:09d}"
+    return sorted(item.path for item in read_manifest(path).files)
+
+
+def in_the_way(folder: Path, rank: int, step: int) -> Path:
+    """Makes the file of one rank impossible to write."""
+    path = folder / f".step-{step:09d}.partial-3" / rank_file(rank)
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def test_each_rank_writes_its_own_file_and_rank_0_the_model(tmp_path: Path) -> None:
+    def rank(number: int, group: dist.ProcessGroup) -> tuple[bool, int | None, int]:
+        saving = saver(tmp_path, number, group)
+        return saving.save(state(7, number)), saving.last_step, saving.written
+
+    assert as_ranks(2, rank) == [(True, 7, 0), (True, 7, 0)]
+    assert files(tmp_path, 7) == [MODEL_FILE, "rank-0.pt", "rank-1.pt"]
+    path = tmp_path / "step-000000007"
+    assert load_tensors(path / "rank-1.pt") == {"rank": 1}
+    manifest = read_manifest(path)
+    assert (manifest.step, manifest.epoch, manifest.samples) == (7, 2, 70)
+    assert (manifest.world_size, manifest.accumulate, manifest.attempt) == (2, 4, 3)
+    assert manifest.config_hash == "abc"
+    assert set(manifest.versions) == {"python", "torch", "pytorch-lightning", "hpc-train"}
+    assert manifest.time > 1.7e9
+
+
+def test_a_save_in_the_background_is_committed_once_all_have_written(tmp_path: Path) -> None:
+    def rank(number: int, group: dist.ProcessGroup) -> list[Any]:
+        saving = saver(tmp_path, number, group, keep_last=9)
+        told: list[Any] = [saving.busy]
+        for step in (1, 2):
+            saving.start(state(step, number))
+            saving.wait_idle()
+            told += [saving.busy, saving.written, saving.last_step]
+            saving.settle(step - 1)
+            told.append(steps(tmp_path) if number == 0 else None)
+            saving.settle(step)
+            saving.settle(step)  # told twice
+            saving.wait_idle()
+            told.append(saving.busy)
+        saving.finish()
+        told.append(saving.last_step)
+        return told
+
+    first, second = as_ranks(2, rank)
+    assert first == [False, True, 1, 1, [], False, True, 2, 2, [1], False, 2]
+    assert [item for item in second if item is not None] == [
+        item for item in first if not isinstance(item, list)
+    ]
+    assert steps(tmp_path) == [1, 2]
+
+
+@pytest.mark.parametrize("asynchronous", [True, False])
+@pytest.mark.parametrize("bad", [0, 1])
+def test_one_rank_that_cannot_write_costs_this_checkpoint_on_all(
+    bad: int, asynchronous: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    blocked = in_the_way(tmp_path, bad, 2)
+
+    def rank(number: int, group: dist.ProcessGroup) -> list[int | None]:
+        saving = saver(tmp_path, number, group, keep_last=9, asynchronous=asynchronous)
+        last = []
+        for step in (1, 2):
+            saving.start(state(step, number))
+            saving.finish()
+            last.append(saving.last_step)
+        if number == 0:
+            blocked.rmdir()
+        dist.all_reduce(torch.zeros(1), group=group)
+        saving.start(state(2, number))  # the same step once more
+        saving.finish()
+        return [*last, saving.last_step]
+
+    told = as_ranks(2, rank)
+    assert told == [[1, None if asynchronous else 1, 2]] * 2
+    assert steps(tmp_path) == [1, 2]
+    said = capsys.readouterr().err
+    assert "the checkpoint of step 2 could not be saved" in said
+    assert "the training goes on, and the newest one before it stays" in said
+    assert "step 1 could not" not in said
+
+
+def test_weights_that_are_no_numbers_end_the_training_on_every_rank(tmp_path: Path) -> None:
+    def rank(number: int, group: dist.ProcessGroup) -> list[str]:
+        saving = saver(tmp_path, number, group)
+        said = []
+
+        def in_the_background() -> None:
+            saving.start(state(2, number, NAN))
+            saving.finish()
+
+        for save in (lambda: saving.save(state(2, number, NAN)), in_the_background):
+            with pytest.raises(RunFailedError, match="weight is NaN after step 2") as caught:
+                save()
+            said.append(caught.value.hint)
+        return said
+
+    assert all("learning rate" in hint for hints in as_ranks(2, rank) for hint in hints)
+    assert steps(tmp_path) == []
+
+
+def test_a_commit_that_fails_is_known_on_all_ranks_and_the_step_is_saved_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def rank(number: int, group: dist.ProcessGroup) -> list[Any]:
+        saving = saver(tmp_path, number, group)
+        manifest = tmp_path / ".step-000000005.partial-3" / "manifest.json"
+        if number == 0:
+            manifest.mkdir(parents=True)
+        dist.all_reduce(torch.zeros(1), group=group)
+        told: list[Any] = [saving.save(state(5, number)), saving.last_step]
+        if number == 0:
+            manifest.rmdir()
+        dist.all_reduce(torch.zeros(1), group=group)
+        return [*told, saving.save(state(5, number)), saving.last_step]
+
+    assert as_ranks(2, rank) == [[False, None, True, 5]] * 2
+    assert steps(tmp_path) == [5]
+    assert "step 5 could not be saved" in capsys.readouterr().err
+
+
+def test_a_commit_that_fails_in_the_background_is_not_taken_for_saved(tmp_path: Path) -> None:
+    saving = saver(tmp_path)
+    manifest = tmp_path / ".step-000000005.partial-3" / "manifest.json"
+    manifest.mkdir(parents=True)
+    saving.start(state(5))
+    assert saving.last_step == 5
+    saving.finish()
+    assert saving.last_step is None
+    manifest.rmdir()
+    assert saving.save(state(5))
+    assert (saving.last_step, steps(tmp_path)) == (5, [5])
+
+
+def test_the_same_step_is_written_once(tmp_path: Path) -> None:
+    saving = saver(tmp_path)
+    assert saving.save(state(5))
+    before = (tmp_path / "step-000000005" / MODEL_FILE).stat().st_mtime_ns
+    assert saving.save(state(5))
+    saving.start(state(5))
+    assert not saving.busy
+    assert (tmp_path / "step-000000005" / MODEL_FILE).stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize("asynchronous", [True, False])
+def test_a_save_is_written_behind_the_trainings_back_or_in_front_of_it(
+    asynchronous: bool, tmp_path: Path
+) -> None:
+    saving = saver(tmp_path, asynchronous=asynchronous)
+    saving.start(state(1))
+    assert saving.busy is asynchronous
+    assert (steps(tmp_path) == [1]) is not asynchronous
+    saving.finish()
+    assert steps(tmp_path) == [1]
+
+
+def test_a_save_right_behind_another_waits_for_it(tmp_path: Path) -> None:
+    saving = saver(tmp_path)
+    saving.start(state(1))
+    saving.start(state(2))
+    saving.finish()
+    assert steps(tmp_path) == [1, 2]
+
+
+def test_a_copy_while_the_buffers_are_needed_is_refused(tmp_path: Path) -> None:
+    saving = saver(tmp_path)
+    weight = torch.zeros(4)
+    copied = saving.copy(state(1, weight=weight))
+    weight.fill_(9.0)
+    assert copied.model["state_dict"]["weight"].tolist() == [0.0] * 4
+    assert (copied.step, copied.own) == (1, {"rank": 0})
+    saving.start(state(1))
+    with pytest.raises(RuntimeError, match="in use"):
+        saving.copy(state(2))
+    saving.finish()
+    saving.copy(state(2))
+
+
+def shards(rank: int) -> Any:
+    def write(folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"__{rank}_0.distcp").write_bytes(bytes([rank]) * 100)
+        if rank == 0:
+            (folder / ".metadata").write_bytes(b"all")
+
+    return write
+
+
+def test_shards_are_each_ranks_own_and_are_saved_at_once(tmp_path: Path) -> None:
+    def rank(number: int, group: dist.ProcessGroup) -> bool:
+        saving = saver(tmp_path, number, group)
+        saving.start(state(4, number, model=None, shards=shards(number)))
+        return saving.busy
+
+    assert as_ranks(2, rank) == [False, False]
+    assert files(tmp_path, 4) == [
+        f"{SHARDS}/.metadata",
+        f"{SHARDS}/__0_0.distcp",
+        f"{SHARDS}/__1_0.distcp",
+        "rank-0.pt",
+        "rank-1.pt",
+    ]
+    assert steps(tmp_path) == [4]
+
+
+@pytest.mark.parametrize("parameter", ["weight", "other"])
+def test_only_what_is_trained_may_not_be_nan(parameter: str, tmp_path: Path) -> None:
+    snapshot = state(1, weight=NAN, parameters=frozenset({parameter}))
+    if parameter == "other":
+        assert saver(tmp_path).save(snapshot)
+    else:
+        with pytest.raises(RunFailedError):
+            saver(tmp_path).save(snapshot)
+    assert saver(tmp_path).save(state(2, model=[1, 2], parameters=frozenset({parameter})))
+
+
+def test_a_state_that_cannot_be_written_leaves_no_save_and_no_waiting(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Unwritable:
+        def __reduce__(self) -> Any:
+            raise KeyError("cannot be pickled")
+
+        def __deepcopy__(self, memo: dict[int, Any]) -> Unwritable:
+            return self
+
+    saving = saver(tmp_path)
+    saving.start(state(1, own=Unwritable()))
+    saving.finish()
+    assert saving.last_step is None
+    assert (saving.written, saving.busy) == (1, False)
+    said = capsys.readouterr().err
+    assert "KeyError: 'cannot be pickled'" in said
+    assert "the checkpoint of step 1 could not be saved" in said
+    saving.start(state(2))
+    saving.finish()
+    assert steps(tmp_path) == [2]
+
+
+def test_the_thread_that_saves_leaves_the_cpu_to_the_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[int, int]] = []
+    monkeypatch.setattr(os, "setpriority", lambda which, _who, nice: asked.append((which, nice)))
+    saving = saver(tmp_path)
+    for step in (1, 2):
+        saving.start(state(step))
+        saving.finish()
+    assert asked == [(os.PRIO_PROCESS, 10)], "one thread for all saves"
+    names = [thread.name for thread in threading.enumerate() if thread.daemon]
+    assert "hpc-train save" in names
+
+
+def test_old_checkpoints_that_cannot_be_deleted_cost_no_new_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    saving = saver(tmp_path, keep_last=1)
+    assert saving.save(state(1))
+    litter = tmp_path / ".deleted-step-000000001"
+    litter.mkdir()
+    (litter / "file").touch()  # its name is taken by a folder that is not empty
+    assert saving.save(state(2))
+    assert "old checkpoints cannot be deleted" in capsys.readouterr().err
+    assert steps(tmp_path) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("fault", "saves"), [("raise@save=2", [1]), ("raise@commit=2", [1]), ("raise@save=9", [1, 2])]
+)
+def test_faults_of_saves_happen_at_the_save_that_they_name(
+    fault: str, saves: list[int], tmp_path: Path
+) -> None:
+    saving = saver(tmp_path, faults=fault)
+    for step in (1, 2):
+        saving.start(state(step))
+        saving.finish()
+    assert steps(tmp_path) == saves
+
+
+def test_a_state_that_cannot_be_written_leaves_no_other_job_undone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    queued = threading.Event()
+
+    class Unwritable:
+        def __deepcopy__(self, memo: dict[int, Any]) -> Unwritable:
+            return self
+
+        def __reduce__(self) -> Any:
+            queued.wait(10)
+            raise KeyError("cannot be pickled")
+
+    saving = saver(tmp_path)
+    saving.start(state(1, own=Unwritable()))
+    saving.prepare(state(2))
+    queued.set()
+    finished = threading.Thread(target=saving.finish, daemon=True)
+    finished.start()
+    finished.join(10)
+    assert not finished.is_alive(), "it waits for ever, and with it the training"
+    assert "cannot be pickled" in capsys.readouterr().err
+    assert saving.save(state(2))
+
+
+def test_only_a_full_disk_costs_old_checkpoints(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Odd:
+        def __reduce__(self) -> Any:
+            raise RuntimeError("not about the disk\nat all")
+
+    saving = saver(tmp_path, keep_last=9)
+    for step in (1, 2):
+        assert saving.save(state(step))
+    assert not saving.save(state(3, own=Odd()))
+    assert steps(tmp_path) == [1, 2]
+    said = capsys.readouterr().err
+    assert "not about the disk; the training goes on" in said
+    assert said.count("could not be saved") == 1, "only a full disk is tried once more"
