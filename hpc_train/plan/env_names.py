@@ -10,4 +10,4 @@ ATTEMPT = "HPC_TRAIN_ATTEMPT"  # number of the attempt, counted from 0
 MASTER_ADDR = "MASTER_ADDR"  # host name or address of global rank 0's node
 MASTER_PORT = "MASTER_PORT"  # a port that was free there
 RANK_LOG_DIR = "HPC_TRAIN_RANK_LOG_DIR"  # set where the launcher does not split logs: the rank does
-FAULTS = "HPC_TRAIN_FAULTS"  # tests only: faults to inject into a rank, see train/faults.py
+FAULTS = "HPC_TRAIN_FAULTS"  # tests only: faults to inject into a rank, see training/faults.py
