@@ -105,14 +105,14 @@ def prepare(loaded: LoadedConfig) -> Run:
     from hpc_train.runs.provenance import code_state
     from hpc_train.runs.registry import create_run, new_run_id, remember_root
 
-    decided = plan(loaded)
+    decided, portable = plan(loaded), plan(loaded, for_script=True)
     runs_dir, folder, run_id = Path(decided.runs_dir), slug(decided.name), new_run_id(time.time())
     directory = RunDir(runs_dir / folder / run_id)
     with ThreadPoolExecutor(max_workers=1) as beside:  # git answers while jinja2 is imported
         state = beside.submit(code_state, Path(decided.workdir))
         files = {
             directory.config.name: to_yaml(loaded.config),
-            directory.script.name: render_script(decided, run_dir=str(directory.path)),
+            directory.script.name: render_script(portable, run_dir=str(directory.path)),
             directory.environment.name: state.result(),
             directory.plan.name: decided.to_json(),
         }
@@ -359,11 +359,15 @@ class Run:
                 "go on in the same shape (resume without options), or submit the config anew",
             )
         loaded = read(directory.config, overrides, flags=flags)
-        again = make_plan(
-            loaded.config,
-            workdir=before.workdir,
-            python=before.shell.python,
-            origins=loaded.origins,
+        again, portable = (
+            make_plan(
+                loaded.config,
+                workdir=before.workdir,
+                python=before.shell.python,
+                for_script=for_script,
+                origins=loaded.origins,
+            )
+            for for_script in (False, True)
         )
         again = again.placed(before.workdir, before.runs_dir)
         if again.config_hash != before.config_hash:
@@ -374,7 +378,7 @@ class Run:
             )
         kept = directory.path / f"plan-before-{time.strftime('%Y%m%d-%H%M%S')}.json"
         write_text(kept, before.to_json())
-        write_text(directory.script, render_script(again, run_dir=str(directory.path)))
+        write_text(directory.script, render_script(portable, run_dir=str(directory.path)))
         write_text(directory.plan, again.to_json())
 
     def note_submission(

@@ -49,7 +49,7 @@ def preflight_here(
     """
     from hpc_train.plan.hostlist import expand
     from hpc_train.preflight.run_preflight import Launch, preflight_options, run_preflight
-    from hpc_train.slurm.step import inheritable
+    from hpc_train.slurm.inherit import for_step
 
     nodes = expand(environ["SLURM_JOB_NODELIST"]) if environ.get("SLURM_JOB_ID") else []
     if gpus_per_node is None:
@@ -68,7 +68,7 @@ def preflight_here(
             return run_preflight_local(options, environ)
         # Who asks for a check and gets none has no answer, whatever a training would do then.
         options = replace(options, policy=replace(options.policy, on_unchecked="no-go"))
-        clean = inheritable(environ)
+        clean = for_step(environ)
         launch = Launch(
             python=sys.executable,
             environ=clean,

@@ -6,7 +6,6 @@ import contextlib
 import io
 import os
 import re
-import shlex
 import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,34 +14,21 @@ from pathlib import Path
 from hpc_train.backends.job_entry import train_in_job
 from hpc_train.errors import SlurmError
 from hpc_train.plan.plan import Plan
-from hpc_train.plan.quoting import escape_pattern
-from hpc_train.plan.shell import environment_lines
+from hpc_train.plan.script import job_options
 from hpc_train.runs.bad_nodes import clusters, read_bad_nodes
 from hpc_train.runs.layout import RunDir
 from hpc_train.slurm.command import NO_ANSWER, is_available
 from hpc_train.slurm.command import run as run_slurm
-from hpc_train.slurm.control import cancel, is_answer_lost
+from hpc_train.slurm.control import is_answer_lost
+from hpc_train.slurm.inherit import for_new_job
 from hpc_train.slurm.jobs import jobs_of_scripts
 from hpc_train.slurm.partitions import check_time
 from hpc_train.slurm.refusals import refusal_error
 
 __all__ = ["detect_cluster", "remembered_nodes", "submit_local", "submit_slurm"]
 
-# What an enclosing job set for itself must not shape the new one; where the cluster is stays.
-KEPT = re.compile(r"SLURM_CONF|SLURM_CLUSTERS|SLURM_TIME_FORMAT")
-DROPPED = re.compile(r"SLURM_|SRUN_")
 USUAL_CONFIGS = ("/etc/slurm/slurm.conf", "/run/slurm/conf/slurm.conf")
 FOREVER_MIN = 60 * 24 * 365
-# A killed supervisor (137 = 128 + SIGKILL) is started again by the batch shell that outlived it.
-RESTART_LINES = (
-    "code=$?",
-    "for again in 1 2 3; do",
-    '  [ "$code" -eq 137 ] || break',
-    "  {python} -m hpc_train.supervisor --run-dir {run_dir}",
-    "  code=$?",
-    "done",
-    'exit "$code"',
-)
 
 
 def detect_cluster() -> str:
@@ -59,7 +45,7 @@ def detect_cluster() -> str:
 
 
 def submit_slurm(run: RunDir, plan: Plan, leave_out: Sequence[str] = ()) -> str:
-    """Submit the run as a Slurm job whose batch step is the supervisor.
+    """Submit the run's script as a Slurm job whose batch step is the supervisor.
 
     Args:
         leave_out: Nodes to exclude beside those of the plan.
@@ -77,49 +63,23 @@ def submit_slurm(run: RunDir, plan: Plan, leave_out: Sequence[str] = ()) -> str:
             " --cluster local",
         )
     check_time(dict(plan.slurm.options))
-    import submitit
+    from submitit.core.utils import FailedJobError
 
-    executor = submitit.SlurmExecutor(folder=run.submitit, python=shlex.quote(plan.shell.python))
-    restart = [
-        line.format(python=shlex.quote(plan.shell.python), run_dir=shlex.quote(str(run.path)))
-        for line in RESTART_LINES
-    ]
-    executor.update_parameters(
-        time=None,  # submitit's default of 5 minutes is nobody's wish
-        wckey=None,
-        use_srun=False,
-        stderr_to_stdout=True,
-        setup=[
-            *environment_lines(plan.shell),
-            f"cd {shlex.quote(plan.workdir)} || exit 1",
-            "trap : TERM",  # Slurm's SIGTERM is for the supervisor, and this shell outlives it
-        ],
-        teardown=restart,
-        additional_parameters=_parameters(plan, run, leave_out),
-    )
+    from hpc_train.backends.script_executor import ScriptExecutor
+
+    script = run.script.read_text(encoding="utf-8")
+    executor = ScriptExecutor(run.submitit, script, job_options(plan, leave_out))
     try:
         # submitit copies sbatch's words to stderr; they are in the error that it raises, too.
         with _clean_environment(), contextlib.redirect_stderr(io.StringIO()):
             job = executor.submit(train_in_job, str(run.path), None)
-    except submitit.core.utils.FailedJobError as error:
+    except FailedJobError as error:
         words = _stderr_in(str(error))
-        if is_answer_lost(words):
-            raise _withdrawn(run, words) from error
-        raise refusal_error(words) from error
+        taken = jobs_of_scripts(f"{run.submitit}/") if is_answer_lost(words) else ()
+        if not taken:
+            raise refusal_error(words) from error
+        return max(taken, key=int)  # Slurm took the job, and only its answer was lost
     return str(job.job_id)
-
-
-def _withdrawn(run: RunDir, words: str) -> SlurmError:
-    """Cancel a job that Slurm took though sbatch failed, its answer being lost.
-
-    submitit finishes the job's files only once it knows the id, so such a job could not train, and
-    whoever submits again would have two.
-    """
-    taken = jobs_of_scripts(f"{run.submitit}/")
-    for job_id in taken:
-        cancel(job_id)
-    what = f"; Slurm had taken job {', '.join(taken)}, which was cancelled" if taken else ""
-    return SlurmError(words + what, "nothing runs; submit again once `scontrol ping` says UP")
 
 
 def submit_local(run: RunDir, environ: Mapping[str, str]) -> str:
@@ -150,19 +110,6 @@ def remembered_nodes(environ: Mapping[str, str], now: float) -> tuple[str, ...]:
     return tuple(bad.node for bad in known.get(found.group(1), ())) if found else ()
 
 
-def _parameters(plan: Plan, run: RunDir, leave_out: Sequence[str]) -> dict[str, str | bool]:
-    """The options as submitit takes them: it quotes for a shell, sbatch then eats backslashes."""
-    options: dict[str, str | bool] = {
-        name.replace("-", "_"): True if value is None else value.replace("\\", "\\\\")
-        for name, value in plan.slurm.options
-    }
-    if leave_out:
-        own = str(options.get("exclude", ""))
-        options["exclude"] = ",".join([*([own] if own else []), *leave_out])
-    options["output"] = f"{escape_pattern(str(run.submitit))}/slurm-%j.log"
-    return options
-
-
 def _stderr_in(text: str) -> str:
     """Slurm's own lines in what submitit raises, which also holds a traceback."""
     lines = [line for line in text.splitlines() if re.match(r"\s*sbatch: ", line)]
@@ -171,15 +118,14 @@ def _stderr_in(text: str) -> str:
 
 @contextlib.contextmanager
 def _clean_environment() -> Iterator[None]:
-    removed = {
-        name: os.environ.pop(name)
-        for name in list(os.environ)
-        if DROPPED.match(name) and not KEPT.match(name)
-    }
+    before = dict(os.environ)
+    kept = for_new_job(before)
+    for name in before.keys() - kept.keys():
+        del os.environ[name]
     try:
         yield
     finally:
-        os.environ.update(removed)
+        os.environ.update(before)
 
 
 @contextlib.contextmanager

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 from hpc_train.config.assets import template_dir
 from hpc_train.plan.plan import Plan
 from hpc_train.plan.quoting import escape_pattern, fits_output, quote_sbatch, quote_shell
 from hpc_train.plan.shell import environment_lines
 
-__all__ = ["HEREDOC", "render_script", "sbatch_arguments"]
+__all__ = ["HEREDOC", "exclusion", "job_options", "render_script", "sbatch_arguments"]
 
 HEREDOC = "HPC_TRAIN_PLAN"
 _OUTPUT = "slurm-%j.log"
 
 
 def render_script(plan: Plan, *, run_dir: str | None = None) -> str:
-    """The script that runs one attempt of the plan in its batch step.
+    """The script that runs the attempts of the plan in its batch step, enough alone.
 
     Args:
-        plan: What will happen.
-        run_dir: Absolute path of an existing run; the script goes on with it. Without one it
-            carries the plan itself, so that it is enough alone; the supervisor makes the run
-            directory from SLURM_JOB_ID.
+        plan: What will happen, its folders relative to the one that the job starts in.
+        run_dir: Absolute path of the run that it goes on with, the only thing in which the script
+            of a submission differs; without one the supervisor makes it, by SLURM_JOB_ID.
 
     Raises:
         ConfigError: for values that no script can hold (a NUL, a line break in an option).
@@ -42,11 +42,10 @@ def render_script(plan: Plan, *, run_dir: str | None = None) -> str:
         title=_title(plan),
         options=sbatch_arguments(plan, output=_output(run_dir)),
         setup=environment_lines(plan.shell),
-        workdir=None if plan.workdir == "." else quote_shell(plan.workdir, "the working folder"),
         python=quote_shell(plan.shell.python, "python"),
-        run_dir=None if run_dir is None else quote_shell(run_dir, "runs_dir"),
+        run_dir="" if run_dir is None else f" --run-dir {quote_shell(run_dir, 'runs_dir')}",
         heredoc=HEREDOC,
-        plan_json=None if run_dir is not None else _body(plan.to_json()),
+        plan_json=_body(plan.to_json()),
     )
 
 
@@ -62,6 +61,23 @@ def sbatch_arguments(plan: Plan, *, output: str) -> list[str]:
         f"--{name}" if value is None else f"--{name}={quote_sbatch(value, f'--{name}')}"
         for name, value in options
     ]
+
+
+def job_options(plan: Plan, excluded: Sequence[str]) -> list[str]:
+    """What sbatch is told beside the script: where the job starts, and nodes to leave out.
+
+    Args:
+        plan: With its folders settled.
+        excluded: Nodes; options given here win over those in the script (sbatch(1)).
+    """
+    leave_out = [f"--exclude={exclusion(plan, excluded)}"] if excluded else []
+    return [f"--chdir={plan.workdir}", *leave_out]
+
+
+def exclusion(plan: Plan, nodes: Sequence[str]) -> str:
+    """`nodes` and those that the user leaves out, unless these stand in a file (sbatch(1))."""
+    own = dict(plan.slurm.options).get("exclude") or ""
+    return ",".join([*([own] if own and "/" not in own else []), *nodes])
 
 
 def _title(plan: Plan) -> str:

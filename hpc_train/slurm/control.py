@@ -10,6 +10,7 @@ from pathlib import Path
 
 from hpc_train.errors import SlurmError
 from hpc_train.slurm.command import NO_ANSWER, run
+from hpc_train.slurm.inherit import for_new_job
 from hpc_train.slurm.jobs import job_details, jobs_of_scripts
 from hpc_train.slurm.refusals import refusal_error
 
@@ -27,9 +28,6 @@ __all__ = [
 
 # The request has left, and may be carried out all the same (slurm_strerror, slurm/slurm_errno.h).
 ANSWER_LOST = (NO_ANSWER, "Socket timed out", "Zero Bytes were transmitted or received")
-# What an enclosing job was told of itself is not true of the job that it submits, and sbatch hands
-# the environment on (sbatch(1), --export): restarts, the place in an array, nodes.
-OF_THIS_JOB = re.compile(r"(?!SLURM_(?:CONF|CLUSTERS|TIME_FORMAT)$)(?:SLURM|SRUN|SUBMITIT)_")
 
 
 @dataclass(frozen=True)
@@ -61,8 +59,7 @@ def sbatch(script: Path, options: Sequence[str] = (), *, known: Collection[str])
     lost = jobs_of_scripts(str(script)) - frozenset(known)
     if lost:
         return max(lost, key=int)
-    environ = {name: value for name, value in os.environ.items() if not OF_THIS_JOB.match(name)}
-    said = run(["sbatch", "--parsable", *options, str(script)], env=environ)
+    said = run(["sbatch", "--parsable", *options, str(script)], env=for_new_job(os.environ))
     if said.wordless:
         raise SlurmError(f"sbatch: {NO_ANSWER} (it ended with {said.returncode})")
     if said.returncode != 0:
@@ -124,15 +121,13 @@ def requeue(job: str, restarts: int) -> None:
         raise trouble
 
 
-def exclude_nodes(job: str, nodes: Sequence[str]) -> None:
-    """Leave `nodes` out of the next start of a job that is pending or completing.
+def exclude_nodes(job: str, nodes: str) -> None:
+    """Leave out just `nodes` (NODE,NODE...) at the next start of a pending or completing job.
 
     Raises:
         SlurmError: when the job runs, or a name is no node of this cluster.
     """
-    said = run(
-        ["scontrol", "update", f"JobId={job}", f"ExcNodeList={','.join(nodes)}"], timeout_s=30
-    )
+    said = run(["scontrol", "update", f"JobId={job}", f"ExcNodeList={nodes}"], timeout_s=30)
     if said.returncode != 0:
         raise SlurmError(f"scontrol update ExcNodeList: {said.stderr.strip()}")
 

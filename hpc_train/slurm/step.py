@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import re
 import shlex
 import signal
 import socket
@@ -13,32 +12,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-__all__ = [
-    "NOT_INHERITED",
-    "SRUN_LOG",
-    "free_port",
-    "inheritable",
-    "node_shell",
-    "one_a_node",
-    "run_step",
-]
+__all__ = ["SRUN_LOG", "free_port", "node_shell", "one_a_node", "run_step"]
 
 SRUN_LOG = "srun.log"
 POLL_S = 0.05
 LEAVE_S = 0.7  # after the answer a probe ends at once, or not at all
-
-# What the batch step was given for itself must not narrow the step that it starts: srun(1),
-# "INPUT ENVIRONMENT VARIABLES"; lightning#19567 and submitit#1646 are about the slow-down.
-NOT_INHERITED = re.compile(
-    r"SLURM_(CPU_BIND|MEM_BIND|NTASKS|NPROCS|TASKS_PER_NODE|DISTRIBUTION|STEP|SRUN_COMM|LAUNCH_NODE)"
-    r"|SLURM_(CPUS_PER_TASK|THREADS_PER_CORE|TRES_PER_TASK|PROCID|LOCALID|GTIDS|UMASK)"
-    r"|SUBMITIT_"
-)
-
-
-def inheritable(environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment without what a step must not inherit."""
-    return {key: value for key, value in environ.items() if not NOT_INHERITED.match(key)}
 
 
 def one_a_node(nodes: Sequence[str]) -> list[str]:

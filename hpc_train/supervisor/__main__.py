@@ -27,12 +27,13 @@ DISK_TROUBLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
 def main(arguments: list[str] | None = None) -> int:
     """Supervise the run that the arguments name; the exit code is the run's."""
     parser = argparse.ArgumentParser(prog="python -m hpc_train.supervisor", description=__doc__)
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--run-dir", type=Path, help="an existing run directory")
-    what.add_argument("--plan", type=Path, help="a plan as JSON; the run is made from it")
+    parser.add_argument("--run-dir", type=Path, help="an existing run directory, with its plan")
+    parser.add_argument("--plan", type=Path, help="a plan as JSON; without --run-dir makes a run")
     options = parser.parse_args(arguments)
     if options.run_dir is not None:
         return run_to_exit_code(lambda: RunDir(options.run_dir.resolve()))
+    if options.plan is None:
+        parser.error("--run-dir or --plan is needed")
     text = options.plan.read_text(encoding="utf-8")
     return run_to_exit_code(lambda: run_of_script(text, os.environ, Path.cwd()))
 
@@ -74,7 +75,7 @@ def run_of_script(text: str, environ: Mapping[str, str], cwd: Path) -> RunDir:
         return run
     settled = plan.placed(str(workdir), str(runs_dir))
     files = {
-        run.script.name: render_script(settled, run_dir=str(run.path)),
+        run.script.name: render_script(plan, run_dir=str(run.path)),
         run.plan.name: settled.to_json(),
     }
     create_run(runs_dir, slug(plan.name), run_id, files)

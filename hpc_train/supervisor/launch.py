@@ -15,8 +15,9 @@ from hpc_train.plan import env_names
 from hpc_train.plan.plan import Plan, Shape
 from hpc_train.plan.shell import environment_lines
 from hpc_train.runs.layout import AttemptDir, RunDir
+from hpc_train.slurm.inherit import for_step
 from hpc_train.slurm.srun_words import launch_failures
-from hpc_train.slurm.step import free_port, inheritable, node_shell
+from hpc_train.slurm.step import free_port, node_shell
 from hpc_train.supervisor.allocation import Allocation
 from hpc_train.supervisor.outcome import Death, deaths_in_elastic_log, deaths_in_srun_log
 
@@ -107,7 +108,7 @@ def start_ranks(
 
 def rank_environment(environ: Mapping[str, str], run: RunDir, attempt: int) -> dict[str, str]:
     """The supervisor's environment as a rank should get it."""
-    return inheritable(environ) | {
+    return for_step(environ) | {
         env_names.RUN_DIR: str(run.path),
         env_names.ATTEMPT: str(attempt),
     }

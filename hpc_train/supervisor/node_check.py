@@ -17,7 +17,7 @@ from hpc_train.preflight.verdict import together, with_unreachable
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.bad_nodes import BadNode, remember
 from hpc_train.runs.events import EventKind
-from hpc_train.slurm.step import inheritable
+from hpc_train.slurm.inherit import for_step
 from hpc_train.supervisor.attempt import Attempt
 from hpc_train.supervisor.outcome import AttemptOutcome
 
@@ -65,7 +65,7 @@ def check_nodes(attempt: Attempt) -> Checked:
         environ=attempt.environ,
         seed=attempt.number,
     )
-    environ = inheritable(attempt.environ)
+    environ = for_step(attempt.environ)
     launch = Launch(
         python=plan.shell.python,
         environ=environ,

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from hpc_train.plan.plan import Plan
 from hpc_train.runs.layout import RunDir
-from hpc_train.slurm.step import inheritable, one_a_node
+from hpc_train.slurm.inherit import for_step
+from hpc_train.slurm.step import one_a_node
 from hpc_train.supervisor.allocation import Allocation
 
 __all__ = ["monitored"]
@@ -48,7 +49,7 @@ def monitored(
     with (run.monitor / "monitor.log").open("ab") as log:
         process = subprocess.Popen(
             argv,
-            env=inheritable(environ),
+            env=for_step(environ),
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,

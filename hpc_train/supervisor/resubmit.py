@@ -7,7 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from hpc_train.errors import SlurmError
+from hpc_train.plan.plan import Plan
 from hpc_train.plan.policy import Decision
+from hpc_train.plan.script import exclusion, job_options
 from hpc_train.plan.states import Action
 from hpc_train.runs.events import read_events
 from hpc_train.runs.history import job_ids
@@ -30,6 +32,7 @@ def go_on(
     decision: Decision,
     allocation: Allocation,
     run: RunDir,
+    plan: Plan,
     *,
     requeued_already: bool,
     say: Callable[[str], None],
@@ -47,7 +50,7 @@ def go_on(
         SlurmError: when neither a requeue nor a fresh submission was accepted.
     """
     if requeued_already:
-        _exclude(allocation.job_reference, decision.exclude, say)
+        _exclude(allocation.job_reference, plan, decision.exclude, say)
         return allocation.job_id
     if decision.action is Action.REQUEUE:
         try:
@@ -55,21 +58,21 @@ def go_on(
         except SlurmError as error:
             say(f"the requeue was refused ({error.message}); submitting a fresh job instead")
         else:
-            _exclude(allocation.job_reference, decision.exclude, say)
+            _exclude(allocation.job_reference, plan, decision.exclude, say)
             return allocation.job_id
     before_resubmit()
-    options = [f"--exclude={','.join(decision.exclude)}"] if decision.exclude else []
+    options = job_options(plan, decision.exclude)
     known = {allocation.job_id, *job_ids(read_events(run.events))}
     return _patiently(lambda: control.sbatch(run.script, options, known=known), say)
 
 
-def _exclude(job: str, nodes: Sequence[str], say: Callable[[str], None]) -> None:
+def _exclude(job: str, plan: Plan, nodes: Sequence[str], say: Callable[[str], None]) -> None:
     """Right after a requeue the job completes, and then its node list may be changed."""
     if not nodes:
         return
     for _ in range(EXCLUDE_TRIES):
         try:
-            control.exclude_nodes(job, nodes)
+            control.exclude_nodes(job, exclusion(plan, nodes))
         except SlurmError as error:
             trouble = error.message
             time.sleep(0.25)

@@ -142,6 +142,7 @@ def _hand_over(
             decision,
             attempt.allocation,
             attempt.run,
+            attempt.plan,
             requeued_already=result.stop.requeued,
             say=attempt.log.say,
             before_resubmit=stack.close,

@@ -24,6 +24,10 @@ def test_twelve_ranks_on_three_nodes_learn_the_digits_and_the_script_does_the_sa
 ) -> None:
     run = site.submit(*TWELVE)
     site.hpc("render", *TWELVE, "-o", "job.sbatch")
+    sent = site.run("scontrol", "write", "batch_script", run["job_id"], "-").stdout
+    folder = run["run_dir"]
+    of_run = sent.replace(f"{folder}/submitit/", "").replace(f" --run-dir {folder}", "")
+    assert of_run.strip("\n\0") == (site.folder / "job.sbatch").read_text().strip()
     job = site.run("sbatch", "--parsable", "job.sbatch").stdout.strip()
     submitted = site.ended(run["run"], 180)
     assert submitted["state"] == "completed", submitted

@@ -10,7 +10,7 @@ import pytest
 
 from hpc_train.plan.from_config import make_plan
 from hpc_train.plan.plan import Plan
-from hpc_train.plan.script import render_script
+from hpc_train.plan.script import job_options, render_script
 from tests.plan.configs import config
 from tests.plan.sbatch_parser import read_line
 from tests.plan.test_quoting import NASTY
@@ -89,9 +89,8 @@ def test_the_script_of_a_plan_is_the_golden_one() -> None:
 
 
 def test_the_script_of_a_run_is_the_golden_one() -> None:
-    made = make(for_script=False)
     golden = GOLDEN / "run.sbatch"
-    assert render_script(made, run_dir="/runs/50%/x") == golden.read_text(encoding="utf-8")
+    assert render_script(make(), run_dir="/runs/50%/x") == golden.read_text(encoding="utf-8")
 
 
 def test_the_same_plan_gives_the_same_script() -> None:
@@ -124,14 +123,28 @@ def test_a_line_in_the_config_that_looks_like_the_end_of_the_plan_is_only_data(
 def test_folders_with_everything_in_their_names_are_passed_whole(
     python: str, tmp_path: Path
 ) -> None:
-    workdir = tmp_path / NASTY_FOLDER.replace("\n", "")
-    workdir.mkdir()
-    made = make_plan(config(), workdir=str(workdir), python=python)
-    ran = run(render_script(made, run_dir=f"/runs/{NASTY_FOLDER}"), tmp_path)
+    ran = run(render_script(make(python), run_dir=f"/runs/{NASTY_FOLDER}"), tmp_path)
     assert ran.done.stderr == ""
-    assert ran.arguments == ["-m", "hpc_train.supervisor", "--run-dir", f"/runs/{NASTY_FOLDER}"]
-    assert (tmp_path / "folder").read_text().rstrip("\n") == str(workdir)
+    folder = ["--run-dir", f"/runs/{NASTY_FOLDER}"]
+    assert ran.arguments == ["-m", "hpc_train.supervisor", *folder, "--plan", "/dev/stdin"]
     assert not list(tmp_path.rglob("owned"))
+
+
+def test_the_script_of_a_run_differs_from_the_rendered_one_in_the_runs_name_alone() -> None:
+    made = make(env={"venv": "venv"}, slurm={"exclude": "n[1-2]"})
+    of_run = render_script(made, run_dir="/runs/x")
+    rendered = render_script(made)
+    assert of_run.replace("/runs/x/submitit/", "").replace(" --run-dir /runs/x", "") == rendered
+
+
+def test_nodes_to_leave_out_stand_beside_those_of_the_user_and_the_job_starts_in_its_folder() -> (
+    None
+):
+    made = make(for_script=False, slurm={"exclude": "n[1-2]"})
+    assert job_options(made, []) == ["--chdir=/w"]
+    assert job_options(made, ["n7", "n8"]) == ["--chdir=/w", "--exclude=n[1-2],n7,n8"]
+    in_a_file = make(for_script=False, slurm={"exclude": "./nodes.txt"})
+    assert job_options(in_a_file, ["n7"]) == ["--chdir=/w", "--exclude=n7"]
 
 
 @pytest.mark.parametrize("value", [*NASTY, "two\nlines"])

@@ -7,6 +7,7 @@ import sys
 import time
 from pathlib import Path
 
+from hpc_train.plan.from_config import make_plan
 from hpc_train.plan.plan import Shape
 from hpc_train.plan.policy import Decision
 from hpc_train.plan.states import Action, RunState
@@ -15,6 +16,7 @@ from hpc_train.runs.layout import RunDir
 from hpc_train.supervisor.allocation import Allocation
 from hpc_train.supervisor.resubmit import go_on
 from hpc_train.supervisor.signals import SupervisorSignals
+from tests.plan.configs import config
 
 
 def main(run: RunDir, action: Action) -> None:
@@ -29,6 +31,7 @@ def main(run: RunDir, action: Action) -> None:
         Decision(action=action, reason="", state=RunState.PENDING),
         place,
         run,
+        make_plan(config(), workdir=Path.cwd(), python="python3"),
         requeued_already=False,
         say=lambda text: tell(EventKind.NOTE, text=text),
         before_resubmit=lambda: None,

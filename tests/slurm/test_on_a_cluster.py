@@ -64,9 +64,9 @@ def test_nodes_are_left_out_after_a_requeue_and_not_while_the_job_runs(
     slurm_cluster.wait(job, "RUNNING")
     where = slurm_cluster.job(job)["NodeList"]
     with pytest.raises(SlurmError):
-        exclude_nodes(job, [where])
+        exclude_nodes(job, where)
     requeue(job, 0)
-    exclude_nodes(job, [where])
+    exclude_nodes(job, where)
     wait_until(lambda: slurm_cluster.job(job)["Restarts"] == "1", "the restart", timeout_s=30)
     slurm_cluster.wait(job, "RUNNING")
     assert slurm_cluster.job(job)["NodeList"] != where
