@@ -13,8 +13,6 @@ from hpc_train.plan.states import Action, Outcome, RunState
 __all__ = ["AttemptSummary", "Decision", "Refused", "SchedulerOptions", "decide", "excluded_nodes"]
 
 Refused = Literal["", "nodes", "site", "untold"]
-FAULTS = (Outcome.NODE_FAILURE, Outcome.NETWORK_FAILURE, Outcome.HANG)
-STOPPED_FROM_OUTSIDE = (Outcome.PREEMPTED, Outcome.TIMEOUT)
 ATTEMPTS_WITHOUT_A_STEP = 2
 
 
@@ -128,19 +126,10 @@ def excluded_nodes(
 
 def _final(attempt: AttemptSummary) -> Decision | None:
     """The outcomes after which nothing follows, whatever the policy."""
-    endings = {
-        Outcome.COMPLETED: (RunState.COMPLETED, "the training is complete"),
-        Outcome.CANCELLED: (RunState.CANCELLED, "somebody cancelled it"),
-        Outcome.USER_ERROR: (
-            RunState.FAILED,
-            "such an error comes back each time",
-        ),
-        Outcome.OUT_OF_MEMORY: (RunState.FAILED, "the same shape would run out of memory again"),
-    }
-    if attempt.outcome not in endings:
+    follows = attempt.outcome.follows
+    if follows.state is None:
         return None
-    state, reason = endings[attempt.outcome]
-    return Decision(action=Action.STOP, reason=reason, state=state)
+    return Decision(action=Action.STOP, reason=follows.reason, state=follows.state)
 
 
 def _refusal(
@@ -165,11 +154,11 @@ def _refusal(
         )
     idle = _idle_attempts([*history, attempt])
     if len(idle) >= ATTEMPTS_WITHOUT_A_STEP and all(
-        tried.outcome in STOPPED_FROM_OUTSIDE for tried in idle[-ATTEMPTS_WITHOUT_A_STEP:]
+        not tried.outcome.follows.is_fault for tried in idle[-ATTEMPTS_WITHOUT_A_STEP:]
     ):
         return f"{len(idle)} attempts in a row ended without one new step that was saved"
-    faults = [tried for tried in idle if tried.outcome in FAULTS]
-    if attempt.outcome in FAULTS and len(faults) > policy.budget:
+    faults = [tried for tried in idle if tried.outcome.follows.is_fault]
+    if attempt.outcome.follows.is_fault and len(faults) > policy.budget:
         return (
             f"{len(faults)} node, network or hang failures in a row without one new step that was"
             f" saved, and requeue.budget is {policy.budget}"
@@ -179,7 +168,7 @@ def _refusal(
 
 def _same_error(attempt: AttemptSummary, before: AttemptSummary) -> bool:
     return (
-        attempt.outcome not in STOPPED_FROM_OUTSIDE
+        attempt.outcome.follows.is_fault
         and attempt.error != ""
         and attempt.failed_step is not None
         and (attempt.error, attempt.failed_step) == (before.error, before.failed_step)

@@ -5,6 +5,7 @@ One home for each: everybody else imports them from here.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum, IntEnum
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "SLURM_ENDED",
     "SLURM_PENDING",
     "Action",
+    "Follows",
     "Outcome",
     "RankExit",
     "RunState",
@@ -31,28 +33,6 @@ class RankExit(IntEnum):
     WATCHDOG = 77  # stopped because nothing moved
 
 
-class Outcome(str, Enum):
-    """How an attempt ended."""
-
-    COMPLETED = "completed"
-    USER_ERROR = "user_error"
-    PREEMPTED = "preempted"
-    TIMEOUT = "timeout"
-    NODE_FAILURE = "node_failure"
-    NETWORK_FAILURE = "network_failure"
-    HANG = "hang"
-    OUT_OF_MEMORY = "out_of_memory"
-    CANCELLED = "cancelled"
-
-
-class Action(str, Enum):
-    """What follows an attempt."""
-
-    STOP = "stop"
-    REQUEUE = "requeue"  # the same job again: scontrol requeue, or a relaunch on a local run
-    RESUBMIT = "resubmit"  # a fresh job for the same run
-
-
 class RunState(str, Enum):
     """What a person wants to know of a run at a glance."""
 
@@ -68,6 +48,60 @@ class RunState(str, Enum):
     def ended(self) -> bool:
         """Whether nothing will happen any more by itself."""
         return self not in (RunState.PENDING, RunState.RUNNING)
+
+
+@dataclass(frozen=True)
+class Follows:
+    """What follows an outcome, whatever the user's policy says.
+
+    Attributes:
+        state: The run's end; None where the run may go on.
+        reason: Why it ends.
+        is_fault: Counts against `requeue.budget`; otherwise a stop from outside, which does not.
+    """
+
+    state: RunState | None = None
+    reason: str = ""
+    is_fault: bool = False
+
+
+class Outcome(str, Enum):
+    """How an attempt ended, and what follows; a row without that is a TypeError at import.
+
+    Who may give each is written at the judges, in `supervisor.outcome`.
+    """
+
+    follows: Follows
+
+    def __new__(cls, word: str, follows: Follows | None = None) -> Outcome:
+        """Make a member: `word` is what files and messages hold."""
+        if follows is None:
+            raise TypeError(f"what follows {word!r}?")
+        member = str.__new__(cls, word)
+        member._value_ = word
+        member.follows = follows
+        return member
+
+    COMPLETED = "completed", Follows(RunState.COMPLETED, "the training is complete")
+    USER_ERROR = "user_error", Follows(RunState.FAILED, "such an error comes back each time")
+    PREEMPTED = "preempted", Follows()
+    TIMEOUT = "timeout", Follows()
+    NODE_FAILURE = "node_failure", Follows(is_fault=True)
+    NETWORK_FAILURE = "network_failure", Follows(is_fault=True)
+    HANG = "hang", Follows(is_fault=True)
+    OUT_OF_MEMORY = (
+        "out_of_memory",
+        Follows(RunState.FAILED, "the same shape would run out of memory again"),
+    )
+    CANCELLED = "cancelled", Follows(RunState.CANCELLED, "somebody cancelled it")
+
+
+class Action(str, Enum):
+    """What follows an attempt."""
+
+    STOP = "stop"
+    REQUEUE = "requeue"  # the same job again: scontrol requeue, or a relaunch on a local run
+    RESUBMIT = "resubmit"  # a fresh job for the same run
 
 
 # squeue(1), "JOB STATE CODES". A requeued job passes REQUEUED/PENDING and is not at its end.

@@ -26,7 +26,7 @@ from hpc_train.supervisor.allocation import Allocation
 from hpc_train.supervisor.launch import Ranks, start_ranks
 from hpc_train.supervisor.node_monitors import monitored
 from hpc_train.supervisor.outcome import AttemptEvidence, AttemptOutcome, classify
-from hpc_train.supervisor.progress import AttemptSteps, attempt_steps, tell_beginning
+from hpc_train.supervisor.progress import AttemptSteps, attempt_steps, record_end, tell_beginning
 from hpc_train.supervisor.signals import SupervisorSignals
 from hpc_train.supervisor.stop_forwarding import StopForwarding
 from hpc_train.supervisor.stopcause import StopCause, stop_cause
@@ -219,23 +219,7 @@ class Attempt:
 
     def _record(self, ending: AttemptOutcome, stop: StopCause) -> AttemptResult:
         self.look_for_beginning()
-        steps = self._steps()
-        completed = ending.outcome is Outcome.COMPLETED
-        self.tell(
-            EventKind.ATTEMPT_ENDED,
-            outcome=ending.outcome.value,
-            reason=ending.reason,
-            rank=ending.rank,
-            node=ending.node,
-            blamed=list(ending.blamed),
-            error=ending.error,
-            where=ending.where,
-            failed_step=ending.failed_step,
-            refused=ending.refused,
-            first_step=steps.first,
-            last_step=steps.last,
-            saved_step=steps.last if completed else steps.saved,
-        )
+        record_end(self.run, self.number, ending, self._steps())
         outcome = ending.outcome.value.replace("_", " ")
         self.log.say(f"attempt {self.number} ended: {outcome}: {ending.reason}")
         return AttemptResult(ending, stop)

@@ -19,7 +19,7 @@ from hpc_train.slurm.inherit import for_step
 from hpc_train.slurm.srun_words import launch_failures
 from hpc_train.slurm.step import free_port, node_shell
 from hpc_train.supervisor.allocation import Allocation
-from hpc_train.supervisor.outcome import Death, deaths_in_elastic_log, deaths_in_srun_log
+from hpc_train.supervisor.deaths import Death, deaths_in_elastic_log, deaths_in_srun_log
 
 __all__ = ["Ranks", "rank_environment", "srun_argv", "start_ranks"]
 

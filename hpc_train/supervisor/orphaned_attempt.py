@@ -6,8 +6,8 @@ import time
 from collections.abc import Mapping, Sequence
 
 from hpc_train.errors import HpcTrainError, SlurmError
-from hpc_train.plan.states import Outcome, RankExit
-from hpc_train.runs.events import Event, EventKind, append_event, read_events
+from hpc_train.plan.states import RankExit
+from hpc_train.runs.events import Event, EventKind, read_events
 from hpc_train.runs.history import AttemptRecord, attempts_in, job_ids
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.ranks import read_beginning, read_exits
@@ -16,8 +16,8 @@ from hpc_train.slurm.control import end_step
 from hpc_train.slurm.jobs import job_details, steps_of
 from hpc_train.slurm.nodes import usable_nodes
 from hpc_train.supervisor.allocation import Allocation
-from hpc_train.supervisor.outcome import AttemptOutcome
-from hpc_train.supervisor.progress import AttemptSteps, attempt_steps, tell_beginning
+from hpc_train.supervisor.outcome import AttemptOutcome, OrphanEvidence, judge_orphan
+from hpc_train.supervisor.progress import attempt_steps, record_end, tell_beginning
 from hpc_train.supervisor.supervisor_log import SupervisorLog
 
 __all__ = ["close_unfinished", "refuse_if_superseded"]
@@ -75,18 +75,17 @@ def close_unfinished(
     if beginning is not None and not _beginning_told(events, last.attempt):
         tell_beginning(directory, last.attempt, beginning, log.say)
     steps = attempt_steps(directory, last.attempt, assumed_first=last.first_step)
-    ending = _what_happened(directory, allocation, last, steps, environ, same_start=same_start)
-    data = {
-        "attempt": last.attempt,
-        "outcome": ending.outcome.value,
-        "reason": ending.reason,
-        "node": ending.node,
-        "blamed": list(ending.blamed),
-        "first_step": steps.first,
-        "last_step": steps.last,
-        "saved_step": steps.saved,
-    }
-    append_event(directory.events, Event(time.time(), EventKind.ATTEMPT_ENDED, data))
+    alone = same_start or not allocation.is_slurm
+    state = "" if alone else _slurm_state(last.job_id)
+    left = OrphanEvidence(
+        slurm_state=state,
+        supervisor_alone=alone,
+        gone=_gone(last, environ) if state == "NODE_FAIL" else (),
+        records=read_exits(directory.attempt(last.attempt)),
+        saved_step=steps.newly_saved,
+    )
+    ending = judge_orphan(left)
+    record_end(directory, last.attempt, ending, steps)
     log.say(f"attempt {last.attempt} had left no end: {ending.outcome.value}: {ending.reason}")
     return last.attempt, ending
 
@@ -122,45 +121,6 @@ def _wait_for_steps(job: str, longest_s: float) -> list[str]:
         if not steps or time.monotonic() > deadline:
             return steps
         time.sleep(0.5)
-
-
-def _what_happened(
-    directory: RunDir,
-    allocation: Allocation,
-    last: AttemptRecord,
-    steps: AttemptSteps,
-    environ: Mapping[str, str],
-    *,
-    same_start: bool,
-) -> AttemptOutcome:
-    saved = steps.newly_saved
-    kept = f"; saved at step {saved}" if saved is not None else "; nothing new was saved"
-    if same_start or not allocation.is_slurm:
-        return AttemptOutcome(
-            outcome=Outcome.NODE_FAILURE, reason=f"the supervisor was killed{kept}"
-        )
-    state = _slurm_state(last.job_id)
-    if state == "NODE_FAIL":
-        gone = _gone(last, environ)
-        names = f": {', '.join(gone)}" if gone else ""
-        return AttemptOutcome(
-            outcome=Outcome.NODE_FAILURE,
-            reason=f"Slurm lost a node of the job{names} (NODE_FAIL){kept}",
-            node=gone[0] if gone else "",
-            blamed=gone,
-        )
-    records = read_exits(directory.attempt(last.attempt))
-    all_saved = bool(records) and all(record.code == RankExit.SAVED for record in records)
-    if state == "PREEMPTED" or all_saved:
-        reason = "the scheduler took the job away before its supervisor could say"
-        return AttemptOutcome(outcome=Outcome.PREEMPTED, reason=reason + kept)
-    if state in ("REQUEUED", "CANCELLED"):
-        reason = f"the job was put back into the queue ({state})"
-        return AttemptOutcome(outcome=Outcome.PREEMPTED, reason=reason + kept)
-    said = f" (Slurm: {state})" if state else ""
-    return AttemptOutcome(
-        outcome=Outcome.NODE_FAILURE, reason=f"the supervisor was killed{said}{kept}"
-    )
 
 
 def _gone(last: AttemptRecord, environ: Mapping[str, str]) -> tuple[str, ...]:

@@ -1,36 +1,29 @@
-"""How an attempt ended, from what its ranks, its launcher and its watchers saw. Pure."""
+"""How an attempt ended: every judge, each with the outcomes that it may give. Pure.
+
+What follows an outcome stands beside its name in `plan.states`; `plan.policy` decides by it.
+"""
 
 from __future__ import annotations
 
 import functools
-import re
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, TypeVar, cast
 
 from hpc_train.plan.policy import Refused
 from hpc_train.plan.states import Outcome, RankExit
 from hpc_train.runs.ranks import ExitRecord
+from hpc_train.supervisor.deaths import Death
 
 __all__ = [
     "AttemptEvidence",
     "AttemptOutcome",
-    "Death",
     "Hang",
+    "OrphanEvidence",
     "classify",
-    "deaths_in_elastic_log",
-    "deaths_in_srun_log",
+    "judge_orphan",
 ]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Death:
-    """A rank's end as its launcher saw it; `signal` is 0 where it exited by itself."""
-
-    rank: int
-    node: str = ""
-    code: int = 0
-    signal: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,11 +97,33 @@ STOP_SIGNALS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 SECONDARY = (RankExit.FINISHED, RankExit.SAVED, RankExit.NETWORK, RankExit.WATCHDOG)
 
 
+Judge = TypeVar("Judge", bound=Callable[[Any], "AttemptOutcome | None"])
+# Each judge by its name, and what it may say.
+JUDGES: dict[str, tuple[Outcome, ...]] = {}
+
+
+def may_say(*outcomes: Outcome) -> Callable[[Judge], Judge]:
+    """Enter a judge into `JUDGES`; that it says something else is an error of ours."""
+
+    def enter(judge: Judge) -> Judge:
+        JUDGES[judge.__name__.strip("_")] = outcomes
+
+        @functools.wraps(judge)
+        def checked(evidence: object) -> AttemptOutcome | None:
+            ending = judge(evidence)
+            if ending is not None and ending.outcome not in outcomes:
+                raise AssertionError(f"{judge.__name__} must not say {ending.outcome.value}")
+            return ending
+
+        return cast("Judge", checked)
+
+    return enter
+
+
 def classify(seen: AttemptEvidence) -> AttemptOutcome:
     """Name the outcome and the culprit: the rank that failed first, not those killed after it."""
-    if seen.launcher_code == 0 and not seen.hang:
-        return AttemptOutcome(outcome=Outcome.COMPLETED, reason="all ranks finished")
     for judge in (
+        _completed,
         _cancelled,
         _not_launched,
         _own_failure,
@@ -124,12 +139,21 @@ def classify(seen: AttemptEvidence) -> AttemptOutcome:
     return _unexplained(seen)
 
 
+@may_say(Outcome.COMPLETED)
+def _completed(seen: AttemptEvidence) -> AttemptOutcome | None:
+    if seen.launcher_code != 0 or seen.hang:
+        return None
+    return AttemptOutcome(outcome=Outcome.COMPLETED, reason="all ranks finished")
+
+
+@may_say(Outcome.CANCELLED)
 def _cancelled(seen: AttemptEvidence) -> AttemptOutcome | None:
     if seen.stop_outcome is not Outcome.CANCELLED:
         return None
     return AttemptOutcome(outcome=Outcome.CANCELLED, reason=seen.stop_reason)
 
 
+@may_say(Outcome.NODE_FAILURE)
 def _not_launched(seen: AttemptEvidence) -> AttemptOutcome | None:
     """A step that srun cannot start as a whole is ended on the nodes where it has begun."""
     if not seen.unlaunched:
@@ -145,6 +169,7 @@ def _not_launched(seen: AttemptEvidence) -> AttemptOutcome | None:
     )
 
 
+@may_say(Outcome.USER_ERROR, Outcome.OUT_OF_MEMORY)
 def _own_failure(seen: AttemptEvidence) -> AttemptOutcome | None:
     """A rank says itself that its own code failed: the first one by time is the culprit."""
     failed = [record for record in seen.records if record.code not in SECONDARY]
@@ -166,6 +191,13 @@ def _own_failure(seen: AttemptEvidence) -> AttemptOutcome | None:
     )
 
 
+@may_say(
+    Outcome.OUT_OF_MEMORY,
+    Outcome.PREEMPTED,
+    Outcome.TIMEOUT,
+    Outcome.NODE_FAILURE,
+    Outcome.USER_ERROR,
+)
 def _killed(seen: AttemptEvidence) -> AttemptOutcome | None:
     """A rank vanished without a word: a signal from outside, the kernel's, or its own crash."""
     spoken = {record.rank for record in seen.records}
@@ -199,6 +231,7 @@ def _killed(seen: AttemptEvidence) -> AttemptOutcome | None:
     return who_first(outcome=Outcome.USER_ERROR, reason=reason, error=how)
 
 
+@may_say(Outcome.NODE_FAILURE)
 def _lost(seen: AttemptEvidence) -> AttemptOutcome | None:
     if not seen.lost_nodes:
         return None
@@ -213,6 +246,7 @@ def _lost(seen: AttemptEvidence) -> AttemptOutcome | None:
     )
 
 
+@may_say(Outcome.HANG)
 def _hung(seen: AttemptEvidence) -> AttemptOutcome | None:
     if seen.hang is None:
         return None
@@ -226,17 +260,17 @@ def _hung(seen: AttemptEvidence) -> AttemptOutcome | None:
     )
 
 
+@may_say(Outcome.PREEMPTED, Outcome.TIMEOUT)
 def _stopped(seen: AttemptEvidence) -> AttemptOutcome | None:
     saved = [record for record in seen.records if record.code == RankExit.SAVED]
     if not saved and seen.stop_outcome is None:
         return None
     outcome = seen.stop_outcome or Outcome.PREEMPTED
-    step = seen.saved_step
-    kept = f"; saved at step {step}" if step is not None else "; nothing new was saved"
     why = seen.stop_reason or f"the ranks were asked to stop ({saved[0].cause or 'signal'})"
-    return AttemptOutcome(outcome=outcome, reason=why + kept)
+    return AttemptOutcome(outcome=outcome, reason=why + _kept(seen.saved_step))
 
 
+@may_say(Outcome.NETWORK_FAILURE)
 def _network(seen: AttemptEvidence) -> AttemptOutcome | None:
     broken = [record for record in seen.records if record.code == RankExit.NETWORK]
     if not broken:
@@ -252,6 +286,7 @@ def _network(seen: AttemptEvidence) -> AttemptOutcome | None:
     )
 
 
+@may_say(Outcome.NODE_FAILURE, Outcome.USER_ERROR)
 def _unexplained(seen: AttemptEvidence) -> AttemptOutcome:
     tail = seen.launcher_tail.strip().splitlines()
     # srun's own last words are "Job step aborted", whatever the reason.
@@ -278,57 +313,57 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-# srun(1): "srun: error: node2: tasks 4-5: Exited with exit code 1", "...: task 5: Killed".
-SRUN_TASK = re.compile(r"srun: error: ([^\s:]+): tasks? ([\d,\-\[\]]+): (.+)")
-SRUN_GIVES_UP = re.compile(r"srun: (?:Terminating|Force Terminated)")
-SRUN_WORDS = {signal.strsignal(number): int(number) for number in signal.valid_signals()}
+@dataclass(frozen=True, kw_only=True)
+class OrphanEvidence:
+    """What is left of an attempt whose supervisor could not say how it ended.
+
+    Attributes:
+        slurm_state: Of the job's last start that has ended; empty if nobody can tell.
+        supervisor_alone: Whether the job is still the same one: only its supervisor died.
+        gone: Nodes of the attempt that Slurm no longer has.
+        records: Exit records of its ranks.
+        saved_step: The newest checkpoint that it made; None where it made none.
+    """
+
+    slurm_state: str = ""
+    supervisor_alone: bool = False
+    gone: tuple[str, ...] = ()
+    records: Sequence[ExitRecord] = ()
+    saved_step: int | None = None
 
 
-def deaths_in_srun_log(text: str) -> list[Death]:
-    """The tasks that ended before srun began to stop the others, in srun's order."""
-    deaths: list[Death] = []
-    for line in text.splitlines():
-        if SRUN_GIVES_UP.search(line) and deaths:
-            break
-        found = SRUN_TASK.search(line)
-        if found:
-            node, tasks, words = found.groups()
-            code, number = _srun_words(words)
-            deaths += [
-                Death(rank=rank, node=node, code=code, signal=number) for rank in _ranks(tasks)
-            ]
-    return deaths
+@may_say(Outcome.NODE_FAILURE, Outcome.PREEMPTED)
+def judge_orphan(left: OrphanEvidence) -> AttemptOutcome:
+    """Name the outcome of an attempt that has no end, by what Slurm and its ranks say."""
+    kept = _kept(left.saved_step)
+    if left.supervisor_alone:
+        return AttemptOutcome(
+            outcome=Outcome.NODE_FAILURE, reason=f"the supervisor was killed{kept}"
+        )
+    if left.slurm_state == "NODE_FAIL":
+        names = f": {', '.join(left.gone)}" if left.gone else ""
+        return AttemptOutcome(
+            outcome=Outcome.NODE_FAILURE,
+            reason=f"Slurm lost a node of the job{names} (NODE_FAIL){kept}",
+            node=left.gone[0] if left.gone else "",
+            blamed=left.gone,
+        )
+    all_saved = bool(left.records) and all(item.code == RankExit.SAVED for item in left.records)
+    if left.slurm_state == "PREEMPTED" or all_saved:
+        reason = "the scheduler took the job away before its supervisor could say"
+        return AttemptOutcome(outcome=Outcome.PREEMPTED, reason=reason + kept)
+    if left.slurm_state in ("REQUEUED", "CANCELLED"):
+        reason = f"the job was put back into the queue ({left.slurm_state})"
+        return AttemptOutcome(outcome=Outcome.PREEMPTED, reason=reason + kept)
+    said = f" (Slurm: {left.slurm_state})" if left.slurm_state else ""
+    return AttemptOutcome(
+        outcome=Outcome.NODE_FAILURE, reason=f"the supervisor was killed{said}{kept}"
+    )
 
 
-def _srun_words(words: str) -> tuple[int, int]:
-    exited = re.search(r"[Ee]xit(?:ed with exit)? code (\d+)", words)
-    if exited:
-        return int(exited.group(1)), 0
-    name = words.split("(")[0].strip()
-    return 0, SRUN_WORDS.get(name, 9 if "Memory" in words else 0)
+def _kept(saved_step: int | None) -> str:
+    return f"; saved at step {saved_step}" if saved_step is not None else "; nothing new was saved"
 
 
-def _ranks(text: str) -> list[int]:
-    ranks: list[int] = []
-    for part in text.strip("[]").split(","):
-        first, _, last = part.partition("-")
-        ranks += range(int(first), int(last or first) + 1)
-    return ranks
-
-
-# torch.distributed.elastic.multiprocessing.errors.ChildFailedError prints such blocks.
-ELASTIC_BLOCK = re.compile(
-    r"rank\s+: (\d+) \(local_rank: \d+\)\s+exitcode\s+: (-?\d+) \(pid: \d+\)", re.MULTILINE
-)
-
-
-def deaths_in_elastic_log(text: str) -> list[Death]:
-    """The ranks that an elastic launcher reports, its root cause first."""
-    _, _, root = text.partition("Root Cause")
-    found = ELASTIC_BLOCK.findall(root) + ELASTIC_BLOCK.findall(text)
-    unique: dict[int, int] = {}
-    for rank, code in found:
-        unique.setdefault(int(rank), int(code))
-    return [
-        Death(rank=rank, code=max(code, 0), signal=max(-code, 0)) for rank, code in unique.items()
-    ]
+if unjudged := set(Outcome).difference(*JUDGES.values()):
+    raise TypeError(f"no judge gives {', '.join(sorted(outcome.name for outcome in unjudged))}")

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from hpc_train.plan.states import Outcome
 from hpc_train.runs.checkpoints import newest_step
 from hpc_train.runs.events import Event, EventKind, append_event
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.ranks import Beginning, read_beginning, read_exits, read_heartbeats
+from hpc_train.supervisor.outcome import AttemptOutcome
 
-__all__ = ["AttemptSteps", "attempt_steps", "tell_beginning"]
+__all__ = ["AttemptSteps", "attempt_steps", "record_end", "tell_beginning"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,3 +65,18 @@ def tell_beginning(
         say(f"step {item.step} is damaged ({item.reason}): goes on from {beginning.step}")
     append_event(run.events, Event(time.time(), EventKind.RANKS_BEGAN, first))
     say(f"the ranks go on from step {beginning.step}" if beginning.step else "the ranks begin anew")
+
+
+def record_end(run: RunDir, attempt: int, ending: AttemptOutcome, steps: AttemptSteps) -> None:
+    """Write into the history how an attempt ended and how far it came."""
+    completed = ending.outcome is Outcome.COMPLETED
+    data = {
+        "attempt": attempt,
+        **{key: value for key, value in dataclasses.asdict(ending).items() if key != "gone"},
+        "outcome": ending.outcome.value,
+        "blamed": list(ending.blamed),
+        "first_step": steps.first,
+        "last_step": steps.last,
+        "saved_step": steps.last if completed else steps.saved,
+    }
+    append_event(run.events, Event(time.time(), EventKind.ATTEMPT_ENDED, data))

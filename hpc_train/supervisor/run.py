@@ -6,6 +6,7 @@ import contextlib
 import os
 import time
 from collections.abc import Mapping
+from pathlib import Path
 
 from hpc_train.errors import HpcTrainError, SlurmError
 from hpc_train.plan.plan import Plan
@@ -20,6 +21,7 @@ from hpc_train.slurm.command import is_available
 from hpc_train.slurm.nodes import usable_nodes
 from hpc_train.supervisor.allocation import Allocation
 from hpc_train.supervisor.attempt import Attempt, AttemptResult, new_attempt
+from hpc_train.supervisor.attempt_ended import AttemptEnded, tell_listeners
 from hpc_train.supervisor.exitcodes import EXIT_CODES
 from hpc_train.supervisor.node_check import check_nodes
 from hpc_train.supervisor.orphaned_attempt import close_unfinished, refuse_if_superseded
@@ -53,6 +55,11 @@ def supervise(run: RunDir, environ: Mapping[str, str], *, batch: bool) -> int:
         log.say(f"run {run.run_id} is already complete; nothing to do")
         return 0
     plan = Plan.from_json(run.plan.read_text(encoding="utf-8"))
+    if not Path(plan.workdir).is_dir():
+        raise HpcTrainError(
+            f"the working folder {plan.workdir} is not there on {os.uname().nodename}",
+            f"bring it back where all nodes see it, and then hpc-train resume {run.path}",
+        )
     allocation = Allocation.from_env(environ, plan.shape)
     refuse_if_superseded(run, allocation)
     signals = SupervisorSignals()
@@ -112,7 +119,8 @@ def _decide(attempt: Attempt, ending: AttemptOutcome, stop: StopCause, *, batch:
         reason=decision.reason,
         exclude=list(decision.exclude),
     )
-    attempt.log.say(f"decided: {decision.action.value}: {decision.reason}")
+    event = AttemptEnded(run=attempt.run, plan=attempt.plan, attempt=history[-1], decision=decision)
+    tell_listeners(event, attempt.log.say)
     return decision
 
 

@@ -6,14 +6,8 @@ import pytest
 
 from hpc_train.plan.states import Outcome, RankExit
 from hpc_train.runs.ranks import ExitRecord
-from hpc_train.supervisor.outcome import (
-    AttemptEvidence,
-    Death,
-    Hang,
-    classify,
-    deaths_in_elastic_log,
-    deaths_in_srun_log,
-)
+from hpc_train.supervisor.deaths import Death, deaths_in_elastic_log, deaths_in_srun_log
+from hpc_train.supervisor.outcome import AttemptEvidence, Hang, classify
 
 # Printed by srun 22.05 when rank 5 of 12 was killed.
 SRUN_KILLED = """\

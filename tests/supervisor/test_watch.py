@@ -13,8 +13,8 @@ from hpc_train.config.schema import WatchdogConfig
 from hpc_train.runs.layout import AttemptDir
 from hpc_train.runs.ranks import Heartbeat
 from hpc_train.supervisor import watch as watching
+from hpc_train.supervisor.deaths import deaths_in_srun_log
 from hpc_train.supervisor.launch import Ranks
-from hpc_train.supervisor.outcome import deaths_in_srun_log
 from hpc_train.supervisor.watch import Movement, Watched
 
 

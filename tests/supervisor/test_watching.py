@@ -12,7 +12,7 @@ from hpc_train.plan.states import RankExit
 from hpc_train.runs.layout import AttemptDir, RunDir
 from hpc_train.runs.ranks import ExitRecord, Heartbeat, write_exit, write_heartbeat
 from hpc_train.supervisor import watch as watching
-from hpc_train.supervisor.outcome import Death
+from hpc_train.supervisor.deaths import Death
 from hpc_train.supervisor.watch import Watched, watch
 
 from .clock import Clock
