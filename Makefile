@@ -14,7 +14,7 @@ install = $(BIN)/pip install --quiet --disable-pip-version-check --constraint co
 SEED ?= 1
 COUNT ?= 120
 
-.PHONY: demo test soak mutants lint types layers bench cluster-up cluster-down clean
+.PHONY: demo test soak mutants lint types layers house bench cluster-up cluster-down clean
 
 demo: $(VENV)/.examples
 	@$(BIN)/hpc-train submit --cluster local --follow --wait configs/digits.yaml
@@ -40,6 +40,9 @@ types: $(VENV)/.test
 
 layers: $(VENV)/.test
 	@$(BIN)/lint-imports --no-cache > $(VENV)/layers.log || { cat $(VENV)/layers.log; exit 1; }
+
+house: $(VENV)/.test
+	@$(BIN)/python -m tests.house_report
 
 bench: $(VENV)/.bench
 	@bash tests/cluster/install.sh

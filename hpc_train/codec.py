@@ -68,10 +68,14 @@ def _value(hint: Any, data: Any, where: str) -> Any:
         if data not in get_args(hint):
             raise ValueError(f"{where}: {data!r} is none of {get_args(hint)}")
         return data
-    if origin is tuple:
+    if origin in (list, tuple):
         _expect(data, list, where)
-        inner = get_args(hint)[0]
-        return tuple(_value(inner, item, f"{where}[{i}]") for i, item in enumerate(data))
+        inner, *others = get_args(hint)
+        kinds = [inner, *others] if others and others != [...] else [inner] * len(data)
+        if len(kinds) != len(data):
+            raise ValueError(f"{where}: expected {len(kinds)} values, got {len(data)}")
+        parts = enumerate(zip(kinds, data, strict=True))
+        return origin(_value(part, item, f"{where}[{i}]") for i, (part, item) in parts)
     if origin is dict:
         _expect(data, dict, where)
         inner = get_args(hint)[1]

@@ -7,6 +7,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from hpc_train.codec import decode
 from hpc_train.config.schema import (
     CheckpointConfig,
     PreflightConfig,
@@ -127,37 +128,15 @@ class Plan:
             HpcTrainError: when the text is no plan, or one of a newer hpc-train.
         """
         try:
-            return _plan_from(json.loads(text))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            document = json.loads(text)
+            version = document["schema_version"]
+            if version != PLAN_SCHEMA_VERSION:
+                raise ValueError(
+                    f"schema_version {version}, this hpc-train reads {PLAN_SCHEMA_VERSION}"
+                )
+            return decode(cls, document)
+        except (ValueError, KeyError, TypeError) as error:
             raise HpcTrainError(
                 f"plan.json cannot be read: {error}",
                 "it was written by another version of hpc-train, or is damaged: submit again",
             ) from error
-
-
-def _plan_from(document: dict[str, Any]) -> Plan:
-    version = document["schema_version"]
-    if version != PLAN_SCHEMA_VERSION:
-        raise ValueError(f"schema_version {version}, this hpc-train reads {PLAN_SCHEMA_VERSION}")
-    training = document["training"]
-    slurm = document["slurm"]
-    return Plan(
-        **{key: document[key] for key in ("name", "workdir", "runs_dir", "config_hash")},
-        shape=Shape(**document["shape"]),
-        batch=Batch(**document["batch"]),
-        training=Training(
-            **{
-                **training,
-                "model": ObjectSpec(**training["model"]),
-                "data": ObjectSpec(**training["data"]),
-            }
-        ),
-        slurm=SlurmPlan(
-            **{**slurm, "options": [(name, value) for name, value in slurm["options"]]}
-        ),
-        shell=ShellPlan(**document["shell"]),
-        checkpoint=CheckpointConfig(**document["checkpoint"]),
-        requeue=RequeueConfig(**document["requeue"]),
-        watchdog=WatchdogConfig(**document["watchdog"]),
-        preflight=PreflightConfig(**document["preflight"]),
-    )

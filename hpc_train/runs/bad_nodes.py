@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from hpc_train.codec import decode
 from hpc_train.runs.state import state_dir
 
 __all__ = ["BadNode", "clusters", "forget", "read_bad_nodes", "remember"]
@@ -85,6 +86,6 @@ def _read(path: Path) -> list[BadNode]:
 
 def _parse(line: str) -> BadNode | None:
     try:
-        return BadNode(**json.loads(line))
-    except (ValueError, TypeError):
+        return decode(BadNode, json.loads(line))
+    except ValueError:
         return None  # a torn line, or one of a newer version

@@ -20,6 +20,12 @@ __all__ = [
     "summaries",
 ]
 
+# Fields of the event at an attempt's end that its record takes as they are.
+OF_THE_END = (
+    *("reason", "rank", "node", "error", "where", "failed_step", "refused"),
+    *("first_step", "last_step", "saved_step"),
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class AttemptRecord:
@@ -136,19 +142,7 @@ def newest_job_id(events: Sequence[Event]) -> str:
 
 def _told_by(event: Event, record: AttemptRecord) -> dict[str, Any]:
     if event.kind is EventKind.ATTEMPT_ENDED:
-        simple = (
-            "reason",
-            "rank",
-            "node",
-            "error",
-            "where",
-            "failed_step",
-            "first_step",
-            "refused",
-            "last_step",
-            "saved_step",
-        )
-        told = {key: event.data[key] for key in simple if key in event.data}
+        told = {key: event.data[key] for key in OF_THE_END if key in event.data}
         return told | {
             "kept_step": event.get("saved_step", record.saved_step),
             "ended": event.time,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import errno
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
+from hpc_train.codec import decode
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.layout import AttemptDir
 
@@ -26,6 +26,8 @@ __all__ = [
     "write_exit",
     "write_heartbeat",
 ]
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,12 +122,7 @@ def write_beginning(attempt: AttemptDir, beginning: Beginning) -> None:
 
 def read_beginning(attempt: AttemptDir) -> Beginning | None:
     """What rank 0 said; None where it has not come so far, or could not write it."""
-    try:
-        document = json.loads(attempt.beginning.read_text(encoding="utf-8"))
-        damaged = tuple(Damaged(**item) for item in document["damaged"])
-        return Beginning(int(document["step"]), damaged)
-    except (OSError, ValueError, TypeError, KeyError):
-        return None
+    return _read(Beginning, attempt.beginning)
 
 
 def write_exit(attempt: AttemptDir, record: ExitRecord) -> None:
@@ -152,31 +149,29 @@ def write_heartbeat(attempt: AttemptDir, beat: Heartbeat) -> None:
 
 def read_exits(attempt: AttemptDir) -> list[ExitRecord]:
     """All exit records of an attempt, by time."""
-    folder = attempt.exit_record(0).parent
-    records = [ExitRecord(**document) for document in _documents(folder)]
+    records = _read_all(ExitRecord, attempt.exit_record(0).parent)
     return sorted(records, key=lambda record: record.time)
 
 
 def read_heartbeats(attempt: AttemptDir) -> list[Heartbeat]:
     """The newest sign of life of every rank that gave one, by rank."""
-    folder = attempt.heartbeat(0).parent
-    beats = [Heartbeat(**document) for document in _documents(folder)]
+    beats = _read_all(Heartbeat, attempt.heartbeat(0).parent)
     return sorted(beats, key=lambda beat: beat.rank)
 
 
 def read_heartbeat(path: Path) -> Heartbeat | None:
     """One rank's newest sign of life; None where it gave none yet."""
+    return _read(Heartbeat, path)
+
+
+def _read_all(kind: type[T], folder: Path) -> list[T]:
+    read = (_read(kind, path) for path in folder.glob("rank-*.json"))
+    return [item for item in read if item is not None]
+
+
+def _read(kind: type[T], path: Path) -> T | None:
+    """None for what is not there, or is overwritten in place at this moment."""
     try:
-        return Heartbeat(**json.loads(path.read_text(encoding="utf-8")))
-    except (FileNotFoundError, json.JSONDecodeError):  # overwritten in place at this moment
+        return decode(kind, json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError):
         return None
-
-
-def _documents(folder: Path) -> list[dict[str, Any]]:
-    if not folder.is_dir():
-        return []
-    documents = []
-    for path in folder.glob("rank-*.json"):
-        with contextlib.suppress(json.JSONDecodeError):  # overwritten in place at this moment
-            documents.append(json.loads(path.read_text(encoding="utf-8")))
-    return documents

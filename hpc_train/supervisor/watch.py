@@ -152,7 +152,7 @@ def watch(
         each_second: Called about once a second (signals to pass on, progress to tell).
     """
     movement = Movement(limits, started=time.monotonic())
-    failure = _Failure(attempt, ranks, nodes, world_size)
+    failure = _FailureWatch(attempt, ranks, nodes, world_size)
     next_look = next_question = time.monotonic()
     next_roll_call = next_look + ROLL_CALL_S
     # Many ranks' files are read less often, so that watching costs the file system little.
@@ -194,7 +194,7 @@ def watch(
     return Watched(code)
 
 
-class _Failure:
+class _FailureWatch:
     """When the first rank ended otherwise than well, and which nodes have said nothing since."""
 
     def __init__(

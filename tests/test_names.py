@@ -1,0 +1,33 @@
+"""One name, one thing: a reader who looks for it finds one place."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from pathlib import Path
+
+PACKAGE = Path(__file__).parents[1] / "hpc_train"
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+
+def several(places: dict[str, list[str]]) -> dict[str, list[str]]:
+    return {name: found for name, found in places.items() if len(found) > 1}
+
+
+def test_no_class_has_the_name_of_another_one() -> None:
+    classes = defaultdict(list)
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                classes[node.name.strip("_")].append(str(path.relative_to(PACKAGE)))
+    assert len(classes) > 100
+    assert several(classes) == {}
+
+
+def test_no_file_has_the_name_of_another_one() -> None:
+    files = defaultdict(list)
+    for path in FILES:
+        if not path.name.startswith("__"):
+            files[path.name].append(str(path.relative_to(PACKAGE)))
+    assert len(files) > 100
+    assert several(files) == {}
