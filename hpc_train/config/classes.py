@@ -72,13 +72,7 @@ def check_class(
     if only_found and (module is None or module.file is None):
         return
     if module is None:
-        word = class_path.partition(".")[0]
-        raise ConfigError(
-            f"there is no module '{word}' in {search_path[0]} or among the installed packages",
-            did_you_mean(word, submodules(search_path[:1]))
-            or did_you_mean(word, submodules(search_path))
-            or "install it, or submit from its folder",
-        )
+        raise _no_module(class_path, search_path)
     if not rest:
         raise _no_class_in(class_path, read_names(module.file) if module.file else None)
     name = rest.partition(".")[0]
@@ -161,6 +155,16 @@ def _check_arguments(
 
 def _known(names: Iterable[str]) -> str:
     return "it takes " + (", ".join(names) or "none")
+
+
+def _no_module(class_path: str, search_path: Sequence[str]) -> ConfigError:
+    word = class_path.partition(".")[0]
+    return ConfigError(
+        f"there is no module '{word}' in {search_path[0]} or among the installed packages",
+        did_you_mean(word, submodules(search_path[:1]))
+        or did_you_mean(word, submodules(search_path))
+        or "install it, or submit from its folder",
+    )
 
 
 def _no_class_in(class_path: str, names: Names | None) -> ConfigError:

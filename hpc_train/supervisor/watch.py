@@ -173,24 +173,19 @@ def watch(
             suspects |= failure.nodes_of(set(range(world_size)).difference(movement.last))
             next_roll_call = now + ROLL_CALL_S
         if ranks.unlaunched(nodes):
-            _end(ranks, attempt, code=76)
-            return Watched(ranks.poll() or 1)
+            return _ended(ranks, attempt, RankExit.NETWORK)
         if suspects and now >= next_question:
             lost = tuple(sorted(suspects.intersection(lost_nodes())))
             next_question = time.monotonic() + ASK_NODES_EVERY_S
             if lost:
-                _end(ranks, attempt, code=76)
-                return Watched(ranks.poll() or 1, lost_nodes=lost)
+                return _ended(ranks, attempt, RankExit.NETWORK, lost_nodes=lost)
         if failure.overdue(now):
-            _end(ranks, attempt, code=76)
-            return Watched(ranks.poll() or 1)
-        hang = movement.hang(world_size, now) if limits.enabled else None
-        if hang is not None:
+            return _ended(ranks, attempt, RankExit.NETWORK)
+        if limits.enabled and (hang := movement.hang(world_size, now)) is not None:
             with contextlib.suppress(OSError):  # a full disk: then there are no stacks
                 attempt.dump_request.touch()
             time.sleep(STACKS_S)
-            _end(ranks, attempt, code=77)
-            return Watched(ranks.poll() or 1, hang=hang)
+            return _ended(ranks, attempt, RankExit.WATCHDOG, hang=hang)
     return Watched(code)
 
 
@@ -233,14 +228,22 @@ class _FailureWatch:
         return self._at is not None and now - self._at > grace_s
 
 
-def _end(ranks: Ranks, attempt: AttemptDir, *, code: int) -> None:
-    """Let ranks that still can leave by themselves do so, then end the step."""
+def _ended(
+    ranks: Ranks,
+    attempt: AttemptDir,
+    code: RankExit,
+    *,
+    hang: Hang | None = None,
+    lost_nodes: tuple[str, ...] = (),
+) -> Watched:
+    """End the step, once ranks that still can have had the time to leave by themselves."""
     with contextlib.suppress(OSError):  # a full disk: then the launcher ends them
-        attempt.abort.write_text(f"{code}\n", encoding="utf-8")
+        attempt.abort.write_text(f"{int(code)}\n", encoding="utf-8")
     deadline = time.monotonic() + 3
     while ranks.poll() is None and time.monotonic() < deadline:
         time.sleep(POLL_S)
     ranks.kill()
+    return Watched(ranks.poll() or 1, hang, lost_nodes)
 
 
 def _position(beat: Heartbeat) -> tuple[str, int, int, float]:
