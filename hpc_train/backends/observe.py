@@ -1,4 +1,4 @@
-"""Looking at runs from outside: their diaries, their processes, and one Slurm query for all."""
+"""Looking at runs from outside: their histories, their processes, and one Slurm query for all."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def observe(
         ask_slurm: False to look only at what the runs themselves have written.
         known: The state to assume of a job that Slurm is not asked about.
     """
-    diaries = [read_events(directory.events) for directory in directories]
-    views = _slurm_views(diaries) if ask_slurm else {}
+    histories = [read_events(directory.events) for directory in directories]
+    views = _slurm_views(histories) if ask_slurm else {}
     unknown = SchedulerView(None if ask_slurm else known)
     return [
         run_status(
@@ -54,7 +54,7 @@ def observe(
             metrics=_metrics(directory),
             now=now,
         )
-        for directory, events in zip(directories, diaries, strict=True)
+        for directory, events in zip(directories, histories, strict=True)
     ]
 
 
@@ -85,11 +85,11 @@ def _is_slurm_job(directory: RunDir) -> bool:
     return any(event.get("cluster") for event in read_events(directory.events))
 
 
-def _slurm_views(diaries: Sequence[Sequence[Event]]) -> dict[str, JobView]:
+def _slurm_views(histories: Sequence[Sequence[Event]]) -> dict[str, JobView]:
     """One query for the jobs of all runs that have not ended by their own word."""
     open_jobs = [
         job_id
-        for events in diaries
+        for events in histories
         if _backend(events) == "slurm"
         and not _has_ended(events)
         and (job_id := newest_job_id(events))
@@ -99,7 +99,7 @@ def _slurm_views(diaries: Sequence[Sequence[Event]]) -> dict[str, JobView]:
     try:
         return query_jobs(open_jobs)
     except SlurmError:
-        return {}  # the controller is away: the diaries are all there is
+        return {}  # the controller is away: the histories are all there is
 
 
 def _view(
