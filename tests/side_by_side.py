@@ -1,20 +1,18 @@
 """Several pytest workers at once: what stays together on one of them, and what starts first.
 
-Most tests wait, for Slurm or for ranks that come up; so more workers than cores keep the cores busy.
-Each worker raises the clusters that it needs, see `tests/cluster/registry.py`.
+Most tests wait for something, so more workers than cores keep the cores busy. Each worker raises
+the clusters that it needs, see `tests/cluster/registry.py`.
 """
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
 __all__ = ["SideBySide", "in_order"]
 
-# What takes long, the longest first, so that no worker is left alone with it at the end. A folder or
-# a file means each of its tests by itself; the other tests stay together by file and come after.
+# What takes long, the longest first, so that no worker is left alone with it at the end. A folder
+# or a file means each of its tests by itself; the others stay together by file and come after.
 FIRST = (
     "tests/e2e/test_slurm.py::test_twelve_ranks",
     "tests/faults/test_nodes.py",
@@ -62,5 +60,9 @@ class SideBySide(LoadScopeScheduling):
     def _reschedule(self, node: WorkerController) -> None:
         # A worker starts a test when it knows the one that follows; more would wait in vain
         # behind a long one.
-        if node.shutting_down or not self.workqueue or self._pending_of(self.assigned_work[node]) < 2:
+        if (
+            node.shutting_down
+            or not self.workqueue
+            or self._pending_of(self.assigned_work[node]) < 2
+        ):
             super()._reschedule(node)
