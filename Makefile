@@ -4,6 +4,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 # As root the tests install Debian's Slurm; elsewhere they say what is missing and run the rest.
 PYTEST_ARGS ?=
+# Most tests wait, so more of them run side by side than there are cores; 0 is one after another.
+WORKERS ?= 4
 
 comma := ,
 # pip talks much; what it said is shown where it failed.
@@ -14,7 +16,7 @@ install = $(BIN)/pip install --quiet --disable-pip-version-check --constraint co
 SEED ?= 1
 COUNT ?= 120
 
-.PHONY: demo test soak mutants lint types layers house bench cluster-up cluster-down clean
+.PHONY: demo test quick soak mutants lint types layers house bench cluster-up cluster-down clean
 
 demo: $(VENV)/.examples
 	@$(BIN)/hpc-train submit --cluster local --follow --wait configs/digits.yaml
@@ -23,7 +25,11 @@ demo: $(VENV)/.examples
 test: $(VENV)/.test
 	@bash tests/cluster/install.sh
 	@$(MAKE) --no-print-directory lint types layers
-	@$(BIN)/pytest $(PYTEST_ARGS)
+	@$(BIN)/pytest --numprocesses $(WORKERS) $(PYTEST_ARGS)
+
+# For while one writes: no Slurm, no torch, under a minute.
+quick: $(VENV)/.test
+	@$(BIN)/pytest --quick --numprocesses $(WORKERS) $(PYTEST_ARGS)
 
 soak: $(VENV)/.test
 	@bash tests/cluster/install.sh

@@ -1,9 +1,12 @@
-"""Fixtures that all tests share: the real Slurm of ``tests/cluster``."""
+"""What all tests share: the real Slurm of ``tests/cluster``, and which tests run when."""
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,15 +15,40 @@ from tests.cluster.requirements import missing
 
 _REQUIRE = "HPC_TRAIN_REQUIRE_SLURM"
 _SOAK = "HPC_TRAIN_SOAK"
+# Where torch is imported or ranks are started: left out by --quick, as is all that needs Slurm.
+# A test of another folder that starts torch is marked `torch`.
+_WITH_TORCH = ("training", "examples", "faults", "e2e")
 _raised = pytest.StashKey[dict[ClusterSpec, Cluster]]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--quick", action="store_true", help="without Slurm and without torch")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[_raised] = {}
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    folders = [Path(__file__).with_name(name) for name in _WITH_TORCH]
+    return True if config.getoption("quick") and collection_path in folders else None
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    if session.config.getoption("quick") and "torch" in sys.modules:
+        raise pytest.UsageError("a module of the quick tests imports torch: see _WITH_TORCH")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    from tests.side_by_side import SideBySide
+
+    config.option.loadscopereorder = False  # the order is ours
+    return SideBySide(config, log)
+
+
 @pytest.hookimpl(tryfirst=True)  # before -m selects by marker
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         if "make_cluster" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.slurm)
@@ -28,6 +56,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for item in items:
             if item.get_closest_marker("soak"):
                 item.add_marker(pytest.mark.skip(reason=f"many trials: set {_SOAK}=1"))
+    if config.getoption("quick"):
+        left_out = [i for i in items if any(map(i.get_closest_marker, ("slurm", "torch")))]
+        items[:] = [item for item in items if item not in left_out]
+        config.hook.pytest_deselected(items=left_out)
+    if hasattr(config, "workerinput"):  # one of several workers
+        from tests.side_by_side import in_order
+
+        items.sort(key=lambda item: in_order(item.nodeid))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -36,6 +72,17 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         if os.environ.get(_REQUIRE) == "1":
             pytest.fail(f"{reason} ({_REQUIRE}=1)", pytrace=False)
         pytest.skip(reason)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Below a failure: what the daemons of the test's clusters said last."""
+    report = yield
+    if report.failed and item.get_closest_marker("slurm"):
+        for cluster in item.config.stash[_raised].values():
+            if cluster.touched:
+                report.sections.append((str(cluster.layout.logs), cluster.log_tails()))
+    return report
 
 
 @pytest.fixture(scope="session")

@@ -40,6 +40,8 @@ class Cluster:
     def __init__(self, spec: ClusterSpec | None = None, *, detached: bool = False) -> None:
         self.spec = spec or ClusterSpec()
         self.nodes: dict[str, Node] = {}
+        # Whether anybody asked anything of it since the last reset.
+        self.touched = False
         self._detached = detached
         self._layout: Layout | None = None
         self._processes: Processes | None = None
@@ -85,6 +87,7 @@ class Cluster:
         """Its daemons."""
         if self._processes is None:
             raise ClusterError("the cluster is not up")
+        self.touched = True
         return self._processes
 
     # --- up and down
@@ -184,6 +187,7 @@ class Cluster:
 
     def env(self) -> dict[str, str]:
         """The variables that point Slurm's commands, run on the host, to this cluster."""
+        self.touched = True
         return {"SLURM_CONF": str(self.layout.slurm_conf)}
 
     def command(
@@ -315,10 +319,13 @@ class Cluster:
 
     def on_reset(self, undo: Callable[[], object]) -> None:
         """Have this called by the next :meth:`reset`; the last one given comes first."""
+        self.touched = True
         self._undo.append(undo)
 
     def reset(self, *, timeout_s: float = 60) -> None:
         """Cancel all jobs, undo all faults and bring all nodes back to idle."""
+        if not self.touched:
+            return
         while self._undo:
             self._undo.pop()()
         if self.processes.find("slurmctld") is None:
@@ -331,6 +338,7 @@ class Cluster:
             if self.processes.find(f"slurmd-{name}") is None:
                 self.start_slurmd(name)
         self.bring_back(timeout_s=timeout_s)
+        self.touched = False
 
     def bring_back(self, nodes: Collection[str] = (), *, timeout_s: float = 60) -> None:
         """Resume these nodes (default: all) until they are idle.

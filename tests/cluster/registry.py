@@ -16,13 +16,14 @@ from tests.cluster.processes import Processes, Started, alive, kill_all, seen_mo
 from tests.cluster.shell import ClusterError, run, wait_until
 from tests.cluster.spec import ClusterSpec
 
-__all__ = ["claim", "existing", "in_use", "read_state", "remove"]
+__all__ = ["claim", "existing", "in_use", "locked", "read_state", "remove"]
 
 _HIGHEST = 250
 
 
 @contextlib.contextmanager
-def _locked(base: Path) -> Iterator[None]:
+def locked(base: Path = BASE) -> Iterator[None]:
+    """Meanwhile nobody is given a number, and nothing that a dead owner left is taken away."""
     base.mkdir(parents=True, exist_ok=True)
     with (base / "numbers.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -41,7 +42,7 @@ def claim(spec: ClusterSpec, controller: str, *, detached: bool, base: Path = BA
     Raises:
         ClusterError: No number is free.
     """
-    with _locked(base):
+    with locked(base):
         for stale in existing(base):
             if not in_use(stale):
                 remove(stale)

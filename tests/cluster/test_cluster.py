@@ -5,13 +5,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.cluster import Cluster, ClusterSpec, faults, interfaces, registry, sysfs
-from tests.cluster.processes import seen_mounting
+from tests.cluster.processes import Processes, alive, seen_mounting
 
 pytestmark = pytest.mark.slurm
 
@@ -28,6 +28,13 @@ def _namespaces() -> set[str]:
         ["lsns", "--noheadings", "--output=NS"], capture_output=True, text=True, check=True
     )
     return set(rows.stdout.split())
+
+
+def _own_namespaces(pids: Iterable[int]) -> set[str]:
+    """Namespaces of processes that are not ours as well, by the numbers that lsns prints."""
+    links = {link.readlink() for pid in pids for link in Path(f"/proc/{pid}/ns").iterdir()}
+    ours = {link.readlink() for link in Path("/proc/self/ns").iterdir()}
+    return {re.sub(r"\D", "", str(link)) for link in links - ours}
 
 
 def _mounts_of(cluster_root: Path) -> list[str]:
@@ -317,39 +324,49 @@ def test_a_second_cluster_stands_beside_the_first(slurm_cluster: Cluster, small:
 
 
 def test_taking_a_cluster_down_leaves_nothing(slurm_cluster: Cluster) -> None:
-    devices, namespaces = _network_devices(), _namespaces()
     cluster = Cluster(_SMALL)
     cluster.up()
-    root, recorded = cluster.layout.root, cluster.processes.recorded()
+    layout, recorded = cluster.layout, cluster.processes.recorded()
     cluster.sbatch(["--nodes=2"], _SLEEP)
     faults.small_disk(cluster, "disk", 1)
-    assert _network_devices() != devices
-    cluster.down()
-    assert _network_devices() == devices
-    assert _namespaces() == namespaces
-    assert not _mounts_of(root)
-    assert not root.exists()
-    assert not seen_mounting(root)
+    namespaces = _own_namespaces(node.anchor_pid for node in cluster.nodes.values())
+    assert len(namespaces & _namespaces()) == 6  # two nodes' networks, mounts and names
+    assert layout.host_interface in _network_devices()
+    with registry.locked():  # another process may be given the number at once
+        cluster.down()
+        assert layout.host_interface not in _network_devices()
+        assert not namespaces & _namespaces()
+        assert not _mounts_of(layout.root)
+        assert not layout.root.exists()
+        assert not seen_mounting(layout.root)
     assert not [s for s in recorded if Path(f"/proc/{s.pid}").exists()]
 
 
 def test_what_a_crashed_owner_left_is_cleaned_by_the_next_cluster() -> None:
     code = (
-        "import os, signal\n"
         "from tests.cluster import Cluster\n"
         "from tests.cluster.test_cluster import _SMALL\n"
         "cluster = Cluster(_SMALL); cluster.up(); print(cluster.layout.index, flush=True)\n"
-        "os.kill(os.getpid(), signal.SIGKILL)\n"
+        "input()\n"
     )
-    owner = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False
-    )
-    (layout,) = [x for x in registry.existing() if x.index == int(owner.stdout)]
-    assert layout.state_file.exists()
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as owner:
+        assert owner.stdout is not None
+        index = int(owner.stdout.readline())
+        (layout,) = [x for x in registry.existing() if x.index == index]
+        left = Processes(layout.process_file, layout.logs).recorded()
+        with registry.locked():
+            owner.kill()
+            owner.wait()
+            assert layout.state_file.exists()
+            assert all(map(alive, left))
+            assert not registry.in_use(layout)
     with Cluster(_SMALL) as cluster:
-        assert cluster.layout.index <= layout.index
         assert set(cluster.node_states().values()) == {"idle"}
-    assert not registry.in_use(layout)
+        assert not any(map(alive, left))
+        # The number is free again, or taken by somebody who lives.
+        assert registry.read_state(layout.root).get("owner", {}).get("pid") != owner.pid
 
 
 def test_a_spec_is_raised_once_a_session(

@@ -180,7 +180,14 @@ def test_a_package_that_only_a_finder_of_its_own_knows_is_found(
     assert "has no class 'Nat'" in refusal_in(nets, "{class_path: editable_one.Nat}").message
 
 
-@pytest.mark.parametrize("path", ["collections.OrderedDict", "torch.nn.Linear", "numpy.ndarray"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "collections.OrderedDict",
+        "numpy.ndarray",
+        pytest.param("torch.nn.Linear", marks=pytest.mark.torch),
+    ],
+)
 def test_installed_classes_are_found(path: str, nets: Path) -> None:
     check_in(nets, f"{{class_path: {path}, init_args: {{in_features: 1, out_features: 1}}}}")
 
@@ -266,6 +273,7 @@ def test_lightnings_own_arguments_pass(nets: Path) -> None:
     check_in(nets, "{class_path: nets.Open}", "{class_path: nets.Open}", more)
 
 
+@pytest.mark.torch
 def test_the_arguments_read_from_the_text_are_those_of_the_installed_trainer() -> None:
     from pytorch_lightning import Trainer
 

@@ -14,6 +14,9 @@ from typing import Any
 
 import pytest
 
+from hpc_train.runs.events import read_events
+from hpc_train.runs.layout import RunDir
+from hpc_train.runs.ranks import read_heartbeats
 from tests.cluster.cluster import Cluster
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -56,12 +59,21 @@ class Shell:
         self, run: str, wanted: Callable[[dict[str, Any]], bool], timeout_s: float = 90
     ) -> dict[str, Any]:
         deadline = time.monotonic() + timeout_s
-        while True:
-            status = self.status(run)
-            if wanted(status):
-                return status
+        while not wanted(status := self.status(run)):
             assert time.monotonic() < deadline, status
-            time.sleep(0.5)
+            # A command takes a quarter of a second of a core: the next when there is news to tell.
+            self._wait_for_news(RunDir(Path(status["run_dir"])), len(status["attempts"]) - 1)
+        return status
+
+    @staticmethod
+    def _wait_for_news(run: RunDir, attempt: int, timeout_s: float = 5) -> None:
+        def seen() -> tuple[int, int]:
+            beats = read_heartbeats(run.attempt(attempt)) if attempt >= 0 else []
+            return len(read_events(run.events)), max((beat.step for beat in beats), default=0) // 10
+
+        before, deadline = seen(), time.monotonic() + timeout_s
+        while seen() == before and time.monotonic() < deadline:
+            time.sleep(0.1)
 
     def ended(self, run: str, timeout_s: float = 120) -> dict[str, Any]:
         over = ("completed", "failed", "cancelled", "timed_out", "lost")

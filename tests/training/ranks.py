@@ -55,10 +55,19 @@ class Run:
         return (self.path / "attempts" / str(attempt) / f"rank-{rank}.log").read_text()
 
 
-# Ranks are forked off a server that has imported Lightning once: that takes seconds each time.
+# Ranks are forked off a server that has imported once what takes a rank seconds each time.
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(
-    ["tests.training.training", "hpc_train.training.resume.lightning_adapter"]
+    [
+        "tests.training.job",
+        "tests.training.training",
+        "hpc_train.training.rank_failure",
+        "hpc_train.training.resume.lightning_adapter",
+        # Lightning imports these in the first steps.
+        "attr",
+        "fsspec.implementations.chained",
+        "omegaconf",
+    ]
 )
 
 
