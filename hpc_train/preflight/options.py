@@ -4,30 +4,47 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
-from hpc_train.codec import decode, encode
+from hpc_train.codec import Document
 from hpc_train.errors import ConfigError
 from hpc_train.preflight.checks.findings import Thresholds
 from hpc_train.preflight.choose.site_profile import SiteProfile
-from hpc_train.preflight.go_policy import Policy
 
-__all__ = ["TOKEN_ENV", "Mode", "PreflightOptions"]
+__all__ = ["TOKEN_ENV", "VERDICT_FILE", "Policy", "PreflightOptions", "positive"]
 
 # The name of the variable that carries the run's token to every probe. Never on a command line.
 TOKEN_ENV = "HPC_TRAIN_PREFLIGHT_TOKEN"
+VERDICT_FILE = "preflight.json"
 
-Mode = Literal["off", "quick", "full"]
+_Answer = Literal["go", "no-go"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class PreflightOptions:
-    """The preflight of one attempt; written to a JSON file that every probe reads.
+class Policy:
+    """What the user allows.
+
+    Attributes:
+        on_degraded: Whether a slow but working job may start.
+        on_unknown: Whether it may start where a check could not tell.
+        on_broken: Whether it may start where a part of the preflight itself broke.
+        on_unchecked: Whether it may start, as degraded, where nothing at all could be checked.
+    """
+
+    on_degraded: _Answer = "go"
+    on_unknown: _Answer = "go"
+    on_broken: _Answer = "go"
+    on_unchecked: _Answer = "go"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PreflightOptions(Document):
+    """The preflight of one attempt; written to a JSON file, without a secret, for every probe.
 
     Attributes:
         nodes: Expected nodes, in the order of their ranks; spares last.
-        folder: Where look files, the rendezvous and the verdict go; shared by all nodes.
-        mode: `off`, `quick`, or `full` (longer measurements).
+        folder: Where inventories, the rendezvous and the verdict go; shared by all nodes.
+        mode: `quick`, or `full` (longer measurements).
         wanted: Nodes needed; the others are spares. None needs all.
         timeout_s: For everything after the probes have started.
         rendezvous_s: How long the coordinator waits for all nodes.
@@ -48,7 +65,7 @@ class PreflightOptions:
 
     nodes: tuple[str, ...]
     folder: str
-    mode: Mode = "quick"
+    mode: Literal["quick", "full"] = "quick"
     wanted: int | None = None
     timeout_s: float = 20.0
     rendezvous_s: float = 7.0
@@ -70,28 +87,27 @@ class PreflightOptions:
         if not self.nodes:
             raise ConfigError("preflight: no nodes to look at", "name at least one node")
         for name in ("timeout_s", "rendezvous_s", "silence_s", "pair_s", "bandwidth_s"):
-            if not 0 < getattr(self, name) < math.inf:
-                raise ConfigError(
-                    f"preflight.{name}: {getattr(self, name):g} s leaves no time for anything",
-                    "write a positive number of seconds, or preflight: off",
-                )
-        if self.wanted is not None and not 1 <= self.wanted <= len(self.nodes):
+            positive(f"preflight.{name}", getattr(self, name))
+        if not 1 <= self.needed <= len(self.nodes):
             raise ConfigError(
                 f"preflight: {self.wanted} nodes are wanted and {len(self.nodes)} are there",
                 "ask for more nodes, or for fewer spares",
             )
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the options as JSON's own types; they hold no secret."""
-        document: dict[str, Any] = encode(self)
-        return document
+    @property
+    def needed(self) -> int:
+        """How many nodes the ranks need."""
+        return len(self.nodes) if self.wanted is None else self.wanted
 
-    @classmethod
-    def from_json(cls, data: Any) -> PreflightOptions:
-        """Return the options written by `to_json`.
 
-        Raises:
-            ValueError: `data` is not such a document.
-            ConfigError: A value cannot be meant.
-        """
-        return decode(cls, data)
+def positive(name: str, seconds: float) -> None:
+    """Refuse a time that leaves none; the name is the config's.
+
+    Raises:
+        ConfigError: It is no positive number.
+    """
+    if not 0 < seconds < math.inf:
+        raise ConfigError(
+            f"{name}: {seconds:g} s leaves no time for anything",
+            "write a positive number of seconds, or preflight: off",
+        )

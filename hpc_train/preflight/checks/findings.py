@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["ALL_NODES", "LEVELS", "Finding", "Level", "Thresholds", "worst"]
+__all__ = ["ALL_NODES", "Finding", "Level", "Thresholds", "severity", "worst"]
 
 Level = Literal["ok", "note", "unknown", "warn", "fail"]
 
 # From harmless to bad. `unknown` stands above `note`: it is no pass, but it is no fault either.
-LEVELS: tuple[Level, ...] = ("ok", "note", "unknown", "warn", "fail")
+_LEVELS: tuple[Level, ...] = ("ok", "note", "unknown", "warn", "fail")
 
 # Stands for the node where a finding is about the fabric, the job, or every node alike.
 ALL_NODES = "*"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Finding:
     """One answer of one check.
 
@@ -38,9 +39,14 @@ class Finding:
     fix: str = ""
 
 
-def worst(levels: list[Level]) -> Level:
-    """Return the worst level of a list, `ok` for an empty one."""
-    return max(levels, key=LEVELS.index, default="ok")
+def severity(level: Level) -> int:
+    """Return how bad a level is, 0 for ok."""
+    return _LEVELS.index(level)
+
+
+def worst(levels: Iterable[Level]) -> Level:
+    """Return the worst level, `ok` for none."""
+    return max(levels, key=severity, default="ok")
 
 
 @dataclass(frozen=True, kw_only=True)

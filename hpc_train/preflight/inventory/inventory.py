@@ -1,4 +1,4 @@
-"""What one node has, as data: what `look` fills, and what choice, checks and verdict read.
+"""What one node has, as data: filled on the node, read by choice, checks and verdict.
 
 `None` means unknown everywhere: the file was absent, truncated or unreadable, and then its path
 stands in `NodeInventory.unreadable` with the reason. Unknown is never read as healthy.
@@ -6,10 +6,10 @@ stands in `NodeInventory.unreadable` with the reason. Unknown is never read as h
 
 from __future__ import annotations
 
+import ipaddress
 from dataclasses import dataclass, field
-from typing import Any
 
-from hpc_train.codec import decode, encode
+from hpc_train.codec import Document
 
 __all__ = [
     "Clock",
@@ -24,6 +24,9 @@ __all__ = [
     "Unreadable",
     "Verbs",
 ]
+
+# Kinds that may connect two nodes. Bridges and veth pairs named by container engines do not.
+_BETWEEN_NODES = ("ipoib", "bond", "ethernet", "vlan")
 
 
 @dataclass(frozen=True)
@@ -151,6 +154,32 @@ class Interface:
     ipv4: tuple[str, ...] = ()
     ipv6: tuple[str, ...] = ()
 
+    @property
+    def is_up(self) -> bool:
+        """Whether the kernel holds it to be up; drivers that do not tell say `unknown`."""
+        return self.state in ("up", "unknown")
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it is up and has an address."""
+        return self.is_up and bool(self.ipv4 or self.ipv6)
+
+    @property
+    def is_between_nodes(self) -> bool:
+        """Whether it is of a kind that may connect two nodes."""
+        return self.kind in _BETWEEN_NODES
+
+    @property
+    def routable(self) -> list[str]:
+        """Addresses with their prefixes that are not link-local, IPv4 first."""
+        addresses = self.ipv4 + self.ipv6
+        return [text for text in addresses if not ipaddress.ip_interface(text).is_link_local]
+
+    @property
+    def networks(self) -> set[str]:
+        """The subnets of all its addresses."""
+        return {str(ipaddress.ip_interface(text).network) for text in self.ipv4 + self.ipv6}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Verbs:
@@ -175,18 +204,14 @@ class Limits:
 
     Attributes:
         memlock_bytes: Soft RLIMIT_MEMLOCK of this very process.
-        stack_bytes: Soft RLIMIT_STACK.
         shm_total_bytes: Size of /dev/shm.
-        shm_free_bytes: Free in /dev/shm.
         cpus: CPUs this process may run on.
         cpu_quota: CPUs' worth of time by the cgroup, None where there is no quota.
         memory_max_bytes: The cgroup's limit, or the machine's memory if that is less.
     """
 
     memlock_bytes: int | None = None
-    stack_bytes: int | None = None
     shm_total_bytes: int | None = None
-    shm_free_bytes: int | None = None
     cpus: int | None = None
     cpu_quota: float | None = None
     memory_max_bytes: int | None = None
@@ -230,13 +255,17 @@ class Gpu:
     nearest_hca: str | None = None
     distance: str | None = None
 
+    @property
+    def label(self) -> str:
+        """Its name in a finding."""
+        return f"gpu {self.index}"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Clock:
-    """The node's clocks at the moment of looking, in seconds."""
+    """The node's clock when the inventory was taken, in seconds since the epoch."""
 
     unix_s: float
-    uptime_s: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -257,7 +286,7 @@ class Resolution:
 
 
 @dataclass(frozen=True, kw_only=True)
-class NodeInventory:
+class NodeInventory(Document):
     """Everything the preflight knows about one node before it talks to another one.
 
     Attributes:
@@ -268,12 +297,11 @@ class NodeInventory:
         interfaces: In order of their index.
         verbs: Device files, library, GPUDirect.
         limits: Of the step.
-        clock: At the moment of looking.
         gpus: By NVML, only those this step may use.
         gpus_expected: What Slurm gave on this node, None without Slurm or without GPUs asked for.
         nvml: `ok`, `absent` (no library or no driver), or NVML's error.
         container: `docker`, `apptainer`, ..., or None.
-        look_s: Seconds the look took.
+        look_s: Seconds that reading it all took.
         resolution: What the master's name means here; filled by the probe.
         unreadable: What could not be read, and why.
     """
@@ -293,20 +321,6 @@ class NodeInventory:
     look_s: float = 0.0
     resolution: Resolution | None = None
     unreadable: tuple[Unreadable, ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the inventory as JSON's own types."""
-        document: dict[str, Any] = encode(self)
-        return document
-
-    @classmethod
-    def from_json(cls, data: Any) -> NodeInventory:
-        """Return the inventory written by `to_json`.
-
-        Raises:
-            ValueError: `data` is not such a document; the message names the field.
-        """
-        return decode(cls, data)
 
     def hca(self, name: str) -> Hca | None:
         """Return the HCA of that name, or None."""

@@ -15,7 +15,8 @@ import time
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hpc_train.preflight.checks.medians import median_low
+from hpc_train.preflight.checks.middle import median_low
+from hpc_train.preflight.checks.pairs import Measured
 from hpc_train.preflight.probes.datagrams import (
     DATAGRAMS,
     IP_UDP_HEADERS,
@@ -25,7 +26,7 @@ from hpc_train.preflight.probes.datagrams import (
 )
 from hpc_train.preflight.probes.wire import listen, proof, same
 
-__all__ = ["DataServer", "Measured", "PairPlan", "measure"]
+__all__ = ["DataServer", "PairPlan", "measure"]
 
 _BLOCK = 64 * 1024
 _PINGS = 40
@@ -59,21 +60,6 @@ class PairPlan:
     seconds: float = 0.2
     max_bytes: int = 64 << 20
     deadline_s: float = 4.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Measured:
-    """What came out; see PairResult for the meaning."""
-
-    latency_us: float | None = None
-    gbps_ab: float | None = None
-    gbps_ba: float | None = None
-    retransmit_share: float | None = None
-    retransmits: int = 0
-    lost_share: float | None = None
-    lost: int = 0
-    frame_ok: bool | None = None
-    error: str | None = None
 
 
 def measure(plan: PairPlan, token: bytes) -> Measured:
