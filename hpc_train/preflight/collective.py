@@ -17,59 +17,36 @@ _EXPLAIN = "hpc-train preflight --explain NCCL_LOG"
 
 @dataclass(frozen=True, kw_only=True)
 class GpuRate:
-    """A GEMM on one GPU.
+    """A GEMM on one GPU."""
 
-    Attributes:
-        gpu: Index on the node.
-        tflops: Measured.
-    """
-
-    gpu: int
-    tflops: float
+    gpu: int  # index on the node
+    tflops: float  # measured
 
 
 @dataclass(frozen=True, kw_only=True)
 class PairTransport:
-    """What two nodes really used, by NCCL's own log.
+    """What two nodes really used, by NCCL's own log."""
 
-    Attributes:
-        a: Node of the sending rank.
-        b: Node of the receiving rank.
-        transport: `NET/IB`, `NET/Socket`, ...
-        gdr: Whether GPUDirect was used.
-    """
-
-    a: str
-    b: str
-    transport: str
-    gdr: bool = False
+    a: str  # node of the sending rank
+    b: str  # node of the receiving rank
+    transport: str  # `NET/IB`, `NET/Socket`, ...
+    gdr: bool = False  # whether GPUDirect was used
 
 
 @dataclass(frozen=True, kw_only=True)
 class CollectiveResult(Document):
-    """One node's part of the all-reduce under a deadline.
-
-    Attributes:
-        node: The node.
-        backend: `nccl` or `gloo`.
-        ok: Whether it finished with the right sum.
-        error: What it said; empty where ok.
-        small_us: Time of a small all-reduce.
-        busbw_gbps: Bus bandwidth of a large one in Gbit/s, as nccl-tests defines it.
-        gemm: One rate a GPU.
-        transports: From the log; empty without NCCL.
-        rings_complete: Whether every ring of the log is closed; None without NCCL.
-    """
+    """One node's part of the all-reduce under a deadline."""
 
     node: str
-    backend: str
-    ok: bool
-    error: str = ""
-    small_us: float | None = None
+    backend: str  # `nccl` or `gloo`
+    ok: bool  # whether it finished with the right sum
+    error: str = ""  # what it said; empty where ok
+    small_us: float | None = None  # time of a small all-reduce
+    # Bus bandwidth of a large one in Gbit/s, as nccl-tests defines it
     busbw_gbps: float | None = None
-    gemm: tuple[GpuRate, ...] = ()
-    transports: tuple[PairTransport, ...] = ()
-    rings_complete: bool | None = None
+    gemm: tuple[GpuRate, ...] = ()  # one rate a GPU
+    transports: tuple[PairTransport, ...] = ()  # from the log; empty without NCCL
+    rings_complete: bool | None = None  # whether every ring of the log is closed; None without NCCL
 
 
 def check_collectives(results: list[CollectiveResult], transport: str) -> Iterator[Finding]:

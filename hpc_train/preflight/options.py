@@ -22,65 +22,38 @@ _Answer = Literal["go", "no-go"]
 
 @dataclass(frozen=True, kw_only=True)
 class Policy:
-    """What the user allows.
+    """What the user allows."""
 
-    Attributes:
-        on_degraded: Whether a slow but working job may start.
-        on_unknown: Whether it may start where a check could not tell.
-        on_broken: Whether it may start where a part of the preflight itself broke.
-        on_unchecked: Whether it may start, as degraded, where nothing at all could be checked.
-    """
-
-    on_degraded: _Answer = "go"
-    on_unknown: _Answer = "go"
-    on_broken: _Answer = "go"
+    on_degraded: _Answer = "go"  # whether a slow but working job may start
+    on_unknown: _Answer = "go"  # whether it may start where a check could not tell
+    on_broken: _Answer = "go"  # whether it may start where a part of the preflight itself broke
+    # Whether it may start, as degraded, where nothing at all could be checked
     on_unchecked: _Answer = "go"
 
 
 @dataclass(frozen=True, kw_only=True)
 class PreflightOptions(Document):
-    """The preflight of one attempt; written to a JSON file, without a secret, for every probe.
+    """The preflight of one attempt; written to a JSON file, without a secret, for every probe."""
 
-    Attributes:
-        nodes: Expected nodes, in the order of their ranks; spares last.
-        folder: Where inventories, the rendezvous and the verdict go; shared by all nodes.
-        mode: `quick`, or `full` (longer measurements).
-        wanted: Nodes needed; the others are spares. None needs all.
-        timeout_s: For everything after the probes have started.
-        rendezvous_s: How long the coordinator waits for all nodes.
-        silence_s: A node that says nothing for so long is lost.
-        pair_s: Deadline of one test between two nodes.
-        bandwidth_s: For each direction of each test.
-        bandwidth_mib: At most so much in each direction.
-        master: Name the ranks will use for the first node; checked on every node.
-        is_local: All probes run on this host: names and loopback do not matter.
-        is_nccl: Whether the ranks use NCCL; with gloo the HCAs do not matter.
-        seed: Of the pairing; another one on another attempt separates other partners.
-        thresholds: Where a number becomes a finding.
-        policy: What the user allows.
-        profile: The site's.
-        root: Root of /sys, /proc and /dev.
-        user_env: NCCL_*, GLOO_* and MASTER_ADDR as the user set them.
-    """
-
-    nodes: tuple[str, ...]
-    folder: str
-    mode: Literal["quick", "full"] = "quick"
-    wanted: int | None = None
-    timeout_s: float = 20.0
-    rendezvous_s: float = 7.0
-    silence_s: float = 3.0
-    pair_s: float = 4.0
-    bandwidth_s: float = 0.2
-    bandwidth_mib: int = 64
-    master: str = ""
-    is_local: bool = False
-    is_nccl: bool = True
-    seed: int = 0
-    thresholds: Thresholds = field(default_factory=Thresholds)
-    policy: Policy = field(default_factory=Policy)
-    profile: SiteProfile = field(default_factory=SiteProfile)
-    root: str = "/"
+    nodes: tuple[str, ...]  # expected nodes, in the order of their ranks; spares last
+    folder: str  # where inventories, the rendezvous and the verdict go; shared by all nodes
+    mode: Literal["quick", "full"] = "quick"  # `quick`, or `full` (longer measurements)
+    wanted: int | None = None  # nodes needed; the others are spares. None needs all.
+    timeout_s: float = 20.0  # for everything after the probes have started
+    rendezvous_s: float = 7.0  # how long the coordinator waits for all nodes
+    silence_s: float = 3.0  # a node that says nothing for so long is lost
+    pair_s: float = 4.0  # deadline of one test between two nodes
+    bandwidth_s: float = 0.2  # for each direction of each test
+    bandwidth_mib: int = 64  # at most so much in each direction
+    master: str = ""  # name the ranks will use for the first node; checked on every node
+    is_local: bool = False  # all probes run on this host: names and loopback do not matter
+    is_nccl: bool = True  # whether the ranks use NCCL; with gloo the HCAs do not matter
+    seed: int = 0  # of the pairing; another one on another attempt separates other partners
+    thresholds: Thresholds = field(default_factory=Thresholds)  # where a number becomes a finding
+    policy: Policy = field(default_factory=Policy)  # what the user allows
+    profile: SiteProfile = field(default_factory=SiteProfile)  # the site's
+    root: str = "/"  # root of /sys, /proc and /dev
+    # NCCL_*, GLOO_* and MASTER_ADDR as the user set them
     user_env: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

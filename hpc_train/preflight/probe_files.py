@@ -53,19 +53,12 @@ LAST_WORD_S = 1.5
 
 @dataclass(frozen=True, kw_only=True)
 class StepSettings:
-    """How a step is started.
+    """How a step is started."""
 
-    Attributes:
-        python: Interpreter on the nodes.
-        environ: Without what srun must not inherit.
-        cwd: Working directory.
-        ranks_per_node: Of the training.
-    """
-
-    python: str
-    environ: Mapping[str, str]
-    cwd: str
-    ranks_per_node: int = 1
+    python: str  # interpreter on the nodes
+    environ: Mapping[str, str]  # without what srun must not inherit
+    cwd: str  # working directory
+    ranks_per_node: int = 1  # of the training
 
 
 def new_token() -> str:

@@ -22,42 +22,28 @@ __all__ = ["Lost", "ProbeResults", "assemble", "inventory_of"]
 
 @dataclass(frozen=True, kw_only=True)
 class Lost:
-    """A node whose probe is not, or no longer, connected.
-
-    Attributes:
-        node: Its name.
-        check: `rendezvous` (never came), `alive` (came and went) or `protocol` (answers garbage).
-        reason: What was seen.
-        fix: What to do.
-    """
+    """A node whose probe is not, or no longer, connected."""
 
     node: str
-    check: str
-    reason: str
-    fix: str = "ssh to the node: is it up, does python start there; drain it"
+    check: str  # `rendezvous` (never came), `alive` (came and went) or `protocol` (answers garbage)
+    reason: str  # what was seen
+    fix: str = "ssh to the node: is it up, does python start there; drain it"  # what to do
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProbeResults:
-    """What came out of the tests between the nodes.
+    """What came out of the tests between the nodes."""
 
-    Attributes:
-        lost: Nodes that are not connected.
-        pairs: What the pairs measured.
-        clocks: node -> (offset to the coordinator in s, bound on its error in s).
-        counters: node -> {`mlx5_0:1/symbol_error`: change during the test}.
-        strangers: (address, what it did, times) of connections without the token.
-        skipped: What did not run.
-        seconds: From the coordinator's start.
-    """
-
-    lost: tuple[Lost, ...] = ()
-    pairs: tuple[PairResult, ...] = ()
+    lost: tuple[Lost, ...] = ()  # nodes that are not connected
+    pairs: tuple[PairResult, ...] = ()  # what the pairs measured
+    # Node -> (offset to the coordinator in s, bound on its error in s)
     clocks: dict[str, tuple[float, float]] = field(default_factory=dict)
+    # Node -> {`mlx5_0:1/symbol_error`: change during the test}
     counters: dict[str, dict[str, int]] = field(default_factory=dict)
+    # (address, what it did, times) of connections without the token
     strangers: tuple[tuple[str, str, int], ...] = ()
-    skipped: tuple[Skipped, ...] = ()
-    seconds: float = 0.0
+    skipped: tuple[Skipped, ...] = ()  # what did not run
+    seconds: float = 0.0  # from the coordinator's start
 
 
 def inventory_of(folder: Path, node: str) -> NodeInventory | None:

@@ -58,36 +58,25 @@ TRIES = 4
 
 @dataclass(frozen=True, kw_only=True)
 class PreflightRequest:
-    """What is to be checked, and how a step is started there.
+    """What is to be checked, and how a step is started there."""
 
-    Attributes:
-        nodes: Of the allocation, in the order of the ranks, spares last; this host's name alone
-            where there is no allocation.
-        folder: On the shared file system; where probes leave what they see.
-        environ: Of the batch step; what the steps must not inherit is left out of them.
-        python: Interpreter on the nodes.
-        cwd: Working directory of the steps.
-        wanted: Nodes that the ranks need; None needs all.
-        gpus_per_node: Of the training; without any it uses gloo.
-        ranks_per_node: Of the training.
-        unreachable: Nodes on which Slurm could not start the ranks, and its words.
-        seed: Another one on another attempt pairs nodes anew.
-        is_local: There is no allocation: this host alone is checked.
-        is_asked: A person asks, and nothing else follows: what would be skipped before a training
-            is checked, and where nothing could be checked the answer is no.
-    """
-
+    # Of the allocation, in the order of the ranks, spares last; this host's name alone where there
+    # is no allocation
     nodes: tuple[str, ...]
-    folder: Path
+    folder: Path  # on the shared file system; where probes leave what they see
+    # Of the batch step; what the steps must not inherit is left out of them
     environ: Mapping[str, str]
-    python: str
-    cwd: str
-    wanted: int | None = None
-    gpus_per_node: int = 0
-    ranks_per_node: int = 1
+    python: str  # interpreter on the nodes
+    cwd: str  # working directory of the steps
+    wanted: int | None = None  # nodes that the ranks need; None needs all
+    gpus_per_node: int = 0  # of the training; without any it uses gloo
+    ranks_per_node: int = 1  # of the training
+    # Nodes on which Slurm could not start the ranks, and its words
     unreachable: Mapping[str, str] = field(default_factory=dict)
-    seed: int = 0
-    is_local: bool = False
+    seed: int = 0  # another one on another attempt pairs nodes anew
+    is_local: bool = False  # there is no allocation: this host alone is checked
+    # A person asks, and nothing else follows: what would be skipped before a training is checked,
+    # and where nothing could be checked the answer is no
     is_asked: bool = False
 
 

@@ -41,37 +41,24 @@ class Skipped:
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict(Document):
-    """The answer.
+    """The answer."""
 
-    Attributes:
-        verdict: `go`, `go-degraded` or `no-go`.
-        findings: Worst first.
-        environment: For every rank.
-        per_node: node -> {name: value} where a node's value differs.
-        pairs: What the pairs measured.
-        skipped: What did not run.
-        bad_nodes: Nodes with a failure: leave them out.
-        degraded_nodes: Nodes with a warning: they work, and slow the others.
-        use_nodes: The nodes to train on, in order; fewer than were checked where spares are left.
-        addresses: Numeric address of each node on the chosen interface.
-        transport: What a ring over the nodes should use.
-        rounds: Rounds of pair tests.
-        seconds: From the coordinator's start to the verdict.
-    """
-
-    verdict: Answer
-    findings: tuple[Finding, ...] = ()
-    environment: tuple[Setting, ...] = ()
+    verdict: Answer  # `go`, `go-degraded` or `no-go`
+    findings: tuple[Finding, ...] = ()  # worst first
+    environment: tuple[Setting, ...] = ()  # for every rank
+    # Node -> {name: value} where a node's value differs
     per_node: dict[str, dict[str, str]] = field(default_factory=dict)
-    pairs: tuple[PairResult, ...] = ()
-    skipped: tuple[Skipped, ...] = ()
-    bad_nodes: tuple[str, ...] = ()
-    degraded_nodes: tuple[str, ...] = ()
+    pairs: tuple[PairResult, ...] = ()  # what the pairs measured
+    skipped: tuple[Skipped, ...] = ()  # what did not run
+    bad_nodes: tuple[str, ...] = ()  # nodes with a failure: leave them out
+    degraded_nodes: tuple[str, ...] = ()  # nodes with a warning: they work, and slow the others
+    # The nodes to train on, in order; fewer than were checked where spares are left
     use_nodes: tuple[str, ...] = ()
+    # Numeric address of each node on the chosen interface
     addresses: dict[str, str] = field(default_factory=dict)
-    transport: str = "TCP"
-    rounds: int = 0
-    seconds: float = 0.0
+    transport: str = "TCP"  # what a ring over the nodes should use
+    rounds: int = 0  # rounds of pair tests
+    seconds: float = 0.0  # from the coordinator's start to the verdict
 
     @property
     def checked_nothing(self) -> bool:

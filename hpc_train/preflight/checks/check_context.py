@@ -20,17 +20,13 @@ class Skip(Exception):  # noqa: N818 (not an error: a check that has nothing to 
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
-    """The nodes (at least one), and what was chosen for them.
-
-    Attributes:
-        is_nccl: False where the training uses gloo: the HCAs then do not matter.
-    """
+    """The nodes (at least one), and what was chosen for them."""
 
     nodes: tuple[NodeInventory, ...]
     choice: Choice
     hcas: HcaChoice
     thresholds: Thresholds
-    is_nccl: bool = True
+    is_nccl: bool = True  # false where the training uses gloo: the HCAs then do not matter
 
     @classmethod
     def of(

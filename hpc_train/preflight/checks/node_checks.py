@@ -26,15 +26,10 @@ Check = Callable[[Context], Iterator[Finding]]
 
 @dataclass(frozen=True)
 class CheckResults:
-    """What the checks said, and which of them had nothing to look at.
+    """What the checks said, and which of them had nothing to look at."""
 
-    Attributes:
-        findings: At least one for each check that ran.
-        skipped: (check, why).
-    """
-
-    findings: tuple[Finding, ...] = ()
-    skipped: tuple[tuple[str, str], ...] = ()
+    findings: tuple[Finding, ...] = ()  # at least one for each check that ran
+    skipped: tuple[tuple[str, str], ...] = ()  # (check, why)
 
 
 def run_checks(context: Context) -> CheckResults:

@@ -36,49 +36,30 @@ _SEVERAL = 5
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """What the test of two nodes measured. None means: not measured.
+    """What the test of two nodes measured. None means: not measured."""
 
-    Attributes:
-        latency_us: Median round trip of a small message.
-        gbps_ab: Bandwidth from the node that dialled, a, to the one that listened, b.
-        gbps_ba: Bandwidth from b to a.
-        retransmit_share: Share of TCP segments sent again, the worse direction.
-        retransmits: Their number.
-        lost_share: Share of small datagrams that did not come back.
-        lost: Their number.
-        frame_ok: Whether the full frame crossed both ways.
-        error: Why the test did not finish.
-    """
-
-    latency_us: float | None = None
+    latency_us: float | None = None  # median round trip of a small message
+    # Bandwidth from the node that dialled, a, to the one that listened, b
     gbps_ab: float | None = None
-    gbps_ba: float | None = None
-    retransmit_share: float | None = None
-    retransmits: int = 0
-    lost_share: float | None = None
-    lost: int = 0
-    frame_ok: bool | None = None
-    error: str | None = None
+    gbps_ba: float | None = None  # bandwidth from b to a
+    retransmit_share: float | None = None  # share of TCP segments sent again, the worse direction
+    retransmits: int = 0  # their number
+    lost_share: float | None = None  # share of small datagrams that did not come back
+    lost: int = 0  # their number
+    frame_ok: bool | None = None  # whether the full frame crossed both ways
+    error: str | None = None  # why the test did not finish
 
 
 @dataclass(frozen=True, kw_only=True)
 class PairResult(Measured):
-    """The result of one pair; an `error` is a failure unless `is_aborted`.
+    """The result of one pair; an `error` is a failure unless `is_aborted`."""
 
-    Attributes:
-        a: The node that dialled.
-        b: The node that listened.
-        round: From 1.
-        frame_bytes: Size of the full frame that was tried.
-        advertised_gbps: The slower of the two interfaces, by its driver.
-        is_aborted: The partner died or the coordinator gave up: says nothing about this pair.
-    """
-
-    a: str
-    b: str
-    round: int = 1
-    frame_bytes: int | None = None
-    advertised_gbps: float | None = None
+    a: str  # the node that dialled
+    b: str  # the node that listened
+    round: int = 1  # from 1
+    frame_bytes: int | None = None  # size of the full frame that was tried
+    advertised_gbps: float | None = None  # the slower of the two interfaces, by its driver
+    # The partner died or the coordinator gave up: says nothing about this pair
     is_aborted: bool = False
 
     @property

@@ -41,41 +41,28 @@ FOR_THE_TEST = {
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """One environment variable.
+    """One environment variable."""
 
-    Attributes:
-        name: `NCCL_IB_HCA`.
-        value: For every node that has no value of its own in `Choice.per_node`.
-        reason: One line.
-        source: `chosen`, `profile` or `user`.
-    """
-
-    name: str
-    value: str
-    reason: str
-    source: str = "chosen"
+    name: str  # `NCCL_IB_HCA`
+    value: str  # for every node that has no value of its own in `Choice.per_node`
+    reason: str  # one line
+    source: str = "chosen"  # `chosen`, `profile` or `user`
 
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """What to export on all nodes.
+    """What to export on all nodes."""
 
-    Attributes:
-        environment: For every rank.
-        per_node: node -> {name: value} where a node's value differs from `environment`.
-        addresses: Numeric address of each node on the chosen interface.
-        interfaces: Name of that interface by node.
-        hcas: The ports behind it.
-        transport: `InfiniBand`, `RoCE` or `TCP`: what a ring over several nodes should use.
-        findings: What has to be said about the choice and about the user's own variables.
-    """
-
-    environment: tuple[Setting, ...] = ()
+    environment: tuple[Setting, ...] = ()  # for every rank
+    # Node -> {name: value} where a node's value differs from `environment`
     per_node: dict[str, dict[str, str]] = field(default_factory=dict)
+    # Numeric address of each node on the chosen interface
     addresses: dict[str, str] = field(default_factory=dict)
-    interfaces: dict[str, str] = field(default_factory=dict)
-    hcas: HcaChoice = field(default_factory=HcaChoice)
+    interfaces: dict[str, str] = field(default_factory=dict)  # name of that interface by node
+    hcas: HcaChoice = field(default_factory=HcaChoice)  # the ports behind it
+    # `InfiniBand`, `RoCE` or `TCP`: what a ring over several nodes should use
     transport: str = "TCP"
+    # What has to be said about the choice and about the user's own variables
     findings: tuple[Finding, ...] = ()
 
     def for_node(self, node: str) -> dict[str, str]:

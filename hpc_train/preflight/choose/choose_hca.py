@@ -33,25 +33,18 @@ _Pool = dict[PortName, list[Port]]  # the ports of that name on all nodes that h
 
 @dataclass(frozen=True, kw_only=True)
 class HcaChoice:
-    """What the fabric can offer to all nodes.
+    """What the fabric can offer to all nodes."""
 
-    Attributes:
-        ports: Chosen ports by node; empty where InfiniBand (or RoCE) cannot serve all nodes.
-        link_layer: `InfiniBand` or `Ethernet`, None without any HCA.
-        rate_gbps: Majority rate of a chosen port.
-        compute: What the fabric would offer if every port were alive, by the majority of nodes.
-        left_out: (port, why) for each one that is not used.
-        without: (node, why, fix) for each node that has no usable port.
-        capable: Number of nodes that have one.
-    """
-
+    # Chosen ports by node; empty where InfiniBand (or RoCE) cannot serve all nodes
     ports: dict[str, tuple[PortName, ...]] = field(default_factory=dict)
-    link_layer: str | None = None
-    rate_gbps: float | None = None
+    link_layer: str | None = None  # `InfiniBand` or `Ethernet`, None without any HCA
+    rate_gbps: float | None = None  # majority rate of a chosen port
+    # What the fabric would offer if every port were alive, by the majority of nodes
     compute: tuple[PortName, ...] = ()
-    left_out: tuple[tuple[str, str], ...] = ()
+    left_out: tuple[tuple[str, str], ...] = ()  # (port, why) for each one that is not used
+    # (node, why, fix) for each node that has no usable port
     without: tuple[tuple[str, str, str], ...] = ()
-    capable: int = 0
+    capable: int = 0  # number of nodes that have one
 
     @property
     def serves_all(self) -> bool:

@@ -13,19 +13,12 @@ __all__ = ["SocketChoice", "choose_socket", "is_one_host", "usable_interfaces"]
 
 @dataclass(frozen=True, kw_only=True)
 class SocketChoice:
-    """One interface a node, all in one subnet where there is one.
+    """One interface a node, all in one subnet where there is one."""
 
-    Attributes:
-        names: Interface by node.
-        addresses: Its numeric address by node.
-        reason: Why this one, one line.
-        is_routed: The nodes are in different subnets.
-    """
-
-    names: dict[str, str]
-    addresses: dict[str, str]
-    reason: str
-    is_routed: bool = False
+    names: dict[str, str]  # interface by node
+    addresses: dict[str, str]  # its numeric address by node
+    reason: str  # why this one, one line
+    is_routed: bool = False  # the nodes are in different subnets
 
     @property
     def is_ipv6(self) -> bool:

@@ -32,17 +32,7 @@ _MAX_OUTBOX = 1 << 20
 
 @dataclass
 class Connection:
-    """One connection; a node once it has said hello.
-
-    Attributes:
-        node: Name, empty before the hello.
-        inventory: What it has, once it has said hello.
-        address: Where its data server can be reached, if it says so itself.
-        data_port: Of its data server.
-        clock: (offset s, bound s) of the shortest round trip.
-        results: Answers to tests by their id.
-        counters: Change of its link errors, once told.
-    """
+    """One connection; a node once it has said hello."""
 
     sock: socket.socket
     peer: str
@@ -51,15 +41,15 @@ class Connection:
     frames: Frames = field(default_factory=Frames)
     outbox: bytearray = field(default_factory=bytearray)
     is_proven: bool = False
-    node: str = ""
-    inventory: NodeInventory = field(init=False)
-    address: str = ""
-    data_port: int = 0
+    node: str = ""  # name, empty before the hello
+    inventory: NodeInventory = field(init=False)  # what it has, once it has said hello
+    address: str = ""  # where its data server can be reached, if it says so itself
+    data_port: int = 0  # of its data server
     heard: float = 0.0
     pinged: float = 0.0
-    clock: tuple[float, float] | None = None
-    results: dict[str, dict[str, Any]] = field(default_factory=dict)
-    counters: dict[str, int] | None = None
+    clock: tuple[float, float] | None = None  # (offset s, bound s) of the shortest round trip
+    results: dict[str, dict[str, Any]] = field(default_factory=dict)  # answers to tests by their id
+    counters: dict[str, int] | None = None  # change of its link errors, once told
 
     @property
     def is_open(self) -> bool:

@@ -24,27 +24,16 @@ _COORDINATOR_SILENCE_S = 5.0
 
 @dataclass(kw_only=True)
 class PairWorker:
-    """One node's conversation with the coordinator.
+    """One node's conversation with the coordinator."""
 
-    Attributes:
-        sock: A connection on which both sides have proved the token.
-        frames: Its buffer.
-        inventory: Of this node.
-        rank: Of this probe.
-        token: The run's.
-        address: Where the others reach this node, empty for the chosen interface's.
-        root: For the counters at the end.
-        clock: Seconds since the epoch.
-    """
-
-    sock: socket.socket
-    frames: Frames
-    inventory: NodeInventory
-    rank: int
-    token: bytes
-    address: str
-    root: Path
-    clock: Callable[[], float]
+    sock: socket.socket  # A connection on which both sides have proved the token
+    frames: Frames  # its buffer
+    inventory: NodeInventory  # of this node
+    rank: int  # of this probe
+    token: bytes  # the run's
+    address: str  # where the others reach this node, empty for the chosen interface's
+    root: Path  # for the counters at the end
+    clock: Callable[[], float]  # seconds since the epoch
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def serve(self) -> None:

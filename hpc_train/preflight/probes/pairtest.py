@@ -39,27 +39,16 @@ _SEND_BUFFER = 512 * 1024
 
 @dataclass(frozen=True, kw_only=True)
 class PairPlan:
-    """What the dialling side is asked to do.
+    """What the dialling side is asked to do."""
 
-    Attributes:
-        id: Random name of this test.
-        address: Of the other node.
-        port: Of its data server (TCP and UDP).
-        source: Own address to dial from.
-        frame_bytes: Size of a full IP packet to try, 0 for none.
-        seconds: For each direction of the bandwidth test.
-        max_bytes: For each direction.
-        deadline_s: For all of it.
-    """
-
-    id: str
-    address: str
-    port: int
-    source: str = ""
-    frame_bytes: int = 0
-    seconds: float = 0.2
-    max_bytes: int = 64 << 20
-    deadline_s: float = 4.0
+    id: str  # random name of this test
+    address: str  # of the other node
+    port: int  # of its data server (TCP and UDP)
+    source: str = ""  # own address to dial from
+    frame_bytes: int = 0  # size of a full IP packet to try, 0 for none
+    seconds: float = 0.2  # for each direction of the bandwidth test
+    max_bytes: int = 64 << 20  # for each direction
+    deadline_s: float = 4.0  # for all of it
 
 
 def measure(plan: PairPlan, token: bytes) -> Measured:
