@@ -19,13 +19,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from hpc_train.preflight.probe_files import (
-    TOKEN_ENV,
-    PreflightOptions,
-    collect,
-    new_token,
-    write_options,
-)
+from hpc_train.preflight.options import TOKEN_ENV, PreflightOptions
+from hpc_train.preflight.probe_files import collect, new_token, write_options
 
 # The import alone, without starting to measure, held back until all processes are there: what a
 # node pays at once for its own interpreter, N of them pay here one after the other.

@@ -3,12 +3,34 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import types
+from pathlib import Path
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-__all__ = ["decode", "encode"]
+__all__ = ["Document", "decode", "encode"]
 
 T = TypeVar("T")
+D = TypeVar("D", bound="Document")
+
+
+class Document:
+    """A frozen dataclass that is written as JSON and read back."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields as JSON's own types."""
+        document: dict[str, Any] = encode(self)
+        return document
+
+    @classmethod
+    def from_json(cls: type[D], data: Any) -> D:
+        """Return what `to_json` wrote; raises ValueError, which names the field, for the rest."""
+        return decode(cls, data)
+
+    @classmethod
+    def read(cls: type[D], path: Path) -> D:
+        """Return the document in a file; raises OSError or ValueError where there is none."""
+        return decode(cls, json.loads(path.read_text(encoding="utf-8")))
 
 
 def encode(value: Any) -> Any:

@@ -69,31 +69,15 @@ def command(
     With RUN (a name, a run id, a run directory or a job id): show what the preflight of one of its
     attempts said; nothing is checked now.
     """
-    if any(word.startswith("--") for word in explain):
-        raise UsageError("--explain has no log behind it", "--explain LOG, other options before it")
     if explain:
         return _explain([*explain, *words], as_json=as_json)
-    if len(words) > 1:
-        raise UsageError(f"{words[1]!r} is one RUN too many", "several logs: --explain LOG LOG ...")
-    if words and Path(words[0]).is_file():
-        raise UsageError(
-            f"{words[0]!r} is a file and no RUN",
-            f"an NCCL log: hpc-train preflight --explain {shell_word(words[0])}",
-        )
-    from hpc_train.backends.standalone_preflight import preflight_here, preflight_in_new_allocation
-    from hpc_train.preflight.run_preflight import check_sections
-
+    _refuse_what_contradicts(words, attempt, nodes)
     if words:
-        if nodes is not None:
-            raise UsageError(
-                "RUN shows a past verdict, --nodes asks for a new one", "leave one out"
-            )
         show_past_verdict(words[0], attempt, as_json=as_json)
         return 0
-    if attempt is not None:
-        raise UsageError(
-            "--attempt is of a RUN, and none is named", "hpc-train list shows the runs"
-        )
+    from hpc_train.preflight.run_preflight import check_sections
+    from hpc_train.preflight.standalone_preflight import preflight_here
+
     config = PreflightConfig(
         mode="full" if full else "quick",
         strict=strict,
@@ -102,19 +86,11 @@ def command(
     )
     check_sections(config)
     if nodes is not None:
-        flags = [("--full", full), ("--strict", strict), ("--json", as_json)]
-        again = [name for name, wanted in flags if wanted]
-        again += [
-            f"--gpus={gpus or 0}",
-            f"--budget={budget:g}",
-            *(f"--threshold={item}" for item in thresholds),
-        ]
-        return preflight_in_new_allocation(
-            again,
-            nodes,
-            _salloc(nodes, gpus, partition, account),
-            say=lambda line: click.echo(line, err=True),
-        )
+        flags = {"--full": full, "--strict": strict, "--json": as_json}
+        again = [name for name, wanted in flags.items() if wanted]
+        again += [f"--gpus={gpus or 0}", f"--budget={budget:g}"]
+        again += [f"--threshold={item}" for item in thresholds]
+        return _in_new_allocation(again, nodes, _salloc(nodes, gpus, partition, account))
     verdict = preflight_here(config, os.environ, None, gpus_per_node=gpus)
     if as_json:
         print_json(verdict.to_json())
@@ -127,12 +103,40 @@ def _explain(logs: Sequence[str], *, as_json: bool) -> int:
     from hpc_train.preflight.nccl.nccl_log import read_nccl_logs
     from hpc_train.preflight.nccl.nccl_text import explain, report_json
 
+    if any(log.startswith("--") for log in logs):
+        raise UsageError("--explain has no log behind it", "--explain LOG, other options before it")
     report = read_nccl_logs(logs)
     if as_json:
         print_json({"logs": list(logs), **report_json(report)})
     else:
         click.echo("\n".join(explain(report)))
     return CheckError.exit_code if report.failures else 0
+
+
+def _refuse_what_contradicts(words: Sequence[str], attempt: int | None, nodes: int | None) -> None:
+    """RUN and --attempt are of a past verdict, --nodes of a new one."""
+    if len(words) > 1:
+        raise UsageError(f"{words[1]!r} is one RUN too many", "several logs: --explain LOG LOG ...")
+    if words and Path(words[0]).is_file():
+        raise UsageError(
+            f"{words[0]!r} is a file and no RUN",
+            f"an NCCL log: hpc-train preflight --explain {shell_word(words[0])}",
+        )
+    if words and nodes is not None:
+        raise UsageError("RUN shows a past verdict, --nodes asks for a new one", "leave one out")
+    if attempt is not None and not words:
+        raise UsageError(
+            "--attempt is of a RUN, and none is named", "hpc-train list shows the runs"
+        )
+
+
+def _in_new_allocation(arguments: list[str], nodes: int, salloc: list[str]) -> int:
+    from hpc_train.preflight.standalone_preflight import preflight_in_new_allocation
+
+    def say(line: str) -> None:
+        click.echo(line, err=True)
+
+    return preflight_in_new_allocation(arguments, nodes, salloc, say=say)
 
 
 def _thresholds(words: Sequence[str]) -> dict[str, float]:

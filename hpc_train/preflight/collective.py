@@ -2,143 +2,91 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
-from hpc_train.codec import decode, encode
+from hpc_train.codec import Document
 from hpc_train.preflight.checks.findings import ALL_NODES, Finding
-from hpc_train.preflight.checks.medians import median_high
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from hpc_train.preflight.checks.middle import median_high
 
 __all__ = ["CollectiveResult", "GpuRate", "PairTransport", "check_collectives"]
+
+_GEMM_WARN = 0.8  # of the median rate: a GPU below it is a straggler
+_EXPLAIN = "hpc-train preflight --explain NCCL_LOG"
 
 
 @dataclass(frozen=True, kw_only=True)
 class GpuRate:
-    """A GEMM on one GPU.
+    """A GEMM on one GPU."""
 
-    Attributes:
-        gpu: Index on the node.
-        tflops: Measured.
-    """
-
-    gpu: int
-    tflops: float
+    gpu: int  # index on the node
+    tflops: float  # measured
 
 
 @dataclass(frozen=True, kw_only=True)
 class PairTransport:
-    """What two nodes really used, by NCCL's own log.
+    """What two nodes really used, by NCCL's own log."""
 
-    Attributes:
-        a: Node of the sending rank.
-        b: Node of the receiving rank.
-        transport: `NET/IB`, `NET/Socket`, ...
-        gdr: Whether GPUDirect was used.
-    """
-
-    a: str
-    b: str
-    transport: str
-    gdr: bool = False
+    a: str  # node of the sending rank
+    b: str  # node of the receiving rank
+    transport: str  # `NET/IB`, `NET/Socket`, ...
+    gdr: bool = False  # whether GPUDirect was used
 
 
 @dataclass(frozen=True, kw_only=True)
-class CollectiveResult:
-    """One node's part of the all-reduce under a deadline.
-
-    Attributes:
-        node: The node.
-        backend: `nccl` or `gloo`.
-        ok: Whether it finished with the right sum.
-        error: What it said; empty where ok.
-        small_us: Time of a small all-reduce.
-        busbw_gbps: Bus bandwidth of a large one in Gbit/s, as nccl-tests defines it.
-        gemm: One rate a GPU.
-        transports: From the log; empty without NCCL.
-        rings_complete: Whether every ring of the log is closed; None without NCCL.
-    """
+class CollectiveResult(Document):
+    """One node's part of the all-reduce under a deadline."""
 
     node: str
-    backend: str
-    ok: bool
-    error: str = ""
-    small_us: float | None = None
+    backend: str  # `nccl` or `gloo`
+    ok: bool  # whether it finished with the right sum
+    error: str = ""  # what it said; empty where ok
+    small_us: float | None = None  # time of a small all-reduce
+    # Bus bandwidth of a large one in Gbit/s, as nccl-tests defines it
     busbw_gbps: float | None = None
-    gemm: tuple[GpuRate, ...] = ()
-    transports: tuple[PairTransport, ...] = ()
-    rings_complete: bool | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the result as JSON's own types."""
-        document: dict[str, Any] = encode(self)
-        return document
-
-    @classmethod
-    def from_json(cls, data: Any) -> CollectiveResult:
-        """Return the result written by `to_json`; raises ValueError for anything else."""
-        return decode(cls, data)
+    gemm: tuple[GpuRate, ...] = ()  # one rate a GPU
+    transports: tuple[PairTransport, ...] = ()  # from the log; empty without NCCL
+    rings_complete: bool | None = None  # whether every ring of the log is closed; None without NCCL
 
 
-def check_collectives(
-    results: list[CollectiveResult], transport: str, gemm_warn: float
-) -> Iterator[Finding]:
+def check_collectives(results: list[CollectiveResult], transport: str) -> Iterator[Finding]:
     """Yield findings; one that a single node reports names it, one that all report names nobody."""
     failed = [result for result in results if not result.ok]
-    is_alike = len(failed) == len(results) and len(results) > 1
-    for result in failed[: 1 if is_alike else None]:
-        yield Finding(
-            node=ALL_NODES if is_alike else result.node,
-            part=result.backend,
-            check="collective",
-            level="fail",
-            evidence=result.error
-            + ("; every node failed, so that nothing can be told apart" if is_alike else ""),
-            fix="read the log: hpc-train preflight --explain NCCL_LOG",
-        )
+    fix = f"read the log: {_EXPLAIN}"
+    if len(failed) == len(results) > 1:
+        text = f"{failed[0].error}; every node failed, so that nothing can be told apart"
+        yield Finding(ALL_NODES, failed[0].backend, "collective", "fail", text, fix)
+    else:
+        for result in failed:
+            yield Finding(result.node, result.backend, "collective", "fail", result.error, fix)
     if results and not failed:
-        yield Finding(
-            node=ALL_NODES, part=results[0].backend, check="collective", level="ok",
-            evidence=f"{len(results)} nodes",
-        )  # fmt: skip
-    yield from _transports(results, transport)
-    yield from _stragglers(results, gemm_warn)
-
-
-def _transports(results: list[CollectiveResult], transport: str) -> Iterator[Finding]:
-    """InfiniBand that was found is not InfiniBand that is used: look at every pair of nodes."""
+        yield Finding(ALL_NODES, results[0].backend, "collective", "ok", f"{len(results)} nodes")
     for result in results:
-        if result.rings_complete is False:
-            yield Finding(
-                node=result.node, part="rings", check="rings", level="fail",
-                evidence="NCCL's log shows a ring that is not closed",
-                fix="hpc-train preflight --explain NCCL_LOG",
-            )  # fmt: skip
-        if transport == "TCP":
-            continue
-        slow = [p for p in result.transports if p.a != p.b and not p.transport.startswith("NET/IB")]
-        if slow:
-            yield Finding(
-                node=result.node, part=f"{slow[0].a} -> {slow[0].b}", check="transport",
-                level="warn",
-                evidence=f"{len(slow)} pairs use {slow[0].transport}, {transport} was chosen",
-                fix="hpc-train preflight --explain NCCL_LOG",
-            )  # fmt: skip
+        yield from _log(result, transport)
+    yield from _stragglers(results)
 
 
-def _stragglers(results: list[CollectiveResult], gemm_warn: float) -> Iterator[Finding]:
+def _log(result: CollectiveResult, transport: str) -> Iterator[Finding]:
+    """InfiniBand that was found is not InfiniBand that is used: look at every pair of nodes."""
+    if result.rings_complete is False:
+        text = "NCCL's log shows a ring that is not closed"
+        yield Finding(result.node, "rings", "rings", "fail", text, _EXPLAIN)
+    slow = [p for p in result.transports if p.a != p.b and not p.transport.startswith("NET/IB")]
+    if slow and transport != "TCP":
+        text = f"{len(slow)} pairs use {slow[0].transport}, {transport} was chosen"
+        part = f"{slow[0].a} -> {slow[0].b}"
+        yield Finding(result.node, part, "transport", "warn", text, _EXPLAIN)
+
+
+def _stragglers(results: list[CollectiveResult]) -> Iterator[Finding]:
     rates = [rate.tflops for result in results for rate in result.gemm]
     if len(rates) < 2:
         return
     middle = median_high(rates)
+    fix = "nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER: it is throttled"
     for result in results:
         for rate in result.gemm:
-            if rate.tflops < middle * gemm_warn:
-                yield Finding(
-                    node=result.node, part=f"gpu {rate.gpu}", check="gemm", level="warn",
-                    evidence=f"{rate.tflops:.0f} TFLOP/s, {rate.tflops / middle:.0%} of the"
-                    f" median {middle:.0f}",
-                    fix="nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER: it is throttled",
-                )  # fmt: skip
+            share = rate.tflops / middle
+            if share < _GEMM_WARN:
+                text = f"{rate.tflops:.0f} TFLOP/s, {share:.0%} of the median {middle:.0f}"
+                yield Finding(result.node, f"gpu {rate.gpu}", "gemm", "warn", text, fix)

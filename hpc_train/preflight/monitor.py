@@ -41,20 +41,15 @@ _THROTTLE = {
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """One reading.
+    """One reading."""
 
-    Attributes:
-        monotonic_s: When, for rates.
-        totals: Counters since boot by name, for the next sample's rates.
-        line: What is written: `time`, `cpu_percent` (100 is all CPUs), `memory_used_mib`,
-            `memory_total_mib`, `load`, `disk_free_mib`, `disk_read_mib_s`, `disk_write_mib_s`,
-            `interfaces` (name -> rx_mib_s, tx_mib_s, errors), `links` (HCA:port -> rx_mib_s,
-            tx_mib_s, errors), `gpus` (index, use_percent, memory_mib, power_w, temperature_c,
-            sm_mhz, throttle).
-    """
-
-    monotonic_s: float
+    monotonic_s: float  # when, for rates
+    # Counters since boot by name, for the next sample's rates
     totals: dict[str, int] = field(default_factory=dict)
+    # What is written: `time`, `cpu_percent` (100 is all CPUs), `memory_used_mib`,
+    # `memory_total_mib`, `load`, `disk_free_mib`, `disk_read_mib_s`, `disk_write_mib_s`,
+    # `interfaces` (name -> rx_mib_s, tx_mib_s, errors), `links` (HCA:port -> rx_mib_s, tx_mib_s,
+    # errors), `gpus` (index, use_percent, memory_mib, power_w, temperature_c, sm_mhz, throttle)
     line: dict[str, Any] = field(default_factory=dict)
 
 

@@ -4,94 +4,83 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
-from hpc_train.codec import decode, encode
+from hpc_train.codec import Document
 from hpc_train.errors import ConfigError
 from hpc_train.preflight.checks.findings import Thresholds
 from hpc_train.preflight.choose.site_profile import SiteProfile
-from hpc_train.preflight.go_policy import Policy
 
-__all__ = ["TOKEN_ENV", "Mode", "PreflightOptions"]
+__all__ = ["TOKEN_ENV", "VERDICT_FILE", "Policy", "PreflightOptions", "positive"]
 
 # The name of the variable that carries the run's token to every probe. Never on a command line.
 TOKEN_ENV = "HPC_TRAIN_PREFLIGHT_TOKEN"
+VERDICT_FILE = "preflight.json"
 
-Mode = Literal["off", "quick", "full"]
+_Answer = Literal["go", "no-go"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class PreflightOptions:
-    """The preflight of one attempt; written to a JSON file that every probe reads.
+class Policy:
+    """What the user allows."""
 
-    Attributes:
-        nodes: Expected nodes, in the order of their ranks; spares last.
-        folder: Where look files, the rendezvous and the verdict go; shared by all nodes.
-        mode: `off`, `quick`, or `full` (longer measurements).
-        wanted: Nodes needed; the others are spares. None needs all.
-        timeout_s: For everything after the probes have started.
-        rendezvous_s: How long the coordinator waits for all nodes.
-        silence_s: A node that says nothing for so long is lost.
-        pair_s: Deadline of one test between two nodes.
-        bandwidth_s: For each direction of each test.
-        bandwidth_mib: At most so much in each direction.
-        master: Name the ranks will use for the first node; checked on every node.
-        is_local: All probes run on this host: names and loopback do not matter.
-        is_nccl: Whether the ranks use NCCL; with gloo the HCAs do not matter.
-        seed: Of the pairing; another one on another attempt separates other partners.
-        thresholds: Where a number becomes a finding.
-        policy: What the user allows.
-        profile: The site's.
-        root: Root of /sys, /proc and /dev.
-        user_env: NCCL_*, GLOO_* and MASTER_ADDR as the user set them.
-    """
+    on_degraded: _Answer = "go"  # whether a slow but working job may start
+    on_unknown: _Answer = "go"  # whether it may start where a check could not tell
+    on_broken: _Answer = "go"  # whether it may start where a part of the preflight itself broke
+    # Whether it may start, as degraded, where nothing at all could be checked
+    on_unchecked: _Answer = "go"
 
-    nodes: tuple[str, ...]
-    folder: str
-    mode: Mode = "quick"
-    wanted: int | None = None
-    timeout_s: float = 20.0
-    rendezvous_s: float = 7.0
-    silence_s: float = 3.0
-    pair_s: float = 4.0
-    bandwidth_s: float = 0.2
-    bandwidth_mib: int = 64
-    master: str = ""
-    is_local: bool = False
-    is_nccl: bool = True
-    seed: int = 0
-    thresholds: Thresholds = field(default_factory=Thresholds)
-    policy: Policy = field(default_factory=Policy)
-    profile: SiteProfile = field(default_factory=SiteProfile)
-    root: str = "/"
+
+@dataclass(frozen=True, kw_only=True)
+class PreflightOptions(Document):
+    """The preflight of one attempt; written to a JSON file, without a secret, for every probe."""
+
+    nodes: tuple[str, ...]  # expected nodes, in the order of their ranks; spares last
+    folder: str  # where inventories, the rendezvous and the verdict go; shared by all nodes
+    mode: Literal["quick", "full"] = "quick"  # `quick`, or `full` (longer measurements)
+    wanted: int | None = None  # nodes needed; the others are spares. None needs all.
+    timeout_s: float = 20.0  # for everything after the probes have started
+    rendezvous_s: float = 7.0  # how long the coordinator waits for all nodes
+    silence_s: float = 3.0  # a node that says nothing for so long is lost
+    pair_s: float = 4.0  # deadline of one test between two nodes
+    bandwidth_s: float = 0.2  # for each direction of each test
+    bandwidth_mib: int = 64  # at most so much in each direction
+    master: str = ""  # name the ranks will use for the first node; checked on every node
+    is_local: bool = False  # all probes run on this host: names and loopback do not matter
+    is_nccl: bool = True  # whether the ranks use NCCL; with gloo the HCAs do not matter
+    seed: int = 0  # of the pairing; another one on another attempt separates other partners
+    thresholds: Thresholds = field(default_factory=Thresholds)  # where a number becomes a finding
+    policy: Policy = field(default_factory=Policy)  # what the user allows
+    profile: SiteProfile = field(default_factory=SiteProfile)  # the site's
+    root: str = "/"  # root of /sys, /proc and /dev
+    # NCCL_*, GLOO_* and MASTER_ADDR as the user set them
     user_env: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.nodes:
             raise ConfigError("preflight: no nodes to look at", "name at least one node")
         for name in ("timeout_s", "rendezvous_s", "silence_s", "pair_s", "bandwidth_s"):
-            if not 0 < getattr(self, name) < math.inf:
-                raise ConfigError(
-                    f"preflight.{name}: {getattr(self, name):g} s leaves no time for anything",
-                    "write a positive number of seconds, or preflight: off",
-                )
-        if self.wanted is not None and not 1 <= self.wanted <= len(self.nodes):
+            positive(f"preflight.{name}", getattr(self, name))
+        if not 1 <= self.needed <= len(self.nodes):
             raise ConfigError(
                 f"preflight: {self.wanted} nodes are wanted and {len(self.nodes)} are there",
                 "ask for more nodes, or for fewer spares",
             )
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the options as JSON's own types; they hold no secret."""
-        document: dict[str, Any] = encode(self)
-        return document
+    @property
+    def needed(self) -> int:
+        """How many nodes the ranks need."""
+        return len(self.nodes) if self.wanted is None else self.wanted
 
-    @classmethod
-    def from_json(cls, data: Any) -> PreflightOptions:
-        """Return the options written by `to_json`.
 
-        Raises:
-            ValueError: `data` is not such a document.
-            ConfigError: A value cannot be meant.
-        """
-        return decode(cls, data)
+def positive(name: str, seconds: float) -> None:
+    """Refuse a time that leaves none; the name is the config's.
+
+    Raises:
+        ConfigError: It is no positive number.
+    """
+    if not 0 < seconds < math.inf:
+        raise ConfigError(
+            f"{name}: {seconds:g} s leaves no time for anything",
+            "write a positive number of seconds, or preflight: off",
+        )

@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from hpc_train.codec import decode, encode
+from hpc_train.codec import Document
 from hpc_train.plan.hostlist import folded
-from hpc_train.preflight.checks.findings import ALL_NODES, Finding
+from hpc_train.preflight.checks.findings import ALL_NODES, Finding, severity
 from hpc_train.preflight.checks.pairs import PairResult
 from hpc_train.preflight.choose.choose import Choice, Setting
 from hpc_train.preflight.collective import CollectiveResult, check_collectives
-from hpc_train.preflight.go_policy import Policy
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from hpc_train.preflight.options import PreflightOptions
+from hpc_train.preflight.options import Policy, PreflightOptions
 
 __all__ = [
-    "SCHEMA_VERSION",
-    "Answer",
-    "Policy",
     "Skipped",
     "Verdict",
     "decide",
+    "skipped_verdict",
     "together",
+    "told",
     "with_broken",
     "with_collectives",
     "with_skipped",
@@ -45,43 +40,38 @@ class Skipped:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdict:
-    """The answer.
+class Verdict(Document):
+    """The answer."""
 
-    Attributes:
-        verdict: `go`, `go-degraded` or `no-go`.
-        findings: Worst first.
-        environment: For every rank.
-        per_node: node -> {name: value} where a node's value differs.
-        pairs: What the pairs measured.
-        skipped: What did not run.
-        bad_nodes: Nodes with a failure: leave them out.
-        degraded_nodes: Nodes with a warning: they work, and slow the others.
-        use_nodes: The nodes to train on, in order; fewer than were looked at where spares are left.
-        addresses: Numeric address of each node on the chosen interface.
-        transport: What a ring over the nodes should use.
-        rounds: Rounds of pair tests.
-        seconds: From the coordinator's start to the verdict.
-    """
-
-    verdict: Answer
-    findings: tuple[Finding, ...] = ()
-    environment: tuple[Setting, ...] = ()
+    verdict: Answer  # `go`, `go-degraded` or `no-go`
+    findings: tuple[Finding, ...] = ()  # worst first
+    environment: tuple[Setting, ...] = ()  # for every rank
+    # Node -> {name: value} where a node's value differs
     per_node: dict[str, dict[str, str]] = field(default_factory=dict)
-    pairs: tuple[PairResult, ...] = ()
-    skipped: tuple[Skipped, ...] = ()
-    bad_nodes: tuple[str, ...] = ()
-    degraded_nodes: tuple[str, ...] = ()
+    pairs: tuple[PairResult, ...] = ()  # what the pairs measured
+    skipped: tuple[Skipped, ...] = ()  # what did not run
+    bad_nodes: tuple[str, ...] = ()  # nodes with a failure: leave them out
+    degraded_nodes: tuple[str, ...] = ()  # nodes with a warning: they work, and slow the others
+    # The nodes to train on, in order; fewer than were checked where spares are left
     use_nodes: tuple[str, ...] = ()
+    # Numeric address of each node on the chosen interface
     addresses: dict[str, str] = field(default_factory=dict)
-    transport: str = "TCP"
-    rounds: int = 0
-    seconds: float = 0.0
+    transport: str = "TCP"  # what a ring over the nodes should use
+    rounds: int = 0  # rounds of pair tests
+    seconds: float = 0.0  # from the coordinator's start to the verdict
 
     @property
     def checked_nothing(self) -> bool:
         """Whether the preflight broke before it had looked at any node."""
         return any(_is_all(item) for item in self.findings)
+
+    @property
+    def against(self) -> list[Finding]:
+        """The findings that made it a no: the failures, or what the policy does not allow."""
+        for level in ("fail", "warn", "unknown"):
+            if found := [item for item in self.findings if item.level == level]:
+                return found
+        return []
 
     @property
     def summary(self) -> tuple[str, ...]:
@@ -94,13 +84,8 @@ class Verdict:
 
     def to_json(self) -> dict[str, Any]:
         """Return the document of `hpc-train preflight --json` and preflight.json."""
-        body: dict[str, Any] = encode(self)
+        body = super().to_json()
         return {"schema_version": SCHEMA_VERSION, **body, "summary": list(self.summary)}
-
-    @classmethod
-    def from_json(cls, data: Any) -> Verdict:
-        """Return the verdict written by `to_json`; raises ValueError for anything else."""
-        return decode(cls, data)
 
 
 def decide(
@@ -111,58 +96,65 @@ def decide(
     policy: Policy,
     pairs: Iterable[PairResult] = (),
     skipped: Iterable[Skipped] = (),
-    excluded: Iterable[str] = (),
     seconds: float = 0.0,
 ) -> Verdict:
     """Return the verdict over `nodes`.
 
     Args:
-        findings: Of all checks and tests, also of nodes that were left out.
+        findings: Of all checks and tests; those of nodes that are left out are told, and no longer
+            count.
         choice: The variables for `nodes`.
         nodes: The nodes to train on.
         policy: What the user allows.
         pairs: What the pairs measured.
         skipped: What did not run.
-        excluded: Nodes already left out; their findings are told and no longer count.
         seconds: How long it took.
     """
-    out = set(excluded)
-    said = sorted(findings, key=lambda item: -_ORDER[item.level])
-    counting = [finding for finding in said if finding.node not in out]
     tests = tuple(pairs)
-    return Verdict(
-        verdict=_answer(counting, policy),
-        findings=tuple(said),
+    verdict = Verdict(
+        verdict="go",
         environment=choice.environment,
         per_node=choice.per_node,
         pairs=tests,
         skipped=tuple(skipped),
-        bad_nodes=_named(said, ("fail",)),
-        degraded_nodes=_named(said, ("warn",)),
         use_nodes=tuple(nodes),
         addresses=choice.addresses,
         transport=choice.transport,
         rounds=max((pair.round for pair in tests), default=0),
         seconds=round(seconds, 3),
     )
+    return _with(verdict, findings, policy)
 
 
-_ORDER = {"fail": 4, "warn": 3, "unknown": 2, "note": 1, "ok": 0}
+def skipped_verdict(nodes: tuple[str, ...], reason: str) -> Verdict:
+    """Return a `go` that says that nothing was checked."""
+    return Verdict(verdict="go", skipped=(Skipped("everything", reason),), use_nodes=nodes)
+
+
+def _with(verdict: Verdict, findings: Iterable[Finding], policy: Policy) -> Verdict:
+    said = sorted(findings, key=lambda item: -severity(item.level))
+    counting = [item for item in said if item.node in (ALL_NODES, *verdict.use_nodes)]
+    return replace(
+        verdict,
+        verdict=_answer(counting, policy),
+        findings=tuple(said),
+        bad_nodes=_named(said, "fail"),
+        degraded_nodes=_named(said, "warn"),
+    )
 
 
 def _answer(findings: list[Finding], policy: Policy) -> Answer:
     levels = {finding.level for finding in findings}
-    if "fail" in levels:
+    is_broken = any(item.check == "preflight" and item.level == "unknown" for item in findings)
+    is_unchecked = any(_is_all(item) for item in findings)
+    if (
+        "fail" in levels
+        or (is_broken and policy.on_broken == "no-go")
+        or (is_unchecked and policy.on_unchecked == "no-go")
+        or ("unknown" in levels and policy.on_unknown == "no-go")
+    ):
         return "no-go"
-    broken = any(item.check == "preflight" and item.level == "unknown" for item in findings)
-    if broken and policy.on_broken == "no-go":
-        return "no-go"
-    unchecked = any(_is_all(item) for item in findings)
-    if unchecked and policy.on_unchecked == "no-go":
-        return "no-go"
-    if "unknown" in levels and policy.on_unknown == "no-go":
-        return "no-go"
-    if unchecked:
+    if is_unchecked:
         return "go-degraded"
     if "warn" in levels:
         return "go-degraded" if policy.on_degraded == "go" else "no-go"
@@ -170,12 +162,12 @@ def _answer(findings: list[Finding], policy: Policy) -> Answer:
 
 
 def _is_all(finding: Finding) -> bool:
-    """Whether it says that the whole preflight broke (`network.preflight`), not a part of it."""
+    """Whether it says that the whole preflight broke, not a part of it."""
     return finding.check == "preflight" and finding.part == "probe"
 
 
-def _named(findings: list[Finding], levels: tuple[str, ...]) -> tuple[str, ...]:
-    names = [item.node for item in findings if item.level in levels and item.node != ALL_NODES]
+def _named(findings: list[Finding], level: str) -> tuple[str, ...]:
+    names = [item.node for item in findings if item.level == level and item.node != ALL_NODES]
     return tuple(dict.fromkeys(names))
 
 
@@ -185,7 +177,6 @@ def with_collectives(
     policy: Policy,
     *,
     nodes: Iterable[str] = (),
-    gemm_warn: float = 0.8,
 ) -> Verdict:
     """Return the verdict with what the ranks' own all-reduce said.
 
@@ -194,23 +185,26 @@ def with_collectives(
         results: One for each node of the collective step.
         policy: What the user allows.
         nodes: Where the step ran; one that left no result is unknown.
-        gemm_warn: Share of the median GEMM rate below which a GPU is a straggler.
     """
     silent = sorted(set(nodes) - {result.node for result in results})
+    text = "it left no result of the collective"
     findings = [
         *verdict.findings,
-        *check_collectives(results, verdict.transport, gemm_warn),
-        *(_unknown(node, "collective", "it left no result of the collective") for node in silent),
+        *check_collectives(results, verdict.transport),
+        *(Finding(node, "collective", "collective", "unknown", text, _LOG) for node in silent),
     ]
     skipped = [item for item in verdict.skipped if not (results and item.part == "collective")]
     return _with(replace(verdict, skipped=tuple(skipped)), findings, policy)
 
 
+_LOG = "read the step's log beside preflight.json"
+
+
 def with_broken(verdict: Verdict, part: str, why: str, policy: Policy) -> Verdict:
     """Return the verdict where a later part of the preflight broke: the policy decides."""
-    finding = replace(_unknown(ALL_NODES, "preflight", f"the {part} broke: {why}"), part=part)
-    skipped = (*verdict.skipped, Skipped(part, why))
-    return _with(replace(verdict, skipped=skipped), [*verdict.findings, finding], policy)
+    text = f"the {part} broke: {why}"
+    finding = Finding(ALL_NODES, part, "preflight", "unknown", text, _LOG)
+    return _with(with_skipped(verdict, part, why), [*verdict.findings, finding], policy)
 
 
 def with_unreachable(
@@ -223,19 +217,12 @@ def with_unreachable(
         unreachable: node -> what srun said.
         options: What was asked of all nodes; too few that are left are a no-go.
     """
+    fix = "is the node up, its cable in, its slurmd running? systemctl restart slurmd"
     findings = [
-        Finding(
-            node=node,
-            part="slurmd",
-            check="launch",
-            level="fail",
-            evidence=f"Slurm cannot start anything on it: {why}",
-            fix="is the node up, its cable in, its slurmd running? systemctl restart slurmd",
-        )
+        Finding(node, "slurmd", "launch", "fail", f"Slurm cannot start anything on it: {why}", fix)
         for node, why in unreachable.items()
     ]
-    left = len(options.nodes) - len(unreachable)
-    enough = left >= (options.wanted or len(options.nodes))
+    enough = len(options.nodes) - len(unreachable) >= options.needed
     use = verdict.use_nodes if enough else options.nodes
     # That its probe never came follows from it.
     others = [f for f in verdict.findings if f.node not in unreachable or f.check != "rendezvous"]
@@ -245,24 +232,6 @@ def with_unreachable(
 def with_skipped(verdict: Verdict, part: str, why: str) -> Verdict:
     """Return the verdict with one more part that did not run."""
     return replace(verdict, skipped=(*verdict.skipped, Skipped(part, why)))
-
-
-def _unknown(node: str, check: str, why: str) -> Finding:
-    fix = "read the step's log beside preflight.json"
-    return Finding(
-        node=node, part="collective", check=check, level="unknown", evidence=why, fix=fix
-    )
-
-
-def _with(verdict: Verdict, findings: list[Finding], policy: Policy) -> Verdict:
-    counting = [item for item in findings if item.node in (ALL_NODES, *verdict.use_nodes)]
-    return replace(
-        verdict,
-        verdict=_answer(counting, policy),
-        findings=tuple(sorted(findings, key=lambda item: -_ORDER[item.level])),
-        bad_nodes=_named(findings, ("fail",)),
-        degraded_nodes=_named(findings, ("warn",)),
-    )
 
 
 def together(findings: Iterable[Finding]) -> list[tuple[str, Finding]]:
@@ -276,22 +245,25 @@ def together(findings: Iterable[Finding]) -> list[tuple[str, Finding]]:
     ]
 
 
-def _summary(verdict: Verdict) -> Iterable[str]:
-    count = len(verdict.use_nodes)
+def _summary(verdict: Verdict) -> Iterator[str]:
+    count, rounds = len(verdict.use_nodes), verdict.rounds
+    nodes = f"{count} node{'s'[: count != 1]}"
     if verdict.checked_nothing:
-        yield f"{verdict.verdict}: NOTHING WAS CHECKED on {count} node{'s'[: count != 1]}"
+        yield f"{verdict.verdict}: NOTHING WAS CHECKED on {nodes}"
     else:
-        yield (
-            f"{verdict.verdict}: {count} node{'s'[: count != 1]} over {verdict.transport},"
-            f" {verdict.rounds} round{'s'[: verdict.rounds != 1]} of pairs, {verdict.seconds:.1f} s"
-        )
+        tests = f"{rounds} round{'s'[: rounds != 1]} of pairs, {verdict.seconds:.1f} s"
+        yield f"{verdict.verdict}: {nodes} over {verdict.transport}, {tests}"
     for where, finding in together(verdict.findings):
-        if finding.level == "ok":
-            continue
-        fix = f" -> {finding.fix}" if finding.fix else ""
-        yield f"{finding.level}: {where} {finding.part} {finding.check}: {finding.evidence}{fix}"
+        if finding.level != "ok":
+            yield f"{finding.level}: {where} {told(finding)}"
     reasons: dict[str, list[str]] = {}
     for item in verdict.skipped:
         reasons.setdefault(item.reason, []).append(item.part)
     for reason, parts in reasons.items():
         yield f"skipped: {', '.join(parts)}: {reason}"
+
+
+def told(finding: Finding) -> str:
+    """Return a finding as a line without its node and level."""
+    fix = f" -> {finding.fix}" if finding.fix else ""
+    return f"{finding.part} {finding.check}: {finding.evidence}{fix}"

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hpc_train.codec import decode
+from hpc_train.codec import decode, encode
 from hpc_train.runs.state import state_dir
 
 __all__ = ["BadNode", "clusters", "forget", "read_bad_nodes", "remember"]
@@ -40,7 +40,7 @@ def remember(environ: Mapping[str, str], cluster: str, nodes: Sequence[BadNode])
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a", encoding="utf-8") as stream:
-            stream.writelines(json.dumps(dataclasses.asdict(node)) + "\n" for node in nodes)
+            stream.writelines(json.dumps(encode(node)) + "\n" for node in nodes)
     except OSError as error:
         return f"{path}: {error.strerror}"
     return ""
@@ -88,4 +88,4 @@ def _parse(line: str) -> BadNode | None:
     try:
         return decode(BadNode, json.loads(line))
     except ValueError:
-        return None  # a torn line, or one of a newer version
+        return None  # a torn line

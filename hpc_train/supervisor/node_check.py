@@ -1,23 +1,20 @@
-"""An attempt's preflight: check the nodes, choose the network's variables, act on the verdict."""
+"""An attempt's preflight: ask for the verdict, record it, act on it."""
 
 from __future__ import annotations
 
 import json
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from hpc_train.plan.policy import Refused
 from hpc_train.plan.states import Outcome
-from hpc_train.preflight.checks.findings import Finding
 from hpc_train.preflight.checks.node_checks import SITE_CHECKS
-from hpc_train.preflight.probe_files import Verdict, skipped_verdict
-from hpc_train.preflight.run_preflight import Launch, preflight_options, run_preflight
-from hpc_train.preflight.verdict import together, with_unreachable
+from hpc_train.preflight.run_preflight import PreflightRequest, run_preflight
+from hpc_train.preflight.verdict import Verdict, together, told
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.bad_nodes import BadNode, remember
 from hpc_train.runs.events import EventKind
-from hpc_train.slurm.inherit import for_step
 from hpc_train.supervisor.attempt import Attempt
 from hpc_train.supervisor.outcome import AttemptOutcome
 
@@ -46,41 +43,23 @@ class Checked:
 
 
 def check_nodes(attempt: Attempt) -> Checked:
-    """Check the attempt's nodes as `preflight` in the config asks; say and record the verdict."""
+    """Check the attempt's nodes as `preflight` in the config asks; record the verdict, and act."""
     plan, allocation = attempt.plan, attempt.allocation
-    wanted = plan.shape.nodes
     if not allocation.is_slurm:
-        return Checked(nodes=allocation.nodes[:wanted])
-    folder = attempt.folder.path / "preflight"
-    if attempt.unreachable:
-        folder /= f"without-{len(attempt.unreachable)}-of-the-ranks"
-    nodes = [node for node in allocation.nodes if node not in attempt.unreachable]
-    options = preflight_options(
-        plan.preflight,
-        nodes,
-        folder,
-        wanted=wanted,
-        is_nccl=plan.shape.gpus_per_node > 0,
-        is_local=False,
+        return Checked(nodes=allocation.nodes[: plan.shape.nodes])
+    request = PreflightRequest(
+        nodes=allocation.nodes,
+        folder=attempt.folder.path / "preflight",
         environ=attempt.environ,
+        python=plan.shell.python,
+        cwd=plan.workdir,
+        wanted=plan.shape.nodes,
+        gpus_per_node=plan.shape.gpus_per_node,
+        ranks_per_node=plan.shape.ranks_per_node,
+        unreachable=attempt.unreachable,
         seed=attempt.number,
     )
-    environ = for_step(attempt.environ)
-    launch = Launch(
-        python=plan.shell.python,
-        environ=environ,
-        cwd=plan.workdir,
-        ranks_per_node=plan.shape.ranks_per_node,
-    )
-    if plan.preflight.mode == "off":
-        verdict = skipped_verdict(options, "preflight.mode is off: nothing was checked")
-    elif len(nodes) == 1 and plan.preflight.mode == "quick" and not plan.shape.gpus_per_node:
-        verdict = skipped_verdict(options, "one node without GPUs: nothing to check")
-    else:
-        verdict = run_preflight(options, launch)
-    if attempt.unreachable:
-        asked = replace(options, nodes=allocation.nodes)
-        verdict = with_unreachable(verdict, attempt.unreachable, asked)
+    verdict = run_preflight(plan.preflight, request)
     _record(attempt, verdict)
     return _act(attempt, verdict)
 
@@ -147,25 +126,14 @@ def _refused(verdict: Verdict) -> Refused:
     """Whether other nodes could change the answer; see `plan.policy`."""
     if verdict.bad_nodes or verdict.degraded_nodes:
         return "nodes"
-    checks = {item.check for item in _against(verdict)}
+    checks = {item.check for item in verdict.against}
     return "site" if checks and checks <= OF_THE_SITE else "untold"
-
-
-def _against(verdict: Verdict) -> list[Finding]:
-    """The findings that made it a no: the failures, or what the user's policy does not allow."""
-    failed = [item for item in verdict.findings if item.level == "fail"]
-    warned = [item for item in verdict.findings if item.level == "warn"]
-    return failed or warned or [item for item in verdict.findings if item.level == "unknown"]
 
 
 def _reasons(verdict: Verdict) -> list[str]:
     """Why no, with the fix, the same on several nodes told once."""
-    said = together(_against(verdict))
-    lines = [
-        f"{where}: {item.part} {item.check}: {item.evidence}"
-        + (f" -> {item.fix}" if item.fix else "")
-        for where, item in said[:TOLD]
-    ]
+    said = together(verdict.against)
+    lines = [f"{where}: {told(item)}" for where, item in said[:TOLD]]
     return lines + ([f"and {len(said) - TOLD} more"] if len(said) > TOLD else [])
 
 
@@ -179,7 +147,5 @@ def _for_history(verdict: Verdict) -> list[str]:
 
 
 def _why(verdict: Verdict, node: str) -> str:
-    for finding in verdict.findings:
-        if finding.node == node and finding.level == "fail":
-            return f"{finding.part} {finding.check}: {finding.evidence}"
-    return "refused"
+    failed = (f for f in verdict.findings if f.node == node and f.level == "fail")
+    return next((f"{f.part} {f.check}: {f.evidence}" for f in failed), "refused")

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 from hpc_train.errors import CheckError, HpcTrainError
 from hpc_train.plan.states import RankExit
 from hpc_train.plan.world import World
+from hpc_train.preflight.choose.choose import NCCL_DEBUG_SUBSYS
 from hpc_train.preflight.collective import CollectiveResult, GpuRate, PairTransport
 from hpc_train.preflight.nccl.nccl_log import read_nccl_lines
 from hpc_train.runs.atomic import write_text
@@ -181,7 +182,7 @@ def _has_cuda() -> bool:
 def _log_nccl_to(folder: Path) -> None:
     """Before the first communicator: NCCL reads these once (NCCL's env.html)."""
     os.environ["NCCL_DEBUG"] = "INFO"
-    os.environ["NCCL_DEBUG_SUBSYS"] = "INIT,GRAPH,NET,ENV"
+    os.environ["NCCL_DEBUG_SUBSYS"] = NCCL_DEBUG_SUBSYS
     os.environ["NCCL_DEBUG_FILE"] = str(folder / "nccl-%h-%p.log")
 
 

@@ -12,14 +12,9 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from hpc_train.preflight.probe_files import (
-    TOKEN_ENV,
-    PreflightOptions,
-    Verdict,
-    collect,
-    new_token,
-    write_options,
-)
+from hpc_train.preflight.options import TOKEN_ENV, PreflightOptions
+from hpc_train.preflight.probe_files import collect, new_token, write_options
+from hpc_train.preflight.verdict import Verdict
 
 PLAIN = ["-m", "hpc_train.preflight.probes.probe"]
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hpc_train.errors import ConfigError
-from hpc_train.preflight.choose.choose import choose
+from hpc_train.preflight.choose.choose import FOR_THE_TEST, choose
 from hpc_train.preflight.choose.patterns import NameList
 from hpc_train.preflight.choose.site_profile import SiteProfile
 from hpc_train.preflight.inventory.collect_inventory import collect_inventory
@@ -25,6 +25,7 @@ from .made_sysfs import (
     roce_node,
     tcp_node,
 )
+from .test_choose_hca import share
 
 
 @pytest.fixture
@@ -55,7 +56,7 @@ def test_healthy_infiniband_gets_ipoib_and_the_exact_list_of_ports(seen):
     }
     assert choice.transport == "InfiniBand"
     assert choice.addresses == {f"node{n}": f"10.1.0.{n}" for n in (1, 2, 3)}
-    assert choice.share == 1.0
+    assert share(choice.hcas) == 1.0
     assert choice.findings == ()
     assert all(item.reason and "\n" not in item.reason for item in choice.environment)
 
@@ -150,7 +151,7 @@ def test_a_port_that_is_dead_on_one_node_is_left_out_on_all(seen):
     choice = choose(seen(*nodes), {})
     assert values(choice)["NCCL_IB_HCA"] == "=mlx5_1:1"
     assert "mlx5_0:1 left out (not usable on node2" in choice.environment[-1].reason
-    assert choice.share == 0.5
+    assert share(choice.hcas) == 0.5
 
 
 def test_a_port_that_waits_for_the_subnet_manager_is_dead_for_nccl(seen):
@@ -336,7 +337,7 @@ def test_lists_are_read_as_nccl_reads_them(text, name, port, hit):
 def test_the_test_alone_asks_nccl_to_mind_a_missing_hca(seen):
     nodes = seen(*three())
     choice = choose(nodes, {})
-    assert "NCCL_IGNORE_NET_MISMATCH" in {item.name for item in choice.preflight_environment}
+    assert FOR_THE_TEST["NCCL_IGNORE_NET_MISMATCH"] == "0"
     assert "NCCL_IGNORE_NET_MISMATCH" not in values(choice)
     assert "NCCL_DEBUG" not in values(choose(nodes, {}))
 

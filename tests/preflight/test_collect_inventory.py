@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hpc_train.plan.gpus_given import gpus_on_node
 from hpc_train.preflight.inventory.collect_inventory import collect_inventory
-from hpc_train.preflight.inventory.gpus import expected_gpus, pci_distance
+from hpc_train.preflight.inventory.gpus import pci_distance
 from hpc_train.preflight.inventory.interfaces import kind_of
 from hpc_train.preflight.inventory.inventory import NodeInventory, Unreadable
 
@@ -208,7 +209,7 @@ def test_a_field_of_another_type_is_named(tmp_path, key, value):
     ],
 )
 def test_slurm_says_how_many_gpus_it_gave(env, count):
-    assert expected_gpus(env) == count
+    assert gpus_on_node(env) == count
 
 
 def test_the_pci_way_has_nccls_names():

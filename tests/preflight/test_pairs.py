@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hpc_train.codec import decode, encode
 from hpc_train.preflight.checks.findings import Thresholds
 from hpc_train.preflight.checks.pairs import MAX_ROUNDS, PairResult, conclude, judge, plan_round
 
@@ -140,9 +141,9 @@ def test_the_same_seed_gives_the_same_pairs_and_another_seed_others():
 
 def test_a_result_survives_json_and_garbage_is_refused():
     result = PairResult(a="a", b="b", gbps_ab=3.0, frame_ok=True)
-    assert PairResult.from_json(result.to_json()) == result
+    assert decode(PairResult, encode(result)) == result
     with pytest.raises(ValueError, match="gbps_ab"):
-        PairResult.from_json({"a": "a", "b": "b", "gbps_ab": "fast"})
+        decode(PairResult, {"a": "a", "b": "b", "gbps_ab": "fast"})
 
 
 def test_a_node_that_was_slow_in_a_busy_moment_is_tried_once_more_and_then_not_named():

@@ -1,27 +1,26 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
 
 import pytest
 
+from hpc_train.config.schema import PreflightConfig
 from hpc_train.errors import ConfigError
 from hpc_train.preflight.checks.findings import Thresholds
 from hpc_train.preflight.checks.pairs import PairResult
 from hpc_train.preflight.inventory.collect_inventory import collect_inventory
 from hpc_train.preflight.inventory.inventory import Resolution
-from hpc_train.preflight.probe_files import (
-    Policy,
-    PreflightOptions,
-    collect,
-    deadline_s,
-    for_mode,
-    new_token,
-    relevant_env,
-    run_preflight_local,
-    write_options,
-)
+from hpc_train.preflight.options import Policy, PreflightOptions
+from hpc_train.preflight.probe_files import collect, deadline_s, new_token, write_options
 from hpc_train.preflight.probe_results import Lost, ProbeResults, assemble
+from hpc_train.preflight.run_preflight import (
+    PreflightRequest,
+    check_this_host,
+    preflight_options,
+    run_preflight,
+)
 
 from .made_sysfs import ib_node, tcp_node
 
@@ -43,6 +42,11 @@ def options(tmp_path, **changes):
     return PreflightOptions(**({"nodes": NAMES, "folder": str(tmp_path / "run")} | changes))
 
 
+def request(tmp_path, **changes):
+    known = {"nodes": NAMES, "folder": tmp_path / "run", "environ": {}, "cwd": str(tmp_path)}
+    return PreflightRequest(**(known | {"python": sys.executable} | changes))
+
+
 def three(make=ib_node):
     return [make(number) for number in (1, 2, 3)]
 
@@ -59,7 +63,7 @@ def pairs():
 
 
 def test_this_host_alone_gets_an_answer_without_talking_to_anybody(tmp_path):
-    verdict = run_preflight_local(options(tmp_path, nodes=("here",)), {})
+    verdict = check_this_host(options(tmp_path, nodes=("here",)), {})
     assert verdict.verdict in ("go", "go-degraded")
     assert {"pairs", "collective"} <= {item.part for item in verdict.skipped}
     assert any(item.name == "GLOO_SOCKET_IFNAME" for item in verdict.environment)
@@ -67,23 +71,39 @@ def test_this_host_alone_gets_an_answer_without_talking_to_anybody(tmp_path):
 
 def test_a_made_host_alone_is_judged_by_its_own_faults(tmp_path):
     root = ib_node(1).port("mlx5_0", lid=0).write(tmp_path / "root")
-    verdict = run_preflight_local(options(tmp_path, nodes=("node1",), root=str(root)), {})
+    verdict = check_this_host(options(tmp_path, nodes=("node1",), root=str(root)), {})
     assert bad(verdict) == [("node1", "lid", "fail")]
     assert verdict.verdict == "no-go"
 
 
 def test_a_host_alone_that_may_lock_no_memory_has_tcp_which_is_told_and_stops_nothing(tmp_path):
     root = replace(ib_node(1), memlock="65536").write(tmp_path / "root")
-    verdict = run_preflight_local(options(tmp_path, nodes=("node1",), root=str(root)), {})
+    verdict = check_this_host(options(tmp_path, nodes=("node1",), root=str(root)), {})
     assert bad(verdict) == [("*", "transport", "warn")]
     assert (verdict.verdict, verdict.transport) == ("go-degraded", "TCP")
     assert "0.0625 MiB may be locked" in verdict.summary[1]
 
 
 def test_off_says_that_nothing_was_looked_at(tmp_path):
-    verdict = run_preflight_local(options(tmp_path, mode="off"), {})
+    verdict = run_preflight(PreflightConfig(mode="off"), request(tmp_path))
     assert verdict.verdict == "go"
-    assert verdict.summary[-1] == "skipped: everything: preflight: off"
+    reason = "preflight.mode is off: nothing was checked"
+    assert verdict.summary[-1] == f"skipped: everything: {reason}"
+    assert not (tmp_path / "run").exists()
+
+
+def test_off_still_tells_of_a_node_on_which_the_ranks_could_not_be_started(tmp_path):
+    lost = {"node2": "Communication connection failure"}
+    asked = request(tmp_path, unreachable=lost, wanted=2)
+    verdict = run_preflight(PreflightConfig(mode="off"), asked)
+    assert (verdict.verdict, verdict.bad_nodes) == ("go", ("node2",))
+    assert verdict.use_nodes == ("node1", "node3")
+
+
+def test_one_node_without_gpus_is_not_worth_a_step_before_a_training(tmp_path):
+    verdict = run_preflight(PreflightConfig(), request(tmp_path, nodes=("node1",)))
+    assert verdict.verdict == "go"
+    assert "one node without GPUs: nothing to check" in verdict.summary[-1]
 
 
 @pytest.mark.parametrize(
@@ -109,11 +129,11 @@ def test_options_survive_their_file_and_hold_no_token(tmp_path):
 
 
 def test_full_measures_longer_and_waits_longer(tmp_path):
-    quick = options(tmp_path)
-    full = for_mode(quick, "full")
+    quick = preflight_options(PreflightConfig(), request(tmp_path))
+    full = preflight_options(PreflightConfig(mode="full"), request(tmp_path))
     assert full.bandwidth_s > quick.bandwidth_s
     assert deadline_s(full) > deadline_s(quick) > quick.timeout_s
-    assert for_mode(quick, "quick") == quick
+    assert quick.timeout_s == PreflightConfig.budget_s
 
 
 def test_tokens_are_long_and_never_the_same():
@@ -121,10 +141,11 @@ def test_tokens_are_long_and_never_the_same():
     assert len(new_token()) >= 32
 
 
-def test_only_the_variables_that_matter_are_taken_from_the_users_environment():
+def test_only_the_variables_that_matter_are_taken_from_the_users_environment(tmp_path):
     env = {"NCCL_DEBUG": "INFO", "GLOO_X": "1", "MASTER_ADDR": "n1", "AWS_SECRET": "x"}
-    assert "AWS_SECRET" not in relevant_env(env)
-    assert len(relevant_env(env)) == 3
+    taken = preflight_options(PreflightConfig(), request(tmp_path, environ=env)).user_env
+    assert "AWS_SECRET" not in taken
+    assert len(taken) == 3
 
 
 def resolved(nodes, answers):

@@ -9,9 +9,8 @@ from hpc_train.preflight.checks.findings import Finding
 from hpc_train.preflight.checks.pairs import PairResult
 from hpc_train.preflight.choose.choose import Choice, Setting
 from hpc_train.preflight.collective import CollectiveResult, GpuRate, PairTransport
-from hpc_train.preflight.options import PreflightOptions
+from hpc_train.preflight.options import Policy, PreflightOptions
 from hpc_train.preflight.verdict import (
-    Policy,
     Skipped,
     Verdict,
     decide,
@@ -69,7 +68,7 @@ def test_the_policy_refuses_what_is_degraded_unknown_or_broken():
 
 def test_a_node_that_is_left_out_no_longer_counts_and_is_still_told():
     said = [finding("fail", "node3"), finding("ok")]
-    answer = decide(said, CHOICE, nodes=["node1", "node2"], policy=Policy(), excluded=["node3"])
+    answer = decide(said, CHOICE, nodes=["node1", "node2"], policy=Policy())
     assert answer.verdict == "go"
     assert answer.bad_nodes == ("node3",)
 
@@ -235,7 +234,7 @@ def test_a_broken_check_is_no_broken_preflight():
 
 def test_what_was_left_out_stays_out_when_the_collective_is_added():
     said = [finding("fail", "node3"), finding("ok")]
-    before = decide(said, CHOICE, nodes=["node1", "node2"], policy=Policy(), excluded=["node3"])
+    before = decide(said, CHOICE, nodes=["node1", "node2"], policy=Policy())
     results = [rank("node1"), rank("node2")]
     after_it = with_collectives(before, results, Policy(), nodes=["node1", "node2"])
     assert (after_it.verdict, after_it.bad_nodes) == ("go", ("node3",))

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from hpc_train.preflight.checks.findings import Thresholds
 from hpc_train.preflight.choose.choose import Choice, choose
 from hpc_train.preflight.choose.choose_hca import HcaChoice, choose_hcas
 from hpc_train.preflight.choose.site_profile import SiteProfile
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from hpc_train.preflight.inventory.inventory import NodeInventory
+from hpc_train.preflight.inventory.inventory import Gpu, NodeInventory
 
 __all__ = ["Context", "Skip"]
 
@@ -24,21 +20,13 @@ class Skip(Exception):  # noqa: N818 (not an error: a check that has nothing to 
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
-    """The nodes, and what was chosen for them.
-
-    Attributes:
-        nodes: At least one.
-        choice: The variables for them.
-        hcas: The ports behind them.
-        thresholds: Where a number becomes a finding.
-        is_nccl: False where the training uses gloo: the HCAs then do not matter.
-    """
+    """The nodes (at least one), and what was chosen for them."""
 
     nodes: tuple[NodeInventory, ...]
     choice: Choice
     hcas: HcaChoice
     thresholds: Thresholds
-    is_nccl: bool = True
+    is_nccl: bool = True  # false where the training uses gloo: the HCAs then do not matter
 
     @classmethod
     def of(
@@ -51,12 +39,12 @@ class Context:
         is_nccl: bool = True,
     ) -> Context:
         """Return the context of these nodes, with the choice made."""
-        thresholds = thresholds or Thresholds()
+        profile, limits = profile or SiteProfile(), thresholds or Thresholds()
         return cls(
             nodes=tuple(nodes),
-            choice=choose(nodes, env, profile, thresholds),
-            hcas=choose_hcas(nodes, profile or SiteProfile(), thresholds.memlock_mib),
-            thresholds=thresholds,
+            choice=choose(nodes, env, profile, limits),
+            hcas=choose_hcas(nodes, profile, limits.memlock_mib),
+            thresholds=limits,
             is_nccl=is_nccl,
         )
 
@@ -67,6 +55,13 @@ class Context:
         Where TCP is the user's wish, or most nodes have no other way, it is only worth a note.
         """
         return self.choice.transport != "TCP" or (not self.hcas.serves_all and self.hcas.are_meant)
+
+    def gpus(self) -> Iterator[tuple[NodeInventory, Gpu]]:
+        """Yield each GPU with its node; raises Skip where no node has one that NVML can see."""
+        self.need_gpus()
+        for node in self.nodes:
+            for gpu in node.gpus:
+                yield node, gpu
 
     def need_several(self) -> None:
         """Raise Skip on a single node."""

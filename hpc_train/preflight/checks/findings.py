@@ -2,82 +2,67 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["ALL_NODES", "LEVELS", "Finding", "Level", "Thresholds", "worst"]
+__all__ = ["ALL_NODES", "Finding", "Level", "Thresholds", "severity", "worst"]
 
 Level = Literal["ok", "note", "unknown", "warn", "fail"]
 
 # From harmless to bad. `unknown` stands above `note`: it is no pass, but it is no fault either.
-LEVELS: tuple[Level, ...] = ("ok", "note", "unknown", "warn", "fail")
+_LEVELS: tuple[Level, ...] = ("ok", "note", "unknown", "warn", "fail")
 
 # Stands for the node where a finding is about the fabric, the job, or every node alike.
 ALL_NODES = "*"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Finding:
-    """One answer of one check.
+    """One answer of one check."""
 
-    Attributes:
-        node: The node it is about, or `*`.
-        part: The thing on it: `mlx5_0:1`, `eth0`, `gpu 3`, `/dev/shm`, a variable's name.
-        check: The check's name, as in the table of docs/preflight.md.
-        level: `ok`, `note` (harmless), `unknown` (did not run or could not be read: not a pass),
-            `warn` (works, but slower or riskier) or `fail` (will not work).
-        evidence: What was seen, with numbers and units.
-        fix: What to do about it; empty where there is nothing to do.
-    """
-
-    node: str
-    part: str
-    check: str
+    node: str  # the node it is about, or `*`
+    part: str  # the thing on it: `mlx5_0:1`, `eth0`, `gpu 3`, `/dev/shm`, a variable's name
+    check: str  # the check's name, as in the table of docs/preflight.md
+    # `ok`, `note` (harmless), `unknown` (did not run or could not be read: not a pass), `warn`
+    # (works, but slower or riskier) or `fail` (will not work)
     level: Level
-    evidence: str
-    fix: str = ""
+    evidence: str  # what was seen, with numbers and units
+    fix: str = ""  # what to do about it; empty where there is nothing to do
 
 
-def worst(levels: list[Level]) -> Level:
-    """Return the worst level of a list, `ok` for an empty one."""
-    return max(levels, key=LEVELS.index, default="ok")
+def severity(level: Level) -> int:
+    """Return how bad a level is, 0 for ok."""
+    return _LEVELS.index(level)
+
+
+def worst(levels: Iterable[Level]) -> Level:
+    """Return the worst level, `ok` for none."""
+    return max(levels, key=severity, default="ok")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Thresholds:
-    """Where a number becomes a finding. Every one can be set in the config.
+    """Where a number becomes a finding. Every one can be set in the config."""
 
-    Attributes:
-        memlock_mib: Below this much lockable memory an HCA cannot register NCCL's buffers.
-        shm_warn_mib: Below this /dev/shm is tight for NCCL and data workers.
-        shm_fail_mib: At or below this (Docker's default is 64) NCCL fails to start.
-        clock_warn_s: Spread of the clocks above which logs of two nodes cannot be ordered.
-        gpu_used_mib: Memory in use before our ranks start, above which someone else is on the GPU.
-        hca_share: A node that offers less than this share of the others' bandwidth fails.
-        slow_warn: A pair (or a node's GEMM) below this share of the median is slow.
-        slow_fail: Below this share it is broken.
-        latency_warn: A pair above this many times the median latency is slow ...
-        latency_floor_us: ... if it is also above this, so that noise on a fast net is no alarm.
-        loss_warn: Share of segments sent again, or of datagrams lost, that makes a path lossy.
-        loss_fail: The share that makes it unusable.
-        min_gbps: Absolute floor of a pair's bandwidth, 0 for none.
-        speed_share: Floor as a share of the interface's advertised speed (of 25 Gbit/s at most,
-            which is about what one TCP stream carries).
-        counter_warn: Link errors counted during the test from which a link is suspect.
-    """
-
-    memlock_mib: int = 4096
-    shm_warn_mib: int = 1024
-    shm_fail_mib: int = 64
+    memlock_mib: int = 4096  # below this much lockable memory an HCA cannot register NCCL's buffers
+    shm_warn_mib: int = 1024  # below this /dev/shm is tight for NCCL and data workers
+    shm_fail_mib: int = 64  # at or below this (Docker's default is 64) NCCL fails to start
+    # Spread of the clocks above which logs of two nodes cannot be ordered
     clock_warn_s: float = 1.0
+    # Memory in use before our ranks start, above which someone else is on the GPU
     gpu_used_mib: int = 1024
-    hca_share: float = 0.5
-    slow_warn: float = 0.4
-    slow_fail: float = 0.15
-    latency_warn: float = 10.0
+    hca_share: float = 0.5  # a node that offers less than this share of the others' bandwidth fails
+    slow_warn: float = 0.4  # a pair (or a node's GEMM) below this share of the median is slow
+    slow_fail: float = 0.15  # below this share it is broken
+    latency_warn: float = 10.0  # a pair above this many times the median latency is slow ...
+    # ... if it is also above this, so that noise on a fast net is no alarm.
     latency_floor_us: float = 2000.0
+    # Share of segments sent again, or of datagrams lost, that makes a path lossy
     loss_warn: float = 0.005
-    loss_fail: float = 0.02
-    min_gbps: float = 0.0
+    loss_fail: float = 0.02  # the share that makes it unusable
+    min_gbps: float = 0.0  # absolute floor of a pair's bandwidth, 0 for none
+    # Floor as a share of the interface's advertised speed (of 25 Gbit/s at most, which is about
+    # what one TCP stream carries)
     speed_share: float = 0.02
-    counter_warn: int = 10
+    counter_warn: int = 10  # link errors counted during the test from which a link is suspect

@@ -10,13 +10,18 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
-from typing import Any
 
-from hpc_train.codec import decode, encode
-from hpc_train.preflight.checks.findings import ALL_NODES, Finding, Level, Thresholds, worst
-from hpc_train.preflight.checks.medians import median_high, median_low
+from hpc_train.preflight.checks.findings import (
+    ALL_NODES,
+    Finding,
+    Level,
+    Thresholds,
+    severity,
+    worst,
+)
+from hpc_train.preflight.checks.middle import median_high, median_low
 
-__all__ = ["MAX_ROUNDS", "PairResult", "conclude", "judge", "plan_round"]
+__all__ = ["MAX_ROUNDS", "Measured", "PairResult", "conclude", "judge", "plan_round"]
 
 # One pairing of all, two of suspects against proven-good nodes, and one more for those who are
 # merely slow or lossy, which a busy moment can also look like.
@@ -30,41 +35,31 @@ _SEVERAL = 5
 
 
 @dataclass(frozen=True, kw_only=True)
-class PairResult:
-    """What two nodes measured between them. None means: not measured.
+class Measured:
+    """What the test of two nodes measured. None means: not measured."""
 
-    Attributes:
-        a: The node that dialled.
-        b: The node that listened.
-        round: From 1.
-        latency_us: Median round trip of a small message.
-        gbps_ab: Bandwidth from a to b.
-        gbps_ba: Bandwidth from b to a.
-        retransmit_share: Share of TCP segments sent again, the worse direction.
-        retransmits: Their number.
-        lost_share: Share of small datagrams that did not come back.
-        lost: Their number.
-        frame_bytes: Size of the full frame that was tried.
-        frame_ok: Whether it crossed both ways.
-        advertised_gbps: The slower of the two interfaces, by its driver.
-        error: Why the test did not finish; a failure unless `is_aborted`.
-        is_aborted: The partner died or the coordinator gave up: says nothing about this pair.
-    """
-
-    a: str
-    b: str
-    round: int = 1
-    latency_us: float | None = None
+    latency_us: float | None = None  # median round trip of a small message
+    # Bandwidth from the node that dialled, a, to the one that listened, b
     gbps_ab: float | None = None
-    gbps_ba: float | None = None
-    retransmit_share: float | None = None
-    retransmits: int = 0
-    lost_share: float | None = None
-    lost: int = 0
-    frame_bytes: int | None = None
-    frame_ok: bool | None = None
-    advertised_gbps: float | None = None
-    error: str | None = None
+    gbps_ba: float | None = None  # bandwidth from b to a
+    retransmit_share: float | None = None  # share of TCP segments sent again, the worse direction
+    retransmits: int = 0  # their number
+    lost_share: float | None = None  # share of small datagrams that did not come back
+    lost: int = 0  # their number
+    frame_ok: bool | None = None  # whether the full frame crossed both ways
+    error: str | None = None  # why the test did not finish
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairResult(Measured):
+    """The result of one pair; an `error` is a failure unless `is_aborted`."""
+
+    a: str  # the node that dialled
+    b: str  # the node that listened
+    round: int = 1  # from 1
+    frame_bytes: int | None = None  # size of the full frame that was tried
+    advertised_gbps: float | None = None  # the slower of the two interfaces, by its driver
+    # The partner died or the coordinator gave up: says nothing about this pair
     is_aborted: bool = False
 
     @property
@@ -77,20 +72,11 @@ class PairResult:
         """Return the other node."""
         return self.b if node == self.a else self.a
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the result as JSON's own types."""
-        document: dict[str, Any] = encode(self)
-        return document
 
-    @classmethod
-    def from_json(cls, data: Any) -> PairResult:
-        """Return the result written by `to_json`; raises ValueError for anything else."""
-        return decode(cls, data)
+_Faults = list[tuple[str, Level, str]]  # check, level, evidence
 
 
-def judge(
-    result: PairResult, results: list[PairResult], thresholds: Thresholds
-) -> list[tuple[str, Level, str]]:
+def judge(result: PairResult, results: list[PairResult], thresholds: Thresholds) -> _Faults:
     """Return (check, level, evidence) for everything wrong with one result, [] where it is healthy.
 
     Bandwidth and latency are held against the median of the other results, not against a constant.
@@ -118,15 +104,15 @@ def _of_other_pairs(result: PairResult, results: list[PairResult]) -> list[PairR
     return list(best.values())
 
 
-def _frame(result: PairResult) -> list[tuple[str, Level, str]]:
+def _frame(result: PairResult) -> _Faults:
     if result.frame_ok is not False:
         return []
     text = f"a frame of {result.frame_bytes} bytes does not cross, small ones do"
     return [("frame", "fail", text)]
 
 
-def _loss(result: PairResult, limits: Thresholds) -> list[tuple[str, Level, str]]:
-    said: list[tuple[str, Level, str]] = []
+def _loss(result: PairResult, limits: Thresholds) -> _Faults:
+    said: _Faults = []
     for share, count, what in (
         (result.retransmit_share, result.retransmits, "segments were sent again"),
         (result.lost_share, result.lost, "datagrams did not come back"),
@@ -137,9 +123,7 @@ def _loss(result: PairResult, limits: Thresholds) -> list[tuple[str, Level, str]
     return said
 
 
-def _bandwidth(
-    result: PairResult, others: list[PairResult], limits: Thresholds
-) -> list[tuple[str, Level, str]]:
+def _bandwidth(result: PairResult, others: list[PairResult], limits: Thresholds) -> _Faults:
     gbps = result.gbps
     if gbps is None:
         return []
@@ -158,22 +142,15 @@ def _bandwidth(
     return [("bandwidth", "fail" if share < limits.slow_fail else "warn", text)]
 
 
-def _latency(
-    result: PairResult, others: list[PairResult], limits: Thresholds
-) -> list[tuple[str, Level, str]]:
+def _latency(result: PairResult, others: list[PairResult], limits: Thresholds) -> _Faults:
     rest = [other.latency_us for other in others if other.latency_us is not None]
     if result.latency_us is None or not rest or result.latency_us < limits.latency_floor_us:
         return []
     ratio = result.latency_us / median_low(rest)
     if ratio < limits.latency_warn:
         return []
-    return [
-        (
-            "latency",
-            "warn",
-            f"{result.latency_us:.0f} us a round trip, {ratio:.0f} times the median",
-        )
-    ]
+    text = f"{result.latency_us:.0f} us a round trip, {ratio:.0f} times the median"
+    return [("latency", "warn", text)]
 
 
 def plan_round(
@@ -292,25 +269,19 @@ def conclude(nodes: list[str], results: list[PairResult], thresholds: Thresholds
 def _blame(
     node: str,
     mine: list[PairResult],
-    said: dict[int, list[tuple[str, Level, str]]],
+    said: dict[int, _Faults],
     good: set[str],
 ) -> Finding:
     proven = [result for result in mine if result.partner(node) in good]
     partners = ", ".join(result.partner(node) for result in mine)
     if not proven:
-        return Finding(
-            node=node, part="network", check="pair", level="unknown",
-            evidence=f"failed with {partners}, none of which is proven good",
-            fix="run hpc-train preflight again",
-        )  # fmt: skip
+        text = f"failed with {partners}, none of which is proven good"
+        return Finding(node, "network", "pair", "unknown", text, "run hpc-train preflight again")
     worst_result = max(proven, key=lambda result: _severity(said[id(result)]))
     check, level, evidence = max(said[id(worst_result)], key=lambda item: _severity([item]))
-    return Finding(
-        node=node, part="network", check=check, level=level,
-        evidence=f"{evidence}; {len(mine)} of {len(mine)} tests failed (with {partners}),"
-        f" {len(proven)} of them against proven-good nodes",
-        fix=_FIX[check],
-    )  # fmt: skip
+    text = f"{evidence}; {len(mine)} of {len(mine)} tests failed (with {partners}),"
+    text += f" {len(proven)} of them against proven-good nodes"
+    return Finding(node, "network", check, level, text, _FIX[check])
 
 
 _FIX = {
@@ -322,41 +293,33 @@ _FIX = {
 }
 
 
-def _severity(said: list[tuple[str, Level, str]]) -> int:
-    return ("ok", "note", "unknown", "warn", "fail").index(worst([item[1] for item in said]))
+def _severity(said: _Faults) -> int:
+    return severity(worst(level for _, level, _ in said))
 
 
 def _between_good(
-    tried: list[PairResult], said: dict[int, list[tuple[str, Level, str]]], blamed: set[str]
+    tried: list[PairResult], said: dict[int, _Faults], blamed: set[str]
 ) -> list[Finding]:
     """A pair that failed although each of the two is fine with others: the way between them."""
     findings = []
     for result in tried:
-        if not said[id(result)] or {result.a, result.b} & blamed:
-            continue
-        check, _, evidence = said[id(result)][0]
-        text = f"{evidence}; each of them passed with another node: the way between them, or a load"
-        part = f"{result.a} <-> {result.b}"
-        findings.append(
-            Finding(node=ALL_NODES, part=part, check=check, level="note", evidence=text)
-        )
+        if said[id(result)] and not {result.a, result.b} & blamed:
+            check, _, evidence = said[id(result)][0]
+            text = f"{evidence}; each of them passed with another node:"
+            text += " the way between them, or a load"
+            part = f"{result.a} <-> {result.b}"
+            findings.append(Finding(ALL_NODES, part, check, "note", text))
     return findings
 
 
 def _nothing_to_tell(
-    nodes: list[str],
-    tried: list[PairResult],
-    said: dict[int, list[tuple[str, Level, str]]],
+    nodes: list[str], tried: list[PairResult], said: dict[int, _Faults]
 ) -> Finding:
     check, _, evidence = said[id(tried[0])][0]
-    level = worst([item[1] for result in tried for item in said[id(result)]])
-    why = (
-        "with two nodes a fault cannot be told from its partner"
-        if len(nodes) == 2
-        else f"all {len(tried)} pairs failed, so that no node is proven good"
-    )
-    return Finding(
-        node=ALL_NODES, part=" <-> ".join(nodes) if len(nodes) == 2 else "network", check=check,
-        level=level, evidence=f"{evidence}; nothing can be told apart: {why}",
-        fix="look at what all of them share: switch, firewall, the chosen interface",
-    )  # fmt: skip
+    level = worst(item[1] for result in tried for item in said[id(result)])
+    part, why = "network", f"all {len(tried)} pairs failed, so that no node is proven good"
+    if len(nodes) == 2:
+        part, why = " <-> ".join(nodes), "with two nodes a fault cannot be told from its partner"
+    text = f"{evidence}; nothing can be told apart: {why}"
+    fix = "look at what all of them share: switch, firewall, the chosen interface"
+    return Finding(ALL_NODES, part, check, level, text, fix)

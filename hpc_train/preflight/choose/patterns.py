@@ -13,17 +13,11 @@ __all__ = ["NameList"]
 
 @dataclass(frozen=True, kw_only=True)
 class NameList:
-    """A list as NCCL understands it.
+    """A list as NCCL understands it."""
 
-    Attributes:
-        negated: It began with `^`: what matches is left out.
-        exact: `=` followed: names must be equal; otherwise each is a prefix.
-        items: (name, port), port 0 for any.
-    """
-
-    negated: bool
-    exact: bool
-    items: tuple[tuple[str, int], ...]
+    negated: bool  # it began with `^`: what matches is left out
+    exact: bool  # `=` followed: names must be equal; otherwise each is a prefix
+    items: tuple[tuple[str, int], ...]  # (name, port), port 0 for any
 
     @classmethod
     def parse(cls, text: str) -> NameList:

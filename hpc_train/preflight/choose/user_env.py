@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from hpc_train.preflight.checks.findings import ALL_NODES, Finding, Level
-from hpc_train.preflight.choose.choose_hca import HcaChoice, gid_indices, ports_of
+from hpc_train.preflight.choose.choose_hca import (
+    HcaChoice,
+    PortName,
+    gid_indices,
+    port_label,
+    ports_of,
+)
 from hpc_train.preflight.choose.patterns import NameList
-from hpc_train.preflight.inventory.interfaces import USABLE_KINDS
+from hpc_train.preflight.inventory.inventory import NodeInventory
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+__all__ = ["check_user_env", "has_switched_off_ib"]
 
-    from hpc_train.preflight.inventory.inventory import Interface, NodeInventory
 
-__all__ = ["check_user_env"]
+def has_switched_off_ib(env: Mapping[str, str]) -> bool:
+    """Return whether the user wants TCP."""
+    return _is_set(env, "NCCL_IB_DISABLE") or env.get("NCCL_NET", "").lower() == "socket"
 
 
 def check_user_env(
-    nodes: list[NodeInventory],
-    env: Mapping[str, str],
-    hcas: HcaChoice,
+    nodes: list[NodeInventory], env: Mapping[str, str], hcas: HcaChoice
 ) -> tuple[Finding, ...]:
     """Return a finding for each variable of the user that will not do what it says.
 
@@ -54,47 +58,38 @@ def _together(said: Iterable[Finding], count: int) -> Iterator[Finding]:
 
 
 def _say(part: str, level: Level, evidence: str, fix: str, node: str = ALL_NODES) -> Finding:
-    return Finding(node=node, part=part, check="user_env", level=level, evidence=evidence, fix=fix)
+    return Finding(node, part, "user_env", level, evidence, fix)
 
 
 def _is_set(env: Mapping[str, str], name: str) -> bool:
     return env.get(name, "0") not in ("", "0")
 
 
-def _can_carry(interface: Interface) -> bool:
-    return interface.state in ("up", "unknown") and bool(interface.ipv4 or interface.ipv6)
+def _misread(name: str, names: NameList, right: str) -> Iterator[Finding]:
+    for item in names.misread():
+        text = f"{item!r}: NCCL reads ^ and = once, at the start of the list"
+        yield _say(name, "fail", text, f"write {right}")
 
 
 def _nccl_sockets(nodes: list[NodeInventory], value: str | None) -> Iterator[Finding]:
     if not value:
         return
     name, names = "NCCL_SOCKET_IFNAME", NameList.parse(value)
-    for item in names.misread():
-        yield _say(
-            name, "fail", f"{item!r}: NCCL reads ^ and = once, at the start of the list",
-            f"write {name}={'^' * names.negated}{'=' * names.exact} and then plain names",
-        )  # fmt: skip
+    start = f"{name}={'^' * names.negated}{'=' * names.exact}"
+    yield from _misread(name, names, f"{start} and then plain names")
     for node in nodes:
-        hits = [item for item in node.interfaces if names.matches(item.name)]
-        up = [item for item in hits if _can_carry(item)]
-        if not up:
-            have = ", ".join(item.name for item in node.interfaces if _can_carry(item)) or "none"
-            yield _say(
-                name, "fail",
-                f"{value!r} matches no interface that is up with an address (there: {have}); NCCL"
-                " then fails with a garbage address",
-                f"unset {name}, or name one of those", node.node,
-            )  # fmt: skip
-        elif (taken := _wrong_kind(up)) is not None:
-            yield _say(
-                name, "warn", f"{value!r} lets {taken.name} ({taken.kind}) in",
-                f"unset {name}, or name the interface itself", node.node,
-            )  # fmt: skip
-
-
-def _wrong_kind(up: list[Interface]) -> Interface | None:
-    """Return the first match that leads nowhere: `^docker0` alone lets lo back in."""
-    return next((item for item in up if item.kind not in USABLE_KINDS), None)
+        ready = [item for item in node.interfaces if item.is_ready]
+        taken = [item for item in ready if names.matches(item.name)]
+        # `^docker0` alone lets lo back in, which leads nowhere.
+        wrong = next((item for item in taken if not item.is_between_nodes), None)
+        if not taken:
+            have = ", ".join(item.name for item in ready) or "none"
+            text = f"{value!r} matches no interface that is up with an address (there: {have});"
+            text += " NCCL then fails with a garbage address"
+            yield _say(name, "fail", text, f"unset {name}, or name one of those", node.node)
+        elif wrong is not None:
+            text = f"{value!r} lets {wrong.name} ({wrong.kind}) in"
+            yield _say(name, "warn", text, f"unset {name}, or name the interface itself", node.node)
 
 
 def _gloo(nodes: list[NodeInventory], value: str | None) -> Iterator[Finding]:
@@ -102,126 +97,85 @@ def _gloo(nodes: list[NodeInventory], value: str | None) -> Iterator[Finding]:
         return
     name = "GLOO_SOCKET_IFNAME"
     if value[0] in "^=":
-        yield _say(
-            name, "fail", f"{value!r}: gloo takes full names; NCCL's {value[0]} crashes it",
-            f"write {name}=eth0, or unset it",
-        )  # fmt: skip
+        text = f"{value!r}: gloo takes full names; NCCL's {value[0]} crashes it"
+        yield _say(name, "fail", text, f"write {name}=eth0, or unset it")
         return
     for node in nodes:
         for item in value.split(","):
             interface = node.interface(item.strip())
-            if interface is None or not _can_carry(interface):
-                what = "no such interface" if interface is None else "it is down or has no address"
-                yield _say(
-                    name, "fail", f"{item!r}: {what}", f"unset {name}", node.node
-                )  # fmt: skip
+            if interface is None or not interface.is_ready:
+                what = "it is down or has no address" if interface else "no such interface"
+                yield _say(name, "fail", f"{item!r}: {what}", f"unset {name}", node.node)
 
 
 def _hca_list(nodes: list[NodeInventory], value: str | None, hcas: HcaChoice) -> Iterator[Finding]:
     if not value:
         return
     name, names = "NCCL_IB_HCA", NameList.parse(value)
-    for item in names.misread():
-        yield _say(
-            name, "fail", f"{item!r}: NCCL reads ^ and = once, at the start of the list",
-            f"write {name}==mlx5_0,mlx5_1 or {name}=^mlx5_bond_0",
-        )  # fmt: skip
-    left_out = dict(hcas.left_out)
+    yield from _misread(name, names, f"{name}==mlx5_0,mlx5_1 or {name}=^mlx5_bond_0")
     for node in nodes:
-        taken = [key for key in ports_of(node) if names.matches(*key)]
-        alive = [key for key in taken if ports_of(node)[key].is_active]
-        layers = {ports_of(node)[key].link_layer for key in alive}
+        ports = ports_of(node)
+        alive = [key for key in ports if names.matches(*key) and ports[key].is_active]
+        layers = sorted({str(ports[key].link_layer) for key in alive})
         if not alive:
-            yield _say(
-                name, "fail", f"{value!r} matches no ACTIVE port: NCCL goes over TCP or hangs",
-                f"unset {name}", node.node,
-            )  # fmt: skip
+            text = f"{value!r} matches no ACTIVE port: NCCL goes over TCP or hangs"
+            yield _say(name, "fail", text, f"unset {name}", node.node)
         elif len(layers) > 1:
-            yield _say(
-                name, "fail",
-                f"{value!r} mixes {' and '.join(sorted(str(layer) for layer in layers))}: they"
-                " cannot connect to each other", f"unset {name}, or name those of one kind",
-                node.node,
-            )  # fmt: skip
+            text = f"{value!r} mixes {' and '.join(layers)}: they cannot connect to each other"
+            yield _say(name, "fail", text, f"unset {name}, or name those of one kind", node.node)
         else:
-            yield from _too_wide(node, value, names, alive, left_out)
+            yield from _too_wide(node, value, alive, dict(hcas.left_out))
 
 
 def _too_wide(
-    node: NodeInventory,
-    value: str,
-    names: NameList,
-    alive: list[tuple[str, int]],
-    left_out: dict[str, str],
+    node: NodeInventory, value: str, alive: list[PortName], left_out: dict[str, str]
 ) -> Iterator[Finding]:
-    extra = names.by_prefix_only([hca.name for hca in node.hcas])
+    name = "NCCL_IB_HCA"
+    extra = NameList.parse(value).by_prefix_only([hca.name for hca in node.hcas])
     if extra:
-        yield _say(
-            "NCCL_IB_HCA", "warn",
-            f"{value!r} is a list of prefixes and also takes {', '.join(extra)}",
-            f"write NCCL_IB_HCA=={value}", node.node,
-        )  # fmt: skip
-    for key in alive:
-        label = f"{key[0]}:{key[1]}"
+        text = f"{value!r} is a list of prefixes and also takes {', '.join(extra)}"
+        yield _say(name, "warn", text, f"write {name}=={value}", node.node)
+    for label in map(port_label, alive):
         if label in left_out:
-            yield _say(
-                "NCCL_IB_HCA", "warn", f"{value!r} takes {label}: {left_out[label]}",
-                "unset NCCL_IB_HCA", node.node,
-            )  # fmt: skip
+            text = f"{value!r} takes {label}: {left_out[label]}"
+            yield _say(name, "warn", text, f"unset {name}", node.node)
 
 
 def _transports(env: Mapping[str, str], hcas: HcaChoice) -> Iterator[Finding]:
-    disabled = _is_set(env, "NCCL_IB_DISABLE")
-    net = env.get("NCCL_NET", "")
-    if disabled and net.lower() == "ib":
-        yield _say(
-            "NCCL_IB_DISABLE", "fail", "NCCL_IB_DISABLE=1 and NCCL_NET=IB contradict each other:"
-            " no network is left", "unset one of them",
-        )  # fmt: skip
-    elif (disabled or net.lower() == "socket") and env.get("NCCL_IB_HCA"):
-        yield _say(
-            "NCCL_IB_HCA", "warn", f"NCCL_IB_HCA={env['NCCL_IB_HCA']} has no effect beside"
-            f" {'NCCL_IB_DISABLE=1' if disabled else 'NCCL_NET=' + net}", "unset one of them",
-        )  # fmt: skip
-    if disabled and hcas.serves_all:
-        yield _say(
-            "NCCL_IB_DISABLE", "warn", "InfiniBand works on all nodes and is switched off by you:"
-            " expect 2 to 5 times the step time", "unset NCCL_IB_DISABLE",
-        )  # fmt: skip
-    if disabled and env.get("NCCL_NET_PLUGIN", "none") != "none":
-        yield _say(
-            "NCCL_NET_PLUGIN", "note", "NCCL_IB_DISABLE=1 does not stop the net plugin"
-            f" {env['NCCL_NET_PLUGIN']!r}", "set NCCL_NET=Socket to be sure of TCP",
-        )  # fmt: skip
+    disable, net = "NCCL_IB_DISABLE", env.get("NCCL_NET", "")
+    is_disabled = _is_set(env, disable)
+    if is_disabled and net.lower() == "ib":
+        text = f"{disable}=1 and NCCL_NET=IB contradict each other: no network is left"
+        yield _say(disable, "fail", text, "unset one of them")
+    elif has_switched_off_ib(env) and env.get("NCCL_IB_HCA"):
+        other = f"{disable}=1" if is_disabled else f"NCCL_NET={net}"
+        text = f"NCCL_IB_HCA={env['NCCL_IB_HCA']} has no effect beside {other}"
+        yield _say("NCCL_IB_HCA", "warn", text, "unset one of them")
+    if is_disabled and hcas.serves_all:
+        text = "InfiniBand works on all nodes and is switched off by you:"
+        text += " expect 2 to 5 times the step time"
+        yield _say(disable, "warn", text, f"unset {disable}")
+    if is_disabled and (plugin := env.get("NCCL_NET_PLUGIN", "none")) != "none":
+        text = f"{disable}=1 does not stop the net plugin {plugin!r}"
+        yield _say("NCCL_NET_PLUGIN", "note", text, "set NCCL_NET=Socket to be sure of TCP")
 
 
-def _gid_index(
-    nodes: list[NodeInventory],
-    value: str | None,
-    hcas: HcaChoice,
-) -> Iterator[Finding]:
+def _gid_index(nodes: list[NodeInventory], value: str | None, hcas: HcaChoice) -> Iterator[Finding]:
     if not value or not hcas.serves_all:
         return
     name = "NCCL_IB_GID_INDEX"
     if hcas.link_layer != "Ethernet":
-        yield _say(
-            name, "note", f"{name}={value} matters on RoCE alone; this is InfiniBand",
-            f"unset {name}",
-        )  # fmt: skip
+        text = f"{name}={value} matters on RoCE alone; this is InfiniBand"
+        yield _say(name, "note", text, f"unset {name}")
         return
     for node in nodes:
         right = gid_indices(node, hcas.ports[node.node])
-        if right != {_int(value)}:
-            text = ", ".join(str(index) for index in sorted(i for i in right if i is not None))
-            yield _say(
-                name, "fail", f"{name}={value} is not the routable RoCE v2 GID (it is at {text}):"
-                " ibv_modify_qp will time out",
-                f"unset {name}: NCCL 2.21 and newer find it themselves", node.node,
-            )  # fmt: skip
-
-
-def _int(text: str) -> int | None:
-    return int(text) if text.lstrip("-").isdigit() else None
+        if right != {int(value) if value.isdigit() else -1}:
+            places = ", ".join(map(str, sorted(index for index in right if index is not None)))
+            text = f"{name}={value} is not the routable RoCE v2 GID (it is at {places}):"
+            text += " ibv_modify_qp will time out"
+            fix = f"unset {name}: NCCL 2.21 and newer find it themselves"
+            yield _say(name, "fail", text, fix, node.node)
 
 
 def _slow_switches(env: Mapping[str, str]) -> Iterator[Finding]:
@@ -234,25 +188,20 @@ def _slow_switches(env: Mapping[str, str]) -> Iterator[Finding]:
 
 
 def _gdr(nodes: list[NodeInventory], env: Mapping[str, str]) -> Iterator[Finding]:
-    if not env.get("NCCL_NET_GDR_LEVEL"):
-        return
+    name = "NCCL_NET_GDR_LEVEL"
+    text = "no nvidia_peermem and no DMA-BUF: GPUDirect will not be used whatever the level"
     for node in nodes:
-        if node.hcas and not node.verbs.gpudirect:
-            yield _say(
-                "NCCL_NET_GDR_LEVEL", "note", "no nvidia_peermem and no DMA-BUF: GPUDirect will"
-                " not be used whatever the level", "modprobe nvidia_peermem", node.node,
-            )  # fmt: skip
+        if env.get(name) and node.hcas and not node.verbs.gpudirect:
+            yield _say(name, "note", text, "modprobe nvidia_peermem", node.node)
 
 
 def _master(nodes: list[NodeInventory], value: str | None) -> Iterator[Finding]:
     if not value or len(nodes) < 2:
         return
     try:
-        loopback = ipaddress.ip_address(value).is_loopback
+        is_loopback = ipaddress.ip_address(value).is_loopback
     except ValueError:
-        loopback = value == "localhost"
-    if loopback:
-        yield _say(
-            "MASTER_ADDR", "fail", f"MASTER_ADDR={value} means another machine on each node",
-            "unset MASTER_ADDR, or name the first node",
-        )  # fmt: skip
+        is_loopback = value == "localhost"
+    if is_loopback:
+        text = f"MASTER_ADDR={value} means another machine on each node"
+        yield _say("MASTER_ADDR", "fail", text, "unset MASTER_ADDR, or name the first node")

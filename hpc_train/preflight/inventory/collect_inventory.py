@@ -1,4 +1,4 @@
-"""One look at this node: no other node is asked, nothing is changed, nothing but files is read.
+"""The inventory of this node: no other node is asked, nothing is changed, only files are read.
 
 The one exception is NVML, which is a library; without it the GPUs are unknown, not absent.
 """
@@ -9,24 +9,17 @@ import os
 import re
 import socket
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from pathlib import Path
 
-from hpc_train.preflight.inventory.gpus import (
-    Nvml,
-    expected_gpus,
-    load_nvml,
-    read_gpus,
-    with_nearest_hca,
-)
+from hpc_train.plan.gpus_given import gpus_on_node
+from hpc_train.preflight.inventory.cgroup import cpu_quota, cpus_allowed, memory_max_bytes
+from hpc_train.preflight.inventory.gpus import Nvml, load_nvml, read_gpus, with_nearest_hca
 from hpc_train.preflight.inventory.interfaces import read_interfaces
 from hpc_train.preflight.inventory.inventory import Clock, Limits, NodeInventory, Verbs
 from hpc_train.preflight.inventory.sysfs import Reader, read_hcas
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
-
-__all__ = ["collect_inventory", "node_name", "read_limits", "read_verbs"]
+__all__ = ["collect_inventory", "node_name"]
 
 _LIBRARY = "libibverbs.so.1"
 _LIBRARY_FOLDERS = (
@@ -74,11 +67,11 @@ def collect_inventory(
         boot_id=reader.text("/proc/sys/kernel/random/boot_id", required=False),
         hcas=hcas,
         interfaces=read_interfaces(reader),
-        verbs=read_verbs(reader),
-        limits=read_limits(reader),
-        clock=Clock(unix_s=clock(), uptime_s=_uptime(reader)),
+        verbs=_verbs(reader),
+        limits=_limits(reader),
+        clock=Clock(unix_s=clock()),
         gpus=gpus,
-        gpus_expected=expected_gpus(env),
+        gpus_expected=gpus_on_node(env),
         nvml=nvml_state,
         container=_container(reader, env),
         look_s=time.monotonic() - started,
@@ -86,12 +79,7 @@ def collect_inventory(
     )
 
 
-def _uptime(reader: Reader) -> float | None:
-    text = reader.text("/proc/uptime", required=False)
-    return float(text.split()[0]) if text else None
-
-
-def read_verbs(reader: Reader) -> Verbs:
+def _verbs(reader: Reader) -> Verbs:
     """Return whether a process here can reach the HCAs, and the HCAs the GPUs' memory."""
     devices = tuple(n for n in reader.names("/dev/infiniband") if n.startswith("uverbs"))
     openable = all(_opens(reader, f"/dev/infiniband/{name}") for name in devices)
@@ -115,7 +103,7 @@ def _opens(reader: Reader, path: str) -> bool:
 def _library(reader: Reader) -> bool:
     if str(reader.root) != "/":
         return any(reader.exists(f"{folder}/{_LIBRARY}") for folder in _LIBRARY_FOLDERS)
-    import ctypes  # a tenth of the probe's start, for the nodes that have it as a question at all
+    import ctypes  # a tenth of the probe's start
 
     try:
         ctypes.CDLL(_LIBRARY)
@@ -136,19 +124,14 @@ def _gpudirect(reader: Reader) -> list[str]:
     return found
 
 
-def read_limits(reader: Reader) -> Limits:
+def _limits(reader: Reader) -> Limits:
     """Return what this very process may use (inside a Slurm step this is what the ranks get)."""
-    limits = reader.text("/proc/self/limits") or ""
-    shm_total, shm_free = _shm(reader)
-    group = _cgroup(reader)
     return Limits(
-        memlock_bytes=_limit(limits, "Max locked memory"),
-        stack_bytes=_limit(limits, "Max stack size"),
-        shm_total_bytes=shm_total,
-        shm_free_bytes=shm_free,
-        cpus=_cpus(reader),
-        cpu_quota=_cpu_quota(reader, group),
-        memory_max_bytes=_memory_max(reader, group),
+        memlock_bytes=_limit(reader.text("/proc/self/limits") or "", "Max locked memory"),
+        shm_total_bytes=_shm_bytes(reader),
+        cpus=cpus_allowed(reader),
+        cpu_quota=cpu_quota(reader),
+        memory_max_bytes=memory_max_bytes(reader),
     )
 
 
@@ -159,65 +142,13 @@ def _limit(text: str, name: str) -> int | None:
     return -1 if match.group(1) == "unlimited" else int(match.group(1))
 
 
-def _shm(reader: Reader) -> tuple[int | None, int | None]:
+def _shm_bytes(reader: Reader) -> int | None:
     try:
         stat = os.statvfs(reader.path("/dev/shm"))
     except OSError as error:
         reader.note("/dev/shm", os.strerror(error.errno or 0))
-        return None, None
-    return stat.f_blocks * stat.f_frsize, stat.f_bavail * stat.f_frsize
-
-
-def _cpus(reader: Reader) -> int | None:
-    status = reader.text("/proc/self/status", required=False) or ""
-    match = re.search(r"^Cpus_allowed_list:\s*(\S+)", status, re.MULTILINE)
-    if match is None:
         return None
-    total = 0
-    for part in match.group(1).split(","):
-        first, _, last = part.partition("-")
-        total += int(last or first) - int(first) + 1
-    return total
-
-
-def _cgroup(reader: Reader) -> str | None:
-    """Return the folder of this process's cgroup (v2), or None."""
-    for line in (reader.text("/proc/self/cgroup", required=False) or "").splitlines():
-        if line.startswith("0::"):
-            return "/sys/fs/cgroup" + line[3:].rstrip("/")
-    return None
-
-
-def _up(group: str | None) -> list[str]:
-    """Return the group and its parents: the tightest limit on the way up is the one that counts."""
-    folders = []
-    while group and group != "/sys/fs":
-        folders.append(group)
-        group = group.rpartition("/")[0]
-    return folders
-
-
-def _cpu_quota(reader: Reader, group: str | None) -> float | None:
-    quotas = []
-    for folder in _up(group):
-        quota, _, period = (reader.text(f"{folder}/cpu.max", required=False) or "").partition(" ")
-        if quota.isdigit() and period.isdigit() and int(period):
-            quotas.append(int(quota) / int(period))
-    return min(quotas) if quotas else None
-
-
-def _memory_max(reader: Reader, group: str | None) -> int | None:
-    found = []
-    for folder in _up(group):
-        text = reader.text(f"{folder}/memory.max", required=False) or ""
-        if text.isdigit():
-            found.append(int(text))
-    match = re.search(
-        r"^MemTotal:\s+(\d+) kB", reader.text("/proc/meminfo", required=False) or "", re.MULTILINE
-    )
-    if match:
-        found.append(int(match.group(1)) * 1024)
-    return min(found) if found else None
+    return stat.f_blocks * stat.f_frsize
 
 
 def _container(reader: Reader, env: Mapping[str, str]) -> str | None:
@@ -227,6 +158,4 @@ def _container(reader: Reader, env: Mapping[str, str]) -> str | None:
         return "enroot"
     if reader.exists("/.dockerenv"):
         return "docker"
-    if reader.exists("/run/.containerenv"):
-        return "podman"
-    return None
+    return "podman" if reader.exists("/run/.containerenv") else None

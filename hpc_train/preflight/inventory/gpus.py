@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import importlib
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hpc_train.preflight.inventory.inventory import Gpu, Hca
+from hpc_train.preflight.inventory.sysfs import Reader
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from hpc_train.preflight.inventory.sysfs import Reader
-
-__all__ = ["Nvml", "expected_gpus", "load_nvml", "pci_distance", "read_gpus", "with_nearest_hca"]
+__all__ = ["Nvml", "load_nvml", "pci_distance", "read_gpus", "with_nearest_hca"]
 
 _MIB = 1024 * 1024
 _MAX_NVLINKS = 18
@@ -41,48 +38,19 @@ def load_nvml() -> tuple[Nvml | None, str]:
     return nvml, "ok"
 
 
-def expected_gpus(env: Mapping[str, str]) -> int | None:
-    """Return how many GPUs Slurm gave this step on this node, or None where it does not say.
-
-    SLURM_GPUS_ON_NODE counts the job's share of the node (srun's manual page, OUTPUT ENVIRONMENT
-    VARIABLES); SLURM_STEP_GPUS and SLURM_JOB_GPUS list indices.
-    """
-    for name in ("SLURM_STEP_GPUS", "SLURM_JOB_GPUS"):
-        if env.get(name):
-            return sum(_length(part) for part in env[name].split(","))
-    count = env.get("SLURM_GPUS_ON_NODE", "")
-    return int(count) if count.isdigit() else None
-
-
-def _length(part: str) -> int:
-    first, dash, last = part.partition("-")
-    if dash and first.isdigit() and last.isdigit():
-        return int(last) - int(first) + 1
-    return 1
-
-
 def read_gpus(nvml: Nvml, env: Mapping[str, str]) -> tuple[Gpu, ...]:
     """Return the GPUs this step may use, in NVML's order (CUDA_VISIBLE_DEVICES is honoured)."""
     count = _ask(nvml, nvml.nvmlDeviceGetCount) or 0
-    gpus = [_gpu(nvml, index) for index in range(count)]
-    return tuple(_visible(gpus, env.get("CUDA_VISIBLE_DEVICES")))
-
-
-def _visible(gpus: list[Gpu], wanted: str | None) -> list[Gpu]:
-    """Keep what CUDA_VISIBLE_DEVICES names.
-
-    Under Slurm's device cgroups the numbers count from 0 among the GPUs that are visible, and NVML
-    sees the same ones; where they match nothing the list says nothing about NVML's numbering.
-    """
+    gpus = tuple(_gpu(nvml, index) for index in range(count))
+    wanted = env.get("CUDA_VISIBLE_DEVICES")
     if wanted is None:
         return gpus
+    # Under Slurm's device cgroups the numbers count from 0 among the GPUs that are visible, and
+    # NVML sees the same ones; where they match nothing they do not speak of NVML's numbering.
     names = [name.strip() for name in wanted.split(",") if name.strip()]
-    kept = [gpu for gpu in gpus if str(gpu.index) in names or _has_uuid(gpu, names)]
+    uuids = tuple(name for name in names if name.startswith("GPU-"))
+    kept = tuple(g for g in gpus if str(g.index) in names or any(map(g.uuid.startswith, uuids)))
     return kept if kept or not names else gpus
-
-
-def _has_uuid(gpu: Gpu, names: list[str]) -> bool:
-    return any(name.startswith("GPU-") and gpu.uuid.startswith(name) for name in names)
 
 
 def _ask(nvml: Nvml, function: Callable[..., Any], *args: Any) -> Any:
@@ -101,7 +69,13 @@ def _gpu(nvml: Nvml, index: int) -> Gpu:
     memory = _ask(nvml, nvml.nvmlDeviceGetMemoryInfo, handle)
     processes = _ask(nvml, nvml.nvmlDeviceGetComputeRunningProcesses, handle) or []
     remapped = _ask(nvml, nvml.nvmlDeviceGetRemappedRows, handle)
-    up, down = _nvlinks(nvml, handle)
+    kind, counter = nvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, nvml.NVML_VOLATILE_ECC
+    ecc = _ask(nvml, nvml.nvmlDeviceGetTotalEccErrors, handle, kind, counter)
+    links = [
+        bool(state)
+        for link in range(_MAX_NVLINKS)
+        if (state := _ask(nvml, nvml.nvmlDeviceGetNvLinkState, handle, link)) is not None
+    ]
     return Gpu(
         index=index,
         uuid=_text(_ask(nvml, nvml.nvmlDeviceGetUUID, handle)) or "",
@@ -110,12 +84,12 @@ def _gpu(nvml: Nvml, index: int) -> Gpu:
         memory_mib=None if memory is None else int(memory.total) // _MIB,
         used_mib=None if memory is None else int(memory.used) // _MIB,
         processes=tuple(sorted(int(item.pid) for item in processes)),
-        ecc_uncorrected=_ecc(nvml, handle),
+        ecc_uncorrected=None if ecc is None else int(ecc),
         remap_pending=None if remapped is None else bool(remapped[2]),
         remap_failed=None if remapped is None else bool(remapped[3]),
         recovery=_recovery(nvml, handle),
-        nvlinks_up=up,
-        nvlinks_down=down,
+        nvlinks_up=links.count(True) if links else None,  # a card without NVLink tells of none
+        nvlinks_down=links.count(False) if links else None,
     )
 
 
@@ -132,35 +106,11 @@ def _pci(nvml: Nvml, handle: Any) -> str | None:
     return match.group(1).lower() if match else None
 
 
-def _ecc(nvml: Nvml, handle: Any) -> int | None:
-    answer = _ask(
-        nvml,
-        nvml.nvmlDeviceGetTotalEccErrors,
-        handle,
-        nvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED,
-        nvml.NVML_VOLATILE_ECC,
-    )
-    return None if answer is None else int(answer)
-
-
 def _recovery(nvml: Nvml, handle: Any) -> str | None:
     answer = _ask(nvml, nvml.nvmlDeviceGetFieldValues, handle, [_FI_RECOVERY_ACTION])
     if not answer or answer[0].nvmlReturn != 0:
         return None
     return _RECOVERY.get(int(answer[0].value.uiVal), f"action {answer[0].value.uiVal}")
-
-
-def _nvlinks(nvml: Nvml, handle: Any) -> tuple[int | None, int | None]:
-    """Return (active, inactive) links; (None, None) on a card that has none."""
-    states = [
-        state
-        for link in range(_MAX_NVLINKS)
-        if (state := _ask(nvml, nvml.nvmlDeviceGetNvLinkState, handle, link)) is not None
-    ]
-    if not states:
-        return None, None
-    up = sum(1 for state in states if state)
-    return up, len(states) - up
 
 
 def with_nearest_hca(

@@ -11,19 +11,11 @@ import ipaddress
 import re
 import socket
 import struct
-from typing import TYPE_CHECKING
 
 from hpc_train.preflight.inventory.inventory import Interface
+from hpc_train.preflight.inventory.sysfs import Reader
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from hpc_train.preflight.inventory.sysfs import Reader
-
-__all__ = ["USABLE_KINDS", "is_link_local", "kind_of", "read_interfaces"]
-
-# Kinds that may connect two nodes. Bridges and veth pairs named by container engines do not.
-USABLE_KINDS = ("ipoib", "bond", "ethernet", "vlan")
+__all__ = ["kind_of", "read_interfaces"]
 
 _TYPE_LOOPBACK = 772
 _TYPE_IPOIB = 32
@@ -38,6 +30,7 @@ _BY_NAME = (
     ("cni", re.compile(r"cni|cali|flannel|cilium|lxc|kube|weave|nodelocaldns")),
     ("tunnel", re.compile(r"tun|tap|wg|tailscale|gre|sit|ip6tnl|vxlan|geneve|dummy|ifb")),
 )
+_BY_MARK = {"bonding": "bond", "bridge": "bridge", "tun_flags": "tunnel", "vlan": "vlan"}
 
 
 def kind_of(name: str, type_number: int | None, marks: frozenset[str]) -> str:
@@ -58,20 +51,10 @@ def kind_of(name: str, type_number: int | None, marks: frozenset[str]) -> str:
             return kind
     if type_number == _TYPE_IPOIB:
         return "ipoib"
-    for mark, kind in (
-        ("bonding", "bond"),
-        ("bridge", "bridge"),
-        ("tun_flags", "tunnel"),
-        ("vlan", "vlan"),
-    ):
+    for mark, kind in _BY_MARK.items():
         if mark in marks:
             return kind
     return "ethernet" if type_number == _TYPE_ETHERNET else "other"
-
-
-def is_link_local(address: str) -> bool:
-    """Return whether `10.0.0.1/24` or an IPv6 one is of the kind that no router passes on."""
-    return ipaddress.ip_interface(address).is_link_local
 
 
 def read_interfaces(reader: Reader) -> tuple[Interface, ...]:
@@ -92,40 +75,33 @@ def _interface(reader: Reader, name: str, ipv4: list[str], ipv6: list[str]) -> I
     marks = {mark for mark in ("bridge", "bonding", "tun_flags") if reader.exists(f"{base}/{mark}")}
     if "DEVTYPE=vlan" in (reader.text(f"{base}/uevent", required=False) or ""):
         marks.add("vlan")
+    speed = reader.number(f"{base}/speed", required=False)
     return Interface(
         name=name,
         kind=kind_of(name, reader.number(f"{base}/type"), frozenset(marks)),
         index=reader.number(f"{base}/ifindex"),
         state=reader.text(f"{base}/operstate"),
-        speed_mbps=_speed(reader, f"{base}/speed"),
+        # -1 is the answer of virtual interfaces, which says nothing.
+        speed_mbps=speed if speed is not None and speed > 0 else None,
         mtu=reader.number(f"{base}/mtu"),
         ipv4=tuple(ipv4),
         ipv6=tuple(ipv6),
     )
 
 
-def _speed(reader: Reader, path: str) -> int | None:
-    """Return Mbit/s; virtual and downed interfaces answer EINVAL or -1, which says nothing."""
-    before = len(reader.unreadable)
-    speed = reader.number(path, required=False)
-    del reader.unreadable[before:]
-    return speed if speed is not None and speed > 0 else None
-
-
 def _kernel_ipv4(names: list[str]) -> dict[str, list[str]]:
+    found = {}
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
-        return {name: list(_ioctl_address(sock, name)) for name in names}
-
-
-def _ioctl_address(sock: socket.socket, name: str) -> Iterator[str]:
-    request = struct.pack("256s", name.encode()[:15])
-    try:
-        address = fcntl.ioctl(sock.fileno(), _SIOCGIFADDR, request)[20:24]
-        mask = fcntl.ioctl(sock.fileno(), _SIOCGIFNETMASK, request)[20:24]
-    except OSError:
-        return  # EADDRNOTAVAIL: it has no IPv4 address
-    prefix = bin(int.from_bytes(mask, "big")).count("1")
-    yield f"{socket.inet_ntoa(address)}/{prefix}"
+        for name in names:
+            request = struct.pack("256s", name.encode()[:15])
+            try:
+                address = fcntl.ioctl(sock.fileno(), _SIOCGIFADDR, request)[20:24]
+                mask = fcntl.ioctl(sock.fileno(), _SIOCGIFNETMASK, request)[20:24]
+            except OSError:
+                continue  # EADDRNOTAVAIL: it has no IPv4 address
+            prefix = int.from_bytes(mask, "big").bit_count()
+            found[name] = [f"{socket.inet_ntoa(address)}/{prefix}"]
+    return found
 
 
 def _ipv6(reader: Reader) -> dict[str, list[str]]:
@@ -138,27 +114,8 @@ def _ipv6(reader: Reader) -> dict[str, list[str]]:
     return found
 
 
-def _routes(reader: Reader) -> Iterator[tuple[str, ipaddress.IPv4Network, bool]]:
-    """Yield (interface, network, is it on the link) for each line of /proc/net/route."""
-    for line in (reader.text("/proc/net/route", required=False) or "").splitlines()[1:]:
-        fields = line.split()
-        if len(fields) < 8:
-            continue
-        network = _little_endian(fields[1])
-        prefix = bin(int(fields[7], 16)).count("1")
-        yield (
-            fields[0],
-            ipaddress.IPv4Network((network, prefix), strict=False),
-            fields[2] == "00000000",
-        )
-
-
-def _little_endian(text: str) -> str:
-    return socket.inet_ntoa(int(text, 16).to_bytes(4, "little"))
-
-
 def _proc_ipv4(reader: Reader) -> dict[str, list[str]]:
-    on_link = [(name, network) for name, network, direct in _routes(reader) if direct]
+    on_link = _networks_on_link(reader)
     found: dict[str, list[str]] = {}
     for text in _local_addresses(reader.text("/proc/net/fib_trie", required=False) or ""):
         address = ipaddress.IPv4Address(text)
@@ -169,6 +126,18 @@ def _proc_ipv4(reader: Reader) -> dict[str, list[str]]:
             if address in network and network.prefixlen > 0:
                 found.setdefault(name, []).append(f"{address}/{network.prefixlen}")
                 break
+    return found
+
+
+def _networks_on_link(reader: Reader) -> list[tuple[str, ipaddress.IPv4Network]]:
+    """Return (interface, network) for each line of /proc/net/route without a gateway."""
+    found = []
+    for line in (reader.text("/proc/net/route", required=False) or "").splitlines()[1:]:
+        fields = line.split()
+        if len(fields) >= 8 and fields[2] == "00000000":
+            network = socket.inet_ntoa(int(fields[1], 16).to_bytes(4, "little"))
+            prefix = int(fields[7], 16).bit_count()
+            found.append((fields[0], ipaddress.IPv4Network((network, prefix), strict=False)))
     return found
 
 

@@ -8,13 +8,10 @@ from __future__ import annotations
 import errno
 import os
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 from hpc_train.preflight.inventory.inventory import Gid, Hca, Port, Unreadable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 __all__ = ["COUNTERS", "Reader", "read_counters", "read_hcas"]
 
@@ -58,18 +55,19 @@ class Reader:
         """Return the stripped text of a file, or None; a failure is noted unless it may be absent.
 
         A file that exists and is empty tells nothing: sysfs never writes one for these questions,
-        so it counts as truncated.
+        so it counts as truncated. EINVAL is the kernel's answer for what does not apply: the entry
+        of a table that is not in use, the speed of an interface that is down.
         """
         try:
-            # os.open instead of open(): a third of the time, and a look reads a thousand files.
+            # os.open instead of open(): a third of the time, and there are a thousand files.
             handle = os.open(self._base + path, os.O_RDONLY)
             try:
                 raw = _whole(handle)
             finally:
                 os.close(handle)
         except OSError as error:
-            if required or error.errno != errno.ENOENT:
-                self.note(path, errno.errorcode.get(error.errno or 0, str(error.errno)))
+            if required or error.errno not in (errno.ENOENT, errno.EINVAL):
+                self.note(path, _name(error))
             return None
         text = raw.decode("utf-8", "replace").strip()
         if not text:
@@ -96,7 +94,7 @@ class Reader:
         except FileNotFoundError:
             return []
         except OSError as error:
-            self.note(path, errno.errorcode.get(error.errno or 0, str(error.errno)))
+            self.note(path, _name(error))
             return []
 
     def exists(self, path: str) -> bool:
@@ -112,6 +110,10 @@ class Reader:
     def note(self, path: str, reason: str) -> None:
         """Remember a path that did not tell what it should."""
         self.unreadable.append(Unreadable(path, reason))
+
+
+def _name(error: OSError) -> str:
+    return errno.errorcode.get(error.errno or 0, str(error.errno))
 
 
 def _whole(handle: int) -> bytes:
@@ -206,7 +208,7 @@ def _rate(reader: Reader, path: str) -> float | None:
 def _gids(reader: Reader, base: str) -> Iterator[Gid]:
     indices = sorted(int(text) for text in reader.names(f"{base}/gids") if text.isdigit())
     for index in indices[:_MAX_GIDS]:
-        gid = _optional(reader, f"{base}/gids/{index}")
+        gid = reader.text(f"{base}/gids/{index}", required=False)
         if gid is None or gid == _EMPTY_GID:
             continue
         if not _GID.fullmatch(gid):
@@ -215,20 +217,9 @@ def _gids(reader: Reader, base: str) -> Iterator[Gid]:
         yield Gid(
             index=index,
             gid=gid,
-            type=_optional(reader, f"{base}/gid_attrs/types/{index}"),
-            interface=_optional(reader, f"{base}/gid_attrs/ndevs/{index}"),
+            type=reader.text(f"{base}/gid_attrs/types/{index}", required=False),
+            interface=reader.text(f"{base}/gid_attrs/ndevs/{index}", required=False),
         )
-
-
-def _optional(reader: Reader, path: str) -> str | None:
-    """Read one GID attribute: the kernel answers EINVAL for an entry that is not in use."""
-    try:
-        with open(reader.path(path), "rb") as file:  # noqa: PTH123
-            return file.read(4096).decode("utf-8", "replace").strip() or None
-    except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOENT):
-            reader.note(path, errno.errorcode.get(error.errno or 0, str(error.errno)))
-        return None
 
 
 def _counters(reader: Reader, base: str) -> Iterator[tuple[str, int]]:

@@ -13,15 +13,13 @@ import selectors
 import socket
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hpc_train.preflight.inventory.inventory import NodeInventory
 from hpc_train.preflight.probe_results import Lost
 from hpc_train.preflight.probes.wire import MAX_MESSAGE, Frames, WireError, pack, proof, same
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 __all__ = ["Connection", "ControlServer"]
 
@@ -34,17 +32,7 @@ _MAX_OUTBOX = 1 << 20
 
 @dataclass
 class Connection:
-    """One connection; a node once it has said hello.
-
-    Attributes:
-        node: Name, empty before the hello.
-        inventory: What it saw.
-        address: Where its data server can be reached, if it says so itself.
-        data_port: Of its data server.
-        clock: (offset s, bound s) of the shortest round trip.
-        results: Answers to tests by their id.
-        counters: Change of its link errors, once told.
-    """
+    """One connection; a node once it has said hello."""
 
     sock: socket.socket
     peer: str
@@ -53,15 +41,20 @@ class Connection:
     frames: Frames = field(default_factory=Frames)
     outbox: bytearray = field(default_factory=bytearray)
     is_proven: bool = False
-    node: str = ""
-    inventory: NodeInventory | None = None
-    address: str = ""
-    data_port: int = 0
+    node: str = ""  # name, empty before the hello
+    inventory: NodeInventory = field(init=False)  # what it has, once it has said hello
+    address: str = ""  # where its data server can be reached, if it says so itself
+    data_port: int = 0  # of its data server
     heard: float = 0.0
     pinged: float = 0.0
-    clock: tuple[float, float] | None = None
-    results: dict[str, dict[str, Any]] = field(default_factory=dict)
-    counters: dict[str, int] | None = None
+    clock: tuple[float, float] | None = None  # (offset s, bound s) of the shortest round trip
+    results: dict[str, dict[str, Any]] = field(default_factory=dict)  # answers to tests by their id
+    counters: dict[str, int] | None = None  # change of its link errors, once told
+
+    @property
+    def is_open(self) -> bool:
+        """Whether nobody has closed it."""
+        return self.sock.fileno() >= 0
 
 
 class ControlServer:
@@ -161,7 +154,7 @@ class ControlServer:
         return True
 
     def _serve(self, connection: Connection, events: int) -> None:
-        if connection.sock.fileno() < 0:
+        if not connection.is_open:
             return  # dropped a moment ago, with its event already in the list
         try:
             if events & selectors.EVENT_WRITE:
@@ -204,9 +197,9 @@ class ControlServer:
     def _hello(self, connection: Connection, message: dict[str, Any]) -> None:
         name = self._name(message)
         self._unproven.remove(connection)
+        port = message.get("data_port")
         try:
-            inventory = NodeInventory.from_json(message.get("inventory"))
-            port = message.get("data_port")
+            connection.inventory = NodeInventory.from_json(message.get("inventory"))
             if not isinstance(port, int) or not 0 < port < 65536:
                 raise ValueError(f"data_port {port!r}")
         except ValueError as error:
@@ -215,7 +208,6 @@ class ControlServer:
         if name in self.connections:
             raise WireError(f"a second connection that says it is {name}")
         connection.node = name
-        connection.inventory = inventory
         connection.data_port = port
         connection.address = str(message.get("address") or "")
         self.connections[name] = connection
@@ -302,9 +294,8 @@ class ControlServer:
 
     def _tick(self) -> None:
         now = time.monotonic()
-        for connection in [
-            m for m in self._unproven if now - m.since > _GREETING_S + self._silence_s
-        ]:
+        too_long = _GREETING_S + self._silence_s
+        for connection in [item for item in self._unproven if now - item.since > too_long]:
             self._drop(connection, "it proved nothing in time", "protocol")
         for node in self.alive():
             connection = self.connections[node]

@@ -2,42 +2,36 @@
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 import time
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from hpc_train.codec import decode
-from hpc_train.preflight.checks.pairs import MAX_ROUNDS, PairResult, plan_round
-from hpc_train.preflight.choose.choose import choose
-from hpc_train.preflight.inventory.interfaces import USABLE_KINDS
+from hpc_train.codec import decode, encode
+from hpc_train.preflight.checks.pairs import MAX_ROUNDS, Measured, PairResult, plan_round
+from hpc_train.preflight.choose.choose_socket import SocketChoice, choose_socket
 from hpc_train.preflight.inventory.inventory import NodeInventory
-from hpc_train.preflight.probe_results import Lost, ProbeResults, assemble
+from hpc_train.preflight.options import PreflightOptions
+from hpc_train.preflight.probe_results import Lost, ProbeResults, assemble, inventory_of
 from hpc_train.preflight.probes.control_server import ControlServer
-from hpc_train.preflight.probes.pairtest import Measured
+from hpc_train.preflight.probes.pairtest import PairPlan
 from hpc_train.preflight.verdict import Skipped, Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from hpc_train.preflight.options import PreflightOptions
 
 __all__ = ["Coordinator"]
 
 _FINISH_S = 1.5
+_GOODBYE_S = 0.5
 
 
 class Coordinator:
-    """Runs the meeting of all nodes; `run()` always ends, and always with a verdict.
+    """Runs the test of all nodes; `run()` always ends, and always with a verdict.
 
     Args:
         options: What was asked for.
         token: The run's.
         listener: Where the probes come to.
-        folder: To see which nodes have at least looked.
         clock: Seconds since the epoch.
         started: time.monotonic() at the probe's start.
     """
@@ -47,12 +41,10 @@ class Coordinator:
         options: PreflightOptions,
         token: bytes,
         listener: socket.socket,
-        folder: Path,
         clock: Callable[[], float],
         started: float,
     ) -> None:
         self._options = options
-        self._folder = folder
         self._started = started
         self._server = ControlServer(listener, token, options.nodes, options.silence_s, clock)
         self._results: list[PairResult] = []
@@ -66,131 +58,120 @@ class Coordinator:
         """
         server, options = self._server, self._options
         try:
-            server.pump(self._has_everybody, self._started + options.rendezvous_s)
-            absent = [
-                n for n in options.nodes if n not in server.connections and n not in server.lost
-            ]
-            inventories = [
-                connection.inventory
-                for node in options.nodes
-                if (connection := server.connections.get(node)) is not None
-                and connection.inventory is not None
-            ] or [fallback]
-            self._rounds(inventories)
+            server.pump(lambda: not self._absent(), self._started + options.rendezvous_s)
+            absent = self._absent()
+            here = [node for node in options.nodes if node in server.connections]
+            inventories = [server.connections[node].inventory for node in here] or [fallback]
+            if len(options.nodes) > 1:
+                socket = choose_socket(inventories, options.profile)
+                self._rounds(socket or SocketChoice(names={}, addresses={}, reason=""))
             self._finish()
-            return assemble(inventories, self._trial(absent), options)
+            return assemble(inventories, self._together(absent), options)
         finally:
             server.close()
 
-    def _has_everybody(self) -> bool:
-        here = {*self._server.connections, *self._server.lost}
-        return all(node in here for node in self._options.nodes)
+    def _absent(self) -> list[str]:
+        known = {*self._server.connections, *self._server.lost}
+        return [node for node in self._options.nodes if node not in known]
 
-    def _rounds(self, inventories: list[NodeInventory]) -> None:
-        options, server = self._options, self._server
-        if len(options.nodes) < 2:
-            return
-        choice = choose(inventories, options.user_env, options.profile)
-        plans = _Plans(options, choice.addresses, choice.interfaces)
+    def _rounds(self, chosen: SocketChoice) -> None:
+        options, alive = self._options, self._server.alive
         for number in range(1, MAX_ROUNDS + 1):
-            alive = server.alive()
-            pairs = plan_round(alive, self._judged(), options.thresholds, options.seed)
+            pairs = plan_round(alive(), self._judged(), options.thresholds, options.seed)
             if not pairs:
                 return
             if time.monotonic() + options.pair_s > self._started + options.timeout_s:
                 why = f"no time left of {options.timeout_s:g} s"
                 self._skipped.append(Skipped(f"round {number} of the pairs", why))
                 return
-            self._round(number, pairs, plans)
+            self._round(number, pairs, chosen)
 
     def _judged(self) -> list[PairResult]:
         """Return the results; a test whose partner was lost says nothing about the other."""
-        gone = self._server.lost
+        gone = self._server.lost.keys()
         return [
-            result
-            if result.error is None or not {result.a, result.b} & gone.keys()
-            else replace(result, is_aborted=True)
-            for result in self._results
+            replace(item, is_aborted=bool(item.error is not None and {item.a, item.b} & gone))
+            for item in self._results
         ]
 
-    def _round(self, number: int, pairs: list[tuple[str, str]], plans: _Plans) -> None:
+    def _round(self, number: int, pairs: list[tuple[str, str]], chosen: SocketChoice) -> None:
         server = self._server
-        waiting: dict[str, tuple[str, str]] = {}
+        waiting: dict[str, PairResult] = {}
         for a, b in pairs:
-            name = os.urandom(8).hex()
-            waiting[name] = (a, b)
-            address = server.connections[b].address or plans.addresses.get(
-                b, server.connections[b].peer
-            )
-            plan = {
-                "id": name,
-                "address": address,
-                "port": server.connections[b].data_port,
-                "source": server.connections[a].address or plans.addresses.get(a, ""),
-                "frame_bytes": plans.frame(
-                    server.connections[a].inventory, server.connections[b].inventory
-                ),
-                "seconds": self._options.bandwidth_s,
-                "max_bytes": self._options.bandwidth_mib << 20,
-                "deadline_s": self._options.pair_s,
-            }
-            server.send(a, {"type": "pair", "id": name, "plan": plan})
+            plan, result = self._plan(a, b, chosen)
+            waiting[plan.id] = replace(result, round=number)
+            server.send(a, {"type": "pair", "id": plan.id, "plan": encode(plan)})
 
         def is_settled() -> bool:
             return all(
-                name in server.connections[a].results or {a, b} & server.lost.keys()
-                for name, (a, b) in waiting.items()
+                name in server.connections[pair.a].results or {pair.a, pair.b} & server.lost.keys()
+                for name, pair in waiting.items()
             )
 
         server.pump(is_settled, time.monotonic() + self._options.pair_s + 1.0)
-        for name, (a, b) in waiting.items():
-            speed = plans.speed(server.connections[a].inventory, server.connections[b].inventory)
-            frame = plans.frame(server.connections[a].inventory, server.connections[b].inventory)
-            base = PairResult(a=a, b=b, round=number, advertised_gbps=speed, frame_bytes=frame)
-            self._results.append(_with_answer(base, server.connections[a].results.get(name)))
+        for name, pair in waiting.items():
+            answer = server.connections[pair.a].results.get(name)
+            self._results.append(_with_answer(pair, answer))
+
+    def _plan(self, a: str, b: str, chosen: SocketChoice) -> tuple[PairPlan, PairResult]:
+        options = self._options
+        addresses = {} if options.is_local else chosen.addresses
+        here, there = self._server.connections[a], self._server.connections[b]
+        ends = (here.inventory, there.inventory)
+        # What both interfaces promise, the way between has to carry.
+        frame_bytes = _least("mtu", chosen, *ends)
+        speed_mbps = _least("speed_mbps", chosen, *ends)
+        plan = PairPlan(
+            id=os.urandom(8).hex(),
+            address=there.address or addresses.get(b, there.peer),
+            port=there.data_port,
+            source=here.address or addresses.get(a, ""),
+            frame_bytes=frame_bytes,
+            seconds=options.bandwidth_s,
+            max_bytes=options.bandwidth_mib << 20,
+            deadline_s=options.pair_s,
+        )
+        advertised = speed_mbps / 1000 or None
+        return plan, PairResult(a=a, b=b, frame_bytes=frame_bytes, advertised_gbps=advertised)
 
     def _finish(self) -> None:
         server = self._server
-        for node in server.alive():
-            server.send(node, {"type": "finish"})
-        server.pump(
-            lambda: all(server.connections[node].counters is not None for node in server.alive()),
-            time.monotonic() + _FINISH_S,
-        )
-        for node in server.alive():
-            server.send(node, {"type": "bye"})
+        members = [server.connections[node] for node in server.alive()]
+        self._tell_all("finish")
+        counted = time.monotonic() + _FINISH_S
+        server.pump(lambda: all(m.counters is not None for m in members if m.is_open), counted)
+        self._tell_all("bye")
         # A moment for the goodbyes to leave, so that nobody takes the end for a loss.
-        server.pump(
-            lambda: all(not server.connections[n].outbox for n in server.alive()),
-            time.monotonic() + 0.5,
-        )
+        left = time.monotonic() + _GOODBYE_S
+        server.pump(lambda: not any(m.outbox for m in members if m.is_open), left)
 
-    def _trial(self, absent: list[str]) -> ProbeResults:
-        server = self._server
-        lost = [*self._absent(absent), *server.lost.values()]
+    def _tell_all(self, kind: str) -> None:
+        for node in self._server.alive():
+            self._server.send(node, {"type": kind})
+
+    def _together(self, absent: list[str]) -> ProbeResults:
+        members = self._server.connections.items()
+        strangers = self._server.strangers.most_common()
+        lost = [*map(self._never_came, absent), *self._server.lost.values()]
         return ProbeResults(
             lost=tuple(self._or_ourselves(lost)),
             pairs=tuple(self._judged()),
-            clocks={
-                node: connection.clock
-                for node, connection in server.connections.items()
-                if connection.clock is not None
-            },
-            counters={node: m.counters for node, m in server.connections.items() if m.counters},
-            strangers=tuple((*key, count) for key, count in server.strangers.most_common()),
+            clocks={node: member.clock for node, member in members if member.clock is not None},
+            counters={node: member.counters for node, member in members if member.counters},
+            strangers=tuple((*key, count) for key, count in strangers),
             skipped=tuple(self._skipped),
             seconds=time.monotonic() - self._started,
         )
 
-    def _absent(self, names: list[str]) -> list[Lost]:
+    def _never_came(self, node: str) -> Lost:
         waited = f"within {self._options.rendezvous_s:g} s"
-        found = []
-        for name in names:
-            seen = _look_of(self._folder, name)
-            what = "not a word" if seen is None else f"it looked{_network_of(seen)}, and then did"
-            reason = f"{what} not reach the first node {waited}" if seen else f"{what} {waited}"
-            found.append(Lost(node=name, check="rendezvous", reason=reason))
-        return found
+        seen = inventory_of(Path(self._options.folder), node)
+        if seen is None:
+            return Lost(node=node, check="rendezvous", reason=f"not a word {waited}")
+        down = [i.name for i in seen.interfaces if i.is_between_nodes and i.state == "down"]
+        why = f" ({', '.join(down)} down there)" if down else ""
+        reason = f"it looked{why}, and then did not reach the first node {waited}"
+        return Lost(node=node, check="rendezvous", reason=reason)
 
     def _or_ourselves(self, lost: list[Lost]) -> list[Lost]:
         """Blame the first node where all the others are cut off from it and only from it.
@@ -207,64 +188,16 @@ class Coordinator:
         return [Lost(node=first, check="alive", reason=reason, fix="look at its interface first")]
 
 
-class _Plans:
-    """What a test of two nodes needs to know of their interfaces."""
-
-    def __init__(
-        self, options: PreflightOptions, addresses: dict[str, str], interfaces: dict[str, str]
-    ) -> None:
-        self.addresses = {} if options.is_local else addresses
-        self._interfaces = interfaces
-
-    def _both(self, a: NodeInventory | None, b: NodeInventory | None, field: str) -> list[int]:
-        values = []
-        for node in (a, b):
-            name = self._interfaces.get(node.node, "") if node else ""
-            interface = node.interface(name) if node else None
-            value = getattr(interface, field) if interface else None
-            if value:
-                values.append(int(value))
-        return values if len(values) == 2 else []
-
-    def frame(self, a: NodeInventory | None, b: NodeInventory | None) -> int:
-        """Return the smaller MTU: what both interfaces promise, the way between has to carry."""
-        return min(self._both(a, b, "mtu"), default=0)
-
-    def speed(self, a: NodeInventory | None, b: NodeInventory | None) -> float | None:
-        """Return the slower advertised speed in Gbit/s."""
-        speeds = self._both(a, b, "speed_mbps")
-        return min(speeds) / 1000 if speeds else None
+def _least(field: str, chosen: SocketChoice, *ends: NodeInventory) -> int:
+    """Return the least of a number of the chosen interfaces, 0 where one does not tell it."""
+    found = [end.interface(chosen.names.get(end.node, "")) for end in ends]
+    return min((getattr(item, field) or 0) if item else 0 for item in found)
 
 
-def _with_answer(base: PairResult, answer: dict[str, object] | None) -> PairResult:
+def _with_answer(pair: PairResult, answer: dict[str, object] | None) -> PairResult:
     if answer is None:
-        return replace(base, error="no result in time")
+        return replace(pair, error="no result in time")
     try:
-        seen = decode(Measured, answer)
+        return replace(pair, **vars(decode(Measured, answer)))
     except ValueError as error:
-        return replace(base, error=f"its result is garbage: {error}")
-    return replace(
-        base,
-        latency_us=seen.latency_us,
-        gbps_ab=seen.gbps_ab,
-        gbps_ba=seen.gbps_ba,
-        retransmit_share=seen.retransmit_share,
-        retransmits=seen.retransmits,
-        lost_share=seen.lost_share,
-        lost=seen.lost,
-        frame_ok=seen.frame_ok,
-        error=seen.error,
-    )
-
-
-def _look_of(folder: Path, node: str) -> NodeInventory | None:
-    try:
-        return NodeInventory.from_json(json.loads((folder / f"look-{node}.json").read_text()))
-    except (OSError, ValueError):
-        return None
-
-
-def _network_of(seen: NodeInventory) -> str:
-    """Return what its own look says about why it cannot come."""
-    down = [i.name for i in seen.interfaces if i.kind in USABLE_KINDS and i.state == "down"]
-    return f" ({', '.join(down)} down there)" if down else ""
+        return replace(pair, error=f"its result is garbage: {error}")

@@ -15,7 +15,8 @@ import time
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hpc_train.preflight.checks.medians import median_low
+from hpc_train.preflight.checks.middle import median_low
+from hpc_train.preflight.checks.pairs import Measured
 from hpc_train.preflight.probes.datagrams import (
     DATAGRAMS,
     IP_UDP_HEADERS,
@@ -25,7 +26,7 @@ from hpc_train.preflight.probes.datagrams import (
 )
 from hpc_train.preflight.probes.wire import listen, proof, same
 
-__all__ = ["DataServer", "Measured", "PairPlan", "measure"]
+__all__ = ["DataServer", "PairPlan", "measure"]
 
 _BLOCK = 64 * 1024
 _PINGS = 40
@@ -38,42 +39,16 @@ _SEND_BUFFER = 512 * 1024
 
 @dataclass(frozen=True, kw_only=True)
 class PairPlan:
-    """What the dialling side is asked to do.
+    """What the dialling side is asked to do."""
 
-    Attributes:
-        id: Random name of this test.
-        address: Of the other node.
-        port: Of its data server (TCP and UDP).
-        source: Own address to dial from.
-        frame_bytes: Size of a full IP packet to try, 0 for none.
-        seconds: For each direction of the bandwidth test.
-        max_bytes: For each direction.
-        deadline_s: For all of it.
-    """
-
-    id: str
-    address: str
-    port: int
-    source: str = ""
-    frame_bytes: int = 0
-    seconds: float = 0.2
-    max_bytes: int = 64 << 20
-    deadline_s: float = 4.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Measured:
-    """What came out; see PairResult for the meaning."""
-
-    latency_us: float | None = None
-    gbps_ab: float | None = None
-    gbps_ba: float | None = None
-    retransmit_share: float | None = None
-    retransmits: int = 0
-    lost_share: float | None = None
-    lost: int = 0
-    frame_ok: bool | None = None
-    error: str | None = None
+    id: str  # random name of this test
+    address: str  # of the other node
+    port: int  # of its data server (TCP and UDP)
+    source: str = ""  # own address to dial from
+    frame_bytes: int = 0  # size of a full IP packet to try, 0 for none
+    seconds: float = 0.2  # for each direction of the bandwidth test
+    max_bytes: int = 64 << 20  # for each direction
+    deadline_s: float = 4.0  # for all of it
 
 
 def measure(plan: PairPlan, token: bytes) -> Measured:

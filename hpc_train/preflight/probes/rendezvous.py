@@ -7,28 +7,17 @@ something wrong can still come and say so.
 from __future__ import annotations
 
 import json
-import os
 import socket
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from hpc_train.preflight.inventory.inventory import Resolution
+from hpc_train.preflight.inventory.inventory import NodeInventory, Resolution
+from hpc_train.preflight.options import PreflightOptions
 from hpc_train.preflight.probes.wire import ClosedError, Frames, SilenceError, WireError, dial
+from hpc_train.runs.atomic import write_text
 
-if TYPE_CHECKING:
-    from hpc_train.preflight.inventory.inventory import NodeInventory
-    from hpc_train.preflight.options import PreflightOptions
-
-__all__ = [
-    "RENDEZVOUS_FILE",
-    "addresses_of",
-    "announce",
-    "find_coordinator",
-    "resolve",
-    "write_json",
-]
+__all__ = ["RENDEZVOUS_FILE", "addresses_of", "announce", "find_coordinator", "resolve"]
 
 RENDEZVOUS_FILE = "rendezvous.json"
 _RESOLVER_S = 2.0
@@ -37,32 +26,21 @@ _SILENCES = 3
 _ANNOUNCE_S = 5.0
 
 
-def write_json(path: Path, document: Any) -> None:
-    """Write a document whole or not at all; the folder's other readers see no half."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
-    with partial.open("w") as file:
-        json.dump(document, file)
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)
-
-
 def addresses_of(inventory: NodeInventory) -> list[str]:
     """Return the node's routable addresses without their prefixes, IPv4 first."""
     found = [
         text.partition("/")[0]
-        for family in ("ipv4", "ipv6")
         for item in inventory.interfaces
-        if item.kind != "loopback" and item.state in ("up", "unknown")
-        for text in getattr(item, family)
-        if not text.startswith(("fe80", "169.254."))
+        if item.kind != "loopback" and item.is_up
+        for text in item.routable
     ]
-    return list(dict.fromkeys(found))
+    return sorted(dict.fromkeys(found), key=lambda address: ":" in address)
 
 
 def announce(folder: Path, addresses: list[str], port: int) -> None:
     """Tell the other probes where the coordinator listens."""
-    write_json(folder / RENDEZVOUS_FILE, {"addresses": addresses, "port": port})
+    document = {"addresses": addresses, "port": port}
+    write_text(folder / RENDEZVOUS_FILE, json.dumps(document), durable=False)
 
 
 def _announced(folder: Path) -> list[tuple[str, int]]:
@@ -74,7 +52,7 @@ def _announced(folder: Path) -> list[tuple[str, int]]:
 
 
 def find_coordinator(
-    options: PreflightOptions, token: bytes, source: str | None, deadline: float
+    options: PreflightOptions, token: bytes, source: str, deadline: float
 ) -> tuple[socket.socket, Frames]:
     """Return a proven connection to the coordinator.
 
@@ -84,7 +62,7 @@ def find_coordinator(
     """
     folder = Path(options.folder)
     last, silences = "no rendezvous file and no answer", 0
-    first_look = folder / f"look-{options.nodes[0]}.json"
+    first_node = folder / f"look-{options.nodes[0]}.json"
     due: float | None = None
     while silences < _SILENCES and time.monotonic() < deadline:
         places = _announced(folder)
@@ -98,7 +76,7 @@ def find_coordinator(
                 last, silences = str(error), 0
             except WireError as error:
                 last = str(error)
-        if due is None and first_look.exists():
+        if due is None and first_node.exists():
             # It is there, and has nothing more to do than to say where it listens.
             due = time.monotonic() + _ANNOUNCE_S
         if not places and due is not None and time.monotonic() > due:

@@ -6,6 +6,7 @@ a stranger on either end learns nothing and is believed nothing. The token never
 
 from __future__ import annotations
 
+import contextlib
 import hmac
 import json
 import os
@@ -139,7 +140,7 @@ def receive(sock: socket.socket, frames: Frames, deadline: float) -> dict[str, A
 
 
 def dial(
-    address: str, port: int, token: bytes, deadline: float, source: str | None = None
+    address: str, port: int, token: bytes, deadline: float, source: str = ""
 ) -> tuple[socket.socket, Frames]:
     """Return a connection to the coordinator on which both sides have proved the token.
 
@@ -179,10 +180,9 @@ def listen(backlog: int = 512) -> socket.socket:
     Its port is a free one, which the others read from the folder they share.
     """
     if socket.has_dualstack_ipv6():
-        try:
+        # OSError: IPv6 is compiled in and switched off.
+        with contextlib.suppress(OSError):
             return socket.create_server(
                 ("", 0), family=socket.AF_INET6, dualstack_ipv6=True, backlog=backlog
             )
-        except OSError:  # IPv6 is compiled in and switched off
-            return socket.create_server(("", 0), backlog=backlog)
     return socket.create_server(("", 0), backlog=backlog)

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import os
-import re
 import secrets
 import socket
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from hpc_train.config.schema import PreflightConfig
 from hpc_train.errors import ConfigError, SlurmError
-from hpc_train.preflight.probe_files import Verdict, run_preflight_local
+from hpc_train.plan.gpus_given import gpus_of_job
+from hpc_train.plan.hostlist import expand
+from hpc_train.preflight.run_preflight import PreflightRequest, run_preflight
+from hpc_train.preflight.verdict import Verdict
 from hpc_train.slurm.command import is_available
-from hpc_train.slurm.jobs import PendingJob, pending_job
+from hpc_train.slurm.jobs import PendingJob, job_details, pending_job
 from hpc_train.slurm.refusals import explain_pending
 
 __all__ = ["preflight_here", "preflight_in_new_allocation"]
@@ -47,35 +47,23 @@ def preflight_here(
     Raises:
         ConfigError: nothing can be written into the folder.
     """
-    from hpc_train.plan.hostlist import expand
-    from hpc_train.preflight.run_preflight import Launch, preflight_options, run_preflight
-    from hpc_train.slurm.inherit import for_step
-
     nodes = expand(environ["SLURM_JOB_NODELIST"]) if environ.get("SLURM_JOB_ID") else []
     if gpus_per_node is None:
-        gpus_per_node = _gpus_per_node(environ["SLURM_JOB_ID"]) if nodes else 0
+        # Inside salloc no variable tells (salloc(1)).
+        gpus_per_node = gpus_of_job(job_details(environ["SLURM_JOB_ID"]).fields) if nodes else 0
     with _scratch(folder or Path.cwd()) as out:
-        options = preflight_options(
-            config,
-            nodes or [socket.gethostname()],
-            out,
-            wanted=len(nodes) or 1,
-            is_nccl=gpus_per_node > 0 or not nodes,
-            is_local=not nodes,
+        request = PreflightRequest(
+            nodes=tuple(nodes) or (socket.gethostname(),),
+            folder=out,
             environ=environ,
-        )
-        if not nodes:
-            return run_preflight_local(options, environ)
-        # Who asks for a check and gets none has no answer, whatever a training would do then.
-        options = replace(options, policy=replace(options.policy, on_unchecked="no-go"))
-        clean = for_step(environ)
-        launch = Launch(
             python=sys.executable,
-            environ=clean,
             cwd=str(Path.cwd()),
+            gpus_per_node=gpus_per_node,
             ranks_per_node=gpus_per_node or 1,
+            is_local=not nodes,
+            is_asked=True,
         )
-        return run_preflight(options, launch)
+        return run_preflight(config, request)
 
 
 @contextlib.contextmanager
@@ -92,17 +80,6 @@ def _scratch(parent: Path) -> Iterator[Path]:
         ) from error
     with made as out:
         yield Path(out)
-
-
-def _gpus_per_node(job_id: str) -> int:
-    """GPUs that a job was given a node; salloc's environment does not tell (salloc(1))."""
-    from hpc_train.slurm.jobs import job_details
-
-    job = job_details(job_id)
-    if found := re.search(r"gpu(?::[^:,=]+)?[:=](\d+)", job.get("TresPerNode")):
-        return int(found.group(1))
-    total = re.search(r"gres/gpu=(\d+)", job.get("TRES") or job.get("AllocTRES"))
-    return math.ceil(int(total.group(1)) / int(job.get("NumNodes") or 1)) if total else 0
 
 
 def preflight_in_new_allocation(
