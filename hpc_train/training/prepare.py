@@ -7,16 +7,15 @@ is refused at once.
 from __future__ import annotations
 
 import os
-import platform
 from dataclasses import asdict
 from datetime import timedelta
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hpc_train.errors import ConfigError
 from hpc_train.plan.plan import Plan
 from hpc_train.plan.world import World
+from hpc_train.training.rank_config import installed_versions
 
 if TYPE_CHECKING:
     import pytorch_lightning as pl
@@ -132,7 +131,7 @@ def meet(plan: Plan, world: World, device: Device, plan_hash: str, node: str) ->
         plan_hash=plan_hash,
         device=device.kind,
         gpu_uuid=device.uuid,
-        versions=_versions(),
+        versions=installed_versions(),
     )
     announce(store, report)
     import pytorch_lightning  # noqa: F401 - takes seconds, in which the others come
@@ -149,15 +148,6 @@ def meet(plan: Plan, world: World, device: Device, plan_hash: str, node: str) ->
         device_id=gpu,
         timeout=timedelta(seconds=max(_GROUP_TIMEOUT_S, plan.watchdog.start_timeout_s)),
     )
-
-
-def _versions() -> dict[str, str]:
-    return {
-        "python": platform.python_version(),
-        "torch": version("torch"),
-        "pytorch-lightning": version("pytorch-lightning"),
-        "hpc-train": version("hpc-train"),
-    }
 
 
 def make_model_and_data(

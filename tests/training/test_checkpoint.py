@@ -20,7 +20,7 @@ from hpc_train.training.resume.checkpoint import (
 from hpc_train.training.resume.manifest import (
     PIECE_BYTES,
     Manifest,
-    broken_reason,
+    find_problem,
     hash_file,
     read_manifest,
     record_file,
@@ -113,7 +113,7 @@ def test_a_read_only_folder_still_gives_the_newest_whole_one(tmp_path: Path) -> 
 def test_without_hashes_only_sizes_are_compared(tmp_path: Path) -> None:
     path = make(tmp_path, 5)
     DAMAGES["damaged"](path)
-    assert broken_reason(path, hashes=False) is None
+    assert find_problem(path, hashes=False) is None
     assert [found.valid for found in list_checkpoints(tmp_path, verify=True)] == [False]
     assert [found.valid for found in list_checkpoints(tmp_path, verify=False)] == [True]
 
@@ -125,7 +125,7 @@ def test_the_same_step_saved_again_keeps_the_whole_one(tmp_path: Path) -> None:
     assert (first / "model.ckpt").read_bytes() == content
     DAMAGES["truncated"](first)
     again = make(tmp_path, 5, attempt=2)
-    assert broken_reason(again) is None
+    assert find_problem(again) is None
     assert [path.name for path in sorted(tmp_path.iterdir())] == [
         "step-000000005",
         "step-000000005.broken",

@@ -11,12 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from hpc_train.errors import CheckError
 from hpc_train.training.resume import manifest as manifests
 from hpc_train.training.resume.manifest import (
     PIECE_BYTES,
     FileRecord,
     Manifest,
-    broken_reason,
+    Problem,
+    find_problem,
     hash_file,
     read_manifest,
     record_file,
@@ -44,7 +46,7 @@ def checkpoint(tmp_path: Path) -> Path:
         (tmp_path / name).write_bytes(name.encode() * 100)
     paths = (tmp_path / "model.ckpt", tmp_path / "shard" / "rank-0.pt")
     write(tmp_path, *(record_file(tmp_path, path) for path in paths))
-    assert broken_reason(tmp_path) is None
+    assert find_problem(tmp_path) is None
     return tmp_path
 
 
@@ -60,8 +62,8 @@ def test_a_file_that_the_file_system_does_not_give_is_not_valid(
     file = checkpoint / "shard" / "rank-0.pt"
     file.unlink()
     file.symlink_to(file)  # ELOOP, as of a broken mount
-    reason = broken_reason(checkpoint, hashes=hashes)
-    assert reason == f"shard/rank-0.pt unreadable: {os.strerror(errno.ELOOP)}"
+    reason = f"shard/rank-0.pt unreadable: {os.strerror(errno.ELOOP)}"
+    assert find_problem(checkpoint, hashes=hashes) == Problem(reason, damaged=False)
 
 
 def test_a_file_whose_content_cannot_be_read_is_not_valid(
@@ -71,15 +73,16 @@ def test_a_file_whose_content_cannot_be_read_is_not_valid(
         raise OSError(errno.EIO, os.strerror(errno.EIO), str(path))
 
     monkeypatch.setattr(manifests, "hash_file", fail)  # a disk that answers stat and no read
-    assert broken_reason(checkpoint) == "model.ckpt unreadable: Input/output error"
-    assert broken_reason(checkpoint, hashes=False) is None
+    expected = Problem("model.ckpt unreadable: Input/output error", damaged=False)
+    assert find_problem(checkpoint) == expected
+    assert find_problem(checkpoint, hashes=False) is None
 
 
 def test_a_folder_in_a_files_place_is_not_valid(checkpoint: Path) -> None:
     folder = checkpoint / "folder"
     folder.mkdir()
     write(checkpoint, FileRecord("folder", folder.stat().st_size, "0" * 64))
-    assert broken_reason(checkpoint) == "folder unreadable: Is a directory"
+    assert find_problem(checkpoint) == Problem("folder unreadable: Is a directory", damaged=False)
 
 
 def test_a_manifest_that_cannot_be_read_is_told_from_one_that_is_missing(
@@ -87,9 +90,17 @@ def test_a_manifest_that_cannot_be_read_is_told_from_one_that_is_missing(
 ) -> None:
     path = checkpoint / "manifest.json"
     path.unlink()
-    assert broken_reason(checkpoint) == "manifest missing"
+    assert find_problem(checkpoint) == Problem("manifest missing")
     path.mkdir()
-    assert "manifest unreadable" in str(broken_reason(checkpoint))
+    problem = find_problem(checkpoint)
+    assert problem is not None
+    assert "manifest unreadable" in problem.reason
+    assert not problem.damaged
+    path.rmdir()
+    path.write_bytes(b"\xff{")
+    problem = find_problem(checkpoint)
+    assert problem is not None
+    assert problem.damaged, "it was read, and is no text"
 
 
 @pytest.mark.parametrize(
@@ -110,11 +121,19 @@ def test_json_that_is_no_manifest_is_a_value_error(
         read_manifest(tmp_path)
 
 
-def test_a_manifest_of_another_version_is_refused(checkpoint: Path) -> None:
+def test_a_manifest_of_a_later_version_is_told_with_who_wrote_it(checkpoint: Path) -> None:
     assert json.loads((checkpoint / "manifest.json").read_text())["schema_version"] == 1
-    write(checkpoint, schema_version=2)
-    with pytest.raises(ValueError, match="schema_version 2, not 1"):
+    write(checkpoint, schema_version=2, versions={"hpc-train": "9.1"}, new_field="x")
+    with pytest.raises(CheckError) as caught:
         read_manifest(checkpoint)
+    assert caught.value.message == (
+        f"{checkpoint.name} was written by hpc-train 9.1: its schema_version is 2, and this "
+        "hpc-train reads up to 1"
+    )
+    assert "install that hpc-train" in caught.value.hint
+    problem = find_problem(checkpoint)
+    assert problem is not None
+    assert not problem.damaged
 
 
 def test_one_byte_more_or_less_is_told_with_both_sizes(checkpoint: Path) -> None:
@@ -122,7 +141,7 @@ def test_one_byte_more_or_less_is_told_with_both_sizes(checkpoint: Path) -> None
     for changed in (size - 1, size + 1):
         os.truncate(checkpoint / "model.ckpt", changed)
         expected = f"model.ckpt truncated: {changed} of {size} bytes"
-        assert broken_reason(checkpoint, hashes=False) == expected
+        assert find_problem(checkpoint, hashes=False) == Problem(expected)
 
 
 @pytest.mark.parametrize("size", [0, 1, PIECE_BYTES, PIECE_BYTES + 1, 5 * PIECE_BYTES + 5])

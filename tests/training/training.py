@@ -26,6 +26,7 @@ from hpc_train.config.schema import (
     WatchdogConfig,
 )
 from hpc_train.plan.plan import Batch, ObjectSpec, Plan, Shape, ShellPlan, SlurmPlan, Training
+from hpc_train.training.resume.fit_with_resume import resumable_arguments
 from tests.ledger import LedgerCallback
 
 DEFAULTS: dict[str, Any] = {
@@ -226,7 +227,7 @@ def ids_of(batch: Any) -> list[int]:
     return batch[1].tolist()
 
 
-def build(spec: dict[str, Any], resumer: Any, rank: int, world_size: int):
+def build(spec: dict[str, Any], rank: int, world_size: int):
     run_dir = Path(spec["run_dir"])
     callbacks: list[Any] = [
         LedgerCallback(run_dir / "ledger", rank=rank, attempt=spec["attempt"], ids=ids_of)
@@ -254,5 +255,6 @@ def build(spec: dict[str, Any], resumer: Any, rank: int, world_size: int):
     }
     if spec["sharded"]:
         arguments["strategy"] = ModelParallelStrategy(world_size, 1)
-    trainer = pl.Trainer(**resumer.trainer_kwargs(arguments))
+    accumulate = spec["accumulate"]
+    trainer = pl.Trainer(**resumable_arguments(arguments, accumulate=accumulate))
     return trainer, Model(spec), Data(spec, rank, world_size)

@@ -19,13 +19,24 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 
+from hpc_train.errors import CheckError
 from hpc_train.runs.checkpoints import MANIFEST
 
-__all__ = ["FileRecord", "Manifest", "broken_reason", "hash_file", "read_manifest", "record_file"]
+__all__ = [
+    "FileRecord",
+    "Manifest",
+    "Problem",
+    "find_problem",
+    "hash_file",
+    "read_manifest",
+    "record_file",
+]
 
 PIECE_BYTES = 8 << 20
 _THREADS = 8
-_SCHEMA_VERSION = 1
+# Of the whole folder: manifest.json, model.ckpt, rank-R.pt. What changes any of them adds one here,
+# and its reader goes on reading all those before (docs/resuming.md, tests/training/test_golden.py).
+SCHEMA_VERSION = 1
 
 
 @dataclass(frozen=True)
@@ -58,7 +69,7 @@ class Manifest:
     time: float
     versions: dict[str, str]
     files: tuple[FileRecord, ...]
-    schema_version: int = _SCHEMA_VERSION
+    schema_version: int = SCHEMA_VERSION
 
     def to_json(self) -> str:
         """The text of manifest.json."""
@@ -71,22 +82,31 @@ class Manifest:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Read `folder`/manifest.json.
+    """Read `folder`/manifest.json of this schema version or an earlier one.
 
     Raises:
         OSError: it is not there or cannot be read.
-        ValueError: it is no manifest of this version.
+        ValueError: it is no manifest.
+        CheckError: a later hpc-train wrote it.
     """
-    text = (folder / MANIFEST).read_text(encoding="utf-8")
-    document: Any = json.loads(text)
+    document: Any = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     try:
+        version = int(document["schema_version"])
+        if version > SCHEMA_VERSION:
+            raise _later_version(folder, version, document)
         files = tuple(FileRecord(**record) for record in document.pop("files"))
-        manifest = Manifest(files=files, **document)
+        return Manifest(files=files, **document)
     except (TypeError, KeyError, AttributeError) as error:
         raise ValueError(f"not a manifest: {error}") from error
-    if manifest.schema_version != _SCHEMA_VERSION:
-        raise ValueError(f"schema_version {manifest.schema_version}, not {_SCHEMA_VERSION}")
-    return manifest
+
+
+def _later_version(folder: Path, version: int, document: Any) -> CheckError:
+    writer = dict(document.get("versions") or {}).get("hpc-train", "later")
+    return CheckError(
+        f"{folder.name} was written by hpc-train {writer}: its schema_version is {version}, and "
+        f"this hpc-train reads up to {SCHEMA_VERSION}",
+        f"install that hpc-train, or rename {folder} to go on from an earlier checkpoint",
+    )
 
 
 def hash_file(path: Path) -> str:
@@ -128,8 +148,23 @@ def record_file(folder: Path, path: Path) -> FileRecord:
     return FileRecord(path.relative_to(folder).as_posix(), path.stat().st_size, hash_file(path))
 
 
-def broken_reason(folder: Path, *, hashes: bool = True) -> str | None:
-    """Why `folder` is no whole checkpoint; None if it is.
+@dataclass(frozen=True)
+class Problem:
+    """Why a run cannot go on from a checkpoint.
+
+    Attributes:
+        damaged: What is on the disk was read, or is not there, and is not what was written.
+            Otherwise it may be whole: it could not be read here, or is of a later version.
+        later: It is of a later version.
+    """
+
+    reason: str
+    damaged: bool = True
+    later: CheckError | None = None
+
+
+def find_problem(folder: Path, *, hashes: bool = True) -> Problem | None:
+    """What is wrong with the checkpoint in `folder`; None where it is whole.
 
     Args:
         hashes: False looks at the manifest and the files' sizes only.
@@ -137,25 +172,25 @@ def broken_reason(folder: Path, *, hashes: bool = True) -> str | None:
     try:
         manifest = read_manifest(folder)
     except FileNotFoundError:
-        return "manifest missing"
+        return Problem("manifest missing")
+    except CheckError as error:
+        return Problem(error.message, damaged=False, later=error)
     except (OSError, ValueError) as error:
-        return f"manifest unreadable: {error}"
-    for record in manifest.files:
-        reason = _broken_file(folder / record.path, record, hashes=hashes)
-        if reason:
-            return f"{record.path} {reason}"
-    return None
+        return Problem(f"manifest unreadable: {error}", damaged=isinstance(error, ValueError))
+    problems = (_file_problem(folder, record, hashes=hashes) for record in manifest.files)
+    return next((problem for problem in problems if problem), None)
 
 
-def _broken_file(path: Path, record: FileRecord, *, hashes: bool) -> str | None:
+def _file_problem(folder: Path, record: FileRecord, *, hashes: bool) -> Problem | None:
+    path = folder / record.path
     try:
         size = path.stat().st_size
         if size != record.size_bytes:
-            return f"truncated: {size} of {record.size_bytes} bytes"
+            return Problem(f"{record.path} truncated: {size} of {record.size_bytes} bytes")
         if hashes and hash_file(path) != record.sha256:
-            return "damaged: its hash is not the manifest's"
+            return Problem(f"{record.path} damaged: its hash is not the manifest's")
     except FileNotFoundError:
-        return "missing"
+        return Problem(f"{record.path} missing")
     except OSError as error:
-        return f"unreadable: {error.strerror}"
+        return Problem(f"{record.path} unreadable: {error.strerror}", damaged=False)
     return None
