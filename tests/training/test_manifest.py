@@ -6,18 +6,22 @@ import errno
 import hashlib
 import json
 import os
+import pickle
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from hpc_train.errors import CheckError
+from hpc_train.training.rank_failure import failure_of
 from hpc_train.training.resume import manifest as manifests
 from hpc_train.training.resume.manifest import (
     PIECE_BYTES,
+    CheckpointError,
+    DamagedCheckpointError,
     FileRecord,
+    LaterCheckpointError,
     Manifest,
-    Problem,
+    UnreadableCheckpointError,
     find_problem,
     hash_file,
     read_manifest,
@@ -50,6 +54,12 @@ def checkpoint(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def problem(folder: Path, *, hashes: bool = True) -> tuple[type[CheckpointError], str]:
+    found = find_problem(folder, hashes=hashes)
+    assert found is not None
+    return type(found), found.reason
+
+
 def write(folder: Path, *files: FileRecord, **fields: object) -> None:
     document = replace(MANIFEST, files=files).to_json()
     (folder / "manifest.json").write_text(json.dumps({**json.loads(document), **fields}))
@@ -63,7 +73,7 @@ def test_a_file_that_the_file_system_does_not_give_is_not_valid(
     file.unlink()
     file.symlink_to(file)  # ELOOP, as of a broken mount
     reason = f"shard/rank-0.pt unreadable: {os.strerror(errno.ELOOP)}"
-    assert find_problem(checkpoint, hashes=hashes) == Problem(reason, damaged=False)
+    assert problem(checkpoint, hashes=hashes) == (UnreadableCheckpointError, reason)
 
 
 def test_a_file_whose_content_cannot_be_read_is_not_valid(
@@ -73,8 +83,8 @@ def test_a_file_whose_content_cannot_be_read_is_not_valid(
         raise OSError(errno.EIO, os.strerror(errno.EIO), str(path))
 
     monkeypatch.setattr(manifests, "hash_file", fail)  # a disk that answers stat and no read
-    expected = Problem("model.ckpt unreadable: Input/output error", damaged=False)
-    assert find_problem(checkpoint) == expected
+    reason = "model.ckpt unreadable: Input/output error"
+    assert problem(checkpoint) == (UnreadableCheckpointError, reason)
     assert find_problem(checkpoint, hashes=False) is None
 
 
@@ -82,7 +92,8 @@ def test_a_folder_in_a_files_place_is_not_valid(checkpoint: Path) -> None:
     folder = checkpoint / "folder"
     folder.mkdir()
     write(checkpoint, FileRecord("folder", folder.stat().st_size, "0" * 64))
-    assert find_problem(checkpoint) == Problem("folder unreadable: Is a directory", damaged=False)
+    reason = "folder unreadable: Is a directory"
+    assert problem(checkpoint) == (UnreadableCheckpointError, reason)
 
 
 def test_a_manifest_that_cannot_be_read_is_told_from_one_that_is_missing(
@@ -90,17 +101,14 @@ def test_a_manifest_that_cannot_be_read_is_told_from_one_that_is_missing(
 ) -> None:
     path = checkpoint / "manifest.json"
     path.unlink()
-    assert find_problem(checkpoint) == Problem("manifest missing")
+    assert problem(checkpoint) == (DamagedCheckpointError, "manifest missing")
     path.mkdir()
-    problem = find_problem(checkpoint)
-    assert problem is not None
-    assert "manifest unreadable" in problem.reason
-    assert not problem.damaged
+    kind, reason = problem(checkpoint)
+    assert (kind, reason[:21]) == (UnreadableCheckpointError, "manifest unreadable: ")
     path.rmdir()
     path.write_bytes(b"\xff{")
-    problem = find_problem(checkpoint)
-    assert problem is not None
-    assert problem.damaged, "it was read, and is no text"
+    kind, reason = problem(checkpoint)
+    assert kind is DamagedCheckpointError, "it was read, and is no text"
 
 
 @pytest.mark.parametrize(
@@ -113,27 +121,23 @@ def test_a_manifest_that_cannot_be_read_is_told_from_one_that_is_missing(
         ('{"files": 3}', "not a manifest"),
     ],
 )
-def test_json_that_is_no_manifest_is_a_value_error(
-    document: str, words: str, tmp_path: Path
-) -> None:
+def test_json_that_is_no_manifest_is_damaged(document: str, words: str, tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text(document)
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises(DamagedCheckpointError, match=words):
         read_manifest(tmp_path)
 
 
 def test_a_manifest_of_a_later_version_is_told_with_who_wrote_it(checkpoint: Path) -> None:
     assert json.loads((checkpoint / "manifest.json").read_text())["schema_version"] == 1
     write(checkpoint, schema_version=2, versions={"hpc-train": "9.1"}, new_field="x")
-    with pytest.raises(CheckError) as caught:
+    with pytest.raises(LaterCheckpointError) as caught:
         read_manifest(checkpoint)
     assert caught.value.message == (
-        f"{checkpoint.name} was written by hpc-train 9.1: its schema_version is 2, and this "
-        "hpc-train reads up to 1"
+        f"{checkpoint.name} is of a later hpc-train: hpc-train 9.1 wrote it with schema_version 2, "
+        "and this one reads up to 1"
     )
     assert "install that hpc-train" in caught.value.hint
-    problem = find_problem(checkpoint)
-    assert problem is not None
-    assert not problem.damaged
+    assert problem(checkpoint)[0] is LaterCheckpointError
 
 
 def test_one_byte_more_or_less_is_told_with_both_sizes(checkpoint: Path) -> None:
@@ -141,7 +145,7 @@ def test_one_byte_more_or_less_is_told_with_both_sizes(checkpoint: Path) -> None
     for changed in (size - 1, size + 1):
         os.truncate(checkpoint / "model.ckpt", changed)
         expected = f"model.ckpt truncated: {changed} of {size} bytes"
-        assert find_problem(checkpoint, hashes=False) == Problem(expected)
+        assert problem(checkpoint, hashes=False) == (DamagedCheckpointError, expected)
 
 
 @pytest.mark.parametrize("size", [0, 1, PIECE_BYTES, PIECE_BYTES + 1, 5 * PIECE_BYTES + 5])
@@ -163,3 +167,15 @@ def test_the_hash_does_not_depend_on_the_number_of_cpus(
         monkeypatch.setattr(os, "sched_getaffinity", lambda _pid, n=cpus: set(range(n)))
         hashes.add(hash_file(tmp_path / "file"))
     assert len(hashes) == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "code"), [(DamagedCheckpointError, 3), (UnreadableCheckpointError, 76)]
+)
+def test_what_rank_0_finds_reaches_the_other_ranks_whole(
+    kind: type[CheckpointError], code: int
+) -> None:
+    error = kind(Path("checkpoints/step-000000005"), "model.ckpt missing")
+    sent = pickle.loads(pickle.dumps(error))
+    assert (type(sent), sent.message, sent.hint) == (kind, error.message, error.hint)
+    assert failure_of(sent).code == code

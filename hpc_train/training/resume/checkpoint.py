@@ -14,8 +14,7 @@ from pathlib import Path
 from hpc_train.runs.atomic import fsync_path, write_text
 from hpc_train.runs.checkpoints import MANIFEST, checkpoint_folders
 from hpc_train.runs.layout import checkpoint_name
-from hpc_train.training.rank_failure import PeerError
-from hpc_train.training.resume.manifest import Manifest, Problem, find_problem
+from hpc_train.training.resume.manifest import DamagedCheckpointError, Manifest, find_problem
 
 __all__ = [
     "CheckedCheckpoint",
@@ -65,25 +64,17 @@ def find_newest_valid(
         The folder (None if there is none), and the broken ones, newest first, where they are now.
 
     Raises:
-        PeerError: a file cannot be read here; it may be readable on another node.
-        CheckError: a later hpc-train wrote the newest one.
+        CheckpointError: the newest one cannot be read here, or is of a later hpc-train.
     """
     broken: list[CheckedCheckpoint] = []
     for step, path in checkpoint_folders(folder):
         problem = find_problem(path, hashes=verify)
         if problem is None:
             return path, broken
-        if not problem.damaged:
-            raise problem.later or _unreadable(path, problem)
+        if not isinstance(problem, DamagedCheckpointError):
+            raise problem
         broken.append(CheckedCheckpoint(step, _set_aside(path), problem.reason))
     return None, broken
-
-
-def _unreadable(path: Path, problem: Problem) -> PeerError:
-    return PeerError(
-        f"{path.name} cannot be read on this node: {problem.reason}",
-        f"is the file system well? rename {path} to go on from an earlier checkpoint",
-    )
 
 
 def _set_aside(path: Path) -> Path:
@@ -128,7 +119,7 @@ def commit(partial: Path, manifest: Manifest) -> Path:
         if problem is None:
             shutil.rmtree(partial)
             return target
-        if not problem.damaged:
+        if not isinstance(problem, DamagedCheckpointError):
             raise OSError(f"{target} is in the way, and may be whole: {problem.reason}")
         _set_aside(target)
     partial.rename(target)

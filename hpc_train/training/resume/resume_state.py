@@ -66,8 +66,8 @@ class ResumeState:
         Rank 0 looks and hashes; the others are told, since NFS clients may see different files.
 
         Raises:
-            CheckError: it is one of another config, or of a later hpc-train.
-            PeerError: it cannot be read on this node.
+            CheckError: it is one of another config.
+            CheckpointError: it cannot be read on this node, or is of a later hpc-train.
         """
         rank = self.rank
         path = _told_by_rank_0(rank, self.group)
