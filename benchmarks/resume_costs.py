@@ -130,7 +130,7 @@ def _steps_of(rank: int, folder: Path, *, exact: bool) -> float:
 
     from hpc_train.runs.layout import RunDir
     from hpc_train.training.heartbeat import HeartbeatThread
-    from hpc_train.training.resume.fit_with_resume import fit_with_resume, resumable_arguments
+    from hpc_train.training.resume.fit_with_resume import fit_with_resume
     from hpc_train.training.resume.resume_state import ResumeState
     from hpc_train.training.resume.stop import StopFlag
     from tests.training.training import DEFAULTS, make_plan
@@ -181,7 +181,7 @@ def _steps_of(rank: int, folder: Path, *, exact: bool) -> float:
         heartbeat.start()
         state = ResumeState(_rank_config(run, make_plan(spec, 2), rank, 2), heartbeat, stop)
         state.load()
-        trainer = pl.Trainer(**resumable_arguments(arguments, accumulate=1))
+        trainer = pl.Trainer(**arguments, use_distributed_sampler=False)
         fit_with_resume(state, trainer, Net(), train_dataloaders=loader)
         heartbeat.end()
     else:

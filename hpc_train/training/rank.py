@@ -193,7 +193,7 @@ class _Rank:
         self, state: ResumeState, plan: Plan, world: World, device: Device, loader: LoaderSettings
     ) -> None:
         from hpc_train.training.loggers import make_loggers, write_final_metrics
-        from hpc_train.training.resume.fit_with_resume import fit_with_resume, resumable_arguments
+        from hpc_train.training.resume.fit_with_resume import fit_with_resume
         from hpc_train.training.trainer import make_trainer, trainer_arguments
 
         run = self._here.run
@@ -207,7 +207,7 @@ class _Rank:
             root=str(run.path),
             on_terminal=sys.stdout.isatty(),
         )
-        trainer = make_trainer(resumable_arguments(arguments, accumulate=plan.batch.accumulate))
+        trainer = make_trainer(arguments)
         gc.freeze()  # what is there now stays: no collection, and no data worker, has to touch it
         gc.enable()
         fit_with_resume(state, trainer, model, data)

@@ -26,7 +26,6 @@ from hpc_train.config.schema import (
     WatchdogConfig,
 )
 from hpc_train.plan.plan import Batch, ObjectSpec, Plan, Shape, ShellPlan, SlurmPlan, Training
-from hpc_train.training.resume.fit_with_resume import resumable_arguments
 from tests.ledger import LedgerCallback
 
 DEFAULTS: dict[str, Any] = {
@@ -251,10 +250,12 @@ def build(spec: dict[str, Any], rank: int, world_size: int):
         "default_root_dir": run_dir,
         "log_every_n_steps": 1,
         "callbacks": callbacks,
+        "accumulate_grad_batches": spec["accumulate"],
+        "use_distributed_sampler": False,
+        "enable_checkpointing": spec["early_stopping"],  # with its ModelCheckpoint
         **spec["trainer"],
     }
     if spec["sharded"]:
         arguments["strategy"] = ModelParallelStrategy(world_size, 1)
-    accumulate = spec["accumulate"]
-    trainer = pl.Trainer(**resumable_arguments(arguments, accumulate=accumulate))
+    trainer = pl.Trainer(**arguments)
     return trainer, Model(spec), Data(spec, rank, world_size)

@@ -5,29 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from pytorch_lightning import LightningDataModule, LightningModule, Trainer
-from pytorch_lightning.callbacks import Checkpoint
 
 from hpc_train.training.resume.lightning_adapter import HpcTrainCallback, LightningAdapter
 from hpc_train.training.resume.resume_state import ResumeState
 
-__all__ = ["fit_with_resume", "resumable_arguments"]
-
-
-def resumable_arguments(arguments: dict[str, Any], *, accumulate: int) -> dict[str, Any]:
-    """The Trainer's arguments with what exact resuming needs (a new dict).
-
-    Lightning's own checkpointing is off where the user has no ModelCheckpoint and says nothing.
-
-    Args:
-        accumulate: Micro batches that make one optimizer step.
-    """
-    callbacks = arguments.get("callbacks") or []
-    return {
-        "enable_checkpointing": any(isinstance(item, Checkpoint) for item in callbacks),
-        **arguments,
-        "accumulate_grad_batches": accumulate,
-        "use_distributed_sampler": False,
-    }
+__all__ = ["fit_with_resume"]
 
 
 def fit_with_resume(
