@@ -108,7 +108,7 @@ def record_exit(
         node=heartbeat.node,
         time=now,
         first_step=first_step,
-        step=heartbeat.step,
+        step=error.step if isinstance(error, Stopped) else heartbeat.step,
         phase=heartbeat.phase,
         **asdict(failure),
     )
