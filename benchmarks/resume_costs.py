@@ -129,7 +129,9 @@ def _steps_of(rank: int, folder: Path, *, exact: bool) -> float:
     from torch.utils.data import DataLoader, TensorDataset
 
     from hpc_train.runs.layout import RunDir
-    from hpc_train.training.resume.fit_with_resume import FitWithResume
+    from hpc_train.training.heartbeat import HeartbeatThread
+    from hpc_train.training.resume.fit_with_resume import fit_with_resume
+    from hpc_train.training.resume.resume_state import ResumeState
     from hpc_train.training.resume.stop import StopFlag
     from tests.training.training import DEFAULTS, make_plan
 
@@ -173,24 +175,34 @@ def _steps_of(rank: int, folder: Path, *, exact: bool) -> float:
     torch.manual_seed(0)
     if exact:
         spec = {**DEFAULTS, "global_batch": batch, "checkpoint": {"every_n_minutes": 10}}
-        resumer = FitWithResume(
-            plan=make_plan(spec, 2),
-            run_dir=RunDir(folder),
-            attempt=0,
-            rank=rank,
-            world_size=2,
-            node="here",
-            stop=StopFlag(folder / "stop").install(),
-        )
-        resumer.begin()
-        resumer.choose()
-        trainer = pl.Trainer(**resumer.trainer_kwargs(arguments))
-        resumer.fit(trainer, Net(), train_dataloaders=loader)
-        resumer.finish()
+        stop = StopFlag(folder / "stop").install()
+        run = RunDir(folder)
+        heartbeat = HeartbeatThread(run.attempt(0), rank=rank, node="here", every_s=0.2, stop=stop)
+        heartbeat.start()
+        state = ResumeState(_rank_config(run, make_plan(spec, 2), rank, 2), heartbeat, stop)
+        state.load()
+        trainer = pl.Trainer(**arguments, use_distributed_sampler=False)
+        fit_with_resume(state, trainer, Net(), train_dataloaders=loader)
+        heartbeat.end()
     else:
         pl.Trainer(**arguments).fit(Net(), loader)
     # The whole stretch, so that what happens now and then counts as well.
     return (clock.times[-1] - clock.times[WARM_UP]) / (len(clock.times) - 1 - WARM_UP)
+
+
+def _rank_config(run: Any, plan: Any, rank: int, world_size: int) -> Any:
+    from hpc_train.training.rank_config import RankConfig
+
+    return RankConfig(
+        run=run,
+        attempt=0,
+        rank=rank,
+        world_size=world_size,
+        batch=plan.batch,
+        seed=plan.training.seed,
+        config_hash=plan.config_hash,
+        checkpoint=plan.checkpoint,
+    )
 
 
 # -- saves ------------------------------------------------------------------------------------
@@ -234,11 +246,11 @@ def saves() -> list[tuple[float, float]]:
     """How long the training waits for a save of the same state, ours and Lightning's."""
     import pytorch_lightning as pl
 
-    from hpc_train.config.schema import CheckpointConfig
-    from hpc_train.training.faults import RehearsedFaults
+    from hpc_train.runs.layout import RunDir
+    from hpc_train.training.heartbeat import HeartbeatThread
     from hpc_train.training.resume.lightning_adapter import LightningAdapter
-    from hpc_train.training.resume.saving import Identity, Saver
-    from hpc_train.training.resume.step_controller import StepController
+    from hpc_train.training.resume.resume_state import ResumeState
+    from hpc_train.training.resume.stop import StopFlag
     from tests.training.training import DEFAULTS, make_plan
 
     pairs: list[tuple[float, float]] = []
@@ -251,15 +263,14 @@ def saves() -> list[tuple[float, float]]:
                 if trainer.global_step == 3:
                     pairs.extend(_save_pairs(trainer, training, saver, folder))
 
-        identity = Identity(config_hash="c", attempt=0, world_size=1, accumulate=1)
-        config = CheckpointConfig(keep_last=1)
-        faults = RehearsedFaults((), rank=0, attempt=0)
-        saver = Saver(folder / "c", config, identity, rank=0, group=None, faults=faults)
-        plan = make_plan({**DEFAULTS, "checkpoint": {}}, 1)
-        controller: StepController = None  # type: ignore[assignment]  # only the state is asked for here
-        training = LightningAdapter(
-            controller, batch=plan.batch, rank=0, world_size=1, seed=0, loaded=None
-        )
+        run = RunDir(folder)
+        config = {"keep_last": 1, "every_n_minutes": 10.0}
+        rank = _rank_config(run, make_plan({**DEFAULTS, "checkpoint": config}, 1), 0, 1)
+        stop = StopFlag()
+        heartbeat = HeartbeatThread(run.attempt(0), rank=0, node="here", every_s=1.0, stop=stop)
+        state = ResumeState(rank, heartbeat, stop)
+        saver = state.controller.saver
+        training = LightningAdapter(state)  # only its snapshots are asked for
         trainer = pl.Trainer(**arguments, callbacks=[Measure()])
         training._trainer = trainer
         trainer.fit(model)

@@ -11,7 +11,14 @@ from hpc_train.config.modules import find_module
 from hpc_train.config.origins import Origins
 from hpc_train.config.words import did_you_mean
 
-__all__ = ["OWNED", "check_trainer", "trainer_parameters"]
+__all__ = [
+    "ACCELERATORS",
+    "OWNED",
+    "check_trainer",
+    "full_precision",
+    "starts_processes",
+    "trainer_parameters",
+]
 
 # Arguments that exist, and that hpc-train gives itself: what to write instead.
 OWNED: Mapping[str, str] = {
@@ -27,16 +34,18 @@ OWNED: Mapping[str, str] = {
     "plugins": "the cluster environment is hpc-train's; precision and strategy have own arguments",
     "barebones": "it would switch off checkpoints and logs; write single arguments",
 }
-_ACCELERATORS = ("auto", "cpu", "gpu", "cuda")
-_OWN_LAUNCHERS = ("ddp_spawn", "ddp_fork", "ddp_notebook")
+ACCELERATORS = ("auto", "cpu", "gpu", "cuda")
+_STARTERS = ("spawn", "fork", "notebook")  # in the names of strategies that start ranks themselves
 _STRATEGIES = (
     *("auto", "ddp", "ddp_find_unused_parameters_true", "ddp_find_unused_parameters_false"),
     *("ddp_static_graph", "fsdp", "fsdp_cpu_offload", "single_device", "deepspeed"),
     *("deepspeed_stage_1", "deepspeed_stage_2", "deepspeed_stage_3", "deepspeed_stage_1_offload"),
     *("deepspeed_stage_2_offload", "deepspeed_stage_3_offload", "modelparallel"),
 )
+_SHORT_PRECISIONS = {"64": "64-true", "32": "32-true", "16": "16-mixed", "bf16": "bf16-mixed"}
 _PRECISIONS = (
-    *("64", "32", "16", "bf16", "64-true", "32-true", "16-true", "bf16-true", "16-mixed"),
+    *_SHORT_PRECISIONS,
+    *("64-true", "32-true", "16-true", "bf16-true", "16-mixed"),
     *("bf16-mixed", "transformer-engine", "transformer-engine-float16"),
 )
 
@@ -66,15 +75,26 @@ def check_trainer(
                 "is no argument of Lightning's Trainer",
                 did_you_mean(name, usable, prefix="trainer.") or "see Lightning's Trainer",
             )
-    _check_choice(arguments, "accelerator", _ACCELERATORS, origins)
+    _check_choice(arguments, "accelerator", ACCELERATORS, origins)
     _check_choice(arguments, "precision", _PRECISIONS, origins)
-    if arguments.get("strategy") in _OWN_LAUNCHERS:
+    strategy = arguments.get("strategy")
+    if isinstance(strategy, str) and starts_processes(strategy):
         raise origins.error(
             "trainer.strategy",
-            f"is {arguments['strategy']}, which starts processes of its own",
+            f"is {strategy}, which starts processes of its own",
             "write ddp: hpc-train starts the ranks",
         )
     _check_choice(arguments, "strategy", _STRATEGIES, origins, registry=True)
+
+
+def starts_processes(strategy: str) -> bool:
+    """Whether Lightning's strategy of this name starts ranks by itself; ours are there already."""
+    return any(word in strategy for word in _STARTERS)
+
+
+def full_precision(value: str | int | None) -> str:
+    """Lightning's long name of a precision; 32-true where none is given."""
+    return _SHORT_PRECISIONS.get(str(value), str(value or "32-true"))
 
 
 def trainer_parameters(search_path: Sequence[str]) -> list[str]:

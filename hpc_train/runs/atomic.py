@@ -6,12 +6,16 @@ import os
 import uuid
 from pathlib import Path
 
-__all__ = ["fsync_folder", "write_text"]
+__all__ = ["fsync_path", "write_text"]
 
 
-def fsync_folder(folder: Path) -> None:
-    """Make a rename in `folder` survive a power cut (fsync(2), NOTES)."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+def fsync_path(path: Path) -> None:
+    """Wait until a file's bytes, or the renames in a folder, survive a power cut (fsync(2)).
+
+    Raises:
+        OSError: as the file system says.
+    """
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:
@@ -38,4 +42,4 @@ def write_text(path: Path, text: str, *, durable: bool = True) -> None:
     finally:
         temporary.unlink(missing_ok=True)  # gone after the rename; litter after any failure
     if durable:
-        fsync_folder(path.parent)
+        fsync_path(path.parent)

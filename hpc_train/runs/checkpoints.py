@@ -1,4 +1,4 @@
-"""Which checkpoints a run has, by name; whether they are whole is for their readers to say."""
+"""Which checkpoints a run has, by name; whether they are whole is for `training.resume` to say."""
 
 from __future__ import annotations
 
@@ -7,21 +7,23 @@ from pathlib import Path
 
 from hpc_train.runs.layout import CHECKPOINT_NAME, RunDir
 
-__all__ = ["MANIFEST", "checkpoint_steps", "newest_step"]
+__all__ = ["MANIFEST", "checkpoint_folders", "checkpoint_steps", "newest_step"]
 
 MANIFEST = "manifest.json"
 
 
+def checkpoint_folders(folder: Path) -> list[tuple[int, Path]]:
+    """Committed checkpoints by step, newest first; nothing of them is read."""
+    if not folder.is_dir():
+        return []
+    matches = [(CHECKPOINT_NAME.match(path.name), path) for path in folder.iterdir()]
+    return sorted(((int(match[1]), path) for match, path in matches if match), reverse=True)
+
+
 def checkpoint_steps(run: RunDir) -> dict[int, Path]:
-    """Folders of the committed checkpoints by step, oldest first."""
-    if not run.checkpoints.is_dir():
-        return {}
-    found = {}
-    for path in run.checkpoints.iterdir():
-        match = CHECKPOINT_NAME.match(path.name)
-        if match and (path / MANIFEST).is_file():
-            found[int(match.group(1))] = path
-    return dict(sorted(found.items()))
+    """Folders of the checkpoints that have a manifest, by step, oldest first."""
+    found = reversed(checkpoint_folders(run.checkpoints))
+    return {step: path for step, path in found if (path / MANIFEST).is_file()}
 
 
 def newest_step(run: RunDir, *, damaged: Collection[int] = ()) -> int:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hpc_train.plan import env_names
+from hpc_train.plan.payload import payload_of
 from hpc_train.plan.plan import Plan, Shape
 from hpc_train.plan.shell import environment_lines
 from hpc_train.runs.layout import AttemptDir, RunDir
@@ -23,7 +24,6 @@ from hpc_train.supervisor.deaths import Death, deaths_in_elastic_log, deaths_in_
 
 __all__ = ["Ranks", "rank_environment", "srun_argv", "start_ranks"]
 
-RANK_MODULE = "hpc_train.training"
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
@@ -96,7 +96,7 @@ def start_ranks(
     port = free_port()
     processes = [
         _spawn(
-            _elastic_argv(plan, node, port),
+            payload_of(plan).node_argv(node, port),
             environment | _own_gpus(plan.shape, node, environ),
             folder,
             plan,
@@ -140,31 +140,13 @@ def srun_argv(
         "--open-mode=append",
         f"--output={_srun_pattern(folder.path)}/rank-%t.log",
         *node_shell(per_node),
-        plan.shell.python,
-        "-m",
-        RANK_MODULE,
+        *payload_of(plan).rank_argv(),
     ]
 
 
 def _rendezvous(first_node: str) -> dict[str, str]:
     # MASTER_ADDR is always given: Lightning reads rack[1-2]n[01-02] as rack1.
     return {env_names.MASTER_ADDR: first_node, env_names.MASTER_PORT: str(free_port())}
-
-
-def _elastic_argv(plan: Plan, node: int, port: int) -> list[str]:
-    return [
-        plan.shell.python,
-        "-m",
-        "torch.distributed.run",
-        f"--nnodes={plan.shape.nodes}",
-        f"--nproc-per-node={plan.shape.ranks_per_node}",
-        f"--node-rank={node}",
-        "--master-addr=127.0.0.1",
-        f"--master-port={port}",
-        "--max-restarts=0",
-        "-m",
-        RANK_MODULE,
-    ]
 
 
 def _own_gpus(shape: Shape, node: int, environ: Mapping[str, str]) -> dict[str, str]:

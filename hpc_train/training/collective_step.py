@@ -1,7 +1,7 @@
 """A collective of the ranks before the training: `python -m hpc_train.training.collective_step`.
 
 Started as the ranks are, once each; it needs a minute at most and torch only. Every node's first
-rank leaves `collective-NODE.json` (a `network.collective.CollectiveResult`) in the folder --out.
+rank leaves `collective-NODE.json` (a `preflight.collective.CollectiveResult`) in the folder --out.
 NCCL's own log goes there too, for what no timing shows: which way the bytes really went.
 """
 
@@ -15,9 +15,8 @@ import statistics
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,12 +28,14 @@ from hpc_train.preflight.choose.choose import NCCL_DEBUG_SUBSYS
 from hpc_train.preflight.collective import CollectiveResult, GpuRate, PairTransport
 from hpc_train.preflight.nccl.nccl_log import read_nccl_lines
 from hpc_train.runs.atomic import write_text
-from hpc_train.training.devices import Device, choose_device, gpus_were_given, see_devices
+from hpc_train.training.prepare import make_group, own_device
 from hpc_train.training.rank_failure import failure_of
 from hpc_train.training.world_check import open_store
 
 if TYPE_CHECKING:
+    import torch
     from torch import Tensor
+    from torch._C._distributed_c10d import Store
 
 __all__ = ["Probe", "bus_bandwidth_gbps", "main", "result_file"]
 
@@ -60,13 +61,14 @@ def bus_bandwidth_gbps(size_bytes: int, seconds: float, ranks: int) -> float:
     return size_bytes * 8 / seconds / 1e9 * 2 * (ranks - 1) / ranks
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class Probe:
     """One rank's part.
 
     Attributes:
         deadline_s: From the start, torch's import included.
         large_mib: Size of the large all-reduce; None = by the backend.
+        doing: What a failure is a failure of.
     """
 
     world: World
@@ -74,72 +76,58 @@ class Probe:
     folder: Path
     deadline_s: float
     large_mib: int | None = None
+    doing: str = "importing torch"
 
     def run(self) -> int:
         """Measure, and leave the node's result; returns an exit code, see `RankExit`."""
-        doing = ["importing torch"]
-        timer = threading.Timer(self.deadline_s, self._give_up, args=[doing])
+        timer = threading.Timer(self.deadline_s, self._give_up)
         timer.daemon = True
         timer.start()
         try:
-            self._write(self._measure(doing))
+            self._write(self._measure())
         except Exception as error:  # noqa: BLE001 - whatever a backend raises is the finding
-            ending = failure_of(error)
-            self._write(self._failed(f"{doing[0]}: {ending.error}"))
-            print(f"error: {doing[0]}: {ending.error}", file=sys.stderr, flush=True)  # noqa: T201
-            return ending.code
+            failure = failure_of(error)
+            self._fail(f"{self.doing}: {failure.error}")
+            return failure.code
         return int(RankExit.FINISHED)
 
-    def _give_up(self, doing: list[str]) -> None:
+    def _give_up(self) -> None:
         """The deadline: collectives cannot be interrupted, so the process ends here."""
-        text = f"{doing[0]} was not done after {self.deadline_s:.0f} s"
-        self._write(self._failed(text))
-        print(f"error: {text}", file=sys.stderr, flush=True)  # noqa: T201
+        self._fail(f"{self.doing} was not done after {self.deadline_s:.0f} s")
         os._exit(int(RankExit.NETWORK))
 
-    def _failed(self, error: str) -> CollectiveResult:
-        backend = "nccl" if "torch" in sys.modules and _has_cuda() else "gloo"
-        return CollectiveResult(node=self.node, backend=backend, ok=False, error=error)
+    def _fail(self, error: str) -> None:
+        torch = sys.modules.get("torch")
+        backend = "nccl" if torch is not None and torch.cuda.is_available() else "gloo"
+        self._write(CollectiveResult(node=self.node, backend=backend, ok=False, error=error))
+        print(f"error: {error}", file=sys.stderr, flush=True)  # noqa: T201
 
     def _write(self, result: CollectiveResult) -> None:
         if self.world.local_rank == 0:
             text = json.dumps(result.to_json(), indent=2) + "\n"
             write_text(result_file(self.folder, self.node), text)
 
-    def _measure(self, doing: list[str]) -> CollectiveResult:
+    def _measure(self) -> CollectiveResult:
         import torch
 
         world = self.world
-        device = choose_device(
-            "auto",
-            given=gpus_were_given(os.environ),
-            seen=see_devices(),
-            local_rank=world.local_rank,
-            ranks_per_node=world.ranks_per_node,
-        )
+        device = own_device("auto", world)
         place = torch.device("cpu") if device.index is None else torch.device("cuda", device.index)
-        doing[0] = f"meeting at {world.master_addr}:{world.master_port}"
+        self.doing = f"meeting at {world.master_addr}:{world.master_port}"
         store = open_store(world, os.environ, timeout_s=self.deadline_s)
         if device.backend == "nccl":
-            torch.cuda.set_device(place)
             _log_nccl_to(self.folder)
-        torch.distributed.init_process_group(
-            device.backend,
-            store=store,
-            rank=world.rank,
-            world_size=world.world_size,
-            timeout=timedelta(seconds=self.deadline_s),
-        )
-        doing[0] = "a small all-reduce"
-        small_s = _all_reduce_s(torch.ones(1, device=place), _SMALL_ROUNDS, world, place)
-        doing[0] = "a large all-reduce"
+        make_group(store, world, device, timeout_s=self.deadline_s)
+        self.doing = "a small all-reduce"
+        small_s = _all_reduce_s(torch.ones(1, device=place), _SMALL_ROUNDS, world)
+        self.doing = "a large all-reduce"
         size_bytes = (self.large_mib or _LARGE_MIB[device.backend]) * 2**20
         large = torch.ones(size_bytes // _FLOAT_BYTES, device=place)
-        large_s = _all_reduce_s(large, _LARGE_ROUNDS, world, place)
-        doing[0] = "a GEMM on each GPU"
+        large_s = _all_reduce_s(large, _LARGE_ROUNDS, world)
+        self.doing = "a GEMM on each GPU"
         if device.kind == "cuda":
             store.set(f"gemm/{world.rank}", str(_gemm_tflops(place)))
-        doing[0] = "the last barrier"
+        self.doing = "the last barrier"
         torch.distributed.barrier()
         result = CollectiveResult(
             node=self.node,
@@ -147,36 +135,33 @@ class Probe:
             ok=True,
             small_us=small_s * 1e6,
             busbw_gbps=bus_bandwidth_gbps(size_bytes, large_s, world.world_size),
+            gemm=_rates_of_node(store, world) if device.kind == "cuda" else (),
         )
-        rates = _rates_of_node(store.get, world, device) if world.local_rank == 0 else ()
         torch.distributed.destroy_process_group()
-        return self._with_log(replace(result, gemm=rates), device)
-
-    def _with_log(self, result: CollectiveResult, device: Device) -> CollectiveResult:
-        """Add what NCCL's logs tell, on rank 0 alone, which can read those of all nodes."""
-        logs = sorted(self.folder.glob("nccl-*.log"))
-        if device.backend != "nccl" or self.world.rank != 0 or not logs:
+        if device.backend != "nccl" or world.rank != 0:
             return result
-        texts = (path.read_text(errors="replace").splitlines() for path in logs)
-        report = read_nccl_lines(chain.from_iterable(texts), str(self.folder))
-        transports = {
-            (pair.host_a, pair.host_b, pair.transport): PairTransport(
-                a=pair.host_a or "?",
-                b=pair.host_b or "?",
-                transport=pair.transport,
-                gdr=pair.gdr_channels > 0,
-            )
-            for pair in report.pairs
-        }
-        return replace(
-            result, transports=tuple(transports.values()), rings_complete=report.rings_complete
+        return _with_log(result, self.folder)
+
+
+def _with_log(result: CollectiveResult, folder: Path) -> CollectiveResult:
+    """Add what NCCL's logs tell; rank 0 alone can read those of all nodes."""
+    logs = sorted(folder.glob("nccl-*.log"))
+    if not logs:
+        return result
+    texts = (path.read_text(errors="replace").splitlines() for path in logs)
+    report = read_nccl_lines(chain.from_iterable(texts), str(folder))
+    transports = {
+        (pair.host_a, pair.host_b, pair.transport): PairTransport(
+            a=pair.host_a or "?",
+            b=pair.host_b or "?",
+            transport=pair.transport,
+            gdr=pair.gdr_channels > 0,
         )
-
-
-def _has_cuda() -> bool:
-    import torch
-
-    return torch.cuda.is_available()
+        for pair in report.pairs
+    }
+    return replace(
+        result, transports=tuple(transports.values()), rings_complete=report.rings_complete
+    )
 
 
 def _log_nccl_to(folder: Path) -> None:
@@ -186,7 +171,7 @@ def _log_nccl_to(folder: Path) -> None:
     os.environ["NCCL_DEBUG_FILE"] = str(folder / "nccl-%h-%p.log")
 
 
-def _all_reduce_s(values: Tensor, rounds: int, world: World, place: object) -> float:
+def _all_reduce_s(values: Tensor, rounds: int, world: World) -> float:
     """Median seconds of an all-reduce of ones, whose sum is checked.
 
     Raises:
@@ -197,10 +182,10 @@ def _all_reduce_s(values: Tensor, rounds: int, world: World, place: object) -> f
     times = []
     for _ in range(rounds + 1):  # the first one connects
         values.fill_(1)
-        _wait(place)
+        _wait(values)
         start = time.perf_counter()
         torch.distributed.all_reduce(values)
-        _wait(place)
+        _wait(values)
         times.append(time.perf_counter() - start)
         if not bool((values == world.world_size).all()):
             raise CheckError(
@@ -210,37 +195,32 @@ def _all_reduce_s(values: Tensor, rounds: int, world: World, place: object) -> f
     return statistics.median(times[1:])
 
 
-def _wait(place: object) -> None:
+def _wait(values: Tensor) -> None:
     import torch
 
-    if getattr(place, "type", "cpu") == "cuda":
+    if values.is_cuda:
         torch.cuda.synchronize()
 
 
-def _gemm_tflops(place: object) -> float:
+def _gemm_tflops(gpu: torch.device) -> float:
     """Rate of a bf16 matrix product on one GPU, the best of a few."""
     import torch
 
-    shape = (_GEMM_SIZE, _GEMM_SIZE)
-    left = torch.randn(shape, device=place, dtype=torch.bfloat16)  # type: ignore[call-overload]
+    left = torch.randn((_GEMM_SIZE, _GEMM_SIZE), device=gpu, dtype=torch.bfloat16)
     best_s = float("inf")
     for _ in range(_GEMM_ROUNDS):
-        _wait(place)
+        _wait(left)
         start = time.perf_counter()
         left @ left
-        _wait(place)
+        _wait(left)
         best_s = min(best_s, time.perf_counter() - start)
     return 2 * _GEMM_SIZE**3 / best_s / 1e12
 
 
-def _rates_of_node(
-    read: Callable[[str], bytes], world: World, device: Device
-) -> tuple[GpuRate, ...]:
-    if device.kind == "cpu":
-        return ()
+def _rates_of_node(store: Store, world: World) -> tuple[GpuRate, ...]:
     first = world.node_rank * world.ranks_per_node
     return tuple(
-        GpuRate(gpu=local, tflops=float(read(f"gemm/{first + local}")))
+        GpuRate(gpu=local, tflops=float(store.get(f"gemm/{first + local}")))
         for local in range(world.ranks_per_node)
     )
 
@@ -259,13 +239,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)  # noqa: T201
         return error.exit_code
     given.out.mkdir(parents=True, exist_ok=True)
-    code = Probe(
-        world=world,
-        node=given.node,
-        folder=given.out,
-        deadline_s=given.deadline_s,
-        large_mib=given.large_mib,
-    ).run()
+    settings = {"deadline_s": given.deadline_s, "large_mib": given.large_mib}
+    code = Probe(world=world, node=given.node, folder=given.out, **settings).run()
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)  # a backend that lost a peer may wait for it in its destructors

@@ -11,8 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from hpc_train.config.trainer_args import ACCELERATORS, full_precision
 from hpc_train.errors import CheckError, ConfigError
 from hpc_train.plan.world import World
+from hpc_train.preflight.inventory.collect_inventory import read_limits
+from hpc_train.preflight.inventory.gpus import expected_gpus
+from hpc_train.preflight.inventory.sysfs import Reader
 
 __all__ = [
     "Device",
@@ -30,16 +34,9 @@ __all__ = [
     "threads_per_rank",
 ]
 
-_GPU_VARIABLES = ("SLURM_JOB_GPUS", "SLURM_STEP_GPUS", "SLURM_GPUS_ON_NODE")
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _MAX_WORKERS = 8  # beyond that, one rank's loader is rarely what a step waits for
 _PINNED_MIN_MIB = 2048  # free host memory a rank; pinned pages cannot be swapped or reclaimed
-_PRECISION_NAMES = {
-    "16": "16-mixed",
-    "bf16": "bf16-mixed",
-    "32": "32-true",
-    "64": "64-true",
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,14 +102,9 @@ class LoaderSettings:
 
 
 def gpus_were_given(environ: Mapping[str, str]) -> bool:
-    """Whether Slurm (or the user) gave this process GPUs.
-
-    Slurm sets SLURM_JOB_GPUS, SLURM_STEP_GPUS, SLURM_GPUS_ON_NODE and CUDA_VISIBLE_DEVICES where
-    gres was granted (srun(1), OUTPUT ENVIRONMENT VARIABLES; slurm gres.html).
-    """
-    if any(environ.get(name, "0") not in ("", "0") for name in _GPU_VARIABLES):
-        return True
-    return environ.get("CUDA_VISIBLE_DEVICES", "").strip() not in ("", "-1", "NoDevFiles")
+    """Whether Slurm (or the user, by CUDA_VISIBLE_DEVICES) gave this process GPUs."""
+    visible = environ.get("CUDA_VISIBLE_DEVICES", "").strip()
+    return bool(expected_gpus(environ)) or visible not in ("", "-1", "NoDevFiles")
 
 
 def choose_device(
@@ -129,7 +121,7 @@ def choose_device(
             silent training on the CPU.
         ConfigError: an accelerator that hpc-train does not start.
     """
-    if wanted not in ("gpu", "cuda", "cpu", "auto"):
+    if wanted not in ACCELERATORS:
         raise ConfigError(
             f"trainer.accelerator: {wanted!r} is not supported", "write gpu, cpu or auto"
         )
@@ -201,7 +193,7 @@ def check_precision(precision: str | int | None, device: Device) -> None:
     Raises:
         CheckError: with what to write instead.
     """
-    name = _PRECISION_NAMES.get(str(precision), str(precision or "32-true"))
+    name = full_precision(precision)
     if name.startswith("transformer-engine"):
         _check_transformer_engine(device)
     elif device.kind == "cpu" and name in ("16-mixed", "16-true"):
@@ -309,39 +301,15 @@ def _driver_version(text: str) -> str:
 
 def see_host(root: Path = Path("/")) -> HostSeen:
     """Look at the CPUs and the memory that this process may use."""
-    group = _own_cgroup(root)
-    memory = [_mem_available_mib(root), _cgroup_free_mib(group)]
+    limits = read_limits(Reader(root))
+    free_mib = _mem_available_mib(root)
+    if limits.memory_max_bytes is not None:
+        free_mib = min(free_mib, limits.memory_max_bytes // 2**20)
     return HostSeen(
         affinity_cpus=len(os.sched_getaffinity(0)),
-        quota_cpus=_cgroup_cpus(group),
-        available_mib=min(item for item in memory if item is not None),
+        quota_cpus=limits.cpu_quota,
+        available_mib=free_mib,
     )
-
-
-def _own_cgroup(root: Path) -> Path:
-    """Folder of this process's control group, version 2 (cgroups(7)); it may not exist."""
-    lines = (root / "proc/self/cgroup").read_text().splitlines()
-    path = next((line[3:] for line in lines if line.startswith("0::")), "/")
-    return root / "sys/fs/cgroup" / path.lstrip("/")
-
-
-def _cgroup_cpus(group: Path) -> float | None:
-    """The smallest `cpu.max` from this group up to the root of the hierarchy."""
-    limits = []
-    for folder in (group, *group.parents):
-        file = folder / "cpu.max"
-        if file.exists():
-            quota, period = file.read_text().split()
-            if quota != "max":
-                limits.append(int(quota) / int(period))
-    return min(limits) if limits else None
-
-
-def _cgroup_free_mib(group: Path) -> int | None:
-    limit, used = group / "memory.max", group / "memory.current"
-    if not (limit.exists() and used.exists()) or limit.read_text().strip() == "max":
-        return None
-    return (int(limit.read_text()) - int(used.read_text())) // 2**20
 
 
 def _mem_available_mib(root: Path) -> int:

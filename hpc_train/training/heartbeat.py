@@ -37,20 +37,23 @@ class HeartbeatThread:
 
     The main thread sets plain attributes; nothing here ever blocks it.
 
-    Args:
-        every_s: Between two heartbeats.
+    Attributes:
+        phase: start, train, validate, save or end.
+        step: Optimizer steps taken since the run's first attempt; None before training began.
+        batch: Of the evaluation, or of the epoch.
+        every_s: Between two heartbeats; taken up by `start`.
     """
 
     def __init__(
         self, attempt: AttemptDir, *, rank: int, node: str, every_s: float, stop: StopFlag
     ) -> None:
+        self.rank = rank
+        self.node = node
         self.phase = "start"
         self.step: int | None = None
         self.batch = 0
         self._attempt = attempt
-        self._rank = rank
-        self._node = node
-        self._every_s = every_s
+        self.every_s = every_s
         self._stop = stop
         self._moved = time.time()
         self._seen: tuple[str, int | None, int] = ("start", None, 0)
@@ -65,7 +68,7 @@ class HeartbeatThread:
         """Begin to beat."""
         folder = self._attempt.stacks
         folder.mkdir(parents=True, exist_ok=True)
-        self._stacks = (folder / f"rank-{self._rank}.txt").open("w", encoding="utf-8")
+        self._stacks = (folder / f"rank-{self.rank}.txt").open("w", encoding="utf-8")
         faulthandler.register(STACKS_SIGNAL, self._stacks, all_threads=True)
         self._thread = threading.Thread(target=self._run, name="hpc-train heartbeat", daemon=True)
         self._thread.start()
@@ -104,7 +107,7 @@ class HeartbeatThread:
             self._look_for_requests()
             if ended or time.monotonic() >= next_beat:
                 self._beat()
-                next_beat = time.monotonic() + self._every_s
+                next_beat = time.monotonic() + self.every_s
             if ended:
                 return
             ended = self._ended.wait(_POLL_S)
@@ -117,8 +120,8 @@ class HeartbeatThread:
         # The main thread appends meanwhile; a copy made in one go is whole.
         times_s = list(self._step_times_s)
         beat = Heartbeat(
-            rank=self._rank,
-            node=self._node,
+            rank=self.rank,
+            node=self.node,
             pid=os.getpid(),
             time=now,
             moved=self._moved,

@@ -7,19 +7,19 @@ is refused at once.
 from __future__ import annotations
 
 import os
-import platform
 from dataclasses import asdict
 from datetime import timedelta
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hpc_train.errors import ConfigError
 from hpc_train.plan.plan import Plan
 from hpc_train.plan.world import World
+from hpc_train.training.rank_config import installed_versions
 
 if TYPE_CHECKING:
     import pytorch_lightning as pl
+    from torch._C._distributed_c10d import Store
 
     from hpc_train.training.devices import Device, LoaderSettings
 
@@ -27,8 +27,10 @@ __all__ = [
     "announce_threads",
     "device_of_rank",
     "enter_workdir",
+    "make_group",
     "make_model_and_data",
     "meet",
+    "own_device",
     "set_threads",
     "threads_are_users",
 ]
@@ -71,27 +73,33 @@ def set_threads(cpus: int, device: Device) -> None:
     torch.set_num_threads(threads_per_rank(cpus, device))
 
 
-def device_of_rank(plan: Plan, world: World) -> Device:
-    """Where this rank trains, checked against the precision; rank 0 says what has to be said.
+def own_device(wanted: str, world: World) -> Device:
+    """The device of this rank, see `devices.choose_device`.
 
     Raises:
-        CheckError: see `devices.choose_device` and `devices.check_precision`.
+        CheckError: GPUs are wanted and cannot be had, or there are fewer than ranks.
     """
-    from hpc_train.training.devices import (
-        check_precision,
-        choose_device,
-        gpus_were_given,
-        see_devices,
-    )
+    from hpc_train.training.devices import choose_device, gpus_were_given, see_devices
 
-    default = "gpu" if plan.shape.gpus_per_node else "cpu"
-    device = choose_device(
-        str(plan.training.trainer.get("accelerator", default)),
+    return choose_device(
+        wanted,
         given=gpus_were_given(os.environ),
         seen=see_devices(),
         local_rank=world.local_rank,
         ranks_per_node=world.ranks_per_node,
     )
+
+
+def device_of_rank(plan: Plan, world: World) -> Device:
+    """Where this rank trains, checked against the precision; rank 0 says what has to be said.
+
+    Raises:
+        CheckError: see `own_device` and `devices.check_precision`.
+    """
+    from hpc_train.training.devices import check_precision
+
+    default = "gpu" if plan.shape.gpus_per_node else "cpu"
+    device = own_device(str(plan.training.trainer.get("accelerator", default)), world)
     check_precision(plan.training.trainer.get("precision"), device)
     if device.note and world.rank == 0:
         print(device.note, flush=True)  # noqa: T201 - a rank's log
@@ -117,7 +125,6 @@ def meet(plan: Plan, world: World, device: Device, plan_hash: str, node: str) ->
     """
     if world.world_size == 1:
         return
-    import torch
     from torch._C._distributed_c10d import PrefixStore
 
     from hpc_train.training.world_check import RankReport, announce, open_store, verify
@@ -132,32 +139,35 @@ def meet(plan: Plan, world: World, device: Device, plan_hash: str, node: str) ->
         plan_hash=plan_hash,
         device=device.kind,
         gpu_uuid=device.uuid,
-        versions=_versions(),
+        versions=installed_versions(),
     )
     announce(store, report)
     import pytorch_lightning  # noqa: F401 - takes seconds, in which the others come
 
     verify(store, world, deadline_s=deadline_s)
+    timeout_s = max(_GROUP_TIMEOUT_S, plan.watchdog.start_timeout_s)
+    make_group(PrefixStore("group", store), world, device, timeout_s=timeout_s)
+
+
+def make_group(store: Store, world: World, device: Device, *, timeout_s: float) -> None:
+    """The process group of all ranks, over a store that they have met in; collective.
+
+    Args:
+        timeout_s: Of a collective.
+    """
+    import torch
+
     gpu = None if device.index is None else torch.device("cuda", device.index)
     if gpu is not None:
         torch.cuda.set_device(gpu)
     torch.distributed.init_process_group(
         device.backend,
-        store=PrefixStore("group", store),
+        store=store,
         rank=world.rank,
         world_size=world.world_size,
         device_id=gpu,
-        timeout=timedelta(seconds=max(_GROUP_TIMEOUT_S, plan.watchdog.start_timeout_s)),
+        timeout=timedelta(seconds=timeout_s),
     )
-
-
-def _versions() -> dict[str, str]:
-    return {
-        "python": platform.python_version(),
-        "torch": version("torch"),
-        "pytorch-lightning": version("pytorch-lightning"),
-        "hpc-train": version("hpc-train"),
-    }
 
 
 def make_model_and_data(
@@ -187,18 +197,19 @@ def make_model_and_data(
         defaults={"batch_size": plan.batch.micro_batch_size},
         fallbacks=asdict(loader),
     )
-    for key, item, wanted in (
-        ("model", model, pl.LightningModule),
-        ("data", data, pl.LightningDataModule),
-    ):
-        if not isinstance(item, wanted):
-            raise ConfigError(
-                f"{key}.class_path: {type(item).__module__}.{type(item).__name__} is no "
-                f"pytorch_lightning.{wanted.__name__}",
-                "derive it from that class; those of the package `lightning` are others",
-            )
+    _check_base("model", model, pl.LightningModule)
+    _check_base("data", data, pl.LightningDataModule)
     note = batch_norm_note(model, world, device)
     if note and world.rank == 0:
         print(note, flush=True)  # noqa: T201 - a rank's log
     seed_everything(seed_of_rank(training.seed, world.rank))  # dropout differs between ranks
     return model, data
+
+
+def _check_base(key: str, item: object, wanted: type) -> None:
+    if not isinstance(item, wanted):
+        raise ConfigError(
+            f"{key}.class_path: {type(item).__module__}.{type(item).__name__} is no "
+            f"pytorch_lightning.{wanted.__name__}",
+            "derive it from that class; those of the package `lightning` are others",
+        )

@@ -14,12 +14,11 @@ import signal
 import socket
 import sys
 import threading
-import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from hpc_train.errors import HpcTrainError, UsageError
 from hpc_train.plan import env_names
@@ -27,8 +26,8 @@ from hpc_train.plan.plan import Plan
 from hpc_train.plan.states import RankExit
 from hpc_train.plan.world import World
 from hpc_train.runs.layout import AttemptDir, RunDir
-from hpc_train.runs.ranks import ExitRecord, write_exit
 from hpc_train.training.full_disk import survive_full_disk
+from hpc_train.training.heartbeat import HeartbeatThread
 from hpc_train.training.prepare import (
     announce_threads,
     device_of_rank,
@@ -38,13 +37,13 @@ from hpc_train.training.prepare import (
     set_threads,
     threads_are_users,
 )
-from hpc_train.training.rank_failure import RankFailure, failure_of
-from hpc_train.training.resume.fit_with_resume import Chosen, FitWithResume, leave
+from hpc_train.training.rank_config import RankConfig
+from hpc_train.training.rank_failure import RankFailure, leave, record_exit
 from hpc_train.training.resume.stop import StopFlag
 
 if TYPE_CHECKING:
     from hpc_train.training.devices import Device, LoaderSettings
-    from hpc_train.training.resume.step_controller import Stopped
+    from hpc_train.training.resume.resume_state import ResumeState
 
 __all__ = ["Here", "main"]
 
@@ -128,8 +127,11 @@ class _Rank:
     def __init__(self, here: Here, stop: StopFlag) -> None:
         self._here = here
         self._stop = stop
-        self._resumer: FitWithResume | None = None
-        self._chosen: Chosen | None = None
+        self._heartbeat = HeartbeatThread(
+            here.attempt_dir, rank=here.rank, node=here.node, every_s=1.0, stop=stop
+        )
+        self._begun = False
+        self._first_step = 0
 
     def run(self) -> int:
         """Train; whatever ends it is recorded before any peer can notice."""
@@ -139,34 +141,25 @@ class _Rank:
             world = World.from_env(os.environ, planned=plan.shape)
             self._train(plan, world, hashlib.sha256(text.encode()).hexdigest()[:12])
         except BaseException as error:  # noqa: BLE001 - the end of the process: all are recorded
-            return self._failed(error, time.time())
-        self._record(
-            RankFailure(code=0, kind="finished", error="", where="", traceback=""), time.time()
-        )
+            failure = self._record(error)
+            _say(failure, error)
+            return leave(failure.code) if self._begun else failure.code
+        self._record(None)
         _close()
         return leave(int(RankExit.FINISHED))
 
-    def _train(self, plan: Plan, world: World, plan_hash: str) -> None:
-        from hpc_train.training.devices import (
-            cpus_per_rank,
-            loader_settings,
-            ranks_on_host,
-            see_host,
-        )
+    def _record(self, error: BaseException | None) -> RankFailure:
+        attempt = self._here.attempt_dir
+        return record_exit(attempt, error, self._heartbeat, first_step=self._first_step)
 
-        here = self._here
-        self._resumer = FitWithResume(
-            plan=plan,
-            run_dir=here.run,
-            attempt=here.attempt,
-            rank=world.rank,
-            world_size=world.world_size,
-            node=here.node,
-            stop=self._stop,
-        )
-        self._resumer.begin()
-        host = see_host()
-        cpus = cpus_per_rank(os.environ, host, ranks_on_host(world))
+    def _train(self, plan: Plan, world: World, plan_hash: str) -> None:
+        from hpc_train.training import devices
+
+        self._heartbeat.every_s = plan.watchdog.heartbeat_s
+        self._heartbeat.start()
+        self._begun = True
+        host = devices.see_host()
+        cpus = devices.cpus_per_rank(os.environ, host, devices.ranks_on_host(world))
         decide_threads = not threads_are_users(world, plan)
         if decide_threads:
             announce_threads(cpus, world)
@@ -174,71 +167,52 @@ class _Rank:
         if decide_threads:
             set_threads(cpus, device)
         enter_workdir(plan)
-        meet(plan, world, device, plan_hash, here.node)
-        self._chosen = self._resumer.choose()
-        self._fit(plan, world, device, loader_settings(world, device, cpus, host))
-        self._resumer.finish()
+        meet(plan, world, device, plan_hash, self._here.node)
+        state = self._load(plan, world)
+        self._fit(state, plan, world, device, devices.loader_settings(world, device, cpus, host))
 
-    def _fit(self, plan: Plan, world: World, device: Device, loader: LoaderSettings) -> None:
+    def _load(self, plan: Plan, world: World) -> ResumeState:
+        from hpc_train.training.resume.resume_state import ResumeState
+
+        rank = RankConfig(
+            run=self._here.run,
+            attempt=self._here.attempt,
+            rank=world.rank,
+            world_size=world.world_size,
+            batch=plan.batch,
+            seed=plan.training.seed,
+            config_hash=plan.config_hash,
+            checkpoint=plan.checkpoint,
+        )
+        state = ResumeState(rank, self._heartbeat, self._stop)
+        start = state.load()
+        self._first_step = start.manifest.step if start is not None else 0
+        return state
+
+    def _fit(
+        self, state: ResumeState, plan: Plan, world: World, device: Device, loader: LoaderSettings
+    ) -> None:
         from hpc_train.training.loggers import make_loggers, write_final_metrics
+        from hpc_train.training.resume.fit_with_resume import fit_with_resume
         from hpc_train.training.trainer import make_trainer, trainer_arguments
 
-        assert self._resumer is not None
         run = self._here.run
-        step = self._chosen.step if self._chosen else 0
         model, data = make_model_and_data(plan, world, device, loader)
-        loggers = make_loggers(plan.training.loggers, run, step)
         arguments = trainer_arguments(
             plan,
             world=world,
             device=device,
             model=model,
-            loggers=loggers,
+            loggers=make_loggers(plan.training.loggers, run, self._first_step),
             root=str(run.path),
             on_terminal=sys.stdout.isatty(),
         )
-        trainer = make_trainer(self._resumer.trainer_kwargs(arguments))
+        trainer = make_trainer(arguments)
         gc.freeze()  # what is there now stays: no collection, and no data worker, has to touch it
         gc.enable()
-        self._resumer.fit(trainer, model, data)
+        fit_with_resume(state, trainer, model, data)
         if world.rank == 0:
             write_final_metrics(run, trainer)
-
-    def _failed(self, error: BaseException, now: float) -> int:
-        ending = failure_of(error)
-        stopped = None
-        if self._resumer is not None and self._resumer.fail(error) == RankExit.SAVED:
-            stopped = cast("Stopped", error)
-            ending = RankFailure(
-                code=int(RankExit.SAVED), kind="saved", error="", where="", traceback=""
-            )
-        self._record(ending, now, stopped)
-        _say(ending, error)
-        if self._resumer is None:
-            return ending.code  # nothing was begun that could keep the process
-        return leave(ending.code)
-
-    def _record(self, ending: RankFailure, now: float, stopped: Stopped | None = None) -> None:
-        fit = self._resumer
-        step = fit.step if fit else None
-        record = ExitRecord(
-            rank=self._here.rank,
-            node=self._here.node,
-            time=now,
-            cause=stopped.cause if stopped else "",
-            first_step=self._chosen.step if self._chosen else 0,
-            step=stopped.step if stopped else step,
-            phase=fit.phase if fit else "start",
-            code=ending.code,
-            kind=ending.kind,
-            error=ending.error,
-            where=ending.where,
-            traceback=ending.traceback,
-        )
-        try:
-            write_exit(self._here.attempt_dir, record)
-        except OSError as error:  # a full or lost file system must not hide the exit code
-            print(f"no exit record: {error}", file=sys.stderr)  # noqa: T201 - a rank's log
 
 
 def _read_plan(run: RunDir) -> str:
@@ -251,14 +225,15 @@ def _read_plan(run: RunDir) -> str:
         ) from error
 
 
-def _say(ending: RankFailure, error: BaseException) -> None:
-    if ending.kind == "saved":
+def _say(failure: RankFailure, error: BaseException) -> None:
+    if failure.kind == "saved":
+        print(error, flush=True)  # noqa: T201 - a rank's log
         return
-    if ending.traceback:
-        print(ending.traceback, file=sys.stderr)  # noqa: T201 - a rank's log
+    if failure.traceback:
+        print(failure.traceback, file=sys.stderr)  # noqa: T201 - a rank's log
     hint = f"\n  fix: {error.hint}" if isinstance(error, HpcTrainError) and error.hint else ""
-    message = error.message if isinstance(error, HpcTrainError) else ending.error
-    where = f" ({ending.where})" if ending.where else ""
+    message = error.message if isinstance(error, HpcTrainError) else failure.error
+    where = f" ({failure.where})" if failure.where else ""
     print(f"error: {message}{where}{hint}", file=sys.stderr, flush=True)  # noqa: T201
 
 
@@ -272,9 +247,9 @@ def _close() -> None:
 
     import torch
 
-    controller = threading.Timer(_CLOSE_S, os._exit, args=[int(RankExit.FINISHED)])
-    controller.daemon = True
-    controller.start()
+    timer = threading.Timer(_CLOSE_S, os._exit, args=[int(RankExit.FINISHED)])
+    timer.daemon = True
+    timer.start()
     if torch.distributed.is_initialized():
         with suppress(RuntimeError):  # a peer that has left already is no news at the end
             torch.distributed.destroy_process_group()

@@ -1,19 +1,27 @@
-"""What an exception in a rank means: whose it is, where in the user's code, which exit code."""
+"""How a rank ends: whose an exception is, where in the user's code, its exit code and record."""
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 import sysconfig
+import time
 import traceback
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
+from typing import NoReturn
 
 import hpc_train
 from hpc_train.errors import HpcTrainError
 from hpc_train.plan.states import RankExit
+from hpc_train.runs.layout import AttemptDir
+from hpc_train.runs.ranks import ExitRecord, write_exit
+from hpc_train.training.heartbeat import HeartbeatThread
+from hpc_train.training.resume.stop import Stopped
 
-__all__ = ["PeerError", "RankFailure", "failure_of", "user_frame"]
+__all__ = ["PeerError", "RankFailure", "failure_of", "leave", "record_exit", "user_frame"]
 
 _USER_CODE = 1
 _RESERVED = frozenset(int(code) for code in RankExit)
@@ -44,28 +52,33 @@ _INSTALLED = ("site-packages", "dist-packages")
 
 
 class PeerError(HpcTrainError):
-    """A peer did not come, or cannot be reached; another node or another try may do."""
+    """A peer or a file is out of this node's reach; another node or another try may do."""
 
     exit_code = int(RankExit.NETWORK)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RankFailure:
-    """One exception, judged; the fields of the same names are those of `ExitRecord`."""
+    """How a rank ended; the fields are those of `ExitRecord` with the same names."""
 
     code: int
     kind: str
-    error: str
-    where: str
-    traceback: str
+    cause: str = ""
+    error: str = ""
+    where: str = ""
+    traceback: str = ""
 
 
-def failure_of(error: BaseException) -> RankFailure:
-    """Judge an exception that ended a rank.
+def failure_of(error: BaseException | None) -> RankFailure:
+    """Judge what ended a rank; None is the end of its training.
 
     An exit code that the user's code chooses is kept, unless it means something here: 0 before
     the end of the training, and those of `RankExit`, become 1.
     """
+    if error is None:
+        return RankFailure(code=int(RankExit.FINISHED), kind="finished")
+    if isinstance(error, Stopped):
+        return RankFailure(code=int(RankExit.SAVED), kind="saved", cause=error.cause)
     code, kind = _code_and_kind(error)
     ours = isinstance(error, HpcTrainError)
     return RankFailure(
@@ -75,6 +88,50 @@ def failure_of(error: BaseException) -> RankFailure:
         where=user_frame(error),
         traceback="" if ours else "".join(traceback.format_exception(error)),
     )
+
+
+def record_exit(
+    attempt: AttemptDir, error: BaseException | None, heartbeat: HeartbeatThread, *, first_step: int
+) -> RankFailure:
+    """Leave the rank's exit record, with the time of this call.
+
+    Args:
+        error: What ended it; None where its training is over.
+        first_step: Optimizer steps in the checkpoint it went on from.
+    """
+    now = time.time()
+    failure = failure_of(error)
+    if failure.kind in ("finished", "saved"):
+        heartbeat.end()
+    record = ExitRecord(
+        rank=heartbeat.rank,
+        node=heartbeat.node,
+        time=now,
+        first_step=first_step,
+        step=error.step if isinstance(error, Stopped) else heartbeat.step,
+        phase=heartbeat.phase,
+        **asdict(failure),
+    )
+    try:
+        write_exit(attempt, record)
+    except OSError as reason:  # a full or lost file system must not hide the exit code
+        print(f"no exit record: {reason}", file=sys.stderr)  # noqa: T201 - a rank's log
+    return failure
+
+
+def leave(code: int) -> NoReturn:
+    """End the process now: data workers are killed, streams flushed, nothing joins forever.
+
+    Data workers have the stop signals blocked, so the SIGTERM by which multiprocessing ends them
+    at exit would be waited for without end.
+    """
+    import multiprocessing
+
+    for child in multiprocessing.active_children():
+        child.kill()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(code)
 
 
 def _code_and_kind(error: BaseException) -> tuple[int, str]:

@@ -4,33 +4,21 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 import torch.distributed as dist
 
+from hpc_train.config.schema import CheckpointConfig
 from hpc_train.errors import ConfigError
 from hpc_train.plan import env_names
-from hpc_train.plan.plan import Batch, Shape
+from hpc_train.plan.plan import Shape
 from hpc_train.plan.shape import split_batch
 from hpc_train.plan.world import World
 from hpc_train.runs.layout import RunDir
+from hpc_train.training.rank_config import RankConfig
 
-__all__ = ["JoinedRun", "find_run", "join_run"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class JoinedRun:
-    """One rank of one attempt, and its share of a step."""
-
-    rank: int
-    world_size: int
-    batch: Batch
-    seed: int
-    attempt: int
-    run_dir: RunDir
-    config_hash: str
+__all__ = ["find_run", "join_run"]
 
 
 def find_run(environ: Mapping[str, str], run_dir: str | Path | None) -> RunDir:
@@ -55,7 +43,8 @@ def join_run(
     global_batch_size: int,
     micro_batch_size: int | None,
     seed: int,
-) -> JoinedRun:
+    checkpoint: CheckpointConfig,
+) -> RankConfig:
     """Meet the other ranks, unless that has been done, and find out what this one is to do.
 
     Raises:
@@ -64,14 +53,15 @@ def join_run(
     world = World.from_env(environ)
     _meet(world)
     shape = Shape(world.nodes, world.ranks_per_node, 0)
-    return JoinedRun(
+    return RankConfig(
+        run=run,
         rank=world.rank,
         world_size=world.world_size,
         batch=split_batch(global_batch_size, micro_batch_size, shape),
         seed=seed,
         attempt=_attempt(environ, run, world),
-        run_dir=run,
         config_hash=hashlib.sha256(f"{global_batch_size} {seed}".encode()).hexdigest()[:12],
+        checkpoint=checkpoint,
     )
 
 

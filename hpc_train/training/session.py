@@ -20,10 +20,8 @@ at the end of the `with` block. Started again, the same lines go on behind that 
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import socket
-import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
@@ -32,34 +30,21 @@ from typing import Any, TypeVar
 from torch.nn import Module
 from torch.nn.parallel import DistributedDataParallel
 from torch.optim import Optimizer
-from torch.utils.data import DataLoader, IterableDataset
+from torch.utils.data import DataLoader
 
 from hpc_train.config.schema import CheckpointConfig
 from hpc_train.plan.states import RankExit
-from hpc_train.runs.ranks import ExitRecord, write_exit
-from hpc_train.training.faults import RehearsedFaults
 from hpc_train.training.heartbeat import HeartbeatThread
-from hpc_train.training.rank_failure import RankFailure, failure_of
-from hpc_train.training.raw_loop_setup import JoinedRun, find_run, join_run
-from hpc_train.training.resume.agreement import cpu_group
-from hpc_train.training.resume.buckets import GradientBuckets
-from hpc_train.training.resume.fit_with_resume import (
-    check_same_config,
-    choose_checkpoint,
-    leave,
-    make_guard,
-)
-from hpc_train.training.resume.iterable_resume import StreamPosition, enter_epoch, stream_loader
-from hpc_train.training.resume.manifest import read_manifest
+from hpc_train.training.rank_config import RankConfig
+from hpc_train.training.rank_failure import leave, record_exit
+from hpc_train.training.raw_loop_setup import find_run, join_run
 from hpc_train.training.resume.module_state import capture_module, restore_module
 from hpc_train.training.resume.rank_checkpoint import RankCheckpoint, load_tensors
+from hpc_train.training.resume.resume_state import ResumeState
 from hpc_train.training.resume.rng import capture_rngs, restore_rngs
-from hpc_train.training.resume.sample_order import DataPosition, mixed_seed
-from hpc_train.training.resume.sampling import evaluation_loader, loader_at
-from hpc_train.training.resume.saving import Identity, Snapshot, say_loudly
+from hpc_train.training.resume.saving import Snapshot
 from hpc_train.training.resume.shards import is_sharded, load_shards, save_shards
-from hpc_train.training.resume.step_controller import Stopped
-from hpc_train.training.resume.stop import StopFlag
+from hpc_train.training.resume.stop import StopFlag, Stopped
 
 __all__ = ["Session"]
 
@@ -69,40 +54,19 @@ T = TypeVar("T")
 class Session:
     """One attempt of a training that may be interrupted at any time. Make it with `open`."""
 
-    def __init__(self, place: JoinedRun, config: CheckpointConfig, stop: StopFlag) -> None:
-        self._place = place
-        self._stop = stop
-        attempt = place.run_dir.attempt(place.attempt)
+    def __init__(self, rank: RankConfig, stop: StopFlag) -> None:
+        self._attempt = rank.run.attempt(rank.attempt)
         self._heartbeat = HeartbeatThread(
-            attempt, rank=place.rank, node=socket.gethostname(), every_s=1.0, stop=stop
+            self._attempt, rank=rank.rank, node=socket.gethostname(), every_s=1.0, stop=stop
         )
-        faults = RehearsedFaults.from_env(os.environ, rank=place.rank, attempt=place.attempt)
-        self._group = cpu_group(place.world_size)
-        self._guard = make_guard(
-            place.run_dir.checkpoints,
-            config,
-            Identity(
-                config_hash=place.config_hash,
-                attempt=place.attempt,
-                world_size=place.world_size,
-                accumulate=place.batch.accumulate,
-            ),
-            rank=place.rank,
-            group=self._group,
-            stop=stop,
-            heartbeat=self._heartbeat,
-            faults=faults,
-        )
-        self._verify = config.verify_on_load
+        self._state = ResumeState(rank, self._heartbeat, stop)
+        self._controller = self._state.controller
+        self._batch = rank.batch
         self._objects: dict[str, Any] = {}
-        self._buckets = GradientBuckets(None)
         self._sharded = False
-        self._loaded: RankCheckpoint | None = None
         self._first_step = 0
         self._epoch = 0
         self._micro_batches = 0
-        self._samples_in_set: int | None = None
-        self._stream: StreamPosition | None = None
         self._stopped: Stopped | None = None
         self._rng: dict[str, Any] | None = None
         self.step = 0
@@ -133,14 +97,15 @@ class Session:
         """
         run = find_run(environ, run_dir)
         stop = StopFlag(run.stop).install()
-        place = join_run(
+        rank = join_run(
             run,
             environ,
             global_batch_size=global_batch_size,
             micro_batch_size=micro_batch_size,
             seed=seed,
+            checkpoint=checkpoint or CheckpointConfig(),
         )
-        return cls(place, checkpoint or CheckpointConfig(), stop)
+        return cls(rank, stop)
 
     def __enter__(self) -> Session:
         self._heartbeat.start()
@@ -153,38 +118,30 @@ class Session:
         trace: TracebackType | None,
     ) -> None:
         """End the process with 75 after a stop; the user's own exceptions pass."""
-        if isinstance(error, Stopped):
-            self._stopped = error
-        elif error is not None:
-            self._record(failure_of(error))
-            self._heartbeat.end()
-            return
-        elif self._stopped is None:
-            self._guard.end(lambda: self._snapshot(over=True))
-        if self._stopped is not None and self._place.rank == 0:
-            print(self._stopped, flush=True)  # noqa: T201 - a rank's log
+        if error is None and self._stopped is None:
+            self._controller.end(lambda: self._snapshot(over=True))
+        ending = error or self._stopped
+        if isinstance(ending, Stopped) and self.rank == 0:
+            print(ending, flush=True)  # noqa: T201 - a rank's log
+        record_exit(self._attempt, ending, self._heartbeat, first_step=self._first_step)
         self._heartbeat.end()
-        saved = self._stopped is not None
-        code = int(RankExit.SAVED if saved else RankExit.FINISHED)
-        word = "saved" if saved else "finished"
-        self._record(RankFailure(code=code, kind=word, error="", where="", traceback=""))
-        if self._stopped is not None:
+        if isinstance(ending, Stopped):
             leave(int(RankExit.SAVED))
 
     @property
     def rank(self) -> int:
         """This process among all, from 0."""
-        return self._place.rank
+        return self._state.rank.rank
 
     @property
     def world_size(self) -> int:
         """Processes over all nodes."""
-        return self._place.world_size
+        return self._state.rank.world_size
 
     @property
     def accumulate(self) -> int:
         """Micro batches that make one optimizer step."""
-        return self._place.batch.accumulate
+        return self._batch.accumulate
 
     @property
     def should_stop(self) -> bool:
@@ -194,7 +151,7 @@ class Session:
     @property
     def step_is_due(self) -> bool:
         """Whether the batch at hand is the last of its accumulation."""
-        return self._micro_batches % self._place.batch.accumulate == 0
+        return self._micro_batches % self._batch.accumulate == 0
 
     def restore(self, **objects: Any) -> bool:
         """Keep `objects`, and put them back where the newest valid checkpoint has them.
@@ -214,21 +171,17 @@ class Session:
             name: item.module if isinstance(item, DistributedDataParallel) else item
             for name, item in objects.items()
         }
-        place = self._place
-        chosen = choose_checkpoint(
-            place.run_dir, place.attempt, verify=self._verify, rank=place.rank, group=self._group
-        )
-        if chosen is not None:
-            check_same_config(chosen, place.config_hash)
-            self._loaded = self._load(chosen.path)
-            self._buckets = GradientBuckets(self._loaded.own.get("buckets"))
-        self._buckets.begin(**{key: it for key, it in objects.items() if isinstance(it, Module)})
+        start = self._state.load()
+        if start is not None:
+            self._restore_from(start)
+        modules = {name: item for name, item in objects.items() if isinstance(item, Module)}
+        self._state.buckets.begin(**modules)
         self._sharded = any(is_sharded(module) for module in self._of(Module).values())
         try:
-            self._guard.begin(self.step)
+            self._controller.begin(self.step)
         except Stopped as stopped:
             self._stopped = stopped
-        return chosen is not None
+        return start is not None
 
     def epochs(self, count: int) -> Iterator[int]:
         """Numbers of the epochs still to be trained, the interrupted one first."""
@@ -248,7 +201,10 @@ class Session:
         Raises:
             ConfigError: the order of its samples cannot be continued, and why.
         """
-        exact = self._exact_loader(loader)
+        steps = self._micro_batches // self._batch.accumulate
+        exact = self._state.train_loader(
+            loader, epoch=self._epoch, samples=steps * self._batch.global_batch_size
+        )
         if self._rng is not None:  # here and not at once: making things in between draws on them
             restore_rngs(self._rng)
             self._rng = None
@@ -268,21 +224,17 @@ class Session:
         """
         if self.should_stop:
             return
-        place = self._place
-        share = evaluation_loader(
-            loader, rank=place.rank, world_size=place.world_size, seed=place.seed
-        )
-        plain = not self._sharded
-        self._guard.evaluation_begins(
+        share = self._state.evaluation_loader(loader)
+        self._controller.evaluation_begins(
             self.step,
             snapshot=self._snapshot if self.step > self._first_step else None,
-            may_leave=plain and self.step_is_due,
+            may_leave=not self._sharded and self.step_is_due,
             batches=len(share),
         )
         for number, batch in enumerate(share, 1):
             yield batch
-            self._guard.evaluation_batch(self.step, number)
-        self._guard.evaluation_ends()
+            self._controller.evaluation_batch(self.step, number)
+        self._controller.evaluation_ends()
 
     def stepped(self) -> None:
         """Call it after each optimizer step (and scheduler step): saves where it is time to.
@@ -292,39 +244,9 @@ class Session:
         """
         self.step += 1
         try:
-            self._guard.boundary(self.step, self._snapshot, over=False)
+            self._controller.boundary(self.step, self._snapshot, over=False)
         except Stopped as stopped:
             self._stopped = stopped
-
-    # -- inside -------------------------------------------------------------------------------
-
-    def _exact_loader(self, loader: Any) -> Any:
-        start, self._loaded = self._loaded, None
-        place = self._place
-        if isinstance(loader, DataLoader) and not isinstance(loader.dataset, IterableDataset):
-            self._samples_in_set = len(loader.dataset)  # type: ignore[arg-type]
-            return loader_at(
-                loader,
-                DataPosition(self._epoch, self._samples(), place.seed),
-                place.batch,
-                rank=place.rank,
-                world_size=place.world_size,
-                saved_size=start.samples_in_set if start is not None else None,
-            )
-        exact, self._stream = stream_loader(
-            loader,
-            micro_batch_size=place.batch.micro_batch_size,
-            start=start.stream(place.batch.accumulate) if start is not None else None,
-        )
-        if not self._stream.exact and place.rank == 0 and start is not None:
-            say_loudly("the train set has no state_dict(): it is read again up to here")
-        seed = mixed_seed(place.seed, place.rank)
-        enter_epoch(exact, self._stream, epoch=self._epoch, seed=seed)
-        return exact
-
-    def _samples(self) -> int:
-        batch = self._place.batch
-        return self._micro_batches // batch.accumulate * batch.global_batch_size
 
     def _of(self, kind: type[T]) -> dict[str, T]:
         return {name: item for name, item in self._objects.items() if isinstance(item, kind)}
@@ -332,26 +254,21 @@ class Session:
     def _snapshot(self, *, over: bool = False) -> Snapshot:
         sharded, modules = self._sharded, self._of(Module)
         in_shards = {*modules, *self._of(Optimizer)} if sharded else set()
-        state = {
+        objects = {
             name: item.state_dict() for name, item in self._objects.items() if name not in in_shards
         }
         whole = {} if sharded else modules
-        flat = {f"{name}.{key}": value for name in whole for key, value in state[name].items()}
-        modules_own = {name: capture_module(item) for name, item in whole.items()}
-        own = {
-            "inside": {"rng": capture_rngs(), "modules": modules_own},
-            "buckets": self._buckets.capture(),
-            "stream": self._stream.after(self._micro_batches) if self._stream else None,
-            "samples_in_set": self._samples_in_set,
-            "seed": self._place.seed,
-            "over": over,
+        flat = {f"{name}.{key}": value for name in whole for key, value in objects[name].items()}
+        inside = {
+            "rng": capture_rngs(),
+            "modules": {name: capture_module(item) for name, item in whole.items()},
         }
         return Snapshot(
             step=self.step,
             epoch=self._epoch,
-            samples=None if self._stream else self._samples(),
-            model={"objects": state, "state_dict": flat} if self.rank == 0 else None,
-            own=own,
+            samples=self._state.samples(self._micro_batches),
+            model={"objects": objects, "state_dict": flat} if self.rank == 0 else None,
+            own=self._state.own(inside, self._micro_batches, over=over),
             shards=self._write_shards if sharded else None,
             parameters=frozenset(
                 f"{name}.{key}"
@@ -362,43 +279,26 @@ class Session:
 
     def _write_shards(self, folder: Path) -> None:
         (model,) = self._of(Module).values()
-        save_shards(model, self._of(Optimizer), folder, self._group)
+        save_shards(model, self._of(Optimizer), folder, self._state.group)
 
-    def _load(self, path: Path) -> RankCheckpoint:
-        manifest = read_manifest(path)
-        place = self._place
-        loaded = RankCheckpoint.read(path, manifest, rank=place.rank, world_size=place.world_size)
-        saved = load_tensors(loaded.state_path)
+    def _restore_from(self, start: RankCheckpoint) -> None:
+        saved = load_tensors(start.state_path)
         for name, item in self._objects.items():
             if name in saved["objects"]:
                 item.load_state_dict(saved["objects"][name])
-        if loaded.shards_path.is_dir():
+        if start.shards_path.is_dir():
             (model,) = self._of(Module).values()
-            load_shards(model, self._of(Optimizer), loaded.shards_path, self._group)
-        same_world = manifest.world_size == place.world_size
-        for name, item in loaded.own["inside"].get("modules", {}).items():
+            load_shards(model, self._of(Optimizer), start.shards_path, self._state.group)
+        manifest, inside = start.manifest, start.own["inside"]
+        same_world = manifest.world_size == self.world_size
+        for name, item in inside.get("modules", {}).items():
             if name in self._objects:
                 restore_module(self._objects[name], item, same_world=same_world)
-        self._rng = loaded.own["inside"]["rng"]
+        self._rng = inside["rng"]
         self.step = self._first_step = manifest.step
         self._epoch = manifest.epoch
         if manifest.samples is not None:
-            steps_in_epoch = manifest.samples // place.batch.global_batch_size
-            self._micro_batches = steps_in_epoch * place.batch.accumulate
+            steps = manifest.samples // self._batch.global_batch_size
+            self._micro_batches = steps * self._batch.accumulate
         else:
-            self._micro_batches = loaded.own["stream"]["batches"]
-        return loaded
-
-    def _record(self, ending: RankFailure) -> None:
-        place = self._place
-        record = ExitRecord(
-            rank=place.rank,
-            node=socket.gethostname(),
-            time=time.time(),
-            cause=(self._stop.reason or "") if ending.kind == "saved" else "",
-            first_step=self._first_step,
-            step=self.step,
-            phase=self._heartbeat.phase,
-            **dataclasses.asdict(ending),
-        )
-        write_exit(place.run_dir.attempt(place.attempt), record)
+            self._micro_batches = start.own["stream"]["batches"]

@@ -12,11 +12,12 @@ from typing import Any
 import pytorch_lightning as pl
 from lightning_fabric.utilities.exceptions import MisconfigurationException
 from pytorch_lightning.accelerators import CUDAAccelerator
-from pytorch_lightning.callbacks import Callback
+from pytorch_lightning.callbacks import Callback, Checkpoint
 from pytorch_lightning.loggers import Logger
 from pytorch_lightning.strategies import StrategyRegistry
 from torch import nn
 
+from hpc_train.config.trainer_args import starts_processes
 from hpc_train.errors import ConfigError
 from hpc_train.plan.plan import Plan
 from hpc_train.plan.world import World
@@ -34,8 +35,6 @@ __all__ = [
     "trainer_arguments",
 ]
 
-# Strategies that start ranks by themselves; ours are there already.
-_STARTERS = ("spawn", "fork", "notebook")
 _GPU_STRATEGIES = ("fsdp", "deepspeed", "model_parallel")
 _BUILT_LISTS = ("callbacks", "plugins")
 _BUILT_VALUES = ("profiler",)
@@ -95,6 +94,9 @@ def trainer_arguments(
         "logger": loggers or False,
         "callbacks": callbacks,
         "accumulate_grad_batches": plan.batch.accumulate,
+        "use_distributed_sampler": False,
+        # Lightning's own, where the user has a ModelCheckpoint.
+        "enable_checkpointing": any(isinstance(item, Checkpoint) for item in callbacks),
     }
 
 
@@ -209,7 +211,7 @@ def _check_strategy(name: str, device: Device) -> None:
             f"trainer.strategy: {name} needs the package deepspeed, which is not installed",
             "pip install deepspeed, or write strategy: fsdp",
         )
-    if any(word in name for word in _STARTERS):
+    if starts_processes(name):
         raise ConfigError(
             f"trainer.strategy: {name} starts processes by itself, and hpc-train has started them",
             "write strategy: ddp",
@@ -217,14 +219,10 @@ def _check_strategy(name: str, device: Device) -> None:
     if name != "auto" and name not in known:
         raise ConfigError(
             f"trainer.strategy: Lightning knows no {name!r}",
-            f"one of auto, {', '.join(item for item in known if not _starts(item))}",
+            f"one of auto, {', '.join(item for item in known if not starts_processes(item))}",
         )
     if device.kind == "cpu" and name.startswith(_GPU_STRATEGIES):
         raise ConfigError(
             f"trainer.strategy: {name} needs GPUs, and this run trains on the CPU",
             "write strategy: ddp, or accelerator: gpu",
         )
-
-
-def _starts(name: str) -> bool:
-    return any(word in name for word in _STARTERS)

@@ -10,17 +10,35 @@ import pytest
 import torch
 
 from hpc_train.config.schema import CheckpointConfig
+from hpc_train.plan.plan import Batch
 from hpc_train.runs.layout import RunDir
 from hpc_train.training.faults import RehearsedFaults, parse_faults
 from hpc_train.training.heartbeat import HeartbeatThread
+from hpc_train.training.rank_config import RankConfig
 from hpc_train.training.resume.agreement import Agreement
 from hpc_train.training.resume.checkpoint import list_checkpoints
 from hpc_train.training.resume.rank_checkpoint import load_tensors
-from hpc_train.training.resume.saving import MODEL_FILE, Identity, Saver, Snapshot
-from hpc_train.training.resume.step_controller import StepController, Stopped
-from hpc_train.training.resume.stop import StopFlag
+from hpc_train.training.resume.saving import MODEL_FILE, Saver, Snapshot
+from hpc_train.training.resume.step_controller import StepController
+from hpc_train.training.resume.stop import StopFlag, Stopped
 
 KEEP = {"keep_last": 99}
+
+
+def rank_config(checkpoints: Path, **fields: Any) -> RankConfig:
+    """A lone rank that saves into `checkpoints`, a folder of that name."""
+    assert checkpoints.name == "checkpoints"
+    alone: dict[str, Any] = {
+        "run": RunDir(checkpoints.parent),
+        "attempt": 0,
+        "rank": 0,
+        "world_size": 1,
+        "batch": Batch(1, 1, 1),
+        "seed": 0,
+        "config_hash": "c",
+        "checkpoint": CheckpointConfig(),
+    }
+    return RankConfig(**{**alone, **fields})
 
 
 class Held:
@@ -53,14 +71,8 @@ class Training:
         self.own: Any = None
         self.step = 0
         made = RehearsedFaults(parse_faults(faults), rank=0, attempt=0)
-        self.saver = Saver(
-            self.folder,
-            self.config,
-            Identity(config_hash="c", attempt=0, world_size=1, accumulate=1),
-            rank=0,
-            group=None,
-            faults=made,
-        )
+        rank = rank_config(self.folder, checkpoint=self.config)
+        self.saver = Saver(rank, group=None, faults=made)
         attempt = RunDir(folder).attempt(0)
         self.heartbeat = HeartbeatThread(attempt, rank=0, node="n", every_s=1.0, stop=self.stop)
         self.controller = StepController(

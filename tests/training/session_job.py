@@ -30,8 +30,8 @@ def main(spec: dict[str, Any]) -> None:
     from torch.utils.data import DataLoader
 
     from hpc_train.config.schema import CheckpointConfig
+    from hpc_train.training.rank_failure import leave
     from hpc_train.training.resume import agreement
-    from hpc_train.training.resume.fit_with_resume import leave
     from hpc_train.training.session import Session
     from tests.ledger import Ledger
     from tests.training.training import Augmented, Stream

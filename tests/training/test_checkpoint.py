@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,8 +20,10 @@ from hpc_train.training.resume.checkpoint import (
 )
 from hpc_train.training.resume.manifest import (
     PIECE_BYTES,
+    LaterCheckpointError,
     Manifest,
-    broken_reason,
+    UnreadableCheckpointError,
+    find_problem,
     hash_file,
     read_manifest,
     record_file,
@@ -83,6 +86,41 @@ def test_a_damaged_checkpoint_is_passed_over_kept_aside_and_named(
     assert make(tmp_path, 10).name == "step-000000010"
 
 
+def make_unreadable(path: Path) -> None:
+    """As of a node whose mount is broken: it answers, and gives no content."""
+    (path / "model.ckpt").unlink()
+    (path / "model.ckpt").symlink_to("model.ckpt")
+
+
+def make_later(path: Path) -> None:
+    """As by an hpc-train that is to come."""
+    file = path / "manifest.json"
+    file.write_text(file.read_text().replace('"schema_version": 1', '"schema_version": 2'))
+
+
+@pytest.mark.parametrize(
+    ("change", "kind"),
+    [(make_unreadable, UnreadableCheckpointError), (make_later, LaterCheckpointError)],
+)
+def test_one_that_may_be_whole_is_neither_passed_over_nor_moved_nor_deleted(
+    change: Callable[[Path], None], kind: type[Exception], tmp_path: Path
+) -> None:
+    make(tmp_path, 5)
+    change(make(tmp_path, 10))
+    for verify in (True, False):
+        with pytest.raises(kind, match="step-000000010"):
+            find_newest_valid(tmp_path, verify=verify)
+    make(tmp_path, 12)
+    assert find_newest_valid(tmp_path)[0] == tmp_path / "step-000000012"
+    prune(tmp_path, keep_last=1, keep_every_n_steps=None)
+    with pytest.raises(OSError, match="may be whole"):
+        make(tmp_path, 10, attempt=1)
+    assert sorted(path.name for path in tmp_path.glob("step-*")) == [
+        "step-000000010",
+        "step-000000012",
+    ]
+
+
 def test_without_any_whole_checkpoint_there_is_none(tmp_path: Path) -> None:
     assert find_newest_valid(tmp_path / "nowhere") == (None, [])
     DAMAGES["damaged"](make(tmp_path, 1))
@@ -113,7 +151,7 @@ def test_a_read_only_folder_still_gives_the_newest_whole_one(tmp_path: Path) -> 
 def test_without_hashes_only_sizes_are_compared(tmp_path: Path) -> None:
     path = make(tmp_path, 5)
     DAMAGES["damaged"](path)
-    assert broken_reason(path, hashes=False) is None
+    assert find_problem(path, hashes=False) is None
     assert [found.valid for found in list_checkpoints(tmp_path, verify=True)] == [False]
     assert [found.valid for found in list_checkpoints(tmp_path, verify=False)] == [True]
 
@@ -125,7 +163,7 @@ def test_the_same_step_saved_again_keeps_the_whole_one(tmp_path: Path) -> None:
     assert (first / "model.ckpt").read_bytes() == content
     DAMAGES["truncated"](first)
     again = make(tmp_path, 5, attempt=2)
-    assert broken_reason(again) is None
+    assert find_problem(again) is None
     assert [path.name for path in sorted(tmp_path.iterdir())] == [
         "step-000000005",
         "step-000000005.broken",

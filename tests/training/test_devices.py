@@ -121,6 +121,7 @@ def test_an_accelerator_that_is_not_supported_is_named() -> None:
     [
         ({}, False),
         ({"SLURM_JOB_GPUS": "0,1"}, True),
+        ({"SLURM_STEP_GPUS": "0"}, True),  # the one GPU of index 0
         ({"SLURM_GPUS_ON_NODE": "4"}, True),
         ({"SLURM_GPUS_ON_NODE": "0"}, False),
         ({"CUDA_VISIBLE_DEVICES": "MIG-1a2b"}, True),
@@ -227,16 +228,16 @@ def test_memory_is_pinned_for_gpus_and_only_where_the_host_has_enough() -> None:
 def test_limits_of_the_control_group_and_its_parents_are_seen(tmp_path: Path) -> None:
     (tmp_path / "proc/self").mkdir(parents=True)
     (tmp_path / "proc/self/cgroup").write_text("0::/job_7/step_0\n")
-    (tmp_path / "proc/meminfo").write_text("MemTotal: 9 kB\nMemAvailable:  8388608 kB\n")
+    (tmp_path / "proc/meminfo").write_text("MemTotal: 16777216 kB\nMemAvailable:  8388608 kB\n")
     step = tmp_path / "sys/fs/cgroup/job_7/step_0"
     step.mkdir(parents=True)
     (step / "cpu.max").write_text("max 100000\n")
     (step.parent / "cpu.max").write_text("600000 100000\n")
-    (step / "memory.max").write_text(f"{4 * 2**30}\n")
-    (step / "memory.current").write_text(f"{2**30}\n")
+    (step / "memory.max").write_text("max\n")
+    (step.parent / "memory.max").write_text(f"{4 * 2**30}\n")
     host = see_host(tmp_path)
     assert host.quota_cpus == 6.0
-    assert host.available_mib == 3 * 1024
+    assert host.available_mib == 4 * 1024
 
 
 def test_what_torch_shows_here_is_seen() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from hpc_train.runs.ranks import read_exits
 from hpc_train.training.resume.checkpoint import list_checkpoints
 from tests.ledger import compare
 from tests.training.ranks import Run
@@ -106,6 +107,51 @@ def test_a_broken_newest_checkpoint_costs_the_steps_behind_the_one_before(
     assert "first 8" in run.log(1, 1)  # rank 0 chose, and rank 1 was told
     assert_goes_on_exactly(run, undisturbed)
     assert "step-000000010.broken" in run.checkpoints
+
+
+def make_unreadable(file: Path) -> None:
+    """As of a node whose mount is broken: it answers, and gives no content."""
+    file.rename(file.with_suffix(".moved"))
+    file.symlink_to(file.name)
+
+
+def mend(file: Path) -> None:
+    file.unlink()
+    file.with_suffix(".moved").rename(file)
+
+
+@pytest.mark.parametrize("name", ["model.ckpt", "rank-1.pt"])
+def test_a_checkpoint_that_cannot_be_read_ends_the_attempt_and_is_left_alone(
+    name: str, tmp_path: Path, undisturbed: Run
+) -> None:
+    run = Run(tmp_path, **{**SPEC, "checkpoint": {"every_n_steps": 4}})
+    assert run.run(2, "stop@step=10") == [75, 75]
+    file = run.dir.checkpoints / "step-000000010" / name
+    make_unreadable(file)
+    assert run.run(2) == [76, 76], run.log(1, 0)
+    for rank in (0, 1):  # rank 0 found it, and rank 1 was told
+        assert f"step-000000010 cannot be read on this node: {name} unread" in run.log(1, rank)
+    assert "step-000000010" in run.checkpoints
+    mend(file)
+    assert_goes_on_exactly(run, undisturbed)
+
+
+@pytest.mark.parametrize("name", ["model.ckpt", "rank-0.pt"])
+def test_a_damaged_file_that_nobody_verified_is_one_line_and_no_error_of_torch(
+    name: str, tmp_path: Path
+) -> None:
+    run = Run(tmp_path, **{**SPEC, "checkpoint": {"verify_on_load": False}})
+    assert run.run(1, "stop@step=3") == [75]
+    file = run.dir.checkpoints / "step-000000003" / name
+    data = bytearray(file.read_bytes())
+    data[-20:] = bytes(20)  # the end of the archive's directory
+    file.write_bytes(data)
+    assert run.run(1) == [3], run.log(1, 0)
+    (record,) = read_exits(run.dir.attempt(1))
+    assert record.error.startswith(
+        f"step-000000003 is damaged: {name} damaged: its hash is not the manifest's (hpc-train "
+    )
+    assert record.traceback == ""
 
 
 def test_all_checkpoints_broken_means_from_the_beginning(tmp_path: Path, undisturbed: Run) -> None:

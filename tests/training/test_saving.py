@@ -16,21 +16,16 @@ from hpc_train.errors import RunFailedError
 from hpc_train.training.faults import RehearsedFaults, parse_faults
 from hpc_train.training.resume.checkpoint import find_newest_valid, list_checkpoints
 from hpc_train.training.resume.rank_checkpoint import load_tensors
-from hpc_train.training.resume.saving import MODEL_FILE, Identity, Saver, Snapshot
+from hpc_train.training.resume.saving import MODEL_FILE, Saver, Snapshot
 from hpc_train.training.resume.staging import StagingBuffers, size_bytes
+from tests.training.controlled import rank_config
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounts need root")
 
 
 def saver(folder: Path, **config: Any) -> Saver:
-    return Saver(
-        folder,
-        CheckpointConfig(**config),
-        Identity(config_hash="c", attempt=0, world_size=1, accumulate=1),
-        rank=0,
-        group=None,
-        faults=RehearsedFaults((), rank=0, attempt=0),
-    )
+    rank = rank_config(folder, checkpoint=CheckpointConfig(**config))
+    return Saver(rank, group=None, faults=RehearsedFaults((), rank=0, attempt=0))
 
 
 def snapshot(step: int, weight: torch.Tensor, **fields: Any) -> Snapshot:
@@ -50,12 +45,20 @@ def weight_in(path: Path) -> torch.Tensor:
 
 
 @pytest.fixture
+def tmp_path(tmp_path: Path) -> Path:
+    """The run's folder of checkpoints."""
+    folder = tmp_path / "checkpoints"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 3 MiB."""
     folder = tmp_path / "small"
     folder.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", folder], check=True)
-    yield folder
+    yield folder / "checkpoints"
     subprocess.run(["umount", folder], check=True)
 
 

@@ -13,6 +13,7 @@ import torch.distributed as dist
 
 from hpc_train.config.schema import CheckpointConfig
 from hpc_train.errors import RunFailedError
+from hpc_train.plan.plan import Batch
 from hpc_train.training.faults import RehearsedFaults, parse_faults
 from hpc_train.training.resume.checkpoint import list_checkpoints
 from hpc_train.training.resume.manifest import read_manifest
@@ -20,11 +21,11 @@ from hpc_train.training.resume.rank_checkpoint import load_tensors
 from hpc_train.training.resume.saving import (
     MODEL_FILE,
     SHARDS,
-    Identity,
     Saver,
     Snapshot,
     rank_file,
 )
+from tests.training.controlled import rank_config
 from tests.training.threads import as_ranks
 
 NAN = torch.tensor([1.0, float("nan")])
@@ -39,14 +40,25 @@ def saver(
     faults: str = "",
     **config: Any,
 ) -> Saver:
-    return Saver(
+    config_of_rank = rank_config(
         folder,
-        CheckpointConfig(**config),
-        Identity(config_hash="abc", attempt=3, world_size=world_size if group else 1, accumulate=4),
         rank=rank,
-        group=group,
-        faults=RehearsedFaults(parse_faults(faults), rank=rank, attempt=3),
+        world_size=world_size if group else 1,
+        attempt=3,
+        batch=Batch(8, 1, 4),
+        config_hash="abc",
+        checkpoint=CheckpointConfig(**config),
     )
+    made = RehearsedFaults(parse_faults(faults), rank=rank, attempt=3)
+    return Saver(config_of_rank, group=group, faults=made)
+
+
+@pytest.fixture
+def tmp_path(tmp_path: Path) -> Path:
+    """The run's folder of checkpoints."""
+    folder = tmp_path / "checkpoints"
+    folder.mkdir()
+    return folder
 
 
 def state(step: int, rank: int = 0, weight: torch.Tensor | None = None, **more: Any) -> Snapshot:

@@ -98,6 +98,13 @@ def test_only_a_save_in_the_background_needs_memory_of_its_own(
     assert training.made == made
 
 
+def test_a_save_at_the_first_boundary_makes_its_own_memory_ready(tmp_path: Path) -> None:
+    training = Training(tmp_path, every_n_minutes=1.0, **KEEP)
+    training.controller.begin(0)
+    training.train(3, step_s=60.0)
+    assert training.made == [1, 3], "step 2 only heard that the first save is written"
+
+
 def test_while_a_save_is_written_no_other_is_due_by_time(tmp_path: Path) -> None:
     training = Training(tmp_path, every_n_minutes=1.0, **KEEP)
     written = threading.Event()

@@ -226,7 +226,7 @@ def ids_of(batch: Any) -> list[int]:
     return batch[1].tolist()
 
 
-def build(spec: dict[str, Any], resumer: Any, rank: int, world_size: int):
+def build(spec: dict[str, Any], rank: int, world_size: int):
     run_dir = Path(spec["run_dir"])
     callbacks: list[Any] = [
         LedgerCallback(run_dir / "ledger", rank=rank, attempt=spec["attempt"], ids=ids_of)
@@ -250,9 +250,12 @@ def build(spec: dict[str, Any], resumer: Any, rank: int, world_size: int):
         "default_root_dir": run_dir,
         "log_every_n_steps": 1,
         "callbacks": callbacks,
+        "accumulate_grad_batches": spec["accumulate"],
+        "use_distributed_sampler": False,
+        "enable_checkpointing": spec["early_stopping"],  # with its ModelCheckpoint
         **spec["trainer"],
     }
     if spec["sharded"]:
         arguments["strategy"] = ModelParallelStrategy(world_size, 1)
-    trainer = pl.Trainer(**resumer.trainer_kwargs(arguments))
+    trainer = pl.Trainer(**arguments)
     return trainer, Model(spec), Data(spec, rank, world_size)

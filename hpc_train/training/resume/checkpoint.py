@@ -6,24 +6,21 @@ left over from a lost node cannot write into a later attempt's folder), and comm
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from hpc_train.runs.atomic import fsync_folder, write_text
-from hpc_train.runs.checkpoints import MANIFEST
-from hpc_train.runs.layout import CHECKPOINT_NAME, checkpoint_name
-from hpc_train.training.resume.manifest import Manifest, broken_reason
+from hpc_train.runs.atomic import fsync_path, write_text
+from hpc_train.runs.checkpoints import MANIFEST, checkpoint_folders
+from hpc_train.runs.layout import checkpoint_name
+from hpc_train.training.resume.manifest import DamagedCheckpointError, Manifest, find_problem
 
 __all__ = [
     "CheckedCheckpoint",
-    "checkpoint_folders",
     "commit",
     "discard_partials",
     "find_newest_valid",
-    "fsync_file",
     "list_checkpoints",
     "open_partial",
     "prune",
@@ -45,21 +42,12 @@ class CheckedCheckpoint:
         return self.reason is None
 
 
-def checkpoint_folders(folder: Path) -> list[tuple[int, Path]]:
-    """Committed checkpoints by step, newest first; nothing of them is read."""
-    if not folder.is_dir():
-        return []
-    matches = [(CHECKPOINT_NAME.match(path.name), path) for path in folder.iterdir()]
-    found = [(int(match.group(1)), path) for match, path in matches if match]
-    return sorted(found, reverse=True)
-
-
 def list_checkpoints(folder: Path, *, verify: bool) -> list[CheckedCheckpoint]:
     """All checkpoints, newest first; `verify` reads every file, else only sizes are compared."""
-    return [
-        CheckedCheckpoint(step, path, broken_reason(path, hashes=verify))
-        for step, path in checkpoint_folders(folder)
+    found = [
+        (step, path, find_problem(path, hashes=verify)) for step, path in checkpoint_folders(folder)
     ]
+    return [CheckedCheckpoint(step, path, bad.reason if bad else None) for step, path, bad in found]
 
 
 def find_newest_valid(
@@ -67,18 +55,25 @@ def find_newest_valid(
 ) -> tuple[Path | None, list[CheckedCheckpoint]]:
     """The newest checkpoint that verifies; each file is read at most once.
 
-    Broken ones that are newer are renamed to `step-S.broken`, where the file system lets us, so
-    that nobody counts them, and a new checkpoint of the same step finds its name free.
+    Damaged ones that are newer are renamed to `step-S.broken`, where the file system lets us, so
+    that nobody counts them, and a new checkpoint of the same step finds its name free. One that
+    may be whole is left alone and not passed over either: going on from an earlier one would take
+    its steps again, and saves of these are the first that `prune` deletes.
 
     Returns:
         The folder (None if there is none), and the broken ones, newest first, where they are now.
+
+    Raises:
+        CheckpointError: the newest one cannot be read here, or is of a later hpc-train.
     """
     broken: list[CheckedCheckpoint] = []
     for step, path in checkpoint_folders(folder):
-        reason = broken_reason(path, hashes=verify)
-        if reason is None:
+        problem = find_problem(path, hashes=verify)
+        if problem is None:
             return path, broken
-        broken.append(CheckedCheckpoint(step, _set_aside(path), reason))
+        if not isinstance(problem, DamagedCheckpointError):
+            raise problem
+        broken.append(CheckedCheckpoint(step, _set_aside(path), problem.reason))
     return None, broken
 
 
@@ -104,15 +99,6 @@ def open_partial(folder: Path, step: int, attempt: int) -> Path:
     return partial
 
 
-def fsync_file(path: Path) -> None:
-    """Wait until a file's bytes are on the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def commit(partial: Path, manifest: Manifest) -> Path:
     """Make `partial` the checkpoint of its step, once all its files are written and on the disk.
 
@@ -127,23 +113,24 @@ def commit(partial: Path, manifest: Manifest) -> Path:
     write_text(partial / MANIFEST, manifest.to_json())
     for path in partial.rglob("*"):
         if path.is_dir():
-            fsync_folder(path)
+            fsync_path(path)
     if target.exists():
-        if broken_reason(target, hashes=False) is None:
+        problem = find_problem(target, hashes=False)
+        if problem is None:
             shutil.rmtree(partial)
             return target
+        if not isinstance(problem, DamagedCheckpointError):
+            raise OSError(f"{target} is in the way, and may be whole: {problem.reason}")
         _set_aside(target)
     partial.rename(target)
-    fsync_folder(target.parent)
+    fsync_path(target.parent)
     return target
 
 
 def discard_partials(folder: Path) -> None:
     """Remove what an interrupted save left; only when no save is under way."""
-    if folder.is_dir():
-        for path in folder.glob(".step-*.partial-*"):
-            shutil.rmtree(path, ignore_errors=True)
-        for path in folder.glob(".deleted-*"):
+    for pattern in (".step-*.partial-*", ".deleted-*"):
+        for path in folder.glob(pattern):
             shutil.rmtree(path, ignore_errors=True)
 
 

@@ -14,60 +14,27 @@ from pytorch_lightning.trainer.states import TrainerFn
 from pytorch_lightning.utilities._pytree import _tree_flatten
 from pytorch_lightning.utilities.combined_loader import CombinedLoader
 from torch.utils._pytree import tree_unflatten
-from torch.utils.data import DataLoader, IterableDataset
+from torch.utils.data import DataLoader
 from typing_extensions import override
 
 from hpc_train.errors import ConfigError
-from hpc_train.plan.plan import Batch
-from hpc_train.training.resume.buckets import GradientBuckets
-from hpc_train.training.resume.iterable_resume import StreamPosition, enter_epoch, stream_loader
 from hpc_train.training.resume.lightning_state import capture_inside, restore_inside
 from hpc_train.training.resume.loops import replace_loops
-from hpc_train.training.resume.rank_checkpoint import RankCheckpoint, load_tensors
-from hpc_train.training.resume.sample_order import DataPosition, mixed_seed
-from hpc_train.training.resume.sampling import evaluation_loader, loader_at
-from hpc_train.training.resume.saving import Snapshot, say_loudly
-from hpc_train.training.resume.step_controller import StepController
+from hpc_train.training.resume.rank_checkpoint import load_tensors
+from hpc_train.training.resume.resume_state import ResumeState
+from hpc_train.training.resume.saving import Snapshot
 
 __all__ = ["HpcTrainCallback", "LightningAdapter"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class _TrainPosition:
-    """This rank among the others, and its share of a step."""
-
-    rank: int
-    world_size: int
-    batch: Batch
-    seed: int
-
-
 class LightningAdapter:
-    """The hooks of one Trainer; made before its fit, used once.
+    """The hooks of one Trainer; made before its fit, used once."""
 
-    Args:
-        loaded: What this attempt goes on from; None for a fresh start.
-    """
-
-    def __init__(
-        self,
-        controller: StepController,
-        *,
-        batch: Batch,
-        rank: int,
-        world_size: int,
-        seed: int,
-        loaded: RankCheckpoint | None,
-    ) -> None:
-        self.controller = controller
-        self._place = _TrainPosition(rank=rank, world_size=world_size, batch=batch, seed=seed)
-        self._loaded = loaded
-        self._start = loaded
-        self._stream: StreamPosition | None = None
-        self._streaming: Any = None
-        self._samples_in_set: int | None = None
+    def __init__(self, state: ResumeState) -> None:
+        self.state = state
+        self.controller = state.controller
+        self._loaded = state.start
         self._evaluated = 0
-        self._buckets = GradientBuckets(loaded.own.get("buckets") if loaded is not None else None)
 
     def attach(self, trainer: pl.Trainer) -> None:
         """Put our loops, data sources and reader in place of Lightning's."""
@@ -106,56 +73,19 @@ class LightningAdapter:
         return tree_unflatten(exact, spec)
 
     def _train_loader(self, loader: Any) -> Any:
-        start, self._start = self._start, None
-        is_map_style = isinstance(loader, DataLoader) and not isinstance(
-            loader.dataset, IterableDataset
-        )
-        if not is_map_style:
-            return self._stream_loader(loader, start)
-        place = self._place
-        self._samples_in_set = len(loader.dataset)
-        # Not from the loops: `estimated_stepping_batches` asks for the data before their restore.
-        epoch = start.manifest.epoch if start is not None else self._epoch
-        return loader_at(
-            loader,
-            DataPosition(epoch, start.samples or 0 if start else 0, place.seed),
-            place.batch,
-            rank=place.rank,
-            world_size=place.world_size,
-            saved_size=start.samples_in_set if start is not None else None,
-            may_shuffle=not cast("Any", self._trainer).overfit_batches,
-        )
-
-    def _stream_loader(self, loader: Any, start: RankCheckpoint | None) -> Any:
-        state = start.stream(self._place.batch.accumulate) if start is not None else None
-        micro = self._place.batch.micro_batch_size
-        self._streaming, self._stream = stream_loader(loader, micro_batch_size=micro, start=state)
-        # Already now: some are asked for a batch before the epoch begins.
-        self.epoch_begins(start.manifest.epoch if start is not None else self._epoch)
-        if not self._stream.exact and self._place.rank == 0:
-            say_loudly(
-                "the train set is iterable and has no state_dict(): after an interruption it is "
-                "read again from its beginning and what was seen is thrown away, which is exact "
-                "only if it gives the same samples each time (give it state_dict() and "
-                "load_state_dict(), see docs/resuming.md)"
-            )
-        return self._streaming
+        may_shuffle = not cast("Any", self._trainer).overfit_batches
+        return self.state.train_loader(loader, epoch=self._epoch, may_shuffle=may_shuffle)
 
     def epoch_begins(self, epoch: int) -> None:
-        """The next iteration of the train data is `epoch`; map-style sets learn it by sampler."""
-        if self._stream is not None:
-            seed = mixed_seed(self._place.seed, self._place.rank)
-            enter_epoch(self._streaming, self._stream, epoch=epoch, seed=seed)
+        """The next iteration of the train data is `epoch`."""
+        self.state.epoch_begins(epoch)
 
     def evaluation_loaders(self, given: Any) -> Any:
         """What `val_dataloader` or `test_dataloader` returned, dealt out over the ranks."""
         combined = given if isinstance(given, CombinedLoader) else None
         leaves, spec = _tree_flatten(combined.iterables if combined else given)
-        place = self._place
         exact = [
-            evaluation_loader(leaf, rank=place.rank, world_size=place.world_size, seed=place.seed)
-            if isinstance(leaf, DataLoader)
-            else leaf
+            self.state.evaluation_loader(leaf) if isinstance(leaf, DataLoader) else leaf
             for leaf in leaves
         ]
         if combined is not None:
@@ -177,7 +107,7 @@ class LightningAdapter:
         """Put back what Lightning does not; returns whether a validation is still to be done."""
         loaded, self._loaded = self._loaded, None
         assert loaded is not None
-        same_world = loaded.manifest.world_size == self._place.world_size
+        same_world = loaded.manifest.world_size == self.state.rank.world_size
         restore_inside(self._trainer, loaded.own["inside"], same_world=same_world)
         return bool(loaded.own["validation_pending"])
 
@@ -185,7 +115,7 @@ class LightningAdapter:
         """Turn the counts of micro batches in a loaded checkpoint into those of our shape."""
         if self._loaded is None:
             return
-        old, new = self._loaded.manifest.accumulate, self._place.batch.accumulate
+        old, new = self._loaded.manifest.accumulate, self.state.rank.batch.accumulate
         if old == new:
             return
         progress = checkpoint["loops"]["fit_loop"]["epoch_loop.batch_progress"]
@@ -195,7 +125,7 @@ class LightningAdapter:
 
     def begins(self) -> None:
         """The first step comes."""
-        self._buckets.begin(model=cast("Any", self._trainer.strategy.model))
+        self.state.buckets.begin(model=cast("Any", self._trainer.strategy.model))
         self.controller.begin(self._trainer.global_step)
 
     def validation_begins(self) -> None:
@@ -238,29 +168,17 @@ class LightningAdapter:
 
     def snapshot(self, *, validation_pending: bool = False, over: bool = False) -> Snapshot:
         """The whole state now; on all ranks, since a strategy may gather."""
-        trainer, place = self._trainer, self._place
-        epoch_loop = trainer.fit_loop.epoch_loop
-        batches = epoch_loop.batch_progress.current.ready
+        trainer, state = self._trainer, self.state
+        batches = trainer.fit_loop.epoch_loop.batch_progress.current.ready
         model = trainer._checkpoint_connector.dump_checkpoint(weights_only=False)
-        samples = None
-        if self._stream is None:
-            samples = -(-batches // place.batch.accumulate) * place.batch.global_batch_size
         sharded = _saves_shards(trainer.strategy)
-        own = {
-            "inside": capture_inside(trainer),
-            "buckets": self._buckets.capture(),
-            "stream": self._stream.after(batches) if self._stream is not None else None,
-            "samples_in_set": self._samples_in_set,
-            "seed": place.seed,
-            "validation_pending": validation_pending,
-            "over": over,
-        }
+        own = state.own(capture_inside(trainer), batches, over=over)
         return Snapshot(
             step=trainer.global_step,
             epoch=self._epoch,
-            samples=samples,
-            model=model if place.rank == 0 and not sharded else None,
-            own=own,
+            samples=state.samples(batches),
+            model=model if state.rank.rank == 0 and not sharded else None,
+            own={**own, "validation_pending": validation_pending},
             shards=_shard_writer(trainer.strategy, model) if sharded else None,
             parameters=frozenset(name for name, _ in trainer.lightning_module.named_parameters()),
         )

@@ -19,13 +19,64 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 
+from hpc_train.errors import CheckError, HpcTrainError
 from hpc_train.runs.checkpoints import MANIFEST
+from hpc_train.training.rank_failure import PeerError
 
-__all__ = ["FileRecord", "Manifest", "broken_reason", "hash_file", "read_manifest", "record_file"]
+__all__ = [
+    "CheckpointError",
+    "DamagedCheckpointError",
+    "FileRecord",
+    "LaterCheckpointError",
+    "Manifest",
+    "UnreadableCheckpointError",
+    "find_file_problem",
+    "find_problem",
+    "hash_file",
+    "read_manifest",
+    "record_file",
+]
 
 PIECE_BYTES = 8 << 20
 _THREADS = 8
-_SCHEMA_VERSION = 1
+# Of the whole folder: manifest.json, model.ckpt, rank-R.pt. What changes any of them adds one here,
+# and its reader goes on reading all those before (docs/resuming.md, tests/training/test_golden.py).
+SCHEMA_VERSION = 1
+
+
+class CheckpointError(HpcTrainError):
+    """A run cannot go on from the checkpoint in `folder`, and why."""
+
+    exit_code = CheckError.exit_code
+    said = ""
+    fix = ""
+
+    def __init__(self, folder: Path, reason: str) -> None:
+        super().__init__(f"{folder.name} {self.said}: {reason}", self.fix.format(folder=folder))
+        self.args = (folder, reason)  # rank 0's errors are sent to the other ranks
+        self.reason = reason
+
+
+class DamagedCheckpointError(CheckpointError):
+    """What is on the disk was read, or is not there, and is not what was written."""
+
+    said = "is damaged"
+    fix = "hpc-train checkpoints RUN --verify tells which are whole; rename {folder} to go on"
+
+
+class UnreadableCheckpointError(CheckpointError, PeerError):
+    """It may be whole: another node, or another try, may be able to read it."""
+
+    exit_code = PeerError.exit_code
+    said = "cannot be read on this node"
+    fix = "is the file system well? rename {folder} to go on from an earlier checkpoint"
+
+
+class LaterCheckpointError(CheckpointError):
+    """A later hpc-train wrote it."""
+
+    said = "is of a later hpc-train"
+    fix = "install that hpc-train, or rename {folder} to go on from an earlier checkpoint"
 
 
 @dataclass(frozen=True)
@@ -58,7 +109,7 @@ class Manifest:
     time: float
     versions: dict[str, str]
     files: tuple[FileRecord, ...]
-    schema_version: int = _SCHEMA_VERSION
+    schema_version: int = SCHEMA_VERSION
 
     def to_json(self) -> str:
         """The text of manifest.json."""
@@ -71,22 +122,32 @@ class Manifest:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Read `folder`/manifest.json.
+    """Read `folder`/manifest.json of this schema version or an earlier one.
 
     Raises:
-        OSError: it is not there or cannot be read.
-        ValueError: it is no manifest of this version.
+        CheckpointError: it is not there, cannot be read, is no manifest or of a later version.
     """
-    text = (folder / MANIFEST).read_text(encoding="utf-8")
-    document: Any = json.loads(text)
     try:
+        document: Any = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        version = int(document["schema_version"])
+        if version > SCHEMA_VERSION:
+            writer = dict(document.get("versions") or {}).get("hpc-train", "unknown")
+            raise LaterCheckpointError(
+                folder,
+                f"hpc-train {writer} wrote it with schema_version {version}, and this one reads "
+                f"up to {SCHEMA_VERSION}",
+            )
         files = tuple(FileRecord(**record) for record in document.pop("files"))
-        manifest = Manifest(files=files, **document)
+        return Manifest(files=files, **document)
+    except FileNotFoundError as error:
+        raise DamagedCheckpointError(folder, "manifest missing") from error
+    except OSError as error:
+        raise UnreadableCheckpointError(folder, f"manifest unreadable: {error}") from error
+    except ValueError as error:
+        raise DamagedCheckpointError(folder, f"manifest unreadable: {error}") from error
     except (TypeError, KeyError, AttributeError) as error:
-        raise ValueError(f"not a manifest: {error}") from error
-    if manifest.schema_version != _SCHEMA_VERSION:
-        raise ValueError(f"schema_version {manifest.schema_version}, not {_SCHEMA_VERSION}")
-    return manifest
+        reason = f"manifest unreadable: not a manifest: {error}"
+        raise DamagedCheckpointError(folder, reason) from error
 
 
 def hash_file(path: Path) -> str:
@@ -128,34 +189,44 @@ def record_file(folder: Path, path: Path) -> FileRecord:
     return FileRecord(path.relative_to(folder).as_posix(), path.stat().st_size, hash_file(path))
 
 
-def broken_reason(folder: Path, *, hashes: bool = True) -> str | None:
-    """Why `folder` is no whole checkpoint; None if it is.
+def find_problem(folder: Path, *, hashes: bool = True) -> CheckpointError | None:
+    """Why a run cannot go on from the checkpoint in `folder`; None where it is whole.
 
     Args:
         hashes: False looks at the manifest and the files' sizes only.
     """
     try:
         manifest = read_manifest(folder)
-    except FileNotFoundError:
-        return "manifest missing"
-    except (OSError, ValueError) as error:
-        return f"manifest unreadable: {error}"
-    for record in manifest.files:
-        reason = _broken_file(folder / record.path, record, hashes=hashes)
-        if reason:
-            return f"{record.path} {reason}"
+        for record in manifest.files:
+            _check_file(folder, record, hashes=hashes)
+    except CheckpointError as error:
+        return error
     return None
 
 
-def _broken_file(path: Path, record: FileRecord, *, hashes: bool) -> str | None:
+def find_file_problem(path: Path) -> CheckpointError | None:
+    """The same for one file of a checkpoint; None as well where no manifest has it."""
+    try:
+        for record in read_manifest(path.parent).files:
+            if record.path == path.name:
+                _check_file(path.parent, record, hashes=True)
+    except CheckpointError as error:
+        return error if (path.parent / MANIFEST).exists() else None
+    return None
+
+
+def _check_file(folder: Path, record: FileRecord, *, hashes: bool) -> None:
+    path = folder / record.path
     try:
         size = path.stat().st_size
         if size != record.size_bytes:
-            return f"truncated: {size} of {record.size_bytes} bytes"
+            reason = f"{record.path} truncated: {size} of {record.size_bytes} bytes"
+            raise DamagedCheckpointError(folder, reason)
         if hashes and hash_file(path) != record.sha256:
-            return "damaged: its hash is not the manifest's"
-    except FileNotFoundError:
-        return "missing"
+            reason = f"{record.path} damaged: its hash is not the manifest's"
+            raise DamagedCheckpointError(folder, reason)
+    except FileNotFoundError as error:
+        raise DamagedCheckpointError(folder, f"{record.path} missing") from error
     except OSError as error:
-        return f"unreadable: {error.strerror}"
-    return None
+        reason = f"{record.path} unreadable: {error.strerror}"
+        raise UnreadableCheckpointError(folder, reason) from error

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from hpc_train.errors import ConfigError
-from hpc_train.training.resume.manifest import Manifest
+from hpc_train.training.resume.manifest import Manifest, find_file_problem
 from hpc_train.training.resume.rng import capture_rngs, restore_rngs
 from hpc_train.training.resume.sample_order import mixed_seed
 from hpc_train.training.resume.saving import MODEL_FILE, SHARDS, rank_file, say_loudly
@@ -24,7 +24,20 @@ def load_tensors(path: Path) -> Any:
 
     A file with objects other than tensors and plain values (a user's hyperparameters, a callback's
     state) is read in full, which can run code: it is one of this run's own, and was verified.
+
+    Raises:
+        CheckpointError: it is damaged, or cannot be read on this node.
     """
+    try:
+        return _load(path)
+    except Exception as error:  # whatever torch makes of a damaged file that nobody verified
+        problem = find_file_problem(path)
+        if problem is None:
+            raise
+        raise problem from error
+
+
+def _load(path: Path) -> Any:
     try:
         return torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:

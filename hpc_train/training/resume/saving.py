@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import errno
 import os
-import platform
 import queue
 import sys
 import threading
@@ -17,22 +16,21 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import torch
 import torch.distributed as dist
 
-from hpc_train.config.schema import CheckpointConfig
 from hpc_train.errors import RunFailedError
-from hpc_train.runs.atomic import fsync_folder
+from hpc_train.runs.atomic import fsync_path
 from hpc_train.training.faults import RehearsedFaults
-from hpc_train.training.resume.checkpoint import commit, fsync_file, open_partial, prune
+from hpc_train.training.rank_config import RankConfig, installed_versions
+from hpc_train.training.resume.checkpoint import commit, open_partial, prune
 from hpc_train.training.resume.manifest import FileRecord, Manifest, record_file
 from hpc_train.training.resume.staging import StagingBuffers
 
-__all__ = ["MODEL_FILE", "SHARDS", "Identity", "Saver", "Snapshot", "rank_file", "say_loudly"]
+__all__ = ["MODEL_FILE", "SHARDS", "Saver", "Snapshot", "rank_file", "say_loudly"]
 
 MODEL_FILE = "model.ckpt"  # in Lightning's own format: `load_from_checkpoint` reads it
 SHARDS = "model"  # a folder in its place, for strategies that save in shards
@@ -46,16 +44,6 @@ def rank_file(rank: int) -> str:
 def say_loudly(text: str) -> None:
     """One line in the rank's log that cannot be missed."""
     print(f"WARNING: {text}", file=sys.stderr, flush=True)  # noqa: T201 - a rank's log
-
-
-@dataclass(frozen=True, kw_only=True)
-class Identity:
-    """What a checkpoint says of the run it belongs to."""
-
-    config_hash: str
-    attempt: int
-    world_size: int
-    accumulate: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,50 +81,31 @@ class Saver:
     """Saves of one rank. All ranks call the same methods in the same order.
 
     Args:
-        folder: The run's checkpoints.
         group: A CPU group; None for a world of one.
     """
 
     def __init__(
-        self,
-        folder: Path,
-        config: CheckpointConfig,
-        identity: Identity,
-        *,
-        rank: int,
-        group: dist.ProcessGroup | None,
-        faults: RehearsedFaults,
+        self, rank: RankConfig, *, group: dist.ProcessGroup | None, faults: RehearsedFaults
     ) -> None:
-        self._folder = folder
-        self._config = config
-        self._identity = identity
         self._rank = rank
+        self._folder = rank.run.checkpoints
         self._group = group
         self._faults = faults
         self._host = StagingBuffers()
-        self._jobs: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
-        self._idle = threading.Event()
-        self._idle.set()
-        self._lock = threading.Lock()
-        self._pending = 0
+        self._jobs: queue.Queue[Callable[[], None]] = queue.Queue()
         self._thread: threading.Thread | None = None
         self._started = 0
         self._settled = 0
-        self._written = 0
         self._result = _Written()
         self._under_way: Snapshot | None = None
         self._commit_ok = True
+        self.written = 0  # saves whose part this rank has written (or failed to)
         self.last_step: int | None = None  # of the newest save that was committed or is being
-
-    @property
-    def written(self) -> int:
-        """Saves whose part this rank has written (or failed to) since it started."""
-        return self._written
 
     @property
     def busy(self) -> bool:
         """Whether a save is under way on this rank."""
-        return self._settled < self._started or not self._idle.is_set()
+        return self._settled < self._started or self._jobs.unfinished_tasks > 0
 
     def prepare(self, snapshot: Snapshot) -> None:
         """Make the host buffers ahead of the first asynchronous save, in the background."""
@@ -147,7 +116,7 @@ class Saver:
         """Save while the training goes on (or at once, where that cannot be). Collective."""
         if snapshot.step == self.last_step:
             return
-        if not self._config.asynchronous or snapshot.shards is not None:
+        if not self._rank.checkpoint.asynchronous or snapshot.shards is not None:
             self.save(snapshot)
             return
         self.finish()
@@ -169,7 +138,7 @@ class Saver:
 
     def wait_idle(self) -> None:
         """Wait until the background thread has nothing to do."""
-        self._idle.wait()
+        self._jobs.join()
 
     def settle(self, written_by_all: int) -> None:
         """Commit the save under way if every rank has written its part. Collective.
@@ -185,7 +154,7 @@ class Saver:
         parts = self._exchange(self._result)
         if not self._acceptable(snapshot, parts):
             self.last_step = None
-        elif self._rank == 0:
+        elif self._rank.rank == 0:
             self._run(lambda: self._commit(snapshot, parts))
 
     def save(self, snapshot: Snapshot) -> bool:
@@ -199,7 +168,7 @@ class Saver:
         for _ in range(2):
             parts = self._exchange(self._write(snapshot))
             acceptable = self._acceptable(snapshot, parts)
-            if acceptable and self._rank == 0:
+            if acceptable and self._rank.rank == 0:
                 self._commit(snapshot, parts)
             if self._agree_on_commit(acceptable):
                 self.last_step = snapshot.step
@@ -210,10 +179,9 @@ class Saver:
 
     def finish(self) -> None:
         """Wait for the save under way and commit it. Collective."""
-        self._idle.wait()
-        self._barrier()
-        self.settle(self._started)
-        self._idle.wait()
+        self.wait_idle()
+        self.settle(self._started)  # its exchange waits for the parts of all ranks
+        self.wait_idle()
         if not self._agree_on_commit(True):
             self.last_step = None
 
@@ -224,7 +192,7 @@ class Saver:
         finally:
             if self._result.error:
                 self._complain(snapshot.step, self._result.error)
-            self._written += 1
+            self.written += 1
 
     def _write(self, snapshot: Snapshot) -> _Written:
         nan = _first_nan(snapshot)
@@ -232,18 +200,17 @@ class Saver:
             return _Written(nan=nan)
         partial = self._folder
         try:
-            partial = open_partial(self._folder, snapshot.step, self._identity.attempt)
+            partial = open_partial(self._folder, snapshot.step, self._rank.attempt)
             paths = []
             if snapshot.shards is not None:  # first: no rank may fail before a collective
                 paths += self._write_shards(snapshot.shards, partial / SHARDS)
-            paths.append(partial / rank_file(self._rank))
+            paths.append(partial / rank_file(self._rank.rank))
             torch.save(snapshot.own, paths[-1])
-            if snapshot.model is not None and self._rank == 0:
+            if snapshot.model is not None and self._rank.rank == 0:
                 paths.append(partial / MODEL_FILE)
                 torch.save(snapshot.model, paths[-1])
-            for path in paths:
-                fsync_file(path)
-            fsync_folder(partial)
+            for path in (*paths, partial):
+                fsync_path(path)
             files = tuple(record_file(partial, path) for path in paths)
         except (OSError, RuntimeError) as error:
             # PyTorchStreamWriter turns an OSError into a RuntimeError with the text alone.
@@ -254,8 +221,8 @@ class Saver:
     def _write_shards(self, shards: Callable[[Path], None], folder: Path) -> list[Path]:
         shards(folder)
         # torch.distributed.checkpoint names a rank's files __R_N.distcp; the rest is rank 0's.
-        own = sorted(folder.glob(f"__{self._rank}_*"))
-        if self._rank == 0:
+        own = sorted(folder.glob(f"__{self._rank.rank}_*"))
+        if self._rank.rank == 0:
             own += [path for path in folder.iterdir() if not path.name.startswith("__")]
         return own
 
@@ -268,7 +235,7 @@ class Saver:
                 "clip gradients, or look at the data of the last steps",
             )
         errors = [part.error for part in parts if part.error]
-        if errors and self._rank == 0:
+        if errors and self._rank.rank == 0:
             self._complain(snapshot.step, errors[0])
             if any(part.full for part in parts):
                 self._make_room()
@@ -277,28 +244,29 @@ class Saver:
     def _commit(self, snapshot: Snapshot, parts: list[_Written]) -> None:
         self._commit_ok = False
         self._faults.at("commit", self._started)
+        rank = self._rank
         manifest = Manifest(
             step=snapshot.step,
             epoch=snapshot.epoch,
             samples=snapshot.samples,
-            world_size=self._identity.world_size,
-            accumulate=self._identity.accumulate,
-            config_hash=self._identity.config_hash,
-            attempt=self._identity.attempt,
+            world_size=rank.world_size,
+            accumulate=rank.batch.accumulate,
+            config_hash=rank.config_hash,
+            attempt=rank.attempt,
             time=time.time(),
-            versions=_versions(),
+            versions=installed_versions(),
             files=tuple(record for part in parts for record in part.files),
         )
         try:
-            commit(open_partial(self._folder, snapshot.step, self._identity.attempt), manifest)
+            commit(open_partial(self._folder, snapshot.step, rank.attempt), manifest)
             self._commit_ok = True
         except OSError as error:
             self._complain(snapshot.step, _text(error))
         else:
-            self._prune(self._config.keep_last)
+            self._prune(rank.checkpoint.keep_last)
 
     def _prune(self, keep_last: int) -> list[int]:
-        every = self._config.keep_every_n_steps
+        every = self._rank.checkpoint.keep_every_n_steps
         try:
             return prune(self._folder, keep_last=keep_last, keep_every_n_steps=every)
         except OSError as error:
@@ -319,26 +287,19 @@ class Saver:
     def _exchange(self, own: _Written) -> list[_Written]:
         if self._group is None:
             return [own]
-        parts: list[Any] = [None] * self._identity.world_size
+        parts: list[Any] = [None] * self._rank.world_size
         dist.all_gather_object(parts, own, group=self._group)
         return parts
 
     def _agree_on_commit(self, acceptable: bool) -> bool:
-        ok = torch.tensor([int(acceptable and (self._commit_ok or self._rank != 0))])
+        ok = torch.tensor([int(acceptable and (self._commit_ok or self._rank.rank != 0))])
         if self._group is not None:
             dist.all_reduce(ok, op=dist.ReduceOp.MIN, group=self._group)
         return bool(ok.item())
 
-    def _barrier(self) -> None:
-        if self._group is not None:
-            dist.all_reduce(torch.zeros(1), group=self._group)
-
     def _run(self, job: Callable[[], None]) -> None:
-        with self._lock:
-            self._pending += 1
-            self._idle.clear()
         self._jobs.put(job)
-        if self._thread is None or not self._thread.is_alive():
+        if self._thread is None:
             self._thread = threading.Thread(target=self._serve, name="hpc-train save", daemon=True)
             self._thread.start()
 
@@ -352,10 +313,7 @@ class Saver:
             except Exception:  # noqa: BLE001 (the jobs behind it are done all the same)
                 traceback.print_exc()
             finally:
-                with self._lock:
-                    self._pending -= 1
-                    if self._pending == 0:
-                        self._idle.set()
+                self._jobs.task_done()
 
 
 def _first_nan(snapshot: Snapshot) -> str:
@@ -378,8 +336,3 @@ def _is_full(error: BaseException, folder: Path) -> bool:
 
 def _text(error: BaseException) -> str:
     return str(error).splitlines()[0] if str(error) else type(error).__name__
-
-
-def _versions() -> dict[str, str]:
-    packages = ("torch", "pytorch-lightning", "hpc-train")
-    return {"python": platform.python_version(), **{name: version(name) for name in packages}}

@@ -13,21 +13,11 @@ from hpc_train.training.faults import RehearsedFaults
 from hpc_train.training.heartbeat import HeartbeatThread
 from hpc_train.training.resume.agreement import Agreed, Agreement
 from hpc_train.training.resume.saving import Saver, Snapshot, say_loudly
+from hpc_train.training.resume.stop import Stopped
 
-__all__ = ["StepController", "Stopped"]
+__all__ = ["StepController"]
 
 _ABANDON_S = 1.5  # an evaluation that takes less is finished before a stop
-
-
-class Stopped(Exception):  # noqa: N818 - nothing is wrong
-    """All ranks saved the same step (or had nothing new to save) and leave, to go on later."""
-
-    def __init__(self, cause: str, step: int, *, saved: bool) -> None:
-        what = f"saved step {step}" if saved else f"step {step}: nothing new to save"
-        super().__init__(f"stopped by {cause}: {what}")
-        self.cause = cause
-        self.step = step
-        self.saved = saved
 
 
 class StepController:
@@ -96,8 +86,9 @@ class StepController:
                 self._stop(agreed.cause, snapshot())
         if self._due_by_steps(step) or (agreed is not None and agreed.save):
             self._save(step, snapshot())
-        elif not self._prepared:
-            self._prepare(snapshot)
+        elif not self._prepared and self._saves_in_background():
+            self.saver.prepare(snapshot())
+        self._prepared = True  # a save makes its own buffers
 
     def _due_by_time(self) -> bool:
         """Whether the minutes between two saves are over, and the last save is written."""
@@ -110,17 +101,16 @@ class StepController:
         every = self._config.every_n_steps
         return every is not None and step - self._saved_step >= every
 
+    def _saves_in_background(self) -> bool:
+        config = self._config
+        saves = config.every_n_steps is not None or config.every_n_minutes is not None
+        return config.asynchronous and saves
+
     def _save(self, step: int, snapshot: Snapshot) -> None:
         self._saved_at, self._saved_step = self._clock(), step
         with self.heartbeat.during("save"):
             self.saver.start(snapshot)
         self._agreement.rest()
-
-    def _prepare(self, snapshot: Callable[[], Snapshot]) -> None:
-        self._prepared = True
-        saves = self._config.every_n_steps is not None or self._config.every_n_minutes is not None
-        if self._config.asynchronous and saves:
-            self.saver.prepare(snapshot())
 
     def _stop(self, cause: str, snapshot: Snapshot) -> None:
         with self.heartbeat.during("save"):
@@ -144,9 +134,8 @@ class StepController:
     ) -> None:
         """An evaluation begins on all ranks. Collective.
 
-        A long one must not keep a stop waiting, and may not be saved in its middle (callbacks may
-        have put other weights into the model). So the state is copied here, and on a stop this
-        copy is written, and the evaluation is done anew by the next attempt.
+        It must not keep a stop waiting, nor be saved in its middle: callbacks may have put other
+        weights into the model. So the state is copied here for a stop, and evaluated anew later.
 
         Args:
             snapshot: Makes the state to leave with; None where there is nothing new to save.
@@ -155,7 +144,7 @@ class StepController:
                 nobody asks any more, so that uneven ranks do not wait for one another.
 
         Raises:
-            Stopped: where a stop came before.
+            Stopped: a stop came before.
         """
         self.heartbeat.phase = "validate"
         self._agreement.rest()

@@ -8,30 +8,39 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
-__all__ = ["STOP_SIGNALS", "StopFlag", "shielded_from_signals"]
+__all__ = ["STOP_SIGNALS", "StopFlag", "Stopped", "shielded_from_signals"]
 
 # TERM: preemption, scancel, the time limit. USR1/USR2: sbatch --signal. They all mean the same.
 STOP_SIGNALS = frozenset({signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2})
 
 
+class Stopped(Exception):  # noqa: N818 - nothing is wrong
+    """All ranks saved the same step (or had nothing new to save) and leave, to go on later."""
+
+    def __init__(self, cause: str, step: int, *, saved: bool) -> None:
+        what = f"saved step {step}" if saved else f"step {step}: nothing new to save"
+        super().__init__(f"stopped by {cause}: {what}")
+        self.cause = cause
+        self.step = step
+        self.saved = saved
+
+
 class StopFlag:
     """Set once by a signal or by the `stop` file, read at every step boundary.
 
-    Args:
-        stop_file: While it exists, the flag is set (see `poll`).
+    Attributes:
+        reason: Name of the signal, or "stop file"; None while nobody asked. The first one stays.
     """
 
     def __init__(self, stop_file: Path | None = None) -> None:
+        self.reason: str | None = None
         self._stop_file = stop_file
         self._pid: int | None = None
-        self._reason: str | None = None
-        self.time: float | None = None
 
     def install(self) -> StopFlag:
         """Take over the stop signals of this process; main thread only. Returns itself."""
@@ -46,25 +55,14 @@ class StopFlag:
             self.set(signal.Signals(number).name)
 
     def set(self, reason: str) -> None:
-        """Ask for a stop; the first reason stays."""
-        if self._reason is None:
-            self._reason = reason
-            self.time = time.time()
+        """Ask for a stop."""
+        if self.reason is None:
+            self.reason = reason
 
     def poll(self) -> None:
-        """Look for the stop file. One stat call; the heartbeat thread does it twice a second."""
-        if self._reason is None and self._stop_file is not None and self._stop_file.exists():
+        """Look for the stop file: one stat call, by the heartbeat thread, four times a second."""
+        if self.reason is None and self._stop_file is not None and self._stop_file.exists():
             self.set("stop file")
-
-    @property
-    def is_set(self) -> bool:
-        """Whether this process was asked to stop."""
-        return self._reason is not None
-
-    @property
-    def reason(self) -> str | None:
-        """Name of the signal, or "stop file"; None while nobody asked."""
-        return self._reason
 
 
 @contextmanager

@@ -1,0 +1,197 @@
+"""What a rank holds to stop, save and go on: one object for Lightning's loops and for raw ones."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch.distributed as dist
+from torch.utils.data import DataLoader, IterableDataset
+
+from hpc_train.errors import CheckError, HpcTrainError
+from hpc_train.runs.layout import checkpoint_name
+from hpc_train.runs.ranks import Beginning, Damaged, write_beginning
+from hpc_train.training.faults import RehearsedFaults
+from hpc_train.training.heartbeat import HeartbeatThread
+from hpc_train.training.rank_config import RankConfig
+from hpc_train.training.resume.agreement import Agreement, cpu_group
+from hpc_train.training.resume.buckets import GradientBuckets
+from hpc_train.training.resume.checkpoint import discard_partials, find_newest_valid
+from hpc_train.training.resume.iterable_resume import StreamPosition, enter_epoch, stream_loader
+from hpc_train.training.resume.manifest import read_manifest
+from hpc_train.training.resume.rank_checkpoint import RankCheckpoint
+from hpc_train.training.resume.sample_order import DataPosition, mixed_seed
+from hpc_train.training.resume.sampling import evaluation_loader, loader_at
+from hpc_train.training.resume.saving import Saver, say_loudly
+from hpc_train.training.resume.step_controller import StepController
+from hpc_train.training.resume.stop import StopFlag
+
+__all__ = ["ResumeState"]
+
+
+class ResumeState:
+    """Made by all ranks, once torch.distributed is initialised. Collective.
+
+    Attributes:
+        start: The checkpoint that this attempt goes on from; None for a fresh start, and before
+            `load`.
+        buckets: DDP's order of sums.
+        stream: The position in an iterable train set; None for a map-style one.
+    """
+
+    def __init__(self, rank: RankConfig, heartbeat: HeartbeatThread, stop: StopFlag) -> None:
+        self.rank = rank
+        self.group = cpu_group(rank.world_size)
+        faults = RehearsedFaults.from_env(os.environ, rank=rank.rank, attempt=rank.attempt)
+        self.controller = StepController(
+            rank.checkpoint,
+            agreement=Agreement(self.group, stop, rank=rank.rank),
+            evaluation=Agreement(self.group, stop, rank=rank.rank),
+            saver=Saver(rank, group=self.group, faults=faults),
+            heartbeat=heartbeat,
+            faults=faults,
+        )
+        self.start: RankCheckpoint | None = None
+        self.buckets = GradientBuckets(None)
+        self.stream: StreamPosition | None = None
+        self._streaming: Any = None
+        self._samples_in_set: int | None = None
+        self._loader_start: RankCheckpoint | None = None
+
+    def load(self) -> RankCheckpoint | None:
+        """Pick the newest checkpoint that verifies, and read this rank's part. Collective.
+
+        Rank 0 looks and hashes; the others are told, since NFS clients may see different files.
+
+        Raises:
+            CheckError: it is one of another config.
+            CheckpointError: it cannot be read on this node, or is of a later hpc-train.
+        """
+        rank = self.rank
+        path = _told_by_rank_0(rank, self.group)
+        if path is not None:
+            manifest = read_manifest(path)
+            if manifest.config_hash != rank.config_hash:
+                raise CheckError(
+                    f"{path.name} was saved by another config (hash {manifest.config_hash}, this "
+                    f"one's is {rank.config_hash})",
+                    "model, data, trainer, seed or global batch have changed: submit a new run",
+                )
+            self.start = self._loader_start = RankCheckpoint.read(
+                path, manifest, rank=rank.rank, world_size=rank.world_size
+            )
+            self.buckets = GradientBuckets(self.start.own.get("buckets"))
+        return self.start
+
+    def train_loader(
+        self, loader: Any, *, epoch: int, samples: int = 0, may_shuffle: bool = True
+    ) -> Any:
+        """The user's train loader, made to go on where the training stands.
+
+        The first one goes on where the checkpoint stood: Lightning asks for it before it has
+        restored its loops (`estimated_stepping_batches`).
+
+        Args:
+            samples: Consumed by all ranks together in `epoch`.
+
+        Raises:
+            ConfigError: the order of its samples cannot be continued, and why.
+        """
+        rank = self.rank
+        start, self._loader_start = self._loader_start, None
+        if start is not None:
+            epoch, samples = start.manifest.epoch, start.manifest.samples or 0
+        if isinstance(loader, DataLoader) and not isinstance(loader.dataset, IterableDataset):
+            self._samples_in_set = len(loader.dataset)  # type: ignore[arg-type]
+            return loader_at(
+                loader,
+                DataPosition(epoch, samples, rank.seed),
+                rank.batch,
+                rank=rank.rank,
+                world_size=rank.world_size,
+                saved_size=start.samples_in_set if start is not None else None,
+                may_shuffle=may_shuffle,
+            )
+        is_first = self.stream is None
+        self._streaming, self.stream = stream_loader(
+            loader,
+            micro_batch_size=rank.batch.micro_batch_size,
+            start=start.stream(rank.batch.accumulate) if start is not None else None,
+        )
+        self.epoch_begins(epoch)  # already now: some are asked for a batch before
+        if is_first and not self.stream.exact and rank.rank == 0:
+            say_loudly(
+                "the train set is iterable and has no state_dict(): after an interruption it is "
+                "read again from its beginning and what was seen is thrown away, which is exact "
+                "only if it gives the same samples each time (give it state_dict() and "
+                "load_state_dict(), see docs/resuming.md)"
+            )
+        return self._streaming
+
+    def epoch_begins(self, epoch: int) -> None:
+        """The next iteration of the train data is `epoch`; map-style sets learn it by sampler."""
+        if self.stream is not None:
+            seed = mixed_seed(self.rank.seed, self.rank.rank)
+            enter_epoch(self._streaming, self.stream, epoch=epoch, seed=seed)
+
+    def evaluation_loader(self, loader: DataLoader[Any]) -> DataLoader[Any]:
+        """The user's evaluation loader, dealt out over the ranks."""
+        rank = self.rank
+        return evaluation_loader(loader, rank=rank.rank, world_size=rank.world_size, seed=rank.seed)
+
+    def samples(self, micro_batches: int) -> int | None:
+        """What all ranks consumed together in this many of each; None for a stream."""
+        if self.stream is not None:
+            return None
+        batch = self.rank.batch
+        return -(-micro_batches // batch.accumulate) * batch.global_batch_size
+
+    def own(self, inside: dict[str, Any], micro_batches: int, *, over: bool) -> dict[str, Any]:
+        """What this rank alone writes into a checkpoint; `RankCheckpoint` reads it."""
+        return {
+            "inside": inside,
+            "buckets": self.buckets.capture(),
+            "stream": self.stream.after(micro_batches) if self.stream is not None else None,
+            "samples_in_set": self._samples_in_set,
+            "seed": self.rank.seed,
+            "over": over,
+        }
+
+
+def _told_by_rank_0(rank: RankConfig, group: dist.ProcessGroup | None) -> Path | None:
+    told: list[Path | HpcTrainError | None] = [None]
+    if rank.rank == 0:
+        try:
+            told = [_newest_checkpoint(rank)]
+        except HpcTrainError as error:  # all ranks end with these words
+            told = [error]
+    if group is not None:
+        dist.broadcast_object_list(told, src=0, group=group)
+    if isinstance(told[0], HpcTrainError):
+        raise told[0]
+    return told[0]
+
+
+def _newest_checkpoint(rank: RankConfig) -> Path | None:
+    """Find it, and leave word for the supervisor where the ranks begin and what was damaged."""
+    discard_partials(rank.run.checkpoints)
+    verify = rank.checkpoint.verify_on_load
+    path, broken = find_newest_valid(rank.run.checkpoints, verify=verify)
+    for item in broken:
+        _warn(f"checkpoint {item.path.name} is passed over: {item.reason}")
+    damaged = tuple(
+        Damaged(item.step, item.reason or "", item.path.name != checkpoint_name(item.step))
+        for item in broken
+    )
+    step = read_manifest(path).step if path is not None else 0
+    try:
+        write_beginning(rank.run.attempt(rank.attempt), Beginning(step, damaged))
+    except OSError as error:  # a full disk costs this word, not the training
+        _warn(f"where the ranks begin cannot be written: {error}")
+    return path
+
+
+def _warn(text: str) -> None:
+    print(f"WARNING: {text}", file=sys.stderr)  # noqa: T201 - a rank's log
