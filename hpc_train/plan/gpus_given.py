@@ -30,9 +30,8 @@ def _length(part: str) -> int:
 
 def gpus_were_given(environ: Mapping[str, str]) -> bool:
     """Whether Slurm (or the user, by CUDA_VISIBLE_DEVICES) gave this process GPUs."""
-    if any(environ.get(name, "0") not in ("", "0") for name in (*_LISTS, "SLURM_GPUS_ON_NODE")):
-        return True
-    return environ.get("CUDA_VISIBLE_DEVICES", "").strip() not in ("", "-1", "NoDevFiles")
+    visible = environ.get("CUDA_VISIBLE_DEVICES", "").strip()
+    return bool(gpus_on_node(environ)) or visible not in ("", "-1", "NoDevFiles")
 
 
 def gpus_of_job(job: Mapping[str, str]) -> int:

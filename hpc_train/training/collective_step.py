@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from torch import Tensor
     from torch._C._distributed_c10d import Store
 
-__all__ = ["Probe", "bus_bandwidth_gbps", "main", "result_file"]
+__all__ = ["CollectiveStep", "bus_bandwidth_gbps", "main", "result_file"]
 
 _SMALL_ROUNDS = 20
 _LARGE_ROUNDS = 5
@@ -62,7 +62,7 @@ def bus_bandwidth_gbps(size_bytes: int, seconds: float, ranks: int) -> float:
 
 
 @dataclass(kw_only=True)
-class Probe:
+class CollectiveStep:
     """One rank's part.
 
     Attributes:
@@ -240,7 +240,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return error.exit_code
     given.out.mkdir(parents=True, exist_ok=True)
     settings = {"deadline_s": given.deadline_s, "large_mib": given.large_mib}
-    code = Probe(world=world, node=given.node, folder=given.out, **settings).run()
+    code = CollectiveStep(world=world, node=given.node, folder=given.out, **settings).run()
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)  # a backend that lost a peer may wait for it in its destructors

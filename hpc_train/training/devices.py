@@ -14,8 +14,7 @@ from pathlib import Path
 from hpc_train.config.trainer_args import ACCELERATORS, full_precision
 from hpc_train.errors import CheckError, ConfigError
 from hpc_train.plan.world import World
-from hpc_train.preflight.inventory.collect_inventory import read_limits
-from hpc_train.preflight.inventory.gpus import expected_gpus
+from hpc_train.preflight.inventory.cgroup import cpu_quota, memory_available_bytes
 from hpc_train.preflight.inventory.sysfs import Reader
 
 __all__ = [
@@ -26,7 +25,6 @@ __all__ = [
     "check_precision",
     "choose_device",
     "cpus_per_rank",
-    "gpus_were_given",
     "loader_settings",
     "ranks_on_host",
     "see_devices",
@@ -99,12 +97,6 @@ class LoaderSettings:
     num_workers: int
     pin_memory: bool
     persistent_workers: bool
-
-
-def gpus_were_given(environ: Mapping[str, str]) -> bool:
-    """Whether Slurm (or the user, by CUDA_VISIBLE_DEVICES) gave this process GPUs."""
-    visible = environ.get("CUDA_VISIBLE_DEVICES", "").strip()
-    return bool(expected_gpus(environ)) or visible not in ("", "-1", "NoDevFiles")
 
 
 def choose_device(
@@ -301,19 +293,9 @@ def _driver_version(text: str) -> str:
 
 def see_host(root: Path = Path("/")) -> HostSeen:
     """Look at the CPUs and the memory that this process may use."""
-    limits = read_limits(Reader(root))
-    free_mib = _mem_available_mib(root)
-    if limits.memory_max_bytes is not None:
-        free_mib = min(free_mib, limits.memory_max_bytes // 2**20)
+    reader = Reader(root)
     return HostSeen(
         affinity_cpus=len(os.sched_getaffinity(0)),
-        quota_cpus=limits.cpu_quota,
-        available_mib=free_mib,
+        quota_cpus=cpu_quota(reader),
+        available_mib=(memory_available_bytes(reader) or 0) // 2**20,
     )
-
-
-def _mem_available_mib(root: Path) -> int:
-    for line in (root / "proc/meminfo").read_text().splitlines():
-        if line.startswith("MemAvailable:"):
-            return int(line.split()[1]) // 1024
-    return 0

@@ -79,7 +79,8 @@ def own_device(wanted: str, world: World) -> Device:
     Raises:
         CheckError: GPUs are wanted and cannot be had, or there are fewer than ranks.
     """
-    from hpc_train.training.devices import choose_device, gpus_were_given, see_devices
+    from hpc_train.plan.gpus_given import gpus_were_given
+    from hpc_train.training.devices import choose_device, see_devices
 
     return choose_device(
         wanted,

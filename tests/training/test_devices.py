@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from hpc_train.errors import CheckError, ConfigError
+from hpc_train.plan.gpus_given import gpus_were_given
 from hpc_train.plan.world import World
 from hpc_train.training.devices import (
     Device,
@@ -14,7 +15,6 @@ from hpc_train.training.devices import (
     check_precision,
     choose_device,
     cpus_per_rank,
-    gpus_were_given,
     loader_settings,
     ranks_on_host,
     see_devices,

@@ -52,8 +52,8 @@ def memory_available_bytes(reader: Reader) -> int | None:
     free = [_meminfo(reader, "MemAvailable")]
     for folder in _groups(reader):
         limit = _bytes(reader, f"{folder}/memory.max")
-        used = _bytes(reader, f"{folder}/memory.current")
-        free += [limit - used] if limit is not None and used is not None else []
+        used = _bytes(reader, f"{folder}/memory.current") or 0
+        free += [limit - used] if limit is not None else []
     return min((n for n in free if n is not None), default=None)
 
 
