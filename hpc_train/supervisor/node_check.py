@@ -7,22 +7,16 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from hpc_train.plan.policy import Refused
-from hpc_train.plan.states import Outcome
-from hpc_train.preflight.checks.node_checks import SITE_CHECKS
 from hpc_train.preflight.run_preflight import PreflightRequest, run_preflight
-from hpc_train.preflight.verdict import Verdict, together, told
+from hpc_train.preflight.verdict import Verdict
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.bad_nodes import BadNode, remember
 from hpc_train.runs.events import EventKind
 from hpc_train.supervisor.attempt import Attempt
 from hpc_train.supervisor.outcome import AttemptOutcome
+from hpc_train.supervisor.refusal import judge_refusal
 
 __all__ = ["Checked", "check_nodes"]
-
-TOLD = 4  # findings in the reason of a refusal; all are in preflight.json
-# What they find on all nodes at once is how the site is set up.
-OF_THE_SITE = SITE_CHECKS | {"transport", "user_env"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,42 +93,7 @@ def _act(attempt: Attempt, verdict: Verdict) -> Checked:
             environment={item.name: item.value for item in verdict.environment},
             per_node=verdict.per_node,
         )
-    # A node that is only slow is left out where the user does not want to start slow.
-    bad = verdict.bad_nodes or verdict.degraded_nodes
-    return Checked(
-        nodes=nodes,
-        refused=AttemptOutcome(
-            outcome=_outcome(verdict),
-            reason=f"the preflight refused: {'; '.join(_reasons(verdict))}",
-            node=bad[0] if bad else "",
-            blamed=bad,
-            refused=_refused(verdict),
-            gone=tuple(item.node for item in verdict.findings if item.check == "launch"),
-        ),
-    )
-
-
-def _outcome(verdict: Verdict) -> Outcome:
-    if verdict.bad_nodes or verdict.degraded_nodes:
-        return Outcome.NODE_FAILURE
-    failed = {finding.check for finding in verdict.findings if finding.level == "fail"}
-    # A variable that the user set to what cannot work is there at the next attempt as well.
-    return Outcome.USER_ERROR if failed == {"user_env"} else Outcome.NETWORK_FAILURE
-
-
-def _refused(verdict: Verdict) -> Refused:
-    """Whether other nodes could change the answer; see `plan.policy`."""
-    if verdict.bad_nodes or verdict.degraded_nodes:
-        return "nodes"
-    checks = {item.check for item in verdict.against}
-    return "site" if checks and checks <= OF_THE_SITE else "untold"
-
-
-def _reasons(verdict: Verdict) -> list[str]:
-    """Why no, with the fix, the same on several nodes told once."""
-    said = together(verdict.against)
-    lines = [f"{where}: {told(item)}" for where, item in said[:TOLD]]
-    return lines + ([f"and {len(said) - TOLD} more"] if len(said) > TOLD else [])
+    return Checked(nodes=nodes, refused=judge_refusal(verdict))
 
 
 def _for_history(verdict: Verdict) -> list[str]:

@@ -1,0 +1,53 @@
+"""The judge of an attempt whose ranks never started, since the preflight said no. Pure."""
+
+from __future__ import annotations
+
+from hpc_train.plan.policy import Refused
+from hpc_train.plan.states import Outcome
+from hpc_train.preflight.checks.node_checks import SITE_CHECKS
+from hpc_train.preflight.verdict import Verdict, together, told
+from hpc_train.supervisor.outcome import AttemptOutcome, may_say
+
+__all__ = ["judge_refusal"]
+
+TOLD = 4  # findings in the reason of a refusal; all are in preflight.json
+# What they find on all nodes at once is how the site is set up.
+OF_THE_SITE = SITE_CHECKS | {"transport", "user_env"}
+
+
+@may_say(Outcome.NODE_FAILURE, Outcome.USER_ERROR, Outcome.NETWORK_FAILURE)
+def judge_refusal(verdict: Verdict) -> AttemptOutcome:
+    """Name what the preflight refused, and whether other nodes could change the answer."""
+    # A node that is only slow is left out where the user does not want to start slow.
+    bad = verdict.bad_nodes or verdict.degraded_nodes
+    return AttemptOutcome(
+        outcome=_outcome(verdict),
+        reason=f"the preflight refused: {'; '.join(_reasons(verdict))}",
+        node=bad[0] if bad else "",
+        blamed=bad,
+        refused=_refused(verdict),
+        gone=tuple(item.node for item in verdict.findings if item.check == "launch"),
+    )
+
+
+def _outcome(verdict: Verdict) -> Outcome:
+    if verdict.bad_nodes or verdict.degraded_nodes:
+        return Outcome.NODE_FAILURE
+    failed = {finding.check for finding in verdict.findings if finding.level == "fail"}
+    # A variable that the user set to what cannot work is there at the next attempt as well.
+    return Outcome.USER_ERROR if failed == {"user_env"} else Outcome.NETWORK_FAILURE
+
+
+def _refused(verdict: Verdict) -> Refused:
+    """Whether other nodes could change the answer; see `plan.policy`."""
+    if verdict.bad_nodes or verdict.degraded_nodes:
+        return "nodes"
+    checks = {item.check for item in verdict.against}
+    return "site" if checks and checks <= OF_THE_SITE else "untold"
+
+
+def _reasons(verdict: Verdict) -> list[str]:
+    """Why no, with the fix, the same on several nodes told once."""
+    said = together(verdict.against)
+    lines = [f"{where}: {told(item)}" for where, item in said[:TOLD]]
+    return lines + ([f"and {len(said) - TOLD} more"] if len(said) > TOLD else [])

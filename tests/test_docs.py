@@ -1,0 +1,51 @@
+"""What the maps for newcomers say of the code is true of it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from hpc_train.plan.states import Outcome
+from hpc_train.supervisor import refusal
+from hpc_train.supervisor.outcome import JUDGES
+
+ROOT = Path(__file__).parents[1]
+MAPS = ("docs/architecture.md", "CONTRIBUTING.md")
+A_FILE = re.compile(r"`([\w./]+/[\w.]+\.(?:py|md|txt|yaml)|\w+\.py)`")
+
+
+@pytest.mark.parametrize("page", MAPS)
+def test_every_file_that_a_map_names_is_there(page: str) -> None:
+    named = set(A_FILE.findall((ROOT / page).read_text(encoding="utf-8")))
+    assert len(named) > 10
+    missing = {
+        name
+        for name in named
+        if "NAME" not in name
+        and not (ROOT / "hpc_train" / name).is_file()
+        and not (ROOT / name).is_file()
+    }
+    assert missing == set()
+
+
+def test_the_map_has_the_row_of_each_outcome() -> None:
+    assert refusal.judge_refusal.__name__ in JUDGES
+    text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", text, re.MULTILINE))
+    for outcome in Outcome:
+        judges = ", ".join(f"`{name}`" for name, says in JUDGES.items() if outcome in says)
+        follows = outcome.follows
+        what = "goes on, counts against `requeue.budget`" if follows.is_fault else "goes on"
+        if follows.state is not None:
+            what = f"ends as {follows.state.value}: {follows.reason}"
+        assert rows[outcome.value] == f"{judges} | {what}"
+
+
+def test_what_a_map_calls_a_table_is_one() -> None:
+    text = "".join((ROOT / page).read_text(encoding="utf-8") for page in MAPS)
+    for table in set(re.findall(r"`([A-Z]{4}[A-Z_]+)` of `([\w/]+\.py)`", text)):
+        name, file = table
+        path = ROOT / "hpc_train" / file if not file.startswith("tests") else ROOT / file
+        assert re.search(rf"^{name}\b", path.read_text(encoding="utf-8"), re.MULTILINE), table
