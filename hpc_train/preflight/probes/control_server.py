@@ -30,7 +30,7 @@ _FLOOD = 20
 _MAX_OUTBOX = 1 << 20
 
 
-@dataclass
+@dataclass(eq=False)
 class Connection:
     """One connection; a node once it has said hello."""
 
