@@ -91,7 +91,7 @@ def command(
         again += [f"--gpus={gpus or 0}", f"--budget={budget:g}"]
         again += [f"--threshold={item}" for item in thresholds]
         return _in_new_allocation(again, nodes, _salloc(nodes, gpus, partition, account))
-    verdict = preflight_here(config, os.environ, None, gpus_per_node=gpus)
+    verdict = preflight_here(config, os.environ, gpus_per_node=gpus)
     if as_json:
         print_json(verdict.to_json())
     else:

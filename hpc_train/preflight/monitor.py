@@ -239,7 +239,7 @@ def run(
 
 
 def _append(path: Path, text: str) -> None:
-    # One write of one line: a reader meets at worst a torn last one.
+    # One write of one line: at worst a reader gets a torn last one.
     with path.open("a") as file:
         file.write(text + "\n")
 
