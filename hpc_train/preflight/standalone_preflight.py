@@ -106,7 +106,12 @@ def preflight_in_new_allocation(
     name = f"hpc-train-preflight-{secrets.token_hex(4)}"
     again = [sys.executable, "-m", "hpc_train.cli", "preflight", *arguments]
     asked = ["salloc", "--quiet", f"--job-name={name}", *salloc, *again]
-    process = subprocess.Popen(asked, env=dict(os.environ))
+    return _told_why_it_waits(subprocess.Popen(asked, env=dict(os.environ)), name, say)
+
+
+def _told_why_it_waits(
+    process: subprocess.Popen[bytes], name: str, say: Callable[[str], None]
+) -> int:
     said = ""
     wait_s = FIRST_QUESTION_S
     while True:
