@@ -86,12 +86,9 @@ def command(
     )
     check_sections(config)
     if nodes is not None:
-        flags = {"--full": full, "--strict": strict, "--json": as_json}
-        again = [name for name, wanted in flags.items() if wanted]
-        again += [f"--gpus={gpus or 0}", f"--budget={budget:g}"]
-        again += [f"--threshold={item}" for item in thresholds]
-        return _in_new_allocation(again, nodes, _salloc(nodes, gpus, partition, account))
-    verdict = preflight_here(config, os.environ, None, gpus_per_node=gpus)
+        salloc = _salloc(nodes, gpus, partition, account)
+        return _in_new_allocation(config, nodes, salloc, gpus=gpus, as_json=as_json)
+    verdict = preflight_here(config, os.environ, gpus_per_node=gpus)
     if as_json:
         print_json(verdict.to_json())
     else:
@@ -130,13 +127,21 @@ def _refuse_what_contradicts(words: Sequence[str], attempt: int | None, nodes: i
         )
 
 
-def _in_new_allocation(arguments: list[str], nodes: int, salloc: list[str]) -> int:
+def _in_new_allocation(
+    config: PreflightConfig, nodes: int, salloc: list[str], *, gpus: int | None, as_json: bool
+) -> int:
+    """Run this command again inside, with its other options."""
     from hpc_train.preflight.standalone_preflight import preflight_in_new_allocation
+
+    flags = {"--full": config.mode == "full", "--strict": config.strict, "--json": as_json}
+    again = [name for name, wanted in flags.items() if wanted]
+    again += [f"--gpus={gpus or 0}", f"--budget={config.budget_s!r}"]
+    again += [f"--threshold={name}={value!r}" for name, value in config.thresholds.items()]
 
     def say(line: str) -> None:
         click.echo(line, err=True)
 
-    return preflight_in_new_allocation(arguments, nodes, salloc, say=say)
+    return preflight_in_new_allocation(again, nodes, salloc, say=say)
 
 
 def _thresholds(words: Sequence[str]) -> dict[str, float]:

@@ -14,15 +14,13 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hpc_train.preflight.inventory.gpus import Nvml, load_nvml
 from hpc_train.preflight.inventory.sysfs import Reader, read_counters
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 __all__ = ["Sample", "run", "sample"]
 
@@ -37,6 +35,14 @@ _THROTTLE = {
     0x40: "hw_thermal",
     0x80: "hw_power_brake",
 }
+# In /sys/class/net/I/statistics.
+_STATISTICS = {
+    "rx": ("rx_bytes",),
+    "tx": ("tx_bytes",),
+    "errors": ("rx_errors", "tx_errors", "rx_dropped", "tx_dropped"),
+}
+# Counters since boot, by (what kind of part, its name, what is counted).
+Totals = dict[tuple[str, str, str], int]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,8 +50,7 @@ class Sample:
     """One reading."""
 
     monotonic_s: float  # when, for rates
-    # Counters since boot by name, for the next sample's rates
-    totals: dict[str, int] = field(default_factory=dict)
+    totals: Totals = field(default_factory=dict)  # for the next sample's rates
     # What is written: `time`, `cpu_percent` (100 is all CPUs), `memory_used_mib`,
     # `memory_total_mib`, `load`, `disk_free_mib`, `disk_read_mib_s`, `disk_write_mib_s`,
     # `interfaces` (name -> rx_mib_s, tx_mib_s, errors), `links` (HCA:port -> rx_mib_s, tx_mib_s,
@@ -74,96 +79,69 @@ def sample(
     """
     reader = Reader(root)
     now = monotonic()
-    totals = {
-        **_cpu_totals(reader),
-        **_interface_totals(reader),
-        **_link_totals(reader),
-        **_disk_totals(reader),
-    }
-    rates = _Rates(previous, now, totals)
+    totals = {**_cpu(reader), **_interfaces(reader), **_links(reader), **_disks(reader)}
     line: dict[str, Any] = {"time": round(clock(), 3), **_memory(reader), **_load(reader)}
-    if (busy := rates.cpu_percent()) is not None:
-        line["cpu_percent"] = busy
-    line |= rates.group("disk", one=True)
+    if previous is not None and now > previous.monotonic_s:
+        line |= _rates(previous, now, totals)
     if disk is not None:
         stat = os.statvfs(disk)
         line["disk_free_mib"] = stat.f_bavail * stat.f_frsize // _MIB
-    for name, key in (("interfaces", "net"), ("links", "link")):
-        if group := rates.group(key):
-            line[name] = group
     if nvml is not None:
         line["gpus"] = _gpus(nvml)
     return Sample(monotonic_s=now, totals=totals, line=line)
 
 
-class _Rates:
+def _rates(previous: Sample, now: float, totals: Totals) -> dict[str, Any]:
     """Differences to the previous sample; a counter that was reset has no rate."""
-
-    def __init__(self, previous: Sample | None, now: float, totals: dict[str, int]) -> None:
-        before = previous.totals if previous else {}
-        self._seconds = now - previous.monotonic_s if previous else 0.0
-        self._change = {
-            name: value - before[name]
-            for name, value in totals.items()
-            if name in before and value >= before[name]
-        }
-
-    def cpu_percent(self) -> float | None:
-        total = self._change.get("cpu/total", 0)
-        if total <= 0:
-            return None
-        return round(100 * self._change.get("cpu/busy", 0) / total, 1)
-
-    def group(self, kind: str, *, one: bool = False) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        if self._seconds <= 0:
-            return found
-        for key, change in self._change.items():
-            group, _, rest = key.partition("/")
-            if group != kind:
-                continue
-            name, _, what = rest.rpartition("/")
-            value = change if what == "errors" else round(change / _MIB / self._seconds, 3)
-            field_name = what if what == "errors" else f"{what}_mib_s"
-            if one:
-                found[f"{kind}_{field_name}"] = value
-            else:
-                found.setdefault(name, {})[field_name] = value
-        return found
+    found: dict[str, Any] = {}
+    change: Totals = {}
+    for key, value in totals.items():
+        before = previous.totals.get(key)
+        if before is None or value < before:
+            continue
+        group, name, what = key
+        change[key] = value - before
+        rate = round((value - before) / _MIB / (now - previous.monotonic_s), 3)
+        if group == "disk":
+            found[f"disk_{what}_mib_s"] = rate
+        elif group != "cpu":
+            told = {what: value - before} if what == "errors" else {f"{what}_mib_s": rate}
+            found.setdefault(group, {}).setdefault(name, {}).update(told)
+    total = change.get(("cpu", "", "total"), 0)
+    if total > 0:
+        found["cpu_percent"] = round(100 * change.get(("cpu", "", "busy"), 0) / total, 1)
+    return found
 
 
-def _cpu_totals(reader: Reader) -> dict[str, int]:
+def _cpu(reader: Reader) -> Totals:
     first = (reader.text("/proc/stat", required=False) or "").partition("\n")[0].split()
     if len(first) < 6:
         return {}
     # user nice system idle iowait irq softirq steal; guest times are already inside user's.
     ticks = [int(item) for item in first[1:9]]
-    return {"cpu/total": sum(ticks), "cpu/busy": sum(ticks) - ticks[3] - ticks[4]}
+    busy = sum(ticks) - ticks[3] - ticks[4]
+    return {("cpu", "", "total"): sum(ticks), ("cpu", "", "busy"): busy}
 
 
-def _interface_totals(reader: Reader) -> dict[str, int]:
+def _interfaces(reader: Reader) -> Totals:
     totals = {}
     for name in reader.names("/sys/class/net"):
         if _SKIPPED_INTERFACES.match(name):
             continue
-        base = f"/sys/class/net/{name}/statistics"
-        for what, files in (
-            ("rx", ("rx_bytes",)),
-            ("tx", ("tx_bytes",)),
-            ("errors", ("rx_errors", "tx_errors", "rx_dropped", "tx_dropped")),
-        ):
-            values = [reader.number(f"{base}/{file}", required=False) for file in files]
+        for what, files in _STATISTICS.items():
+            paths = [f"/sys/class/net/{name}/statistics/{file}" for file in files]
+            values = [reader.number(path, required=False) for path in paths]
             known = [value for value in values if value is not None]
             if known:
-                totals[f"net/{name}/{what}"] = sum(known)
+                totals["interfaces", name, what] = sum(known)
     return totals
 
 
-def _link_totals(reader: Reader) -> dict[str, int]:
-    totals: dict[str, int] = {}
-    for key, count in read_counters(reader).items():
-        name = f"link/{key.partition('/')[0]}/errors"
-        totals[name] = totals.get(name, 0) + count
+def _links(reader: Reader) -> Totals:
+    totals: Totals = {}
+    for name, count in read_counters(reader).items():
+        key = ("links", name.partition("/")[0], "errors")
+        totals[key] = totals.get(key, 0) + count
     for hca in reader.names("/sys/class/infiniband"):
         for port in reader.names(f"/sys/class/infiniband/{hca}/ports"):
             base = f"/sys/class/infiniband/{hca}/ports/{port}/counters"
@@ -171,11 +149,11 @@ def _link_totals(reader: Reader) -> dict[str, int]:
                 value = reader.number(f"{base}/{file}", required=False)
                 if value is not None:
                     # Counted in units of four bytes (sysfs-class-infiniband).
-                    totals[f"link/{hca}:{port}/{what}"] = value * 4
+                    totals["links", f"{hca}:{port}", what] = value * 4
     return totals
 
 
-def _disk_totals(reader: Reader) -> dict[str, int]:
+def _disks(reader: Reader) -> Totals:
     read = written = 0
     lines = (reader.text("/proc/diskstats", required=False) or "").splitlines()
     for line in lines:
@@ -185,7 +163,7 @@ def _disk_totals(reader: Reader) -> dict[str, int]:
         if is_disk and not _SKIPPED_DISKS.match(fields[2]):
             read += int(fields[5]) * 512
             written += int(fields[9]) * 512
-    return {"disk//read": read, "disk//write": written} if lines else {}
+    return {("disk", "", "read"): read, ("disk", "", "write"): written} if lines else {}
 
 
 def _memory(reader: Reader) -> dict[str, int]:
@@ -261,7 +239,7 @@ def run(
 
 
 def _append(path: Path, text: str) -> None:
-    # One write of one line: a reader meets at worst a torn last one.
+    # One write of one line: at worst a reader gets a torn last one.
     with path.open("a") as file:
         file.write(text + "\n")
 

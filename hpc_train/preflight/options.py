@@ -45,7 +45,6 @@ class PreflightOptions(Document):
     pair_s: float = 4.0  # deadline of one test between two nodes
     bandwidth_s: float = 0.2  # for each direction of each test
     bandwidth_mib: int = 64  # at most so much in each direction
-    master: str = ""  # name the ranks will use for the first node; checked on every node
     is_local: bool = False  # all probes run on this host: names and loopback do not matter
     is_nccl: bool = True  # whether the ranks use NCCL; with gloo the HCAs do not matter
     seed: int = 0  # of the pairing; another one on another attempt separates other partners

@@ -28,7 +28,7 @@ from hpc_train.preflight.checks.findings import ALL_NODES, Finding
 from hpc_train.preflight.choose.choose import Choice
 from hpc_train.preflight.inventory.inventory import NodeInventory
 from hpc_train.preflight.options import TOKEN_ENV, VERDICT_FILE, PreflightOptions
-from hpc_train.preflight.probe_results import Lost, ProbeResults, assemble, inventory_of
+from hpc_train.preflight.probe_results import ProbeResults, assemble, inventory_of, lost_node
 from hpc_train.preflight.verdict import Skipped, Verdict, decide
 from hpc_train.runs.atomic import write_text
 from hpc_train.slurm.srun_words import launch_failures
@@ -136,9 +136,7 @@ def _without_verdict(options: PreflightOptions, why: str) -> Verdict:
     first = options.nodes[0]
     blamed = silent if first in seen and silent and not lost else [first]
     results = ProbeResults(
-        lost=tuple(
-            Lost(node=node, check="alive", reason=_reason(node, seen, lost, why)) for node in blamed
-        ),
+        lost=tuple(lost_node(node, "alive", _reason(node, seen, lost, why)) for node in blamed),
         skipped=(Skipped("pairs", why),),
     )
     return assemble(list(seen.values()), results, options)
@@ -147,8 +145,8 @@ def _without_verdict(options: PreflightOptions, why: str) -> Verdict:
 def _reason(node: str, seen: Mapping[str, NodeInventory], lost: list[str], why: str) -> str:
     if node not in seen:
         return f"{why}; this node's probe never wrote what it saw"
-    witnesses = f"; {', '.join(lost[:4])} lost the connection to it" if lost else ""
-    return f"{why}: its probe hung or died{witnesses}"
+    lost_by = f"; {', '.join(lost[:4])} lost the connection to it" if lost else ""
+    return f"{why}: its probe hung or died{lost_by}"
 
 
 def _broken(options: PreflightOptions, why: str) -> Verdict:

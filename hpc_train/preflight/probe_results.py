@@ -17,24 +17,14 @@ from hpc_train.preflight.inventory.inventory import NodeInventory, Resolution
 from hpc_train.preflight.options import PreflightOptions
 from hpc_train.preflight.verdict import Skipped, Verdict, decide
 
-__all__ = ["Lost", "ProbeResults", "assemble", "inventory_of"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Lost:
-    """A node whose probe is not, or no longer, connected."""
-
-    node: str
-    check: str  # `rendezvous` (never came), `alive` (came and went) or `protocol` (answers garbage)
-    reason: str  # what was seen
-    fix: str = "ssh to the node: is it up, does python start there; drain it"  # what to do
+__all__ = ["ProbeResults", "assemble", "inventory_of", "lost_node"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProbeResults:
     """What came out of the tests between the nodes."""
 
-    lost: tuple[Lost, ...] = ()  # nodes that are not connected
+    lost: tuple[Finding, ...] = ()  # nodes that are not connected, see `lost_node`
     pairs: tuple[PairResult, ...] = ()  # what the pairs measured
     # Node -> (offset to the coordinator in s, bound on its error in s)
     clocks: dict[str, tuple[float, float]] = field(default_factory=dict)
@@ -44,6 +34,15 @@ class ProbeResults:
     strangers: tuple[tuple[str, str, int], ...] = ()
     skipped: tuple[Skipped, ...] = ()  # what did not run
     seconds: float = 0.0  # from the coordinator's start
+
+
+def lost_node(node: str, check: str, reason: str, fix: str = "") -> Finding:
+    """Return the finding about a node whose probe is not, or no longer, connected.
+
+    Its check is `rendezvous` (never came), `alive` (came and went) or `protocol` (sends garbage).
+    """
+    fix = fix or "ssh to the node: is it up, does python start there; drain it"
+    return Finding(node, "probe", check, "fail", reason, fix)
 
 
 def inventory_of(folder: Path, node: str) -> NodeInventory | None:
@@ -60,12 +59,7 @@ def assemble(
     """Return the verdict over the inventories and the tests.
 
     Bad nodes are left out where enough others remain (`options.wanted`): then the choice is made
-    again, for the nodes that are used.
-
-    Args:
-        nodes: Inventories of the nodes that answered, at least one.
-        results: What they found out together.
-        options: What was asked for.
+    again, for the nodes that are used. `nodes` are those that answered, at least one.
     """
     context, findings, skipped = _alone(nodes, options)
     together = list(_together(nodes, results, options))
@@ -123,14 +117,13 @@ def _select(options: PreflightOptions, findings: list[Finding]) -> list[str]:
 def _together(
     nodes: list[NodeInventory], results: ProbeResults, options: PreflightOptions
 ) -> Iterator[Finding]:
-    for lost in results.lost:
-        yield Finding(lost.node, "probe", lost.check, "fail", lost.reason, lost.fix)
+    yield from results.lost
     for address, what, times in results.strangers:
         text = f"{times} connection{'s'[: times > 1]} dropped: {what}"
         fix = "a port scanner, or a probe of another run"
         yield Finding(ALL_NODES, address, "stranger", "note", text, fix)
     if len(options.nodes) > 1:
-        if options.master and not options.is_local:
+        if not options.is_local:
             yield from _names(nodes, options)
         if len(results.clocks) > 1:
             yield from _clocks(results, options)
@@ -160,11 +153,11 @@ def _names(nodes: list[NodeInventory], options: PreflightOptions) -> Iterator[Fi
     counts = Counter(address for answer in answers.values() for address in _routable(answer))
     top = counts.most_common(1)
     common = top[0][0] if top and 2 * top[0][1] > len(answers) else ""
-    fix = f"correct {options.master} in /etc/hosts or the DNS of that node"
+    fix = f"correct {options.nodes[0]} in /etc/hosts or the DNS of that node"
     for node, answer in answers.items():
         said = _misnamed(answer, common, is_own=node == options.nodes[0])
         if said is not None:
-            yield Finding(node, options.master, "master_name", *said, fix)
+            yield Finding(node, options.nodes[0], "master_name", *said, fix)
 
 
 def _misnamed(answer: Resolution, common: str, *, is_own: bool) -> tuple[Level, str] | None:

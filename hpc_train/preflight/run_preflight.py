@@ -144,7 +144,6 @@ def preflight_options(config: PreflightConfig, request: PreflightRequest) -> Pre
         folder=str(folder),
         wanted=request.wanted,
         timeout_s=max(config.budget_s, 60.0) if is_full else config.budget_s,
-        master=nodes[0],
         is_local=request.is_local,
         is_nccl=request.gpus_per_node > 0 or request.is_local,
         seed=request.seed,
@@ -182,12 +181,7 @@ def _thresholds(config: PreflightConfig) -> Thresholds:
 
 
 def check_this_host(options: PreflightOptions, environ: Mapping[str, str]) -> Verdict:
-    """Check this host alone, choose and judge; starts nothing and talks to nobody.
-
-    Args:
-        options: `nodes` holds this host's name alone.
-        environ: The environment of the step.
-    """
+    """Check this host alone, choose and judge; starts nothing and talks to nobody."""
     started = time.monotonic()
     inventory = collect_inventory(Path(options.root), environ, node=options.nodes[0])
     skipped = (
@@ -217,7 +211,6 @@ def run_on_nodes(options: PreflightOptions, settings: StepSettings) -> Verdict:
             options,
             nodes=nodes,
             wanted=min(options.needed, len(nodes)),
-            master=nodes[0] if options.master else "",
             folder=f"{options.folder}/without-{number}",
         )
     if unreachable:

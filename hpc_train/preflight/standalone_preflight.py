@@ -31,7 +31,6 @@ QUESTIONS_EVERY_S = 60.0
 def preflight_here(
     config: PreflightConfig,
     environ: Mapping[str, str],
-    folder: Path | None,
     *,
     gpus_per_node: int | None = None,
 ) -> Verdict:
@@ -40,18 +39,16 @@ def preflight_here(
     Args:
         config: How carefully, and what is allowed.
         environ: Where SLURM_* and the user's NCCL_* are.
-        folder: On a file system that all nodes see; the current one's `.hpc-train-preflight-*` by
-            default, removed afterwards.
         gpus_per_node: Of the allocation; None asks Slurm.
 
     Raises:
-        ConfigError: nothing can be written into the folder.
+        ConfigError: nothing can be written into the current folder, which all nodes must see.
     """
     nodes = expand(environ["SLURM_JOB_NODELIST"]) if environ.get("SLURM_JOB_ID") else []
     if gpus_per_node is None:
         # Inside salloc no variable tells (salloc(1)).
         gpus_per_node = gpus_of_job(job_details(environ["SLURM_JOB_ID"]).fields) if nodes else 0
-    with _scratch(folder or Path.cwd()) as out:
+    with _scratch(Path.cwd()) as out:
         request = PreflightRequest(
             nodes=tuple(nodes) or (socket.gethostname(),),
             folder=out,
@@ -109,7 +106,12 @@ def preflight_in_new_allocation(
     name = f"hpc-train-preflight-{secrets.token_hex(4)}"
     again = [sys.executable, "-m", "hpc_train.cli", "preflight", *arguments]
     asked = ["salloc", "--quiet", f"--job-name={name}", *salloc, *again]
-    process = subprocess.Popen(asked, env=dict(os.environ))
+    return _told_why_it_waits(subprocess.Popen(asked, env=dict(os.environ)), name, say)
+
+
+def _told_why_it_waits(
+    process: subprocess.Popen[bytes], name: str, say: Callable[[str], None]
+) -> int:
     said = ""
     wait_s = FIRST_QUESTION_S
     while True:

@@ -62,7 +62,7 @@ class Verdict(Document):
 
     @property
     def checked_nothing(self) -> bool:
-        """Whether the preflight broke before it had looked at any node."""
+        """Whether the preflight broke before any node was checked."""
         return any(_is_all(item) for item in self.findings)
 
     @property
@@ -98,18 +98,7 @@ def decide(
     skipped: Iterable[Skipped] = (),
     seconds: float = 0.0,
 ) -> Verdict:
-    """Return the verdict over `nodes`.
-
-    Args:
-        findings: Of all checks and tests; those of nodes that are left out are told, and no longer
-            count.
-        choice: The variables for `nodes`.
-        nodes: The nodes to train on.
-        policy: What the user allows.
-        pairs: What the pairs measured.
-        skipped: What did not run.
-        seconds: How long it took.
-    """
+    """Return the verdict over `nodes`; findings of others are told and do not count."""
     tests = tuple(pairs)
     verdict = Verdict(
         verdict="go",
@@ -180,11 +169,7 @@ def with_collectives(
 ) -> Verdict:
     """Return the verdict with what the ranks' own all-reduce said.
 
-    Args:
-        verdict: Of the probe.
-        results: One for each node of the collective step.
-        policy: What the user allows.
-        nodes: Where the step ran; one that left no result is unknown.
+    Of `nodes`, where the step ran, one that left no result is unknown.
     """
     silent = sorted(set(nodes) - {result.node for result in results})
     text = "it left no result of the collective"
@@ -210,12 +195,9 @@ def with_broken(verdict: Verdict, part: str, why: str, policy: Policy) -> Verdic
 def with_unreachable(
     verdict: Verdict, unreachable: Mapping[str, str], options: PreflightOptions
 ) -> Verdict:
-    """Return the verdict over the other nodes with the nodes on which Slurm can start nothing.
+    """Return the verdict with the nodes on which Slurm can start nothing, and srun's words.
 
-    Args:
-        verdict: Of the nodes that are left.
-        unreachable: node -> what srun said.
-        options: What was asked of all nodes; too few that are left are a no-go.
+    The options are of all nodes: too few that are left are a no-go.
     """
     fix = "is the node up, its cable in, its slurmd running? systemctl restart slurmd"
     findings = [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import uuid
 from pathlib import Path
 
 __all__ = ["fsync_path", "write_text"]
@@ -31,7 +30,7 @@ def write_text(path: Path, text: str, *, durable: bool = True) -> None:
     Raises:
         OSError: as the file system says; nothing is left behind under the temporary name.
     """
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
+    temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}")
     try:
         with temporary.open("w", encoding="utf-8") as stream:
             stream.write(text)

@@ -31,24 +31,13 @@ def monitored(
     environ: Mapping[str, str],
 ) -> Iterator[None]:
     """Sample every node into `monitor/NODE.jsonl` for the time of the block."""
-    interval_s = plan.preflight.monitor_interval_s
-    if interval_s <= 0:
+    if plan.preflight.monitor_interval_s <= 0:
         yield
         return
-    folder, interval = str(run.monitor), f"{interval_s:g}"
     run.monitor.mkdir(exist_ok=True)
-    if allocation.is_slurm:
-        # The ranks' step holds all of the job's memory and GPUs; 0 asks for none of its own.
-        alone = ["--mem=0", "--gres=none"]
-        start = [*one_a_node(nodes), *alone, "sh", "-c", NODE_SCRIPT, plan.shell.python]
-        argv = [*start, folder, interval]
-    else:
-        path = f"{folder}/{nodes[0].split('/')[0]}.jsonl"
-        command = ("-m", "hpc_train.preflight.monitor", "--path", path, "--interval", interval)
-        argv = [sys.executable, *command]
     with (run.monitor / "monitor.log").open("ab") as log:
         process = subprocess.Popen(
-            argv,
+            _argv(plan, allocation, str(run.monitor), nodes),
             env=for_step(environ),
             stdin=subprocess.DEVNULL,
             stdout=log,
@@ -64,3 +53,15 @@ def monitored(
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+
+def _argv(plan: Plan, allocation: Allocation, folder: str, nodes: Sequence[str]) -> list[str]:
+    interval = f"{plan.preflight.monitor_interval_s:g}"
+    if allocation.is_slurm:
+        # The ranks' step holds all of the job's memory and GPUs; 0 asks for none of its own.
+        alone = ["--mem=0", "--gres=none"]
+        start = [*one_a_node(nodes), *alone, "sh", "-c", NODE_SCRIPT, plan.shell.python]
+        return [*start, folder, interval]
+    path = f"{folder}/{nodes[0].split('/')[0]}.jsonl"
+    command = ("-m", "hpc_train.preflight.monitor", "--path", path, "--interval", interval)
+    return [sys.executable, *command]

@@ -13,10 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpc_train.plan.gpus_given import gpus_on_node
+from hpc_train.preflight.inventory.cgroup import memory_available_bytes
 from hpc_train.preflight.inventory.collect_inventory import collect_inventory
 from hpc_train.preflight.inventory.gpus import pci_distance
 from hpc_train.preflight.inventory.interfaces import kind_of
 from hpc_train.preflight.inventory.inventory import NodeInventory, Unreadable
+from hpc_train.preflight.inventory.sysfs import Reader
 
 from .made_sysfs import MadeInterface, bond_hca, docker0, ib_node, roce_node, tcp_node
 
@@ -323,6 +325,23 @@ def test_the_tightest_cgroup_limit_on_the_way_up_counts(tmp_path):
     limits = seen(replace(tcp_node(1), extra=extra), tmp_path).limits
     assert limits.memory_max_bytes == 8 << 30
     assert limits.cpu_quota == 1.5
+
+
+def test_memory_is_free_as_far_as_the_machine_and_every_group_has_some(tmp_path):
+    group = "sys/fs/cgroup/slice"
+    extra = {
+        f"{group}/job/memory.max": "max",
+        f"{group}/job/memory.current": str(1 << 30),
+        f"{group}/memory.max": str(8 << 30),
+        f"{group}/memory.current": str(6 << 30),
+        "proc/meminfo": "MemTotal: 16777216 kB\nMemAvailable: 4194304 kB\n",
+    }
+    reader = Reader(replace(tcp_node(1), extra=extra).write(tmp_path / "limited"))
+    assert memory_available_bytes(reader) == 2 << 30
+    free = {**extra, f"{group}/memory.max": "max"}
+    reader = Reader(replace(tcp_node(1), extra=free).write(tmp_path / "free"))
+    assert memory_available_bytes(reader) == 4 << 30
+    assert memory_available_bytes(Reader(tmp_path / "nothing")) is None
 
 
 def test_an_interface_that_is_down_has_no_speed_and_that_is_no_fault(tmp_path):

@@ -14,7 +14,7 @@ from hpc_train.preflight.inventory.collect_inventory import collect_inventory
 from hpc_train.preflight.inventory.inventory import Resolution
 from hpc_train.preflight.options import Policy, PreflightOptions
 from hpc_train.preflight.probe_files import collect, deadline_s, new_token, write_options
-from hpc_train.preflight.probe_results import Lost, ProbeResults, assemble
+from hpc_train.preflight.probe_results import ProbeResults, assemble, lost_node
 from hpc_train.preflight.run_preflight import (
     PreflightRequest,
     check_this_host,
@@ -174,13 +174,13 @@ def test_a_node_on_which_the_masters_name_means_something_else_is_named(
     answers = [GOOD, GOOD, GOOD]
     answers[node] = answer
     nodes = resolved(seen(three()), answers)
-    verdict = assemble(nodes, ProbeResults(pairs=pairs()), options(tmp_path, master="node1"))
+    verdict = assemble(nodes, ProbeResults(pairs=pairs()), options(tmp_path))
     assert bad(verdict) == [(f"node{node + 1}", "master_name", level)]
 
 
 def test_debians_own_name_in_etc_hosts_is_no_alarm(seen, tmp_path):
     nodes = resolved(seen(three()), [{"addresses": ("127.0.1.1",)}, GOOD, GOOD])
-    verdict = assemble(nodes, ProbeResults(pairs=pairs()), options(tmp_path, master="node1"))
+    verdict = assemble(nodes, ProbeResults(pairs=pairs()), options(tmp_path))
     assert bad(verdict) == []
     assert any(f.check == "master_name" and f.level == "note" for f in verdict.findings)
 
@@ -215,7 +215,7 @@ def test_link_errors_during_the_test_name_the_port(seen, tmp_path):
 
 
 def test_a_lost_node_is_replaced_by_the_spare_and_still_told(seen, tmp_path):
-    lost = Lost(node="node2", check="alive", reason="not a word for 3 s")
+    lost = lost_node("node2", "alive", "not a word for 3 s")
     trial = ProbeResults(lost=(lost,), pairs=pairs()[2:])
     nodes = [node for node in seen(three()) if node.node != "node2"]
     verdict = assemble(nodes, trial, options(tmp_path, wanted=2))

@@ -1,4 +1,4 @@
-"""What every check may look at."""
+"""What every check is given."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hpc_train.preflight.inventory.inventory import Gpu, NodeInventory
 __all__ = ["Context", "Skip"]
 
 
-class Skip(Exception):  # noqa: N818 (not an error: a check that has nothing to look at)
+class Skip(Exception):  # noqa: N818 (not an error: a check that does not apply)
     """Raised by a check that does not apply; its text says why."""
 
 

@@ -26,7 +26,7 @@ Check = Callable[[Context], Iterator[Finding]]
 
 @dataclass(frozen=True)
 class CheckResults:
-    """What the checks said, and which of them had nothing to look at."""
+    """What the checks said, and which of them did not apply."""
 
     findings: tuple[Finding, ...] = ()  # at least one for each check that ran
     skipped: tuple[tuple[str, str], ...] = ()  # (check, why)

@@ -1,9 +1,9 @@
 """Who is tested with whom, and who is to blame: pure, and four rounds at most whatever N is.
 
-Round 1 pairs all nodes at random, disjoint. Then every suspect meets proven-good nodes, as Google's
-cluster health scanner does it. A node is named only when every test of it failed, at least one of
-them against a node that is proven good; one pair that failed between two otherwise good nodes names
-the pair; and where nothing passed nobody is named.
+Round 1 pairs all nodes at random, disjoint. Then every suspect is tested against proven-good nodes,
+as Google's cluster health scanner does it. A node is named only when every test of it failed, at
+least one of them against a node that is proven good; one pair that failed between two otherwise
+good nodes names the pair; and where nothing passed nobody is named.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from hpc_train.preflight.checks.middle import median_high, median_low
 __all__ = ["MAX_ROUNDS", "Measured", "PairResult", "conclude", "judge", "plan_round"]
 
 # One pairing of all, two of suspects against proven-good nodes, and one more for those who are
-# merely slow or lossy, which a busy moment can also look like.
+# merely slow or lossy, which a busy moment also makes them.
 MAX_ROUNDS = 4
 _HARD_ROUNDS = 3
 _SOFT = {"bandwidth", "latency", "loss"}
-# Below this many nodes every pair is tested, because two slow results out of two look normal.
+# Below this many nodes every pair is tested, because of two slow results none stands out.
 _ALL_PAIRS = 4
 # Fewer are chance.
 _SEVERAL = 5

@@ -76,13 +76,10 @@ def choose(
     profile: SiteProfile | None = None,
     thresholds: Thresholds | None = None,
 ) -> Choice:
-    """Return one choice for all nodes.
+    """Return one choice for all nodes of the job, at least one.
 
-    Args:
-        nodes: Inventories of every node of the job, at least one.
-        env: The user's environment; only NCCL_*, GLOO_* and MASTER_ADDR are read.
-        profile: The site's, where there is one.
-        thresholds: `memlock_mib` says which nodes can use their HCAs.
+    Of the user's environment only NCCL_*, GLOO_* and MASTER_ADDR are read; of the thresholds,
+    `memlock_mib` says which nodes can use their HCAs.
     """
     profile = profile or SiteProfile()
     socket = choose_socket(nodes, profile)

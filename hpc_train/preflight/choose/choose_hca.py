@@ -75,11 +75,8 @@ def choose_hcas(
 ) -> HcaChoice:
     """Return the ports to use on each node, and why the others are left out.
 
-    Args:
-        nodes: Of the job.
-        profile: The site's.
-        memlock_mib: With less lockable memory a node cannot register NCCL's buffers. On a few nodes
-            that is their fault, and a check's to tell; on most it is the site's, and decides.
+    With less lockable memory than `memlock_mib` a node cannot register NCCL's buffers. On a few
+    nodes that is their fault, and a check's to tell; on most it is the site's, and decides.
     """
     low = [node for node in nodes if _locks_less(node, memlock_mib)]
     memlock_mib = memlock_mib if 2 * len(low) > len(nodes) else 0

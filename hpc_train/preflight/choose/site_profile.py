@@ -17,13 +17,13 @@ _GDR_LEVELS = ("LOC", "PIX", "PXB", "PHB", "SYS")
 
 @dataclass(frozen=True, kw_only=True)
 class SiteProfile:
-    """A site's answers, where looking alone cannot tell. All optional."""
+    """A site's answers, where /sys alone cannot tell. All optional."""
 
     name: str = ""  # the cluster's
     socket_interface: str | None = None  # interface for bootstrap and gloo, where nodes have it
     hca_exclude: tuple[str, ...] = ()  # names of HCAs that are not for training (storage), exact
     link_layer: str | None = None  # `InfiniBand` or `Ethernet`, where nodes have both
-    # HCA k of every node hangs on switch k; None looks at the subnets
+    # HCA k of every node hangs on switch k; None derives it from the subnets
     rail_optimized: bool | None = None
     gdr_level: str | None = None  # NCCL_NET_GDR_LEVEL: `LOC`, `PIX`, `PXB`, `PHB` or `SYS`
     # Further variables for every rank, below the user's own in rank

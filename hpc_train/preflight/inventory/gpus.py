@@ -13,6 +13,7 @@ from hpc_train.preflight.inventory.sysfs import Reader
 
 __all__ = ["Nvml", "load_nvml", "pci_distance", "read_gpus", "with_nearest_hca"]
 
+_NVML = "libnvidia-ml.so.1"
 _MIB = 1024 * 1024
 _MAX_NVLINKS = 18
 # NVML_FI_DEV_GET_GPU_RECOVERY_ACTION of nvml.h; old bindings lack the name, so the number stands.
@@ -25,9 +26,12 @@ Nvml = Any
 
 def load_nvml() -> tuple[Nvml | None, str]:
     """Return (pynvml, initialised, `ok`), or (None, why): `absent`, or NVML's own error."""
+    import ctypes
+
     try:
+        ctypes.CDLL(_NVML)  # where it is absent the bindings are a tenth of a probe for nothing
         nvml = importlib.import_module("pynvml")
-    except ImportError:
+    except (ImportError, OSError):
         return None, "absent"
     try:
         nvml.nvmlInit()

@@ -1,1 +1,1 @@
-"""The programs on the nodes: they meet, test pairs and leave one verdict."""
+"""The programs on the nodes: rendezvous, tests in pairs, one verdict."""

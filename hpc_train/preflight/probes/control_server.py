@@ -17,8 +17,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from hpc_train.preflight.checks.findings import Finding
 from hpc_train.preflight.inventory.inventory import NodeInventory
-from hpc_train.preflight.probe_results import Lost
+from hpc_train.preflight.probe_results import lost_node
 from hpc_train.preflight.probes.wire import MAX_MESSAGE, Frames, WireError, pack, proof, same
 
 __all__ = ["Connection", "ControlServer"]
@@ -30,7 +31,7 @@ _FLOOD = 20
 _MAX_OUTBOX = 1 << 20
 
 
-@dataclass
+@dataclass(eq=False)
 class Connection:
     """One connection; a node once it has said hello."""
 
@@ -87,7 +88,7 @@ class ControlServer:
         self._unproven: list[Connection] = []
         self._max_unproven = 64 + 2 * len(nodes)
         self.connections: dict[str, Connection] = {}
-        self.lost: dict[str, Lost] = {}
+        self.lost: dict[str, Finding] = {}
         self.strangers: Counter[tuple[str, str]] = Counter()
         self._failures: Counter[str] = Counter()
 
@@ -140,7 +141,7 @@ class ControlServer:
             # One that has proved the token and is about to say hello is none of the flood.
             nameless = [waiting for waiting in self._unproven if not waiting.is_proven]
             if len(nameless) > self._max_unproven:
-                self._stranger(nameless[0], "too many connections that prove nothing")
+                self._drop(nameless[0], "too many connections that prove nothing", "protocol")
 
     def _is_flooding(self, peer: str) -> bool:
         """Return whether to hang up at once, which costs a tenth of listening.
@@ -175,15 +176,12 @@ class ControlServer:
             raise ConnectionResetError(104, "closed by the other side")
         for message in connection.frames.feed(data):
             connection.heard = time.monotonic()
-            self._message(connection, message)
-
-    def _message(self, connection: Connection, message: dict[str, Any]) -> None:
-        if not connection.is_proven:
-            self._prove(connection, message)
-        elif not connection.node:
-            self._hello(connection, message)
-        else:
-            self._from_member(connection, message)
+            if not connection.is_proven:
+                self._prove(connection, message)
+            elif not connection.node:
+                self._hello(connection, message)
+            else:
+                self._from_member(connection, message)
 
     def _prove(self, connection: Connection, message: dict[str, Any]) -> None:
         theirs = message.get("nonce")
@@ -264,22 +262,15 @@ class ControlServer:
             self._selector.modify(connection.sock, events, connection)
 
     def _drop(self, connection: Connection, why: str, check: str) -> None:
-        if not connection.is_proven:
-            self._stranger(connection, why)
-            return
-        self._forget(connection)
+        self._selector.unregister(connection.sock)
+        connection.sock.close()
         if connection in self._unproven:
             self._unproven.remove(connection)
         name = connection.node
         if not name or self.connections.get(name, connection) is not connection:
             self._count(connection.peer, why)
         elif name not in self.lost:
-            self.lost[name] = Lost(node=name, check=check, reason=why)
-
-    def _stranger(self, connection: Connection, why: str) -> None:
-        self._unproven.remove(connection)
-        self._forget(connection)
-        self._count(connection.peer, why)
+            self.lost[name] = lost_node(name, check, why)
 
     def _count(self, peer: str, why: str) -> None:
         key = (peer, why)
@@ -287,10 +278,6 @@ class ControlServer:
             self._failures[peer] += 1
         if key in self.strangers or len(self.strangers) < _MAX_KINDS:
             self.strangers[key] += 1
-
-    def _forget(self, connection: Connection) -> None:
-        self._selector.unregister(connection.sock)
-        connection.sock.close()
 
     def _tick(self) -> None:
         now = time.monotonic()

@@ -10,11 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from hpc_train.codec import decode, encode
+from hpc_train.preflight.checks.findings import Finding
 from hpc_train.preflight.checks.pairs import MAX_ROUNDS, Measured, PairResult, plan_round
 from hpc_train.preflight.choose.choose_socket import SocketChoice, choose_socket
 from hpc_train.preflight.inventory.inventory import NodeInventory
 from hpc_train.preflight.options import PreflightOptions
-from hpc_train.preflight.probe_results import Lost, ProbeResults, assemble, inventory_of
+from hpc_train.preflight.probe_results import ProbeResults, assemble, inventory_of, lost_node
 from hpc_train.preflight.probes.control_server import ControlServer
 from hpc_train.preflight.probes.pairtest import PairPlan
 from hpc_train.preflight.verdict import Skipped, Verdict
@@ -51,11 +52,7 @@ class Coordinator:
         self._skipped: list[Skipped] = []
 
     def run(self, fallback: NodeInventory) -> Verdict:
-        """Return the verdict.
-
-        Args:
-            fallback: This node's own inventory, should not even its own probe come.
-        """
+        """Return the verdict; `fallback` is this node's inventory, where even its probe is lost."""
         server, options = self._server, self._options
         try:
             server.pump(lambda: not self._absent(), self._started + options.rendezvous_s)
@@ -163,17 +160,17 @@ class Coordinator:
             seconds=time.monotonic() - self._started,
         )
 
-    def _never_came(self, node: str) -> Lost:
+    def _never_came(self, node: str) -> Finding:
         waited = f"within {self._options.rendezvous_s:g} s"
         seen = inventory_of(Path(self._options.folder), node)
         if seen is None:
-            return Lost(node=node, check="rendezvous", reason=f"not a word {waited}")
+            return lost_node(node, "rendezvous", f"not a word {waited}")
         down = [i.name for i in seen.interfaces if i.is_between_nodes and i.state == "down"]
         why = f" ({', '.join(down)} down there)" if down else ""
-        reason = f"it looked{why}, and then did not reach the first node {waited}"
-        return Lost(node=node, check="rendezvous", reason=reason)
+        reason = f"its inventory is there{why}, and it did not reach the first node {waited}"
+        return lost_node(node, "rendezvous", reason)
 
-    def _or_ourselves(self, lost: list[Lost]) -> list[Lost]:
+    def _or_ourselves(self, lost: list[Finding]) -> list[Finding]:
         """Blame the first node where all the others are cut off from it and only from it.
 
         With two nodes that cannot be told; with three or more, one fault here is likelier than the
@@ -181,11 +178,13 @@ class Coordinator:
         """
         first, *others = self._options.nodes
         names = {item.node for item in lost}
-        cut = [item for item in lost if item.reason.startswith(("not a word for", "it looked"))]
+        cut = [
+            item for item in lost if item.evidence.startswith(("not a word for", "its inventory"))
+        ]
         if len(others) < 2 or first in names or len(cut) < len(others):
             return lost
         reason = f"all {len(others)} other nodes are cut off from this one at once"
-        return [Lost(node=first, check="alive", reason=reason, fix="look at its interface first")]
+        return [lost_node(first, "alive", reason, "look at its interface first")]
 
 
 def _least(field: str, chosen: SocketChoice, *ends: NodeInventory) -> int:

@@ -1,4 +1,4 @@
-"""The part of the probe that every node plays: say hello, answer pings, measure when asked."""
+"""What the probe of every node does: say hello, answer pings, measure when asked."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _COORDINATOR_SILENCE_S = 5.0
 
 @dataclass(kw_only=True)
 class PairWorker:
-    """One node's conversation with the coordinator."""
+    """One node's side of its control connection to the coordinator."""
 
     sock: socket.socket  # A connection on which both sides have proved the token
     frames: Frames  # its buffer

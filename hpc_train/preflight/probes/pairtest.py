@@ -260,7 +260,6 @@ class DataServer:
         self.port: int = self._tcp.getsockname()[1]
         self._clients = threading.BoundedSemaphore(_MAX_CLIENTS)
         self._is_closed = False
-        self.refused = 0
         for target in (self._accept, self._echo_frames):
             threading.Thread(target=target, daemon=True).start()
 
@@ -280,7 +279,6 @@ class DataServer:
             except OSError:
                 return
             if not self._clients.acquire(blocking=False):
-                self.refused += 1
                 sock.close()
                 continue
             threading.Thread(target=self._serve, args=(sock,), daemon=True).start()
@@ -291,11 +289,9 @@ class DataServer:
             try:
                 stream = _Stream(sock, time.monotonic() + 1.0)
                 hello = stream.read_line()
-                if not same(hello.get("proof"), proof(self._token, "data", str(hello["id"]))):
-                    self.refused += 1
-                    return
-                stream.deadline = time.monotonic() + 60.0
-                _obey(stream)
+                if same(hello.get("proof"), proof(self._token, "data", str(hello["id"]))):
+                    stream.deadline = time.monotonic() + 60.0
+                    _obey(stream)
             finally:
                 self._clients.release()
 

@@ -131,8 +131,8 @@ class _Probe:
 
     def _take_part(self, inventory: NodeInventory) -> None:
         try:
-            if self.options.master and not self.options.is_local:
-                inventory = replace(inventory, resolution=resolve(self.options.master))
+            if not self.options.is_local:
+                inventory = replace(inventory, resolution=resolve(self.options.nodes[0]))
             # Twice the coordinator's patience: it may have started later than this probe.
             deadline = time.monotonic() + 2 * self.options.rendezvous_s
             sock, frames = find_coordinator(self.options, self.token, self.address, deadline)

@@ -1,4 +1,4 @@
-"""How the probes find each other: by the master's name, else by a file in the run's folder.
+"""How the probes find each other: by a file in the run's folder.
 
 The file carries every address of the coordinator's node, so that a node on which the name means
 something wrong can still come and say so.

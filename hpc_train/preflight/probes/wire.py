@@ -107,12 +107,7 @@ def _object(body: bytes) -> dict[str, Any]:
 
 
 def receive(sock: socket.socket, frames: Frames, deadline: float) -> dict[str, Any]:
-    """Return the next message from a blocking socket, for code that expects exactly one.
-
-    Args:
-        sock: Connected.
-        frames: Its buffer.
-        deadline: On time.monotonic().
+    """Return the next message before a deadline (monotonic), for code that expects exactly one.
 
     Raises:
         WireError: The deadline passed, or the other side closed or broke the protocol.
