@@ -41,6 +41,15 @@ class Parameters:
     names: tuple[str, ...]
     required: tuple[str, ...]
 
+    def unknown(self, arguments: Iterable[str]) -> list[str]:
+        """Those of `arguments` that are not taken."""
+        return [name for name in arguments if name not in self.names]
+
+    def missing(self, arguments: Container[str], filled_in: Container[str] = ()) -> list[str]:
+        """Those that have to be given and are neither in `arguments` nor `filled_in`."""
+        given = (arguments, filled_in)
+        return [name for name in self.required if not any(name in names for names in given)]
+
 
 def check_class(
     class_path: str,
@@ -137,19 +146,15 @@ def _check_arguments(
     parameters: Parameters,
     filled_in: Container[str],
 ) -> None:
-    for name in arguments:
-        if name not in parameters.names:
-            raise ArgumentError(
-                f"{class_path} takes no such argument",
-                did_you_mean(name, parameters.names) or _known(parameters.names),
-                name,
-            )
-    missing = [
-        name for name in parameters.required if name not in arguments and name not in filled_in
-    ]
-    if missing:
+    for name in parameters.unknown(arguments):
+        raise ArgumentError(
+            f"{class_path} takes no such argument",
+            did_you_mean(name, parameters.names) or _known(parameters.names),
+            name,
+        )
+    for name in parameters.missing(arguments, filled_in):
         raise ConfigError(
-            f"{class_path} needs the argument '{missing[0]}'", f"write init_args.{missing[0]}: ..."
+            f"{class_path} needs the argument '{name}'", f"write init_args.{name}: ..."
         )
 
 

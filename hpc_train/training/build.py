@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from hpc_train.config.classes import Parameters
 from hpc_train.config.words import did_you_mean
 from hpc_train.errors import ConfigError
 from hpc_train.plan.plan import ObjectSpec
@@ -55,13 +56,13 @@ def build(
         name: _build_value(value, f"{key}.init_args.{name}")
         for name, value in spec.init_args.items()
     }
-    parameters = _parameters(target)
+    signature = _signature(target)
     for name, value in (defaults or {}).items():
-        if name in parameters and name not in arguments:
-            arguments[name] = value
+        if name in signature:
+            arguments.setdefault(name, value)
     for name, value in (fallbacks or {}).items():
-        if name in parameters and name not in arguments and _is_unset(parameters[name]):
-            arguments[name] = value
+        if name in signature and _is_unset(signature[name]):
+            arguments.setdefault(name, value)
     _check_arguments(target, arguments, key)
     return target(**arguments)
 
@@ -125,7 +126,7 @@ def _build_value(value: Any, key: str) -> Any:
     return value
 
 
-def _parameters(target: Any) -> Mapping[str, inspect.Parameter]:
+def _signature(target: Any) -> Mapping[str, inspect.Parameter]:
     try:
         return inspect.signature(target).parameters
     except (TypeError, ValueError):  # a class in C that tells nothing: it checks for itself
@@ -139,23 +140,24 @@ def _is_unset(parameter: inspect.Parameter) -> bool:
 def _check_arguments(target: Any, arguments: Mapping[str, Any], key: str) -> None:
     if not callable(target):
         raise ConfigError(f"{key}.class_path: {target!r} is no class", "name a class")
-    parameters = _parameters(target)
     kinds = inspect.Parameter
-    if not any(parameter.kind is kinds.VAR_KEYWORD for parameter in parameters.values()):
-        names = [name for name, item in parameters.items() if item.kind is not kinds.VAR_POSITIONAL]
-        for name in arguments:
-            if name not in names:
-                raise ConfigError(
-                    f"{key}.init_args: {target.__name__} takes no argument {name!r}",
-                    _or_all(name, names),
-                )
-    required = [
-        name
-        for name, item in parameters.items()
-        if item.default is kinds.empty
-        and item.kind in (kinds.POSITIONAL_OR_KEYWORD, kinds.KEYWORD_ONLY)
-    ]
-    missing = [name for name in required if name not in arguments]
+    signature = _signature(target)
+    taken = Parameters(
+        tuple(name for name, item in signature.items() if item.kind is not kinds.VAR_POSITIONAL),
+        tuple(
+            name
+            for name, item in signature.items()
+            if item.default is kinds.empty
+            and item.kind in (kinds.POSITIONAL_OR_KEYWORD, kinds.KEYWORD_ONLY)
+        ),
+    )
+    takes_any = any(item.kind is kinds.VAR_KEYWORD for item in signature.values())
+    for name in [] if takes_any else taken.unknown(arguments):
+        raise ConfigError(
+            f"{key}.init_args: {target.__name__} takes no argument {name!r}",
+            _or_all(name, list(taken.names)),
+        )
+    missing = taken.missing(arguments)
     if missing:
         raise ConfigError(
             f"{key}.init_args: {target.__name__} needs {', '.join(missing)}",

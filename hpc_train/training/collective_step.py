@@ -117,7 +117,7 @@ class CollectiveStep:
         store = open_store(world, os.environ, timeout_s=self.deadline_s)
         if device.backend == "nccl":
             _log_nccl_to(self.folder)
-        make_group(store, world, device, timeout_s=self.deadline_s)
+        make_group(store, world, device, timeout_s=self.deadline_s, connect=False)
         self.doing = "a small all-reduce"
         small_s = _all_reduce_s(torch.ones(1, device=place), _SMALL_ROUNDS, world)
         self.doing = "a large all-reduce"

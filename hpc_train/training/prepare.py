@@ -150,11 +150,15 @@ def meet(plan: Plan, world: World, device: Device, plan_hash: str, node: str) ->
     make_group(PrefixStore("group", store), world, device, timeout_s=timeout_s)
 
 
-def make_group(store: Store, world: World, device: Device, *, timeout_s: float) -> None:
+def make_group(
+    store: Store, world: World, device: Device, *, timeout_s: float, connect: bool = True
+) -> None:
     """The process group of all ranks, over a store that they have met in; collective.
 
     Args:
         timeout_s: Of a collective.
+        connect: NCCL connects at once, and not with the first collective (init_process_group,
+            device_id).
     """
     import torch
 
@@ -166,7 +170,7 @@ def make_group(store: Store, world: World, device: Device, *, timeout_s: float) 
         store=store,
         rank=world.rank,
         world_size=world.world_size,
-        device_id=gpu,
+        device_id=gpu if connect else None,
         timeout=timedelta(seconds=timeout_s),
     )
 

@@ -95,7 +95,6 @@ def trainer_arguments(
         "callbacks": callbacks,
         "accumulate_grad_batches": plan.batch.accumulate,
         "use_distributed_sampler": False,
-        # Lightning's own, where the user has a ModelCheckpoint.
         "enable_checkpointing": any(isinstance(item, Checkpoint) for item in callbacks),
     }
 

@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hpc_train.errors import CheckError
 from hpc_train.plan.world import World
@@ -39,6 +39,16 @@ _PREFIX = "hpc_train/world"
 _POLL_S = 0.02
 _READ_S = 5.0  # for the others to read a bad verdict
 _GRACE_S = 10.0  # others wait this much longer than rank 0, which then can still say who is missing
+
+# Fields of a report, what they are, and the fix where they differ.
+_SAME_ON_ALL = {
+    "world_size": ("world sizes", "all ranks have to come from one srun or torchrun"),
+    "plan_hash": ("plans", "plan.json changed between starts, or a node sees another file system"),
+    "device": (
+        "devices",
+        "a node lost its GPUs: hpc-train preflight tells which; or write accelerator: cpu",
+    ),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,8 +84,8 @@ def open_store(world: World, environ: Mapping[str, str], *, timeout_s: float) ->
     from torch._C._distributed_c10d import PrefixStore, TCPStore
     from torch.distributed import DistError
 
-    place = f"{world.master_addr}:{world.master_port}"
     _check_resolves(world)
+    here = socket.gethostname()
     binds = world.rank == 0 and environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True"
     try:
         store = TCPStore(
@@ -87,31 +97,20 @@ def open_store(world: World, environ: Mapping[str, str], *, timeout_s: float) ->
             wait_for_workers=False,
         )
     except DistError as error:
-        raise _unreachable(error, world, place, binds, timeout_s) from error
+        place = f"{world.master_addr}:{world.master_port}"
+        if binds:
+            raise PeerError(
+                f"rank 0 cannot open {place} on {here}: {_first_line(error)}",
+                "another process has the port, or MASTER_ADDR is not an address of this node; "
+                "the next attempt takes another port",
+            ) from error
+        raise PeerError(
+            f"rank {world.rank} on {here} could not reach rank 0 at {place} within "
+            f"{timeout_s:.0f} s",
+            "rank 0 never came, or a firewall or the wrong interface is in between: "
+            "hpc-train preflight tells",
+        ) from error
     return PrefixStore(_PREFIX, store)
-
-
-def _unreachable(
-    error: Exception, world: World, place: str, binds: bool, timeout_s: float
-) -> PeerError:
-    if binds:
-        return PeerError(
-            f"rank 0 cannot open {place} on {socket.gethostname()}: {_last_words(error)}",
-            "another process has the port, or MASTER_ADDR is not an address of this node; "
-            "the next attempt takes another port",
-        )
-    return PeerError(
-        f"rank {world.rank} on {socket.gethostname()} could not reach rank 0 at {place} within "
-        f"{timeout_s:.0f} s",
-        "rank 0 never came, or a firewall or the wrong interface is in between: "
-        "hpc-train preflight tells",
-    )
-
-
-def _last_words(error: Exception) -> str:
-    words = str(error).strip().splitlines()
-    text = words[0] if words else type(error).__name__
-    return "the port is in use" if "EADDRINUSE" in str(error) else text
 
 
 def _check_resolves(world: World) -> None:
@@ -122,6 +121,12 @@ def _check_resolves(world: World) -> None:
             f"MASTER_ADDR {world.master_addr} does not resolve on {socket.gethostname()}",
             "this node's /etc/hosts or DNS lacks the first node; exclude it or export an address",
         ) from error
+
+
+def _first_line(error: Exception) -> str:
+    if "EADDRINUSE" in str(error):
+        return "the port is in use"
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
 def announce(store: Store, report: RankReport) -> None:
@@ -143,27 +148,27 @@ def verify(store: Store, world: World, *, deadline_s: float) -> None:
     if world.rank == 0:
         verdict = _judge(store, world, deadline_s)
         store.set(_VERDICT, json.dumps(verdict))
-        if verdict["missing"] or verdict["mismatch"]:
+        if verdict["message"]:
             _wait_for_readers(store)
     else:
         verdict = _await_verdict(store, world, deadline_s + _GRACE_S)
-    if verdict["missing"]:
-        raise PeerError(
-            verdict["missing"], "their nodes' logs say more; a network that blocks them does too"
-        )
-    if verdict["mismatch"]:
-        raise CheckError(verdict["mismatch"], verdict["hint"])
+    if verdict["message"]:
+        kind = PeerError if verdict["missing"] else CheckError
+        raise kind(verdict["message"], verdict["hint"])
 
 
-def _judge(store: Store, world: World, deadline_s: float) -> dict[str, str]:
+def _judge(store: Store, world: World, deadline_s: float) -> dict[str, Any]:
     give_up = time.monotonic() + deadline_s
     while store.add(_ARRIVED, 0) < world.world_size and time.monotonic() < give_up:
         time.sleep(_POLL_S)
     came = [rank for rank in range(world.world_size) if store.check([str(rank)])]
     reports = [RankReport(**json.loads(store.get(str(rank)))) for rank in came]
-    missing = missing_text(reports, world, deadline_s)
-    text, hint = mismatch(reports) if not missing else ("", "")
-    return {"missing": missing, "mismatch": text, "hint": hint}
+    text = missing_text(reports, world, deadline_s)
+    if text:
+        hint = "their nodes' logs say more; a network that blocks them does too"
+        return {"missing": True, "message": text, "hint": hint}
+    text, hint = mismatch(reports)
+    return {"missing": False, "message": text, "hint": hint}
 
 
 def _wait_for_readers(store: Store) -> None:
@@ -173,12 +178,12 @@ def _wait_for_readers(store: Store) -> None:
         time.sleep(_POLL_S)
 
 
-def _await_verdict(store: Store, world: World, timeout_s: float) -> dict[str, str]:
+def _await_verdict(store: Store, world: World, timeout_s: float) -> dict[str, Any]:
     from torch.distributed import DistError
 
     try:
         store.wait([_VERDICT], timedelta(seconds=timeout_s))
-        verdict: dict[str, str] = json.loads(store.get(_VERDICT))
+        verdict: dict[str, Any] = json.loads(store.get(_VERDICT))
         store.add(_READ, 1)
     except DistError as error:
         raise PeerError(
@@ -206,50 +211,33 @@ def mismatch(reports: Sequence[RankReport]) -> tuple[str, str]:
     duplicate = _shared_gpu(reports)
     if duplicate:
         return duplicate, "give each rank a GPU of its own: srun --gpus-per-task=1, or none bound"
-    checks: list[tuple[str, dict[int, str], str]] = [
-        (
-            "world sizes differ",
-            {item.rank: str(item.world_size) for item in reports},
-            "all ranks have to come from one srun or torchrun",
-        ),
-        (
-            "plans differ",
-            {item.rank: item.plan_hash for item in reports},
-            "plan.json changed between starts, or a node sees another file system",
-        ),
-        (
-            "devices differ",
-            {item.rank: item.device for item in reports},
-            "a node lost its GPUs: hpc-train preflight tells which; or write accelerator: cpu",
-        ),
+    checks = [
+        (what, {item.rank: str(getattr(item, name)) for item in reports}, hint)
+        for name, (what, hint) in _SAME_ON_ALL.items()
     ]
-    names = sorted({name for item in reports for name in item.versions})
     checks += [
         (
-            f"versions of {name} differ",
+            f"versions of {name}",
             {item.rank: item.versions.get(name, "none") for item in reports},
             "all nodes need the same environment (env.conda, env.venv, env.modules)",
         )
-        for name in names
+        for name in sorted({name for item in reports for name in item.versions})
     ]
     for what, values, hint in checks:
         if len(set(values.values())) > 1:
-            return f"{what}: {_grouped(values, reports)}", hint
+            return f"{what} differ: {_grouped(values, reports)}", hint
     return "", ""
 
 
 def _shared_gpu(reports: Sequence[RankReport]) -> str:
     owners: dict[tuple[str, str], int] = {}
     for report in reports:
-        if not report.gpu_uuid:
-            continue
-        key = (report.host, report.gpu_uuid)
-        if key in owners:
+        gpu = (report.host, report.gpu_uuid)
+        if report.gpu_uuid and owners.setdefault(gpu, report.rank) != report.rank:
             return (
-                f"ranks {owners[key]} and {report.rank} on {report.host} would use the same GPU "
+                f"ranks {owners[gpu]} and {report.rank} on {report.host} would use the same GPU "
                 f"({report.gpu_uuid})"
             )
-        owners[key] = report.rank
     return ""
 
 

@@ -252,7 +252,7 @@ def _shard_writer(strategy: Strategy, checkpoint: dict[str, Any]) -> Any:
 
 
 class HpcTrainCallback(pl.Callback):
-    """The hooks that Lightning offers to callbacks; `resume.Resumer` adds it."""
+    """The hooks that Lightning offers to callbacks; `fit_with_resume` adds it."""
 
     def __init__(self, training: LightningAdapter) -> None:
         self._training = training

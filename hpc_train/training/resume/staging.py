@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-__all__ = ["StagingBuffers", "map_tensors", "size_bytes"]
+__all__ = ["StagingBuffers", "map_tensors"]
 
 _PLAIN = (str, bytes, int, float, bool, complex, type(None))
 
@@ -44,45 +44,23 @@ def map_tensors(tree: Any, change: Callable[[str, Tensor], Any], path: str = "")
     return copy.deepcopy(tree)
 
 
-def size_bytes(tree: Any) -> int:
-    """Bytes of all tensors in `tree`."""
-    total = 0
-
-    def count(_: str, tensor: Tensor) -> Tensor:
-        nonlocal total
-        total += tensor.numel() * tensor.element_size()
-        return tensor
-
-    map_tensors(tree, count)
-    return total
-
-
 class StagingBuffers:
     """Buffers for one state; a new copy overwrites the one before."""
 
     def __init__(self) -> None:
         self._buffers: dict[str, Tensor] = {}
 
-    def prepare(self, shapes: dict[str, Tensor]) -> None:
-        """Make and touch buffers like the tensors in `shapes`, path by path (see `layout`).
-
-        For a thread of its own: filling memory frees the GIL.
-        """
-        for path, like in shapes.items():
-            self._buffer(path, like).fill_(0)
-
     @staticmethod
     def layout(tree: Any) -> dict[str, Tensor]:
-        """Paths and tensors of `tree`; of the tensors only shape and place are looked at."""
+        """The tensors of `tree` by path, of which `prepare` looks at shape and place alone."""
         found: dict[str, Tensor] = {}
-
-        def note(path: str, tensor: Tensor) -> Tensor:
-            found[path] = torch.empty_like(tensor, device="meta")
-            found[path].on_gpu = tensor.is_cuda  # type: ignore[attr-defined]
-            return tensor
-
-        map_tensors(tree, note)
+        map_tensors(tree, lambda path, tensor: found.setdefault(path, tensor.detach()))
         return found
+
+    def prepare(self, layout: dict[str, Tensor]) -> None:
+        """Make and touch a buffer for each; for a thread of its own: filling frees the GIL."""
+        for path, like in layout.items():
+            self._buffer(path, like).fill_(0)
 
     def copy(self, tree: Any) -> Any:
         """`tree` with its tensors on the host; returns once they are all there.
@@ -111,13 +89,10 @@ class StagingBuffers:
 
     def _buffer(self, path: str, like: Tensor) -> Tensor:
         buffer = self._buffers.get(path)
-        same = buffer is not None and (buffer.shape, buffer.dtype, buffer.stride()) == (
-            like.shape,
-            like.dtype,
-            like.stride(),
-        )
-        if buffer is None or not same:
-            pinned = like.is_cuda or bool(getattr(like, "on_gpu", False))
-            buffer = torch.empty_like(like, device="cpu", pin_memory=pinned, requires_grad=False)
+        wanted = (like.shape, like.dtype, like.stride())
+        if buffer is None or (buffer.shape, buffer.dtype, buffer.stride()) != wanted:
+            buffer = torch.empty_like(
+                like, device="cpu", pin_memory=like.is_cuda, requires_grad=False
+            )
             self._buffers[path] = buffer
         return buffer
