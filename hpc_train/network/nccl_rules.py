@@ -30,7 +30,7 @@ _UNSAID = {"peer": "the peer", "hca": "an HCA", "error": "no reason given"}
 _VARIES = re.compile(r"0x[0-9a-f]+|\d+\.\d+\.\d+\.\d+|<\d+>|nccl-\w{6}|\d{4,}")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Rule:
     """One thing that can be told from a line.
 
