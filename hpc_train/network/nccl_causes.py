@@ -16,10 +16,17 @@ __all__ = ["RULES"]
 _LATE_RULES: tuple[Rule, ...] = (
     # What failed is certain, and less so why.
     Rule(
+        "no_transport",
+        r"No transport found for rank (?P<a>\d+)\S* -> rank (?P<b>\d+)",
+        "no way from rank {a} to rank {b}: P2P, shared memory and network are each off or unusable",
+        "NCCL_P2P_DISABLE, NCCL_SHM_DISABLE and NCCL_NET unset; a network device that both see",
+        "NCCL transport.cc",
+    ),
+    Rule(
         "ranks_disagree",
         r"ring \d+ does not (?:loop back|contain rank)|Failed to determine (?:intra|local)"
         r"|Group creation failed|[Tt]opoRankToIndex could not|nLocals = \d+ should be"
-        "|tree already has|P2p schedule creation has bugs|No transport found",
+        "|tree already has|P2p schedule creation has bugs",
         "the ranks did not find the same rings: they see nodes, GPUs or networks differently",
         "the same NCCL, NCCL_* (NCCL_HOSTID, NCCL_TOPO_FILE, NCCL_IB_HCA) and GPUs on all nodes;"
         " containers of one host with one host name",
@@ -36,8 +43,8 @@ _LATE_RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "topology",
-        "Could not find (?:real path of /sys/class/pci_bus|NET with id|any local path"
-        "|NIC for rank|gpu rank|net id)|No path computed to go from|unique busId"
+        "Could not find (?:real path of /sys/class/pci_bus|NET with id|NIC for rank|gpu rank"
+        "|net id)|No path computed to go from|unique busId"
         r"|Attribute \w{1,30} of node \w{1,30} not found",
         "NCCL could not place the GPUs and network devices on the node's PCI tree",
         "mount /sys, where the container or VM hides it; NCCL_TOPO_FILE unset, or a file of this"
@@ -84,14 +91,7 @@ _LATE_RULES: tuple[Rule, ...] = (
         "the same test on one node alone; dmesg | grep -i xid; driver and CUDA of one version in"
         " the container; NCCL_CUMEM_ENABLE=0 where the place is about cuMem",
         "CUDA, by NCCL",
-        unless=(
-            "nvls",
-            "nvls_bind",
-            "cuda_shm",
-            "cuda_init",
-            "cuda_kernel",
-            "torch_oom",
-        ),
+        unless=("nvls", "cuda_shm", "cuda_init", "cuda_kernel", "torch_oom", "device_ordinal"),
     ),
     Rule(
         "heartbeat",
@@ -119,7 +119,7 @@ _LATE_RULES: tuple[Rule, ...] = (
         "| to)?(?=.{0,140}(?:reset by peer|Broken pipe"
         r"|Connection refused)))(?: (?!failed)(?P<peer>[^\s<]{1,120}))?",
         "{peer} closed the connection: something failed or ended there first",
-        "read that node's log: the cause is there",
+        "read that node's log: what ended there, or was the connection cut on the way?",
         "NCCL misc/socket.cc",
         kind="follows",
     ),
@@ -187,7 +187,7 @@ _LATE_RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "simple_order",
-        r"Could not find a path for pattern \d+, falling back",
+        r"Could not find (?:a path for pattern \d+, falling back|any local path)",
         "NCCL found no good order of GPUs and network devices, and takes a simple one",
         "slower, no failure: /sys in the container, NCCL_P2P_LEVEL, NCCL_IB_HCA",
         "NCCL graph/search.cc",

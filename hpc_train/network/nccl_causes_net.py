@@ -171,39 +171,46 @@ NET_RULES: tuple[Rule, ...] = (
         "ulimit -l in the job (unlimited?), dmesg of that node, ibv_devinfo, /dev/infiniband in"
         " the container",
         "NCCL misc/ibvwrap.cc",
-        unless=(
-            "memlock",
-            "gid",
-            "gid_timeout",
-            "gpu_memory_registration",
-        ),
+        unless=("memlock", "gid", "gid_timeout", "gpu_memory_registration"),
     ),
     Rule(
         "ofi_no_provider",
         "find any optimal provider|No eligible providers|Only EFA provider is supported"
-        "|NET/OFI .{0,40}initialization failed|Failed to initialize (?:rdma|sendrecv"
-        r"|\w+) protocol",
-        "the libfabric plugin found no provider that it can use, and NCCL goes on without it or"
-        " stops",
-        "fi_info -p efa in the container; /dev/infiniband/uverbs* passed into it, libfabric of"
-        " the EFA installer in LD_LIBRARY_PATH",
+        r"|NET/OFI .{0,40}initialization failed"
+        r"|Failed to initialize \w+ protocol",
+        "the libfabric plugin found no provider that it can use; NCCL goes on with what else it"
+        " finds",
+        "fi_info -p efa in the container; /dev/infiniband/uverbs* passed into it, libfabric of the"
+        " EFA installer in LD_LIBRARY_PATH",
         "aws-ofi-nccl",
+        kind="note",
+    ),
+    Rule(
+        "ofi_peer",
+        "NET/OFI .{0,600}?(?P<error>Unresponsive receiver|Unreachable remote|unreachable by EFA"
+        "|handshake failed|Destroyed remote QP|[Rr]emote QP|Connection was reset by)",
+        "the peer's EFA device could not be reached, or its process ended: {error}",
+        "a security group that lets all traffic among its own members in and out; the peer's log:"
+        " did it end first?",
+        "libfabric prov/efa, by aws-ofi-nccl",
+    ),
+    Rule(
+        "ucx",
+        r"UCX error (?P<place>\S{1,60}) '-?\d+' (?P<error>[^\n]{1,80})",
+        "the UCX network plugin failed: {error}",
+        "what UCX says before it (UCX_LOG_LEVEL=info); NCCL_PLUGIN_P2P=ib goes on with the verbs of"
+        " the same plugin",
+        "HPC-X nccl-rdma-sharp-plugins ucx_plugin.c",
     ),
     Rule(
         "ofi",
-        "NET/OFI (?P<what>(?:Request|Couldn't|Unable|Creating|Error|Could not|Initializing"
-        "|OFI call|Call to|CM|Caught|Retrieving"
-        r"|Querying)[^.\n]{0,80})(?:.{0,20}RC: ?-?\d+\S? )?(?:.{0,5}E(?:rror"
-        r"|RROR): (?P<error>[^\n]{0,80}))?",
+        "NET/OFI (?P<what>(?:Request|Couldn't|Unable|Creating|Error|Could not|Initializing|OFI call"
+        r"|Call to|CM|Caught|Retrieving|Querying)[^.\n]{0,80})",
         "libfabric failed: {what}",
-        "fi_info -p efa and the same libfabric and plugin on all nodes; an EFA security group"
-        " that lets all traffic in it pass",
+        "fi_info, and the same libfabric and plugin on all nodes; on EFA a security group that lets"
+        " all traffic in it pass",
         "aws-ofi-nccl",
-        unless=(
-            "memlock_ofi",
-            "ofi_registration",
-            "ofi_no_provider",
-        ),
+        unless=("memlock", "ofi_registration", "ofi_peer"),
     ),
     Rule(
         "connect_loopback",
@@ -249,11 +256,7 @@ NET_RULES: tuple[Rule, ...] = (
         " the nodes; the peer's log: did it end first?",
         "NCCL misc/socket.cc, 2.23",
         level="INFO",
-        unless=(
-            "connect_loopback",
-            "connect",
-            "connect_refused",
-        ),
+        unless=("connect_loopback", "connect", "connect_refused"),
     ),
     Rule(
         "wire_lost",

@@ -17,30 +17,16 @@ CUDA = (
 )
 
 NODE_RULES: tuple[Rule, ...] = (
-    Rule(
-        "ras",
-        "",
-        "",
-        "",
-        "NCCL ras/: its own monitor, without which the job goes on",
-        kind="harmless",
-        place=r"^ras/",
-    ),
+    Rule("ras", "^ras/", "", "", "NCCL ras/: its monitor, and the job goes on", kind="harmless"),
     # The program: the same on a perfect network.
     Rule(
         "duplicate_gpu",
-        r"Duplicate GPU detected : rank (?P<a>\d+) and rank (?P<b>\d+) both on CUDA device",
-        "ranks {a} and {b} use the same GPU",
+        r"Duplicate GPU detected : (?P<ranks>rank \d+ and rank \d+) both on CUDA device"
+        "|Multiple Ranks are using the same GPU",
+        "{ranks} use the same GPU",
         "one rank a GPU: torch.cuda.set_device(LOCAL_RANK) before the first collective, and no"
         " more ranks a node than GPUs",
         "NCCL init.cc",
-    ),
-    Rule(
-        "shared_gpu",
-        "Multiple Ranks are using the same GPU",
-        "several ranks use the same GPU",
-        "one rank a GPU: torch.cuda.set_device(LOCAL_RANK) before the first collective",
-        "NCCL init.cc, 2.30",
     ),
     Rule(
         "version_mismatch",
@@ -94,14 +80,38 @@ NODE_RULES: tuple[Rule, ...] = (
     ),
     # The node: GPU, limits, shared memory.
     Rule(
+        "cuda_init",
+        CUDA % "(?:initialization error|CUDA_ERROR_NOT_INITIALIZED)",
+        "CUDA could not be initialised in this process: often it was forked after CUDA had started",
+        "start workers with spawn instead of fork; otherwise nvidia-smi in the same container, and"
+        " its libcuda against the host's driver",
+        "CUDA, by NCCL",
+    ),
+    Rule(
+        "nvls",
+        r"^\S*nvls\S* .*(?:Cuda failure|CUDA error)|Failed to bind NVLink SHARP"
+        r"|UC alloc size \d+ failed|nvls\w{0,20}.{0,40}failed",
+        "NVLink SHARP (NVLS) could not be set up: usually the fabric manager or the NVSwitches of"
+        " that node, or a driver that is too old for this NCCL",
+        "nvidia-smi -q | grep -A3 Fabric; reset the GPUs after the fabric manager was restarted, or"
+        " reboot; NCCL_NVLS_ENABLE=0 goes on without NVLS",
+        "NCCL transport/nvls.cc",
+    ),
+    Rule(
+        "system_not_ready",
+        "system not yet initialized",
+        "CUDA calls this node not ready: a service that it needs does not run, on machines with"
+        " NVSwitch the fabric manager",
+        "systemctl status nvidia-fabricmanager, of the driver's version; then nvidia-smi -q | grep"
+        " -A3 Fabric",
+        "CUDA, by NCCL",
+    ),
+    Rule(
         "gpu_lost",
         "(?P<error>GPU is lost|[Uu]ncorrectable (?:NVLink |ECC )?error|fell off the bus"
-        "|unspecified hardware error|Driver/library version mismatch"
-        r"|CUDA driver version is insufficient[\w ]{0,40}|no CUDA-capable device[\w ]{0,20}"
-        "|system not yet initialized)",
+        r"|unspecified hardware error|no CUDA-capable device[\w ]{0,20})",
         "the GPU or its driver does not work: {error}",
-        "nvidia-smi and dmesg | grep -i xid on that node; drain it ('system not yet initialized':"
-        " start nvidia-fabricmanager)",
+        "nvidia-smi and dmesg | grep -i xid on that node; drain it",
         "CUDA and NVML, by NCCL",
     ),
     Rule(
@@ -115,7 +125,8 @@ NODE_RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "driver",
-        r"(?P<what>not supported prior to CUDA [\d.]{1,8}|CUDA [Dd]river (?:is older"
+        r"(?P<what>Driver/library version mismatch|CUDA driver version is insufficient[\w ]{0,40}"
+        r"|not supported prior to CUDA [\d.]{1,8}|CUDA [Dd]river (?:is older"
         r"|version found is \d+[\w. ]{0,40})|requires CUDA driver [\d.]{1,8}"
         "|does not support this CUDA version|Failed to find CUDA library"
         "|compiled with too old version of NCCL|Failed to open libnvidia-ml)",
@@ -138,34 +149,6 @@ NODE_RULES: tuple[Rule, ...] = (
         "NCCL include/alloc.h",
     ),
     Rule(
-        "cuda_init",
-        CUDA % "(?:initialization error|CUDA_ERROR_NOT_INITIALIZED)",
-        "CUDA could not be initialised in this process: often it was forked after CUDA had started",
-        "start workers with spawn instead of fork; otherwise nvidia-smi in the same container,"
-        " and its libcuda against the host's driver",
-        "CUDA, by NCCL",
-    ),
-    Rule(
-        "nvls",
-        "Cuda failure|Failed to bind NVLink SHARP|CUDA error",
-        "NVLink SHARP (NVLS) could not be set up: usually the fabric manager or the NVSwitches of"
-        " that node",
-        "nvidia-smi -q | grep -A3 Fabric; reset the GPUs after the fabric manager was restarted,"
-        " or reboot; NCCL_NVLS_ENABLE=0 goes on without NVLS",
-        "NCCL transport/nvls.cc",
-        place=r"nvls",
-    ),
-    Rule(
-        "nvls_bind",
-        r"Failed to bind NVLink SHARP \(NVLS\)|UC alloc size \d+ failed|nvls\w{0,20}.{0,40}failed",
-        "NVLink SHARP (NVLS) could not be set up: usually the fabric manager or the NVSwitches of"
-        " that node",
-        "nvidia-smi -q | grep -A3 Fabric; reset the GPUs after the fabric manager was restarted,"
-        " or reboot; NCCL_NVLS_ENABLE=0 goes on without NVLS",
-        "NCCL transport/nvls.cc, 2.27",
-        unless=("nvls",),
-    ),
-    Rule(
         "shm_size",
         r"failed to extend /dev/shm/\S{1,60} to \d+ bytes(?!, error: (?!No space))"
         "|posix_fallocate failed : No space left on device"
@@ -177,12 +160,11 @@ NODE_RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "cuda_shm",
-        CUDA % "",
+        r"^\S*shm\w*\.\S* .{0,40}" + CUDA % "",
         "CUDA could not use the host memory that the ranks of a node share: {error}",
-        "NCCL_CUMEM_HOST_ENABLE=0 (from 2.24 on) or NCCL_SHM_DISABLE=1, which is slower; driver"
-        " and CUDA of one version in the container",
+        "NCCL_CUMEM_HOST_ENABLE=0 (from 2.24 on) or NCCL_SHM_DISABLE=1, which is slower; driver and"
+        " CUDA of one version in the container",
         "NCCL misc/shmutils.cc, transport/shm.cc",
-        place=r"shmutils|include/shm|transport/shm",
     ),
     Rule(
         "shm_attach",
@@ -203,11 +185,7 @@ NODE_RULES: tuple[Rule, ...] = (
         "df -h /dev/shm and its permissions; --shm-size or --ipc=host; remove stale"
         " /dev/shm/nccl-*",
         "NCCL misc/shmutils.cc",
-        unless=(
-            "shm_size",
-            "shm_attach",
-            "cuda_shm",
-        ),
+        unless=("shm_size", "shm_attach", "cuda_shm"),
     ),
     Rule(
         "gid_unreadable",
@@ -219,20 +197,12 @@ NODE_RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "memlock",
-        IB_CALL + r".{0,40}Cannot allocate memory",
-        "{call} could not lock memory: the limit of locked memory (memlock) is too low inside the"
-        " job",
+        "(?:" + IB_CALL + "|Unable to register memory) ?.{0,60}Cannot allocate memory",
+        "{call} could not lock memory: most often the limit of locked memory (memlock) is too low"
+        " inside the job",
         "ulimit -l has to say unlimited in the job itself: LimitMEMLOCK=infinity for slurmd,"
-        " --ulimit memlock=-1 for a container",
-        "NCCL misc/ibvwrap.cc; NCCL's troubleshooting guide",
-    ),
-    Rule(
-        "memlock_ofi",
-        "Unable to register memory .{0,60}Cannot allocate memory",
-        "libfabric could not lock memory: the limit of locked memory (memlock) is too low, or the"
-        " GPU's window is used up",
-        "ulimit -l has to say unlimited in the job itself: --ulimit memlock=-1 for a container",
-        "aws-ofi-nccl",
+        " --ulimit memlock=-1 for a container; where it does, the host's memory and dmesg",
+        "NCCL misc/ibvwrap.cc and its troubleshooting guide; aws-ofi-nccl",
     ),
     Rule(
         "gpu_memory_registration",
@@ -246,10 +216,11 @@ NODE_RULES: tuple[Rule, ...] = (
     Rule(
         "ofi_registration",
         "Unable to register memory .{0,60}Invalid argument",
-        "libfabric refused to register memory: libfabric and NCCL or the driver do not fit"
+        "libfabric refused to register memory: libfabric, its plugin and the CUDA driver do not fit"
         " together",
-        "a newer EFA installer (1.29 or later with NCCL 2.19 or later);"
-        " FI_EFA_SET_CUDA_SYNC_MEMOPS=0 helps with an older one",
+        "one CUDA driver library in the process, that of the host (cuda-compat before it in"
+        " LD_LIBRARY_PATH?); on EFA an installer of 1.29 or later with NCCL 2.19 or later, or"
+        " FI_EFA_SET_CUDA_SYNC_MEMOPS=0 with an older one",
         "aws-ofi-nccl",
     ),
     Rule(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from hpc_train.errors import HpcTrainError
 from hpc_train.network.nccl_causes import RULES
 from hpc_train.network.nccl_comms import Communicators
-from hpc_train.network.nccl_failures import failures, notes
+from hpc_train.network.nccl_failures import judge
 from hpc_train.network.nccl_files import MAX_LINE, find_logs, log_lines, open_log
 from hpc_train.network.nccl_lines import Record, records_of
 from hpc_train.network.nccl_report import NcclReport
@@ -119,6 +119,7 @@ class LogReader:
         self._settings: dict[str, str] = {}
         self._trace: tuple[str, str, str, Evidence] | None = None
         self._torch_error: tuple[str, Evidence] | None = None
+        self._initialised = 0
         self._is_error_next = False
 
     def feed(self, line: str, file: str = "", number: int = 0) -> None:
@@ -142,6 +143,8 @@ class LogReader:
             self._hits.take("WARN", record.text, record.place, record.host, where, is_warning=True)
         elif not self._comms.take(record, self._hcas.get(record.host, {})):
             self._setup(record, where)
+        elif "Init COMPLETE" in record.text:
+            self._initialised = self._hits.lines + 1
 
     def _torch(self, line: str, where: Evidence) -> None:
         """Take a line of torch's; what follows "Last error:" is NCCL's own warning."""
@@ -222,6 +225,9 @@ class LogReader:
         """Return what was read so far."""
         world = self._comms.world()
         hits = self._hits
+        failures, notes = judge(
+            hits, self._timeouts, self._trace, self._torch_error, self._initialised
+        )
         return NcclReport(
             version=self._version,
             speakers=tuple(sorted(self._hosts)),
@@ -235,8 +241,8 @@ class LogReader:
             gdr=dict(sorted(self._gdr.items())),
             gdr_reasons=tuple(sorted(self._gdr_reasons)),
             settings=dict(sorted(self._settings.items())),
-            failures=tuple(failures(hits, self._timeouts, self._trace, self._torch_error)),
-            notes=tuple(notes(hits)),
+            failures=failures,
+            notes=notes,
             warnings=tuple(hits.unknown()),
             dropped=hits.dropped,
             records=self.records,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from hpc_train.network.nccl_comms import LoggedRanks
@@ -135,7 +135,13 @@ class NcclReport:
         return all(pair.is_ib for pair in self.crossing) if self.crossing else None
 
     @property
-    def all_gdr(self) -> bool | None:
-        """Whether all of it uses GPUDirect RDMA; None where there is none but TCP."""
-        ways = [pair for pair in self.crossing if not pair.is_tcp]
-        return all(pair.gdr_channels == pair.channels for pair in ways) if ways else None
+    def gdr_share(self) -> Literal["all", "some", "none"] | None:
+        """How much of it uses GPUDirect RDMA; None where there is no NET way but TCP."""
+        ways = [
+            pair for pair in self.crossing if pair.transport.startswith("NET/") and not pair.is_tcp
+        ]
+        if not ways:
+            return None
+        if all(pair.gdr_channels == pair.channels for pair in ways):
+            return "all"
+        return "some" if any(pair.gdr_channels for pair in ways) else "none"

@@ -26,7 +26,13 @@ _MAX_KINDS = 20_000
 _MAX_TEXT = 300
 # What differs between two warnings of one kind: pointers, addresses with ports, long numbers.
 # What stands in a sentence where the line lacks it.
-_UNSAID = {"peer": "the peer", "hca": "an HCA", "error": "no reason given"}
+_UNSAID = {
+    "peer": "the peer",
+    "hca": "an HCA",
+    "error": "no reason given",
+    "ranks": "several ranks",
+    "call": "libfabric",
+}
 _VARIES = re.compile(r"0x[0-9a-f]+|\d+\.\d+\.\d+\.\d+|<\d+>|nccl-\w{6}|\d{4,}")
 
 
@@ -36,7 +42,7 @@ class Rule:
 
     Attributes:
         name: Its name in JSON and docs.
-        pattern: A regular expression, searched in the text; its groups fill `cause` and `fix`.
+        pattern: A regular expression, searched in `place text`; its groups fill `cause` and `fix`.
             Quantifiers are bounded, so that no line makes it slow.
         cause: One sentence. `{group}` stands for what the pattern caught.
         fix: What to do.
@@ -45,7 +51,6 @@ class Rule:
             worth telling and no failure; `harmless` is neither.
         level: `WARN` counts in warnings and in torch's words, `INFO` in the other lines, `ANY` in
             both.
-        place: A regular expression that the place has to match as well, such as `nvls`.
         unless: Rules that tell the same more exactly; beside one of them this one is left out.
     """
 
@@ -56,22 +61,12 @@ class Rule:
     source: str = ""
     kind: Kind = "cause"
     level: Literal["WARN", "INFO", "ANY"] = "WARN"
-    place: str = ""
     unless: tuple[str, ...] = ()
 
     @cached_property
-    def _search(self) -> re.Pattern[str]:
+    def expression(self) -> re.Pattern[str]:
+        """The pattern, compiled when it is first asked for."""
         return re.compile(self.pattern)
-
-    @cached_property
-    def _search_place(self) -> re.Pattern[str]:
-        return re.compile(self.place)
-
-    def match(self, text: str, place: str) -> re.Match[str] | None:
-        """Return the match where the line is of this rule."""
-        if self.place and not self._search_place.search(place):
-            return None
-        return self._search.search(text)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,6 +92,7 @@ class Hit:
         cause: Filled in from the first match.
         fix: The same.
         first: Position of the first match over all files.
+        last: That of the last one.
         times: Lines.
         hosts: Who said so, as far as the lines tell.
         evidence: The first of them.
@@ -106,6 +102,7 @@ class Hit:
     cause: str
     fix: str
     first: int
+    last: int = 0
     times: int = 0
     hosts: set[str] = field(default_factory=set)
     evidence: list[Evidence] = field(default_factory=list)
@@ -119,6 +116,7 @@ class Warned:
     times: int
     hosts: tuple[str, ...]
     evidence: Evidence
+    first: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,10 +136,10 @@ class Failure:
     name: str
     cause: str
     fix: str
-    source: str
-    times: int
-    hosts: tuple[str, ...]
     evidence: tuple[Evidence, ...]
+    source: str = ""
+    times: int = 1
+    hosts: tuple[str, ...] = ()
 
 
 class Hits:
@@ -157,42 +155,44 @@ class Hits:
         self._hits: dict[str, Hit] = {}
         # A flood says the same in many lines: each kind is matched once.
         self._kinds: dict[tuple[str, str, str], Rule | None] = {}
-        self._unknown: dict[str, tuple[Counter[str], Evidence]] = {}
-        self._lines = 0
+        self._unknown: dict[str, tuple[Counter[str], Evidence, int]] = {}
+        self.lines = 0
         self.dropped = 0
 
     def take(
         self, level: str, text: str, place: str, host: str, where: Evidence, *, is_warning: bool
     ) -> Rule | None:
         """Take one text, and return the rule it is of; an unknown warning is kept."""
-        self._lines += 1
+        self.lines += 1
+        said = f"{place} {text}"
         key = (level, place.partition(":")[0], _VARIES.sub("#", text[:_MAX_TEXT]))
         if key not in self._kinds:
             if len(self._kinds) >= _MAX_KINDS:
                 self.dropped += 1
                 return None
             self._kinds[key] = next(
-                (rule for rule in self._rules[level] if rule.match(text, place)), None
+                (rule for rule in self._rules[level] if rule.expression.search(said)), None
             )
         rule = self._kinds[key]
         if rule is not None:
-            self._hit(rule, text, place, host, where)
+            self._hit(rule, said, host, where)
         elif is_warning:
             self._keep(key[2], host, where)
         return rule
 
-    def _hit(self, rule: Rule, text: str, place: str, host: str, where: Evidence) -> None:
+    def _hit(self, rule: Rule, text: str, host: str, where: Evidence) -> None:
         hit = self._hits.get(rule.name)
         if hit is None:
-            match = rule.match(text, place)
+            match = rule.expression.search(text)
             groups = match.groupdict() if match else {}
             said = {key: value or _UNSAID.get(key, "?") for key, value in groups.items()}
             hit = self._hits[rule.name] = Hit(
                 rule=rule,
                 cause=rule.cause.format_map(said),
                 fix=rule.fix.format_map(said),
-                first=self._lines,
+                first=self.lines,
             )
+        hit.last = self.lines
         hit.times += 1
         if host and len(hit.hosts) < _MAX_HOSTS:
             hit.hosts.add(host)
@@ -204,7 +204,7 @@ class Hits:
             if len(self._unknown) >= _MAX_WARNINGS:
                 self.dropped += 1
                 return
-            self._unknown[kind] = (Counter(), where)
+            self._unknown[kind] = (Counter(), where, self.lines)
         counter = self._unknown[kind][0]
         if host in counter or len(counter) < _MAX_HOSTS:
             counter[host] += 1
@@ -226,6 +226,7 @@ class Hits:
                 times=counter.total(),
                 hosts=tuple(sorted(host for host in counter if host)),
                 evidence=where,
+                first=first,
             )
-            for counter, where in self._unknown.values()
+            for counter, where, first in self._unknown.values()
         ]

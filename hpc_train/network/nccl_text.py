@@ -17,6 +17,12 @@ __all__ = ["explain", "report_json"]
 
 _MAX_SHOWN = 5
 _MAX_WIDTH = 200
+_GDR = {
+    "all": ", with GPUDirect RDMA",
+    "some": ", NOT all of it with GPUDirect RDMA",
+    "none": ", none of it with GPUDirect RDMA",
+    None: "",
+}
 # Interfaces that other nodes do not reach as a rule: bridges, containers, tunnels, loopback.
 _LOCAL_NAMES = ("lo", "docker", "veth", "br-", "virbr", "cni", "cali", "flannel", "tun", "tap")
 _LOCAL_ADDRESSES = ("127.", "169.254.", "fe80:", "[fe80", "::1", "172.17.")
@@ -64,8 +70,7 @@ def _headline(report: NcclReport) -> Iterator[str]:
     elif crossing:
         names = " and ".join(sorted({pair.transport for pair in crossing}))
         what = "InfiniBand (or RoCE)" if report.all_over_ib else names
-        gdr = "with GPUDirect RDMA" if report.all_gdr else "NOT all of it with GPUDirect RDMA"
-        yield f"{what} between all nodes that talked, {gdr}"
+        yield f"{what} between all nodes that talked{_GDR[report.gdr_share]}"
     elif report.pairs and len(report.hosts) == 1 and len(world.places) == (world.ranks or -1):
         yield "all ranks are on one node: the network"
         yield "between nodes was not used, so this log proves nothing about it"

@@ -29,7 +29,9 @@ _STATE = re.compile(
     r" last completed NCCL work: (?P<done>-?\d+)"
 )
 _SIGNAL = re.compile(
-    r"Received a dump signal due to a collective timeout from\s{1,3}rank (?P<by>\d+).{0,120}?"
+    r"(?:\[PG (?:ID )?(?P<pg>[^\]]{1,80}?) Rank \d+\].{0,20}?)?"
+    r"Received a dump signal due to a collective timeout from"
+    r"\s{1,3}rank (?P<by>\d+).{0,120}?"
     r"Last enqueued NCCL work: (?P<queued>-?\d+), last completed NCCL work: (?P<done>-?\d+)"
 )
 _ABSENT = re.compile(
@@ -51,7 +53,7 @@ class Timeouts:
     def __init__(self) -> None:
         self._works: dict[_Work, set[int]] = {}
         self._groups: dict[tuple[int, int], str] = {}
-        self._queued: dict[int, int] = {}
+        self._queued: dict[tuple[str, int], int] = {}
         self._absent: set[str] = set()
         self._evidence: list[Evidence] = []
         self._times = 0
@@ -69,7 +71,7 @@ class Timeouts:
             return bool(self._works)
         elif match := _SIGNAL.search(line):
             self._by = match["by"]
-            self._queued[rank] = int(match["queued"])
+            self._queued[match["pg"] or "", rank] = int(match["queued"])
         elif match := _ABSENT.search(line) or _NEVER.search(line):
             self._absent.add(match["ranks"])
         elif not _ANY_TIMEOUT.search(line):
@@ -92,13 +94,13 @@ class Timeouts:
         return Failure(
             name="collective_timeout",
             cause=self._cause(),
-            fix="find what the rank that did not come was doing: its own log, py-spy dump, or"
-            " torch's flight recorder (TORCH_NCCL_TRACE_BUFFER_SIZE=2000, torchfrtrace); a rank"
-            " that is only slow (loading, evaluating, saving) wants a longer timeout in"
-            " init_process_group",
+            fix="did a rank not come? Its own log, py-spy dump, or torch's flight recorder"
+            " (TORCH_NCCL_TRACE_BUFFER_SIZE=2000, torchfrtrace); one that is only slow (loading,"
+            " evaluating, saving) wants a longer timeout in init_process_group. Do all wait in it?"
+            " Then data does not move: all_reduce_perf on these GPUs, with NCCL_P2P_DISABLE=1 and"
+            " without",
             source="torch ProcessGroupNCCL.cpp",
             times=self._times,
-            hosts=(),
             evidence=tuple(self._evidence),
         )
 
@@ -126,10 +128,16 @@ class Timeouts:
         """Say who never came, where the log proves it."""
         absent = set(self._absent)
         if len(self._works) == 1:
-            (work,) = self._works
-            behind = {r for r, last in self._queued.items() if r >= 0 and last < work.seq}
-            if behind - self._works[work]:
-                absent.add(ranges(behind - self._works[work]))
+            ((work, here),) = self._works.items()
+            groups = {self._groups.get((rank, work.seq), "") for rank in here} - {""}
+            # Of another group, or of none yet (-1), the numbers say nothing here.
+            behind = {
+                rank
+                for (group, rank), last in self._queued.items()
+                if 0 <= last < work.seq and rank >= 0 and groups <= {group}
+            }
+            if behind - here:
+                absent.add(ranges(behind - here))
         if not absent:
             return ""
         return f"never joined it: ranks {', '.join(sorted(absent))}"
