@@ -62,10 +62,10 @@ _LATE_RULES: tuple[Rule, ...] = (
         "p2p",
         "failed to peer with device|failed to open CUDA IPC handle|peer access is not supported"
         r"|peer mapping resources exhausted|(?:cudaIpc|cuIpc)\w{1,40} failed"
-        "|P2P is disabled between NVLINK",
+        r"|P2P is disabled between NVLINK|^\S*/p2p\.cc\S* .{0,40}C(?:uda|UDA) (?:failure|error)",
         "two GPUs of one host could not map each other's memory (P2P)",
-        "nvidia-smi topo -p2p r; in a container or VM: PCIe ACS and --ipc=host;"
-        " NCCL_P2P_DISABLE=1 goes on without P2P, slower",
+        "nvidia-smi topo -p2p r; in a container or VM: PCIe ACS and --ipc=host; NCCL_CUMEM_ENABLE=0"
+        " where the place is about cuMem; NCCL_P2P_DISABLE=1 goes on without P2P, slower",
         "NCCL transport/p2p.cc",
     ),
     Rule(
@@ -91,7 +91,15 @@ _LATE_RULES: tuple[Rule, ...] = (
         "the same test on one node alone; dmesg | grep -i xid; driver and CUDA of one version in"
         " the container; NCCL_CUMEM_ENABLE=0 where the place is about cuMem",
         "CUDA, by NCCL",
-        unless=("nvls", "cuda_shm", "cuda_init", "cuda_kernel", "torch_oom", "device_ordinal"),
+        unless=(
+            "nvls",
+            "cuda_shm",
+            "cuda_init",
+            "cuda_kernel",
+            "torch_oom",
+            "device_ordinal",
+            "p2p",
+        ),
     ),
     Rule(
         "heartbeat",

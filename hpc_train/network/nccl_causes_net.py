@@ -270,7 +270,7 @@ NET_RULES: tuple[Rule, ...] = (
     Rule(
         "socket",
         "(?P<what>(?:Call to (?:accept|bind|connect|getsockname|getsockopt|listen|poll|recv|send"
-        r"|setsockopt|socket)|Socket creation|Accept|socket[A-Z]\w{0,30}(?: poll\(\))?"
+        r"|setsockopt|socket)|Socket creation|(?<!d\] )Accept|socket[A-Z]\w{0,30}(?: poll\(\))?"
         r"|UDS: [\w ]{1,40})(?: \S{1,120})? ?(?:failed|error)[^\n]{0,80}"
         r"|exceeded error retry count[^\n]{0,60})(?<!reset by peer)(?<!Broken pipe)",
         "a call on a socket failed: {what}",

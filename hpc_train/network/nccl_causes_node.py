@@ -125,7 +125,8 @@ NODE_RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "driver",
-        r"(?P<what>Driver/library version mismatch|CUDA driver version is insufficient[\w ]{0,40}"
+        r"(?P<what>API call is not supported in the installed CUDA driver|forward compatibility was"
+        r" attempted|Driver/library version mismatch|CUDA driver version is insufficient[\w ]{0,40}"
         r"|not supported prior to CUDA [\d.]{1,8}|CUDA [Dd]river (?:is older"
         r"|version found is \d+[\w. ]{0,40})|requires CUDA driver [\d.]{1,8}"
         "|does not support this CUDA version|Failed to find CUDA library"

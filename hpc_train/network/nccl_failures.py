@@ -66,6 +66,9 @@ def judge(
         warned = [item for item in warned if item.first >= initialised]
     found = [_failure(hit) for hit in causes] + [timeout] * bool(timeout)
     first = min((hit.first for hit in follows), default=hits.lines + 1)
+    has_code = trace is not None and trace[1] not in "36"
+    if follows and follows[0].rule.name == "aftermath" and has_code:
+        follows = []  # the code says more
     if not found and follows and not any(item.first < first for item in warned):
         found = [_failure(follows[0])]
     if not found and trace and not follows:

@@ -47,7 +47,7 @@ _SETTING = re.compile(r"(NCCL_\w{1,60}) set (?:by environment )?to (.{0,200})$")
 # An error that was passed up: here it ends a call of the program, elsewhere it may be expected (a
 # plugin that is not there, a shut-down).
 _TRACE = re.compile(
-    r"((?:init|group|bootstrap|enqueue|channel|transport|transport/\w{1,40})\.(?:cc|cu))"
+    r"(?:\S{0,200}/)?((?:init|group|bootstrap|enqueue|channel|transport|transport/\w{1,40})\.(?:cc|cu))"
     r":\d+ -> ([1-6])(?: \(([^)]{1,80})\))?"
 )
 # What torch or CUDA says beside NCCL's own lines; anything else with "NCCL" in it is prose.
@@ -217,8 +217,10 @@ class LogReader:
             self._gdr_reasons.add(found[4])
 
     def _traced(self, found: re.Match[str], where: Evidence) -> None:
-        """Note an error that was passed up; the first one with the kernel's word is the best."""
-        if self._trace is None or (found[3] and not self._trace[2]):
+        """Note an error that was passed up: the first; 3 and 6 follow from that of another."""
+        before = self._trace
+        follows = before is not None and before[1] in "36" and found[2] not in "36"
+        if before is None or follows or (found[3] and not before[2]):
             self._trace = (found[1], found[2], found[3] or "", where)
 
     def report(self) -> NcclReport:

@@ -22,7 +22,7 @@ _TIMEOUT = re.compile(
     r"OpType=(?P<op>\w+)(?:, NumelIn=(?P<numel>\d{1,18})\b)?.{0,200}?Timeout\(ms\)=(?P<ms>\d+)"
 )
 # The same where the line is cut, or only the backtrace is there.
-_ANY_TIMEOUT = re.compile(r"Watchdog caught collective operation timeout|WorkNCCL::checkTimeout")
+_ANY_TIMEOUT = re.compile(r"Watchdog caught collective operati|WorkNCCL::checkTimeout")
 _STATE = re.compile(
     r"\[PG (?:ID )?(?P<pg>[^\]]{1,80}?) Rank \d+\].{0,120}?(?:at|detected by watchdog at)"
     r" (?:NCCL )?work: (?P<seq>\d+), last enqueued NCCL work: (?P<queued>-?\d+),"
@@ -68,7 +68,8 @@ class Timeouts:
             self._timed_out(match, rank)
         elif match := _STATE.search(line):
             self._groups[rank, int(match["seq"])] = match["pg"]
-            return bool(self._works)
+            if "Timeout at" not in line:
+                return bool(self._works)
         elif match := _SIGNAL.search(line):
             self._by = match["by"]
             self._queued[match["pg"] or "", rank] = int(match["queued"])
@@ -108,7 +109,9 @@ class Timeouts:
         late = self._late()
         tail = f"; {late}" if late else ""
         if not self._works:
-            who = f", first on rank {self._by}" if self._by else ""
+            told = [f"number {seq} on rank {rank}" for rank, seq in sorted(self._groups)]
+            who = f": {', '.join(told[:4])}" if told else ""
+            who += f", first on rank {self._by}" if self._by else ""
             return f"a collective did not end in time{who}{tail}"
         works = sorted(self._works.items())
         told = "; ".join(f"{_name(work)} on {_ranks(ranks)}" for work, ranks in works[:4])

@@ -278,6 +278,10 @@ def test_the_word_that_is_passed_on_is_told_where_nccls_own_is_missing(word, for
     "line",
     [
         "[Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=385",
+        (
+            "24/1752 [01:08<1:22] [rank5]:[E602 ProcessGroupNCCL.cpp:632] [Rank 5] Watchdog caught coll"
+            "ective operati"
+        ),
         "frame #1: c10d::ProcessGroupNCCL::WorkNCCL::checkTimeout(std::optional<x>) + 0x1d2 (0x15)",
     ],
 )
@@ -379,6 +383,34 @@ def test_how_much_goes_by_gpudirect_is_told(suffix, said):
 def test_a_first_collective_that_hangs_is_not_only_blamed_on_a_rank_that_did_not_come():
     (failure,) = read(WORK.format(1, 1, "BROADCAST", 1)).failures
     assert "data does not move" in failure.fix
+
+
+def test_a_timeout_that_only_its_state_tells_has_its_number_and_rank():
+    (failure,) = read(
+        "[rank2]:[E ProcessGroupNCCL.cpp:1537] [PG 0 Rank 2] Timeout at NCCL work: 1474236, last"
+        " enqueued NCCL work: 1474236, last completed NCCL work: 1474235."
+    ).failures
+    assert failure.name == "collective_timeout"
+    assert "number 1474236 on rank 2" in failure.cause
+
+
+def test_the_proxys_accept_is_not_blamed_on_the_network():
+    report = read(
+        warn("misc/ibvwrap.cc:115", "Call to ibv_reg_mr_iova2 failed"),
+        warn("proxy.cc:1517", "[Service thread] Accept failed Cannot allocate memory"),
+    )
+    assert [item.name for item in report.failures] == ["ib_call"]
+    tried = warn("misc/socket.cc:1", "socketTryAccept: Accept failed: Too many open links")
+    assert [item.name for item in read(tried).failures] == ["socket"]
+
+
+@pytest.mark.parametrize("path", ["", "/usr/src/rccl/build/hipify/src/"])
+def test_the_code_of_the_rank_that_failed_is_told_before_those_that_follow(path):
+    lines = [f"{HEAD}NCCL INFO {path}init.cc:9 -> {code}" for code in (3, 6, 1, 3)]
+    stopped = warn(f"{path}proxy.cc:1190", "Socket recv failed while polling for opId=0x7d")
+    (failure,) = read(stopped, *lines).failures
+    assert "ended with unhandled cuda error in init.cc" in failure.cause
+    assert [item.name for item in read(stopped, *lines[:2]).failures] == ["aftermath"]
 
 
 def test_the_desync_report_names_who_is_late():
