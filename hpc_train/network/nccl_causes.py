@@ -20,7 +20,6 @@ _LATE_RULES: tuple[Rule, ...] = (
         r"No transport found for rank (?P<a>\d+)\S* -> rank (?P<b>\d+)",
         "no way from rank {a} to rank {b}: P2P, shared memory and network are each off or unusable",
         "NCCL_P2P_DISABLE, NCCL_SHM_DISABLE and NCCL_NET unset; a network device that both see",
-        "NCCL transport.cc",
     ),
     Rule(
         "ranks_disagree",
@@ -30,7 +29,6 @@ _LATE_RULES: tuple[Rule, ...] = (
         "the ranks did not find the same rings: they see nodes, GPUs or networks differently",
         "the same NCCL, NCCL_* (NCCL_HOSTID, NCCL_TOPO_FILE, NCCL_IB_HCA) and GPUs on all nodes;"
         " containers of one host with one host name",
-        "NCCL graph/rings.cc, init.cc",
     ),
     Rule(
         "peer_address",
@@ -39,7 +37,6 @@ _LATE_RULES: tuple[Rule, ...] = (
         " or uses another network plugin",
         "compare NCCL_SOCKET_IFNAME with `ip -br addr` of all nodes; the same plugin (`Using"
         " network`) and NCCL on all ranks",
-        "NCCL misc/socket.cc",
     ),
     Rule(
         "topology",
@@ -49,14 +46,12 @@ _LATE_RULES: tuple[Rule, ...] = (
         "NCCL could not place the GPUs and network devices on the node's PCI tree",
         "mount /sys, where the container or VM hides it; NCCL_TOPO_FILE unset, or a file of this"
         " kind of node; NCCL_IB_HCA without virtual devices",
-        "NCCL graph/topo.cc, graph/search.cc",
     ),
     Rule(
         "topology_file",
         r"XML (?:Import Channel|Parse|Mismatch|\w{5,8} has wrong version|parser is limited)",
         "the topology or graph file that NCCL was given does not fit this node",
         "NCCL_TOPO_FILE and NCCL_GRAPH_FILE unset: also in /etc/nccl.conf and ~/.nccl.conf",
-        "NCCL graph/xml.cc, graph/search.cc",
     ),
     Rule(
         "p2p",
@@ -66,7 +61,6 @@ _LATE_RULES: tuple[Rule, ...] = (
         "two GPUs of one host could not map each other's memory (P2P)",
         "nvidia-smi topo -p2p r; in a container or VM: PCIe ACS and --ipc=host; NCCL_CUMEM_ENABLE=0"
         " where the place is about cuMem; NCCL_P2P_DISABLE=1 goes on without P2P, slower",
-        "NCCL transport/p2p.cc",
     ),
     Rule(
         "invalid_use",
@@ -82,7 +76,6 @@ _LATE_RULES: tuple[Rule, ...] = (
         r"|\w{1,30} : (?:invalid|\w{1,20} argument is NULL|\w{1,20} is not a valid)[^\n]{0,60})",
         "NCCL was called in a way that it refuses: {what}",
         "the call of the program (or the NCCL_* variables) that the line names",
-        "NCCL init.cc, enqueue.cc",
     ),
     Rule(
         "cuda",
@@ -90,7 +83,6 @@ _LATE_RULES: tuple[Rule, ...] = (
         "a CUDA call failed: {error}",
         "the same test on one node alone; dmesg | grep -i xid; driver and CUDA of one version in"
         " the container; NCCL_CUMEM_ENABLE=0 where the place is about cuMem",
-        "CUDA, by NCCL",
         unless=(
             "nvls",
             "cuda_shm",
@@ -108,7 +100,6 @@ _LATE_RULES: tuple[Rule, ...] = (
         " or the host stalls",
         "the stacks of the ranks (py-spy dump); storage or host that stalls;"
         " TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC is the limit",
-        "torch ProcessGroupNCCL.cpp",
     ),
     # What another failure brings about.
     Rule(
@@ -118,7 +109,6 @@ _LATE_RULES: tuple[Rule, ...] = (
         "a call of the system failed in NCCL's proxy ({op}); its reason is not in this log",
         "over sockets NCCL_SOCKET_IFNAME and open TCP ports between the nodes; over InfiniBand"
         " memlock and dmesg; NCCL_DEBUG_SUBSYS=INIT,NET,PROXY",
-        "NCCL proxy.cc",
         kind="follows",
     ),
     Rule(
@@ -128,7 +118,6 @@ _LATE_RULES: tuple[Rule, ...] = (
         r"|Connection refused)))(?: (?!failed)(?P<peer>[^\s<]{1,120}))?",
         "{peer} closed the connection: something failed or ended there first",
         "read that node's log: what ended there, or was the connection cut on the way?",
-        "NCCL misc/socket.cc",
         kind="follows",
     ),
     Rule(
@@ -136,7 +125,6 @@ _LATE_RULES: tuple[Rule, ...] = (
         "ncclRemoteError|remote process (?:exited|has terminated)|unexpected exit of a remote peer",
         "a peer ended or could not be reached any more",
         "the log of the rank that ended first has the cause",
-        "torch NCCLUtils",
         kind="follows",
     ),
     Rule(
@@ -144,7 +132,6 @@ _LATE_RULES: tuple[Rule, ...] = (
         "NCCL communicator was aborted|NCCL operations have failed or timed out",
         "torch gave up its communicator after a failure",
         "the first failure is earlier in this log, or in that of another rank",
-        "torch NCCLUtils",
         kind="follows",
     ),
     Rule(
@@ -152,7 +139,6 @@ _LATE_RULES: tuple[Rule, ...] = (
         STATUS.format("5"),
         "transfers were thrown away after the queue pair had failed",
         "the first error of that connection, here or in the peer's log",
-        "NCCL transport/net_ib; IBV_WC_WR_FLUSH_ERR",
         kind="follows",
     ),
     Rule(
@@ -160,7 +146,6 @@ _LATE_RULES: tuple[Rule, ...] = (
         "Failed to CUDA (?:host alloc|malloc|calloc)",
         "NCCL got no memory for its buffers",
         "the CUDA failure just before it says why; less memory a rank",
-        "NCCL include/alloc.h",
         kind="follows",
     ),
     Rule(
@@ -171,7 +156,6 @@ _LATE_RULES: tuple[Rule, ...] = (
         r"|ncclCommSetAsyncError|socketProgress\w{0,4}: abort|NET/Socket : socket progress error",
         "NCCL's proxy stopped after another failure",
         "the log of the other ranks has the cause",
-        "NCCL proxy.cc",
         kind="follows",
     ),
     # No failure.
@@ -180,7 +164,6 @@ _LATE_RULES: tuple[Rule, ...] = (
         r"Failed to open libibverbs\.so",
         "libibverbs could not be loaded, so NCCL has no InfiniBand or RoCE there",
         "install rdma-core (libibverbs1) in the image, if the nodes have HCAs",
-        "NCCL misc/ibvwrap.cc, misc/ibvsymbols.cc",
         kind="note",
         level="ANY",
     ),
@@ -189,7 +172,6 @@ _LATE_RULES: tuple[Rule, ...] = (
         "NET/IB ?: No device found",
         "NCCL found no InfiniBand or RoCE device",
         "ibstat on the node; /dev/infiniband in the container; NCCL_IB_HCA",
-        "NCCL transport/net_ib",
         kind="note",
         level="INFO",
     ),
@@ -198,7 +180,6 @@ _LATE_RULES: tuple[Rule, ...] = (
         r"Could not find (?:a path for pattern \d+, falling back|any local path)",
         "NCCL found no good order of GPUs and network devices, and takes a simple one",
         "slower, no failure: /sys in the container, NCCL_P2P_LEVEL, NCCL_IB_HCA",
-        "NCCL graph/search.cc",
         kind="note",
     ),
     Rule(
@@ -206,7 +187,6 @@ _LATE_RULES: tuple[Rule, ...] = (
         r"GPU Direct RDMA Disabled for (?:GPU \S{1,20} / )?HCA \d+ '?\S{0,40}'? ?\(no module",
         "GPUDirect RDMA is off: the kernel module is missing (nvidia_peermem, earlier nv_peer_mem)",
         "modprobe nvidia_peermem on the nodes",
-        "NCCL transport/net_ib, up to 2.13",
         kind="note",
         level="INFO",
     ),
@@ -220,7 +200,6 @@ _LATE_RULES: tuple[Rule, ...] = (
         r"|SHARP|, using [\w -]{1,40} instead|, disabling|, ignoring|[Dd]efaulting to|, cap it to",
         "",
         "",
-        "NCCL and its plugins",
         kind="harmless",
     ),
 )

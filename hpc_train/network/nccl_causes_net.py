@@ -30,7 +30,6 @@ NET_RULES: tuple[Rule, ...] = (
         "NCCL found no interface on this node that fits its settings",
         "compare NCCL_SOCKET_IFNAME with `ip -br addr` of that node; a leading = takes names"
         " exactly, ^ leaves out; unset, NCCL chooses",
-        "NCCL bootstrap.cc, misc/socket.cc",
     ),
     Rule(
         "mixed_link_layers",
@@ -38,14 +37,12 @@ NET_RULES: tuple[Rule, ...] = (
         "|net devices with different link_layer",
         "HCAs of different kinds (InfiniBand and Ethernet) were to talk to each other",
         "NCCL_IB_HCA with HCAs of one link layer alone, the same on all nodes",
-        "NCCL transport/net_ib",
     ),
     Rule(
         "no_network",
         "Error: network (?P<name>.{1,40}?) not found|Failed to initialize any NET plugin",
         "NCCL found no network of the name {name} that it is told to use (NCCL_NET)",
         "NCCL_NET unset, or the plugin's libnccl-net.so where the NET/Plugin lines look for it",
-        "NCCL plugin/net.cc",
     ),
     Rule(
         "bad_address",
@@ -53,7 +50,6 @@ NET_RULES: tuple[Rule, ...] = (
         "|getting address info|[Uu]nsupported (?:IP|address) family|Address family not supported",
         "an address that NCCL was given cannot be used",
         "NCCL_COMM_ID (host:port), NCCL_SOCKET_FAMILY, and the names of the nodes in /etc/hosts",
-        "NCCL misc/socket.cc",
     ),
     Rule(
         "mixed_hcas",
@@ -61,7 +57,6 @@ NET_RULES: tuple[Rule, ...] = (
         r"|CollNet) device counts across ranks \(min (?P<low>\d+), max (?P<high>\d+)\)",
         "the nodes do not see the same number of network devices: {low} to {high}",
         "ibstat on the nodes; a port that is down, or a device that is missing in the container",
-        "NCCL init.cc, 2.30",
     ),
     Rule(
         "gid",
@@ -71,7 +66,6 @@ NET_RULES: tuple[Rule, ...] = (
         " not reach the peer's, or does not exist",
         "show_gids on both nodes: a RoCE v2 GID with a routable address, the same index; leave"
         " NCCL_IB_GID_INDEX unset from NCCL 2.21 on; HCAs of one network in NCCL_IB_HCA",
-        "NCCL misc/ibvwrap.cc",
     ),
     Rule(
         "gid_timeout",
@@ -80,7 +74,6 @@ NET_RULES: tuple[Rule, ...] = (
         " between these two networks, or a filter",
         "show_gids, and ping -I between the two addresses; rails that are not routed among each"
         " other: NCCL_CROSS_NIC=0; ib_write_bw -R between the nodes",
-        "NCCL misc/ibvwrap.cc",
     ),
     Rule(
         "port_error",
@@ -90,7 +83,6 @@ NET_RULES: tuple[Rule, ...] = (
         "|local work queue catastrophic error|QP access violation.{0,20}|.{0,20}fatal.{0,40})",
         "{hca} reported: {event}",
         "the link of that HCA: ibstat, dmesg | grep mlx5, cable and switch port",
-        "NCCL transport/net_ib, ibv_event_type_str",
     ),
     Rule(
         "queue_pair",
@@ -101,7 +93,6 @@ NET_RULES: tuple[Rule, ...] = (
         "memory that the NIC may not reach, or a peer that ended: PCIe ACS and IOMMU,"
         " nvidia_peermem of the driver's version, dmesg of both nodes; NCCL_NET_GDR_LEVEL=LOC"
         " shows whether GPUDirect is the cause",
-        "NCCL transport/net_ib, ibv_event_type_str",
         unless=("local_protection", "remote_access"),
     ),
     # The wire.
@@ -112,7 +103,6 @@ NET_RULES: tuple[Rule, ...] = (
         " 81 and GPUDirect it is the way between NIC and GPU",
         "PCIe ACS off, IOMMU off or in passthrough, nvidia_peermem of the driver's version;"
         " NCCL_NET_GDR_LEVEL=LOC shows whether GPUDirect is the cause",
-        "NCCL transport/net_ib; IBV_WC_LOC_PROT_ERR",
     ),
     Rule(
         "remote_access",
@@ -120,7 +110,6 @@ NET_RULES: tuple[Rule, ...] = (
         "the peer's NIC refused the access to its memory (remote access or remote invalid request)",
         "the peer's log says why: its memory was freed or registered otherwise (it ended first?);"
         " ACS, IOMMU and nvidia_peermem on the peer",
-        "NCCL transport/net_ib; IBV_WC_REM_INV_REQ_ERR, IBV_WC_REM_ACCESS_ERR",
     ),
     Rule(
         "remote_operation",
@@ -128,7 +117,6 @@ NET_RULES: tuple[Rule, ...] = (
         "the peer's NIC could not carry out the operation (remote operation error)",
         "the peer's log and its dmesg: the fault is on that side; ACS, IOMMU and nvidia_peermem"
         " there",
-        "NCCL transport/net_ib; IBV_WC_REM_OP_ERR",
     ),
     Rule(
         "retry_exceeded",
@@ -138,7 +126,6 @@ NET_RULES: tuple[Rule, ...] = (
         "the peer's log first: did it end before? Then ibstat and counters of both, MTU; on"
         " RoCE the GID index and PFC; rails that do not reach each other: NCCL_CROSS_NIC=0. "
         + _TEST_BOTH,
-        "NCCL transport/net_ib; IBV_WC_RETRY_EXC_ERR",
     ),
     Rule(
         "receiver_not_ready",
@@ -146,14 +133,12 @@ NET_RULES: tuple[Rule, ...] = (
         "{peer} posted no receive in time (receiver not ready): it hangs or has ended, or the"
         " fabric loses packets",
         "the peer's log first; then the fabric. " + _TEST_BOTH,
-        "NCCL transport/net_ib; IBV_WC_RNR_RETRY_EXC_ERR",
     ),
     Rule(
         "completion",
         STATUS.format(r"(?P<status>(?!5\b)\d+)"),
         "a transfer of the HCA failed with status {status}",
         "ibv_wc_status_str of that number; dmesg of both nodes. " + _TEST_BOTH,
-        "NCCL transport/net_ib",
     ),
     Rule(
         "ib_device",
@@ -161,7 +146,6 @@ NET_RULES: tuple[Rule, ...] = (
         r"|get_async_event)(?:\(\))? failed|Unable to (?:open device|query device|query port_num)",
         "an HCA could not be opened or asked, so NCCL goes on without it",
         "ibv_devinfo; /dev/infiniband/uverbs* in the container; NCCL_IB_HCA",
-        "NCCL transport/net_ib",
         kind="note",
     ),
     Rule(
@@ -170,7 +154,6 @@ NET_RULES: tuple[Rule, ...] = (
         "the verbs library refused {call}: {error}",
         "ulimit -l in the job (unlimited?), dmesg of that node, ibv_devinfo, /dev/infiniband in"
         " the container",
-        "NCCL misc/ibvwrap.cc",
         unless=("memlock", "gid", "gid_timeout", "gpu_memory_registration"),
     ),
     Rule(
@@ -182,7 +165,6 @@ NET_RULES: tuple[Rule, ...] = (
         " finds",
         "fi_info -p efa in the container; /dev/infiniband/uverbs* passed into it, libfabric of the"
         " EFA installer in LD_LIBRARY_PATH",
-        "aws-ofi-nccl",
         kind="note",
     ),
     Rule(
@@ -192,7 +174,6 @@ NET_RULES: tuple[Rule, ...] = (
         "the peer's EFA device could not be reached, or its process ended: {error}",
         "a security group that lets all traffic among its own members in and out; the peer's log:"
         " did it end first?",
-        "libfabric prov/efa, by aws-ofi-nccl",
     ),
     Rule(
         "ucx",
@@ -200,7 +181,6 @@ NET_RULES: tuple[Rule, ...] = (
         "the UCX network plugin failed: {error}",
         "what UCX says before it (UCX_LOG_LEVEL=info); NCCL_PLUGIN_P2P=ib goes on with the verbs of"
         " the same plugin",
-        "HPC-X nccl-rdma-sharp-plugins ucx_plugin.c",
     ),
     Rule(
         "ofi",
@@ -209,7 +189,6 @@ NET_RULES: tuple[Rule, ...] = (
         "libfabric failed: {what}",
         "fi_info, and the same libfabric and plugin on all nodes; on EFA a security group that lets"
         " all traffic in it pass",
-        "aws-ofi-nccl",
         unless=("memlock", "ofi_registration", "ofi_peer"),
     ),
     Rule(
@@ -220,7 +199,6 @@ NET_RULES: tuple[Rule, ...] = (
         " node offers the wrong interface",
         "NCCL_SOCKET_IFNAME with the interface that all nodes share; the node's own name must not"
         " resolve to 127.0.0.1",
-        "NCCL misc/socket.cc",
     ),
     Rule(
         "connect_refused",
@@ -229,7 +207,6 @@ NET_RULES: tuple[Rule, ...] = (
         " node one meant",
         "the peer's log: did it end first? Otherwise the interface: NCCL_SOCKET_IFNAME on all"
         " nodes",
-        "NCCL misc/socket.cc",
         unless=("connect_loopback",),
     ),
     Rule(
@@ -244,7 +221,6 @@ NET_RULES: tuple[Rule, ...] = (
         " others do not reach, or the node is down",
         "NCCL_SOCKET_IFNAME with the interface that all nodes share; open all TCP ports between"
         " the nodes (NCCL's ports are random)",
-        "NCCL misc/socket.cc",
         unless=("connect_loopback",),
     ),
     Rule(
@@ -254,7 +230,6 @@ NET_RULES: tuple[Rule, ...] = (
         "{peer} could not be reached in {n} tries: {error}",
         "NCCL_SOCKET_IFNAME with the interface that all nodes share; open all TCP ports between"
         " the nodes; the peer's log: did it end first?",
-        "NCCL misc/socket.cc, 2.23",
         level="INFO",
         unless=("connect_loopback", "connect", "connect_refused"),
     ),
@@ -265,7 +240,6 @@ NET_RULES: tuple[Rule, ...] = (
         "|No route to host|Network is (?:down|unreachable)|Host is down)",
         "an open connection to {peer} was lost: {error}. The node died, or its network did",
         "is the peer's node up? Its log, then cable and switch port",
-        "NCCL misc/socket.cc",
     ),
     Rule(
         "socket",
@@ -276,7 +250,6 @@ NET_RULES: tuple[Rule, ...] = (
         "a call on a socket failed: {what}",
         "NCCL_SOCKET_IFNAME with the interface that all nodes share; open TCP ports between the"
         " nodes; ranks of one host in one network namespace",
-        "NCCL misc/socket.cc, misc/ipcsocket.cc",
         unless=("connect", "connect_loopback", "connect_refused", "wire_lost", "peer_closed"),
     ),
     Rule(
@@ -288,7 +261,6 @@ NET_RULES: tuple[Rule, ...] = (
         " collective, or do not run the same NCCL with the same NCCL_* variables",
         "the same versions and NCCL_* on all nodes; the same collectives, sizes and order on all"
         " ranks; no second job on the same port",
-        "NCCL bootstrap.cc, transport/net_socket.cc, transport/net_ib",
     ),
     Rule(
         "foreign_connection",
@@ -297,6 +269,5 @@ NET_RULES: tuple[Rule, ...] = (
         "a connection came from where it was not expected: another communicator or job at the"
         " same port, ranks that were started twice, or different versions of NCCL",
         "one job at a MASTER_PORT, each rank once, the same NCCL on all nodes",
-        "NCCL misc/socket.cc, bootstrap.cc, transport/net_ib",
     ),
 )

@@ -17,7 +17,7 @@ CUDA = (
 )
 
 NODE_RULES: tuple[Rule, ...] = (
-    Rule("ras", "^ras/", "", "", "NCCL ras/: its monitor, and the job goes on", kind="harmless"),
+    Rule("ras", "^ras/", kind="harmless"),  # NCCL's own monitor: the job goes on without it
     # The program: the same on a perfect network.
     Rule(
         "duplicate_gpu",
@@ -26,7 +26,6 @@ NODE_RULES: tuple[Rule, ...] = (
         "{ranks} use the same GPU",
         "one rank a GPU: torch.cuda.set_device(LOCAL_RANK) before the first collective, and no"
         " more ranks a node than GPUs",
-        "NCCL init.cc",
     ),
     Rule(
         "version_mismatch",
@@ -35,7 +34,6 @@ NODE_RULES: tuple[Rule, ...] = (
         "the ranks run different versions of NCCL: rank {a} has {va}, rank {b} has {vb}",
         "the same environment or container on all nodes; look for an NCCL in LD_LIBRARY_PATH and"
         " LD_PRELOAD",
-        "NCCL init.cc",
     ),
     Rule(
         "collective_mismatch",
@@ -46,7 +44,6 @@ NODE_RULES: tuple[Rule, ...] = (
         "the ranks called different collectives: rank {a} {ca}), rank {b} {cb})",
         "every rank has to call the same collectives in the same order with the same shapes: look"
         " for a branch that only some ranks take",
-        "torch ProcessGroupWrapper.cpp",
     ),
     Rule(
         "collective_mismatch_nccl",
@@ -55,7 +52,6 @@ NODE_RULES: tuple[Rule, ...] = (
         "the ranks called different collectives",
         "every rank has to call the same collectives in the same order with the same shapes;"
         " TORCH_DISTRIBUTED_DEBUG=DETAIL names the ranks",
-        "NCCL init.cc, torch",
         unless=("collective_mismatch",),
     ),
     Rule(
@@ -64,7 +60,6 @@ NODE_RULES: tuple[Rule, ...] = (
         "a GPU ran out of memory; the other ranks then wait for that one or lose it",
         "less memory a rank: a smaller micro batch, activation checkpointing, sharding; and"
         " nothing else on the GPU",
-        "CUDA, by torch or NCCL",
     ),
     Rule(
         "cuda_kernel",
@@ -76,7 +71,6 @@ NODE_RULES: tuple[Rule, ...] = (
         "a CUDA kernel failed, most often the program's own and not NCCL's: {error}",
         "run once with CUDA_LAUNCH_BLOCKING=1 to find the kernel; on one node alone, look for Xid"
         " errors in dmesg",
-        "CUDA, by torch or NCCL",
     ),
     # The node: GPU, limits, shared memory.
     Rule(
@@ -85,7 +79,6 @@ NODE_RULES: tuple[Rule, ...] = (
         "CUDA could not be initialised in this process: often it was forked after CUDA had started",
         "start workers with spawn instead of fork; otherwise nvidia-smi in the same container, and"
         " its libcuda against the host's driver",
-        "CUDA, by NCCL",
     ),
     Rule(
         "nvls",
@@ -95,7 +88,6 @@ NODE_RULES: tuple[Rule, ...] = (
         " that node, or a driver that is too old for this NCCL",
         "nvidia-smi -q | grep -A3 Fabric; reset the GPUs after the fabric manager was restarted, or"
         " reboot; NCCL_NVLS_ENABLE=0 goes on without NVLS",
-        "NCCL transport/nvls.cc",
     ),
     Rule(
         "system_not_ready",
@@ -104,7 +96,6 @@ NODE_RULES: tuple[Rule, ...] = (
         " NVSwitch the fabric manager",
         "systemctl status nvidia-fabricmanager, of the driver's version; then nvidia-smi -q | grep"
         " -A3 Fabric",
-        "CUDA, by NCCL",
     ),
     Rule(
         "gpu_lost",
@@ -112,7 +103,6 @@ NODE_RULES: tuple[Rule, ...] = (
         r"|unspecified hardware error|no CUDA-capable device[\w ]{0,20})",
         "the GPU or its driver does not work: {error}",
         "nvidia-smi and dmesg | grep -i xid on that node; drain it",
-        "CUDA and NVML, by NCCL",
     ),
     Rule(
         "device_ordinal",
@@ -121,7 +111,6 @@ NODE_RULES: tuple[Rule, ...] = (
         "no more ranks a node than GPUs, and the local rank as the device; all ranks of a node"
         " see all its GPUs: Slurm's --gpus-per-node instead of --gpus-per-task, containers"
         " likewise",
-        "CUDA, by NCCL",
     ),
     Rule(
         "driver",
@@ -133,21 +122,18 @@ NODE_RULES: tuple[Rule, ...] = (
         "|compiled with too old version of NCCL|Failed to open libnvidia-ml)",
         "driver, CUDA and NCCL do not fit together: {what}",
         "nvidia-smi's driver against the CUDA of the container; one NCCL in LD_LIBRARY_PATH",
-        "NCCL misc/cudawrap.cc, include/alloc.h",
     ),
     Rule(
         "nvml",
         r"(?P<call>nvml\w{1,40})\(.{0,40}?\) failed: (?P<error>[^\n]{1,60})",
         "the GPU's management library failed ({call}: {error})",
         "nvidia-smi on that node; the driver inside the container is that of the host",
-        "NCCL misc/nvmlwrap.cc",
     ),
     Rule(
         "host_memory",
         r"Failed to malloc|Allocation failed|malloc\(size=\d+\) returned null",
         "the host had no memory for NCCL",
         "memory of the node and of the job's cgroup (sacct's MaxRSS, dmesg | grep -i oom)",
-        "NCCL include/alloc.h",
     ),
     Rule(
         "shm_size",
@@ -157,7 +143,6 @@ NODE_RULES: tuple[Rule, ...] = (
         "/dev/shm is too small or full",
         "docker --shm-size=8g or --ipc=host, Kubernetes: an emptyDir of medium Memory at"
         " /dev/shm; df -h /dev/shm, and remove stale /dev/shm/nccl-*",
-        "NCCL misc/shmutils.cc, include/shm.h, os/linux.cc",
     ),
     Rule(
         "cuda_shm",
@@ -165,7 +150,6 @@ NODE_RULES: tuple[Rule, ...] = (
         "CUDA could not use the host memory that the ranks of a node share: {error}",
         "NCCL_CUMEM_HOST_ENABLE=0 (from 2.24 on) or NCCL_SHM_DISABLE=1, which is slower; driver and"
         " CUDA of one version in the container",
-        "NCCL misc/shmutils.cc, transport/shm.cc",
     ),
     Rule(
         "shm_attach",
@@ -175,7 +159,6 @@ NODE_RULES: tuple[Rule, ...] = (
         "ranks of one host in one container, or with one IPC namespace (--ipc=host); did the"
         " other rank end first? NCCL_CUMEM_HOST_ENABLE=0 (from 2.24 on), where the ranks choose"
         " different kinds of memory; NCCL_SHM_DISABLE=1 is slower",
-        "NCCL misc/shmutils.cc",
         unless=("cuda_shm",),
     ),
     Rule(
@@ -185,7 +168,6 @@ NODE_RULES: tuple[Rule, ...] = (
         "NCCL could not create its shared memory in /dev/shm",
         "df -h /dev/shm and its permissions; --shm-size or --ipc=host; remove stale"
         " /dev/shm/nccl-*",
-        "NCCL misc/shmutils.cc",
         unless=("shm_size", "shm_attach", "cuda_shm"),
     ),
     Rule(
@@ -194,7 +176,6 @@ NODE_RULES: tuple[Rule, ...] = (
         "NCCL stopped at a GID index of an HCA that it could not read ({error}): in a container"
         " an index that belongs to another one",
         "NCCL_IB_GID_INDEX with an index that show_gids lists there; or NCCL 2.26 and later",
-        "NCCL transport/net_ib.cc, 2.21",
     ),
     Rule(
         "memlock",
@@ -203,7 +184,6 @@ NODE_RULES: tuple[Rule, ...] = (
         " inside the job",
         "ulimit -l has to say unlimited in the job itself: LimitMEMLOCK=infinity for slurmd,"
         " --ulimit memlock=-1 for a container; where it does, the host's memory and dmesg",
-        "NCCL misc/ibvwrap.cc and its troubleshooting guide; aws-ofi-nccl",
     ),
     Rule(
         "gpu_memory_registration",
@@ -212,7 +192,6 @@ NODE_RULES: tuple[Rule, ...] = (
         "the NIC could not register GPU memory ({call}: {error})",
         "load nvidia_peermem (or use the open kernel driver with DMA-BUF) on that node;"
         " NCCL_NET_GDR_LEVEL=LOC goes on without GPUDirect",
-        "NCCL misc/ibvwrap.cc",
     ),
     Rule(
         "ofi_registration",
@@ -222,21 +201,18 @@ NODE_RULES: tuple[Rule, ...] = (
         "one CUDA driver library in the process, that of the host (cuda-compat before it in"
         " LD_LIBRARY_PATH?); on EFA an installer of 1.29 or later with NCCL 2.19 or later, or"
         " FI_EFA_SET_CUDA_SYNC_MEMOPS=0 with an older one",
-        "aws-ofi-nccl",
     ),
     Rule(
         "open_files",
         "Too many open files",
         "the process may open no more files or sockets",
         "ulimit -n 1048576 in the job; LimitNOFILE for slurmd or the container",
-        "the kernel, by NCCL",
     ),
     Rule(
         "threads",
         "(?:pthread_create|Thread creation).{0,30}(?:failed|Resource temporarily unavailable)",
         "no further thread could be started",
         "ulimit -u and the pids limit of the container or cgroup",
-        "NCCL include/checks.h",
     ),
     Rule(
         "port_in_use",
@@ -244,6 +220,5 @@ NODE_RULES: tuple[Rule, ...] = (
         "|address already in use)|Address already in use",
         "a port is in use by another process, perhaps one of an earlier run",
         "another MASTER_PORT; end what is left of the earlier run on that node",
-        "the kernel, by NCCL or torch",
     ),
 )

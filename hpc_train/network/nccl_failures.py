@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from hpc_train.network.nccl_rules import Failure
+from hpc_train.network.nccl_rules import WHOLE_LOG, Failure
 
 if TYPE_CHECKING:
-    from hpc_train.network.nccl_rules import Evidence, Hit, Hits, Warned
+    from hpc_train.network.nccl_rules import Evidence, Hit, Hits
     from hpc_train.network.nccl_timeouts import Timeouts
 
 __all__ = ["judge"]
@@ -34,7 +34,6 @@ _WORDS = {
 }
 # Weaker words (cannot, retry, timeout) stand in warnings after which NCCL goes on.
 _SAYS_FAILURE = re.compile(r"(?i)\b(?:fail|error|mismatch|invalid|abort|timed out|refused|denied)")
-_WHOLE_LOG = "run with NCCL_DEBUG=INFO on all ranks, and read the log of the rank that ended first"
 
 
 def judge(
@@ -56,39 +55,30 @@ def judge(
         torch_error: (one of ncclGetErrorString's words, line).
         initialised: How many lines the rules had seen at the last `Init COMPLETE`.
     """
-    causes, follows = hits.of("cause"), hits.of("follows")
+    causes, follows, notes = (hits.of(kind) for kind in ("cause", "follows", "note"))
+    told = [hit.failure() for hit in notes]
     timeout = timeouts.failure()
-    notes = [_failure(hit) for hit in hits.of("note")]
-    warned = [item for item in hits.unknown() if _SAYS_FAILURE.search(_said(item))]
+    warned = [hit for hit in hits.unknown() if _SAYS_FAILURE.search(_said(hit))]
     if not (follows or timeout or trace or torch_error):
-        notes += [_failure(hit, "this was overcome: ") for hit in causes if hit.last < initialised]
-        causes = [hit for hit in causes if hit.last >= initialised]
-        warned = [item for item in warned if item.first >= initialised]
-    found = [_failure(hit) for hit in causes] + [timeout] * bool(timeout)
-    first = min((hit.first for hit in follows), default=hits.lines + 1)
-    has_code = trace is not None and trace[1] not in "36"
-    if follows and follows[0].rule.name == "aftermath" and has_code:
+        overcome = [hit for hit in causes if hit.last < initialised]
+        told += [hit.failure("this was overcome: ") for hit in overcome]
+        causes = [hit for hit in causes if hit not in overcome]
+        warned = [hit for hit in warned if hit.first >= initialised]
+    if follows and follows[0].rule.name == "aftermath" and trace and trace[1] not in "36":
         follows = []  # the code says more
-    if not found and follows and not any(item.first < first for item in warned):
-        found = [_failure(follows[0])]
+    first = min((hit.first for hit in follows), default=0)
+    found = [hit.failure() for hit in causes]
+    if timeout:
+        found.append(timeout)
+    if not found and follows and not any(hit.first < first for hit in warned):
+        found = [follows[0].failure()]
     if not found and trace and not follows:
-        found = [_of_trace(*trace, tuple((warned or hits.unknown())[:2]))]
+        found = [_of_trace(*trace, (warned or hits.unknown())[:2])]
     if not found and warned:
-        found = [_unknown(warned[0])]
+        found = [warned[0].failure()]
     if not found and torch_error:
         found = [_of_word(*torch_error)]
-    return tuple(item for item in found if item), tuple(notes)
-
-
-def _unknown(warned: Warned) -> Failure:
-    return Failure(
-        name="warning",
-        cause="",
-        fix=_WHOLE_LOG,
-        times=warned.times,
-        hosts=warned.hosts,
-        evidence=(warned.evidence,),
-    )
+    return tuple(found), tuple(told)
 
 
 def _of_word(word: str, where: Evidence) -> Failure:
@@ -96,39 +86,23 @@ def _of_word(word: str, where: Evidence) -> Failure:
     return Failure(
         name="error_word",
         cause=f"{cause}; this log does not hold NCCL's own reason",
-        fix=f"{fix}; {_WHOLE_LOG}",
-        source="ncclGetErrorString",
+        fix=f"{fix}; {WHOLE_LOG}",
         evidence=(where,),
     )
 
 
-def _said(warned: Warned) -> str:
-    return warned.text.partition("NCCL WARN ")[2]
+def _said(hit: Hit) -> str:
+    return hit.evidence[0].text.partition("NCCL WARN ")[2]
 
 
-def _of_trace(
-    file: str, code: str, why: str, where: Evidence, warned: tuple[Warned, ...]
-) -> Failure:
+def _of_trace(file: str, code: str, why: str, where: Evidence, warned: list[Hit]) -> Failure:
     word = list(_WORDS)[int(code) - 1]
     because = f" ({why})" if why and why != "Operation now in progress" else ""
     before = "after the warning below" if warned else "without a warning"
     return Failure(
         name="error_code",
         cause=f"a call of NCCL ended with {word}{because} in {file}, {before}",
-        fix=_WHOLE_LOG,
-        source="NCCL include/checks.h",
+        fix=WHOLE_LOG,
         times=1 + len(warned),
-        evidence=(*(item.evidence for item in warned), where),
-    )
-
-
-def _failure(hit: Hit, before: str = "") -> Failure:
-    return Failure(
-        name=hit.rule.name,
-        cause=before + hit.cause,
-        fix=hit.fix,
-        source=hit.rule.source,
-        times=hit.times,
-        hosts=tuple(sorted(hit.hosts)),
-        evidence=tuple(hit.evidence),
+        evidence=(*(hit.evidence[0] for hit in warned), where),
     )

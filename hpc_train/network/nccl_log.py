@@ -245,7 +245,7 @@ class LogReader:
             settings=dict(sorted(self._settings.items())),
             failures=failures,
             notes=notes,
-            warnings=tuple(hits.unknown()),
+            warnings=tuple(hit.failure() for hit in hits.unknown()),
             dropped=hits.dropped,
             records=self.records,
             torn=self._comms.torn,

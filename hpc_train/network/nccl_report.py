@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from hpc_train.network.nccl_comms import LoggedRanks
-    from hpc_train.network.nccl_rules import Failure, Warned
+    from hpc_train.network.nccl_rules import Failure
 
 __all__ = ["NcclReport", "Pair", "RankPlace"]
 
@@ -96,7 +96,7 @@ class NcclReport:
     settings: dict[str, str] = field(default_factory=dict)
     failures: tuple[Failure, ...] = ()
     notes: tuple[Failure, ...] = ()
-    warnings: tuple[Warned, ...] = ()
+    warnings: tuple[Failure, ...] = ()
     dropped: int = 0
     records: int = 0
     torn: int = 0

@@ -1,13 +1,12 @@
 """What a line of a log means: rules as data, and the one engine that applies them.
 
-A rule is a pattern, where it counts, and what is then certain: cause, fix, source. The table is in
+A rule is a pattern, where it counts, and what is then certain: cause and fix. The table is in
 `nccl_causes`; its order is from root to consequence. What no rule knows is kept as a warning.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Evidence", "Failure", "Hit", "Hits", "Rule", "Warned"]
+__all__ = ["WHOLE_LOG", "Evidence", "Failure", "Hit", "Hits", "Rule"]
 
 Kind = Literal["cause", "follows", "note", "harmless"]
 
@@ -24,7 +23,6 @@ _MAX_HOSTS = 10_000
 _MAX_WARNINGS = 50
 _MAX_KINDS = 20_000
 _MAX_TEXT = 300
-# What differs between two warnings of one kind: pointers, addresses with ports, long numbers.
 # What stands in a sentence where the line lacks it.
 _UNSAID = {
     "peer": "the peer",
@@ -33,6 +31,7 @@ _UNSAID = {
     "ranks": "several ranks",
     "call": "libfabric",
 }
+# What differs between two warnings of one kind: pointers, addresses with ports, long numbers.
 _VARIES = re.compile(r"0x[0-9a-f]+|\d+\.\d+\.\d+\.\d+|<\d+>|nccl-\w{6}|\d{4,}")
 
 
@@ -46,7 +45,6 @@ class Rule:
             Quantifiers are bounded, so that no line makes it slow.
         cause: One sentence. `{group}` stands for what the pattern caught.
         fix: What to do.
-        source: Who writes the line.
         kind: `cause` is a failure; `follows` is one that another failure brings about; a `note` is
             worth telling and no failure; `harmless` is neither.
         level: `WARN` counts in warnings and in torch's words, `INFO` in the other lines, `ANY` in
@@ -58,7 +56,6 @@ class Rule:
     pattern: str
     cause: str = ""
     fix: str = ""
-    source: str = ""
     kind: Kind = "cause"
     level: Literal["WARN", "INFO", "ANY"] = "WARN"
     unless: tuple[str, ...] = ()
@@ -69,34 +66,37 @@ class Rule:
         return re.compile(self.pattern)
 
 
+WHOLE_LOG = "run with NCCL_DEBUG=INFO on all ranks, and read the log of the rank that ended first"
+_UNKNOWN = Rule("warning", "", fix=WHOLE_LOG)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """A line of a log.
-
-    Attributes:
-        file: Its name as it was given; empty for lines that came without a file.
-        line: Its number, from 1.
-        text: The line, cut where it is long.
-    """
+    """A line of a log, cut where it is long; its number is from 1, its file's name may be empty."""
 
     file: str
     line: int
     text: str
 
 
+@dataclass(frozen=True, kw_only=True)
+class Failure:
+    """One failure, note or warning, told once, with its first lines and all hosts that said so.
+
+    `cause` is one sentence; it is empty where the log shows the failure and not its cause.
+    """
+
+    name: str
+    cause: str
+    fix: str
+    evidence: tuple[Evidence, ...]
+    times: int = 1
+    hosts: tuple[str, ...] = ()
+
+
 @dataclass(kw_only=True)
 class Hit:
-    """What a rule found.
-
-    Attributes:
-        cause: Filled in from the first match.
-        fix: The same.
-        first: Position of the first match over all files.
-        last: That of the last one.
-        times: Lines.
-        hosts: Who said so, as far as the lines tell.
-        evidence: The first of them.
-    """
+    """What a rule found, filled in from its first match; first and last are texts' numbers."""
 
     rule: Rule
     cause: str
@@ -107,39 +107,25 @@ class Hit:
     hosts: set[str] = field(default_factory=set)
     evidence: list[Evidence] = field(default_factory=list)
 
+    def add(self, number: int, host: str, where: Evidence) -> None:
+        """Count one more line."""
+        self.last = number
+        self.times += 1
+        if host and len(self.hosts) < _MAX_HOSTS:
+            self.hosts.add(host)
+        if len(self.evidence) < _MAX_EVIDENCE and where not in self.evidence:
+            self.evidence.append(where)
 
-@dataclass(frozen=True, kw_only=True)
-class Warned:
-    """A warning that no rule explains."""
-
-    text: str
-    times: int
-    hosts: tuple[str, ...]
-    evidence: Evidence
-    first: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Failure:
-    """One failure, told once.
-
-    Attributes:
-        name: The rule's.
-        cause: One sentence; empty where the log shows the failure and not its cause.
-        fix: What to do.
-        source: Who wrote the lines.
-        times: Lines that say so.
-        hosts: Who said so, sorted.
-        evidence: The first lines.
-    """
-
-    name: str
-    cause: str
-    fix: str
-    evidence: tuple[Evidence, ...]
-    source: str = ""
-    times: int = 1
-    hosts: tuple[str, ...] = ()
+    def failure(self, before: str = "") -> Failure:
+        """Return it as what is told."""
+        return Failure(
+            name=self.rule.name,
+            cause=before + self.cause,
+            fix=self.fix,
+            times=self.times,
+            hosts=tuple(sorted(self.hosts)),
+            evidence=tuple(self.evidence),
+        )
 
 
 class Hits:
@@ -155,7 +141,7 @@ class Hits:
         self._hits: dict[str, Hit] = {}
         # A flood says the same in many lines: each kind is matched once.
         self._kinds: dict[tuple[str, str, str], Rule | None] = {}
-        self._unknown: dict[str, tuple[Counter[str], Evidence, int]] = {}
+        self._unknown: dict[str, Hit] = {}
         self.lines = 0
         self.dropped = 0
 
@@ -175,39 +161,23 @@ class Hits:
             )
         rule = self._kinds[key]
         if rule is not None:
-            self._hit(rule, said, host, where)
+            if rule.name not in self._hits:
+                self._hits[rule.name] = self._new(rule, said)
+            self._hits[rule.name].add(self.lines, host, where)
         elif is_warning:
-            self._keep(key[2], host, where)
+            if key[2] not in self._unknown and len(self._unknown) >= _MAX_WARNINGS:
+                self.dropped += 1
+                return None
+            hit = self._unknown.setdefault(key[2], self._new(_UNKNOWN, ""))
+            hit.add(self.lines, host, where)
         return rule
 
-    def _hit(self, rule: Rule, text: str, host: str, where: Evidence) -> None:
-        hit = self._hits.get(rule.name)
-        if hit is None:
-            match = rule.expression.search(text)
-            groups = match.groupdict() if match else {}
-            said = {key: value or _UNSAID.get(key, "?") for key, value in groups.items()}
-            hit = self._hits[rule.name] = Hit(
-                rule=rule,
-                cause=rule.cause.format_map(said),
-                fix=rule.fix.format_map(said),
-                first=self.lines,
-            )
-        hit.last = self.lines
-        hit.times += 1
-        if host and len(hit.hosts) < _MAX_HOSTS:
-            hit.hosts.add(host)
-        if len(hit.evidence) < _MAX_EVIDENCE and where not in hit.evidence:
-            hit.evidence.append(where)
-
-    def _keep(self, kind: str, host: str, where: Evidence) -> None:
-        if kind not in self._unknown:
-            if len(self._unknown) >= _MAX_WARNINGS:
-                self.dropped += 1
-                return
-            self._unknown[kind] = (Counter(), where, self.lines)
-        counter = self._unknown[kind][0]
-        if host in counter or len(counter) < _MAX_HOSTS:
-            counter[host] += 1
+    def _new(self, rule: Rule, text: str) -> Hit:
+        match = rule.expression.search(text)
+        groups = match.groupdict() if match else {}
+        said = {key: value or _UNSAID.get(key, "?") for key, value in groups.items()}
+        cause, fix = rule.cause.format_map(said), rule.fix.format_map(said)
+        return Hit(rule=rule, cause=cause, fix=fix, first=self.lines)
 
     def of(self, kind: Kind) -> list[Hit]:
         """Return what was found of that kind, roots first."""
@@ -218,15 +188,6 @@ class Hits:
         ]
         return sorted(found, key=lambda hit: self._order[hit.rule.name])
 
-    def unknown(self) -> list[Warned]:
+    def unknown(self) -> list[Hit]:
         """Return the warnings that no rule knows, in their order."""
-        return [
-            Warned(
-                text=where.text,
-                times=counter.total(),
-                hosts=tuple(sorted(host for host in counter if host)),
-                evidence=where,
-                first=first,
-            )
-            for counter, where, first in self._unknown.values()
-        ]
+        return list(self._unknown.values())

@@ -22,7 +22,7 @@ _TIMEOUT = re.compile(
     r"OpType=(?P<op>\w+)(?:, NumelIn=(?P<numel>\d{1,18})\b)?.{0,200}?Timeout\(ms\)=(?P<ms>\d+)"
 )
 # The same where the line is cut, or only the backtrace is there.
-_ANY_TIMEOUT = re.compile(r"Watchdog caught collective operati|WorkNCCL::checkTimeout")
+_ANY_TIMEOUT = re.compile(r"Watchdog caught collective op|WorkNCCL::checkTimeout")
 _STATE = re.compile(
     r"\[PG (?:ID )?(?P<pg>[^\]]{1,80}?) Rank \d+\].{0,120}?(?:at|detected by watchdog at)"
     r" (?:NCCL )?work: (?P<seq>\d+), last enqueued NCCL work: (?P<queued>-?\d+),"
@@ -100,7 +100,6 @@ class Timeouts:
             " evaluating, saving) wants a longer timeout in init_process_group. Do all wait in it?"
             " Then data does not move: all_reduce_perf on these GPUs, with NCCL_P2P_DISABLE=1 and"
             " without",
-            source="torch ProcessGroupNCCL.cpp",
             times=self._times,
             evidence=tuple(self._evidence),
         )
@@ -109,8 +108,8 @@ class Timeouts:
         late = self._late()
         tail = f"; {late}" if late else ""
         if not self._works:
-            told = [f"number {seq} on rank {rank}" for rank, seq in sorted(self._groups)]
-            who = f": {', '.join(told[:4])}" if told else ""
+            states = [f"number {seq} on rank {rank}" for rank, seq in sorted(self._groups)]
+            who = f": {', '.join(states[:4])}" if states else ""
             who += f", first on rank {self._by}" if self._by else ""
             return f"a collective did not end in time{who}{tail}"
         works = sorted(self._works.items())

@@ -65,7 +65,6 @@ def test_a_failure_is_told_with_its_cause_its_line_and_a_fix(name, said, line):
     (failure,) = report.failures
     assert said in failure.cause
     assert failure.fix
-    assert failure.source
     assert failure.evidence[0].line == len(line.splitlines())
     lines = explain(report)
     assert lines[0].startswith("failed: ")
@@ -278,10 +277,7 @@ def test_the_word_that_is_passed_on_is_told_where_nccls_own_is_missing(word, for
     "line",
     [
         "[Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=385",
-        (
-            "24/1752 [01:08<1:22] [rank5]:[E602 ProcessGroupNCCL.cpp:632] [Rank 5] Watchdog caught coll"
-            "ective operati"
-        ),
+        "1% 24/1752 [rank5]:[E602 ProcessGroupNCCL.cpp:632] [Rank 5] Watchdog caught collective op",
         "frame #1: c10d::ProcessGroupNCCL::WorkNCCL::checkTimeout(std::optional<x>) + 0x1d2 (0x15)",
     ],
 )
