@@ -83,15 +83,7 @@ _LATE_RULES: tuple[Rule, ...] = (
         "a CUDA call failed: {error}",
         "the same test on one node alone; dmesg | grep -i xid; driver and CUDA of one version in"
         " the container; NCCL_CUMEM_ENABLE=0 where the place is about cuMem",
-        unless=(
-            "nvls",
-            "cuda_shm",
-            "cuda_init",
-            "cuda_kernel",
-            "torch_oom",
-            "device_ordinal",
-            "p2p",
-        ),
+        unless=("nvls", "cuda_shm", "cuda_init", "cuda_kernel", "torch_oom", "p2p"),
     ),
     Rule(
         "heartbeat",
@@ -198,8 +190,6 @@ _LATE_RULES: tuple[Rule, ...] = (
         "|is being ignored|lib wrapper not initialized|Setting .{0,60}not supported|libgdrapi"
         "|GDR_COPY|GDRCOPY|Could not find real path|unlink shared memory|munmap of shared memory"
         r"|SHARP|, using [\w -]{1,40} instead|, disabling|, ignoring|[Dd]efaulting to|, cap it to",
-        "",
-        "",
         kind="harmless",
     ),
 )

@@ -19,6 +19,10 @@ _CONNECT = (
     r"(?i:connect)(?: to (?P<peer>\S{1,120}?<\d+>))? (?:failed|returned)"
     r"(?: with error)?(?: :)? ?(?:\d+\()?(?P<error>%s)(?!.{0,20}retrying)"
 )
+_SHARED = (
+    "NCCL_SOCKET_IFNAME with the interface that all nodes share; open all TCP ports between the"
+    " nodes (NCCL's ports are random)"
+)
 _TEST_BOTH = "The line names an end point, not the culprit: test both nodes against others"
 
 NET_RULES: tuple[Rule, ...] = (
@@ -219,8 +223,7 @@ NET_RULES: tuple[Rule, ...] = (
         ),
         "{peer} could not be reached: {error}. A firewall, an address of an interface that the"
         " others do not reach, or the node is down",
-        "NCCL_SOCKET_IFNAME with the interface that all nodes share; open all TCP ports between"
-        " the nodes (NCCL's ports are random)",
+        _SHARED,
         unless=("connect_loopback",),
     ),
     Rule(
@@ -228,8 +231,7 @@ NET_RULES: tuple[Rule, ...] = (
         r"connect(?: to (?P<peer>\S{1,120}))? returned (?P<error>[\w ]{1,60}), retrying"
         r" \((?P<n>\d+)/(?P=n)\)",
         "{peer} could not be reached in {n} tries: {error}",
-        "NCCL_SOCKET_IFNAME with the interface that all nodes share; open all TCP ports between"
-        " the nodes; the peer's log: did it end first?",
+        _SHARED + "; the peer's log: did it end first?",
         level="INFO",
         unless=("connect_loopback", "connect", "connect_refused"),
     ),
@@ -248,8 +250,7 @@ NET_RULES: tuple[Rule, ...] = (
         r"|UDS: [\w ]{1,40})(?: \S{1,120})? ?(?:failed|error)[^\n]{0,80}"
         r"|exceeded error retry count[^\n]{0,60})(?<!reset by peer)(?<!Broken pipe)",
         "a call on a socket failed: {what}",
-        "NCCL_SOCKET_IFNAME with the interface that all nodes share; open TCP ports between the"
-        " nodes; ranks of one host in one network namespace",
+        _SHARED + "; ranks of one host in one network namespace",
         unless=("connect", "connect_loopback", "connect_refused", "wire_lost", "peer_closed"),
     ),
     Rule(

@@ -63,11 +63,7 @@ NODE_RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "cuda_kernel",
-        CUDA
-        % (
-            "(?:an illegal memory access|unspecified launch failure|device-side assert|misaligned"
-            " address|an illegal instruction)"
-        ),
+        CUDA % "(?:an illegal|unspecified launch failure|device-side assert|misaligned address)",
         "a CUDA kernel failed, most often the program's own and not NCCL's: {error}",
         "run once with CUDA_LAUNCH_BLOCKING=1 to find the kernel; on one node alone, look for Xid"
         " errors in dmesg",

@@ -84,9 +84,9 @@ def open_log(name: str) -> Iterator[Any]:
             file = stack.enter_context(gzip.GzipFile(fileobj=file))
         head = _head(file)
         if head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-            yield io.BufferedReader(_Utf16(file, "utf-16"))
+            yield codecs.EncodedFile(file, "utf-8", "utf-16", "replace")
         elif len(head) >= 8 and head[1::2].count(0) > len(head) // 4 and 0 not in head[::2]:
-            yield io.BufferedReader(_Utf16(file, "utf-16-le"))
+            yield codecs.EncodedFile(file, "utf-8", "utf-16-le", "replace")
         else:
             yield file
 
@@ -96,23 +96,6 @@ def _head(file: Any) -> bytes:
         return bytes(file.peek(64)[:64])
     except (EOFError, zlib.error):
         return b""
-
-
-class _Utf16(io.RawIOBase):
-    """UTF-16 as UTF-8."""
-
-    def __init__(self, file: Any, encoding: str) -> None:
-        self._file = file
-        self._decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any, /) -> int:
-        raw = self._file.read(len(buffer) // 4)  # a character has at most 3 bytes for its 2 here
-        text = self._decoder.decode(raw, final=not raw).encode("utf-8", "replace")
-        buffer[: len(text)] = text
-        return len(text) if text or not raw else self.readinto(buffer)
 
 
 def log_lines(file: Any) -> Iterator[tuple[int, str]]:
@@ -150,7 +133,8 @@ def _blocks(file: Any) -> Iterator[bytes]:
 
 def _read(file: Any) -> bytes:
     try:
-        return bytes(file.read1(_BLOCK))
+        read = file.read1 if isinstance(file, io.BufferedIOBase) else file.read
+        return bytes(read(_BLOCK))
     except (EOFError, zlib.error, gzip.BadGzipFile):
         return b""  # a cut .gz: what came before it is read
 

@@ -23,13 +23,9 @@ class RankPlace:
 
 @dataclass(frozen=True, kw_only=True)
 class Pair:
-    """The way from one rank to another.
+    """The way from one rank to another; a host is None where the log does not tell it.
 
     Attributes:
-        a: Sending rank.
-        b: Receiving rank.
-        host_a: Its host, None where the log does not tell.
-        host_b: The other one's.
         transport: `NET/IB`, `NET/AWS Libfabric`, `NET/Socket`, `P2P/CUMEM`, `SHM/direct`, ...
         devices: HCAs or interfaces used, by name where the log tells it.
         channels: Channels that were seen; a whole file tells of one, as they differ in nothing.
@@ -68,21 +64,16 @@ class NcclReport:
     """What was found and used, and what failed.
 
     Attributes:
+        world: The largest communicator, as far as it is in the log.
         version: `2.21.5`, None where the log does not tell.
         speakers: Hosts that wrote a line.
-        world: The largest communicator, as far as it is in the log.
         networks: Networks NCCL named at start: FOUND, not used.
-        hcas: host -> HCAs NCCL found there.
         interfaces: host -> `name:address` of bootstrap and sockets, the bootstrap's first.
-        gdr: host -> HCA -> whether GPUDirect RDMA is there.
-        gdr_reasons: Why not, in NCCL's words.
-        settings: NCCL_* variables that NCCL read.
+        gdr: host -> HCA -> whether GPUDirect RDMA is there; why not in `gdr_reasons`.
         failures: Root first; what follows from another one is left out.
         notes: Worth telling, no failure.
-        warnings: Warnings that no rule explains.
-        dropped: Further ones that were only counted.
-        records: Lines that were NCCL's or torch's.
-        torn: Records that were cut or mixed with another one.
+        warnings: What no rule explains; `dropped` further ones were only counted.
+        records: Lines that were NCCL's or torch's; `torn` of them were cut or mixed.
     """
 
     world: LoggedRanks
