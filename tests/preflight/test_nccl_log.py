@@ -97,7 +97,7 @@ def check(report, version):
     }
     assert {(p.a, p.b) for p in report.pairs if not p.crosses} == {(0, 1), (2, 3)}
     assert report.all_over_ib is True
-    assert report.all_gdr is True
+    assert report.gdr_share == "all"
     assert report.rings_complete is True
     assert report.world.complete == 4
     assert report.hcas["node1"] == ("mlx5_0:1/IB", "mlx5_1:1/IB")
@@ -288,7 +288,7 @@ def test_a_healthy_efa_is_none_of_a_fault():
     lines.insert(1, "node1:1:2 [0] NCCL INFO NET/OFI Selected Provider is efa (found 16 nics)")
     report = read_nccl_lines(lines)
     assert {pair.transport for pair in report.crossing} == {"NET/AWS Libfabric"}
-    assert report.all_gdr is True
+    assert report.gdr_share == "all"
     assert report.torn == 0
     told = explain(report)
     assert told[0] == "NET/AWS Libfabric between all nodes that talked, with GPUDirect RDMA"

@@ -5,26 +5,16 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from hpc_train.preflight.nccl.nccl_rules import Failure
+from hpc_train.preflight.nccl.nccl_rules import WHOLE_LOG, Failure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from hpc_train.preflight.nccl.nccl_rules import Evidence, Hit, Hits, Warned
+    from hpc_train.preflight.nccl.nccl_rules import Evidence, Hit, Hits
     from hpc_train.preflight.nccl.nccl_timeouts import Timeouts
 
-__all__ = ["failures", "notes"]
+__all__ = ["judge"]
 
-# ncclResult_t, nccl.h
-_RESULTS = {
-    "1": "unhandled CUDA error",
-    "2": "system error",
-    "3": "internal error",
-    "4": "invalid argument",
-    "5": "invalid usage",
-    "6": "remote error",
-}
-# What is certain of each word, and where to look.
+# ncclGetErrorString's words in the order of ncclResult_t (nccl.h, from 1): what is certain of each,
+# and where to look.
 _WORDS = {
     "unhandled cuda error": (
         "a CUDA call inside NCCL failed",
@@ -44,39 +34,51 @@ _WORDS = {
 }
 # Weaker words (cannot, retry, timeout) stand in warnings after which NCCL goes on.
 _SAYS_FAILURE = re.compile(r"(?i)\b(?:fail|error|mismatch|invalid|abort|timed out|refused|denied)")
-_WHOLE_LOG = "run with NCCL_DEBUG=INFO on all ranks, and read the log of the rank that ended first"
 
 
-def failures(
+def judge(
     hits: Hits,
     timeouts: Timeouts,
     trace: tuple[str, str, str, Evidence] | None,
     torch_error: tuple[str, Evidence] | None,
-) -> Iterator[Failure]:
-    """Yield causes from root to consequence; what only follows is left out beside a cause."""
-    found = [_failure(hit) for hit in hits.of("cause")]
-    if timeout := timeouts.failure():
+    initialised: int,
+) -> tuple[tuple[Failure, ...], tuple[Failure, ...]]:
+    """Return failures from root to consequence, and notes.
+
+    What only follows from a failure is left out beside a cause. Where nothing says that the job
+    stopped, a warning before an initialisation that succeeded was overcome: it is a note.
+
+    Args:
+        hits: What the rules found.
+        timeouts: What torch's watchdog said.
+        trace: (file, code, the kernel's word, line) of an error that was passed up.
+        torch_error: (one of ncclGetErrorString's words, line).
+        initialised: How many lines the rules had seen at the last `Init COMPLETE`.
+    """
+    causes, follows, notes = (hits.of(kind) for kind in ("cause", "follows", "note"))
+    told = [hit.failure() for hit in notes]
+    timeout = timeouts.failure()
+    warned = [hit for hit in hits.unknown() if _SAYS_FAILURE.search(_said(hit))]
+    if not (follows or timeout or trace or torch_error):
+        overcome = [hit for hit in causes if hit.last < initialised]
+        told += [hit.failure("this was overcome: ") for hit in overcome]
+        causes = [hit for hit in causes if hit not in overcome]
+        warned = [hit for hit in warned if hit.first >= initialised]
+    if follows and follows[0].rule.name == "aftermath" and trace and trace[1] not in "36":
+        follows = []  # the code says more
+    first = min((hit.first for hit in follows), default=0)
+    found = [hit.failure() for hit in causes]
+    if timeout:
         found.append(timeout)
-    follows = [_failure(hit) for hit in hits.of("follows")]
-    found = found or follows[:1]
-    warned = [item for item in hits.unknown() if _SAYS_FAILURE.search(_said(item))]
-    if not found and trace:
-        found = [_of_trace(*trace, tuple(hits.unknown()[:2]))]
+    if not found and follows and not any(hit.first < first for hit in warned):
+        found = [follows[0].failure()]
+    if not found and trace and not follows:
+        found = [_of_trace(*trace, (warned or hits.unknown())[:2])]
     if not found and warned:
-        found = [
-            Failure(
-                name="warning",
-                cause="",
-                fix=_WHOLE_LOG,
-                source="",
-                times=warned[0].times,
-                hosts=warned[0].hosts,
-                evidence=(warned[0].evidence,),
-            )
-        ]
+        found = [warned[0].failure()]
     if not found and torch_error:
         found = [_of_word(*torch_error)]
-    yield from found
+    return tuple(found), tuple(told)
 
 
 def _of_word(word: str, where: Evidence) -> Failure:
@@ -84,46 +86,23 @@ def _of_word(word: str, where: Evidence) -> Failure:
     return Failure(
         name="error_word",
         cause=f"{cause}; this log does not hold NCCL's own reason",
-        fix=f"{fix}; {_WHOLE_LOG}",
-        source="ncclGetErrorString",
-        times=1,
-        hosts=(),
+        fix=f"{fix}; {WHOLE_LOG}",
         evidence=(where,),
     )
 
 
-def _said(warned: Warned) -> str:
-    return warned.text.partition("NCCL WARN ")[2]
+def _said(hit: Hit) -> str:
+    return hit.evidence[0].text.partition("NCCL WARN ")[2]
 
 
-def _of_trace(
-    file: str, code: str, why: str, where: Evidence, warned: tuple[Warned, ...]
-) -> Failure:
+def _of_trace(file: str, code: str, why: str, where: Evidence, warned: list[Hit]) -> Failure:
+    word = list(_WORDS)[int(code) - 1]
     because = f" ({why})" if why and why != "Operation now in progress" else ""
     before = "after the warning below" if warned else "without a warning"
     return Failure(
         name="error_code",
-        cause=f"a call of NCCL ended with {_RESULTS[code]}{because} in {file}, {before}",
-        fix=_WHOLE_LOG,
-        source="NCCL include/checks.h",
+        cause=f"a call of NCCL ended with {word}{because} in {file}, {before}",
+        fix=WHOLE_LOG,
         times=1 + len(warned),
-        hosts=(),
-        evidence=(*(item.evidence for item in warned), where),
+        evidence=(*(hit.evidence[0] for hit in warned), where),
     )
-
-
-def _failure(hit: Hit) -> Failure:
-    return Failure(
-        name=hit.rule.name,
-        cause=hit.cause,
-        fix=hit.fix,
-        source=hit.rule.source,
-        times=hit.times,
-        hosts=tuple(sorted(hit.hosts)),
-        evidence=tuple(hit.evidence),
-    )
-
-
-def notes(hits: Hits) -> Iterator[Failure]:
-    """Return what is worth telling and no failure, each once."""
-    return (_failure(hit) for hit in hits.of("note"))

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from hpc_train.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
 __all__ = ["MAX_LINE", "find_logs", "log_lines", "open_log"]
 
@@ -35,7 +35,7 @@ _CHANNEL = b" NCCL INFO Channel "
 _INFO = b" NCCL INFO "
 # Words of torch's in lines without "NCCL": rare, so a block is searched line by line for them only
 # where it has one.
-_RARE = (b"Last error:", b"collectives on ranks", b"join collective #", b"CUDA ")
+_RARE = (b"Last error:", b" collective", b"CUDA ")
 _COLLECTIVE = b": opCount "  # SUBSYS=COLL logs each
 # One line an allocation or a step of the proxy (SUBSYS=ALLOC,PROXY); the first tells all.
 _PER_CALL = frozenset((b"Allo", b"Mem ", b"prox"))
@@ -84,9 +84,9 @@ def open_log(name: str) -> Iterator[Any]:
             file = stack.enter_context(gzip.GzipFile(fileobj=file))
         head = _head(file)
         if head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-            yield io.BufferedReader(_Utf16(file, "utf-16"))
+            yield codecs.EncodedFile(file, "utf-8", "utf-16", "replace")
         elif len(head) >= 8 and head[1::2].count(0) > len(head) // 4 and 0 not in head[::2]:
-            yield io.BufferedReader(_Utf16(file, "utf-16-le"))
+            yield codecs.EncodedFile(file, "utf-8", "utf-16-le", "replace")
         else:
             yield file
 
@@ -96,23 +96,6 @@ def _head(file: Any) -> bytes:
         return bytes(file.peek(64)[:64])
     except (EOFError, zlib.error):
         return b""
-
-
-class _Utf16(io.RawIOBase):
-    """UTF-16 as UTF-8."""
-
-    def __init__(self, file: Any, encoding: str) -> None:
-        self._file = file
-        self._decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any, /) -> int:
-        raw = self._file.read(len(buffer) // 4)  # a character has at most 3 bytes for its 2 here
-        text = self._decoder.decode(raw, final=not raw).encode("utf-8", "replace")
-        buffer[: len(text)] = text
-        return len(text) if text or not raw else self.readinto(buffer)
 
 
 def log_lines(file: Any) -> Iterator[tuple[int, str]]:
@@ -131,14 +114,27 @@ def log_lines(file: Any) -> Iterator[tuple[int, str]]:
 
 
 def _blocks(file: Any) -> Iterator[bytes]:
-    """Yield whole lines; an endless one comes in pieces."""
-    while block := _read(file.read1, _BLOCK):
-        yield block if block.endswith(b"\n") else block + _read(file.readline, MAX_LINE)
+    """Yield whole lines; an endless one comes in pieces.
+
+    Its own rest is kept here: after a readline() the buffer is short, and so is the next read1().
+    """
+    rest = b""
+    while more := _read(file):
+        block = rest + more
+        end = block.rfind(b"\n") + 1
+        if not end and len(block) > MAX_LINE:
+            end = len(block)
+        rest = block[end:]
+        if end:
+            yield block[:end]
+    if rest:
+        yield rest
 
 
-def _read(read: Callable[[int], bytes], size: int) -> bytes:
+def _read(file: Any) -> bytes:
     try:
-        return read(size)
+        read = file.read1 if isinstance(file, io.BufferedIOBase) else file.read
+        return bytes(read(_BLOCK))
     except (EOFError, zlib.error, gzip.BadGzipFile):
         return b""  # a cut .gz: what came before it is read
 
@@ -212,17 +208,21 @@ class _Sieve:
         """
         pieces = block.split(_CHANNEL)
         last = len(pieces) - 1
-        counted, done = 0, -1
+        at, done = 0, -1
         for index in self._fresh(pieces, has_warning=b"NCCL WARN" in block):
             if index <= done or (0 < index < last and self._is_known_hop(pieces[index])):
                 continue
-            number += sum(item.count(b"\n") for item in pieces[counted:index])
-            counted = done = index
+            done = index
             while done < last and b"\n" not in pieces[done]:
                 done += 1  # several hops in one line
-            start = pieces[index - 1].rpartition(b"\n")[2] + _CHANNEL if index else b""
-            lines = start + _CHANNEL.join(pieces[index : done + 1])
+            cut = _CHANNEL if index else b""
+            text = cut + _CHANNEL.join(pieces[index : done + 1])
+            here = block.rfind(text) if done == last else block.find(text + _CHANNEL, at)
+            number += block.count(b"\n", at, here)
+            lines = pieces[index - 1].rpartition(b"\n")[2] + text if index else text
             yield number, lines if done == last else lines.rpartition(b"\n")[0]
+            at = here + len(text)
+            number += text.count(b"\n")
 
     def _fresh(self, pieces: list[bytes], *, has_warning: bool) -> Iterable[int]:
         """Return which pieces were not seen of late; this loop sees each hop of a large log."""

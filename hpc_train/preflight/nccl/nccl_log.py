@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from hpc_train.errors import HpcTrainError
 from hpc_train.preflight.nccl.nccl_causes import RULES
 from hpc_train.preflight.nccl.nccl_comms import Communicators
-from hpc_train.preflight.nccl.nccl_failures import failures, notes
+from hpc_train.preflight.nccl.nccl_failures import judge
 from hpc_train.preflight.nccl.nccl_files import MAX_LINE, find_logs, log_lines, open_log
 from hpc_train.preflight.nccl.nccl_lines import Record, records_of
 from hpc_train.preflight.nccl.nccl_report import NcclReport
@@ -47,7 +47,7 @@ _SETTING = re.compile(r"(NCCL_\w{1,60}) set (?:by environment )?to (.{0,200})$")
 # An error that was passed up: here it ends a call of the program, elsewhere it may be expected (a
 # plugin that is not there, a shut-down).
 _TRACE = re.compile(
-    r"((?:init|group|bootstrap|enqueue|channel|transport|transport/\w{1,40})\.(?:cc|cu))"
+    r"(?:\S{0,200}/)?((?:init|group|bootstrap|enqueue|channel|transport|transport/\w{1,40})\.(?:cc|cu))"
     r":\d+ -> ([1-6])(?: \(([^)]{1,80})\))?"
 )
 # What torch or CUDA says beside NCCL's own lines; anything else with "NCCL" in it is prose.
@@ -119,6 +119,7 @@ class LogReader:
         self._settings: dict[str, str] = {}
         self._trace: tuple[str, str, str, Evidence] | None = None
         self._torch_error: tuple[str, Evidence] | None = None
+        self._initialised = 0
         self._is_error_next = False
 
     def feed(self, line: str, file: str = "", number: int = 0) -> None:
@@ -142,6 +143,8 @@ class LogReader:
             self._hits.take("WARN", record.text, record.place, record.host, where, is_warning=True)
         elif not self._comms.take(record, self._hcas.get(record.host, {})):
             self._setup(record, where)
+        elif "Init COMPLETE" in record.text:
+            self._initialised = self._hits.lines + 1
 
     def _torch(self, line: str, where: Evidence) -> None:
         """Take a line of torch's; what follows "Last error:" is NCCL's own warning."""
@@ -214,14 +217,19 @@ class LogReader:
             self._gdr_reasons.add(found[4])
 
     def _traced(self, found: re.Match[str], where: Evidence) -> None:
-        """Note an error that was passed up; the first one with the kernel's word is the best."""
-        if self._trace is None or (found[3] and not self._trace[2]):
+        """Note an error that was passed up: the first; 3 and 6 follow from that of another."""
+        before = self._trace
+        follows = before is not None and before[1] in "36" and found[2] not in "36"
+        if before is None or follows or (found[3] and not before[2]):
             self._trace = (found[1], found[2], found[3] or "", where)
 
     def report(self) -> NcclReport:
         """Return what was read so far."""
         world = self._comms.world()
         hits = self._hits
+        failures, notes = judge(
+            hits, self._timeouts, self._trace, self._torch_error, self._initialised
+        )
         return NcclReport(
             version=self._version,
             speakers=tuple(sorted(self._hosts)),
@@ -235,9 +243,9 @@ class LogReader:
             gdr=dict(sorted(self._gdr.items())),
             gdr_reasons=tuple(sorted(self._gdr_reasons)),
             settings=dict(sorted(self._settings.items())),
-            failures=tuple(failures(hits, self._timeouts, self._trace, self._torch_error)),
-            notes=tuple(notes(hits)),
-            warnings=tuple(hits.unknown()),
+            failures=failures,
+            notes=notes,
+            warnings=tuple(hit.failure() for hit in hits.unknown()),
             dropped=hits.dropped,
             records=self.records,
             torn=self._comms.torn,

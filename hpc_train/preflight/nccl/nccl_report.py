@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from hpc_train.preflight.nccl.nccl_comms import LoggedRanks
-    from hpc_train.preflight.nccl.nccl_rules import Failure, Warned
+    from hpc_train.preflight.nccl.nccl_rules import Failure
 
 __all__ = ["NcclReport", "Pair", "RankPlace"]
 
@@ -23,13 +23,9 @@ class RankPlace:
 
 @dataclass(frozen=True, kw_only=True)
 class Pair:
-    """The way from one rank to another.
+    """The way from one rank to another; a host is None where the log does not tell it.
 
     Attributes:
-        a: Sending rank.
-        b: Receiving rank.
-        host_a: Its host, None where the log does not tell.
-        host_b: The other one's.
         transport: `NET/IB`, `NET/AWS Libfabric`, `NET/Socket`, `P2P/CUMEM`, `SHM/direct`, ...
         devices: HCAs or interfaces used, by name where the log tells it.
         channels: Channels that were seen; a whole file tells of one, as they differ in nothing.
@@ -68,21 +64,16 @@ class NcclReport:
     """What was found and used, and what failed.
 
     Attributes:
+        world: The largest communicator, as far as it is in the log.
         version: `2.21.5`, None where the log does not tell.
         speakers: Hosts that wrote a line.
-        world: The largest communicator, as far as it is in the log.
         networks: Networks NCCL named at start: FOUND, not used.
-        hcas: host -> HCAs NCCL found there.
         interfaces: host -> `name:address` of bootstrap and sockets, the bootstrap's first.
-        gdr: host -> HCA -> whether GPUDirect RDMA is there.
-        gdr_reasons: Why not, in NCCL's words.
-        settings: NCCL_* variables that NCCL read.
+        gdr: host -> HCA -> whether GPUDirect RDMA is there; why not in `gdr_reasons`.
         failures: Root first; what follows from another one is left out.
         notes: Worth telling, no failure.
-        warnings: Warnings that no rule explains.
-        dropped: Further ones that were only counted.
-        records: Lines that were NCCL's or torch's.
-        torn: Records that were cut or mixed with another one.
+        warnings: What no rule explains; `dropped` further ones were only counted.
+        records: Lines that were NCCL's or torch's; `torn` of them were cut or mixed.
     """
 
     world: LoggedRanks
@@ -96,7 +87,7 @@ class NcclReport:
     settings: dict[str, str] = field(default_factory=dict)
     failures: tuple[Failure, ...] = ()
     notes: tuple[Failure, ...] = ()
-    warnings: tuple[Warned, ...] = ()
+    warnings: tuple[Failure, ...] = ()
     dropped: int = 0
     records: int = 0
     torn: int = 0
@@ -135,7 +126,13 @@ class NcclReport:
         return all(pair.is_ib for pair in self.crossing) if self.crossing else None
 
     @property
-    def all_gdr(self) -> bool | None:
-        """Whether all of it uses GPUDirect RDMA; None where there is none but TCP."""
-        ways = [pair for pair in self.crossing if not pair.is_tcp]
-        return all(pair.gdr_channels == pair.channels for pair in ways) if ways else None
+    def gdr_share(self) -> Literal["all", "some", "none"] | None:
+        """How much of it uses GPUDirect RDMA; None where there is no NET way but TCP."""
+        ways = [
+            pair for pair in self.crossing if pair.transport.startswith("NET/") and not pair.is_tcp
+        ]
+        if not ways:
+            return None
+        if all(pair.gdr_channels == pair.channels for pair in ways):
+            return "all"
+        return "some" if any(pair.gdr_channels for pair in ways) else "none"

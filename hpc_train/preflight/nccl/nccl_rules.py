@@ -1,13 +1,12 @@
 """What a line of a log means: rules as data, and the one engine that applies them.
 
-A rule is a pattern, where it counts, and what is then certain: cause, fix, source. The table is in
+A rule is a pattern, where it counts, and what is then certain: cause and fix. The table is in
 `nccl_causes`; its order is from root to consequence. What no rule knows is kept as a warning.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Evidence", "Failure", "Hit", "Hits", "Rule", "Warned"]
+__all__ = ["WHOLE_LOG", "Evidence", "Failure", "Hit", "Hits", "Rule"]
 
 Kind = Literal["cause", "follows", "note", "harmless"]
 
@@ -24,28 +23,32 @@ _MAX_HOSTS = 10_000
 _MAX_WARNINGS = 50
 _MAX_KINDS = 20_000
 _MAX_TEXT = 300
-# What differs between two warnings of one kind: pointers, addresses with ports, long numbers.
 # What stands in a sentence where the line lacks it.
-_UNSAID = {"peer": "the peer", "hca": "an HCA", "error": "no reason given"}
+_UNSAID = {
+    "peer": "the peer",
+    "hca": "an HCA",
+    "error": "no reason given",
+    "ranks": "several ranks",
+    "call": "libfabric",
+}
+# What differs between two warnings of one kind: pointers, addresses with ports, long numbers.
 _VARIES = re.compile(r"0x[0-9a-f]+|\d+\.\d+\.\d+\.\d+|<\d+>|nccl-\w{6}|\d{4,}")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Rule:
     """One thing that can be told from a line.
 
     Attributes:
         name: Its name in JSON and docs.
-        pattern: A regular expression, searched in the text; its groups fill `cause` and `fix`.
+        pattern: A regular expression, searched in `place text`; its groups fill `cause` and `fix`.
             Quantifiers are bounded, so that no line makes it slow.
         cause: One sentence. `{group}` stands for what the pattern caught.
         fix: What to do.
-        source: Who writes the line.
         kind: `cause` is a failure; `follows` is one that another failure brings about; a `note` is
             worth telling and no failure; `harmless` is neither.
         level: `WARN` counts in warnings and in torch's words, `INFO` in the other lines, `ANY` in
             both.
-        place: A regular expression that the place has to match as well, such as `nvls`.
         unless: Rules that tell the same more exactly; beside one of them this one is left out.
     """
 
@@ -53,95 +56,76 @@ class Rule:
     pattern: str
     cause: str = ""
     fix: str = ""
-    source: str = ""
     kind: Kind = "cause"
     level: Literal["WARN", "INFO", "ANY"] = "WARN"
-    place: str = ""
     unless: tuple[str, ...] = ()
 
     @cached_property
-    def _search(self) -> re.Pattern[str]:
+    def expression(self) -> re.Pattern[str]:
+        """The pattern, compiled when it is first asked for."""
         return re.compile(self.pattern)
 
-    @cached_property
-    def _search_place(self) -> re.Pattern[str]:
-        return re.compile(self.place)
 
-    def match(self, text: str, place: str) -> re.Match[str] | None:
-        """Return the match where the line is of this rule."""
-        if self.place and not self._search_place.search(place):
-            return None
-        return self._search.search(text)
+WHOLE_LOG = "run with NCCL_DEBUG=INFO on all ranks, and read the log of the rank that ended first"
+_UNKNOWN = Rule("warning", "", fix=WHOLE_LOG)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """A line of a log.
-
-    Attributes:
-        file: Its name as it was given; empty for lines that came without a file.
-        line: Its number, from 1.
-        text: The line, cut where it is long.
-    """
+    """A line of a log, cut where it is long; its number is from 1, its file's name may be empty."""
 
     file: str
     line: int
     text: str
 
 
-@dataclass(kw_only=True)
-class Hit:
-    """What a rule found.
-
-    Attributes:
-        cause: Filled in from the first match.
-        fix: The same.
-        first: Position of the first match over all files.
-        times: Lines.
-        hosts: Who said so, as far as the lines tell.
-        evidence: The first of them.
-    """
-
-    rule: Rule
-    cause: str
-    fix: str
-    first: int
-    times: int = 0
-    hosts: set[str] = field(default_factory=set)
-    evidence: list[Evidence] = field(default_factory=list)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Warned:
-    """A warning that no rule explains."""
-
-    text: str
-    times: int
-    hosts: tuple[str, ...]
-    evidence: Evidence
-
-
 @dataclass(frozen=True, kw_only=True)
 class Failure:
-    """One failure, told once.
+    """One failure, note or warning, told once, with its first lines and all hosts that said so.
 
-    Attributes:
-        name: The rule's.
-        cause: One sentence; empty where the log shows the failure and not its cause.
-        fix: What to do.
-        source: Who wrote the lines.
-        times: Lines that say so.
-        hosts: Who said so, sorted.
-        evidence: The first lines.
+    `cause` is one sentence; it is empty where the log shows the failure and not its cause.
     """
 
     name: str
     cause: str
     fix: str
-    source: str
-    times: int
-    hosts: tuple[str, ...]
     evidence: tuple[Evidence, ...]
+    times: int = 1
+    hosts: tuple[str, ...] = ()
+
+
+@dataclass(kw_only=True)
+class Hit:
+    """What a rule found, filled in from its first match; first and last are texts' numbers."""
+
+    rule: Rule
+    cause: str
+    fix: str
+    first: int
+    last: int = 0
+    times: int = 0
+    hosts: set[str] = field(default_factory=set)
+    evidence: list[Evidence] = field(default_factory=list)
+
+    def add(self, number: int, host: str, where: Evidence) -> None:
+        """Count one more line."""
+        self.last = number
+        self.times += 1
+        if host and len(self.hosts) < _MAX_HOSTS:
+            self.hosts.add(host)
+        if len(self.evidence) < _MAX_EVIDENCE and where not in self.evidence:
+            self.evidence.append(where)
+
+    def failure(self, before: str = "") -> Failure:
+        """Return it as what is told."""
+        return Failure(
+            name=self.rule.name,
+            cause=before + self.cause,
+            fix=self.fix,
+            times=self.times,
+            hosts=tuple(sorted(self.hosts)),
+            evidence=tuple(self.evidence),
+        )
 
 
 class Hits:
@@ -157,57 +141,43 @@ class Hits:
         self._hits: dict[str, Hit] = {}
         # A flood says the same in many lines: each kind is matched once.
         self._kinds: dict[tuple[str, str, str], Rule | None] = {}
-        self._unknown: dict[str, tuple[Counter[str], Evidence]] = {}
-        self._lines = 0
+        self._unknown: dict[str, Hit] = {}
+        self.lines = 0
         self.dropped = 0
 
     def take(
         self, level: str, text: str, place: str, host: str, where: Evidence, *, is_warning: bool
     ) -> Rule | None:
         """Take one text, and return the rule it is of; an unknown warning is kept."""
-        self._lines += 1
+        self.lines += 1
+        said = f"{place} {text}"
         key = (level, place.partition(":")[0], _VARIES.sub("#", text[:_MAX_TEXT]))
         if key not in self._kinds:
             if len(self._kinds) >= _MAX_KINDS:
                 self.dropped += 1
                 return None
             self._kinds[key] = next(
-                (rule for rule in self._rules[level] if rule.match(text, place)), None
+                (rule for rule in self._rules[level] if rule.expression.search(said)), None
             )
         rule = self._kinds[key]
         if rule is not None:
-            self._hit(rule, text, place, host, where)
+            if rule.name not in self._hits:
+                self._hits[rule.name] = self._new(rule, said)
+            self._hits[rule.name].add(self.lines, host, where)
         elif is_warning:
-            self._keep(key[2], host, where)
+            if key[2] not in self._unknown and len(self._unknown) >= _MAX_WARNINGS:
+                self.dropped += 1
+                return None
+            hit = self._unknown.setdefault(key[2], self._new(_UNKNOWN, ""))
+            hit.add(self.lines, host, where)
         return rule
 
-    def _hit(self, rule: Rule, text: str, place: str, host: str, where: Evidence) -> None:
-        hit = self._hits.get(rule.name)
-        if hit is None:
-            match = rule.match(text, place)
-            groups = match.groupdict() if match else {}
-            said = {key: value or _UNSAID.get(key, "?") for key, value in groups.items()}
-            hit = self._hits[rule.name] = Hit(
-                rule=rule,
-                cause=rule.cause.format_map(said),
-                fix=rule.fix.format_map(said),
-                first=self._lines,
-            )
-        hit.times += 1
-        if host and len(hit.hosts) < _MAX_HOSTS:
-            hit.hosts.add(host)
-        if len(hit.evidence) < _MAX_EVIDENCE and where not in hit.evidence:
-            hit.evidence.append(where)
-
-    def _keep(self, kind: str, host: str, where: Evidence) -> None:
-        if kind not in self._unknown:
-            if len(self._unknown) >= _MAX_WARNINGS:
-                self.dropped += 1
-                return
-            self._unknown[kind] = (Counter(), where)
-        counter = self._unknown[kind][0]
-        if host in counter or len(counter) < _MAX_HOSTS:
-            counter[host] += 1
+    def _new(self, rule: Rule, text: str) -> Hit:
+        match = rule.expression.search(text)
+        groups = match.groupdict() if match else {}
+        said = {key: value or _UNSAID.get(key, "?") for key, value in groups.items()}
+        cause, fix = rule.cause.format_map(said), rule.fix.format_map(said)
+        return Hit(rule=rule, cause=cause, fix=fix, first=self.lines)
 
     def of(self, kind: Kind) -> list[Hit]:
         """Return what was found of that kind, roots first."""
@@ -218,14 +188,6 @@ class Hits:
         ]
         return sorted(found, key=lambda hit: self._order[hit.rule.name])
 
-    def unknown(self) -> list[Warned]:
+    def unknown(self) -> list[Hit]:
         """Return the warnings that no rule knows, in their order."""
-        return [
-            Warned(
-                text=where.text,
-                times=counter.total(),
-                hosts=tuple(sorted(host for host in counter if host)),
-                evidence=where,
-            )
-            for counter, where in self._unknown.values()
-        ]
+        return list(self._unknown.values())

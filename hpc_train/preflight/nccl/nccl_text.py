@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from hpc_train.plan.hostlist import fold
@@ -17,6 +18,12 @@ __all__ = ["explain", "report_json"]
 
 _MAX_SHOWN = 5
 _MAX_WIDTH = 200
+_GDR = {
+    "all": ", with GPUDirect RDMA",
+    "some": ", NOT all of it with GPUDirect RDMA",
+    "none": ", none of it with GPUDirect RDMA",
+    None: "",
+}
 # Interfaces that other nodes do not reach as a rule: bridges, containers, tunnels, loopback.
 _LOCAL_NAMES = ("lo", "docker", "veth", "br-", "virbr", "cni", "cali", "flannel", "tun", "tap")
 _LOCAL_ADDRESSES = ("127.", "169.254.", "fe80:", "[fe80", "::1", "172.17.")
@@ -64,8 +71,7 @@ def _headline(report: NcclReport) -> Iterator[str]:
     elif crossing:
         names = " and ".join(sorted({pair.transport for pair in crossing}))
         what = "InfiniBand (or RoCE)" if report.all_over_ib else names
-        gdr = "with GPUDirect RDMA" if report.all_gdr else "NOT all of it with GPUDirect RDMA"
-        yield f"{what} between all nodes that talked, {gdr}"
+        yield f"{what} between all nodes that talked{_GDR[report.gdr_share]}"
     elif report.pairs and len(report.hosts) == 1 and len(world.places) == (world.ranks or -1):
         yield "all ranks are on one node: the network"
         yield "between nodes was not used, so this log proves nothing about it"
@@ -169,10 +175,11 @@ def _rest(report: NcclReport) -> Iterator[str]:
     for note in report.notes:
         yield f"note: {note.cause}{_on(note.hosts)}; {note.fix}"
     shown = {item for failure in report.failures for item in failure.evidence}
-    others = [warned for warned in report.warnings if warned.evidence not in shown]
+    others = [warned for warned in report.warnings if warned.evidence[0] not in shown]
     for warned in others[:_MAX_SHOWN]:
         times = f" ({warned.times} times)" if warned.times > 1 else ""
-        yield f"warning{times}: {_place(warned.evidence)}{warned.text}"[:_MAX_WIDTH]
+        first = warned.evidence[0]
+        yield f"warning{times}: {_place(first)}{first.text}"[:_MAX_WIDTH]
     if len(others) > _MAX_SHOWN or report.dropped:
         more = max(len(others) - _MAX_SHOWN, 0)
         yield f"{more} further kinds of warnings, {report.dropped} lines not kept"
@@ -219,12 +226,12 @@ def report_json(report: NcclReport) -> dict[str, Any]:
         "interfaces": {host: list(names) for host, names in report.interfaces.items()},
         "settings": report.settings,
         "cause": (first.cause or None) if first else None,
-        "evidence": [_evidence(item) for item in first.evidence] if first else [],
+        "evidence": [asdict(item) for item in first.evidence] if first else [],
         "fix": first.fix if first else None,
         "failures": [_failure_json(item) for item in report.failures],
         "notes": [_failure_json(item) for item in report.notes],
         "warnings": [
-            {**_evidence(item.evidence), "times": item.times, "hosts": list(item.hosts)}
+            {**asdict(item.evidence[0]), "times": item.times, "hosts": list(item.hosts)}
             for item in report.warnings
         ],
         "warnings_dropped": report.dropped,
@@ -253,17 +260,5 @@ def _transports(report: NcclReport) -> list[dict[str, Any]]:
     return [{**way, "devices": sorted(way["devices"])} for way in pairs.values()]
 
 
-def _evidence(item: Evidence) -> dict[str, Any]:
-    return {"file": item.file, "line": item.line, "text": item.text}
-
-
 def _failure_json(failure: Failure) -> dict[str, Any]:
-    return {
-        "name": failure.name,
-        "cause": failure.cause or None,
-        "fix": failure.fix,
-        "source": failure.source,
-        "times": failure.times,
-        "hosts": list(failure.hosts),
-        "evidence": [_evidence(item) for item in failure.evidence],
-    }
+    return {**asdict(failure), "cause": failure.cause or None}

@@ -22,14 +22,16 @@ _TIMEOUT = re.compile(
     r"OpType=(?P<op>\w+)(?:, NumelIn=(?P<numel>\d{1,18})\b)?.{0,200}?Timeout\(ms\)=(?P<ms>\d+)"
 )
 # The same where the line is cut, or only the backtrace is there.
-_ANY_TIMEOUT = re.compile(r"Watchdog caught collective operation timeout|WorkNCCL::checkTimeout")
+_ANY_TIMEOUT = re.compile(r"Watchdog caught collective op|WorkNCCL::checkTimeout")
 _STATE = re.compile(
     r"\[PG (?:ID )?(?P<pg>[^\]]{1,80}?) Rank \d+\].{0,120}?(?:at|detected by watchdog at)"
     r" (?:NCCL )?work: (?P<seq>\d+), last enqueued NCCL work: (?P<queued>-?\d+),"
     r" last completed NCCL work: (?P<done>-?\d+)"
 )
 _SIGNAL = re.compile(
-    r"Received a dump signal due to a collective timeout from\s{1,3}rank (?P<by>\d+).{0,120}?"
+    r"(?:\[PG (?:ID )?(?P<pg>[^\]]{1,80}?) Rank \d+\].{0,20}?)?"
+    r"Received a dump signal due to a collective timeout from"
+    r"\s{1,3}rank (?P<by>\d+).{0,120}?"
     r"Last enqueued NCCL work: (?P<queued>-?\d+), last completed NCCL work: (?P<done>-?\d+)"
 )
 _ABSENT = re.compile(
@@ -51,7 +53,7 @@ class Timeouts:
     def __init__(self) -> None:
         self._works: dict[_Work, set[int]] = {}
         self._groups: dict[tuple[int, int], str] = {}
-        self._queued: dict[int, int] = {}
+        self._queued: dict[tuple[str, int], int] = {}
         self._absent: set[str] = set()
         self._evidence: list[Evidence] = []
         self._times = 0
@@ -66,10 +68,11 @@ class Timeouts:
             self._timed_out(match, rank)
         elif match := _STATE.search(line):
             self._groups[rank, int(match["seq"])] = match["pg"]
-            return bool(self._works)
+            if "Timeout at" not in line:
+                return bool(self._works)
         elif match := _SIGNAL.search(line):
             self._by = match["by"]
-            self._queued[rank] = int(match["queued"])
+            self._queued[match["pg"] or "", rank] = int(match["queued"])
         elif match := _ABSENT.search(line) or _NEVER.search(line):
             self._absent.add(match["ranks"])
         elif not _ANY_TIMEOUT.search(line):
@@ -92,13 +95,12 @@ class Timeouts:
         return Failure(
             name="collective_timeout",
             cause=self._cause(),
-            fix="find what the rank that did not come was doing: its own log, py-spy dump, or"
-            " torch's flight recorder (TORCH_NCCL_TRACE_BUFFER_SIZE=2000, torchfrtrace); a rank"
-            " that is only slow (loading, evaluating, saving) wants a longer timeout in"
-            " init_process_group",
-            source="torch ProcessGroupNCCL.cpp",
+            fix="did a rank not come? Its own log, py-spy dump, or torch's flight recorder"
+            " (TORCH_NCCL_TRACE_BUFFER_SIZE=2000, torchfrtrace); one that is only slow (loading,"
+            " evaluating, saving) wants a longer timeout in init_process_group. Do all wait in it?"
+            " Then data does not move: all_reduce_perf on these GPUs, with NCCL_P2P_DISABLE=1 and"
+            " without",
             times=self._times,
-            hosts=(),
             evidence=tuple(self._evidence),
         )
 
@@ -106,7 +108,9 @@ class Timeouts:
         late = self._late()
         tail = f"; {late}" if late else ""
         if not self._works:
-            who = f", first on rank {self._by}" if self._by else ""
+            states = [f"number {seq} on rank {rank}" for rank, seq in sorted(self._groups)]
+            who = f": {', '.join(states[:4])}" if states else ""
+            who += f", first on rank {self._by}" if self._by else ""
             return f"a collective did not end in time{who}{tail}"
         works = sorted(self._works.items())
         told = "; ".join(f"{_name(work)} on {_ranks(ranks)}" for work, ranks in works[:4])
@@ -126,10 +130,16 @@ class Timeouts:
         """Say who never came, where the log proves it."""
         absent = set(self._absent)
         if len(self._works) == 1:
-            (work,) = self._works
-            behind = {r for r, last in self._queued.items() if r >= 0 and last < work.seq}
-            if behind - self._works[work]:
-                absent.add(ranges(behind - self._works[work]))
+            ((work, here),) = self._works.items()
+            groups = {self._groups.get((rank, work.seq), "") for rank in here} - {""}
+            # Of another group, or of none yet (-1), the numbers say nothing here.
+            behind = {
+                rank
+                for (group, rank), last in self._queued.items()
+                if 0 <= last < work.seq and rank >= 0 and groups <= {group}
+            }
+            if behind - here:
+                absent.add(ranges(behind - here))
         if not absent:
             return ""
         return f"never joined it: ranks {', '.join(sorted(absent))}"
