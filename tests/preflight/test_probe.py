@@ -142,7 +142,11 @@ def test_node_local_faults_of_the_sysfs_are_named_through_the_probe(tmp_path):
     with Probes(tmp_path, made) as probes:
         verdict, _ = probes.verdict()
     checks = {(f.node, f.check) for f in verdict.findings if f.level in ("warn", "fail")}
-    assert checks == {("node2", "port_state"), ("node2", "memlock")}
+    # What a pair measures here is how busy this machine is.
+    assert checks - {(node, "bandwidth") for node in verdict.use_nodes} == {
+        ("node2", "port_state"),
+        ("node2", "memlock"),
+    }
 
 
 def stranger(port: int, data: bytes, hold: list[socket.socket]) -> None:
