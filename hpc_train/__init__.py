@@ -8,13 +8,18 @@ __version__ = "0.1.0"
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hpc_train.api import Run, load, render, run_here, runs, submit, test_only
+    from hpc_train.training.session import Session
 
 # `plan` is the name of a package here; the function is `hpc_train.api.plan`.
-__all__ = ["Run", "load", "render", "run_here", "runs", "submit", "test_only"]
+__all__ = ["Run", "Session", "load", "render", "run_here", "runs", "submit", "test_only"]
 
 
 def __getattr__(name: str) -> object:
-    # The ranks and the commands import this package first: the api loads when it is asked for.
+    # The ranks and the commands import this package first: the rest loads when it is asked for.
+    if name == "Session":
+        from hpc_train.training.session import Session
+
+        return Session
     if name in __all__:
         from hpc_train import api
 

@@ -1,4 +1,4 @@
-"""The notebook's face of hpc-train, and what the commands are made of.
+"""The Python interface of hpc-train for notebooks and scripts; the commands are made of it.
 
     import hpc_train
 
@@ -218,14 +218,14 @@ class Run:
         Returns:
             The job id.
         """
-        from hpc_train.backends import submit as doors
+        from hpc_train.backends.submit import submit_local
 
         began = time.time()
         left_out: tuple[str, ...] = ()
         if cluster == "slurm":
             job_id, left_out = self._to_slurm()
         else:
-            job_id = doors.submit_local(self.directory, os.environ)
+            job_id = submit_local(self.directory, os.environ)
         self.note_submission(cluster, job_id, began, left_out)
         return job_id
 

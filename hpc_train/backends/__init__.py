@@ -1,1 +1,1 @@
-"""The doors into a run: submitit on Slurm, submitit locally, the foreground."""
+"""How a run starts, on Slurm or on this machine; and how it is looked at from outside."""

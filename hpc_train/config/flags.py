@@ -1,4 +1,4 @@
-"""The options of the command line, and of the notebook's face, that are short for a config key."""
+"""The options of the command line, and of `hpc_train.load`, that are short for a config key."""
 
 from __future__ import annotations
 

@@ -17,8 +17,8 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader
 
+from hpc_train import Session  # +
 from hpc_train.examples.digits import DigitsData
-from hpc_train.training.session import Session  # +
 
 __all__ = ["main", "train"]
 

@@ -1,4 +1,4 @@
-"""One attempt: environment, preflight, launch, watch, outcome, and its pages in the history."""
+"""One attempt: environment, preflight, launch, watch, outcome, and what the history holds of it."""
 
 from __future__ import annotations
 

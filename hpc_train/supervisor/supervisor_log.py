@@ -1,4 +1,4 @@
-"""The supervisor's voice: one line at a time into the job's output and into the attempt's log."""
+"""The log of the supervisor: each line into the job's output and into the attempt's own file."""
 
 from __future__ import annotations
 

@@ -29,12 +29,12 @@ SAVED_GRACE_S = 20.0
 # After this a silent rank is called late, and its node is asked whether it is there.
 SILENCE_S = 15.0
 SUSPECT_S = 5.0
-# All at once are silent: a file system may keep new files from our eyes for a minute (nfs(5), ac).
+# All at once are silent: a file system may show new files a minute late (nfs(5), ac).
 ALL_SILENT_S = 120.0
 ASK_NODES_EVERY_S = 3.0
 # srun may wait for minutes for a node that cannot be reached: after this, and then as often, the
 # nodes whose ranks have given no sign of life yet are asked.
-ROLL_CALL_S = 30.0
+FIRST_BEATS_S = 30.0
 STACKS_S = 3.0
 
 
@@ -154,7 +154,7 @@ def watch(
     movement = Movement(limits, started=time.monotonic())
     failure = _FailureWatch(attempt, ranks, nodes, world_size)
     next_look = next_question = time.monotonic()
-    next_roll_call = next_look + ROLL_CALL_S
+    next_first_beats = next_look + FIRST_BEATS_S
     # Many ranks' files are read less often, so that watching costs the file system little.
     look_every_s = max(BEATS_EVERY_S, world_size / 200)
     while (code := ranks.poll()) is None:
@@ -166,12 +166,12 @@ def watch(
         each_second()
         movement.see(read_heartbeats(attempt), now)
         failure.look(now)
-        suspects = {*movement.suspects(now), *failure.speechless_nodes(now)}
+        suspects = {*movement.suspects(now), *failure.silent_nodes(now)}
         if movement.stalls(now):
             suspects.update(nodes)
-        if now >= next_roll_call:
+        if now >= next_first_beats:
             suspects |= failure.nodes_of(set(range(world_size)).difference(movement.last))
-            next_roll_call = now + ROLL_CALL_S
+            next_first_beats = now + FIRST_BEATS_S
         if ranks.unlaunched(nodes):
             return _ended(ranks, attempt, RankExit.NETWORK)
         if suspects and now >= next_question:
@@ -212,7 +212,7 @@ class _FailureWatch:
         if bad and self._at is None:
             self._at = now
 
-    def speechless_nodes(self, now: float) -> set[str]:
+    def silent_nodes(self, now: float) -> set[str]:
         """Nodes of ranks that neither ended nor were ended though another one failed."""
         if self._at is None or now - self._at < FAILED_GRACE_S / 2:
             return set()

@@ -128,7 +128,7 @@ def test_an_srun_that_says_it_cannot_start_on_a_node_is_ended_at_once(hanging: R
 def test_an_srun_that_hangs_is_ended_where_the_node_of_a_silent_rank_does_not_answer(
     hanging: Ranks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watching, "ROLL_CALL_S", 0.5)
+    monkeypatch.setattr(watching, "FIRST_BEATS_S", 0.5)
     assert watched(hanging, ["node3"]).lost_nodes == ("node3",)
 
 
