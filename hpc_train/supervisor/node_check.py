@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from hpc_train.plan.policy import Refused
 from hpc_train.plan.states import Outcome
 from hpc_train.preflight.checks.node_checks import SITE_CHECKS
-from hpc_train.preflight.run_preflight import PreflightRequest, run_preflight
+from hpc_train.preflight.options import PreflightRequest
+from hpc_train.preflight.run_preflight import run_preflight
 from hpc_train.preflight.verdict import Verdict, together, told
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.bad_nodes import BadNode, remember
