@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
 from hpc_train.codec import Document
@@ -11,7 +13,14 @@ from hpc_train.errors import ConfigError
 from hpc_train.preflight.checks.findings import Thresholds
 from hpc_train.preflight.choose.site_profile import SiteProfile
 
-__all__ = ["TOKEN_ENV", "VERDICT_FILE", "Policy", "PreflightOptions", "positive"]
+__all__ = [
+    "TOKEN_ENV",
+    "VERDICT_FILE",
+    "Policy",
+    "PreflightOptions",
+    "PreflightRequest",
+    "positive",
+]
 
 # The name of the variable that carries the run's token to every probe. Never on a command line.
 TOKEN_ENV = "HPC_TRAIN_PREFLIGHT_TOKEN"
@@ -29,6 +38,30 @@ class Policy:
     on_broken: _Answer = "go"  # whether it may start where a part of the preflight itself broke
     # Whether it may start, as degraded, where nothing at all could be checked
     on_unchecked: _Answer = "go"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PreflightRequest:
+    """What is to be checked, and how a step is started there."""
+
+    # Of the allocation, in the order of the ranks, spares last; this host's name alone where there
+    # is no allocation
+    nodes: tuple[str, ...]
+    folder: Path  # on the shared file system; where probes leave what they see
+    # Of the batch step; what the steps must not inherit is left out of them
+    environ: Mapping[str, str]
+    python: str  # interpreter on the nodes
+    cwd: str  # working directory of the steps
+    wanted: int | None = None  # nodes that the ranks need; None needs all
+    gpus_per_node: int = 0  # of the training; without any it uses gloo
+    ranks_per_node: int = 1  # of the training
+    # Nodes on which Slurm could not start the ranks, and its words
+    unreachable: Mapping[str, str] = field(default_factory=dict)
+    seed: int = 0  # another one on another attempt pairs nodes anew
+    is_local: bool = False  # there is no allocation: this host alone is checked
+    # A person asks, and nothing else follows: what would be skipped before a training is checked,
+    # and where nothing could be checked the answer is no
+    is_asked: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

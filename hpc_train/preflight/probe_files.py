@@ -21,21 +21,20 @@ import json
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from hpc_train.preflight.checks.findings import ALL_NODES, Finding
 from hpc_train.preflight.choose.choose import Choice
 from hpc_train.preflight.inventory.inventory import NodeInventory
-from hpc_train.preflight.options import TOKEN_ENV, VERDICT_FILE, PreflightOptions
+from hpc_train.preflight.options import TOKEN_ENV, VERDICT_FILE, PreflightOptions, PreflightRequest
 from hpc_train.preflight.probe_results import ProbeResults, assemble, inventory_of, lost_node
 from hpc_train.preflight.verdict import Skipped, Verdict, decide
 from hpc_train.runs.atomic import write_text
+from hpc_train.slurm.inherit import for_step
 from hpc_train.slurm.srun_words import launch_failures
 from hpc_train.slurm.step import SRUN_LOG, one_a_node, run_step
 
 __all__ = [
-    "StepSettings",
     "collect",
     "deadline_s",
     "last_words",
@@ -49,16 +48,6 @@ OPTIONS_FILE = "preflight-options.json"
 # When all others have lost the first node, a verdict may still come, from one that is merely cut
 # off; but not for long.
 LAST_WORD_S = 1.5
-
-
-@dataclass(frozen=True, kw_only=True)
-class StepSettings:
-    """How a step is started."""
-
-    python: str  # interpreter on the nodes
-    environ: Mapping[str, str]  # without what srun must not inherit
-    cwd: str  # working directory
-    ranks_per_node: int = 1  # of the training
 
 
 def new_token() -> str:
@@ -79,17 +68,17 @@ def write_options(options: PreflightOptions) -> Path:
     return folder / OPTIONS_FILE
 
 
-def run_probes(options: PreflightOptions, settings: StepSettings) -> Verdict:
+def run_probes(options: PreflightOptions, request: PreflightRequest) -> Verdict:
     """Start one probe a node by srun, wait for the verdict at most its deadline, end the step."""
     file = write_options(options)
     argv = [
         *one_a_node(options.nodes),
         f"--output={str(file.parent).replace('%', '%%')}/probe-%N.log",
-        *(settings.python, "-m", "hpc_train.preflight.probes.probe", "--options", str(file)),
+        *(request.python, "-m", "hpc_train.preflight.probes.probe", "--options", str(file)),
     ]
-    environment = {**settings.environ, TOKEN_ENV: new_token()}
+    environment = {**for_step(request.environ), TOKEN_ENV: new_token()}
     is_done = _answered(file.parent, options.nodes)
-    run_step(argv, environment, settings.cwd, file.parent, is_done, deadline_s(options))
+    run_step(argv, environment, request.cwd, file.parent, is_done, deadline_s(options))
     return collect(options)
 
 

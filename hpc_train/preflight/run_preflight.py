@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +22,8 @@ from hpc_train.preflight.choose.choose import FOR_THE_TEST
 from hpc_train.preflight.choose.site_profile import SiteProfile
 from hpc_train.preflight.collective import CollectiveResult
 from hpc_train.preflight.inventory.collect_inventory import collect_inventory
-from hpc_train.preflight.options import Policy, PreflightOptions, positive
+from hpc_train.preflight.options import Policy, PreflightOptions, PreflightRequest, positive
 from hpc_train.preflight.probe_files import (
-    StepSettings,
     last_words,
     not_launched,
     run_probes,
@@ -44,7 +43,6 @@ from hpc_train.slurm.nodes import silent_nodes
 from hpc_train.slurm.step import free_port, node_shell, run_step
 
 __all__ = [
-    "PreflightRequest",
     "check_sections",
     "check_this_host",
     "preflight_options",
@@ -55,30 +53,6 @@ __all__ = [
 COLLECTIVE_S = 30.0
 # Each try leaves out at least one node more; then what is known has to do.
 TRIES = 4
-
-
-@dataclass(frozen=True, kw_only=True)
-class PreflightRequest:
-    """What is to be checked, and how a step is started there."""
-
-    # Of the allocation, in the order of the ranks, spares last; this host's name alone where there
-    # is no allocation
-    nodes: tuple[str, ...]
-    folder: Path  # on the shared file system; where probes leave what they see
-    # Of the batch step; what the steps must not inherit is left out of them
-    environ: Mapping[str, str]
-    python: str  # interpreter on the nodes
-    cwd: str  # working directory of the steps
-    wanted: int | None = None  # nodes that the ranks need; None needs all
-    gpus_per_node: int = 0  # of the training; without any it uses gloo
-    ranks_per_node: int = 1  # of the training
-    # Nodes on which Slurm could not start the ranks, and its words
-    unreachable: Mapping[str, str] = field(default_factory=dict)
-    seed: int = 0  # another one on another attempt pairs nodes anew
-    is_local: bool = False  # there is no allocation: this host alone is checked
-    # A person asks, and nothing else follows: what would be skipped before a training is checked,
-    # and where nothing could be checked the answer is no
-    is_asked: bool = False
 
 
 def run_preflight(config: PreflightConfig, request: PreflightRequest) -> Verdict:
@@ -96,13 +70,7 @@ def run_preflight(config: PreflightConfig, request: PreflightRequest) -> Verdict
     elif _is_needless(options, request):
         verdict = skipped_verdict(options.nodes, "one node without GPUs: nothing to check")
     else:
-        settings = StepSettings(
-            python=request.python,
-            environ=for_step(request.environ),
-            cwd=request.cwd,
-            ranks_per_node=request.ranks_per_node,
-        )
-        verdict = run_on_nodes(options, settings)
+        verdict = run_on_nodes(options, request)
     if request.unreachable:
         asked = replace(options, nodes=request.nodes)
         verdict = with_unreachable(verdict, request.unreachable, asked)
@@ -192,7 +160,7 @@ def check_this_host(options: PreflightOptions, environ: Mapping[str, str]) -> Ve
     return assemble([inventory], results, options)
 
 
-def run_on_nodes(options: PreflightOptions, settings: StepSettings) -> Verdict:
+def run_on_nodes(options: PreflightOptions, request: PreflightRequest) -> Verdict:
     """The whole preflight of an allocation: probes on every node, then the ranks' own all-reduce.
 
     A node on which Slurm cannot start anything is named, and the others are checked without it: it
@@ -201,7 +169,7 @@ def run_on_nodes(options: PreflightOptions, settings: StepSettings) -> Verdict:
     unreachable: dict[str, str] = {}
     tried = options
     for number in range(1, TRIES + 1):
-        verdict = run_probes(tried, settings)
+        verdict = run_probes(tried, request)
         found = _unreachable(tried, verdict)
         unreachable |= found
         nodes = tuple(node for node in options.nodes if node not in unreachable)
@@ -215,7 +183,7 @@ def run_on_nodes(options: PreflightOptions, settings: StepSettings) -> Verdict:
         )
     if unreachable:
         verdict = with_unreachable(verdict, unreachable, options)
-    return verdict if verdict.verdict == "no-go" else _run_collective(verdict, tried, settings)
+    return verdict if verdict.verdict == "no-go" else _run_collective(verdict, tried, request)
 
 
 def _unreachable(options: PreflightOptions, verdict: Verdict) -> dict[str, str]:
@@ -245,7 +213,9 @@ def _covers(options: PreflightOptions, verdict: Verdict, unreachable: Mapping[st
     return unreachable.keys() == _missing(verdict) and (bool(verdict.pairs) or not ended_by_srun)
 
 
-def _run_collective(verdict: Verdict, options: PreflightOptions, settings: StepSettings) -> Verdict:
+def _run_collective(
+    verdict: Verdict, options: PreflightOptions, request: PreflightRequest
+) -> Verdict:
     """An all-reduce of real ranks on the nodes that are left, where there are GPUs or in full.
 
     NCCL's own log of this step alone tells which way the bytes really went. A step that leaves no
@@ -255,19 +225,19 @@ def _run_collective(verdict: Verdict, options: PreflightOptions, settings: StepS
     seen = (inventory_of(folder, node) for node in nodes)
     if options.mode != "full" and not any(node and node.gpus for node in seen):
         return with_skipped(verdict, "collective", "no GPU was seen; --full runs it with gloo")
-    out, ranks = folder / "collective", settings.ranks_per_node
+    out, ranks = folder / "collective", request.ranks_per_node
     argv = [
         *("srun", f"--nodes={len(nodes)}", f"--ntasks={len(nodes) * ranks}"),
         *(f"--ntasks-per-node={ranks}", f"--nodelist={','.join(nodes)}", "--distribution=block"),
         *("--mpi=none", f"--output={str(folder).replace('%', '%%')}/collective-%t.log"),
         *node_shell(verdict.per_node),
-        *(settings.python, "-m", "hpc_train.training.collective_step", "--out", str(out)),
+        *(request.python, "-m", "hpc_train.training.collective_step", "--out", str(out)),
         f"--deadline-s={COLLECTIVE_S:g}",
     ]
     chosen = {item.name: item.value for item in verdict.environment}
     master = {env_names.MASTER_ADDR: nodes[0], env_names.MASTER_PORT: str(free_port())}
-    environment = {**settings.environ, **chosen, **FOR_THE_TEST, **master}
-    run_step(argv, environment, settings.cwd, folder, lambda: False, 2 * COLLECTIVE_S)
+    environment = {**for_step(request.environ), **chosen, **FOR_THE_TEST, **master}
+    run_step(argv, environment, request.cwd, folder, lambda: False, 2 * COLLECTIVE_S)
     results, torn = _results(out)
     if results:
         return with_collectives(verdict, results, options.policy, nodes=nodes)

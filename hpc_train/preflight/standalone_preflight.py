@@ -16,7 +16,8 @@ from hpc_train.config.schema import PreflightConfig
 from hpc_train.errors import ConfigError, SlurmError
 from hpc_train.plan.gpus_given import gpus_of_job
 from hpc_train.plan.hostlist import expand
-from hpc_train.preflight.run_preflight import PreflightRequest, run_preflight
+from hpc_train.preflight.options import PreflightRequest
+from hpc_train.preflight.run_preflight import run_preflight
 from hpc_train.preflight.verdict import Verdict
 from hpc_train.slurm.command import is_available
 from hpc_train.slurm.jobs import PendingJob, job_details, pending_job

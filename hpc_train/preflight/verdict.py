@@ -78,10 +78,6 @@ class Verdict(Document):
         """One line for the answer, one for each finding that is not ok, and what was skipped."""
         return tuple(_summary(self))
 
-    def for_node(self, node: str) -> dict[str, str]:
-        """Return the variables to export on one node."""
-        return {item.name: item.value for item in self.environment} | self.per_node.get(node, {})
-
     def to_json(self) -> dict[str, Any]:
         """Return the document of `hpc-train preflight --json` and preflight.json."""
         body = super().to_json()

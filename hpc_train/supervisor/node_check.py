@@ -7,7 +7,8 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from hpc_train.preflight.run_preflight import PreflightRequest, run_preflight
+from hpc_train.preflight.options import PreflightRequest
+from hpc_train.preflight.run_preflight import run_preflight
 from hpc_train.preflight.verdict import Verdict
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.bad_nodes import BadNode, remember

@@ -14,6 +14,7 @@ from hpc_train.preflight.choose.site_profile import SiteProfile
 from hpc_train.preflight.inventory.collect_inventory import collect_inventory
 from hpc_train.preflight.inventory.inventory import Gpu
 
+from .exported import exported
 from .made_sysfs import (
     MadeHca,
     MadeInterface,
@@ -110,8 +111,10 @@ def test_nodes_that_name_their_interface_differently_get_values_of_their_own(see
     assert choice.per_node == {
         "node3": {"NCCL_SOCKET_IFNAME": "ens5", "GLOO_SOCKET_IFNAME": "ens5"}
     }
-    assert choice.for_node("node3")["GLOO_SOCKET_IFNAME"] == "ens5"
-    assert choice.for_node("node1")["GLOO_SOCKET_IFNAME"] == "eth0"
+    assert exported(choice, "node3")["GLOO_SOCKET_IFNAME"] == "ens5"
+    assert exported(choice, "node1")["GLOO_SOCKET_IFNAME"] == "eth0"
+    reasons = {item.name: item.reason for item in choice.environment}
+    assert reasons["GLOO_SOCKET_IFNAME"].endswith("; names differ between nodes")
 
 
 def test_a_name_that_is_the_prefix_of_another_is_written_exactly_for_nccl_alone(seen):
@@ -370,7 +373,7 @@ def test_the_choice_does_not_depend_on_the_order_of_nodes(tmp_path_factory, seed
     a, b = choose(nodes, {}), choose(shuffled, {})
     assert values(a).keys() == values(b).keys()
     for node in nodes:
-        mine, other = a.for_node(node.node), b.for_node(node.node)
+        mine, other = exported(a, node.node), exported(b, node.node)
         assert mine == other
         for name in ("GLOO_SOCKET_IFNAME",):
             if name in mine:

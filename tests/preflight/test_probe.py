@@ -18,6 +18,7 @@ import pytest
 from hpc_train.preflight.probe_files import collect
 from hpc_train.preflight.probes.wire import MAX_GREETING, Frames, WireError, dial, pack, receive
 
+from .exported import exported
 from .made_sysfs import bond_hca, ib_node, tcp_node
 from .probes import FAST_CLOCK, LOSSY_LINK, SLOW_LINK, SMALL_FRAMES, Probes
 
@@ -40,7 +41,7 @@ def test_healthy_nodes_go_and_every_probe_ends(tmp_path, count):
         assert probes.ended() == [0] * count
     assert named(verdict, "warn", "fail", "unknown") == set()
     assert verdict.transport == "InfiniBand"
-    assert verdict.for_node("node1")["NCCL_IB_HCA"] == "=mlx5_0:1,mlx5_1:1"
+    assert exported(verdict, "node1")["NCCL_IB_HCA"] == "=mlx5_0:1,mlx5_1:1"
     if count > 1:
         tested = {name for pair in verdict.pairs for name in (pair.a, pair.b)}
         assert tested == set(probes.nodes)
@@ -123,7 +124,7 @@ def test_a_spare_takes_the_place_of_a_bad_node(tmp_path):
     assert verdict.use_nodes == ("node1", "node3", "node4")
     assert verdict.bad_nodes == ("node2",)
     assert verdict.transport == "InfiniBand"
-    assert "NCCL_IB_DISABLE" not in verdict.for_node("node1")
+    assert "NCCL_IB_DISABLE" not in exported(verdict, "node1")
 
 
 def test_a_spare_is_preferred_to_a_slow_node(tmp_path):

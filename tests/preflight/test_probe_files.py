@@ -12,11 +12,10 @@ from hpc_train.preflight.checks.findings import Thresholds
 from hpc_train.preflight.checks.pairs import PairResult
 from hpc_train.preflight.inventory.collect_inventory import collect_inventory
 from hpc_train.preflight.inventory.inventory import Resolution
-from hpc_train.preflight.options import Policy, PreflightOptions
+from hpc_train.preflight.options import Policy, PreflightOptions, PreflightRequest
 from hpc_train.preflight.probe_files import collect, deadline_s, new_token, write_options
 from hpc_train.preflight.probe_results import ProbeResults, assemble, lost_node
 from hpc_train.preflight.run_preflight import (
-    PreflightRequest,
     check_this_host,
     preflight_options,
     run_preflight,

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hpc_train.preflight.options import PreflightOptions
-from hpc_train.preflight.probe_files import StepSettings
+from hpc_train.preflight.options import PreflightOptions, PreflightRequest
 from hpc_train.preflight.run_preflight import run_on_nodes
 
 NODES = ("node1", "node2", "node3")
@@ -44,9 +43,15 @@ def test_an_srun_that_hangs_without_a_word_is_bounded_and_the_silent_node_left_o
         options = PreflightOptions(
             nodes=NODES, folder=str(tmp_path / "out"), timeout_s=0.2, rendezvous_s=0.2, pair_s=0.2
         )
-        settings = StepSettings(python=sys.executable, environ=dict(os.environ), cwd=str(tmp_path))
+        request = PreflightRequest(
+            nodes=NODES,
+            folder=tmp_path / "out",
+            environ=dict(os.environ),
+            python=sys.executable,
+            cwd=str(tmp_path),
+        )
         started = time.monotonic()
-        verdict = run_on_nodes(options, settings)
+        verdict = run_on_nodes(options, request)
     assert time.monotonic() - started < 30
     assert (verdict.verdict, verdict.bad_nodes) == ("no-go", ("node2",))
     assert "its slurmd does not answer" in verdict.summary[1]

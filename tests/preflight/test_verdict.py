@@ -20,6 +20,8 @@ from hpc_train.preflight.verdict import (
     with_unreachable,
 )
 
+from .exported import exported
+
 
 def finding(level, node="node1", check="rate"):
     return Finding(
@@ -88,8 +90,8 @@ def test_the_document_keeps_its_contract_and_comes_back():
     assert {"name", "value", "reason"} <= set(document["environment"][0])
     assert document["pairs"][0]["a"] == "node1"
     assert Verdict.from_json(document) == answer
-    assert answer.for_node("node2") == {"NCCL_SOCKET_IFNAME": "ib1"}
-    assert answer.for_node("node1") == {"NCCL_SOCKET_IFNAME": "ib0"}
+    assert exported(answer, "node2") == {"NCCL_SOCKET_IFNAME": "ib1"}
+    assert exported(answer, "node1") == {"NCCL_SOCKET_IFNAME": "ib0"}
 
 
 @pytest.mark.parametrize("garbage", [None, [], {"verdict": "maybe"}, {"verdict": 3}])

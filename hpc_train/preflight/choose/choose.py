@@ -65,10 +65,6 @@ class Choice:
     # What has to be said about the choice and about the user's own variables
     findings: tuple[Finding, ...] = ()
 
-    def for_node(self, node: str) -> dict[str, str]:
-        """Return the variables of one node."""
-        return {item.name: item.value for item in self.environment} | self.per_node.get(node, {})
-
 
 def choose(
     nodes: list[NodeInventory],
