@@ -175,15 +175,9 @@ class _Rank:
     def _load(self, plan: Plan, world: World) -> ResumeState:
         from hpc_train.training.resume.resume_state import ResumeState
 
-        rank = RankConfig(
-            run=self._here.run,
-            attempt=self._here.attempt,
-            rank=world.rank,
-            world_size=world.world_size,
-            batch=plan.batch,
-            seed=plan.training.seed,
-            config_hash=plan.config_hash,
-            checkpoint=plan.checkpoint,
+        here = self._here
+        rank = RankConfig.of_plan(
+            plan, here.run, attempt=here.attempt, rank=world.rank, world_size=world.world_size
         )
         state = ResumeState(rank, self._heartbeat, self._stop)
         start = state.load()
