@@ -130,6 +130,7 @@ def _steps_of(rank: int, folder: Path, *, exact: bool) -> float:
 
     from hpc_train.runs.layout import RunDir
     from hpc_train.training.heartbeat import HeartbeatThread
+    from hpc_train.training.rank_config import RankConfig
     from hpc_train.training.resume.fit_with_resume import fit_with_resume
     from hpc_train.training.resume.resume_state import ResumeState
     from hpc_train.training.resume.stop import StopFlag
@@ -179,7 +180,9 @@ def _steps_of(rank: int, folder: Path, *, exact: bool) -> float:
         run = RunDir(folder)
         heartbeat = HeartbeatThread(run.attempt(0), rank=rank, node="here", every_s=0.2, stop=stop)
         heartbeat.start()
-        state = ResumeState(_rank_config(run, make_plan(spec, 2), rank, 2), heartbeat, stop)
+        plan = make_plan(spec, 2)
+        config = RankConfig.of_plan(plan, run, attempt=0, rank=rank, world_size=2)
+        state = ResumeState(config, heartbeat, stop)
         state.load()
         trainer = pl.Trainer(**arguments, use_distributed_sampler=False)
         fit_with_resume(state, trainer, Net(), train_dataloaders=loader)
@@ -188,21 +191,6 @@ def _steps_of(rank: int, folder: Path, *, exact: bool) -> float:
         pl.Trainer(**arguments).fit(Net(), loader)
     # The whole stretch, so that what happens now and then counts as well.
     return (clock.times[-1] - clock.times[WARM_UP]) / (len(clock.times) - 1 - WARM_UP)
-
-
-def _rank_config(run: Any, plan: Any, rank: int, world_size: int) -> Any:
-    from hpc_train.training.rank_config import RankConfig
-
-    return RankConfig(
-        run=run,
-        attempt=0,
-        rank=rank,
-        world_size=world_size,
-        batch=plan.batch,
-        seed=plan.training.seed,
-        config_hash=plan.config_hash,
-        checkpoint=plan.checkpoint,
-    )
 
 
 # -- saves ------------------------------------------------------------------------------------
@@ -248,6 +236,7 @@ def saves() -> list[tuple[float, float]]:
 
     from hpc_train.runs.layout import RunDir
     from hpc_train.training.heartbeat import HeartbeatThread
+    from hpc_train.training.rank_config import RankConfig
     from hpc_train.training.resume.lightning_adapter import LightningAdapter
     from hpc_train.training.resume.resume_state import ResumeState
     from hpc_train.training.resume.stop import StopFlag
@@ -264,8 +253,9 @@ def saves() -> list[tuple[float, float]]:
                     pairs.extend(_save_pairs(trainer, training, saver, folder))
 
         run = RunDir(folder)
-        config = {"keep_last": 1, "every_n_minutes": 10.0}
-        rank = _rank_config(run, make_plan({**DEFAULTS, "checkpoint": config}, 1), 0, 1)
+        kept = {"keep_last": 1, "every_n_minutes": 10.0}
+        plan = make_plan({**DEFAULTS, "checkpoint": kept}, 1)
+        rank = RankConfig.of_plan(plan, run, attempt=0, rank=0, world_size=1)
         stop = StopFlag()
         heartbeat = HeartbeatThread(run.attempt(0), rank=0, node="here", every_s=1.0, stop=stop)
         state = ResumeState(rank, heartbeat, stop)

@@ -1,7 +1,7 @@
 """Faults on request, for tests: HPC_TRAIN_FAULTS="kill@step=7:rank=1,hang@step=9:attempt=0".
 
 A fault is ACTION@POINT[=N][:rank=R][:attempt=A]; without rank or attempt it means each. Without
-the variable, `at` is one comparison.
+the variable, `at` does nothing.
 
 Actions: kill (SIGKILL itself), stop (SIGTERM itself), hang (the main thread waits for ever), raise
 (a RuntimeError, as a user's).
@@ -79,8 +79,6 @@ class RehearsedFaults:
 
     def at(self, point: str, number: int = 0) -> None:
         """Let happen what was asked for here."""
-        if not self._mine:
-            return
         for fault in self._mine:
             if fault.point == point and fault.number in (None, number):
                 self._happen(fault)

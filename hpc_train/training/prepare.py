@@ -31,7 +31,6 @@ __all__ = [
     "make_model_and_data",
     "meet",
     "own_device",
-    "set_threads",
     "threads_are_users",
 ]
 
@@ -62,15 +61,6 @@ def announce_threads(cpus: int, world: World) -> None:
     os.environ["OMP_NUM_THREADS"] = str(cpus)
     if world.launcher != "slurm":
         os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-
-
-def set_threads(cpus: int, device: Device) -> None:
-    """Let torch's operators use what the data workers leave of this rank's CPUs."""
-    import torch
-
-    from hpc_train.training.devices import threads_per_rank
-
-    torch.set_num_threads(threads_per_rank(cpus, device))
 
 
 def own_device(wanted: str, world: World) -> Device:

@@ -34,7 +34,6 @@ from hpc_train.training.prepare import (
     enter_workdir,
     make_model_and_data,
     meet,
-    set_threads,
     threads_are_users,
 )
 from hpc_train.training.rank_config import RankConfig
@@ -164,8 +163,10 @@ class _Rank:
         if decide_threads:
             announce_threads(cpus, world)
         device = device_of_rank(plan, world)
-        if decide_threads:
-            set_threads(cpus, device)
+        if decide_threads:  # what the data workers leave of this rank's CPUs
+            import torch
+
+            torch.set_num_threads(devices.threads_per_rank(cpus, device))
         enter_workdir(plan)
         meet(plan, world, device, plan_hash, self._here.node)
         state = self._load(plan, world)
@@ -174,15 +175,9 @@ class _Rank:
     def _load(self, plan: Plan, world: World) -> ResumeState:
         from hpc_train.training.resume.resume_state import ResumeState
 
-        rank = RankConfig(
-            run=self._here.run,
-            attempt=self._here.attempt,
-            rank=world.rank,
-            world_size=world.world_size,
-            batch=plan.batch,
-            seed=plan.training.seed,
-            config_hash=plan.config_hash,
-            checkpoint=plan.checkpoint,
+        here = self._here
+        rank = RankConfig.of_plan(
+            plan, here.run, attempt=here.attempt, rank=world.rank, world_size=world.world_size
         )
         state = ResumeState(rank, self._heartbeat, self._stop)
         start = state.load()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 
 from hpc_train.config.schema import CheckpointConfig
-from hpc_train.plan.plan import Batch
+from hpc_train.plan.plan import Batch, Plan
 from hpc_train.runs.layout import RunDir
 
 __all__ = ["RankConfig", "installed_versions"]
@@ -30,6 +30,22 @@ class RankConfig:
     seed: int
     config_hash: str
     checkpoint: CheckpointConfig
+
+    @classmethod
+    def of_plan(
+        cls, plan: Plan, run: RunDir, *, attempt: int, rank: int, world_size: int
+    ) -> RankConfig:
+        """A rank of a run that has a plan."""
+        return cls(
+            run=run,
+            attempt=attempt,
+            rank=rank,
+            world_size=world_size,
+            batch=plan.batch,
+            seed=plan.training.seed,
+            config_hash=plan.config_hash,
+            checkpoint=plan.checkpoint,
+        )
 
 
 def installed_versions() -> dict[str, str]:

@@ -67,10 +67,10 @@ def trainer_arguments(
 
     Args:
         root: Folder for whatever a callback writes without being told where.
-        on_terminal: Whether a progress bar can be seen; otherwise lines are written.
+        on_terminal: A progress bar can be seen; otherwise lines are written.
 
     Raises:
-        ConfigError: for a strategy or callback that cannot be.
+        ConfigError: a strategy or callback that cannot be.
     """
     given = dict(plan.training.trainer)
     arguments: dict[str, Any] = {

@@ -39,15 +39,8 @@ def main(spec: dict[str, Any]) -> None:
         if world_size > 1:
             method = f"file://{os.environ['RENDEZVOUS_FILE']}"
             dist.init_process_group("gloo", method, rank=rank, world_size=world_size)
-        config = RankConfig(
-            run=run_dir,
-            attempt=spec["attempt"],
-            rank=rank,
-            world_size=world_size,
-            batch=plan.batch,
-            seed=plan.training.seed,
-            config_hash=plan.config_hash,
-            checkpoint=plan.checkpoint,
+        config = RankConfig.of_plan(
+            plan, run_dir, attempt=spec["attempt"], rank=rank, world_size=world_size
         )
         state = ResumeState(config, heartbeat, stop)
         start = state.load()

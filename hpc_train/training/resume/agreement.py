@@ -128,9 +128,9 @@ class Agreement:
         return _CAUSES.index(reason) if reason in _CAUSES else int(reason is not None)
 
     def _interval(self) -> int:
-        if len(self._step_times_s) < 3:
+        if self.step_time_s is None or len(self._step_times_s) < 3:
             return 1
         # The cheapest of the last ones: the rest of the others is waiting for a slower rank,
         # which the step's own all-reduce would have waited for just as well.
         cost_s = min(self._costs_s, default=0.0)
-        return next_check(statistics.median(self._step_times_s), max(cost_s, 5e-5))
+        return next_check(self.step_time_s, max(cost_s, 5e-5))

@@ -30,6 +30,12 @@ from hpc_train.training.resume.stop import StopFlag
 
 __all__ = ["ResumeState"]
 
+_READ_AGAIN = (
+    "the train set is iterable and has no state_dict(): after an interruption it is read again "
+    "from its beginning and what was seen is thrown away, which is exact only if it gives the same "
+    "samples each time (give it state_dict() and load_state_dict(), see docs/resuming.md)"
+)
+
 
 class ResumeState:
     """Made by all ranks, once torch.distributed is initialised. Collective.
@@ -122,12 +128,7 @@ class ResumeState:
         )
         self.epoch_begins(epoch)  # already now: some are asked for a batch before
         if is_first and not self.stream.exact and rank.rank == 0:
-            say_loudly(
-                "the train set is iterable and has no state_dict(): after an interruption it is "
-                "read again from its beginning and what was seen is thrown away, which is exact "
-                "only if it gives the same samples each time (give it state_dict() and "
-                "load_state_dict(), see docs/resuming.md)"
-            )
+            say_loudly(_READ_AGAIN)
         return self._streaming
 
     def epoch_begins(self, epoch: int) -> None:
