@@ -120,18 +120,6 @@ NODE_RULES: tuple[Rule, ...] = (
         "nvidia-smi's driver against the CUDA of the container; one NCCL in LD_LIBRARY_PATH",
     ),
     Rule(
-        "nvml",
-        r"(?P<call>nvml\w{1,40})\(.{0,40}?\) failed: (?P<error>[^\n]{1,60})",
-        "the GPU's management library failed ({call}: {error})",
-        "nvidia-smi on that node; the driver inside the container is that of the host",
-    ),
-    Rule(
-        "host_memory",
-        r"Failed to malloc|Allocation failed|malloc\(size=\d+\) returned null",
-        "the host had no memory for NCCL",
-        "memory of the node and of the job's cgroup (sacct's MaxRSS, dmesg | grep -i oom)",
-    ),
-    Rule(
         "shm_size",
         r"failed to extend /dev/shm/\S{1,60} to \d+ bytes(?!, error: (?!No space))"
         "|posix_fallocate failed : No space left on device"
@@ -203,12 +191,6 @@ NODE_RULES: tuple[Rule, ...] = (
         "Too many open files",
         "the process may open no more files or sockets",
         "ulimit -n 1048576 in the job; LimitNOFILE for slurmd or the container",
-    ),
-    Rule(
-        "threads",
-        "(?:pthread_create|Thread creation).{0,30}(?:failed|Resource temporarily unavailable)",
-        "no further thread could be started",
-        "ulimit -u and the pids limit of the container or cgroup",
     ),
     Rule(
         "port_in_use",
