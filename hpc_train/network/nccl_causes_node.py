@@ -37,22 +37,12 @@ NODE_RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "collective_mismatch",
-        r"Detected mismatch between collectives on ranks\. Rank (?P<a>\d+) is running"
-        " collective: (?P<ca>.{1,80}?)(?:, Tensor"
-        r"|\)).{0,900}?but Rank (?P<b>\d+) is running collective: (?P<cb>.{1,80}?)(?:, Tensor|\)"
-        "|$)",
-        "the ranks called different collectives: rank {a} {ca}), rank {b} {cb})",
+        r"[Dd]etected mismatch between collectives(?: on ranks\. (?P<what>Rank \d+ is running"
+        r" collective: .{1,900}?but Rank \d+ is running collective: .{1,200}))?"
+        "|[Mm]ismatched collective detected|caused by a collective mismatch",
+        "the ranks called different collectives: {what}",
         "every rank has to call the same collectives in the same order with the same shapes: look"
-        " for a branch that only some ranks take",
-    ),
-    Rule(
-        "collective_mismatch_nccl",
-        "[Mm]ismatched collective detected|[Dd]etected mismatch between collectives"
-        "|caused by a collective mismatch",
-        "the ranks called different collectives",
-        "every rank has to call the same collectives in the same order with the same shapes;"
-        " TORCH_DISTRIBUTED_DEBUG=DETAIL names the ranks",
-        unless=("collective_mismatch",),
+        " for a branch that only some ranks take; TORCH_DISTRIBUTED_DEBUG=DETAIL names the ranks",
     ),
     Rule(
         "torch_oom",
