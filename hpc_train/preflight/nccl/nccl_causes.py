@@ -120,20 +120,6 @@ _LATE_RULES: tuple[Rule, ...] = (
         kind="follows",
     ),
     Rule(
-        "aborted",
-        "NCCL communicator was aborted|NCCL operations have failed or timed out",
-        "torch gave up its communicator after a failure",
-        "the first failure is earlier in this log, or in that of another rank",
-        kind="follows",
-    ),
-    Rule(
-        "flushed",
-        STATUS.format("5"),
-        "transfers were thrown away after the queue pair had failed",
-        "the first error of that connection, here or in the peer's log",
-        kind="follows",
-    ),
-    Rule(
         "allocation",
         "Failed to CUDA (?:host alloc|malloc|calloc)",
         "NCCL got no memory for its buffers",
@@ -145,9 +131,11 @@ _LATE_RULES: tuple[Rule, ...] = (
         r"\[Proxy Service|\[Service thread\]|\[Proxy Progress\]|Socket recv failed while polling"
         "|communicator encountered a fatal error|Proxy Call to rank"
         r"|[Pp]roxy\w{0,20} .{0,60}failed|is in abort state|ncclAsyncJobComplete|commReclaim"
-        r"|ncclCommSetAsyncError|socketProgress\w{0,4}: abort|NET/Socket : socket progress error",
-        "NCCL's proxy stopped after another failure",
-        "the log of the other ranks has the cause",
+        r"|ncclCommSetAsyncError|socketProgress\w{0,4}: abort|NET/Socket : socket progress error"
+        "|NCCL communicator was aborted|NCCL operations have failed or timed out|"
+        + STATUS.format("5"),
+        "NCCL or torch stopped its work after another failure",
+        "the first failure is earlier in this log, or in that of another rank",
         kind="follows",
     ),
     # No failure.

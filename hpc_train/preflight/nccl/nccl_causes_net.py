@@ -49,13 +49,6 @@ NET_RULES: tuple[Rule, ...] = (
         "NCCL_NET unset, or the plugin's libnccl-net.so where the NET/Plugin lines look for it",
     ),
     Rule(
-        "bad_address",
-        r"Invalid NCCL_COMM_ID|No valid (?:<IPv4_or_hostname>|\[IPv6\]):<?port"
-        "|getting address info|[Uu]nsupported (?:IP|address) family|Address family not supported",
-        "an address that NCCL was given cannot be used",
-        "NCCL_COMM_ID (host:port), NCCL_SOCKET_FAMILY, and the names of the nodes in /etc/hosts",
-    ),
-    Rule(
         "mixed_hcas",
         "Detected mixed local (?P<what>Net"
         r"|CollNet) device counts across ranks \(min (?P<low>\d+), max (?P<high>\d+)\)",

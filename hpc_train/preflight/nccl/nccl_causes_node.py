@@ -37,22 +37,12 @@ NODE_RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "collective_mismatch",
-        r"Detected mismatch between collectives on ranks\. Rank (?P<a>\d+) is running"
-        " collective: (?P<ca>.{1,80}?)(?:, Tensor"
-        r"|\)).{0,900}?but Rank (?P<b>\d+) is running collective: (?P<cb>.{1,80}?)(?:, Tensor|\)"
-        "|$)",
-        "the ranks called different collectives: rank {a} {ca}), rank {b} {cb})",
+        r"[Dd]etected mismatch between collectives(?: on ranks\. (?P<what>Rank \d+ is running"
+        r" collective: .{1,900}?but Rank \d+ is running collective: .{1,200}))?"
+        "|[Mm]ismatched collective detected|caused by a collective mismatch",
+        "the ranks called different collectives: {what}",
         "every rank has to call the same collectives in the same order with the same shapes: look"
-        " for a branch that only some ranks take",
-    ),
-    Rule(
-        "collective_mismatch_nccl",
-        "[Mm]ismatched collective detected|[Dd]etected mismatch between collectives"
-        "|caused by a collective mismatch",
-        "the ranks called different collectives",
-        "every rank has to call the same collectives in the same order with the same shapes;"
-        " TORCH_DISTRIBUTED_DEBUG=DETAIL names the ranks",
-        unless=("collective_mismatch",),
+        " for a branch that only some ranks take; TORCH_DISTRIBUTED_DEBUG=DETAIL names the ranks",
     ),
     Rule(
         "torch_oom",
@@ -118,18 +108,6 @@ NODE_RULES: tuple[Rule, ...] = (
         "|compiled with too old version of NCCL|Failed to open libnvidia-ml)",
         "driver, CUDA and NCCL do not fit together: {what}",
         "nvidia-smi's driver against the CUDA of the container; one NCCL in LD_LIBRARY_PATH",
-    ),
-    Rule(
-        "nvml",
-        r"(?P<call>nvml\w{1,40})\(.{0,40}?\) failed: (?P<error>[^\n]{1,60})",
-        "the GPU's management library failed ({call}: {error})",
-        "nvidia-smi on that node; the driver inside the container is that of the host",
-    ),
-    Rule(
-        "host_memory",
-        r"Failed to malloc|Allocation failed|malloc\(size=\d+\) returned null",
-        "the host had no memory for NCCL",
-        "memory of the node and of the job's cgroup (sacct's MaxRSS, dmesg | grep -i oom)",
     ),
     Rule(
         "shm_size",
@@ -203,12 +181,6 @@ NODE_RULES: tuple[Rule, ...] = (
         "Too many open files",
         "the process may open no more files or sockets",
         "ulimit -n 1048576 in the job; LimitNOFILE for slurmd or the container",
-    ),
-    Rule(
-        "threads",
-        "(?:pthread_create|Thread creation).{0,30}(?:failed|Resource temporarily unavailable)",
-        "no further thread could be started",
-        "ulimit -u and the pids limit of the container or cgroup",
     ),
     Rule(
         "port_in_use",

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from hpc_train.preflight.nccl.nccl_report import Pair, RankPlace
+from hpc_train.preflight.nccl.nccl_report import Pair
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,18 +54,16 @@ class _Comm:
     `is_mixed` where several share a key (before commId), so that a rank has no one place.
     """
 
-    places: dict[int, RankPlace] = field(default_factory=dict)
+    places: dict[int, str] = field(default_factory=dict)
     hops: Counter[_Hop] = field(default_factory=Counter)
     rings: dict[int, dict[int, int]] = field(default_factory=dict)
     complete: set[int] = field(default_factory=set)
     nodes: int = 0
     is_mixed: bool = False
 
-    def put(self, rank: int, host: str, pid: str) -> None:
-        before = self.places.get(rank)
-        if before is not None and before.host != host:
-            self.is_mixed = True
-        self.places[rank] = RankPlace(rank=rank, host=host, pid=int(pid or 0))
+    def put(self, rank: int, host: str) -> None:
+        self.is_mixed = self.is_mixed or self.places.get(rank, host) != host
+        self.places[rank] = host
 
     def add(self, other: _Comm) -> None:
         self.hops.update(other.hops)
@@ -81,7 +79,7 @@ class LoggedRanks:
         ranks: Its size by NCCL's own words, 0 where they are missing.
         nodes: The same for its nodes.
         groups: Communicators of that size.
-        places: Ranks whose host is known.
+        places: rank -> its host.
         pairs: Ways, by rank.
         complete: Ranks that finished their initialisation.
         started: Ranks that began it.
@@ -91,7 +89,7 @@ class LoggedRanks:
     ranks: int = 0
     nodes: int = 0
     groups: int = 0
-    places: tuple[RankPlace, ...] = ()
+    places: dict[int, str] = field(default_factory=dict)
     pairs: tuple[Pair, ...] = ()
     complete: int = 0
     started: int = 0
@@ -141,7 +139,7 @@ class Communicators:
         key = (int(found["ranks"]), found["id"] or "")
         comm = self._comm(key)
         comm.nodes = int(found["nodes"] or comm.nodes)
-        comm.put(rank, record.host, record.pid)
+        comm.put(rank, record.host)
         mine = self._of_process.setdefault((record.host, record.pid), [])
         if (key, rank) not in mine and len(mine) < 100:
             mine.append((key, rank))
@@ -185,7 +183,7 @@ class Communicators:
         speaker = b if found["way"] == "receive" else a
         comm = self._speaks_of(record, speaker)
         if speaker not in comm.places:
-            comm.put(speaker, record.host, record.pid)
+            comm.put(speaker, record.host)
         if found["net"]:
             device = devices.get(found["device"], found["device"])
             hop = _Hop(a, b, found["net"], device, "GDRDMA" in found["rest"])
@@ -209,8 +207,8 @@ class Communicators:
         open_ones = _Comm()
         for comm in self._pending.values():
             open_ones.add(comm)
-            for place in comm.places.values():
-                open_ones.put(place.rank, place.host, str(place.pid))
+            for rank, host in comm.places.items():
+                open_ones.put(rank, host)
         open_ones.add(self._elsewhere)
         ranks = max((key[0] for key in comms), default=0)
         largest = [comm for key, comm in comms.items() if key[0] == ranks]
@@ -222,12 +220,12 @@ class Communicators:
             more = tuple(_pairs_of_all([*others, open_ones])) if comms else ()
             pairs += tuple(pair for pair in more if pair.crosses)
         first = largest[0]
-        places = {place.rank: place for comm in reversed(largest) for place in comm.places.values()}
+        places = {rank: at for comm in reversed(largest) for rank, at in comm.places.items()}
         return LoggedRanks(
             ranks=ranks,
             nodes=max(comm.nodes for comm in largest),
             groups=len(largest) if comms else 0,
-            places=tuple(places[rank] for rank in sorted(places)),
+            places=places,
             pairs=pairs,
             complete=len(first.complete),
             started=len(first.places),
@@ -236,28 +234,24 @@ class Communicators:
 
 
 def _pairs_of_all(comms: list[_Comm]) -> Iterator[Pair]:
-    grouped: dict[tuple[int, int, str | None, str | None, str], tuple[set[str], int, int]] = {}
+    ways: defaultdict[tuple[int, int, str | None, str | None, str], Counter[_Hop]]
+    ways = defaultdict(Counter)
     for comm in comms:
-        places = {} if comm.is_mixed else comm.places
-        hosts = {rank: place.host or None for rank, place in places.items()}
+        hosts = {} if comm.is_mixed else {rank: host or None for rank, host in comm.places.items()}
         for hop, count in comm.hops.items():
-            key = (hop.a, hop.b, hosts.get(hop.a), hosts.get(hop.b), hop.transport)
-            devices, total, gdr = grouped.get(key, (set(), 0, 0))
-            if hop.device:
-                devices.add(hop.device)
-            grouped[key] = (devices, total + count, gdr + count * hop.is_gdr)
-    for key in sorted(grouped, key=lambda item: (item[0], item[1], item[4], str(item[2:4]))):
-        a, b, host_a, host_b, transport = key
-        devices, total, gdr = grouped[key]
+            way = (hop.a, hop.b, hosts.get(hop.a), hosts.get(hop.b), hop.transport)
+            ways[way][hop] += count
+    for way in sorted(ways, key=lambda item: (item[0], item[1], item[4], str(item[2:4]))):
+        a, b, host_a, host_b, transport = way
         yield Pair(
             a=a,
             b=b,
             host_a=host_a,
             host_b=host_b,
             transport=transport,
-            devices=tuple(sorted(devices)),
-            channels=total,
-            gdr_channels=gdr,
+            devices=tuple(sorted({hop.device for hop in ways[way] if hop.device})),
+            channels=ways[way].total(),
+            gdr_channels=sum(count for hop, count in ways[way].items() if hop.is_gdr),
         )
 
 

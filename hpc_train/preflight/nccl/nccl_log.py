@@ -170,7 +170,8 @@ class LogReader:
         elif text.startswith("Bootstrap"):
             self._uses(host, text)
         elif " set " in text and (found := _SETTING.match(text)):
-            self._set(found[1], found[2].strip().rstrip("."))
+            if len(self._settings) < _MAX_KEPT:
+                self._settings.setdefault(found[1], found[2].strip().rstrip("."))
         elif "GPU Direct RDMA" in text:
             self._gpudirect(host, text)
         elif "rovider is" in text and (found := _PROVIDER.search(text)):
@@ -183,7 +184,7 @@ class LogReader:
     def _using(self, host: str, network: str, rest: str) -> None:
         self._networks.add(network)
         if found := _OOB.search(rest):
-            self._uses(host, f"{found[0][4:]}")
+            self._uses(host, found[0][4:])
         if network.endswith("Socket"):
             self._uses(host, rest)
             return
@@ -201,10 +202,6 @@ class LogReader:
                 if len(mine) < _MAX_KEPT:
                     mine.setdefault(name, address)
 
-    def _set(self, name: str, value: str) -> None:
-        if len(self._settings) < _MAX_KEPT:
-            self._settings.setdefault(name, value)
-
     def _gpudirect(self, host: str, text: str) -> None:
         found = _GDR.search(text)
         if found is None:
@@ -220,12 +217,11 @@ class LogReader:
         """Note an error that was passed up: the first; 3 and 6 follow from that of another."""
         before = self._trace
         follows = before is not None and before[1] in "36" and found[2] not in "36"
-        if before is None or follows or (found[3] and not before[2]):
+        if before is None or follows or (found[3] and not before[2] and found[2] == before[1]):
             self._trace = (found[1], found[2], found[3] or "", where)
 
     def report(self) -> NcclReport:
         """Return what was read so far."""
-        world = self._comms.world()
         hits = self._hits
         failures, notes = judge(
             hits, self._timeouts, self._trace, self._torch_error, self._initialised
@@ -233,7 +229,7 @@ class LogReader:
         return NcclReport(
             version=self._version,
             speakers=tuple(sorted(self._hosts)),
-            world=world,
+            world=self._comms.world(),
             networks=tuple(sorted(self._networks)),
             hcas={host: tuple(names.values()) for host, names in sorted(self._hcas.items())},
             interfaces={

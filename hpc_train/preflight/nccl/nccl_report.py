@@ -9,16 +9,7 @@ if TYPE_CHECKING:
     from hpc_train.preflight.nccl.nccl_comms import LoggedRanks
     from hpc_train.preflight.nccl.nccl_rules import Failure
 
-__all__ = ["NcclReport", "Pair", "RankPlace"]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RankPlace:
-    """Where a rank ran."""
-
-    rank: int
-    host: str
-    pid: int
+__all__ = ["NcclReport", "Pair"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,8 +86,7 @@ class NcclReport:
     @property
     def hosts(self) -> tuple[str, ...]:
         """Hosts that wrote a line, and those of ranks."""
-        placed = {place.host for place in self.world.places if place.host}
-        return tuple(sorted(placed.union(self.speakers)))
+        return tuple(sorted({*self.world.places.values(), *self.speakers} - {""}))
 
     @property
     def pairs(self) -> tuple[Pair, ...]:

@@ -30,6 +30,7 @@ _UNSAID = {
     "error": "no reason given",
     "ranks": "several ranks",
     "call": "libfabric",
+    "what": "TORCH_DISTRIBUTED_DEBUG=DETAIL says which",
 }
 # What differs between two warnings of one kind: pointers, addresses with ports, long numbers.
 _VARIES = re.compile(r"0x[0-9a-f]+|\d+\.\d+\.\d+\.\d+|<\d+>|nccl-\w{6}|\d{4,}")

@@ -11,7 +11,7 @@ from hpc_train.plan.hostlist import fold
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from hpc_train.preflight.nccl.nccl_report import NcclReport
+    from hpc_train.preflight.nccl.nccl_report import NcclReport, Pair
     from hpc_train.preflight.nccl.nccl_rules import Evidence, Failure
 
 __all__ = ["explain", "report_json"]
@@ -206,58 +206,47 @@ def _list(items: Iterable[str], most: int) -> str:
 
 
 def report_json(report: NcclReport) -> dict[str, Any]:
-    """Return the report as JSON's own types; a transport a pair of hosts, None where unknown."""
+    """Return the report for JSON; a transport a pair of hosts, None where unknown."""
     first = report.failures[0] if report.failures else None
+    as_they_are = ("version", "hosts", "networks", "hcas", "gdr", "gdr_reasons", "interfaces")
     return {
         "schema_version": 1,
-        "version": report.version,
-        "hosts": list(report.hosts),
+        **{name: getattr(report, name) for name in (*as_they_are, "settings", "records", "torn")},
         "ranks": {
             "total": report.world.ranks or None,
             "nodes": report.world.nodes or None,
             "here": len(report.world.places),
             "finished": report.world.complete,
         },
-        "networks": list(report.networks),
         "transports": _transports(report),
-        "hcas": {host: list(names) for host, names in report.hcas.items()},
-        "gdr": report.gdr,
-        "gdr_reasons": list(report.gdr_reasons),
-        "interfaces": {host: list(names) for host, names in report.interfaces.items()},
-        "settings": report.settings,
         "cause": (first.cause or None) if first else None,
         "evidence": [asdict(item) for item in first.evidence] if first else [],
         "fix": first.fix if first else None,
         "failures": [_failure_json(item) for item in report.failures],
         "notes": [_failure_json(item) for item in report.notes],
         "warnings": [
-            {**asdict(item.evidence[0]), "times": item.times, "hosts": list(item.hosts)}
+            {**asdict(item.evidence[0]), "times": item.times, "hosts": item.hosts}
             for item in report.warnings
         ],
         "warnings_dropped": report.dropped,
-        "records": report.records,
-        "torn": report.torn,
     }
 
 
 def _transports(report: NcclReport) -> list[dict[str, Any]]:
-    pairs: dict[tuple[str | None, str | None, str], dict[str, Any]] = {}
+    ways: dict[tuple[str | None, str | None, str], list[Pair]] = defaultdict(list)
     for pair in report.pairs:
-        way = pairs.setdefault(
-            (pair.host_a, pair.host_b, pair.transport),
-            {
-                "a": pair.host_a,
-                "b": pair.host_b,
-                "transport": pair.transport,
-                "gdr": True,
-                "devices": set(),
-                "ranks": 0,
-            },
-        )
-        way["gdr"] = way["gdr"] and pair.gdr_channels == pair.channels
-        way["devices"].update(pair.devices)
-        way["ranks"] += 1
-    return [{**way, "devices": sorted(way["devices"])} for way in pairs.values()]
+        ways[pair.host_a, pair.host_b, pair.transport].append(pair)
+    return [
+        {
+            "a": a,
+            "b": b,
+            "transport": transport,
+            "gdr": all(pair.gdr_channels == pair.channels for pair in pairs),
+            "devices": sorted({name for pair in pairs for name in pair.devices}),
+            "ranks": len(pairs),
+        }
+        for (a, b, transport), pairs in ways.items()
+    ]
 
 
 def _failure_json(failure: Failure) -> dict[str, Any]:

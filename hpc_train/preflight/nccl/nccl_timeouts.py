@@ -35,9 +35,9 @@ _SIGNAL = re.compile(
     r"Last enqueued NCCL work: (?P<queued>-?\d+), last completed NCCL work: (?P<done>-?\d+)"
 )
 _ABSENT = re.compile(
-    r"\[(?P<ranks>[\d, -]+)\] (?:finished collective #\d+, but )?didn't join collective"
+    r"\[(?P<ranks>[\d, -]+)\] (?:finished collective #\d+, but )?"
+    r"(?:didn't join collective|are the lagging ranks that caused this timeout)"
 )
-_NEVER = re.compile(r"ranks \[(?P<ranks>[\d, -]+)\] are the lagging ranks that caused this timeout")
 _RANK = re.compile(r"\[rank(\d+)\]|\[Rank (\d+)\]| Rank (\d+)\]")
 
 
@@ -73,7 +73,7 @@ class Timeouts:
         elif match := _SIGNAL.search(line):
             self._by = match["by"]
             self._queued[match["pg"] or "", rank] = int(match["queued"])
-        elif match := _ABSENT.search(line) or _NEVER.search(line):
+        elif match := _ABSENT.search(line):
             self._absent.add(match["ranks"])
         elif not _ANY_TIMEOUT.search(line):
             return False
