@@ -15,9 +15,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
-import pytorch_lightning as pl
-from pytorch_lightning.loggers import Logger, TensorBoardLogger
-from pytorch_lightning.utilities import rank_zero_only
 from torch import Tensor
 from typing_extensions import override
 
@@ -25,6 +22,7 @@ from hpc_train.errors import ConfigError
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.layout import RunDir
 from hpc_train.training.build import build, spec_of
+from hpc_train.training.private.lightning import Logger, TensorBoardLogger, pl, rank_zero_only
 
 __all__ = ["METRICS_FILE", "MetricsCsv", "ProgressLines", "make_loggers", "write_final_metrics"]
 

@@ -19,9 +19,8 @@ from hpc_train.plan.plan import Plan
 from hpc_train.plan.world import World
 
 if TYPE_CHECKING:
-    import pytorch_lightning as pl
-
     from hpc_train.training.devices import Device, LoaderSettings
+    from hpc_train.training.private.lightning import pl
 
 __all__ = [
     "announce_threads",
@@ -118,8 +117,8 @@ def meet(plan: Plan, world: World, device: Device, plan_hash: str, node: str) ->
     if world.world_size == 1:
         return
     import torch
-    from torch._C._distributed_c10d import PrefixStore
 
+    from hpc_train.training.private.torch_store import PrefixStore
     from hpc_train.training.world_check import RankReport, announce, open_store, verify
 
     deadline_s = min(_RENDEZVOUS_S, plan.watchdog.start_timeout_s)
@@ -135,7 +134,7 @@ def meet(plan: Plan, world: World, device: Device, plan_hash: str, node: str) ->
         versions=_versions(),
     )
     announce(store, report)
-    import pytorch_lightning  # noqa: F401 - takes seconds, in which the others come
+    import hpc_train.training.private.lightning  # noqa: F401 - takes seconds, in which the others come
 
     verify(store, world, deadline_s=deadline_s)
     gpu = None if device.index is None else torch.device("cuda", device.index)
@@ -171,9 +170,8 @@ def make_model_and_data(
     Raises:
         ConfigError: a class does not fit; an exception of its own code passes unchanged.
     """
-    import pytorch_lightning as pl
-
     from hpc_train.training.build import build
+    from hpc_train.training.private.lightning import pl
     from hpc_train.training.resume.seeds import seed_everything, seed_of_rank
     from hpc_train.training.trainer import batch_norm_note, quiet_lightning
 

@@ -9,12 +9,6 @@ from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Any
 
-import pytorch_lightning as pl
-from lightning_fabric.utilities.exceptions import MisconfigurationException
-from pytorch_lightning.accelerators import CUDAAccelerator
-from pytorch_lightning.callbacks import Callback
-from pytorch_lightning.loggers import Logger
-from pytorch_lightning.strategies import StrategyRegistry
 from torch import nn
 
 from hpc_train.errors import ConfigError
@@ -24,6 +18,15 @@ from hpc_train.training.build import build, spec_of
 from hpc_train.training.devices import Device
 from hpc_train.training.environment import HpcEnvironment
 from hpc_train.training.loggers import ProgressLines
+from hpc_train.training.private.lightning import (
+    CUDAAccelerator,
+    Logger,
+    MisconfigurationException,
+    StrategyRegistry,
+    pl,
+)
+from hpc_train.training.private.lightning_trainer import LOGGER_OF_HINTS
+from hpc_train.training.private.torch_data import is_batch_norm
 from hpc_train.training.resume.seeds import choose_determinism
 
 __all__ = [
@@ -101,7 +104,7 @@ def trainer_arguments(
 def quiet_lightning() -> None:
     """Leave out what Lightning says of things that hpc-train has decided or says better."""
     told_elsewhere = ("GPU available", "TPU available", "HPU available", "\U0001f4a1")
-    logging.getLogger("pytorch_lightning.utilities.rank_zero").addFilter(
+    logging.getLogger(LOGGER_OF_HINTS).addFilter(
         lambda record: not record.getMessage().startswith(told_elsewhere)
     )
     # The ranks have been started; how is checked by `World.from_env`.
@@ -126,7 +129,7 @@ def make_trainer(arguments: Mapping[str, Any]) -> pl.Trainer:
 
 def has_batch_norm(model: nn.Module) -> bool:
     """Whether any layer normalises over the batch, and so over what its rank alone sees."""
-    return any(isinstance(layer, nn.modules.batchnorm._BatchNorm) for layer in model.modules())
+    return any(map(is_batch_norm, model.modules()))
 
 
 def batch_norm_note(model: nn.Module, world: World, device: Device) -> str:
@@ -153,7 +156,7 @@ def _built(given: Mapping[str, Any]) -> dict[str, Any]:
         if spec is not None:
             arguments[name] = build(spec, key=f"trainer.{name}")
     for callback in arguments.get("callbacks") or []:
-        if not isinstance(callback, Callback):
+        if not isinstance(callback, pl.Callback):
             raise ConfigError(
                 f"trainer.callbacks: {type(callback).__module__}.{type(callback).__name__} is no "
                 "Callback of pytorch_lightning",

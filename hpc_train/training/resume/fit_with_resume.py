@@ -42,8 +42,8 @@ from hpc_train.training.resume.stop import StopFlag
 
 if TYPE_CHECKING:
     import torch.distributed as dist
-    from pytorch_lightning import LightningDataModule, LightningModule, Trainer
 
+    from hpc_train.training.private.lightning import pl
     from hpc_train.training.resume.lightning_adapter import LightningAdapter
     from hpc_train.training.resume.saving import Identity
     from hpc_train.training.resume.step_controller import StepController
@@ -205,7 +205,7 @@ class FitWithResume:
         Sets `accumulate_grad_batches` from the plan and `use_distributed_sampler=False`, and
         `enable_checkpointing=False` where the user has no ModelCheckpoint and says nothing.
         """
-        from pytorch_lightning.callbacks import Checkpoint
+        from hpc_train.training.private.lightning import Checkpoint
 
         callbacks = list(kwargs.get("callbacks") or [])
         has_own = any(isinstance(callback, Checkpoint) for callback in callbacks)
@@ -218,9 +218,9 @@ class FitWithResume:
 
     def fit(
         self,
-        trainer: Trainer,
-        model: LightningModule,
-        datamodule: LightningDataModule | None = None,
+        trainer: pl.Trainer,
+        model: pl.LightningModule,
+        datamodule: pl.LightningDataModule | None = None,
         **dataloaders: Any,
     ) -> None:
         """`trainer.fit` from the chosen checkpoint (or from the start).
@@ -231,7 +231,7 @@ class FitWithResume:
             RunFailedError: the weights became NaN.
             Exception: the user's own.
         """
-        from hpc_train.training.resume.lightning_adapter import HpcTrainCallback, LightningAdapter
+        from hpc_train.training.resume.lightning_adapter import LightningAdapter
         from hpc_train.training.resume.rank_checkpoint import RankCheckpoint
         from hpc_train.training.resume.saving import Identity
 
@@ -267,9 +267,6 @@ class FitWithResume:
             loaded=loaded,
         )
         self._training.attach(trainer)
-        # Last: what other callbacks do at a step's end belongs to the step.
-        callbacks: list[Any] = trainer.callbacks  # type: ignore[attr-defined]
-        callbacks.append(HpcTrainCallback(self._training))
         resume_from = str(loaded.model_path) if loaded is not None else None
         trainer.fit(model, datamodule=datamodule, ckpt_path=resume_from, **dataloaders)
 

@@ -19,12 +19,12 @@ from itertools import islice
 from typing import Any, Protocol, cast, runtime_checkable
 
 from torch.utils.data import BatchSampler, DataLoader, get_worker_info
-from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
 
 from hpc_train.errors import ConfigError
+from hpc_train.training.private.torch_data import has_ended, iterate_from
 from hpc_train.training.resume.rng import capture_rngs, restore_rngs
 from hpc_train.training.resume.sample_order import mixed_seed
-from hpc_train.training.resume.sampling import own_generator
+from hpc_train.training.resume.sampling import own_generator, replace_iter
 from hpc_train.training.resume.stop import shielded_from_signals
 
 __all__ = ["Stateful", "StreamPosition", "enter_epoch", "stream_loader"]
@@ -59,9 +59,9 @@ class StreamPosition:
     started_in: int | None = None
     _after: dict[int, State] = field(default_factory=dict)
 
-    def note(self, batches: int, state: State) -> None:
-        """Keep `state`, the one after `batches` batches of the epoch."""
-        self._after[batches] = state
+    def note(self, state: State) -> None:
+        """Keep `state`, the one after `state["batches"]` batches of the epoch."""
+        self._after[state["batches"]] = state
 
     def after(self, batches: int) -> State:
         """The state after `batches` consumed batches; older ones are forgotten."""
@@ -69,12 +69,11 @@ class StreamPosition:
             del self._after[number]
         return self._after.get(batches) or {"batches": batches}
 
-    def begin(self) -> State | None:
+    def begin(self) -> State:
         """What an iteration that begins now goes on from; only the first one gets `start`."""
         self._after.clear()
-        start, self.start = self.start, None
-        if start is not None:
-            self._after[start["batches"]] = start
+        start, self.start = self.start or {"batches": 0}, None
+        self.note(start)
         return start
 
 
@@ -105,7 +104,7 @@ def stream_loader(
         object.__setattr__(new, "batch_size", micro_batch_size)
         batches = BatchSampler(sampler, micro_batch_size, drop_last)
         object.__setattr__(new, "batch_sampler", batches)
-    return _subclassed(new, position), position
+    return _with_position(new, position), position
 
 
 def enter_epoch(loader: Any, position: StreamPosition, *, epoch: int, seed: int) -> None:
@@ -156,41 +155,33 @@ class _SizedObjectStream(_ObjectStream):
         return len(self.inner)
 
 
-def _subclassed(loader: Loader, position: StreamPosition) -> Loader:
-    kind = type(loader)
-    inherited = cast("Callable[[Any], Iterator[Any]]", kind.__iter__)
+def _with_position(loader: Loader, position: StreamPosition) -> Loader:
+    inherited = cast("Callable[[Any], Iterator[Any]]", type(loader).__iter__)
 
     def start(self: Any) -> Iterator[Any]:
-        if not isinstance(self, Stateful) and isinstance(self.dataset, Stateful):
-            if self.num_workers > 0:
-                return _iterate_workers(self, position, inherited)
-            return _iterate_dataset(self, position, inherited)
-        return _iterate(self, position, lambda: inherited(self))
+        if isinstance(self, Stateful) or not isinstance(self.dataset, Stateful):
+            return _iterate(self, position, lambda: inherited(self))
+        if self.num_workers > 0:
+            return _iterate_workers(self, position, inherited)
+        return _iterate_dataset(self, position, inherited)
 
-    members = {"__iter__": start, "__module__": kind.__module__}
-    object.__setattr__(loader, "__class__", type(kind.__name__, (kind,), members))
-    return loader
+    return replace_iter(loader, start)
 
 
 def _iterate(
     source: Any, position: StreamPosition, begin: Callable[[], Iterator[Any]]
 ) -> Iterator[Any]:
     """Batches of a loader that has a state, or that has none and is read again."""
-    start = position.begin()
-    done = start["batches"] if start else 0
-    exact = isinstance(source, Stateful)
-    if exact and start and "loader" in start:
+    start, exact = position.begin(), isinstance(source, Stateful)
+    if exact and "loader" in start:
         source.load_state_dict(start["loader"])
     with shielded_from_signals():
         batches = begin()
     if not exact:
-        batches = islice(batches, done, None)
-    for batch in batches:
-        done += 1
-        state: State = {"batches": done}
-        if exact:
-            state["loader"] = copy.deepcopy(source.state_dict())
-        position.note(done, state)
+        batches = islice(batches, start["batches"], None)
+    for done, batch in enumerate(batches, start["batches"] + 1):
+        state = {"loader": copy.deepcopy(source.state_dict())} if exact else {}
+        position.note({"batches": done, **state})
         yield batch
 
 
@@ -198,33 +189,23 @@ def _iterate_dataset(
     loader: Any, position: StreamPosition, inherited: Callable[[Any], Iterator[Any]]
 ) -> Iterator[Any]:
     """Batches of a stateful set that is read in this process, with RNGs of its own."""
-    start = position.begin()
-    done = start["batches"] if start else 0
-    outside = capture_rngs()
-    if start and "dataset" in start:
+    start, outside = position.begin(), capture_rngs()
+    if "dataset" in start:
         loader.dataset.load_state_dict(start["dataset"])
         if start["ended"]:
             return
         restore_rngs(start["rng"])
-    batches: Any = inherited(loader)
-    while True:
-        try:
-            batch = next(batches)
-        except StopIteration:
-            restore_rngs(outside)
-            return
-        done += 1
+    batches = inherited(loader)
+    for done, batch in enumerate(batches, start["batches"] + 1):
         own = capture_rngs()
-        state = {
-            "dataset": copy.deepcopy(loader.dataset.state_dict()),
-            "rng": own,
-            "ended": batches._dataset_fetcher.ended,
-        }
-        position.note(done, {"batches": done, **state})
+        state = copy.deepcopy(loader.dataset.state_dict())
+        ended = has_ended(batches)
+        position.note({"batches": done, "dataset": state, "rng": own, "ended": ended})
         restore_rngs(outside)
         yield batch
         outside = capture_rngs()
         restore_rngs(own)
+    restore_rngs(outside)
 
 
 class _CollateWithState:
@@ -278,47 +259,22 @@ def _give_nothing_once(dataset: Any) -> None:
     dataset.__class__ = type(kind.__name__, (kind,), {"__iter__": nothing})
 
 
-class _RotatedIterator(_MultiProcessingDataLoaderIter):
-    """Asks worker `first` for the first batch, where PyTorch always asks worker 0."""
-
-    first = 0
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name == "_worker_queue_idx_cycle" and self.first:
-            value, self.first = islice(value, self.first, None), 0
-        super().__setattr__(name, value)
-
-
 def _iterate_workers(
     loader: Any, position: StreamPosition, inherited: Callable[[Any], Iterator[Any]]
 ) -> Iterator[Any]:
     """Batches of a stateful set that is read in data workers, each with a state of its own."""
-    start = position.begin()
-    done = start["batches"] if start else 0
-    states: list[State | None] = [None] * loader.num_workers
-    worker = loader.num_workers - 1
+    start, workers = position.begin(), loader.num_workers
+    states: list[State | None] = list(start.get("workers", [None] * workers))
     collate, prepare = loader.collate_fn, loader.worker_init_fn
     loader.collate_fn = _CollateWithState(collate, loader.batch_size)
     with shielded_from_signals():
-        if start and "workers" in start:
-            states, worker = list(start["workers"]), start["last_worker"]
+        if "workers" in start:
             loader.worker_init_fn = _ResumeWorker(prepare, states)
-            first = (worker + 1) % loader.num_workers
-            batches: Iterator[Any] = _rotated(loader, first)
+            batches = iterate_from(loader, (start["last_worker"] + 1) % workers)
         else:
             batches = inherited(loader)
     loader.collate_fn, loader.worker_init_fn = collate, prepare
-    for batch, worker_now, packed in batches:
-        worker = worker_now
-        done += 1
+    for done, (batch, worker, packed) in enumerate(batches, start["batches"] + 1):
         states[worker] = pickle.loads(packed)
-        position.note(done, {"batches": done, "workers": list(states), "last_worker": worker})
+        position.note({"batches": done, "workers": list(states), "last_worker": worker})
         yield batch
-
-
-def _rotated(loader: Any, first: int) -> Iterator[Any]:
-    kind = type("_Rotated", (_RotatedIterator,), {"first": first})
-    iterator = cast("Iterator[Any]", kind(loader))
-    if loader.persistent_workers:
-        object.__setattr__(loader, "_iterator", iterator)
-    return iterator

@@ -2,47 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-import pytorch_lightning as pl
-from pytorch_lightning.plugins.io import TorchCheckpointIO
-from pytorch_lightning.strategies import Strategy
-from pytorch_lightning.trainer.connectors.data_connector import _DataLoaderSource
-from pytorch_lightning.trainer.states import TrainerFn
-from pytorch_lightning.utilities._pytree import _tree_flatten
-from pytorch_lightning.utilities.combined_loader import CombinedLoader
-from torch.utils._pytree import tree_unflatten
 from torch.utils.data import DataLoader, IterableDataset
 from typing_extensions import override
 
 from hpc_train.errors import ConfigError
 from hpc_train.plan.plan import Batch
+from hpc_train.training.private import lightning_trainer as inner
+from hpc_train.training.private.lightning import TorchCheckpointIO, TrainerFn, pl
+from hpc_train.training.private.lightning_logged import capture_logged, restore_logged
+from hpc_train.training.private.lightning_loops import replace_loops
 from hpc_train.training.resume.buckets import GradientBuckets
 from hpc_train.training.resume.iterable_resume import StreamPosition, enter_epoch, stream_loader
-from hpc_train.training.resume.lightning_state import capture_inside, restore_inside
-from hpc_train.training.resume.loops import replace_loops
+from hpc_train.training.resume.module_state import capture_module, restore_module
 from hpc_train.training.resume.rank_checkpoint import RankCheckpoint, load_tensors
+from hpc_train.training.resume.rng import capture_rngs, restore_rngs
 from hpc_train.training.resume.sample_order import DataPosition, mixed_seed
 from hpc_train.training.resume.sampling import evaluation_loader, loader_at
 from hpc_train.training.resume.saving import Snapshot, say_loudly
 from hpc_train.training.resume.step_controller import StepController
 
-__all__ = ["HpcTrainCallback", "LightningAdapter"]
+__all__ = ["LightningAdapter"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class _TrainPosition:
-    """This rank among the others, and its share of a step."""
-
-    rank: int
-    world_size: int
-    batch: Batch
-    seed: int
-
-
-class LightningAdapter:
+class LightningAdapter(pl.Callback):
     """The hooks of one Trainer; made before its fit, used once.
 
     Args:
@@ -60,7 +45,10 @@ class LightningAdapter:
         loaded: RankCheckpoint | None,
     ) -> None:
         self.controller = controller
-        self._place = _TrainPosition(rank=rank, world_size=world_size, batch=batch, seed=seed)
+        self._batch = batch
+        self._rank = rank
+        self._world_size = world_size
+        self._seed = seed
         self._loaded = loaded
         self._start = loaded
         self._stream: StreamPosition | None = None
@@ -73,66 +61,47 @@ class LightningAdapter:
         """Put our loops, data sources and reader in place of Lightning's."""
         self._trainer = trainer
         replace_loops(trainer, self)
-        fit_loop = trainer.fit_loop
-        fit_loop._data_source = _TrainSource(None, "train_dataloader", self)
-        for loop, name in (
-            (fit_loop.epoch_loop.val_loop, "val_dataloader"),
-            (trainer.validate_loop, "val_dataloader"),
-            (trainer.test_loop, "test_dataloader"),
-        ):
-            loop._data_source = _EvaluationSource(None, name, self)
-        # Its handlers communicate from inside a signal handler, which can deadlock with a step.
-        connector: Any = trainer._signal_connector
-        connector.register_signal_handlers = _do_nothing
+        inner.change_loaders(trainer, train=self._train_loaders, evaluation=self._evaluation)
+        inner.leave_signals_alone(trainer)
         if type(trainer.strategy.checkpoint_io) is TorchCheckpointIO:
             trainer.strategy.checkpoint_io = _CarefulReader()
+        # Last: what other callbacks do at a step's end belongs to the step.
+        cast("Any", trainer).callbacks.append(self)
 
     # -- data ---------------------------------------------------------------------------------
 
-    def train_loaders(self, given: Any) -> Any:
+    def _train_loaders(self, loaders: list[Any]) -> list[Any]:
         """What `train_dataloader` returned, made to go on at the position."""
-        combined = given if isinstance(given, CombinedLoader) else None
-        leaves, spec = _tree_flatten(combined.iterables if combined else given)
-        if len(leaves) != 1:
+        if len(loaders) != 1:
             raise ConfigError(
-                f"train_dataloader returned {len(leaves)} loaders, and only the position of one "
+                f"train_dataloader returned {len(loaders)} loaders, and only the position of one "
                 "can be kept",
                 "return one loader, over a torch.utils.data.ConcatDataset or StackDataset",
             )
-        exact = [self._train_loader(leaves[0])]
-        if combined is not None:
-            combined.flattened = exact
-            return combined
-        return tree_unflatten(exact, spec)
-
-    def _train_loader(self, loader: Any) -> Any:
+        loader = loaders[0]
         start, self._start = self._start, None
-        is_map_style = isinstance(loader, DataLoader) and not isinstance(
-            loader.dataset, IterableDataset
-        )
-        if not is_map_style:
-            return self._stream_loader(loader, start)
-        place = self._place
-        self._samples_in_set = len(loader.dataset)
         # Not from the loops: `estimated_stepping_batches` asks for the data before their restore.
-        epoch = start.manifest.epoch if start is not None else self._epoch
-        return loader_at(
+        epoch = start.manifest.epoch if start is not None else inner.current_epoch(self._trainer)
+        if not isinstance(loader, DataLoader) or isinstance(loader.dataset, IterableDataset):
+            return [self._stream_loader(loader, start, epoch)]
+        self._samples_in_set = len(cast("Any", loader.dataset))
+        exact = loader_at(
             loader,
-            DataPosition(epoch, start.samples or 0 if start else 0, place.seed),
-            place.batch,
-            rank=place.rank,
-            world_size=place.world_size,
+            DataPosition(epoch, start.samples or 0 if start else 0, self._seed),
+            self._batch,
+            rank=self._rank,
+            world_size=self._world_size,
             saved_size=start.samples_in_set if start is not None else None,
             may_shuffle=not cast("Any", self._trainer).overfit_batches,
         )
+        return [exact]
 
-    def _stream_loader(self, loader: Any, start: RankCheckpoint | None) -> Any:
-        state = start.stream(self._place.batch.accumulate) if start is not None else None
-        micro = self._place.batch.micro_batch_size
+    def _stream_loader(self, loader: Any, start: RankCheckpoint | None, epoch: int) -> Any:
+        state = start.stream(self._batch.accumulate) if start is not None else None
+        micro = self._batch.micro_batch_size
         self._streaming, self._stream = stream_loader(loader, micro_batch_size=micro, start=state)
-        # Already now: some are asked for a batch before the epoch begins.
-        self.epoch_begins(start.manifest.epoch if start is not None else self._epoch)
-        if not self._stream.exact and self._place.rank == 0:
+        self.epoch_begins(epoch)  # already now: some are asked for a batch before the epoch begins
+        if not self._stream.exact and self._rank == 0:
             say_loudly(
                 "the train set is iterable and has no state_dict(): after an interruption it is "
                 "read again from its beginning and what was seen is thrown away, which is exact "
@@ -144,137 +113,142 @@ class LightningAdapter:
     def epoch_begins(self, epoch: int) -> None:
         """The next iteration of the train data is `epoch`; map-style sets learn it by sampler."""
         if self._stream is not None:
-            seed = mixed_seed(self._place.seed, self._place.rank)
+            seed = mixed_seed(self._seed, self._rank)
             enter_epoch(self._streaming, self._stream, epoch=epoch, seed=seed)
 
-    def evaluation_loaders(self, given: Any) -> Any:
+    def _evaluation(self, loaders: list[Any]) -> list[Any]:
         """What `val_dataloader` or `test_dataloader` returned, dealt out over the ranks."""
-        combined = given if isinstance(given, CombinedLoader) else None
-        leaves, spec = _tree_flatten(combined.iterables if combined else given)
-        place = self._place
-        exact = [
-            evaluation_loader(leaf, rank=place.rank, world_size=place.world_size, seed=place.seed)
-            if isinstance(leaf, DataLoader)
-            else leaf
-            for leaf in leaves
+        place = {"rank": self._rank, "world_size": self._world_size, "seed": self._seed}
+        return [
+            evaluation_loader(loader, **place) if isinstance(loader, DataLoader) else loader
+            for loader in loaders
         ]
-        if combined is not None:
-            combined.flattened = exact
-            return combined
-        return tree_unflatten(exact, spec)
 
     # -- steps --------------------------------------------------------------------------------
 
-    def restores(self) -> bool:
-        """Whether a checkpoint was loaded and waits for `restore`."""
-        return self._loaded is not None
+    def was_over(self) -> bool | None:
+        """Whether the checkpoint that waits is of a finished training; None if none waits."""
+        return bool(self._loaded.own["over"]) if self._loaded is not None else None
 
-    def was_over(self) -> bool:
-        """Whether the checkpoint that was loaded is that of a training that came to its end."""
-        return self._loaded is not None and bool(self._loaded.own["over"])
+    @override
+    def on_load_checkpoint(self, trainer: Any, module: Any, checkpoint: dict[str, Any]) -> None:
+        """Before loops and optimizers are restored from it."""
+        if self._loaded is not None:
+            old, new = self._loaded.manifest.accumulate, self._batch.accumulate
+            if old != new:
+                inner.rescale_batches(checkpoint, old=old, new=new)
 
-    def restore(self) -> bool:
-        """Put back what Lightning does not; returns whether a validation is still to be done."""
+    def begins(self) -> bool:
+        """The first step comes; returns whether a validation is still to be done before it."""
         loaded, self._loaded = self._loaded, None
-        assert loaded is not None
-        same_world = loaded.manifest.world_size == self._place.world_size
-        restore_inside(self._trainer, loaded.own["inside"], same_world=same_world)
-        return bool(loaded.own["validation_pending"])
-
-    def rewrite(self, checkpoint: dict[str, Any]) -> None:
-        """Turn the counts of micro batches in a loaded checkpoint into those of our shape."""
-        if self._loaded is None:
-            return
-        old, new = self._loaded.manifest.accumulate, self._place.batch.accumulate
-        if old == new:
-            return
-        progress = checkpoint["loops"]["fit_loop"]["epoch_loop.batch_progress"]
-        for tracker in (progress["total"], progress["current"]):
-            for name, count in tracker.items():
-                tracker[name] = -(-count // old) * new
-
-    def begins(self) -> None:
-        """The first step comes."""
+        if loaded is not None:
+            self._restore(loaded.own["inside"], loaded.manifest.world_size == self._world_size)
         self._buckets.begin(model=cast("Any", self._trainer.strategy.model))
         self.controller.begin(self._trainer.global_step)
+        return loaded is not None and bool(loaded.own["validation_pending"])
+
+    def _restore(self, saved: dict[str, Any], same_world: bool) -> None:
+        """Put back what Lightning does not; the RNGs last."""
+        trainer = self._trainer
+        trainer.should_stop = saved["should_stop"]
+        restore_module(trainer.lightning_module, saved, same_world=same_world)
+        restore_logged(trainer, saved, same_world=same_world)
+        restore_rngs(saved["rng"])
 
     def validation_begins(self) -> None:
         """Ready to leave a long validation with the state from before it."""
         trainer = self._trainer
-        val_loop = trainer.fit_loop.epoch_loop.val_loop
-        trainer.validating = True
-        val_loop.setup_data()
-        trainer.training = True
-        if val_loop.skip:
-            return
-        at_boundary = not trainer.fit_loop.epoch_loop._should_accumulate()
-        self._evaluation_begins(
-            val_loop.max_batches,
-            snapshot=at_boundary,
-            may_leave=at_boundary and not _saves_shards(trainer.strategy),
-        )
+        batches = inner.validation_batches(trainer)
+        at_boundary = not inner.is_accumulating(trainer)
+        if batches:
+            may_leave = at_boundary and not inner.saves_shards(trainer.strategy)
+            self._evaluation_begins(batches, snapshot=at_boundary, may_leave=may_leave)
 
     def boundary(self) -> None:
         """The optimizer stepped, and everything that belongs to that step is done."""
         self.controller.boundary(self._trainer.global_step, self.snapshot, over=self._is_over())
 
     def _is_over(self) -> bool:
-        trainer, fit_loop = self._trainer, self._trainer.fit_loop
+        trainer = self._trainer
         if trainer.max_steps != -1 and trainer.global_step >= trainer.max_steps:
             return True
-        last_batch = fit_loop.epoch_loop._num_ready_batches_reached()
         epochs = trainer.max_epochs
-        return last_batch and epochs is not None and epochs != -1 and self._epoch + 1 >= epochs
+        if epochs in (None, -1) or not inner.is_last_batch(trainer):
+            return False
+        return inner.current_epoch(trainer) + 1 >= epochs
 
-    @property
-    def _epoch(self) -> int:
-        """The one that is being trained; `Trainer.current_epoch` lags behind at an epoch's end."""
-        current: Any = self._trainer.fit_loop.epoch_progress.current
-        return int(current.processed)
+    @override
+    def on_train_batch_end(self, *_: Any, **__: Any) -> None:
+        """A sign of life within an accumulation."""
+        self.controller.heartbeat.batch = inner.train_batches(self._trainer)
 
-    def ends(self) -> None:
-        """The training came to its end; its last state is kept."""
+    @override
+    def on_train_end(self, *_: Any) -> None:
+        """The last state is saved, while all ranks are here."""
         self.controller.end(lambda: self.snapshot(over=True))
 
     def snapshot(self, *, validation_pending: bool = False, over: bool = False) -> Snapshot:
         """The whole state now; on all ranks, since a strategy may gather."""
-        trainer, place = self._trainer, self._place
-        epoch_loop = trainer.fit_loop.epoch_loop
-        batches = epoch_loop.batch_progress.current.ready
-        model = trainer._checkpoint_connector.dump_checkpoint(weights_only=False)
-        samples = None
-        if self._stream is None:
-            samples = -(-batches // place.batch.accumulate) * place.batch.global_batch_size
-        sharded = _saves_shards(trainer.strategy)
+        trainer, module = self._trainer, self._trainer.lightning_module
+        batches = inner.train_batches(trainer)
+        model = inner.dump_checkpoint(trainer)
+        sharded = inner.saves_shards(trainer.strategy)
+        steps_of_epoch = -(-batches // self._batch.accumulate)
         own = {
-            "inside": capture_inside(trainer),
+            "inside": {
+                "rng": capture_rngs(),
+                **capture_module(module),
+                **capture_logged(trainer),
+                "should_stop": trainer.should_stop,
+            },
             "buckets": self._buckets.capture(),
             "stream": self._stream.after(batches) if self._stream is not None else None,
             "samples_in_set": self._samples_in_set,
-            "seed": place.seed,
+            "seed": self._seed,
             "validation_pending": validation_pending,
             "over": over,
         }
         return Snapshot(
             step=trainer.global_step,
-            epoch=self._epoch,
-            samples=samples,
-            model=model if place.rank == 0 and not sharded else None,
+            epoch=inner.current_epoch(trainer),
+            samples=None if self._stream else steps_of_epoch * self._batch.global_batch_size,
+            model=model if self._rank == 0 and not sharded else None,
             own=own,
-            shards=_shard_writer(trainer.strategy, model) if sharded else None,
-            parameters=frozenset(name for name, _ in trainer.lightning_module.named_parameters()),
+            shards=inner.shard_writer(trainer.strategy, model) if sharded else None,
+            parameters=frozenset(name for name, _ in module.named_parameters()),
         )
 
     # -- evaluations --------------------------------------------------------------------------
 
-    def alone_begins(self, max_batches: list[int | float]) -> None:
-        """A sanity check, or `trainer.validate` and `trainer.test`: nothing new to save."""
-        self._evaluation_begins(max_batches, snapshot=False, may_leave=True)
+    @override
+    def on_sanity_check_start(self, *_: Any) -> None:
+        """The first evaluation, of a few batches."""
+        self.controller.faults.at("sanity")
+        batches = inner.validation_batches(self._trainer)
+        self._evaluation_begins(batches, snapshot=False, may_leave=True)
+
+    @override
+    def on_sanity_check_end(self, *_: Any) -> None:
+        """Training comes."""
+        self.controller.evaluation_ends(whole=False)
+
+    @override
+    def on_validation_start(self, trainer: pl.Trainer, *_: Any) -> None:
+        """Only `trainer.validate`; inside a fit the epoch loop is asked earlier."""
+        if trainer.state.fn == TrainerFn.VALIDATING:
+            batches = trainer.validate_loop.max_batches
+            self._evaluation_begins(batches, snapshot=False, may_leave=True)
+
+    @override
+    def on_test_start(self, trainer: pl.Trainer, *_: Any) -> None:
+        """`trainer.test`."""
+        batches = trainer.test_loop.max_batches
+        self._evaluation_begins(batches, snapshot=False, may_leave=True)
 
     def _evaluation_begins(
-        self, max_batches: list[int | float], *, snapshot: bool, may_leave: bool
+        self, batches: list[int | float], *, snapshot: bool, may_leave: bool
     ) -> None:
-        total = sum(max_batches)
+        total = sum(batches)
         self._evaluated = 0
         self.controller.evaluation_begins(
             self._trainer.global_step,
@@ -283,26 +257,19 @@ class LightningAdapter:
             batches=0 if total == float("inf") else int(total),
         )
 
-    def evaluation_batch(self) -> None:
-        """One more batch was evaluated."""
+    @override
+    def on_validation_batch_end(self, *_: Any, **__: Any) -> None:
+        """A stop may come here."""
         self._evaluated += 1
         self.controller.evaluation_batch(self._trainer.global_step, self._evaluated)
 
+    on_test_batch_end = on_validation_batch_end
 
-@dataclass
-class _TrainSource(_DataLoaderSource):
-    training: LightningAdapter
-
-    def dataloader(self) -> Any:
-        return self.training.train_loaders(super().dataloader())
-
-
-@dataclass
-class _EvaluationSource(_DataLoaderSource):
-    training: LightningAdapter
-
-    def dataloader(self) -> Any:
-        return self.training.evaluation_loaders(super().dataloader())
+    @override
+    def on_validation_end(self, trainer: pl.Trainer, *_: Any) -> None:
+        """Back to training."""
+        if not trainer.sanity_checking:
+            self.controller.evaluation_ends()
 
 
 class _CarefulReader(TorchCheckpointIO):
@@ -311,89 +278,3 @@ class _CarefulReader(TorchCheckpointIO):
     def load_checkpoint(self, path: Any, *_: Any, **__: Any) -> dict[str, Any]:
         loaded: dict[str, Any] = load_tensors(Path(path))
         return loaded
-
-
-def _do_nothing() -> None:
-    pass
-
-
-def _saves_shards(strategy: Strategy) -> bool:
-    """Whether the strategy writes folders of its own (FSDP, ModelParallel, DeepSpeed)."""
-    if getattr(strategy, "_state_dict_type", None) == "full":
-        return False
-    if getattr(strategy, "_save_distributed_checkpoint", True) is False:
-        return False
-    return type(strategy).save_checkpoint is not Strategy.save_checkpoint
-
-
-def _shard_writer(strategy: Strategy, checkpoint: dict[str, Any]) -> Any:
-    def write(folder: Path) -> None:
-        strategy.save_checkpoint(checkpoint, folder)
-
-    return write
-
-
-class HpcTrainCallback(pl.Callback):
-    """The hooks that Lightning offers to callbacks; `resume.Resumer` adds it."""
-
-    def __init__(self, training: LightningAdapter) -> None:
-        self._training = training
-
-    @override
-    def on_load_checkpoint(
-        self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
-    ) -> None:
-        """Before loops and optimizers are restored from it."""
-        self._training.rewrite(checkpoint)
-
-    @override
-    def on_sanity_check_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """The first evaluation, of a few batches."""
-        self._training.controller.faults.at("sanity")
-        val_loop = trainer.fit_loop.epoch_loop.val_loop
-        val_loop.setup_data()
-        self._training.alone_begins(val_loop.max_batches)
-
-    @override
-    def on_sanity_check_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Training comes."""
-        self._training.controller.evaluation_ends(whole=False)
-
-    @override
-    def on_validation_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Only `trainer.validate`; inside a fit the epoch loop is asked earlier."""
-        if trainer.state.fn == TrainerFn.VALIDATING:
-            self._training.alone_begins(trainer.validate_loop.max_batches)
-
-    @override
-    def on_test_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """`trainer.test`."""
-        self._training.alone_begins(trainer.test_loop.max_batches)
-
-    @override
-    def on_validation_batch_end(self, *_: Any, **__: Any) -> None:
-        """A place to stop."""
-        self._training.evaluation_batch()
-
-    @override
-    def on_test_batch_end(self, *_: Any, **__: Any) -> None:
-        """A place to stop."""
-        self._training.evaluation_batch()
-
-    @override
-    def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Back to training."""
-        if not trainer.sanity_checking:
-            self._training.controller.evaluation_ends()
-
-    @override
-    def on_train_batch_end(self, trainer: pl.Trainer, *_: Any, **__: Any) -> None:
-        """A sign of life within an accumulation."""
-        self._training.controller.heartbeat.batch = (
-            trainer.fit_loop.epoch_loop.batch_progress.current.ready
-        )
-
-    @override
-    def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """The last state is saved, while all ranks are here."""
-        self._training.ends()
