@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from importlib.metadata import PackageNotFoundError
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
+from hpc_train.runs.layout import RunDir
 from hpc_train.training.private import versions
 from hpc_train.training.private.lightning import PACKAGE
+from hpc_train.training.resume.fit_with_resume import choose_checkpoint
 from tests.training import test_private_lightning
 
 
@@ -43,6 +46,19 @@ def test_the_package_lightning_has_the_same_names() -> None:
     ]
     done = subprocess.run(arguments, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
+
+
+def test_a_run_says_so_in_one_line_at_its_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(versions.TRIED, "torch", ("1.0", "1.13"))
+    run = RunDir(tmp_path)
+    run.attempt(0).path.mkdir(parents=True)
+    for rank in (1, 0):
+        assert capsys.readouterr().err == ""
+        choose_checkpoint(run, 0, verify=True, rank=rank, group=None)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"WARNING: torch {version('torch')} is newer than what this was tried")
 
 
 def test_a_version_that_nobody_tried_is_named() -> None:

@@ -19,6 +19,7 @@ __all__ = [
     "change_loaders",
     "current_epoch",
     "dump_checkpoint",
+    "evaluation_batches",
     "is_accumulating",
     "is_last_batch",
     "leave_signals_alone",
@@ -100,6 +101,12 @@ def validation_batches(trainer: pl.Trainer) -> list[int | float]:
     batches = [] if loop.skip else list(loop.max_batches)
     trainer.state.stage = stage
     return batches
+
+
+def evaluation_batches(trainer: pl.Trainer) -> list[int | float]:
+    """The same for `Trainer.validate` and `Trainer.test`."""
+    loop = trainer.test_loop if trainer.testing else trainer.validate_loop
+    return list(loop.max_batches)
 
 
 def dump_checkpoint(trainer: pl.Trainer) -> dict[str, Any]:

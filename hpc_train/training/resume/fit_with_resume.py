@@ -35,6 +35,7 @@ from hpc_train.runs.layout import RunDir, checkpoint_name
 from hpc_train.runs.ranks import Beginning, Damaged, write_beginning
 from hpc_train.training.faults import RehearsedFaults
 from hpc_train.training.heartbeat import HeartbeatThread
+from hpc_train.training.private.versions import untried_versions
 from hpc_train.training.rank_failure import failure_of
 from hpc_train.training.resume.checkpoint import discard_partials, find_newest_valid
 from hpc_train.training.resume.manifest import Manifest, read_manifest
@@ -76,12 +77,15 @@ def choose_checkpoint(
 ) -> Chosen | None:
     """Pick the newest checkpoint that verifies. Collective; rank 0 looks, the others are told.
 
-    Rank 0 also leaves word for the supervisor where the ranks begin, and what was passed over.
+    Rank 0 also leaves word for the supervisor where the ranks begin, and what was passed over, and
+    says which libraries are of versions that nobody tried.
     """
     import torch.distributed as dist
 
     told: list[Chosen | None] = [None]
     if rank == 0:
+        if untried := untried_versions():
+            _warn(untried)
         told = [_look_for_checkpoint(run, attempt, verify=verify)]
     if group is not None:
         dist.broadcast_object_list(told, src=0, group=group)

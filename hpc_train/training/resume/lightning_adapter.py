@@ -236,13 +236,12 @@ class LightningAdapter(pl.Callback):
     def on_validation_start(self, trainer: pl.Trainer, *_: Any) -> None:
         """Only `trainer.validate`; inside a fit the epoch loop is asked earlier."""
         if trainer.state.fn == TrainerFn.VALIDATING:
-            batches = trainer.validate_loop.max_batches
-            self._evaluation_begins(batches, snapshot=False, may_leave=True)
+            self.on_test_start(trainer)
 
     @override
     def on_test_start(self, trainer: pl.Trainer, *_: Any) -> None:
         """`trainer.test`."""
-        batches = trainer.test_loop.max_batches
+        batches = inner.evaluation_batches(trainer)
         self._evaluation_begins(batches, snapshot=False, may_leave=True)
 
     def _evaluation_begins(
