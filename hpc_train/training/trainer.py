@@ -40,8 +40,6 @@ __all__ = [
 # Strategies that start ranks by themselves; ours are there already.
 _STARTERS = ("spawn", "fork", "notebook")
 _GPU_STRATEGIES = ("fsdp", "deepspeed", "model_parallel")
-_BUILT_LISTS = ("callbacks", "plugins")
-_BUILT_VALUES = ("profiler",)
 
 
 class _OwnGpu(CUDAAccelerator):
@@ -90,7 +88,7 @@ def trainer_arguments(
         arguments.setdefault("sync_batchnorm", has_batch_norm(model))
     return {
         **arguments,
-        "accelerator": _accelerator(device),
+        "accelerator": _OwnGpu() if device.own_only else device.kind,
         "devices": world.ranks_per_node,
         "num_nodes": world.nodes,
         "strategy": _strategy(given.get("strategy"), world, device),
@@ -145,16 +143,13 @@ def batch_norm_note(model: nn.Module, world: World, device: Device) -> str:
 def _built(given: Mapping[str, Any]) -> dict[str, Any]:
     """The config's arguments with the classes among them made into objects."""
     arguments = dict(given)
-    for name in _BUILT_LISTS:
-        if arguments.get(name):
-            values = arguments[name] if isinstance(arguments[name], list) else [arguments[name]]
-            arguments[name] = [
-                _object(value, f"trainer.{name}[{index}]") for index, value in enumerate(values)
-            ]
-    for name in _BUILT_VALUES:
-        spec = spec_of(arguments.get(name))
-        if spec is not None:
-            arguments[name] = build(spec, key=f"trainer.{name}")
+    for name in ("callbacks", "plugins"):
+        if values := arguments.get(name):
+            listed = values if isinstance(values, list) else [values]
+            keys = [f"trainer.{name}[{index}]" for index in range(len(listed))]
+            arguments[name] = list(map(_object, listed, keys))
+    if spec_of(arguments.get("profiler")) is not None:
+        arguments["profiler"] = _object(arguments["profiler"], "trainer.profiler")
     for callback in arguments.get("callbacks") or []:
         if not isinstance(callback, pl.Callback):
             raise ConfigError(
@@ -170,12 +165,6 @@ def _object(value: Any, key: str) -> Any:
     if spec is None:
         raise ConfigError(f"{key}: {value!r} names no class", "write {class_path, init_args}")
     return build(spec, key=key)
-
-
-def _accelerator(device: Device) -> str | CUDAAccelerator:
-    if device.own_only:
-        return _OwnGpu()
-    return device.kind
 
 
 def _strategy(value: Any, world: World, device: Device) -> Any:
@@ -206,28 +195,19 @@ def _strategy(value: Any, world: World, device: Device) -> Any:
 
 
 def _check_strategy(name: str, device: Device) -> None:
-    known = [item for item in StrategyRegistry.available_strategies() if "xla" not in item]
+    known = ["auto", *(it for it in StrategyRegistry.available_strategies() if "xla" not in it)]
+    usable = [it for it in known if not any(word in it for word in _STARTERS)]
+    problem = ""
     if name.startswith("deepspeed") and importlib.util.find_spec("deepspeed") is None:
-        raise ConfigError(
-            f"trainer.strategy: {name} needs the package deepspeed, which is not installed",
-            "pip install deepspeed, or write strategy: fsdp",
-        )
-    if any(word in name for word in _STARTERS):
-        raise ConfigError(
-            f"trainer.strategy: {name} starts processes by itself, and hpc-train has started them",
-            "write strategy: ddp",
-        )
-    if name != "auto" and name not in known:
-        raise ConfigError(
-            f"trainer.strategy: Lightning knows no {name!r}",
-            f"one of auto, {', '.join(item for item in known if not _starts(item))}",
-        )
-    if device.kind == "cpu" and name.startswith(_GPU_STRATEGIES):
-        raise ConfigError(
-            f"trainer.strategy: {name} needs GPUs, and this run trains on the CPU",
-            "write strategy: ddp, or accelerator: gpu",
-        )
-
-
-def _starts(name: str) -> bool:
-    return any(word in name for word in _STARTERS)
+        problem = f"{name} needs the package deepspeed, which is not installed"
+        fix = "pip install deepspeed, or write strategy: fsdp"
+    elif any(word in name for word in _STARTERS):
+        problem = f"{name} starts processes by itself, and hpc-train has started them"
+        fix = "write strategy: ddp"
+    elif name not in known:
+        problem, fix = f"Lightning knows no {name!r}", f"one of {', '.join(usable)}"
+    elif device.kind == "cpu" and name.startswith(_GPU_STRATEGIES):
+        problem = f"{name} needs GPUs, and this run trains on the CPU"
+        fix = "write strategy: ddp, or accelerator: gpu"
+    if problem:
+        raise ConfigError(f"trainer.strategy: {problem}", fix)

@@ -34,6 +34,9 @@ class Net(pl.LightningModule):
         self.mean = MeanMetric()
         self.seen: list[Any] = []
 
+    def on_train_epoch_start(self) -> None:
+        self.seen.append(f"epoch {self.current_epoch}")
+
     def training_step(self, batch: Any, index: int) -> Any:
         (x,) = batch
         self.seen.append(x.flatten().tolist())
@@ -155,7 +158,7 @@ def test_a_fit_goes_on_behind_any_step_as_if_nothing_had_happened(
 ) -> None:
     # trainer._checkpoint_connector.dump_checkpoint, loop.restarting and fit_loop._restarting,
     # fit_loop.done; trainer._logger_connector's metrics, epoch_loop._results, _ResultMetric,
-    # _Metadata, _Sync. Without them a resumed run repeats steps, or its means begin anew.
+    # _Metadata, _Sync. Without them a resumed run repeats steps or hooks, or its means begin anew.
     whole = Hooks()
     net = whole.fit()
     first = Hooks(stop_at)
