@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from tests.house import ADAPTER, private_uses
@@ -54,6 +55,15 @@ def test_the_adapter_alone_may_use_them(tmp_path: Path) -> None:
         (tmp_path / folder / "made.py").write_text("x._y\n")
     made = sorted(tmp_path.rglob("*.py"))
     assert private_uses(made) == [f"{tmp_path / ADAPTER.parent / 'made.py'}:1: x._y"]
+
+
+def test_lightning_is_imported_in_one_place_and_by_the_examples() -> None:
+    imports = re.compile(r"^\s*(import|from) (pytorch_)?lightning(_fabric)?\b", re.MULTILINE)
+    files = [
+        path for path in (ROOT / "hpc_train").rglob("*.py") if imports.search(path.read_text())
+    ]
+    elsewhere = {path for path in files if path.parent.name != "examples"}
+    assert elsewhere == {ROOT / ADAPTER / "lightning.py"}
 
 
 def test_the_package_uses_none_outside_the_adapter() -> None:

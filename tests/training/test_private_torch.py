@@ -189,7 +189,7 @@ def test_shards_are_named_by_their_rank(tmp_path: Path) -> None:
     # torch.distributed.checkpoint's files __RANK_N.distcp and .metadata: each rank hashes its own.
     from torch.distributed.checkpoint.state_dict_saver import save
 
-    save({"x": torch.ones(2)}, checkpoint_id=tmp_path, no_dist=True)
+    save({"x": torch.ones(2)}, checkpoint_id=tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {"__0_0.distcp", ".metadata"}
 
 

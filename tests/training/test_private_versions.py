@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError, version
@@ -59,6 +60,15 @@ def test_a_run_says_so_in_one_line_at_its_start(
         choose_checkpoint(run, 0, verify=True, rank=rank, group=None)
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"WARNING: torch {version('torch')} is newer than what this was tried")
+
+
+def test_pip_allows_what_was_tried_and_nothing_else() -> None:
+    text = (Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8")
+    for name, (oldest, newest) in versions.TRIED.items():
+        if name != "lightning":  # no dependency: it is used where a script brings it
+            major, minor = newest.split(".")
+            above = f"{major}.{int(minor) + 1}"
+            assert re.search(rf'"{name}>={re.escape(oldest)}(\.\d+)?,<{re.escape(above)}"', text)
 
 
 def test_a_version_that_nobody_tried_is_named() -> None:

@@ -5,13 +5,14 @@ Public names stand here beside private ones; only the modules of `private` use t
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from hpc_train.training.private.versions import lightning_package
 
 PACKAGE = lightning_package()
 
-if TYPE_CHECKING or PACKAGE == "pytorch_lightning":
+if TYPE_CHECKING:
     import pytorch_lightning as pl
     from lightning_fabric.plugins.environments.cluster_environment import ClusterEnvironment
     from lightning_fabric.utilities.exceptions import MisconfigurationException
@@ -31,24 +32,21 @@ if TYPE_CHECKING or PACKAGE == "pytorch_lightning":
     from pytorch_lightning.trainer.states import TrainerFn
     from pytorch_lightning.utilities import CombinedLoader, rank_zero_only
 else:
-    import lightning.pytorch as pl
-    from lightning.fabric.plugins.environments.cluster_environment import ClusterEnvironment
-    from lightning.fabric.utilities.exceptions import MisconfigurationException
-    from lightning.pytorch.accelerators import CUDAAccelerator
-    from lightning.pytorch.callbacks import Checkpoint
-    from lightning.pytorch.loggers import Logger, TensorBoardLogger
-    from lightning.pytorch.loops.fit_loop import _FitLoop
-    from lightning.pytorch.loops.training_epoch_loop import _TrainingEpochLoop
-    from lightning.pytorch.plugins.io import TorchCheckpointIO
-    from lightning.pytorch.strategies import Strategy, StrategyRegistry
-    from lightning.pytorch.trainer.connectors.data_connector import _DataLoaderSource
-    from lightning.pytorch.trainer.connectors.logger_connector.result import (
-        _Metadata,
-        _ResultMetric,
-        _Sync,
-    )
-    from lightning.pytorch.trainer.states import TrainerFn
-    from lightning.pytorch.utilities import CombinedLoader, rank_zero_only
+    pl = import_module(PACKAGE)
+    ClusterEnvironment = pl.plugins.ClusterEnvironment
+    MisconfigurationException = pl.utilities.exceptions.MisconfigurationException
+    CUDAAccelerator = pl.accelerators.CUDAAccelerator
+    Checkpoint = pl.callbacks.Checkpoint
+    Logger, TensorBoardLogger = pl.loggers.Logger, pl.loggers.TensorBoardLogger
+    _FitLoop = pl.loops.fit_loop._FitLoop
+    _TrainingEpochLoop = pl.loops.training_epoch_loop._TrainingEpochLoop
+    TorchCheckpointIO = pl.plugins.TorchCheckpointIO
+    Strategy, StrategyRegistry = pl.strategies.Strategy, pl.strategies.StrategyRegistry
+    _DataLoaderSource = pl.trainer.connectors.data_connector._DataLoaderSource
+    _result = pl.trainer.connectors.logger_connector.result
+    _Metadata, _ResultMetric, _Sync = _result._Metadata, _result._ResultMetric, _result._Sync
+    TrainerFn = pl.trainer.states.TrainerFn
+    CombinedLoader, rank_zero_only = pl.utilities.CombinedLoader, pl.utilities.rank_zero_only
 
 __all__ = [
     "PACKAGE",

@@ -15,6 +15,7 @@ import copy
 import pickle
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from typing import Any, Protocol, cast, runtime_checkable
 
@@ -94,7 +95,8 @@ def stream_loader(
     """
     if not isinstance(loader, DataLoader):
         position = StreamPosition(exact=isinstance(loader, Stateful), start=start)
-        return _ObjectStream(loader, position), position
+        kind = _SizedObjectStream if hasattr(loader, "__len__") else _ObjectStream
+        return kind(loader, position), position
     exact = isinstance(loader, Stateful) or isinstance(loader.dataset, Stateful)
     _check_workers(loader, start)
     position = StreamPosition(exact=exact, start=start)
@@ -142,15 +144,14 @@ class _ObjectStream:
     def __init__(self, inner: Any, position: StreamPosition) -> None:
         self.inner = inner
         self.position = position
-        if hasattr(inner, "__len__"):
-            # Only where there is a length: Lightning takes its presence for a sized loader.
-            self.__class__ = _SizedObjectStream
 
     def __iter__(self) -> Iterator[Any]:
         return _iterate(self.inner, self.position, lambda: iter(self.inner))
 
 
 class _SizedObjectStream(_ObjectStream):
+    """Lightning takes the presence of a length for a sized loader."""
+
     def __len__(self) -> int:
         return len(self.inner)
 
@@ -208,45 +209,36 @@ def _iterate_dataset(
     restore_rngs(outside)
 
 
-class _CollateWithState:
+def _collate_with_state(
+    inner: Callable[[Any], Any], batch_size: int | None, samples: Any
+) -> tuple[Any, int, bytes]:
     """In a data worker: sends the set's state along with the batch, as bytes.
 
     A batch that is not full has met the end of the set, which may have begun anew behind it.
     """
-
-    def __init__(self, inner: Callable[[Any], Any], batch_size: int | None) -> None:
-        self.inner = inner
-        self.batch_size = batch_size
-
-    def __call__(self, samples: Any) -> tuple[Any, int, bytes]:
-        info = get_worker_info()
-        assert info is not None
-        batch = self.inner(samples)
-        state = {
-            "dataset": cast("Any", info.dataset).state_dict(),
-            "rng": capture_rngs(),
-            "ended": self.batch_size is not None and len(samples) < self.batch_size,
-        }
-        return batch, info.id, pickle.dumps(state)
+    info: Any = get_worker_info()
+    batch = inner(samples)
+    state = {
+        "dataset": info.dataset.state_dict(),
+        "rng": capture_rngs(),
+        "ended": batch_size is not None and len(samples) < batch_size,
+    }
+    return batch, info.id, pickle.dumps(state)
 
 
-class _ResumeWorker:
+def _resume_worker(
+    inner: Callable[[int], None] | None, states: list[State | None], worker: int
+) -> None:
     """In a data worker, before it asks the set for its first sample: puts it back."""
-
-    def __init__(self, inner: Callable[[int], None] | None, states: list[State | None]) -> None:
-        self.inner = inner
-        self.states = states
-
-    def __call__(self, worker: int) -> None:
-        if self.inner is not None:
-            self.inner(worker)
-        info, state = get_worker_info(), self.states[worker]
-        assert info is not None
-        if state is not None:
-            cast("Any", info.dataset).load_state_dict(state["dataset"])
-            restore_rngs(state["rng"])
-            if state["ended"]:
-                _give_nothing_once(info.dataset)
+    if inner is not None:
+        inner(worker)
+    info: Any = get_worker_info()
+    state = states[worker]
+    if state is not None:
+        info.dataset.load_state_dict(state["dataset"])
+        restore_rngs(state["rng"])
+        if state["ended"]:
+            _give_nothing_once(info.dataset)
 
 
 def _give_nothing_once(dataset: Any) -> None:
@@ -266,10 +258,10 @@ def _iterate_workers(
     start, workers = position.begin(), loader.num_workers
     states: list[State | None] = list(start.get("workers", [None] * workers))
     collate, prepare = loader.collate_fn, loader.worker_init_fn
-    loader.collate_fn = _CollateWithState(collate, loader.batch_size)
+    loader.collate_fn = partial(_collate_with_state, collate, loader.batch_size)
     with shielded_from_signals():
         if "workers" in start:
-            loader.worker_init_fn = _ResumeWorker(prepare, states)
+            loader.worker_init_fn = partial(_resume_worker, prepare, states)
             batches = iterate_from(loader, (start["last_worker"] + 1) % workers)
         else:
             batches = inherited(loader)
