@@ -49,7 +49,7 @@ TESTS = {
     "preflight/choose/choose_hca": ("preflight/test_choose", "preflight/test_choose_hca"),
     "preflight/choose/choose_socket": ("preflight/test_choose", "preflight/test_choose_socket"),
     "preflight/verdict": ("preflight/test_verdict",),
-    "training/resume/sample_order": ("training/test_sample_order",),
+    "training/resume/sample_order": ("training/test_sample_order", "training/test_sampling"),
     "training/resume/sampling": ("training/test_sampling",),
     "training/resume/manifest": ("training/test_checkpoint", "training/test_manifest"),
     "training/resume/saving": ("training/test_saving", "training/test_saving_ranks"),

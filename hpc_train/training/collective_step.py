@@ -35,7 +35,8 @@ from hpc_train.training.world_check import open_store
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
-    from torch._C._distributed_c10d import Store
+
+    from hpc_train.training.private.torch_store import Store
 
 __all__ = ["CollectiveStep", "bus_bandwidth_gbps", "main", "result_file"]
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from lightning_fabric.plugins.environments.cluster_environment import ClusterEnvironment
-
 from hpc_train.plan.world import World
+from hpc_train.training.private.lightning import ClusterEnvironment
 
 __all__ = ["HpcEnvironment"]
 

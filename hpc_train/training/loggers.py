@@ -15,9 +15,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
-import pytorch_lightning as pl
-from pytorch_lightning.loggers import Logger, TensorBoardLogger
-from pytorch_lightning.utilities import rank_zero_only
 from torch import Tensor
 from typing_extensions import override
 
@@ -25,6 +22,7 @@ from hpc_train.errors import ConfigError
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.layout import RunDir
 from hpc_train.training.build import build, spec_of
+from hpc_train.training.private.lightning import Logger, TensorBoardLogger, pl, rank_zero_only
 
 __all__ = ["METRICS_FILE", "MetricsCsv", "ProgressLines", "make_loggers", "write_final_metrics"]
 
@@ -49,15 +47,14 @@ def make_loggers(kinds: list[Any], run: RunDir, first_step: int) -> list[Logger]
         if kind == "csv":
             loggers.append(MetricsCsv(run.metrics, first_step))
         elif kind == "tensorboard":
-            loggers.append(
-                TensorBoardLogger(
-                    str(run.metrics),
-                    name="",
-                    version="tensorboard",
-                    default_hp_metric=False,
-                    purge_step=first_step or None,  # SummaryWriter: hides what a dead attempt left
-                )
+            board = TensorBoardLogger(
+                str(run.metrics),
+                name="",
+                version="tensorboard",
+                default_hp_metric=False,
+                purge_step=first_step or None,  # SummaryWriter: hides what a dead attempt left
             )
+            loggers.append(board)
         else:
             loggers.append(_custom_logger(kind, place, run))
     return loggers
@@ -99,7 +96,7 @@ class MetricsCsv(Logger):
         super().__init__()
         self._path = folder / METRICS_FILE
         self._first_step = first_step
-        self._columns: list[str] = []
+        self._columns = ["step"]
         self._row: dict[str, Any] = {}  # the last one in the file; it may still get more metrics
         self._row_start = 0  # its offset in bytes
         self._file: io.BufferedRandom | None = None
@@ -131,20 +128,19 @@ class MetricsCsv(Logger):
     @rank_zero_only
     def log_metrics(self, metrics: Mapping[str, float | Tensor], step: int | None = None) -> None:
         """Write one row, or add to the last one where it is of the same step."""
-        if self._file is None:
-            self._open()
+        file = self._file or self._open()
         values = {name: _number(value) for name, value in metrics.items() if name != "step"}
         if step is None:
             step = self._row.get("step", -1) + 1
         if self._row.get("step") == step:
-            values = {**self._row, **values}
+            self._row |= values
         else:
-            self._row_start = self._end()
-            values = {"step": step, **values}
-        new = [name for name in values if name not in self._columns]
-        self._row = values
-        if new:
-            self._rewrite([*self._columns, *new])
+            self._row_start = file.seek(0, io.SEEK_END)
+            self._row = {"step": step, **values}
+        new = [name for name in self._row if name not in self._columns]
+        if new:  # another header; rare, so the whole file is written
+            self._columns += new
+            self._store([row for row in _read_rows(self._path) if row["step"] != step])
         self._write_row()
 
     @override
@@ -155,38 +151,28 @@ class MetricsCsv(Logger):
             self._file.close()
             self._file = None
 
-    def _open(self) -> None:
+    def _open(self) -> io.BufferedRandom:
         """Take over what earlier attempts left, without the steps to come."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         rows = _read_rows(self._path)
-        kept = [row for row in rows if row["step"] < self._first_step] if self._first_step else []
-        if not self._row:
-            self._columns = list(dict.fromkeys(["step", *(name for row in kept for name in row)]))
-        else:
-            kept = rows  # opened again by the same attempt
-        self._store(kept)
+        if not self._row:  # else it is opened again by the same attempt
+            rows = [row for row in rows if row["step"] < self._first_step]
+            self._columns = list(dict.fromkeys(["step", *(name for row in rows for name in row)]))
+        self._row = rows.pop() if rows else {}
+        file = self._store(rows)
+        if self._row:
+            self._write_row()
+        return file
 
-    def _rewrite(self, columns: list[str]) -> None:
-        """A metric that came later needs a new header; rare, so the whole file is written."""
-        rows = [row for row in _read_rows(self._path) if row["step"] != self._row["step"]]
-        self._columns = columns
-        self._store(rows)
-        self._row_start = self._end()
-
-    def _store(self, rows: list[dict[str, Any]]) -> None:
-        lines = [_csv_line(self._columns)]
-        lines += [_csv_line([row.get(name, "") for name in self._columns]) for row in rows]
-        write_text(self._path, "".join(lines))
+    def _store(self, rows: list[dict[str, Any]]) -> io.BufferedRandom:
+        """Write the header and `rows`; the last row comes behind them."""
+        lines = [self._columns, *([row.get(name, "") for name in self._columns] for row in rows)]
+        write_text(self._path, "".join(map(_csv_line, lines)))
         if self._file is not None:
             self._file.close()
         self._file = self._path.open("r+b")
-        if rows and not self._row:
-            self._row = rows[-1]
-            self._row_start = self._end() - len(lines[-1].encode())
-
-    def _end(self) -> int:
-        assert self._file is not None
-        return self._file.seek(0, io.SEEK_END)
+        self._row_start = self._file.seek(0, io.SEEK_END)
+        return self._file
 
     def _write_row(self) -> None:
         assert self._file is not None
@@ -209,12 +195,11 @@ def _read_rows(path: Path) -> list[dict[str, Any]]:
         return []
     text = path.read_text(encoding="utf-8")
     whole = text[: text.rfind("\n") + 1]
-    rows = []
+    rows: list[dict[str, Any]] = []
     for row in csv.DictReader(io.StringIO(whole)):
-        if not row.get("step", "").isdigit() or None in row.values():
-            continue
-        kept: dict[str, Any] = {name: value for name, value in row.items() if value != ""}
-        rows.append({**kept, "step": int(row["step"])})
+        if row.get("step", "").isdigit() and None not in row.values():
+            kept = {name: value for name, value in row.items() if value != ""}
+            rows.append({**kept, "step": int(row["step"])})
     return rows
 
 
@@ -247,45 +232,32 @@ class ProgressLines(pl.Callback):
         self._said_step = 0
 
     @override
-    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+    def on_train_start(self, trainer: pl.Trainer, *_: Any) -> None:
         """Begin to count here: a resumed attempt has not taken the steps before."""
-        self._said_at = self._clock()
-        self._said_step = trainer.global_step
+        self._said_at, self._said_step = self._clock(), trainer.global_step
         verb = "going on after step" if trainer.global_step else "training from step"
         ranks = f"{trainer.world_size} rank{'s' if trainer.world_size > 1 else ''}"
         self._say(trainer, f"{verb} {trainer.global_step} on {ranks}")
 
     @override
-    def on_train_batch_end(
-        self,
-        trainer: pl.Trainer,
-        pl_module: pl.LightningModule,
-        outputs: Any,
-        batch: Any,
-        batch_idx: int,
-    ) -> None:
+    def on_train_batch_end(self, trainer: pl.Trainer, *_: Any) -> None:
         """A line where enough time has gone by."""
         now = self._clock()
         if now - self._said_at < self._every_s or trainer.global_step == self._said_step:
             return
-        samples = (trainer.global_step - self._said_step) * self._batch
-        rate = samples / (now - self._said_at)
-        self._say(
-            trainer,
-            f"{_position(trainer)}{_metrics_text(trainer.progress_bar_metrics)}"
-            f"  {rate:.0f} samples/s",
-        )
+        rate = (trainer.global_step - self._said_step) * self._batch / (now - self._said_at)
+        metrics = _metrics_text(trainer.progress_bar_metrics)
+        self._say(trainer, f"{_position(trainer)}{metrics}  {rate:.0f} samples/s")
         self._said_at, self._said_step = now, trainer.global_step
 
     @override
-    def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+    def on_validation_end(self, trainer: pl.Trainer, *_: Any) -> None:
         """What the validation found."""
-        if trainer.sanity_checking or self._clock() - self._said_at < self._every_s:
-            return
-        self._say(trainer, f"{_position(trainer)}{_metrics_text(trainer.callback_metrics)}")
+        if not trainer.sanity_checking and self._clock() - self._said_at >= self._every_s:
+            self.on_train_end(trainer)
 
     @override
-    def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+    def on_train_end(self, trainer: pl.Trainer, *_: Any) -> None:
         """The last line: where it ended, with everything measured."""
         self._say(trainer, f"{_position(trainer)}{_metrics_text(trainer.callback_metrics)}")
 

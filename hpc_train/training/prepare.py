@@ -18,10 +18,9 @@ from hpc_train.plan.world import World
 from hpc_train.training.rank_config import installed_versions
 
 if TYPE_CHECKING:
-    import pytorch_lightning as pl
-    from torch._C._distributed_c10d import Store
-
     from hpc_train.training.devices import Device, LoaderSettings
+    from hpc_train.training.private.lightning import pl
+    from hpc_train.training.private.torch_store import Store
 
 __all__ = [
     "announce_threads",
@@ -116,8 +115,8 @@ def meet(plan: Plan, world: World, device: Device, plan_hash: str, node: str) ->
     """
     if world.world_size == 1:
         return
-    from torch._C._distributed_c10d import PrefixStore
 
+    from hpc_train.training.private.torch_store import PrefixStore
     from hpc_train.training.world_check import RankReport, announce, open_store, verify
 
     deadline_s = min(_RENDEZVOUS_S, plan.watchdog.start_timeout_s)
@@ -133,7 +132,7 @@ def meet(plan: Plan, world: World, device: Device, plan_hash: str, node: str) ->
         versions=installed_versions(),
     )
     announce(store, report)
-    import pytorch_lightning  # noqa: F401 - takes seconds, in which the others come
+    import hpc_train.training.private.lightning  # noqa: F401 - takes seconds, in which the others come
 
     verify(store, world, deadline_s=deadline_s)
     timeout_s = max(_GROUP_TIMEOUT_S, plan.watchdog.start_timeout_s)
@@ -176,9 +175,8 @@ def make_model_and_data(
     Raises:
         ConfigError: a class does not fit; an exception of its own code passes unchanged.
     """
-    import pytorch_lightning as pl
-
     from hpc_train.training.build import build
+    from hpc_train.training.private.lightning import pl
     from hpc_train.training.resume.seeds import seed_everything, seed_of_rank
     from hpc_train.training.trainer import batch_norm_note, quiet_lightning
 

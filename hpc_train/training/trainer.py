@@ -9,12 +9,6 @@ from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Any
 
-import pytorch_lightning as pl
-from lightning_fabric.utilities.exceptions import MisconfigurationException
-from pytorch_lightning.accelerators import CUDAAccelerator
-from pytorch_lightning.callbacks import Callback, Checkpoint
-from pytorch_lightning.loggers import Logger
-from pytorch_lightning.strategies import StrategyRegistry
 from torch import nn
 
 from hpc_train.config.trainer_args import starts_processes
@@ -25,6 +19,16 @@ from hpc_train.training.build import build, spec_of
 from hpc_train.training.devices import Device
 from hpc_train.training.environment import HpcEnvironment
 from hpc_train.training.loggers import ProgressLines
+from hpc_train.training.private.lightning import (
+    Checkpoint,
+    CUDAAccelerator,
+    Logger,
+    MisconfigurationException,
+    StrategyRegistry,
+    pl,
+)
+from hpc_train.training.private.lightning_trainer import LOGGER_OF_HINTS
+from hpc_train.training.private.torch_data import is_batch_norm
 from hpc_train.training.resume.seeds import choose_determinism
 
 __all__ = [
@@ -36,8 +40,6 @@ __all__ = [
 ]
 
 _GPU_STRATEGIES = ("fsdp", "deepspeed", "model_parallel")
-_BUILT_LISTS = ("callbacks", "plugins")
-_BUILT_VALUES = ("profiler",)
 
 
 class _OwnGpu(CUDAAccelerator):
@@ -86,7 +88,7 @@ def trainer_arguments(
         arguments.setdefault("sync_batchnorm", has_batch_norm(model))
     return {
         **arguments,
-        "accelerator": _accelerator(device),
+        "accelerator": _OwnGpu() if device.own_only else device.kind,
         "devices": world.ranks_per_node,
         "num_nodes": world.nodes,
         "strategy": _strategy(given.get("strategy"), world, device),
@@ -102,7 +104,7 @@ def trainer_arguments(
 def quiet_lightning() -> None:
     """Leave out what Lightning says of things that hpc-train has decided or says better."""
     told_elsewhere = ("GPU available", "TPU available", "HPU available", "\U0001f4a1")
-    logging.getLogger("pytorch_lightning.utilities.rank_zero").addFilter(
+    logging.getLogger(LOGGER_OF_HINTS).addFilter(
         lambda record: not record.getMessage().startswith(told_elsewhere)
     )
     # The ranks have been started; how is checked by `World.from_env`.
@@ -127,7 +129,7 @@ def make_trainer(arguments: Mapping[str, Any]) -> pl.Trainer:
 
 def has_batch_norm(model: nn.Module) -> bool:
     """Whether any layer normalises over the batch, and so over what its rank alone sees."""
-    return any(isinstance(layer, nn.modules.batchnorm._BatchNorm) for layer in model.modules())
+    return any(map(is_batch_norm, model.modules()))
 
 
 def batch_norm_note(model: nn.Module, world: World, device: Device) -> str:
@@ -143,18 +145,15 @@ def batch_norm_note(model: nn.Module, world: World, device: Device) -> str:
 def _built(given: Mapping[str, Any]) -> dict[str, Any]:
     """The config's arguments with the classes among them made into objects."""
     arguments = dict(given)
-    for name in _BUILT_LISTS:
-        if arguments.get(name):
-            values = arguments[name] if isinstance(arguments[name], list) else [arguments[name]]
-            arguments[name] = [
-                _object(value, f"trainer.{name}[{index}]") for index, value in enumerate(values)
-            ]
-    for name in _BUILT_VALUES:
-        spec = spec_of(arguments.get(name))
-        if spec is not None:
-            arguments[name] = build(spec, key=f"trainer.{name}")
+    for name in ("callbacks", "plugins"):
+        if values := arguments.get(name):
+            listed = values if isinstance(values, list) else [values]
+            keys = [f"trainer.{name}[{index}]" for index in range(len(listed))]
+            arguments[name] = list(map(_object, listed, keys))
+    if spec_of(arguments.get("profiler")) is not None:
+        arguments["profiler"] = _object(arguments["profiler"], "trainer.profiler")
     for callback in arguments.get("callbacks") or []:
-        if not isinstance(callback, Callback):
+        if not isinstance(callback, pl.Callback):
             raise ConfigError(
                 f"trainer.callbacks: {type(callback).__module__}.{type(callback).__name__} is no "
                 "Callback of pytorch_lightning",
@@ -168,12 +167,6 @@ def _object(value: Any, key: str) -> Any:
     if spec is None:
         raise ConfigError(f"{key}: {value!r} names no class", "write {class_path, init_args}")
     return build(spec, key=key)
-
-
-def _accelerator(device: Device) -> str | CUDAAccelerator:
-    if device.own_only:
-        return _OwnGpu()
-    return device.kind
 
 
 def _strategy(value: Any, world: World, device: Device) -> Any:
@@ -204,24 +197,19 @@ def _strategy(value: Any, world: World, device: Device) -> Any:
 
 
 def _check_strategy(name: str, device: Device) -> None:
-    known = [item for item in StrategyRegistry.available_strategies() if "xla" not in item]
+    known = ["auto", *(it for it in StrategyRegistry.available_strategies() if "xla" not in it)]
+    usable = [it for it in known if not starts_processes(it)]
+    problem = ""
     if name.startswith("deepspeed") and importlib.util.find_spec("deepspeed") is None:
-        raise ConfigError(
-            f"trainer.strategy: {name} needs the package deepspeed, which is not installed",
-            "pip install deepspeed, or write strategy: fsdp",
-        )
-    if starts_processes(name):
-        raise ConfigError(
-            f"trainer.strategy: {name} starts processes by itself, and hpc-train has started them",
-            "write strategy: ddp",
-        )
-    if name != "auto" and name not in known:
-        raise ConfigError(
-            f"trainer.strategy: Lightning knows no {name!r}",
-            f"one of auto, {', '.join(item for item in known if not starts_processes(item))}",
-        )
-    if device.kind == "cpu" and name.startswith(_GPU_STRATEGIES):
-        raise ConfigError(
-            f"trainer.strategy: {name} needs GPUs, and this run trains on the CPU",
-            "write strategy: ddp, or accelerator: gpu",
-        )
+        problem = f"{name} needs the package deepspeed, which is not installed"
+        fix = "pip install deepspeed, or write strategy: fsdp"
+    elif starts_processes(name):
+        problem = f"{name} starts processes by itself, and hpc-train has started them"
+        fix = "write strategy: ddp"
+    elif name not in known:
+        problem, fix = f"Lightning knows no {name!r}", f"one of {', '.join(usable)}"
+    elif device.kind == "cpu" and name.startswith(_GPU_STRATEGIES):
+        problem = f"{name} needs GPUs, and this run trains on the CPU"
+        fix = "write strategy: ddp, or accelerator: gpu"
+    if problem:
+        raise ConfigError(f"trainer.strategy: {problem}", fix)

@@ -20,7 +20,7 @@ from hpc_train.plan.world import World
 from hpc_train.training.rank_failure import PeerError
 
 if TYPE_CHECKING:
-    from torch._C._distributed_c10d import Store
+    from hpc_train.training.private.torch_store import Store
 
 __all__ = [
     "RankReport",
@@ -81,8 +81,9 @@ def open_store(world: World, environ: Mapping[str, str], *, timeout_s: float) ->
     Raises:
         PeerError: the name does not resolve, the port is taken, or nobody answers in time.
     """
-    from torch._C._distributed_c10d import PrefixStore, TCPStore
     from torch.distributed import DistError
+
+    from hpc_train.training.private.torch_store import PrefixStore, TCPStore
 
     _check_resolves(world)
     here = socket.gethostname()

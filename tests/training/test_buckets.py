@@ -1,7 +1,7 @@
 """What DDP's gradient buckets do to a resume; `bucket_job` has the models.
 
-The first tests hold the names private to torch that `hpc_train.training.resume.buckets` uses: they
-take no processes, and tell after an upgrade of torch which one is gone or means something else.
+The first tests hold the names that `hpc_train.training.private.torch_ddp` uses: they take no
+processes, and tell after an upgrade of torch which one is gone or means something else.
 """
 
 from __future__ import annotations

@@ -21,14 +21,17 @@ from torch.utils.data import (
 
 from hpc_train.errors import ConfigError
 from hpc_train.plan.plan import Batch
-from hpc_train.training.resume.sample_order import DataPosition, GlobalBatchSampler
+from hpc_train.training.resume.sample_order import (
+    DataPosition,
+    GlobalBatchSampler,
+    SeededIndices,
+)
 from hpc_train.training.resume.sampling import (
     evaluation_loader,
     is_shuffled,
     loader_at,
     map_style_loader,
 )
-from hpc_train.training.resume.seeded_fetch import SeededIndices
 from tests.training.training import Augmented
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytorch_lightning as pl
 import torch
-from pytorch_lightning.callbacks import EarlyStopping, EMAWeightAveraging, ModelCheckpoint
+from pytorch_lightning.callbacks import EarlyStopping, ModelCheckpoint
 from pytorch_lightning.loggers import CSVLogger
 from pytorch_lightning.plugins.environments import LightningEnvironment
 from pytorch_lightning.strategies import DDPStrategy, ModelParallelStrategy
@@ -232,6 +232,8 @@ def build(spec: dict[str, Any], rank: int, world_size: int):
         LedgerCallback(run_dir / "ledger", rank=rank, attempt=spec["attempt"], ids=ids_of)
     ]
     if spec["ema"]:
+        from pytorch_lightning.callbacks import EMAWeightAveraging  # since 2.6
+
         callbacks.append(EMAWeightAveraging(decay=0.9))
     if spec["early_stopping"]:
         callbacks += [

@@ -15,16 +15,17 @@ import copy
 import pickle
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from typing import Any, Protocol, cast, runtime_checkable
 
 from torch.utils.data import BatchSampler, DataLoader, get_worker_info
-from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
 
 from hpc_train.errors import ConfigError
+from hpc_train.training.private.torch_data import has_ended, iterate_from
 from hpc_train.training.resume.rng import capture_rngs, restore_rngs
 from hpc_train.training.resume.sample_order import mixed_seed
-from hpc_train.training.resume.sampling import own_generator
+from hpc_train.training.resume.sampling import own_generator, replace_iter
 from hpc_train.training.resume.stop import shielded_from_signals
 
 __all__ = ["Stateful", "StreamPosition", "enter_epoch", "stream_loader"]
@@ -59,9 +60,9 @@ class StreamPosition:
     started_in: int | None = None
     _after: dict[int, State] = field(default_factory=dict)
 
-    def note(self, batches: int, state: State) -> None:
-        """Keep `state`, the one after `batches` batches of the epoch."""
-        self._after[batches] = state
+    def note(self, state: State) -> None:
+        """Keep `state`, the one after `state["batches"]` batches of the epoch."""
+        self._after[state["batches"]] = state
 
     def after(self, batches: int) -> State:
         """The state after `batches` consumed batches; older ones are forgotten."""
@@ -69,12 +70,11 @@ class StreamPosition:
             del self._after[number]
         return self._after.get(batches) or {"batches": batches}
 
-    def begin(self) -> State | None:
+    def begin(self) -> State:
         """What an iteration that begins now goes on from; only the first one gets `start`."""
         self._after.clear()
-        start, self.start = self.start, None
-        if start is not None:
-            self._after[start["batches"]] = start
+        start, self.start = self.start or {"batches": 0}, None
+        self.note(start)
         return start
 
 
@@ -95,7 +95,8 @@ def stream_loader(
     """
     if not isinstance(loader, DataLoader):
         position = StreamPosition(exact=isinstance(loader, Stateful), start=start)
-        return _ObjectStream(loader, position), position
+        kind = _SizedObjectStream if hasattr(loader, "__len__") else _ObjectStream
+        return kind(loader, position), position
     exact = isinstance(loader, Stateful) or isinstance(loader.dataset, Stateful)
     _check_workers(loader, start)
     position = StreamPosition(exact=exact, start=start)
@@ -105,7 +106,7 @@ def stream_loader(
         object.__setattr__(new, "batch_size", micro_batch_size)
         batches = BatchSampler(sampler, micro_batch_size, drop_last)
         object.__setattr__(new, "batch_sampler", batches)
-    return _subclassed(new, position), position
+    return _with_position(new, position), position
 
 
 def enter_epoch(loader: Any, position: StreamPosition, *, epoch: int, seed: int) -> None:
@@ -143,54 +144,45 @@ class _ObjectStream:
     def __init__(self, inner: Any, position: StreamPosition) -> None:
         self.inner = inner
         self.position = position
-        if hasattr(inner, "__len__"):
-            # Only where there is a length: Lightning takes its presence for a sized loader.
-            self.__class__ = _SizedObjectStream
 
     def __iter__(self) -> Iterator[Any]:
         return _iterate(self.inner, self.position, lambda: iter(self.inner))
 
 
 class _SizedObjectStream(_ObjectStream):
+    """Lightning takes the presence of a length for a sized loader."""
+
     def __len__(self) -> int:
         return len(self.inner)
 
 
-def _subclassed(loader: Loader, position: StreamPosition) -> Loader:
-    kind = type(loader)
-    inherited = cast("Callable[[Any], Iterator[Any]]", kind.__iter__)
+def _with_position(loader: Loader, position: StreamPosition) -> Loader:
+    inherited = cast("Callable[[Any], Iterator[Any]]", type(loader).__iter__)
 
     def start(self: Any) -> Iterator[Any]:
-        if not isinstance(self, Stateful) and isinstance(self.dataset, Stateful):
-            if self.num_workers > 0:
-                return _iterate_workers(self, position, inherited)
-            return _iterate_dataset(self, position, inherited)
-        return _iterate(self, position, lambda: inherited(self))
+        if isinstance(self, Stateful) or not isinstance(self.dataset, Stateful):
+            return _iterate(self, position, lambda: inherited(self))
+        if self.num_workers > 0:
+            return _iterate_workers(self, position, inherited)
+        return _iterate_dataset(self, position, inherited)
 
-    members = {"__iter__": start, "__module__": kind.__module__}
-    object.__setattr__(loader, "__class__", type(kind.__name__, (kind,), members))
-    return loader
+    return replace_iter(loader, start)
 
 
 def _iterate(
     source: Any, position: StreamPosition, begin: Callable[[], Iterator[Any]]
 ) -> Iterator[Any]:
     """Batches of a loader that has a state, or that has none and is read again."""
-    start = position.begin()
-    done = start["batches"] if start else 0
-    exact = isinstance(source, Stateful)
-    if exact and start and "loader" in start:
+    start, exact = position.begin(), isinstance(source, Stateful)
+    if exact and "loader" in start:
         source.load_state_dict(start["loader"])
     with shielded_from_signals():
         batches = begin()
     if not exact:
-        batches = islice(batches, done, None)
-    for batch in batches:
-        done += 1
-        state: State = {"batches": done}
-        if exact:
-            state["loader"] = copy.deepcopy(source.state_dict())
-        position.note(done, state)
+        batches = islice(batches, start["batches"], None)
+    for done, batch in enumerate(batches, start["batches"] + 1):
+        state = {"loader": copy.deepcopy(source.state_dict())} if exact else {}
+        position.note({"batches": done, **state})
         yield batch
 
 
@@ -198,74 +190,55 @@ def _iterate_dataset(
     loader: Any, position: StreamPosition, inherited: Callable[[Any], Iterator[Any]]
 ) -> Iterator[Any]:
     """Batches of a stateful set that is read in this process, with RNGs of its own."""
-    start = position.begin()
-    done = start["batches"] if start else 0
-    outside = capture_rngs()
-    if start and "dataset" in start:
+    start, outside = position.begin(), capture_rngs()
+    if "dataset" in start:
         loader.dataset.load_state_dict(start["dataset"])
         if start["ended"]:
             return
         restore_rngs(start["rng"])
-    batches: Any = inherited(loader)
-    while True:
-        try:
-            batch = next(batches)
-        except StopIteration:
-            restore_rngs(outside)
-            return
-        done += 1
+    batches = inherited(loader)
+    for done, batch in enumerate(batches, start["batches"] + 1):
         own = capture_rngs()
-        state = {
-            "dataset": copy.deepcopy(loader.dataset.state_dict()),
-            "rng": own,
-            "ended": batches._dataset_fetcher.ended,
-        }
-        position.note(done, {"batches": done, **state})
+        state = copy.deepcopy(loader.dataset.state_dict())
+        ended = has_ended(batches)
+        position.note({"batches": done, "dataset": state, "rng": own, "ended": ended})
         restore_rngs(outside)
         yield batch
         outside = capture_rngs()
         restore_rngs(own)
+    restore_rngs(outside)
 
 
-class _CollateWithState:
+def _collate_with_state(
+    inner: Callable[[Any], Any], batch_size: int | None, samples: Any
+) -> tuple[Any, int, bytes]:
     """In a data worker: sends the set's state along with the batch, as bytes.
 
     A batch that is not full has met the end of the set, which may have begun anew behind it.
     """
-
-    def __init__(self, inner: Callable[[Any], Any], batch_size: int | None) -> None:
-        self.inner = inner
-        self.batch_size = batch_size
-
-    def __call__(self, samples: Any) -> tuple[Any, int, bytes]:
-        info = get_worker_info()
-        assert info is not None
-        batch = self.inner(samples)
-        state = {
-            "dataset": cast("Any", info.dataset).state_dict(),
-            "rng": capture_rngs(),
-            "ended": self.batch_size is not None and len(samples) < self.batch_size,
-        }
-        return batch, info.id, pickle.dumps(state)
+    info: Any = get_worker_info()
+    batch = inner(samples)
+    state = {
+        "dataset": info.dataset.state_dict(),
+        "rng": capture_rngs(),
+        "ended": batch_size is not None and len(samples) < batch_size,
+    }
+    return batch, info.id, pickle.dumps(state)
 
 
-class _ResumeWorker:
+def _resume_worker(
+    inner: Callable[[int], None] | None, states: list[State | None], worker: int
+) -> None:
     """In a data worker, before it asks the set for its first sample: puts it back."""
-
-    def __init__(self, inner: Callable[[int], None] | None, states: list[State | None]) -> None:
-        self.inner = inner
-        self.states = states
-
-    def __call__(self, worker: int) -> None:
-        if self.inner is not None:
-            self.inner(worker)
-        info, state = get_worker_info(), self.states[worker]
-        assert info is not None
-        if state is not None:
-            cast("Any", info.dataset).load_state_dict(state["dataset"])
-            restore_rngs(state["rng"])
-            if state["ended"]:
-                _give_nothing_once(info.dataset)
+    if inner is not None:
+        inner(worker)
+    info: Any = get_worker_info()
+    state = states[worker]
+    if state is not None:
+        info.dataset.load_state_dict(state["dataset"])
+        restore_rngs(state["rng"])
+        if state["ended"]:
+            _give_nothing_once(info.dataset)
 
 
 def _give_nothing_once(dataset: Any) -> None:
@@ -278,47 +251,22 @@ def _give_nothing_once(dataset: Any) -> None:
     dataset.__class__ = type(kind.__name__, (kind,), {"__iter__": nothing})
 
 
-class _RotatedIterator(_MultiProcessingDataLoaderIter):
-    """Asks worker `first` for the first batch, where PyTorch always asks worker 0."""
-
-    first = 0
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name == "_worker_queue_idx_cycle" and self.first:
-            value, self.first = islice(value, self.first, None), 0
-        super().__setattr__(name, value)
-
-
 def _iterate_workers(
     loader: Any, position: StreamPosition, inherited: Callable[[Any], Iterator[Any]]
 ) -> Iterator[Any]:
     """Batches of a stateful set that is read in data workers, each with a state of its own."""
-    start = position.begin()
-    done = start["batches"] if start else 0
-    states: list[State | None] = [None] * loader.num_workers
-    worker = loader.num_workers - 1
+    start, workers = position.begin(), loader.num_workers
+    states: list[State | None] = list(start.get("workers", [None] * workers))
     collate, prepare = loader.collate_fn, loader.worker_init_fn
-    loader.collate_fn = _CollateWithState(collate, loader.batch_size)
+    loader.collate_fn = partial(_collate_with_state, collate, loader.batch_size)
     with shielded_from_signals():
-        if start and "workers" in start:
-            states, worker = list(start["workers"]), start["last_worker"]
-            loader.worker_init_fn = _ResumeWorker(prepare, states)
-            first = (worker + 1) % loader.num_workers
-            batches: Iterator[Any] = _rotated(loader, first)
+        if "workers" in start:
+            loader.worker_init_fn = partial(_resume_worker, prepare, states)
+            batches = iterate_from(loader, (start["last_worker"] + 1) % workers)
         else:
             batches = inherited(loader)
     loader.collate_fn, loader.worker_init_fn = collate, prepare
-    for batch, worker_now, packed in batches:
-        worker = worker_now
-        done += 1
+    for done, (batch, worker, packed) in enumerate(batches, start["batches"] + 1):
         states[worker] = pickle.loads(packed)
-        position.note(done, {"batches": done, "workers": list(states), "last_worker": worker})
+        position.note({"batches": done, "workers": list(states), "last_worker": worker})
         yield batch
-
-
-def _rotated(loader: Any, first: int) -> Iterator[Any]:
-    kind = type("_Rotated", (_RotatedIterator,), {"first": first})
-    iterator = cast("Iterator[Any]", kind(loader))
-    if loader.persistent_workers:
-        object.__setattr__(loader, "_iterator", iterator)
-    return iterator

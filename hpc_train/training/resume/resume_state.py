@@ -15,6 +15,7 @@ from hpc_train.runs.layout import checkpoint_name
 from hpc_train.runs.ranks import Beginning, Damaged, write_beginning
 from hpc_train.training.faults import RehearsedFaults
 from hpc_train.training.heartbeat import HeartbeatThread
+from hpc_train.training.private.versions import untried_versions
 from hpc_train.training.rank_config import RankConfig
 from hpc_train.training.resume.agreement import Agreement, cpu_group
 from hpc_train.training.resume.buckets import GradientBuckets
@@ -28,7 +29,7 @@ from hpc_train.training.resume.saving import Saver, say_loudly
 from hpc_train.training.resume.step_controller import StepController
 from hpc_train.training.resume.stop import StopFlag
 
-__all__ = ["ResumeState"]
+__all__ = ["ResumeState", "newest_for_all"]
 
 _READ_AGAIN = (
     "the train set is iterable and has no state_dict(): after an interruption it is read again "
@@ -76,7 +77,7 @@ class ResumeState:
             CheckpointError: it cannot be read on this node, or is of a later hpc-train.
         """
         rank = self.rank
-        path = _told_by_rank_0(rank, self.group)
+        path = newest_for_all(rank, self.group)
         if path is not None:
             manifest = read_manifest(path)
             if manifest.config_hash != rank.config_hash:
@@ -161,7 +162,8 @@ class ResumeState:
         }
 
 
-def _told_by_rank_0(rank: RankConfig, group: dist.ProcessGroup | None) -> Path | None:
+def newest_for_all(rank: RankConfig, group: dist.ProcessGroup | None) -> Path | None:
+    """The newest checkpoint that verifies, as rank 0 finds it. Collective."""
     told: list[Path | HpcTrainError | None] = [None]
     if rank.rank == 0:
         try:
@@ -177,6 +179,8 @@ def _told_by_rank_0(rank: RankConfig, group: dist.ProcessGroup | None) -> Path |
 
 def _newest_checkpoint(rank: RankConfig) -> Path | None:
     """Find it, and leave word for the supervisor where the ranks begin and what was damaged."""
+    if untried := untried_versions():
+        _warn(untried)
     discard_partials(rank.run.checkpoints)
     verify = rank.checkpoint.verify_on_load
     path, broken = find_newest_valid(rank.run.checkpoints, verify=verify)

@@ -9,7 +9,8 @@ epoch of a billion samples costs no memory and nothing has to be shuffled at sta
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +19,10 @@ from hpc_train.plan.plan import Batch
 
 __all__ = [
     "DataPosition",
+    "EvenBatchSampler",
     "GlobalBatchSampler",
+    "SeededIndices",
     "even_batches",
-    "global_batches_per_epoch",
     "mixed_seed",
     "sample_order",
 ]
@@ -43,10 +45,6 @@ class DataPosition:
     epoch: int
     samples: int
     seed: int
-
-    def after(self, samples: int) -> DataPosition:
-        """The position `samples` further on in the same epoch."""
-        return replace(self, samples=self.samples + samples)
 
 
 def _mix(value: int) -> int:
@@ -104,12 +102,62 @@ def sample_order(
     return values.astype(np.int64)
 
 
-def global_batches_per_epoch(n: int, batch: Batch) -> int:
-    """Whole global batches in `n` samples; what is left over waits for another epoch's order."""
-    return n // batch.global_batch_size
+class SeededIndices(list[int]):
+    """Indices of one micro batch, with what its samples' RNGs are seeded by.
+
+    The indices carry it to data workers that live on, and never learn of a new epoch.
+    """
+
+    def __init__(self, indices: list[int], seed: int, epoch: int) -> None:
+        super().__init__(indices)
+        self.seed = seed
+        self.epoch = epoch
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return SeededIndices, (list(self), self.seed, self.epoch)
 
 
-class GlobalBatchSampler:
+class _RankSampler:
+    """Micro batches of one rank in the epoch of `position`.
+
+    Attributes:
+        seeded: Whether batches carry the seed of each sample.
+    """
+
+    batch_size: int
+    drop_last: bool
+    seeded = False
+
+    def __init__(self, n: int, position: DataPosition, *, shuffle: bool) -> None:
+        self.n = n
+        self.position = position
+        self.shuffle = shuffle
+
+    @property
+    def sampler(self) -> _RankSampler:
+        """Itself: Lightning looks for `set_epoch` on `batch_sampler.sampler`."""
+        return self
+
+    def set_epoch(self, epoch: int) -> None:
+        """Begin `epoch` at its first sample, or stay where it was resumed."""
+        if epoch != self.position.epoch:
+            self.position = DataPosition(epoch, 0, self.position.seed)
+
+    def _order(self, first: int, last: int) -> NDArray[np.int64]:
+        positions = np.arange(first, last)
+        if not self.shuffle:
+            return positions
+        epoch, seed = self.position.epoch, self.position.seed
+        return sample_order(positions, n=self.n, seed=seed, epoch=epoch)
+
+    def _batch(self, indices: NDArray[np.int64]) -> list[int]:
+        batch: list[int] = indices.tolist()
+        if not self.seeded:
+            return batch
+        return SeededIndices(batch, self.position.seed, self.position.epoch)
+
+
+class GlobalBatchSampler(_RankSampler):
     """Micro batches of one rank, cut from global batches that do not depend on the ranks.
 
     Global batch b is order[b * G : (b + 1) * G]; it is cut into accumulate x world x micro, so
@@ -125,6 +173,8 @@ class GlobalBatchSampler:
         start: Where the first iteration begins; later epochs begin at 0 (see `set_epoch`).
     """
 
+    drop_last = True
+
     def __init__(
         self,
         n: int,
@@ -139,40 +189,14 @@ class GlobalBatchSampler:
             raise ValueError(f"{batch} cannot be split over {world_size} ranks")
         if start.samples % batch.global_batch_size:
             raise ValueError(f"{start} is not at a border of {batch.global_batch_size} samples")
-        self.n = n
+        super().__init__(n, start, shuffle=shuffle)
         self.batch = batch
+        self.batch_size = batch.micro_batch_size
         self.rank = rank
         self.world_size = world_size
-        self.shuffle = shuffle
-        self.position = start
-
-    @property
-    def batch_size(self) -> int:
-        """Samples this rank takes at once; torch's samplers have it under this name."""
-        return self.batch.micro_batch_size
-
-    @property
-    def drop_last(self) -> bool:
-        """Always: every micro batch is whole."""
-        return True
-
-    @property
-    def sampler(self) -> GlobalBatchSampler:
-        """Itself: Lightning looks for `set_epoch` on `batch_sampler.sampler`."""
-        return self
-
-    @property
-    def position_epoch(self) -> int:
-        """The epoch that the next iteration gives."""
-        return self.position.epoch
-
-    def set_epoch(self, epoch: int) -> None:
-        """Begin `epoch` at its first sample, or stay where it was resumed."""
-        if epoch != self.position.epoch:
-            self.position = DataPosition(epoch, 0, self.position.seed)
 
     def __len__(self) -> int:
-        return global_batches_per_epoch(self.n, self.batch) * self.batch.accumulate
+        return self.n // self.batch.global_batch_size * self.batch.accumulate
 
     def __iter__(self) -> Iterator[list[int]]:
         size = self.batch.global_batch_size
@@ -180,18 +204,35 @@ class GlobalBatchSampler:
         per_block = max(1, _BLOCK // size)
         for begin in range(first, last, per_block):
             end = min(last, begin + per_block)
-            positions = np.arange(begin * size, end * size)
-            order = self._order(positions).reshape(
-                -1, self.batch.accumulate, self.world_size, self.batch.micro_batch_size
+            order = self._order(begin * size, end * size).reshape(
+                -1, self.batch.accumulate, self.world_size, self.batch_size
             )
-            for micro in order[:, :, self.rank].reshape(-1, self.batch.micro_batch_size):
-                yield micro.tolist()
+            for micro in order[:, :, self.rank].reshape(-1, self.batch_size):
+                yield self._batch(micro)
 
-    def _order(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
-        if not self.shuffle:
-            return positions
-        epoch, seed = self.position.epoch, self.position.seed
-        return sample_order(positions, n=self.n, seed=seed, epoch=epoch)
+
+class EvenBatchSampler(_RankSampler):
+    """Evaluation batches of one rank: over all ranks every sample once, see `even_batches`.
+
+    Args:
+        seed: Of the order, another one each epoch, where the user shuffles evaluation.
+    """
+
+    drop_last = False
+
+    def __init__(
+        self, n: int, batch_size: int, *, rank: int, world_size: int, seed: int, shuffle: bool
+    ) -> None:
+        super().__init__(n, DataPosition(0, 0, seed), shuffle=shuffle)
+        self.batch_size = batch_size
+        self._batches = even_batches(n, batch_size, rank=rank, world_size=world_size)
+
+    def __len__(self) -> int:
+        return len(self._batches)
+
+    def __iter__(self) -> Iterator[list[int]]:
+        for batch in self._batches:
+            yield self._batch(self._order(batch.start, batch.stop))
 
 
 def even_batches(n: int, batch_size: int, *, rank: int, world_size: int) -> list[range]:

@@ -4,8 +4,6 @@ PyTorch fetches a batch as `[dataset[index] for index in indices]`, or, where th
 `__getitems__` (Subset, StackDataset, Hugging Face's datasets), by one call with all indices
 (torch/utils/data/_utils/fetch.py). Then it collates. This happens in the rank or in a data worker;
 what is drawn from `random`, `numpy.random` or torch's default generator must not depend on which.
-So `_MapDatasetFetcher.fetch`, the one place that all loaders go through, is replaced for batches of
-`SeededIndices`; every other batch is fetched as before.
 
 - Each sample is made with the RNGs seeded by (seed, epoch, index).
 - `__getitems__` gets all indices at once as long as it draws nothing. Where it draws, one call
@@ -17,102 +15,92 @@ So `_MapDatasetFetcher.fetch`, the one place that all loaders go through, is rep
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
 from torch.utils.data import StackDataset, Subset, default_collate, get_worker_info
-from torch.utils.data._utils.fetch import _MapDatasetFetcher
 
 from hpc_train.errors import ConfigError
-from hpc_train.training.resume.sample_order import mixed_seed
+from hpc_train.training.private.torch_data import Fetcher, fetch_by
+from hpc_train.training.resume.sample_order import SeededIndices, mixed_seed
 
-__all__ = ["SeededIndices"]
+__all__ = ["fetch"]
 
 _COLLATE = 0x636F6C6C617465  # so that a batch of one sample is not collated with its own numbers
-
-
-class SeededIndices(list[int]):
-    """Indices of one micro batch, with what its samples' RNGs are seeded by.
-
-    The indices carry it to data workers that live on, and never learn of a new epoch.
-    """
-
-    def __init__(self, indices: Sequence[int], seed: int, epoch: int) -> None:
-        super().__init__(indices)
-        self.seed = seed
-        self.epoch = epoch
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return SeededIndices, (list(self), self.seed, self.epoch)
-
-    def fetch(self, fetcher: Any) -> Any:
-        """The batch; in the rank's own process its RNGs are as they were before.
-
-        Raises:
-            ConfigError: `__getitems__` draws, and does not give one sample for one index.
-        """
-        outside = None
-        if get_worker_info() is None:
-            outside = random.getstate(), np.random.get_state(), torch.get_rng_state()
-        try:
-            samples = self._samples(fetcher)
-            if fetcher.collate_fn is not default_collate:
-                _seed(mixed_seed(_COLLATE, self.seed, self.epoch, *self))
-            return fetcher.collate_fn(samples)
-        finally:
-            if outside is not None:
-                random.setstate(outside[0])
-                np.random.set_state(outside[1])
-                torch.set_rng_state(outside[2])
-
-    def _samples(self, fetcher: Any) -> Any:
-        dataset = fetcher.dataset
-        if not _is_batched(dataset):
-            return [self._one(dataset, index) for index in self]
-        if getattr(fetcher, "draws", False):  # it did before: probably it does again
-            samples, drawn = self._one_by_one(dataset)
-            if drawn:
-                return samples
-        first = _first_after(mixed_seed(self.seed, self.epoch, *self))
-        samples = dataset.__getitems__(list(self))
-        if _draw() == first:
-            return samples
-        if not hasattr(fetcher, "draws") and self.epoch == 0 and _first_worker():
-            print(_NOTE.format(type(dataset).__name__), flush=True)  # noqa: T201 - a rank's log
-        fetcher.draws = True
-        return self._one_by_one(dataset)[0]
-
-    def _one(self, dataset: Any, index: int) -> Any:
-        _seed(mixed_seed(self.seed, self.epoch, index))
-        return dataset[index]
-
-    def _one_by_one(self, dataset: Any) -> tuple[list[Any], bool]:
-        """The samples, and whether one of them has drawn."""
-        samples: list[Any] = []
-        drawn = False
-        for index in self:
-            key = mixed_seed(self.seed, self.epoch, index)
-            first = None if drawn else _first_after(key)
-            if drawn:
-                _seed(key)
-            found = dataset.__getitems__([index])
-            drawn = drawn or _draw() != first
-            if not isinstance(found, list | tuple) or len(found) != 1:
-                raise ConfigError(
-                    f"{type(dataset).__name__}.__getitems__ draws random numbers and gave a "
-                    f"{type(found).__name__} for one index, so its samples cannot be seeded",
-                    "return a list with one sample for each index, or draw in collate_fn",
-                )
-            samples.append(found[0])
-        return samples, drawn
-
-
 _NOTE = (
     "NOTE: {}.__getitems__ draws random numbers, so it is called for one sample at a time, each "
     "with its own seed; what needs the whole batch (padding, mixing) belongs into collate_fn"
 )
+
+
+def fetch(indices: SeededIndices, fetcher: Fetcher) -> Any:
+    """The batch; in the rank's own process its RNGs are as they were before.
+
+    Raises:
+        ConfigError: `__getitems__` draws, and does not give one sample for one index.
+    """
+    outside = None
+    if get_worker_info() is None:
+        outside = random.getstate(), np.random.get_state(), torch.get_rng_state()
+    try:
+        samples = _samples(indices, fetcher)
+        if fetcher.collate_fn is not default_collate:
+            _seed(mixed_seed(_COLLATE, indices.seed, indices.epoch, *indices))
+        return fetcher.collate_fn(samples)
+    finally:
+        if outside is not None:
+            random.setstate(outside[0])
+            np.random.set_state(outside[1])
+            torch.set_rng_state(outside[2])
+
+
+fetch_by(SeededIndices, fetch)
+
+
+def _samples(indices: SeededIndices, fetcher: Any) -> Any:
+    dataset, seed, epoch = fetcher.dataset, indices.seed, indices.epoch
+    if not _is_batched(dataset):
+        return [_one(dataset, index, mixed_seed(seed, epoch, index)) for index in indices]
+    if getattr(fetcher, "draws", False):  # it did before: probably it does again
+        samples, drawn = _one_by_one(dataset, indices)
+        if drawn:
+            return samples
+    first = _first_after(mixed_seed(seed, epoch, *indices))
+    samples = dataset.__getitems__(list(indices))
+    if _draw() == first:
+        return samples
+    info = get_worker_info()
+    if not hasattr(fetcher, "draws") and epoch == 0 and (info is None or info.id == 0):
+        print(_NOTE.format(type(dataset).__name__), flush=True)  # noqa: T201 - a rank's log
+    fetcher.draws = True
+    return _one_by_one(dataset, indices)[0]
+
+
+def _one(dataset: Any, index: int, key: int) -> Any:
+    _seed(key)
+    return dataset[index]
+
+
+def _one_by_one(dataset: Any, indices: SeededIndices) -> tuple[list[Any], bool]:
+    """The samples, and whether one of them has drawn."""
+    samples: list[Any] = []
+    drawn = False
+    for index in indices:
+        key = mixed_seed(indices.seed, indices.epoch, index)
+        first = None if drawn else _first_after(key)
+        if drawn:
+            _seed(key)
+        found = dataset.__getitems__([index])
+        drawn = drawn or _draw() != first
+        if not isinstance(found, list | tuple) or len(found) != 1:
+            raise ConfigError(
+                f"{type(dataset).__name__}.__getitems__ draws random numbers and gave a "
+                f"{type(found).__name__} for one index, so its samples cannot be seeded",
+                "return a list with one sample for each index, or draw in collate_fn",
+            )
+        samples.append(found[0])
+    return samples, drawn
 
 
 def _is_batched(dataset: Any) -> bool:
@@ -123,11 +111,6 @@ def _is_batched(dataset: Any) -> bool:
         parts: Any = dataset.datasets
         return any(map(_is_batched, parts.values() if isinstance(parts, dict) else parts))
     return callable(getattr(dataset, "__getitems__", None))
-
-
-def _first_worker() -> bool:
-    info = get_worker_info()
-    return info is None or info.id == 0
 
 
 def _seed(key: int) -> None:
@@ -149,15 +132,3 @@ def _first_after(key: int) -> tuple[float, float, float]:
     first = _draw()
     _seed(key)
     return first
-
-
-_plain_fetch = cast("Any", _MapDatasetFetcher).fetch
-
-
-def _fetch(self: Any, indices: Any) -> Any:
-    return (
-        indices.fetch(self) if isinstance(indices, SeededIndices) else _plain_fetch(self, indices)
-    )
-
-
-cast("Any", _MapDatasetFetcher).fetch = _fetch

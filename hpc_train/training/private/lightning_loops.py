@@ -12,28 +12,20 @@ from __future__ import annotations
 import warnings
 from typing import Any, Protocol
 
-import pytorch_lightning as pl
-from pytorch_lightning.loops.fetchers import _DataFetcher
-from pytorch_lightning.loops.fit_loop import _FitLoop
-from pytorch_lightning.loops.training_epoch_loop import _TrainingEpochLoop
+from hpc_train.training.private.lightning import _FitLoop, _TrainingEpochLoop, pl
+from hpc_train.training.private.lightning_trainer import current_epoch
 
-__all__ = ["ExactEpochLoop", "ExactFitLoop", "StepHooks", "replace_loops"]
+__all__ = ["StepHooks", "replace_loops"]
 
 
 class StepHooks(Protocol):
     """What is called from inside the loops, on all ranks alike."""
 
-    def restores(self) -> bool:
-        """Whether a checkpoint was loaded and waits for `restore`."""
+    def was_over(self) -> bool | None:
+        """Whether the checkpoint that waits is of a finished training; None if none waits."""
 
-    def was_over(self) -> bool:
-        """Whether the checkpoint that was loaded is that of a training that came to its end."""
-
-    def restore(self) -> bool:
-        """Put back what Lightning does not; returns whether a validation is still to be done."""
-
-    def begins(self) -> None:
-        """The data loader has been started, the first step comes."""
+    def begins(self) -> bool:
+        """The data loader has been started, the first step comes; True: after a validation."""
 
     def epoch_begins(self, epoch: int) -> None:
         """The next iteration of the train data is `epoch`."""
@@ -45,7 +37,7 @@ class StepHooks(Protocol):
         """The optimizer stepped, and everything that belongs to that step is done."""
 
 
-class ExactEpochLoop(_TrainingEpochLoop):
+class _EpochLoop(_TrainingEpochLoop):
     """One epoch, entered at its beginning or behind any of its steps."""
 
     def __init__(self, trainer: pl.Trainer, hooks: StepHooks, inner: _TrainingEpochLoop) -> None:
@@ -63,23 +55,19 @@ class ExactEpochLoop(_TrainingEpochLoop):
             warnings.filterwarnings("ignore", ".*your dataloader is not resumable.*")
             super().reset()
 
-    def on_run_start(self, data_fetcher: _DataFetcher) -> None:
+    def on_run_start(self, data_fetcher: Any) -> None:
         """Start the data, then put the state back: starting draws on the RNGs."""
         super().on_run_start(data_fetcher)
-        validate = False
-        if self._hooks.restores():
-            # What was saved needs no repair: every counter is that of a whole step.
-            self.restarting = False
-            self.trainer.fit_loop._restarting = False
-            validate = self._hooks.restore()
-        if not self._begun:
-            self._begun = True
-            self._hooks.begins()
-        if validate:
+        if self._begun:
+            return
+        self._begun = True
+        # What was saved needs no repair: every counter is that of a whole step.
+        self.restarting = self.trainer.fit_loop._restarting = False
+        if self._hooks.begins():
             self._validates = True
             self.on_advance_end(data_fetcher)
 
-    def on_advance_end(self, data_fetcher: _DataFetcher) -> None:
+    def on_advance_end(self, data_fetcher: Any) -> None:
         """Validation, schedulers, counters; then the step is over."""
         if self._validates is None:
             self._validates = self._should_check_val_fx(data_fetcher)
@@ -90,14 +78,14 @@ class ExactEpochLoop(_TrainingEpochLoop):
         if not self._should_accumulate():
             self._hooks.boundary()
 
-    def _should_check_val_fx(self, data_fetcher: _DataFetcher) -> bool:
+    def _should_check_val_fx(self, data_fetcher: Any) -> bool:
         """Asked once per step: by the clock, the answer could change in between."""
         if self._validates is not None:
             return self._validates
         return bool(super()._should_check_val_fx(data_fetcher))
 
 
-class ExactFitLoop(_FitLoop):
+class _EpochsLoop(_FitLoop):
     """All epochs; the data loader's own state is not kept by Lightning but by us, per rank."""
 
     def __init__(self, trainer: pl.Trainer, hooks: StepHooks, inner: _FitLoop) -> None:
@@ -107,15 +95,13 @@ class ExactFitLoop(_FitLoop):
     @property
     def done(self) -> bool:
         """Not before what was restored is at its end: an epoch's end may be all that is left."""
-        if self._hooks.restores():
-            return self._hooks.was_over()
-        return super().done
+        over = self._hooks.was_over()
+        return super().done if over is None else over
 
     def on_advance_start(self) -> None:
         """The data hear of the epoch before they are asked for its first batch."""
         self.setup_data()
-        current: Any = self.epoch_progress.current
-        self._hooks.epoch_begins(current.processed)
+        self._hooks.epoch_begins(current_epoch(self.trainer))
         super().on_advance_start()
 
     def on_save_checkpoint(self) -> dict[str, Any]:
@@ -126,6 +112,5 @@ class ExactFitLoop(_FitLoop):
 def replace_loops(trainer: pl.Trainer, hooks: StepHooks) -> None:
     """Give a Trainer that has not run yet our loops, as its own __init__ gives it Lightning's."""
     inner = trainer.fit_loop
-    fit_loop = ExactFitLoop(trainer, hooks, inner)
-    fit_loop.epoch_loop = ExactEpochLoop(trainer, hooks, inner.epoch_loop)
-    trainer.fit_loop = fit_loop
+    trainer.fit_loop = _EpochsLoop(trainer, hooks, inner)
+    trainer.fit_loop.epoch_loop = _EpochLoop(trainer, hooks, inner.epoch_loop)

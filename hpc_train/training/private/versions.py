@@ -1,0 +1,57 @@
+"""Which versions of the libraries the private names were tried with, and which package to import.
+
+Imports none of the libraries.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Container
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+
+__all__ = ["TRIED", "lightning_package", "untried_versions"]
+
+# The oldest and the newest minor version, see docs/versions.md. pyproject.toml has the same bounds.
+TRIED = {
+    "torch": ("2.6", "2.15"),
+    "pytorch-lightning": ("2.5", "2.6"),
+    "lightning": ("2.5", "2.6"),
+    "torchmetrics": ("1.4", "1.9"),
+    "submitit": ("1.5", "1.5"),
+}
+
+
+def lightning_package(imported: Container[str] = sys.modules) -> str:
+    """Which of Lightning's two packages this process uses; their classes are not the same.
+
+    Returns:
+        `lightning.pytorch` where a script has imported that one alone, or it alone is installed,
+        else `pytorch_lightning`.
+    """
+    packages = ("pytorch_lightning", "lightning")
+    found = [name for name in packages if name in imported] or list(filter(find_spec, packages))
+    return "lightning.pytorch" if found == ["lightning"] else "pytorch_lightning"
+
+
+def untried_versions(installed: Callable[[str], str] = version) -> str:
+    """One line that names what is older or newer than the contracts were tried with; "" if none."""
+    words = []
+    for name, (oldest, newest) in TRIED.items():
+        try:
+            found = installed(name)
+        except PackageNotFoundError:
+            continue
+        if _minor(found) < _minor(oldest) or _minor(found) > _minor(newest):
+            age = "older" if _minor(found) < _minor(oldest) else "newer"
+            span = oldest if oldest == newest else f"{oldest} to {newest}"
+            words.append(f"{name} {found} is {age} than what this was tried with ({span})")
+    if not words:
+        return ""
+    return f"{'; '.join(words)}: a run may fail, or not go on exactly where it stopped"
+
+
+def _minor(text: str) -> tuple[int, int]:
+    major, minor = re.findall(r"\d+", text)[:2]
+    return int(major), int(minor)

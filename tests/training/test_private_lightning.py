@@ -1,0 +1,268 @@
+"""What hpc-train takes for granted of names that Lightning and torchmetrics keep to themselves.
+
+Runs first, in seconds: an upgrade that breaks one of them is told at once. Each test says which
+names it holds, and what breaks for the user without them; docs/versions.md has what passes.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.utils.data import BatchSampler, DataLoader, TensorDataset
+from torchmetrics import CatMetric, MeanMetric, MetricCollection
+
+from hpc_train.training.private import lightning_trainer as inner
+from hpc_train.training.private.lightning import Strategy, StrategyRegistry, pl
+from hpc_train.training.private.lightning_logged import capture_logged, restore_logged
+from hpc_train.training.private.lightning_loops import replace_loops
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # an old library warns; that breaks nothing
+
+
+class Net(pl.LightningModule):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(1, 1)
+        self.mean = MeanMetric()
+        self.seen: list[Any] = []
+
+    def on_train_epoch_start(self) -> None:
+        self.seen.append(f"epoch {self.current_epoch}")
+
+    def training_step(self, batch: Any, index: int) -> Any:
+        (x,) = batch
+        self.seen.append(x.flatten().tolist())
+        loss = (self.layer(x) - x).square().mean()
+        self.mean(loss.detach())
+        self.log("loss", loss, on_step=True, on_epoch=True)
+        self.log("top", loss, reduce_fx="max", on_step=False, on_epoch=True)
+        self.log("mean", self.mean, on_step=False, on_epoch=True)
+        return loss
+
+    def validation_step(self, batch: Any, index: int) -> None:
+        self.log("val", batch[0].mean())
+
+    def configure_optimizers(self) -> Any:
+        return torch.optim.Adam(self.parameters(), lr=0.1)
+
+    def train_dataloader(self) -> Any:
+        return [0.0]  # never asked for a batch: it is changed
+
+    val_dataloader = train_dataloader
+
+
+class StopError(Exception):
+    pass
+
+
+class Hooks:
+    """Notes what the loops say, keeps the state of step `stop_at` and ends there."""
+
+    def __init__(self, stop_at: int = 0, saved: Any = None, **trainer: Any) -> None:
+        self.stop_at, self.saved, self.waits = stop_at, saved, saved is not None
+        self.said: list[Any] = []
+        self.places: list[Any] = []
+        quiet = ("logger", "enable_checkpointing", "enable_progress_bar", "enable_model_summary")
+        options = {"accelerator": "cpu", "devices": 1, "max_epochs": 2, **trainer}
+        self.trainer = pl.Trainer(**{**dict.fromkeys(quiet, False), **options})
+
+    def fit(self, checkpoint: Path | None = None) -> Net:
+        torch.manual_seed(0)
+        self.net = Net()
+        replace_loops(self.trainer, self)
+        inner.change_loaders(self.trainer, train=self.train, evaluation=self.evaluation)
+        inner.leave_signals_alone(self.trainer)
+        self.trainer.fit(self.net, ckpt_path=checkpoint)
+        return self.net
+
+    def train(self, loaders: list[Any]) -> list[Any]:
+        assert len(loaders) == 1
+        first = 2 * self.saved["batches"] if self.waits else 0
+        self.batches = Batches(12, first)
+        return [DataLoader(TensorDataset(torch.arange(12.0)[:, None]), batch_sampler=self.batches)]
+
+    def evaluation(self, loaders: list[Any]) -> list[Any]:
+        return [DataLoader(TensorDataset(torch.ones(3, 1))) for _ in loaders]
+
+    def was_over(self) -> bool | None:
+        return False if self.waits else None
+
+    def begins(self) -> bool:
+        if self.waits:
+            self.waits = False
+            restore_logged(self.trainer, self.saved["logged"], same_world=True)
+        self.said.append("begins")
+        return False
+
+    def epoch_begins(self, epoch: int) -> None:
+        if "begins" in self.said:
+            self.batches.first = 0
+        self.said.append(("epoch", epoch))
+
+    def validation_begins(self) -> None:
+        self.said.append(("validation of", inner.validation_batches(self.trainer)))
+        assert self.trainer.training
+
+    def boundary(self) -> None:
+        trainer = self.trainer
+        step, batches = trainer.global_step, inner.train_batches(trainer)
+        self.said.append(step)
+        accumulating, last = inner.is_accumulating(trainer), inner.is_last_batch(trainer)
+        self.places.append((step, inner.current_epoch(trainer), batches, accumulating, last))
+        if step == self.stop_at:
+            checkpoint = inner.dump_checkpoint(trainer)
+            logged = capture_logged(trainer)
+            self.saved = {"batches": batches, "logged": logged, "checkpoint": checkpoint}
+            raise StopError
+
+
+class Batches(BatchSampler):
+    """Pairs from `first` on; its length is that of the whole epoch."""
+
+    def __init__(self, n: int, first: int) -> None:
+        self.n, self.first = n, first
+
+    def __len__(self) -> int:
+        return self.n // 2
+
+    def __iter__(self) -> Iterator[list[int]]:
+        return iter([[at, at + 1] for at in range(self.first, self.n, 2)])
+
+
+def test_the_loops_say_when_a_step_is_over_and_where_it_stands() -> None:
+    # _FitLoop and _TrainingEpochLoop: on_advance_start, on_advance_end, on_run_start, setup_data,
+    # _should_check_val_fx, _should_accumulate, _num_ready_batches_reached, epoch_progress,
+    # batch_progress, val_loop.max_batches; loop._data_source.dataloader().
+    # Without them no stop or save falls on a step's end: steps are lost or taken twice.
+    hooks = Hooks(accumulate_grad_batches=2, num_sanity_val_steps=0)
+    hooks.fit()
+    epochs = [["begins", 1, 2, ("validation of", [3]), 3], [4, 5, ("validation of", [3]), 6]]
+    assert hooks.said == [("epoch", 0), *epochs[0], ("epoch", 1), *epochs[1]]
+    assert hooks.places == [
+        (step, (step - 1) // 3, 2 * ((step - 1) % 3 + 1), False, step % 3 == 0)
+        for step in range(1, 7)
+    ]
+
+
+@pytest.mark.parametrize("stop_at", [1, 4, 6, 9])
+def test_a_fit_goes_on_behind_any_step_as_if_nothing_had_happened(
+    stop_at: int, tmp_path: Path
+) -> None:
+    # trainer._checkpoint_connector.dump_checkpoint, loop.restarting and fit_loop._restarting,
+    # fit_loop.done; trainer._logger_connector's metrics, epoch_loop._results, _ResultMetric,
+    # _Metadata, _Sync. Without them a resumed run repeats steps or hooks, or its means begin anew.
+    whole = Hooks()
+    net = whole.fit()
+    first = Hooks(stop_at)
+    with pytest.raises(StopError):
+        first.fit()
+    torch.save(first.saved["checkpoint"], tmp_path / "c.ckpt")
+    second = Hooks(saved=first.saved)
+    rest = second.fit(tmp_path / "c.ckpt")
+    assert first.net.seen + rest.seen == net.seen
+    assert all(torch.equal(a, b) for a, b in zip(net.parameters(), rest.parameters(), strict=True))
+    means = {name: value.item() for name, value in whole.trainer.callback_metrics.items()}
+    assert {name: it.item() for name, it in second.trainer.callback_metrics.items()} == means
+    assert means.keys() == {"loss", "loss_step", "loss_epoch", "top", "mean", "val"}
+    assert second.trainer.progress_bar_metrics == whole.trainer.progress_bar_metrics
+
+
+def test_a_checkpoint_counts_micro_batches_where_a_new_shape_recounts_them() -> None:
+    # checkpoint["loops"]["fit_loop"]["epoch_loop.batch_progress"]: "total", "current".
+    # Without it a run on another number of GPUs trains an epoch too long or too short.
+    hooks = Hooks(2, accumulate_grad_batches=2)
+    with pytest.raises(StopError):
+        hooks.fit()
+    checkpoint = hooks.saved["checkpoint"]
+    inner.rescale_batches(checkpoint, old=2, new=1)
+    progress = checkpoint["loops"]["fit_loop"]["epoch_loop.batch_progress"]
+    counted = {"ready": 2, "started": 2, "processed": 2, "completed": 2}
+    assert progress["total"] == progress["current"] == counted
+    assert {"state_dict", "optimizer_states", "lr_schedulers", "callbacks"} <= checkpoint.keys()
+
+
+class Signals(pl.Callback):
+    def on_train_start(self, *_: Any) -> None:
+        self.during = signal.getsignal(signal.SIGTERM)
+
+
+def test_lightning_registers_no_signal_handler_and_broadcasts_none() -> None:
+    # trainer._signal_connector.register_signal_handlers,
+    # _TrainingEpochLoop._broadcast_sigterm_tensor (since 2.6).
+    # Without them a SIGTERM in a step can hang all ranks, and each step waits for a broadcast.
+    before = signal.getsignal(signal.SIGTERM)
+    ours, plain = Signals(), Signals()
+    Hooks(callbacks=[ours], max_epochs=1).fit()
+    assert ours.during is before
+    hooks = Hooks(callbacks=[plain], max_epochs=1)
+    hooks.trainer.fit(Net(), hooks.train([0.0])[0], hooks.evaluation([0])[0])
+    assert plain.during is not before, "Lightning's own is what is left out"
+    loop = type(Hooks().trainer.fit_loop.epoch_loop)
+    collectives = {"broadcast", "all_reduce", "barrier", "received_sigterm"}
+    assert not collectives & set(loop.advance.__code__.co_names)
+
+
+def test_strategies_say_whether_they_save_in_shards() -> None:
+    # FSDPStrategy._state_dict_type, ModelParallelStrategy._save_distributed_checkpoint.
+    # Without them the weights of a sharded model are saved in part, or gathered in one rank.
+    made = pl.strategies
+    assert not inner.saves_shards(made.DDPStrategy())
+    assert not inner.saves_shards(made.SingleDeviceStrategy())
+    assert inner.saves_shards(made.FSDPStrategy(state_dict_type="sharded"))
+    assert not inner.saves_shards(made.FSDPStrategy(state_dict_type="full"))
+    assert inner.saves_shards(made.ModelParallelStrategy(1, 1))
+    assert not inner.saves_shards(
+        made.ModelParallelStrategy(1, 1, save_distributed_checkpoint=False)
+    )
+
+
+def test_a_registered_strategy_has_a_class_and_its_arguments() -> None:
+    # StrategyRegistry[name]["strategy"], ["init_params"]: `strategy: {name: ddp, ...}` in a config.
+    entry = StrategyRegistry["ddp_find_unused_parameters_true"]
+    assert issubclass(entry["strategy"], Strategy)
+    assert entry["init_params"]["find_unused_parameters"] is True
+
+
+def test_lightnings_hints_come_from_the_logger_that_is_filtered(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    # The logger PACKAGE.utilities.rank_zero: without it each log begins with "GPU available ...".
+    with caplog.at_level(logging.INFO, logger=inner.LOGGER_OF_HINTS):
+        pl.Trainer(accelerator="cpu", devices=1, logger=False, enable_checkpointing=False)
+    assert {name for name, _, text in caplog.record_tuples if text.startswith("GPU avail")} == {
+        inner.LOGGER_OF_HINTS
+    }
+
+
+# -- torchmetrics -----------------------------------------------------------------------------
+
+
+def test_a_metric_goes_on_with_the_state_of_another() -> None:
+    # Metric._update_count, Metric._computed; metric_state and update_count are public.
+    # Without them a metric of an interrupted epoch is that of its second part alone.
+    def trainer(*values: float) -> Any:
+        net = pl.LightningModule()
+        net.metrics = MetricCollection({"mean": MeanMetric(), "cat": CatMetric()})
+        net.metrics.update(torch.tensor(values))
+        names = ("_callback_metrics", "_logged_metrics", "_progress_bar_metrics")
+        connector: dict[str, Any] = {name: {} for name in names}
+        place = SimpleNamespace(_first_loop_iter=None, _current_fx=None, **connector)
+        loop = SimpleNamespace(epoch_loop=SimpleNamespace(_results={}))
+        return SimpleNamespace(lightning_module=net, _logger_connector=place, fit_loop=loop)
+
+    first, second = trainer(1.0, 2.0), trainer(7.0)
+    assert second.lightning_module.metrics["mean"].compute() == 7
+    restore_logged(second, capture_logged(first), same_world=True)
+    for one in (first, second):
+        one.lightning_module.metrics.update(torch.tensor([6.0]))
+        assert one.lightning_module.metrics["mean"].compute() == 3
+        assert one.lightning_module.metrics["cat"].compute().tolist() == [1, 2, 6]
+        assert one.lightning_module.metrics["mean"].update_count == 2
