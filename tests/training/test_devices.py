@@ -235,9 +235,10 @@ def test_limits_of_the_control_group_and_its_parents_are_seen(tmp_path: Path) ->
     (step.parent / "cpu.max").write_text("600000 100000\n")
     (step / "memory.max").write_text("max\n")
     (step.parent / "memory.max").write_text(f"{4 * 2**30}\n")
+    (step.parent / "memory.current").write_text(f"{2**30}\n")
     host = see_host(tmp_path)
     assert host.quota_cpus == 6.0
-    assert host.available_mib == 4 * 1024
+    assert host.available_mib == 3 * 1024
 
 
 def test_what_torch_shows_here_is_seen() -> None:
