@@ -13,13 +13,13 @@ from importlib.util import find_spec
 
 __all__ = ["TRIED", "lightning_package", "untried_versions"]
 
-# The oldest and the newest minor version, see docs/versions.md. pyproject.toml has the same bounds.
+# The oldest and the newest, see docs/versions.md. pyproject.toml has the same bounds.
 TRIED = {
     "torch": ("2.6", "2.15"),
     "pytorch-lightning": ("2.5", "2.6"),
     "lightning": ("2.5", "2.6"),
     "torchmetrics": ("1.4", "1.9"),
-    "submitit": ("1.5", "1.5"),
+    "submitit": ("1.5.4", "1.5"),
 }
 
 
@@ -43,15 +43,16 @@ def untried_versions(installed: Callable[[str], str] = version) -> str:
             found = installed(name)
         except PackageNotFoundError:
             continue
-        if _minor(found) < _minor(oldest) or _minor(found) > _minor(newest):
-            age = "older" if _minor(found) < _minor(oldest) else "newer"
-            span = oldest if oldest == newest else f"{oldest} to {newest}"
+        numbers, least, most = map(_numbers, (found, oldest, newest))
+        is_older = numbers[: len(least)] < least
+        if is_older or numbers[: len(most)] > most:
+            age = "older" if is_older else "newer"
+            span = f"{oldest} to {newest}.x"
             words.append(f"{name} {found} is {age} than what this was tried with ({span})")
     if not words:
         return ""
     return f"{'; '.join(words)}: a run may fail, or not go on exactly where it stopped"
 
 
-def _minor(text: str) -> tuple[int, int]:
-    major, minor = re.findall(r"\d+", text)[:2]
-    return int(major), int(minor)
+def _numbers(text: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", text)]
