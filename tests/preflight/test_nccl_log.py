@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import random
 import re
@@ -12,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hpc_train.errors import HpcTrainError
+from hpc_train.preflight.nccl import nccl_files
 from hpc_train.preflight.nccl.nccl_log import LogReader, read_nccl_lines, read_nccl_logs
 from hpc_train.preflight.nccl.nccl_text import explain, report_json
 
@@ -537,3 +539,20 @@ def test_the_number_of_a_line_is_greps(tmp_path):
     said = [number for number, line in enumerate(lines, 1) if line == warning]
     assert [item.line for item in failure.evidence] == said[:3]
     assert failure.evidence[0].file == path
+
+
+@pytest.mark.parametrize("block", [200, 1000, 1 << 18])
+def test_hops_that_repeat_do_not_shift_the_number_of_a_line(monkeypatch, block):
+    monkeypatch.setattr(nccl_files, "_BLOCK", block)
+    rng = random.Random(block)
+    for _ in range(20):
+        hops = [f"n{i % 2}:1:{i % 3} [0] NCCL INFO Channel 0{i % 3}/0 : {i % 2}[0] -> 1[0] via P2P"
+                for i in rng.choices(range(12), k=200)]  # fmt: skip
+        glued = [one + two for one, two in zip(hops[:20], hops[20:40], strict=True)]
+        warned = [f"n0:1:1 [0] x.cc:1 NCCL WARN thing {i % 2}" for i in range(20)]
+        lines = rng.sample([*hops, *glued, *warned, *["training"] * 30], k=270)
+        text = "\n".join(lines).encode()
+        found = list(nccl_files.log_lines(io.BufferedReader(io.BytesIO(text), 64)))
+        assert all(line in lines[number - 1] for number, line in found)
+        told = {number for number, line in found if "WARN" in line}
+        assert told == {number for number, line in enumerate(lines, 1) if "WARN" in line}

@@ -67,6 +67,8 @@ class _Comm:
 
     def add(self, other: _Comm) -> None:
         self.hops.update(other.hops)
+        for rank, host in other.places.items():
+            self.put(rank, host)
         for channel, ring in other.rings.items():
             self.rings.setdefault(channel, {}).update(ring)
 
@@ -76,13 +78,10 @@ class LoggedRanks:
     """The largest communicator, as far as the log holds it.
 
     Attributes:
-        ranks: Its size by NCCL's own words, 0 where they are missing.
-        nodes: The same for its nodes.
+        ranks: Its size by NCCL's own words, as `nodes`; 0 where they are missing.
         groups: Communicators of that size.
         places: rank -> its host.
-        pairs: Ways, by rank.
-        complete: Ranks that finished their initialisation.
-        started: Ranks that began it.
+        complete: Ranks that finished their initialisation, of those `started`.
         rings_complete: None where a rank is missing, or no ring was written.
     """
 
@@ -207,8 +206,6 @@ class Communicators:
         open_ones = _Comm()
         for comm in self._pending.values():
             open_ones.add(comm)
-            for rank, host in comm.places.items():
-                open_ones.put(rank, host)
         open_ones.add(self._elsewhere)
         ranks = max((key[0] for key in comms), default=0)
         largest = [comm for key, comm in comms.items() if key[0] == ranks]

@@ -49,11 +49,10 @@ def judge(
     stopped, a warning before an initialisation that succeeded was overcome: it is a note.
 
     Args:
-        hits: What the rules found.
-        timeouts: What torch's watchdog said.
         trace: (file, code, the kernel's word, line) of an error that was passed up.
         torch_error: (one of ncclGetErrorString's words, line).
-        initialised: How many lines the rules had seen at the last `Init COMPLETE`.
+        initialised: How many texts the rules had seen at the last `Init COMPLETE`.
+        hits, timeouts: What the rules found, and what torch's watchdog said.
     """
     causes, follows, notes = (hits.of(kind) for kind in ("cause", "follows", "note"))
     told = [hit.failure() for hit in notes]
