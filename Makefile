@@ -24,7 +24,7 @@ demo: $(VENV)/.examples
 
 test: $(VENV)/.test
 	@bash tests/cluster/install.sh
-	@$(MAKE) --no-print-directory lint types layers
+	@$(MAKE) --no-print-directory --jobs=2 lint types layers
 	@$(BIN)/pytest --numprocesses $(WORKERS) $(PYTEST_ARGS)
 
 # For while one writes: no Slurm, no torch, under a minute.

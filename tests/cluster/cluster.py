@@ -337,8 +337,15 @@ class Cluster:
             self._kill_jobs(name)
             if self.processes.find(f"slurmd-{name}") is None:
                 self.start_slurmd(name)
-        self.bring_back(timeout_s=timeout_s)
+        wait_until(self._emptied, "an idle cluster", timeout_s=timeout_s, interval_s=0.1)
         self.touched = False
+
+    def _emptied(self) -> bool:
+        # What was just being started when the jobs were cancelled has come up since.
+        for name, state in self.node_states().items():
+            if state.startswith("completing"):
+                self._kill_jobs(name)
+        return self._resumed(list(self.nodes))
 
     def bring_back(self, nodes: Collection[str] = (), *, timeout_s: float = 60) -> None:
         """Resume these nodes (default: all) until they are idle.

@@ -31,7 +31,7 @@ class Shell:
     environment: dict[str, str] = field(default_factory=dict)
 
     def run(
-        self, *argv: object, code: int | None = 0, timeout_s: float = 150
+        self, *argv: object, code: int | None = 0, timeout_s: float = 250
     ) -> subprocess.CompletedProcess[str]:
         words = [str(word) for word in argv]
         done = subprocess.run(
@@ -56,7 +56,7 @@ class Shell:
         return dict(json.loads(self.hpc("status", run, "--json").stdout))
 
     def wait_until(
-        self, run: str, wanted: Callable[[dict[str, Any]], bool], timeout_s: float = 90
+        self, run: str, wanted: Callable[[dict[str, Any]], bool], timeout_s: float = 200
     ) -> dict[str, Any]:
         deadline = time.monotonic() + timeout_s
         while not wanted(status := self.status(run)):
@@ -75,7 +75,7 @@ class Shell:
         while seen() == before and time.monotonic() < deadline:
             time.sleep(0.1)
 
-    def ended(self, run: str, timeout_s: float = 120) -> dict[str, Any]:
+    def ended(self, run: str, timeout_s: float = 200) -> dict[str, Any]:
         over = ("completed", "failed", "cancelled", "timed_out", "lost")
         return self.wait_until(run, lambda status: status["state"] in over, timeout_s)
 

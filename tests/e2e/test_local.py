@@ -13,7 +13,8 @@ import pytest
 import hpc_train
 from tests.e2e.conftest import DIGITS, Shell
 
-LONG = ("--cluster", "local", DIGITS, "trainer.max_epochs=200", "trainer.limit_val_batches=0")
+WITHOUT_END = ("trainer.max_epochs=200", "trainer.limit_val_batches=0")
+LONG = ("--cluster", "local", "--gpus", 1, DIGITS, *WITHOUT_END)
 
 
 def test_two_simulated_nodes_train_the_digits(here: Shell) -> None:
@@ -32,17 +33,17 @@ def test_a_run_is_cancelled_with_its_steps_and_brought_back_in_another_shape(her
     run = here.submit(*LONG)
     here.wait_until(run["run"], lambda status: status["step"] > 20)
     here.hpc("cancel", run["run"])
-    stopped = here.ended(run["run"], 60)
+    stopped = here.ended(run["run"])
     assert stopped["state"] == "cancelled"
     saved = stopped["attempts"][0]["saved_step"]
     assert saved > 20
     assert stopped["attempts"][0]["steps_lost"] == 0
     again = here.hpc("resume", run["run"], "trainer.max_epochs=10", code=3)
     assert "another training" in again.stderr
-    here.hpc("resume", run["run"], "--nodes", 1, "--gpus", 1)
+    here.hpc("resume", run["run"], "--nodes", 1)
     here.wait_until(run["run"], lambda status: status["step"] > saved + 5)
     here.hpc("cancel", run["run"])
-    resumed = here.ended(run["run"], 60)
+    resumed = here.ended(run["run"])
     assert resumed["attempts"][1]["first_step"] == saved
 
 
@@ -51,8 +52,8 @@ def test_a_killed_supervisor_is_seen_and_its_ranks_do_not_stay(here: Shell) -> N
     status = here.wait_until(run["run"], lambda status: status["step"] > 5)
     beat = json.loads(Path(run["run_dir"], "latest", "heartbeat", "rank-0.json").read_text())
     os.kill(status["attempts"][0]["pid"], signal.SIGKILL)
-    assert here.ended(run["run"], 90)["state"] == "lost"
-    deadline = time.monotonic() + 40
+    assert here.ended(run["run"])["state"] == "lost"
+    deadline = time.monotonic() + 100
     while Path(f"/proc/{beat['pid']}").exists():
         assert time.monotonic() < deadline, "a rank outlived its supervisor"
         time.sleep(0.5)
@@ -66,7 +67,7 @@ def test_a_notebook_can_do_the_same(here: Shell, monkeypatch) -> None:
     loaded = hpc_train.load(DIGITS, "trainer.max_epochs=1", nodes=1, gpus=1)
     assert "#SBATCH --nodes=1" in hpc_train.render(loaded)
     run = hpc_train.submit(loaded, cluster="local")
-    status = run.wait(timeout_s=90)
+    status = run.wait(timeout_s=200)
     assert status.state.value == "completed"
     assert "training from step 0" in run.logs()
     assert hpc_train.Run.find("digits").directory == run.directory

@@ -23,9 +23,10 @@ __all__ = ["RANK", "SUPERVISOR", "Training", "hpc_train", "submit", "until"]
 
 ROOT = Path(__file__).parents[2]
 CONFIG = Path(__file__).with_name("tiny.yaml")
+LEAN = Path(__file__).with_name("lean")
 RANK = r"^\S*python\S* -m hpc_train\.training"  # and not the srun that starts it
 SUPERVISOR = r"hpc_train\.supervisor|submitit\.core\._submit"
-STARTED_S = 60.0  # for ranks to come up, on a machine that does other things as well
+STARTED_S = 180.0  # for ranks to come up, on a machine that does other things as well
 
 
 def until(true: Callable[[], Any], what: str, timeout_s: float) -> Any:
@@ -48,7 +49,7 @@ def hpc_train(
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=STARTED_S,
         check=False,
     )
 
@@ -62,7 +63,7 @@ def submit(
 ) -> Training:
     """`hpc-train submit` of the tiny training."""
     # Nodes that other tests have found bad are remembered in the user's own folder.
-    own = {"XDG_STATE_HOME": str(folder / "state"), **(env or {})}
+    own = {"XDG_STATE_HOME": str(folder / "state"), "PYTHONPATH": str(LEAN), **(env or {})}
     done = hpc_train(
         cluster, "submit", "--json", str(config), f"runs_dir={folder / 'runs'}", *overrides, env=own
     )
@@ -126,7 +127,7 @@ class Training:
         except AssertionError as error:
             raise AssertionError(f"{error}\n{self.story()}") from error
 
-    def wait_attempt_end(self, attempt: int = 0, timeout_s: float = 60) -> AttemptRecord:
+    def wait_attempt_end(self, attempt: int = 0, timeout_s: float = STARTED_S) -> AttemptRecord:
         """Wait until the history says how an attempt ended and what follows."""
 
         def ended() -> AttemptRecord | None:
@@ -146,7 +147,7 @@ class Training:
         except AssertionError as error:
             raise AssertionError(f"{error}\n{self.story()}") from error
 
-    def wait_job(self, states: str | Sequence[str], timeout_s: float = 60) -> str:
+    def wait_job(self, states: str | Sequence[str], timeout_s: float = STARTED_S) -> str:
         """Wait for the job of the submission to be in a state, other ends notwithstanding."""
         wanted = [states] if isinstance(states, str) else states
         return until(

@@ -51,7 +51,7 @@ def test_a_run_that_met_four_faults_equals_an_undisturbed_one_step_by_step(
     )
     training.wait_step(0, new=5)
     urgent = cluster.preempt(list(training.records()[0].nodes))
-    until(lambda: cluster.state(urgent) == "RUNNING", "the urgent job to start", 40)
+    until(lambda: cluster.state(urgent) == "RUNNING", "the urgent job to start", 120)
     cluster.cancel(urgent)
     training.wait_step(1, new=9)
     os.kill(training.pids(training.records()[1].nodes[1])[0], signal.SIGKILL)
@@ -59,7 +59,7 @@ def test_a_run_that_met_four_faults_equals_an_undisturbed_one_step_by_step(
     os.kill(training.pids(training.records()[2].nodes[0])[0], signal.SIGTERM)
     training.wait_step(3, new=5)
     cluster.scontrol("requeue", training.job_id)
-    assert training.wait_end(timeout_s=120) == "completed"
+    assert training.wait_end(timeout_s=300) == "completed"
 
     attempts = training.status()["attempts"]
     outcomes = [attempt["outcome"] for attempt in attempts]
@@ -76,11 +76,11 @@ def test_on_four_nodes_stops_soon_after_one_another_change_nothing_either(
     reference = undisturbed(cluster, tmp_path, nodes)
     training = submit(cluster, tmp_path, *WORK, nodes, "checkpoint.every_n_steps=7")
     for attempt, (node, number) in enumerate(((3, signal.SIGTERM), (0, signal.SIGTERM))):
-        training.wait_step(attempt, new=1, timeout_s=90)
+        training.wait_step(attempt, new=1)
         os.kill(training.pids(training.records()[attempt].nodes[node])[0], number)
-    training.wait_step(2, new=9, timeout_s=90)
+    training.wait_step(2, new=9)
     os.kill(training.pids(training.records()[2].nodes[2])[0], signal.SIGKILL)
-    assert training.wait_end(timeout_s=120) == "completed"
+    assert training.wait_end(timeout_s=300) == "completed"
     attempts = training.status()["attempts"]
     assert [attempt["outcome"] for attempt in attempts[:2]] == ["preempted", "preempted"]
     assert_equal(reference, training, retaken=attempts[2]["steps_lost"])

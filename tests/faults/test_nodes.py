@@ -47,7 +47,7 @@ def test_a_dead_node_is_replaced_before_slurm_misses_it(
     training.wait_step(new=15)
     kill_node(four_nodes, "node3", silently=silently)
     forget(four_nodes, "node3")
-    training.wait_attempt_end(timeout_s=60)
+    training.wait_attempt_end(timeout_s=150)
     training.wait_no_ranks()
     goes_on_without(training, "node3")
 
@@ -59,7 +59,7 @@ def test_a_cable_cut_in_an_all_reduce_is_seen_and_its_node_left_out(
     training.wait_step(new=15)
     cut_cable(four_nodes, "node2", end="switch")
     forget(four_nodes, "node2")
-    training.wait_attempt_end(timeout_s=90)
+    training.wait_attempt_end(timeout_s=150)
     training.wait_no_ranks()
     goes_on_without(training, "node2")
 

@@ -27,7 +27,7 @@ def test_a_preempted_run_goes_on_at_the_step_where_it_was(
     training.wait_step()
     urgent = slurm_cluster.preempt(training.records()[0].nodes)
     told = time.monotonic()
-    until(lambda: slurm_cluster.state(urgent) == "RUNNING", "the urgent job to start", 30)
+    until(lambda: slurm_cluster.state(urgent) == "RUNNING", "the urgent job to start", 120)
     released_s = time.monotonic() - told
     slurm_cluster.cancel(urgent)
     training.wait_step(1)
@@ -44,9 +44,9 @@ def test_a_preemption_in_the_first_second_costs_nothing_but_the_wait(
     slurm_cluster: Cluster, tmp_path: Path
 ) -> None:
     training = submit(slurm_cluster, tmp_path, "slurm.nodes=1", "slurm.nodelist=node1")
-    until(lambda: training.records(), "the attempt to begin", 30)
+    until(lambda: training.records(), "the attempt to begin", 120)
     urgent = slurm_cluster.preempt(["node1"])
-    until(lambda: slurm_cluster.state(urgent) == "RUNNING", "the urgent job to start", 40)
+    until(lambda: slurm_cluster.state(urgent) == "RUNNING", "the urgent job to start", 120)
     slurm_cluster.cancel(urgent)
     training.wait_step(1)
     first, second = training.status()["attempts"]
@@ -60,7 +60,7 @@ def preempt(training: Training, number: int) -> None:
     cluster = training.cluster
     urgent = cluster.preempt(["node1"])
     training.wait_attempt_end(number)
-    until(lambda: cluster.state(urgent) == "RUNNING", "the urgent job to start", 40)
+    until(lambda: cluster.state(urgent) == "RUNNING", "the urgent job to start", 120)
     cluster.cancel(urgent)
 
 

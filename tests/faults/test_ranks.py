@@ -61,7 +61,7 @@ def test_a_stopped_rank_is_called_late_by_name_and_its_node_is_left_out(
     training.wait_step(new=10)
     late = training.records()[0].nodes[1]
     pause(slurm_cluster, late, RANK)
-    training.wait_attempt_end(timeout_s=45)
+    training.wait_attempt_end(timeout_s=120)
     training.wait_no_ranks()
     training.wait_step(1)
     first, second = training.status()["attempts"]

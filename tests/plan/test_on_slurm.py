@@ -71,7 +71,7 @@ def test_sbatch_takes_a_nasty_name_comment_and_value_as_they_are(
     script.write_text(render_script(made), encoding="utf-8")
     done = slurm_cluster.command(["sbatch", "--parsable", f"--chdir={tmp_path}", str(script)])
     job = done.stdout.strip()
-    slurm_cluster.wait(job, "COMPLETED", timeout_s=60)
+    slurm_cluster.wait(job, "COMPLETED", timeout_s=120)
     pairs = (tmp_path / "environment").read_text(encoding="utf-8").split("\0")[:-1]
     environment = dict(pair.split("=", 1) for pair in pairs)
     assert environment["SLURM_JOB_NAME"] == name

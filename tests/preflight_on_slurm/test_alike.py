@@ -12,7 +12,7 @@ from tests.cluster import faults, sysfs
 from tests.faults.running import hpc_train, submit, until
 from tests.preflight_on_slurm.lab import GPUS, Lab, Said, unlimited_memlock
 
-pytestmark = [pytest.mark.slurm, pytest.mark.timeout(200)]
+pytestmark = pytest.mark.slurm
 FOUR = ("slurm.nodes=4", "global_batch_size=8")
 ALL = ("node1", "node2", "node3", "node4")
 
@@ -64,7 +64,7 @@ def test_no_verbs_and_8_mib_of_memlock_everywhere_and_one_dead_port_train_over_t
     gpu = [*FOUR, "trainer.accelerator=gpu", "requeue.budget=3", "preflight.mode=quick"]
     training = submit(lab.cluster, lab.folder, *gpu)
     # There is no GPU here, so the ranks end at once: but they were let start.
-    assert training.wait_end(90) == "failed", training.story()
+    assert training.wait_end() == "failed", training.story()
     kinds = [event.kind for event in read_events(training.run.events)]
     assert kinds.count(EventKind.RANKS_STARTED) == 1
     document = json.loads(training.run.attempt(0).preflight.read_text())
@@ -101,7 +101,7 @@ def test_a_site_wide_no_by_the_users_policy_is_said_once_with_the_fix_and_not_tr
     training = submit(
         lab.cluster, lab.folder, *words, "preflight.mode=quick", "preflight.allow_degraded=false"
     )
-    assert training.wait_end(90) == "failed", training.story()
+    assert training.wait_end() == "failed", training.story()
     (only,) = training.status()["attempts"]
     assert only["decision"] == "stop"
     assert "every node has it" in only["decision_reason"]
@@ -112,7 +112,7 @@ def test_a_site_wide_no_by_the_users_policy_is_said_once_with_the_fix_and_not_tr
 def test_a_bad_node_that_cannot_be_left_out_is_not_tried_again(lab: Lab) -> None:
     faults.slow_cable(lab.cluster, "node2", 10)
     training = submit(lab.cluster, lab.folder, *FOUR, "preflight.mode=quick", "requeue.budget=3")
-    assert training.wait_end(120) == "failed", training.story()
+    assert training.wait_end() == "failed", training.story()
     (only,) = training.status()["attempts"]
     assert only["blamed"] == ["node2"]
     assert "node2 cannot be left out, since 4 nodes are needed" in only["decision_reason"]
@@ -124,7 +124,7 @@ def test_the_history_is_short_and_the_rest_is_under_preflight_run(lab: Lab) -> N
     without_verbs(lab, ["node3"])
     words = [*FOUR, "trainer.accelerator=gpu", "preflight.mode=quick"]
     training = submit(lab.cluster, lab.folder, *words, env=unlimited_memlock())
-    until(training.end, "the end", 60)
+    until(training.end, "the end", 180)
     history = hpc_train(lab.cluster, "status", str(training.run.path)).stdout.splitlines()
     assert max(len(line) for line in history if "folder" not in line) <= 200
     start = next(i for i, line in enumerate(history) if line.startswith("    network"))

@@ -12,7 +12,7 @@ from tests.faults.running import hpc_train, submit
 from tests.preflight_on_slurm.lab import Lab, Running
 from tests.preflight_on_slurm.many_nodes import BEFORE, BIG, cut, dead
 
-pytestmark = [pytest.mark.slurm, pytest.mark.timeout(200)]
+pytestmark = pytest.mark.slurm
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +78,7 @@ def test_ranks_that_srun_cannot_start_on_a_node_start_on_the_spare(lab: Lab, big
     dead(big, "node2")
     few = ["slurm.nodelist=node[1-4]", "slurm.nodes=3", "slurm.spares=1", "trainer.max_steps=4"]
     training = submit(big, lab.folder, *few, "preflight.mode=off")
-    assert training.wait_end(120) == "completed", training.story()
+    assert training.wait_end() == "completed", training.story()
     (only,) = training.status()["attempts"]
     assert only["nodes"] == ["node1", "node3", "node4"]
     log = training.run.attempt(0).supervisor_log.read_text()

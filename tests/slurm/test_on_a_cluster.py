@@ -51,9 +51,9 @@ def test_a_job_that_a_job_submits_inherits_nothing_of_its_place(
 def test_steps_are_listed_while_they_run_and_can_be_ended(slurm_cluster: Cluster) -> None:
     job = slurm_cluster.sbatch([], "#!/bin/sh\nsrun sleep 60\nsleep 60\n")
     slurm_cluster.wait(job, "RUNNING")
-    wait_until(lambda: steps_of(job) == [f"{job}.0"], "the step", timeout_s=20)
+    wait_until(lambda: steps_of(job) == [f"{job}.0"], "the step", timeout_s=60)
     end_step(f"{job}.0")
-    wait_until(lambda: steps_of(job) == [], "no step", timeout_s=20)
+    wait_until(lambda: steps_of(job) == [], "no step", timeout_s=60)
     assert job_details(job).is_alive
 
 
@@ -67,6 +67,6 @@ def test_nodes_are_left_out_after_a_requeue_and_not_while_the_job_runs(
         exclude_nodes(job, where)
     requeue(job, 0)
     exclude_nodes(job, where)
-    wait_until(lambda: slurm_cluster.job(job)["Restarts"] == "1", "the restart", timeout_s=30)
+    wait_until(lambda: slurm_cluster.job(job)["Restarts"] == "1", "the restart", timeout_s=60)
     slurm_cluster.wait(job, "RUNNING")
     assert slurm_cluster.job(job)["NodeList"] != where

@@ -112,7 +112,7 @@ def run_ranks(
     leave_out: Sequence[int] = (),
     environ: Mapping[str, str] | None = None,
     attempt: int = 0,
-    timeout_s: float = 120.0,
+    timeout_s: float = 300.0,
 ) -> Ended:
     """Run all ranks of `plan` to their end in the run directory `folder`."""
     folder.mkdir(parents=True, exist_ok=True)

@@ -108,7 +108,7 @@ class Ranks:
             process.start()
             self.processes.append(process)
 
-    def wait_for_step(self, step: int, rank: int = 0, timeout_s: float = 60) -> None:
+    def wait_for_step(self, step: int, rank: int = 0, timeout_s: float = 150) -> None:
         ledger = self.folder.parents[1] / "ledger" / f"rank-{rank}.jsonl"
 
         def reached() -> bool:
@@ -117,11 +117,11 @@ class Ranks:
 
         self.wait_until(reached, timeout_s)
 
-    def wait_for_text(self, text: str, rank: int = 0, timeout_s: float = 60) -> None:
+    def wait_for_text(self, text: str, rank: int = 0, timeout_s: float = 150) -> None:
         log = self.folder / f"rank-{rank}.log"
         self.wait_until(lambda: text in log.read_text(), timeout_s)
 
-    def wait_until(self, condition: Any, timeout_s: float = 60) -> None:
+    def wait_until(self, condition: Any, timeout_s: float = 150) -> None:
         deadline = time.monotonic() + timeout_s
         while not condition():
             if time.monotonic() > deadline or not any(p.is_alive() for p in self.processes):
@@ -133,7 +133,7 @@ class Ranks:
         for rank in ranks or range(len(self.processes)):
             os.kill(self.processes[rank].pid, number)
 
-    def wait(self, timeout_s: float = 90) -> list[int]:
+    def wait(self, timeout_s: float = 200) -> list[int]:
         deadline = time.monotonic() + timeout_s
         for process in self.processes:
             process.join(max(0.1, deadline - time.monotonic()))

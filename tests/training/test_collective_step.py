@@ -39,7 +39,7 @@ def probe(
         for rank in range(nodes)
         if rank not in leave_out
     ]
-    return [process.wait(60) for process in processes]
+    return [process.wait(200) for process in processes]
 
 
 def read(tmp_path: Path, node: str) -> CollectiveResult:

@@ -111,8 +111,8 @@ def test_the_example_is_stopped_and_goes_on(tmp_path: Path) -> None:
         "2",
     ]
     environment = {**os.environ, "HPC_TRAIN_FAULTS": "stop@step=20:attempt=0"}
-    first = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    first = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=250)
     assert first.returncode == 75, first.stderr
-    second = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    second = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=250)
     assert second.returncode == 0, second.stderr
     assert "epoch 1" in second.stdout
