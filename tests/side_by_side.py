@@ -14,6 +14,7 @@ __all__ = ["SideBySide", "in_order"]
 # What takes long, the longest first, so that no worker is left alone with it at the end. A folder
 # or a file means each of its tests by itself; the others stay together by file and come after.
 FIRST = (
+    "tests/training/test_private_",  # seconds, and what an upgrade of a library breaks first
     "tests/e2e/test_slurm.py::test_twelve_ranks",
     "tests/faults/test_nodes.py",
     "tests/faults/test_exactly_once.py",
