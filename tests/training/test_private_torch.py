@@ -6,7 +6,6 @@ names it holds, and what breaks for the user without them; docs/versions.md has 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from itertools import cycle
 from pathlib import Path
@@ -215,25 +214,3 @@ def test_submitit_repeats_sbatchs_words_in_its_error() -> None:
     with pytest.raises(submitit.core.utils.FailedJobError) as caught:
         submitit.core.utils.CommandFunction(command, verbose=False)()
     assert _stderr_in(str(caught.value)) == "sbatch: error: Invalid partition"
-
-
-def test_submitits_script_has_our_lines_around_its_command(tmp_path: Path) -> None:
-    # SlurmExecutor's setup, teardown, use_srun and additional_parameters: a killed supervisor
-    # would not be started again, an option would not reach sbatch.
-    executor = submitit.SlurmExecutor(folder=tmp_path, python="/a/python")
-    executor.update_parameters(
-        time=None,
-        wckey=None,
-        use_srun=False,
-        stderr_to_stdout=True,
-        setup=["before 1", "before 2"],
-        teardown=["after"],
-        additional_parameters={"exclusive": True, "comment": "a b", "output": "/x/%j.log"},
-    )
-    lines = executor._make_submission_file_text("COMMAND", "uid").splitlines()
-    assert {"#SBATCH --exclusive", "#SBATCH --comment='a b'", "#SBATCH --output=/x/%j.log"} <= {
-        *lines
-    }
-    assert not [line for line in lines if re.match("#SBATCH --(time|wckey|error)", line)]
-    order = [line for line in lines if line in ("before 1", "before 2", "COMMAND", "after")]
-    assert order == ["before 1", "before 2", "COMMAND", "after"]
