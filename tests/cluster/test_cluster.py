@@ -118,7 +118,7 @@ def test_a_job_that_stays_is_requeued_by_slurm_when_its_grace_ends(slurm_cluster
     job = slurm_cluster.sbatch(["--nodes=1", "--nodelist=node2"], "#!/bin/sh\nexec sleep 120\n")
     slurm_cluster.wait(job, "RUNNING")
     urgent = slurm_cluster.preempt(["node2"])
-    slurm_cluster.wait(urgent, "RUNNING", 20)
+    slurm_cluster.wait(urgent, "RUNNING", 60)
     assert slurm_cluster.state(job) == "PENDING"
 
 
