@@ -105,7 +105,8 @@ def prepare(loaded: LoadedConfig) -> Run:
     from hpc_train.runs.provenance import code_state
     from hpc_train.runs.registry import create_run, new_run_id, remember_root
 
-    decided, portable = plan(loaded), plan(loaded, for_script=True)
+    portable, here = plan(loaded, for_script=True), Path.cwd()
+    decided = portable.placed(str(here), str(here / portable.runs_dir))
     runs_dir, folder, run_id = Path(decided.runs_dir), slug(decided.name), new_run_id(time.time())
     directory = RunDir(runs_dir / folder / run_id)
     with ThreadPoolExecutor(max_workers=1) as beside:  # git answers while jinja2 is imported
@@ -359,17 +360,14 @@ class Run:
                 "go on in the same shape (resume without options), or submit the config anew",
             )
         loaded = read(directory.config, overrides, flags=flags)
-        again, portable = (
-            make_plan(
-                loaded.config,
-                workdir=before.workdir,
-                python=before.shell.python,
-                for_script=for_script,
-                origins=loaded.origins,
-            )
-            for for_script in (False, True)
+        portable = make_plan(
+            loaded.config,
+            workdir=before.workdir,
+            python=before.shell.python,
+            for_script=True,
+            origins=loaded.origins,
         )
-        again = again.placed(before.workdir, before.runs_dir)
+        again = portable.placed(before.workdir, before.runs_dir)
         if again.config_hash != before.config_hash:
             raise ConfigError(
                 "the overrides make another training: model, data, trainer, seed and"
