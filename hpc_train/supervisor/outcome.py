@@ -276,9 +276,10 @@ def _network(seen: AttemptEvidence) -> AttemptOutcome | None:
     if not broken:
         return None
     first = broken[0]
+    what = "cannot begin" if first.kind == "storage" else "lost its peers first"
     return AttemptOutcome(
         outcome=Outcome.NETWORK_FAILURE,
-        reason=f"rank {first.rank} on {first.node} lost its peers first: {first.error}",
+        reason=f"rank {first.rank} on {first.node} {what}: {first.error}",
         rank=first.rank,
         node=first.node,
         error=first.error,

@@ -55,6 +55,7 @@ class PeerError(HpcTrainError):
     """A peer or a file is out of this node's reach; another node or another try may do."""
 
     exit_code = int(RankExit.NETWORK)
+    kind = "network"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,7 +137,7 @@ def leave(code: int) -> NoReturn:
 
 def _code_and_kind(error: BaseException) -> tuple[int, str]:
     if isinstance(error, PeerError):
-        return error.exit_code, "network"
+        return error.exit_code, error.kind
     if isinstance(error, HpcTrainError):
         return error.exit_code, "check"
     if isinstance(error, SystemExit):

@@ -203,6 +203,14 @@ def test_a_step_that_srun_could_not_start_blames_that_node_and_not_the_ranks_it_
     assert "node3: Communication connection failure" in ending.reason
 
 
+def test_a_checkpoint_that_a_node_cannot_read_is_not_told_as_a_lost_peer() -> None:
+    words = "UnreadableCheckpointError: step-000000010 cannot be read on this node: I/O error"
+    unread = record(0, 3.0, RankExit.NETWORK, kind="storage", error=words)
+    ending = classify(AttemptEvidence(world_size=2, launcher_code=76, records=[unread]))
+    assert ending.outcome is Outcome.NETWORK_FAILURE
+    assert ending.reason == f"rank 0 on node1 cannot begin: {words}"
+
+
 def test_one_lost_connection_alone_is_a_network_failure_with_its_step() -> None:
     lone = record(2, 3.0, RankExit.NETWORK, error="DistNetworkError: timed out", step=17)
     ending = classify(AttemptEvidence(world_size=4, launcher_code=76, records=[lone], started=True))

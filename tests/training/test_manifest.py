@@ -170,12 +170,14 @@ def test_the_hash_does_not_depend_on_the_number_of_cpus(
 
 
 @pytest.mark.parametrize(
-    ("kind", "code"), [(DamagedCheckpointError, 3), (UnreadableCheckpointError, 76)]
+    ("kind", "recorded"),
+    [(DamagedCheckpointError, (3, "check")), (UnreadableCheckpointError, (76, "storage"))],
 )
 def test_what_rank_0_finds_reaches_the_other_ranks_whole(
-    kind: type[CheckpointError], code: int
+    kind: type[CheckpointError], recorded: tuple[int, str]
 ) -> None:
     error = kind(Path("checkpoints/step-000000005"), "model.ckpt missing")
     sent = pickle.loads(pickle.dumps(error))
     assert (type(sent), sent.message, sent.hint) == (kind, error.message, error.hint)
-    assert failure_of(sent).code == code
+    failure = failure_of(sent)
+    assert (failure.code, failure.kind) == recorded

@@ -68,6 +68,7 @@ class UnreadableCheckpointError(CheckpointError, PeerError):
     """It may be whole: another node, or another try, may be able to read it."""
 
     exit_code = PeerError.exit_code
+    kind = "storage"
     said = "cannot be read on this node"
     fix = "is the file system well? rename {folder} to go on from an earlier checkpoint"
 
