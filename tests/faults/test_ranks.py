@@ -12,7 +12,7 @@ import pytest
 from hpc_train.runs.checkpoints import checkpoint_steps
 from tests.cluster import Cluster
 from tests.cluster.faults import pause, small_disk
-from tests.faults.running import RANK, hpc_train, submit
+from tests.faults.running import RANK, hpc_train, submit, until
 
 pytestmark = pytest.mark.slurm
 
@@ -142,9 +142,16 @@ def test_a_full_disk_is_said_and_costs_checkpoints_but_not_the_training(
     )
     training.wait_step(new=15)
     filler = disk / "filler"
-    with contextlib.suppress(OSError), filler.open("wb", buffering=0) as stream:
-        while True:
-            stream.write(b"x" * 4096)
+
+    def is_full() -> bool:
+        # Again and again: what is pruned or given up meanwhile makes room for one save more.
+        with contextlib.suppress(OSError), filler.open("ab", buffering=0) as stream:
+            while True:
+                stream.write(b"x" * 4096)
+        steps = [beat.step for beat in training.beats(0)]
+        return bool(steps) and min(steps) > max(checkpoint_steps(training.run)) + 25
+
+    until(is_full, "two saves that failed", 60)
     good = max(checkpoint_steps(training.run))
     full = training.wait_step(new=1)
     # Longer than the watchdog's floor of 10 s: signs of life have to come through as well.
