@@ -18,7 +18,7 @@ _REQUIRE = "HPC_TRAIN_REQUIRE_SLURM"
 _SOAK = "HPC_TRAIN_SOAK"
 # Where torch is imported or ranks are started: left out by --quick, as is all that needs Slurm.
 # A test of another folder that starts torch is marked `torch`.
-_WITH_TORCH = ("training", "examples", "faults", "e2e")
+_WITH_TORCH = ("training", "examples", "faults", "e2e", "ssh")
 _raised = pytest.StashKey[dict[ClusterSpec, Cluster]]()
 
 

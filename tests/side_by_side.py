@@ -22,6 +22,7 @@ FIRST = (
     "tests/training/test_buckets.py::test_interruptions",
     "tests/faults/",
     "tests/e2e/",
+    "tests/ssh/",
     "tests/slurm/test_answers.py::test_fifty",
     "tests/preflight_on_slurm/",
     "tests/training/test_exactly_once.py",
@@ -36,8 +37,9 @@ FIRST = (
     "tests/plan/test_on_slurm.py",
     "tests/training/",
 )
-# Files whose tests share a cluster of their own.
+# Files whose tests share a cluster of their own, or a training.
 TOGETHER = (
+    "tests/training/test_evaluation.py",
     "tests/faults/test_nodes.py",
     "tests/preflight_on_slurm/",
     "tests/cluster/",

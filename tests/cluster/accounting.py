@@ -78,7 +78,7 @@ def start_slurmdbd(layout: Layout, processes: Processes) -> None:
     Raises:
         ClusterError: One of the three did not come up.
     """
-    wait_until(lambda: answers(str(layout.munge_socket)), "munged", timeout_s=20)
+    wait_until(lambda: answers(str(layout.munge_socket)), "munged", timeout_s=90)
     wait_until(lambda: answers(str(layout.mysql_socket)), "MariaDB", timeout_s=60)
     conf = layout.slurm_conf.parent / "slurmdbd.conf"
     conf.touch(mode=0o600)

@@ -125,7 +125,7 @@ class Cluster:
         self.start_controller()
         for name in self.nodes:
             self.start_slurmd(name)
-        wait_until(self._all_idle, "all nodes to be idle", timeout_s=60, interval_s=0.1)
+        wait_until(self._all_idle, "all nodes to be idle", timeout_s=180, interval_s=0.1)
 
     def _all_idle(self) -> bool:
         for name in self.nodes:
@@ -151,7 +151,7 @@ class Cluster:
     def start_controller(self) -> None:
         """Start slurmctld on the state it left, if any, and wait until it answers."""
         self.processes.start("slurmctld", ["slurmctld", "-D", "-f", str(self.layout.slurm_conf)])
-        wait_until(self._controller_answers, "slurmctld", timeout_s=60, interval_s=0.1)
+        wait_until(self._controller_answers, "slurmctld", timeout_s=180, interval_s=0.1)
 
     def _controller_answers(self) -> bool:
         if self.processes.find("slurmctld") is None:
@@ -191,7 +191,7 @@ class Cluster:
         return {"SLURM_CONF": str(self.layout.slurm_conf)}
 
     def command(
-        self, argv: Sequence[str], *, stdin: str = "", check: bool = True, timeout_s: float = 30
+        self, argv: Sequence[str], *, stdin: str = "", check: bool = True, timeout_s: float = 90
     ) -> subprocess.CompletedProcess[str]:
         """Run a command on the host with this cluster's environment.
 
@@ -211,7 +211,7 @@ class Cluster:
         *,
         env: Mapping[str, str] | None = None,
         check: bool = True,
-        timeout_s: float = 30,
+        timeout_s: float = 90,
     ) -> subprocess.CompletedProcess[str]:
         """Run a command inside a node, in the current folder.
 
@@ -261,7 +261,7 @@ class Cluster:
         """State of a job, in Slurm's long words."""
         return self.job(job_id)["JobState"]
 
-    def wait(self, job_id: str, states: str | Collection[str], timeout_s: float = 60) -> str:
+    def wait(self, job_id: str, states: str | Collection[str], timeout_s: float = 180) -> str:
         """Wait until a job is in one of the states.
 
         Returns:
@@ -303,7 +303,7 @@ class Cluster:
         rows = self.command(["sinfo", "--Node", "--noheader", "-o", "%N %T"]).stdout.splitlines()
         return dict(row.split(maxsplit=1) for row in rows)
 
-    def wait_nodes(self, state: str, nodes: Collection[str] = (), timeout_s: float = 60) -> None:
+    def wait_nodes(self, state: str, nodes: Collection[str] = (), timeout_s: float = 180) -> None:
         """Wait until these nodes (default: all) are in a state, answering or not (``*``).
 
         Raises:
@@ -322,7 +322,7 @@ class Cluster:
         self.touched = True
         self._undo.append(undo)
 
-    def reset(self, *, timeout_s: float = 60) -> None:
+    def reset(self, *, timeout_s: float = 180) -> None:
         """Cancel all jobs, undo all faults and bring all nodes back to idle."""
         if not self.touched:
             return
@@ -347,7 +347,7 @@ class Cluster:
                 self._kill_jobs(name)
         return self._resumed(list(self.nodes))
 
-    def bring_back(self, nodes: Collection[str] = (), *, timeout_s: float = 60) -> None:
+    def bring_back(self, nodes: Collection[str] = (), *, timeout_s: float = 180) -> None:
         """Resume these nodes (default: all) until they are idle.
 
         Raises:

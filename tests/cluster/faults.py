@@ -68,7 +68,7 @@ def kill_node(cluster: Cluster, node: str, *, silently: bool = False) -> None:
     raise ClusterError(f"{node} still has the processes {cluster.pids(node)}")
 
 
-def revive_node(cluster: Cluster, node: str, *, timeout_s: float = 60) -> None:
+def revive_node(cluster: Cluster, node: str, *, timeout_s: float = 180) -> None:
     """Bring a killed node back and wait until Slurm has it again.
 
     Raises:
@@ -201,7 +201,7 @@ def pause(cluster: Cluster, node: str, pattern: str) -> list[int]:
     cluster.on_reset(lambda: unpause(pids))
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)
-    wait_until(lambda: all(stopped(pid) for pid in pids), f"{pids} to stop", timeout_s=10)
+    wait_until(lambda: all(stopped(pid) for pid in pids), f"{pids} to stop", timeout_s=60)
     return pids
 
 

@@ -56,7 +56,7 @@ def add_interface(
     cluster.on_reset(lambda: remove_interface(cluster, node, name))
     run([*inside, "ip", "addr", "add", address, "dev", name])
     run([*inside, "ip", "link", "set", name, "up"])
-    wait_until(lambda: _is_up(cluster, node, name), f"{name} on {node}", timeout_s=10)
+    wait_until(lambda: _is_up(cluster, node, name), f"{name} on {node}", timeout_s=60)
     for file, text in (files or {}).items():
         describe_interface(cluster, node, name, file, text)
 

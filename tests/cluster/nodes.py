@@ -82,7 +82,7 @@ def raise_nodes(spec: ClusterSpec, layout: Layout, processes: Processes) -> dict
         argv = [*unshare, "--uts", "--mount", "--propagation=slave", "sh", "-c", _SET_UP_NODE]
         processes.start(f"anchor-{name}", [*argv, f"anchor-{name}", str(folder), name])
     for folder in (switch_dir, *map(layout.node_dir, spec.names)):
-        wait_until((folder / "ready").exists, f"the namespaces of {folder.name}", timeout_s=20)
+        wait_until((folder / "ready").exists, f"the namespaces of {folder.name}", timeout_s=90)
     nodes = known_nodes(spec, layout, processes)
     _plug_in(layout, _anchor(processes, SWITCH), list(nodes.values()))
     return nodes

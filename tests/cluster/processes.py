@@ -106,7 +106,7 @@ def seen_mounting(folder: Path) -> list[int]:
     return found
 
 
-def kill_all(pids: Iterable[int], *, timeout_s: float = 10) -> None:
+def kill_all(pids: Iterable[int], *, timeout_s: float = 60) -> None:
     """SIGKILL these processes and wait until none of them lives.
 
     Raises:
@@ -195,5 +195,12 @@ class Processes:
         return found
 
     def reap(self) -> None:
-        """Collect children that have ended, so that none stays as a zombie."""
-        self._children = [child for child in self._children if child.poll() is None]
+        """Collect children that have ended, so that none stays as a zombie.
+
+        The first thread of a process can be a zombie while its other threads still end; until they
+        have, the process cannot be collected.
+        """
+        ended = [child for child in self._children if start_ticks(child.pid) is None]
+        for child in ended:
+            child.wait(timeout=10)
+        self._children = [child for child in self._children if child.returncode is None]

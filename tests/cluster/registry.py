@@ -113,7 +113,7 @@ def _unplug(interface: str) -> None:
     # The kernel takes the cable away with the switch, a moment later; whoever is first wins.
     if link.exists():
         run(["ip", "link", "delete", interface], check=False)
-    wait_until(lambda: not link.exists(), f"{interface} to vanish", timeout_s=10)
+    wait_until(lambda: not link.exists(), f"{interface} to vanish", timeout_s=60)
 
 
 def _mounts_below(folder: Path) -> list[str]:

@@ -21,6 +21,7 @@ PACKAGES = {
     "iproute2": "ip",
     "nftables": "nft",
     "infiniband-diags": "ibstat",
+    "openssh-server": "sshd",
 }
 
 

@@ -21,7 +21,7 @@ def run(
     env: Mapping[str, str] | None = None,
     stdin: str = "",
     check: bool = True,
-    timeout_s: float = 30,
+    timeout_s: float = 90,
 ) -> subprocess.CompletedProcess[str]:
     """Run a command to its end and capture its output.
 

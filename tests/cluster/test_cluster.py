@@ -50,7 +50,7 @@ def test_sacct_knows_a_job_that_ended(slurm_cluster: Cluster) -> None:
     job = slurm_cluster.sbatch([], "#!/bin/sh\nexit 3\n")
     slurm_cluster.wait(job, "FAILED")
     sacct = ["sacct", "-X", "-n", "-P", "-j", job, "-o", "State,ExitCode"]
-    deadline_s = time.monotonic() + 10
+    deadline_s = time.monotonic() + 60
     while "FAILED|3:0" not in (told := slurm_cluster.command(sacct).stdout):
         assert time.monotonic() < deadline_s, told
         time.sleep(0.2)
@@ -58,7 +58,7 @@ def test_sacct_knows_a_job_that_ended(slurm_cluster: Cluster) -> None:
 
 def test_each_node_resolves_every_name_without_asking_outside(slurm_cluster: Cluster) -> None:
     code = "import socket; print(socket.getfqdn(), socket.gethostbyname('node3'))"
-    told = slurm_cluster.node_exec("node1", ["python3", "-c", code], timeout_s=5).stdout
+    told = slurm_cluster.node_exec("node1", ["python3", "-c", code], timeout_s=60).stdout
     assert told.split() == ["node1", slurm_cluster.address("node3")]
 
 
@@ -82,7 +82,8 @@ def test_gloo_adds_up_over_three_nodes_of_two_ranks(slurm_cluster: Cluster, tmp_
     )
     job = slurm_cluster.sbatch(["--nodes=3", "--ntasks-per-node=2"], script)
     slurm_cluster.wait(job, "COMPLETED")
-    seen = sorted(slurm_cluster.output(job).splitlines())
+    said = slurm_cluster.output(job).splitlines()
+    seen = sorted(line for line in said if not line.startswith("[W"))  # torch's warnings
     assert seen == [f"node{i} 6" for i in (1, 1, 2, 2, 3, 3)]
 
 
@@ -101,13 +102,13 @@ def test_preemption_signals_the_steps_and_the_job_runs_again(slurm_cluster: Clus
     urgent = slurm_cluster.preempt()
     slurm_cluster.wait(urgent, "RUNNING")
     slurm_cluster.cancel(urgent)
-    slurm_cluster.wait(job, "RUNNING", 30)
+    slurm_cluster.wait(job, "RUNNING", 120)
     assert slurm_cluster.job(job)["Restarts"] == "1"
     assert slurm_cluster.output(job).count("term") == 3
 
 
 def _wait_for_output(cluster: Cluster, job: str, word: str, count: int) -> None:
-    deadline_s = time.monotonic() + 20
+    deadline_s = time.monotonic() + 120
     while cluster.output(job).count(word) < count:
         assert time.monotonic() < deadline_s, cluster.output(job)
         time.sleep(0.1)
@@ -118,7 +119,7 @@ def test_a_job_that_stays_is_requeued_by_slurm_when_its_grace_ends(slurm_cluster
     job = slurm_cluster.sbatch(["--nodes=1", "--nodelist=node2"], "#!/bin/sh\nexec sleep 120\n")
     slurm_cluster.wait(job, "RUNNING")
     urgent = slurm_cluster.preempt(["node2"])
-    slurm_cluster.wait(urgent, "RUNNING", 60)
+    slurm_cluster.wait(urgent, "RUNNING", 120)
     assert slurm_cluster.state(job) == "PENDING"
 
 
@@ -131,9 +132,9 @@ def test_a_killed_node_is_down_and_its_job_runs_again(make_cluster: Callable[...
     cluster.wait(job, "RUNNING")
     faults.kill_node(cluster, "node1")
     assert cluster.pids("node1") == []
-    cluster.wait_nodes("down", ["node1"], timeout_s=40)
+    cluster.wait_nodes("down", ["node1"], timeout_s=120)
     faults.revive_node(cluster, "node1")
-    cluster.wait(job, "RUNNING", 30)
+    cluster.wait(job, "RUNNING", 120)
     assert cluster.job(job)["Restarts"] == "1"
 
 
@@ -149,17 +150,17 @@ def test_a_cut_cable_silences_a_node_until_it_is_restored(slurm_cluster: Cluster
 _DIAL = """
 import socket, sys
 try:
-    socket.create_connection(("{address}", 6818), timeout=1).close()
+    socket.create_connection(("{address}", 6818), timeout=3).close()
 except OSError as error:
     sys.exit(1)
 """
 
 
 def test_a_slow_cable_is_slow_and_a_lossy_one_loses(slurm_cluster: Cluster) -> None:
-    faults.slow_cable(slurm_cluster, "node3", 10)
+    faults.slow_cable(slurm_cluster, "node3", 1)
     seconds_slow = _seconds_to_send(slurm_cluster, "node3", "node1")
     faults.repair_cable(slurm_cluster, "node3")
-    assert seconds_slow > 0.5 > _seconds_to_send(slurm_cluster, "node3", "node1")
+    assert seconds_slow > 4 > _seconds_to_send(slurm_cluster, "node3", "node1")
     faults.lossy_cable(slurm_cluster, "node3", 100)
     ping = [sys.executable, "-c", _DIAL.format(address=slurm_cluster.address("node3"))]
     assert slurm_cluster.node_exec("node1", ping, check=False).returncode == 1
@@ -203,12 +204,12 @@ def test_a_full_disk_is_full_on_the_host_and_on_every_node(slurm_cluster: Cluste
 
 
 def test_a_paused_process_hangs_until_it_goes_on(slurm_cluster: Cluster) -> None:
-    job = slurm_cluster.sbatch(["--nodelist=node1"], "#!/bin/sh\nsrun sleep 2\n")
+    job = slurm_cluster.sbatch(["--nodelist=node1"], "#!/bin/sh\nsrun sleep 10\n")
     slurm_cluster.wait(job, "RUNNING")
-    deadline_s = time.monotonic() + 10
-    while not faults.find(slurm_cluster, "node1", r"^\S*sleep 2"):
+    deadline_s = time.monotonic() + 60
+    while not faults.find(slurm_cluster, "node1", r"^\S*sleep 10"):
         assert time.monotonic() < deadline_s
-    pids = faults.pause(slurm_cluster, "node1", r"^\S*sleep 2")
+    pids = faults.pause(slurm_cluster, "node1", r"^\S*sleep 10")
     assert re.search(r"^State:\tT", Path(f"/proc/{pids[0]}/status").read_text(), re.MULTILINE)
     faults.unpause(pids)
     slurm_cluster.wait(job, "COMPLETED")
@@ -227,7 +228,7 @@ def test_a_drained_node_takes_no_job_until_it_is_resumed(slurm_cluster: Cluster)
     faults.drain(slurm_cluster, "node1", "bad cable")
     assert slurm_cluster.node_states()["node1"] == "drained"
     faults.resume(slurm_cluster, "node1")
-    slurm_cluster.wait_nodes("idle", ["node1"], timeout_s=10)
+    slurm_cluster.wait_nodes("idle", ["node1"], timeout_s=60)
 
 
 def test_a_name_can_resolve_to_something_else_on_one_node(slurm_cluster: Cluster) -> None:
