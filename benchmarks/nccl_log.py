@@ -30,6 +30,7 @@ def rows(places: Places) -> Iterator[Row]:
             _training() if number % 3 else _start_of_job()
         ),
         "collectives (SUBSYS=COLL)": _collectives,
+        "metrics by many capitals": _capitals,
     }
     largest = 0.0
     with tempfile.TemporaryDirectory() as folder:
@@ -93,6 +94,14 @@ def _collectives(number: int) -> str:
         f"node001:{i % 8}:{i % 8} [{i % 8}] NCCL INFO AllReduce: opCount {i:x} sendbuff 0x7f{i:x}"
         f" count {i} datatype 7 op 0 root 0 comm 0x55d5 [nranks=64] stream 0x55d{i:x}\n"
         for i in range(first, first + 9_999)
+    )
+
+
+def _capitals(number: int) -> str:
+    names = "ABCDEFGHIJKLMNOPRSTUVWXY"
+    return "".join(
+        f"step {step} {' '.join(f'{name}={(step * 7 + ord(name)) % 1000}' for name in names)}\n"
+        for step in range(9_999 * number, 9_999 * (number + 1))
     )
 
 

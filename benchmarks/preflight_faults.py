@@ -85,7 +85,7 @@ def main() -> int:
     seeds = range(given.seed, given.seed + given.trials)
     spec = ClusterSpec(nodes=f"node[1-{given.nodes + 1}]")
     with tempfile.TemporaryDirectory() as folder, Cluster(spec) as cluster:
-        lab = Lab(cluster, Path(folder))
+        lab = Lab(cluster, Path(folder), options=())
         lab.outfit()
         outcomes = trials(lab, names, seeds, nodes=given.nodes)
     print("\n".join(table(outcomes)))

@@ -46,7 +46,7 @@ def main() -> int:
     print("| 64 nodes | trials | named rightly | verdict | rounds | s, median | s, worst |")
     print("|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder, Cluster(BIG) as cluster:
-        lab = Lab(cluster, Path(folder))
+        lab = Lab(cluster, Path(folder), options=())
         for case in (*BEFORE, AFTER):
             outcomes = []
             for _ in range(given.trials):

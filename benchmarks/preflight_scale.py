@@ -45,9 +45,8 @@ def rss_mib(pid: int) -> float:
 
 def trial(count: int, root: str, *, bandwidth_mib: int, seed: int) -> dict[str, object]:
     folder = Path(tempfile.mkdtemp(prefix="preflight-scale-"))
-    nodes = tuple(f"n{i}" for i in range(count))
     options = PreflightOptions(
-        nodes=nodes,
+        nodes=tuple(f"n{i}" for i in range(count)),
         folder=str(folder / "run"),
         is_local=True,
         rendezvous_s=60,
@@ -58,30 +57,13 @@ def trial(count: int, root: str, *, bandwidth_mib: int, seed: int) -> dict[str, 
         root=root,
         seed=seed,
     )
-    path, gate = write_options(options), folder / "gate"
-    processes = [
-        subprocess.Popen(
-            [
-                sys.executable, "-c", PROBE, str(gate), "--options", str(path), "--rank", str(i),
-                "--node", nodes[i], "--address", f"127.1.{i // 250}.{i % 250 + 1}",
-            ],
-            env=os.environ | {TOKEN_ENV: new_token_of(folder)},
-        )
-        for i in range(count)
-    ]  # fmt: skip
+    gate = folder / "gate"
+    processes = start_probes(options, gate)
     try:
         while len(list(folder.glob("gate.*"))) < count:
             time.sleep(0.05)
         gate.touch()
-        started = time.monotonic()
-        memory: dict[int, float] = {}
-        while not (folder / "run" / "preflight.json").exists():
-            for process in processes:
-                memory[process.pid] = max(memory.get(process.pid, 0), rss_mib(process.pid))
-            time.sleep(0.1 if count < 64 else 0.5)
-            if time.monotonic() - started > 240:
-                raise SystemExit("no verdict in 240 s")
-        outside = time.monotonic() - started
+        outside, memory_mib = await_verdict(folder / "run" / "preflight.json", processes)
         verdict = collect(options)
         for process in processes:
             process.wait(60)
@@ -90,7 +72,6 @@ def trial(count: int, root: str, *, bandwidth_mib: int, seed: int) -> dict[str, 
             process.kill()
             process.wait()
         shutil.rmtree(folder, ignore_errors=True)
-    members = sorted(memory.values())
     return {
         "nodes": count,
         "seconds": verdict.seconds,
@@ -99,16 +80,42 @@ def trial(count: int, root: str, *, bandwidth_mib: int, seed: int) -> dict[str, 
         "pairs": len(verdict.pairs),
         "verdict": verdict.verdict,
         "named": [*verdict.bad_nodes, *verdict.degraded_nodes],
-        "member_mib": round(members[len(members) // 2], 1),
-        "coordinator_mib": round(memory.get(processes[0].pid, 0.0), 1),
+        "member_mib": round(sorted(memory_mib)[count // 2], 1),
+        "coordinator_mib": round(memory_mib[0], 1),
     }
 
 
-_TOKENS: dict[Path, str] = {}
+def start_probes(options: PreflightOptions, gate: Path) -> list[subprocess.Popen[bytes]]:
+    """A process for each node, all held back until `gate` is there."""
+    path, environ = write_options(options), os.environ | {TOKEN_ENV: new_token()}
+    command = [sys.executable, "-c", PROBE, str(gate), "--options", str(path)]
+    return [
+        subprocess.Popen(
+            [
+                *(*command, "--rank", str(i), "--node", node),
+                *("--address", f"127.1.{i // 250}.{i % 250 + 1}"),
+            ],
+            env=environ,
+        )
+        for i, node in enumerate(options.nodes)
+    ]
 
 
-def new_token_of(folder: Path) -> str:
-    return _TOKENS.setdefault(folder, new_token())
+def await_verdict(
+    file: Path, processes: list[subprocess.Popen[bytes]]
+) -> tuple[float, list[float]]:
+    """Seconds until `file` is there, and the most memory (MiB) of each process until then."""
+    started = time.monotonic()
+    memory_mib = [0.0] * len(processes)
+    while not file.exists():
+        memory_mib = [
+            max(before, rss_mib(process.pid))
+            for before, process in zip(memory_mib, processes, strict=True)
+        ]
+        time.sleep(0.1 if len(processes) < 64 else 0.5)
+        if time.monotonic() - started > 240:
+            raise SystemExit("no verdict in 240 s")
+    return time.monotonic() - started, memory_mib
 
 
 def main() -> None:

@@ -52,9 +52,10 @@ class Sample:
     monotonic_s: float  # when, for rates
     totals: Totals = field(default_factory=dict)  # for the next sample's rates
     # What is written: `time`, `cpu_percent` (100 is all CPUs), `memory_used_mib`,
-    # `memory_total_mib`, `load`, `disk_free_mib`, `disk_read_mib_s`, `disk_write_mib_s`,
+    # `memory_total_mib`, `cpus`, `load`, `disk_free_mib`, `disk_read_mib_s`, `disk_write_mib_s`,
     # `interfaces` (name -> rx_mib_s, tx_mib_s, errors), `links` (HCA:port -> rx_mib_s, tx_mib_s,
-    # errors), `gpus` (index, use_percent, memory_mib, power_w, temperature_c, sm_mhz, throttle)
+    # errors), `gpus` (index, use_percent, memory_mib, memory_total_mib, power_w, temperature_c,
+    # sm_mhz, throttle)
     line: dict[str, Any] = field(default_factory=dict)
 
 
@@ -80,7 +81,8 @@ def sample(
     reader = Reader(root)
     now = monotonic()
     totals = {**_cpu(reader), **_interfaces(reader), **_links(reader), **_disks(reader)}
-    line: dict[str, Any] = {"time": round(clock(), 3), **_memory(reader), **_load(reader)}
+    line: dict[str, Any] = {"time": round(clock(), 3), **_memory(reader), **_cpus(reader)}
+    line |= _load(reader)
     if previous is not None and now > previous.monotonic_s:
         line |= _rates(previous, now, totals)
     if disk is not None:
@@ -176,6 +178,12 @@ def _memory(reader: Reader) -> dict[str, int]:
     return {"memory_used_mib": (kib[0] - kib[1]) // 1024, "memory_total_mib": kib[0] // 1024}
 
 
+def _cpus(reader: Reader) -> dict[str, int]:
+    text = reader.text("/proc/stat", required=False) or ""
+    count = len(re.findall(r"^cpu\d", text, re.MULTILINE))
+    return {"cpus": count} if count else {}
+
+
 def _load(reader: Reader) -> dict[str, float]:
     text = reader.text("/proc/loadavg", required=False)
     return {"load": float(text.split()[0])} if text else {}
@@ -202,6 +210,7 @@ def _gpu(nvml: Nvml, index: int) -> dict[str, Any]:
 _QUESTIONS: dict[str, Callable[[Any, Any], Any]] = {
     "use_percent": lambda nvml, gpu: nvml.nvmlDeviceGetUtilizationRates(gpu).gpu,
     "memory_mib": lambda nvml, gpu: nvml.nvmlDeviceGetMemoryInfo(gpu).used // _MIB,
+    "memory_total_mib": lambda nvml, gpu: nvml.nvmlDeviceGetMemoryInfo(gpu).total // _MIB,
     "power_w": lambda nvml, gpu: round(nvml.nvmlDeviceGetPowerUsage(gpu) / 1000),
     "temperature_c": lambda nvml, gpu: nvml.nvmlDeviceGetTemperature(
         gpu, nvml.NVML_TEMPERATURE_GPU

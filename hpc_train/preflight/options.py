@@ -52,16 +52,24 @@ class PreflightRequest:
     environ: Mapping[str, str]
     python: str  # interpreter on the nodes
     cwd: str  # working directory of the steps
+    rank_python: tuple[str, ...] = ()  # what runs Python as the ranks do; () = `python`
+    rank_options: tuple[str, ...] = ()  # of srun, for the ranks alone
     wanted: int | None = None  # nodes that the ranks need; None needs all
     gpus_per_node: int = 0  # of the training; without any it uses gloo
     ranks_per_node: int = 1  # of the training
     # Nodes on which Slurm could not start the ranks, and its words
     unreachable: Mapping[str, str] = field(default_factory=dict)
     seed: int = 0  # another one on another attempt pairs nodes anew
+    srun: tuple[str, ...] = ("srun",)  # what a step is started with
     is_local: bool = False  # there is no allocation: this host alone is checked
     # A person asks, and nothing else follows: what would be skipped before a training is checked,
     # and where nothing could be checked the answer is no
     is_asked: bool = False
+
+    @property
+    def is_slurm(self) -> bool:
+        """Whether Slurm knows the nodes; the names of hosts behind ssh mean something to ssh."""
+        return self.srun == ("srun",)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +87,7 @@ class PreflightOptions(Document):
     bandwidth_s: float = 0.2  # for each direction of each test
     bandwidth_mib: int = 64  # at most so much in each direction
     is_local: bool = False  # all probes run on this host: names and loopback do not matter
+    by_address: bool = False  # the ranks are told an address: the nodes' names do not matter
     is_nccl: bool = True  # whether the ranks use NCCL; with gloo the HCAs do not matter
     seed: int = 0  # of the pairing; another one on another attempt separates other partners
     thresholds: Thresholds = field(default_factory=Thresholds)  # where a number becomes a finding

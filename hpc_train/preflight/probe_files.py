@@ -72,7 +72,7 @@ def run_probes(options: PreflightOptions, request: PreflightRequest) -> Verdict:
     """Start one probe a node by srun, wait for the verdict at most its deadline, end the step."""
     file = write_options(options)
     argv = [
-        *one_a_node(options.nodes),
+        *one_a_node(options.nodes, request.srun),
         f"--output={str(file.parent).replace('%', '%%')}/probe-%N.log",
         *(request.python, "-m", "hpc_train.preflight.probes.probe", "--options", str(file)),
     ]

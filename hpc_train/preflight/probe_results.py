@@ -123,7 +123,7 @@ def _together(
         fix = "a port scanner, or a probe of another run"
         yield Finding(ALL_NODES, address, "stranger", "note", text, fix)
     if len(options.nodes) > 1:
-        if not options.is_local:
+        if not (options.is_local or options.by_address):
             yield from _names(nodes, options)
         if len(results.clocks) > 1:
             yield from _clocks(results, options)

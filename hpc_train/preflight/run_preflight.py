@@ -101,18 +101,20 @@ def preflight_options(config: PreflightConfig, request: PreflightRequest) -> Pre
         folder /= f"without-{len(request.unreachable)}-of-the-ranks"
     on_unknown: Any = "no-go" if config.strict else "go"
     is_full = config.mode == "full"
-    longer: dict[str, Any] = {
-        "mode": "full",
-        "bandwidth_s": 1.0,
-        "bandwidth_mib": 2048,
-        "pair_s": 10.0,
-    }
+    pair_s = 10.0 if is_full else PreflightOptions.pair_s
+    longer: dict[str, Any] = {"mode": "full", "bandwidth_s": 1.0, "bandwidth_mib": 2048}
+    # Who gives more time than usual knows that python starts late there, or that nodes are busy.
+    patience = max(1.0, config.budget_s / PreflightConfig.budget_s)
     return PreflightOptions(
         nodes=nodes,
         folder=str(folder),
         wanted=request.wanted,
         timeout_s=max(config.budget_s, 60.0) if is_full else config.budget_s,
+        rendezvous_s=patience * PreflightOptions.rendezvous_s,
+        silence_s=patience * PreflightOptions.silence_s,
+        pair_s=patience * pair_s,
         is_local=request.is_local,
+        by_address=not request.is_slurm,
         is_nccl=request.gpus_per_node > 0 or request.is_local,
         seed=request.seed,
         thresholds=_thresholds(config),
@@ -170,7 +172,7 @@ def run_on_nodes(options: PreflightOptions, request: PreflightRequest) -> Verdic
     tried = options
     for number in range(1, TRIES + 1):
         verdict = run_probes(tried, request)
-        found = _unreachable(tried, verdict)
+        found = _unreachable(tried, verdict, request)
         unreachable |= found
         nodes = tuple(node for node in options.nodes if node not in unreachable)
         if not found or not nodes or _covers(tried, verdict, found):
@@ -186,7 +188,9 @@ def run_on_nodes(options: PreflightOptions, request: PreflightRequest) -> Verdic
     return verdict if verdict.verdict == "no-go" else _run_collective(verdict, tried, request)
 
 
-def _unreachable(options: PreflightOptions, verdict: Verdict) -> dict[str, str]:
+def _unreachable(
+    options: PreflightOptions, verdict: Verdict, request: PreflightRequest
+) -> dict[str, str]:
     """Nodes that kept the step from starting on all others, and why it is held to be them.
 
     srun's words are confirmed by asking each slurmd: they may name the nodes behind one in Slurm's
@@ -195,7 +199,7 @@ def _unreachable(options: PreflightOptions, verdict: Verdict) -> dict[str, str]:
     if not _missing(verdict) and not verdict.checked_nothing:
         return {}
     failed = not_launched(Path(options.folder), options.nodes)
-    silent = silent_nodes(options.nodes)
+    silent = silent_nodes(options.nodes) if request.is_slurm else ()
     if failed:
         return {node: why for node, why in failed.items() if node in silent} or failed
     return dict.fromkeys(silent, "its slurmd does not answer")
@@ -227,11 +231,13 @@ def _run_collective(
         return with_skipped(verdict, "collective", "no GPU was seen; --full runs it with gloo")
     out, ranks = folder / "collective", request.ranks_per_node
     argv = [
-        *("srun", f"--nodes={len(nodes)}", f"--ntasks={len(nodes) * ranks}"),
+        *(*request.srun, f"--nodes={len(nodes)}", f"--ntasks={len(nodes) * ranks}"),
         *(f"--ntasks-per-node={ranks}", f"--nodelist={','.join(nodes)}", "--distribution=block"),
         *("--mpi=none", f"--output={str(folder).replace('%', '%%')}/collective-%t.log"),
+        *request.rank_options,
         *node_shell(verdict.per_node),
-        *(request.python, "-m", "hpc_train.training.collective_step", "--out", str(out)),
+        *(request.rank_python or (request.python,)),
+        *("-m", "hpc_train.training.collective_step", "--out", str(out)),
         f"--deadline-s={COLLECTIVE_S:g}",
     ]
     chosen = {item.name: item.value for item in verdict.environment}

@@ -20,13 +20,16 @@ from hpc_train.preflight.options import PreflightRequest
 from hpc_train.preflight.run_preflight import run_preflight
 from hpc_train.preflight.verdict import Verdict
 from hpc_train.slurm.command import is_available
+from hpc_train.slurm.command import run as run_slurm
 from hpc_train.slurm.jobs import PendingJob, job_details, pending_job
-from hpc_train.slurm.refusals import explain_pending
+from hpc_train.slurm.partitions import check_partition
+from hpc_train.slurm.refusals import explain_pending, never_starts
 
-__all__ = ["preflight_here", "preflight_in_new_allocation"]
+__all__ = ["in_new_allocation", "preflight_here"]
 
 FIRST_QUESTION_S = 2.0  # an allocation that is there sooner waits for nothing
 QUESTIONS_EVERY_S = 60.0
+_NO_NODES = "ask for less, or for another --partition (`sinfo -s`); nothing waits any more"
 
 
 def preflight_here(
@@ -80,32 +83,39 @@ def _scratch(parent: Path) -> Iterator[Path]:
         yield Path(out)
 
 
-def preflight_in_new_allocation(
+def in_new_allocation(
     arguments: Sequence[str], nodes: int, salloc: Sequence[str], *, say: Callable[[str], None]
 ) -> int:
     """Ask Slurm for nodes with salloc and run this command again in them.
 
     Args:
-        arguments: Of `hpc-train preflight`, without those that ask for nodes.
+        arguments: Of `hpc-train`; its command has to find that it is in an allocation.
         nodes: How many are asked for.
         salloc: Options of salloc.
         say: Told why and since when Slurm keeps it waiting, whenever that changes.
 
     Returns:
-        The exit code of the preflight inside.
+        The exit code of the command inside.
 
     Raises:
-        SlurmError: when there is no Slurm here.
+        SlurmError: when there is no Slurm here, or when the job could never start.
     """
     if not is_available("salloc"):
         raise SlurmError(
             "--nodes needs Slurm's salloc, which is not on this machine's PATH",
             "log in to a node of the cluster, or leave --nodes out to look at this host",
         )
-    say(f"asking Slurm for {nodes} nodes")
+    if (ping := run_slurm(["scontrol", "ping"], timeout_s=10)).returncode:
+        said = (ping.stderr.strip() or ping.stdout.strip() or "no answer").splitlines()[-1]
+        raise SlurmError(
+            f"Slurm's controller does not answer: {said}",
+            "`scontrol ping` tells when it is back; leave --nodes out to look at this host",
+        )
+    check_partition(dict(word.removeprefix("--").split("=", 1) for word in salloc))
+    say(f"asking Slurm for {nodes} node{'s' if nodes > 1 else ''}")
     # By its name squeue finds the job whose number salloc tells only in words.
-    name = f"hpc-train-preflight-{secrets.token_hex(4)}"
-    again = [sys.executable, "-m", "hpc_train.cli", "preflight", *arguments]
+    name = f"hpc-train-{arguments[0]}-{secrets.token_hex(4)}"
+    again = [sys.executable, "-m", "hpc_train.cli", *arguments]
     asked = ["salloc", "--quiet", f"--job-name={name}", *salloc, *again]
     return _told_why_it_waits(subprocess.Popen(asked, env=dict(os.environ)), name, say)
 
@@ -126,6 +136,10 @@ def _told_why_it_waits(
         if waiting is not None and (line := _why_waiting(waiting)) != said:
             say(line)
             said = line
+            if never_starts(waiting.reason):
+                process.terminate()  # salloc gives the job back (salloc(1), "SIGNALS")
+                process.wait()
+                raise SlurmError(f"Slurm would never start it: {line}", _NO_NODES)
         wait_s = min(2 * wait_s, QUESTIONS_EVERY_S)
 
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from hpc_train.codec import Document
 from hpc_train.plan.hostlist import folded
 from hpc_train.preflight.checks.findings import ALL_NODES, Finding, severity
+from hpc_train.preflight.checks.middle import median_low
 from hpc_train.preflight.checks.pairs import PairResult
 from hpc_train.preflight.choose.choose import Choice, Setting
 from hpc_train.preflight.collective import CollectiveResult, check_collectives
@@ -18,6 +19,7 @@ __all__ = [
     "Skipped",
     "Verdict",
     "decide",
+    "measured",
     "skipped_verdict",
     "together",
     "told",
@@ -239,6 +241,21 @@ def _summary(verdict: Verdict) -> Iterator[str]:
         reasons.setdefault(item.reason, []).append(item.part)
     for reason, parts in reasons.items():
         yield f"skipped: {', '.join(parts)}: {reason}"
+
+
+def measured(pairs: Iterable[PairResult]) -> list[str]:
+    """Return what the pairs measured, as lines: the middle, and the pair at the slow end."""
+    ended = [pair for pair in pairs if pair.error is None]
+    speeds = sorted((pair.gbps, pair.a, pair.b) for pair in ended if pair.gbps is not None)
+    trips = sorted((p.latency_us, p.a, p.b) for p in ended if p.latency_us is not None)
+    lines = []
+    if speeds:
+        (slowest, a, b), middle = speeds[0], median_low([speed for speed, *_ in speeds])
+        lines.append(f"bandwidth: {middle:.3g} Gbit/s; slowest {a} - {b} {slowest:.3g} Gbit/s")
+    if trips:
+        (longest, a, b), middle = trips[-1], median_low([trip for trip, *_ in trips])
+        lines.append(f"round trip: {middle:.0f} us; longest {a} - {b} {longest:.0f} us")
+    return lines
 
 
 def told(finding: Finding) -> str:

@@ -12,10 +12,27 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+from hpc_train.preflight.checks.findings import Thresholds
 from hpc_train.preflight.options import TOKEN_ENV, PreflightOptions
 from hpc_train.preflight.probe_files import collect, new_token, write_options
 from hpc_train.preflight.verdict import Verdict
 
+# What the pairs measure here is how busy this machine is: limits that no load of it reaches, and
+# times that outlast one. Faults are made so large that they pass these limits.
+STEADY = {
+    "thresholds": Thresholds(
+        slow_warn=0.1,
+        slow_fail=0.01,
+        latency_floor_us=2e6,
+        loss_warn=0.3,
+        loss_fail=0.6,
+        speed_share=0,
+    ),
+    "timeout_s": 120.0,
+    "rendezvous_s": 60.0,
+    "silence_s": 20.0,
+    "pair_s": 20.0,
+}
 PLAIN = ["-m", "hpc_train.preflight.probes.probe"]
 
 
@@ -31,13 +48,27 @@ SLOW_LINK = patched(
     "import hpc_train.preflight.probes.pairtest as p\n"
     "real = p._Stream.send\n"
     "def slow(self, data):\n"
-    "    if len(data) >= p._BLOCK: time.sleep(0.05)\n"
+    "    if len(data) >= p._BLOCK: time.sleep(0.5)\n"
     "    real(self, data)\n"
     "p._Stream.send = slow\n"
 )
+# Leaves a file as soon as it measures a bandwidth, and takes its time over it and no CPU.
+LONG_TEST = patched(
+    "import pathlib\n"
+    "import hpc_train.preflight.probes.pairtest as p\n"
+    "def pour(stream, seconds, max_bytes):\n"
+    "    options = pathlib.Path(sys.argv[sys.argv.index('--options') + 1])\n"
+    "    options.with_name('pouring-' + sys.argv[sys.argv.index('--node') + 1]).touch()\n"
+    "    for value in (1, 1, 0):\n"
+    "        time.sleep(0.5)\n"
+    "        stream.send(bytes([value]) * p._BLOCK)\n"
+    "p._pour = pour\n"
+)
+# A node whose own probe never says a word.
+MUTE = ["-c", "import time; time.sleep(600)"]
 LOSSY_LINK = patched(
     "import hpc_train.preflight.probes.pairtest as p\n"
-    "p._retransmits = lambda sock: {'again': 90, 'sent': 1000}\n"
+    "p._retransmits = lambda sock: {'again': 900, 'sent': 1000}\n"
 )
 SMALL_FRAMES = patched(
     "import hpc_train.preflight.probes.pairtest as p\n"
@@ -61,7 +92,7 @@ class Probes:
         folder: Empty; everything goes below it.
         made: One made node a process.
         how: rank -> python arguments instead of the plain probe's.
-        changes: Of PreflightOptions.
+        changes: Of PreflightOptions, beside STEADY.
     """
 
     def __init__(self, folder: Path, made, how=None, **changes) -> None:
@@ -69,7 +100,7 @@ class Probes:
         self.folder.mkdir(parents=True, mode=0o700)
         self.nodes = tuple(node.name for node in made)
         self.options = PreflightOptions(
-            nodes=self.nodes, folder=str(self.folder), is_local=True, **changes
+            nodes=self.nodes, folder=str(self.folder), is_local=True, **{**STEADY, **changes}
         )
         self.token = new_token()
         path = write_options(self.options)
@@ -98,7 +129,7 @@ class Probes:
             process.kill()
             process.wait()
 
-    def wait_for(self, name: str, timeout_s: float = 30) -> Path:
+    def wait_for(self, name: str, timeout_s: float = 120) -> Path:
         path = self.folder / name
         end = time.monotonic() + timeout_s
         while not path.exists():
@@ -112,12 +143,12 @@ class Probes:
     def signal(self, node: str, number: signal.Signals) -> None:
         self.processes[node].send_signal(number)
 
-    def verdict(self, timeout_s: float = 40) -> tuple[Verdict, float]:
+    def verdict(self, timeout_s: float = 240) -> tuple[Verdict, float]:
         """The written verdict, and the seconds from the start until it was there."""
         self.wait_for("preflight.json", timeout_s)
         return collect(self.options), time.monotonic() - self.started
 
-    def ended(self, timeout_s: float = 30) -> list[int]:
+    def ended(self, timeout_s: float = 120) -> list[int]:
         return [process.wait(timeout_s) for process in self.processes.values()]
 
 

@@ -29,17 +29,6 @@ from .made_sysfs import (
 from .test_choose_hca import share
 
 
-@pytest.fixture
-def seen(tmp_path):
-    def read(*made):
-        return [
-            collect_inventory(m.write(tmp_path / m.name), {}, lambda: 1.0, node=m.name)
-            for m in made
-        ]
-
-    return read
-
-
 def values(choice) -> dict[str, str]:
     return {item.name: item.value for item in choice.environment}
 

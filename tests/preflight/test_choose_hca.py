@@ -9,20 +9,8 @@ import pytest
 from hpc_train.preflight.choose.choose import choose
 from hpc_train.preflight.choose.choose_hca import HcaChoice, choose_hcas
 from hpc_train.preflight.choose.site_profile import SiteProfile
-from hpc_train.preflight.inventory.collect_inventory import collect_inventory
 
 from .made_sysfs import MadeHca, MadePort, bond_hca, ib_node, roce_node, tcp_node
-
-
-@pytest.fixture
-def seen(tmp_path):
-    def read(*made):
-        return [
-            collect_inventory(m.write(tmp_path / m.name), {}, lambda: 1.0, node=m.name)
-            for m in made
-        ]
-
-    return read
 
 
 def share(hcas: HcaChoice) -> float:
@@ -108,6 +96,15 @@ def test_the_rate_of_a_dead_port_says_nothing(seen):
     hcas = choose_hcas(seen(*made), SiteProfile())
     assert hcas.rate_gbps == 400.0
     assert all("Gbit/s" not in why for _, why in hcas.left_out)
+
+
+@pytest.mark.parametrize(
+    ("with_hcas", "without", "meant"), [(1, 1, True), (1, 2, False), (2, 2, True), (0, 2, False)]
+)
+def test_infiniband_is_meant_where_half_of_the_nodes_can_use_it(seen, with_hcas, without, meant):
+    made = [ib_node(number + 1) for number in range(with_hcas)]
+    made += [tcp_node(with_hcas + number + 1) for number in range(without)]
+    assert choose_hcas(seen(*made), SiteProfile()).are_meant is meant
 
 
 @pytest.mark.parametrize(("alive", "meant"), [(1, False), (2, True), (3, True)])

@@ -9,20 +9,8 @@ import pytest
 from hpc_train.preflight.checks.check_context import Context
 from hpc_train.preflight.checks.findings import Finding
 from hpc_train.preflight.checks.node_checks import run_checks
-from hpc_train.preflight.inventory.collect_inventory import collect_inventory
 
 from .made_sysfs import MadeInterface, ib_node, tcp_node
-
-
-@pytest.fixture
-def seen(tmp_path):
-    def read(*made):
-        return [
-            collect_inventory(m.write(tmp_path / m.name), {}, lambda: 1.0, node=m.name)
-            for m in made
-        ]
-
-    return read
 
 
 def found(nodes, check) -> list[Finding]:

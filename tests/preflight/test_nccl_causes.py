@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from pathlib import Path
 
 import pytest
 
-from hpc_train.preflight.nccl.nccl_causes import RULES
+from hpc_train.errors import HpcTrainError
 from hpc_train.preflight.nccl.nccl_lines import records_of
-from hpc_train.preflight.nccl.nccl_log import read_nccl_lines
+from hpc_train.preflight.nccl.nccl_log import read_nccl_lines, read_nccl_logs
+from hpc_train.preflight.nccl.nccl_rules import read_rules
 from hpc_train.preflight.nccl.nccl_text import explain, report_json
 
+RULES = read_rules()
 HEAD = "gpu07:4100:4188 [3] "
 
 
@@ -125,7 +128,7 @@ def test_the_page_has_every_rule_that_tells_something():
     rows = re.findall(r"^\| `(\w+)` \| (.+) \| (.+) \|$", section, re.MULTILINE)
     said = [
         (rule.name, rule.cause, rule.fix)
-        for kind in ("cause", "follows", "note")
+        for kind in ("cause", "follows", "last", "open", "note")
         for rule in RULES
         if rule.kind == kind
     ]
@@ -277,6 +280,7 @@ def test_the_word_that_is_passed_on_is_told_where_nccls_own_is_missing(word, for
     "line",
     [
         "[Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=385",
+        "[rank6]:[E ProcessGroupNCCL.cpp:1896] thread terminated: [Rank 6] Watchdog caught co",
         "1% 24/1752 [rank5]:[E602 ProcessGroupNCCL.cpp:632] [Rank 5] Watchdog caught collective op",
         "frame #1: c10d::ProcessGroupNCCL::WorkNCCL::checkTimeout(std::optional<x>) + 0x1d2 (0x15)",
     ],
@@ -293,6 +297,11 @@ def test_torch_names_the_collective_its_number_and_the_ranks():
     assert failure.name == "collective_timeout"
     assert "ALLREDUCE number 1580 (4096 elements) on ranks 0-2,4" in failure.cause
     assert "600 s" in failure.cause
+
+
+def test_a_collective_is_named_though_its_line_ends_before_the_time():
+    line = WORK.format(5, 4476, "_ALLGATHER_BASE", 4096).partition("=600000)")[0]
+    assert "_ALLGATHER_BASE number 4476" in read(line).failures[0].cause
 
 
 def test_a_rank_that_never_came_is_named_where_the_log_proves_it():
@@ -482,3 +491,372 @@ def test_no_line_of_64_kb_takes_long(line):
     records_of(line)
     read_nccl_lines([line, "NCCL version 2.21.5"])
     assert time.perf_counter() - start < 1  # milliseconds; 14 s were seen
+
+
+# Lines beside NCCL's, in other contexts than a failure's: each looks like what a rule knows.
+LOOK_ALIKES = {
+    "store_timeout": "[W socket.cpp:697] [c10d] The client socket has failed to connect to"
+    " [node1]:29500 (errno: 97 - Address family not supported by protocol).",
+    "host_name": "[W socket.cpp:663] [c10d] The IPv6 network addresses of (node1, 29500) cannot be"
+    " retrieved (gai error: -2 - Name or service not known).",
+    "host_oom": "Killed time: 3 s, oom_kill_events=0, Out of memory check passed",
+    "worker_killed": "This DataLoader will create 8 worker processes: DataLoader worker (pid 3) ok",
+    "xid": "user xid (PCI): 79 sold",
+    "segfault": "loss of the Segmentation fault-detection head 0.3",
+    "bus_error": "Bus error rate 0.1: 3 of 30 buses late",
+    "no_gpu": "CUDA devices found: 8",
+    "port_in_use": "Address already known, no need to bind",
+    "port_denied": "The server socket is listening on port 80",
+    "store_waits": "Timed out after 3 seconds waiting for the dashboard",
+    "store_key": "Socket Timeouts: 0",
+    "store_barrier": "Waiting in store based barrier to initialize process group for rank: 0, key:"
+    " store_based_barrier_key:1 (world_size=2, worker_count=1, timeout=0:30:00)",
+    "rendezvous": "Rendezvous complete: RendezvousErrors 0",
+    "gloo_connect": "using connectFullMesh: True",
+    "barrier": "Ranks 1, 2 passed the barrier in 3 ms",
+    "gloo_timeout": "Timed out waiting 3ms for the prompt",
+    "ras_dead": "DEADLINE 3 considered",
+    "time_limit": "time limit: 3600, CANCELLED orders 3 DUE TO weather",
+    "signalled": "Process 3 got signal boost",
+    "raised": "ValueError: 3 (caught, goes on)",
+    "raised in a bar": " 45%|####5     | 9/20 [00:12<00:15, loss=0.3, Error: 0.1]",
+    "killed": "failed (exitcode: none) local_rank: 0",
+    "rank_exit": "srun: error: node1: task 3: Exited with a smile",
+    "slurm_cancelled": "*** JOB 4711 ON node1 CANCELLED by hand ***",
+    "store_lost": "tests/pair.cc: Connection closed by peer review",
+    "address_family": "Socket creation took 3 ms",
+    "ofi_test": "NET/OFI OFI NCCL ok",
+    "nccl_library": "warning: undefined symbol: cublasLtCreate (weak)",
+    "mlx5_completion": "mlx5: gpu07: got completion",
+    "collective_mismatch": "Detected mismatch between the two configs",
+    "heartbeat": "the old watchdog got stuck in the fence",
+    "gpu_driver": "amdgpu 0000:1c:00.0: ring gfx initialised; nobody fell off the bus 12",
+    "gpu_fault": "Memory access faults of the model: 0",
+    "library": "UserWarning: Failed to load image Python extension: undefined symbol: jpeg_x",
+    "not_started": "execve: torchrun train.py",
+    "not_launched": "Task launch for StepId=7.0 on node3 took 3 s",
+    "slurm_refused": "srun: Unable to say how long",
+    "ssh": "Permission denied twice, then granted; ssh ended with exit code 0",
+    "slots": "there are enough slots available in the system",
+    "disk_full": "Space left on device: 3 TiB, no quota",
+    "ray_worker": "A worker died-in-the-wool",
+    "horovod_stall": "One or more tensors were moved to the GPU",
+    "wrong_results": "# Out of bounds values : 0 OK",
+    "ucx_said": "UCX ERRORS: 0",
+    "mpi_abort": "MPI_ABORT was never invoked",
+    "mpi_daemon": "ORTE was able to start",
+    "command_missing": "mesh: 3 vertices not found; sh: ok",
+    "ends_with": "RuntimeError: retrying 3 of 5",
+    "cuda_kernel": "TORCH_USE_CUDA_DSA enables device-side assertions; an illegal move",
+    "a death signal": "Received 3 death signals in the game",
+    "Python logger": "2026-11-21 08:04:51 WARN trainer.py:3 connection to wandb failed",
+    "NVIDIA's words in prose": "if you see CUDA out of luck, see the FAQ of NCCL",
+}
+
+
+STEPS = [f"step {number} loss 0.3" for number in range(6)]
+
+
+@pytest.mark.parametrize("name", LOOK_ALIKES)
+def test_what_only_looks_like_a_failure_is_none(name):
+    started = f"{HEAD}NCCL INFO Bootstrap : Using eth0:10.0.0.1<0>"
+    report = read(started, LOOK_ALIKES[name], *STEPS)
+    assert (report.failures, report.notes, report.warnings) == ((), (), ())
+
+
+@pytest.mark.parametrize("name", LOOK_ALIKES)
+def test_a_log_without_a_failure_or_a_line_of_nccls_is_refused(name):
+    with pytest.raises(HpcTrainError, match="no line of NCCL's"):
+        read(LOOK_ALIKES[name], *STEPS)
+
+
+@pytest.mark.parametrize("name", ["store_timeout", "port_in_use", "raised", "worker_killed"])
+def test_what_was_overcome_is_no_failure_beside_nccls_lines_either(name):
+    lines = next(line for case, _, line in CASES if case == name)
+    assert [item.name for item in read(*lines.splitlines()).failures] == [name]
+    report = read(*lines.splitlines(), COMPLETE)
+    assert report.failures == ()
+    assert read(*lines.splitlines(), "# Avg bus bandwidth    : 178.4").failures == ()
+
+
+RETRY = f"{HEAD}NCCL INFO Call to connect returned Connection refused, retrying"
+HOP = f"{HEAD}NCCL INFO Channel 00/0 : 0[0] -> 1[0] [send] via NET/Socket/0"
+
+
+BESIDE = ("[RANK 1]", "(Actor", "torch/lib")
+
+
+@pytest.mark.parametrize("name", ["collective_mismatch", "mlx5_completion", "nccl_library"])
+def test_a_failure_is_found_in_a_file_of_other_lines_alone(tmp_path, name):
+    line = next(line for case, _, line in CASES if case == name and line.startswith(BESIDE))
+    (tmp_path / "a.log").write_text(f"(Actor pid=3) step 1\n{line}\n(Actor pid=3) ends\n")
+    (failure,) = read_nccl_logs([str(tmp_path / "a.log")]).failures
+    assert (failure.name, failure.evidence[0].line) == (name, 2)
+
+
+@pytest.mark.parametrize("goes_on", [HOP, "step 1 loss 0.3", COMPLETE])
+def test_tries_of_a_connection_are_a_failure_only_where_a_log_ends_with_them(tmp_path, goes_on):
+    for name, lines, is_failure in (
+        ("never", [HOP, RETRY, RETRY, ""], True),
+        ("once", [HOP, RETRY], False),
+        ("overcome", [HOP, RETRY, RETRY, goes_on], False),
+        ("again", [HOP, RETRY, goes_on, RETRY, RETRY], True),
+    ):
+        (tmp_path / name).write_text("\n".join(lines))
+        names = [item.name for item in read_nccl_logs([str(tmp_path / name)]).failures]
+        assert names == ["connect_retrying"] * is_failure, name
+
+
+def test_of_several_logs_one_that_ends_with_tries_of_a_connection_is_enough(tmp_path):
+    for name, lines in (("a.log", [RETRY, RETRY]), ("b.log", [HOP])):
+        (tmp_path / name).write_text("\n".join(lines))
+    (failure,) = read_nccl_logs([str(tmp_path)]).failures
+    assert failure.name == "connect_retrying"
+
+
+@pytest.mark.parametrize(
+    ("form", "said"),
+    [
+        ("Call to connect returned Connection refused, retrying", "the peer could not be"),
+        (
+            "connect to 10.0.0.4<5> returned Connection timed out, retrying (1/34) after sleep",
+            "10.0.0.4<5> could not be",
+        ),
+    ],
+)
+def test_endless_tries_are_told_with_what_the_line_holds(form, said):
+    (failure,) = read(*[f"{HEAD}NCCL INFO {form}"] * 3).failures
+    assert failure.cause.startswith(said)
+    assert failure.times == 3
+
+
+@pytest.mark.parametrize("width", [40, 60, 90, 100, 116, 200])
+def test_a_line_of_the_watchdog_is_read_whatever_width_wrapped_it(tmp_path, width):
+    line = (
+        "[rank6]:[E429 13:55:49.384372190 ProcessGroupNCCL.cpp:1743] [PG ID 0 PG GUID 0 Rank 6]"
+        " ProcessGroupNCCL's watchdog got stuck for 480 seconds without making progress"
+    )
+    parts = [line[at : at + width] for at in range(0, len(line), width)]
+    (tmp_path / "a.log").write_text("\n".join([*parts, "Traceback (most recent call last):"]))
+    (failure,) = read_nccl_logs([str(tmp_path / "a.log")]).failures
+    assert failure.name == "heartbeat"
+
+
+def test_a_torn_line_makes_no_second_communicator():
+    comm = "comm 0x{0} rank {0} nranks 2 cudaDev {0} busId 1 commId 0x7 - Init COMPLETE"
+    hop = f"{HEAD}NCCL INFO Channel 00 : 1[1] -> 0[0] via SHM/direct/direct"
+    torn = f"{HEAD}NCCL INFO comm 0x1 rank 1 nranks 2 cudaDev 0{HEAD}NCCL INFO Trees [0] -1"
+    ends = [f"{HEAD}NCCL INFO {comm.format(rank)}" for rank in (0, 1)]
+    begin = f"{HEAD}NCCL INFO Bootstrap : Using eth0:10.0.0.1<0>"
+    told = "\n".join(explain(read(begin, torn, hop, *ends)))
+    assert "2 ranks on host gpu07" in told
+    assert "of that size" not in told
+    other = [line.replace("0x7", "0x8") for line in ends]
+    assert "(2 of that size)" in "\n".join(explain(read(begin, torn, hop, *ends, *other)))
+
+
+def test_what_an_hca_could_and_what_a_channel_does_are_not_said_against_each_other():
+    gdr = f"{HEAD}NCCL INFO NET/IB : GPU Direct RDMA %s for HCA 0 'mlx5_0'"
+    hop = f"{HEAD}NCCL INFO Channel 00/0 : 1[0] -> 0[0] [send] via NET/IBext_v10/0"
+    told = explain(read(gdr % "Enabled", hop))
+    assert told[0] == "InfiniBand (or RoCE) between all nodes that talked"
+    assert "  no channel in this log is marked as using it (/GDRDMA)" in told
+    assert "none of it with GPUDirect" in explain(read(gdr % "Disabled", hop))[0]
+    marked = "\n".join(explain(read(gdr % "Enabled", f"{hop}/GDRDMA")))
+    assert "with GPUDirect RDMA" in marked
+    assert "no channel" not in marked
+
+
+def test_a_failure_beside_a_warning_that_tells_nothing_is_still_told():
+    harmless = warn("configure_nvls_option:287", "NET/OFI Could not find ncclGetVersion symbol")
+    assert read(harmless).failures == ()
+    fails = warn("x:1", "NET/OFI Could not find the memory's provider")
+    assert [item.name for item in read(harmless, fails).failures] == ["ofi"]
+
+
+ROOT = """torch.distributed.elastic.multiprocessing.errors.ChildFailedError:
+============================================================
+train.py FAILED
+------------------------------------------------------------
+Failures:
+[1]:
+  time      : 2026-11-21_08:04:51
+  host      : node1
+  rank      : 0 (local_rank: 0)
+  exitcode  : -15 (pid: 4711)
+------------------------------------------------------------
+Root Cause (first observed failure):
+[0]:
+  time      : 2026-11-21_08:04:51
+  host      : node2
+  rank      : 3 (local_rank: 1)
+  exitcode  : {} (pid: 4712)
+  error_file: <N/A>
+============================================================"""
+
+
+@pytest.mark.parametrize(
+    ("code", "name", "said"),
+    [
+        ("-9", "killed", "rank 3 was killed"),
+        ("-11", "segfault", "native code"),
+        ("1", "rank_exit", "rank 3 ended with exit code 1, the first"),
+        ("-6", "rank_exit", "with SIGABRT"),
+        ("137", "killed", "rank 3 was killed"),
+    ],
+)
+def test_torchruns_root_cause_names_rank_and_host(tmp_path, code, name, said):
+    (tmp_path / "a.log").write_text("step 1\n" * 9 + ROOT.format(code))
+    for report in (read(ROOT.format(code)), read_nccl_logs([str(tmp_path / "a.log")])):
+        (failure,) = report.failures
+        assert (failure.name, failure.hosts) == (name, ("node2",))
+        assert said in failure.cause
+
+
+RAISED = ["[rank3]: Traceback (most recent call last):", "[rank3]: KeyError: 'labels'"]
+
+
+def test_a_rank_that_raised_first_is_the_root_of_what_the_others_say():
+    timeout = WORK.format(0, 7, "ALLREDUCE", 1)
+    closed = warn("misc/socket.cc:57", "socketProgress: Connection closed by remote peer n1<5>")
+    names = [item.name for item in read(*RAISED, timeout).failures]
+    assert names == ["raised", "collective_timeout"]
+    assert [item.name for item in read(*RAISED, closed).failures] == ["raised"]
+    assert [item.name for item in read(closed, *RAISED).failures] == ["peer_closed"]
+    # A cause that is known says more, and what the launcher says of the end less.
+    assert [item.name for item in read(*RAISED, ib("12")).failures] == ["retry_exceeded"]
+    assert [item.name for item in read(ROOT.format(1), *RAISED).failures] == ["raised"]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["Exception ignored in: <function f>", *RAISED],
+        [RAISED[0], "ConnectionResetError: [Errno 104] Connection reset by peer"],
+        [RAISED[0], "  File 'a.py', line 1, in f", "    raise ValueError"],
+    ],
+)
+def test_a_traceback_that_is_no_ones_own_failure_is_not_told(lines):
+    with pytest.raises(HpcTrainError):
+        read(*lines)
+
+
+RAS = """NCCL version 2.26.2 compiled with CUDA 12.6
+Warnings
+========
+
+#0-0 (27a079b828ff1a75) MISMATCH
+  Communicator ranks have different AllReduce operation counts
+  {}
+"""
+
+
+BEHIND = """7 ranks have launched up to operation 64
+  Rank 7 has launched up to operation 60 -- GPU 3 managed by process 16 on node node1"""
+AHEAD = """30 ranks have launched up to operation 640
+  2 ranks have launched up to operation 641
+  Rank 12 -- GPU 4 managed by process 3 on node 10.0.0.4
+  Rank 13 -- GPU 5 managed by process 4 on node 10.0.0.4"""
+NONE = """3 ranks have launched up to operation 1
+  Rank 0 has not launched any operations -- [process information not found]"""
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (BEHIND, "7 ranks at 64; 1 rank (7 on node1) at 60"),
+        (AHEAD, "30 ranks at 640; 2 ranks (12-13 on 10.0.0.4) at 641"),
+        (NONE, "3 ranks at 1; 1 rank (0) at none"),
+    ],
+)
+def test_a_report_of_ncclras_tells_which_ranks_are_at_another_operation(tmp_path, lines, said):
+    (tmp_path / "ras.txt").write_text(RAS.format(lines))
+    for report in (read(RAS.format(lines)), read_nccl_logs([str(tmp_path / "ras.txt")])):
+        (failure,) = report.failures
+        assert said in failure.cause
+        assert "AllReduce" in failure.cause
+        assert report.version == "2.26.2"
+
+
+@pytest.mark.parametrize("between", ["failed :", "failed : No ro", "Connect to 10."])
+def test_a_warning_that_a_terminal_wrapped_is_read_as_one(tmp_path, between):
+    line = warn("misc/socket.cc:1", "socketPoll: Connect to 10.0.0.4<5> failed : No route to host")
+    cut = line.index(between) + len(between)
+    wrapped = [line[:cut], line[cut:].lstrip() if between == "failed :" else line[cut:]]
+    (tmp_path / "a.log").write_text("\n".join(["x", *wrapped, "step 1 loss 2"]))
+    for report in (read(*wrapped), read_nccl_logs([str(tmp_path / "a.log")])):
+        assert [item.name for item in report.failures] == ["connect"]
+        assert report.warnings == ()
+    # What another one says is no rest.
+    others = read(line[:cut], f"{HEAD}NCCL INFO {line[cut:]}").failures
+    assert "connect" not in [item.name for item in others]
+
+
+LINE = warn("misc/ibvwrap.cc:187", "Call to ibv_modify_qp failed with 110")
+DRESSED = {
+    "docker's JSON": json.dumps({"log": LINE + "\n", "stream": "stderr", "time": "2026"}),
+    "a logger's JSON": json.dumps({"level": "error", "message": f"x\n{LINE}"}),
+    "colours": f"\x1b[31m{LINE[:20]}\x1b[0m{LINE[20:]}\x1b[0m",
+    "docker compose": f"worker-1  | {LINE}",
+    "mpirun": f"[1,0]<stderr>:{LINE}",
+    "srun -l": f"12: {LINE}",
+    "ray": f"(Worker pid=4711, ip=10.0.0.2) {LINE}",
+    "kubectl": f"[pod/train-0/pytorch] 2026-11-21T08:04:51.123Z {LINE}",
+}
+
+
+@pytest.mark.parametrize("dress", DRESSED)
+def test_a_line_is_read_in_whatever_a_container_or_launcher_puts_around_it(tmp_path, dress):
+    (tmp_path / "a.log").write_text(DRESSED[dress] + "\n")
+    report = read_nccl_logs([str(tmp_path / "a.log")])
+    assert [item.name for item in report.failures] == ["gid_timeout"]
+    assert report.speakers == ("gpu07",)
+
+
+def test_the_error_code_is_told_with_the_innermost_place_of_its_thread():
+    chain = [f"n1:1:2 [6] NCCL INFO {place} -> 3" for place in (
+        "misc/socket.cc:47", "bootstrap.cc:90", "init.cc:1393", "group.cc:70")]  # fmt: skip
+    other = "n1:1:1 [5] NCCL INFO group.cc:70 -> 3 [Async thread]"
+    (failure,) = read(other, *chain).failures
+    assert "misc/socket.cc" in failure.cause
+    assert "another rank or thread had failed" in failure.cause
+    assert "in group.cc" in read(other).failures[0].cause
+
+
+def test_ranks_that_only_their_end_names_are_ranks_of_the_log():
+    end = "comm 0x{0} rank {0} nranks 4 cudaDev 0 busId 1 - {1} COMPLETE"
+    lines = [f"{HEAD}NCCL INFO {end.format(0, 'Init')}"]
+    lines += [f"{HEAD}NCCL INFO {end.format(rank, 'Abort')}" for rank in (0, 1, 2)]
+    assert "this log has lines of ranks 0-2" in "\n".join(explain(read(*lines)))
+    whole = [*lines, f"{HEAD}NCCL INFO {end.format(3, 'Destroy')}"]
+    told = explain(read(*whole))
+    assert "4 ranks on host gpu07" in told[1]
+    assert "finished their initialisation" in told[0]
+
+
+@pytest.mark.parametrize("form", ["RCCL version 2.20.5+hip6.2", "RCCL version : 2.20.5-HEAD:45"])
+def test_amds_library_is_called_by_its_name(tmp_path, form):
+    (tmp_path / "a.log").write_text(f"{form}\n{HEAD}NCCL INFO ROCr version 1.14\n")
+    report = read_nccl_logs([str(tmp_path / "a.log")])
+    assert explain(report)[1] == "RCCL 2.20.5, host gpu07"
+
+
+def test_one_rank_is_not_ranks():
+    comm = "comm 0x1 rank 0 nranks 1 cudaDev 0 busId 1 - Init COMPLETE"
+    assert "1 rank on host gpu07" in explain(read(f"{HEAD}NCCL INFO {comm}"))[1]
+
+
+def test_a_metric_whose_name_has_the_word_hides_no_failure_and_costs_little(tmp_path):
+    lines = [f"step {i} mean Error: 0.{i}" for i in range(100_000)]
+    lines.insert(90_000, "RuntimeError: CUDA error: device-side assert triggered")
+    (tmp_path / "a.log").write_text("\n".join(lines))
+    start = time.process_time()
+    (failure,) = read_nccl_logs([str(tmp_path / "a.log")]).failures
+    assert time.process_time() - start < 1.5  # 0.2 s; 4 s where each line is looked at
+    assert failure.evidence[0].line == 90_001
+
+
+def test_nothing_is_said_of_nccl_where_the_log_has_nothing_of_it():
+    told = "\n".join(explain(read(*RAISED)))
+    assert "KeyError: 'labels'" in told
+    assert "NCCL" not in told

@@ -16,17 +16,6 @@ from .made_sysfs import bond_hca, docker0, ib_node, roce_node, tcp_node
 MIB = 1024 * 1024
 
 
-@pytest.fixture
-def seen(tmp_path):
-    def read(made):
-        return [
-            collect_inventory(m.write(tmp_path / m.name), {}, lambda: 1.0, node=m.name)
-            for m in made
-        ]
-
-    return read
-
-
 def several(make=ib_node, count=4, **kwargs):
     return [make(number, **kwargs) for number in range(1, count + 1)]
 
@@ -56,7 +45,7 @@ def said(nodes, **kwargs):
     ],
 )
 def test_healthy_nodes_raise_no_alarm(seen, made):
-    assert said(seen(made)) == []
+    assert said(seen(*made)) == []
 
 
 FAULTS = {
@@ -103,7 +92,7 @@ def test_one_faulty_node_is_named_and_no_other(seen, name, seed):
     made = several(count=random.Random(seed).choice([3, 4, 8]))
     bad = random.Random(f"{name}{seed}").randrange(len(made))
     made[bad] = fault(made[bad])
-    found = said(seen(made))
+    found = said(seen(*made))
     assert (f"node{bad + 1}", check, level) in found
     assert {node for node, _, _ in found} <= {f"node{bad + 1}", "*"}
 
@@ -111,28 +100,28 @@ def test_one_faulty_node_is_named_and_no_other(seen, name, seed):
 def test_of_two_nodes_the_one_with_the_dead_port_is_named(seen):
     made = several(count=2)
     made[1] = made[1].port("mlx5_0", state="DOWN", phys="Polling")
-    assert said(seen(made)) == [("node2", "port_state", "warn")]
+    assert said(seen(*made)) == [("node2", "port_state", "warn")]
 
 
 def test_when_every_port_is_dead_no_node_is_named(seen):
     made = [n.port("mlx5_0", state="INIT").port("mlx5_1", state="INIT") for n in several()]
-    assert said(seen(made)) == [("*", "transport", "warn")]
+    assert said(seen(*made)) == [("*", "transport", "warn")]
 
 
 def test_verbs_missing_everywhere_name_nobody(seen):
     made = [replace(n, verbs=False) for n in several()]
-    assert {node for node, _, _ in said(seen(made))} == {"*"}
+    assert {node for node, _, _ in said(seen(*made))} == {"*"}
 
 
 def test_a_roce_port_without_a_routable_v2_gid_fails(seen):
     made = several(roce_node)
     v1 = tuple((g[0], "IB/RoCE v1", g[2]) for g in made[2].hcas[0].ports[0].gids if g)
     made[2] = made[2].port("mlx5_0", gids=v1)
-    assert ("node3", "gids", "fail") in said(seen(made))
+    assert ("node3", "gids", "fail") in said(seen(*made))
 
 
 def test_a_small_dev_shm_is_named(seen):
-    nodes = seen(several())
+    nodes = seen(*several())
     small = Limits(memlock_bytes=-1, shm_total_bytes=64 * MIB)
     nodes[1] = replace(nodes[1], limits=small)
     assert said(nodes) == [("node2", "shm", "warn")]
@@ -142,7 +131,7 @@ def test_a_small_dev_shm_is_named(seen):
 
 
 def test_thresholds_can_be_set(seen):
-    nodes = seen([replace(n, memlock=str(64 * MIB)) for n in several()])
+    nodes = seen(*[replace(n, memlock=str(64 * MIB)) for n in several()])
     assert said(nodes) == [("*", "transport", "warn")]
     assert said(nodes, thresholds=Thresholds(memlock_mib=64)) == []
 
@@ -150,14 +139,14 @@ def test_thresholds_can_be_set(seen):
 def test_gloo_does_not_care_about_infiniband(seen):
     made = several()
     made[0] = replace(made[0].port("mlx5_0", state="DOWN"), memlock="65536")
-    assert said(seen(made), is_nccl=False) == []
+    assert said(seen(*made), is_nccl=False) == []
 
 
 def test_what_cannot_be_read_is_unknown_and_no_pass(seen, tmp_path):
     made = several()
     root = made[1].write(tmp_path / "other")
     (root / "sys/class/infiniband/mlx5_0/ports/1/state").write_text("")
-    nodes = seen(made)
+    nodes = seen(*made)
     nodes[1] = collect_inventory(root, {}, lambda: 1.0, node="node2")
     found = said(nodes)
     assert ("node2", "readable", "unknown") in found
@@ -188,7 +177,7 @@ def with_gpus(nodes, **changes):
 @pytest.mark.parametrize("name", GPU_FAULTS)
 def test_one_faulty_gpu_is_named(seen, name):
     changes, check, level = GPU_FAULTS[name]
-    nodes = with_gpus(seen(several()))
+    nodes = with_gpus(seen(*several()))
     gpus = list(nodes[2].gpus)
     gpus[1] = replace(gpus[1], **changes)
     nodes[2] = replace(nodes[2], gpus=tuple(gpus))
@@ -196,14 +185,14 @@ def test_one_faulty_gpu_is_named(seen, name):
 
 
 def test_healthy_gpus_raise_no_alarm_with_or_without_nvlink(seen):
-    nodes = seen(several())
+    nodes = seen(*several())
     assert said(with_gpus(nodes)) == []
     pcie = with_gpus(nodes, nvlinks_up=None, nvlinks_down=None, recovery=None)
     assert said(pcie) == []
 
 
 def test_fewer_gpus_than_slurm_gave_is_a_failure_and_no_nvml_is_unknown(seen):
-    nodes = with_gpus(seen(several()))
+    nodes = with_gpus(seen(*several()))
     nodes[0] = replace(nodes[0], gpus=nodes[0].gpus[:3])
     assert said(nodes) == [("node1", "gpu_count", "fail")]
     nodes[0] = replace(nodes[0], gpus=(), nvml="absent")
@@ -216,7 +205,7 @@ def test_a_check_that_breaks_is_unknown_and_stops_no_other(seen, monkeypatch):
         yield
 
     monkeypatch.setitem(CHECKS, "rate", broken)
-    results = run_checks(Context.of(seen(several()), {}))
+    results = run_checks(Context.of(seen(*several()), {}))
     (finding,) = [f for f in results.findings if f.check == "rate"]
     assert finding.level == "unknown"
     assert "KeyError" in finding.evidence
@@ -224,7 +213,7 @@ def test_a_check_that_breaks_is_unknown_and_stops_no_other(seen, monkeypatch):
 
 
 def test_every_check_either_says_something_or_why_it_did_not_run(seen):
-    results = run_checks(Context.of(seen([tcp_node(1)]), {}))
+    results = run_checks(Context.of(seen(tcp_node(1)), {}))
     ran = {f.check for f in results.findings}
     skipped = dict(results.skipped)
     assert ran.isdisjoint(skipped)
@@ -239,7 +228,7 @@ def test_every_fault_tells_its_fix(seen):
         made[0] = replace(made[0], name=f"n0-{name}")
         made[2] = replace(made[2], name=f"n2-{name}")
         made[3] = replace(made[3], name=f"n3-{name}")
-        context = Context.of(seen(made), {})
+        context = Context.of(seen(*made), {})
         for finding in run_checks(context).findings:
             if finding.level in ("warn", "fail"):
                 assert finding.fix, finding
@@ -260,19 +249,19 @@ def test_what_most_nodes_lack_names_nobody_and_is_told_once(seen, lack, count, l
     made = [LACKS[lack](n) if n.number <= lacking else n for n in several(count=count)]
     # What is wrong with one HCA besides does not matter: it is not used.
     made[0] = made[0].port("mlx5_1", state="DOWN", phys="Polling")
-    assert said(seen(made)) == [("*", "transport", "warn")]
+    assert said(seen(*made)) == [("*", "transport", "warn")]
 
 
 def test_every_node_lacking_something_else_names_nobody_too(seen):
     made = [lack(node) for lack, node in zip(LACKS.values(), several(count=3), strict=True)]
-    assert said(seen(made)) == [("*", "transport", "warn")]
+    assert said(seen(*made)) == [("*", "transport", "warn")]
 
 
 @pytest.mark.parametrize("setting", [{"NCCL_IB_DISABLE": "1"}, {"NCCL_NET": "Socket"}])
 def test_who_chose_tcp_is_not_refused_for_an_hca(seen, setting):
     made = several()
     made[1] = replace(made[1].port("mlx5_0", state="DOWN"), memlock="65536")
-    context = Context.of(seen(made), setting)
+    context = Context.of(seen(*made), setting)
     assert {f.level for f in run_checks(context).findings} <= {"ok", "note"}
 
 
@@ -280,6 +269,6 @@ def test_who_chose_tcp_is_not_refused_for_an_hca(seen, setting):
 def test_a_small_dev_shm_on_every_node_is_the_sites(seen, sizes):
     nodes = [
         replace(node, limits=Limits(memlock_bytes=-1, shm_total_bytes=size * MIB))
-        for node, size in zip(seen(several(count=len(sizes))), sizes, strict=True)
+        for node, size in zip(seen(*several(count=len(sizes))), sizes, strict=True)
     ]
     assert said(nodes) == [("*", "shm", "warn")]

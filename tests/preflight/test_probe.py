@@ -20,9 +20,9 @@ from hpc_train.preflight.probes.wire import MAX_GREETING, Frames, WireError, dia
 
 from .exported import exported
 from .made_sysfs import bond_hca, ib_node, tcp_node
-from .probes import FAST_CLOCK, LOSSY_LINK, SLOW_LINK, SMALL_FRAMES, Probes
+from .probes import FAST_CLOCK, LONG_TEST, LOSSY_LINK, MUTE, SLOW_LINK, SMALL_FRAMES, Probes
 
-NAMED_WITHIN_S = 10.0
+LIMIT_S = 60.0  # for what takes a moment, on a machine that does other things as well
 
 
 def nodes(count=3, make=tcp_node):
@@ -79,8 +79,9 @@ def test_a_fault_of_one_node_among_two_is_told_without_naming_one(tmp_path):
     ("number", "when"),
     [(signal.SIGSTOP, "at once"), (signal.SIGSTOP, "after its look"), (signal.SIGKILL, "at once")],
 )
-def test_a_probe_that_hangs_or_dies_is_named_within_ten_seconds(tmp_path, number, when):
-    with Probes(tmp_path, nodes(3)) as probes:
+def test_a_probe_that_hangs_or_dies_is_named_once_its_time_is_over(tmp_path, number, when):
+    times = {"rendezvous_s": 15.0, "silence_s": 10.0}
+    with Probes(tmp_path, nodes(3), **times) as probes:
         if when == "after its look":
             probes.wait_for("look-node2.json")
         probes.signal("node2", number)
@@ -88,14 +89,13 @@ def test_a_probe_that_hangs_or_dies_is_named_within_ten_seconds(tmp_path, number
     assert named(verdict) == {"node2"}, verdict.summary
     assert verdict.bad_nodes == ("node2",)
     assert verdict.verdict == "no-go"
-    assert seconds < NAMED_WITHIN_S + 2  # two for the start of the interpreters
+    assert seconds < sum(times.values()) + LIMIT_S
 
 
 def test_a_node_that_goes_silent_in_the_middle_of_a_test_is_named_and_its_partner_is_not(tmp_path):
-    with Probes(tmp_path, nodes(4), bandwidth_s=1.5, bandwidth_mib=1 << 16) as probes:
-        port = probes.port()
-        time.sleep(1.2)
-        assert port
+    how = dict.fromkeys(range(4), LONG_TEST)
+    with Probes(tmp_path, nodes(4), how, silence_s=10.0) as probes:
+        probes.wait_for("pouring-node3")
         probes.signal("node3", signal.SIGSTOP)
         verdict, _ = probes.verdict()
     assert named(verdict) == {"node3"}, verdict.summary
@@ -103,12 +103,13 @@ def test_a_node_that_goes_silent_in_the_middle_of_a_test_is_named_and_its_partne
 
 @pytest.mark.parametrize("number", [signal.SIGSTOP, signal.SIGKILL])
 def test_when_the_first_nodes_own_probe_hangs_or_dies_the_files_name_it(tmp_path, number):
-    with Probes(tmp_path, nodes(3), rendezvous_s=3) as probes:
+    with Probes(tmp_path, nodes(3), rendezvous_s=15.0) as probes:
         for name in probes.nodes:
             probes.wait_for(f"look-{name}.json")
+        assert probes.port()
         probes.signal("node1", number)
         for name in ("node2", "node3"):
-            probes.wait_for(f"lost-{name}.json", 25)
+            probes.wait_for(f"lost-{name}.json")
         verdict = collect(probes.options)
     assert verdict.verdict == "no-go"
     assert verdict.bad_nodes == ("node1",)
@@ -143,15 +144,11 @@ def test_node_local_faults_of_the_sysfs_are_named_through_the_probe(tmp_path):
     with Probes(tmp_path, made) as probes:
         verdict, _ = probes.verdict()
     checks = {(f.node, f.check) for f in verdict.findings if f.level in ("warn", "fail")}
-    # What a pair measures here is how busy this machine is.
-    assert checks - {(node, "bandwidth") for node in verdict.use_nodes} == {
-        ("node2", "port_state"),
-        ("node2", "memlock"),
-    }
+    assert checks == {("node2", "port_state"), ("node2", "memlock")}
 
 
 def stranger(port: int, data: bytes, hold: list[socket.socket]) -> None:
-    sock = socket.create_connection(("127.0.0.1", port), timeout=5)
+    sock = socket.create_connection(("127.0.0.1", port), timeout=LIMIT_S)
     sock.sendall(data)
     hold.append(sock)
 
@@ -201,7 +198,7 @@ def test_a_flood_of_strangers_does_not_keep_the_nodes_out(tmp_path):
         for sock in held:
             sock.close()
 
-    with Probes(tmp_path, nodes(3), rendezvous_s=15) as probes:
+    with Probes(tmp_path, nodes(3)) as probes:
         thread = threading.Thread(target=flood, args=(probes.port(),))
         thread.start()
         try:
@@ -216,7 +213,7 @@ def test_a_flood_of_strangers_does_not_keep_the_nodes_out(tmp_path):
 def in_place_of(probes: Probes, node: str, rank: int, *messages: dict) -> socket.socket:
     """Say hello with the token as a node whose own probe is stopped, and then something else."""
     token = probes.token.encode()
-    sock, _ = dial("127.0.0.1", probes.port(), token, time.monotonic() + 10)
+    sock, _ = dial("127.0.0.1", probes.port(), token, time.monotonic() + LIMIT_S)
     for message in messages:
         sock.sendall(pack(message | {"node": node, "rank": rank}))
     return sock
@@ -231,8 +228,7 @@ def in_place_of(probes: Probes, node: str, rank: int, *messages: dict) -> socket
     ],
 )
 def test_a_node_that_answers_garbage_is_named(tmp_path, message):
-    with Probes(tmp_path, nodes(3)) as probes:
-        probes.signal("node3", signal.SIGSTOP)
+    with Probes(tmp_path, nodes(3), {2: MUTE}) as probes:
         in_place_of(probes, "node3", 2, message).close()
         verdict, _ = probes.verdict()
     assert named(verdict) == {"node3"}, verdict.summary
@@ -240,11 +236,10 @@ def test_a_node_that_answers_garbage_is_named(tmp_path, message):
 
 
 def test_a_second_node_of_the_same_name_is_not_believed(tmp_path):
-    with Probes(tmp_path, nodes(3), bandwidth_s=1.0, bandwidth_mib=1 << 16) as probes:
-        probes.wait_for("look-node2.json")
+    with Probes(tmp_path, nodes(3), dict.fromkeys(range(3), LONG_TEST)) as probes:
+        probes.wait_for("pouring-node2")
         hello = {"type": "hello", "data_port": 9}
         hello["inventory"] = json.loads((probes.folder / "look-node2.json").read_text())
-        time.sleep(1.0)
         sock = in_place_of(probes, "node2", 1, hello)
         verdict, _ = probes.verdict()
         sock.close()
@@ -255,7 +250,7 @@ def test_who_does_not_hold_the_token_gets_nothing_from_either_side(tmp_path):
     with Probes(tmp_path, nodes(2)) as probes:
         port = probes.port()
         with pytest.raises(WireError):
-            dial("127.0.0.1", port, b"not the token of this run", time.monotonic() + 5)
+            dial("127.0.0.1", port, b"not the token of this run", time.monotonic() + LIMIT_S)
         verdict, _ = probes.verdict()
     assert verdict.verdict == "go", verdict.summary
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -264,13 +259,13 @@ def test_who_does_not_hold_the_token_gets_nothing_from_either_side(tmp_path):
             sock, _ = server.accept()
             with sock:
                 sock.sendall(pack({"nonce": "ab"}))
-                receive(sock, Frames(), time.monotonic() + 5)
+                receive(sock, Frames(), time.monotonic() + LIMIT_S)
                 sock.sendall(pack({"proof": "00" * 32}))
 
         thread = threading.Thread(target=impostor)
         thread.start()
         with pytest.raises(WireError, match="does not hold the run's token"):
-            dial("127.0.0.1", server.getsockname()[1], b"t" * 32, time.monotonic() + 5)
+            dial("127.0.0.1", server.getsockname()[1], b"t" * 32, time.monotonic() + LIMIT_S)
         thread.join()
 
 

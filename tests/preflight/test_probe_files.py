@@ -26,17 +26,6 @@ from .made_sysfs import ib_node, tcp_node
 NAMES = ("node1", "node2", "node3")
 
 
-@pytest.fixture
-def seen(tmp_path):
-    def read(made):
-        return [
-            collect_inventory(m.write(tmp_path / m.name), {}, lambda: 1.0, node=m.name)
-            for m in made
-        ]
-
-    return read
-
-
 def options(tmp_path, **changes):
     return PreflightOptions(**({"nodes": NAMES, "folder": str(tmp_path / "run")} | changes))
 
@@ -135,6 +124,18 @@ def test_full_measures_longer_and_waits_longer(tmp_path):
     assert quick.timeout_s == PreflightConfig.budget_s
 
 
+def test_a_larger_budget_waits_longer_for_nodes_that_start_late_and_a_smaller_one_no_less(tmp_path):
+    usual, twice, half = (
+        preflight_options(PreflightConfig(budget_s=budget_s), request(tmp_path))
+        for budget_s in (20.0, 40.0, 10.0)
+    )
+    # A node that never comes, or falls silent, is named within ten seconds.
+    assert usual.rendezvous_s + usual.silence_s <= 10
+    for name in ("rendezvous_s", "silence_s", "pair_s"):
+        assert getattr(twice, name) == 2 * getattr(usual, name)
+        assert getattr(half, name) == getattr(usual, name)
+
+
 def test_tokens_are_long_and_never_the_same():
     assert len({new_token() for _ in range(50)}) == 50
     assert len(new_token()) >= 32
@@ -172,20 +173,20 @@ def test_a_node_on_which_the_masters_name_means_something_else_is_named(
 ):
     answers = [GOOD, GOOD, GOOD]
     answers[node] = answer
-    nodes = resolved(seen(three()), answers)
+    nodes = resolved(seen(*three()), answers)
     verdict = assemble(nodes, ProbeResults(pairs=pairs()), options(tmp_path))
     assert bad(verdict) == [(f"node{node + 1}", "master_name", level)]
 
 
 def test_debians_own_name_in_etc_hosts_is_no_alarm(seen, tmp_path):
-    nodes = resolved(seen(three()), [{"addresses": ("127.0.1.1",)}, GOOD, GOOD])
+    nodes = resolved(seen(*three()), [{"addresses": ("127.0.1.1",)}, GOOD, GOOD])
     verdict = assemble(nodes, ProbeResults(pairs=pairs()), options(tmp_path))
     assert bad(verdict) == []
     assert any(f.check == "master_name" and f.level == "note" for f in verdict.findings)
 
 
 def test_a_clock_that_is_off_is_named_by_the_median_even_on_the_first_node(seen, tmp_path):
-    nodes = seen(three())
+    nodes = seen(*three())
     for wrong in range(3):
         clocks = {name: (0.001 * i, 0.0005) for i, name in enumerate(NAMES)}
         if wrong == 0:
@@ -198,7 +199,7 @@ def test_a_clock_that_is_off_is_named_by_the_median_even_on_the_first_node(seen,
 
 
 def test_two_clocks_that_disagree_name_nobody(seen, tmp_path):
-    nodes = seen(three()[:2])
+    nodes = seen(*three()[:2])
     trial = ProbeResults(pairs=pairs()[:1], clocks={"node1": (0.0, 0.1), "node2": (60.0, 0.1)})
     verdict = assemble(nodes, trial, options(tmp_path, nodes=NAMES[:2]))
     assert bad(verdict) == [("*", "clock", "warn")]
@@ -206,7 +207,7 @@ def test_two_clocks_that_disagree_name_nobody(seen, tmp_path):
 
 def test_link_errors_during_the_test_name_the_port(seen, tmp_path):
     counters = {"node2": {"mlx5_0:1/symbol_error": 120, "mlx5_1:1/link_downed": 0}}
-    nodes = seen(three())
+    nodes = seen(*three())
     verdict = assemble(nodes, ProbeResults(pairs=pairs(), counters=counters), options(tmp_path))
     assert bad(verdict) == [("node2", "counters", "warn")]
     few = ProbeResults(pairs=pairs(), counters={"node2": {"mlx5_0:1/symbol_error": 1}})
@@ -216,7 +217,7 @@ def test_link_errors_during_the_test_name_the_port(seen, tmp_path):
 def test_a_lost_node_is_replaced_by_the_spare_and_still_told(seen, tmp_path):
     lost = lost_node("node2", "alive", "not a word for 3 s")
     trial = ProbeResults(lost=(lost,), pairs=pairs()[2:])
-    nodes = [node for node in seen(three()) if node.node != "node2"]
+    nodes = [node for node in seen(*three()) if node.node != "node2"]
     verdict = assemble(nodes, trial, options(tmp_path, wanted=2))
     assert verdict.verdict == "go"
     assert verdict.use_nodes == ("node1", "node3")
@@ -227,20 +228,20 @@ def test_a_lost_node_is_replaced_by_the_spare_and_still_told(seen, tmp_path):
 
 
 def test_a_spare_that_nobody_needs_is_left_out(seen, tmp_path):
-    verdict = assemble(seen(three()), ProbeResults(pairs=pairs()), options(tmp_path, wanted=2))
+    verdict = assemble(seen(*three()), ProbeResults(pairs=pairs()), options(tmp_path, wanted=2))
     assert verdict.use_nodes == ("node1", "node2")
     assert set(verdict.addresses) == {"node1", "node2"}
 
 
 def test_a_node_that_met_no_other_is_unknown_and_no_pass(seen, tmp_path):
-    verdict = assemble(seen(three()), ProbeResults(pairs=pairs()[:1]), options(tmp_path))
+    verdict = assemble(seen(*three()), ProbeResults(pairs=pairs()[:1]), options(tmp_path))
     assert ("node3", "pair", "unknown") in [(f.node, f.check, f.level) for f in verdict.findings]
 
 
 def test_gloo_over_ethernet_does_not_hear_of_infiniband(seen, tmp_path):
     made = three()
     made[2] = made[2].without_hcas()
-    verdict = assemble(seen(made), ProbeResults(pairs=pairs()), options(tmp_path, is_nccl=False))
+    verdict = assemble(seen(*made), ProbeResults(pairs=pairs()), options(tmp_path, is_nccl=False))
     assert verdict.verdict == "go", verdict.summary
 
 

@@ -52,7 +52,7 @@ def test_an_srun_that_hangs_without_a_word_is_bounded_and_the_silent_node_left_o
         )
         started = time.monotonic()
         verdict = run_on_nodes(options, request)
-    assert time.monotonic() - started < 30
+    assert time.monotonic() - started < 120
     assert (verdict.verdict, verdict.bad_nodes) == ("no-go", ("node2",))
     assert "its slurmd does not answer" in verdict.summary[1]
     first, second = (tmp_path / "asked").read_text().splitlines()

@@ -27,5 +27,5 @@ def test_over_many_seeded_trials_every_fault_is_named_and_nobody_falsely(tmp_pat
     print("\n".join(table(outcomes)))
     wrong = [item for item in outcomes if not item.is_right]
     assert not wrong, [(item.fault, item.bad, item.summary) for item in wrong]
-    assert max(item.seconds for item in outcomes if item.fault in SIGNALS) < 12
+    assert max(item.seconds for item in outcomes if item.fault in SIGNALS) < 70
     assert {item.fault for item in outcomes} >= set(RUNNING)

@@ -14,6 +14,7 @@ from hpc_train.preflight.verdict import (
     Skipped,
     Verdict,
     decide,
+    measured,
     with_broken,
     with_collectives,
     with_skipped,
@@ -162,6 +163,28 @@ def test_a_node_that_srun_cannot_reach_is_a_no_unless_a_spare_is_there(tmp_path,
     assert "fail: node3 slurmd launch: " in seen.summary[1]
 
 
+def test_what_follows_from_an_unreachable_node_is_not_told_beside_it(tmp_path):
+    asked = PreflightOptions(nodes=("node1", "node2"), folder=str(tmp_path))
+    said = [finding("fail", "node2", "rendezvous"), finding("fail", "node1", "rendezvous")]
+    before = decide(said, CHOICE, nodes=["node1", "node2"], policy=Policy())
+    after_it = with_unreachable(before, {"node2": "Communication connection failure"}, asked)
+    checks = [(item.node, item.check) for item in after_it.findings]
+    assert checks == [("node2", "launch"), ("node1", "rendezvous")]
+
+
+def test_a_preflight_that_broke_at_once_says_that_nothing_was_checked():
+    broke = with_broken(verdict(), "probe", "srun: error", Policy())
+    assert not with_broken(verdict(), "gemm", "no time", Policy()).checked_nothing
+    assert broke.checked_nothing
+    assert broke.summary[0] == "go-degraded: NOTHING WAS CHECKED on 2 nodes"
+
+
+def test_what_made_it_a_no_is_the_worst_that_there_is():
+    assert [item.level for item in verdict("warn", "fail", "ok").against] == ["fail"]
+    assert [item.level for item in verdict("unknown", "warn").against] == ["warn"]
+    assert verdict("ok", "note").against == []
+
+
 def test_the_summary_says_the_answer_and_then_the_worst_first():
     pairs = [PairResult(a="node1", b="node2", round=1), PairResult(a="node2", b="node1", round=2)]
     said = [
@@ -242,3 +265,30 @@ def test_what_was_left_out_stays_out_when_the_collective_is_added():
     assert (after_it.verdict, after_it.bad_nodes) == ("go", ("node3",))
     failed = [rank("node1"), rank("node2", ok=False, error="x")]
     assert with_collectives(before, failed, Policy()).verdict == "no-go"
+
+
+def pair(a: str, b: str, gbps: float | None = None, us: float | None = None, **told: object):
+    return PairResult(a=a, b=b, gbps_ab=gbps, latency_us=us, **told)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "lines"),
+    [
+        ([], []),
+        (
+            [pair("n1", "n2", 23.44, 31.4)],
+            ["bandwidth: 23.4 Gbit/s; slowest n1 - n2 23.4 Gbit/s",
+             "round trip: 31 us; longest n1 - n2 31 us"],
+        ),
+        (
+            [pair("n1", "n2", 23, 30), pair("n1", "n3", 1.25, 900), pair("n2", "n3", 22, 31)],
+            ["bandwidth: 22 Gbit/s; slowest n1 - n3 1.25 Gbit/s",
+             "round trip: 31 us; longest n1 - n3 900 us"],
+        ),
+        ([pair("n1", "n2", 9.0, gbps_ba=4.0)], ["bandwidth: 4 Gbit/s; slowest n1 - n2 4 Gbit/s"]),
+        ([pair("n1", "n2", us=5.0)], ["round trip: 5 us; longest n1 - n2 5 us"]),
+        ([pair("n1", "n2", 9.0, 5.0, error="timed out")], []),
+    ],
+)  # fmt: skip
+def test_what_the_pairs_measured_is_told_with_the_slowest_of_them(pairs, lines):
+    assert measured(pairs) == lines

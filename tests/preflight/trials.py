@@ -65,7 +65,7 @@ def trial(fault: str, seed: int, folder: Path) -> Outcome:
     if fault in LOCAL:
         made[bad] = LOCAL[fault](made[bad])
     how = {bad: RUNNING[fault]} if fault in RUNNING else {}
-    with Probes(folder, made, how, seed=seed) as probes:
+    with Probes(folder, made, how, seed=seed, silence_s=10.0) as probes:
         if fault in SIGNALS:
             probes.wait_for(f"look-node{bad + 1}.json")
             probes.signal(f"node{bad + 1}", SIGNALS[fault])

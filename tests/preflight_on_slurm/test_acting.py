@@ -11,11 +11,11 @@ import pytest
 
 from tests.cluster import faults
 from tests.faults.running import Training, hpc_train, submit, until
-from tests.preflight_on_slurm.lab import Lab, hooked
+from tests.preflight_on_slurm.lab import PATIENT_CONFIG, Lab, hooked
 from tests.preflight_on_slurm.many_nodes import dead
 
 pytestmark = pytest.mark.slurm
-SHORT = ("preflight.mode=quick", "trainer.max_steps=4", "requeue.budget=1")
+SHORT = (*PATIENT_CONFIG, "preflight.mode=quick", "trainer.max_steps=4", "requeue.budget=1")
 
 
 def begin(lab: Lab, *words: str, env: dict[str, str] | None = None) -> Training:
@@ -66,14 +66,15 @@ def test_a_spare_takes_the_bad_nodes_place_at_once(lab: Lab) -> None:
 def test_a_node_without_slurmd_is_named_by_srun_and_the_next_job_goes_without_it(
     lab: Lab, mode: str
 ) -> None:
-    """In `off` the ranks' own srun says so; the probes are done before srun has given up."""
+    """In `off` the ranks' own srun says so; the probes may be done before srun has given up."""
     dead(lab.cluster, "node2")
     training = begin(lab, f"preflight.mode={mode}")
     assert training.wait_end() == "completed", training.story()
     first, second = training.status()["attempts"]
     assert (first["outcome"], first["blamed"]) == ("node_failure", ["node2"])
-    words = {"quick": "its slurmd does not answer", "off": "Communication connection failure"}
-    assert words[mode] in first["reason"]
+    words = ["Communication connection failure"]
+    words += ["its slurmd does not answer"] if mode == "quick" else []
+    assert any(word in first["reason"] for word in words), first["reason"]
     assert second["nodes"] == ["node1", "node3", "node4"]
 
 

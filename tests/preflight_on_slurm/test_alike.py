@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 import pytest
 
 from hpc_train.runs.events import EventKind, read_events
 from tests.cluster import faults, sysfs
-from tests.faults.running import hpc_train, submit, until
-from tests.preflight_on_slurm.lab import GPUS, Lab, Said, unlimited_memlock
+from tests.faults.running import Training, hpc_train, until
+from tests.faults.running import submit as submit_training
+from tests.preflight_on_slurm.lab import GPUS, PATIENT_CONFIG, Lab, Said, unlimited_memlock
 
 pytestmark = pytest.mark.slurm
 FOUR = ("slurm.nodes=4", "global_batch_size=8")
 ALL = ("node1", "node2", "node3", "node4")
+
+
+def submit(lab: Lab, *words: str, env: Mapping[str, str] | None = None) -> Training:
+    return submit_training(
+        lab.cluster, lab.folder, *PATIENT_CONFIG, "preflight.mode=quick", *words, env=env
+    )
 
 
 def without_verbs(lab: Lab, nodes: Collection[str]) -> None:
@@ -59,10 +66,11 @@ def test_no_verbs_and_8_mib_of_memlock_everywhere_and_one_dead_port_train_over_t
         assert line.startswith("note: node[1-4] ")
     assert levels(said, "port_state") == {"node3": "note"}
     # Beside these: the answer, the transport, and the GPUs that no NVML can see here.
-    assert len([x for x in said.document["summary"] if not x.startswith("skipped")]) == 6
+    told = [x for x in said.document["summary"] if not x.startswith("skipped")]
+    assert len(told) == 6, told
 
-    gpu = [*FOUR, "trainer.accelerator=gpu", "requeue.budget=3", "preflight.mode=quick"]
-    training = submit(lab.cluster, lab.folder, *gpu)
+    gpu = [*FOUR, "trainer.accelerator=gpu", "requeue.budget=3"]
+    training = submit(lab, *gpu)
     # There is no GPU here, so the ranks end at once: but they were let start.
     assert training.wait_end() == "failed", training.story()
     kinds = [event.kind for event in read_events(training.run.events)]
@@ -98,9 +106,7 @@ def test_a_site_wide_no_by_the_users_policy_is_said_once_with_the_fix_and_not_tr
 ) -> None:
     low_memlock(lab, ALL)
     words = ["slurm.nodes=3", "trainer.accelerator=gpu", "requeue.budget=3"]
-    training = submit(
-        lab.cluster, lab.folder, *words, "preflight.mode=quick", "preflight.allow_degraded=false"
-    )
+    training = submit(lab, *words, "preflight.allow_degraded=false")
     assert training.wait_end() == "failed", training.story()
     (only,) = training.status()["attempts"]
     assert only["decision"] == "stop"
@@ -111,7 +117,7 @@ def test_a_site_wide_no_by_the_users_policy_is_said_once_with_the_fix_and_not_tr
 
 def test_a_bad_node_that_cannot_be_left_out_is_not_tried_again(lab: Lab) -> None:
     faults.slow_cable(lab.cluster, "node2", 10)
-    training = submit(lab.cluster, lab.folder, *FOUR, "preflight.mode=quick", "requeue.budget=3")
+    training = submit(lab, *FOUR, "requeue.budget=3")
     assert training.wait_end() == "failed", training.story()
     (only,) = training.status()["attempts"]
     assert only["blamed"] == ["node2"]
@@ -122,8 +128,8 @@ def test_the_history_is_short_and_the_rest_is_under_preflight_run(lab: Lab) -> N
     for node in ("node1", "node2", "node4"):
         faults.small_shm(lab.cluster, node, 16)
     without_verbs(lab, ["node3"])
-    words = [*FOUR, "trainer.accelerator=gpu", "preflight.mode=quick"]
-    training = submit(lab.cluster, lab.folder, *words, env=unlimited_memlock())
+    words = [*FOUR, "trainer.accelerator=gpu"]
+    training = submit(lab, *words, env=unlimited_memlock())
     until(training.end, "the end", 180)
     history = hpc_train(lab.cluster, "status", str(training.run.path)).stdout.splitlines()
     assert max(len(line) for line in history if "folder" not in line) <= 200

@@ -44,7 +44,7 @@ def test_the_right_nodes_of_64_are_named_and_the_exit_code_says_it(lab: Lab, cas
     assert (said.verdict, said.code) == (verdict, 3 if bad else 0), said.document["summary"]
     assert said.named == set(bad)
     assert said.document["rounds"] <= 4
-    assert said.seconds < 60
+    assert said.seconds < 180
     if broken in (cut, dead):
         for node in bad:
             (finding,) = said.findings(node, "launch")

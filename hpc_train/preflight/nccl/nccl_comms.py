@@ -51,13 +51,15 @@ class _Hop(NamedTuple):
 class _Comm:
     """What is known of one communicator.
 
-    `is_mixed` where several share a key (before commId), so that a rank has no one place.
+    `ended` are ranks whose beginning the log lacks. `is_mixed` where several share a key (before
+    commId), so that a rank has no one place.
     """
 
     places: dict[int, str] = field(default_factory=dict)
     hops: Counter[_Hop] = field(default_factory=Counter)
     rings: dict[int, dict[int, int]] = field(default_factory=dict)
     complete: set[int] = field(default_factory=set)
+    ended: set[int] = field(default_factory=set)
     nodes: int = 0
     is_mixed: bool = False
 
@@ -129,6 +131,7 @@ class Communicators:
 
     def _joins(self, record: Record, found: re.Match[str]) -> None:
         if "Destroy COMPLETE" in record.text or "Abort COMPLETE" in record.text:
+            self._ends(record, int(found["rank"]), int(found["ranks"]))
             return
         thread = (record.host, record.pid, record.tid)
         rank = int(found["rank"])
@@ -149,6 +152,13 @@ class Communicators:
             self._current.pop(thread, None)
         elif len(self._current) < _MAX_THREADS:
             self._current[thread] = key
+
+    def _ends(self, record: Record, rank: int, ranks: int) -> None:
+        """Note a rank that is named at its end alone, if one communicator has its size."""
+        of_size = [comm for key, comm in self._comms.items() if key[0] == ranks]
+        if len(of_size) == 1 and rank not in of_size[0].places:
+            of_size[0].places[rank] = record.host
+            of_size[0].ended.add(rank)
 
     def _complete(self, record: Record, key: CommKey) -> None:
         ranks = self._of_process.get((record.host, record.pid), [])
@@ -208,9 +218,7 @@ class Communicators:
             open_ones.add(comm)
         open_ones.add(self._elsewhere)
         ranks = max((key[0] for key in comms), default=0)
-        largest = [comm for key, comm in comms.items() if key[0] == ranks]
-        if not largest:
-            largest = [open_ones]
+        largest = _of_size(comms, ranks) or [open_ones]
         pairs = tuple(_pairs_of_all(largest))
         if not any(pair.crosses for pair in pairs):
             others = [comm for key, comm in comms.items() if key[0] != ranks]
@@ -225,9 +233,26 @@ class Communicators:
             places=places,
             pairs=pairs,
             complete=len(first.complete),
-            started=len(first.places),
+            started=len(first.places) - len(first.ended),
             rings_complete=_are_closed(first, ranks or len(first.places)),
         )
+
+
+def _of_size(comms: dict[CommKey, _Comm], ranks: int) -> list[_Comm]:
+    """Return the communicators of that size; a torn line is no further one.
+
+    From 2.17 on each whole line has the id, so that what lacks it beside others was torn.
+    """
+    named = [comm for key, comm in comms.items() if key[0] == ranks and key[1]]
+    torn = comms.get((ranks, ""))
+    if torn is None or len(named) > 1:
+        return named
+    if not named:
+        return [torn]
+    whole = _Comm(nodes=named[0].nodes, complete=named[0].complete, ended=named[0].ended)
+    whole.add(torn)
+    whole.add(named[0])
+    return [whole]
 
 
 def _pairs_of_all(comms: list[_Comm]) -> Iterator[Pair]:

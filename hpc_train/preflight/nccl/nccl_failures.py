@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from hpc_train.preflight.nccl.nccl_rules import WHOLE_LOG, Failure
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from hpc_train.preflight.nccl.nccl_rules import Evidence, Hit, Hits
-    from hpc_train.preflight.nccl.nccl_timeouts import Timeouts
 
 __all__ = ["judge"]
 
@@ -38,10 +39,12 @@ _SAYS_FAILURE = re.compile(r"(?i)\b(?:fail|error|mismatch|invalid|abort|timed ou
 
 def judge(
     hits: Hits,
-    timeouts: Timeouts,
+    others: tuple[Failure | None, ...],
     trace: tuple[str, str, str, Evidence] | None,
     torch_error: tuple[str, Evidence] | None,
     initialised: int,
+    *,
+    ends_open: bool = False,
 ) -> tuple[tuple[Failure, ...], tuple[Failure, ...]]:
     """Return failures from root to consequence, and notes.
 
@@ -51,24 +54,29 @@ def judge(
     Args:
         trace: (file, code, the kernel's word, line) of an error that was passed up.
         torch_error: (one of ncclGetErrorString's words, line).
+        others: What torch's watchdog and ncclras said.
         initialised: How many texts the rules had seen at the last `Init COMPLETE`.
-        hits, timeouts: What the rules found, and what torch's watchdog said.
+        ends_open: Whether the last line of a log is of an `open` rule.
     """
-    causes, follows, notes = (hits.of(kind) for kind in ("cause", "follows", "note"))
+    causes, follows, last, notes = (hits.of(kind) for kind in ("cause", "follows", "last", "note"))
     told = [hit.failure() for hit in notes]
-    timeout = timeouts.failure()
+    beside = [failure for failure in others if failure]
     warned = [hit for hit in hits.unknown() if _SAYS_FAILURE.search(_said(hit))]
-    if not (follows or timeout or trace or torch_error):
-        overcome = [hit for hit in causes if hit.last < initialised]
-        told += [hit.failure("this was overcome: ") for hit in overcome]
-        causes = [hit for hit in causes if hit not in overcome]
+    ended = [hit for hit in follows if hit.rule.name in ("raised", "killed")]
+    follows = [hit for hit in follows if hit not in ended]
+    if not (follows or last or beside or trace or torch_error):
+        told += [it.failure("this was overcome: ") for it in causes if it.last < initialised]
+        causes = [hit for hit in causes if hit.last >= initialised]
         warned = [hit for hit in warned if hit.first >= initialised]
+        ended = [hit for hit in ended if hit.last >= initialised]
     if follows and follows[0].rule.name == "aftermath" and trace and trace[1] not in "36":
         follows = []  # the code says more
     first = min((hit.first for hit in follows), default=0)
     found = [hit.failure() for hit in causes]
-    if timeout:
-        found.append(timeout)
+    if not found and ended:
+        errors = [item[-1] for item in (trace, torch_error) if item]
+        found += _if_first(ended[0], [*follows, *warned], beside, errors)
+    found += beside
     if not found and follows and not any(hit.first < first for hit in warned):
         found = [follows[0].failure()]
     if not found and trace and not follows:
@@ -77,14 +85,27 @@ def judge(
         found = [warned[0].failure()]
     if not found and torch_error:
         found = [_of_word(*torch_error)]
+    again = [hit for hit in hits.of("open") if ends_open and hit.times > 1]
+    if not found:
+        found = [hit.failure() for hit in (ended or last or again)[:1]]
     return tuple(found), tuple(told)
+
+
+def _if_first(
+    ended: Hit, hits: Sequence[Hit], failures: Sequence[Failure], errors: Sequence[Evidence]
+) -> list[Failure]:
+    """The end of a process, where no sign of another failure is earlier in its file."""
+    end = ended.evidence[0]
+    signs = [*(hit.evidence[0] for hit in hits), *(it.evidence[0] for it in failures), *errors]
+    is_first = all(end.file != sign.file or end.line <= sign.line for sign in signs)
+    return [ended.failure()] if is_first else []
 
 
 def _of_word(word: str, where: Evidence) -> Failure:
     cause, fix = _WORDS[word]
     return Failure(
         name="error_word",
-        cause=f"{cause}; this log does not hold NCCL's own reason",
+        cause=f"{cause}; no reason of NCCL's own is recognised in this log",
         fix=f"{fix}; {WHOLE_LOG}",
         evidence=(where,),
     )
@@ -98,9 +119,12 @@ def _of_trace(file: str, code: str, why: str, where: Evidence, warned: list[Hit]
     word = list(_WORDS)[int(code) - 1]
     because = f" ({why})" if why and why != "Operation now in progress" else ""
     before = "after the warning below" if warned else "without a warning"
+    cause = f"a call of NCCL ended with {word}{because} in {file}, {before}"
+    if code == "3" and file.startswith("misc/socket") and not warned:
+        cause += ": as a rule another rank or thread had failed, or was aborted, first"
     return Failure(
         name="error_code",
-        cause=f"a call of NCCL ended with {word}{because} in {file}, {before}",
+        cause=cause,
         fix=WHOLE_LOG,
         times=1 + len(warned),
         evidence=(*(hit.evidence[0] for hit in warned), where),

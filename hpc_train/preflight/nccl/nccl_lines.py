@@ -3,11 +3,13 @@
 The form is that of ncclDebugLog in NCCL's src/debug.cc (2.4 to 2.30):
 `host:pid:tid [cudaDev] file:line (function) NCCL WARN text`, for INFO without a place. Launchers
 write before it, plugins write `.c` files (HPC-X) or a function (aws-ofi-nccl) as the place, and
-ranks that write at once put several records into one line.
+ranks that write at once put several records into one line. A container's log may wrap each line
+into JSON, a terminal may colour it.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-__all__ = ["Record", "records_of"]
+__all__ = ["Record", "plain_lines", "records_of"]
 
 _MAX_RECORDS = 64
 _WINDOW = 512  # host, pid, tid, device, place and function before the level
@@ -27,6 +29,14 @@ _HEAD = re.compile(
     r"(?:\[-?\d{1,4}\] ?)?"
     r"(?:(?<![\w/.+-])(?P<place>[\w/.+-]{1,200}:\d{1,6})(?: \(.{0,160}?\))? )?$"
 )
+# What stands alone: NCCL's WARN without its name (2.4, pasted), and the logger of aws-ofi-nccl's
+# own test programs.
+_ALONE = re.compile(
+    r"(?:^|[\s>|])(?P<place>(?:\w{1,40}/){0,3}\w{1,40}\.(?:cc|cu|h|c):\d{1,6}) WARN (?P<text>.+)"
+    r"|(?P<level>WARN|INFO): Function: (?P<call>\w{1,80}) Line: (?P<at>\d{1,6}): (?P<said>.+)"
+)
+_COLOUR = re.compile(r"\x1b\[[\d;]{0,20}[A-Za-z]")
+_WRAPPED = re.compile(r'\{.{0,4000}?"(?:log|message|msg)" ?: ?"')
 
 
 class Record(NamedTuple):
@@ -48,6 +58,8 @@ def records_of(line: str, hosts: Collection[str] = ()) -> list[Record]:
         hosts: Those that are known: where one record's end is glued to the next one's host, they
             tell the two apart.
     """
+    if "NCCL" not in line or "WARN: Function" in line:
+        return _alone(line)
     found: list[tuple[int, str, re.Match[str] | None, re.Match[str]]] = []
     end = 0
     for mark in islice(_LEVEL.finditer(line), _MAX_RECORDS):
@@ -71,3 +83,27 @@ def records_of(line: str, hosts: Collection[str] = ()) -> list[Record]:
         )
         for (_, host, head, mark), stop in zip(found, ends, strict=True)
     ]
+
+
+def _alone(line: str) -> list[Record]:
+    found = _ALONE.search(line) if "WARN" in line or "Function: " in line else None
+    if found is None:
+        return []
+    if found["call"]:
+        place = f"{found['call']}:{found['at']}"
+        return [Record("", "", "", place, found["level"], found["said"].strip())]
+    return [Record("", "", "", found["place"], "WARN", found["text"].strip())]
+
+
+def plain_lines(line: str) -> list[str]:
+    """Return what a line says without colours, or the lines in its JSON."""
+    if "\x1b" in line:
+        line = _COLOUR.sub("", line)
+    if "{" not in line or not (found := _WRAPPED.search(line)):
+        return [line]
+    try:
+        document = json.JSONDecoder().raw_decode(line, found.start())[0]
+    except ValueError:
+        return [line]
+    said = next((document[name] for name in ("log", "message", "msg") if name in document), "")
+    return said.splitlines() if isinstance(said, str) else [line]

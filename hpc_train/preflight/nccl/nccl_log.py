@@ -10,13 +10,19 @@ import re
 from typing import TYPE_CHECKING
 
 from hpc_train.errors import HpcTrainError
-from hpc_train.preflight.nccl.nccl_causes import RULES
 from hpc_train.preflight.nccl.nccl_comms import Communicators
 from hpc_train.preflight.nccl.nccl_failures import judge
-from hpc_train.preflight.nccl.nccl_files import MAX_LINE, find_logs, log_lines, open_log
-from hpc_train.preflight.nccl.nccl_lines import Record, records_of
+from hpc_train.preflight.nccl.nccl_files import (
+    MAX_LINE,
+    find_logs,
+    log_lines,
+    may_tell,
+    open_log,
+)
+from hpc_train.preflight.nccl.nccl_launchers import Launchers, RasCounts
+from hpc_train.preflight.nccl.nccl_lines import Record, plain_lines, records_of
 from hpc_train.preflight.nccl.nccl_report import NcclReport
-from hpc_train.preflight.nccl.nccl_rules import Evidence, Hits
+from hpc_train.preflight.nccl.nccl_rules import Evidence, Hits, read_rules
 from hpc_train.preflight.nccl.nccl_timeouts import Timeouts
 
 if TYPE_CHECKING:
@@ -26,8 +32,9 @@ __all__ = ["LogReader", "read_nccl_lines", "read_nccl_logs"]
 
 _MAX_KEPT = 200
 _MAX_HOSTS = 10_000
+_MAX_WRAPPED = 500
 
-_VERSION = re.compile(r"NCCL version (\d+)\.(\d+)(?:\.(\d+))?")
+_VERSION = re.compile(r"(NCCL|RCCL) version ?:? (\d+)\.(\d+)(?:\.(\d+))?")
 _HCA = re.compile(r"\[(\d+)\]\s?([\w.-]{1,64}:\d+)/(IB|RoCE)")
 _MERGED = re.compile(r"\[(\d+)\]=\{(.{0,500}?)\}")
 # Without a device there is none: `Using [RO]; OOB eth0:...`
@@ -44,23 +51,29 @@ _GDR = re.compile(
     r"(?:GPU \S{1,20} / )?HCA (\w{1,20})(?: '([\w.-]{1,64}))?(?:'? ?\(([^)]{1,80})\))?"
 )
 _SETTING = re.compile(r"(NCCL_\w{1,60}) set (?:by environment )?to (.{0,200})$")
-# An error that was passed up: here it ends a call of the program, elsewhere it may be expected (a
-# plugin that is not there, a shut-down).
+# An error that was passed up: at these places it ends a call of the program, elsewhere it may be
+# expected (a plugin that is not there, a shut-down).
 _TRACE = re.compile(
-    r"(?:\S{0,200}/)?((?:init|group|bootstrap|enqueue|channel|transport|transport/\w{1,40})\.(?:cc|cu))"
-    r":\d+ -> ([1-6])(?: \(([^)]{1,80})\))?"
+    r"(?:/\S{0,200}?/src/|/\S{0,200}/)?((?:[a-z]\w{0,40}/){0,2}\w{1,40}\.(?:cc|cu|h)):\d+"
+    r" -> ([1-6])"
+    r"(?: \(([^)]{1,80})\))?"
 )
+_ENDS = ("init.", "group.", "bootstrap.", "enqueue.", "channel.", "transport.", "transport/")
+_OUTER = ("group.", "init.", "enqueue.")
 # What torch or CUDA says beside NCCL's own lines; anything else with "NCCL" in it is prose.
 _TORCH = re.compile(
     r"ProcessGroupNCCL|WorkNCCL|(?:NCCL|C(?:uda|UDA)) (?:[Ee]rror|failure)|NCCL communicator"
     r"|nccl[A-Z]\w{3,30}Error|Last error:|collectives on ranks|collective #|lagging ranks"
-    r"|CUDA out of memory|OutOfMemory"
-    r"|Duplicate GPU|NCCL operations have failed"
+    r"|CUDA out of memory|OutOfMemory|Last NCCL warning|NCCL operation |ncclComm\w{4,20} failed"
+    r"|Duplicate GPU|NCCL operations have failed|watchdog got stuck for \d"
 )
+# A line of its own, not the rest of one that a terminal wrapped.
+_STARTS = re.compile(r"\[|Traceback|\S{1,80}Error|\d{4}-\d\d|srun:|slurmstepd:")
 # ncclGetErrorString, as torch, vLLM, nccl-tests and others pass it on.
 _TORCH_ERROR = re.compile(
-    r"NCCL (?:[Ee]rror|failure).{0,200}?(?P<word>unhandled cuda error|unhandled system error"
-    r"|internal error|invalid argument|invalid usage|remote process exited)"
+    r"(?:NCCL (?:[Ee]rror|failure|operation)|ncclComm\w{4,20} failed).{0,200}?"
+    "(?P<word>unhandled cuda error|unhandled system error|internal error|invalid argument"
+    "|invalid usage|remote process exited)"
 )
 
 
@@ -94,11 +107,14 @@ def read_nccl_lines(lines: Iterable[str], name: str = "the log") -> NcclReport:
 
 
 def _finish(reader: LogReader, name: str) -> NcclReport:
+    report = reader.report()
     if reader.records == 0:
         raise HpcTrainError(
-            f"{name}: no line of NCCL's in it", "run with NCCL_DEBUG=INFO and give that log"
+            f"{name}: no line of NCCL's in it, nor one of torch's, a launcher's or Slurm's that"
+            " tells a failure",
+            "run with NCCL_DEBUG=INFO and give that log",
         )
-    return reader.report()
+    return report
 
 
 class LogReader:
@@ -109,7 +125,7 @@ class LogReader:
         self._version: str | None = None
         self._hosts: set[str] = set()
         self._comms = Communicators()
-        self._hits = Hits(RULES)
+        self._hits = Hits(read_rules())
         self._timeouts = Timeouts()
         self._hcas: dict[str, dict[str, str]] = {}
         self._networks: set[str] = set()
@@ -117,48 +133,110 @@ class LogReader:
         self._gdr: dict[str, dict[str, bool]] = {}
         self._gdr_reasons: set[str] = set()
         self._settings: dict[str, str] = {}
+        self._library = "NCCL"
+        self._chains: dict[tuple[str, str, str], tuple[str, str, str, Evidence]] = {}
         self._trace: tuple[str, str, str, Evidence] | None = None
+        self._launchers = Launchers()
+        self._ras = RasCounts()
+        self._unfinished: tuple[Record, Evidence] | None = None
         self._torch_error: tuple[str, Evidence] | None = None
         self._initialised = 0
         self._is_error_next = False
+        self._wrapped = ""
+        self._retrying: set[str] = set()
+        self._last: dict[str, int] = {}
 
     def feed(self, line: str, file: str = "", number: int = 0) -> None:
         """Take one line, with or without its newline, of any kind."""
-        line = line[:MAX_LINE]
-        where = Evidence(file=file, line=number, text=line.strip()[:300])
-        records = records_of(line, self._hosts) if "NCCL" in line else []
-        if "NCCL version " in line and (found := _VERSION.search(line)):
+        if line.strip():
+            self._last[file] = number
+        for part in plain_lines(line[:MAX_LINE]):
+            said = " ".join(part.split()) if "    " in part else part.strip()
+            if said:
+                (self._retrying.add if ", retrying" in said else self._retrying.discard)(file)
+            self._feed(part, Evidence(file=file, line=number, text=said[:300]))
+
+    def _feed(self, line: str, where: Evidence) -> None:
+        if "CCL version " in line and (found := _VERSION.search(line)):
             self.records += 1
-            self._version = self._version or _version(*found.groups())
+            if self._version is None:
+                self._library, self._version = found[1], _version(*found.groups()[1:])
+        records = records_of(line, self._hosts)
+        if not records:
+            self._beside(line, where)
+        self._unfinished = None
         for record in records:
             self._record(record, where)
-        if not records:
-            self._torch(line, where)
 
     def _record(self, record: Record, where: Evidence) -> None:
         self.records += 1
         if record.host and len(self._hosts) < _MAX_HOSTS:
             self._hosts.add(record.host)
         if record.level == "WARN":
-            self._hits.take("WARN", record.text, record.place, record.host, where, is_warning=True)
+            # Without a process it may be any program's.
+            is_nccl = bool(record.host) or "NCCL WARN" in where.text
+            take = self._hits.take
+            rule = take("WARN", record.text, record.place, record.host, where, is_warning=is_nccl)
+            self._unfinished = None if rule else (record, where)
         elif not self._comms.take(record, self._hcas.get(record.host, {})):
             self._setup(record, where)
         elif "Init COMPLETE" in record.text:
             self._initialised = self._hits.lines + 1
 
-    def _torch(self, line: str, where: Evidence) -> None:
-        """Take a line of torch's; what follows "Last error:" is NCCL's own warning."""
+    def _beside(self, line: str, where: Evidence) -> None:
+        """Take a line of torch's, a launcher's or Slurm's; after "Last error:" it is NCCL's own."""
         is_error = self._is_error_next
         if is_error and not line.strip():
             return
         self._is_error_next = line.rstrip().endswith("Last error:")
-        if not is_error and not _TORCH.search(line):
+        if self._unfinished and self._is_rest(line, *self._unfinished):
             return
+        if self._ras.take(line, where):
+            self.records += 1
+            return
+        before, self._wrapped = self._wrapped, ""
+        if before and not _STARTS.match(line):
+            whole = before + line.rstrip("\n")
+            if self._torch(whole, where):
+                return
+            self._wrapped = whole if len(whole) < _MAX_WRAPPED else ""
+        if is_error or _TORCH.search(line):
+            if not self._torch(line, where) and "ProcessGroupNCCL" in line:
+                self._wrapped = line.rstrip("\n")
+        elif self._launchers.is_open or may_tell(line):
+            self._job(line, where)
+
+    def _is_rest(self, line: str, record: Record, start: Evidence) -> bool:
+        """Whether the line is the rest of a warning that a terminal wrapped."""
+        for between in (" ", ""):
+            text = f"{record.text}{between}{line.strip()}"
+            if self._hits.take("WARN", text, record.place, record.host, start, is_warning=False):
+                self._hits.forget(record.text)
+                return True
+        return False
+
+    def _torch(self, line: str, where: Evidence) -> bool:
         self.records += 1
         if self._torch_error is None and (found := _TORCH_ERROR.search(line)):
             self._torch_error = (found["word"], where)
-        if not self._timeouts.take(line, where):
-            self._hits.take("WARN", line, "", "", where, is_warning=False)
+        if self._timeouts.take(line, where):
+            return True
+        return any(
+            self._hits.take(level, line, "", "", where, is_warning=False)
+            for level in ("WARN", "JOB")
+        )
+
+    def _job(self, line: str, where: Evidence) -> None:
+        if "Avg bus bandwidth" in line:  # nccl-tests' last line
+            self._initialised = self._hits.lines + 1
+        meaning, host = self._launchers.meaning(line, where)
+        is_of_gpu = any(word in line for word in ("CUDA", "HIP ", "NET/IB"))
+        takes = [("JOB", meaning), ("JOB", line), ("WARN", line if is_of_gpu else "")]
+        for level, text in takes:
+            if text and self._hits.take(level, text, "", host, where, is_warning=False):
+                self.records += 1
+                self._launchers.forget(where)
+                return
 
     def _setup(self, record: Record, where: Evidence) -> None:
         host, text = record.host, record.text
@@ -178,7 +256,7 @@ class LogReader:
             nics = f", {found[2]} NICs" if found[2] else ""
             self._networks.add(f"libfabric {found[1]}{nics}")
         elif " -> " in text and (found := _TRACE.match(text)):
-            self._traced(found, where)
+            self._traced(found, record[:3], where)
         self._hits.take("INFO", text, record.place, host, where, is_warning=False)
 
     def _using(self, host: str, network: str, rest: str) -> None:
@@ -213,21 +291,40 @@ class LogReader:
         if found[1] == "Disabled" and found[4] and len(self._gdr_reasons) < _MAX_KEPT:
             self._gdr_reasons.add(found[4])
 
-    def _traced(self, found: re.Match[str], where: Evidence) -> None:
-        """Note an error that was passed up: the first; 3 and 6 follow from that of another."""
+    def _traced(self, found: re.Match[str], thread: tuple[str, str, str], where: Evidence) -> None:
+        """Note an error that was passed up, from the innermost place of its thread."""
+        file, code, why = found[1], found[2], found[3] or ""
+        # A chain begins inside, and each place around it passes on the same code.
+        begin = self._chains.get(thread)
+        if begin is None or begin[1] != code:
+            begin = (file, code, why, where)
+            if len(self._chains) < _MAX_HOSTS or thread in self._chains:
+                self._chains[thread] = begin
+        if not file.startswith(_ENDS):
+            return
         before = self._trace
-        follows = before is not None and before[1] in "36" and found[2] not in "36"
-        if before is None or follows or (found[3] and not before[2] and found[2] == before[1]):
-            self._trace = (found[1], found[2], found[3] or "", where)
+        if before is None or _rank_of(begin) < _rank_of(before):
+            self._trace = begin
+        elif why and not before[2] and before[1] == code:
+            self._trace = (before[0], code, why, where)
 
     def report(self) -> NcclReport:
         """Return what was read so far."""
         hits = self._hits
+        if alone := self._launchers.at_end(self._last):
+            self.records += 1
+            hits.take("JOB", f"ends with {alone[0]}", "", "", alone[1], is_warning=False)
         failures, notes = judge(
-            hits, self._timeouts, self._trace, self._torch_error, self._initialised
+            hits,
+            (self._timeouts.failure(), self._ras.failure()),
+            self._trace,
+            self._torch_error,
+            self._initialised,
+            ends_open=bool(self._retrying),
         )
         return NcclReport(
             version=self._version,
+            library=self._library,
             speakers=tuple(sorted(self._hosts)),
             world=self._comms.world(),
             networks=tuple(sorted(self._networks)),
@@ -254,3 +351,8 @@ def _version(major: str, minor: str, patch: str | None) -> str:
         return ".".join(part for part in (major, minor, patch) if part is not None)
     number = int(major) * 1000 + int(minor) * 100 + int(patch or 0)
     return f"{number // 10_000}.{number % 10_000 // 100}.{number % 100}"
+
+
+def _rank_of(trace: tuple[str, str, str, Evidence]) -> tuple[bool, bool]:
+    """The less, the nearer to the root: 3 and 6 follow from another rank's error."""
+    return trace[1] in "36", trace[0].startswith(_OUTER)

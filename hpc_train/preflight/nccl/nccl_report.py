@@ -57,6 +57,7 @@ class NcclReport:
     Attributes:
         world: The largest communicator, as far as it is in the log.
         version: `2.21.5`, None where the log does not tell.
+        library: `NCCL`, or AMD's `RCCL`.
         speakers: Hosts that wrote a line.
         networks: Networks NCCL named at start: FOUND, not used.
         interfaces: host -> `name:address` of bootstrap and sockets, the bootstrap's first.
@@ -69,6 +70,7 @@ class NcclReport:
 
     world: LoggedRanks
     version: str | None = None
+    library: str = "NCCL"
     speakers: tuple[str, ...] = ()
     networks: tuple[str, ...] = ()
     hcas: dict[str, tuple[str, ...]] = field(default_factory=dict)

@@ -1,22 +1,24 @@
 """What a line of a log means: rules as data, and the one engine that applies them.
 
-A rule is a pattern, where it counts, and what is then certain: cause and fix. The table is in
-`nccl_causes`; its order is from root to consequence. What no rule knows is kept as a warning.
+A rule is a pattern, where it counts, and what is then certain: cause and fix. The table is
+`rules.txt`, from root to consequence. What no rule knows is kept as a warning.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from functools import cache, cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, get_args
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["WHOLE_LOG", "Evidence", "Failure", "Hit", "Hits", "Rule"]
+__all__ = ["WHOLE_LOG", "Evidence", "Failure", "Hit", "Hits", "Rule", "read_rules"]
 
-Kind = Literal["cause", "follows", "note", "harmless"]
+Kind = Literal["cause", "follows", "last", "open", "note", "harmless"]
+Level = Literal["WARN", "INFO", "JOB", "ANY"]
 
 _MAX_EVIDENCE = 3
 _MAX_HOSTS = 10_000
@@ -31,6 +33,11 @@ _UNSAID = {
     "ranks": "several ranks",
     "call": "libfabric",
     "what": "TORCH_DISTRIBUTED_DEBUG=DETAIL says which",
+    "key": "the log does not name the key",
+    "node": "the log does not name it",
+    "port": "unknown",
+    # One of two that a pattern catches.
+    **dict.fromkeys(("at", "address", "symbol", "file", "target", "machine"), ""),
 }
 # What differs between two warnings of one kind: pointers, addresses with ports, long numbers.
 _VARIES = re.compile(r"0x[0-9a-f]+|\d+\.\d+\.\d+\.\d+|<\d+>|nccl-\w{6}|\d{4,}")
@@ -46,10 +53,12 @@ class Rule:
             Quantifiers are bounded, so that no line makes it slow.
         cause: One sentence. `{group}` stands for what the pattern caught.
         fix: What to do.
-        kind: `cause` is a failure; `follows` is one that another failure brings about; a `note` is
-            worth telling and no failure; `harmless` is neither.
-        level: `WARN` counts in warnings and in torch's words, `INFO` in the other lines, `ANY` in
-            both.
+        kind: `cause` is a failure; `follows` is one that another failure brings about; `last` is
+            one that is told where nothing else is known, and so is an `open` one, if it was said
+            again and again and a log ends with it; a `note` is worth telling and no failure;
+            `harmless` is neither.
+        level: `WARN` counts in warnings and in torch's words about NCCL and CUDA, `INFO` in NCCL's
+            other lines, `JOB` in lines beside NCCL's, `ANY` in all.
         unless: Rules that tell the same more exactly; beside one of them this one is left out.
     """
 
@@ -58,7 +67,7 @@ class Rule:
     cause: str = ""
     fix: str = ""
     kind: Kind = "cause"
-    level: Literal["WARN", "INFO", "ANY"] = "WARN"
+    level: Level = "WARN"
     unless: tuple[str, ...] = ()
 
     @cached_property
@@ -67,13 +76,57 @@ class Rule:
         return re.compile(self.pattern)
 
 
+_MACRO = re.compile(r"(@[A-Z_]{2,})(?:`(.*?)`)?")
+_PARTS = {"~": "pattern", "=": "cause", ">": "fix"}
+
+
+@cache
+def read_rules() -> tuple[Rule, ...]:
+    """Return the rules of `rules.txt` in their order; its head says how they are written."""
+    macros: dict[str, str] = {}
+    blocks: list[dict[str, str]] = []
+    for line in (Path(__file__).parent / "rules.txt").read_text("utf-8").splitlines():
+        mark, said = line[:1], line[2:]
+        if mark == "@":
+            name, _, macros[name] = line.partition(" ")
+        elif mark == "[":
+            blocks.append({"head": line})
+        elif mark in _PARTS:
+            part = _PARTS[mark]
+            blocks[-1][part] = f"{blocks[-1][part]}|{said}" if part in blocks[-1] else said
+    return tuple(_rule(block, macros) for block in blocks)
+
+
+def _rule(block: dict[str, str], macros: dict[str, str]) -> Rule:
+    head, _, unless = block.pop("head").partition(" unless ")
+    name, _, rest = head[1:].partition("]")
+    made = {
+        part: _MACRO.sub(lambda found: macros[found[1]].replace("%s", found[2] or ""), text)
+        for part, text in block.items()
+    }
+    kinds: list[Kind] = [kind for kind in get_args(Kind) if kind in rest.split()]
+    levels: list[Level] = [level for level in get_args(Level) if level in rest.split()]
+    return Rule(
+        name=name,
+        pattern=made["pattern"],
+        cause=made.get("cause", ""),
+        fix=made.get("fix", ""),
+        kind=kinds[0] if kinds else "cause",
+        level=levels[0] if levels else "WARN",
+        unless=tuple(unless.split()),
+    )
+
+
 WHOLE_LOG = "run with NCCL_DEBUG=INFO on all ranks, and read the log of the rank that ended first"
 _UNKNOWN = Rule("warning", "", fix=WHOLE_LOG)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """A line of a log, cut where it is long; its number is from 1, its file's name may be empty."""
+    """A line of a log, cut where it is long and without its runs of blanks.
+
+    Its number is from 1, its file's name may be empty.
+    """
 
     file: str
     line: int
@@ -136,7 +189,7 @@ class Hits:
         rules = tuple(rules)
         self._rules = {
             level: [rule for rule in rules if rule.level in (level, "ANY")]
-            for level in ("WARN", "INFO")
+            for level in ("WARN", "INFO", "JOB")
         }
         self._order = {rule.name: number for number, rule in enumerate(rules)}
         self._hits: dict[str, Hit] = {}
@@ -179,6 +232,10 @@ class Hits:
         said = {key: value or _UNSAID.get(key, "?") for key, value in groups.items()}
         cause, fix = rule.cause.format_map(said), rule.fix.format_map(said)
         return Hit(rule=rule, cause=cause, fix=fix, first=self.lines)
+
+    def forget(self, text: str) -> None:
+        """Drop an unknown warning that turned out to be the beginning of one."""
+        self._unknown.pop(_VARIES.sub("#", text[:_MAX_TEXT]), None)
 
     def of(self, kind: Kind) -> list[Hit]:
         """Return what was found of that kind, roots first."""

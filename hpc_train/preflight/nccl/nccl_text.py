@@ -7,9 +7,10 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from hpc_train.plan.hostlist import fold
+from hpc_train.preflight.nccl.nccl_timeouts import ranges
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from hpc_train.preflight.nccl.nccl_report import NcclReport, Pair
     from hpc_train.preflight.nccl.nccl_rules import Evidence, Failure
@@ -18,6 +19,7 @@ __all__ = ["explain", "report_json"]
 
 _MAX_SHOWN = 5
 _MAX_WIDTH = 200
+_MAX_RANKS = 40
 _GDR = {
     "all": ", with GPUDirect RDMA",
     "some": ", NOT all of it with GPUDirect RDMA",
@@ -71,7 +73,9 @@ def _headline(report: NcclReport) -> Iterator[str]:
     elif crossing:
         names = " and ".join(sorted({pair.transport for pair in crossing}))
         what = "InfiniBand (or RoCE)" if report.all_over_ib else names
-        yield f"{what} between all nodes that talked{_GDR[report.gdr_share]}"
+        # Not every plugin marks its channels where it has GPUDirect.
+        share = None if _is_unmarked(report) else report.gdr_share
+        yield f"{what} between all nodes that talked{_GDR[share]}"
     elif report.pairs and len(report.hosts) == 1 and len(world.places) == (world.ranks or -1):
         yield "all ranks are on one node: the network"
         yield "between nodes was not used, so this log proves nothing about it"
@@ -83,8 +87,15 @@ def _headline(report: NcclReport) -> Iterator[str]:
         yield "no failure is recognised in this log"
 
 
+def _is_unmarked(report: NcclReport) -> bool:
+    """Whether HCAs have GPUDirect RDMA and no channel says that it uses it."""
+    return report.gdr_share == "none" and any(any(hcas.values()) for hcas in report.gdr.values())
+
+
 def _facts(report: NcclReport) -> Iterator[str]:
-    yield f"NCCL {report.version or 'of unknown version'}" + _size(report)
+    size = _size(report)
+    if report.version or size:
+        yield f"{report.library} {report.version or 'of unknown version'}{size}"
     ways = Counter((pair.transport, pair.crosses) for pair in report.pairs)
     for (transport, crosses), count in sorted(ways.items()):
         yield f"{count} {'between nodes' if crosses else 'inside a node'} via {transport}"
@@ -104,17 +115,28 @@ def _size(report: NcclReport) -> str:
     if not world.ranks:
         return f", {where}" if where else ""
     is_whole = len(world.places) >= world.ranks
-    if is_whole and world.groups <= 1:
-        text = f", {world.ranks} ranks" + (f" on {where}" if where else "")
+    if is_whole and world.groups <= 1 and len(hosts) <= world.ranks:
+        text = f", {_ranks(world.ranks)}" + (f" on {where}" if where else "")
     else:
         nodes = f" on {world.nodes} nodes" if world.nodes else ""
         groups = f" ({world.groups} of that size)" if world.groups > 1 else ""
-        text = f", a communicator of {world.ranks} ranks{nodes}{groups}"
-        text += f"; this log names {len(world.places)} of them" if not is_whole else ""
+        text = f", a communicator of {_ranks(world.ranks)}{nodes}{groups}"
+        text += "" if is_whole else f"; this log has lines of {_which(world.places)}"
         text += f"; {where} in this log" if where else ""
     if 0 < world.complete < world.started:
         text += f"; {world.complete} of {world.started} finished their initialisation"
     return text
+
+
+def _which(places: Collection[int]) -> str:
+    """Return the ranks that wrote; others may be named by them, or wrote what is of no rank."""
+    told = ranges(set(places))
+    who = f"rank{'s'[: len(places) != 1]} {told}"
+    return who if 0 < len(told) <= _MAX_RANKS else f"{len(places)} of them"
+
+
+def _ranks(count: int) -> str:
+    return f"{count} rank{'s'[: count != 1]}"
 
 
 def _devices(report: NcclReport) -> Iterator[str]:
@@ -133,6 +155,8 @@ def _devices(report: NcclReport) -> Iterator[str]:
         yield f"HCAs{_on(hosts)}: {known}" + (f"; not used: {idle}" if idle else "")
     for (said,), hosts in _alike({h: (_gdr(found),) for h, found in report.gdr.items()}).items():
         yield f"GPUDirect RDMA{_on(hosts)}: {said}"
+    if _is_unmarked(report):
+        yield "  no channel in this log is marked as using it (/GDRDMA)"
     if report.gdr_reasons:
         yield f"  off because: {_list(report.gdr_reasons, _MAX_SHOWN)}"
     plain = {h: tuple(i.partition(":")[0] for i in names) for h, names in report.interfaces.items()}
@@ -208,10 +232,12 @@ def _list(items: Iterable[str], most: int) -> str:
 def report_json(report: NcclReport) -> dict[str, Any]:
     """Return the report for JSON; a transport a pair of hosts, None where unknown."""
     first = report.failures[0] if report.failures else None
-    as_they_are = ("version", "hosts", "networks", "hcas", "gdr", "gdr_reasons", "interfaces")
+    as_they_are = (
+        "version library hosts networks hcas gdr gdr_reasons interfaces settings records torn"
+    )
     return {
         "schema_version": 1,
-        **{name: getattr(report, name) for name in (*as_they_are, "settings", "records", "torn")},
+        **{name: getattr(report, name) for name in as_they_are.split()},
         "ranks": {
             "total": report.world.ranks or None,
             "nodes": report.world.nodes or None,

@@ -19,10 +19,10 @@ __all__ = ["Timeouts", "ranges"]
 _MAX_WORKS = 200
 _TIMEOUT = re.compile(
     r"Watchdog caught collective operation timeout: WorkNCCL\((?:SeqNum=(?P<seq>\d+), )?"
-    r"OpType=(?P<op>\w+)(?:, NumelIn=(?P<numel>\d{1,18})\b)?.{0,200}?Timeout\(ms\)=(?P<ms>\d+)"
+    r"OpType=(?P<op>\w+)(?:, NumelIn=(?P<numel>\d{1,18})\b)?(?:.{0,200}?Timeout\(ms\)=(?P<ms>\d+))?"
 )
 # The same where the line is cut, or only the backtrace is there.
-_ANY_TIMEOUT = re.compile(r"Watchdog caught collective op|WorkNCCL::checkTimeout")
+_ANY_TIMEOUT = re.compile(r"Watchdog caught co|WorkNCCL::checkTimeout")
 _STATE = re.compile(
     r"\[PG (?:ID )?(?P<pg>[^\]]{1,80}?) Rank \d+\].{0,120}?(?:at|detected by watchdog at)"
     r" (?:NCCL )?work: (?P<seq>\d+), last enqueued NCCL work: (?P<queued>-?\d+),"
@@ -83,7 +83,7 @@ class Timeouts:
         return True
 
     def _timed_out(self, match: re.Match[str], rank: int) -> None:
-        self._ms = self._ms or int(match["ms"])
+        self._ms = self._ms or int(match["ms"] or 0)
         work = _Work(int(match["seq"] or -1), match["op"], match["numel"] or "")
         if work in self._works or len(self._works) < _MAX_WORKS:
             self._works.setdefault(work, set()).add(rank)

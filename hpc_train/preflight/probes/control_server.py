@@ -286,8 +286,10 @@ class ControlServer:
             self._drop(connection, "it proved nothing in time", "protocol")
         for node in self.alive():
             connection = self.connections[node]
-            if now - connection.heard > self._silence_s:
+            # Counted from the question: where this process itself got no CPU, nobody was silent.
+            is_owing = connection.heard < connection.pinged
+            if is_owing and now - connection.pinged > self._silence_s:
                 self._drop(connection, f"not a word for {self._silence_s:g} s", "alive")
-            elif now - connection.pinged > _PING_S:
+            elif not is_owing and now - connection.pinged > _PING_S:
                 connection.pinged = now
                 self._queue(connection, {"type": "ping", "t": now})

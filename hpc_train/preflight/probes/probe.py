@@ -46,7 +46,8 @@ def _read_options(path: Path) -> PreflightOptions:
 def _arguments(argv: Sequence[str], env: Mapping[str, str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m hpc_train.preflight.probes.probe")
     parser.add_argument("--options", type=Path, required=True, help="JSON of PreflightOptions")
-    parser.add_argument("--rank", type=int, default=int(env.get("SLURM_PROCID", "0")))
+    rank = env.get("SLURM_PROCID", env.get("RANK", "0"))
+    parser.add_argument("--rank", type=int, default=int(rank))
     parser.add_argument("--node", default="", help="name of this node, if not the scheduler's")
     parser.add_argument("--address", default="", help="where the other nodes reach this one")
     parser.add_argument("--root", default="", help="another root of /sys, /proc and /dev")
@@ -131,7 +132,7 @@ class _Probe:
 
     def _take_part(self, inventory: NodeInventory) -> None:
         try:
-            if not self.options.is_local:
+            if not (self.options.is_local or self.options.by_address):
                 inventory = replace(inventory, resolution=resolve(self.options.nodes[0]))
             # Twice the coordinator's patience: it may have started later than this probe.
             deadline = time.monotonic() + 2 * self.options.rendezvous_s
