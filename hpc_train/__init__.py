@@ -1,4 +1,13 @@
-"""Gets a PyTorch Lightning training through a Slurm cluster, to the end, with the right result."""
+"""Gets a PyTorch Lightning training through a Slurm cluster, to the end, with the right result.
+
+    import hpc_train
+
+    loaded = hpc_train.load("configs/digits.yaml", nodes=3, gpus=4)
+    run = hpc_train.submit(loaded)
+    run.wait().metrics
+
+`Session` makes a training loop of one's own exactly-once, without Lightning.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +16,23 @@ __version__ = "0.1.0"
 # `typing` is half of what `hpc-train list` would import; type checkers take the name at its word.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from hpc_train.api import Run, load, render, run_here, runs, submit, test_only
+    from hpc_train.api import Run, list_runs, load, render, run_here, submit, test_only
+    from hpc_train.sweeps import Sweep, submit_sweep
     from hpc_train.training.session import Session
 
 # `plan` is the name of a package here; the function is `hpc_train.api.plan`.
-__all__ = ["Run", "Session", "load", "render", "run_here", "runs", "submit", "test_only"]
+__all__ = [
+    "Run",
+    "Session",
+    "Sweep",
+    "list_runs",
+    "load",
+    "render",
+    "run_here",
+    "submit",
+    "submit_sweep",
+    "test_only",
+]
 
 
 def __getattr__(name: str) -> object:
@@ -20,8 +41,17 @@ def __getattr__(name: str) -> object:
         from hpc_train.training.session import Session
 
         return Session
+    if name in ("Sweep", "submit_sweep"):
+        from hpc_train import sweeps
+
+        return getattr(sweeps, name)
     if name in __all__:
         from hpc_train import api
 
         return getattr(api, name)
     raise AttributeError(f"module 'hpc_train' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    # Without it nobody who types `hpc_train.` and Tab, or help(hpc_train), finds what loads later.
+    return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])

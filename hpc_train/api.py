@@ -13,49 +13,65 @@ Nothing here imports torch or lightning, and submitit and jinja2 only when somet
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import shutil
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from hpc_train.errors import ConfigError, HpcTrainError, RunFailedError, SlurmError
-from hpc_train.plan.plan import Plan
-from hpc_train.plan.states import RunState
+from hpc_train.errors import HpcTrainError, RunFailedError
+from hpc_train.plan.plan import Plan, Verb
 from hpc_train.runs.layout import RunDir
 
 if TYPE_CHECKING:
+    from hpc_train.backends.replan import NextPlan
     from hpc_train.config.load import LoadedConfig
+    from hpc_train.runs.saved_models import SavedModel
     from hpc_train.runs.status import RunStatus
     from hpc_train.slurm.control import StartEstimate
     from hpc_train.training.resume.checkpoint import CheckedCheckpoint
 
-__all__ = ["Run", "load", "plan", "prepare", "render", "run_here", "runs", "submit", "test_only"]
-
-POLL_S = 0.5
-ASK_SLURM_EVERY_S = 10.0
+__all__ = ["Run", "list_runs", "load", "plan", "render", "run_here", "submit", "test_only"]
 
 
-def load(path: str | Path, *overrides: str, **flags: object) -> LoadedConfig:
+def load(
+    path: str | Path,
+    *overrides: str,
+    arguments: Sequence[str] | None = None,
+    sweep: Sequence[str] = (),
+    **flags: object,
+) -> LoadedConfig:
     """Read a config, check it against what is installed here, and keep where each value came from.
 
     Args:
-        path: The YAML file.
+        path: The YAML file, or a training script, which is called with `arguments`.
         overrides: `key=value`, the last one wins.
+        sweep: `key=value,value` or `key=range(3)`: for `submit_sweep`, which checks each point.
         flags: As the options of `hpc-train submit` (`config.flags`): `nodes=3`, `gpus=4`.
 
     Raises:
         ConfigError: with file, line, key, and what to write instead.
     """
     from hpc_train.config.load import load as read
-    from hpc_train.config.validate import check
+    from hpc_train.config.validate import check, check_fit
+    from hpc_train.plan.notes import notes_on
 
-    loaded = read(path, overrides, flags=flags)
+    loaded = read(path, overrides, arguments=arguments, flags=flags, sweep=sweep)
+    if loaded.config.sweep:
+        return loaded
     check(loaded, workdir=Path.cwd())
-    return loaded
+    check_fit(loaded, workdir=Path.cwd())
+    if loaded.config.init_from:
+        from hpc_train.backends.find_weights import settle_weights
+        from hpc_train.runs.registry import folders
+
+        loaded = settle_weights(loaded, folders(None), Path.cwd())
+    return dataclasses.replace(loaded, notes=(*loaded.notes, *notes_on(loaded.config)))
 
 
 def plan(loaded: LoadedConfig, *, for_script: bool = False) -> Plan:
@@ -67,9 +83,17 @@ def plan(loaded: LoadedConfig, *, for_script: bool = False) -> Plan:
     Raises:
         CheckError: for a batch size that the shape cannot split; ConfigError for other values.
     """
+    from hpc_train.backends.code_copy import settle_paths
     from hpc_train.plan.from_config import make_plan
 
+    if loaded.config.sweep:
+        raise loaded.origins.error(
+            "sweep",
+            "makes many trainings of the config",
+            "hpc-train submit takes it; sweep={} here",
+        )
     here = Path.cwd()
+    settle_paths(loaded.config, here)
     decided = make_plan(
         loaded.config,
         workdir=here,
@@ -85,9 +109,11 @@ def plan(loaded: LoadedConfig, *, for_script: bool = False) -> Plan:
 
 
 def render(loaded: LoadedConfig) -> str:
-    """The sbatch script that does by itself what `submit` does."""
+    """The sbatch script that does by itself what `submit` does; of `env`, `setup` is checked."""
+    from hpc_train.backends.check_environment import check_setup
     from hpc_train.plan.script import render_script
 
+    check_setup(loaded.config.env, loaded.origins)
     return render_script(plan(loaded, for_script=True))
 
 
@@ -95,85 +121,95 @@ def prepare(loaded: LoadedConfig) -> Run:
     """Make the run directory with config, plan and script; nothing is submitted yet.
 
     Raises:
-        ConfigError: when `runs_dir` cannot be written.
+        ConfigError: when `env` cannot be had, or `runs_dir` cannot be written.
     """
-    from concurrent.futures import ThreadPoolExecutor
+    from hpc_train.backends.make_run import make_run
 
-    from hpc_train.config.show import to_yaml
-    from hpc_train.plan.quoting import slug
-    from hpc_train.plan.script import render_script
-    from hpc_train.runs.provenance import code_state
-    from hpc_train.runs.registry import create_run, new_run_id, remember_root
-
-    portable, here = plan(loaded, for_script=True), Path.cwd()
-    decided = portable.placed(str(here), str(here / portable.runs_dir))
-    runs_dir, folder, run_id = Path(decided.runs_dir), slug(decided.name), new_run_id(time.time())
-    directory = RunDir(runs_dir / folder / run_id)
-    with ThreadPoolExecutor(max_workers=1) as beside:  # git answers while jinja2 is imported
-        state = beside.submit(code_state, Path(decided.workdir))
-        files = {
-            directory.config.name: to_yaml(loaded.config),
-            directory.script.name: render_script(portable, run_dir=str(directory.path)),
-            directory.environment.name: state.result(),
-            directory.plan.name: decided.to_json(),
-        }
-    create_run(runs_dir, folder, run_id, files)
-    remember_root(os.environ, runs_dir)
-    return Run(directory)
+    return Run(make_run(loaded, plan(loaded, for_script=True), Path.cwd()))
 
 
-def submit(loaded: LoadedConfig, *, cluster: str | None = None) -> Run:
+def submit(loaded: LoadedConfig, *, cluster: str | None = None, after: Run | None = None) -> Run:
     """Submit a training.
 
     Args:
         cluster: `slurm` or `local`; by default Slurm where there is one.
+        after: A run that has to be complete before this one begins.
 
     Raises:
         SlurmError: when Slurm refuses; nothing stays behind.
         ConfigError: when the run directory cannot be made.
     """
-    from hpc_train.backends.submit import detect_cluster
+    from hpc_train.backends.look_at_hosts import where_to
 
-    where = cluster or detect_cluster()
-    run = prepare(loaded)
+    decided = plan(loaded, for_script=True)
+    return _submit(loaded, decided, Path.cwd(), where_to(decided, cluster), after=after)
+
+
+def _submit(
+    loaded: LoadedConfig,
+    portable: Plan,
+    workdir: Path,
+    cluster: str,
+    held: Path | None = None,
+    after: Run | None = None,
+) -> Run:
+    from hpc_train.backends.make_run import make_run
+    from hpc_train.plan.container import check_runtime
+    from hpc_train.plan.quoting import slug
+    from hpc_train.runs.registry import absent_folders, remove_run
+    from hpc_train.supervisor.dependents import wait_for
+
+    check_runtime(portable, is_slurm=cluster == "slurm")
+    first = wait_for(after.status(), loaded.config.slurm.dependency, cluster) if after else None
+    absent = absent_folders(workdir / Path(portable.runs_dir).expanduser() / slug(portable.name))
+    run = Run(make_run(loaded, portable, workdir, held))
     try:
-        run.start(where)
-    except SlurmError:
-        shutil.rmtree(run.directory.path)
+        job_id = run.start(cluster, first.options if first else ())
+    except HpcTrainError:
+        remove_run(run.directory, absent)
         raise
+    if first:
+        first.note(run.directory, job_id)
     return run
 
 
 def test_only(loaded: LoadedConfig) -> StartEstimate:
     """Slurm's own verdict on the job and its estimate of the start; nothing is submitted.
 
-    Raises:
-        SlurmError: with Slurm's words and the key to change.
+    Raises: SlurmError: with Slurm's words and the key to change.
     """
-    import tempfile
+    from hpc_train.backends.submit import ask_for_start
 
-    from hpc_train.slurm.control import test_only as ask
-
-    with tempfile.TemporaryDirectory() as folder:
-        script = Path(folder) / "job.sbatch"
-        script.write_text(render(loaded), encoding="utf-8")
-        return ask(script)
+    return ask_for_start(plan(loaded), render(loaded))
 
 
-def run_here(loaded: LoadedConfig) -> tuple[Run, int]:
+def run_here(
+    loaded: LoadedConfig,
+    around: Callable[[Run], AbstractContextManager[object]] = nullcontext,
+) -> tuple[Run, int]:
     """Train in the foreground: on this machine, or in the allocation of an `salloc`.
+
+    Args:
+        around: Makes what is entered before the run trains and left behind it, to show it.
 
     Returns:
         The run and the supervisor's exit code.
     """
+    from hpc_train.backends.local_devices import check_gpus_here
+    from hpc_train.backends.start_run import note_submission
     from hpc_train.supervisor.run import supervise
 
+    if "SLURM_JOB_ID" not in os.environ:
+        check_gpus_here(plan(loaded))
     run = prepare(loaded)
-    run.note_submission("foreground", os.environ.get("SLURM_JOB_ID", ""), time.time())
-    return run, supervise(run.directory, os.environ, batch=False)
+    job_id = os.environ.get("SLURM_JOB_ID", "")
+    note_submission(run.directory, "foreground", job_id, time.time())
+    with around(run):
+        code = supervise(run.directory, os.environ, batch=False)
+    return run, code
 
 
-def runs(runs_dir: Path | None = None) -> list[RunStatus]:
+def list_runs(runs_dir: Path | None = None) -> list[RunStatus]:
     """The status of every run there is, the newest first, by one query of Slurm for all of them."""
     return statuses(Run.all(runs_dir))
 
@@ -194,9 +230,9 @@ class Run:
     @classmethod
     def all(cls, runs_dir: Path | None = None) -> list[Run]:
         """All runs there are, the newest first."""
-        from hpc_train.runs.registry import all_runs
+        from hpc_train.runs.registry import all_runs, folders
 
-        return [cls(directory) for directory in all_runs(_folders(runs_dir))]
+        return [cls(directory) for directory in all_runs(folders(runs_dir))]
 
     @classmethod
     def find(cls, reference: str, runs_dir: Path | None = None) -> Run:
@@ -205,44 +241,31 @@ class Run:
         Raises:
             NoSuchRunError: when none does.
         """
-        from hpc_train.runs.registry import find_run
+        from hpc_train.runs.registry import find_run, folders
+        from hpc_train.runs.sweep_dir import find_point
 
-        return cls(find_run(reference, _folders(runs_dir)))
+        where = folders(runs_dir)
+        return cls(find_point(reference, where) or find_run(reference, where))
+
+    def _repr_html_(self) -> str:
+        """Where the run stands and what happened, as a notebook shows it."""
+        from hpc_train.runs.history_text import history_html
+
+        return history_html(self.status(), time.time())
 
     def status(self) -> RunStatus:
         """What is known of the run now."""
         return statuses([self])[0]
 
-    def start(self, cluster: str) -> str:
-        """Submit the run, for the first time or again.
+    def start(self, cluster: str, options: Sequence[str] = ()) -> str:
+        """Submit the run, for the first time or again, with more options of sbatch.
 
         Returns:
             The job id.
         """
-        from hpc_train.backends.submit import submit_local
+        from hpc_train.backends.start_run import start_run
 
-        began = time.time()
-        left_out: tuple[str, ...] = ()
-        if cluster == "slurm":
-            job_id, left_out = self._to_slurm()
-        else:
-            job_id = submit_local(self.directory, os.environ)
-        self.note_submission(cluster, job_id, began, left_out)
-        return job_id
-
-    def _to_slurm(self) -> tuple[str, tuple[str, ...]]:
-        """Submit without the nodes that are remembered as bad, or with them where none else are."""
-        from hpc_train.backends.submit import remembered_nodes, submit_slurm
-
-        decided = Plan.from_json(self.directory.plan.read_text(encoding="utf-8"))
-        bad = remembered_nodes(os.environ, time.time())
-        if bad:
-            try:
-                return submit_slurm(self.directory, decided, bad), bad
-            except SlurmError:
-                # Too few nodes are left, or a name is no node any more: the preflight will tell.
-                return submit_slurm(self.directory, decided), ()
-        return submit_slurm(self.directory, decided), ()
+        return start_run(self.directory, cluster, options)
 
     def wait(self, timeout_s: float | None = None) -> RunStatus:
         """Wait for the run's end.
@@ -260,23 +283,9 @@ class Run:
         Raises:
             HpcTrainError: when it has not ended after `timeout_s`.
         """
-        from hpc_train.backends.observe import observe
+        from hpc_train.backends.follow import follow
 
-        deadline = None if timeout_s is None else time.monotonic() + timeout_s
-        ask_at = 0.0
-        view = None
-        while True:
-            now = time.monotonic()
-            ask = now >= ask_at
-            (status,) = observe([self.directory], time.time(), ask_slurm=ask, known=view)
-            if ask:
-                ask_at, view = now + ASK_SLURM_EVERY_S, status.state
-            yield status
-            if status.state.ended:
-                return
-            if deadline is not None and now > deadline:
-                raise HpcTrainError(f"{status.name} is still {status.state.value}")
-            time.sleep(POLL_S)
+        return follow(self.directory, timeout_s)
 
     def log_file(self, rank: int = 0, attempt: int | None = None) -> Path:
         """The log of one rank; it need not be there yet."""
@@ -292,13 +301,35 @@ class Run:
         try:
             return self.log_file(rank, attempt).read_text(encoding="utf-8", errors="replace")
         except FileNotFoundError as error:
-            raise RunFailedError(f"rank {rank} has no log yet: {error.filename}") from error
+            status = self.status()
+            why = f", since {status.reason}" if status.last_words else f" yet: {error.filename}"
+            all_of_it = f"all of it: {self.directory.job_log(status.job_id)}"
+            hint = all_of_it if status.last_words else ""
+            raise RunFailedError(f"rank {rank} has no log{why}", hint) from error
 
     def checkpoints(self, *, verify: bool = False) -> list[CheckedCheckpoint]:
         """The run's checkpoints, newest first; `verify` reads every file and compares its hash."""
+        from hpc_train.runs.checkpoints import fits_with_checkpoints
         from hpc_train.training.resume.checkpoint import list_checkpoints
 
-        return list_checkpoints(self.directory.checkpoints, verify=verify)
+        fits = fits_with_checkpoints(self.directory)[::-1]
+        return [one for fit in fits for one in list_checkpoints(fit, verify=verify)]
+
+    def models(self) -> list[SavedModel]:
+        """What the training's own ModelCheckpoints have saved, newest first."""
+        from hpc_train.runs.saved_models import read_models
+
+        return read_models(self.directory)
+
+    def best_model(self, monitor: str | None = None) -> SavedModel:
+        """The best model, by `monitor` where several metrics decide.
+
+        Raises:
+            HpcTrainError: when there is none; UsageError when several metrics decide.
+        """
+        from hpc_train.runs.saved_models import choose_best
+
+        return choose_best(self.directory, monitor)
 
     def cancel(self) -> RunStatus:
         """End the run for good; it can be brought back with `resume`.
@@ -306,21 +337,18 @@ class Run:
         Raises:
             HpcTrainError: when it has ended already; SlurmError when Slurm refuses.
         """
-        from hpc_train.backends.observe import cancel_run
+        from hpc_train.backends.cancel import cancel_one
 
-        status = self.status()
-        if status.state.ended and status.state is not RunState.LOST:
-            raise HpcTrainError(f"{status.name} ({status.run}) is already {status.state.value}")
-        cancel_run(self.directory, status)
-        return status
+        return cancel_one([self.directory])[0]
 
-    def resume(self, *overrides: str, cluster: str | None = None, **flags: object) -> str:
+    def resume(self, *overrides: str, cluster: str | None = None, **flags: Any) -> str:
         """Submit the run again; it goes on from its newest valid checkpoint.
 
         Args:
-            overrides: `key=value` of anything that does not make another training.
+            overrides: `key=value` of anything that does not make another training; its length
+                may change, also of one that is complete.
             cluster: `slurm` or `local`; by default where it was.
-            flags: As the options of `hpc-train submit`: `nodes=3`, `gpus=4`.
+            flags: As the options of `hpc-train submit`: `nodes=3`; and `new_snapshot=True`.
 
         Returns:
             The job id.
@@ -328,68 +356,43 @@ class Run:
         Raises:
             HpcTrainError: when it still runs or is complete.
             ConfigError: when it would be another training.
+            SlurmError: when Slurm refuses; the run is as it was.
         """
-        status = self.status()
-        if not status.state.ended:
-            raise HpcTrainError(
-                f"{status.name} ({status.run}) is {status.state.value} as job {status.job_id}",
-                f"hpc-train cancel {status.run} ends it",
-            )
-        if status.state is RunState.COMPLETED:
-            raise HpcTrainError(
-                f"{status.name} ({status.run}) is complete; there is nothing to go on with",
-                "to train longer, submit a config with a larger trainer.max_epochs or max_steps",
-            )
-        if overrides or any(value is not None for value in flags.values()):
-            self._plan_again(overrides, flags)
-        self.directory.stop.unlink(missing_ok=True)
-        return self.start(cluster or ("slurm" if status.backend == "slurm" else "local"))
+        return self.go_on(self.next_plan(*overrides, **flags), cluster=cluster)
 
-    def _plan_again(self, overrides: Sequence[str], flags: dict[str, object]) -> None:
-        """Decide anew in another shape, and keep the plan before it beside the new one."""
-        from hpc_train.config.load import load as read
-        from hpc_train.plan.from_config import make_plan
-        from hpc_train.plan.script import render_script
-        from hpc_train.runs.atomic import write_text
+    def go_on(self, plan: NextPlan, *, cluster: str | None = None) -> str:
+        """Submit the run again with what `next_plan` gave; returns the job id."""
+        with plan.in_place(self.directory):
+            self.directory.stop.unlink(missing_ok=True)
+            return self.start(cluster or plan.cluster)
 
-        directory = self.directory
-        before = Plan.from_json(directory.plan.read_text(encoding="utf-8"))
-        if not directory.config.is_file():
-            raise ConfigError(
-                f"{directory.path} was made by a rendered script, which carries no config",
-                "go on in the same shape (resume without options), or submit the config anew",
-            )
-        loaded = read(directory.config, overrides, flags=flags)
-        portable = make_plan(
-            loaded.config,
-            workdir=before.workdir,
-            python=before.shell.python,
-            for_script=True,
-            origins=loaded.origins,
-        )
-        again = portable.placed(before.workdir, before.runs_dir)
-        if again.config_hash != before.config_hash:
-            raise ConfigError(
-                "the overrides make another training: model, data, trainer, seed and"
-                " global_batch_size stay as they are in a run",
-                "submit the changed config as a run of its own",
-            )
-        kept = directory.path / f"plan-before-{time.strftime('%Y%m%d-%H%M%S')}.json"
-        write_text(kept, before.to_json())
-        write_text(directory.script, render_script(portable, run_dir=str(directory.path)))
-        write_text(directory.plan, again.to_json())
+    def evaluate(
+        self, verb: Verb, *overrides: str, ckpt: str = "", cluster: str = "", **flags: object
+    ) -> tuple[Run, str]:
+        """Test, validate or predict with the run's model; arguments are as of `resume`.
 
-    def note_submission(
-        self, backend: str, job_id: str, began: float, left_out: tuple[str, ...] = ()
-    ) -> None:
-        """Write the submission into the history, with the time before the job could start."""
-        from hpc_train.runs.events import Event, EventKind, append_event
+        Args:
+            ckpt: `best`, `last` or a path; by default the best model where one metric decides.
 
-        data = {"job_id": job_id, "backend": backend, "left_out": list(left_out)}
-        append_event(self.directory.events, Event(began, EventKind.SUBMITTED, data))
+        Returns:
+            The run that does it, and which weights it takes, in words.
 
+        Raises:
+            HpcTrainError: when there are no weights; ConfigError when a method is missing.
+        """
+        from hpc_train.backends.plan_evaluation import plan_evaluation
 
-def _folders(runs_dir: Path | None) -> list[Path]:
-    from hpc_train.runs.registry import roots
+        planned = plan_evaluation(self.directory, verb, ckpt, overrides, flags)
+        where = cluster or ("slurm" if self.status().backend == "slurm" else "local")
+        try:
+            run = _submit(planned.loaded, planned.plan, planned.workdir, where, planned.held)
+        finally:
+            shutil.rmtree(planned.held, ignore_errors=True)
+        return run, f"{planned.weights.path} ({planned.weights.said})"
 
-    return [runs_dir.absolute()] if runs_dir else roots(os.environ, Path.cwd())
+    def next_plan(self, *overrides: str, new_snapshot: bool = False, **flags: object) -> NextPlan:
+        """What `resume` would submit, or what it would raise; nothing is written."""
+        from hpc_train.backends.replan import plan_again
+
+        now = self.status()
+        return plan_again(now, self.directory, overrides, flags, new_snapshot=new_snapshot)

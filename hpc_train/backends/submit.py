@@ -8,7 +8,8 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from hpc_train.backends.job_entry import train_in_job
@@ -19,13 +20,21 @@ from hpc_train.runs.bad_nodes import clusters, read_bad_nodes
 from hpc_train.runs.layout import RunDir
 from hpc_train.slurm.command import NO_ANSWER, is_available
 from hpc_train.slurm.command import run as run_slurm
-from hpc_train.slurm.control import is_answer_lost
+from hpc_train.slurm.control import StartEstimate, is_answer_lost, test_only
 from hpc_train.slurm.inherit import for_new_job
 from hpc_train.slurm.jobs import jobs_of_scripts
-from hpc_train.slurm.partitions import check_time
+from hpc_train.slurm.partitions import check_partition
 from hpc_train.slurm.refusals import refusal_error
 
-__all__ = ["detect_cluster", "remembered_nodes", "submit_local", "submit_slurm"]
+__all__ = [
+    "ask_for_start",
+    "detect_cluster",
+    "is_configured",
+    "leave_out_bad_nodes",
+    "remembered_nodes",
+    "submit_local",
+    "submit_slurm",
+]
 
 USUAL_CONFIGS = ("/etc/slurm/slurm.conf", "/run/slurm/conf/slurm.conf")
 FOREVER_MIN = 60 * 24 * 365
@@ -39,16 +48,24 @@ def detect_cluster() -> str:
     """
     if not (is_available("sbatch") and is_available("srun")):
         return "local"
-    if "SLURM_CONF" in os.environ or any(Path(path).exists() for path in USUAL_CONFIGS):
+    if is_configured(os.environ):
         return "slurm"
     return "slurm" if run_slurm(["scontrol", "ping"], timeout_s=10).returncode == 0 else "local"
 
 
-def submit_slurm(run: RunDir, plan: Plan, leave_out: Sequence[str] = ()) -> str:
+def is_configured(environ: Mapping[str, str]) -> bool:
+    """Whether a file here names Slurm's cluster."""
+    return "SLURM_CONF" in environ or any(Path(path).exists() for path in USUAL_CONFIGS)
+
+
+def submit_slurm(
+    run: RunDir, plan: Plan, leave_out: Sequence[str] = (), options: Sequence[str] = ()
+) -> str:
     """Submit the run's script as a Slurm job whose batch step is the supervisor.
 
     Args:
         leave_out: Nodes to exclude beside those of the plan.
+        options: More of sbatch's.
 
     Returns:
         The job id.
@@ -62,13 +79,13 @@ def submit_slurm(run: RunDir, plan: Plan, leave_out: Sequence[str] = ()) -> str:
             "log in to a node of the cluster or load its slurm module; or train here with"
             " --cluster local",
         )
-    check_time(dict(plan.slurm.options))
+    check_partition(dict(plan.slurm.options))
     from submitit.core.utils import FailedJobError
 
     from hpc_train.backends.script_executor import ScriptExecutor
 
     script = run.script.read_text(encoding="utf-8")
-    executor = ScriptExecutor(run.submitit, script, job_options(plan, leave_out))
+    executor = ScriptExecutor(run.submitit, script, [*job_options(plan, leave_out), *options])
     try:
         # submitit copies sbatch's words to stderr; they are in the error that it raises, too.
         with _clean_environment(), contextlib.redirect_stderr(io.StringIO()):
@@ -80,6 +97,40 @@ def submit_slurm(run: RunDir, plan: Plan, leave_out: Sequence[str] = ()) -> str:
             raise refusal_error(words) from error
         return max(taken, key=int)  # Slurm took the job, and only its answer was lost
     return str(job.job_id)
+
+
+def leave_out_bad_nodes(submit: Callable[[Sequence[str]], str]) -> tuple[str, tuple[str, ...]]:
+    """Submit without the nodes that are remembered as bad, or with them where none else are.
+
+    Args:
+        submit: Takes nodes to leave out and gives the job id.
+
+    Returns:
+        The job id, and the nodes that were left out.
+    """
+    bad = remembered_nodes(os.environ, time.time())
+    if bad:
+        try:
+            return submit(bad), bad
+        except SlurmError:
+            # Too few nodes are left, or a name is no node any more: the preflight will tell.
+            return submit(()), ()
+    return submit(()), ()
+
+
+def ask_for_start(plan: Plan, script: str) -> StartEstimate:
+    """Slurm's own verdict on the job and its estimate of the start; nothing is submitted.
+
+    Raises:
+        SlurmError: with Slurm's words and the key to change.
+    """
+    import tempfile
+
+    check_partition(dict(plan.slurm.options))
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "job.sbatch"
+        file.write_text(script, encoding="utf-8")
+        return test_only(file)
 
 
 def submit_local(run: RunDir, environ: Mapping[str, str]) -> str:

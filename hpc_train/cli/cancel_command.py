@@ -6,8 +6,12 @@ from pathlib import Path
 
 import click
 
-from hpc_train import api
 from hpc_train.cli.common import json_option, print_json, run_argument, runs_dir_option, shell_word
+from hpc_train.cli.sweep_text import tell_cancelled
+from hpc_train.errors import UsageError
+from hpc_train.runs.registry import folders, matching_runs
+from hpc_train.runs.sweep_dir import find_point
+from hpc_train.sweeps import find_sweep
 
 __all__ = ["command"]
 
@@ -17,12 +21,28 @@ __all__ = ["command"]
 @runs_dir_option
 @json_option
 def command(run: str, runs_dir: Path | None, as_json: bool) -> int:
-    """End RUN; what it has saved stays, and `resume` brings it back."""
-    found = api.Run.find(run, runs_dir)
-    status = found.cancel()
-    if as_json:
-        print_json({"schema_version": 1, "run": status.run, "job_id": status.job_id})
+    """End RUN, or all points of a sweep; what was saved stays, and `resume` brings it back.
+
+    Where several runs of a name have not ended, none is cancelled, and their ids are listed.
+    """
+    from hpc_train.backends.cancel import cancel_one
+
+    if sweep := find_sweep(run, runs_dir):
+        if run == sweep.directory.name:
+            raise UsageError(
+                f"{run} is the name of a sweep, and may be that of other runs",
+                f"cancel it by its id: hpc-train cancel {sweep.directory.sweep_id}",
+            )
+        tell_cancelled(sweep, as_json=as_json)
         return 0
-    click.echo(f"cancelling {status.name} (job {status.job_id}); its ranks save if there is time")
+    where = folders(runs_dir)
+    point = find_point(run, where)
+    status, done = cancel_one([point] if point else matching_runs(run, where))
+    if as_json:
+        print_json(
+            {"schema_version": 1, "run": status.run, "job_id": status.job_id, "done": done},
+        )
+        return 0
+    click.echo(f"{status.name} ({status.run}): {done}")
     click.echo(f"go on with: hpc-train resume {shell_word(status.run)}", err=True)
     return 0

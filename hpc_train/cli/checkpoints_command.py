@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,40 +16,78 @@ from hpc_train.cli.common import (
     run_argument,
     runs_dir_option,
 )
+from hpc_train.runs.saved_models import SavedModel, best_models
+
+if TYPE_CHECKING:
+    from hpc_train.training.resume.checkpoint import CheckedCheckpoint
 
 __all__ = ["command"]
 
-HEADER = ("STEP", "VALID", "PATH", "WHY")
+NO_MODELS = "no best model: a ModelCheckpoint with a monitor under trainer.callbacks saves it"
+HEADER = ("STEP", "SAVED", "METRIC", "VALID", "PATH", "WHY")
 
 
 @click.command("checkpoints")
 @run_argument
 @click.option("--verify", is_flag=True, help="Read every file and compare its hash.")
+@click.option("--best", is_flag=True, help="Print the path of the best model alone.")
+@click.option("--monitor", metavar="NAME", help="The metric that decides which is the best.")
 @runs_dir_option
 @json_option
-def command(run: str, verify: bool, runs_dir: Path | None, as_json: bool) -> int:
-    """List the checkpoints of RUN, the newest first; broken ones are named and passed over.
+def command(
+    run: str,
+    verify: bool,
+    best: bool,
+    monitor: str | None,
+    runs_dir: Path | None,
+    as_json: bool,
+) -> int:
+    """List what RUN has saved, the newest first.
 
-    Without --verify the sizes are compared, and the files are not read.
+    First what a run goes on from; broken ones are named and passed over. Then the models that its
+    ModelCheckpoints have saved, with the metric. Without --verify sizes are compared, and the files
+    are not read.
     """
-    found = api.Run.find(run, runs_dir).checkpoints(verify=verify)
-    rows = [
-        {"step": one.step, "path": str(one.path), "valid": one.valid, "reason": one.reason or ""}
-        for one in found
-    ]
+    found = api.Run.find(run, runs_dir)
+    named = {
+        "schema_version": 1,
+        "run": found.directory.run_id,
+        "run_dir": str(found.directory.path),
+    }
+    if best or monitor:
+        chosen = found.best_model(monitor)
+        if as_json:
+            print_json({**named, "best": chosen.to_json()})
+            return 0
+        if chosen.monitor and chosen.score is None:
+            click.echo(f"{chosen.monitor} was NaN whenever a model was saved", err=True)
+        click.echo(chosen.path)
+        return 0
+    states, models = found.checkpoints(verify=verify), found.models()
     if as_json:
-        print_json(rows)
-    elif not rows:
-        click.echo("no checkpoints yet", err=True)
-    else:
-        cells = [
-            (
-                str(row["step"]),
-                "yes" if row["valid"] else "no",
-                str(row["path"]),
-                str(row["reason"]),
-            )
-            for row in rows
+        rows = [
+            {"step": one.step, "path": one.path, "valid": one.valid, "reason": one.reason or ""}
+            for one in states
         ]
-        print_table(HEADER, cells)
+        of_models = [model.to_json() for model in models]
+        print_json({**named, "checkpoints": rows, "models": of_models})
+        return 0
+    if states or models:
+        print_table(HEADER, [*map(_state_row, states), *_model_rows(models)])
+    else:
+        click.echo("no checkpoints yet", err=True)
+    if not models:
+        click.echo(NO_MODELS, err=True)
     return 0
+
+
+def _state_row(one: CheckedCheckpoint) -> tuple[str, ...]:
+    valid = "yes" if one.valid else "no"
+    return str(one.step), "state", "", valid, str(one.path), one.reason or ""
+
+
+def _model_rows(models: Sequence[SavedModel]) -> Iterator[tuple[str, ...]]:
+    best = {model.path for model in best_models(models).values()}
+    for model in models:
+        kind = "last" if model.last else "best" if model.path in best else "model"
+        yield str(model.step), kind, model.metric_text, "", model.path, ""

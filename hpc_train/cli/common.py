@@ -3,27 +3,44 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+import os
+import shutil
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from hpc_train.config.flags import FLAGS
+from hpc_train.errors import UsageError
+
+if TYPE_CHECKING:
+    from hpc_train.config.load import LoadedConfig
 
 __all__ = [
+    "ConfigCommand",
     "config_arguments",
+    "devices_option",
     "flag_options",
     "json_option",
+    "load_config",
     "print_json",
+    "print_notes",
     "print_table",
     "run_argument",
     "runs_dir_option",
+    "salloc_options",
     "shell_word",
+    "sweep_options",
 ]
 
+LEAST_WIDTH, GOOD_WIDTH = 14, 30  # of a cell that is cut: it may be, it should be
 F = TypeVar("F", bound=Callable[..., Any])
 
+devices_option = click.option(
+    "--devices", metavar="0,2", help="GPUs of this machine to train on; not for Slurm."
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 runs_dir_option = click.option(
     "--runs-dir",
@@ -33,16 +50,90 @@ runs_dir_option = click.option(
 run_argument = click.argument("run", metavar="RUN")
 
 
+class ConfigCommand(click.Command):
+    """A command that takes CFG; what stands behind `--` are the arguments of a script."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse what stands in front of `--`; click itself would drop the sign."""
+        mark = args.index("--") if "--" in args else len(args)
+        own, behind = args[:mark], args[mark + 1 :] if mark < len(args) else None
+        try:
+            rest = super().parse_args(ctx, [*own])
+        except click.NoSuchOption as error:
+            script = next((word for word in own if word.endswith(".py")), None)
+            if script is None:
+                raise
+            name = error.option_name
+            said = f"{error.message} Arguments of {script} come behind --: {script} -- {name}"
+            raise click.NoSuchOption(name, said, ctx=ctx) from error
+        ctx.params["arguments"] = behind
+        return rest
+
+
 def config_arguments(function: F) -> F:
     """CFG, `key=value` overrides, and the options that are short for a key."""
     decorators = (
         click.argument("cfg", type=click.Path(path_type=Path)),
-        click.argument("overrides", nargs=-1, metavar="[KEY=VALUE]..."),
-        flag_options(*FLAGS),
+        click.argument("overrides", nargs=-1, metavar="[KEY=VALUE]... [-- ARGUMENT...]"),
+        flag_options(*(name for name in FLAGS if name != "hosts")),
     )
     for decorate in reversed(decorators):
         function = decorate(function)
     return function
+
+
+def sweep_options(function: F) -> F:
+    """The options of a sweep."""
+    at_most = click.option(
+        "--at-most", type=click.IntRange(min=1), help="So many points of a sweep run together."
+    )
+    sweep = click.option(
+        "--sweep",
+        multiple=True,
+        metavar="KEY=VALUES",
+        help="A job array over lr=0.1,0.01 or seed=range(3); with several, over all combinations.",
+    )
+    return sweep(at_most(function))
+
+
+def load_config(
+    cfg: Path,
+    overrides: Sequence[str],
+    flags: dict[str, Any],
+    *,
+    sweep: Sequence[str] = (),
+    devices: str | None = None,
+    cluster: str | None = None,
+) -> LoadedConfig:
+    """Read CFG, and say on stderr what is not wrong and should be known.
+
+    Args:
+        sweep: What is typed behind each --sweep.
+        devices: What is typed behind --devices: what is started from here sees these GPUs alone.
+        cluster: `slurm` or `local`, for `devices`; None finds it by itself.
+    """
+    from hpc_train import api
+
+    if "=" in str(cfg) and not cfg.exists():
+        raise UsageError(f"{cfg} stands where CFG belongs", "the config's file comes first")
+    if devices is not None:
+        from hpc_train.backends.local_devices import flags_for_devices
+
+        flags = flags_for_devices(devices, flags)
+    loaded = api.load(cfg, *overrides, sweep=sweep, **flags)
+    print_notes(loaded.notes)
+    if devices is not None:
+        from hpc_train.backends.local_devices import use_devices
+
+        use_devices(devices, api.plan(loaded).shape, os.environ, cluster)
+    return loaded
+
+
+def print_notes(notes: Sequence[str]) -> None:
+    """Lines on stderr that are no errors."""
+    for note in notes:
+        click.secho("note: ", err=True, fg="yellow", nl=False)
+        click.echo(note, err=True)
 
 
 def flag_options(*names: str) -> Callable[[F], F]:
@@ -62,14 +153,69 @@ def print_json(document: Any) -> None:
     click.echo(json.dumps(document, indent=2, ensure_ascii=False, default=str))
 
 
-def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Columns of plain text; the last one is as long as it likes, so no line is wrapped."""
-    lines = [header, *rows]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(header) - 1)]
+def print_table(
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    colors: Mapping[str, str] | None = None,
+    least_needed: Sequence[str] | None = None,
+) -> None:
+    """Columns of plain text; in a pipe no line is wrapped or cut.
+
+    Args:
+        colors: Of cells, by their text.
+        least_needed: Fits the table to a terminal: these columns are left out first, then the
+            first and the last one are cut. None leaves every cell whole.
+    """
+    from hpc_train.runs.history_text import shortened
+
+    lines = [list(header), *map(list, rows)]
+    widths = _widths(lines)
+    if least_needed is not None and sys.stdout.isatty():
+        widths = _fitted(header, widths, shutil.get_terminal_size().columns, least_needed)
     for number, line in enumerate(lines):
-        cells = [cell.ljust(width) for cell, width in zip(line, widths, strict=False)]
-        text = "  ".join([*cells, line[-1]]).rstrip()
-        click.secho(text, bold=number == 0)
+        cells = [
+            _colored(shortened(cell, width).ljust(width), (colors or {}).get(cell))
+            for cell, width in zip(line, widths, strict=True)
+            if width
+        ]
+        click.secho("  ".join(cells).rstrip(), bold=number == 0 or None)
+
+
+def _widths(lines: Sequence[Sequence[str]]) -> list[int]:
+    return [max(map(len, column)) for column in zip(*lines, strict=True)]
+
+
+def _fitted(
+    header: Sequence[str], widths: list[int], columns: int, least_needed: Sequence[str]
+) -> list[int]:
+    """The widths of a table that fits into so many columns; 0 leaves a column out."""
+    first, last = widths[0], widths[-1]
+
+    def too_wide(first: int, last: int) -> int:
+        inner = [width for width in widths[1:-1] if width]
+        return max(0, first + last + sum(inner) + 2 * (len(inner) + 1) - columns)
+
+    for name in least_needed:
+        if too_wide(min(first, GOOD_WIDTH), min(last, GOOD_WIDTH)):
+            widths[header.index(name)] = 0
+    widths[-1] = max(min(last, LEAST_WIDTH), last - too_wide(min(first, LEAST_WIDTH), last))
+    widths[0] = max(min(first, LEAST_WIDTH), first - too_wide(first, widths[-1]))
+    return widths
+
+
+def _colored(cell: str, color: str | None) -> str:
+    return click.style(cell, fg=color) if color else cell
+
+
+def salloc_options(
+    nodes: int, gpus: int | None, partition: str | None, account: str | None
+) -> list[str]:
+    """A short allocation of one task a node, to look at the nodes."""
+    options = [f"--nodes={nodes}", "--ntasks-per-node=1", "--time=0:10:00"]
+    options += [f"--gres=gpu:{gpus}"] if gpus else []
+    options += [f"--partition={partition}"] if partition else []
+    return options + ([f"--account={account}"] if account else [])
 
 
 def shell_word(text: str) -> str:

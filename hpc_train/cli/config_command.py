@@ -7,8 +7,7 @@ from typing import Any
 
 import click
 
-from hpc_train import api
-from hpc_train.cli.common import config_arguments
+from hpc_train.cli.common import ConfigCommand, config_arguments, load_config
 
 __all__ = ["command"]
 
@@ -18,12 +17,12 @@ def command() -> None:
     """Show the resolved config and where each value comes from."""
 
 
-@command.command("show")
+@command.command("show", cls=ConfigCommand)
 @config_arguments
 def show(cfg: Path, overrides: tuple[str, ...], **flags: Any) -> int:
     """Print CFG with its bases and overrides, and the origin of each value."""
     from hpc_train.config.show import show_lines
 
-    for line in show_lines(api.load(cfg, *overrides, **flags)):
+    for line in show_lines(load_config(cfg, overrides, flags)):
         click.echo(line)
     return 0

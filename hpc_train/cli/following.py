@@ -1,4 +1,4 @@
-"""Staying with a run: one line that moves on a terminal, a line a change in a pipe."""
+"""Staying with a run: one line that moves on a terminal, in a pipe a line a change or a minute."""
 
 from __future__ import annotations
 
@@ -9,13 +9,17 @@ import time
 import click
 
 from hpc_train import api
-from hpc_train.cli.common import shell_word
+from hpc_train.cli.common import print_json, shell_word
 from hpc_train.cli.main import INTERRUPTED
-from hpc_train.runs.history_text import duration, metrics_text
+from hpc_train.plan.states import RunState
+from hpc_train.runs.history_text import duration, metrics_text, progress_text, shortened
+from hpc_train.runs.ranks import Heartbeat
 from hpc_train.runs.status import RunStatus
 from hpc_train.supervisor.exitcodes import EXIT_CODES
 
-__all__ = ["follow_run"]
+__all__ = ["LiveLine", "follow_run", "line_of", "print_end", "running_line"]
+
+LINE_EVERY_S = 60.0
 
 
 def follow_run(run: api.Run, *, show: bool, as_json: bool = False) -> int:
@@ -23,65 +27,127 @@ def follow_run(run: api.Run, *, show: bool, as_json: bool = False) -> int:
 
     Args:
         show: Whether to show the progress meanwhile.
-        as_json: Standard output has its document already: everything goes to standard error.
+        as_json: Standard output gets one document, at the end: everything else is said on standard
+            error.
 
     Returns:
         The exit code of the run's state.
     """
     began = time.monotonic()
-    painter = _Painter(show)
+    line = LiveLine(show)
+    told = ""
+    status: RunStatus | None = None
     try:
         for status in run.follow():
-            painter.paint(status, time.monotonic() - began)
+            if show and status.trouble and status.trouble != told:
+                told = status.trouble
+                line.clear()
+                _warn_that_it_never_starts(status)
+            if not status.state.ended:
+                line.show(*line_of(status, time.monotonic() - began))
     except KeyboardInterrupt:
-        painter.finish()
+        code = INTERRUPTED
+        line.finish()
         name = shell_word(run.directory.run_id)
         click.echo(f"left; the job goes on. End it with: hpc-train cancel {name}", err=True)
-        return INTERRUPTED
-    painter.finish()
-    _epilogue(status, err=as_json)
-    return EXIT_CODES.get(status.state, 1)
+    else:
+        line.finish()
+        assert status is not None, "a run has a status before it has ended"
+        code = EXIT_CODES[status.state]
+        print_end(status, err=as_json)
+    if as_json:
+        document = (status or run.status()).to_json()
+        print_json({**document, "cluster": document["backend"]})
+    return code
 
 
-class _Painter:
-    """Writes to standard error, so that standard output stays free for data."""
+class LiveLine:
+    """Where a run stands, on standard error, so that standard output stays free for data.
 
-    def __init__(self, show: bool) -> None:
-        self.show = show
-        self.terminal = sys.stderr.isatty()
-        self.said = ""
-        self.next_at = 0.0
+    On a terminal it is one line that is drawn anew; elsewhere one is written when what is said at
+    its beginning changes, and once a minute while the rest of it does.
+    """
 
-    def paint(self, status: RunStatus, elapsed_s: float) -> None:
-        """Show the run's state; in a pipe only when it changed, and steps every ten seconds."""
-        if not self.show:
+    def __init__(self, show: bool = True) -> None:
+        self._show = show
+        self._terminal = sys.stderr.isatty()
+        self._said = ""
+        self._next_at = 0.0
+
+    def show(self, fixed: str, moving: str) -> None:
+        """Show `fixed` and what moves."""
+        if not self._show:
             return
-        attempt = f"attempt {status.attempts[-1].attempt}" if status.attempts else ""
-        fixed = "  ".join(part for part in (status.name, status.state.value, attempt) if part)
-        why = status.reason if status.state.value == "pending" else ""
-        moving = f"step {status.step}  {duration(elapsed_s)}"
-        if self.terminal:
-            line = "  ".join(part for part in (fixed, moving, why) if part)
+        text = f"{fixed}  {moving}".rstrip()
+        now = time.monotonic()
+        if self._terminal:
             width = shutil.get_terminal_size().columns - 1
-            click.echo(f"\r\x1b[K{line[:width]}", err=True, nl=False)
-        elif fixed + why != self.said or elapsed_s >= self.next_at:
-            click.echo("  ".join(part for part in (fixed, moving, why) if part), err=True)
-            self.said = fixed + why
-            self.next_at = elapsed_s + 10
+            click.echo(f"\r\x1b[K{_fitted(text, width)}", err=True, nl=False)
+        elif fixed != self._said or (moving and now >= self._next_at):
+            click.echo(text, err=True)
+            self._said, self._next_at = fixed, now + LINE_EVERY_S
+
+    def clear(self) -> None:
+        """Make place for another line on the same terminal."""
+        if self._show and self._terminal:
+            click.echo("\r\x1b[K", err=True, nl=False)
 
     def finish(self) -> None:
-        """Leave the moving line."""
-        if self.show and self.terminal:
+        """Leave the line as it is."""
+        if self._show and self._terminal:
             click.echo(err=True)
 
 
-def _epilogue(status: RunStatus, *, err: bool) -> None:
+def _fitted(text: str, width: int) -> str:
+    """Without the last parts where there is no room for all."""
+    parts = text.split("  ")
+    while len("  ".join(parts)) > width and len(parts) > 1:
+        parts.pop()
+    return shortened("  ".join(parts), width)
+
+
+def line_of(status: RunStatus, elapsed_s: float) -> tuple[str, str]:
+    """Of a run that has not ended: what changes seldom, and what moves."""
+    words = [status.name, status.state.value]
+    if status.attempts and status.attempts[-1].attempt:
+        words.append(f"attempt {status.attempts[-1].attempt}")
+    if status.state is RunState.RUNNING:
+        words += [f"({status.silence})"] if status.silence else []
+        return running_line("  ".join(words), status.beat)
+    reason = "will never start" if status.trouble else status.reason
+    goes_on = f"goes on from step {status.step}" if status.attempts else ""
+    # In a pipe only a change of the reason is news.
+    waited = duration(elapsed_s) if sys.stderr.isatty() else ""
+    return "  ".join(word for word in (*words, goes_on, reason) if word), waited
+
+
+def running_line(name: str, beat: Heartbeat | None) -> tuple[str, str]:
+    """The same while it trains; that the first step begins is a change."""
+    text = progress_text(beat)
+    return (name, text) if beat and beat.steps_per_s else (f"{name}  {text}", "")
+
+
+def _warn_that_it_never_starts(status: RunStatus) -> None:
+    click.secho("warning: ", err=True, fg="yellow", nl=False)
+    click.echo(f"the job will never start: {status.trouble}", err=True)
+    click.echo(f"  end it with: hpc-train cancel {shell_word(status.run)}", err=True)
+
+
+def print_end(status: RunStatus, *, err: bool = False) -> None:
+    """How a run ended and why, where it is, and what can be typed next.
+
+    Args:
+        err: All of it on standard error, not the first line alone.
+    """
     name = shell_word(status.run)
     click.echo(f"{status.state.value}  {status.reason}", err=True)
     if status.metrics:
-        click.echo(f"metrics    {metrics_text(status)}", err=err)
+        click.echo(f"metrics    {metrics_text(status.metrics)}", err=err)
     click.echo(f"run        {status.run_dir}", err=err)
     click.echo(f"history    hpc-train status {name}", err=err)
-    if status.state.value != "completed":
-        click.echo(f"logs       hpc-train logs {name}", err=err)
+    if status.state is not RunState.COMPLETED:
+        rank = status.attempts[-1].rank if status.attempts else None
+        of_rank = f" --rank {rank}" if rank else ""
+        if status.attempts:
+            click.echo(f"logs       hpc-train logs {name}{of_rank}", err=err)
         click.echo(f"go on      hpc-train resume {name}", err=err)

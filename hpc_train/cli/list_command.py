@@ -2,15 +2,45 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
 
 import click
 
-from hpc_train import api
 from hpc_train.cli.common import json_option, print_json, print_table, runs_dir_option
-from hpc_train.runs.history_text import LIST_HEADER, list_row
+from hpc_train.plan.states import RunState
+from hpc_train.runs.history_text import STATE_COLORS, clock, duration
+from hpc_train.runs.registry import folders
+from hpc_train.runs.status import RunStatus
+from hpc_train.runs.sweep_status import SweepStatus
+from hpc_train.sweeps import runs_and_sweeps
 
 __all__ = ["command"]
+
+# In the order of the table.
+COLUMNS: dict[str, Callable[[RunStatus], str]] = {
+    "NAME": lambda run: run.name,
+    "RUN": lambda run: run.run,
+    "STATE": lambda run: run.state.value,
+    "JOB": lambda run: run.job_id or "-",
+    "ATTEMPTS": lambda run: str(len(run.attempts)),
+    "STEP": lambda run: _step(run),
+    "LEFT": lambda run: "-" if _left_s(run) is None else duration(_left_s(run) or 0),
+    "SUBMITTED": lambda run: clock(run.submitted) if run.submitted else "-",
+    "WHY": lambda run: "" if run.state is RunState.COMPLETED else run.reason,
+}
+# Left out first where a terminal is too narrow; the run's id begins with when it was submitted.
+LEAST_NEEDED = ("SUBMITTED", "ATTEMPTS", "JOB")
+SORT_KEYS: dict[str, Callable[[RunStatus], Any]] = {
+    "newest": lambda _run: 0,  # as they come
+    "name": lambda run: run.name,
+    "state": lambda run: list(RunState).index(run.state),
+    "step": lambda run: -run.step,
+    "left": lambda run: (_left_s(run) is None, _left_s(run)),
+}
 
 
 @click.command("list")
@@ -24,26 +54,85 @@ __all__ = ["command"]
 )
 @click.option("--all", "everything", is_flag=True, help="All of them, however many.")
 @click.option("--active", is_flag=True, help="Only runs that wait or train.")
+@click.option(
+    "--state",
+    "states",
+    multiple=True,
+    type=click.Choice([state.value for state in RunState]),
+    help="Only runs in this state; repeatable.",
+)
+@click.option("--name", metavar="PATTERN", help="Only runs of this name, like 'digits*'.")
+@click.option(
+    "--sort",
+    type=click.Choice(list(SORT_KEYS)),
+    default="newest",
+    show_default=True,
+    help="Order of the runs that are shown.",
+)
+@click.option("--points", is_flag=True, help="Each begun point of a sweep by itself.")
 @runs_dir_option
 @json_option
 def command(
-    number: int, everything: bool, active: bool, runs_dir: Path | None, as_json: bool
+    number: int,
+    everything: bool,
+    active: bool,
+    states: tuple[str, ...],
+    name: str | None,
+    sort: str,
+    points: bool,
+    runs_dir: Path | None,
+    as_json: bool,
 ) -> int:
-    """List the newest runs."""
-    known = api.Run.all(runs_dir)
-    # Whether a run is active is known once its events are read.
-    found = api.statuses(known if active or everything else known[:number])
+    """List the newest runs, a sweep as one line.
+
+    LEFT is the training's time to its end at its present pace.
+    """
+    from hpc_train.backends.sweep_jobs import observe_all
+
+    there = runs_and_sweeps(runs_dir, points=points)
+    known = [run for run in there if name is None or fnmatchcase(run.name, name)]
+    # The state of a run is known once its events are read.
+    by_state = active or bool(states)
+    seen = observe_all(known if by_state or everything else known[:number], time.time())
+    counts = {one.sweep: one.counts for one in seen if isinstance(one, SweepStatus)}
+    found = [one.as_run() if isinstance(one, SweepStatus) else one for one in seen]
     if active:
         found = [status for status in found if not status.state.ended]
-    total = len(found) if active else len(known)
-    shown = found if everything else found[:number]
+    if states:
+        found = [status for status in found if status.state.value in states]
+    total = len(found) if by_state else len(known)
+    shown = sorted(found if everything else found[:number], key=SORT_KEYS[sort])
     if as_json:
-        print_json({"schema_version": 1, "runs": [status.to_json() for status in shown]})
+        rows = [_row_json(status, counts.get(status.run)) for status in shown]
+        print_json({"schema_version": 1, "runs": rows})
     elif shown:
-        print_table(LIST_HEADER, [list_row(status) for status in shown])
+        _print(shown)
+    elif there:
+        click.echo("no such runs; hpc-train list --all shows all", err=True)
     else:
-        click.echo("no runs; hpc-train submit CFG makes one", err=True)
+        where = ", ".join(map(str, folders(runs_dir))) or "./runs, which does not exist"
+        click.echo(f"no runs in {where}; hpc-train submit CFG makes one", err=True)
     if len(shown) < total:
-        what = "active runs" if active else "runs"
+        what = "active runs" if active else "such runs" if states or name else "runs"
         click.echo(f"{len(shown)} of {total:,} {what}; --all shows them", err=True)
     return 0
+
+
+def _row_json(status: RunStatus, points: dict[str, int] | None) -> dict[str, Any]:
+    """A run as in `status --json`; of a sweep how many points are in each state, too."""
+    return status.to_json() | ({} if points is None else {"points": points})
+
+
+def _print(shown: Sequence[RunStatus]) -> None:
+    """On a terminal as wide as it is, coloured by state; in a pipe whole."""
+    rows = [[cell(status) for cell in COLUMNS.values()] for status in shown]
+    colors = {state.value: color for state, color in STATE_COLORS.items()}
+    print_table(list(COLUMNS), rows, colors=colors, least_needed=LEAST_NEEDED)
+
+
+def _step(run: RunStatus) -> str:
+    return f"{run.step}/{run.beat.steps}" if run.beat and run.beat.steps else str(run.step)
+
+
+def _left_s(run: RunStatus) -> float | None:
+    return run.beat.eta_s if run.beat else None

@@ -1,73 +1,183 @@
-"""`hpc-train logs`: what a rank has written, and what it goes on to write."""
+"""`hpc-train logs`: what ranks have written, and what they go on to write."""
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import click
 
 from hpc_train import api
-from hpc_train.cli.common import run_argument, runs_dir_option
+from hpc_train.cli.common import run_argument, runs_dir_option, shell_word
+from hpc_train.errors import HpcTrainError, RunFailedError, UsageError
+from hpc_train.plan.plan import Plan
+from hpc_train.runs.status import SESSION
 
 __all__ = ["command"]
 
 POLL_S = 0.3
+OF_RANK = re.compile(r"rank-(\d+)\.log\Z")
 
 
 @click.command("logs")
 @run_argument
-@click.option("--rank", type=int, default=0, show_default=True, help="Global rank.")
-@click.option("--attempt", type=int, help="Number of the attempt; the newest by default.")
+@click.option("--rank", type=click.IntRange(min=0), help="Global rank; 0 by default.")
+@click.option("--all", "every", is_flag=True, help="All ranks, each line with its rank.")
+@click.option("--attempt", type=click.IntRange(min=0), help="The newest by default.")
 @click.option("--supervisor", is_flag=True, help="The supervisor's log instead of a rank's.")
+@click.option("-n", "lines", type=click.IntRange(min=0), help="Only the last LINES of each log.")
 @click.option("-f", "--follow", is_flag=True, help="Wait for it, and go on as it is written.")
 @runs_dir_option
 def command(
-    run: str, rank: int, attempt: int | None, supervisor: bool, follow: bool, runs_dir: Path | None
+    run: str,
+    rank: int | None,
+    every: bool,
+    attempt: int | None,
+    supervisor: bool,
+    lines: int | None,
+    follow: bool,
+    runs_dir: Path | None,
 ) -> int:
     """Show what a rank of RUN has written.
 
     With -f it waits for a log that is not there yet, goes on to the next attempt's, and ends with
     the run; Ctrl-C leaves the job alone.
     """
+    if every + supervisor + (rank is not None) > 1:
+        raise UsageError("--rank, --all and --supervisor exclude one another", "give one of them")
     found = api.Run.find(run, runs_dir)
+    _refuse_what_cannot_be(found, rank, attempt)
+    logs = _Logs(found, None if every else rank or 0, attempt, supervisor, lines)
     if not follow:
-        click.echo(found.logs(rank, attempt) if not supervisor else _supervisor(found), nl=False)
+        texts = list(logs.news())
+        if not texts and not logs.files():
+            raise _no_log(found, "" if every or supervisor else f"rank {rank or 0} of ")
+        click.echo("".join(texts), nl=False)
         return 0
     try:
-        for text in _follow(found, rank, attempt, supervisor):
+        for text in _follow(found, logs, attempt):
             click.echo(text, nl=False)
     except KeyboardInterrupt:
         click.echo("left; the job goes on", err=True)
     return 0
 
 
-def _supervisor(run: api.Run) -> str:
-    path = run.directory.latest_attempt.supervisor_log
-    return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+@dataclass
+class _Logs:
+    """The logs that were asked for, and how far each has been read.
+
+    Attributes:
+        rank: None for all.
+        last: How many lines of what is there at first; None for all.
+    """
+
+    run: api.Run
+    rank: int | None
+    attempt: int | None
+    supervisor: bool
+    last: int | None
+    offsets: dict[Path, int] = field(default_factory=dict)
+
+    def files(self) -> dict[Path, str]:
+        """Each log that is there, and what to put before its lines.
+
+        They are found anew each time: a restart begins others.
+        """
+        one = self.run.log_file(self.rank or 0, self.attempt)
+        if self.supervisor:
+            one = one.with_name("supervisor.log")
+        if self.supervisor or self.rank is not None:
+            return {one.resolve(): ""} if one.exists() else {}
+        ranks = sorted(
+            (int(match[1]), path.resolve())
+            for path in one.parent.glob("rank-*.log")
+            if (match := OF_RANK.match(path.name))
+        )
+        return {path: f"[rank{rank}]: " for rank, path in ranks}
+
+    def news(self, *, ended: bool = True) -> Iterator[str]:
+        """What was written since the last call; a line that has no end yet only where `ended`."""
+        for path, prefix in self.files().items():
+            text = self._read(path, whole_lines=bool(prefix) and not ended)
+            if prefix:
+                text = "".join(f"{prefix}{line}\n" for line in text.splitlines())
+            if text:
+                yield text
+        self.last = None  # what comes from here on is new
+
+    def _read(self, path: Path, *, whole_lines: bool) -> str:
+        first = path not in self.offsets
+        with path.open("rb") as stream:
+            stream.seek(self.offsets.get(path, 0))
+            data = stream.read()
+        if whole_lines:
+            data = data[: data.rfind(b"\n") + 1]
+        self.offsets[path] = self.offsets.get(path, 0) + len(data)
+        if first and self.last is not None:
+            lines = data.splitlines(keepends=True)
+            data = b"".join(lines[len(lines) - self.last :] if self.last < len(lines) else lines)
+        return data.decode(errors="replace")
 
 
-def _follow(run: api.Run, rank: int, attempt: int | None, supervisor: bool) -> Iterator[str]:
-    """New text as it comes. The log is found anew each time: a restart begins another one."""
-    offsets: dict[Path, int] = {}
+def _refuse_what_cannot_be(run: api.Run, rank: int | None, attempt: int | None) -> None:
+    """An attempt that there never was, or a rank of a smaller run; waiting would bring neither.
+
+    Raises:
+        UsageError: with what there is.
+    """
+    name = f"{run.directory.name} ({run.directory.run_id})"
+    known = sorted(int(path.name) for path in run.directory.attempts.glob("[0-9]*"))
+    if attempt is not None and known and attempt > known[-1]:
+        raise UsageError(
+            f"{name} has no attempt {attempt}", f"--attempt K, of {known[0]} to {known[-1]}"
+        )
+    ranks = None if run.log_file(rank or 0, attempt).exists() else _world_size(run)
+    if rank is not None and ranks is not None and rank >= ranks:
+        raise UsageError(
+            f"{name} has no rank {rank}", f"it has {ranks}: --rank R, of 0 to {ranks - 1}"
+        )
+
+
+def _world_size(run: api.Run) -> int | None:
+    """Ranks of the run as it is planned now; None where it has no plan that can be read."""
+    try:
+        return Plan.from_json(run.directory.plan.read_text(encoding="utf-8")).shape.world_size
+    except (OSError, HpcTrainError):
+        return None
+
+
+def _no_log(run: api.Run, who: str) -> RunFailedError:
+    status = run.status()
+    name = f"{status.name} ({status.run})"
+    if status.last_words:
+        hint = f"all of it: {run.directory.job_log(status.job_id)}"
+        return RunFailedError(f"{who}{name} has left no log, since {status.reason}", hint)
+    if status.backend == SESSION:
+        said = "what it prints is where it was started"
+        return RunFailedError(f"{name} is a script of its own, with a Session: {said}")
+    if status.state.ended:
+        word = shell_word(status.run)
+        return RunFailedError(f"{who}{name} has left no log", f"hpc-train status {word} says why")
+    return RunFailedError(f"{who}{name} has no log yet", "-f waits for it")
+
+
+def _follow(run: api.Run, logs: _Logs, attempt: int | None) -> Iterator[str]:
+    """New text as it comes, to the end of the run or of the one attempt."""
     waiting = False
     statuses = run.follow()
     next_status = 0.0
     ended = False
     while True:
-        log = run.log_file(rank, attempt)
-        if supervisor:
-            log = log.with_name("supervisor.log")
-        path = log.resolve()
-        text, offsets[path] = _read_from(path, offsets.get(path, 0))
-        if text:
-            yield text
-        elif ended:
+        texts = list(logs.news(ended=ended))
+        yield from texts
+        if ended and not texts:
             return
-        elif not path.exists() and not waiting:
+        if not waiting and not logs.files():
             waiting = True
-            click.echo(f"waiting for {log}", err=True)
+            click.echo(f"waiting for {run.log_file(logs.rank or 0, attempt)}", err=True)
         if time.monotonic() >= next_status:
             next_status = time.monotonic() + 2
             ended = attempt_is_over(run, attempt) or next(statuses).state.ended
@@ -83,13 +193,3 @@ def attempt_is_over(run: api.Run, attempt: int | None) -> bool:
 
     known = attempts_in(read_events(run.directory.events))
     return any(one.attempt == attempt and one.ended is not None for one in known)
-
-
-def _read_from(path: Path, offset: int) -> tuple[str, int]:
-    try:
-        with path.open("rb") as stream:
-            stream.seek(offset)
-            data = stream.read()
-    except FileNotFoundError:
-        return "", offset
-    return data.decode(errors="replace"), offset + len(data)

@@ -8,28 +8,39 @@ import importlib
 import json
 import os
 import sys
+import time
+from pathlib import Path
 from typing import Any
 
 import click
 
 from hpc_train import __version__
-from hpc_train.errors import HpcTrainError
+from hpc_train.errors import HpcTrainError, UsageError
 
 __all__ = ["cli", "main"]
 
 # One line a command, so that `--help` imports none of them.
 COMMANDS = {
+    "init": "Write a small project that runs into an empty folder.",
     "submit": "Submit a training to Slurm, or to this machine.",
     "run": "Train in the foreground: in an salloc, or on a laptop.",
+    "launch": "Train on machines without a scheduler, over ssh.",
     "render": "Print the training as an sbatch script.",
     "resume": "Go on with a run that has stopped, in another shape if you like.",
+    "test": "Test the model of a run, on its test data.",
+    "validate": "Validate the model of a run anew.",
+    "predict": "Predict with the model of a run, and write the predictions.",
     "status": "Show a run and its history; without RUN, the newest.",
+    "report": "Show what runs were worth: goodput, metrics, nodes; as a page with --html.",
     "list": "List the newest runs, or all.",
+    "diff": "Show how code, packages and config differ from now, or between two runs.",
     "logs": "Show what a rank has written.",
     "cancel": "End a run for good.",
     "checkpoints": "List a run's checkpoints and whether they are whole.",
     "preflight": "Check nodes, network and GPUs as before a training.",
+    "doctor": "Look at this machine and its Slurm: pass, warn or fail, with the fix.",
     "nodes": "Show which nodes are left out, and why.",
+    "translate": "Print what a command of a tutorial is here.",
     "config": "Show the resolved config and where each value comes from.",
 }
 INTERRUPTED = 130
@@ -64,6 +75,7 @@ class LazyGroup(click.Group):
             import difflib
 
             near = difflib.get_close_matches(name, COMMANDS, n=1)
+            near = [f"submit {name}"] if name.endswith((".yaml", ".yml")) else near
             hint = f" Did you mean {near[0]!r}?" if near else ""
             ctx.fail(f"no such command: {name!r}.{hint}")
         return super().resolve_command(ctx, args)
@@ -91,7 +103,7 @@ def cli(ctx: click.Context) -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line and leave with its exit code; a traceback is only for our own bugs."""
+    """Run the command line and leave with its exit code; a traceback goes into a file."""
     # The interpreter's end otherwise walks everything that was imported: a fifth of a submission.
     atexit.register(gc.freeze)
     words = sys.argv[1:] if arguments is None else arguments
@@ -102,10 +114,46 @@ def main(arguments: list[str] | None = None) -> None:
     except click.exceptions.Abort:
         click.echo("interrupted", err=True)
         sys.exit(INTERRUPTED)
-    except click.ClickException as error:
+    except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         sys.exit(error.exit_code)
+    except click.ClickException as error:
+        sys.exit(_complain(_usage(error), as_json="--json" in words))
+    except Exception as error:  # noqa: BLE001 - the last resort: a bug of ours, told in two lines
+        sys.exit(_complain(_unforeseen(error), as_json="--json" in words))
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _usage(error: click.ClickException) -> HpcTrainError:
+    """What click says of the words of a command line."""
+    context = getattr(error, "ctx", None)
+    where = context.command_path if context else "hpc-train"
+    hint = f"`{where} --help` shows what there is"
+    option = getattr(error, "option_name", "") or ""
+    if isinstance(error, click.NoSuchOption) and "." in option:
+        hint = f"a key of the config has no dashes: {option.lstrip('-')}=..."
+    return UsageError(error.format_message().replace("\n", " "), hint)
+
+
+def _unforeseen(error: Exception) -> HpcTrainError:
+    """An error that nobody has foreseen, with its traceback in a file of the user's own."""
+    import tempfile
+    import traceback
+
+    from hpc_train.runs.state import state_dir
+
+    text = "".join(traceback.format_exception(error))
+    said = " ".join(str(error).split())[:300]
+    what = f"{type(error).__name__}: {said}" if said else type(error).__name__
+    for folder in (state_dir(os.environ), Path(tempfile.gettempdir())):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            file = folder / f"traceback-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.txt"
+            file.write_text(f"hpc-train {__version__}\n{text}", encoding="utf-8")
+        except OSError:
+            continue
+        return HpcTrainError(what, f"hpc-train did not expect this; the traceback is in {file}")
+    return HpcTrainError(what, f"hpc-train did not expect this: {text}")  # no disk takes it
 
 
 def _complain(error: HpcTrainError, *, as_json: bool) -> int:
@@ -118,9 +166,10 @@ def _complain(error: HpcTrainError, *, as_json: bool) -> int:
         }
         click.echo(json.dumps(document, indent=2))
     else:
-        click.secho("error: ", err=True, fg="red", bold=True, nl=False)
+        color = False if os.environ.get("NO_COLOR") else None
+        click.secho("error: ", err=True, fg="red", bold=True, nl=False, color=color)
         click.echo(error.message, err=True)
         if error.hint:
-            click.secho("  fix: ", err=True, fg="green", nl=False)
+            click.secho("  fix: ", err=True, fg="green", nl=False, color=color)
             click.echo(error.hint, err=True)
     return error.exit_code

@@ -8,6 +8,7 @@ import time
 import click
 
 from hpc_train.cli.common import json_option, print_json, print_table
+from hpc_train.errors import UsageError
 from hpc_train.runs.bad_nodes import clusters, forget, read_bad_nodes
 from hpc_train.runs.history_text import clock
 
@@ -25,6 +26,12 @@ def command(forgotten: tuple[str, ...], as_json: bool) -> int:
     New submissions leave them out until the time shown.
     """
     now = time.time()
+    left_out = {
+        bad.node for name in clusters(os.environ) for bad in read_bad_nodes(os.environ, name, now)
+    }
+    if unknown := [node for node in forgotten if node not in left_out]:
+        known_ones = ", ".join(sorted(left_out)) or "no node is"
+        raise UsageError(f"{', '.join(unknown)} is not left out", f"left out: {known_ones}")
     for cluster in clusters(os.environ):
         forget(os.environ, cluster, forgotten, now)
     known = [

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from hpc_train.cli.common import json_option, print_json, shell_word
+from hpc_train.cli.common import json_option, print_json, salloc_options, shell_word
 from hpc_train.cli.verdicts import show_past_verdict, show_verdict
 from hpc_train.config.schema import PreflightConfig
 from hpc_train.errors import CheckError, UsageError
@@ -86,7 +86,7 @@ def command(
     )
     check_sections(config)
     if nodes is not None:
-        salloc = _salloc(nodes, gpus, partition, account)
+        salloc = salloc_options(nodes, gpus, partition, account)
         return _in_new_allocation(config, nodes, salloc, gpus=gpus, as_json=as_json)
     verdict = preflight_here(config, os.environ, gpus_per_node=gpus)
     if as_json:
@@ -131,7 +131,7 @@ def _in_new_allocation(
     config: PreflightConfig, nodes: int, salloc: list[str], *, gpus: int | None, as_json: bool
 ) -> int:
     """Run this command again inside, with its other options."""
-    from hpc_train.preflight.standalone_preflight import preflight_in_new_allocation
+    from hpc_train.preflight.standalone_preflight import in_new_allocation
 
     flags = {"--full": config.mode == "full", "--strict": config.strict, "--json": as_json}
     again = [name for name, wanted in flags.items() if wanted]
@@ -141,7 +141,7 @@ def _in_new_allocation(
     def say(line: str) -> None:
         click.echo(line, err=True)
 
-    return preflight_in_new_allocation(again, nodes, salloc, say=say)
+    return in_new_allocation(["preflight", *again], nodes, salloc, say=say)
 
 
 def _thresholds(words: Sequence[str]) -> dict[str, float]:
@@ -155,10 +155,3 @@ def _thresholds(words: Sequence[str]) -> dict[str, float]:
                 f"--threshold {word!r} is no NAME=NUMBER", "such as min_gbps=10"
             ) from None
     return found
-
-
-def _salloc(nodes: int, gpus: int | None, partition: str | None, account: str | None) -> list[str]:
-    options = [f"--nodes={nodes}", "--ntasks-per-node=1", "--time=0:10:00"]
-    options += [f"--gres=gpu:{gpus}"] if gpus else []
-    options += [f"--partition={partition}"] if partition else []
-    return options + ([f"--account={account}"] if account else [])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +12,16 @@ from hpc_train import api
 from hpc_train.cli.common import (
     flag_options,
     json_option,
-    print_json,
+    print_notes,
     run_argument,
     runs_dir_option,
     shell_word,
 )
+from hpc_train.cli.staying import stay_options, tell_and_stay
+from hpc_train.cli.sweep_text import tell_resumed
+from hpc_train.errors import UsageError
+from hpc_train.plan.notes import time_notes
+from hpc_train.sweeps import Sweep, find_sweep
 
 __all__ = ["command"]
 
@@ -24,16 +29,21 @@ __all__ = ["command"]
 @click.command("resume")
 @run_argument
 @click.argument("overrides", nargs=-1, metavar="[KEY=VALUE]...")
-@flag_options("nodes", "gpus", "spares", "time", "partition")
+@flag_options("nodes", "gpus", "spares", "time", "partition", "account", "qos", "hosts")
 @click.option("--cluster", type=click.Choice(["slurm", "local"]), help="As it was, by default.")
-@click.option("--follow", is_flag=True, help="Stay and show the progress; Ctrl-C leaves the job.")
-@click.option("--wait", is_flag=True, help="Stay; the exit code is the run's.")
+@click.option("--new-snapshot", is_flag=True, help="The project's code of now, copied again.")
+@click.option("--dry-run", is_flag=True, help="Print what would be submitted; touch nothing.")
+@click.option("-v", "--verbose", is_flag=True, help="The whole plan, with --dry-run.")
+@stay_options
 @runs_dir_option
 @json_option
 def command(
     run: str,
     overrides: tuple[str, ...],
     cluster: str | None,
+    new_snapshot: bool,
+    dry_run: bool,
+    verbose: bool,
     follow: bool,
     wait: bool,
     runs_dir: Path | None,
@@ -42,25 +52,49 @@ def command(
 ) -> int:
     """Go on with RUN from its newest valid checkpoint.
 
-    The global batch stays, so another shape gives the same training; keys of model and data
-    cannot change.
-    """
-    found = api.Run.find(run, runs_dir)
-    job_id = found.resume(*overrides, cluster=cluster, **flags)
-    if as_json:
-        print_json(
-            {
-                "schema_version": 1,
-                "run": found.directory.run_id,
-                "run_dir": str(found.directory.path),
-                "job_id": job_id,
-            }
-        )
-    else:
-        click.echo(f"resumed    as job {job_id}")
-        click.echo(f"watch      hpc-train status {shell_word(found.directory.run_id)}")
-    if not (follow or wait):
-        return 0
-    from hpc_train.cli.following import follow_run
+    The shape may change, and so may KEY=VALUE of slurm, env, checkpoint, requeue, watchdog,
+    preflight, loggers and micro_batch_size. Fixed are model, data, trainer, seed, reproducible and
+    global_batch_size, so that another shape gives the same training. The code is that of today, or
+    that of the run's snapshot, unless --new-snapshot takes another.
 
-    return follow_run(found, show=follow or sys.stderr.isatty(), as_json=as_json)
+    Of trainer, max_epochs, max_steps and max_time may change: also a completed run trains longer.
+    """
+    if sweep := find_sweep(run, runs_dir):
+        alone = {"dry-run": dry_run, "follow": follow, "wait": wait, "new-snapshot": new_snapshot}
+        _refuse_for_sweep(alone, sweep, run)
+        tell_resumed(sweep, overrides, {**flags, "cluster": cluster}, as_json=as_json)
+        return 0
+    found = api.Run.find(run, runs_dir)
+    print_notes(time_notes(flags["time"]))
+    again = found.next_plan(*overrides, new_snapshot=new_snapshot, **flags)
+    _tell_changes(found)
+    print_notes(again.notes)
+    if dry_run:
+        from hpc_train.cli.plan_text import print_dry_run
+
+        print_dry_run(again.plan, again.script, verbose=verbose, as_json=as_json)
+        return 0
+    job_id = found.go_on(again, cluster=cluster)
+
+    def say() -> None:
+        click.echo(f"resumed    as job {job_id}", err=as_json)
+        click.echo(f"watch      hpc-train status {shell_word(found.directory.run_id)}", err=as_json)
+
+    return tell_and_stay(found, {"job_id": job_id}, say, follow=follow, wait=wait, as_json=as_json)
+
+
+def _refuse_for_sweep(options: Mapping[str, bool], sweep: Sweep, typed: str) -> None:
+    for option, given in options.items():
+        if given:
+            one = shell_word(f"{sweep.directory.sweep_id}-0")
+            raise UsageError(
+                f"--{option} is for one training, and {typed} is a sweep",
+                f"leave it out, or resume one point: hpc-train resume {one}",
+            )
+
+
+def _tell_changes(run: api.Run) -> None:
+    from hpc_train.runs.provenance import code_changes
+
+    if changes := code_changes(run.directory):
+        print_notes([f"the code is not that of the first attempt: {changes}"])

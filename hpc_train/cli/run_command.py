@@ -2,31 +2,60 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from hpc_train import api
-from hpc_train.cli.common import config_arguments, shell_word
+from hpc_train.cli.common import ConfigCommand, config_arguments, devices_option, load_config
+from hpc_train.cli.join_by_hand import Place, join_options, run_joined
 from hpc_train.cli.main import INTERRUPTED
 from hpc_train.plan.states import RunState
 
-__all__ = ["command"]
+if TYPE_CHECKING:
+    from hpc_train.config.load import LoadedConfig
+
+__all__ = ["command", "run_in_foreground"]
 
 
-@click.command("run")
+@click.command("run", cls=ConfigCommand)
 @config_arguments
-def command(cfg: Path, overrides: tuple[str, ...], **flags: Any) -> int:
+@devices_option
+@join_options
+def command(
+    cfg: Path,
+    overrides: tuple[str, ...],
+    devices: str | None,
+    node_rank: int | None,
+    master: str | None,
+    **flags: Any,
+) -> int:
     """Train CFG in the foreground: on this machine, or in the allocation of an salloc.
 
-    Ctrl-C saves at the next step and leaves; a second one kills.
+    On machines without a scheduler and without ssh: type it on each, with --node-rank 0, 1, ...,
+    --nodes and --master; they meet in the folder of runs, which they share.
+
+    It shows where the training stands and what rank 0 prints. Ctrl-C saves at the next step and
+    leaves; a second one kills.
     """
-    run, code = api.run_here(api.load(cfg, *overrides, **flags))
+    where = "slurm" if "SLURM_JOB_ID" in os.environ else "local"
+    place = Place.of(node_rank, flags["nodes"], master, os.environ)
+    if place is not None:
+        flags["nodes"] = place.nodes
+    loaded = load_config(cfg, overrides, flags, devices=devices, cluster=where)
+    if place is not None:
+        return run_joined(loaded, place, run_in_foreground)
+    return run_in_foreground(loaded)
+
+
+def run_in_foreground(loaded: LoadedConfig) -> int:
+    """Train and show it, to its end."""
+    from hpc_train.cli.following import print_end
+    from hpc_train.cli.foreground import shown
+
+    run, code = api.run_here(loaded, shown)
     status = run.status()
-    click.echo(f"run        {run.directory.path}")
-    click.echo(f"history    hpc-train status {shell_word(run.directory.run_id)}")
-    if status.state is RunState.CANCELLED:
-        click.echo(f"go on      hpc-train resume {shell_word(run.directory.run_id)}")
-        return INTERRUPTED
-    return code
+    print_end(status)
+    return INTERRUPTED if status.state is RunState.CANCELLED else code

@@ -9,18 +9,32 @@ import click
 
 from hpc_train import api
 from hpc_train.cli.common import json_option, print_json, runs_dir_option
-from hpc_train.errors import NoSuchRunError
+from hpc_train.cli.sweep_text import print_sweep
+from hpc_train.errors import NoSuchRunError, UsageError
 from hpc_train.runs.history_text import history_lines
+from hpc_train.sweeps import find_sweep, newest_sweep
 
 __all__ = ["command"]
 
 
 @click.command("status")
 @click.argument("run", metavar="[RUN]", required=False)
+@click.option(
+    "--best", metavar="METRIC[:min|:max]", help="Of a sweep: the best point by this metric."
+)
 @runs_dir_option
 @json_option
-def command(run: str | None, runs_dir: Path | None, as_json: bool) -> int:
-    """Show RUN (a name, a run id, a run directory or a job id) and what happened to it."""
+def command(run: str | None, best: str | None, runs_dir: Path | None, as_json: bool) -> int:
+    """Show RUN (a name, a run id, a run directory or a job id) and what happened to it.
+
+    RUN may be a sweep, too: a row a point.
+    """
+    sweep = newest_sweep(runs_dir) if run is None else find_sweep(run, runs_dir)
+    if sweep:
+        print_sweep(sweep.status(), best, as_json=as_json)
+        return 0
+    if best:
+        raise UsageError("--best is for a sweep", "hpc-train status SWEEP --best METRIC")
     if run is None:
         known = api.Run.all(runs_dir)
         if not known:

@@ -2,122 +2,175 @@
 
 from __future__ import annotations
 
-import sys
+import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from hpc_train import api
-from hpc_train.cli.common import config_arguments, json_option, print_json, shell_word
+from hpc_train.cli.common import (
+    ConfigCommand,
+    config_arguments,
+    devices_option,
+    json_option,
+    load_config,
+    shell_word,
+    sweep_options,
+)
+from hpc_train.cli.prerequisites import order_options, prerequisite
+from hpc_train.cli.staying import stay_options, tell_and_stay
+from hpc_train.errors import UsageError
 from hpc_train.plan.states import RunState
+
+if TYPE_CHECKING:
+    from hpc_train.config.load import LoadedConfig
 
 __all__ = ["command"]
 
 
-@click.command("submit")
+@click.command("submit", cls=ConfigCommand)
 @config_arguments
 @click.option(
     "--cluster",
     type=click.Choice(["slurm", "local"]),
     help="Where to; found by itself: Slurm where sbatch is, else this machine.",
 )
-@click.option("--dry-run", is_flag=True, help="Print the plan and the script; touch nothing.")
+@devices_option
+@click.option("--dry-run", is_flag=True, help="Print what would be submitted; touch nothing.")
+@click.option("-v", "--verbose", is_flag=True, help="The whole plan, with --dry-run.")
 @click.option("--test-only", is_flag=True, help="Ask Slurm whether and when it would start.")
-@click.option("--follow", is_flag=True, help="Stay and show the progress; Ctrl-C leaves the job.")
-@click.option("--wait", is_flag=True, help="Stay; the exit code is the run's.")
+@stay_options
+@sweep_options
+@order_options
+@click.option(
+    "--partitions",
+    metavar="A,B,...",
+    help="With --test-only: the start in each, the earliest first.",
+)
 @json_option
 def command(
     cfg: Path,
     overrides: tuple[str, ...],
+    sweep: tuple[str, ...],
+    at_most: int | None,
+    after: str | None,
+    smoke: bool,
+    partitions: str | None,
     cluster: str | None,
+    devices: str | None,
     dry_run: bool,
+    verbose: bool,
     test_only: bool,
     follow: bool,
     wait: bool,
     as_json: bool,
     **flags: Any,
 ) -> int:
-    """Submit the training in CFG.
+    """Submit the training in CFG, or a script as it is: train.py -- --lr 0.1.
 
     Example: hpc-train submit --nodes 3 --gpus 4 configs/digits.yaml model.init_args.lr=0.01
     """
-    loaded = api.load(cfg, *overrides, **flags)
+    where = "slurm" if test_only else cluster
+    loaded = load_config(cfg, overrides, flags, sweep=sweep, devices=devices, cluster=where)
+    if loaded.config.sweep:
+        only = {"--follow": follow, "--wait": wait, "--test-only": test_only}
+        only["--cluster local"] = cluster == "local"
+        order = {"after": after, "smoke": smoke}
+        return _submit_sweep(loaded, at_most, order, dry_run=dry_run, only=only, as_json=as_json)
+    if at_most is not None:
+        raise UsageError("--at-most is for a sweep, and there is none", "give --sweep KEY=VALUES")
     if dry_run:
-        return _dry_run(loaded, as_json=as_json)
+        return _dry_run(loaded, cluster, verbose=verbose, as_json=as_json)
     if test_only:
-        return _test_only(loaded, as_json=as_json)
-    run = api.submit(loaded, cluster=cluster)
-    # The history says where the job went.
+        from hpc_train.cli.start_estimates import print_starts
+
+        return print_starts(loaded, partitions, as_json=as_json)
+    if partitions:
+        raise UsageError("--partitions is for --test-only", "--partition takes several, by commas")
+    first = prerequisite(loaded, after=after, smoke=smoke, cluster=cluster, err=as_json)
+    run = api.submit(loaded, cluster=cluster, after=first)
+    return _stay(run, follow=follow, wait=wait, as_json=as_json)
+
+
+def _dry_run(loaded: LoadedConfig, cluster: str | None, *, verbose: bool, as_json: bool) -> int:
+    from hpc_train.backends.check_environment import check_environment, check_image
+    from hpc_train.backends.local_devices import check_gpus_here
+    from hpc_train.backends.submit import detect_cluster
+    from hpc_train.cli.plan_text import print_dry_run
+    from hpc_train.runs.registry import check_root
+
+    check_environment(loaded.config.env, Path.cwd(), os.environ, loaded.origins)
+    check_image(loaded.config.container, Path.cwd(), loaded.origins)
+    check_root(Path(loaded.config.runs_dir).expanduser().absolute())
+    plan = api.plan(loaded)
+    if (cluster or detect_cluster()) == "local":
+        check_gpus_here(plan)
+    print_dry_run(plan, api.render(loaded), verbose=verbose, as_json=as_json)
+    return 0
+
+
+def _stay(run: api.Run, *, follow: bool, wait: bool, as_json: bool) -> int:
+    """The history says where the job went."""
     from hpc_train.runs.events import read_events
 
     (submitted,) = read_events(run.directory.events)[:1]
-    if as_json:
-        print_json(
-            {
-                "schema_version": 1,
-                "run": run.directory.run_id,
-                "run_dir": str(run.directory.path),
-                "job_id": submitted.get("job_id"),
-                "cluster": submitted.get("backend"),
-            }
-        )
-    else:
-        job_id, backend = str(submitted.get("job_id")), str(submitted.get("backend"))
-        _tell(run, job_id, backend)
-        _warn(run, submitted.get("left_out", []), on_slurm=backend == "slurm")
-    if not (follow or wait):
+    job_id, backend = str(submitted.get("job_id")), str(submitted.get("backend"))
+
+    def say() -> None:
+        _tell(run, job_id, backend, err=as_json)
+        on_slurm = backend == "slurm" and not follow  # who follows is told by that
+        _warn(run, submitted.get("left_out", []), on_slurm=on_slurm, err=as_json)
+
+    document = {"job_id": job_id, "cluster": backend}
+    return tell_and_stay(run, document, say, follow=follow, wait=wait, as_json=as_json)
+
+
+def _submit_sweep(
+    loaded: LoadedConfig,
+    at_most: int | None,
+    order: dict[str, Any],
+    *,
+    dry_run: bool,
+    only: dict[str, bool],
+    as_json: bool,
+) -> int:
+    from hpc_train import sweeps
+    from hpc_train.cli.sweep_text import print_dry_sweep, tell_submitted
+
+    for option in (option for option, given in only.items() if given):
+        raise UsageError(f"{option} is for one training, not for a sweep", "leave it out")
+    if dry_run:
+        print_dry_sweep(sweeps.plan_sweep(loaded, at_most=at_most)[0], as_json=as_json)
         return 0
-    from hpc_train.cli.following import follow_run
+    first = prerequisite(
+        sweeps.first_point(loaded) if order["smoke"] else loaded,
+        **order,
+        cluster="slurm",
+        err=as_json,
+    )
+    submitted = sweeps.submit_sweep(loaded, at_most=at_most, after=first)
+    tell_submitted(submitted, as_json=as_json)
+    return 0
 
-    return follow_run(run, show=follow or sys.stderr.isatty(), as_json=as_json)
 
-
-def _tell(run: api.Run, job_id: str, backend: str) -> None:
+def _tell(run: api.Run, job_id: str, backend: str, *, err: bool) -> None:
     name = shell_word(run.directory.run_id)
     where = f"job {job_id}" if backend == "slurm" else f"on this machine (process {job_id})"
-    click.echo(f"submitted  {where}")
-    click.echo(f"run        {run.directory.path}")
-    click.echo(f"watch      hpc-train status {name}")
-    click.echo(f"logs       hpc-train logs -f {name}")
-    click.echo(f"end        hpc-train cancel {name}")
+    click.echo(f"submitted  {where}", err=err)
+    click.echo(f"run        {run.directory.path}", err=err)
+    click.echo(f"watch      hpc-train status {name}", err=err)
+    click.echo(f"logs       hpc-train logs -f {name}", err=err)
+    click.echo(f"end        hpc-train cancel {name}", err=err)
 
 
-def _warn(run: api.Run, left_out: list[str], *, on_slurm: bool) -> None:
+def _warn(run: api.Run, left_out: list[str], *, on_slurm: bool, err: bool) -> None:
     """What a person should know at once: nodes left out, and a job that will wait for ever."""
     if left_out:
-        click.echo(f"left out   {', '.join(left_out)} (hpc-train nodes says why)")
+        click.echo(f"left out   {', '.join(left_out)} (hpc-train nodes says why)", err=err)
     if not on_slurm:
         return
     status = run.status()
     if status.state is RunState.PENDING and status.trouble:
         click.secho("warning: ", err=True, fg="yellow", nl=False)
         click.echo(f"the job will wait for ever: {status.trouble}", err=True)
-
-
-def _dry_run(loaded: Any, *, as_json: bool) -> int:
-    plan, script = api.plan(loaded), api.render(loaded)
-    if as_json:
-        import dataclasses
-
-        document = {"schema_version": 1, "plan": dataclasses.asdict(plan), "script": script}
-        print_json(document)
-        return 0
-    click.secho("# plan.json", bold=True)
-    click.echo(plan.to_json())
-    click.secho("# job.sbatch", bold=True)
-    click.echo(script)
-    click.echo("nothing was submitted and nothing was written (--dry-run)", err=True)
-    return 0
-
-
-def _test_only(loaded: Any, *, as_json: bool) -> int:
-    estimate = api.test_only(loaded)
-    if as_json:
-        import dataclasses
-
-        print_json({"schema_version": 1, **dataclasses.asdict(estimate)})
-    else:
-        click.echo(f"Slurm would take it: {estimate.text}")
-        click.echo("nothing was submitted (--test-only)", err=True)
-    return 0

@@ -18,10 +18,15 @@ __all__ = ["show_past_verdict", "show_verdict"]
 
 def show_verdict(verdict: Verdict) -> None:
     """The answer, what is not right, and what was chosen."""
+    from hpc_train.preflight.verdict import measured
+
     colors = {"go": "green", "go-degraded": "yellow", "no-go": "red"}
     first, *rest = verdict.summary
     click.secho(first, fg=colors[verdict.verdict], bold=True)
     for line in rest:
+        click.echo(f"  {line}")
+    click.secho("measured", bold=True)
+    for line in measured(verdict.pairs) or ["nothing between nodes: no pair was tested"]:
         click.echo(f"  {line}")
     if verdict.environment:
         click.secho("environment", bold=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from hpc_train.errors import HpcTrainError
 
-__all__ = ["config_dir", "template_dir"]
+__all__ = ["config_dir", "project_template_dir", "template_dir"]
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 
@@ -19,6 +19,11 @@ def template_dir() -> Path:
 def config_dir() -> Path:
     """Folder of the configs that come with hpc-train, and of `clusters/`."""
     return _find("configs")
+
+
+def project_template_dir() -> Path:
+    """Folder of the files that `hpc-train init` writes."""
+    return _find("project_template")
 
 
 def _find(name: str) -> Path:

@@ -4,26 +4,43 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import sys
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import Any
 
+from hpc_train.config.class_kind import Located, cannot_be_made, derives_from, is_value, locate
 from hpc_train.config.modules import Names, find_module, read_names, submodules
+from hpc_train.config.own_modules import check_imports
 from hpc_train.config.words import did_you_mean
 from hpc_train.errors import ConfigError
 
 __all__ = ["ArgumentError", "Parameters", "check_class", "parameters_of"]
 
+_OPTIONAL = re.compile(r"Optional\[(\w+)\]\Z|(\w+) \| None\Z")
+# Annotations that a value of YAML either fits or does not.
+_PLAIN_TYPES: Mapping[str, tuple[tuple[type, ...], str]] = {
+    "int": ((int,), "write a whole number"),
+    "float": ((int, float), "write a number"),
+    "bool": ((bool,), "write true or false"),
+    "str": ((str,), 'write a text, in quotes where YAML sees another thing in it: "{0}"'),
+}
 _IMPORT_LIMIT_S = 60.0
 _IMPORT = """
 import importlib, sys
-module, name = sys.argv[1:]
+module, name, wanted = sys.argv[1:]
 found = importlib.import_module(module)
 for word in name.split("."):
     found = getattr(found, word)
+if not callable(found) or type(found).__name__ == "builtin_function_or_method":
+    raise TypeError(f"it is a {type(found).__name__}, not a class")
+bases = [base.__name__ for base in getattr(found, "__mro__", ())]
+if wanted and bases and wanted not in bases:
+    raise TypeError(f"it is no {wanted}")
 """
+
+_NO_CLASS = "TypeError: it is "
 
 
 class ArgumentError(ConfigError):
@@ -40,6 +57,7 @@ class Parameters:
 
     names: tuple[str, ...]
     required: tuple[str, ...]
+    annotations: Mapping[str, str] = field(default_factory=dict)  # where written, as text
 
     def unknown(self, arguments: Iterable[str]) -> list[str]:
         """Those of `arguments` that are not taken."""
@@ -58,6 +76,7 @@ def check_class(
     search_path: Sequence[str],
     filled_in: Container[str] = (),
     only_found: bool = False,
+    wanted: str = "",
 ) -> None:
     """Find the class and hold the arguments against its `__init__`.
 
@@ -71,6 +90,7 @@ def check_class(
         filled_in: Arguments that hpc-train gives where the config does not.
         only_found: Say nothing of modules that are not found: the job runs in an environment that
             is not this one.
+        wanted: Name of a class that it has to derive from; empty where anything will do.
 
     Raises:
         ArgumentError: when an argument is unknown.
@@ -86,27 +106,45 @@ def check_class(
         raise _no_class_in(class_path, read_names(module.file) if module.file else None)
     name = rest.partition(".")[0]
     names = read_names(module.file) if module.file else None
-    if names and module.file and module.file.is_relative_to(search_path[0]) and not only_found:
-        _check_needs(module.file, names, search_path)
-    if names is None or (name not in names.bound and names.open_ended):
+    if not only_found:
+        check_imports(module, search_path, set())
+    found = locate(class_path, search_path)
+    if found is None and (names is None or (name not in names.bound and names.open_ended)):
         if not only_found:
-            _import(module.name, rest, search_path)
-    elif name not in names.bound:
+            _import(module.name, rest, wanted, search_path)
+    elif found is None and names is not None and name not in names.bound:
         raise _no_name(module.name, rest, names, submodules(module.search))
-    elif rest == name:
-        parameters = parameters_of(name, names)
+    elif found is not None:
+        _check_kind(class_path, found, wanted, search_path)
+        parameters = parameters_of(found.name, found.names) if found.names else None
         if parameters is not None:
             _check_arguments(class_path, arguments, parameters, filled_in)
 
 
-def _check_needs(file: Path, names: Names, search_path: Sequence[str]) -> None:
-    """Refuse a module of the user's that imports a package which is not installed."""
-    for package, line in names.needs.items():
-        if package not in sys.stdlib_module_names and find_module(package, search_path)[0] is None:
-            raise ConfigError(
-                f"{file}:{line}: imports '{package}', which is not installed",
-                f"pip install {package}, or name the environment that has it: env.conda, env.venv",
-            )
+def _check_kind(class_path: str, found: Located, wanted: str, search_path: Sequence[str]) -> None:
+    if not found.name:
+        file = find_module(found.module, search_path)[0]
+        raise _no_class_in(class_path, read_names(file.file) if file and file.file else None)
+    if is_value(found):
+        raise ConfigError(f"{class_path} is a value, not a class", "write the name of a class")
+    if why := cannot_be_made(found.definition):
+        raise ConfigError(f"{class_path} {why}", "name a class that can be made of its init_args")
+    if wanted and found.definition and found.module.partition(".")[0] in sys.stdlib_module_names:
+        raise ConfigError(f"{class_path} is Python's own and no {wanted}", f"name a {wanted}")
+    if not wanted or derives_from(found, wanted, search_path) is not False:
+        return
+    names = _classes(found.names) if found.names else []
+    fitting = [
+        name
+        for name in names
+        if derives_from(Located(found.module, name, found.names), wanted, search_path)
+    ]
+    raise ConfigError(
+        f"{class_path} is no {wanted}",
+        did_you_mean(found.name, fitting, prefix=f"{found.module}.")
+        or (f"{found.module} has {', '.join(fitting)}" if fitting else "")
+        or f"derive it from pytorch_lightning.{wanted}, or name a class that does",
+    )
 
 
 def parameters_of(name: str, names: Names) -> Parameters | None:
@@ -121,10 +159,17 @@ def parameters_of(name: str, names: Names) -> Parameters | None:
     for statement in definition.body:
         if isinstance(statement, ast.FunctionDef) and statement.name in ("__init__", "__new__"):
             return _of_function(statement, bound=True)
+    if definition.bases and all(_takes_nothing(base) for base in definition.bases):
+        return Parameters((), ())
     bases = [base.id for base in definition.bases if isinstance(base, ast.Name)]
     if len(bases) == len(definition.bases) == 1 and bases[0] != name:
         return parameters_of(bases[0], names)
     return None
+
+
+def _takes_nothing(base: ast.expr) -> bool:
+    """Lightning's own classes hand arguments on to torch's Module or to object: neither has any."""
+    return ast.unparse(base).rpartition(".")[2] in ("LightningModule", "LightningDataModule")
 
 
 def _of_function(function: ast.FunctionDef, *, bound: bool) -> Parameters | None:
@@ -137,7 +182,12 @@ def _of_function(function: ast.FunctionDef, *, bound: bool) -> Parameters | None
     required += [
         name for name, value in zip(keywords, given.kw_defaults, strict=True) if value is None
     ]
-    return Parameters((*positional, *keywords), tuple(required))
+    annotations = {
+        argument.arg: ast.unparse(argument.annotation)
+        for argument in (*given.posonlyargs, *given.args, *given.kwonlyargs)
+        if argument.annotation is not None
+    }
+    return Parameters((*positional, *keywords), tuple(required), annotations)
 
 
 def _check_arguments(
@@ -157,6 +207,19 @@ def _check_arguments(
             f"{class_path} needs the argument '{name}'", f"write init_args.{name}: ..."
         )
 
+    for name, value in arguments.items():
+        written = parameters.annotations.get(name, "")
+        annotation = _OPTIONAL.sub(r"\1\2", written)
+        may_be_null = annotation != written or name not in parameters.required
+        if annotation not in _PLAIN_TYPES or (value is None and may_be_null):
+            continue
+        types, fix = _PLAIN_TYPES[annotation]
+        if not isinstance(value, types) or (isinstance(value, bool) and annotation != "bool"):
+            message = f"is {value!r}, and {class_path} takes {annotation}"
+            if isinstance(value, str) and "," in value:
+                fix += "; several values: --sweep KEY=VALUES"
+            raise ArgumentError(message, fix.format(value), name)
+
 
 def _known(names: Iterable[str]) -> str:
     return "it takes " + (", ".join(names) or "none")
@@ -166,10 +229,21 @@ def _no_module(class_path: str, search_path: Sequence[str]) -> ConfigError:
     word = class_path.partition(".")[0]
     return ConfigError(
         f"there is no module '{word}' in {search_path[0]} or among the installed packages",
-        did_you_mean(word, submodules(search_path[:1]))
-        or did_you_mean(word, submodules(search_path))
+        _without_folders(class_path, search_path[:1])
+        or did_you_mean(word, submodules(search_path[:1]))
+        or did_you_mean(word, submodules(search_path), cutoff=0.8)
         or "install it, or submit from its folder",
     )
+
+
+def _without_folders(class_path: str, own: Sequence[str]) -> str:
+    """`nets.Net` for `src.nets.Net`, where nets.py is in the folder itself."""
+    words = class_path.split(".")
+    for first in range(1, len(words) - 1):
+        shorter = ".".join(words[first:])
+        if words[first] in submodules(own) and find_module(shorter, own)[1]:
+            return f"did you mean '{shorter}'?"
+    return ""
 
 
 def _no_class_in(class_path: str, names: Names | None) -> ConfigError:
@@ -182,10 +256,14 @@ def _no_class_in(class_path: str, names: Names | None) -> ConfigError:
 
 def _no_name(module: str, rest: str, names: Names, modules: Sequence[str]) -> ConfigError:
     name = rest.partition(".")[0]
-    candidates = modules if "." in rest else [*_classes(names), *names.definitions]
+    candidates = modules if "." in rest else [*_classes(names), *names.definitions, *names.imports]
     kind = "module" if "." in rest else "class"
+    if name == "py":  # the name of a file
+        return ConfigError(f"{module} has no {kind} 'py'", f"write {module}.ClassName without .py")
     hint = did_you_mean(name, dict.fromkeys(candidates), prefix=f"{module}.")
-    shown = [candidate for candidate in candidates if not candidate.startswith("_")][:6]
+    shown = [candidate for candidate in dict.fromkeys(candidates) if not candidate.startswith("_")][
+        :6
+    ]
     return ConfigError(
         f"{module} has no {kind} '{name}'",
         hint or (f"it has {', '.join(shown)}" if shown else "check the name"),
@@ -196,13 +274,13 @@ def _classes(names: Names) -> list[str]:
     return [name for name, node in names.definitions.items() if isinstance(node, ast.ClassDef)]
 
 
-def _import(module: str, name: str, search_path: Sequence[str]) -> None:
+def _import(module: str, name: str, wanted: str, search_path: Sequence[str]) -> None:
     import subprocess  # rarely needed, and the slowest import of this module
 
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(search_path)}
     try:
         done = subprocess.run(
-            [sys.executable, "-c", _IMPORT, module, name],
+            [sys.executable, "-c", _IMPORT, module, name, wanted],
             capture_output=True,
             text=True,
             timeout=_IMPORT_LIMIT_S,
@@ -212,5 +290,9 @@ def _import(module: str, name: str, search_path: Sequence[str]) -> None:
     except subprocess.TimeoutExpired:
         return  # it will be imported again on the node, where the watchdog counts the time
     if done.returncode:
-        last = done.stderr.strip().splitlines()[-1:] or [f"exit code {done.returncode}"]
-        raise ConfigError(f"{module}.{name} cannot be imported: {last[0]}", "import it in Python")
+        last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+        if last.startswith(_NO_CLASS):
+            said = f"{module}.{name} is {last.removeprefix(_NO_CLASS)}"
+            raise ConfigError(said, "write the name of a class that fits")
+        hint = f"`python -c 'import {module}'` tells more"
+        raise ConfigError(f"{module}.{name} cannot be imported: {last}", hint)

@@ -7,16 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hpc_train.config.keys import SECTIONS
-from hpc_train.config.origins import Origins
+from hpc_train.config.keys import SECTIONS, TYPES
+from hpc_train.config.origins import DEFAULT, Origins
 from hpc_train.config.read import Source, parse_value, read_file
+from hpc_train.config.script_file import is_script, script_source
 from hpc_train.config.words import did_you_mean
 from hpc_train.errors import ConfigError
 
-__all__ = ["COMMAND_LINE", "Composed", "compose"]
+__all__ = ["BASES", "COMMAND_LINE", "Composed", "compose", "nested", "split_override"]
 
 COMMAND_LINE = "command line"
-_BASES = ("defaults", "base")
+BASES = ("defaults", "base")
 _PROFILE = "cluster_profile"
 _KEY = re.compile(r"[A-Za-z_][\w-]*(?:\.[\w-]+)*\Z")
 
@@ -28,6 +29,8 @@ class Composed:
         self.values: dict[str, Any] = {}
         self.origins = Origins()
         self.files: list[Path] = []
+        # Of each class that the command line put in another's place: the keys that it dropped
+        self.dropped: dict[str, list[str]] = {}
 
     def merge(self, values: Mapping[str, Any], places: Mapping[str, str], place: str) -> None:
         """Lay `values` over what is there.
@@ -47,7 +50,12 @@ class Composed:
         places: Mapping[str, str],
         place: str,
     ) -> None:
-        _drop_arguments_of_another_class(into, values, prefix, self.origins)
+        if not prefix and isinstance(values.get("snapshot"), str):
+            # Its short form, over or below which the section's other keys stay.
+            values = {**values, "snapshot": {"mode": values["snapshot"]}}
+        dropped = _drop_arguments_of_another_class(into, values, prefix, self.origins)
+        if dropped and place == COMMAND_LINE:
+            self.dropped[f"{prefix}class_path"] = dropped
         for name, value in values.items():
             key = f"{prefix}{name}"
             here = places.get(key, place)
@@ -55,9 +63,76 @@ class Composed:
                 self._merge(into[name], value, f"{key}.", places, here)
                 continue
             into[name] = _copy(value)
-            self.origins.drop(key)
-            for written in _keys(value, key):
-                self.origins.put(written, places.get(written, here))
+            self.note_origins(key, value, places, here)
+
+    def set_element(self, holder: list[Any], rest: Sequence[str], value: Any, prefix: str) -> None:
+        """Set one element of a list, or a key below it.
+
+        Args:
+            holder: The list.
+            rest: The element's index, and the keys below it.
+            value: What the command line gives.
+            prefix: The list's key, with a dot behind it.
+        """
+        index, *below = rest
+        key = ".".join([f"{prefix}{index}", *below])
+        if not index.isdecimal() or int(index) >= len(holder):
+            known = f"its elements are 0 to {len(holder) - 1}" if holder else "it is empty"
+            raise ConfigError(
+                f"{COMMAND_LINE}: {key}: {prefix[:-1]} has no element {index!r}",
+                f"{known}; give the whole list to make it longer: {prefix[:-1]}=[...]",
+            )
+        place = int(index)
+        if not below:
+            holder[place] = _copy(value)
+            self.note_origins(key, value, {}, COMMAND_LINE)
+        elif isinstance(holder[place], list):
+            self.set_element(holder[place], below, value, f"{prefix}{index}.")
+        elif isinstance(holder[place], dict):
+            self.set_key(holder[place], below, value, f"{prefix}{index}.")
+        else:
+            raise ConfigError(
+                f"{COMMAND_LINE}: {key}: {prefix}{index} is {holder[place]!r}, and has no keys",
+                f"give the whole element: {prefix}{index}={{...}}",
+            )
+
+    def set_key(self, into: dict[str, Any], words: Sequence[str], value: Any, prefix: str) -> None:
+        """Set the value below `into` that `words` lead to, through mappings and lists."""
+        at: Any = into
+        for depth, word in enumerate(words[:-1], start=1):
+            at = at.get(word) if isinstance(at, dict) else None
+            above = f"{prefix}{'.'.join(words[:depth])}"
+            if isinstance(at, list):
+                self.set_element(at, words[depth:], value, f"{above}.")
+                return
+            if words[depth].isdecimal() and not (isinstance(at, dict) and words[depth] in at):
+                raise ConfigError(
+                    f"{COMMAND_LINE}: {prefix}{'.'.join(words)}: the files give no list {above}",
+                    f"give the whole list: {above}=[...]",
+                )
+        self._merge(into, nested(words, value), prefix, {}, COMMAND_LINE)
+
+    def note_origins(self, key: str, value: Any, places: Mapping[str, str], place: str) -> None:
+        """Note where `key` and all that is below it come from, in place of what was known."""
+        self.origins.drop(key)
+        for written in _keys(value, key):
+            self.origins.put(written, places.get(written, place))
+
+    def notes(self) -> list[str]:
+        """What the command line left out without being told to."""
+        return [
+            f"{COMMAND_LINE}: {key} names another class, and what the old one was given is left"
+            f" out: {', '.join(left_out)}; give again what the new one takes: {left_out[0]}=..."
+            for key, dropped in self.dropped.items()
+            if (left_out := [name for name in dropped if self.origins.of(name) == DEFAULT])
+        ]
+
+
+def nested(words: Sequence[str], value: Any) -> dict[str, Any]:
+    """`{a: {b: value}}` of the words a and b."""
+    for word in reversed(words):
+        value = {word: value}
+    return dict(value)
 
 
 def compose(path: Path, overrides: Sequence[str], texts: frozenset[str], assets: Path) -> Composed:
@@ -67,7 +142,7 @@ def compose(path: Path, overrides: Sequence[str], texts: frozenset[str], assets:
     command line.
 
     Args:
-        path: The config file.
+        path: The config file, or a script.
         overrides: `key=value`, as on the command line.
         texts: Keys whose value is text, so that `slurm.time=1:30:00` needs no quotes there.
         assets: Folder of the configs that come with hpc-train.
@@ -76,12 +151,13 @@ def compose(path: Path, overrides: Sequence[str], texts: frozenset[str], assets:
         ConfigError: for everything that cannot be read or found, with file and line.
     """
     composed = Composed()
-    pairs = [_split(override) for override in overrides]
+    pairs = [split_override(override) for override in overrides]
     chosen = [text for key, text in pairs if key == _PROFILE]
     _add_file(composed, path, assets, (), chosen[-1] if chosen else None)
     for key, text in pairs:
         if key != _PROFILE:
-            _set(composed, key, text if key in texts else parse_value(text, key))
+            value = _text(text, key) if key in texts else parse_value(text, key)
+            composed.set_key(composed.values, key.split("."), value, "")
     return composed
 
 
@@ -93,10 +169,12 @@ def _add_file(
     profile: str | None = None,
 ) -> None:
     if path.resolve() in above:
-        raise ConfigError(f"{path} builds on itself", "remove it from `defaults` of one file")
-    source = read_file(path)
+        raise ConfigError(
+            f"{path} builds on itself", "remove it from `base` or `defaults` of one file"
+        )
+    source = script_source(path) if is_script(path) else read_file(path)
     above = (*above, path.resolve())
-    for name in _BASES:
+    for name in BASES:
         for base in _base_names(source, name):
             _add_file(composed, _find(base, source, name, assets), assets, above)
     own_profile = source.values.pop(_PROFILE, None)
@@ -107,11 +185,21 @@ def _add_file(
                 source, _PROFILE, f"is {site!r}", "write the name of a file in configs/clusters"
             )
         _add_file(composed, _find(f"clusters/{site}", source, _PROFILE, assets), assets, above)
-    for section in SECTIONS:  # a section whose lines are all comments says nothing
-        if source.values.get(section, ...) is None:
-            del source.values[section]
+    _leave_out_comments(source.values)
     composed.files.append(path)
     composed.merge(source.values, source.lines, str(path))
+
+
+def _leave_out_comments(values: dict[str, Any]) -> None:
+    """A section, a mapping or a list whose lines are all comments says nothing."""
+    holders = [("", values), *((f"{name}.", values.get(name)) for name in SECTIONS)]
+    for prefix, holder in holders:
+        if not isinstance(holder, dict):
+            continue
+        for name in [name for name, value in holder.items() if value is None]:
+            key = f"{prefix}{name}"
+            if key in SECTIONS or TYPES.get(key, "").startswith(("dict[", "list[")):
+                del holder[name]
 
 
 def _base_names(source: Source, key: str) -> list[str]:
@@ -154,13 +242,19 @@ def _at(source: Source, key: str, message: str, hint: str) -> ConfigError:
     return ConfigError(f"{place}: {key} {message}", hint)
 
 
-def _split(override: str) -> tuple[str, str]:
+def split_override(override: str) -> tuple[str, str]:
+    """Key and text of `key=value`; raises ConfigError for what is none."""
     key, equals, text = override.partition("=")
     key = key.strip()
     if not equals:
-        raise ConfigError(
-            f"{COMMAND_LINE}: {override!r} is no key=value", "write as in trainer.max_epochs=3"
-        )
+        hint = "write it without spaces, as in trainer.max_epochs=3"
+        hint = f"to empty it write {override[1:]}=null" if override[:1] == "~" else hint
+        if Path(override).suffix in (".yaml", ".yml"):
+            hint = "one file begins the line; it may build on others: `defaults: [other.yaml]`"
+        raise ConfigError(f"{COMMAND_LINE}: {override!r} is no key=value", hint)
+    if "[" in key:
+        dotted = key.replace("[", ".").replace("]", "")
+        raise ConfigError(f"{COMMAND_LINE}: {key!r} is no key", f"an index has a dot: {dotted}=...")
     if _KEY.match(key) is None:
         raise ConfigError(
             f"{COMMAND_LINE}: {key!r} is no key",
@@ -169,32 +263,29 @@ def _split(override: str) -> tuple[str, str]:
     return key, text
 
 
-def _set(composed: Composed, key: str, value: Any) -> None:
-    *parents, last = key.split(".")
-    nested: dict[str, Any] = {last: value}
-    at: Any = composed.values
-    for depth, name in enumerate(parents):
-        at = at.get(name) if isinstance(at, dict) else at
-        if isinstance(at, list):
-            parent = ".".join(parents[: depth + 1])
-            raise ConfigError(
-                f"{COMMAND_LINE}: {parent} is a list, and {key} would replace it",
-                f"give the whole list: {parent}=[...]",
-            )
-    for name in reversed(parents):
-        nested = {name: nested}
-    composed.merge(nested, {}, COMMAND_LINE)
+def _text(text: str, key: str) -> Any:
+    """The value of a key that holds text: as it is typed, but for null and what is in quotes."""
+    in_quotes = len(text) > 1 and text[0] == text[-1] and text[0] in "\"'"
+    return parse_value(text, key) if in_quotes or text in ("", "~", "null") else text
 
 
 def _drop_arguments_of_another_class(
     into: dict[str, Any], values: Mapping[str, Any], prefix: str, origins: Origins
-) -> None:
-    """Another class_path begins with its own arguments, as Lightning's CLI has it."""
+) -> list[str]:
+    """Another class_path begins with its own arguments, as Lightning's CLI has it.
+
+    Returns:
+        The keys that were dropped.
+    """
+    dropped = []
     for name in ("class_path", "_target_"):
         if name in values and name in into and values[name] != into[name]:
             for stale in [key for key in into if key != name]:
-                del into[stale]
+                value = into.pop(stale)
+                keys = value if stale == "init_args" and isinstance(value, Mapping) else {}
+                dropped += [f"{prefix}{stale}.{key}" for key in keys] or [f"{prefix}{stale}"]
                 origins.drop(f"{prefix}{stale}")
+    return dropped
 
 
 def _keys(value: Any, key: str) -> Iterator[str]:

@@ -35,5 +35,6 @@ FLAGS: Mapping[str, Flag] = {
         Flag("qos", "slurm.qos", "Quality of service"),
         Flag("name", "name", "Name of the run"),
         Flag("runs_dir", "runs_dir", "Folder of all runs"),
+        Flag("hosts", "hosts", "Machines that ssh reaches: a,me@b,c:2222"),
     )
 }

@@ -8,7 +8,15 @@ from typing import Any
 
 from hpc_train.config.schema import Config
 
-__all__ = ["FIELDS", "MEMORY_KEYS", "REQUIRED_KEYS", "SECTIONS", "TEXT_KEYS"]
+__all__ = [
+    "FIELDS",
+    "MEMORY_KEYS",
+    "OF_THE_SCRIPT",
+    "REQUIRED_KEYS",
+    "SECTIONS",
+    "TEXT_KEYS",
+    "TYPES",
+]
 
 FIELDS: tuple[str, ...] = tuple(field.name for field in dataclasses.fields(Config))
 _DEFAULTS: list[tuple[str, Any]] = [
@@ -21,12 +29,16 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
     name: tuple(field.name for field in dataclasses.fields(section))
     for name, section in _SECTION_CLASSES.items()
 }
-# Annotations are still text here (PEP 563).
-TEXT_KEYS: frozenset[str] = frozenset(
-    f"{prefix}{field.name}"
+# The type of every key below the sections, as the schema writes it: annotations are still text here
+# (PEP 563).
+TYPES: Mapping[str, str] = {
+    f"{prefix}{field.name}": str(field.type)
     for prefix, section in [("", Config), *((f"{n}.", s) for n, s in _SECTION_CLASSES.items())]
     for field in dataclasses.fields(section)
-    if field.type in ("str", "Optional[str]")
+    if f"{prefix}{field.name}" not in SECTIONS
+}
+TEXT_KEYS: frozenset[str] = frozenset(
+    key for key, kind in TYPES.items() if kind in ("str", "Optional[str]")
 )
 # sbatch(1): "--mem, --mem-per-cpu and --mem-per-gpu are mutually exclusive".
 MEMORY_KEYS = ("mem", "mem_per_gpu", "mem_per_cpu")
@@ -37,3 +49,8 @@ REQUIRED_KEYS: Mapping[str, str] = {
     "model": "model: {class_path: my_package.MyModel, init_args: {...}}",
     "data": "data: {class_path: my_package.MyData, init_args: {...}}",
 }
+# What a script decides in its own code, so that it cannot stand beside one.
+OF_THE_SCRIPT = (
+    *("model", "data", "trainer", "global_batch_size", "micro_batch_size", "loggers"),
+    *("reproducible", "init_from"),
+)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +13,43 @@ from omegaconf.errors import OmegaConfBaseException
 
 from hpc_train.config import values as checks
 from hpc_train.config.assets import config_dir
-from hpc_train.config.compose import compose
-from hpc_train.config.flags import FLAGS
-from hpc_train.config.keys import FIELDS, REQUIRED_KEYS, SECTIONS, TEXT_KEYS
+from hpc_train.config.compose import (
+    BASES,
+    COMMAND_LINE,
+    Composed,
+    compose,
+    nested,
+    split_override,
+)
+from hpc_train.config.containers import check_containers
+from hpc_train.config.flags import FLAGS, Flag
+from hpc_train.config.keys import FIELDS, OF_THE_SCRIPT, REQUIRED_KEYS, SECTIONS, TEXT_KEYS
+from hpc_train.config.logger_forms import write_out_loggers
 from hpc_train.config.origins import Origins
+from hpc_train.config.read import parse_value
 from hpc_train.config.schema import Config
+from hpc_train.config.script_file import check_args, check_beside, check_resume, is_script
+from hpc_train.config.show import escape
 from hpc_train.config.words import did_you_mean
 from hpc_train.errors import ConfigError
 
-__all__ = ["LoadedConfig", "load"]
+__all__ = ["LoadedConfig", "load", "with_values"]
+
+
+# Words of sbatch and of other launchers for what has a key of its own here.
+_OTHER_WORDS = {
+    **dict.fromkeys(("gpus", "gres", "ntasks", "ntasks_per_node"), "slurm.gpus_per_node"),
+    **dict.fromkeys(("cpus_per_task", "cpus_per_rank"), "slurm.cpus_per_gpu"),
+    **dict.fromkeys(("walltime", "time_limit", "timelimit", "timeout_min"), "slurm.time"),
+    **dict.fromkeys(("job_name", "jobname"), "name"),
+    **dict.fromkeys(("batch_size", "train_batch_size"), "global_batch_size"),
+    "logger": "loggers",
+    **dict.fromkeys(
+        ("lr", "learning_rate", "optimizer", "scheduler", "lr_scheduler", "weight_decay"),
+        "it as an argument of your model: model: {init_args: {lr: 0.1}}",
+    ),
+    **{name: f"trainer.{name}" for name in ("callbacks", "max_epochs", "max_steps", "precision")},
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,31 +60,41 @@ class LoadedConfig:
         config: The values.
         origins: Where each comes from.
         files: Every file that was read, the user's own last.
+        composed: The values as they were written, before they were typed.
+        notes: What a person should know, a line each, though nothing is wrong.
     """
 
     config: Config
     origins: Origins
     files: tuple[Path, ...]
+    composed: Composed = field(repr=False)
+    notes: tuple[str, ...] = ()
 
 
 def load(
     path: str | Path,
     overrides: Sequence[str] = (),
     *,
+    arguments: Sequence[str] | None = None,
     flags: Mapping[str, object] | None = None,
+    sweep: Sequence[str] = (),
     assets: Path | None = None,
 ) -> LoadedConfig:
     """Read a config file and what it builds on, with the command line over it.
 
     Args:
-        path: The YAML file.
+        path: The YAML file, or a training script.
         overrides: `key=value`, the last one wins.
-        flags: Values by the names of `FLAGS`; they win over everything; None leaves one out.
+        arguments: Of the script, in place of `script.args`; None leaves these.
+        flags: Values by the names of `FLAGS`; they win over the files; None leaves one out.
+        sweep: `key=value,value` or `key=range(3)`, each laid over the section `sweep`.
         assets: Folder of the configs that come with hpc-train; found by itself.
 
     Raises:
         ConfigError: naming file, line, key and what to write instead.
     """
+    if is_script(Path(path)):
+        check_beside(Path(path), overrides)
     composed = compose(Path(path), overrides, TEXT_KEYS, assets or config_dir())
     for name, value in (flags or {}).items():
         if name not in FLAGS:
@@ -64,21 +103,93 @@ def load(
                 did_you_mean(name, FLAGS) or f"known: {', '.join(FLAGS)}",
             )
         if value is not None:
-            composed.merge(_nest(FLAGS[name].key, value), {}, FLAGS[name].option)
+            _check_once(composed, FLAGS[name], value)
+            composed.merge(nested(FLAGS[name].key.split("."), value), {}, FLAGS[name].option)
+    for key, text in map(split_override, sweep):
+        composed.merge({"sweep": {key: _swept(text, key)}}, {}, COMMAND_LINE)
+    _settle_script(composed, Path(path), arguments)
+    return _checked(composed, Path(path))
+
+
+def with_values(
+    loaded: LoadedConfig, values: Mapping[str, Any], places: Mapping[str, str], *, without: str
+) -> LoadedConfig:
+    """The same config read anew with other values.
+
+    Args:
+        loaded: As `load` gave it.
+        values: By dotted key.
+        places: Where each value comes from.
+        without: A key that is left out.
+
+    Raises:
+        ConfigError: as `load` does.
+    """
+    composed = copy.deepcopy(loaded.composed)
+    composed.values.pop(without, None)
+    for key, value in values.items():
+        composed.set_key(composed.values, key.split("."), value, "")
+        composed.origins.put(key, places[key])
+    return _checked(composed, loaded.files[-1])
+
+
+def _checked(composed: Composed, path: Path) -> LoadedConfig:
     origins = composed.origins
     checks.read_switches(composed.values)
-    _check_keys(composed.values, origins, Path(path))
+    _check_keys(composed.values, origins, path)
+    check_containers(composed.values, origins)
     checks.check_texts(composed.values, origins)
-    config = _typed(composed.values, origins, Path(path))
+    config = _typed(composed.values, origins, path)
     checks.check_meaning(config, origins)
-    return LoadedConfig(config=config, origins=origins, files=tuple(composed.files))
+    return LoadedConfig(
+        config=config,
+        origins=origins,
+        files=tuple(composed.files),
+        composed=composed,
+        notes=tuple(composed.notes()),
+    )
 
 
-def _nest(key: str, value: object) -> dict[str, Any]:
-    nested: Any = value
-    for name in reversed(key.split(".")):
-        nested = {name: nested}
-    return dict(nested)
+def _settle_script(composed: Composed, path: Path, arguments: Sequence[str] | None) -> None:
+    """Give the script its arguments and the run its name, and refuse what the script decides."""
+    section = composed.values.get("script")
+    script = section.get("path") if isinstance(section, Mapping) else None
+    if arguments is not None and not script:
+        raise ConfigError(
+            f"what stands behind -- is for a script, and {path} names none",
+            "write key=value in front of --, or script: {path: train.py}",
+        )
+    if not isinstance(section, Mapping) or not str(script or "").strip():
+        return
+    if arguments is not None:
+        # They are what was typed: "${HOME}" in them is no interpolation.
+        composed.merge({"script": {"args": escape(list(arguments))}}, {}, COMMAND_LINE)
+    composed.values.setdefault("name", Path(str(script)).stem)
+    check_args(composed.values["script"].get("args") or [], composed.origins)
+    check_resume(composed.values["script"].get("resume") or {}, composed.origins)
+    for name in OF_THE_SCRIPT:
+        if name in composed.values:
+            raise composed.origins.error(
+                name, f"stands beside script.path ({script}), which decides it", "keep one of them"
+            )
+
+
+def _swept(text: str, key: str) -> Any:
+    """The values of a key: a list in brackets or without, or a range as it stands."""
+    if text.strip().startswith("range("):
+        return text
+    return parse_value(text if text.strip().startswith("[") else f"[{text}]", key)
+
+
+def _check_once(composed: Composed, flag: Flag, value: object) -> None:
+    """Refuse `--nodes 1 slurm.nodes=2`: nobody can tell which of them is meant."""
+    section, _, key = flag.key.rpartition(".")
+    written = (composed.values.get(section) or {} if section else composed.values).get(key)
+    if composed.origins.of(flag.key) == COMMAND_LINE and str(written) != str(value):
+        raise ConfigError(
+            f"{COMMAND_LINE}: {flag.option} {value} and {flag.key}={written} are both there",
+            "keep one of them",
+        )
 
 
 def _check_keys(values: Mapping[str, Any], origins: Origins, path: Path) -> None:
@@ -87,12 +198,20 @@ def _check_keys(values: Mapping[str, Any], origins: Origins, path: Path) -> None
             raise _unknown(name, FIELDS, origins)
         if name in SECTIONS:
             _check_section(name, value, origins)
+    script = values.get("script") or {}
     for name, example in REQUIRED_KEYS.items():
-        if values.get(name) is None:
+        if values.get(name) is None and not (script.get("path") and name in OF_THE_SCRIPT):
             raise ConfigError(f"{path}: {name} is missing", f"write {example}")
+    for name in ("model", "data"):
+        if isinstance(values.get(name), str):
+            written = f"{name}: {{class_path: {values[name]}}}"
+            raise origins.error(name, f"is {values[name]!r}", f"write {written}")
 
 
 def _check_section(name: str, value: Any, origins: Origins) -> None:
+    if isinstance(value, bool) and "enabled" in SECTIONS[name]:
+        hint = f"write {name}: {{enabled: {str(value).lower()}}}"
+        raise origins.error(name, f"is {str(value).lower()}", hint)
     if not isinstance(value, Mapping):
         raise origins.error(
             name,
@@ -108,8 +227,13 @@ def _unknown(full: str, known: Sequence[str], origins: Origins) -> ConfigError:
     section, _, key = full.rpartition(".")
     places = [name for name in FIELDS if name == key]
     places += [f"{name}.{key}" for name, keys in SECTIONS.items() if key in keys]
+    if key == "enabled":  # of other sections
+        places = []
     hint = f"did you mean '{places[0]}'?" if places else ""
-    hint = hint or did_you_mean(key, known, prefix=f"{section}." if section else "")
+    hint = "write preflight: off" if full == "preflight.enabled" else hint
+    hint = hint or (f"write {_OTHER_WORDS[key]}" if key in _OTHER_WORDS else "")
+    hint = hint or ("a file builds on others, the command line does not" if key in BASES else "")
+    hint = hint or did_you_mean(key.lower(), known, prefix=f"{section}." if section else "")
     if not hint and section == "slurm":
         hint = f"other options of sbatch go under slurm.extra: {{{key.replace('_', '-')}: ...}}"
     return origins.error(full, "is no key of hpc-train", hint or f"known: {', '.join(known)}")
@@ -117,6 +241,8 @@ def _unknown(full: str, known: Sequence[str], origins: Origins) -> ConfigError:
 
 def _typed(values: dict[str, Any], origins: Origins, path: Path) -> Config:
     values = dict(values)
+    if "loggers" in values:
+        values["loggers"] = write_out_loggers(values["loggers"])
     # Lines for the shell are the shell's: "${HOME}" in them is no interpolation of ours.
     values["env"] = env = dict(values.get("env", {}))
     setup = env.pop("setup", None)

@@ -10,7 +10,23 @@ from pathlib import Path
 
 from hpc_train.errors import ConfigError
 
-__all__ = ["FoundModule", "Names", "find_module", "read_names", "submodules"]
+__all__ = [
+    "FoundModule",
+    "Names",
+    "NeededImport",
+    "absolute_name",
+    "bound_in",
+    "find_module",
+    "lacks_name",
+    "names_of",
+    "read_names",
+    "submodules",
+]
+
+
+_MOST_STEPS = 12  # modules may take all names of one another
+_HIDING = ("globals", "setattr", "exec")  # what binds names that no text shows
+_LITERALS = (ast.Constant, ast.JoinedStr, ast.Tuple, ast.List, ast.Dict, ast.Set)
 
 
 @dataclass(frozen=True)
@@ -29,21 +45,40 @@ class FoundModule:
 
 
 @dataclass(frozen=True)
+class NeededImport:
+    """An import at the top level: the module, with leading dots where relative, and its names."""
+
+    module: str
+    names: tuple[str, ...]
+    line: int
+
+
+@dataclass(frozen=True)
 class Names:
     """What a module binds at its top level.
 
     Attributes:
         definitions: Classes and functions by name.
         bound: Every name, imported ones included.
-        needs: Packages that it cannot be imported without, with the line that imports them.
-        open_ended: Whether it may have more names than its text shows (a star import, its own
-            `__getattr__`, writes to `globals()`).
+        imports: Of imported names the dotted name behind it, with leading dots where relative.
+        values: Names that are bound to literals.
+        needs: What it cannot be imported without.
+        stars: Modules of which it takes all names, with leading dots where relative.
+        is_opaque: Whether its text hides names (its own `__getattr__`, writes to `globals()`).
     """
 
     definitions: dict[str, ast.ClassDef | ast.FunctionDef]
     bound: frozenset[str]
-    needs: dict[str, int]
-    open_ended: bool
+    imports: dict[str, str]
+    values: frozenset[str]
+    needs: tuple[NeededImport, ...]
+    stars: tuple[str, ...]
+    is_opaque: bool
+
+    @property
+    def open_ended(self) -> bool:
+        """Whether it may have more names than its text shows."""
+        return bool(self.stars) or self.is_opaque
 
 
 def find_module(dotted: str, search_path: Sequence[str]) -> tuple[FoundModule | None, str]:
@@ -98,24 +133,109 @@ def read_names(file: Path) -> Names:
         ) from error
     definitions: dict[str, ast.ClassDef | ast.FunctionDef] = {}
     bound: set[str] = set()
+    imports: dict[str, str] = {}
+    values: set[str] = set()
+    stars: list[str] = []
     for statement in _statements(tree.body):
+        if isinstance(statement, (ast.Import, ast.ImportFrom)):
+            imports.update(_imports(statement))
+            stars += _stars(statement)
+        elif isinstance(statement, ast.Assign) and isinstance(statement.value, _LITERALS):
+            values.update(_binds(statement))
         if isinstance(statement, (ast.ClassDef, ast.FunctionDef)):
             definitions[statement.name] = statement
         bound.update(_binds(statement))
-    open_ended = "*" in bound or "__getattr__" in bound or "globals" in _calls(tree)
-    return Names(definitions, frozenset(bound), _needs(tree.body), open_ended)
+    is_opaque = "__getattr__" in bound or not _calls(tree).isdisjoint(_HIDING)
+    return Names(
+        definitions=definitions,
+        bound=frozenset(bound - {"*"}),
+        imports=imports,
+        values=frozenset(values),
+        needs=tuple(_needs(tree.body)),
+        stars=tuple(stars),
+        is_opaque=is_opaque,
+    )
 
 
-def _needs(body: Sequence[ast.stmt]) -> dict[str, int]:
-    """Top-level packages that are imported without an `if` or a `try` around it."""
-    needs: dict[str, int] = {}
+def _imports(statement: ast.Import | ast.ImportFrom) -> dict[str, str]:
+    if isinstance(statement, ast.Import):
+        return {
+            alias.asname or alias.name.partition(".")[0]: alias.name
+            if alias.asname
+            else alias.name.partition(".")[0]
+            for alias in statement.names
+        }
+    origin = "." * statement.level + (f"{statement.module}." if statement.module else "")
+    return {alias.asname or alias.name: f"{origin}{alias.name}" for alias in statement.names}
+
+
+def _stars(statement: ast.Import | ast.ImportFrom) -> list[str]:
+    if not isinstance(statement, ast.ImportFrom) or statement.names[0].name != "*":
+        return []
+    return ["." * statement.level + (statement.module or "")]
+
+
+def _needs(body: Sequence[ast.stmt]) -> Iterator[NeededImport]:
+    """What is imported without an `if` or a `try` around it."""
     for statement in body:
         if isinstance(statement, ast.Import):
             for alias in statement.names:
-                needs.setdefault(alias.name.partition(".")[0], statement.lineno)
-        elif isinstance(statement, ast.ImportFrom) and statement.module and not statement.level:
-            needs.setdefault(statement.module.partition(".")[0], statement.lineno)
-    return needs
+                yield NeededImport(alias.name, (), statement.lineno)
+        elif isinstance(statement, ast.ImportFrom):
+            names = tuple(alias.name for alias in statement.names)
+            module = "." * statement.level + (statement.module or "")
+            yield NeededImport(module, names, statement.lineno)
+
+
+def lacks_name(
+    module: FoundModule, name: str, search_path: Sequence[str], steps: int = _MOST_STEPS
+) -> bool:
+    """Whether the text of a module, and of those it takes all names of, tells that `name` is none.
+
+    False as well where the text does not tell.
+    """
+    if module.file is None or not steps:
+        return False
+    try:
+        names = read_names(module.file)
+    except ConfigError:
+        return False
+    if names.is_opaque or name in names.bound or name in submodules(module.search):
+        return False
+    for star in names.stars:
+        source, rest = find_module(absolute_name(star, module), search_path)
+        if source is None or rest or not lacks_name(source, name, search_path, steps - 1):
+            return False
+    return True
+
+
+def names_of(module: FoundModule, search_path: Sequence[str], steps: int = _MOST_STEPS) -> set[str]:
+    """The names of a module, those it takes of others by a star included."""
+    found = set(submodules(module.search))
+    if module.file is None or not steps:
+        return found
+    names = read_names(module.file)
+    found |= names.bound
+    for star in names.stars:
+        source, rest = find_module(absolute_name(star, module), search_path)
+        found |= names_of(source, search_path, steps - 1) if source and not rest else set()
+    return found
+
+
+def bound_in(definition: ast.ClassDef) -> set[str]:
+    """The names that the body of a class binds."""
+    return {name for statement in _statements(definition.body) for name in _binds(statement)}
+
+
+def absolute_name(target: str, module: FoundModule) -> str:
+    """`..x.name` as `module` writes it, without the dots; empty where it leads out of all."""
+    name = target.lstrip(".")
+    level = len(target) - len(name)
+    if not level:
+        return name
+    parts = module.name.split(".")
+    kept = parts[: max(0, len(parts) - level + bool(module.search))]
+    return ".".join([*kept, name]).strip(".") if kept else ""
 
 
 def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:

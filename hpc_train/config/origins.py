@@ -37,6 +37,10 @@ class Origins:
         """The place of `key`; `default` when nobody wrote it."""
         return self._places.get(key, DEFAULT)
 
+    def typed(self) -> list[str]:
+        """The keys whose values stand in no file: a file's place is `FILE:LINE`."""
+        return [key for key, place in self._places.items() if ":" not in place]
+
     def error(self, key: str, message: str, hint: str = "") -> ConfigError:
         """An error about the value of `key`, which starts with its place.
 

@@ -64,9 +64,9 @@ def read_file(path: Path) -> Source:
     except IsADirectoryError:
         raise ConfigError(f"{path} is a folder", _neighbours(path / "x")) from None
     except UnicodeDecodeError as error:
-        raise ConfigError(
-            f"{path} is not text in UTF-8: {error.reason}", "save it as UTF-8"
-        ) from error
+        line, byte = error.object.count(b"\n", 0, error.start) + 1, error.object[error.start]
+        message = f"{path}:{line}: not text in UTF-8, for its byte 0x{byte:02x}"
+        raise ConfigError(message, "save the file as UTF-8") from error
     except OSError as error:
         raise ConfigError(
             f"{path} cannot be read: {error.strerror}", "check its permissions"
@@ -86,9 +86,13 @@ def read_text(text: str, path: Path) -> Source:
         lines = dict(_lines(loader, node, "", path))
         values = _construct(loader, node)
     except yaml.MarkedYAMLError as error:
-        raise _not_yaml(error, path) from error
+        raise _not_yaml(error, path, text) from error
+    except RecursionError:
+        hint = "an anchor (&name) must not hold its own alias (*name)"
+        raise ConfigError(f"{path} is nested without end, or too deeply", hint) from None
     except (yaml.YAMLError, ValueError) as error:
-        raise ConfigError(f"{path} is not YAML: {error}", "remove what is no text") from error
+        words = " ".join(str(error).split())
+        raise ConfigError(f"{path} is not YAML: {words}", "remove what is no text") from error
     finally:
         loader.dispose()
     return Source(path, values, lines)
@@ -168,13 +172,25 @@ def _check_key(key_node: yaml.Node, seen: dict[str, int], prefix: str, path: Pat
     seen[key_node.value] = line
 
 
-def _not_yaml(error: yaml.MarkedYAMLError, path: Path) -> ConfigError:
+def _not_yaml(error: yaml.MarkedYAMLError, path: Path, text: str) -> ConfigError:
     mark = error.problem_mark or error.context_mark
+    if error.problem == "could not find expected ':'":
+        mark = error.context_mark or mark  # the line of the key, and not where the search ended
     where = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else str(path)
     problem = error.problem or error.context or "unreadable"
     hint = "check indentation, colons and quotes there"
-    if "\\t" in problem or "tab" in problem.lower():
+    line = [*text.splitlines(), ""][mark.line] if mark and mark.line <= text.count("\n") else ""
+    if "\t" in line[: len(line) - len(line.lstrip())]:
         hint = "indent with spaces, YAML takes no tabs"
+    elif "another document" in problem:
+        hint = "a config is one document: remove the line ---"
+    elif found := re.search(r"^(<<<<<<< |>>>>>>> |=======$)", text, re.MULTILINE):
+        where = f"{path}:{text.count(chr(10), 0, found.start()) + 1}"
+        hint = "a merge of git left its marks there: keep one side of each, without the marks"
+    elif "constructor for the tag" in problem:
+        hint = "write plain values; a class is named by class_path: package.module.ClassName"
+    elif path.suffix == ".py":
+        hint = "this is Python: name the YAML file that names its classes"
     return ConfigError(f"{where}: not YAML: {problem}", hint)
 
 
@@ -186,5 +202,7 @@ def _neighbours(path: Path) -> str:
 
     names = [entry.name for entry in folder.iterdir() if entry.suffix in (".yaml", ".yml")]
     return did_you_mean(path.name, names) or (
-        f"in {folder} there are: {', '.join(sorted(names)[:5])}" if names else ""
+        f"in {folder} there are: {', '.join(sorted(names)[:5])}"
+        if names
+        else f"no file in {folder} ends in .yaml"
     )

@@ -5,14 +5,17 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from hpc_train.config.load import LoadedConfig
+from hpc_train.config.keys import OF_THE_SCRIPT
 from hpc_train.config.schema import Config
 
-__all__ = ["show_lines", "to_yaml"]
+if TYPE_CHECKING:
+    from hpc_train.config.load import LoadedConfig
+
+__all__ = ["escape", "show_lines", "to_yaml"]
 
 _COLUMN = 44
 
@@ -33,17 +36,20 @@ def show_lines(loaded: LoadedConfig) -> list[str]:
 def _loadable(config: Config) -> dict[str, Any]:
     """As a mapping in which a `$` that is no interpolation any more stays one sign."""
     values = dataclasses.asdict(config)
+    for name in OF_THE_SCRIPT if config.script.path else ("script",):
+        del values[name]
     setup = values["env"].pop("setup")  # is not interpolated when it is read
-    escaped: dict[str, Any] = _escape(values)
+    escaped: dict[str, Any] = escape(values)
     escaped["env"]["setup"] = setup
     return escaped
 
 
-def _escape(value: Any) -> Any:
+def escape(value: Any) -> Any:
+    """The same texts, written so that OmegaConf reads no interpolation in them."""
     if isinstance(value, Mapping):
-        return {name: _escape(item) for name, item in value.items()}
+        return {name: escape(item) for name, item in value.items()}
     if isinstance(value, list):
-        return [_escape(item) for item in value]
+        return [escape(item) for item in value]
     if isinstance(value, str):
         # OmegaConf: backslashes count only in front of "${", where each stands for itself doubled.
         return re.sub(r"(\\*)\$\{", lambda found: found[1] * 2 + "\\${", value)

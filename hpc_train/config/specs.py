@@ -87,4 +87,10 @@ def _class_name(value: object, key: str, origins: Origins) -> str:
             f"is {value!r}, which is no class with its module",
             "write it as in package.module.ClassName",
         )
+    if words[0] == "__main__":
+        raise origins.error(
+            key,
+            f"is {value}, a class of this notebook or script, which the ranks cannot import",
+            f"put the class into a file in the folder you submit from: my_code.{words[-1]}",
+        )
     return str(value)

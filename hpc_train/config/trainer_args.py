@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import ast
+import math
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from hpc_train.config.modules import find_module
 from hpc_train.config.origins import Origins
+from hpc_train.config.removed_arguments import (
+    OLD_STRATEGIES,
+    REMOVED_ARGUMENTS,
+    RENAMED_ARGUMENTS,
+    UNUSED_ARGUMENTS,
+)
+from hpc_train.config.specs import is_object
 from hpc_train.config.words import did_you_mean
 
 __all__ = [
@@ -42,7 +51,41 @@ _STRATEGIES = (
     *("deepspeed_stage_1", "deepspeed_stage_2", "deepspeed_stage_3", "deepspeed_stage_1_offload"),
     *("deepspeed_stage_2_offload", "deepspeed_stage_3_offload", "modelparallel"),
 )
+_TYPES = {
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "str": "a text",
+}
+# Batches: a whole number counts them, another number is a share of them.
+_SHARES = (
+    *("limit_train_batches", "limit_val_batches", "limit_test_batches", "limit_predict_batches"),
+    *("overfit_batches", "val_check_interval"),
+)
+# Lightning itself refuses less only once the job runs, or loops without end; -1 is no limit to it.
+_LEAST: Mapping[str, float] = {
+    **dict.fromkeys(_SHARES, 0),
+    "val_check_interval": 0.001,
+    **dict.fromkeys(("max_epochs", "max_steps", "num_sanity_val_steps"), -1),
+    **dict.fromkeys(("min_epochs", "min_steps", "log_every_n_steps", "gradient_clip_val"), 0),
+    "reload_dataloaders_every_n_epochs": 0,
+    "check_val_every_n_epoch": 1,
+}
+# 0 of them is a training without a step, which Lightning ends as a success.
+_NOTHING = {
+    "max_epochs": "write 1 or more, or -1 for no end",
+    "max_steps": "write 1 or more, or -1 for no end",
+    "limit_train_batches": "write 1 or more, or a share above 0",
+}
+_CLIPPING = ("norm", "value")
+_PROFILERS = ("simple", "advanced", "pytorch", "xla")
 _SHORT_PRECISIONS = {"64": "64-true", "32": "32-true", "16": "16-mixed", "bf16": "bf16-mixed"}
+# As torch, Hugging Face and other launchers call them.
+_OTHER_PRECISIONS = {
+    **dict.fromkeys(("fp16", "float16", "half", "amp", "mixed"), "16-mixed"),
+    **dict.fromkeys(("fp32", "float32", "full", "single"), "32-true"),
+    **dict.fromkeys(("bfloat16", "bf16-amp"), "bf16-mixed"),
+}
 _PRECISIONS = (
     *_SHORT_PRECISIONS,
     *("64-true", "32-true", "16-true", "bf16-true", "16-mixed"),
@@ -73,11 +116,20 @@ def check_trainer(
             raise origins.error(
                 key,
                 "is no argument of Lightning's Trainer",
-                did_you_mean(name, usable, prefix="trainer.") or "see Lightning's Trainer",
+                _instead(name)
+                or did_you_mean(name, usable, prefix="trainer.")
+                or "an argument of your model's own goes under model.init_args",
             )
+        if known:
+            _check_type(key, arguments[name], _members(known[name]), origins)
+    _check_values(arguments, origins)
     _check_choice(arguments, "accelerator", ACCELERATORS, origins)
-    _check_choice(arguments, "precision", _PRECISIONS, origins)
+    _check_precision(arguments, origins)
     strategy = arguments.get("strategy")
+    if isinstance(strategy, str) and strategy in OLD_STRATEGIES:
+        today, why = OLD_STRATEGIES[strategy]
+        hint = f"write {today}: {why}" if today else why
+        raise origins.error("trainer.strategy", f"is {strategy}, which is not there any more", hint)
     if isinstance(strategy, str) and starts_processes(strategy):
         raise origins.error(
             "trainer.strategy",
@@ -85,6 +137,55 @@ def check_trainer(
             "write ddp: hpc-train starts the ranks",
         )
     _check_choice(arguments, "strategy", _STRATEGIES, origins, registry=True)
+
+
+def _check_precision(arguments: Mapping[str, Any], origins: Origins) -> None:
+    value = arguments.get("precision")
+    if isinstance(value, str) and value in _OTHER_PRECISIONS:
+        hint = f"write {_OTHER_PRECISIONS[value]}"
+        raise origins.error("trainer.precision", f"is {value!r}", hint)
+    _check_choice(arguments, "precision", _PRECISIONS, origins)
+
+
+def _instead(name: str) -> str:
+    """What to write for an argument that older Trainers took; empty for any other."""
+    if name in RENAMED_ARGUMENTS:
+        return f"write trainer.{RENAMED_ARGUMENTS[name][0]}"
+    return REMOVED_ARGUMENTS.get(name, "") or UNUSED_ARGUMENTS.get(name, "")
+
+
+def _check_values(arguments: Mapping[str, Any], origins: Origins) -> None:
+    """Refuse values of the right type that Lightning cannot work with."""
+    for index, callback in enumerate(_listed(arguments.get("callbacks"))):
+        if not is_object(callback):
+            example = (
+                "write {class_path: pytorch_lightning.callbacks.EarlyStopping, init_args: {...}}"
+            )
+            raise origins.error(f"trainer.callbacks.{index}", f"is {callback!r}", example)
+    for name, least in _LEAST.items():
+        value = arguments.get(name)
+        is_share = isinstance(value, float) and name in _SHARES
+        if isinstance(value, (int, float)) and not least <= value <= (1 if is_share else math.inf):
+            fix = f"write {least} or more" + (", and a share as 1.0 or less" if is_share else "")
+            raise origins.error(f"trainer.{name}", f"is {value}", fix)
+    for name, fix in _NOTHING.items():
+        if arguments.get(name) == 0 and not isinstance(arguments[name], bool):
+            said = f"is {arguments[name]}: nothing would be trained"
+            raise origins.error(f"trainer.{name}", said, fix)
+    _check_choice(arguments, "profiler", _PROFILERS, origins)
+    _check_choice(arguments, "gradient_clip_algorithm", _CLIPPING, origins)
+    max_time = arguments.get("max_time")
+    if isinstance(max_time, str) and not re.match(r"\d+:\d\d:\d\d:\d\d\Z", max_time):
+        raise origins.error("trainer.max_time", f"is {max_time!r}", 'write "DD:HH:MM:SS" in quotes')
+    if isinstance(max_time, str) and not re.search("[1-9]", max_time):
+        said = f"is {max_time}: nothing would be trained"
+        raise origins.error("trainer.max_time", said, 'write more, such as "00:12:00:00"')
+
+
+def _listed(value: Any) -> list[Any]:
+    if isinstance(value, list):
+        return value
+    return [] if value is None else [value]
 
 
 def starts_processes(strategy: str) -> bool:
@@ -97,30 +198,70 @@ def full_precision(value: str | int | None) -> str:
     return _SHORT_PRECISIONS.get(str(value), str(value or "32-true"))
 
 
-def trainer_parameters(search_path: Sequence[str]) -> list[str]:
-    """Names of the arguments of the Trainer that is installed; empty where none is found.
+def trainer_parameters(search_path: Sequence[str]) -> dict[str, ast.expr | None]:
+    """Arguments of the Trainer that is installed, with their types; empty where none is found.
 
     Importing Lightning takes five seconds; its signature is read from the text of the file.
     """
     module, rest = find_module("pytorch_lightning.trainer.trainer", search_path)
     if module is None:
-        return []
+        return {}
     # trainer/ binds its own name `trainer`; PathFinder finds the file all the same.
     file = module.file if not rest else None
-    return _signature(file) if file else []
+    return _signature(file) if file else {}
 
 
-def _signature(file: Path) -> list[str]:
+def _signature(file: Path) -> dict[str, ast.expr | None]:
     text = file.read_text(encoding="utf-8")
     start = text.find("    def __init__(", text.find("\nclass Trainer"))
     end = text.find(") -> None:", start)
     if start < 0 or end < 0:
-        return []
+        return {}
     header = text[start:end].strip() + "): pass"
     function = ast.parse(header).body[0]
     if not isinstance(function, ast.FunctionDef):
-        return []
-    return [argument.arg for argument in (*function.args.args[1:], *function.args.kwonlyargs)]
+        return {}
+    arguments = (*function.args.args[1:], *function.args.kwonlyargs)
+    return {argument.arg: argument.annotation for argument in arguments}
+
+
+def _members(annotation: ast.expr | None) -> set[str]:
+    """The types that an annotation allows, as they are written; `Optional` allows `None`."""
+    if isinstance(annotation, ast.BinOp):
+        return _members(annotation.left) | _members(annotation.right)
+    if isinstance(annotation, ast.Subscript):
+        outer, inner = ast.unparse(annotation.value), annotation.slice
+        if outer == "Optional":
+            return {"None"} | _members(inner)
+        if outer == "Union" and isinstance(inner, ast.Tuple):
+            return set().union(*map(_members, inner.elts))
+    return {ast.unparse(annotation)} if annotation is not None else {"_"}
+
+
+def _check_type(key: str, value: Any, allowed: set[str], origins: Origins) -> None:
+    """Refuse a value of another type than all that the Trainer takes.
+
+    An alias of Lightning's own (`_PRECISION_INPUT`) is not looked into.
+    """
+    if any(name.startswith("_") for name in allowed):
+        return
+    plain = [name for name in _TYPES if name in allowed]
+    if isinstance(value, (Mapping, list)):
+        fits = bool(allowed.difference(_TYPES, {"None"}))
+    elif isinstance(value, bool) or value is None:
+        fits = type(value).__name__.replace("NoneType", "None") in allowed
+    elif isinstance(value, int):
+        is_switch = "bool" in allowed and value in (0, 1)
+        fits = is_switch or not allowed.isdisjoint(("int", "float"))
+    else:
+        fits = type(value).__name__ in allowed
+    if fits:
+        return
+    words = [_TYPES[name] for name in plain] or ["{class_path: ..., init_args: ...}"]
+    words += ["null"] if "None" in allowed else []
+    takes = " or ".join([*plain, *sorted(allowed.difference(_TYPES, {"None"}))])
+    said = f"is {value!r}, and Lightning's Trainer takes {takes}"
+    raise origins.error(key, said, f"write {', or '.join(words)}")
 
 
 def _check_choice(

@@ -2,26 +2,50 @@
 
 from __future__ import annotations
 
+import ast
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from hpc_train.config.class_kind import Located, lacks_method, locate
 from hpc_train.config.classes import ArgumentError, check_class
 from hpc_train.config.load import LoadedConfig
+from hpc_train.config.logger_forms import PACKAGES
+from hpc_train.config.modules import bound_in, find_module
 from hpc_train.config.origins import Origins
 from hpc_train.config.schema import Config, EnvConfig
+from hpc_train.config.script_file import check_script
 from hpc_train.config.specs import CLASS_PATH, INIT_ARGS, TARGET, is_object, read_object
 from hpc_train.config.trainer_args import check_trainer
+from hpc_train.config.words import did_you_mean
 from hpc_train.errors import ConfigError
 
-__all__ = ["check"]
+__all__ = ["check", "check_fit", "check_methods"]
 
 # Arguments that a rank gives by itself where a class takes them and the config is silent.
 _FILLED_IN: Mapping[str, Sequence[str]] = {
     "data": ("batch_size", "num_workers", "pin_memory", "persistent_workers", "prefetch_factor"),
     "loggers": ("save_dir", "name", "version", "id", "project", "resume", "dir"),
 }
+
+_OF_A_FIT = (
+    ("model", "training_step"),
+    ("model", "configure_optimizers"),
+    ("data", "train_dataloader"),
+)
+_OTHER_HOOKS = {
+    *("val_dataloader", "test_dataloader", "predict_dataloader"),
+    *("validation_step", "test_step", "predict_step"),
+}
+# What a class has to derive from, by its key.
+_WANTED = (
+    (r"model", "LightningModule"),
+    (r"data", "LightningDataModule"),
+    (r"loggers\.\d+", "Logger"),
+    (r"trainer\.callbacks(\.\d+)?", "Callback"),
+)
 
 
 def check(loaded: LoadedConfig, *, workdir: Path, search_path: Sequence[str] | None = None) -> None:
@@ -35,13 +59,88 @@ def check(loaded: LoadedConfig, *, workdir: Path, search_path: Sequence[str] | N
     Raises:
         ConfigError: with file and line of the config, and a fix.
     """
+    elsewhere = _other_environment(loaded.config.env) or bool(loaded.config.container.image)
+    if loaded.config.script.path:
+        check_script(loaded.config.script.path, workdir, loaded.origins, parse=not elsewhere)
+        return
     installed = list(sys.path if search_path is None else search_path)
     check_trainer(loaded.config.trainer, loaded.origins, search_path=installed)
-    elsewhere = _other_environment(loaded.config.env)
-    path = [str(workdir), *_own_folders(loaded.config.env, workdir)]
-    path += [] if elsewhere else installed
+    path = _search_path(loaded.config.env, workdir, installed)
+    strategy = str(loaded.config.trainer.get("strategy"))
+    is_deepspeed = strategy.startswith("deepspeed") and not elsewhere
+    if is_deepspeed and find_module("deepspeed", path)[0] is None:
+        hint = "pip install deepspeed, or write ddp or fsdp"
+        message = f"is {strategy}, and deepspeed is not installed"
+        raise loaded.origins.error("trainer.strategy", message, hint)
     for key, spec in _objects(loaded.config):
+        if key.startswith("loggers.") and not elsewhere:
+            _check_logger(key, spec, loaded.origins, path)
         _check_object(key, spec, loaded.origins, path, elsewhere=elsewhere)
+
+
+def check_methods(
+    loaded: LoadedConfig, needed: tuple[Sequence[str], str], verb: str, *, workdir: Path
+) -> None:
+    """Refuse classes whose text tells that they lack what an evaluation calls.
+
+    Args:
+        needed: Methods of the model, of which one will do, and the method of the data.
+
+    Raises:
+        ConfigError: with the class and the method.
+    """
+    path = _search_path(loaded.config.env, workdir, sys.path)
+    for key, names in (("model", needed[0]), ("data", (needed[1],))):
+        class_path, _ = read_object(getattr(loaded.config, key), key, loaded.origins)
+        if all(lacks_method(class_path, name, path) for name in names):
+            raise ConfigError(f"{class_path} has no {names[0]}", f"{verb} calls it: write it")
+
+
+def check_fit(loaded: LoadedConfig, *, workdir: Path) -> None:
+    """Refuse classes whose text tells that they lack what every training calls.
+
+    Raises:
+        ConfigError: with the class, the method, and one that may be meant.
+    """
+    if loaded.config.script.path:
+        return
+    path = _search_path(loaded.config.env, workdir, sys.path)
+    for key, method in _OF_A_FIT:
+        class_path, _ = read_object(getattr(loaded.config, key), key, loaded.origins)
+        found = locate(class_path, path)
+        if (
+            not found
+            or not lacks_method(class_path, method, path)
+            or _is_named(method, found, path)
+        ):
+            continue
+        own = bound_in(found.definition) if isinstance(found.definition, ast.ClassDef) else set()
+        if not own - {"__init__"}:
+            continue  # an empty class gets its methods some other way
+        hint = did_you_mean(method, own - _OTHER_HOOKS) or f"write it: def {method}(self, ...)"
+        raise loaded.origins.error(
+            f"{key}.class_path", f": {class_path} has no {method}, which a training calls", hint
+        )
+
+
+def _is_named(method: str, found: Located, path: Sequence[str]) -> bool:
+    """Whether the module speaks of the method anywhere: it may give it to the class some way."""
+    module = find_module(found.module, path)[0]
+    if module is None or module.file is None:
+        return True
+    return re.search(rf"\b{method}\b", module.file.read_text("utf-8", "replace")) is not None
+
+
+def _search_path(env: EnvConfig, workdir: Path, installed: Sequence[str]) -> list[str]:
+    path = [str(workdir), *_own_folders(env, workdir)]
+    return path if _other_environment(env) else [*path, *installed]
+
+
+def _check_logger(key: str, spec: dict[str, Any], origins: Origins, path: Sequence[str]) -> None:
+    class_path, _ = read_object(spec, key, origins)
+    package = PACKAGES.get(class_path.rpartition(".")[2])
+    if package and find_module(package, path)[0] is None:
+        raise origins.error(key, f": {package} is not installed", f"pip install {package}")
 
 
 def _check_object(
@@ -58,12 +157,17 @@ def _check_object(
             search_path=path,
             filled_in=filled_in,
             only_found=elsewhere,
+            wanted=_wanted(key),
         )
     except ArgumentError as error:
-        message = f": {error.message}"
+        message = error.message if error.message.startswith("is ") else f": {error.message}"
         raise origins.error(f"{arguments_key}.{error.name}", message, error.hint) from error
     except ConfigError as error:
         raise origins.error(f"{key}.{form}", f": {error.message}", error.hint) from error
+
+
+def _wanted(key: str) -> str:
+    return next((name for pattern, name in _WANTED if re.fullmatch(pattern, key)), "")
 
 
 def _other_environment(env: EnvConfig) -> bool:

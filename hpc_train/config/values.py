@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any
 
+from hpc_train.config.hosts import read_hosts, split_hosts
 from hpc_train.config.keys import MEMORY_KEYS, TEXT_KEYS
+from hpc_train.config.logger_forms import LOGGER_WORDS, OWN_LOGGERS
 from hpc_train.config.origins import Origins
+from hpc_train.config.ranges import out_of_range
 from hpc_train.config.read import Sexagesimal
 from hpc_train.config.schema import Config
 from hpc_train.config.secrets import looks_secret
+from hpc_train.config.specs import is_object
+from hpc_train.config.words import did_you_mean
 from hpc_train.errors import ConfigError
 
 __all__ = [
@@ -23,8 +30,10 @@ __all__ = [
 ]
 
 _ENVIRONMENT = re.compile(r"\$\{\s*oc\.env\s*:\s*([A-Za-z_]\w*)")
-_MAX_LEAD_S = 65535  # sbatch(1), --signal: "an integer between 0 and 65535"
+_MAX_NAME, _MAX_PATH = 255, 4096
+_BELOW = 256  # the run's name and id, and the longest name below them
 _PLAIN = "write \\${{...}} where a plain ${{...}} is meant"
+_TWO_FIELDS = 'write hours and seconds, too: "2:00:00" is two hours, "0:02:00" two minutes'
 # OmegaConf 2.4's messages, what is wrong, and what to write.
 _EXPLAINED = (
     (r"Value '(.*?)' .*to Integer", "is '{0}'", "write a whole number"),
@@ -38,7 +47,7 @@ _EXPLAINED = (
         "write key: value pairs below it",
     ),
     (r"Missing mandatory value", "is ???, to be given", "write {key}=... on the command line"),
-    (r"Environment variable '(.*)' not found", "needs the variable {0}, not set", "set it"),
+    (r"Environment variable '(.*)' not found", "needs the variable {0}, not set", "export {0}=..."),
     (r"Interpolation key '(.*)' not found", "names the key {0}, which is not there", _PLAIN),
     (
         r"(no viable alternative|token recognition|mismatched).*",
@@ -52,9 +61,13 @@ _EXPLAINED = (
 def read_switches(values: MutableMapping[str, Any]) -> None:
     """Read `preflight: off` as its mode, and a bare off, which is false in YAML 1.1, as the word.
 
+    `hosts: a,b` is a list.
+
     Args:
         values: Of the whole config; changed in place.
     """
+    if isinstance(hosts := values.get("hosts"), str):
+        values["hosts"] = split_hosts(hosts)
     preflight = values.get("preflight")
     if preflight is False or isinstance(preflight, str):
         preflight = values["preflight"] = {"mode": preflight}
@@ -67,7 +80,8 @@ def check_texts(values: Mapping[str, Any], origins: Origins) -> None:
 
     Raises:
         ConfigError: for `time: 1:30:00` (the integer 5400 in YAML 1.1) and `time: 90`; for a
-            memory without its unit; for `qos: no` and other texts that became true or false.
+            memory without its unit; for `qos: no` and other texts
+            that became true or false.
     """
     slurm = values.get("slurm") or {}
     _check_time(slurm.get("time"), origins)
@@ -78,6 +92,8 @@ def check_texts(values: Mapping[str, Any], origins: Origins) -> None:
                 f"slurm.{key}", f"is {size} without a unit", f'write slurm.{key}: "{size}G", or M'
             )
     for key, value in _text_values(values):
+        if isinstance(value, str) and key in TEXT_KEYS and not value.strip():
+            raise origins.error(key, "is empty", "leave it out, or write a value")
         if isinstance(value, bool):
             raise origins.error(
                 key,
@@ -85,6 +101,10 @@ def check_texts(values: Mapping[str, Any], origins: Origins) -> None:
                 "put the word in quotes",
             )
     for key, value in _walk(values, ""):
+        if type(value) is int and abs(value) > sys.float_info.max:
+            raise origins.error(
+                key, f"is a number of {len(str(value))} digits", "write a smaller one"
+            )
         if isinstance(value, Sexagesimal):
             raise origins.error(
                 key,
@@ -121,14 +141,11 @@ def check_meaning(config: Config, origins: Origins) -> None:
     Raises:
         ConfigError: with file, line and key.
     """
+    _check_path("runs_dir", config.runs_dir, origins)
     if not config.name.strip() or not config.name.isprintable():
         raise origins.error("name", f"is {config.name!r}", "write one line of printable text")
-    for key, value, least, hint in _bounds(config):
-        if value is not None and not value >= least:  # so that .nan is refused as well
-            raise origins.error(key, f"is {value}", hint or f"write {least} or more")
-    if config.slurm.signal_lead_s > _MAX_LEAD_S:
-        lead = config.slurm.signal_lead_s
-        raise origins.error("slurm.signal_lead_s", f"is {lead}", f"write {_MAX_LEAD_S} or less")
+    for key, value, hint in out_of_range(config):
+        raise origins.error(key, f"is {value:.12g}", hint)
     for name in config.env.variables:
         if looks_secret(name):
             raise origins.error(
@@ -136,13 +153,29 @@ def check_meaning(config: Config, origins: Origins) -> None:
                 "looks like a secret, and would be written into the run directory",
                 f"list it in env.passthrough: [{name}], and set it in the shell that submits",
             )
+    _check_hosts(config, origins)
     for index, logger in enumerate(config.loggers):
-        if isinstance(logger, str) and logger not in ("csv", "tensorboard"):
+        if logger not in OWN_LOGGERS and not is_object(logger):
+            known = ", ".join(LOGGER_WORDS)
             raise origins.error(
                 f"loggers.{index}",
                 f"is {logger!r}",
-                "write csv, tensorboard, or {class_path: ..., init_args: ...}",
+                did_you_mean(str(logger), LOGGER_WORDS)
+                or f"write {known}, or {{class_path: ..., init_args: ...}}",
             )
+
+
+def _check_hosts(config: Config, origins: Origins) -> None:
+    try:
+        read_hosts(config.hosts)
+    except ValueError as error:
+        raise origins.error("hosts", f": {error}", "write as in hosts: [a, me@b, c]") from error
+    if config.hosts and config.slurm.nodes > len(config.hosts):
+        raise origins.error(
+            "hosts",
+            f"names {len(config.hosts)}, and slurm.nodes is {config.slurm.nodes}",
+            f"name more hosts, or give --nodes {len(config.hosts)}",
+        )
 
 
 def explain(key: str, message: str, origins: Origins) -> ConfigError:
@@ -162,13 +195,25 @@ def explain(key: str, message: str, origins: Origins) -> ConfigError:
     return origins.error(key, complaint.format(*groups), hint.format(*groups, key=key))
 
 
+def _check_path(key: str, path: str, origins: Origins) -> None:
+    """Linux takes names of 255 bytes and paths of 4096 (limits.h); a run's own need some of it."""
+    if re.search(r"\$[A-Za-z_]", path):
+        hint = "nothing replaces it here: write ~/runs, or ${oc.env:NAME}/runs"
+        raise origins.error(key, f"is {path}, with a variable of the shell", hint)
+    longest, most = max(len(os.fsencode(name)) for name in path.split("/")), _MAX_PATH - _BELOW
+    if longest > _MAX_NAME or len(os.fsencode(path)) > most:
+        size = f"{len(os.fsencode(path))} bytes, its longest name of {longest}"
+        hint = f"write one of at most {most} bytes, with names of at most {_MAX_NAME}"
+        raise origins.error(key, f"is a path of {size}: {path[:40]}...", hint)
+
+
 def _check_time(time: Any, origins: Origins) -> None:
     if isinstance(time, Sexagesimal):
         raise origins.error(
             "slurm.time",
             f"is {time.text} without quotes, which YAML reads as the number {int(time)},"
             f" and Slurm would take as {int(time)} minutes",
-            f'write slurm.time: "{time.text}"',
+            f'write slurm.time: "{time.text}"' if time.text.count(":") > 1 else _TWO_FIELDS,
         )
     if isinstance(time, (int, float)) and not isinstance(time, bool):
         raise origins.error(
@@ -189,37 +234,6 @@ def _text_values(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     if isinstance(variables, Mapping):
         for name, value in variables.items():
             yield f"env.variables.{name}", value
-
-
-def _bounds(config: Config) -> Iterator[tuple[str, float | None, float, str]]:
-    slurm, save, watch, check = (
-        config.slurm,
-        config.checkpoint,
-        config.watchdog,
-        config.preflight,
-    )
-    cpu = "without GPUs write trainer.accelerator: cpu, and the number of ranks a node here"
-    yield "slurm.nodes", slurm.nodes, 1, "a run needs a node: write 1 or more"
-    yield "slurm.gpus_per_node", slurm.gpus_per_node, 1, cpu
-    yield "slurm.spares", slurm.spares, 0, ""
-    yield "slurm.cpus_per_gpu", slurm.cpus_per_gpu, 1, ""
-    yield "slurm.signal_lead_s", slurm.signal_lead_s, 1, ""
-    yield "global_batch_size", config.global_batch_size, 1, ""
-    yield "micro_batch_size", config.micro_batch_size, 1, ""
-    yield "seed", config.seed, 0, ""
-    yield "checkpoint.every_n_steps", save.every_n_steps, 1, "write 1 or more, or null for never"
-    yield (
-        "checkpoint.keep_last",
-        save.keep_last,
-        1,
-        "the last checkpoint is what a run resumes from",
-    )
-    yield "checkpoint.keep_every_n_steps", save.keep_every_n_steps, 1, ""
-    yield "requeue.max_attempts", config.requeue.max_attempts, 1, ""
-    yield "requeue.budget", config.requeue.budget, 0, ""
-    yield "watchdog.heartbeat_s", watch.heartbeat_s, 0.01, ""
-    off = "it needs a second or more: write preflight: off to leave it out"
-    yield "preflight.budget_s", check.budget_s, 1, off
 
 
 def _walk(value: Any, key: str) -> Iterator[tuple[str, Any]]:

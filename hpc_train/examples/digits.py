@@ -6,8 +6,11 @@ most tests train.
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytorch_lightning as pl
 import torch
 from pytorch_lightning.utilities.types import OptimizerLRScheduler
@@ -84,6 +87,16 @@ class DigitsClassifier(pl.LightningModule):
         }
 
 
+def _digits_file() -> Path:
+    """What sklearn.datasets.load_digits reads; to import that takes each rank a second."""
+    sklearn = find_spec("sklearn")
+    if sklearn is None or not sklearn.submodule_search_locations:
+        raise ConfigError(
+            "the digits example needs scikit-learn", "pip install 'hpc-train[examples]'"
+        )
+    return Path(sklearn.submodule_search_locations[0], "datasets", "data", "digits.csv.gz")
+
+
 class _Shifted(Dataset[tuple[Tensor, Tensor]]):
     """Images moved by up to one pixel in each direction, drawn from torch's global generator."""
 
@@ -118,15 +131,9 @@ class DigitsData(pl.LightningDataModule):
     @override
     def setup(self, stage: str) -> None:
         """Read and split the images."""
-        try:
-            from sklearn.datasets import load_digits
-        except ModuleNotFoundError as error:
-            raise ConfigError(
-                "the digits example needs scikit-learn", "pip install 'hpc-train[examples]'"
-            ) from error
-        digits = load_digits()
-        images = torch.tensor(digits.images, dtype=torch.float32).unsqueeze(1) / 16
-        whole = TensorDataset(images, torch.tensor(digits.target))
+        rows = np.loadtxt(_digits_file(), delimiter=",")  # 64 pixels from 0 to 16, and the digit
+        images = torch.tensor(rows[:, :-1], dtype=torch.float32).reshape(-1, 1, 8, 8) / 16
+        whole = TensorDataset(images, torch.tensor(rows[:, -1], dtype=torch.int64))
         sizes = [len(whole) - _VALIDATION_SAMPLES, _VALIDATION_SAMPLES]
         generator = torch.Generator().manual_seed(_SPLIT_SEED)
         train, self.validation = random_split(whole, sizes, generator=generator)

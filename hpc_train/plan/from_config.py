@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import PurePath
+from typing import Any
 
 from hpc_train.config.keys import MEMORY_KEYS
 from hpc_train.config.origins import Origins
 from hpc_train.config.schema import Config, SlurmConfig
 from hpc_train.config.specs import read_object, read_tree
 from hpc_train.config.values import check_meaning
-from hpc_train.errors import CheckError
+from hpc_train.plan.container import check_container
 from hpc_train.plan.hostlist import expand
-from hpc_train.plan.plan import Batch, ObjectSpec, Plan, Shape, ShellPlan, SlurmPlan, Training
+from hpc_train.plan.plan import (
+    Batch,
+    ObjectSpec,
+    Plan,
+    ScriptPlan,
+    Shape,
+    ShellPlan,
+    SlurmPlan,
+    Training,
+)
 from hpc_train.plan.quoting import quote_sbatch
 from hpc_train.plan.sbatch_options import PASSED_ON, extra_options
-from hpc_train.plan.shape import shape_of, split_batch
+from hpc_train.plan.shape import BatchSplitError, shape_of, split_batch
 from hpc_train.plan.shell import shell_plan
-from hpc_train.plan.units import memory_mib, slurm_time, time_s
+from hpc_train.plan.units import memory_mib, slurm_time, stop_lead_s, time_s
 
-__all__ = ["make_plan", "result_hash"]
+__all__ = ["make_plan", "result_hash", "with_training"]
+
+# Slurm counts minutes in 32 bits, the last values of which have other meanings (slurm.h, NO_VAL).
+_LONGEST_S = (2**32 - 3) * 60
 
 
 def make_plan(
@@ -48,15 +62,21 @@ def make_plan(
     """
     origins = origins or Origins()
     check_meaning(config, origins)
+    check_container(config.container, origins)
     shape = shape_of(config)
     folder = "." if for_script else str(workdir)
     shell = shell_plan(config.env, workdir=folder, python=python, origins=origins)
-    training = _training(config, origins)
+    training, script = _training(config, origins), _script(config)
     return Plan(
         name=config.name,
         workdir=folder,
-        runs_dir=config.runs_dir if for_script else str(PurePath(workdir) / config.runs_dir),
-        config_hash=result_hash(training, config.global_batch_size),
+        # "~" is the home on the machine where it runs.
+        runs_dir=config.runs_dir
+        if for_script or config.runs_dir.startswith("~")
+        else str(PurePath(workdir) / config.runs_dir),
+        config_hash=result_hash(
+            training, config.global_batch_size, script=script, weights=config.init_from or ""
+        ),
         shape=shape,
         batch=_batch(config, shape, origins),
         training=training,
@@ -66,12 +86,30 @@ def make_plan(
         requeue=config.requeue,
         watchdog=config.watchdog,
         preflight=config.preflight,
+        script=script,
+        container=config.container if config.container.image else None,
+        weights=config.init_from or "",
+        hosts=list(config.hosts),
     )
 
 
-def result_hash(training: Training, global_batch_size: int) -> str:
+def with_training(plan: Plan, config: Config, origins: Origins) -> Plan:
+    """The plan of a config that differs in the arguments of model and data, or the seed, alone."""
+    training = _training(config, origins)
+    config_hash = result_hash(training, config.global_batch_size, weights=plan.weights)
+    return dataclasses.replace(plan, training=training, config_hash=config_hash)
+
+
+def result_hash(
+    training: Training,
+    global_batch_size: int,
+    *,
+    script: ScriptPlan | None = None,
+    weights: str = "",
+) -> str:
     """16 hexadecimal digits that change when the result of the training would."""
-    what = {
+    what: dict[str, Any] = {"weights": weights} if weights else {}
+    what |= {
         "global_batch_size": global_batch_size,
         "model": [training.model.class_path, training.model.init_args],
         "data": [training.data.class_path, training.data.init_args],
@@ -79,22 +117,54 @@ def result_hash(training: Training, global_batch_size: int) -> str:
         "seed": training.seed,
         "reproducible": training.reproducible,
     }
+    if script is not None:
+        what["script"] = [script.path, script.args]
+        if script.scale_lr != "none":
+            what["scale_lr"] = [script.scale_lr, script.lr_ranks, script.warmup_steps]
     text = json.dumps(what, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _batch(config: Config, shape: Shape, origins: Origins) -> Batch:
+    if config.script.path:
+        return Batch(0, 0, 0)
     try:
         return split_batch(config.global_batch_size, config.micro_batch_size, shape)
-    except CheckError as error:
+    except BatchSplitError as error:
         place = origins.prefix("global_batch_size")
-        raise CheckError(f"{place}{error.message}", error.hint) from error
+        raise BatchSplitError(f"{place}{error.message}", error.sizes, error.shapes) from error
+
+
+def _script(config: Config) -> ScriptPlan | None:
+    script = config.script
+    if not script.path:
+        return None
+    scaled = script.scale_lr != "none"
+    return ScriptPlan(
+        path=script.path,
+        args=list(script.args),
+        launcher=script.launcher,
+        on_stop=script.on_stop,
+        stop_grace_s=script.stop_grace_s,
+        resume_when=str(script.resume.get("when", "")),
+        resume_args=[str(word) for word in script.resume.get("args", [])],
+        may_take_no_steps=script.may_take_no_steps,
+        scale_lr=script.scale_lr,
+        lr_ranks=script.lr_ranks if scaled else 1,
+        warmup_steps=script.warmup_steps if scaled else 0,
+    )
 
 
 def _training(config: Config, origins: Origins) -> Training:
+    model, data = (
+        ObjectSpec("", {})
+        if config.script.path
+        else ObjectSpec(*read_object(getattr(config, key), key, origins))
+        for key in ("model", "data")
+    )
     return Training(
-        model=ObjectSpec(*read_object(config.model, "model", origins)),
-        data=ObjectSpec(*read_object(config.data, "data", origins)),
+        model=model,
+        data=data,
         trainer=read_tree(config.trainer, "trainer", origins),
         loggers=read_tree(config.loggers, "loggers", origins),
         seed=config.seed,
@@ -105,8 +175,7 @@ def _training(config: Config, origins: Origins) -> Training:
 def _slurm_plan(config: Config, shape: Shape, shell: ShellPlan, origins: Origins) -> SlurmPlan:
     slurm = config.slurm
     limit_s = _time_limit_s(slurm, origins)
-    # A lead that is longer than the job would stop it at its start: Slurm then sends at once.
-    lead_s = max(1, min(slurm.signal_lead_s, limit_s // 2)) if limit_s else slurm.signal_lead_s
+    lead_s = stop_lead_s(slurm.signal_lead_s, limit_s)
     _check_hosts(slurm, origins)
     options: list[tuple[str, str | None]] = [
         ("job-name", config.name),
@@ -183,6 +252,8 @@ def _time_limit_s(slurm: SlurmConfig, origins: Origins) -> int | None:
         raise origins.error("slurm.time", f": {error}", hint) from error
     if limit_s == 0:  # sbatch(1), --time: "a time limit of zero requests no time limit"
         raise origins.error("slurm.time", "is zero", 'write "UNLIMITED", or a time: "1:30:00"')
+    if limit_s is not None and limit_s > _LONGEST_S:
+        raise origins.error("slurm.time", f"is {slurm.time}", 'write "UNLIMITED", or a shorter one')
     return limit_s
 
 

@@ -6,9 +6,13 @@ and its line in `payload_of`.
 
 from __future__ import annotations
 
+import dataclasses
+import shlex
 from dataclasses import dataclass
 from typing import Protocol
 
+from hpc_train.plan import env_names
+from hpc_train.plan.container import in_container
 from hpc_train.plan.plan import Plan
 
 __all__ = ["LightningRank", "Payload", "payload_of"]
@@ -23,16 +27,26 @@ class Payload(Protocol):
     def node_argv(self, node: int, port: int) -> list[str]:
         """All ranks of one node, where there is no srun; `port` is that of their rendezvous."""
 
+    @property
+    def is_one_a_node(self) -> bool:
+        """Whether srun starts one task a node, which starts the ranks of it."""
+
 
 @dataclass(frozen=True)
 class LightningRank:
-    """Ranks of `hpc_train.training`, which read the rest from the run's plan.json."""
+    """Ranks of `hpc_train.training`, which read the rest from the run's plan.json.
+
+    Attributes:
+        module: What `python -m` runs.
+    """
 
     plan: Plan
+    module: str = "hpc_train.training"
+    is_one_a_node: bool = False
 
     def rank_argv(self) -> list[str]:
         """`python -m hpc_train.training`."""
-        return [self.plan.shell.python, "-m", "hpc_train.training"]
+        return [self.plan.shell.python, "-m", self.module]
 
     def node_argv(self, node: int, port: int) -> list[str]:
         """The same under torch's elastic launcher."""
@@ -48,10 +62,64 @@ class LightningRank:
             f"--master-port={port}",
             "--max-restarts=0",
             "-m",
-            "hpc_train.training",
+            self.module,
         ]
+
+
+SCRIPT_RANK = "hpc_train.training.script_rank"
+# Slurm's SIGTERM reaches all processes of a step (scancel(1)): torchrun would end its ranks 30 s
+# after it, saved or not, and USR1 and USR2 would end torchrun. The ranks take their own.
+_DEAF = 'trap "" TERM USR1 USR2; '
+
+
+@dataclass(frozen=True)
+class TorchrunNode(LightningRank):
+    """A node's ranks under torchrun, which srun starts once a node."""
+
+    def rank_argv(self) -> list[str]:
+        """The same as `node_argv`, in a shell that knows the node's number."""
+        argv = self.node_argv(0, 0)
+        mine = {
+            "--node-rank=0": '--node-rank="$SLURM_NODEID"',
+            "--master-addr=127.0.0.1": f'--master-addr="${env_names.MASTER_ADDR}"',
+            "--master-port=0": f'--master-port="${env_names.MASTER_PORT}"',
+        }
+        words = " ".join(mine.get(word) or shlex.quote(word) for word in argv)
+        signals = "export TORCHELASTIC_SIGNALS_TO_HANDLE=SIGINT; "
+        return ["sh", "-c", f"{_DEAF}{signals}exec {words}"]
+
+
+@dataclass(frozen=True)
+class InContainer:
+    """The same inside of the plan's image."""
+
+    plan: Plan
+    inner: Payload
+
+    @property
+    def is_one_a_node(self) -> bool:
+        """As it is without."""
+        return self.inner.is_one_a_node
+
+    def rank_argv(self) -> list[str]:
+        """One rank in a container of its own."""
+        return in_container(self.plan, self.inner.rank_argv())
+
+    def node_argv(self, node: int, port: int) -> list[str]:
+        """The launcher of a node and its ranks in one container."""
+        return in_container(self.plan, self.inner.node_argv(node, port))
 
 
 def payload_of(plan: Plan) -> Payload:
     """What this plan starts."""
-    return LightningRank(plan)
+    if plan.container is not None:
+        shell = dataclasses.replace(plan.shell, python=plan.container.python)
+        inner = dataclasses.replace(plan, container=None, shell=shell)
+        return InContainer(plan, payload_of(inner))
+    if plan.script is not None:
+        if plan.script.launcher == "torchrun":
+            return TorchrunNode(plan, SCRIPT_RANK, is_one_a_node=True)
+        return LightningRank(plan, SCRIPT_RANK)
+    if plan.verb == "fit":
+        return LightningRank(plan)
+    return LightningRank(plan, "hpc_train.training.evaluation")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from hpc_train.codec import decode
 from hpc_train.config.schema import (
     CheckpointConfig,
+    ContainerConfig,
     PreflightConfig,
     RequeueConfig,
     WatchdogConfig,
@@ -21,13 +22,16 @@ __all__ = [
     "Batch",
     "ObjectSpec",
     "Plan",
+    "ScriptPlan",
     "Shape",
     "ShellPlan",
     "SlurmPlan",
     "Training",
+    "Verb",
 ]
 
 PLAN_SCHEMA_VERSION = 1
+Verb = Literal["fit", "test", "validate", "predict"]
 
 
 @dataclass(frozen=True)
@@ -75,6 +79,23 @@ class Training:
 
 
 @dataclass(frozen=True)
+class ScriptPlan:
+    """A script that makes model, data and Trainer itself, in place of `Training`."""
+
+    path: str  # from `workdir`
+    args: list[str]
+    launcher: Literal["srun", "torchrun"] = "srun"
+    on_stop: Literal["SIGTERM", "SIGUSR1", "KeyboardInterrupt", "exit"] = "SIGTERM"
+    stop_grace_s: float = 60.0
+    resume_when: str = ""  # from `workdir`, a pattern
+    resume_args: list[str] = dataclasses.field(default_factory=list)
+    may_take_no_steps: bool = False
+    scale_lr: str = "none"  # linear, sqrt
+    lr_ranks: int = 1  # ranks that its learning rates were chosen for
+    warmup_steps: int = 0  # optimizer steps to the scaled rates
+
+
+@dataclass(frozen=True)
 class SlurmPlan:
     """What goes to sbatch. `options` keeps the order; a value of None is a bare flag."""
 
@@ -102,14 +123,20 @@ class Plan:
     runs_dir: str
     config_hash: str  # of what makes the result: model, data, trainer, seed, global batch
     shape: Shape
-    batch: Batch
-    training: Training
+    batch: Batch  # of zeros where a script has its own
+    training: Training  # for a script, the seed alone
     slurm: SlurmPlan
     shell: ShellPlan
     checkpoint: CheckpointConfig
     requeue: RequeueConfig
     watchdog: WatchdogConfig
     preflight: PreflightConfig
+    script: ScriptPlan | None = None
+    container: ContainerConfig | None = None  # of the ranks; None = they run as the supervisor does
+    verb: Verb = "fit"  # of Lightning's Trainer
+    weights: str = ""  # absolute: what the model begins with, nothing else of it; "" = fresh
+    hosts: list[str] = field(default_factory=list)  # reached by ssh, where there is no scheduler
+    reopened_step: int | None = None  # where the run was over, before it was made longer
     schema_version: int = PLAN_SCHEMA_VERSION
 
     def placed(self, workdir: str, runs_dir: str) -> Plan:
@@ -118,7 +145,13 @@ class Plan:
 
     def to_json(self) -> str:
         """The document that is `plan.json`, stable in its order."""
-        return json.dumps(dataclasses.asdict(self), indent=2, ensure_ascii=False) + "\n"
+        document = dataclasses.asdict(self)
+        for name in ("script", "container"):
+            if document[name] is None:
+                del document[name]
+        if not self.hosts:
+            del document["hosts"]
+        return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
     @classmethod
     def from_json(cls, text: str) -> Plan:

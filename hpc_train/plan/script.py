@@ -9,11 +9,20 @@ from hpc_train.config.assets import template_dir
 from hpc_train.plan.plan import Plan
 from hpc_train.plan.quoting import escape_pattern, fits_output, quote_sbatch, quote_shell
 from hpc_train.plan.shell import environment_lines
+from hpc_train.plan.sweep_plan import SweepPlan, array_text
 
-__all__ = ["HEREDOC", "exclusion", "job_options", "render_script", "sbatch_arguments"]
+__all__ = [
+    "HEREDOC",
+    "exclusion",
+    "job_options",
+    "render_script",
+    "render_sweep",
+    "sbatch_arguments",
+]
 
 HEREDOC = "HPC_TRAIN_PLAN"
 _OUTPUT = "slurm-%j.log"
+_OUTPUT_OF_TASK = "slurm-%A_%a.log"
 
 
 def render_script(plan: Plan, *, run_dir: str | None = None) -> str:
@@ -27,6 +36,40 @@ def render_script(plan: Plan, *, run_dir: str | None = None) -> str:
     Raises:
         ConfigError: for values that no script can hold (a NUL, a line break in an option).
     """
+    return _rendered(
+        plan,
+        title=_title(plan),
+        options=sbatch_arguments(plan, output=_output(run_dir and f"{run_dir}/submitit", _OUTPUT)),
+        where="" if run_dir is None else f" --run-dir {quote_shell(run_dir, 'runs_dir')}",
+        body=_body(plan.to_json()),
+    )
+
+
+def render_sweep(sweep: SweepPlan, *, sweep_dir: str | None = None) -> str:
+    """The script of a job array whose task K runs the attempts of point K, enough alone.
+
+    Args:
+        sweep: As `plan` is to `render_script`.
+        sweep_dir: Absolute path of the sweep that it belongs to; without one the supervisor makes
+            it, by SLURM_ARRAY_JOB_ID.
+
+    Raises:
+        ConfigError: as `render_script`.
+    """
+    tasks = array_text(range(len(sweep.points)), sweep.at_most)
+    options = sbatch_arguments(
+        sweep.plan, output=_output(sweep_dir and f"{sweep_dir}/logs", _OUTPUT_OF_TASK)
+    )
+    return _rendered(
+        sweep.plan,
+        title=f"a sweep of {len(sweep.points)} points, the first: {_title(sweep.plan)}",
+        options=[*options, f"--array={tasks}"],
+        where="" if sweep_dir is None else f" --sweep-dir {quote_shell(sweep_dir, 'runs_dir')}",
+        body=sweep.to_json().rstrip("\n"),
+    )
+
+
+def _rendered(plan: Plan, *, title: str, options: Sequence[str], where: str, body: str) -> str:
     # jinja2 takes half as long to import as everything else here together.
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -39,13 +82,13 @@ def render_script(plan: Plan, *, run_dir: str | None = None) -> str:
         autoescape=False,
     )
     return environment.get_template("srun.sbatch.j2").render(
-        title=_title(plan),
-        options=sbatch_arguments(plan, output=_output(run_dir)),
+        title=title,
+        options=options,
         setup=environment_lines(plan.shell),
         python=quote_shell(plan.shell.python, "python"),
-        run_dir="" if run_dir is None else f" --run-dir {quote_shell(run_dir, 'runs_dir')}",
+        where=where,
         heredoc=HEREDOC,
-        plan_json=_body(plan.to_json()),
+        plan_json=body,
     )
 
 
@@ -83,15 +126,17 @@ def exclusion(plan: Plan, nodes: Sequence[str]) -> str:
 def _title(plan: Plan) -> str:
     shape = plan.shape
     what = f"{shape.nodes} x {shape.ranks_per_node}" + ("" if shape.gpus_per_node else " on CPUs")
+    if plan.script is not None:
+        return f"{shape.world_size} ranks ({what}) of a script"
     batch = plan.batch
     split = f"{batch.micro_batch_size} x {batch.accumulate} x {shape.world_size}"
     return f"{shape.world_size} ranks ({what}), global batch {batch.global_batch_size} = {split}"
 
 
-def _output(run_dir: str | None) -> str:
-    if run_dir is None or not fits_output(run_dir):
-        return _OUTPUT
-    return f"{escape_pattern(run_dir)}/submitit/{_OUTPUT}"
+def _output(folder: str | None, name: str) -> str:
+    if folder is None or not fits_output(folder):
+        return name
+    return f"{escape_pattern(folder)}/{name}"
 
 
 def _body(plan_json: str) -> str:

@@ -8,15 +8,24 @@ from hpc_train.config.schema import Config
 from hpc_train.errors import CheckError
 from hpc_train.plan.plan import Batch, Shape
 
-__all__ = ["shape_of", "split_batch"]
+__all__ = ["BatchSplitError", "shape_of", "split_batch"]
 
 _CPU = "cpu"
+
+
+class BatchSplitError(CheckError):
+    """The ranks cannot share the batch evenly; `shapes` says which could."""
+
+    def __init__(self, message: str, sizes: str, shapes: str) -> None:
+        super().__init__(message, f"{sizes}; {shapes}")
+        self.sizes = sizes
+        self.shapes = shapes
 
 
 def shape_of(config: Config) -> Shape:
     """The ranks that the config asks for: one a GPU, or one a slot on `accelerator: cpu`."""
     slurm = config.slurm
-    on_cpu = config.trainer.get("accelerator") == _CPU
+    on_cpu = _CPU in (config.trainer.get("accelerator"), config.script.accelerator)
     return Shape(
         nodes=slurm.nodes,
         ranks_per_node=slurm.gpus_per_node,
@@ -34,15 +43,15 @@ def split_batch(global_batch_size: int, micro_batch_size: int | None, shape: Sha
         shape: The ranks.
 
     Raises:
-        CheckError: when the ranks cannot share the batch evenly, with the nearest that can.
+        BatchSplitError: when the ranks cannot share the batch evenly, with the nearest that can.
     """
     world = shape.world_size
     share, rest = divmod(global_batch_size, world)
     if rest:
-        raise CheckError(
+        raise BatchSplitError(
             f"global_batch_size {global_batch_size} cannot be split over {world} ranks"
             f" ({_shape_text(shape.nodes, shape.ranks_per_node)})",
-            _nearest(global_batch_size, shape),
+            *_nearest(global_batch_size, shape),
         )
     limit = min(share, micro_batch_size or share)
     micro = next(size for size in range(limit, 0, -1) if share % size == 0)
@@ -53,12 +62,15 @@ def _shape_text(nodes: int, ranks_per_node: int) -> str:
     return f"{nodes} node{'s' if nodes > 1 else ''} x {ranks_per_node}"
 
 
-def _nearest(batch: int, shape: Shape) -> str:
+def _nearest(batch: int, shape: Shape) -> tuple[str, str]:
     world = shape.world_size
     below, above = batch // world * world, -(-batch // world) * world
     sizes = " or ".join(str(size) for size in (below, above) if size > 0)
     shapes = [f"--nodes {nodes} --gpus {ranks}" for nodes, ranks in _dividing_shapes(batch, shape)]
-    return f"nearest global_batch_size: {sizes}; nearest shapes: {' or '.join(shapes[:3])}"
+    return (
+        f"nearest global_batch_size: {sizes}",
+        f"nearest shapes: {' or '.join(shapes[:3])}",
+    )
 
 
 def _dividing_shapes(batch: int, shape: Shape) -> Iterator[tuple[int, int]]:

@@ -95,11 +95,10 @@ def _or_stop(command: str, why: str) -> str:
 
 def _check_variable(key: str, name: str, origins: Origins) -> None:
     if _NAME.match(name) is None:
-        raise origins.error(
-            key,
-            f": {name!r} cannot be the name of a variable",
-            "write letters, digits and underscores, not a digit first",
-        )
+        hint = "write letters, digits and underscores, not a digit first"
+        if "=" in name:
+            hint = f"write {name.partition('=')[0]} alone; values go under env.variables"
+        raise origins.error(key, f": {name!r} cannot be the name of a variable", hint)
     if _OURS.match(name):
         raise origins.error(
             key, f": {name} is set by Slurm or the launcher, for each rank its own", "remove it"

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum
 
 __all__ = [
+    "ALL_FINISHED",
     "SLURM_ACTIVE",
     "SLURM_ENDED",
     "SLURM_PENDING",
@@ -19,6 +20,9 @@ __all__ = [
     "RunState",
     "run_state_of_slurm",
 ]
+
+
+ALL_FINISHED = "all ranks finished"  # of a training that took all of its steps
 
 
 class RankExit(IntEnum):
@@ -83,7 +87,10 @@ class Outcome(str, Enum):
         return member
 
     COMPLETED = "completed", Follows(RunState.COMPLETED, "the training is complete")
-    USER_ERROR = "user_error", Follows(RunState.FAILED, "such an error comes back each time")
+    USER_ERROR = (
+        "user_error",
+        Follows(RunState.FAILED, "an error of the training is not tried again"),
+    )
     PREEMPTED = "preempted", Follows()
     TIMEOUT = "timeout", Follows()
     NODE_FAILURE = "node_failure", Follows(is_fault=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["memory_mib", "slurm_time", "time_s"]
+__all__ = ["memory_mib", "slurm_time", "stop_lead_s", "time_s"]
 
 # sbatch(1), --time: "minutes", "minutes:seconds", "hours:minutes:seconds", "days-hours",
 # "days-hours:minutes" and "days-hours:minutes:seconds".
@@ -37,6 +37,14 @@ def time_s(text: str) -> int | None:
         return (hours * 60 + minutes) * 60 + seconds
     minutes, seconds = [*fields, 0][:2]
     return minutes * 60 + seconds
+
+
+def stop_lead_s(wanted_s: int, limit_s: int | None) -> int:
+    """How long before its limit a job stops and saves; at most half of it.
+
+    A lead that is longer than the job would stop it at its start: Slurm then sends at once.
+    """
+    return max(1, min(wanted_s, limit_s // 2)) if limit_s else wanted_s
 
 
 def slurm_time(seconds: int) -> str:

@@ -6,10 +6,20 @@ from collections.abc import Collection
 from pathlib import Path
 
 from hpc_train.runs.layout import CHECKPOINT_NAME, RunDir
+from hpc_train.runs.script_saves import newest_own_step
 
-__all__ = ["MANIFEST", "checkpoint_folders", "checkpoint_steps", "newest_step"]
+__all__ = [
+    "KEEP",
+    "MANIFEST",
+    "checkpoint_folders",
+    "checkpoint_steps",
+    "fit_checkpoints",
+    "fits_with_checkpoints",
+    "newest_step",
+]
 
 MANIFEST = "manifest.json"
+KEEP = "keep"  # a file that keeps a checkpoint from being deleted
 
 
 def checkpoint_folders(folder: Path) -> list[tuple[int, Path]]:
@@ -20,9 +30,20 @@ def checkpoint_folders(folder: Path) -> list[tuple[int, Path]]:
     return sorted(((int(match[1]), path) for match, path in matches if match), reverse=True)
 
 
+def fit_checkpoints(run: RunDir, fit: int) -> Path:
+    """Where a run's fit number `fit` saves; a script may have several, one after another."""
+    return run.checkpoints / f"fit-{fit}" if fit else run.checkpoints
+
+
+def fits_with_checkpoints(run: RunDir) -> list[Path]:
+    """These folders, as far as they are there."""
+    later = run.checkpoints.glob("fit-[0-9]*")
+    return [run.checkpoints, *sorted(later, key=lambda path: int(path.name.partition("-")[2]))]
+
+
 def checkpoint_steps(run: RunDir) -> dict[int, Path]:
     """Folders of the checkpoints that have a manifest, by step, oldest first."""
-    found = reversed(checkpoint_folders(run.checkpoints))
+    found = [item for fit in fits_with_checkpoints(run) for item in checkpoint_folders(fit)[::-1]]
     return {step: path for step, path in found if (path / MANIFEST).is_file()}
 
 
@@ -32,4 +53,4 @@ def newest_step(run: RunDir, *, damaged: Collection[int] = ()) -> int:
     Args:
         damaged: Steps whose checkpoints were found damaged, and may not have been moved aside.
     """
-    return max(checkpoint_steps(run).keys() - damaged, default=0)
+    return max(checkpoint_steps(run).keys() - damaged, default=newest_own_step(run))

@@ -14,7 +14,9 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Event", "EventKind", "append_event", "read_events"]
+from hpc_train.plan.states import Outcome, RunState
+
+__all__ = ["Event", "EventKind", "append_event", "event_line", "read_events"]
 
 
 class EventKind(str, Enum):
@@ -29,9 +31,15 @@ class EventKind(str, Enum):
     ATTEMPT_ENDED = "attempt_ended"  # attempt, outcome, reason, blamed, rank, node, first_step, …
     DECIDED = "decided"  # attempt, action, reason, exclude
     WENT_ON = "went_on"  # attempt, action, job_id: the decision was carried out
+    DEPENDENT = "dependent"  # job_id of one that waits for this run, dependency: its own beside
+    WAITS_FOR = "waits_for"  # run: has to be complete before this one begins
     CANCEL_REQUESTED = "cancel_requested"  # by
     RUN_ENDED = "run_ended"  # state, reason
     NOTE = "note"  # text
+
+
+# Where they are, they are counted with.
+_INTEGERS = ("attempt", "first_step", "last_step", "saved_step")
 
 
 @dataclass(frozen=True)
@@ -49,7 +57,7 @@ class Event:
 
 def append_event(path: Path, event: Event) -> None:
     """Add one line, durably, after whatever a torn writer left."""
-    line = json.dumps({"time": event.time, "event": event.kind.value, **event.data}) + "\n"
+    line = event_line(event)
     with path.open("a+b") as stream:
         fcntl.flock(stream, fcntl.LOCK_EX)
         size = stream.seek(0, os.SEEK_END)
@@ -60,8 +68,13 @@ def append_event(path: Path, event: Event) -> None:
         os.fsync(stream.fileno())
 
 
+def event_line(event: Event) -> str:
+    """The event as a line of the file."""
+    return json.dumps({"time": event.time, "event": event.kind.value, **event.data}) + "\n"
+
+
 def read_events(path: Path) -> list[Event]:
-    """All whole lines, in order, without those that are no event (torn, or of a newer version)."""
+    """All whole lines, in order, without those that are no event: torn, damaged, or newer."""
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
@@ -76,6 +89,13 @@ def _last_byte(descriptor: int, size: int) -> bytes:
 def _parse(line: str) -> Event | None:
     try:
         document = json.loads(line)
-        return Event(float(document.pop("time")), EventKind(document.pop("event")), document)
+        event = Event(float(document.pop("time")), EventKind(document.pop("event")), document)
+        if event.kind is EventKind.ATTEMPT_STARTED:
+            event.data["attempt"]  # without its number it is no attempt
+        elif event.kind is EventKind.ATTEMPT_ENDED:
+            Outcome(event.get("outcome"))
+        elif event.kind is EventKind.RUN_ENDED:
+            RunState(event.get("state"))
+        return event if all(type(event.get(key, 0)) is int for key in _INTEGERS) else None
     except (ValueError, KeyError, TypeError, AttributeError):
         return None

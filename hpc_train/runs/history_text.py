@@ -4,18 +4,39 @@ from __future__ import annotations
 
 import textwrap
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 from hpc_train.plan.hostlist import folded
 from hpc_train.plan.states import RunState
-from hpc_train.runs.status import RunStatus
 from hpc_train.runs.history import AttemptRecord
+from hpc_train.runs.layout import RunDir
+from hpc_train.runs.ranks import Heartbeat
+from hpc_train.runs.status import RunStatus
 
-__all__ = ["LIST_HEADER", "clock", "history_lines", "duration", "list_row", "metrics_text"]
+__all__ = [
+    "STATE_COLORS",
+    "clock",
+    "duration",
+    "history_html",
+    "history_lines",
+    "metrics_text",
+    "progress_text",
+    "shortened",
+]
 
-LIST_HEADER = ("NAME", "RUN", "STATE", "JOB", "ATTEMPTS", "STEP", "SUBMITTED", "WHY")
-
-
+# As click and CSS name them.
+STATE_COLORS = {
+    RunState.PENDING: "yellow",
+    RunState.RUNNING: "blue",
+    RunState.COMPLETED: "green",
+    RunState.FAILED: "red",
+    RunState.TIMED_OUT: "red",
+    RunState.LOST: "red",
+    RunState.CANCELLED: "magenta",
+}
+PHASES = {"start": "starting", "validate": "validating", "save": "saving", "end": "ending"}
 WIDTH = 200
 MOST_LINES = 3
 INDENT = " " * 13
@@ -24,38 +45,72 @@ INDENT = " " * 13
 def history_lines(status: RunStatus, now: float) -> Iterator[str]:
     """When, where, what happened, what was decided and why, steps lost."""
     why = f": {status.reason}" if status.reason else ""
-    yield _shortened(f"{status.name}  {status.state.value}{why}")
+    if status.state is RunState.RUNNING and not status.silence:
+        why = f"  {progress_text(status.beat)}"
+    yield shortened(f"{status.name}  {status.state.value}{why}", WIDTH)
     yield f"  run        {status.run}"
     yield f"  folder     {status.run_dir}"
     yield f"  job        {status.job_id or '-'} ({status.backend or 'not submitted'})"
+    if status.last_words:
+        yield f"  job log    {RunDir(Path(status.run_dir)).job_log(status.job_id)}"
+        for line in status.last_words:
+            yield from textwrap.wrap(f"{INDENT}{line}", WIDTH, subsequent_indent=f"{INDENT}  ")
     if status.start_estimate:
         yield f"  starts     {status.start_estimate} (Slurm's estimate)"
     yield f"  step       {status.step}"
     if status.metrics:
-        yield _shortened(f"  metrics    {metrics_text(status)}")
+        yield shortened(f"  metrics    {metrics_text(status.metrics)}", WIDTH)
+    for model in status.best_models:
+        by = f"{model.metric_text}  " if model.monitor else ""
+        yield f"  best       {by}step {model.step}  {model.path}"
     for attempt in status.attempts:
-        yield from _attempt_lines(attempt, status.state, now)
+        yield from _attempt_lines(attempt, status, now)
 
 
-def list_row(status: RunStatus) -> tuple[str, ...]:
-    """One line of `hpc-train list`, by the columns of LIST_HEADER."""
-    return (
-        status.name,
-        status.run,
-        status.state.value,
-        status.job_id or "-",
-        str(len(status.attempts)),
-        str(status.step),
-        clock(status.submitted) if status.submitted else "-",
-        "" if status.state is RunState.COMPLETED else status.reason,
-    )
+def history_html(status: RunStatus, now: float) -> str:
+    """The same for a notebook, with the state in its colour."""
+    import html
+
+    first, *rest = (html.escape(line) for line in history_lines(status, now))
+    state, color = status.state.value, STATE_COLORS[status.state]
+    name = html.escape(status.name)
+    first = first.removeprefix(f"{name}  {state}")
+    head = f'<b>{name}  <span style="color:{color}">{state}</span></b>{first}'
+    return "<pre>" + "\n".join([head, *rest]) + "</pre>"
 
 
-def metrics_text(status: RunStatus) -> str:
+def progress_text(beat: Heartbeat | None) -> str:
+    """`step 281/512  epoch 4/8  16 it/s  ETA 14 s  train_loss 0.28`, without what is not known."""
+    if beat is None:
+        return "no rank has begun yet"
+    if beat.phase == "start":
+        return PHASES["start"]
+    parts = [f"step {_of(beat.step, beat.steps)}"]
+    if beat.epoch is not None:
+        parts.append(f"epoch {_of(beat.epoch, beat.epochs)}")
+    if beat.steps_per_s:
+        parts.append(_pace(beat.steps_per_s))
+    if beat.eta_s is not None:
+        parts.append(f"ETA {duration(beat.eta_s)}")
+    if beat.phase in PHASES:
+        parts.append(PHASES[beat.phase])
+    return "  ".join([*parts, metrics_text(beat.metrics)]).rstrip()
+
+
+def _of(count: int, total: int | None) -> str:
+    return str(count) if total is None else f"{count}/{total}"
+
+
+def _pace(steps_per_s: float) -> str:
+    number, unit = (steps_per_s, "it/s") if steps_per_s >= 1 else (1 / steps_per_s, "s/it")
+    return f"{number:.0f} {unit}" if number >= 10 else f"{number:.1f} {unit}"
+
+
+def metrics_text(metrics: Mapping[str, Any]) -> str:
     """The metrics as `name value` pairs, four digits."""
     pairs = (
         f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}"
-        for name, value in status.metrics.items()
+        for name, value in metrics.items()
     )
     return "  ".join(pairs)
 
@@ -75,9 +130,9 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
 
 
-def _attempt_lines(attempt: AttemptRecord, state: RunState, now: float) -> Iterator[str]:
+def _attempt_lines(attempt: AttemptRecord, status: RunStatus, now: float) -> Iterator[str]:
     ended = attempt.ended if attempt.ended is not None else now
-    running = attempt.ended is None and not state.ended
+    running = attempt.ended is None and not status.state.ended
     how = attempt.outcome.value.replace("_", " ") if attempt.outcome else ""
     yield (
         f"  attempt {attempt.attempt}  {clock(attempt.started)}  "
@@ -90,7 +145,7 @@ def _attempt_lines(attempt: AttemptRecord, state: RunState, now: float) -> Itera
     for item in attempt.damaged:
         text = f"step {item.step} is damaged ({item.reason}): goes on from {attempt.first_step}"
         yield from _told("damaged", textwrap.wrap(text, WIDTH - len(INDENT)))
-    if attempt.reason:
+    if attempt.reason and not _is_told_above(attempt.reason, status):
         yield from _told("what", textwrap.wrap(attempt.reason, WIDTH - len(INDENT)))
     if attempt.ended is not None:
         yield (
@@ -101,6 +156,12 @@ def _attempt_lines(attempt: AttemptRecord, state: RunState, now: float) -> Itera
         yield from _told("decided", textwrap.wrap(why, WIDTH - len(INDENT)))
     if attempt.went_on_as and attempt.went_on_as != attempt.job_id:
         yield f"    went on  as job {attempt.went_on_as}"
+
+
+def _is_told_above(reason: str, status: RunStatus) -> bool:
+    """Whether the first line has it, whole."""
+    head = f"{status.name}  {status.state.value}: {status.reason}"
+    return reason in status.reason and len(head) <= WIDTH
 
 
 def _network(attempt: AttemptRecord) -> list[str]:
@@ -116,8 +177,9 @@ def _told(what: str, lines: Sequence[str]) -> Iterator[str]:
     for number, line in enumerate(lines[:MOST_LINES]):
         label = f"    {what:<9}" if number == 0 else INDENT
         cut = number == MOST_LINES - 1 and len(lines) > MOST_LINES
-        yield _shortened(f"{label}{line} ..." if cut else f"{label}{line}")
+        yield shortened(f"{label}{line} ..." if cut else f"{label}{line}", WIDTH)
 
 
-def _shortened(line: str) -> str:
-    return line if len(line) <= WIDTH else f"{line[: WIDTH - 4]} ..."
+def shortened(text: str, width: int) -> str:
+    """The text in at most `width` characters, with a sign that it was cut."""
+    return text if len(text) <= width else f"{text[: max(0, width - 3)]}..."[:width]

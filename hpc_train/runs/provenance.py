@@ -1,44 +1,180 @@
-"""Which code a run was submitted with: git's commit and the changes on top of it."""
+"""Which code a run has: git's commit, the changes on top of it, untracked files, and sources.
+
+`environment.json` of a run says it of the submission, that in an attempt's folder of the attempt; the
+ranks add what is installed (`runs.installed`). A diff is a file of its own, named by its content.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import hpc_train
+from hpc_train.plan.plan import Plan
+from hpc_train.runs.atomic import write_text
+from hpc_train.runs.layout import RunDir
+from hpc_train.runs.snapshot import copy_at
 
-__all__ = ["code_state"]
+__all__ = [
+    "CodeChange",
+    "attempt_environment",
+    "code_change",
+    "code_changes",
+    "code_files",
+    "code_state",
+    "differences",
+    "packages_of",
+    "read_state",
+]
 
 DIFF_LIMIT = 1_000_000  # characters; a larger one is somebody's data
+SOURCES_LIMIT = 1000
+UNTRACKED_LIMIT = 1000
+SHOWN_FILES = 5
 
 
-def code_state(workdir: Path) -> str:
-    """`environment.json`: commit, diff, Python, host, loaded modules. No variable's value but that.
+def code_state(workdir: Path, packages: Collection[str] = ()) -> dict[str, Any]:
+    """Commit, diff, untracked files, Python, host, loaded modules, hashes of source files.
 
-    The versions of packages are added by the ranks, where they are known without a search.
+    The sources are the files of `workdir` itself and of `packages` in it, so that a change is seen
+    without git, too. Of the environment it holds no value but that of LOADEDMODULES.
+    A copy (`runs.snapshot`) has the state that the project had.
     """
-    document = {
-        "schema_version": 1,
+    if copy := copy_at(workdir):
+        return read_state(RunDir(copy.run))
+    status = _git(workdir, "status", "--porcelain=v2", "--branch", "-z")
+    lines = [line for line in status.split("\0") if line]
+    commit = next((line.split()[2] for line in lines if line.startswith("# branch.oid")), "")
+    changed = any(line[0] in "12u" for line in lines)
+    return {
+        "schema_version": 2,
         "hpc_train": hpc_train.__version__,
         "python": sys.version.split()[0],
         "executable": sys.executable,
         "host": platform.node(),
         "workdir": str(workdir),
         "modules": [name for name in os.environ.get("LOADEDMODULES", "").split(":") if name],
-        "git_commit": _git(workdir, "rev-parse", "HEAD"),
-        "git_diff": _git(workdir, "diff", "HEAD")[:DIFF_LIMIT],
+        "git_commit": "" if commit == "(initial)" else commit,
+        "git_diff": _git(workdir, "diff", "HEAD")[:DIFF_LIMIT] if changed else "",
+        "git_untracked": [line[2:] for line in lines if line.startswith("? ")][:UNTRACKED_LIMIT],
+        "sources": _sources(workdir, packages),
     }
-    return json.dumps(document, indent=2) + "\n"
+
+
+def code_files(state: Mapping[str, Any]) -> dict[str, str]:
+    """The files that hold a `code_state`, by name: the diff is one of its own."""
+    diff = str(state["git_diff"])
+    name = f"code-{hashlib.sha256(diff.encode()).hexdigest()[:12]}.diff" if diff else ""
+    document = json.dumps({**state, "git_diff": name}, indent=2) + "\n"
+    return {"environment.json": document} | ({name: diff + "\n"} if diff else {})
+
+
+def read_state(run: RunDir, attempt: int | None = None) -> dict[str, Any]:
+    """The `code_state` of the submission or of an attempt, its diff as text; empty if there is none."""
+    file = run.environment if attempt is None else run.attempt(attempt).environment
+    try:
+        state: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        if state.get("git_diff", "").startswith("code-"):
+            state["git_diff"] = (run.path / state["git_diff"]).read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        return {}
+    return state
+
+
+def attempt_environment(run: RunDir, plan: Plan, number: int, **more: Any) -> None:
+    """Write the code of an attempt as it begins."""
+    state = code_state(Path(plan.workdir), packages_of(plan))
+    files = code_files({"git_diff": "", **state, **more})
+    write_text(run.attempt(number).environment, files.pop("environment.json"), durable=False)
+    for name, text in files.items():
+        if not (run.path / name).exists():
+            write_text(run.path / name, text, durable=False)
+
+
+def code_changes(run: RunDir) -> str:
+    """How the code differs now from the run's first attempt; empty where nothing is known."""
+    before = read_state(run)  # a rendered script's run has none
+    plan = Plan.from_json(run.plan.read_text(encoding="utf-8"))
+    if not before:
+        return ""
+    return differences(before, code_state(Path(plan.workdir), packages_of(plan)))
+
+
+def packages_of(plan: Plan) -> set[str]:
+    """Folders with the training's code, from `workdir`; a script's own is one of them."""
+    if plan.script is not None:
+        folder = Path(plan.script.path).parent
+        return set() if folder.is_absolute() or ".." in folder.parts else {str(folder)} - {"."}
+    objects = (plan.training.model, plan.training.data)
+    return {item.class_path.partition(".")[0] for item in objects}
+
+
+@dataclass(frozen=True)
+class CodeChange:
+    """Files by their names, and two commits where these differ."""
+
+    files: tuple[str, ...] = ()
+    commit: tuple[str, str] | None = None
+
+
+def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """What differs between two `code_state`s, in a few words; empty where nothing does."""
+    change = code_change(before, now)
+    words = list(change.files[:SHOWN_FILES])
+    more = len(change.files) - SHOWN_FILES
+    words += [f"{more} more files"] if more > 0 else []
+    words += [f"commit {change.commit[0][:9]} -> {change.commit[1][:9]}"] if change.commit else []
+    return ", ".join(words)
+
+
+def code_change(before: Mapping[str, Any], now: Mapping[str, Any]) -> CodeChange:
+    """What differs between two `code_state`s; what is not known of one of them is not compared."""
+    files = _differing(before.get("sources"), now.get("sources"))
+    if "git_diff" in before and "git_diff" in now:
+        in_git = _differing(_by_file(before["git_diff"]), _by_file(now["git_diff"]))
+        # git counts from the repository's root, which may be above the folder of the sources.
+        files += [name for name in in_git if not any(name.endswith(file) for file in files)]
+    old, new = (str(state.get("git_commit") or "") for state in (before, now))
+    return CodeChange(tuple(files), (old, new) if old and new and old != new else None)
+
+
+def _differing(before: Mapping[str, str] | None, now: Mapping[str, str] | None) -> list[str]:
+    if before is None or now is None:
+        return []
+    return sorted(name for name in before.keys() | now if before.get(name) != now.get(name))
+
+
+def _by_file(diff: str) -> dict[str, str]:
+    parts = re.split(r"^diff --git a/(.*) b/.*$", diff, flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def _sources(workdir: Path, packages: Collection[str]) -> dict[str, str]:
+    files = [*workdir.glob("*.py")]
+    files += [file for name in packages for file in (workdir / name).rglob("*.py")]
+    hashes = {}
+    for file in sorted(files)[:SOURCES_LIMIT]:
+        try:
+            content = file.read_bytes()
+        except OSError:
+            continue  # a folder of that name, or one that may not be read
+        hashes[file.relative_to(workdir).as_posix()] = hashlib.sha256(content).hexdigest()[:16]
+    return hashes
 
 
 def _git(workdir: Path, *arguments: str) -> str:
     try:
         done = subprocess.run(
-            ["git", "-C", str(workdir), *arguments],
+            ["git", "--no-optional-locks", "-C", str(workdir), *arguments],
             capture_output=True,
             text=True,
             errors="replace",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import errno
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
@@ -18,10 +19,12 @@ __all__ = [
     "Damaged",
     "ExitRecord",
     "Heartbeat",
+    "append_progress",
     "read_beginning",
     "read_exits",
     "read_heartbeat",
     "read_heartbeats",
+    "read_progress",
     "write_beginning",
     "write_exit",
     "write_heartbeat",
@@ -37,10 +40,11 @@ class ExitRecord:
     Attributes:
         time: Seconds since the epoch, on the rank's own clock.
         code: As in `plan.states.RankExit`; anything else is the user's.
-        kind: finished, saved, network, storage (a file is out of reach), watchdog, check (a clear
+        kind: finished, left (a script ended with 0, whatever that means), saved, network, storage (a file is out of reach), watchdog, check (a clear
             message of ours), gpu_memory or user; what `code` cannot tell apart.
         cause: Of a rank that saved and left: SIGTERM, SIGUSR1, SIGUSR2 or "stop file", as agreed
-            between the ranks (any one of them suffices).
+            between the ranks (any one of them suffices). Of one that finished before its last
+            step: what ended its training.
         first_step: Optimizer steps in the checkpoint it went on from; 0 for a fresh start.
         step: Optimizer steps taken when it ended; None before training began.
         phase: start, train, validate, save, end.
@@ -98,6 +102,11 @@ class Heartbeat:
         moved: When `step`, `batch` or `phase` last changed, so a hung collective is seen.
         step: Optimizer steps taken since the run's first attempt.
         step_time_s: Median of the last steps; None until there are some.
+        steps: In all; None where nobody knows, as of a stream.
+        epoch: The one at hand, from 1; `epochs` are all of them, None without an end.
+        steps_per_s: Over the last half minute of training; None until there are two steps.
+        metrics: The newest numbers of what a person watches.
+        seconds: Spent in each phase so far; empty of a version that did not count them.
     """
 
     rank: int
@@ -109,6 +118,19 @@ class Heartbeat:
     step: int
     batch: int = 0
     step_time_s: float | None = None
+    steps: int | None = None
+    epoch: int | None = None
+    epochs: int | None = None
+    steps_per_s: float | None = None
+    metrics: dict[str, float] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def eta_s(self) -> float | None:
+        """Seconds to the training's end at this pace; None where the end is not known."""
+        if self.steps is None or not self.steps_per_s:
+            return None
+        return max(0, self.steps - self.step) / self.steps_per_s
 
 
 def write_beginning(attempt: AttemptDir, beginning: Beginning) -> None:
@@ -145,6 +167,27 @@ def write_heartbeat(attempt: AttemptDir, beat: Heartbeat) -> None:
         # A full disk must not look like a hang: what is there is overwritten, which needs no space.
         with path.open("r+", encoding="utf-8") as stream:
             stream.write(text.ljust(path.stat().st_size))
+
+
+def append_progress(attempt: AttemptDir, beat: Heartbeat) -> None:
+    """Add where the training stands now; at worst a reader gets a torn last line.
+
+    Raises:
+        OSError: as the file system says.
+    """
+    with attempt.progress.open("a", encoding="utf-8") as stream:
+        stream.write(json.dumps({"time": round(beat.time, 3), "step": beat.step}) + "\n")
+
+
+def read_progress(attempt: AttemptDir) -> list[tuple[float, int]]:
+    """When the training was at which step, in seconds since the epoch; empty where nobody said."""
+    points = []
+    with contextlib.suppress(OSError), attempt.progress.open(errors="replace") as stream:
+        for line in stream:
+            with contextlib.suppress(ValueError, KeyError, TypeError):
+                document = json.loads(line)
+                points.append((float(document["time"]), int(document["step"])))
+    return points
 
 
 def read_exits(attempt: AttemptDir) -> list[ExitRecord]:

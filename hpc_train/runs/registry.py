@@ -2,22 +2,40 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import re
 import secrets
+import shutil
 import time
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
 
-from hpc_train.errors import ConfigError
-from hpc_train.errors import NoSuchRunError
+from hpc_train.errors import ConfigError, NoSuchRunError
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.events import read_events
 from hpc_train.runs.history import job_ids
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.state import state_dir
 
-__all__ = ["all_runs", "create_run", "find_run", "new_run_id", "remember_root", "roots"]
+__all__ = [
+    "RUNS_DIR_VARIABLE",
+    "absent_folders",
+    "all_runs",
+    "begun",
+    "check_root",
+    "create_run",
+    "find_run",
+    "folders",
+    "matching_runs",
+    "new_run_id",
+    "remember_root",
+    "remove_run",
+    "roots",
+    "unwritable",
+]
 
 RUNS_DIR_VARIABLE = "HPC_TRAIN_RUNS_DIR"
 STAMP = "%Y%m%d-%H%M%S"
@@ -36,6 +54,7 @@ def create_run(runs_dir: Path, folder: str, run_id: str, files: Mapping[str, str
         ConfigError: when the folder cannot be made or filled (no permission, no space).
     """
     run = RunDir(runs_dir / folder / run_id)
+    absent = absent_folders(run.path.parent)
     try:
         run.path.parent.mkdir(parents=True, exist_ok=True)
         run.path.mkdir(mode=0o700)
@@ -44,12 +63,44 @@ def create_run(runs_dir: Path, folder: str, run_id: str, files: Mapping[str, str
         for name, text in files.items():
             write_text(run.path / name, text)
     except OSError as error:
-        raise ConfigError(
-            f"runs_dir: cannot write {error.filename or run.path}: {error.strerror}",
-            "set runs_dir to a folder on the shared file system where you may write and that has"
-            " space: runs_dir=/path/to/scratch/runs",
-        ) from error
+        remove_run(run, absent)
+        raise unwritable(error, run.path) from error
     return run
+
+
+def unwritable(error: OSError, path: Path) -> ConfigError:
+    """What a folder of runs that cannot be made or filled means for the user."""
+    return ConfigError(
+        f"runs_dir: cannot write {error.filename or path}: {error.strerror}",
+        "set runs_dir to a folder on the shared file system where you may write and that has"
+        " space: runs_dir=/path/to/scratch/runs",
+    )
+
+
+def check_root(runs_dir: Path) -> None:
+    """Refuse a folder of runs that cannot be made, or in which none can be; nothing is written.
+
+    Raises:
+        ConfigError: as `create_run` does.
+    """
+    there = next(path for path in (runs_dir, *runs_dir.parents) if os.path.lexists(path))
+    if not there.is_dir():
+        raise unwritable(NotADirectoryError(errno.ENOTDIR, "Not a directory", str(there)), there)
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise unwritable(PermissionError(errno.EACCES, "Permission denied", str(there)), there)
+
+
+def absent_folders(path: Path) -> list[Path]:
+    """Those of `path` and the folders above it that are not there, the innermost first."""
+    return [folder for folder in (path, *path.parents) if not os.path.lexists(folder)]
+
+
+def remove_run(run: RunDir, made: Sequence[Path]) -> None:
+    """Take a run away that was never submitted, and of the folders `made` for it the empty ones."""
+    shutil.rmtree(run.path, ignore_errors=True)
+    for folder in made:
+        with contextlib.suppress(OSError):  # another run was made in it meanwhile
+            folder.rmdir()
 
 
 def remember_root(environ: Mapping[str, str], runs_dir: Path) -> None:
@@ -73,32 +124,52 @@ def roots(environ: Mapping[str, str], cwd: Path) -> list[Path]:
     return [path for path in unique if path.is_dir()]
 
 
+def folders(runs_dir: Path | None) -> list[Path]:
+    """Where runs are looked for.
+
+    Raises:
+        NoSuchRunError: when `runs_dir` is named and is no folder.
+    """
+    if runs_dir and not runs_dir.is_dir():
+        what = "that is a file" if runs_dir.is_file() else "there is no such folder"
+        hint = "name the folder that runs_dir is in the config, or leave --runs-dir out"
+        raise NoSuchRunError(f"--runs-dir {runs_dir}: {what}", hint)
+    return [runs_dir.absolute()] if runs_dir else roots(os.environ, Path.cwd())
+
+
 def all_runs(folders: Sequence[Path]) -> list[RunDir]:
     """All runs below `folders`, the newest first.
 
     A run's id begins with its time; that of a rendered script is named after its job, and counts
     from when its plan was written.
     """
+    runs = [RunDir(path) for folder in folders for path in folder.glob("*/*")]
+    runs += [RunDir(path, named=False) for folder in folders for path in folder.glob("*")]
     found = []
-    for path in (path for folder in folders for path in folder.glob("*/*")):
+    for run in runs:
         try:
-            planned = (path / "plan.json").stat().st_mtime
+            made = (run.plan if run.named else run.session).stat().st_mtime
         except OSError:
             continue  # no run, not readable, or just removed
-        stamped = STAMPED.match(path.name)
-        found.append((stamped[1] if stamped else _stamp(planned), planned, path))
-    return [RunDir(path) for *_, path in sorted(found, reverse=True)]
+        found.append((begun(run.run_id, made), made, run.path, run))
+    return [run for *_, run in sorted(found, key=itemgetter(0, 1, 2), reverse=True)]
 
 
 def find_run(reference: str, folders: Sequence[Path]) -> RunDir:
-    """The run that a run directory, a run id, a name (its newest run) or a job id means.
+    """The run that a reference means, of several the newest; see `matching_runs`."""
+    return matching_runs(reference, folders)[0]
+
+
+def matching_runs(reference: str, folders: Sequence[Path]) -> list[RunDir]:
+    """The runs that a run directory, a run id, a name or a job id means, the newest first.
 
     Raises:
-        NoSuchRunError: when none does.
+        NoSuchRunError: when there is none.
     """
     path = Path(reference)
-    if path.is_dir() and (path / "plan.json").is_file():
-        return RunDir(path.resolve())
+    for run in (RunDir(path.resolve()), RunDir(path.resolve(), named=False)):
+        if (run.plan if run.named else run.session).is_file():
+            return [run]
     runs = all_runs(folders)
     for matches in (
         [run for run in runs if run.run_id == reference],
@@ -111,19 +182,27 @@ def find_run(reference: str, folders: Sequence[Path]) -> RunDir:
         [run for run in runs if len(reference) >= 4 and run.run_id.startswith(reference)],
     ):
         if matches:
-            return matches[0]
+            return matches
     raise NoSuchRunError(f"no run answers to {reference!r}", _advice(reference, runs, folders))
 
 
 def _advice(reference: str, runs: list[RunDir], folders: Sequence[Path]) -> str:
     import difflib
 
+    if Path(reference).is_file():
+        return "that is a file: RUN is a name, a run id, a run directory or a job id"
     names = sorted({run.name for run in runs})
     near = difflib.get_close_matches(reference, names, n=1)
     where = ", ".join(map(str, folders)) or "./runs (which does not exist)"
     if near:
         return f"did you mean {near[0]!r}? `hpc-train list` shows all"
-    return f"looked in {where}; name another place with --runs-dir, or see `hpc-train list`"
+    return f"looked in {where}; name another place with --runs-dir or {RUNS_DIR_VARIABLE}, or see `hpc-train list`"
+
+
+def begun(run_id: str, made: float) -> str:
+    """When a run or a sweep was submitted, as text that sorts: its id says, or its files' time."""
+    stamped = STAMPED.match(run_id)
+    return stamped[1] if stamped else _stamp(made)
 
 
 def _stamp(seconds: float) -> str:

@@ -7,16 +7,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hpc_train.plan.states import Outcome, RunState
+from hpc_train.plan.states import ALL_FINISHED, Outcome, RunState
 from hpc_train.runs.events import Event, EventKind
 from hpc_train.runs.history import AttemptRecord, attempts_in, newest_job_id
 from hpc_train.runs.layout import RunDir
+from hpc_train.runs.ranks import Heartbeat
+from hpc_train.runs.saved_models import SavedModel
 
-__all__ = ["SCHEMA_VERSION", "RunStatus", "SchedulerView", "run_status"]
+__all__ = ["SCHEMA_VERSION", "SESSION", "RunStatus", "SchedulerView", "run_status"]
 
 SCHEMA_VERSION = 1
+SESSION = "session"  # the backend of a script of the user's with a Session
 # A job that was submitted this recently may not have reached the scheduler's lists yet.
 FRESH_S = 60.0
+# Ended by nobody's word: the log of the job itself is all that tells.
+UNEXPLAINED = (RunState.FAILED, RunState.LOST)
 
 
 @dataclass(frozen=True)
@@ -26,12 +31,16 @@ class SchedulerView:
     Attributes:
         state: None where nobody knows the job (any more).
         trouble: Why a pending job will never start, in the config's words.
+        silence: Why Slurm could not tell anything; then the run's own history is all there is.
+        last_words: Of the log of a job that failed or is not known, the last lines.
     """
 
     state: RunState | None
     reason: str = ""
     start: str = ""
     trouble: str = ""
+    silence: str = ""
+    last_words: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,16 +55,28 @@ class RunStatus:
     backend: str
     reason: str = ""
     trouble: str = ""  # why a pending job will never start, in the config's words
+    silence: str = ""  # why Slurm could not tell anything: `state` is what the run itself tells
+    last_words: tuple[str, ...] = ()  # of the job's log, where the run left no end
     submitted: float | None = None
     start_estimate: str = ""
     step: int = 0
+    beat: Heartbeat | None = None  # of rank 0, while an attempt runs
     metrics: Mapping[str, Any] = field(default_factory=dict)
     attempts: tuple[AttemptRecord, ...] = ()
+    best_models: tuple[SavedModel, ...] = ()  # one for each metric that decided
 
     @property
     def outcome(self) -> Outcome | None:
         """How the newest attempt ended; None while it runs or before there is one."""
         return self.attempts[-1].outcome if self.attempts else None
+
+    @property
+    def view(self) -> SchedulerView:
+        """What to take for granted until Slurm is asked again."""
+        if self.silence:
+            return SchedulerView(None, silence=self.silence)
+        reason = "" if self.trouble else self.reason
+        return SchedulerView(self.state, reason, self.start_estimate, self.trouble)
 
     def to_json(self) -> dict[str, Any]:
         """The document of `hpc-train status --json`."""
@@ -69,11 +90,15 @@ class RunStatus:
             "reason": self.reason,
             "job_id": self.job_id,
             "backend": self.backend,
+            "scheduler": "silent" if self.silence else None,
+            "last_words": list(self.last_words),
             "submitted": self.submitted,
             "start_estimate": self.start_estimate,
             "step": self.step,
+            "progress": _progress_json(self.beat),
             "attempts": [_attempt_json(attempt) for attempt in self.attempts],
             "metrics": dict(self.metrics),
+            "best_models": [model.to_json() for model in self.best_models],
         }
 
 
@@ -82,21 +107,27 @@ def run_status(
     events: Sequence[Event],
     view: SchedulerView,
     *,
-    step: int,
+    beat: Heartbeat | None,
     metrics: Mapping[str, Any],
     now: float,
+    best_models: Sequence[SavedModel] = (),
 ) -> RunStatus:
     """Put the run's state together.
 
     Args:
         view: What the scheduler knows of the run's newest job.
-        step: The newest step that a rank has told of.
+        beat: Rank 0's newest sign of life.
         metrics: The final metrics, or the newest known.
         now: Seconds since the epoch.
+        best_models: As `saved_models.best_models` finds them.
     """
     attempts = attempts_in(events)
     submissions = [event for event in events if event.kind is EventKind.SUBMITTED]
+    step = _step(attempts, beat.step if beat else 0)
     state, reason = _state(events, attempts, view, now)
+    if view.silence and not state.ended:
+        far = f", step {step}{_age(beat, now)}" if state is RunState.RUNNING else ""
+        reason = f"{view.silence}; last known: {state.value}{far}"
     return RunStatus(
         run=run.run_id,
         name=run.name,
@@ -106,11 +137,15 @@ def run_status(
         backend=submissions[-1].get("backend", "") if submissions else "",
         reason=reason,
         trouble=view.trouble,
+        silence=view.silence,
+        last_words=view.last_words if state in UNEXPLAINED else (),
         submitted=submissions[0].time if submissions else None,
         start_estimate=view.start if state is RunState.PENDING else "",
-        step=_step(attempts, step),
+        beat=beat if state is RunState.RUNNING and _is_open(attempts) else None,
+        step=step,
         metrics=metrics,
         attempts=tuple(attempts),
+        best_models=tuple(best_models),
     )
 
 
@@ -120,6 +155,10 @@ def _step(attempts: Sequence[AttemptRecord], told: int) -> int:
         return told
     newest = attempts[-1]
     return newest.last_step if newest.ended is not None else max(told, newest.first_step)
+
+
+def _is_open(attempts: Sequence[AttemptRecord]) -> bool:
+    return bool(attempts) and attempts[-1].ended is None
 
 
 def _state(
@@ -136,6 +175,9 @@ def _state(
         return RunState(ended[-1].get("state")), _why(ended[-1], attempts)
     if view.state in (RunState.PENDING, RunState.RUNNING):
         return view.state, view.trouble or view.reason
+    begins = bool(attempts) and attempts[-1].started >= newest
+    if view.silence:
+        return RunState.RUNNING if begins else RunState.PENDING, ""
     if any(event.kind is EventKind.CANCEL_REQUESTED and event.time >= newest for event in events):
         return RunState.CANCELLED, "cancelled before it began"
     on_slurm = any(event.get("backend") == "slurm" for event in events)
@@ -144,16 +186,43 @@ def _state(
     went_on = attempts and attempts[-1].went_on_as
     if went_on and now - newest < FRESH_S:
         return RunState.PENDING, attempts[-1].decision_reason
-    if view.state is None:
-        return RunState.LOST, "the scheduler knows no job of this run, and it left no end"
-    return view.state, view.reason
+    state = view.state or RunState.LOST
+    return state, _without_an_end(state, view, begun=begins)
+
+
+def _without_an_end(state: RunState, view: SchedulerView, *, begun: bool) -> str:
+    """Why a run is over that does not say so itself; the job's own log knows most."""
+    if state in UNEXPLAINED and view.last_words:
+        when = "without a word of its supervisor" if begun else "before its training began"
+        return f"the job ended {when}: {'; '.join(view.last_words[-2:])}"
+    if state is RunState.LOST:
+        return "the scheduler knows no job of this run, and it left no end"
+    if state is RunState.FAILED and not begun:
+        what = f"the job ended before its training began, and left no log (Slurm: {view.reason})"
+        return f"{what}: the lines of env run first, and one of env.setup may have ended it"
+    return view.reason
+
+
+def _age(beat: Heartbeat | None, now: float) -> str:
+    minutes = int(now - beat.time) // 60 if beat else 0
+    return f", {minutes} min ago" if minutes > 0 else ""
 
 
 def _why(event: Event, attempts: Sequence[AttemptRecord]) -> str:
+    """What ended the run, and why it does not go on where that is not always so."""
     decision = str(event.get("reason", ""))
-    if event.get("state") == RunState.COMPLETED.value or not attempts:
+    newest = attempts[-1] if attempts else None
+    if newest is None or newest.reason in ("", ALL_FINISHED):
         return decision
-    return f"{attempts[-1].reason} ({decision})" if attempts[-1].reason else decision
+    usual = newest.outcome is not None and decision == newest.outcome.follows.reason
+    return newest.reason if usual else f"{newest.reason} ({decision})"
+
+
+def _progress_json(beat: Heartbeat | None) -> dict[str, Any] | None:
+    if beat is None:
+        return None
+    told = ("phase", "step", "steps", "epoch", "epochs", "steps_per_s", "eta_s", "metrics")
+    return {name: getattr(beat, name) for name in told}
 
 
 def _attempt_json(attempt: AttemptRecord) -> dict[str, Any]:

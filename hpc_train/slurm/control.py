@@ -17,15 +17,17 @@ from hpc_train.slurm.refusals import refusal_error
 __all__ = [
     "StartEstimate",
     "cancel",
-    "end_step",
+    "end_steps",
     "exclude_nodes",
     "is_answer_lost",
-    "job_reference",
+    "job_id_in",
     "requeue",
     "sbatch",
+    "set_dependency",
     "test_only",
 ]
 
+CANCEL_S = 10.0
 # The request has left, and may be carried out all the same (slurm_strerror, slurm/slurm_errno.h).
 ANSWER_LOST = (NO_ANSWER, "Socket timed out", "Zero Bytes were transmitted or received")
 
@@ -87,8 +89,8 @@ def test_only(script: Path) -> StartEstimate:
     return StartEstimate(text, start, nodes, partition)
 
 
-def job_reference(environ: Mapping[str, str]) -> str:
-    """How this job is named to scontrol: a task of an array needs both its ids.
+def job_id_in(environ: Mapping[str, str]) -> str:
+    """The job of this environment by the name that scontrol takes: a task of an array has two ids.
 
     Source: scontrol(1), "requeue <job_list>".
     """
@@ -132,17 +134,32 @@ def exclude_nodes(job: str, nodes: str) -> None:
         raise SlurmError(f"scontrol update ExcNodeList: {said.stderr.strip()}")
 
 
-def cancel(job: str) -> None:
-    """End a job for good.
+def set_dependency(job: str, dependency: str) -> None:
+    """Let a waiting job wait for something else (scontrol(1), Dependency).
 
     Raises:
-        SlurmError: when Slurm does not know the job or refuses.
+        SlurmError: when it has begun or ended, or Slurm does not take the dependency.
     """
-    said = run(["scancel", job])
+    said = run(["scontrol", "update", f"JobId={job}", f"Dependency={dependency}"], timeout_s=30)
+    if said.returncode != 0:
+        raise SlurmError(f"scontrol update Dependency: {said.stderr.strip()}")
+
+
+def cancel(*jobs: str) -> None:
+    """End jobs for good; the id of an array means all of its tasks.
+
+    Raises:
+        SlurmError: when Slurm does not know a job, refuses, or gives no answer in `CANCEL_S`.
+    """
+    said = run(["scancel", *jobs], timeout_s=CANCEL_S)
     if said.returncode != 0 or said.stderr.strip():
-        raise SlurmError(f"scancel {job}: {said.stderr.strip()}")
+        raise SlurmError(f"scancel {' '.join(jobs)}: {said.stderr.strip()}")
 
 
-def end_step(step: str) -> None:
-    """SIGKILL to every task of a step (`JOB.STEP`); one that has ended meanwhile is no error."""
-    run(["scancel", "--signal=KILL", step], timeout_s=30)
+def end_steps(steps: Sequence[str]) -> None:
+    """SIGKILL to every task of the steps (`JOB.STEP`); one that has ended meanwhile is no error.
+
+    Only a request: a signal that reaches a node before the step's slurmstepd listens there is lost
+    without a word, while squeue lists the step already. Send it again until the step is gone.
+    """
+    run(["scancel", "--signal=KILL", *steps], timeout_s=30)

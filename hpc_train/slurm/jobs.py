@@ -6,11 +6,13 @@ shows what ended within MinJobAge (slurm.conf(5)); older endings come from sacct
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hpc_train.errors import SlurmError
+from hpc_train.plan.hostlist import expand
 from hpc_train.plan.states import RunState, run_state_of_slurm
 from hpc_train.slurm.command import is_available, run
 
@@ -28,12 +30,17 @@ __all__ = [
 # Above this many jobs the list of ids is left out and all of the user's jobs are read instead.
 IDS_IN_ONE_COMMAND = 500
 BLANK = ("None", "None assigned", "N/A", "Unknown")
-SACCT_FIELDS = "JobIDRaw,State,Reason,Start"
+SACCT_FIELDS = "JobID,State,Reason,Start"
+# Else the tasks of a long array are cut after 64 characters (sacct(1), ENVIRONMENT VARIABLES).
+WHOLE_IDS = "SLURM_BITSTR_LEN"
+# A person waits for these. squeue itself would try a controller that is stopped for a minute.
+SQUEUE_S = 2.0
+SACCT_S = 20.0
 
 
 @dataclass(frozen=True)
 class JobView:
-    """A job as the scheduler sees it from outside."""
+    """A job, or one task of an array (`ARRAY_TASK`), as the scheduler sees it from outside."""
 
     job_id: str
     slurm_state: str
@@ -87,7 +94,8 @@ def query_jobs(job_ids: Collection[str]) -> dict[str, JobView]:
     """All of the given jobs that Slurm still knows, by id: one squeue, and one sacct for the rest.
 
     Raises:
-        SlurmError: when squeue cannot be asked at all. A missing or failing sacct is no error.
+        SlurmError: when squeue cannot be asked, or gives no answer in `SQUEUE_S`. A missing,
+            failing or silent sacct is no error.
     """
     if not job_ids:
         return {}
@@ -138,8 +146,13 @@ def job_details(job_id: str) -> JobDetails:
 
 
 def _from_squeue(job_ids: Collection[str]) -> dict[str, JobView]:
-    whose = ["--jobs", ",".join(job_ids)] if len(job_ids) <= IDS_IN_ONE_COMMAND else ["--me"]
-    said = run(["squeue", "--noheader", "--states=all", *whose, "--format=%A|%T|%r|%S"])
+    asked = _whole_jobs(job_ids)
+    whose = ["--jobs", ",".join(asked)] if len(asked) <= IDS_IN_ONE_COMMAND else ["--me"]
+    # --array: else the tasks of an array that wait are one line, `123_[4-9%2]`.
+    said = run(
+        ["squeue", "--array", "--noheader", "--states=all", *whose, "--format=%i|%T|%r|%S"],
+        timeout_s=SQUEUE_S,
+    )
     if said.returncode != 0 and "Invalid job id" not in said.stderr:
         raise SlurmError(
             f"squeue: {said.stderr.strip()}", "`scontrol ping` tells whether the controller is up"
@@ -163,10 +176,12 @@ def steps_of(job_id: str) -> list[str]:
 def jobs_of_scripts(prefix: str) -> frozenset[str]:
     """The user's waiting and running jobs whose script's path begins with `prefix`.
 
+    Of an array it is the array's own id, whichever tasks of it are left.
+
     Raises:
         SlurmError: when Slurm cannot be asked.
     """
-    said = run(["squeue", "--me", "--noheader", "--format=%A|%o"], timeout_s=30)
+    said = run(["squeue", "--me", "--noheader", "--format=%F|%o"], timeout_s=30)
     if said.returncode != 0:
         raise SlurmError(f"squeue: {said.stderr.strip()}")
     rows = (line.partition("|") for line in said.stdout.splitlines())
@@ -174,13 +189,28 @@ def jobs_of_scripts(prefix: str) -> frozenset[str]:
 
 
 def _from_sacct(job_ids: Collection[str]) -> dict[str, JobView]:
-    said = run(
-        ["sacct", "-n", "-P", "-X", f"--jobs={','.join(job_ids)}", f"--format={SACCT_FIELDS}"],
-    )
+    jobs = ",".join(_whole_jobs(job_ids))
+    argv = ["sacct", "-n", "-P", "-X", f"--jobs={jobs}", f"--format={SACCT_FIELDS}"]
+    try:
+        said = run(argv, timeout_s=SACCT_S, env={**os.environ, WHOLE_IDS: "0"})
+    except SlurmError:
+        return {}
     if said.returncode != 0:
         return {}  # no accounting at this site: squeue's answer is all there is
-    views = map(_view, said.stdout.splitlines())
-    return {view.job_id: view for view in views if view}
+    views = [view for view in map(_view, said.stdout.splitlines()) if view]
+    return {
+        job_id: replace(view, job_id=job_id) for view in views for job_id in _tasks(view.job_id)
+    }
+
+
+def _whole_jobs(job_ids: Collection[str]) -> list[str]:
+    """The jobs of these ids, an array once for all of its tasks."""
+    return list(dict.fromkeys(job_id.partition("_")[0] for job_id in job_ids))
+
+
+def _tasks(job_id: str) -> list[str]:
+    """The ids in one line of sacct: `123_[4-6,9%2]` are tasks that ended before they began."""
+    return expand(re.sub(r"%\d+(?=\]$)", "", job_id)) if "[" in job_id else [job_id]
 
 
 def _view(line: str) -> JobView | None:

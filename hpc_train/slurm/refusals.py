@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from hpc_train.errors import SlurmError
 
-__all__ = ["PENDING_FOR_GOOD", "Refusal", "explain_pending", "refusal_error"]
+__all__ = ["PENDING_FOR_GOOD", "Refusal", "explain_pending", "never_starts", "refusal_error"]
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,9 @@ REFUSALS = (
     ),
     Refusal(
         "Requested node configuration is not available",
-        "slurm.gpus_per_node, slurm.cpus_per_gpu, slurm.mem or slurm.constraint",
-        "no node has all of that: `sinfo -N -o '%N %P %c %m %G %f'` shows what each node has",
+        "slurm.nodes, slurm.gpus_per_node, slurm.cpus_per_gpu, slurm.mem or slurm.constraint",
+        "there are not so many nodes with all of that: `sinfo -N -o '%N %P %c %m %G %f'` shows what"
+        " each node has",
     ),
     Refusal(
         r"Invalid generic resource|Invalid Trackable RESource|Invalid GRES",
@@ -64,6 +65,12 @@ REFUSALS = (
         "Requested reservation|reservation is invalid|Invalid reservation",
         "slurm.reservation",
         "`scontrol show reservation` lists them and who may use them",
+    ),
+    Refusal("Invalid --begin", "slurm.begin", "write it like now+1hour or 2026-11-30T08:00"),
+    Refusal(
+        "Invalid --mail-type",
+        "slurm.mail_type",
+        "write BEGIN, END, FAIL, REQUEUE, TIME_LIMIT or ALL, several by commas (sbatch(1))",
     ),
     Refusal("Invalid license", "slurm.licenses", "`scontrol show licenses` lists them"),
     Refusal(
@@ -99,7 +106,11 @@ REFUSALS = (
         "`sbatch --help` lists the options of this Slurm; write them without the leading dashes",
     ),
     Refusal(
-        r"Could not establish a configuration source|"
+        "Could not establish a configuration source",
+        "",
+        "Slurm's commands are here and no cluster is behind them: log in to a node of the cluster",
+    ),
+    Refusal(
         r"Unable to contact slurm controller|Unable to contact controller|Connection refused|"
         r"Zero Bytes were transmitted",
         "",
@@ -117,18 +128,21 @@ REFUSALS = (
 PENDING_FOR_GOOD = {
     "PartitionTimeLimit": ("slurm.time", "is longer than its partition allows"),
     "PartitionNodeLimit": ("slurm.nodes", "is more than its partition allows"),
+    "PartitionConfig": ("slurm", "asks for more than its partition has (nodes, CPUs, memory)"),
     "PartitionDown": ("slurm.partition", "is down"),
     "PartitionInactive": ("slurm.partition", "is inactive"),
     "BadConstraints": ("slurm.constraint", "can not be satisfied"),
     "InvalidAccount": ("slurm.account", "is not valid"),
     "InvalidQOS": ("slurm.qos", "is not valid"),
     "DependencyNeverSatisfied": ("slurm.dependency", "will never be satisfied"),
-    "ReqNodeNotAvail": ("slurm.nodelist", "names a node that is not available"),
+    "ReqNodeNotAvail": ("slurm.nodelist or slurm.nodes", "needs a node that is not available"),
     "AssocMaxWallDurationPerJobLimit": ("slurm.time", "is longer than your account allows"),
     "QOSMaxWallDurationPerJobLimit": ("slurm.time", "is longer than your QOS allows"),
     "QOSMaxNodePerJobLimit": ("slurm.nodes", "is more than your QOS allows"),
     "QOSMaxGRESPerJob": ("slurm.gpus_per_node", "is more than your QOS allows"),
 }
+# Of these, the ones that an administrator or a repair may end.
+_MAY_PASS = ("PartitionDown", "PartitionInactive", "ReqNodeNotAvail")
 
 
 def refusal_error(stderr: str) -> SlurmError:
@@ -143,11 +157,21 @@ def refusal_error(stderr: str) -> SlurmError:
 
 def explain_pending(reason: str) -> str:
     """Why a job will wait for ever, in the config's words; empty for ordinary reasons."""
-    word = reason.split(",")[0].strip("() ")
+    word = _word(reason)
     if word not in PENDING_FOR_GOOD:
         return ""
     key, trouble = PENDING_FOR_GOOD[word]
     return f"{key} {trouble}: cancel it, change the key, submit again"
+
+
+def never_starts(reason: str) -> bool:
+    """Whether a job that waits for this reason can start only after it has been changed."""
+    word = _word(reason)
+    return word in PENDING_FOR_GOOD and word not in _MAY_PASS
+
+
+def _word(reason: str) -> str:
+    return reason.split(",")[0].strip("() ")
 
 
 def _own_words(stderr: str) -> str:

@@ -19,12 +19,12 @@ POLL_S = 0.05
 LEAVE_S = 0.7  # after the answer a probe ends at once, or not at all
 
 
-def one_a_node(nodes: Sequence[str]) -> list[str]:
+def one_a_node(nodes: Sequence[str], srun: Sequence[str] = ("srun",)) -> list[str]:
     """The beginning of an srun command that starts one process on each of `nodes`."""
     # The death of one probe is a finding and must not end the others; --overlap lets them run
     # beside whatever else the job runs (srun(1)).
     return [
-        "srun",
+        *srun,
         f"--nodes={len(nodes)}",
         f"--ntasks={len(nodes)}",
         "--ntasks-per-node=1",

@@ -14,12 +14,15 @@ from hpc_train.errors import HpcTrainError
 from hpc_train.plan.plan import Plan
 from hpc_train.plan.quoting import slug
 from hpc_train.plan.script import render_script
-from hpc_train.runs.events import Event, EventKind, append_event
+from hpc_train.plan.sweep_plan import SweepPlan
+from hpc_train.runs.events import Event, EventKind, append_event, event_line, read_events
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.registry import create_run, new_run_id
+from hpc_train.runs.sweep_dir import SweepDir, make_point, make_sweep
+from hpc_train.slurm.control import job_id_in
 from hpc_train.supervisor.run import supervise
 
-__all__ = ["main", "run_of_script", "run_to_exit_code"]
+__all__ = ["main", "point_of_job", "run_of_script", "run_of_sweep_script", "run_to_exit_code"]
 
 DISK_TROUBLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
 
@@ -28,14 +31,18 @@ def main(arguments: list[str] | None = None) -> int:
     """Supervise the run that the arguments name; the exit code is the run's."""
     parser = argparse.ArgumentParser(prog="python -m hpc_train.supervisor", description=__doc__)
     parser.add_argument("--run-dir", type=Path, help="an existing run directory, with its plan")
-    parser.add_argument("--plan", type=Path, help="a plan as JSON; without --run-dir makes a run")
+    parser.add_argument("--sweep-dir", type=Path, help="a sweep; this is a task of its job array")
+    parser.add_argument("--plan", type=Path, help="a plan as JSON; without a folder makes a run")
     options = parser.parse_args(arguments)
+    if options.sweep_dir is not None:
+        return run_to_exit_code(lambda: point_of_job(SweepDir(options.sweep_dir), os.environ))
     if options.run_dir is not None:
         return run_to_exit_code(lambda: RunDir(options.run_dir.resolve()))
     if options.plan is None:
         parser.error("--run-dir or --plan is needed")
     text = options.plan.read_text(encoding="utf-8")
-    return run_to_exit_code(lambda: run_of_script(text, os.environ, Path.cwd()))
+    find = run_of_sweep_script if '"points":' in text else run_of_script
+    return run_to_exit_code(lambda: find(text, os.environ, Path.cwd()))
 
 
 def run_to_exit_code(find: Callable[[], RunDir]) -> int:
@@ -66,7 +73,7 @@ def run_of_script(text: str, environ: Mapping[str, str], cwd: Path) -> RunDir:
     """The run of a rendered script: made at the job's first start, found again at a restart."""
     plan = Plan.from_json(text)
     workdir = (cwd / plan.workdir).resolve()
-    runs_dir = workdir / plan.runs_dir
+    runs_dir = workdir / Path(plan.runs_dir).expanduser()
     job_id = environ.get("SLURM_JOB_ID", "")
     cluster = environ.get("SLURM_CLUSTER_NAME", "slurm")
     run_id = slug(f"{cluster}-{job_id}") if job_id else new_run_id(time.time())
@@ -80,8 +87,46 @@ def run_of_script(text: str, environ: Mapping[str, str], cwd: Path) -> RunDir:
     }
     create_run(runs_dir, slug(plan.name), run_id, files)
     backend = "slurm" if job_id else "local"
-    data = {"job_id": job_id, "backend": backend, "cluster": cluster if job_id else ""}
+    job = job_id_in(environ) if job_id else ""
+    data = {"job_id": job, "backend": backend, "cluster": cluster if job_id else ""}
     append_event(run.events, Event(time.time(), EventKind.SUBMITTED, data))
+    return run
+
+
+def run_of_sweep_script(text: str, environ: Mapping[str, str], cwd: Path) -> RunDir:
+    """The run of this task of a rendered sweep, whose folder the first task makes for all."""
+    decided = SweepPlan.from_json(text)
+    array = environ.get("SLURM_ARRAY_JOB_ID", "")
+    workdir = (cwd / decided.plan.workdir).resolve()
+    runs_dir = workdir / Path(decided.plan.runs_dir).expanduser()
+    cluster = environ.get("SLURM_CLUSTER_NAME", "slurm")
+    sweep = SweepDir(runs_dir / slug(decided.plan.name) / slug(f"{cluster}-{array}"))
+    if not sweep.document.exists():
+        data = {"job_id": array, "backend": "slurm", "cluster": cluster}
+        submitted = event_line(Event(time.time(), EventKind.SUBMITTED, data))
+        make_sweep(
+            sweep, decided.placed(str(workdir), str(runs_dir)), {sweep.events.name: submitted}
+        )
+    return point_of_job(sweep, environ)
+
+
+def point_of_job(sweep: SweepDir, environ: Mapping[str, str]) -> RunDir:
+    """The run of this task of the sweep's job array.
+
+    Raises:
+        HpcTrainError: when this is no task of an array.
+    """
+    task = environ.get("SLURM_ARRAY_TASK_ID", "")
+    if not task:
+        raise HpcTrainError(
+            "this is the script of a sweep, and no job array runs it",
+            "submit it with sbatch as it is, without another --array",
+        )
+    run = make_point(sweep, int(task))
+    if not any(event.kind is EventKind.SUBMITTED for event in read_events(run.events)):
+        # The job has begun before the command that submitted it could write so.
+        data = {"job_id": job_id_in(environ), "backend": "slurm"}
+        append_event(run.events, Event(time.time(), EventKind.SUBMITTED, data))
     return run
 
 

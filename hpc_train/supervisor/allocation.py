@@ -1,4 +1,4 @@
-"""Where an attempt runs: inside a Slurm job, or on this machine alone."""
+"""Where an attempt runs: inside a Slurm job, on hosts behind ssh, or on this machine alone."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ import os
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
+from hpc_train.config.hosts import read_hosts
 from hpc_train.errors import CheckError
-from hpc_train.plan.plan import Shape
+from hpc_train.plan.plan import Plan, Shape
+from hpc_train.ssh.ssh_step import step_command
 
 __all__ = ["Allocation"]
 
-Backend = Literal["slurm", "local"]
+Backend = Literal["slurm", "ssh", "local"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,25 +24,38 @@ class Allocation:
     """The allocation of one attempt.
 
     Attributes:
-        job_id: Slurm's id, or the id the local executor gave; "-" in the foreground.
-        job_reference: How scontrol and scancel name the job (array tasks need both ids).
+        job_id: As Slurm's commands take it, `ARRAY_TASK` for a task of an array; or the id the
+            local executor gave; "-" in the foreground.
         nodes: Host names of the allocation, in Slurm's order; on one machine `shape.nodes`
             simulated ones, named HOST/0, HOST/1 ...
         restarts: How often Slurm has restarted the job (SLURM_RESTART_COUNT).
         cluster: SLURM_CLUSTER_NAME; empty locally.
+        srun: What a step is started with; on this machine alone there are none.
     """
 
     backend: Backend
     job_id: str
-    job_reference: str
     nodes: tuple[str, ...]
     restarts: int = 0
     cluster: str = ""
+    srun: tuple[str, ...] = ("srun",)
 
     @property
     def is_slurm(self) -> bool:
         """Whether Slurm runs this attempt."""
         return self.backend == "slurm"
+
+    @property
+    def has_steps(self) -> bool:
+        """Whether there are nodes on which steps are started: by srun, or over ssh."""
+        return self.backend != "local"
+
+    @classmethod
+    def of_hosts(cls, plan: Plan, plan_file: Path) -> Allocation:
+        """The hosts that the plan names."""
+        nodes = tuple(host.name for host in read_hosts(plan.hosts))
+        job = os.environ.get("SUBMITIT_LOCAL_JOB_ID", f"pid-{os.getpid()}")
+        return cls(backend="ssh", job_id=job, nodes=nodes, srun=step_command(plan_file))
 
     @classmethod
     def from_env(
@@ -54,9 +70,9 @@ class Allocation:
             host = hostname or socket.gethostname()
             job = environ.get("SUBMITIT_LOCAL_JOB_ID", f"pid-{os.getpid()}")
             nodes = tuple(f"{host}/{index}" for index in range(shape.nodes))
-            return cls(backend="local", job_id=job, job_reference=job, nodes=nodes)
+            return cls(backend="local", job_id=job, nodes=nodes)
         from hpc_train.plan.hostlist import expand
-        from hpc_train.slurm.control import job_reference
+        from hpc_train.slurm.control import job_id_in
 
         nodes = tuple(expand(environ["SLURM_JOB_NODELIST"]))
         if len(nodes) < shape.nodes:
@@ -68,8 +84,7 @@ class Allocation:
             )
         return cls(
             backend="slurm",
-            job_id=environ["SLURM_JOB_ID"],
-            job_reference=job_reference(environ),
+            job_id=job_id_in(environ),
             nodes=nodes,
             restarts=int(environ.get("SLURM_RESTART_COUNT", "0")),
             cluster=environ.get("SLURM_CLUSTER_NAME", ""),

@@ -7,7 +7,7 @@ import os
 import shutil
 import socket
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,11 +18,16 @@ from hpc_train.runs.checkpoints import newest_step
 from hpc_train.runs.events import Event, EventKind, append_event, read_events
 from hpc_train.runs.history import attempts_in
 from hpc_train.runs.layout import AttemptDir, RunDir
+from hpc_train.runs.log_tail import last_words
+from hpc_train.runs.provenance import attempt_environment
 from hpc_train.runs.ranks import read_beginning, read_exits, read_heartbeats
 from hpc_train.slurm.jobs import job_details
 from hpc_train.slurm.nodes import silent_nodes
+from hpc_train.slurm.site import slurm_version
 from hpc_train.slurm.srun_words import nodes_that_failed
+from hpc_train.ssh.check_hosts import silent_hosts
 from hpc_train.supervisor.allocation import Allocation
+from hpc_train.supervisor.deaths import Crash, crash_in_stacks
 from hpc_train.supervisor.launch import Ranks, start_ranks
 from hpc_train.supervisor.node_monitors import monitored
 from hpc_train.supervisor.outcome import AttemptEvidence, AttemptOutcome, classify
@@ -88,9 +93,13 @@ class Attempt:
             None where some nodes are `unreachable` and enough others are left to start again.
         """
         self.run.stop.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # a full disk: the ranks say more of it
+            attempt_environment(self.run, self.plan, self.number, slurm=self._slurm_version())
         environ = {**self.environ, **environment}
         ranks = start_ranks(
-            self.plan, self.allocation, self.run, self.number, nodes, environ, per_node=per_node
+            *(self.plan, self.allocation, self.run, self.number, nodes, environ),
+            per_node=per_node,
+            say=self.log.say,
         )
         self.tell(EventKind.RANKS_STARTED, nodes=list(nodes))
         shape = self.plan.shape
@@ -124,11 +133,14 @@ class Attempt:
     def _steps(self) -> AttemptSteps:
         return attempt_steps(self.run, self.number, assumed_first=self.assumed_first)
 
+    def _slurm_version(self) -> str:
+        return slurm_version() if self.allocation.is_slurm else ""
+
     def _unlaunched(
         self, ranks: Ranks, watched: Watched, nodes: Sequence[str]
     ) -> Mapping[str, str]:
         """The nodes that kept the ranks from starting; none once all ranks have begun."""
-        if watched.launcher_code == 0 or not self.allocation.is_slurm:
+        if watched.launcher_code == 0 or not self.allocation.has_steps:
             return {}
         if failed := ranks.unlaunched(nodes):
             return failed
@@ -189,11 +201,16 @@ class Attempt:
         lost = watched.lost_nodes
         if failed and not lost:
             lost = nodes_that_failed(said, nodes) or self._lost(nodes)
+        records, deaths = read_exits(self.folder), ranks.deaths()
+        wordless = {death.rank for death in deaths} - {record.rank for record in records}
+        logs = {rank: last_words(self.folder.rank_log(rank)) for rank in wordless}
         return AttemptEvidence(
             world_size=self.plan.shape.world_size,
             launcher_code=watched.launcher_code,
-            records=read_exits(self.folder),
-            deaths=ranks.deaths(),
+            records=records,
+            deaths=deaths,
+            crashes=self._crashes({death.rank for death in deaths}),
+            last_words={rank: lines[-1] for rank, lines in logs.items() if lines},
             hang=watched.hang,
             lost_nodes=lost,
             oom_nodes=tuple(nodes) if "oom_kill" in said or "Out Of Memory" in said else (),
@@ -203,7 +220,18 @@ class Attempt:
             launcher_tail=said,
             started=bool(read_heartbeats(self.folder)),
             disk_trouble=self._disk_trouble() if failed else "",
+            may_take_no_steps=self.plan.script is None or self.plan.script.may_take_no_steps,
         )
+
+    def _crashes(self, ranks: Collection[int]) -> dict[int, Crash]:
+        """Where they crashed, of the ranks whose faulthandler has said so."""
+        crashes = {}
+        for rank in ranks:
+            file = self.folder.rank_stacks(rank)
+            with contextlib.suppress(OSError):  # it ended before it could open the file
+                text = file.read_text(encoding="utf-8", errors="replace")
+                crashes[rank] = crash_in_stacks(text, str(file.relative_to(self.run.path)))
+        return {rank: crash for rank, crash in crashes.items() if crash is not None}
 
     def _disk_trouble(self) -> str:
         """Tried, not computed: a quota is in no file system's numbers."""
@@ -215,6 +243,8 @@ class Attempt:
         return ""
 
     def _lost(self, nodes: Sequence[str]) -> tuple[str, ...]:
+        if self.allocation.backend == "ssh":
+            return silent_hosts(self.plan.hosts, nodes)
         return silent_nodes(nodes) if self.allocation.is_slurm else ()
 
     def _record(self, ending: AttemptOutcome, stop: StopCause) -> AttemptResult:

@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import re
 import signal
+import sysconfig
 from dataclasses import dataclass
+from pathlib import Path
 
-__all__ = ["Death", "deaths_in_elastic_log", "deaths_in_srun_log"]
+import hpc_train
+
+__all__ = [
+    "Crash",
+    "Death",
+    "crash_in_stacks",
+    "deaths_in_elastic_log",
+    "deaths_in_srun_log",
+    "signal_name",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,3 +84,50 @@ def deaths_in_elastic_log(text: str) -> list[Death]:
     return [
         Death(rank=rank, code=max(code, 0), signal=max(-code, 0)) for rank, code in unique.items()
     ]
+
+
+@dataclass(frozen=True)
+class Crash:
+    """Where a rank was when a signal of its own making ended it.
+
+    Attributes:
+        frame: The innermost one, `NAME (FILE:LINE)`; empty where no Python was at work.
+        where: `FILE:LINE` of the innermost one in the user's own code; empty where there is none.
+        file: With all of the stacks.
+    """
+
+    frame: str
+    where: str
+    file: str
+
+    @property
+    def place(self) -> str:
+        """In words."""
+        called = f", called from {self.where}" if self.where else ""
+        return f"in {self.frame or 'no Python code'}{called}; its stack is in {self.file}"
+
+
+def signal_name(number: int) -> str:
+    """SIGKILL for 9."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+# faulthandler's words (Python/traceback.c, `_Py_DumpTracebackThreads`), the innermost frame first.
+CRASHED = re.compile(r"^Current thread [^\n]*\n((?:  File [^\n]*\n)*)", re.MULTILINE)
+FRAME = re.compile(r'  File "([^"]+)", line (\d+) in (.+)')
+NOT_USERS = ("/site-packages/", "/dist-packages/", sysconfig.get_path("stdlib"), "<frozen")
+
+
+def crash_in_stacks(text: str, file: str) -> Crash | None:
+    """The crash in what a rank's faulthandler wrote into `file`; None where it tells of none."""
+    if "Fatal Python error: " not in text:
+        return None
+    found = CRASHED.search(text)
+    frames = FRAME.findall(found[1]) if found else []
+    first = ["{2} ({0}:{1})".format(*frame) for frame in frames[:1]]
+    others = (*NOT_USERS, str(Path(hpc_train.__file__).parent))
+    users = [f"{path}:{line}" for path, line, _ in frames if not any(o in path for o in others)]
+    return Crash("".join(first), "".join(users[:1]), file)

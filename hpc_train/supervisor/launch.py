@@ -7,22 +7,26 @@ import ctypes
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from hpc_train.plan import env_names
+from hpc_train.plan.container import check_runtime, srun_options
 from hpc_train.plan.payload import payload_of
 from hpc_train.plan.plan import Plan, Shape
 from hpc_train.plan.shell import environment_lines
 from hpc_train.runs.layout import AttemptDir, RunDir
+from hpc_train.runs.snapshot import copy_at
 from hpc_train.slurm.inherit import for_step
 from hpc_train.slurm.srun_words import launch_failures
 from hpc_train.slurm.step import free_port, node_shell
 from hpc_train.supervisor.allocation import Allocation
 from hpc_train.supervisor.deaths import Death, deaths_in_elastic_log, deaths_in_srun_log
+from hpc_train.supervisor.script_resume import script_environment
 
-__all__ = ["Ranks", "rank_environment", "srun_argv", "start_ranks"]
+__all__ = ["Ranks", "code_paths", "rank_environment", "srun_argv", "start_ranks"]
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
@@ -80,18 +84,27 @@ def start_ranks(
     environ: Mapping[str, str],
     *,
     per_node: Mapping[str, Mapping[str, str]],
+    say: Callable[[str], None],
 ) -> Ranks:
     """Start one process a rank on `nodes`; each writes `rank-R.log` in the attempt's folder.
 
     Args:
         per_node: Variables that a node gets beside `environ`.
+        say: Writes a line into the supervisor's log.
     """
     folder = run.attempt(attempt)
-    environment = rank_environment(environ, run, attempt)
-    if allocation.is_slurm:
+    environment = rank_environment(environ, run, attempt) | code_paths(plan, environ)
+    environment |= script_environment(plan, run, attempt, say)
+    check_runtime(plan, is_slurm=allocation.is_slurm)
+    if allocation.has_steps:
         environment |= _rendezvous(nodes[0])
-        process = _spawn(srun_argv(plan, folder, nodes, per_node), environment, folder, plan)
-        return Ranks([process], folder.launcher_log, deaths_in_srun_log)
+        one_a_node = payload_of(plan).is_one_a_node
+        if one_a_node:  # torchrun does not split logs, see srun_argv
+            environment[env_names.RANK_LOG_DIR] = str(folder.path)
+        argv = [*allocation.srun, *srun_argv(plan, folder, nodes, per_node)[1:]]
+        process = _spawn(argv, environment, folder, plan, is_step=True)
+        read_deaths = deaths_in_elastic_log if one_a_node else deaths_in_srun_log
+        return Ranks([process], folder.launcher_log, read_deaths)
     environment[env_names.RANK_LOG_DIR] = str(folder.path)
     port = free_port()
     processes = [
@@ -114,6 +127,20 @@ def rank_environment(environ: Mapping[str, str], run: RunDir, attempt: int) -> d
     }
 
 
+def code_paths(plan: Plan, environ: Mapping[str, str]) -> dict[str, str]:
+    """Folders of modules in the project are those of its copy: src/ of `pip install -e`, say.
+
+    PYTHONPATH comes before what is installed, and processes that a rank starts have it as well.
+    """
+    copy = copy_at(Path(plan.workdir))
+    if copy is None:
+        return {}
+    given = [folder for folder in environ.get("PYTHONPATH", "").split(":") if folder]
+    own = {folder: copy.counterpart(folder) for folder in (*given, *sys.path) if folder}
+    folders = [str(found) for found in own.values() if found is not None]
+    return {"PYTHONPATH": ":".join([*folders, *(item for item in given if own[item] is None)])}
+
+
 def srun_argv(
     plan: Plan,
     folder: AttemptDir,
@@ -125,22 +152,27 @@ def srun_argv(
     --nodes, --ntasks and --ntasks-per-node go together always: srun inherits the batch step's
     otherwise. --cpus-per-task is not inherited since Slurm 22.05 (RELEASE_NOTES).
     """
-    shape = plan.shape
+    shape, payload = plan.shape, payload_of(plan)
+    tasks = 1 if payload.is_one_a_node else shape.ranks_per_node
     cpus = plan.slurm.cpus_per_rank
+    if payload.is_one_a_node:  # one task has them all
+        cpus = (cpus or 1) * shape.ranks_per_node
+    output = [f"--output={_srun_pattern(folder.path)}/rank-%t.log"]
     return [
         "srun",
         f"--nodes={shape.nodes}",
-        f"--ntasks={shape.world_size}",
-        f"--ntasks-per-node={shape.ranks_per_node}",
+        f"--ntasks={shape.nodes * tasks}",
+        f"--ntasks-per-node={tasks}",
         *([f"--cpus-per-task={cpus}"] if cpus else []),
         f"--nodelist={','.join(nodes)}",
         "--distribution=block",
         "--kill-on-bad-exit=1",
         "--mpi=none",
         "--open-mode=append",
-        f"--output={_srun_pattern(folder.path)}/rank-%t.log",
+        *([] if payload.is_one_a_node else output),  # else each rank finds its own
+        *srun_options(plan),
         *node_shell(per_node),
-        *payload_of(plan).rank_argv(),
+        *payload.rank_argv(),
     ]
 
 
@@ -164,10 +196,15 @@ def _srun_pattern(folder: Path) -> str:
 
 
 def _spawn(
-    argv: list[str], environment: dict[str, str], folder: AttemptDir, plan: Plan
+    argv: list[str],
+    environment: dict[str, str],
+    folder: AttemptDir,
+    plan: Plan,
+    *,
+    is_step: bool = False,
 ) -> subprocess.Popen[bytes]:
-    if argv[0] != "srun" and (plan.shell.setup or plan.shell.variables or plan.shell.passthrough):
-        # On Slurm the batch script has run these lines; here each launcher runs them itself.
+    if not is_step and (plan.shell.setup or plan.shell.variables or plan.shell.passthrough):
+        # In a step these lines have been run before; here each launcher runs them itself.
         lines = [*environment_lines(plan.shell), 'exec "$@"']
         argv = ["bash", "-c", "\n".join(lines), "bash", *argv]
     with folder.launcher_log.open("ab") as log:
@@ -179,7 +216,7 @@ def _spawn(
             stdout=log,
             stderr=subprocess.STDOUT,
             start_new_session=True,  # a Ctrl-C is for the supervisor, which asks the ranks to save
-            preexec_fn=_stop_at_srun if argv[0] == "srun" else _stop_at_launcher,
+            preexec_fn=_stop_at_srun if is_step else _stop_at_launcher,
         )
 
 

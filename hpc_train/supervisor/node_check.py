@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from hpc_train.plan.container import in_container, srun_options
 from hpc_train.preflight.options import PreflightRequest
 from hpc_train.preflight.run_preflight import run_preflight
 from hpc_train.preflight.verdict import Verdict
@@ -40,7 +41,7 @@ class Checked:
 def check_nodes(attempt: Attempt) -> Checked:
     """Check the attempt's nodes as `preflight` in the config asks; record the verdict, and act."""
     plan, allocation = attempt.plan, attempt.allocation
-    if not allocation.is_slurm:
+    if not allocation.has_steps:
         return Checked(nodes=allocation.nodes[: plan.shape.nodes])
     request = PreflightRequest(
         nodes=allocation.nodes,
@@ -48,11 +49,14 @@ def check_nodes(attempt: Attempt) -> Checked:
         environ=attempt.environ,
         python=plan.shell.python,
         cwd=plan.workdir,
+        rank_python=tuple(in_container(plan, [plan.container.python])) if plan.container else (),
+        rank_options=tuple(srun_options(plan)),
         wanted=plan.shape.nodes,
         gpus_per_node=plan.shape.gpus_per_node,
         ranks_per_node=plan.shape.ranks_per_node,
         unreachable=attempt.unreachable,
         seed=attempt.number,
+        srun=allocation.srun,
     )
     verdict = run_preflight(plan.preflight, request)
     _record(attempt, verdict)
@@ -73,8 +77,8 @@ def _record(attempt: Attempt, verdict: Verdict) -> None:
         attempt.log.say(f"preflight: {line}")
     for item in verdict.environment:
         attempt.log.say(f"preflight: {item.name}={item.value}: {item.reason}")
-    if not verdict.bad_nodes:
-        return
+    if not (verdict.bad_nodes and attempt.allocation.is_slurm):
+        return  # nobody but Slurm gives a later run other nodes
     now = time.time()
     until = now + attempt.plan.preflight.memory_of_bad_nodes_h * 3600
     bad = [

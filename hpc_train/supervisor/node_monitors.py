@@ -57,11 +57,11 @@ def monitored(
 
 def _argv(plan: Plan, allocation: Allocation, folder: str, nodes: Sequence[str]) -> list[str]:
     interval = f"{plan.preflight.monitor_interval_s:g}"
-    if allocation.is_slurm:
+    if allocation.has_steps:
         # The ranks' step holds all of the job's memory and GPUs; 0 asks for none of its own.
         alone = ["--mem=0", "--gres=none"]
-        start = [*one_a_node(nodes), *alone, "sh", "-c", NODE_SCRIPT, plan.shell.python]
-        return [*start, folder, interval]
+        script = ["sh", "-c", NODE_SCRIPT, plan.shell.python, folder, interval]
+        return [*one_a_node(nodes, allocation.srun), *alone, *script]
     path = f"{folder}/{nodes[0].split('/')[0]}.jsonl"
     command = ("-m", "hpc_train.preflight.monitor", "--path", path, "--interval", interval)
     return [sys.executable, *command]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from hpc_train.errors import HpcTrainError, SlurmError
 from hpc_train.plan.states import RankExit
@@ -12,7 +12,7 @@ from hpc_train.runs.history import AttemptRecord, attempts_in, job_ids
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.ranks import read_beginning, read_exits
 from hpc_train.slurm.command import is_available, run
-from hpc_train.slurm.control import end_step
+from hpc_train.slurm.control import end_steps
 from hpc_train.slurm.jobs import job_details, steps_of
 from hpc_train.slurm.nodes import usable_nodes
 from hpc_train.supervisor.allocation import Allocation
@@ -71,6 +71,9 @@ def close_unfinished(
     )
     if same_start:
         _end_leftovers(directory, allocation, last, log)
+    if allocation.backend == "ssh":
+        # Hosts that lost their supervisor end its ranks within a minute; these are not to wait.
+        _tell_to_leave(directory, last)
     beginning = read_beginning(directory.attempt(last.attempt))
     if beginning is not None and not _beginning_told(events, last.attempt):
         tell_beginning(directory, last.attempt, beginning, log.say)
@@ -99,27 +102,34 @@ def _end_leftovers(
     directory: RunDir, allocation: Allocation, last: AttemptRecord, log: SupervisorLog
 ) -> None:
     """Wait until the ranks of a killed supervisor are gone; two sets must not train one run."""
-    steps = _wait_for_steps(allocation.job_reference, LEAVE_S)
+    steps = _wait_for_steps(allocation.job_id, LEAVE_S)
     if not steps:
         return
     log.say(f"ending the ranks that a killed supervisor left ({', '.join(steps)})")
-    directory.attempt(last.attempt).abort.write_text(f"{int(RankExit.NETWORK)}\n", encoding="utf-8")
-    for step in steps:
-        end_step(step)
-    steps = _wait_for_steps(allocation.job_reference, KILLED_S)
+    _tell_to_leave(directory, last)
+    steps = _wait_for_steps(allocation.job_id, KILLED_S, signal=end_steps)
     if steps:
         raise HpcTrainError(
             f"ranks of a killed supervisor do not end: step {', '.join(steps)}",
-            f"scancel {allocation.job_reference}, and then hpc-train resume {directory.run_id}",
+            f"scancel {allocation.job_id}, and then hpc-train resume {directory.run_id}",
         )
 
 
-def _wait_for_steps(job: str, longest_s: float) -> list[str]:
+def _tell_to_leave(directory: RunDir, last: AttemptRecord) -> None:
+    file = directory.attempt(last.attempt).abort
+    file.write_text(f"{int(RankExit.NETWORK)}\n", encoding="utf-8")
+
+
+def _wait_for_steps(
+    job: str, longest_s: float, *, signal: Callable[[Sequence[str]], None] | None = None
+) -> list[str]:
     deadline = time.monotonic() + longest_s
     while True:
         steps = steps_of(job)
         if not steps or time.monotonic() > deadline:
             return steps
+        if signal is not None:
+            signal(steps)
         time.sleep(0.5)
 
 

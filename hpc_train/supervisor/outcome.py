@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 from hpc_train.plan.policy import Refused
-from hpc_train.plan.states import Outcome, RankExit
+from hpc_train.plan.states import ALL_FINISHED, Outcome, RankExit
 from hpc_train.runs.ranks import ExitRecord
-from hpc_train.supervisor.deaths import Death
+from hpc_train.supervisor.deaths import Crash, Death, signal_name
 
 __all__ = [
     "AttemptEvidence",
@@ -46,12 +46,15 @@ class AttemptEvidence:
         hang: What the watchdog stopped, if it did.
         lost_nodes: Nodes that no longer answer.
         unlaunched: Nodes on which srun could not start the step, with its words.
+        crashes: Ranks whose faulthandler caught a signal of their own making.
+        last_words: Of the logs of ranks that ended without an exit record, the last line.
         oom_nodes: Nodes whose kernel killed for memory.
         stop_outcome: What a stop from outside means here: preempted, timeout or cancelled.
         stop_reason: The same in words.
         saved_step: The newest checkpoint of this attempt; None where it made none.
         launcher_tail: The launcher's last words.
         started: Whether any rank gave a sign of life.
+        may_take_no_steps: Whether a script may end well without a step.
         disk_trouble: Why nothing can be written into the run directory; empty if it can.
     """
 
@@ -62,6 +65,8 @@ class AttemptEvidence:
     hang: Hang | None = None
     lost_nodes: tuple[str, ...] = ()
     unlaunched: Mapping[str, str] = field(default_factory=dict)
+    crashes: Mapping[int, Crash] = field(default_factory=dict)
+    last_words: Mapping[int, str] = field(default_factory=dict)
     oom_nodes: tuple[str, ...] = ()
     stop_outcome: Outcome | None = None
     stop_reason: str = ""
@@ -69,6 +74,7 @@ class AttemptEvidence:
     launcher_tail: str = ""
     started: bool = False
     disk_trouble: str = ""
+    may_take_no_steps: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,9 +129,11 @@ def may_say(*outcomes: Outcome) -> Callable[[Judge], Judge]:
 def classify(seen: AttemptEvidence) -> AttemptOutcome:
     """Name the outcome and the culprit: the rank that failed first, not those killed after it."""
     for judge in (
+        _took_no_step,
         _completed,
         _cancelled,
         _not_launched,
+        _left_alone,
         _own_failure,
         _killed,
         _lost,
@@ -139,11 +147,42 @@ def classify(seen: AttemptEvidence) -> AttemptOutcome:
     return _unexplained(seen)
 
 
+@may_say(Outcome.USER_ERROR)
+def _took_no_step(seen: AttemptEvidence) -> AttemptOutcome | None:
+    """A script ended with 0; nobody else can tell whether it has trained."""
+    stepped = any(record.kind != "left" or record.step is not None for record in seen.records)
+    if seen.launcher_code != 0 or seen.hang or seen.may_take_no_steps or stepped:
+        return None
+    first = next((record.first_step for record in seen.records), 0)
+    before = f"; it went on from step {first}, and may have been complete by then" if first else ""
+    why = f"the script ended with exit code 0 and took no optimizer step{before}"
+    reason = f"{why}; if that is right: script.may_take_no_steps=true"
+    return AttemptOutcome(outcome=Outcome.USER_ERROR, reason=reason)
+
+
+@may_say(Outcome.USER_ERROR)
+def _left_alone(seen: AttemptEvidence) -> AttemptOutcome | None:
+    """A script left with 0 on some ranks, and the others waited for them."""
+    left = [record for record in seen.records if record.kind == "left"]
+    cut_off = [record.rank for record in seen.records if record.kind == "network"]
+    if not left or seen.stop_outcome is not None or not (cut_off or seen.hang):
+        return None
+    first, others = left[0], f"rank {cut_off[0]}" if cut_off else "others"
+    how = f"left with exit code 0 behind step {first.step or 0}, and {others} still trained"
+    return AttemptOutcome(
+        outcome=Outcome.USER_ERROR,
+        reason=f"rank {first.rank} on {first.node} {how}: all ranks have to end together",
+        rank=first.rank,
+        node=first.node,
+    )
+
+
 @may_say(Outcome.COMPLETED)
 def _completed(seen: AttemptEvidence) -> AttemptOutcome | None:
     if seen.launcher_code != 0 or seen.hang:
         return None
-    return AttemptOutcome(outcome=Outcome.COMPLETED, reason="all ranks finished")
+    early = next((record.cause for record in seen.records if record.cause), "")
+    return AttemptOutcome(outcome=Outcome.COMPLETED, reason=early or ALL_FINISHED)
 
 
 @may_say(Outcome.CANCELLED)
@@ -182,7 +221,7 @@ def _own_failure(seen: AttemptEvidence) -> AttemptOutcome | None:
     what = "ran out of GPU memory" if memory else f"failed{at}: {first.error}{where}"
     return AttemptOutcome(
         outcome=Outcome.OUT_OF_MEMORY if memory else Outcome.USER_ERROR,
-        reason=f"rank {first.rank} on {first.node} {what}{_others(seen)}",
+        reason=f"rank {first.rank} on {first.node} {what}",
         rank=first.rank,
         node=first.node,
         error=first.error,
@@ -210,7 +249,7 @@ def _killed(seen: AttemptEvidence) -> AttemptOutcome | None:
         return None
     first = silent[0]
     who = f"rank {first.rank}" + (f" on {first.node}" if first.node else "")
-    how = f"was killed by {_signal_name(first.signal)}" if first.signal else f"exited {first.code}"
+    how = f"was killed by {signal_name(first.signal)}" if first.signal else f"exited {first.code}"
     who_first = functools.partial(AttemptOutcome, rank=first.rank, node=first.node)
     if first.node in seen.oom_nodes or (seen.oom_nodes and not first.node):
         reason = f"{who}: the node ran out of host memory, and its kernel killed the process"
@@ -225,21 +264,23 @@ def _killed(seen: AttemptEvidence) -> AttemptOutcome | None:
             reason=f"{why}; {who} {how} before it had begun; nothing new was saved",
         )
     if first.signal == signal.SIGKILL:
-        reason = f"{who} {how} first, by something outside the training{_others(seen)}"
+        reason = f"{who} {how} first, by something outside the training"
         return who_first(outcome=Outcome.NODE_FAILURE, reason=reason, error=how)
-    reason = f"{who} {how} first, without a Python error{_others(seen)}"
-    return who_first(outcome=Outcome.USER_ERROR, reason=reason, error=how)
+    crash, words = seen.crashes.get(first.rank), seen.last_words.get(first.rank, "")
+    ends = f"its log ends with: {words}" if words else "without a Python error"
+    reason = f"{who} {how} first, {crash.place if crash else ends}"
+    where = crash.where if crash else ""
+    return who_first(outcome=Outcome.USER_ERROR, reason=reason, error=how, where=where)
 
 
 @may_say(Outcome.NODE_FAILURE)
 def _lost(seen: AttemptEvidence) -> AttemptOutcome | None:
     if not seen.lost_nodes:
         return None
-    names = ", ".join(seen.lost_nodes)
     verb = "answers" if len(seen.lost_nodes) == 1 else "answer"
     return AttemptOutcome(
         outcome=Outcome.NODE_FAILURE,
-        reason=f"{names} no longer {verb}",
+        reason=f"{', '.join(seen.lost_nodes)} no longer {verb}",
         node=seen.lost_nodes[0],
         blamed=seen.lost_nodes,
         gone=seen.lost_nodes,
@@ -303,17 +344,6 @@ def _unexplained(seen: AttemptEvidence) -> AttemptOutcome:
     return AttemptOutcome(outcome=Outcome.NODE_FAILURE, reason=reason, error=reason)
 
 
-def _others(seen: AttemptEvidence) -> str:
-    return "; the others were stopped" if seen.world_size > 1 else ""
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
-
-
 @dataclass(frozen=True, kw_only=True)
 class OrphanEvidence:
     """What is left of an attempt whose supervisor could not say how it ended.
@@ -327,7 +357,7 @@ class OrphanEvidence:
     """
 
     slurm_state: str = ""
-    supervisor_alone: bool = False
+    supervisor_alone: bool
     gone: tuple[str, ...] = ()
     records: Sequence[ExitRecord] = ()
     saved_step: int | None = None

@@ -50,15 +50,15 @@ def go_on(
         SlurmError: when neither a requeue nor a fresh submission was accepted.
     """
     if requeued_already:
-        _exclude(allocation.job_reference, plan, decision.exclude, say)
+        _exclude(allocation.job_id, plan, decision.exclude, say)
         return allocation.job_id
     if decision.action is Action.REQUEUE:
         try:
-            _patiently(lambda: control.requeue(allocation.job_reference, allocation.restarts), say)
+            _patiently(lambda: control.requeue(allocation.job_id, allocation.restarts), say)
         except SlurmError as error:
             say(f"the requeue was refused ({error.message}); submitting a fresh job instead")
         else:
-            _exclude(allocation.job_reference, plan, decision.exclude, say)
+            _exclude(allocation.job_id, plan, decision.exclude, say)
             return allocation.job_id
     before_resubmit()
     options = job_options(plan, decision.exclude)

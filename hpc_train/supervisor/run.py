@@ -22,6 +22,7 @@ from hpc_train.slurm.nodes import usable_nodes
 from hpc_train.supervisor.allocation import Allocation
 from hpc_train.supervisor.attempt import Attempt, AttemptResult, new_attempt
 from hpc_train.supervisor.attempt_ended import AttemptEnded, tell_listeners
+from hpc_train.supervisor.dependents import move_dependents
 from hpc_train.supervisor.exitcodes import EXIT_CODES
 from hpc_train.supervisor.node_check import check_nodes
 from hpc_train.supervisor.orphaned_attempt import close_unfinished, refuse_if_superseded
@@ -60,7 +61,10 @@ def supervise(run: RunDir, environ: Mapping[str, str], *, batch: bool) -> int:
             f"the working folder {plan.workdir} is not there on {os.uname().nodename}",
             f"bring it back where all nodes see it, and then hpc-train resume {run.path}",
         )
-    allocation = Allocation.from_env(environ, plan.shape)
+    if plan.hosts:
+        allocation = Allocation.of_hosts(plan, run.plan)
+    else:
+        allocation = Allocation.from_env(environ, plan.shape)
     refuse_if_superseded(run, allocation)
     signals = SupervisorSignals()
     signals.install()
@@ -125,9 +129,9 @@ def _decide(attempt: Attempt, ending: AttemptOutcome, stop: StopCause, *, batch:
 
 
 def _usable_nodes(attempt: Attempt, *, batch: bool) -> frozenset[str] | None:
-    if not attempt.allocation.is_slurm:
+    if not attempt.allocation.has_steps:
         return None
-    if not batch:
+    if not (batch and attempt.allocation.is_slurm):
         return frozenset(attempt.allocation.nodes)  # starting again here is within this allocation
     try:
         return usable_nodes(attempt.environ.get("SLURM_JOB_PARTITION", ""))
@@ -163,4 +167,7 @@ def _hand_over(
         ) from error
     attempt.tell(EventKind.WENT_ON, action=decision.action.value, job_id=job_id)
     attempt.log.say(f"job {job_id} carries the run on")
+    if job_id != attempt.allocation.job_id:
+        # After it stands in the history: who notes a dependent later looks there.
+        move_dependents(attempt.run, job_id, attempt.log.say)
     return WENT_ON

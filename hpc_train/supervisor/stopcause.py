@@ -63,7 +63,7 @@ def stop_cause(
             return StopCause(Outcome.CANCELLED, "the supervisor was asked to stop")
         return StopCause(None)
     try:
-        job = details(allocation.job_reference)  # the id of an array's first task means all of them
+        job = details(allocation.job_id)
     except SlurmError as error:
         return StopCause(None, f"Slurm could not be asked why ({error.message})")
     requeued = job.restarts > allocation.restarts

@@ -153,8 +153,8 @@ def watch(
     """
     movement = Movement(limits, started=time.monotonic())
     failure = _FailureWatch(attempt, ranks, nodes, world_size)
-    next_look = next_question = time.monotonic()
-    next_first_beats = next_look + FIRST_BEATS_S
+    questions = _NodeQuestions(movement, failure, nodes, world_size, lost_nodes)
+    next_look = time.monotonic()
     # Many ranks' files are read less often, so that watching costs the file system little.
     look_every_s = max(BEATS_EVERY_S, world_size / 200)
     while (code := ranks.poll()) is None:
@@ -166,19 +166,10 @@ def watch(
         each_second()
         movement.see(read_heartbeats(attempt), now)
         failure.look(now)
-        suspects = {*movement.suspects(now), *failure.silent_nodes(now)}
-        if movement.stalls(now):
-            suspects.update(nodes)
-        if now >= next_first_beats:
-            suspects |= failure.nodes_of(set(range(world_size)).difference(movement.last))
-            next_first_beats = now + FIRST_BEATS_S
         if ranks.unlaunched(nodes):
             return _ended(ranks, attempt, RankExit.NETWORK)
-        if suspects and now >= next_question:
-            lost = tuple(sorted(suspects.intersection(lost_nodes())))
-            next_question = time.monotonic() + ASK_NODES_EVERY_S
-            if lost:
-                return _ended(ranks, attempt, RankExit.NETWORK, lost_nodes=lost)
+        if lost := questions.lost(now):
+            return _ended(ranks, attempt, RankExit.NETWORK, lost_nodes=lost)
         if failure.overdue(now):
             return _ended(ranks, attempt, RankExit.NETWORK)
         if limits.enabled and (hang := movement.hang(world_size, now)) is not None:
@@ -226,6 +217,40 @@ class _FailureWatch:
         """Whether the launcher has had its time to end the others."""
         grace_s = SAVED_GRACE_S if self._all_saved else FAILED_GRACE_S
         return self._at is not None and now - self._at > grace_s
+
+
+class _NodeQuestions:
+    """Which nodes may be lost, and when they are asked."""
+
+    def __init__(
+        self,
+        movement: Movement,
+        failure: _FailureWatch,
+        nodes: Sequence[str],
+        world_size: int,
+        lost_nodes: Callable[[], Collection[str]],
+    ) -> None:
+        self._movement = movement
+        self._failure = failure
+        self._nodes = nodes
+        self._ranks = frozenset(range(world_size))
+        self._lost_nodes = lost_nodes
+        self._next = time.monotonic()
+        self._next_first_beats = self._next + FIRST_BEATS_S
+
+    def lost(self, now: float) -> tuple[str, ...]:
+        """Suspected nodes that do not answer; takes seconds where one is asked."""
+        suspects = {*self._movement.suspects(now), *self._failure.silent_nodes(now)}
+        if self._movement.stalls(now):
+            suspects.update(self._nodes)
+        if now >= self._next_first_beats:
+            suspects |= self._failure.nodes_of(self._ranks.difference(self._movement.last))
+            self._next_first_beats = now + FIRST_BEATS_S
+        if not suspects or now < self._next:
+            return ()
+        lost = tuple(sorted(suspects.intersection(self._lost_nodes())))
+        self._next = time.monotonic() + ASK_NODES_EVERY_S
+        return lost
 
 
 def _ended(

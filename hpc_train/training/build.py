@@ -13,6 +13,7 @@ from hpc_train.config.classes import Parameters
 from hpc_train.config.words import did_you_mean
 from hpc_train.errors import ConfigError
 from hpc_train.plan.plan import ObjectSpec
+from hpc_train.training.private.versions import LIGHTNING_PACKAGES
 
 __all__ = ["build", "import_class", "put_on_path", "spec_of"]
 
@@ -51,7 +52,7 @@ def build(
         ConfigError: the class cannot be found, or does not take these arguments. An exception
             raised by the class's own code passes unchanged, so that its frames can be shown.
     """
-    target = import_class(spec.class_path, key=key)
+    target = import_class(_of_this_package(spec.class_path), key=key)
     arguments = {
         name: _build_value(value, f"{key}.init_args.{name}")
         for name, value in spec.init_args.items()
@@ -90,6 +91,19 @@ def import_class(class_path: str, *, key: str) -> Any:
     return getattr(module, name)
 
 
+def _of_this_package(class_path: str) -> str:
+    """Lightning's own classes are in both of its packages; the run uses the model's.
+
+    So `pytorch_lightning.callbacks.EarlyStopping` in a config fits every model.
+    """
+    package = next((it for it in LIGHTNING_PACKAGES if class_path.startswith(f"{it}.")), None)
+    if package is None:
+        return class_path
+    from hpc_train.training.private.lightning import PACKAGE
+
+    return f"{PACKAGE}{class_path.removeprefix(package)}"
+
+
 def _import_module(module_name: str, class_path: str, key: str) -> Any:
     try:
         return importlib.import_module(module_name)
@@ -98,8 +112,9 @@ def _import_module(module_name: str, class_path: str, key: str) -> Any:
         if module_name == missing or module_name.startswith(f"{missing}."):
             raise ConfigError(
                 f"{key}.class_path: no module {missing} for {class_path}",
-                f"looked beside the config and in {sys.prefix}; is the right environment active "
-                "(env.conda, env.venv, env.modules)?",
+                f"it is neither in {Path.cwd()}, where the job was submitted, nor in {sys.prefix}:"
+                " submit in the folder of your code, also a rendered script with sbatch; or name"
+                " the environment that has it (env.venv, env.conda, env.modules)",
             ) from error
         raise ConfigError(
             f"{key}.class_path: {module_name} needs the package {missing}, which is not "

@@ -15,21 +15,50 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from hpc_train.plan.states import RankExit
 from hpc_train.runs.layout import AttemptDir
-from hpc_train.runs.ranks import Heartbeat, write_heartbeat
+from hpc_train.runs.ranks import Heartbeat, append_progress, write_heartbeat
 from hpc_train.training.resume.stop import StopFlag
 
-__all__ = ["STACKS_SIGNAL", "HeartbeatThread"]
+__all__ = ["STACKS_SIGNAL", "HeartbeatThread", "Pace"]
 
 # Dumps stacks where even threads cannot run, since C code holds the GIL. A real-time signal: glibc
 # keeps the first two, NCCL and PyTorch use none (signal(7)).
 STACKS_SIGNAL = signal.SIGRTMIN + 3
 _POLL_S = 0.25
+_WINDOW_S = 30.0  # over which the pace is taken
+# Between two lines of the progress: a hundredth of the time so far, at most this. So the file of a
+# short training is fine enough for a picture, and that of a week stays under a megabyte.
+_PROGRESS_S = 60.0
+
+
+class Pace:
+    """Steps a second over the last half minute, or over the last step where one takes longer."""
+
+    def __init__(self) -> None:
+        self._steps: deque[tuple[float, int]] = deque()
+        self._newest: float | None = None
+
+    def see(self, phase: str, step: int | None, now: float) -> float | None:
+        """Take in where the training is at `now`, in seconds; returns the pace, if there is one.
+
+        Outside of training it stays as it was: an evaluation is no slow step.
+        """
+        if phase != "train" or step is None:
+            self._steps.clear()
+            return self._newest
+        if not self._steps or self._steps[-1][1] != step:
+            self._steps.append((now, step))
+        while len(self._steps) > 2 and now - self._steps[0][0] > _WINDOW_S:
+            self._steps.popleft()
+        (began, first), (ended, last) = self._steps[0], self._steps[-1]
+        if last > first:
+            self._newest = (last - first) / (ended - began)
+        return self._newest
 
 
 class HeartbeatThread:
@@ -38,10 +67,13 @@ class HeartbeatThread:
     The main thread sets plain attributes; nothing here ever blocks it.
 
     Attributes:
-        phase: start, train, validate, save or end.
         step: Optimizer steps taken since the run's first attempt; None before training began.
         batch: Of the evaluation, or of the epoch.
         every_s: Between two heartbeats; taken up by `start`.
+        steps: In all; None where nobody knows.
+        epoch: The one at hand, from 1; `epochs` are all of them.
+        metrics: Gives the numbers to tell; called in the thread, so it reads what is there.
+        also: Called in the thread, four times a second.
     """
 
     def __init__(
@@ -49,11 +81,18 @@ class HeartbeatThread:
     ) -> None:
         self.rank = rank
         self.node = node
-        self.phase = "start"
+        self._phase: tuple[str, float, dict[str, float]] = ("start", time.monotonic(), {})
+        self.pid = os.getpid()
         self.step: int | None = None
         self.batch = 0
+        self.steps: int | None = None
+        self.epoch: int | None = None
+        self.epochs: int | None = None
+        self.metrics: Callable[[], dict[str, float]] = dict
+        self.also: Callable[[], None] = lambda: None
         self._attempt = attempt
         self.every_s = every_s
+        self._pace = Pace()
         self._stop = stop
         self._moved = time.time()
         self._seen: tuple[str, int | None, int] = ("start", None, 0)
@@ -63,12 +102,29 @@ class HeartbeatThread:
         self._thread: threading.Thread | None = None
         self._dumped = False
         self._complained = False
+        self._told: tuple[float, int] | None = None  # when, monotonic, and which step
+        self._began = time.monotonic()
+
+    @property
+    def phase(self) -> str:
+        """start, train, validate, save or end; how long each took is counted as it is left."""
+        return self._phase[0]
+
+    @phase.setter
+    def phase(self, phase: str) -> None:
+        # One tuple, put in place at once: the thread reads it meanwhile.
+        self._phase = (phase, time.monotonic(), self._seconds())
+
+    def _seconds(self) -> dict[str, float]:
+        phase, since, seconds = self._phase
+        return {**seconds, phase: seconds.get(phase, 0.0) + time.monotonic() - since}
 
     def start(self) -> None:
         """Begin to beat."""
-        folder = self._attempt.stacks
-        folder.mkdir(parents=True, exist_ok=True)
-        self._stacks = (folder / f"rank-{self.rank}.txt").open("w", encoding="utf-8")
+        self._attempt.stacks.mkdir(parents=True, exist_ok=True)
+        self._stacks = self._attempt.rank_stacks(self.rank).open("w", encoding="utf-8")
+        # SIGSEGV, SIGFPE, SIGABRT, SIGBUS, SIGILL: what Python was doing, in the same file.
+        faulthandler.enable(self._stacks, all_threads=True)
         faulthandler.register(STACKS_SIGNAL, self._stacks, all_threads=True)
         self._thread = threading.Thread(target=self._run, name="hpc-train heartbeat", daemon=True)
         self._thread.start()
@@ -89,6 +145,10 @@ class HeartbeatThread:
         self._step_at = now
         self.step = step
 
+    def moves(self) -> None:
+        """The training moves, though it takes no step."""
+        self._moved = time.time()
+
     @contextmanager
     def during(self, phase: str) -> Iterator[None]:
         """Be in `phase` for a while; it is no step's time."""
@@ -104,6 +164,7 @@ class HeartbeatThread:
         ended = False
         while True:
             self._stop.poll()
+            self.also()
             self._look_for_requests()
             if ended or time.monotonic() >= next_beat:
                 self._beat()
@@ -122,20 +183,37 @@ class HeartbeatThread:
         beat = Heartbeat(
             rank=self.rank,
             node=self.node,
-            pid=os.getpid(),
+            pid=self.pid,
             time=now,
             moved=self._moved,
             phase=self.phase,
             step=self.step or 0,
             batch=self.batch,
             step_time_s=statistics.median(times_s) if times_s else None,
+            steps=self.steps,
+            epoch=self.epoch,
+            epochs=self.epochs,
+            steps_per_s=self._pace.see(self.phase, self.step, time.monotonic()),
+            metrics=self.metrics(),
+            seconds={phase: round(spent, 2) for phase, spent in self._seconds().items()},
         )
         try:
             write_heartbeat(self._attempt, beat)
+            self._tell_progress(beat)
         except OSError as error:
             if not self._complained:
                 print(f"WARNING: no heartbeat can be written: {error}", file=sys.stderr, flush=True)  # noqa: T201
             self._complained = True
+
+    def _tell_progress(self, beat: Heartbeat) -> None:
+        now = time.monotonic()
+        if self.rank != 0 or self.step is None:
+            return
+        pause_s = min(_PROGRESS_S, max(self.every_s, (now - self._began) / 100))
+        is_due = self._told is None or now - self._told[0] >= pause_s or beat.phase == "end"
+        if is_due and (self._told is None or self._told[1] != beat.step):
+            append_progress(self._attempt, beat)
+            self._told = (now, beat.step)
 
     def _look_for_requests(self) -> None:
         if not self._dumped and self._attempt.dump_request.exists():

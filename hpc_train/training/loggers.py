@@ -13,7 +13,7 @@ import time
 from argparse import Namespace
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TextIO, cast
 
 from torch import Tensor
 from typing_extensions import override
@@ -22,12 +22,27 @@ from hpc_train.errors import ConfigError
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.layout import RunDir
 from hpc_train.training.build import build, spec_of
-from hpc_train.training.private.lightning import Logger, TensorBoardLogger, pl, rank_zero_only
+from hpc_train.training.private.lightning import (
+    PACKAGE,
+    Logger,
+    TensorBoardLogger,
+    TrainerFn,
+    pl,
+    rank_zero_only,
+)
+from hpc_train.training.private.lightning_logged import numbers_of_progress_bar
 
-__all__ = ["METRICS_FILE", "MetricsCsv", "ProgressLines", "make_loggers", "write_final_metrics"]
+__all__ = [
+    "MetricsCsv",
+    "ProgressLines",
+    "early_end",
+    "make_loggers",
+    "newest_numbers",
+    "steps_in_all",
+    "write_final_metrics",
+]
 
-METRICS_FILE = "metrics.csv"
-_FINAL_FILE = "final.json"
+_MOST_SHOWN = 3
 _SILENT = ("v_num", "epoch", "step")  # said anyway, or of no meaning in a line
 
 
@@ -45,7 +60,7 @@ def make_loggers(kinds: list[Any], run: RunDir, first_step: int) -> list[Logger]
     loggers: list[Logger] = []
     for place, kind in enumerate(kinds):
         if kind == "csv":
-            loggers.append(MetricsCsv(run.metrics, first_step))
+            loggers.append(MetricsCsv(run.metrics_csv, first_step))
         elif kind == "tensorboard":
             board = TensorBoardLogger(
                 str(run.metrics),
@@ -67,15 +82,15 @@ def _custom_logger(kind: Any, place: int, run: RunDir) -> Logger:
             f"loggers[{place}]: {kind!r} is no logger",
             "write csv, tensorboard or {class_path: ..., init_args: {...}}",
         )
-    defaults = {"save_dir": str(run.metrics)}
+    defaults = {"save_dir": str(run.metrics), "run_name": run.run_id}
     if spec.class_path.rpartition(".")[2] == "WandbLogger":
         # One W&B run for all attempts: docs.wandb.ai/guides/runs/resuming
         spec = type(spec)(spec.class_path, {"id": run.run_id, "resume": "allow", **spec.init_args})
     logger = build(spec, key=f"loggers[{place}]", defaults=defaults)
     if not isinstance(logger, Logger):
         raise ConfigError(
-            f"loggers[{place}]: {spec.class_path} is no logger of pytorch_lightning",
-            "name a class of pytorch_lightning.loggers or one derived from Logger",
+            f"loggers[{place}]: {spec.class_path} is no logger of {PACKAGE}",
+            f"name a class of {PACKAGE}.loggers or one derived from Logger",
         )
     return logger
 
@@ -88,13 +103,13 @@ class MetricsCsv(Logger):
     so that a step has one row whatever happened.
 
     Args:
-        folder: Where the file is.
+        path: The file.
         first_step: Optimizer steps taken before this attempt.
     """
 
-    def __init__(self, folder: Path, first_step: int = 0) -> None:
+    def __init__(self, path: Path, first_step: int = 0) -> None:
         super().__init__()
-        self._path = folder / METRICS_FILE
+        self._path = path
         self._first_step = first_step
         self._columns = ["step"]
         self._row: dict[str, Any] = {}  # the last one in the file; it may still get more metrics
@@ -112,6 +127,11 @@ class MetricsCsv(Logger):
     def version(self) -> str:
         """One for all attempts."""
         return ""
+
+    @property
+    def newest(self) -> dict[str, Any]:
+        """A copy of the newest row."""
+        return dict(self._row)
 
     @property
     @override
@@ -220,11 +240,13 @@ class ProgressLines(pl.Callback):
         self,
         global_batch_size: int,
         *,
+        unit: str = "samples",
         every_s: float = 5.0,
         stream: TextIO | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._batch = global_batch_size
+        self._unit = unit
         self._every_s = every_s
         self._stream = stream
         self._clock = clock
@@ -247,7 +269,7 @@ class ProgressLines(pl.Callback):
             return
         rate = (trainer.global_step - self._said_step) * self._batch / (now - self._said_at)
         metrics = _metrics_text(trainer.progress_bar_metrics)
-        self._say(trainer, f"{_position(trainer)}{metrics}  {rate:.0f} samples/s")
+        self._say(trainer, f"{_position(trainer)}{metrics}  {rate:.0f} {self._unit}/s")
         self._said_at, self._said_step = now, trainer.global_step
 
     @override
@@ -266,15 +288,64 @@ class ProgressLines(pl.Callback):
             print(line, file=self._stream or sys.stdout, flush=True)
 
 
+def steps_in_all(trainer: pl.Trainer) -> int | None:
+    """Optimizer steps of the whole training; None where it has no end or a stream's is unknown."""
+    ends = [trainer.max_steps] if trainer.max_steps > 0 else []
+    batches = trainer.num_training_batches
+    if trainer.max_epochs and trainer.max_epochs > 0 and batches != float("inf"):
+        per_epoch = -(-int(batches) // trainer.accumulate_grad_batches)
+        ends.append(per_epoch * trainer.max_epochs)
+    return min(ends, default=None)
+
+
+def newest_numbers(trainer: pl.Trainer) -> dict[str, float]:
+    """What was logged with `prog_bar=True`, else the losses of the newest row of metrics.csv.
+
+    Where it has none, the row's first numbers.
+
+    Only numbers that are there already: no tensor is read, which on a GPU would wait for it.
+    """
+    told: dict[str, Any] = numbers_of_progress_bar(trainer)
+    shown = {name: value for name, value in told.items() if name not in _SILENT}
+    if not shown:
+        files = (logger for logger in trainer.loggers if isinstance(logger, MetricsCsv))
+        row = next((file.newest for file in files), {})
+        shown = {name: value for name, value in row.items() if "loss" in name and "val" not in name}
+        others = [name for name in row if name not in _SILENT][:_MOST_SHOWN]
+        shown = shown or {name: row[name] for name in others}
+    # A row may hold anything that somebody logged.
+    return {name: float(it) for name, it in shown.items() if isinstance(it, (int, float))}
+
+
 def _position(trainer: pl.Trainer) -> str:
-    steps = trainer.max_steps
-    if steps <= 0 and trainer.max_epochs and trainer.max_epochs > 0:
-        batches = trainer.num_training_batches
-        if batches != float("inf"):
-            per_epoch = -(-int(batches) // trainer.accumulate_grad_batches)
-            steps = per_epoch * trainer.max_epochs
-    total = f"/{steps}" if steps > 0 else ""
+    steps = steps_in_all(trainer)
+    total = f"/{steps}" if steps else ""
     return f"step {trainer.global_step}{total}  epoch {trainer.current_epoch}"
+
+
+def early_end(trainer: pl.Trainer) -> str:
+    """What ended a fit before its last step, and where; empty where it took all of its steps."""
+    is_over = (
+        trainer.current_epoch == trainer.max_epochs or trainer.global_step == trainer.max_steps
+    )
+    if not trainer.should_stop or is_over:
+        return ""
+    who, why = "the training's own code (trainer.should_stop)", ""
+    for callback in cast("Any", trainer).callbacks:
+        if isinstance(callback, pl.callbacks.Timer) and _is_over(callback):
+            who, why = "Timer", ": its time is over"
+        elif isinstance(callback, pl.callbacks.EarlyStopping):
+            said = getattr(callback, "stopping_reason_message", "")  # since Lightning 2.6
+            if said or callback.stopped_epoch:
+                who = type(callback).__name__
+                why = f": {said.removesuffix(' Signaling Trainer to stop.')}" if said else ""
+    at = _position(trainer).replace("/", " of ").replace("  epoch", ", epoch")
+    return f"{who} ended it at {at}{why}"
+
+
+def _is_over(timer: pl.callbacks.Timer) -> bool:
+    remaining_s = timer.time_remaining()
+    return remaining_s is not None and remaining_s <= 0
 
 
 def _metrics_text(metrics: Mapping[str, Any]) -> str:
@@ -283,8 +354,9 @@ def _metrics_text(metrics: Mapping[str, Any]) -> str:
 
 
 def write_final_metrics(run: RunDir, trainer: pl.Trainer) -> None:
-    """Leave `metrics/final.json`: every metric's last value, with `step` and `epoch`."""
-    metrics = {name: _number(value) for name, value in trainer.callback_metrics.items()}
-    document = {**metrics, "step": trainer.global_step, "epoch": trainer.current_epoch}
+    """Leave `metrics/final.json`: every metric's last value, of a fit with `step` and `epoch`."""
+    document = {name: _number(value) for name, value in trainer.callback_metrics.items()}
+    if trainer.state.fn == TrainerFn.FITTING:
+        document |= {"step": trainer.global_step, "epoch": trainer.current_epoch}
     run.metrics.mkdir(parents=True, exist_ok=True)
-    write_text(run.metrics / _FINAL_FILE, json.dumps(document, indent=2) + "\n")
+    write_text(run.final_metrics, json.dumps(document, indent=2) + "\n")

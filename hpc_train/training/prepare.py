@@ -26,6 +26,7 @@ __all__ = [
     "announce_threads",
     "device_of_rank",
     "enter_workdir",
+    "import_model",
     "make_group",
     "make_model_and_data",
     "meet",
@@ -80,17 +81,19 @@ def own_device(wanted: str, world: World) -> Device:
     )
 
 
-def device_of_rank(plan: Plan, world: World) -> Device:
+def device_of_rank(wanted: str, precision: str | int | None, world: World) -> Device:
     """Where this rank trains, checked against the precision; rank 0 says what has to be said.
+
+    Args:
+        wanted: gpu, cuda, cpu or auto.
 
     Raises:
         CheckError: see `own_device` and `devices.check_precision`.
     """
     from hpc_train.training.devices import check_precision
 
-    default = "gpu" if plan.shape.gpus_per_node else "cpu"
-    device = own_device(str(plan.training.trainer.get("accelerator", default)), world)
-    check_precision(plan.training.trainer.get("precision"), device)
+    device = own_device(wanted, world)
+    check_precision(precision, device)
     if device.note and world.rank == 0:
         print(device.note, flush=True)  # noqa: T201 - a rank's log
     return device
@@ -132,11 +135,25 @@ def meet(plan: Plan, world: World, device: Device, plan_hash: str, node: str) ->
         versions=installed_versions(),
     )
     announce(store, report)
-    import hpc_train.training.private.lightning  # noqa: F401 - takes seconds, in which the others come
-
+    if plan.script is None:
+        import_model(plan)  # takes seconds, in which the others come
     verify(store, world, deadline_s=deadline_s)
     timeout_s = max(_GROUP_TIMEOUT_S, plan.watchdog.start_timeout_s)
     make_group(PrefixStore("group", store), world, device, timeout_s=timeout_s)
+
+
+def import_model(plan: Plan) -> None:
+    """Import the model's class, which brings the one of Lightning's two packages that is meant.
+
+    Raises:
+        ConfigError: there is no such class; an exception of its module passes unchanged.
+    """
+    from hpc_train.training.build import import_class
+    from hpc_train.training.resume.seeds import seed_everything
+
+    seed_everything(plan.training.seed)  # a module may draw while it is imported
+    import_class(plan.training.model.class_path, key="model")
+    import hpc_train.training.private.lightning  # noqa: F401 - looks at what is imported by now
 
 
 def make_group(
@@ -200,9 +217,12 @@ def make_model_and_data(
 
 
 def _check_base(key: str, item: object, wanted: type) -> None:
+    from hpc_train.training.private.lightning import PACKAGE
+
     if not isinstance(item, wanted):
         raise ConfigError(
             f"{key}.class_path: {type(item).__module__}.{type(item).__name__} is no "
-            f"pytorch_lightning.{wanted.__name__}",
-            "derive it from that class; those of the package `lightning` are others",
+            f"{PACKAGE}.{wanted.__name__}",
+            "derive it from that class; pytorch_lightning and lightning.pytorch have classes of "
+            "their own, so model and data import the same of the two",
         )

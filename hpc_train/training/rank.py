@@ -32,19 +32,21 @@ from hpc_train.training.prepare import (
     announce_threads,
     device_of_rank,
     enter_workdir,
+    import_model,
     make_model_and_data,
     meet,
     threads_are_users,
 )
 from hpc_train.training.rank_config import RankConfig
-from hpc_train.training.rank_failure import RankFailure, leave, record_exit
+from hpc_train.training.rank_failure import RankFailure, before_teardown, leave, record_exit
 from hpc_train.training.resume.stop import StopFlag
 
 if TYPE_CHECKING:
     from hpc_train.training.devices import Device, LoaderSettings
+    from hpc_train.training.private.lightning import pl
     from hpc_train.training.resume.resume_state import ResumeState
 
-__all__ = ["Here", "main"]
+__all__ = ["Here", "Rank", "main"]
 
 _CLOSE_S = 20.0  # for atexit hooks of loggers; the work is done and recorded by then
 
@@ -89,8 +91,12 @@ class Here:
         return self.run.attempt(self.attempt)
 
 
-def main() -> int:
-    """Run the rank that the environment describes; returns its exit code, see `RankExit`."""
+def main(kind: type[Rank] | None = None) -> int:
+    """Run the rank that the environment describes; returns its exit code, see `RankExit`.
+
+    Args:
+        kind: What the rank does; by default it trains.
+    """
     try:
         here = Here.from_env(os.environ, socket.gethostname())
     except HpcTrainError as error:
@@ -102,10 +108,7 @@ def main() -> int:
     # Ctrl-C reaches all processes of a terminal; the supervisor alone decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     stop = StopFlag(here.run.stop).install()
-    # torch and Lightning make a million objects that stay; looking through them again and again
-    # while they are imported is a fifth of that time. `_fit` switches the collector on again.
-    gc.disable()
-    return _Rank(here, stop).run()
+    return (kind or Rank)(here, stop).run()
 
 
 def _log_to(path: Path) -> None:
@@ -120,94 +123,128 @@ def _log_to(path: Path) -> None:
         stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]
 
 
-class _Rank:
-    """The steps of one rank, and what is known when one of them fails."""
+class Rank:
+    """The steps of one rank that trains, and what is known when one of them fails."""
 
     def __init__(self, here: Here, stop: StopFlag) -> None:
-        self._here = here
-        self._stop = stop
-        self._heartbeat = HeartbeatThread(
+        self.here = here
+        self.stop = stop
+        self.heartbeat = HeartbeatThread(
             here.attempt_dir, rank=here.rank, node=here.node, every_s=1.0, stop=stop
         )
         self._begun = False
-        self._first_step = 0
+        self.first_step = 0
+        self.early_end = ""
+        self.kind_of_end = "finished"
 
     def run(self) -> int:
         """Train; whatever ends it is recorded before any peer can notice."""
         try:
-            text = _read_plan(self._here.run)
+            text = _read_plan(self.here.run)
             plan = Plan.from_json(text)
             world = World.from_env(os.environ, planned=plan.shape)
-            self._train(plan, world, hashlib.sha256(text.encode()).hexdigest()[:12])
+            self.heartbeat.every_s = plan.watchdog.heartbeat_s
+            self.heartbeat.start()
+            self._begun = True
+            self.train(plan, world, hashlib.sha256(text.encode()).hexdigest()[:12])
         except BaseException as error:  # noqa: BLE001 - the end of the process: all are recorded
-            failure = self._record(error)
-            _say(failure, error)
-            return leave(failure.code) if self._begun else failure.code
+            return self.end(error)
         self._record(None)
         _close()
         return leave(int(RankExit.FINISHED))
 
-    def _record(self, error: BaseException | None) -> RankFailure:
-        attempt = self._here.attempt_dir
-        return record_exit(attempt, error, self._heartbeat, first_step=self._first_step)
+    def end(self, last: BaseException) -> int:
+        """Record what ended the training and leave; returns only where nothing has begun."""
+        error = before_teardown(last)
+        failure = self._record(error)
+        _say(failure, error)
+        return leave(failure.code) if self._begun else failure.code
 
-    def _train(self, plan: Plan, world: World, plan_hash: str) -> None:
+    def _record(self, error: BaseException | None) -> RankFailure:
+        attempt = self.here.attempt_dir
+        return record_exit(
+            attempt,
+            error,
+            self.heartbeat,
+            first_step=self.first_step,
+            early_end=self.early_end,
+            kind_of_end=self.kind_of_end,
+        )
+
+    def train(self, plan: Plan, world: World, plan_hash: str) -> None:
+        """Everything from the first import of torch to the training's end."""
         from hpc_train.training import devices
 
-        self._heartbeat.every_s = plan.watchdog.heartbeat_s
-        self._heartbeat.start()
-        self._begun = True
+        # torch and Lightning make a million objects that stay; looking through them again and
+        # again while they are imported is a fifth of that time. `build` switches it on again.
+        gc.disable()
         host = devices.see_host()
         cpus = devices.cpus_per_rank(os.environ, host, devices.ranks_on_host(world))
         decide_threads = not threads_are_users(world, plan)
         if decide_threads:
             announce_threads(cpus, world)
-        device = device_of_rank(plan, world)
+        given = plan.training.trainer
+        wanted = given.get("accelerator", "gpu" if plan.shape.gpus_per_node else "cpu")
+        device = device_of_rank(str(wanted), given.get("precision"), world)
         if decide_threads:  # what the data workers leave of this rank's CPUs
             import torch
 
             torch.set_num_threads(devices.threads_per_rank(cpus, device))
         enter_workdir(plan)
-        meet(plan, world, device, plan_hash, self._here.node)
-        state = self._load(plan, world)
-        self._fit(state, plan, world, device, devices.loader_settings(world, device, cpus, host))
+        meet(plan, world, device, plan_hash, self.here.node)
+        self.work(plan, world, device, devices.loader_settings(world, device, cpus, host))
 
-    def _load(self, plan: Plan, world: World) -> ResumeState:
+    def work(self, plan: Plan, world: World, device: Device, loader: LoaderSettings) -> None:
+        """What the ranks are there for, once all have met."""
+        state = self.make_state(plan, world)
+        start = state.load()
+        self.first_step = start.manifest.step if start is not None else 0
+        trainer, model, data = self.build(plan, world, device, loader)
+        from hpc_train.training.loggers import early_end, write_final_metrics
+        from hpc_train.training.resume.fit_with_resume import fit_with_resume
+        from hpc_train.training.weights import forget_weights, load_weights, weights_path
+
+        if plan.weights and start is None:
+            load_weights(model, weights_path(self.here.run, plan))
+        fit_with_resume(state, trainer, model=model, datamodule=data)
+        self.early_end = early_end(trainer)
+        if world.rank == 0:
+            write_final_metrics(self.here.run, trainer)
+            forget_weights(self.here.run)
+
+    def make_state(self, plan: Plan, world: World) -> ResumeState:
+        """What stops at a step's end, and saves; nothing is loaded yet. Collective."""
         from hpc_train.training.resume.resume_state import ResumeState
 
-        here = self._here
+        here = self.here
         rank = RankConfig.of_plan(
             plan, here.run, attempt=here.attempt, rank=world.rank, world_size=world.world_size
         )
-        state = ResumeState(rank, self._heartbeat, self._stop)
-        start = state.load()
-        self._first_step = start.manifest.step if start is not None else 0
-        return state
+        return ResumeState(rank, self.heartbeat, self.stop)
 
-    def _fit(
-        self, state: ResumeState, plan: Plan, world: World, device: Device, loader: LoaderSettings
-    ) -> None:
-        from hpc_train.training.loggers import make_loggers, write_final_metrics
-        from hpc_train.training.resume.fit_with_resume import fit_with_resume
+    def build(
+        self, plan: Plan, world: World, device: Device, loader: LoaderSettings
+    ) -> tuple[pl.Trainer, pl.LightningModule, pl.LightningDataModule]:
+        """The Trainer, the model and the data of the plan."""
+        import_model(plan)  # before what imports Lightning
+        from hpc_train.training.loggers import make_loggers
         from hpc_train.training.trainer import make_trainer, trainer_arguments
 
-        run = self._here.run
+        run = self.here.run
         model, data = make_model_and_data(plan, world, device, loader)
         arguments = trainer_arguments(
             plan,
             world=world,
             device=device,
             model=model,
-            loggers=make_loggers(plan.training.loggers, run, self._first_step),
+            loggers=make_loggers(plan.training.loggers, run, self.first_step),
             root=str(run.path),
             on_terminal=sys.stdout.isatty(),
         )
         trainer = make_trainer(arguments)
         gc.freeze()  # what is there now stays: no collection, and no data worker, has to touch it
         gc.enable()
-        fit_with_resume(state, trainer, model, data)
-        if world.rank == 0:
-            write_final_metrics(run, trainer)
+        return trainer, model, data
 
 
 def _read_plan(run: RunDir) -> str:
@@ -240,12 +277,11 @@ def _close() -> None:
     """
     import multiprocessing
 
-    import torch
-
     timer = threading.Timer(_CLOSE_S, os._exit, args=[int(RankExit.FINISHED)])
     timer.daemon = True
     timer.start()
-    if torch.distributed.is_initialized():
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.distributed.is_initialized():
         with suppress(RuntimeError):  # a peer that has left already is no news at the end
             torch.distributed.destroy_process_group()
     for worker in multiprocessing.active_children():

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import platform
+from contextlib import suppress
 from dataclasses import dataclass
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 from hpc_train.config.schema import CheckpointConfig
 from hpc_train.plan.plan import Batch, Plan
+from hpc_train.runs.checkpoints import fit_checkpoints
 from hpc_train.runs.layout import RunDir
 
 __all__ = ["RankConfig", "installed_versions"]
@@ -20,6 +23,10 @@ class RankConfig:
     Attributes:
         seed: Of the order of samples.
         config_hash: Of what makes the result; that of a checkpoint has to be the same.
+        reopened_step: Where the run was over, and is made longer; None otherwise.
+        is_script: A script makes the Trainer, and decides where its files go.
+        fit: Number of this fit among those of a script.
+        steps_before: Optimizer steps that the fits before it took.
     """
 
     run: RunDir
@@ -30,6 +37,15 @@ class RankConfig:
     seed: int
     config_hash: str
     checkpoint: CheckpointConfig
+    reopened_step: int | None = None
+    is_script: bool = False
+    fit: int = 0
+    steps_before: int = 0
+
+    @property
+    def checkpoints(self) -> Path:
+        """The folder of this fit's checkpoints."""
+        return fit_checkpoints(self.run, self.fit)
 
     @classmethod
     def of_plan(
@@ -45,10 +61,14 @@ class RankConfig:
             seed=plan.training.seed,
             config_hash=plan.config_hash,
             checkpoint=plan.checkpoint,
+            reopened_step=plan.reopened_step,
         )
 
 
 def installed_versions() -> dict[str, str]:
-    """Of what makes a result and what crosses the network, by name."""
-    packages = ("torch", "pytorch-lightning", "hpc-train")
-    return {"python": platform.python_version(), **{name: version(name) for name in packages}}
+    """Of what makes a result and what crosses the network, by name; what is absent is left out."""
+    versions = {"python": platform.python_version()}
+    for name in ("torch", "pytorch-lightning", "lightning", "hpc-train"):
+        with suppress(PackageNotFoundError):
+            versions[name] = version(name)
+    return versions

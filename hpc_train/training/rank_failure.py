@@ -8,7 +8,7 @@ import sys
 import sysconfig
 import time
 import traceback
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import NoReturn
@@ -19,9 +19,18 @@ from hpc_train.plan.states import RankExit
 from hpc_train.runs.layout import AttemptDir
 from hpc_train.runs.ranks import ExitRecord, write_exit
 from hpc_train.training.heartbeat import HeartbeatThread
+from hpc_train.training.private.lightning_frames import in_teardown
 from hpc_train.training.resume.stop import Stopped
 
-__all__ = ["PeerError", "RankFailure", "failure_of", "leave", "record_exit", "user_frame"]
+__all__ = [
+    "PeerError",
+    "RankFailure",
+    "before_teardown",
+    "failure_of",
+    "leave",
+    "record_exit",
+    "user_frame",
+]
 
 _USER_CODE = 1
 _RESERVED = frozenset(int(code) for code in RankExit)
@@ -45,6 +54,15 @@ _NOT_NETWORK_TEXT = re.compile(
 _DIST_ERRORS = frozenset({"DistBackendError", "DistNetworkError", "DistStoreError"})
 _GPU_MEMORY_ERRORS = frozenset({"OutOfMemoryError"})
 _GPU_MEMORY_TEXT = re.compile(r"CUDA (error: )?out of memory|CUBLAS_STATUS_ALLOC_FAILED")
+# What to do about messages of torch's and Python's that do not say it.
+_FIXES = (
+    (r"does not require grad", "the loss has to come from the model's parameters"),
+    (r"before Module.__init__\(\) call", "call super().__init__() first"),
+    (
+        r"[Cc]an't pickle|cannot pickle|Can't get local object",
+        "no lambda and no function in a function can go into a checkpoint or to data workers",
+    ),
+)
 _FRAME_LINE = re.compile(r'^\s*File "([^"]+)", line (\d+), in ', re.MULTILINE)
 _PACKAGE = Path(hpc_train.__file__).parent
 _EXAMPLES = _PACKAGE / "examples"
@@ -85,24 +103,44 @@ def failure_of(error: BaseException | None) -> RankFailure:
     return RankFailure(
         code=code,
         kind=kind,
-        error=str(error) if ours else _one_line(error),
+        error=str(error) if ours else _with_fix(_one_line(error)),
         where=user_frame(error),
         traceback="" if ours else "".join(traceback.format_exception(error)),
     )
 
 
+def before_teardown(error: BaseException) -> BaseException:
+    """What went wrong first: the tear-down after an error may fail for want of what it made."""
+    while error.__context__ is not None and not error.__suppress_context__:
+        frames = traceback.extract_tb(error.__traceback__)
+        if not any(in_teardown(frame.filename, frame.name) for frame in frames):
+            break
+        error = error.__context__
+    return error
+
+
 def record_exit(
-    attempt: AttemptDir, error: BaseException | None, heartbeat: HeartbeatThread, *, first_step: int
+    attempt: AttemptDir,
+    error: BaseException | None,
+    heartbeat: HeartbeatThread,
+    *,
+    first_step: int,
+    early_end: str = "",
+    kind_of_end: str = "finished",
 ) -> RankFailure:
     """Leave the rank's exit record, with the time of this call.
 
     Args:
         error: What ended it; None where its training is over.
         first_step: Optimizer steps in the checkpoint it went on from.
+        early_end: What ended a training that is over before its last step.
+        kind_of_end: "finished", or "left" where it was a script that knows of no training's end.
     """
     now = time.time()
     failure = failure_of(error)
-    if failure.kind in ("finished", "saved"):
+    if error is None:
+        failure = replace(failure, cause=early_end, kind=kind_of_end)
+    if failure.kind in ("finished", "left", "saved"):
         heartbeat.end()
     record = ExitRecord(
         rank=heartbeat.rank,
@@ -180,6 +218,11 @@ def _one_line(error: BaseException) -> str:
     first = text.splitlines()[0] if text else ""
     name = type(error).__name__
     return f"{name}: {first}" if first else name
+
+
+def _with_fix(said: str) -> str:
+    fixes = (fix for pattern, fix in _FIXES if re.search(pattern, said))
+    return "; ".join([said, *fixes])
 
 
 def user_frame(error: BaseException) -> str:

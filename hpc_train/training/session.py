@@ -45,6 +45,7 @@ from hpc_train.training.resume.rng import capture_rngs, restore_rngs
 from hpc_train.training.resume.saving import Snapshot
 from hpc_train.training.resume.shards import is_sharded, load_shards, save_shards
 from hpc_train.training.resume.stop import StopFlag, Stopped
+from hpc_train.training.session_history import SessionHistory
 
 __all__ = ["Session"]
 
@@ -54,7 +55,7 @@ T = TypeVar("T")
 class Session:
     """One attempt of a training that may be interrupted at any time. Make it with `open`."""
 
-    def __init__(self, rank: RankConfig, stop: StopFlag) -> None:
+    def __init__(self, rank: RankConfig, stop: StopFlag, environ: Mapping[str, str]) -> None:
         self._attempt = rank.run.attempt(rank.attempt)
         self._heartbeat = HeartbeatThread(
             self._attempt, rank=rank.rank, node=socket.gethostname(), every_s=1.0, stop=stop
@@ -68,6 +69,7 @@ class Session:
         self._epoch = 0
         self._micro_batches = 0
         self._stopped: Stopped | None = None
+        self._history = SessionHistory(rank.run, rank.attempt, environ, rank=rank.rank)
         self._rng: dict[str, Any] | None = None
         self.step = 0
 
@@ -105,9 +107,10 @@ class Session:
             seed=seed,
             checkpoint=checkpoint or CheckpointConfig(),
         )
-        return cls(rank, stop)
+        return cls(rank, stop, environ)
 
     def __enter__(self) -> Session:
+        self._history.begins()
         self._heartbeat.start()
         return self
 
@@ -125,6 +128,7 @@ class Session:
             print(ending, flush=True)  # noqa: T201 - a rank's log
         record_exit(self._attempt, ending, self._heartbeat, first_step=self._first_step)
         self._heartbeat.end()
+        self._history.ends(self._first_step)
         if isinstance(ending, Stopped):
             leave(int(RankExit.SAVED))
 
@@ -174,6 +178,7 @@ class Session:
         start = self._state.load()
         if start is not None:
             self._restore_from(start)
+        self._history.goes_on(self._first_step)
         modules = {name: item for name, item in objects.items() if isinstance(item, Module)}
         self._state.buckets.begin(**modules)
         self._sharded = any(is_sharded(module) for module in self._of(Module).values())
@@ -185,7 +190,9 @@ class Session:
 
     def epochs(self, count: int) -> Iterator[int]:
         """Numbers of the epochs still to be trained, the interrupted one first."""
+        self._heartbeat.epochs = count
         while self._epoch < count and not self.should_stop:
+            self._heartbeat.epoch = self._epoch + 1
             yield self._epoch
             if not self.should_stop:
                 self._epoch += 1
@@ -205,6 +212,9 @@ class Session:
         exact = self._state.train_loader(
             loader, epoch=self._epoch, samples=steps * self._batch.global_batch_size
         )
+        if self._state.stream is None and self._heartbeat.epochs is not None:
+            steps_an_epoch = len(exact) // self._batch.accumulate
+            self._heartbeat.steps = steps_an_epoch * self._heartbeat.epochs
         if self._rng is not None:  # here and not at once: making things in between draws on them
             restore_rngs(self._rng)
             self._rng = None

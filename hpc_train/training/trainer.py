@@ -20,6 +20,7 @@ from hpc_train.training.devices import Device
 from hpc_train.training.environment import HpcEnvironment
 from hpc_train.training.loggers import ProgressLines
 from hpc_train.training.private.lightning import (
+    PACKAGE,
     Checkpoint,
     CUDAAccelerator,
     Logger,
@@ -35,7 +36,9 @@ __all__ = [
     "batch_norm_note",
     "has_batch_norm",
     "make_trainer",
+    "place_arguments",
     "quiet_lightning",
+    "strategy_of",
     "trainer_arguments",
 ]
 
@@ -88,16 +91,23 @@ def trainer_arguments(
         arguments.setdefault("sync_batchnorm", has_batch_norm(model))
     return {
         **arguments,
-        "accelerator": _OwnGpu() if device.own_only else device.kind,
-        "devices": world.ranks_per_node,
-        "num_nodes": world.nodes,
-        "strategy": _strategy(given.get("strategy"), world, device),
+        **place_arguments(world, device),
+        "strategy": strategy_of(given.get("strategy"), world, device),
         "plugins": [*(arguments.get("plugins") or []), HpcEnvironment(world)],
         "logger": loggers or False,
         "callbacks": callbacks,
         "accumulate_grad_batches": plan.batch.accumulate,
-        "use_distributed_sampler": False,
         "enable_checkpointing": any(isinstance(item, Checkpoint) for item in callbacks),
+    }
+
+
+def place_arguments(world: World, device: Device) -> dict[str, Any]:
+    """What follows from where the ranks are: samples are dealt out by hpc-train, for example."""
+    return {
+        "accelerator": _OwnGpu() if device.own_only else device.kind,
+        "devices": world.ranks_per_node,
+        "num_nodes": world.nodes,
+        "use_distributed_sampler": False,
     }
 
 
@@ -110,6 +120,8 @@ def quiet_lightning() -> None:
     # The ranks have been started; how is checked by `World.from_env`.
     warnings.filterwarnings("ignore", ".*`srun` command is available on your system.*")
     warnings.filterwarnings("ignore", ".*isinstance.treespec, LeafSpec.*")
+    # A later attempt goes on in the folder of its ModelCheckpoints.
+    warnings.filterwarnings("ignore", "Checkpoint directory .* exists and is not empty.")
 
 
 def make_trainer(arguments: Mapping[str, Any]) -> pl.Trainer:
@@ -121,8 +133,9 @@ def make_trainer(arguments: Mapping[str, Any]) -> pl.Trainer:
     try:
         return pl.Trainer(**arguments)
     except (MisconfigurationException, ValueError, TypeError) as error:
+        installed = version(PACKAGE.partition(".")[0])
         raise ConfigError(
-            f"trainer: Lightning {version('pytorch-lightning')} refuses these arguments: {error}",
+            f"trainer: Lightning {installed} refuses these arguments: {error}",
             "see the keys under trainer in the config",
         ) from error
 
@@ -156,8 +169,8 @@ def _built(given: Mapping[str, Any]) -> dict[str, Any]:
         if not isinstance(callback, pl.Callback):
             raise ConfigError(
                 f"trainer.callbacks: {type(callback).__module__}.{type(callback).__name__} is no "
-                "Callback of pytorch_lightning",
-                "derive it from pytorch_lightning.Callback (the package `lightning` is another)",
+                f"Callback of {PACKAGE}",
+                f"derive it from {PACKAGE}.Callback: the model's package, and never both",
             )
     return arguments
 
@@ -169,7 +182,7 @@ def _object(value: Any, key: str) -> Any:
     return build(spec, key=key)
 
 
-def _strategy(value: Any, world: World, device: Device) -> Any:
+def strategy_of(value: Any, world: World, device: Device) -> Any:
     """A name that Lightning knows, `{name, its arguments}` or `{class_path, init_args}`.
 
     Raises:

@@ -13,7 +13,7 @@ from torchmetrics import Metric
 
 from hpc_train.training.private.lightning import _Metadata, _ResultMetric, _Sync, pl
 
-__all__ = ["capture_logged", "restore_logged"]
+__all__ = ["average_exactly", "capture_logged", "numbers_of_progress_bar", "restore_logged"]
 
 _REDUCTIONS: dict[str, Any] = {
     "mean": torch.mean,
@@ -64,6 +64,34 @@ def restore_logged(trainer: pl.Trainer, saved: dict[str, Any], *, same_world: bo
             _restore_metric(metric, saved["metrics"][name])
     for item in saved["results"]:
         trainer.fit_loop.epoch_loop._results[item["key"]] = _result(trainer, item)
+
+
+def average_exactly() -> None:
+    """Let the mean that `self.log(..., sync_dist=True)` takes over ranks be that of all samples.
+
+    Lightning divides the number of samples by the number of ranks as an integer, and so is wrong
+    where the ranks' shares differ (result.py, `_ResultMetric.compute`; its own sampler pads them).
+    """
+    _ResultMetric.compute = _compute  # type: ignore[method-assign]
+
+
+def _compute(self: _ResultMetric) -> Any:
+    if not self.is_tensor:
+        return self.value.compute()
+    value = self.meta.sync(self.value.clone())  # in place
+    if not self.meta.is_mean_reduction:
+        return value
+    return value / self.meta.sync(self.cumulated_batch_size.to(value.dtype, copy=True))
+
+
+def numbers_of_progress_bar(trainer: pl.Trainer) -> dict[str, float]:
+    """What was last logged with `prog_bar=True`, from any thread.
+
+    Lightning makes numbers of them after every batch. Its property of that name computes metrics
+    anew, and at an epoch's end over all ranks, so it is for the training's own thread alone.
+    """
+    shown: dict[str, float] = dict(trainer._logger_connector._progress_bar_metrics)
+    return shown
 
 
 def _copied(value: Any) -> Any:

@@ -27,6 +27,9 @@ class StepHooks(Protocol):
     def begins(self) -> bool:
         """The data loader has been started, the first step comes; True: after a validation."""
 
+    def reads_again(self) -> bool:
+        """Whether the data have to be started once more before the first step."""
+
     def epoch_begins(self, epoch: int) -> None:
         """The next iteration of the train data is `epoch`."""
 
@@ -35,6 +38,9 @@ class StepHooks(Protocol):
 
     def boundary(self) -> None:
         """The optimizer stepped, and everything that belongs to that step is done."""
+
+    def ends(self) -> None:
+        """The last step is done; no hook of the training's end has run yet."""
 
 
 class _EpochLoop(_TrainingEpochLoop):
@@ -63,6 +69,8 @@ class _EpochLoop(_TrainingEpochLoop):
         self._begun = True
         # What was saved needs no repair: every counter is that of a whole step.
         self.restarting = self.trainer.fit_loop._restarting = False
+        if self._hooks.reads_again():
+            iter(data_fetcher)
         if self._hooks.begins():
             self._validates = True
             self.on_advance_end(data_fetcher)
@@ -92,6 +100,12 @@ class _EpochsLoop(_FitLoop):
         super().__init__(trainer, min_epochs=inner.min_epochs, max_epochs=inner.max_epochs)
         self._hooks = hooks
 
+    def hooked(self, hooks: StepHooks) -> None:
+        """Begin another fit, in which `hooks` are called."""
+        steps: Any = self.epoch_loop
+        self._hooks = steps._hooks = hooks
+        steps._begun, steps._validates = False, None
+
     @property
     def done(self) -> bool:
         """Not before what was restored is at its end: an epoch's end may be all that is left."""
@@ -104,6 +118,11 @@ class _EpochsLoop(_FitLoop):
         self._hooks.epoch_begins(current_epoch(self.trainer))
         super().on_advance_start()
 
+    def on_run_end(self) -> None:
+        """What callbacks do at the end is not part of the state: averages become the weights."""
+        self._hooks.ends()
+        super().on_run_end()
+
     def on_save_checkpoint(self) -> dict[str, Any]:
         """Without the loader's state, which is rank 0's alone and a batch ahead."""
         return {}
@@ -112,5 +131,8 @@ class _EpochsLoop(_FitLoop):
 def replace_loops(trainer: pl.Trainer, hooks: StepHooks) -> None:
     """Give a Trainer that has not run yet our loops, as its own __init__ gives it Lightning's."""
     inner = trainer.fit_loop
+    if isinstance(inner, _EpochsLoop):  # a second fit of a script's Trainer goes on with its loops
+        inner.hooked(hooks)
+        return
     trainer.fit_loop = _EpochsLoop(trainer, hooks, inner)
     trainer.fit_loop.epoch_loop = _EpochLoop(trainer, hooks, inner.epoch_loop)

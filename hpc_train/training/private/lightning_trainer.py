@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from hpc_train.errors import ConfigError
 from hpc_train.training.private.lightning import (
     PACKAGE,
     CombinedLoader,
@@ -17,20 +19,27 @@ from hpc_train.training.private.lightning import (
 __all__ = [
     "LOGGER_OF_HINTS",
     "change_loaders",
+    "check_tuners",
     "current_epoch",
+    "distributed_sampler",
     "dump_checkpoint",
     "evaluation_batches",
     "is_accumulating",
     "is_last_batch",
+    "is_tuning",
+    "launch_method",
     "leave_signals_alone",
+    "reopen",
     "rescale_batches",
     "saves_shards",
+    "schedules",
     "shard_writer",
     "train_batches",
     "validation_batches",
 ]
 
 Loaders = Callable[[list[Any]], list[Any]]
+_LENGTHS = ("total_steps", "T_max", "total_iters")  # of torch's schedulers
 LOGGER_OF_HINTS = f"{PACKAGE}.utilities.rank_zero"  # of logging
 
 
@@ -49,11 +58,14 @@ class _ChangedSource(_DataLoaderSource):
         return loaders
 
 
-def change_loaders(trainer: pl.Trainer, *, train: Loaders, evaluation: Loaders) -> None:
-    """Ask `train` and `evaluation` what to take in place of the user's loaders, before a fit.
+def change_loaders(
+    trainer: pl.Trainer, *, train: Loaders, evaluation: Loaders, prediction: Loaders | None
+) -> None:
+    """Ask what to take in place of the user's loaders, before a fit or an evaluation.
 
     Args:
         train: Gets all loaders in what `train_dataloader` returned, and gives as many.
+        prediction: None leaves those to Lightning.
     """
     fit_loop = trainer.fit_loop
     fit_loop._data_source = _ChangedSource("train_dataloader", "max_size_cycle", train)
@@ -63,12 +75,50 @@ def change_loaders(trainer: pl.Trainer, *, train: Loaders, evaluation: Loaders) 
         (trainer.test_loop, "test_dataloader"),
     ):
         loop._data_source = _ChangedSource(name, "sequential", evaluation)
+    if prediction is not None:
+        trainer.predict_loop._data_source = _ChangedSource(
+            "predict_dataloader", "sequential", prediction
+        )
 
 
 def leave_signals_alone(trainer: pl.Trainer) -> None:
     """Lightning's handlers communicate from inside a signal handler: a deadlock with a step."""
     connector: Any = trainer._signal_connector
     connector.register_signal_handlers = lambda: None
+
+
+@contextmanager
+def distributed_sampler(trainer: pl.Trainer, *, use: bool) -> Iterator[None]:
+    """Lightning's own sharing out of samples, as `Trainer(use_distributed_sampler=...)`."""
+    connector = trainer._accelerator_connector
+    before, connector.use_distributed_sampler = connector.use_distributed_sampler, use
+    try:
+        yield
+    finally:
+        connector.use_distributed_sampler = before
+
+
+def is_tuning(trainer: pl.Trainer) -> bool:
+    """Whether a Tuner runs this fit, for trials that it takes back."""
+    return any(getattr(it, "_early_exit", False) for it in trainer.callbacks)  # type: ignore[attr-defined]
+
+
+def check_tuners(trainer: pl.Trainer) -> None:
+    """Refuse callbacks that take trial steps, or change the accumulation, inside of a fit."""
+    kinds = pl.callbacks
+    refused = (kinds.LearningRateFinder, kinds.BatchSizeFinder, kinds.GradientAccumulationScheduler)
+    for item in trainer.callbacks:  # type: ignore[attr-defined]
+        if isinstance(item, refused):
+            raise ConfigError(
+                f"the callback {type(item).__name__} takes steps within a fit, or changes their "
+                "size, so that the fit cannot go on exactly",
+                "use Tuner(trainer) before the fit, and accumulate_grad_batches=N for all epochs",
+            )
+
+
+def launch_method(strategy: Strategy) -> str:
+    """How a strategy would start processes, as `DDPStrategy(start_method=...)`."""
+    return str(getattr(strategy, "_start_method", ""))
 
 
 def current_epoch(trainer: pl.Trainer) -> int:
@@ -104,7 +154,9 @@ def validation_batches(trainer: pl.Trainer) -> list[int | float]:
 
 
 def evaluation_batches(trainer: pl.Trainer) -> list[int | float]:
-    """The same for `Trainer.validate` and `Trainer.test`."""
+    """The same for `Trainer.validate`, `Trainer.test` and `Trainer.predict`."""
+    if trainer.predicting:
+        return list(trainer.predict_loop.max_batches)
     loop = trainer.test_loop if trainer.testing else trainer.validate_loop
     return list(loop.max_batches)
 
@@ -120,6 +172,36 @@ def rescale_batches(checkpoint: dict[str, Any], *, old: int, new: int) -> None:
     for tracker in (progress["total"], progress["current"]):
         for name, count in tracker.items():
             tracker[name] = -(-count // old) * new
+
+
+def reopen(checkpoint: dict[str, Any], *, whole: bool) -> None:
+    """Let a checkpoint from a fit's end be one from which more steps can follow.
+
+    Args:
+        whole: The last epoch was whole, and the next one begins; else it goes on in its middle.
+    """
+    loops = checkpoint["loops"]["fit_loop"]
+    if whole:
+        batches = loops["epoch_loop.batch_progress"]
+        batches["is_last_batch"] = False
+        counts = [batches["current"], loops["epoch_loop.val_loop.batch_progress"]["total"]]
+        for tracker in counts:
+            tracker.update(dict.fromkeys(tracker, 0))
+        return
+    for tracker in (loops["epoch_progress"]["total"], loops["epoch_progress"]["current"]):
+        tracker["processed"] -= 1
+        tracker["completed"] -= 1
+
+
+def schedules(trainer: pl.Trainer) -> list[dict[str, Any]]:
+    """The learning rate schedules: class, for how many steps or epochs it was built, which."""
+    told = []
+    for config in trainer.lr_scheduler_configs:
+        built = [getattr(config.scheduler, name, None) for name in _LENGTHS]
+        length = next((int(it) for it in built if isinstance(it, (int, float))), None)
+        name = type(config.scheduler).__name__
+        told.append({"name": name, "length": length, "interval": config.interval})
+    return told
 
 
 def saves_shards(strategy: Strategy) -> bool:

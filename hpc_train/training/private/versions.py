@@ -11,7 +11,7 @@ from collections.abc import Callable, Container
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
-__all__ = ["TRIED", "lightning_package", "untried_versions"]
+__all__ = ["LIGHTNING_PACKAGES", "TRIED", "lightning_package", "untried_versions", "use_package"]
 
 # The oldest and the newest, see docs/versions.md. pyproject.toml has the same bounds.
 TRIED = {
@@ -23,6 +23,15 @@ TRIED = {
 }
 
 
+LIGHTNING_PACKAGES = ("pytorch_lightning", "lightning.pytorch")
+_in_use: list[str] = []
+
+
+def use_package(name: str) -> None:
+    """Decide it by the first Trainer that is made, since a script may import both."""
+    _in_use.append(name)
+
+
 def lightning_package(imported: Container[str] = sys.modules) -> str:
     """Which of Lightning's two packages this process uses; their classes are not the same.
 
@@ -30,6 +39,8 @@ def lightning_package(imported: Container[str] = sys.modules) -> str:
         `lightning.pytorch` where a script has imported that one alone, or it alone is installed,
         else `pytorch_lightning`.
     """
+    if _in_use:
+        return _in_use[0]
     packages = ("pytorch_lightning", "lightning")
     found = [name for name in packages if name in imported] or list(filter(find_spec, packages))
     return "lightning.pytorch" if found == ["lightning"] else "pytorch_lightning"

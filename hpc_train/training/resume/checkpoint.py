@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hpc_train.runs.atomic import fsync_path, write_text
-from hpc_train.runs.checkpoints import MANIFEST, checkpoint_folders
+from hpc_train.runs.checkpoints import KEEP, MANIFEST, checkpoint_folders
 from hpc_train.runs.layout import checkpoint_name
 from hpc_train.training.resume.manifest import DamagedCheckpointError, Manifest, find_problem
 
@@ -156,13 +156,16 @@ def prune(folder: Path, *, keep_last: int, keep_every_n_steps: int | None) -> li
     """Delete surplus checkpoints; returns their steps.
 
     Only folders with a manifest and files of the right sizes count as kept, so a broken one
-    never takes a whole one's place. A folder is renamed before it is emptied: never half there.
+    never takes a whole one's place. One with a file `keep` is neither counted nor
+    deleted. A folder is renamed before it is emptied: never half there.
 
     Raises:
         OSError: as the file system says.
     """
     whole = {
-        found.step: found.path for found in list_checkpoints(folder, verify=False) if found.valid
+        found.step: found.path
+        for found in list_checkpoints(folder, verify=False)
+        if found.valid and not (found.path / KEEP).exists()
     }
     surplus = surplus_steps(whole, keep_last=keep_last, keep_every_n_steps=keep_every_n_steps)
     for step in surplus:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from hpc_train.training.private.lightning import pl
@@ -14,11 +15,17 @@ __all__ = ["fit_with_resume"]
 def fit_with_resume(
     state: ResumeState,
     trainer: pl.Trainer,
-    model: pl.LightningModule,
-    datamodule: pl.LightningDataModule | None = None,
-    **dataloaders: Any,
+    *,
+    fit: Callable[..., None] | None = None,
+    **arguments: Any,
 ) -> None:
-    """`trainer.fit` from the checkpoint that `state` has loaded (or from the start).
+    """`trainer.fit` from the checkpoint that `state` has loaded (or as the arguments say).
+
+    A fit that had ended already takes no step, and leaves everything as its end had left it.
+
+    Args:
+        fit: In place of `trainer.fit`.
+        arguments: Of `Trainer.fit`, by name.
 
     Raises:
         Stopped: all ranks saved the same step and want to go on.
@@ -28,5 +35,7 @@ def fit_with_resume(
     """
     adapter = LightningAdapter(state)
     adapter.attach(trainer)
-    resume_from = str(state.start.model_path) if state.start is not None else None
-    trainer.fit(model, datamodule=datamodule, ckpt_path=resume_from, **dataloaders)
+    if state.start is not None:
+        arguments["ckpt_path"] = str(state.start.model_path)
+    (fit or trainer.fit)(**arguments)
+    adapter.restore_ended()

@@ -91,8 +91,11 @@ def stream_loader(
         The loader for Lightning, and the position to ask at each step.
 
     Raises:
-        ConfigError: the saved state is one of another number of data workers.
+        ConfigError: it is no iterable, or the saved state is one of another number of workers.
     """
+    if not hasattr(loader, "__iter__"):
+        what = f"train_dataloader gives {str(loader)[:60]}, which has no batches"
+        raise ConfigError(what, "return a DataLoader, or another iterable of batches")
     if not isinstance(loader, DataLoader):
         position = StreamPosition(exact=isinstance(loader, Stateful), start=start)
         kind = _SizedObjectStream if hasattr(loader, "__len__") else _ObjectStream

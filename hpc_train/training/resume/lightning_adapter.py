@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, cast
 
@@ -9,17 +12,33 @@ from torch.utils.data import DataLoader
 from typing_extensions import override
 
 from hpc_train.errors import ConfigError
+from hpc_train.runs.atomic import write_text
+from hpc_train.runs.checkpoints import fit_checkpoints
+from hpc_train.training.loggers import newest_numbers, steps_in_all
+from hpc_train.training.model_files import ModelFiles
 from hpc_train.training.private import lightning_trainer as inner
+from hpc_train.training.private import script_places
 from hpc_train.training.private.lightning import TorchCheckpointIO, TrainerFn, pl
-from hpc_train.training.private.lightning_logged import capture_logged, restore_logged
+from hpc_train.training.private.lightning_logged import (
+    average_exactly,
+    capture_logged,
+    restore_logged,
+)
 from hpc_train.training.private.lightning_loops import replace_loops
 from hpc_train.training.resume.module_state import capture_module, restore_module
-from hpc_train.training.resume.rank_checkpoint import load_tensors
+from hpc_train.training.resume.rank_checkpoint import RankCheckpoint, load_tensors
 from hpc_train.training.resume.resume_state import ResumeState
 from hpc_train.training.resume.rng import capture_rngs, restore_rngs
-from hpc_train.training.resume.saving import Snapshot
+from hpc_train.training.resume.sampling import PlainLoader, indices_of
+from hpc_train.training.resume.saving import Snapshot, say_loudly
+from hpc_train.training.scaled_lr import scale_rates
 
 __all__ = ["LightningAdapter"]
+
+NOT_DEALT = (
+    "evaluation loader {number} cannot be dealt out (it is iterable, has a sampler of its own, or "
+    "fewer samples than ranks): each of the {ranks} ranks evaluates all that it gives"
+)
 
 
 class LightningAdapter(pl.Callback):
@@ -28,19 +47,52 @@ class LightningAdapter(pl.Callback):
     def __init__(self, state: ResumeState) -> None:
         self.state = state
         self.controller = state.controller
+        self.predicted: list[list[list[int]] | None] = []  # batches of samples, by loader
+        self._models: ModelFiles | None = None  # a script's stay where it has them
         self._loaded = state.start
         self._evaluated = 0
 
     def attach(self, trainer: pl.Trainer) -> None:
         """Put our loops, data sources and reader in place of Lightning's."""
         self._trainer = trainer
+        callbacks = cast("Any", trainer).callbacks
+        callbacks[:] = [item for item in callbacks if not isinstance(item, LightningAdapter)]
         replace_loops(trainer, self)
-        inner.change_loaders(trainer, train=self._train_loaders, evaluation=self._evaluation)
+        inner.change_loaders(
+            trainer,
+            train=self._train_loaders,
+            evaluation=self._evaluation,
+            prediction=None if self.state.rank.is_script else self._prediction,
+        )
         inner.leave_signals_alone(trainer)
+        average_exactly()
+        if self.state.rank.is_script:
+            self._keep_places()
+        else:
+            self._models = ModelFiles(self.state.rank.run, trainer)
         if type(trainer.strategy.checkpoint_io) is TorchCheckpointIO:
             trainer.strategy.checkpoint_io = _CarefulReader()
         # Last: what other callbacks do at a step's end belongs to the step.
-        cast("Any", trainer).callbacks.append(self)
+        callbacks.append(self)
+        self.controller.heartbeat.metrics = lambda: newest_numbers(trainer)
+
+    def _keep_places(self) -> None:
+        """What a script's callbacks and loggers write goes on where the first attempt had it."""
+        rank, loaded = self.state.rank, self._loaded
+        if rank.attempt:
+            script_places.write_config_again(self._trainer)
+        if loaded is not None:
+            later = loaded.own["over"] and fit_checkpoints(rank.run, rank.fit + 1).is_dir()
+            saved = loaded.own["inside"]["places"]
+            script_places.keep_places(self._trainer, saved, whole=later)
+
+    @override
+    def setup(self, trainer: pl.Trainer, pl_module: Any, stage: str) -> None:
+        """All callbacks are known now, those of the model's `configure_callbacks` included."""
+        if self._models is not None:
+            self._models.place()
+            if stage == "fit" and self._loaded is None:
+                self._models.begin(0)
 
     # -- data ---------------------------------------------------------------------------------
 
@@ -58,43 +110,95 @@ class LightningAdapter(pl.Callback):
 
     def epoch_begins(self, epoch: int) -> None:
         """The next iteration of the train data is `epoch`."""
+        beat, epochs = self.controller.heartbeat, self._trainer.max_epochs
+        beat.epoch, beat.steps = epoch + 1, steps_in_all(self._trainer)
+        beat.epochs = epochs if epochs and epochs > 0 else None
+        if self._loaded is not None and self.state.reopens:
+            # As if this process had trained on: everything an epoch's begin does comes after it.
+            self._restore(self._loaded)
+            self._loaded = None
         self.state.epoch_begins(epoch)
 
     def _evaluation(self, loaders: list[Any]) -> list[Any]:
         """What `val_dataloader` or `test_dataloader` returned, dealt out over the ranks."""
-        return [
+        dealt = [
             self.state.evaluation_loader(loader) if isinstance(loader, DataLoader) else loader
             for loader in loaders
         ]
+        rank = self.state.rank
+        if rank.rank == 0 and rank.world_size > 1 and self._trainer.state.fn != TrainerFn.FITTING:
+            for number in [n for n, loader in enumerate(dealt) if indices_of(loader) is None]:
+                say_loudly(NOT_DEALT.format(number=number, ranks=rank.world_size))
+        return dealt
+
+    def _prediction(self, loaders: list[Any]) -> list[Any]:
+        """What `predict_dataloader` returned, dealt out, with the samples noted."""
+        dealt = self._evaluation(loaders)
+        self.predicted = [indices_of(loader) for loader in dealt]
+        if self.state.rank.world_size > 1 and None in self.predicted:
+            raise ConfigError(
+                f"predict_dataloader: loader {self.predicted.index(None)} cannot be dealt out over "
+                f"{self.state.rank.world_size} ranks: it is iterable, has a sampler of its own, or "
+                "fewer samples than ranks",
+                "predict with one rank: --nodes 1 --gpus 1",
+            )
+        # Not a DataLoader: Lightning would build one anew, with batches of its own.
+        return [PlainLoader(loader) for loader in dealt]
 
     # -- steps --------------------------------------------------------------------------------
 
     def was_over(self) -> bool | None:
         """Whether the checkpoint that waits is of a finished training; None if none waits."""
-        return bool(self._loaded.own["over"]) if self._loaded is not None else None
+        if self._loaded is None:
+            return None
+        return bool(self._loaded.own["over"]) and self.state.reopens is None
 
     @override
     def on_load_checkpoint(self, trainer: Any, module: Any, checkpoint: dict[str, Any]) -> None:
         """Before loops and optimizers are restored from it."""
         if self._loaded is not None:
+            if self._models is not None:
+                self._models.begin(self._loaded.manifest.step, checkpoint)
+            if self.state.reopens is not None:
+                inner.reopen(checkpoint, whole=self.state.reopens)
             old, new = self._loaded.manifest.accumulate, self.state.rank.batch.accumulate
             if old != new:
                 inner.rescale_batches(checkpoint, old=old, new=new)
+
+    def reads_again(self) -> bool:
+        """A stream is at the end of an epoch that is over, and has to draw its next one's first."""
+        return bool(self.state.reopens) and self.state.stream is not None
+
+    @property
+    def _step(self) -> int:
+        """Optimizer steps of the run, those of a script's earlier fits included."""
+        return self._trainer.global_step + self.state.rank.steps_before
 
     def begins(self) -> bool:
         """The first step comes; returns whether a validation is still to be done before it."""
         loaded, self._loaded = self._loaded, None
         if loaded is not None:
-            same_world = loaded.manifest.world_size == self.state.rank.world_size
-            self._restore(loaded.own["inside"], same_world=same_world)
+            script_places.resume_averaging(self._trainer)
+            self._restore(loaded)
+        if self.state.lr_scale is not None:
+            scale_rates(self._trainer, self.state.lr_scale)
+        self._note_schedules()
         self.state.buckets.begin(model=cast("Any", self._trainer.strategy.model))
-        self.controller.begin(self._trainer.global_step)
+        self.controller.begin(self._step)
         return loaded is not None and bool(loaded.own["validation_pending"])
 
-    def _restore(self, saved: dict[str, Any], *, same_world: bool) -> None:
+    def _note_schedules(self) -> None:
+        """For the one who makes the run longer: these were built for the length it has now."""
+        if self._trainer.is_global_zero:
+            text = json.dumps(inner.schedules(self._trainer)) + "\n"
+            with suppress(OSError):  # a full disk costs a hint, not the training
+                write_text(self.state.rank.run.schedules, text)
+
+    def _restore(self, loaded: RankCheckpoint) -> None:
         """Put back what Lightning does not; the RNGs last."""
-        trainer = self._trainer
-        trainer.should_stop = saved["should_stop"]
+        trainer, saved = self._trainer, loaded.own["inside"]
+        same_world = loaded.manifest.world_size == self.state.rank.world_size
+        trainer.should_stop = saved["should_stop"] and self.state.reopens is None
         restore_module(trainer.lightning_module, saved, same_world=same_world)
         restore_logged(trainer, saved, same_world=same_world)
         restore_rngs(saved["rng"])
@@ -110,7 +214,7 @@ class LightningAdapter(pl.Callback):
 
     def boundary(self) -> None:
         """The optimizer stepped, and everything that belongs to that step is done."""
-        self.controller.boundary(self._trainer.global_step, self.snapshot, over=self._is_over())
+        self.controller.boundary(self._step, self.snapshot, over=self._is_over())
 
     def _is_over(self) -> bool:
         trainer = self._trainer
@@ -126,10 +230,28 @@ class LightningAdapter(pl.Callback):
         """A sign of life within an accumulation."""
         self.controller.heartbeat.batch = inner.train_batches(self._trainer)
 
+    def ends(self) -> None:
+        """The last state is saved, while all ranks are here, as a longer training goes on from."""
+        if not self.state.rank.is_script:
+            self.controller.end(lambda: self.snapshot(over=True))
+
+    def restore_ended(self) -> None:
+        """Put back what a fit left that had ended: with no step to take, it has not been so far."""
+        if self._loaded is not None:
+            self._restore(self._loaded)
+            self._loaded = None
+
     @override
     def on_train_end(self, *_: Any) -> None:
-        """The last state is saved, while all ranks are here."""
-        self.controller.end(lambda: self.snapshot(over=True))
+        """All callbacks have ended, so that the files of the user's ModelCheckpoints are there.
+
+        A script goes on with what they have made of the model, averages for example, also in an
+        attempt in which this fit takes no step; so its last state is saved now.
+        """
+        if self._models is not None:
+            self._models.end()
+        if self.state.rank.is_script and self._loaded is None:  # else it is the one begun with
+            self.controller.end(lambda: self.snapshot(over=True))
 
     def snapshot(self, *, validation_pending: bool = False, over: bool = False) -> Snapshot:
         """The whole state now; on all ranks, since a strategy may gather."""
@@ -143,13 +265,20 @@ class LightningAdapter(pl.Callback):
             **capture_logged(trainer),
             "should_stop": trainer.should_stop,
         }
+        if state.rank.is_script:
+            inside["lr_scale"] = asdict(self.state.lr_scale) if self.state.lr_scale else None
+            inside["places"] = script_places.places(trainer)
         own = state.own(inside, batches, over=over)
         return Snapshot(
-            step=trainer.global_step,
+            step=self._step,
             epoch=inner.current_epoch(trainer),
             samples=state.samples(batches),
             model=model if state.rank.rank == 0 and not sharded else None,
-            own={**own, "validation_pending": validation_pending},
+            own={
+                **own,
+                "validation_pending": validation_pending,
+                "whole_epoch": inner.is_last_batch(trainer),
+            },
             shards=inner.shard_writer(trainer.strategy, model) if sharded else None,
             parameters=frozenset(name for name, _ in module.named_parameters()),
         )
@@ -186,19 +315,24 @@ class LightningAdapter(pl.Callback):
         total = sum(batches)
         self._evaluated = 0
         self.controller.evaluation_begins(
-            self._trainer.global_step,
+            self._step,
             snapshot=(lambda: self.snapshot(validation_pending=True)) if snapshot else None,
             may_leave=may_leave,
             batches=0 if total == float("inf") else int(total),
         )
 
     @override
+    def on_predict_start(self, trainer: pl.Trainer, *_: Any) -> None:
+        """`trainer.predict`."""
+        self.on_test_start(trainer)
+
+    @override
     def on_validation_batch_end(self, *_: Any, **__: Any) -> None:
         """A stop may come here."""
         self._evaluated += 1
-        self.controller.evaluation_batch(self._trainer.global_step, self._evaluated)
+        self.controller.evaluation_batch(self._step, self._evaluated)
 
-    on_test_batch_end = on_validation_batch_end
+    on_test_batch_end = on_predict_batch_end = on_validation_batch_end
 
     @override
     def on_validation_end(self, trainer: pl.Trainer, *_: Any) -> None:

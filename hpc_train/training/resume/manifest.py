@@ -97,7 +97,7 @@ class Manifest:
         step: Optimizer steps taken.
         samples: Consumed by all ranks together in `epoch`; None for a stream without position.
         config_hash: As in the plan: of what makes the result.
-        versions: Of python, torch, pytorch-lightning, hpc-train.
+        versions: Of python, torch, hpc-train, and of the packages of Lightning that are there.
     """
 
     step: int

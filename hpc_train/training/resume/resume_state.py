@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,12 @@ import torch.distributed as dist
 from torch.utils.data import DataLoader, IterableDataset
 
 from hpc_train.errors import CheckError, HpcTrainError
+from hpc_train.plan.lr_scale import LrScale
+from hpc_train.plan.plan import Batch
+from hpc_train.runs.checkpoints import fit_checkpoints
 from hpc_train.runs.layout import checkpoint_name
 from hpc_train.runs.ranks import Beginning, Damaged, write_beginning
+from hpc_train.training.environment_record import write_environment
 from hpc_train.training.faults import RehearsedFaults
 from hpc_train.training.heartbeat import HeartbeatThread
 from hpc_train.training.private.versions import untried_versions
@@ -46,6 +51,7 @@ class ResumeState:
             `load`.
         buckets: DDP's order of sums.
         stream: The position in an iterable train set; None for a map-style one.
+        lr_scale: Of a script's learning rates.
     """
 
     def __init__(self, rank: RankConfig, heartbeat: HeartbeatThread, stop: StopFlag) -> None:
@@ -63,6 +69,7 @@ class ResumeState:
         self.start: RankCheckpoint | None = None
         self.buckets = GradientBuckets(None)
         self.stream: StreamPosition | None = None
+        self.lr_scale: LrScale | None = None
         self._streaming: Any = None
         self._samples_in_set: int | None = None
         self._loader_start: RankCheckpoint | None = None
@@ -92,6 +99,20 @@ class ResumeState:
             self.buckets = GradientBuckets(self.start.own.get("buckets"))
         return self.start
 
+    @property
+    def reopens(self) -> bool | None:
+        """Whether the run was over after a whole epoch, and goes on; None where it was not over."""
+        start = self.start
+        if start is None or not start.own["over"]:
+            return None
+        if start.manifest.step != self.rank.reopened_step:
+            return None
+        whole = start.own.get("whole_epoch")
+        if whole is None:  # saved before this was noted
+            left = (start.samples_in_set or 0) - (start.samples or 0)
+            whole = left < self.rank.batch.global_batch_size
+        return bool(whole)
+
     def train_loader(
         self, loader: Any, *, epoch: int, samples: int = 0, may_shuffle: bool = True
     ) -> Any:
@@ -106,12 +127,17 @@ class ResumeState:
         Raises:
             ConfigError: the order of its samples cannot be continued, and why.
         """
+        if not self.rank.batch.micro_batch_size:
+            self.use_batch(self._batch_of(loader))
         rank = self.rank
         start, self._loader_start = self._loader_start, None
         if start is not None:
             epoch, samples = start.manifest.epoch, start.manifest.samples or 0
-        if isinstance(loader, DataLoader) and not isinstance(loader.dataset, IterableDataset):
-            self._samples_in_set = len(loader.dataset)  # type: ignore[arg-type]
+        is_map = isinstance(loader, DataLoader) and not isinstance(loader.dataset, IterableDataset)
+        if start is not None and self.reopens is not None:  # the epoch at hand was counted as done
+            epoch, samples = (epoch, 0) if self.reopens and is_map else (epoch - 1, samples)
+        if is_map:
+            self._samples_in_set = len(loader.dataset)
             return loader_at(
                 loader,
                 DataPosition(epoch, samples, rank.seed),
@@ -131,6 +157,23 @@ class ResumeState:
         if is_first and not self.stream.exact and rank.rank == 0:
             say_loudly(_READ_AGAIN)
         return self._streaming
+
+    def use_batch(self, batch: Batch) -> None:
+        """What a script alone can tell, once it has made its Trainer and its loader."""
+        self.rank = self.controller.saver.rank = replace(self.rank, batch=batch)
+
+    def _batch_of(self, loader: Any) -> Batch:
+        """What a script's own loader makes of the global batch."""
+        size = getattr(loader, "batch_size", None)
+        micro = int(
+            size or getattr(getattr(loader, "batch_sampler", None), "batch_size", None) or 1
+        )
+        each, world = self.rank.batch.accumulate, self.rank.world_size
+        if self.rank.rank == 0:
+            accumulated = f" x {each} accumulated" if each > 1 else ""
+            told = f"global batch: {micro} samples a rank x {world} ranks{accumulated}"
+            print(f"{told} = {micro * each * world}", flush=True)  # noqa: T201 - a rank's log
+        return Batch(micro * each * world, micro, each)
 
     def epoch_begins(self, epoch: int) -> None:
         """The next iteration of the train data is `epoch`; map-style sets learn it by sampler."""
@@ -157,6 +200,7 @@ class ResumeState:
             "buckets": self.buckets.capture(),
             "stream": self.stream.after(micro_batches) if self.stream is not None else None,
             "samples_in_set": self._samples_in_set,
+            "global_batch_size": self.rank.batch.global_batch_size,
             "seed": self.rank.seed,
             "over": over,
         }
@@ -181,18 +225,22 @@ def _newest_checkpoint(rank: RankConfig) -> Path | None:
     """Find it, and leave word for the supervisor where the ranks begin and what was damaged."""
     if untried := untried_versions():
         _warn(untried)
-    discard_partials(rank.run.checkpoints)
+    discard_partials(rank.checkpoints)
     verify = rank.checkpoint.verify_on_load
-    path, broken = find_newest_valid(rank.run.checkpoints, verify=verify)
+    path, broken = find_newest_valid(rank.checkpoints, verify=verify)
     for item in broken:
         _warn(f"checkpoint {item.path.name} is passed over: {item.reason}")
     damaged = tuple(
         Damaged(item.step, item.reason or "", item.path.name != checkpoint_name(item.step))
         for item in broken
     )
-    step = read_manifest(path).step if path is not None else 0
+    step = read_manifest(path).step if path is not None else rank.steps_before
+    attempt = rank.run.attempt(rank.attempt)
+    if fit_checkpoints(rank.run, rank.fit + 1).is_dir() or attempt.beginning.exists():
+        return path  # the first fit of an attempt that is not over yet says it
     try:
-        write_beginning(rank.run.attempt(rank.attempt), Beginning(step, damaged))
+        write_beginning(attempt, Beginning(step, damaged))
+        write_environment(attempt)
     except OSError as error:  # a full disk costs this word, not the training
         _warn(f"where the ranks begin cannot be written: {error}")
     return path

@@ -39,7 +39,9 @@ from hpc_train.training.resume.sample_order import (
 from hpc_train.training.resume.stop import shielded_from_signals
 
 __all__ = [
+    "PlainLoader",
     "evaluation_loader",
+    "indices_of",
     "is_shuffled",
     "loader_at",
     "map_style_loader",
@@ -103,7 +105,7 @@ def loader_at(
         raise ConfigError(
             f"the train set has {n} samples, fewer than global_batch_size "
             f"{batch.global_batch_size}",
-            "lower global_batch_size",
+            "lower global_batch_size (in a script its batch size), or use fewer ranks",
         )
     if saved_size not in (None, n):
         raise ConfigError(
@@ -163,6 +165,25 @@ def evaluation_loader(loader: Loader, *, rank: int, world_size: int, seed: int) 
         shuffle=type(loader.sampler) is RandomSampler,
     )
     return map_style_loader(loader, sampler)
+
+
+class PlainLoader:
+    """The batches of a loader, and nothing else of it."""
+
+    def __init__(self, loader: Any) -> None:
+        self._loader = loader
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._loader)
+
+    def __len__(self) -> int:
+        return len(self._loader)
+
+
+def indices_of(loader: Any) -> list[list[int]] | None:
+    """The samples of this rank's batches; None where all ranks see all that the loader gives."""
+    sampler = getattr(loader, "batch_sampler", None)
+    return [list(batch) for batch in sampler] if isinstance(sampler, EvenBatchSampler) else None
 
 
 def own_generator(loader: Loader) -> Loader:

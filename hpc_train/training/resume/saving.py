@@ -87,8 +87,8 @@ class Saver:
     def __init__(
         self, rank: RankConfig, *, group: dist.ProcessGroup | None, faults: RehearsedFaults
     ) -> None:
-        self._rank = rank
-        self._folder = rank.run.checkpoints
+        self.rank = rank
+        self._folder = rank.checkpoints
         self._group = group
         self._faults = faults
         self._host = StagingBuffers()
@@ -116,7 +116,7 @@ class Saver:
         """Save while the training goes on (or at once, where that cannot be). Collective."""
         if snapshot.step == self.last_step:
             return
-        if not self._rank.checkpoint.asynchronous or snapshot.shards is not None:
+        if not self.rank.checkpoint.asynchronous or snapshot.shards is not None:
             self.save(snapshot)
             return
         self.finish()
@@ -154,7 +154,7 @@ class Saver:
         parts = self._exchange(self._result)
         if not self._acceptable(snapshot, parts):
             self.last_step = None
-        elif self._rank.rank == 0:
+        elif self.rank.rank == 0:
             self._run(lambda: self._commit(snapshot, parts))
 
     def save(self, snapshot: Snapshot) -> bool:
@@ -168,7 +168,7 @@ class Saver:
         for _ in range(2):
             parts = self._exchange(self._write(snapshot))
             acceptable = self._acceptable(snapshot, parts)
-            if acceptable and self._rank.rank == 0:
+            if acceptable and self.rank.rank == 0:
                 self._commit(snapshot, parts)
             if self._agree_on_commit(acceptable):
                 self.last_step = snapshot.step
@@ -200,13 +200,13 @@ class Saver:
             return _Written(nan=nan)
         partial = self._folder
         try:
-            partial = open_partial(self._folder, snapshot.step, self._rank.attempt)
+            partial = open_partial(self._folder, snapshot.step, self.rank.attempt)
             paths = []
             if snapshot.shards is not None:  # first: no rank may fail before a collective
                 paths += self._write_shards(snapshot.shards, partial / SHARDS)
-            paths.append(partial / rank_file(self._rank.rank))
+            paths.append(partial / rank_file(self.rank.rank))
             torch.save(snapshot.own, paths[-1])
-            if snapshot.model is not None and self._rank.rank == 0:
+            if snapshot.model is not None and self.rank.rank == 0:
                 paths.append(partial / MODEL_FILE)
                 torch.save(snapshot.model, paths[-1])
             for path in (*paths, partial):
@@ -221,8 +221,8 @@ class Saver:
     def _write_shards(self, shards: Callable[[Path], None], folder: Path) -> list[Path]:
         shards(folder)
         # torch.distributed.checkpoint names a rank's files __R_N.distcp; the rest is rank 0's.
-        own = sorted(folder.glob(f"__{self._rank.rank}_*"))
-        if self._rank.rank == 0:
+        own = sorted(folder.glob(f"__{self.rank.rank}_*"))
+        if self.rank.rank == 0:
             own += [path for path in folder.iterdir() if not path.name.startswith("__")]
         return own
 
@@ -235,7 +235,7 @@ class Saver:
                 "clip gradients, or look at the data of the last steps",
             )
         errors = [part.error for part in parts if part.error]
-        if errors and self._rank.rank == 0:
+        if errors and self.rank.rank == 0:
             self._complain(snapshot.step, errors[0])
             if any(part.full for part in parts):
                 self._make_room()
@@ -244,7 +244,7 @@ class Saver:
     def _commit(self, snapshot: Snapshot, parts: list[_Written]) -> None:
         self._commit_ok = False
         self._faults.at("commit", self._started)
-        rank = self._rank
+        rank = self.rank
         manifest = Manifest(
             step=snapshot.step,
             epoch=snapshot.epoch,
@@ -266,7 +266,7 @@ class Saver:
             self._prune(rank.checkpoint.keep_last)
 
     def _prune(self, keep_last: int) -> list[int]:
-        every = self._rank.checkpoint.keep_every_n_steps
+        every = self.rank.checkpoint.keep_every_n_steps
         try:
             return prune(self._folder, keep_last=keep_last, keep_every_n_steps=every)
         except OSError as error:
@@ -287,12 +287,12 @@ class Saver:
     def _exchange(self, own: _Written) -> list[_Written]:
         if self._group is None:
             return [own]
-        parts: list[Any] = [None] * self._rank.world_size
+        parts: list[Any] = [None] * self.rank.world_size
         dist.all_gather_object(parts, own, group=self._group)
         return parts
 
     def _agree_on_commit(self, acceptable: bool) -> bool:
-        ok = torch.tensor([int(acceptable and (self._commit_ok or self._rank.rank != 0))])
+        ok = torch.tensor([int(acceptable and (self._commit_ok or self.rank.rank != 0))])
         if self._group is not None:
             dist.all_reduce(ok, op=dist.ReduceOp.MIN, group=self._group)
         return bool(ok.item())

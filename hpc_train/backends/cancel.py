@@ -1,0 +1,104 @@
+"""Ending a run for good: by Slurm, by a signal here, or by the run's own files."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import time
+from collections.abc import Sequence
+
+from hpc_train.backends.observe import is_submitit, observe
+from hpc_train.errors import HpcTrainError, SlurmError, UsageError
+from hpc_train.plan.states import RunState
+from hpc_train.runs.events import Event, EventKind, append_event, read_events
+from hpc_train.runs.layout import RunDir
+from hpc_train.runs.lock import is_held
+from hpc_train.runs.status import SESSION, RunStatus
+from hpc_train.slurm.control import cancel, is_answer_lost
+
+__all__ = ["cancel_one"]
+
+
+def cancel_one(directories: Sequence[RunDir]) -> tuple[RunStatus, str]:
+    """End the one of these runs that has not ended.
+
+    Args:
+        directories: What a reference means, the newest first: a name may mean several.
+
+    Returns:
+        The run's status before, and what was done, in words.
+
+    Raises:
+        UsageError: several of them have not ended.
+        HpcTrainError: all of them have, or a local run belongs to another machine.
+        SlurmError: Slurm refuses, or does not answer and the job waits.
+    """
+    known = list(zip(directories, observe(directories, time.time()), strict=True))
+    open_ones = [(run, status) for run, status in known if not status.state.ended]
+    if len(open_ones) > 1:
+        told = ", ".join(f"{status.run} ({_shown(status)})" for _, status in open_ones)
+        hint = "name the one that is meant by its id: hpc-train cancel ID"
+        raise UsageError(f"{len(open_ones)} runs of that name have not ended: {told}", hint)
+    run, status = (open_ones or known)[0]
+    if status.state.ended and status.state is not RunState.LOST:
+        raise HpcTrainError(f"{status.name} ({status.run}) is already {status.state.value}")
+    return status, _cancel(run, status)
+
+
+def _shown(status: RunStatus) -> str:
+    return f"{status.state.value}, job {status.job_id}"
+
+
+def _cancel(directory: RunDir, status: RunStatus) -> str:
+    """Record that it is wanted, then end the job; the history tells it from a preemption.
+
+    The ranks of a job that has begun need no Slurm to save and leave: its supervisor reads the
+    wish in the history and ends the run. A job that waits can only be cancelled by Slurm.
+    """
+    if status.silence and status.state is RunState.PENDING:
+        raise _not_cancelled(status, status.silence)
+    data = {"by": os.environ.get("USER", str(os.getuid()))}
+    append_event(directory.events, Event(time.time(), EventKind.CANCEL_REQUESTED, data))
+    if status.silence:
+        return _stop_by_file(directory, status, status.silence)
+    if status.backend == "slurm" or _is_slurm_job(directory):
+        try:
+            cancel(status.job_id)
+        except SlurmError as error:
+            if not is_answer_lost(error.message):
+                raise
+            if status.state is RunState.PENDING:
+                raise _not_cancelled(status, error.message) from error
+            return _stop_by_file(directory, status, error.message)
+        return f"cancelling job {status.job_id}; its ranks save if there is time"
+    attempt = status.attempts[-1] if status.attempts else None
+    if attempt is not None and attempt.host != socket.gethostname():
+        raise HpcTrainError(
+            f"{status.name} runs on {attempt.host}, and this is {socket.gethostname()}",
+            f"cancel it there, or make the file {directory.stop}",
+        )
+    pid = attempt.pid if attempt is not None and attempt.ended is None else int(status.job_id)
+    is_session = status.backend == SESSION and status.state is RunState.RUNNING
+    if is_held(directory.lock) or is_submitit(pid) or is_session:
+        os.kill(pid, signal.SIGTERM)
+    return f"cancelling process {pid}; its ranks save if there is time"
+
+
+def _stop_by_file(directory: RunDir, status: RunStatus, why: str) -> str:
+    directory.stop.touch()
+    told = f"{why}: its ranks were told through {directory.stop} to save and leave"
+    return (
+        f"{told}; should job {status.job_id} be there when Slurm answers: scancel {status.job_id}"
+    )
+
+
+def _not_cancelled(status: RunStatus, why: str) -> SlurmError:
+    return SlurmError(
+        f"{why}, and job {status.job_id} has not begun: it was not cancelled",
+        f"once `scontrol ping` says UP: hpc-train cancel {status.run}",
+    )
+
+
+def _is_slurm_job(directory: RunDir) -> bool:
+    return any(event.get("cluster") for event in read_events(directory.events))

@@ -1,0 +1,136 @@
+"""What the submitting host can tell of `env`, before a job fails on it without a line of Python."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from hpc_train.config.origins import Origins
+from hpc_train.config.schema import ContainerConfig, EnvConfig
+from hpc_train.plan.container import is_file
+from hpc_train.plan.shell import shell_plan
+
+__all__ = ["check_environment", "check_image", "check_setup"]
+
+LIMIT_S = 30.0
+ABSENT = 3
+FIND_US = f"import importlib.util as u, sys; sys.exit(0 if u.find_spec('hpc_train') else {ABSENT})"
+# A node may have what this host lacks: without the tool here, the job itself has to tell.
+IF_MODULE = ("type module >/dev/null 2>&1 || . /etc/profile", "type module >/dev/null || exit 0")
+IF_CONDA = ("type conda >/dev/null 2>&1 || exit 0",)
+
+
+def check_environment(
+    env: EnvConfig, workdir: Path, environ: Mapping[str, str], origins: Origins
+) -> None:
+    """Refuse what is wrong here and would be on the nodes, too.
+
+    Args:
+        env: The section of the config; lines of `setup` may set what `passthrough` names.
+        workdir: The folder the job starts in.
+        environ: Of the shell that submits; sbatch hands it on (sbatch(1), --export).
+        origins: For the file and line of an error.
+
+    Raises:
+        ConfigError: a variable of `passthrough` is not set, bash cannot read `setup`, `venv` is
+            no environment or lacks hpc-train, or `module load` or `conda activate` fails.
+    """
+    lines = "\n".join(env.setup)
+    for name in env.passthrough:
+        if name not in environ and name not in env.variables and name not in lines:
+            hint = f"export {name}=... in the shell that submits, or take it from the list"
+            raise origins.error("env.passthrough", f": {name} is not set here", hint)
+    check_setup(env, origins)
+    if env.venv:
+        _check_venv(env, workdir, environ, origins)
+    _check_tools(env, workdir, environ, origins)
+
+
+def check_setup(env: EnvConfig, origins: Origins) -> None:
+    """Have bash read the lines of `setup` without running them.
+
+    Raises:
+        ConfigError: it cannot.
+    """
+    if not env.setup:
+        return
+    code, said = _run(["bash", "-n", "-c", "\n".join(env.setup) + "\n"], Path("/"), os.environ)
+    if code:
+        reason = said.splitlines()[0].removeprefix("bash: ").removeprefix("-c: ")
+        raise origins.error("env.setup", f"is no shell that bash can read: {reason}", "correct it")
+
+
+def check_image(container: ContainerConfig, workdir: Path, origins: Origins) -> None:
+    """Refuse an image that is not there, as far as this host sees the folder that it should be in.
+
+    Raises:
+        ConfigError: it is not there; an address of a registry is not looked at.
+    """
+    image = container.image
+    if not image or not is_file(container):
+        return
+    path = workdir / Path(image).expanduser()
+    if not path.exists() and (path.parent.is_dir() or path.parent.parent.is_dir()):
+        hint = "name the file; a relative path starts in the working folder"
+        raise origins.error("container.image", f": there is no {path}", hint)
+
+
+def _check_venv(
+    env: EnvConfig, workdir: Path, environ: Mapping[str, str], origins: Origins
+) -> None:
+    folder = workdir / Path(env.venv or "").expanduser()
+    if not (folder / "bin/activate").is_file():
+        if folder.is_dir() or folder.parent.is_dir():
+            message = f"is {env.venv}, and there is no {folder}/bin/activate"
+            hint = f"write the folder that has bin/activate; `python3 -m venv {folder}` makes one"
+            raise origins.error("env.venv", message, hint)
+        return
+    if env.modules or env.conda or env.setup:
+        return  # they may change what its Python finds
+    python = [str(folder / "bin/python"), "-c", FIND_US]
+    if _run(python, workdir, {**environ, **env.variables})[0] == ABSENT:
+        hint = f"{folder}/bin/pip install hpc-train"
+        raise origins.error("env.venv", f"is {env.venv}, which has no hpc-train", hint)
+
+
+def _check_tools(
+    env: EnvConfig, workdir: Path, environ: Mapping[str, str], origins: Origins
+) -> None:
+    """Run the very lines of the job's script here, each tool's only where it is here."""
+    modules, conda = (
+        shell_plan(part, workdir=".", python="python").setup
+        for part in (EnvConfig(modules=env.modules), EnvConfig(conda=env.conda))
+    )
+    lines = [*(IF_MODULE if modules else ()), *modules, *(IF_CONDA if conda else ()), *conda]
+    code, said = _run(["bash", "-c", "\n".join(lines)], workdir, environ) if lines else (0, "")
+    if not code:
+        return
+    key = "env.conda" if "hpc-train: conda" in said else "env.modules"
+    value = env.conda if key == "env.conda" else ", ".join(env.modules)
+    words = [line.strip() for line in said.splitlines() if line.strip()] or ["it says nothing"]
+    reason = next((line for line in words if re.search("error|not ?found", line, re.I)), words[0])
+    see = "`conda env list`" if key == "env.conda" else "`module avail`"
+    hint = f"{see} shows what there is; what only the nodes have, load in a line of env.setup"
+    raise origins.error(key, f"is {value}, which fails here: {reason}", hint)
+
+
+def _run(argv: Sequence[str], workdir: Path, environ: Mapping[str, str]) -> tuple[int, str]:
+    """Exit code and standard error; 0 where it cannot be run here, or takes too long."""
+    try:
+        done = subprocess.run(
+            argv,
+            cwd=workdir,
+            env=dict(environ),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=LIMIT_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return 0, ""
+    return done.returncode, done.stderr

@@ -1,0 +1,160 @@
+"""What differs between a run and now, or between two runs or attempts: code, packages, config."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hpc_train.backends.code_copy import settle_paths
+from hpc_train.config.load import load
+from hpc_train.config.schema import Config
+from hpc_train.errors import HpcTrainError
+from hpc_train.plan.plan import Plan
+from hpc_train.runs.installed import installed_packages
+from hpc_train.runs.layout import RunDir
+from hpc_train.runs.provenance import CodeChange, code_change, code_state, packages_of, read_state
+from hpc_train.runs.snapshot import changed_files, copy_at
+
+__all__ = ["Compared", "compare_runs", "compare_with_now"]
+
+OF_THE_PLACE = ("python", "hpc_train", "slurm", "driver", "system", "kernel", "modules")
+OF_TORCH = ("cuda", "hip", "cudnn", "nccl", "gpus")
+Pairs = dict[str, tuple[Any, Any]]  # key -> before, after; None = it is not there
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compared:
+    """Empty where nothing differs.
+
+    Attributes:
+        place: Python, Slurm, driver, how torch was built.
+        unknown: What could not be compared, and why.
+    """
+
+    code: CodeChange
+    place: Pairs = field(default_factory=dict)
+    packages: Pairs = field(default_factory=dict)
+    config: Pairs = field(default_factory=dict)
+    unknown: tuple[str, ...] = ()
+
+
+def compare_with_now(run: RunDir, attempt: int | None = None) -> Compared:
+    """The run against the folder it was submitted from, this Python, and its config file."""
+    plan = Plan.from_json(run.plan.read_text(encoding="utf-8"))
+    copy = copy_at(Path(plan.workdir))
+    workdir = copy.original if copy else Path(plan.workdir)
+    now = code_state(workdir, packages_of(plan))
+    now["packages"] = installed_packages(sys.path)
+    submitted, unknown = read_state(run), []
+    written = submitted.get("config") or {}
+    config: Pairs = {}
+    try:
+        if not written:
+            raise HpcTrainError("the run names no config file")
+        fresh = load(workdir / written["file"]).config
+        if copy:  # its paths were settled, whoever asked for it
+            fresh.snapshot.mode = "git"
+            settle_paths(fresh, workdir)
+        config = _differing(_flat(load(run.config).config), _flat(fresh), written["typed"])
+    except HpcTrainError as error:
+        unknown.append(f"config: {error.message}")
+    before = _state(run, attempt)
+    place = _known_of_both(before, now, ("python", "hpc_train"))
+    compared = _compared(before, now, place, config, unknown)
+    if copy is None:
+        return compared
+    code = dataclasses.replace(compared.code, files=tuple(changed_files(copy)))
+    return dataclasses.replace(compared, code=code)
+
+
+def compare_runs(
+    run: RunDir, other: RunDir, attempt: int | None = None, other_attempt: int | None = None
+) -> Compared:
+    """Two runs, or two attempts; without a number the newest one that has begun."""
+    before, after = _state(run, attempt), _state(other, other_attempt)
+    unknown: list[str] = []
+    config: Pairs = {}
+    if run.config.is_file() and other.config.is_file():
+        config = _differing(_flat(load(run.config).config), _flat(load(other.config).config))
+    elif run != other:
+        unknown.append("config: a rendered script's run has none")
+    return _compared(before, after, _known_of_both(_place(before), _place(after)), config, unknown)
+
+
+def _compared(
+    before: Mapping[str, Any],
+    after: Mapping[str, Any],
+    place: Pairs,
+    config: Pairs,
+    unknown: list[str],
+) -> Compared:
+    packages: Pairs = {}
+    if "packages" in before and "packages" in after:
+        packages = _differing(before["packages"], after["packages"])
+    else:
+        unknown.append("packages: no attempt has begun to train")
+    if not before.get("sources") or not after.get("sources"):
+        unknown.append("code: there is no record of it")
+    return Compared(
+        code=code_change(before, after),
+        place=place,
+        packages=packages,
+        config=config,
+        unknown=tuple(unknown),
+    )
+
+
+def _state(run: RunDir, attempt: int | None) -> dict[str, Any]:
+    """What is known of an attempt, of the newest one by default; else of the submission."""
+    if attempt is not None:
+        state = read_state(run, attempt)
+        if not state:
+            raise HpcTrainError(
+                f"{run.name} ({run.run_id}) has no record of an attempt {attempt}",
+                f"hpc-train status {run.run_id} lists the attempts",
+            )
+        return state
+    numbers = [int(path.name) for path in run.attempts.glob("*") if path.name.isdigit()]
+    states = (read_state(run, number) for number in sorted(numbers, reverse=True))
+    return next((state for state in states if state), None) or read_state(run)
+
+
+def _place(state: Mapping[str, Any]) -> dict[str, Any]:
+    torch = state.get("torch") or {}
+    named = {f"torch's {name}": torch[name] for name in OF_TORCH if name in torch}
+    return {name: state[name] for name in OF_THE_PLACE if name in state} | named
+
+
+def _known_of_both(
+    before: Mapping[str, Any], after: Mapping[str, Any], only: Collection[str] = ()
+) -> Pairs:
+    both = [name for name in before if name in after and (not only or name in only)]
+    return _differing(*({name: state[name] for name in both} for state in (before, after)))
+
+
+def _flat(config: Config) -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+
+    def walk(value: Any, key: str) -> None:
+        if isinstance(value, Mapping) and value:
+            for name, item in value.items():
+                walk(item, f"{key}.{name}" if key else str(name))
+        else:
+            flat[key] = value
+
+    walk(dataclasses.asdict(config), "")
+    return flat
+
+
+def _differing(
+    before: Mapping[str, Any], after: Mapping[str, Any], without: Collection[str] = ()
+) -> Pairs:
+    keys = [*before, *(key for key in after if key not in before)]
+    below = tuple(f"{key}." for key in without)
+    keys = [key for key in keys if key not in without and not key.startswith(below)]
+    pairs = {key: (before.get(key), after.get(key)) for key in keys}
+    return {key: pair for key, pair in pairs.items() if pair[0] != pair[1]}

@@ -1,0 +1,163 @@
+"""Which weights are meant: a run's best model, its newest state, or a file. Nothing is loaded."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import shutil
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hpc_train.config.load import LoadedConfig
+from hpc_train.errors import CheckError, HpcTrainError, NoSuchRunError, UsageError
+from hpc_train.runs.checkpoints import MANIFEST
+from hpc_train.runs.layout import RunDir
+from hpc_train.runs.registry import find_run
+from hpc_train.runs.saved_models import best_models, choose_best, read_models
+from hpc_train.training.resume.checkpoint import list_checkpoints
+
+__all__ = [
+    "FoundWeights",
+    "choose_and_hold",
+    "find_weights",
+    "hold_weights",
+    "settle_weights",
+    "weights_of_run",
+]
+
+_MODEL = ("model.ckpt", "model")  # of a run's own checkpoint: a file, or a folder of shards
+_SHARDS = ".metadata"  # torch.distributed.checkpoint's index of a folder
+
+
+@dataclass(frozen=True)
+class FoundWeights:
+    """Where they are, and what they are for a person: `best: val_acc 0.98, step 225`."""
+
+    path: Path
+    said: str
+
+
+def find_weights(reference: str, folders: Sequence[Path], workdir: Path) -> FoundWeights:
+    """What `init_from` means: a checkpoint's path, or a run.
+
+    Args:
+        folders: Where runs are.
+        workdir: What a relative path begins at.
+
+    Raises:
+        CheckError: there are no weights; NoSuchRunError: neither a path nor a run.
+    """
+    path = workdir / Path(reference).expanduser()
+    if path.exists() and not (path / "plan.json").is_file():
+        try:
+            return FoundWeights(_weights_in(path), "as named")
+        except CheckError as error:
+            raise CheckError(f"init_from: {error.message}", error.hint) from error
+    try:
+        run = find_run(str(path) if path.exists() else reference, folders)
+    except NoSuchRunError as error:
+        what = f"init_from: {reference!r} is neither a checkpoint nor a run"
+        raise NoSuchRunError(what, error.hint) from error
+    return weights_of_run(run)
+
+
+def settle_weights(loaded: LoadedConfig, folders: Sequence[Path], workdir: Path) -> LoadedConfig:
+    """The same config with the path that its `init_from` means, and a note about it.
+
+    Raises:
+        HpcTrainError: see `find_weights`.
+    """
+    found = find_weights(str(loaded.config.init_from), folders, workdir)
+    loaded.config.init_from = str(found.path)
+    note = f"the model begins with the weights in {found.path} ({found.said})"
+    return dataclasses.replace(loaded, notes=(*loaded.notes, note))
+
+
+def weights_of_run(run: RunDir, choice: str = "") -> FoundWeights:
+    """Those of a run.
+
+    Args:
+        choice: `best`, `last` or a path; by default the best model by the one metric that decides,
+            and where none does the newest state.
+
+    Raises:
+        HpcTrainError: there are none; CheckError: the path is no checkpoint.
+    """
+    if choice not in ("", "best", "last"):
+        return FoundWeights(_weights_in(Path(choice).expanduser().absolute()), "as named")
+    if choice == "best" or (not choice and any(best_models(read_models(run)))):
+        try:
+            best = choose_best(run)
+        except UsageError as error:
+            prints_it = f"hpc-train checkpoints {run.run_id} --monitor NAME prints it"
+            raise UsageError(error.message, f"name its path with --ckpt; {prints_it}") from error
+        by = best.metric_text or "the newest model"
+        return FoundWeights(Path(best.path), f"best: {by}, step {best.step}")
+    for state in list_checkpoints(run.checkpoints, verify=False):
+        if state.valid:
+            return FoundWeights(_weights_in(state.path), f"last: step {state.step}")
+    raise HpcTrainError(
+        f"{run.name} ({run.run_id}) has saved no checkpoint yet", "name a file: --ckpt PATH"
+    )
+
+
+def choose_and_hold(run: RunDir, choice: str, folder: Path) -> tuple[FoundWeights, Path]:
+    """Find the weights of a run that may train on and delete them, and link them at once.
+
+    Args:
+        folder: Where to make the folder of links, see `hold_weights`.
+
+    Returns:
+        What was found, and the folder; it may be empty, and is the caller's to move or remove.
+    """
+    found = weights_of_run(run, choice)
+    held = Path(tempfile.mkdtemp(prefix=".weights-", dir=folder))
+    for _ in range(10):
+        hold_weights(found.path, held)
+        if (held / found.path.name).exists() or found.path.exists():
+            break
+        found = weights_of_run(run, choice)
+    return found, held
+
+
+def hold_weights(path: Path, folder: Path) -> None:
+    """Link the weights into `folder`, so that they outlive their deletion by the run they are of.
+
+    Where no hard link can be (another file system), nothing is done: the path itself is used.
+    """
+    files = [file for file in path.rglob("*") if file.is_file()] if path.is_dir() else [path]
+    for file in files:
+        target = folder / path.name / file.relative_to(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            os.link(file, target)
+        except OSError:
+            shutil.rmtree(folder / path.name, ignore_errors=True)
+            return
+
+
+def _may_be_torchs(path: Path) -> bool:
+    """Whether a file begins as a zip archive or a pickle does; torch.save has written both."""
+    with path.open("rb") as stream:
+        return stream.read(2) in (b"PK", b"\x80\x02")
+
+
+def _weights_in(path: Path) -> Path:
+    if not path.exists():
+        raise CheckError(f"there is no checkpoint {path}", "name one that is there")
+    if path.is_file() and not _may_be_torchs(path):
+        raise CheckError(
+            f"{path} is no checkpoint: torch.save wrote no such file", "name a .ckpt, or a run"
+        )
+    if path.is_file() or (path / _SHARDS).exists():
+        return path
+    if (path / MANIFEST).exists():
+        for name in _MODEL:
+            if (path / name).exists():
+                return path / name
+    raise CheckError(
+        f"{path} is a folder, and no checkpoint",
+        "name a .ckpt of Lightning's, a folder step-... of a run's checkpoints, or a run",
+    )

@@ -1,0 +1,102 @@
+"""A run that is made longer: what may change, what it finds of itself, what must not be lost."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from hpc_train.errors import ConfigError
+from hpc_train.plan.plan import Plan
+from hpc_train.runs.checkpoints import KEEP, checkpoint_steps, newest_step
+from hpc_train.runs.layout import RunDir
+
+__all__ = ["LENGTH_KEYS", "check_longer", "keep_finished", "length_changes", "schedule_notes"]
+
+# Trainer arguments that say when a training ends, and nothing else of it.
+LENGTH_KEYS = ("max_epochs", "max_steps", "max_time", "min_epochs", "min_steps")
+_REPEATS = ("CosineAnnealingLR",)  # whose rate rises again behind its length
+_OWN = ("LambdaLR", "MultiplicativeLR")
+
+
+def length_changes(before: Plan, plan: Plan) -> dict[str, tuple[Any, Any]]:
+    """Those of LENGTH_KEYS that differ, with the values before and now."""
+    old, new = before.training.trainer, plan.training.trainer
+    return {
+        key: (old.get(key), new.get(key)) for key in LENGTH_KEYS if old.get(key) != new.get(key)
+    }
+
+
+def check_longer(run: RunDir, plan: Plan) -> None:
+    """Refuse an end that a completed run has reached already.
+
+    Raises:
+        ConfigError: with where it stands.
+    """
+    reached = _final(run)
+    for name, at in (("max_epochs", reached.get("epoch")), ("max_steps", reached.get("step"))):
+        end = plan.training.trainer.get(name)
+        if end not in (None, -1) and at is not None and end <= at:
+            raise ConfigError(
+                f"the run is complete, at {name.removeprefix('max_')[:-1]} {at}, and"
+                f" trainer.{name} is {end}",
+                f"write trainer.{name}={2 * at}, or another larger number",
+            )
+
+
+def schedule_notes(run: RunDir, plan: Plan) -> Iterator[str]:
+    """A line for each schedule of the learning rate that was built for the length before.
+
+    Raises:
+        ConfigError: for one that ends with an error behind its length.
+    """
+    for schedule in _read(run.schedules) or []:
+        name, length, unit = schedule["name"], schedule["length"], schedule["interval"]
+        built = f"{name} was built for {length} {unit}s"
+        if name in _OWN:
+            yield (
+                f"the rates of {name} are your function's: if it knows the training's length, they"
+                " change from here"
+            )
+        elif name == "OneCycleLR" and length is not None and _end(run, plan, unit) > length:
+            raise ConfigError(
+                f"{built} and cannot go on behind them",
+                f"start a new run from these weights: init_from={run.path}",
+            )
+        elif length is not None:
+            then = "its rate rises again" if name in _REPEATS else "it has no more to say"
+            yield f"{built} and stays as it is: behind them {then}"
+
+
+def keep_finished(run: RunDir) -> None:
+    """Keep what the finished run gave: its last checkpoint for good, its metrics under a name."""
+    step = newest_step(run)
+    if step:
+        (checkpoint_steps(run)[step] / KEEP).touch()
+    if run.final_metrics.exists():
+        shutil.copy(run.final_metrics, run.metrics / f"final-at-{step}.json")
+    run.done.unlink(missing_ok=True)
+
+
+def _end(run: RunDir, plan: Plan, unit: str) -> float:
+    """Steps or epochs of the whole training, as far as can be told; 0 where it cannot."""
+    trainer, final = plan.training.trainer, _final(run)
+    epochs, steps = trainer.get("max_epochs") or -1, trainer.get("max_steps") or -1
+    if unit == "epoch":
+        return float(epochs)
+    if final.get("epoch") and epochs > 0:
+        of_epochs = epochs * float(final["step"]) / float(final["epoch"])
+        return min(of_epochs, steps) if steps > 0 else of_epochs
+    return float(steps)
+
+
+def _final(run: RunDir) -> Mapping[str, Any]:
+    return _read(run.final_metrics) or {}
+
+
+def _read(path: Any) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None

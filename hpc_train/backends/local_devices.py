@@ -1,0 +1,119 @@
+"""`--devices 0,2`: which GPUs of this machine the ranks get, by CUDA_VISIBLE_DEVICES."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, MutableMapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from hpc_train.backends.submit import detect_cluster
+from hpc_train.errors import CheckError, UsageError
+from hpc_train.plan.plan import Plan, Shape
+from hpc_train.preflight.inventory.gpus import load_nvml, read_gpus
+from hpc_train.preflight.inventory.inventory import Gpu
+
+__all__ = ["check_devices", "check_gpus_here", "flags_for_devices", "read_devices", "use_devices"]
+
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+
+
+def check_gpus_here(plan: Plan, dev: Path = Path("/dev")) -> None:
+    """Refuse a training for GPUs that would start on this machine, which has none.
+
+    Args:
+        dev: Where NVIDIA's, WSL's and AMD's drivers have their files.
+
+    Raises:
+        CheckError: the accelerator is not auto, which takes the CPUs then.
+    """
+    wanted = plan.training.trainer.get("accelerator")
+    if plan.script or wanted == "auto" or not plan.shape.gpus_per_node:
+        return
+    if not any(next(dev.glob(name), None) for name in ("nvidia[0-9]*", "dxg", "kfd")):
+        said = f"is {wanted}" if wanted else "is not written, which means gpu"
+        raise CheckError(
+            f"this machine has no GPU, and trainer.accelerator {said}",
+            "write trainer.accelerator=cpu to train on its CPUs, or submit where Slurm is",
+        )
+
+
+def read_devices(text: str) -> tuple[int, ...]:
+    """The numbers in `0,2`.
+
+    Raises:
+        UsageError: something else stands there, or a number twice.
+    """
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isascii() and part.isdigit() for part in parts):
+        raise UsageError(f"--devices {text!r} is no list of numbers", "write --devices 0,2")
+    numbers = tuple(map(int, parts))
+    if len(set(numbers)) < len(numbers):
+        raise UsageError(f"--devices {text} names a GPU twice", "a rank has a GPU of its own")
+    return numbers
+
+
+def flags_for_devices(text: str, flags: Mapping[str, Any]) -> dict[str, Any]:
+    """The flags with the shape that follows from the GPUs in `text`, where none was typed."""
+    devices = read_devices(text)
+    nodes = flags.get("nodes") or 1
+    given = flags.get("gpus")
+    if len(devices) != nodes * (given or len(devices) // nodes):
+        raise UsageError(
+            f"--devices names {len(devices)} GPUs for {nodes} x {given or '?'} ranks",
+            "leave --gpus and --nodes out, or name as many GPUs",
+        )
+    return {**flags, "nodes": nodes, "gpus": len(devices) // nodes}
+
+
+def use_devices(
+    text: str, shape: Shape, environ: MutableMapping[str, str], cluster: str | None
+) -> None:
+    """Have every rank that is started from here see these GPUs alone.
+
+    Args:
+        cluster: `slurm` or `local`; None finds it by itself.
+
+    Raises:
+        UsageError: the run is Slurm's, whose jobs are given their GPUs.
+        CheckError: a GPU is not here, or the training is for CPUs.
+    """
+    devices = read_devices(text)
+    if (cluster or detect_cluster()) == "slurm":
+        raise UsageError(
+            "--devices chooses GPUs of this machine; on Slurm each job is given its own, which it"
+            " counts from 0",
+            f"write --gpus {len(devices)}, or --cluster local",
+        )
+    if not shape.gpus_per_node:
+        raise CheckError(
+            "--devices chooses GPUs, and trainer.accelerator is cpu", "leave one of them out"
+        )
+    nvml, state = load_nvml()
+    gpus = () if nvml is None else read_gpus(nvml, environ)
+    if not gpus:
+        why = "no GPU is visible here" if state == "ok" else f"NVML: {state}"
+        raise CheckError(f"--devices: {why}", "hpc-train doctor says what is here")
+    environ[VISIBLE] = check_devices(devices, gpus, environ.get(VISIBLE))
+
+
+def check_devices(devices: Sequence[int], gpus: Sequence[Gpu], visible: str | None) -> str:
+    """What CUDA_VISIBLE_DEVICES has to be. Pure.
+
+    Args:
+        devices: Numbers as nvidia-smi shows them, or places in `visible`, as torch counts them.
+        gpus: Those that this process may use.
+        visible: CUDA_VISIBLE_DEVICES of the shell, if it is set.
+
+    Raises:
+        CheckError: a number is none of these.
+    """
+    entries = [entry.strip() for entry in (visible or "").split(",") if entry.strip()]
+    # By UUID, since CUDA counts by speed unless CUDA_DEVICE_ORDER says otherwise (CUDA C++
+    # Programming Guide, "CUDA Environment Variables").
+    names = dict(enumerate(entries)) or {gpu.index: gpu.uuid or str(gpu.index) for gpu in gpus}
+    missing = [str(number) for number in devices if number not in names]
+    if missing:
+        what = f"{VISIBLE}={visible}" if entries else "this machine"
+        known = ", ".join(map(str, names))
+        raise CheckError(f"--devices: {what} has no GPU {', '.join(missing)}", f"it has {known}")
+    return ",".join(names[number] for number in devices)

@@ -1,0 +1,79 @@
+"""What tests, validates or predicts with the model of a run: a run of its own, beside it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hpc_train.backends.find_weights import FoundWeights, choose_and_hold
+from hpc_train.config.load import LoadedConfig, load
+from hpc_train.config.validate import check, check_methods
+from hpc_train.errors import ConfigError, UsageError
+from hpc_train.plan.evaluations import NEEDED
+from hpc_train.plan.from_config import make_plan
+from hpc_train.plan.plan import Plan, Verb
+from hpc_train.plan.shape import shape_of
+from hpc_train.runs.layout import RunDir
+
+__all__ = ["PlannedEvaluation", "plan_evaluation"]
+
+
+@dataclass(frozen=True)
+class PlannedEvaluation:
+    """The parts of its submission; the plan's folders are relative to `workdir`."""
+
+    loaded: LoadedConfig
+    plan: Plan
+    workdir: Path
+    weights: FoundWeights
+    held: Path  # a folder with links to them, to move or to remove
+
+
+def plan_evaluation(
+    run: RunDir, verb: Verb, choice: str, overrides: Sequence[str], flags: Mapping[str, object]
+) -> PlannedEvaluation:
+    """Decide it from the run's config: its shape and micro batch, unless they are changed.
+
+    Args:
+        choice: Which weights, see `weights_of_run`.
+
+    Raises:
+        HpcTrainError: there are no weights.
+        ConfigError: the classes lack a method, or the run carries no config.
+    """
+    before = Plan.from_json(run.plan.read_text(encoding="utf-8"))
+    if before.verb != "fit":
+        raise UsageError(f"{run.name} ({run.run_id}) is no training", "name the training's run")
+    if before.script is not None:
+        raise UsageError(
+            f"{run.name} ({run.run_id}) is a script, which makes the model and the data itself",
+            f"call trainer.{verb} in {before.script.path}",
+        )
+    if not run.config.is_file():
+        raise ConfigError(
+            f"{run.path} was made by a rendered script, which carries no config",
+            "submit the training with hpc-train submit, or call trainer.test yourself",
+        )
+    loaded = load(run.config, overrides, flags=flags)
+    config, workdir = loaded.config, Path(before.workdir)
+    config.name = f"{before.name}-{verb}"
+    config.init_from = None  # the training's own
+    config.snapshot.mode = "none"  # it runs in the training's folder, which may be a copy
+    # No gradient is shared, so that any number of ranks will do.
+    config.micro_batch_size = before.batch.micro_batch_size
+    config.global_batch_size = before.batch.micro_batch_size * shape_of(config).world_size
+    check(loaded, workdir=workdir)
+    check_methods(loaded, NEEDED[verb], verb, workdir=workdir)
+    decided = make_plan(
+        config,
+        workdir=workdir,
+        python=before.shell.python,
+        for_script=True,
+        origins=loaded.origins,
+    )
+    weights, held = choose_and_hold(run, choice, Path(before.runs_dir))  # last: it makes a folder
+    config.init_from = str(weights.path)
+    plan = dataclasses.replace(decided, verb=verb, weights=config.init_from)
+    return PlannedEvaluation(loaded, plan, workdir, weights, held)

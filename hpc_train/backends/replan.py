@@ -1,0 +1,214 @@
+"""The plan of a run that goes on: as it was, or in another shape, never of another training."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hpc_train.backends.check_environment import check_environment
+from hpc_train.backends.code_copy import renewed_copy, select_again
+from hpc_train.backends.lengthen import (
+    LENGTH_KEYS,
+    check_longer,
+    keep_finished,
+    length_changes,
+    schedule_notes,
+)
+from hpc_train.backends.look_at_hosts import look_at_hosts
+from hpc_train.config.load import LoadedConfig, load
+from hpc_train.config.show import to_yaml
+from hpc_train.config.validate import check
+from hpc_train.errors import CheckError, ConfigError, HpcTrainError
+from hpc_train.plan.from_config import make_plan, result_hash
+from hpc_train.plan.plan import Plan
+from hpc_train.plan.script import render_script
+from hpc_train.plan.shape import BatchSplitError
+from hpc_train.plan.states import RunState
+from hpc_train.runs.atomic import write_text
+from hpc_train.runs.checkpoints import newest_step
+from hpc_train.runs.layout import RunDir
+from hpc_train.runs.snapshot import Selection, copy_at
+from hpc_train.runs.status import SESSION, RunStatus
+
+__all__ = ["NextPlan", "plan_again"]
+
+
+@dataclass(frozen=True)
+class NextPlan:
+    """What the next submission of a run is made of."""
+
+    before: Plan
+    plan: Plan
+    script: str
+    cluster: str  # slurm or local: where it was
+    config: str = ""
+    notes: tuple[str, ...] = ()  # what a longer training means, a line each
+    code: Selection | None = None  # in place of the run's snapshot
+
+    @contextlib.contextmanager
+    def in_place(self, run: RunDir) -> Iterator[None]:
+        """Put it in the place of the run's plan and script; the plan before is kept beside them.
+
+        When it is refused in the block, all is as before.
+        """
+        look_at_hosts(self.plan, Path.cwd())
+        with self._plan_in_place(run), contextlib.ExitStack() as stack:
+            if self.code is not None:
+                stack.enter_context(renewed_copy(run, self.code))
+            yield
+
+    @contextlib.contextmanager
+    def _plan_in_place(self, run: RunDir) -> Iterator[None]:
+        if self.plan is self.before:
+            yield
+            return
+        script_before, config_before = (
+            file.read_text(encoding="utf-8") for file in (run.script, run.config)
+        )
+        done = run.done.exists()
+        kept = run.path / f"plan-before-{time.strftime('%Y%m%d-%H%M%S')}.json"
+        write_text(kept, self.before.to_json())
+        write_text(run.script, self.script)
+        write_text(run.plan, self.plan.to_json())
+        write_text(run.config, self.config)
+        if done:
+            keep_finished(run)
+        try:
+            yield
+        except HpcTrainError:
+            if done:
+                run.done.touch()
+            write_text(run.config, config_before)
+            write_text(run.script, script_before)
+            write_text(run.plan, self.before.to_json())
+            kept.unlink()
+            raise
+
+
+def _refuse_what_goes_on_by_itself(status: RunStatus, run: RunDir) -> None:
+    if not status.state.ended:
+        raise HpcTrainError(
+            f"{status.name} ({status.run}) is {status.state.value} as job {status.job_id}",
+            f"hpc-train cancel {status.run} ends it",
+        )
+    if status.backend == SESSION:
+        raise HpcTrainError(
+            f"{status.name} ({status.run}) is a script of its own, with a Session",
+            f"start it again, and it goes on: {run.session.read_text(encoding='utf-8').strip()}",
+        )
+
+
+def plan_again(
+    status: RunStatus,
+    run: RunDir,
+    overrides: Sequence[str],
+    flags: Mapping[str, object],
+    *,
+    new_snapshot: bool = False,
+) -> NextPlan:
+    """Decide anew from the run's config with these overrides; nothing is written.
+
+    Args:
+        new_snapshot: The project's code of now takes the place of the run's copy.
+
+    Raises:
+        HpcTrainError: when the run has not ended, or is complete.
+        ConfigError: when it would be another training, or there is no config to start from.
+        CheckError: when the ranks cannot share the batch, with shapes that can.
+    """
+    _refuse_what_goes_on_by_itself(status, run)
+    before = Plan.from_json(run.plan.read_text(encoding="utf-8"))
+    cluster = "slurm" if status.backend == "slurm" else "local"
+    code = select_again(run) if new_snapshot else None
+    completed = status.state is RunState.COMPLETED
+    if not overrides and all(value is None for value in flags.values()):
+        if completed:
+            raise _nothing_left(status, before)
+        if run.config.is_file():
+            _check_here(load(run.config), before, is_renewed=new_snapshot)
+        return NextPlan(before, before, run.script.read_text("utf-8"), cluster, code=code)
+    if not run.config.is_file():
+        raise ConfigError(
+            f"{run.path} was made by a rendered script, which carries no config",
+            "go on in the same shape (resume without options), or submit the config anew",
+        )
+    loaded = load(run.config, overrides, flags=flags)
+    _check_here(loaded, before, is_renewed=new_snapshot)
+    again = dataclasses.replace(_decided(run, before, loaded, cluster), code=code)
+    if not length_changes(before, again.plan):
+        if completed:
+            raise _nothing_left(status, before)
+        return again
+    if completed:
+        check_longer(run, again.plan)
+    return dataclasses.replace(again, notes=tuple(schedule_notes(run, again.plan)))
+
+
+def _check_here(loaded: LoadedConfig, before: Plan, *, is_renewed: bool) -> None:
+    """What is checked of a new run: code and environment may have changed since the first time.
+
+    Args:
+        is_renewed: The code that is there gives way to another copy, so it is not looked at.
+    """
+    if not is_renewed:
+        check(loaded, workdir=Path(before.workdir))
+    check_environment(loaded.config.env, Path(before.workdir), os.environ, loaded.origins)
+
+
+def _nothing_left(status: RunStatus, plan: Plan) -> HpcTrainError:
+    longer = f"to train longer: hpc-train resume {status.run} trainer.max_epochs=N (or max_steps)"
+    return HpcTrainError(
+        f"{status.name} ({status.run}) is complete; there is nothing to go on with",
+        longer if plan.script is None else "how long it trains is the script's: submit it again",
+    )
+
+
+def _decided(run: RunDir, before: Plan, loaded: LoadedConfig, cluster: str) -> NextPlan:
+    try:
+        portable = make_plan(
+            loaded.config,
+            workdir=before.workdir,
+            python=before.shell.python,
+            for_script=True,
+            origins=loaded.origins,
+        )
+    except BatchSplitError as error:
+        if loaded.config.global_batch_size != before.batch.global_batch_size:
+            raise
+        # The batch stays as it is in a run, so that only another shape helps.
+        raise CheckError(error.message, f"a run keeps its batch; {error.shapes}") from error
+    if not _is_same_training(before, portable):
+        raise ConfigError(
+            "the overrides make another training: model, data, trainer (but for its length), seed,"
+            " reproducible and global_batch_size stay as they are in a run",
+            "submit the changed config as a run of its own",
+        )
+    is_copy = copy_at(Path(before.workdir)) is not None
+    if before.verb == "fit" and (loaded.config.snapshot.mode != "none") != is_copy:
+        hint = "submit the changed config as a run of its own"
+        raise loaded.origins.error("snapshot", "cannot change within a run", hint)
+    portable = dataclasses.replace(
+        portable,
+        verb=before.verb,
+        config_hash=before.config_hash,
+        reopened_step=newest_step(run) if run.done.exists() else before.reopened_step,
+    )
+    again = portable.placed(before.workdir, before.runs_dir)
+    script = render_script(portable, run_dir=str(run.path))
+    return NextPlan(before, again, script, cluster, to_yaml(loaded.config))
+
+
+def _is_same_training(before: Plan, plan: Plan) -> bool:
+    """Whether nothing of what makes the result has changed but when it ends."""
+    hashes = set()
+    for one in (before, plan):
+        kept = {key: it for key, it in one.training.trainer.items() if key not in LENGTH_KEYS}
+        training = dataclasses.replace(one.training, trainer=kept)
+        batch = one.batch.global_batch_size
+        hashes.add(result_hash(training, batch, script=one.script, weights=one.weights))
+    return len(hashes) == 1

@@ -1,0 +1,140 @@
+"""A sweep on Slurm: one array for all points, one query, one scancel."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+
+from hpc_train.backends.observe import observe
+from hpc_train.backends.submit import leave_out_bad_nodes
+from hpc_train.errors import SlurmError
+from hpc_train.plan.script import job_options
+from hpc_train.plan.states import RunState
+from hpc_train.plan.sweep_plan import array_text
+from hpc_train.runs.events import Event, EventKind, append_event, read_events
+from hpc_train.runs.history import job_ids, newest_job_id
+from hpc_train.runs.layout import RunDir
+from hpc_train.runs.status import RunStatus
+from hpc_train.runs.sweep_dir import SweepDir, events_of_point
+from hpc_train.runs.sweep_status import PointStatus, SweepStatus
+from hpc_train.slurm import control
+from hpc_train.slurm.partitions import check_partition
+from hpc_train.supervisor.dependents import move_dependents
+
+__all__ = ["cancel_sweep", "observe_all", "observe_sweep", "submit_array"]
+
+
+def submit_array(
+    sweep: SweepDir, points: Sequence[int] | None = None, options: Sequence[str] = ()
+) -> str:
+    """Submit the sweep's script once, for all points or for some of them.
+
+    Args:
+        points: In ascending order; None for all.
+        options: More of sbatch's.
+
+    Returns:
+        The array's job id.
+
+    Raises:
+        SlurmError: when Slurm refuses; nothing was written.
+    """
+    plan = sweep.plan.plan
+    check_partition(dict(plan.slurm.options))
+    some = [] if points is None else [f"--array={array_text(points, sweep.plan.at_most)}"]
+    known = job_ids(read_events(sweep.events))
+    began = time.time()
+
+    def submit(left_out: Sequence[str]) -> str:
+        wanted = [*job_options(plan, left_out), *some, *options]
+        try:
+            return control.sbatch(sweep.script, wanted, known=known)
+        except SlurmError as error:
+            if not control.is_answer_lost(str(error)):
+                raise
+            return control.sbatch(sweep.script, wanted, known=known)  # finds what was taken
+
+    job_id, left_out = leave_out_bad_nodes(submit)
+    data = {"backend": "slurm", "left_out": list(left_out), "job_id": job_id}
+    whole = data if points is None else {**data, "points": list(points)}
+    append_event(sweep.events, Event(began, EventKind.SUBMITTED, whole))
+    for number in range(len(sweep.plan.points)) if points is None else points:
+        events = sweep.point(number).events
+        if events.exists():
+            told = {**data, "job_id": f"{job_id}_{number}"}
+            append_event(events, Event(began, EventKind.SUBMITTED, told))
+            move_dependents(sweep.point(number), f"{job_id}_{number}", lambda _said: None)
+    return job_id
+
+
+def observe_all(entries: Sequence[RunDir | SweepDir], now: float) -> list[RunStatus | SweepStatus]:
+    """The status of each run and each sweep, by one query of Slurm for all."""
+    histories = [(entry, read_events(entry.events)) for entry in entries]
+    runs: list[tuple[RunDir, Sequence[Event]]] = []
+    for entry, events in histories:
+        if isinstance(entry, SweepDir):
+            numbers = range(len(entry.plan.points))
+            runs += [(entry.point(k), events_of_point(entry, k, events)) for k in numbers]
+        else:
+            runs.append((entry, events))
+    statuses = iter(observe([run for run, _ in runs], now, histories=[told for _, told in runs]))
+    return [
+        _sweep_status(entry, events, statuses) if isinstance(entry, SweepDir) else next(statuses)
+        for entry, events in histories
+    ]
+
+
+def observe_sweep(sweep: SweepDir, now: float) -> SweepStatus:
+    """The status of one sweep, and of its points."""
+    events = read_events(sweep.events)
+    numbers = range(len(sweep.plan.points))
+    histories = [events_of_point(sweep, number, events) for number in numbers]
+    points = [sweep.point(number) for number in numbers]
+    return _sweep_status(sweep, events, iter(observe(points, now, histories=histories)))
+
+
+def _sweep_status(
+    sweep: SweepDir, events: Sequence[Event], statuses: Iterator[RunStatus]
+) -> SweepStatus:
+    return SweepStatus(
+        sweep=sweep.sweep_id,
+        name=sweep.name,
+        sweep_dir=str(sweep.path),
+        job_id=newest_job_id(events),
+        submitted=events[0].time if events else None,
+        points=tuple(
+            PointStatus(number, point.overrides, next(statuses))
+            for number, point in enumerate(sweep.plan.points)
+        ),
+    )
+
+
+def cancel_sweep(sweep: SweepDir, status: SweepStatus) -> list[int]:
+    """Record that it is wanted, then end all jobs of the sweep at once.
+
+    Returns:
+        The points that had not ended.
+
+    Raises:
+        SlurmError: when Slurm refuses.
+    """
+    still = (RunState.PENDING, RunState.RUNNING)
+    alive = [point for point in status.points if point.run.state in still]
+    for point in alive:
+        if point.run.silence:
+            raise SlurmError(
+                f"{point.run.silence}: the sweep was not cancelled",
+                f"once `scontrol ping` says UP: hpc-train cancel {status.sweep}",
+            )
+    if not alive:
+        return []
+    data = {"by": os.environ.get("USER", str(os.getuid()))}
+    event = Event(time.time(), EventKind.CANCEL_REQUESTED, data)
+    append_event(sweep.events, event)
+    for point in alive:
+        events = sweep.point(point.number).events
+        if events.exists():
+            append_event(events, event)
+    control.cancel(*dict.fromkeys(point.run.job_id.partition("_")[0] for point in alive))
+    return [point.number for point in alive]

@@ -1,0 +1,78 @@
+"""`hpc-train diff`: what is not as it was when a run trained."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from hpc_train import api
+from hpc_train.cli.common import json_option, print_json, run_argument, runs_dir_option
+from hpc_train.errors import NoSuchRunError
+
+if TYPE_CHECKING:
+    from hpc_train.backends.compare_runs import Compared
+
+__all__ = ["command"]
+
+
+@click.command("diff")
+@run_argument
+@click.argument("other", metavar="[RUN2]", required=False)
+@runs_dir_option
+@json_option
+def command(run: str, other: str | None, runs_dir: Path | None, as_json: bool) -> int:
+    """Show how code, packages and config differ between RUN and now, or between two runs.
+
+    RUN@K is attempt K of a run; without it, the newest that has begun. Now is the folder that the
+    run was submitted from, the Python that runs this command, and the config file as it stands.
+    """
+    from hpc_train.backends.compare_runs import compare_runs, compare_with_now
+
+    first, attempt = _find(run, runs_dir)
+    if other is None:
+        compared = compare_with_now(first.directory, attempt)
+    else:
+        second, other_attempt = _find(other, runs_dir)
+        compared = compare_runs(first.directory, second.directory, attempt, other_attempt)
+    if as_json:
+        others = second.directory.run_id if other is not None else None
+        named = {"schema_version": 1, "run": first.directory.run_id, "other": others}
+        print_json({**named, **dataclasses.asdict(compared)})
+    else:
+        _print(compared)
+    return 0
+
+
+def _find(reference: str, runs_dir: Path | None) -> tuple[api.Run, int | None]:
+    try:
+        return api.Run.find(reference, runs_dir), None
+    except NoSuchRunError:
+        name, _, attempt = reference.rpartition("@")
+        if not name or not attempt.isdigit():
+            raise
+        return api.Run.find(name, runs_dir), int(attempt)
+
+
+def _print(compared: Compared) -> None:
+    lines = [f"code      {name}" for name in compared.code.files]
+    if compared.code.commit:
+        lines.append("commit    " + " -> ".join(one[:9] for one in compared.code.commit))
+    for kind, pairs in (
+        ("place", compared.place),
+        ("package", compared.packages),
+        ("config", compared.config),
+    ):
+        for name, (before, after) in pairs.items():
+            lines.append(f"{kind:<9} {name}: {_said(before)} -> {_said(after)}")
+    click.echo("\n".join(lines) if lines else "nothing differs")
+    for reason in compared.unknown:
+        click.echo(f"not compared: {reason}", err=True)
+
+
+def _said(value: object) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(str, value))}]"
+    return "(absent)" if value is None else str(value)

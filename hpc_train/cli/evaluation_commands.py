@@ -1,0 +1,74 @@
+"""`hpc-train test`, `validate` and `predict`: one command with three names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hpc_train import api
+from hpc_train.cli.common import (
+    flag_options,
+    json_option,
+    run_argument,
+    runs_dir_option,
+    shell_word,
+)
+from hpc_train.cli.staying import stay_options, tell_and_stay
+from hpc_train.plan.plan import Verb
+
+__all__ = ["evaluation_command"]
+
+WHAT = {
+    "test": "Test the model of RUN with its test_step, on its test_dataloader.",
+    "validate": "Validate the model of RUN with its validation_step, on its val_dataloader.",
+    "predict": "Predict with the model of RUN, on its predict_dataloader; in that order.",
+}
+HOW = """
+
+This is a run of its own, named RUN's name and the verb; the training is not touched, and may still
+go on. It has RUN's shape unless --nodes or --gpus say otherwise; each sample is taken once.
+"""
+
+
+def evaluation_command(verb: Verb) -> click.Command:
+    """The command of one verb."""
+
+    @click.command(verb, help=WHAT[verb] + HOW)
+    @run_argument
+    @click.argument("overrides", nargs=-1, metavar="[KEY=VALUE]...")
+    @click.option("--ckpt", default="", metavar="best|last|PATH", help="By default best, if any.")
+    @flag_options("nodes", "gpus", "time", "partition", "account", "qos")
+    @click.option("--cluster", type=click.Choice(["slurm", "local"]), help="As RUN, by default.")
+    @stay_options
+    @runs_dir_option
+    @json_option
+    def command(
+        run: str,
+        overrides: tuple[str, ...],
+        ckpt: str,
+        cluster: str | None,
+        follow: bool,
+        wait: bool,
+        runs_dir: Path | None,
+        as_json: bool,
+        **flags: Any,
+    ) -> int:
+        found = api.Run.find(run, runs_dir)
+        made, weights = found.evaluate(verb, *overrides, ckpt=ckpt, cluster=cluster or "", **flags)
+        told = {"weights": weights}
+        if verb == "predict":
+            told["predictions"] = str(made.directory.predictions)
+
+        def say() -> None:
+            where = {"run": made.directory.run_id, "run_dir": str(made.directory.path)}
+            for name, value in {**where, **told}.items():
+                click.echo(f"{name:<10} {value}", err=as_json)
+            watch = shell_word(made.directory.run_id)
+            click.echo(f"watch      hpc-train status {watch}", err=as_json)
+
+        document = {"job_id": made.status().job_id, **told} if as_json else {}
+        return tell_and_stay(made, document, say, follow=follow, wait=wait, as_json=as_json)
+
+    return command

@@ -1,0 +1,110 @@
+"""A plan as a person reads it before it is submitted."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+import click
+
+from hpc_train.cli.common import print_json
+from hpc_train.plan.lr_scale import lr_scale
+from hpc_train.plan.plan import Plan, ScriptPlan
+from hpc_train.plan.script import HEREDOC
+from hpc_train.plan.units import time_s
+from hpc_train.runs.history_text import duration
+
+__all__ = ["PLAN_IN_SCRIPT", "plan_lines", "print_dry_run"]
+
+PLAN_IN_SCRIPT = re.compile(rf"(?<=<<'{HEREDOC}'\n).*?(?=^{HEREDOC}$)", re.DOTALL | re.MULTILINE)
+
+
+def print_dry_run(plan: Plan, script: str, *, verbose: bool, as_json: bool) -> None:
+    """Print what would be submitted; the plan itself only where `verbose`."""
+    if as_json:
+        import dataclasses
+
+        document = {"schema_version": 1, "plan": dataclasses.asdict(plan), "script": script}
+        print_json(document)
+        return
+    for line in plan_lines(plan):
+        click.echo(line)
+    if verbose:
+        click.secho("\n# plan.json", bold=True)
+        click.echo(plan.to_json(), nl=False)
+    else:
+        script = PLAN_IN_SCRIPT.sub("(the plan; -v shows it)\n", script)
+    click.secho("\n# job.sbatch", bold=True)
+    click.echo(script)
+    click.echo("nothing was submitted and nothing was written (--dry-run)", err=True)
+
+
+def plan_lines(plan: Plan) -> list[str]:
+    """Ten lines: what will run, in which shape, how the batch is split, where, and how long."""
+    options, training = dict(plan.slurm.options), plan.training
+    ends = ("max_epochs", "max_steps", "max_time")
+    until = [f"{end} {training.trainer[end]}" for end in ends if training.trainer.get(end)]
+    billed = [f"{name} {options[name]}" for name in ("account", "qos") if options.get(name)]
+    what = {
+        "model": training.model.class_path,
+        "data": training.data.class_path,
+        "until": ", ".join(until) or "the end of Lightning's default, 1000 epochs",
+    }
+    told = {
+        "name": plan.name,
+        **(what if plan.script is None else _script(plan.script, plan.shape.world_size)),
+        "shape": _shape(plan),
+        "batch": "the script's own, on each rank" if plan.script else _batch(plan),
+        "partition": ", ".join([options.get("partition") or "the default one", *billed]),
+        "time": _time(plan, options.get("time")),
+        "saves": _saves(plan),
+        "runs in": f"{plan.runs_dir}, by {plan.shell.python}",
+    }
+    return [f"{what:<10} {text}" for what, text in told.items()]
+
+
+def _script(script: ScriptPlan, ranks: int) -> dict[str, str]:
+    scale = lr_scale(script, ranks)
+    told = {"script": f"python {shlex.join([script.path, *script.args])}"}
+    return {**told, "lr": f"{scale} (scale_lr {script.scale_lr})"} if scale else told
+
+
+def _shape(plan: Plan) -> str:
+    shape = plan.shape
+    text = f"{_count(shape.nodes, 'node')} x {_count(shape.ranks_per_node, 'rank')}"
+    text += f" = {_count(shape.world_size, 'rank')}"
+    text += f", {_devices(plan)}"
+    return text + (f", {_count(shape.spares, 'node')} in reserve" if shape.spares else "")
+
+
+def _devices(plan: Plan) -> str:
+    if not plan.shape.gpus_per_node:
+        return "on CPUs"
+    is_auto = plan.script is not None or plan.training.trainer.get("accelerator") == "auto"
+    return "a GPU each" + (", else on CPUs (accelerator auto)" if is_auto else "")
+
+
+def _batch(plan: Plan) -> str:
+    batch = plan.batch
+    text = f"{batch.global_batch_size} = {batch.micro_batch_size} a rank"
+    text += f" x {_count(plan.shape.world_size, 'rank')}"
+    return text + (f" x {batch.accumulate} accumulated" if batch.accumulate > 1 else "")
+
+
+def _time(plan: Plan, limit: str | None) -> str:
+    seconds = time_s(limit) if limit else None
+    text = f"{limit} ({duration(seconds)})" if seconds is not None else limit or "the partition's"
+    return (
+        f"{text} a job; {'it goes on in another' if plan.requeue.enabled else 'no other follows'}"
+    )
+
+
+def _saves(plan: Plan) -> str:
+    saving = plan.checkpoint
+    given = ((saving.every_n_steps, "steps"), (saving.every_n_minutes, "minutes"))
+    every = " or ".join(f"{number:g} {unit}" for number, unit in given if number)
+    return f"every {every}, and when it is stopped" if every else "when it is stopped"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'s'[: number != 1]}"

@@ -1,0 +1,63 @@
+"""`submit --test-only`: whether and when Slurm would start a job, in one partition or more."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+import click
+
+from hpc_train import api
+from hpc_train.cli.common import print_json, print_table
+from hpc_train.errors import SlurmError
+
+if TYPE_CHECKING:
+    from hpc_train.config.load import LoadedConfig
+
+__all__ = ["print_starts"]
+
+
+def print_starts(loaded: LoadedConfig, partitions: str | None, *, as_json: bool) -> int:
+    """Say when it would start; with `partitions` (by commas) in each of them, the earliest first.
+
+    Raises:
+        SlurmError: where no partition would take it.
+    """
+    if partitions is None:
+        estimate = api.test_only(loaded)
+        if as_json:
+            print_json({"schema_version": 1, **dataclasses.asdict(estimate)})
+        else:
+            click.echo(f"Slurm would take it: {estimate.text}")
+    else:
+        _print_each(loaded, [name for name in partitions.split(",") if name], as_json=as_json)
+    if not as_json:
+        click.echo("nothing was submitted (--test-only)", err=True)
+    return 0
+
+
+def _print_each(loaded: LoadedConfig, partitions: list[str], *, as_json: bool) -> None:
+    slurm = loaded.config.slurm
+    rows = []
+    for name in dict.fromkeys(partitions):
+        there = dataclasses.replace(slurm, partition=name)
+        config = dataclasses.replace(loaded.config, slurm=there)
+        row = {"partition": name, "start": "", "nodes": "", "refused": ""}
+        try:
+            estimate = api.test_only(dataclasses.replace(loaded, config=config))
+        except SlurmError as error:
+            row["refused"] = error.message
+        else:
+            row |= {"start": estimate.start, "nodes": estimate.nodes}
+        rows.append(row)
+    rows.sort(key=lambda row: (bool(row["refused"]), row["start"]))  # Slurm's times sort as text
+    if all(row["refused"] for row in rows):
+        said = "; ".join(f"{row['partition']}: {row['refused']}" for row in rows)
+        raise SlurmError(f"no partition would take it: {said}", "`sinfo -s` lists them")
+    if as_json:
+        print_json({"schema_version": 1, "partitions": rows})
+        return
+    cells = [
+        [row["partition"], row["start"] or "-", row["nodes"] or row["refused"]] for row in rows
+    ]
+    print_table(["PARTITION", "START", "NODES"], cells)

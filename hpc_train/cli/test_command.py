@@ -1,0 +1,9 @@
+"""`hpc-train test`: the model of a run on its test data."""
+
+from __future__ import annotations
+
+from hpc_train.cli.evaluation_commands import evaluation_command
+
+__all__ = ["command"]
+
+command = evaluation_command("test")

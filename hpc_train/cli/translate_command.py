@@ -1,0 +1,49 @@
+"""`hpc-train translate`: what a command of a tutorial is here."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from hpc_train.cli.common import json_option, print_json
+from hpc_train.errors import ConfigError
+
+__all__ = ["command"]
+
+
+@click.command("translate")
+@click.argument("text", metavar="COMMAND")
+@click.option("--keep-nccl", is_flag=True, help="Keep NCCL_* that the preflight would choose.")
+@json_option
+def command(text: str, keep_nccl: bool, as_json: bool) -> int:
+    """Print the config and the submit line for COMMAND, in quotes: as it stands in a tutorial.
+
+    COMMAND is of torchrun, torch.distributed.launch, accelerate, deepspeed, srun or sbatch (also
+    its #SBATCH lines), or the arguments of a Lightning Trainer: "Trainer(gpus=4)".
+
+    The exit code is 3 where a word has no equivalent.
+    """
+    import yaml
+
+    from hpc_train.config.trainer_args import trainer_parameters
+    from hpc_train.plan.translate import translate
+
+    made = translate(text, list(trainer_parameters(sys.path)), keep_nccl=keep_nccl)
+    if as_json:
+        document = {"schema_version": 1, "config": made.nested(), "command": made.submit_line()}
+        said = [{"word": word, "text": what} for word, what in made.said]
+        refused = [{"word": word, "text": what} for word, what in made.refused]
+        print_json({**document, "said": said, "refused": refused})
+        return ConfigError.exit_code if made.refused else 0
+    for word, what in made.said:
+        click.echo(f"# {' '.join(word.split())}: {what}")
+    if config := made.nested():
+        click.secho("# config.yaml", bold=True)
+        click.echo(yaml.safe_dump(config, sort_keys=False, allow_unicode=True).rstrip())
+    click.secho("# the command", bold=True)
+    click.echo(made.submit_line())
+    for word, why in made.refused:
+        click.secho("no equivalent: ", err=True, fg="red", nl=False)
+        click.echo(f"{' '.join(word.split())}: {why}", err=True)
+    return ConfigError.exit_code if made.refused else 0

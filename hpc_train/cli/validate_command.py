@@ -1,0 +1,9 @@
+"""`hpc-train validate`: the model of a run on its validation data."""
+
+from __future__ import annotations
+
+from hpc_train.cli.evaluation_commands import evaluation_command
+
+__all__ = ["command"]
+
+command = evaluation_command("validate")

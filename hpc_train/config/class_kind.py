@@ -1,0 +1,158 @@
+"""What a name of a module is, and what a class derives from: read from text, not imported."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hpc_train.config.modules import Names, absolute_name, bound_in, find_module, read_names
+from hpc_train.errors import ConfigError
+
+__all__ = ["Located", "cannot_be_made", "derives_from", "is_value", "lacks_method", "locate"]
+
+# Following imports through packages ends somewhere, also where two modules import each other.
+_MOST_STEPS = 12
+# Bases whose own bases are known without reading torch.
+_OTHER_ROOTS = ("torch.nn.Module", "torch.nn.modules.module.Module", "torch.utils.data.Dataset")
+_OTHER_MODULES = ("abc", "builtins", "typing", "typing_extensions", "collections", "dataclasses")
+
+
+_OF_LIGHTNING = ("pytorch_lightning.", "lightning.")  # what their classes lack is known
+
+
+@dataclass(frozen=True)
+class Located:
+    """Where a dotted name leads.
+
+    Attributes:
+        module: The module whose text has it, dotted; the name itself where that is a module.
+        name: In that module; empty where the whole is a module.
+        names: What that module binds.
+    """
+
+    module: str
+    name: str
+    names: Names | None
+
+    @property
+    def definition(self) -> ast.ClassDef | ast.FunctionDef | None:
+        """The statement that makes it; None where the text does not tell."""
+        return self.names.definitions.get(self.name) if self.names else None
+
+
+def locate(dotted: str, search_path: Sequence[str], steps: int = _MOST_STEPS) -> Located | None:
+    """Follow a dotted name through the imports of modules to where it is made.
+
+    Returns:
+        None where the text does not tell.
+    """
+    module, rest = find_module(dotted, search_path)
+    if module is None:
+        return None
+    if not rest:
+        return Located(module.name, "", None)
+    if module.file is None:
+        return None
+    try:
+        names = read_names(module.file)
+    except ConfigError:
+        return None  # its syntax is told of where the config names the module itself
+    first, _, below = rest.partition(".")
+    if first in names.definitions or first in names.values:
+        return None if below else Located(module.name, first, names)
+    if steps and first in names.imports:
+        target = absolute_name(names.imports[first], module)
+        return locate(f"{target}.{below}" if below else target, search_path, steps - 1)
+    for star in names.stars if steps and first not in names.bound else ():
+        target = absolute_name(star, module)
+        if found := locate(f"{target}.{rest}", search_path, steps - 1):
+            return found
+    return None
+
+
+def is_value(located: Located) -> bool:
+    """Whether it is bound to a number, a text or the like, which nobody can call."""
+    return located.names is not None and located.name in located.names.values
+
+
+def cannot_be_made(definition: ast.ClassDef | ast.FunctionDef | None) -> str:
+    """Why calling it gives no object: an abstract class, a function that returns nothing; or ''."""
+    if isinstance(definition, ast.FunctionDef):
+        nodes = list(ast.walk(definition))
+        gives = any(isinstance(node, ast.Return) and node.value is not None for node in nodes)
+        gives = gives or any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in nodes)
+        return "" if gives or definition.decorator_list else "is a function that returns nothing"
+    if definition is None:
+        return ""
+    bases = [*definition.bases, *(keyword.value for keyword in definition.keywords)]
+    if not any(ast.unparse(base).rpartition(".")[2] in ("ABC", "ABCMeta") for base in bases):
+        return ""
+    methods = [
+        statement.name
+        for statement in definition.body
+        if isinstance(statement, ast.FunctionDef)
+        and any("abstract" in ast.unparse(decorator) for decorator in statement.decorator_list)
+    ]
+    return f"is abstract: it lacks {', '.join(methods)}" if methods else ""
+
+
+def derives_from(
+    located: Located, wanted: str, search_path: Sequence[str], steps: int = _MOST_STEPS
+) -> bool | None:
+    """Whether a class is `wanted` or has it among its bases; None where the text does not tell."""
+    definition = located.definition
+    if not isinstance(definition, ast.ClassDef) or located.names is None:
+        return None
+    if definition.name == wanted:
+        return True
+    answers = [_base_is(base, located, wanted, search_path, steps) for base in definition.bases]
+    if True in answers:
+        return True
+    hidden = None in answers or definition.keywords or definition.decorator_list
+    return None if hidden else False
+
+
+def _base_is(
+    base: ast.expr, below: Located, wanted: str, search_path: Sequence[str], steps: int
+) -> bool | None:
+    expression = base.value if isinstance(base, ast.Subscript) else base
+    text = ast.unparse(expression)
+    if text.rpartition(".")[2] == wanted:
+        return True
+    first, _, rest = text.partition(".")
+    assert below.names is not None
+    if first in below.names.imports:
+        full = f"{below.names.imports[first]}.{rest}".rstrip(".")
+        if full.rpartition(".")[2] == wanted:
+            return True
+        if full in _OTHER_ROOTS or full.partition(".")[0] in _OTHER_MODULES:
+            return False
+    elif text == "object":
+        return False
+    found = locate(f"{below.module}.{text}", search_path) if steps else None
+    return derives_from(found, wanted, search_path, steps - 1) if found else None
+
+
+def lacks_method(
+    dotted: str, method: str, search_path: Sequence[str], steps: int = _MOST_STEPS
+) -> bool:
+    """Whether the text tells that neither the class nor any base below Lightning's has a method.
+
+    False as well where it does not tell: a base in C, a decorator, a module that is not found.
+    """
+    found = locate(dotted, search_path) if steps else None
+    definition = found.definition if found else None
+    if found is None or found.names is None or not isinstance(definition, ast.ClassDef):
+        return False
+    if definition.decorator_list or method in bound_in(definition):
+        return False
+    answers = []
+    for base in map(ast.unparse, definition.bases):
+        first, _, rest = base.partition(".")
+        written = f"{found.names.imports.get(first, first)}.{rest}"
+        answers.append(
+            written.startswith(_OF_LIGHTNING)
+            or lacks_method(f"{found.module}.{base}", method, search_path, steps - 1)
+        )
+    return bool(answers) and all(answers)

@@ -1,0 +1,68 @@
+"""Mappings, lists, values and nulls where the schema has them, before OmegaConf types the rest."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import Any
+
+from hpc_train.config.keys import TYPES
+from hpc_train.config.origins import Origins
+
+__all__ = ["check_containers"]
+
+_IN_BRACKETS = "write it in brackets: [...]"
+_PAIRS = "write key: value pairs below it"
+_NOTHING = {"list": "write [] for none", "dict": "write {} for none"}
+
+
+def check_containers(values: Mapping[str, Any], origins: Origins) -> None:
+    """Refuse a list where a mapping belongs, null, and the like: OmegaConf hides which key it was.
+
+    Args:
+        values: Of the whole config; a section is a mapping already.
+
+    Raises:
+        ConfigError: with the key, and what to write.
+    """
+    for key, kind in TYPES.items():
+        value: Any = functools.reduce(_below, key.split("."), values)
+        if value is ...:
+            continue
+        if value is None:
+            if not kind.startswith("Optional"):
+                raise origins.error(key, "is null", _NOTHING.get(kind[:4], "write a value"))
+        elif key != "env.setup":  # which has a check of its own
+            _check_value(key, kind, value, origins)
+
+
+def _check_value(key: str, kind: str, value: Any, origins: Origins) -> None:
+    elements: Any = ()
+    is_mapping, is_list = isinstance(value, Mapping), isinstance(value, list)
+    if kind.startswith("dict["):
+        if not is_mapping:
+            raise origins.error(key, "is no mapping", _PAIRS)
+        elements = value.items()
+    elif kind.startswith("list["):
+        if not is_list:
+            raise origins.error(key, "is no list", _IN_BRACKETS)
+        elements = enumerate(value)
+    elif is_mapping or is_list:
+        raise origins.error(key, f"is {value!r}", "write one value")
+    elif kind == "bool" and isinstance(value, (int, float)) and not isinstance(value, bool):
+        raise origins.error(key, f"is {value}", "write true or false")
+    may_be_empty = is_mapping or key == "script.args"
+    for name, item in elements if "Any" not in kind else ():
+        _check_element(f"{key}.{name}", item, origins, may_be_empty=may_be_empty)
+
+
+def _check_element(key: str, item: Any, origins: Origins, *, may_be_empty: bool) -> None:
+    if isinstance(item, (Mapping, list)):
+        raise origins.error(key, f"is {item!r}", "write one value")
+    if item is None or (item == "" and not may_be_empty):
+        said = "is null" if item is None else "is empty"
+        raise origins.error(key, said, "write a value, or leave it out")
+
+
+def _below(values: Any, word: str) -> Any:
+    return values.get(word, ...) if isinstance(values, Mapping) else ...

@@ -1,0 +1,162 @@
+"""Will the user's own modules import? Followed as text, inside the user's folder."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from hpc_train.config.modules import (
+    FoundModule,
+    Names,
+    NeededImport,
+    absolute_name,
+    find_module,
+    lacks_name,
+    names_of,
+    read_names,
+    submodules,
+)
+from hpc_train.config.words import did_you_mean
+from hpc_train.errors import ConfigError
+
+__all__ = ["check_imports"]
+
+_MOST_MODULES = 200  # a few milliseconds each
+_IMPORT_LIMIT_S = 60.0
+_ABSENT = 3
+_HAS_NAME = f"""
+import importlib, sys
+sys.exit(0 if hasattr(importlib.import_module(sys.argv[1]), sys.argv[2]) else {_ABSENT})
+"""
+# Packages of which names that are typed wrong are known by the text, before anything is imported.
+_READABLE = ("pytorch_lightning", "lightning", "lightning_fabric", "torch", "torchmetrics")
+
+
+def check_imports(module: FoundModule, search_path: Sequence[str], seen: set[Path]) -> None:
+    """Refuse a module of the user's that cannot be imported for what it imports at its top level.
+
+    Args:
+        module: Where to begin; a module outside the user's folder is not looked at.
+        search_path: As `sys.path`, with the user's folder first.
+        seen: Files that were looked at; grows.
+
+    Raises:
+        ConfigError: with `FILE:LINE`: a package that is not installed, a module or a name that is
+            not there, a syntax error.
+    """
+    if not _is_own(module.file, search_path[0]) or len(seen) >= _MOST_MODULES:
+        return
+    assert module.file is not None
+    seen.add(module.file)
+    for needed in read_names(module.file).needs:
+        dotted = absolute_name(needed.module, module)
+        if not dotted or dotted.partition(".")[0] in sys.stdlib_module_names:
+            continue
+        where = f"{module.file}:{needed.line}"
+        found, rest = find_module(dotted, search_path)
+        package = dotted.partition(".")[0]
+        if found is None:
+            raise ConfigError(
+                f"{where}: imports '{package}', which is not installed",
+                f"pip install {package}, or name the environment that has it: env.conda, env.venv",
+            )
+        if not _is_own(found.file, search_path[0]):
+            if package in _READABLE:
+                _check_installed(where, needed, dotted, search_path)
+            continue
+        if rest:
+            if find_module(package, search_path[1:])[0] is not None:
+                message = f"{where}: imports '{dotted}', and {found.file} hides that package"
+                raise ConfigError(message, f"rename {found.file}")
+            hint = did_you_mean(rest, submodules(found.search), prefix=f"{found.name}.")
+            message = f"{where}: imports '{dotted}', and {found.name} has no module '{rest}'"
+            raise ConfigError(message, hint or "correct that line")
+        if found.file not in seen:
+            check_imports(found, search_path, seen)
+        _check_names(where, needed, found)
+    _check_bases(module, read_names(module.file), search_path)
+
+
+def _check_names(where: str, needed: NeededImport, found: FoundModule) -> None:
+    assert found.file is not None
+    names: Names = read_names(found.file)
+    there = {*names.bound, *submodules(found.search)}
+    for name in needed.names:
+        if name != "*" and not names.open_ended and name not in there:
+            raise ConfigError(
+                f"{where}: imports '{name}' from {found.name}, which has no such name",
+                did_you_mean(name, there) or "correct that line",
+            )
+
+
+def _check_installed(
+    where: str, needed: NeededImport, dotted: str, search_path: Sequence[str]
+) -> None:
+    """Refuse `from pytorch_lightning import LightningModul`, and a module that is not there."""
+    names = [name for name in needed.names if name != "*"]
+    for full in [dotted, *(f"{dotted}.{name}" for name in names)]:
+        if missing := _missing(full, search_path):
+            module, name, hint = missing
+            message = f"{where}: imports '{full}', and {module} has no '{name}'"
+            raise ConfigError(message, hint or "correct that line")
+
+
+def _missing(dotted: str, search_path: Sequence[str]) -> tuple[str, str, str] | None:
+    """The module, the name that it has not, and a name that may be meant; None if it may have."""
+    found, rest = find_module(dotted, search_path)
+    name = rest.partition(".")[0]
+    if found is None or not name or not lacks_name(found, name, search_path):
+        return None
+    if not _is_absent(found.name, name, search_path):
+        return None
+    return found.name, name, did_you_mean(name, names_of(found, search_path))
+
+
+def _is_absent(module: str, name: str, search_path: Sequence[str]) -> bool:
+    """Ask the module itself, in another process: others may have put the name into it."""
+    import os
+    import subprocess
+
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", _HAS_NAME, module, name],
+            capture_output=True,
+            timeout=_IMPORT_LIMIT_S,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(search_path)},
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return False
+    return done.returncode == _ABSENT
+
+
+def _check_bases(module: FoundModule, names: Names, search_path: Sequence[str]) -> None:
+    """Refuse `class Net(pl.LightningModul)`: the class statement would fail as it is imported."""
+    for definition in names.definitions.values():
+        if not isinstance(definition, ast.ClassDef):
+            continue
+        for base in definition.bases:
+            text = ast.unparse(base.value if isinstance(base, ast.Subscript) else base)
+            first, _, rest = text.partition(".")
+            where = f"{module.file}:{base.lineno}: class {definition.name} derives from {text}"
+            if text.isidentifier() and not names.open_ended and not _is_bound(text, names):
+                hint = did_you_mean(text, names.bound) or "import it, or correct that line"
+                raise ConfigError(f"{where}, and {module.name} has no such name", hint)
+            full = absolute_name(names.imports.get(first, ""), module)
+            if not rest or full.partition(".")[0] not in _READABLE:
+                continue
+            if missing := _missing(f"{full}.{rest}", search_path):
+                owner, name, hint = missing
+                raise ConfigError(f"{where}, and {owner} has no '{name}'", hint or "correct it")
+
+
+def _is_bound(name: str, names: Names) -> bool:
+    return name in names.bound or hasattr(builtins, name) or name.startswith("__")
+
+
+def _is_own(file: Path | None, folder: str) -> bool:
+    """Whether it is the user's code, and no package installed into a venv of that folder."""
+    return file is not None and file.is_relative_to(folder) and "site-packages" not in file.parts

@@ -1,0 +1,116 @@
+"""A training script in place of `model`, `data` and `trainer`; nothing of it is run here."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from hpc_train.config.keys import FIELDS, OF_THE_SCRIPT
+from hpc_train.config.origins import Origins
+from hpc_train.config.read import Source
+from hpc_train.errors import ConfigError
+
+__all__ = [
+    "check_args",
+    "check_beside",
+    "check_resume",
+    "check_script",
+    "is_script",
+    "script_source",
+]
+
+
+def is_script(path: Path) -> bool:
+    """Whether what stands in a config's place on the command line is a script."""
+    return path.suffix == ".py"
+
+
+def script_source(path: Path) -> Source:
+    """What a config would say that names this script and leaves the rest at its defaults."""
+    return Source(path, {"script": {"path": str(path)}}, {})
+
+
+def check_beside(path: Path, overrides: Sequence[str]) -> None:
+    """Refuse words beside a script that are none of ours: its own come behind `--`."""
+    for word in overrides:
+        key = word.partition("=")[0].partition(".")[0].strip()
+        if key not in (*FIELDS, "cluster_profile") or "=" not in word or key in OF_THE_SCRIPT:
+            raise ConfigError(
+                f"{word!r} is nothing that hpc-train takes beside a script",
+                f"arguments of {path.name} come behind --: {path} -- {word}",
+            )
+
+
+def check_resume(resume: Any, origins: Origins) -> None:
+    """Refuse what is not `{when: PATTERN, args: [...]}`."""
+    key, example = "script.resume", 'write {when: "out/ckpt.pt", args: [--resume, "{newest}"]}'
+    if not isinstance(resume, Mapping) or set(resume) - {"when", "args"}:
+        raise origins.error(key, f"is {resume!r}", example)
+    if resume and not (isinstance(resume.get("when"), str) and resume["when"].strip()):
+        raise origins.error(f"{key}.when", "names no checkpoint of the script's", example)
+    check_args(resume.get("args") or [], origins, f"{key}.args")
+
+
+def check_args(arguments: Any, origins: Origins, key: str = "script.args") -> None:
+    """Refuse a list of arguments in which YAML has made something else of a text."""
+    if not isinstance(arguments, list):
+        raise origins.error(key, "is no list", "write [--lr, 0.1]")
+    for index, argument in enumerate(arguments):
+        if isinstance(argument, bool) or not isinstance(argument, (str, int, float)):
+            raise origins.error(
+                f"{key}.{index}", f"is {argument!r} in YAML, and no text", "put it in quotes"
+            )
+        if str(argument).partition("=")[0] in ("--local_rank", "--local-rank"):
+            raise origins.error(
+                f"{key}.{index}",
+                f"is {argument!r}, and each rank has another one",
+                "leave it out: each rank gets its own, by LOCAL_RANK and by this argument",
+            )
+        if isinstance(argument, str) and not _can_be_argument(argument):
+            raise origins.error(
+                f"{key}.{index}", f"is {argument!r}", "write text in UTF-8 without NUL"
+            )
+
+
+def _can_be_argument(text: str) -> bool:
+    try:
+        return b"\0" not in text.encode()
+    except UnicodeEncodeError:  # bytes of a command line that are no UTF-8
+        return False
+
+
+def check_script(written: str, workdir: Path, origins: Origins, *, parse: bool) -> None:
+    """Look whether the script can be started.
+
+    Args:
+        written: The key `script.path`.
+        parse: The ranks run the Python that runs here, so that what it cannot read they cannot.
+
+    Raises:
+        ConfigError: it is not there, cannot be read, or is no Python.
+    """
+    key = "script.path"
+    try:
+        source = (workdir / written).read_bytes()
+        if parse:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # the script's own business, at each start
+                ast.parse(source, filename=written)
+    except FileNotFoundError as error:
+        where = f"looked in {workdir}"
+        raise origins.error(key, f": there is no file {written}", where) from error
+    except IsADirectoryError as error:
+        raise origins.error(key, f": {written} is a folder", "name the file in it") from error
+    except OSError as error:
+        raise origins.error(
+            key, f": {written} cannot be read: {error.strerror}", "check its permissions"
+        ) from error
+    except (SyntaxError, ValueError) as error:
+        line = f":{error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
+        what = error.msg if isinstance(error, SyntaxError) else str(error)
+        raise origins.error(
+            key, f": {written}{line} is no Python: {what}", "correct it, or name another file"
+        ) from error

@@ -1,0 +1,163 @@
+"""A sweep: keys with several values each, and the configs of all their combinations."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from hpc_train.config.keys import FIELDS, OF_THE_SCRIPT
+from hpc_train.config.load import LoadedConfig, with_values
+from hpc_train.config.origins import Origins
+from hpc_train.config.ranges import RANGES
+from hpc_train.config.schema import Config
+from hpc_train.config.script_file import check_args
+from hpc_train.config.show import escape
+from hpc_train.errors import ConfigError
+
+__all__ = [
+    "MOST_POINTS",
+    "is_plain",
+    "load_point",
+    "plain_point",
+    "sweep_points",
+]
+
+# Slurm's default MaxJobCount (slurm.conf(5)): no controller as it is installed holds more jobs.
+MOST_POINTS = 10_000
+_RANGE = re.compile(r"range\(\s*(-?\d+)\s*(?:,\s*(-?\d+)\s*)?(?:,\s*(-?\d+)\s*)?\)\Z")
+_ARGUMENT = re.compile(r"(model|data)\.init_args\.(\w+)\Z")
+_SWEEP = "sweep"  # the section
+_ARGS = "script.args"
+
+
+def sweep_points(sweep: Mapping[str, Any], origins: Origins) -> list[dict[str, Any]]:
+    """The points as value by key, the last key's values changing first.
+
+    Args:
+        sweep: The section: for each key a list, or text like `range(3)` or `range(1, 9, 2)`.
+        origins: For the file and line of an error.
+
+    Raises:
+        ConfigError: for a key without values or with one of them twice, and for too many points.
+    """
+    axes = dict(_axes(sweep, "", origins))
+    number = math.prod(len(values) for values in axes.values())
+    if number > MOST_POINTS:
+        raise ConfigError(
+            f"the sweep has {number:,} points, and at most {MOST_POINTS:,} fit into one",
+            "give fewer values, or submit it in parts",
+        )
+    return [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
+
+
+def is_plain(loaded: LoadedConfig, points: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether the points differ in nothing that a check of the config looks at.
+
+    So are numbers and texts for arguments of the model and the data, whose names alone are
+    checked, and seeds: `plain_point` then gives what reading the config anew would.
+    """
+    if loaded.config.script.path or "${" in repr(loaded.composed.values):
+        return False  # another value may be made of a swept one
+    return all(_is_plain(key, value) for point in points for key, value in point.items())
+
+
+def plain_point(first: Config, overrides: Mapping[str, Any]) -> Config:
+    """The config of a point, from that of the first one."""
+    changes: dict[str, Any] = {}
+    for key, value in overrides.items():
+        if found := _ARGUMENT.match(key):
+            section, name = found.groups()
+            spec = changes.get(section, getattr(first, section))
+            changes[section] = {**spec, "init_args": {**spec["init_args"], name: value}}
+        else:
+            changes[key] = value
+    return dataclasses.replace(first, **changes)
+
+
+def load_point(loaded: LoadedConfig, overrides: Mapping[str, Any]) -> LoadedConfig:
+    """The config of one point, read as if its values stood on the command line.
+
+    In the arguments of a script a value takes the place of its key in braces: `--lr {lr}`.
+
+    Raises:
+        ConfigError: for a key that is neither in the arguments nor one of the config.
+    """
+    places = {key: loaded.origins.of(f"{_SWEEP}.{key}") for key in overrides}
+    values, script = dict(overrides), loaded.config.script
+    if script.path:
+        filled = {key for key in values if any(_braced(key) in word for word in script.args)}
+        for key in values.keys() - filled:
+            section = key.partition(".")[0]
+            if section not in FIELDS or section in OF_THE_SCRIPT:
+                raise loaded.origins.error(
+                    f"{_SWEEP}.{key}",
+                    f"has no place in the arguments of {script.path}",
+                    f"write {_braced(key)} where the value belongs: -- --{key} {_braced(key)}",
+                )
+        if filled:
+            chosen = {key: values.pop(key) for key in filled}
+            values[_ARGS] = escape([_filled(word, chosen) for word in script.args])
+            check_args(values[_ARGS], loaded.origins)
+            places[_ARGS] = places[min(filled)]
+    return with_values(loaded, values, places, without=_SWEEP)
+
+
+def _filled(word: str, chosen: Mapping[str, Any]) -> Any:
+    for key, value in chosen.items():
+        if word == _braced(key):
+            return value
+        word = word.replace(_braced(key), str(value))
+    return word
+
+
+def _braced(key: str) -> str:
+    return f"{{{key}}}"
+
+
+def _is_plain(key: str, value: object) -> bool:
+    if key == "seed":
+        allowed = RANGES["seed"]
+        return type(value) is int and allowed.least <= value <= allowed.most
+    return _ARGUMENT.match(key) is not None and type(value) in (bool, int, float, str)
+
+
+def _axes(
+    values: Mapping[str, Any], prefix: str, origins: Origins
+) -> Iterator[tuple[str, Sequence[Any]]]:
+    for name, value in values.items():
+        key = f"{prefix}{name}"
+        if isinstance(value, Mapping):
+            yield from _axes(value, f"{key}.", origins)
+        else:
+            yield key, _values(key, value, origins)
+
+
+def _values(key: str, value: Any, origins: Origins) -> Sequence[Any]:
+    full = f"{_SWEEP}.{key}"
+    found = _RANGE.match(value.strip()) if isinstance(value, str) else None
+    values: Sequence[Any]
+    if found:
+        numbers = [int(text) for text in found.groups() if text is not None]
+        if numbers[2:] == [0]:
+            raise origins.error(full, f"is {value}, whose step is 0", "write range(START, END)")
+        values = range(*numbers)
+    elif isinstance(value, list):
+        values = value
+        _refuse_doubles(full, value, origins)
+    else:
+        raise origins.error(full, f"is {value!r}", "write a list, or range(3)")
+    if not values:
+        raise origins.error(full, "has no values, so the sweep has no points", "give it some")
+    return values
+
+
+def _refuse_doubles(full: str, values: Sequence[Any], origins: Origins) -> None:
+    seen: set[str] = set()
+    for item in map(repr, values):
+        if item in seen:
+            raise origins.error(full, f"has {item} twice", "keep one; to repeat, sweep the seed")
+        seen.add(item)

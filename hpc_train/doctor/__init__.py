@@ -1,0 +1,1 @@
+"""`hpc-train doctor`: what a machine, a cluster and a folder of runs allow, each with the fix."""

@@ -1,0 +1,226 @@
+"""A command or a Trainer call from a tutorial, read word by word into a `Translation`. Pure."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Collection, Mapping
+
+from hpc_train.config.keys import FIELDS
+from hpc_train.config.secrets import looks_secret
+from hpc_train.config.words import did_you_mean
+from hpc_train.errors import UsageError
+from hpc_train.plan.launcher_options import (
+    ACCELERATE,
+    DEEPSPEED,
+    PYTHON,
+    TORCHRUN,
+    VARIABLES,
+    OptionRule,
+)
+from hpc_train.plan.translate_slurm import read_slurm_options
+from hpc_train.plan.translate_trainer import read_trainer, trainer_call
+from hpc_train.plan.translation import Translation
+
+__all__ = ["translate"]
+
+_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)\Z", re.DOTALL)
+_SEPARATORS = frozenset((";", "&&", "\n"))
+_PYTHON = re.compile(r"python(?:\d(?:\.\d+)?)?\Z")
+_MODULES = ("torch.distributed.launch", "torch.distributed.run")
+_SHORT = {"m": "module", "r": "redirects", "t": "tee"}  # torchrun's
+
+
+def translate(
+    text: str, trainer_arguments: Collection[str], *, keep_nccl: bool = False
+) -> Translation:
+    """Read a command line, several, `#SBATCH` lines, or the arguments of a Trainer.
+
+    Args:
+        text: As it stands in the tutorial.
+        trainer_arguments: Names of those that the installed Trainer takes.
+        keep_nccl: Keep NCCL's variables that the preflight would choose.
+
+    Raises:
+        UsageError: there is nothing in it, or its quotes do not close.
+    """
+    made = Translation()
+    if call := trainer_call(text):
+        read_trainer(call, made, trainer_arguments)
+    else:
+        commands = list(_commands(text))
+        if not commands:
+            raise UsageError("there is no command", 'hpc-train translate "torchrun ... train.py"')
+        for words in commands:
+            _CommandReader(made, keep_nccl).command(words)
+    made.settle_shape()
+    return made
+
+
+def _commands(text: str) -> list[list[str]]:
+    """The words of each command; a line of `#SBATCH` is one of sbatch."""
+    commands: list[list[str]] = [[]]
+    for line in text.replace("\\\n", " ").splitlines():
+        directive = line.strip().removeprefix("#SBATCH")
+        if directive != line.strip():
+            line = f"sbatch {directive}"
+        elif directive.startswith("#"):
+            continue
+        lexer = shlex.shlex(line, posix=True, punctuation_chars=";&|<>")
+        lexer.whitespace_split = True
+        lexer.commenters = ""
+        try:
+            words = list(lexer)
+        except ValueError as error:
+            raise UsageError(f"the quotes do not close: {error}", "quote the whole once") from None
+        comment = words.index("#") if "#" in words else len(words)
+        for word in [*words[:comment], "\n"]:
+            if word in _SEPARATORS:
+                commands.append([])
+            else:
+                commands[-1].append(word)
+    return [words for words in commands if words]
+
+
+class _CommandReader:
+    """Takes words from the front of a command until its script is reached."""
+
+    def __init__(self, made: Translation, keep_nccl: bool) -> None:
+        self.made = made
+        self.keep_nccl = keep_nccl
+        self.programs: Mapping[str, Callable[[list[str]], None]] = {
+            "torchrun": lambda words: self._launcher(words, TORCHRUN),
+            "accelerate": lambda words: self._launcher(words[1:], ACCELERATE),
+            "deepspeed": lambda words: self._launcher(words, DEEPSPEED),
+            **dict.fromkeys(("srun", "salloc", "sbatch"), self._slurm),
+            **dict.fromkeys(("export", "env", "nohup", "time", "exec"), self.command),
+            "module": self._modules,
+            "source": lambda words: self._environment("env.venv", words),
+            "conda": lambda words: self._environment("env.conda", words[1:]),
+        }
+
+    def command(self, words: list[str]) -> None:
+        """Variables in front, then a program."""
+        for index, word in enumerate(words):
+            if word in ("|", ">", ">>", "<", "2>&1", "&", "||", ">&"):
+                self.made.refuse(word, "is the shell's: logs are kept, hpc-train logs RUN")
+                words = words[:index]
+                break
+        while words and (found := _ASSIGNMENT.match(words[0])):
+            self._variable(*found.groups())
+            words = words[1:]
+        if not words:
+            return
+        program, rest = words[0].rpartition("/")[2], words[1:]
+        if reader := self.programs.get(program):
+            reader(rest)
+        elif _PYTHON.match(program):
+            self._python(rest)
+        elif program.endswith(".py"):
+            self._script(words)
+        elif program in ("horovodrun", "mpirun", "mpiexec"):
+            why = "hpc-train starts the ranks, without MPI: use torch.distributed (strategy ddp)"
+            self.made.refuse(program, why)
+        else:
+            self.made.refuse(program, "starts no training that is known: put it into env.setup")
+
+    def _variable(self, name: str, value: str) -> None:
+        rule = VARIABLES.get(name, OptionRule("variable", name))
+        if rule.does == "drop" and self.keep_nccl and name.startswith(("NCCL_", "GLOO_")):
+            rule = OptionRule("variable", name)
+        if looks_secret(name):
+            listed = [*self.made.config.get("env.passthrough", []), name]
+            self.made.config["env.passthrough"] = listed
+            self.made.say(name, "env.passthrough: set it in the shell that submits")
+            return
+        self._apply(f"{name}={value}", rule, value)
+
+    def _launcher(self, words: list[str], table: Mapping[str, OptionRule]) -> None:
+        self._script(self._options(words, table))
+
+    def _options(self, words: list[str], table: Mapping[str, OptionRule]) -> list[str]:
+        """Apply the options in front, and return what follows them."""
+        while words and words[0].startswith("-") and words[0] != "--":
+            typed, has_value, value = words[0].partition("=")
+            name = typed.lstrip("-").replace("_", "-")
+            rule = table.get(name) or table.get(_SHORT.get(name, ""))
+            words = words[1:]
+            if rule is None:
+                hint = did_you_mean(name, table, prefix="--")
+                self.made.refuse(typed, f"is no option that is known. {hint}".strip())
+                if words and not has_value and not words[0].startswith("-"):
+                    words = words if words[0].endswith(".py") else words[1:]
+                continue
+            if not (rule.is_switch or has_value):
+                value, words = (words[0], words[1:]) if words else ("", [])
+            self._apply(f"{typed} {value}".strip(), rule, value)
+        return words[words[:1] == ["--"] :]
+
+    def _apply(self, word: str, rule: OptionRule, value: str) -> None:
+        made = self.made
+        if rule.does == "refuse":
+            made.refuse(word, rule.why)
+        elif rule.does == "drop":
+            made.say(word, f"left out: {rule.why}")
+        elif rule.does == "variable":
+            made.key(word, f"env.variables.{rule.to}", value)
+        elif rule.does == "number" and rule.to == "devices":
+            made.devices = value.replace(" ", "")
+            made.say(word, "--devices on one machine; on Slurm the job's own are numbered from 0")
+        elif rule.does == "number":
+            made.number(word, rule.to, value.rpartition(":")[2])  # --nnodes=1:4 is elastic
+        elif rule.is_switch:
+            made.key(word, rule.to, rule.why)
+        else:
+            made.key(word, rule.to, int(value) if value.isdigit() else value, rule.why)
+
+    def _python(self, words: list[str]) -> None:
+        if "-m" in words[:2]:
+            at = words.index("-m")
+            module, rest = (words[at + 1 : at + 2] or [""])[0], words[at + 2 :]
+            words = words[:at]
+            if module in _MODULES:
+                self._launcher(rest, TORCHRUN)
+            elif module.startswith("accelerate"):
+                self._launcher(rest, ACCELERATE)
+            else:
+                self.made.refuse(f"-m {module}", TORCHRUN["module"].why)
+            self._options(words, PYTHON)
+        else:
+            self._script(self._options(words, PYTHON))
+
+    def _slurm(self, words: list[str]) -> None:
+        rest = read_slurm_options(words, self.made)
+        if rest and rest[0].endswith((".sh", ".sbatch", ".slurm", ".job")):
+            self.made.refuse(rest[0], "its lines are not read: translate them, #SBATCH and all")
+        elif rest:
+            self.command(rest)
+
+    def _modules(self, words: list[str]) -> None:
+        if words[:1] != ["load"]:
+            self.made.say(
+                shlex.join(["module", *words]), "left out: env.modules loads what it names"
+            )
+            return
+        self.made.config["env.modules"] = [*self.made.config.get("env.modules", []), *words[1:]]
+        self.made.say("module load", f"env.modules: [{', '.join(words[1:])}]")
+
+    def _environment(self, key: str, words: list[str]) -> None:
+        for word in words[:1]:
+            self.made.key(word, key, word.removesuffix("/bin/activate"))
+
+    def _script(self, words: list[str]) -> None:
+        """What is left is a script and its own arguments, which stay as they are."""
+        if not words:
+            self.made.refuse("the script", "is not named: give the whole command")
+            return
+        if self.made.script:
+            self.made.refuse(shlex.join(words), "is a second training: a run is one of them")
+            return
+        for word in words[1:]:
+            if "$" in word:
+                self.made.say(word, "the shell fills it in where you type it, not in the job")
+        self.made.script = words
+        if "script" not in FIELDS:
+            why = "its LightningModule and data stand in config.yaml: hpc-train init shows one"
+            self.made.say(words[0], why)

@@ -1,0 +1,135 @@
+"""The models that a training has saved by its own ModelCheckpoints: the list, and the best of it.
+
+The ranks write `models/models.json` (`training.model_files`); here it is read without torch.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from hpc_train.codec import Document, encode
+from hpc_train.errors import HpcTrainError, UsageError
+from hpc_train.runs.atomic import write_text
+from hpc_train.runs.layout import RunDir
+
+__all__ = ["SavedModel", "best_models", "choose_best", "read_models", "write_models"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SavedModel(Document):
+    """One file (or folder, of a sharded model) in Lightning's own format.
+
+    Attributes:
+        path: As read: absolute. In the file it is relative where it is in the run's folder, so
+            that a run can be moved.
+        step: Optimizer steps taken when it was saved.
+        monitor: The metric that decided; empty where none did.
+        score: Its value; None where it was NaN, or where nothing decided.
+        last: It is `save_last`'s, written over each time.
+    """
+
+    path: str
+    step: int
+    epoch: int
+    monitor: str = ""
+    mode: str = "min"
+    score: float | None = None
+    last: bool = False
+
+    @property
+    def is_there(self) -> bool:
+        """Whether it has not been deleted; elsewhere than in a file system, nobody looks."""
+        return "://" in self.path or Path(self.path).exists()
+
+    @property
+    def metric_text(self) -> str:
+        """`val_acc 0.9778`; empty where no metric decided."""
+        if not self.monitor:
+            return ""
+        return f"{self.monitor} {'nan' if self.score is None else format(self.score, '.4g')}"
+
+
+def read_models(run: RunDir) -> list[SavedModel]:
+    """Those that are still there, newest first."""
+    try:
+        rows = json.loads(run.models_list.read_text(encoding="utf-8"))
+        found = [SavedModel.from_json(row) for row in rows]
+    except (OSError, ValueError, TypeError):
+        return []  # none yet, or none that can be read: the files themselves stay what they are
+    placed = [
+        model if "://" in model.path else replace(model, path=str(run.path / model.path))
+        for model in found
+    ]
+    there = [model for model in placed if model.is_there]
+    return sorted(there, key=lambda model: -model.step)
+
+
+def write_models(run: RunDir, models: Iterable[SavedModel]) -> None:
+    """Write the list that `read_models` reads.
+
+    Raises:
+        OSError: as the file system says.
+    """
+    rows = []
+    for model in models:
+        path = Path(model.path)
+        inside = path.is_relative_to(run.path)
+        rows.append(replace(model, path=str(path.relative_to(run.path)) if inside else model.path))
+    run.models.mkdir(parents=True, exist_ok=True)
+    write_text(run.models_list, json.dumps(encode(rows), indent=1) + "\n")
+
+
+def best_models(models: Sequence[SavedModel]) -> dict[str, SavedModel]:
+    """The best one by each metric; by the empty name the newest that no metric decided about."""
+    best: dict[str, SavedModel] = {}
+    for model in sorted(models, key=lambda model: model.step):  # the first of equals, as Lightning
+        if not model.last and (
+            model.monitor not in best or _is_better(model, best[model.monitor])
+        ):
+            best[model.monitor] = model
+    return best
+
+
+def _is_better(model: SavedModel, than: SavedModel) -> bool:
+    if not model.monitor:
+        return model.step > than.step
+    if model.score is None or than.score is None:
+        return than.score is None and model.score is not None
+    return model.score < than.score if model.mode == "min" else model.score > than.score
+
+
+def choose_best(run: RunDir, monitor: str | None = None) -> SavedModel:
+    """The best model of a run.
+
+    Args:
+        monitor: The metric that decides; needed where models were saved by several.
+
+    Raises:
+        HpcTrainError: there is none (by that metric).
+        UsageError: several metrics decided, and none is named.
+    """
+    best = best_models(read_models(run))
+    named = sorted(name for name in best if name)
+    if not best:
+        raise HpcTrainError(
+            f"{run.name} ({run.run_id}) has saved no best model",
+            "add a pytorch_lightning.callbacks.ModelCheckpoint with init_args.monitor to "
+            "trainer.callbacks; the newest state is in `hpc-train checkpoints`",
+        )
+    if monitor is not None:
+        if monitor not in named:
+            known = ", ".join(named) or "no metric, they are the newest"
+            raise HpcTrainError(
+                f"{run.name} ({run.run_id}) has saved no model by {monitor}",
+                f"its models were saved by {known}",
+            )
+        return best[monitor]
+    if len(named) > 1:
+        raise UsageError(
+            f"the models of {run.name} ({run.run_id}) were saved by {', '.join(named)}",
+            f"say which decides: --monitor {named[0]}",
+        )
+    return best[named[0]] if named else best[""]

@@ -1,0 +1,261 @@
+"""A sweep's own folder beside the runs of its points, and the run of a point, made when needed.
+
+runs/NAME/SWEEP_ID/     sweep.json config.yaml config-K.yaml job.sbatch environment.json events.jsonl logs/
+runs/NAME/SWEEP_ID-K/   the run of point K: made by its job, or by a command that names it
+
+What is done to the whole stands in the sweep's `events.jsonl`, from which a point's history begins.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from hpc_train.errors import NoSuchRunError
+from hpc_train.plan.script import render_script
+from hpc_train.plan.sweep_plan import SweepPlan
+from hpc_train.runs.events import Event, EventKind, event_line, read_events
+from hpc_train.runs.layout import RunDir, SubmittedFiles
+from hpc_train.runs.atomic import write_text
+from hpc_train.runs.registry import absent_folders, begun, create_run, remove_run, unwritable
+
+__all__ = [
+    "SweepDir",
+    "all_sweeps",
+    "events_of_point",
+    "find_point",
+    "find_sweep",
+    "make_point",
+    "make_sweep",
+    "with_sweeps",
+]
+
+_POINT = re.compile(r"(.+)-(\d+)\Z")
+_TASK = re.compile(r"(\d+)_(\d+)\Z")
+
+
+@dataclass(frozen=True)
+class SweepDir(SubmittedFiles):
+    """The files of one sweep."""
+
+    path: Path
+
+    @property
+    def sweep_id(self) -> str:
+        """The sweep's id, which is the folder's name."""
+        return self.path.name
+
+    @property
+    def name(self) -> str:
+        """The name of its runs, which is the parent folder's name."""
+        return self.path.parent.name
+
+    @property
+    def document(self) -> Path:
+        """The plan of all points."""
+        return self.path / "sweep.json"
+
+    def config(self, number: int) -> Path:
+        """The resolved config of a point; a rendered script's sweep has none.
+
+        Where only the first point has one, `config.sweep.plain_point` makes the others from it.
+        """
+        return self.path / ("config.yaml" if number == 0 else f"config-{number}.yaml")
+
+    @property
+    def logs(self) -> Path:
+        """Folder of the tasks' batch logs."""
+        return self.path / "logs"
+
+    @cached_property
+    def plan(self) -> SweepPlan:
+        """What is swept."""
+        return SweepPlan.from_json(self.document.read_text(encoding="utf-8"))
+
+    def begun(self) -> str:
+        """When it was submitted, as text that sorts."""
+        return begun(self.sweep_id, self.document.stat().st_mtime)
+
+    def point(self, number: int) -> RunDir:
+        """The run of a point; it need not be there yet."""
+        return RunDir(self.path.with_name(f"{self.path.name}-{number}"))
+
+
+def events_of_point(sweep: SweepDir, number: int, whole: Sequence[Event]) -> list[Event]:
+    """The history of a point: its own once it has a run, else what was done to the sweep.
+
+    Args:
+        whole: The sweep's events.
+    """
+    own = read_events(sweep.point(number).events)
+    return own or [_of_point(event, number) for event in whole if _means(event, number)]
+
+
+def make_point(sweep: SweepDir, number: int) -> RunDir:
+    """The run of a point, made if it is not there yet; whoever comes second finds the first's.
+
+    Raises:
+        HpcTrainError: when there is no such point.
+        ConfigError: when the folder cannot be written.
+    """
+    run = sweep.point(number)
+    if run.plan.exists():
+        return run
+    plan = sweep.plan.plan_of(number)
+    events = events_of_point(sweep, number, read_events(sweep.events))
+    files = {
+        run.events.name: "".join(map(event_line, events)),
+        run.script.name: render_script(plan, run_dir=str(run.path)),
+        run.plan.name: plan.to_json(),
+    }
+    if sweep.config(0).exists():
+        files[run.config.name] = _config_of(sweep, number)
+        files[run.environment.name] = sweep.environment.read_text(encoding="utf-8")
+    unseen = f".{run.run_id}.{secrets.token_hex(4)}"
+    made = create_run(sweep.path.parent, sweep.path.name, unseen, files)
+    try:
+        os.rename(made.path, run.path)
+    except OSError:  # it is there by now, and a folder with files is not replaced (rename(2))
+        shutil.rmtree(made.path, ignore_errors=True)
+        if not run.plan.exists():
+            raise
+    return run
+
+
+def _config_of(sweep: SweepDir, number: int) -> str:
+    own = sweep.config(number)
+    if own.exists():
+        return own.read_text(encoding="utf-8")
+    # OmegaConf is slow to import, and only here a config is read.
+    from hpc_train.config.load import load
+    from hpc_train.config.show import to_yaml
+    from hpc_train.config.sweep import plain_point
+
+    return to_yaml(
+        plain_point(load(sweep.config(0)).config, sweep.plan.points[number].overrides)
+    )
+
+
+def make_sweep(sweep: SweepDir, decided: SweepPlan, files: Mapping[str, str]) -> None:
+    """Make the sweep's folder (mode 0700), whole or not at all; one that is there is left alone.
+
+    Raises:
+        ConfigError: when it cannot be written.
+    """
+    parent, absent = sweep.path.parent, absent_folders(sweep.path.parent)
+    unseen = parent / f".{sweep.sweep_id}.{secrets.token_hex(4)}"
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+        unseen.mkdir(mode=0o700)
+        (unseen / sweep.logs.name).mkdir()
+        for name, text in {**files, sweep.document.name: decided.to_json()}.items():
+            write_text(unseen / name, text)
+        if not sweep.document.exists():
+            unseen.rename(sweep.path)
+    except OSError as error:
+        if not sweep.document.exists():
+            remove_run(RunDir(unseen), absent)
+            raise unwritable(error, sweep.path) from error
+    shutil.rmtree(unseen, ignore_errors=True)
+
+
+def all_sweeps(folders: Sequence[Path]) -> list[SweepDir]:
+    """All sweeps below `folders`, the newest first."""
+    found = [SweepDir(path.parent) for folder in folders for path in folder.glob("*/*/sweep.json")]
+    return sorted(found, key=SweepDir.begun, reverse=True)
+
+
+def with_sweeps(runs: Sequence[RunDir], sweeps: Sequence[SweepDir]) -> list[RunDir | SweepDir]:
+    """Runs and sweeps, the newest first: a sweep once for all of its points.
+
+    Args:
+        runs: The newest first.
+        sweeps: The newest first.
+    """
+    if not sweeps:
+        return list(runs)
+    known = {sweep.path for sweep in sweeps}
+    alone = [run for run in runs if _sweep_path(run) not in known]
+    return sorted([*alone, *sweeps], key=_begun, reverse=True)
+
+
+def _begun(entry: RunDir | SweepDir) -> str:
+    if isinstance(entry, SweepDir):
+        return entry.begun()
+    document = entry.plan if entry.named else entry.session
+    return begun(entry.run_id, document.stat().st_mtime)
+
+
+def _sweep_path(run: RunDir) -> Path | None:
+    found = _POINT.match(run.run_id)
+    return run.path.with_name(found[1]) if found else None
+
+
+def find_sweep(reference: str, folders: Sequence[Path]) -> SweepDir | None:
+    """The sweep that a folder, a sweep id, the id of its array or a name means, if any does.
+
+    A name means what was submitted last under it, a sweep or a run.
+    """
+    path = Path(reference)
+    if (path / "sweep.json").is_file():
+        return SweepDir(path.resolve())
+    for sweep in all_sweeps(folders):
+        if reference == sweep.sweep_id:
+            return sweep
+        if reference == sweep.name and _is_newest(sweep):
+            return sweep
+        if reference.isdigit() and reference in _arrays(sweep):
+            return sweep
+    return None
+
+
+def find_point(reference: str, folders: Sequence[Path]) -> RunDir | None:
+    """The run that `SWEEP_ID-K` or the task `ARRAY_K` means, made if it is not there yet.
+
+    Raises:
+        NoSuchRunError: when the sweep has no such point, and for the sweep itself.
+    """
+    whole = find_sweep(reference, folders)
+    if whole and reference != whole.name:
+        raise NoSuchRunError(
+            f"{reference} is a sweep of {len(whole.plan.points)} points, and not one run",
+            f"name one of them: {whole.sweep_id}-0",
+        )
+    found = _TASK.match(reference) or _POINT.match(Path(reference).name)
+    sweep = find_sweep(found[1], folders) if found else None
+    if found is None or sweep is None:
+        return None
+    number = int(found[2])
+    if number >= len(sweep.plan.points):
+        last = len(sweep.plan.points) - 1
+        raise NoSuchRunError(
+            f"the sweep {sweep.sweep_id} has no point {number}", f"it has the points 0 to {last}"
+        )
+    return make_point(sweep, number)
+
+
+def _arrays(sweep: SweepDir) -> set[str]:
+    return {str(event.get("job_id")) for event in read_events(sweep.events)}
+
+
+def _is_newest(sweep: SweepDir) -> bool:
+    others = (path.name for path in sweep.path.parent.iterdir() if not path.name.startswith("."))
+    return all(name[: len(sweep.sweep_id)] <= sweep.sweep_id for name in others)
+
+
+def _means(event: Event, number: int) -> bool:
+    points = event.get("points")
+    return points is None or number in points
+
+
+def _of_point(event: Event, number: int) -> Event:
+    data = {name: value for name, value in event.data.items() if name != "points"}
+    if event.kind is EventKind.SUBMITTED:
+        data["job_id"] = f"{data['job_id']}_{number}"
+    return Event(event.time, event.kind, data)

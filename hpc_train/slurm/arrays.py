@@ -1,0 +1,29 @@
+"""What the controller takes of a job array, asked before it is submitted."""
+
+from __future__ import annotations
+
+import re
+
+from hpc_train.errors import SlurmError
+from hpc_train.slurm.command import run
+
+__all__ = ["check_array"]
+
+# slurm.conf(5): the largest index of a task is one less than MaxArraySize, and MaxJobCount is of
+# all jobs that the controller holds.
+_LIMIT = re.compile(r"^(MaxArraySize|MaxJobCount)\s*=\s*(\d+)", re.MULTILINE)
+
+
+def check_array(tasks: int) -> None:
+    """Refuse an array of more tasks than this controller takes.
+
+    Raises:
+        SlurmError: naming the limit.
+    """
+    said = run(["scontrol", "show", "config"], timeout_s=10).stdout
+    for name, limit in _LIMIT.findall(said):
+        if tasks > int(limit):
+            raise SlurmError(
+                f"the sweep has {tasks:,} points, and this Slurm takes {int(limit):,} ({name})",
+                "give fewer values, or submit it in parts",
+            )

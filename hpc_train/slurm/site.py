@@ -1,0 +1,78 @@
+"""How a site has set up its Slurm, by questions that are bounded in time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from hpc_train.errors import SlurmError
+from hpc_train.slurm.command import run
+
+__all__ = ["OpenPartition", "SlurmSite", "ask_site", "open_partitions", "slurm_version"]
+
+
+@dataclass(frozen=True)
+class SlurmSite:
+    """Names and values as scontrol(1) shows them."""
+
+    config: Mapping[str, str]  # of `show config`
+    partitions: Sequence[Mapping[str, str]]  # of `show partition`
+
+
+def ask_site(limit_s: float) -> SlurmSite:
+    """Ask the controller.
+
+    Raises:
+        SlurmError: Slurm is not here, refuses, or is silent for `limit_s`.
+    """
+    questions = (["scontrol", "show", "config"], ["scontrol", "show", "partition", "-o"])
+    with ThreadPoolExecutor(max_workers=len(questions)) as pool:
+        answers = [pool.submit(run, argv, timeout_s=limit_s) for argv in questions]
+        config, partitions = [answer.result() for answer in answers]
+    for said in (config, partitions):
+        if said.returncode != 0:
+            raise SlurmError(f"scontrol: {said.stderr.strip() or 'gave no reason'}")
+    return SlurmSite(
+        dict(re.findall(r"^(\w+)\s*= (.*?)\s*$", config.stdout, re.MULTILINE)),
+        [dict(re.findall(r"(\w+)=(\S*)", line)) for line in partitions.stdout.splitlines()],
+    )
+
+
+def slurm_version() -> str:
+    """Of the commands here, as they say it; empty where they say nothing. No daemon is asked."""
+    try:
+        return run(["sinfo", "--version"], timeout_s=5).stdout.strip()
+    except SlurmError:
+        return ""
+
+
+@dataclass(frozen=True)
+class OpenPartition:
+    """A partition that is up; where its nodes differ, of the nodes with the fewest GPUs."""
+
+    name: str
+    is_default: bool
+    gpus_per_node: int
+    max_time: str  # in Slurm's form, or `infinite`
+
+
+def open_partitions(limit_s: float) -> list[OpenPartition]:
+    """The partitions that are up, by one sinfo.
+
+    Raises:
+        SlurmError: Slurm is not here, refuses, or is silent for `limit_s`.
+    """
+    said = run(["sinfo", "--noheader", "--format=%P|%a|%G|%l"], timeout_s=limit_s)
+    if said.returncode != 0:
+        raise SlurmError((said.stderr.strip().splitlines() or ["sinfo gave no reason"])[-1])
+    found: dict[str, OpenPartition] = {}
+    for line in said.stdout.splitlines():
+        name, state, gres, max_time = line.strip().split("|")
+        # sinfo(1): a star marks the default; a GRES is gpu:4 or gpu:a100:4(S:0-1).
+        gpus = sum(map(int, re.findall(r"\bgpu:(?:[^:,(]+:)?(\d+)", gres)))
+        known = found.get(name)
+        if state == "up" and (known is None or 0 < gpus < (known.gpus_per_node or gpus + 1)):
+            found[name] = OpenPartition(name.rstrip("*"), name.endswith("*"), gpus, max_time)
+    return list(found.values())

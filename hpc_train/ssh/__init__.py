@@ -1,0 +1,1 @@
+"""Steps over ssh, where there is no scheduler: what srun is on Slurm."""

@@ -1,0 +1,294 @@
+"""Sweeps from Python: one job array over the points of a config, each an ordinary run.
+
+loaded = hpc_train.load("digits.yaml", sweep=["model.init_args.lr=0.1,0.01", "seed=range(3)"])
+sweep = hpc_train.submit_sweep(loaded, at_most=2)
+sweep.status().summary
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hpc_train import api
+from hpc_train.errors import HpcTrainError, NoSuchRunError, SlurmError
+from hpc_train.plan.states import RunState
+from hpc_train.runs.layout import RunDir
+from hpc_train.runs.registry import folders
+from hpc_train.runs.sweep_dir import SweepDir, make_sweep
+
+if TYPE_CHECKING:
+    from hpc_train.config.load import LoadedConfig
+    from hpc_train.config.schema import Config
+    from hpc_train.plan.plan import Plan
+    from hpc_train.plan.sweep_plan import SweepPlan, SweepPoint
+    from hpc_train.runs.snapshot import Selection
+    from hpc_train.runs.sweep_status import SweepStatus
+
+__all__ = [
+    "Sweep",
+    "find_sweep",
+    "first_point",
+    "newest_sweep",
+    "plan_sweep",
+    "render_sweep",
+    "runs_and_sweeps",
+    "submit_sweep",
+]
+
+
+def plan_sweep(
+    loaded: LoadedConfig, *, at_most: int | None = None
+) -> tuple[SweepPlan, list[Config]]:
+    """Decide every point, as `api.plan` does for one training; nothing is written.
+
+    Returns:
+        The plan, its folders relative to the one that the job starts in, and the config of each
+        point, or of the first one alone where `plain_point` makes the others from it.
+
+    Raises:
+        ConfigError: naming the point whose config is refused; CheckError as for one training.
+    """
+    from hpc_train.backends.find_weights import settle_weights
+    from hpc_train.config.sweep import is_plain, load_point, plain_point, sweep_points
+    from hpc_train.config.validate import check
+    from hpc_train.plan.from_config import with_training
+    from hpc_train.plan.sweep_plan import SweepPlan, refused_point, sweep_point
+
+    chosen = sweep_points(loaded.config.sweep, loaded.origins)
+    quick = is_plain(loaded, chosen)
+    plans: list[Plan] = []
+    points: list[SweepPoint] = []
+    configs: list[Config] = []
+    for number, overrides in enumerate(chosen):
+        try:
+            if number and quick:
+                config = plain_point(configs[0], overrides)
+                decided = with_training(plans[0], config, loaded.origins)
+            else:
+                point = load_point(loaded, overrides)
+                check(point, workdir=Path.cwd())
+                if point.config.init_from:
+                    point = settle_weights(point, folders(None), Path.cwd())
+                decided = api.plan(point, for_script=True)
+                configs.append(point.config)
+            plans.append(decided)
+            points.append(sweep_point(plans[0], decided, overrides))
+        except HpcTrainError as error:
+            raise refused_point(number, overrides, error) from error
+    return SweepPlan(plan=plans[0], points=tuple(points), at_most=at_most), configs
+
+
+def first_point(loaded: LoadedConfig) -> LoadedConfig:
+    """The config of the first point; all of them have been checked.
+
+    Raises:
+        ConfigError: naming the point whose config is refused.
+    """
+    from hpc_train.config.sweep import load_point
+
+    return load_point(loaded, plan_sweep(loaded)[0].points[0].overrides)
+
+
+def render_sweep(loaded: LoadedConfig, *, at_most: int | None = None) -> str:
+    """The sbatch script that does by itself what `submit_sweep` does."""
+    from hpc_train.plan.script import render_sweep as render
+
+    return render(plan_sweep(loaded, at_most=at_most)[0])
+
+
+def submit_sweep(
+    loaded: LoadedConfig, *, at_most: int | None = None, after: api.Run | None = None
+) -> Sweep:
+    """Submit all points of the config's `sweep` as one job array.
+
+    Args:
+        at_most: So many points run together; by default as many as Slurm starts.
+        after: A run that has to be complete before any point begins.
+
+    Raises:
+        ConfigError: for a point that is refused; nothing was submitted.
+        CheckError: when `after` cannot be waited for.
+        SlurmError: when Slurm refuses, or takes no array of that size; nothing stays behind.
+    """
+    from hpc_train.backends.submit import detect_cluster
+    from hpc_train.backends.sweep_jobs import submit_array
+    from hpc_train.config.sweep import sweep_points
+    from hpc_train.runs.registry import absent_folders, remember_root, remove_run
+    from hpc_train.runs.snapshot import take
+    from hpc_train.slurm.arrays import check_array
+    from hpc_train.supervisor.dependents import wait_for
+
+    if detect_cluster() != "slurm":
+        raise SlurmError(
+            "a sweep is a job array of Slurm, and there is no Slurm here",
+            "log in to a node of a cluster; or train its points one by one with hpc-train run",
+        )
+    check_array(len(sweep_points(loaded.config.sweep, loaded.origins)))
+    first = wait_for(after.status(), loaded.config.slurm.dependency, "slurm") if after else None
+    sweep, files, decided, code = _prepared(loaded, at_most)
+    absent = absent_folders(sweep.path.parent)
+    make_sweep(sweep, decided, files)
+    try:
+        if code is not None:
+            take(code, sweep.path)
+        job_id = submit_array(sweep, options=first.options if first else ())
+    except (SlurmError, OSError):
+        remove_run(RunDir(sweep.path), absent)
+        raise
+    if first:
+        first.note(sweep, job_id)
+    remember_root(os.environ, sweep.path.parent.parent)
+    return Sweep(sweep)
+
+
+def _prepared(
+    loaded: LoadedConfig, at_most: int | None
+) -> tuple[SweepDir, dict[str, str], SweepPlan, Selection | None]:
+    """Where the sweep will be, its files by name, its plan with the folders settled, its code."""
+    from hpc_train.backends.check_environment import check_environment, check_image
+    from hpc_train.backends.code_copy import code_for
+    from hpc_train.config.show import to_yaml
+    from hpc_train.plan.quoting import slug
+    from hpc_train.plan.script import render_sweep as render
+    from hpc_train.runs.provenance import code_files, code_state, packages_of
+    from hpc_train.runs.registry import new_run_id
+
+    portable, configs = plan_sweep(loaded, at_most=at_most)
+    here = Path.cwd()
+    check_environment(loaded.config.env, here, os.environ, loaded.origins)
+    check_image(loaded.config.container, here, loaded.origins)
+    runs_dir = here / Path(portable.plan.runs_dir).expanduser()
+    sweep = SweepDir(runs_dir / slug(portable.plan.name) / new_run_id(time.time()))
+    code = code_for(loaded, portable.plan, here, runs_dir)
+    workdir = code.workdir_in(sweep.path) if code else here
+    decided = portable.placed(str(workdir), str(runs_dir))
+    files = {
+        **{sweep.config(number).name: to_yaml(one) for number, one in enumerate(configs)},
+        sweep.script.name: render(portable, sweep_dir=str(sweep.path)),
+        **code_files(code_state(here, packages_of(decided.plan))),
+    }
+    return sweep, files, decided, code
+
+
+def find_sweep(reference: str, runs_dir: Path | None = None) -> Sweep | None:
+    """The sweep that an id, a folder, the id of its array or a name means, if any does."""
+    from hpc_train.runs.sweep_dir import find_sweep as find
+
+    found = find(reference, folders(runs_dir))
+    return Sweep(found) if found else None
+
+
+def newest_sweep(runs_dir: Path | None = None) -> Sweep | None:
+    """The newest sweep, where no run that is no point of it is newer."""
+    newest = [entry for entry in runs_and_sweeps(runs_dir)[:1] if isinstance(entry, SweepDir)]
+    return Sweep(newest[0]) if newest else None
+
+
+def runs_and_sweeps(
+    runs_dir: Path | None = None, *, points: bool = False
+) -> list[RunDir | SweepDir]:
+    """All runs that are no points and all sweeps, or each run by itself; the newest first."""
+    from hpc_train.runs.registry import all_runs
+    from hpc_train.runs.sweep_dir import all_sweeps, with_sweeps
+
+    where = folders(runs_dir)
+    return with_sweeps(all_runs(where), [] if points else all_sweeps(where))
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A sweep: one submission, a run a point."""
+
+    directory: SweepDir
+
+    @classmethod
+    def find(cls, reference: str, runs_dir: Path | None = None) -> Sweep:
+        """As `find_sweep`; raises NoSuchRunError where there is none."""
+        found = find_sweep(reference, runs_dir)
+        if found is None:
+            raise NoSuchRunError(f"no sweep answers to {reference!r}", "hpc-train list shows all")
+        return found
+
+    @property
+    def job_id(self) -> str:
+        """The newest array."""
+        from hpc_train.runs.events import read_events
+        from hpc_train.runs.history import newest_job_id
+
+        return newest_job_id(read_events(self.directory.events))
+
+    def run(self, number: int) -> api.Run:
+        """The run of a point, made if its job has not made it yet."""
+        from hpc_train.runs.sweep_dir import make_point
+
+        return api.Run(make_point(self.directory, number))
+
+    def status(self) -> SweepStatus:
+        """What is known of all points now, by one query of Slurm."""
+        from hpc_train.backends.sweep_jobs import observe_sweep
+
+        return observe_sweep(self.directory, time.time())
+
+    def cancel(self) -> list[int]:
+        """End all points that have not ended, for good; `resume` brings them back.
+
+        Raises:
+            HpcTrainError: when all have ended; SlurmError when Slurm refuses.
+        """
+        from hpc_train.backends.sweep_jobs import cancel_sweep
+
+        status = self.status()
+        ended = cancel_sweep(self.directory, status)
+        if not ended:
+            raise HpcTrainError(f"{status.name} ({status.sweep}) has ended: {status.summary}")
+        return ended
+
+    def resume(self) -> tuple[str, list[int]]:
+        """Submit the points again that have ended and are not complete, as one array.
+
+        Returns:
+            The array's job id, and the points.
+
+        Raises:
+            HpcTrainError: when there are none; SlurmError when Slurm refuses.
+        """
+        from hpc_train.backends.sweep_jobs import submit_array
+
+        points = self._ended()
+        for number in points:
+            self.directory.point(number).stop.unlink(missing_ok=True)
+        return submit_array(self.directory, points), points
+
+    def resume_each(
+        self, *overrides: str, cluster: str | None = None, **flags: Any
+    ) -> dict[int, str]:
+        """The same with changes, as `api.Run.resume` takes them: each point in a job of its own.
+
+        Returns:
+            The job id of each point.
+
+        Raises:
+            HpcTrainError: as `resume` does, and for changes that any point refuses, before the
+                first one is submitted.
+        """
+        chosen = [(number, self.run(number)) for number in self._ended()]
+        planned = [(number, run, run.next_plan(*overrides, **flags)) for number, run in chosen]
+        return {number: run.go_on(again, cluster=cluster) for number, run, again in planned}
+
+    def _ended(self) -> list[int]:
+        """The points that have ended and are not complete."""
+        status = self.status()
+        points = [
+            point.number
+            for point in status.points
+            if point.run.state.ended and point.run.state is not RunState.COMPLETED
+        ]
+        if not points:
+            raise HpcTrainError(
+                f"{status.name} ({status.sweep}) has nothing to go on with: {status.summary}"
+            )
+        return points

@@ -1,0 +1,16 @@
+"""Functions of Lightning's as a traceback names them. Imports nothing of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+__all__ = ["IN_TEARDOWN", "in_teardown"]
+
+# What `pytorch_lightning.trainer.call` does once a fit has raised: callbacks hear of it, and the
+# loops, the loaders and the strategy are closed.
+IN_TEARDOWN = ("_interrupt", "_teardown", "_call_teardown_hook")
+
+
+def in_teardown(file: str, function: str) -> bool:
+    """Whether a frame of a traceback is Lightning's closing of a fit."""
+    return function in IN_TEARDOWN and Path(file).parent.name == "trainer" and "lightning" in file

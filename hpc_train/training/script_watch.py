@@ -1,0 +1,193 @@
+"""What a script without a Trainer does about its ranks: held against those that were started.
+
+Functions that a script calls for it are replaced before it begins; each does as ever, once what
+cannot go well has been refused, on every rank and in our words.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import random
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+import torch
+import torch.distributed
+import torch.multiprocessing
+from torch.utils.data import DataLoader
+
+from hpc_train.errors import ConfigError
+from hpc_train.plan import env_names
+from hpc_train.plan.world import World
+from hpc_train.training.hf_trainer import follow_hugging_face
+from hpc_train.training.plain_script import PlainScript
+from hpc_train.training.private.after_import import after_import
+from hpc_train.training.private.versions import LIGHTNING_PACKAGES
+from hpc_train.training.rank import Rank
+from hpc_train.training.resume.stop import shielded_from_signals
+
+__all__ = ["watch_script"]
+
+_LAUNCHERS = re.compile(
+    r"(^|/)torchrun$|^torch\.distributed\.(run|launch)$|(^|/)(accelerate|deepspeed)$"
+)
+_TAKEN = re.compile(r"EADDRINUSE|[Aa]ddress already in use")
+_HERE = ("localhost", "127.0.0.1", "::1")
+_ONE_RANK = "let it train one rank, by RANK, WORLD_SIZE and LOCAL_RANK, which are set"
+
+
+def watch_script(rank: Rank, plain: PlainScript, world: World) -> None:
+    """Be there for all of it; before the script begins."""
+    watch = _Watch(rank, plain, world)
+    plain.checks.append(watch.has_group)
+    watch.replace()
+    after_import(
+        {
+            "transformers.trainer": functools.partial(follow_hugging_face, plain=plain),
+            "hpc_train.training.session": functools.partial(_follow_session, plain=plain),
+        }
+    )
+
+
+def _follow_session(module: ModuleType, plain: PlainScript) -> None:
+    """A Session stops, saves and tells by itself."""
+    kind: Any = module.Session
+    open_it = kind.open
+
+    def open_session(*given: Any, **named: Any) -> Any:
+        plain.hand_over_to_session()
+        return open_it(*given, **named)
+
+    kind.open = open_session
+
+
+class _Watch:
+    def __init__(self, rank: Rank, plain: PlainScript, world: World) -> None:
+        self._rank, self._plain, self._world = rank, plain, world
+        self._rngs = _rngs()
+        self._started = False
+
+    def replace(self) -> None:
+        """Put ours in the place of torch's."""
+        group: Any = torch.distributed
+        group.init_process_group = self._around(group.init_process_group, self._make_group)
+        group.distributed_c10d.init_process_group = group.init_process_group
+        processes: Any = torch.multiprocessing
+        processes.spawn = self._around(processes.spawn, self._spawn)
+        processes.start_processes = self._around(processes.start_processes, self._spawn)
+        opened: Any = subprocess.Popen
+        opened.__init__ = self._around(opened.__init__, self._open)
+        loader: Any = DataLoader
+        loader.__iter__ = self._around(loader.__iter__, self._iterate)
+
+    def has_group(self) -> None:
+        """Before the first step: ranks that know nothing of one another each train all of it."""
+        self._begin()
+        size = self._world.world_size
+        if size > 1 and not torch.distributed.is_initialized():
+            self._refuse(
+                f"the script takes optimizer steps and has made no process group, so that {size}"
+                " ranks would each train by themselves and write the same files",
+                "start it with --nodes 1 --gpus 1, or call torch.distributed.init_process_group()"
+                " and wrap the model in DistributedDataParallel",
+            )
+
+    def _around(self, real: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(real)
+        def call(*given: Any, **named: Any) -> Any:
+            if not self._plain.is_plain or os.getpid() != self._rank.heartbeat.pid:
+                return real(*given, **named)
+            return ours(real, *given, **named)
+
+        return call
+
+    def _make_group(self, real: Callable[..., Any], *given: Any, **named: Any) -> Any:
+        self._begin()
+        asked = given[1] if len(given) > 1 else named.get("init_method")
+        url = urlsplit(str(asked or ""))
+        address = url.hostname if url.scheme == "tcp" else os.environ.get(env_names.MASTER_ADDR)
+        world = self._world
+        if world.nodes > 1 and address in _HERE and world.launcher == "slurm":
+            self._refuse(
+                f"the script meets its ranks at {address}, and they are on {world.nodes} nodes",
+                f"leave {env_names.MASTER_ADDR} and init_method as they are set: env://",
+            )
+        size = named.get("world_size", -1)
+        if size not in (-1, world.world_size) and (asked is None or url.scheme in ("tcp", "env")):
+            self._refuse(
+                f"the script makes a process group of {size}, and this run has {world.world_size}"
+                " ranks",
+                "leave world_size to the environment (WORLD_SIZE), or ask for as many: --nodes",
+            )
+        try:
+            return real(*given, **named)
+        except Exception as error:
+            if _TAKEN.search(str(error)):
+                port = url.port or os.environ.get(env_names.MASTER_PORT)
+                self._refuse(
+                    f"port {port} is taken on this node, and the script has fixed it",
+                    f"let it read {env_names.MASTER_PORT}: a port that was free is set there",
+                )
+            raise
+
+    def _spawn(self, real: Callable[..., Any], *given: Any, **named: Any) -> Any:
+        count = named.get("nprocs", given[2] if len(given) > 2 else 1)
+        if count > 1:
+            self._refuse(
+                f"the script starts {count} processes (torch.multiprocessing), and this is one of"
+                f" {self._world.world_size} ranks already",
+                _ONE_RANK,
+            )
+        return real(*given, **named)
+
+    def _open(self, real: Callable[..., Any], *given: Any, **named: Any) -> Any:
+        words = given[1] if len(given) > 1 else named.get("args", ())
+        words = words.split() if isinstance(words, str) else [str(word) for word in words]
+        module = words.index("-m") + 1 if "-m" in words else len(words)
+        named_ones = [*words[:2], *words[module : module + 1]]  # torchrun, python torchrun, -m
+        launcher = next((word for word in named_ones if _LAUNCHERS.search(word)), "")
+        if launcher:
+            self._refuse(
+                f"the script starts {launcher}, and this is one of {self._world.world_size} ranks"
+                " already: two launchers at once",
+                "name the script that it starts (script.launcher=torchrun starts it by torchrun)",
+            )
+        return real(*given, **named)
+
+    def _iterate(self, real: Callable[..., Any], loader: Any) -> Iterator[Any]:
+        """Slurm signals data workers as well, and one that dies of it ends its rank."""
+        if not any(f"{package}.trainer.trainer" in sys.modules for package in LIGHTNING_PACKAGES):
+            self._begin()  # else a Trainer may come yet, and each attempt has to begin alike
+        with shielded_from_signals():
+            batches: Iterator[Any] = real(loader)
+        return batches
+
+    def _begin(self) -> None:
+        """Not Lightning's: what the script has not seeded is another at each start, as ever."""
+        if self._started:
+            return
+        self._started = True
+        for name, (state, seed) in self._rngs.items():
+            if _rngs()[name][0] == state:
+                seed()
+
+    def _refuse(self, message: str, hint: str) -> None:
+        error = ConfigError(message, hint)
+        self._rank.end(error)
+        raise error
+
+
+def _rngs() -> dict[str, tuple[Any, Callable[[], Any]]]:
+    """State of each RNG, and what seeds it anew from the system's entropy."""
+    return {
+        "random": (random.getstate(), random.seed),
+        "numpy": (repr(np.random.get_state()), np.random.seed),
+        "torch": (torch.initial_seed(), torch.seed),
+    }
