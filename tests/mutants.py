@@ -33,7 +33,7 @@ MEMORY = "/dev/shm"  # tests flush much, which costs nothing there
 SLOW_TO_IMPORT = ("hypothesis", "pytorch_lightning")  # once, and not in each fork
 LEAST_S = 30.0  # a mutant gets this, or TIMES the tests' own time
 TIMES = 5.0
-NOT_COPIED = (".git", ".venv*", "__pycache__", ".*_cache", ".hypothesis", "runs", "build", "dist")
+COPIED = ("hpc_train", "tests", "sbatch_templates", "configs", "pyproject.toml")
 # The core, and what of its tests needs no Slurm and no processes of ranks.
 TESTS = {
     "plan/policy": ("plan/test_policy",),
@@ -224,14 +224,25 @@ def passes(folder: Path, path: str, limit_s: float) -> bool:
     return status == 0
 
 
+def copy_of_the_project(folder: Path) -> Path:
+    """What the tests of the core need, without what was made by running things."""
+    for name in COPIED:
+        source, copied = ROOT / name, folder / name
+        copied.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, copied, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy2(source, copied)
+    return folder
+
+
 def run(mutants: list[Mutant]) -> list[Mutant]:
     """The mutants that survive the tests."""
     survivors = []
     limits_s: dict[str, float] = {}
     in_memory = MEMORY if os.access(MEMORY, os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="mutants-", dir=in_memory) as name:
-        folder = Path(name) / "copy"
-        shutil.copytree(ROOT, folder, ignore=shutil.ignore_patterns(*NOT_COPIED), symlinks=True)
+        folder = copy_of_the_project(Path(name) / "copy")
         for number, mutant in enumerate(mutants, start=1):
             file = folder / "hpc_train" / f"{mutant.path}.py"
             if mutant.path not in limits_s:

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from hpc_train.config.keys import TYPES
 from hpc_train.plan.states import Outcome
 from hpc_train.supervisor import refusal
 from hpc_train.supervisor.outcome import JUDGES
+from tests import config_page
 
 ROOT = Path(__file__).parents[1]
 MAPS = ("docs/architecture.md", "CONTRIBUTING.md")
@@ -49,3 +51,15 @@ def test_what_a_map_calls_a_table_is_one() -> None:
         name, file = table
         path = ROOT / "hpc_train" / file if not file.startswith("tests") else ROOT / file
         assert re.search(rf"^{name}\b", path.read_text(encoding="utf-8"), re.MULTILINE), table
+
+
+def test_the_page_of_the_config_is_what_the_schema_says() -> None:
+    text = config_page.PAGE.read_text(encoding="utf-8")
+    assert config_page.page(text) == text, "make config-page writes it anew"
+
+
+def test_every_key_of_the_config_is_on_its_page_with_a_meaning() -> None:
+    text = config_page.PAGE.read_text(encoding="utf-8")
+    meanings = dict(re.findall(r"^\| `([\w.]+)` \|.*\| (.*) \|$", text, re.MULTILINE))
+    assert set(TYPES) <= set(meanings)
+    assert all(meanings.values())

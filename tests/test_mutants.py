@@ -7,7 +7,15 @@ from pathlib import Path
 
 import yaml
 
-from tests.mutants import EQUIVALENT, ROOT, TESTS, equivalents, mutants_of, sample
+from tests.mutants import (
+    EQUIVALENT,
+    ROOT,
+    TESTS,
+    copy_of_the_project,
+    equivalents,
+    mutants_of,
+    sample,
+)
 
 
 def test_the_same_seed_gives_the_same_mutants_and_another_seed_others() -> None:
@@ -29,11 +37,12 @@ def test_a_mutant_is_a_module_that_differs_in_one_place() -> None:
         assert original != mutant.source()
 
 
-def test_every_module_has_tests_of_its_own() -> None:
+def test_every_module_and_tests_of_its_own_are_in_the_copy(tmp_path: Path) -> None:
+    copied = copy_of_the_project(tmp_path / "copy")
     for module, tests in TESTS.items():
-        assert (ROOT / "hpc_train" / f"{module}.py").is_file()
+        assert (copied / "hpc_train" / f"{module}.py").is_file()
         for name in tests:
-            assert (Path(__file__).parent / f"{name}.py").is_file(), name
+            assert (copied / "tests" / f"{name}.py").is_file(), name
 
 
 def test_what_no_test_can_notice_is_a_mutant_that_there_is_with_a_reason() -> None:

@@ -14,8 +14,9 @@ from pathlib import Path
 import tomllib
 
 ROOT = Path(__file__).resolve().parents[1]
-# Lightning's TensorBoardLogger imports it, and that is our default logger.
-NOT_IMPORTED_BY_US = {"tensorboard"}
+# Lightning's TensorBoardLogger imports the one, and that is our default logger; of the other the
+# example reads a file.
+NOT_IMPORTED_BY_US = {"tensorboard", "scikit-learn"}
 
 
 def declared(project: dict[str, object], extra: str = "") -> set[str]:
@@ -72,6 +73,7 @@ def test_a_wheel_renders_without_the_repository(tmp_path: Path) -> None:
         archive.extractall(tmp_path / "site")
     assert "hpc_train/py.typed" in names
     assert "hpc_train/sbatch_templates/srun.sbatch.j2" in names
+    assert "hpc_train/project_template/training.py.template" in names
     assert not {name for name in names if name.startswith(("tests/", "benchmarks/"))}
     config = tmp_path / "site" / "hpc_train" / "configs" / "digits.yaml"
     code = (

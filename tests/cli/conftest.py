@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
+import os
+import pty
+import struct
+import subprocess
+import sys
+import termios
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,3 +90,35 @@ def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Slurm:
 def without_slurm(monkeypatch: pytest.MonkeyPatch) -> None:
     """A PATH on which there are no Slurm commands."""
     monkeypatch.setenv("PATH", "/nowhere")
+
+
+def on_terminal(*words: str, columns: int, **variables: str) -> str:
+    """What `hpc-train WORDS` shows on a terminal that is so wide, escapes included."""
+    # pytest-xdist tells its workers a width.
+    inherited = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "hpc_train.cli", *words],
+        env={**inherited, "TERM": "xterm", **variables},
+        stdin=subprocess.DEVNULL,
+        stdout=theirs,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    shown = b""
+    with contextlib.suppress(OSError):  # EIO: nobody has the other end any more
+        while chunk := os.read(ours, 4096):
+            shown += chunk
+    os.close(ours)
+    process.wait()
+    return shown.decode().replace("\r\n", "\n")
+
+
+@pytest.fixture
+def taken(slurm: Slurm) -> Slurm:
+    """A Slurm that takes every job, as its number 7."""
+    slurm.has("sbatch", "echo Submitted batch job 7")
+    for program in ("srun", "scontrol", "sinfo"):
+        slurm.has(program, "exit 1")
+    return slurm

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from hpc_train import load
+from hpc_train.errors import ConfigError
 from tests.cli.conftest import DIGITS
 
 GOOD = Path(DIGITS).read_text(encoding="utf-8")
@@ -32,6 +34,30 @@ def config(tmp_path: Path, text: str) -> str:
         ("trainer.max_epoch=3", "max_epoch", "max_epochs"),
         ("trainer.num_nodes=3", "num_nodes", "--nodes"),
         ("global_batch_size=97", "97", "96"),
+        ("model.class_path=__main__.M", "a class of this notebook or script", "file in the folder"),
+        (
+            "trainer.callbacks=[{class_path: __main__.C}]",
+            "trainer.callbacks.0.class_path",
+            "my_code.C",
+        ),
+        ("env.variables=[A=1]", "env.variables is no mapping", "key: value"),
+        ("env.variables={A: [1]}", "env.variables.A is [1]", "one value"),
+        ("env.passthrough={A: 1}", "env.passthrough is no list", "[...]"),
+        ("env.modules=[[gcc]]", "env.modules.0 is ['gcc']", "one value"),
+        ("slurm.extra=[nice]", "slurm.extra is no mapping", "key: value"),
+        ("trainer=[1]", "trainer is no mapping", "key: value"),
+        ("preflight.thresholds=[1]", "preflight.thresholds is no mapping", "key: value"),
+        ("seed=[1]", "seed is [1]", "one value"),
+        ("trainer.max_epochs=many", "trainer.max_epochs is 'many'", "a whole number, or null"),
+        ("trainer.max_epochs=3.5", "trainer.max_epochs is 3.5", "a whole number"),
+        ("trainer.max_epochs=true", "trainer.max_epochs is True", "a whole number"),
+        ("trainer.max_epochs=[3]", "trainer.max_epochs is [3]", "a whole number"),
+        ("trainer.max_steps=null", "trainer.max_steps is None", "a whole number"),
+        ("trainer.limit_val_batches=few", "takes int or float", "a number"),
+        ("trainer.max_time=7", "takes str or dict[str, int] or timedelta", "a text"),
+        ("trainer.callbacks=x", "takes Callback or list[Callback]", "class_path"),
+        (f"runs_dir={'ab/' * 20000}", "runs_dir is a path of 60000 bytes", "at most 3840 bytes"),
+        (f"runs_dir={'a' * 256}", "its longest name of 256", "names of at most 255"),
     ],
 )
 def test_a_wrong_value_is_named_with_its_fix_and_nothing_is_made(
@@ -94,7 +120,6 @@ def test_a_dry_run_touches_nothing(hpc, tmp_path: Path) -> None:
     assert said.code == 0
     assert '"world_size"' not in said.err
     assert "#SBATCH --nodes=3" in said.out
-    assert '"ranks_per_node": 4' in said.out
     assert list(tmp_path.iterdir()) == []
 
 
@@ -105,3 +130,47 @@ def test_config_show_tells_where_each_value_comes_from(hpc) -> None:
     assert "--nodes" in lines["nodes: 3"]
     assert "command line" in lines["seed: 7"]
     assert "digits.yaml:" in lines["name: digits"]
+
+
+def test_an_option_of_a_script_in_front_of_the_two_dashes_is_told(hpc, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("print(1)\n")
+    for command in ("submit", "run", "render"):
+        said = hpc(command, "train.py", "--lr", "0.1")
+        assert said.code == 2
+        assert "train.py come behind --: train.py -- --lr" in said.err
+    shown = hpc("render", "--nodes", "2", "train.py", "--", "--nodes", "9", "--dry-run")
+    assert shown.code == 0
+    assert '"args": ["--nodes", "9", "--dry-run"]' in shown.out
+    assert "#SBATCH --nodes=2" in shown.out
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "trainer.max_epochs=3",
+        "trainer.max_epochs=null",
+        "trainer.max_steps=-1",
+        "trainer.limit_val_batches=1",
+        "trainer.limit_val_batches=0.5",
+        "trainer.fast_dev_run=1",
+        "trainer.fast_dev_run=true",
+        "trainer.max_time=00:01:00:00",
+        "trainer.max_time={hours: 1}",
+        "trainer.precision=32",
+        "trainer.profiler=simple",
+        "trainer.gradient_clip_val=1",
+        f"runs_dir={'a' * 255}",
+        "env.variables={A: 1}",
+        "env.variables={}",
+    ],
+)
+def test_what_the_trainer_and_the_file_system_take_is_taken(hpc, line: str) -> None:
+    said = hpc("render", DIGITS, line)
+    assert said.code == 0, said.err
+
+
+def test_an_argument_of_load_that_there_is_not_is_an_error_of_the_config() -> None:
+    with pytest.raises(ConfigError) as caught:
+        load(DIGITS, nodez=3)
+    assert caught.value.message == "nodez is no option of hpc-train"
+    assert caught.value.hint == "did you mean 'nodes'?"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from hpc_train.runs.events import Event, EventKind, append_event
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.ranks import Heartbeat, write_heartbeat
+from tests.cli.conftest import on_terminal
 
 MINUTE_S = 60.0
 
@@ -190,14 +192,129 @@ def test_new_runs_appear_and_removed_ones_go(slurm, make_run, listed):
 
 
 @pytest.mark.parametrize("words", [["list"], ["list", "--json"], ["list", "--active"]])
-def test_no_runs_and_no_folder_of_runs_are_no_error(hpc, slurm, words):
-    said = hpc(*words, "--runs-dir", "missing")
+def test_no_runs_are_no_error(hpc, slurm, words, tmp_path):
+    (tmp_path / "empty").mkdir()
+    said = hpc(*words, "--runs-dir", "empty")
     assert said.code == 0
     if "--json" in words:
         assert json.loads(said.out) == {"schema_version": 1, "runs": []}
     else:
-        assert said.err.startswith("no runs; hpc-train submit CFG makes one")
+        assert said.err == f"no runs in {tmp_path}/empty; hpc-train submit CFG makes one\n"
 
 
-def test_a_run_that_is_looked_for_in_no_folder_of_runs_is_said_not_to_be_there(hpc):
-    assert hpc("status", "digits", "--runs-dir", "missing").code == 5
+@pytest.mark.parametrize("words", ["list", "list --active", "status digits", "cancel digits"])
+@pytest.mark.parametrize(("folder", "what"), [("missing", "no such folder"), ("f", "a file")])
+def test_a_folder_of_runs_that_is_none_is_named(hpc, slurm, words, folder, what, tmp_path):
+    (tmp_path / "f").touch()
+    said = hpc(*words.split(), "--runs-dir", folder)
+    assert said.code == 5
+    assert f"--runs-dir {folder}: " in said.err.splitlines()[0]
+    assert what in said.err
+
+
+def beats(run: RunDir, **told: object) -> None:
+    beat = {"rank": 0, "node": "n", "pid": 1, "time": 1.0, "moved": 1.0, "phase": "train", **told}
+    write_heartbeat(run.attempt(0), Heartbeat(**beat))
+
+
+def test_the_time_that_a_training_still_needs_is_shown(slurm, make_run, listed):
+    run, other = make_run(7, ended=False), make_run(8, ended=False)
+    slurm.says("7|RUNNING|None|N/A", "8|RUNNING|None|N/A")
+    beats(run, step=40, steps=100, steps_per_s=2.0)
+    beats(other, step=40, steps_per_s=2.0)  # of a stream nobody knows the end
+    assert [(row["STEP"], row["LEFT"]) for row in listed()] == [("40", "-"), ("40/100", "30")]
+
+
+@pytest.mark.parametrize(
+    ("words", "jobs"),
+    [
+        (["--state", "completed"], ["2", "0"]),
+        (["--state", "running"], ["3", "1"]),
+        (["--state", "running", "--state", "pending"], ["4", "3", "1"]),
+        (["--state", "failed"], []),
+        (["--name", "name1"], ["4", "1"]),
+        (["--name", "name[12]"], ["4", "2", "1"]),
+        (["--name", "name1", "--state", "running"], ["1"]),
+        (["--name", "name"], []),  # no pattern: the whole name
+        (["--state", "running", "-n", "1"], ["3"]),
+        (["--sort", "name"], ["3", "0", "4", "1", "2"]),
+        (["--sort", "state"], ["4", "3", "1", "2", "0"]),
+        (["--sort", "step"], ["1", "3", "2", "0", "4"]),
+        (["--sort", "left"], ["3", "1", "4", "2", "0"]),
+        (["--sort", "newest"], ["4", "3", "2", "1", "0"]),
+        (["--sort", "name", "-n", "2"], ["3", "4"]),  # the newest two, and then by name
+    ],
+)
+def test_runs_are_chosen_and_ordered_as_asked(slurm, make_run, listed, hpc, words, jobs):
+    runs = [make_run(number, ended=number in (0, 2)) for number in range(5)]
+    slurm.says("1|RUNNING|None|N/A", "3|RUNNING|None|N/A", "4|PENDING|Priority|N/A")
+    beats(runs[1], step=50, steps=100, steps_per_s=1.0)
+    beats(runs[3], step=20, steps=30, steps_per_s=1.0)
+    if jobs:
+        assert [row["JOB"] for row in listed(*words)] == jobs
+    else:
+        assert hpc("list", *words).err == "no such runs; hpc-train list --all shows all\n"
+
+
+def test_a_run_is_found_by_its_name_behind_any_number_of_others_and_only_its_events_are_read(
+    hpc, slurm, make_run
+):
+    runs = [make_run(number, ended=True) for number in range(40)]
+    for number in range(40):
+        if number % 3 != 1:
+            runs[number].events.unlink()
+            runs[number].events.mkdir()  # reading it would be an error
+    shown = json.loads(hpc("list", "--json", "--name", "name1", "-n", "2").out)["runs"]
+    assert [run["job_id"] for run in shown] == ["37", "34"]
+
+
+def test_a_state_that_there_is_not_is_refused_with_those_that_there_are(hpc):
+    said = hpc("list", "--state", "dead")
+    assert said.code == 2
+    assert "'lost'" in said.err
+
+
+@pytest.mark.parametrize("columns", [80, 120, 200])
+def test_on_a_terminal_the_table_is_no_wider_and_says_what_matters(
+    slurm, make_run, tmp_path, columns
+):
+    long = make_run(3, ended=False)
+    long.path.parent.rename(tmp_path / "runs" / ("a-long-name-" * 5))
+    make_run(4, ended=True)
+    slurm.says("3|PENDING|PartitionTimeLimit|N/A")
+    text = on_terminal("list", "--runs-dir", str(tmp_path / "runs"), columns=columns, NO_COLOR="1")
+    lines = text.splitlines()
+    assert "\x1b[3" not in text
+    assert max(len(line.replace("\x1b[1m", "").replace("\x1b[0m", "")) for line in lines) <= columns
+    assert long.run_id in lines[2]
+    assert "a-long-name" in lines[2]
+    assert "slurm.time" in lines[2]
+    assert ("SUBMITTED" in text) == (columns == 200)
+    assert ("JOB" in text) == (columns >= 120)
+
+
+def test_in_a_pipe_nothing_is_cut_and_nothing_is_coloured(hpc, slurm, make_run, tmp_path):
+    run = make_run(3, ended=False)
+    run.path.parent.rename(tmp_path / "runs" / ("a-long-name-" * 5))
+    slurm.says("3|PENDING|PartitionTimeLimit|N/A")
+    text = hpc("list").out
+    assert "a-long-name-" * 5 in text
+    assert "is longer than its partition allows: cancel it, change the key, submit again\n" in text
+    assert "\x1b" not in text
+
+
+def test_states_have_their_colours_on_a_terminal(slurm, make_run, tmp_path):
+    make_run(1, ended=True)
+    make_run(2, ended=False)
+    make_run(3, ended=False)
+    slurm.says("2|RUNNING|None|N/A")
+    text = on_terminal("list", "--runs-dir", str(tmp_path / "runs"), columns=120)
+    assert set(re.findall(r"\x1b\[(\d+)m(\w+)", text)) == {
+        ("1", "NAME"), ("32", "completed"), ("34", "running"), ("31", "lost"),
+    }  # fmt: skip
+
+
+def test_errors_have_no_colour_either_where_nobody_wants_one():
+    said = on_terminal("status", "no-such-run", columns=80, NO_COLOR="1")
+    assert "\x1b" not in said
+    assert said.startswith("error: ")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -14,18 +15,29 @@ from tests.cli.conftest import DIGITS
 HEAVY = {"torch", "pytorch_lightning", "submitit", "jinja2", "rich", "omegaconf", "ClusterShell"}
 # Frozen on purpose: a script of somebody's depends on each of these words.
 SURFACE = {
-    "submit": "account cluster dry_run follow gpus json name nodes partition qos runs_dir spares"
-    " test_only time wait",
-    "run": "account gpus name nodes partition qos runs_dir spares time",
-    "render": "account force gpus name nodes output partition qos runs_dir spares time",
-    "resume": "cluster follow gpus json nodes partition runs_dir spares time wait",
-    "status": "json runs_dir",
-    "list": "active all json n runs_dir",
-    "logs": "attempt follow rank runs_dir supervisor",
+    "submit": "account after at_most cluster devices dry_run follow gpus json name nodes partition"
+    " partitions qos runs_dir smoke spares sweep test_only time verbose wait",
+    "run": "account devices gpus master name node_rank nodes partition qos runs_dir spares time",
+    "launch": "account gpus hosts name nodes partition qos runs_dir spares time",
+    "render": "account at_most force gpus hosts launcher master name nodes output partition qos"
+    " runs_dir spares sweep time",
+    "resume": "account cluster dry_run follow gpus hosts json new_snapshot nodes partition qos"
+    " runs_dir spares time verbose wait",
+    "test": "account ckpt cluster follow gpus json nodes partition qos runs_dir time wait",
+    "validate": "account ckpt cluster follow gpus json nodes partition qos runs_dir time wait",
+    "predict": "account ckpt cluster follow gpus json nodes partition qos runs_dir time wait",
+    "status": "best json runs_dir",
+    "diff": "json runs_dir",
+    "report": "html json runs_dir",
+    "list": "active all json n name points runs_dir sort state",
+    "logs": "all attempt follow n rank runs_dir supervisor",
     "cancel": "json runs_dir",
-    "checkpoints": "json runs_dir verify",
+    "checkpoints": "best json monitor runs_dir verify",
     "preflight": "account attempt budget explain full gpus json nodes partition strict threshold",
     "nodes": "forget json",
+    "init": "",
+    "translate": "json keep_nccl",
+    "doctor": "account gpus json nodes partition runs_dir",
 }
 
 
@@ -86,3 +98,29 @@ def test_an_error_as_json_is_one_document_on_stdout(hpc) -> None:
     assert document["exit_code"] == said.code == 5
     assert document["error"]
     assert document["hint"]
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+@pytest.mark.parametrize("home_is", ["there", "a file"])
+def test_what_nobody_foresaw_is_two_lines_and_its_traceback_is_in_a_file(
+    hpc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, as_json: bool, home_is: str
+) -> None:
+    if home_is == "a file":
+        (tmp_path / "state").write_text("")
+        monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    run = tmp_path / "runs" / "net" / "20260101-000000-0000"
+    (run / "events.jsonl").mkdir(parents=True)  # what should be a file
+    (run / "plan.json").write_text("{}")
+    said = hpc("status", "net", *(["--json"] if as_json else []))
+    assert said.code == 1
+    if as_json:
+        document = json.loads(said.out)
+        first, second = document["error"], document["hint"]
+    else:
+        first, second = said.err.splitlines()
+    assert "IsADirectoryError: [Errno 21] Is a directory: " in first
+    assert "hpc-train did not expect this; the traceback is in " in second
+    file = Path(second.rpartition(" ")[2])
+    assert file.is_relative_to(tmp_path)
+    assert "Traceback (most recent call last)" in file.read_text()
+    assert file.read_text().rstrip().endswith(first.removeprefix("error: "))

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import pytest
 
 from tests.cli.conftest import DIGITS, Slurm
-
-
-@pytest.fixture
-def taken(slurm: Slurm) -> Slurm:
-    """A Slurm that takes every job, as its number 7."""
-    slurm.has("sbatch", "echo Submitted batch job 7")
-    for program in ("srun", "scontrol", "sinfo"):
-        slurm.has(program, "exit 1")
-    return slurm
 
 
 @pytest.mark.parametrize(
@@ -42,3 +36,178 @@ def test_a_queue_that_cannot_be_asked_costs_the_warning_and_not_the_submission(h
     taken.has("squeue", "echo slurm_load_jobs error: Unable to contact >&2; exit 1")
     said = hpc("submit", DIGITS)
     assert (said.code, said.err) == (0, "")
+
+
+# What a refusal leaves, and what is told of a config that is not wrong
+
+
+@pytest.mark.parametrize(
+    ("there", "runs_dir"),
+    [
+        ([], "runs"),
+        ([], "deep/er/runs"),
+        (["runs"], "runs"),
+        (["runs/digits"], "runs"),
+        (["deep"], "deep/er/runs"),
+    ],
+)
+@pytest.mark.parametrize("why", ["sbatch", "partition"])
+def test_a_submission_that_slurm_refuses_leaves_no_folder(
+    hpc, taken, tmp_path: Path, why: str, there: list[str], runs_dir: str
+) -> None:
+    if why == "sbatch":
+        taken.has("sbatch", "echo sbatch: error: Invalid partition name specified >&2; exit 1")
+    else:
+        taken.has("sinfo", "echo 'train*|infinite|1|1-infinite'")
+    for folder in there:
+        (tmp_path / folder).mkdir(parents=True)
+    before = sorted(tmp_path.rglob("*"))
+    said = hpc("submit", DIGITS, f"runs_dir={runs_dir}")
+    assert said.code == 4, said
+    after = [path for path in sorted(tmp_path.rglob("*")) if "bin" not in path.parts]
+    assert after == [path for path in before if "bin" not in path.parts]
+
+
+def test_a_runs_dir_that_cannot_be_filled_is_left_as_it_was(hpc, taken, tmp_path: Path) -> None:
+    (tmp_path / "a" / "digits").mkdir(parents=True)
+    (tmp_path / "a" / "digits").chmod(0o500)
+    (tmp_path / "file").touch()
+    said = hpc("submit", DIGITS, "runs_dir=file/runs")
+    assert said.code == 3
+    assert "runs_dir: cannot write" in said.err
+    assert (tmp_path / "file").is_file()
+
+
+@pytest.mark.parametrize(
+    ("words", "note"),
+    [
+        (["--name", "größe"], "hpc-train list and status, is 'gr-e'"),
+        (["--name", "x" * 300], f"is '{'x' * 64}'"),
+        (["--name", ".."], "is 'run'"),
+        (["name=a b"], "is 'a-b'"),
+        (["--name", "a.b_c-1"], ""),
+        (["--time", "2:00"], 'slurm.time "2:00" is 2 min to Slurm (M:S); hours are written "2:00:'),
+        (["slurm.time=90:30"], 'slurm.time "90:30" is 90 min 30 s to Slurm'),
+        (["--time", "2:00:00"], ""),
+        (["--time", "1-2:00"], ""),
+        (["slurm.signal_lead_s=600"], ""),
+        (["--time", "0:10:00", "slurm.signal_lead_s=600"], "saves 300 s before its limit"),
+        (["--time", "30"], ""),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("command", [["submit", "--dry-run"], ["submit"], ["render"]])
+def test_what_is_not_wrong_and_should_be_known_is_one_line(
+    hpc, taken, command: list[str], words: list[str], note: str
+) -> None:
+    said = hpc(*command, DIGITS, *words)
+    assert said.code == 0, said
+    notes = [line for line in said.err.splitlines() if line.startswith("note: ")]
+    assert len(notes) == bool(note)
+    assert not notes or note in notes[0]
+
+
+def test_a_class_on_the_command_line_says_which_arguments_are_left_out(hpc) -> None:
+    said = hpc("render", DIGITS, "model.class_path=hpc_train.examples.chargpt.CharGPT")
+    (note,) = said.err.splitlines()
+    assert note.startswith("note: command line: model.class_path names another class")
+    assert "left out: model.init_args.lr, model.init_args.width; give again" in note
+
+
+# --- an environment that cannot be had
+
+
+def made(tmp_path: Path) -> list[Path]:
+    return list(tmp_path.glob("runs/*/*"))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message", "fix"),
+    [
+        ("env.venv=/nope", "env.venv is /nope, and there is no /nope/bin/activate", "bin/activate"),
+        ("env.venv=empty", "env.venv is empty, and there is no ", "python3 -m venv "),
+        ("env.venv=bare", "env.venv is bare, which has no hpc-train", "bare/bin/pip install"),
+        ("env.passthrough=[UNSET_A]", "env.passthrough: UNSET_A is not set here", "export UNSET_A"),
+        ("env.passthrough=[HOME, UNSET_B]", "env.passthrough: UNSET_B is not set", "export"),
+        (
+            "env.conda=nope",
+            "env.conda is nope, which fails here: EnvironmentNameNotFound: nope",
+            "`conda env list` shows",
+        ),
+        (
+            "env.modules=[gcc, cuda/12.9]",
+            "env.modules is gcc, cuda/12.9, which fails here: ERROR: cannot locate 'cuda/12.9'",
+            "`module avail` shows",
+        ),
+    ],
+)
+@pytest.mark.parametrize("options", [[], ["--dry-run"]])
+def test_an_environment_that_is_not_there_is_refused_and_nothing_is_made(
+    hpc, taken: Slurm, tmp_path: Path, options: list[str], wanted: str, message: str, fix: str
+) -> None:
+    tools(taken)
+    (tmp_path / "empty").mkdir()
+    venv(tmp_path / "bare", has_us=False)
+    said = hpc("submit", *options, DIGITS, wanted)
+    assert said.code == 3
+    first, second = said.err.splitlines()
+    assert first.startswith(f"error: command line: {message}")
+    assert fix in second
+    assert made(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        ["env.venv=/nope/not/on/this/host"],  # a node may have it
+        ["env.venv=good"],
+        ["env.venv=bare", "env.setup=[export PYTHONPATH=/nodes/only]"],
+        ["env.passthrough=[HOME]"],
+        ["env.passthrough=[UNSET]", "env.variables={UNSET: x}"],
+        ["env.passthrough=[UNSET]", "env.setup=[export UNSET=1]"],
+        ["env.conda=there"],
+        ["env.modules=[gcc]"],
+        ["env.modules=[gcc]", "env.conda=there"],
+    ],
+)
+def test_an_environment_that_is_there_or_that_only_a_node_can_have_is_taken(
+    hpc, taken: Slurm, tmp_path: Path, wanted: list[str]
+) -> None:
+    tools(taken)
+    venv(tmp_path / "bare", has_us=False)
+    venv(tmp_path / "good", has_us=True)
+    said = hpc("submit", DIGITS, *wanted)
+    assert (said.code, said.err) == (0, "")
+    assert len(made(tmp_path)) == 1
+
+
+@pytest.mark.parametrize("wanted", ["env.conda=nope", "env.modules=[cuda/12.9]"])
+def test_without_the_tool_here_the_job_itself_has_to_tell(hpc, taken, tmp_path, wanted) -> None:
+    assert hpc("submit", DIGITS, wanted).code == 0
+    assert len(made(tmp_path)) == 1
+
+
+def test_a_rendered_script_is_for_another_host_and_asks_nothing_of_this_one(hpc, taken) -> None:
+    assert hpc("render", DIGITS, "env.venv=/nope", "env.passthrough=[UNSET]").code == 0
+
+
+def tools(slurm: Slurm) -> None:
+    """A `conda` and a `module` that know one environment and one module."""
+    slurm.has(
+        "conda",
+        """case "$*" in
+  "shell.bash hook") ;;
+  "activate there") ;;
+  *) printf "\\nEnvironmentNameNotFound: $2\\nYou can list all with conda info\\n" >&2; exit 1 ;;
+esac""",
+    )
+    slurm.has("module", '[ "$2" = gcc ] || { echo "ERROR: cannot locate \'$2\'" >&2; exit 1; }')
+
+
+def venv(folder: Path, *, has_us: bool) -> None:
+    """As little of one as the check looks at; its Python is isolated where it has no hpc-train."""
+    (folder / "bin").mkdir(parents=True)
+    (folder / "bin/activate").touch()
+    isolated = "" if has_us else "-I -S"
+    python = folder / "bin/python"
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} {isolated} "$@"\n')
+    python.chmod(0o755)

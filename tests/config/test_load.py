@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from hpc_train.config.keys import TEXT_KEYS, TYPES
 from hpc_train.config.load import load
+from hpc_train.config.ranges import RANGES
 from hpc_train.config.schema import Config
 from hpc_train.config.show import show_lines, to_yaml
 from tests.config.files import MINIMAL, loaded, refusal, refused, write
@@ -48,15 +50,15 @@ def test_a_base_may_be_one_name_without_brackets_and_ending(tmp_path: Path) -> N
     assert load(write(tmp_path, "base: base\nseed: 3\n")).config.seed == 3
 
 
-def test_the_command_line_wins_over_the_file_and_a_flag_over_both(tmp_path: Path) -> None:
+def test_the_command_line_and_its_flags_win_over_the_file(tmp_path: Path) -> None:
     made = loaded(
         tmp_path,
         "seed: 1\nslurm: {nodes: 2, gpus_per_node: 2}\n",
         "seed=7",
-        "slurm.nodes=3",
+        "slurm.gpus_per_node=4",
         "trainer.max_epochs=2",
         "model.init_args.lr=1e-3",
-        flags={"nodes": 5, "time": None},
+        flags={"nodes": 5, "gpus": 4, "time": None},
     )
     assert (made.config.seed, made.config.slurm.nodes) == (7, 5)
     assert made.config.trainer == {"max_epochs": 2}
@@ -65,6 +67,21 @@ def test_the_command_line_wins_over_the_file_and_a_flag_over_both(tmp_path: Path
     assert made.origins.of("slurm.nodes") == "--nodes"
     assert made.origins.of("model.init_args.lr") == "command line"
     assert made.origins.of("model.class_path") == f"{tmp_path}/cfg.yaml:3"
+
+
+@pytest.mark.parametrize(
+    ("override", "flags", "words"),
+    [
+        ("slurm.nodes=2", {"nodes": 1}, "--nodes 1 and slurm.nodes=2 are both there"),
+        ("name=a", {"name": "b"}, "--name b and name=a are both there"),
+        ("runs_dir=a", {"runs_dir": "b"}, "--runs-dir b and runs_dir=a are both there"),
+    ],
+)
+def test_one_thing_said_twice_on_the_command_line_is_refused(
+    tmp_path: Path, override: str, flags: dict[str, object], words: str
+) -> None:
+    error = refused(tmp_path, "slurm: {nodes: 4}\n", override, flags=flags)
+    assert (error.message, error.hint) == (f"command line: {words}", "keep one of them")
 
 
 def test_a_time_needs_no_quotes_on_the_command_line(tmp_path: Path) -> None:
@@ -281,14 +298,22 @@ def test_a_key_without_a_default_must_be_there(key: str, tmp_path: Path) -> None
         ("checkpoint: {keep_last: 0}\n", "checkpoint.keep_last is 0", "resumes from"),
         ("checkpoint: {every_n_minutes: soon}\n", "every_n_minutes is 'soon'", "write a number"),
         ("loggers: csv\n", "cfg.yaml:5: loggers is no list", "[...]"),
-        ("loggers: [wandb]\n", "loggers.0 is 'wandb'", "csv, tensorboard"),
+        ("loggers: [wadb]\n", "cfg.yaml:5: loggers.0 is 'wadb'", "did you mean 'wandb'?"),
+        ("loggers: [neat]\n", "loggers.0 is 'neat'", "write csv, tensorboard, wandb, mlflow, or {"),
+        ("loggers: [3]\n", "loggers.0 is 3", "write csv"),
+        ("loggers: [csv, {a: 1}]\n", "loggers.1 is {'a': 1}", "class_path"),
+        ("loggers: [null]\n", "loggers.0 is None", "write csv"),
         ("trainer: 3\n", "cfg.yaml:5: trainer is no mapping", "key: value"),
         ("env: {modules: cuda}\n", "env.modules is no list", "[...]"),
         ("env: {setup: ls}\n", "env.setup is no list of texts", "lines of shell"),
         ("env: {variables: {DEBUG: yes}}\n", "env.variables.DEBUG is true in YAML", "quotes"),
         ("env: {variables: {HF_TOKEN: x}}\n", "HF_TOKEN looks like a secret", "passthrough: [HF_T"),
         ("runs_dir: '${oc.env:A_KEY}'\n", "takes the value of A_KEY", "env.passthrough: [A_KEY]"),
-        ("runs_dir: '${oc.env:NO_SUCH}'\n", "needs the variable NO_SUCH, not set", "set it"),
+        (
+            "runs_dir: '${oc.env:NO_SUCH}'\n",
+            "needs the variable NO_SUCH, not set",
+            "export NO_SUCH=",
+        ),
         ("runs_dir: '${nope}'\n", "names the key nope, which is not there", "\\${...}"),
         ("runs_dir: '${a'\n", "has a broken ${...}", "\\${...}"),
         ("trainer:\n  max_epochs: ???\n", "trainer.max_epochs is ???", "trainer.max_epochs=..."),
@@ -340,7 +365,12 @@ def test_a_bare_number_is_no_time(number: str, tmp_path: Path) -> None:
         ("trainer.max_epochs=1:30", "command line: trainer.max_epochs is 1:30"),
         ("slurm.nodes=0", "command line: slurm.nodes is 0"),
         ("sead=0", "command line: sead is no key"),
-        ("loggers.0=csv", "command line: loggers is a list"),
+        ("loggers.1=csv", "loggers.1: loggers has no element '1'"),
+        ("loggers.-1=csv", "loggers.-1: loggers has no element '-1'"),
+        ("loggers.last=csv", "loggers.last: loggers has no element 'last'"),
+        ("loggers.0.x=csv", "loggers.0.x: loggers.0 is 'csv', and has no keys"),
+        ("name=null", "name is missing"),
+        ("name=", "name is missing"),
         ("env={variables: {HF_TOKEN: x}}", "command line: env.variables.HF_TOKEN looks like"),
     ],
 )
@@ -348,6 +378,172 @@ def test_an_override_that_cannot_be_meant_is_refused(
     override: str, message: str, tmp_path: Path
 ) -> None:
     assert message in refused(tmp_path, "loggers: [csv]\n", override).message
+
+
+NETWORK = """\
+trainer:
+  callbacks:
+    - {class_path: nets.First, init_args: {patience: 3, mode: min}}
+    - {class_path: nets.Last}
+    - [[1, 2]]
+"""
+
+
+@pytest.mark.parametrize(
+    ("override", "index", "element"),
+    [
+        (
+            "trainer.callbacks.0.init_args.patience=5",
+            0,
+            {"class_path": "nets.First", "init_args": {"patience": 5, "mode": "min"}},
+        ),
+        (
+            "trainer.callbacks.1.init_args.patience=5",
+            1,
+            {"class_path": "nets.Last", "init_args": {"patience": 5}},
+        ),
+        ("trainer.callbacks.1={class_path: nets.Other}", 1, {"class_path": "nets.Other"}),
+        ("trainer.callbacks.0.class_path=nets.Other", 0, {"class_path": "nets.Other"}),
+        ("trainer.callbacks.2.0.1=7", 2, [[1, 7]]),
+    ],
+)
+def test_an_element_of_a_list_is_set_by_its_index_and_the_others_stay(
+    override: str, index: int, element: object, tmp_path: Path
+) -> None:
+    before = loaded(tmp_path, NETWORK).config.trainer["callbacks"]
+    made = loaded(tmp_path, NETWORK, override)
+    wanted = [element if place == index else item for place, item in enumerate(before)]
+    assert made.config.trainer["callbacks"] == wanted
+    assert made.origins.of(override.partition("=")[0]) == "command line"
+
+
+@pytest.mark.parametrize(
+    ("overrides", "left_out"),
+    [
+        (["model.class_path=nets.Other"], "model.init_args.lr, model.init_args.width"),
+        (["model.class_path=nets.Other", "model.init_args.lr=2"], "model.init_args.width"),
+        (["model.init_args.lr=2", "model.class_path=nets.Other"], "lr, model.init_args.width"),
+        (["model.class_path=nets.Other", "model.init_args={lr: 1, width: 2}"], ""),
+        (["model.class_path=nets.Net"], ""),
+        (["model.init_args.lr=2"], ""),
+        ([], ""),
+    ],
+)
+def test_arguments_that_another_class_leaves_out_are_told(
+    overrides: list[str], left_out: str, tmp_path: Path
+) -> None:
+    old = "{class_path: nets.Net, init_args: {lr: 1, width: 2}}"
+    text = MINIMAL.replace("{class_path: nets.Net}", old)
+    notes = load(write(tmp_path, text), overrides).notes
+    assert len(notes) == bool(left_out)
+    assert not notes or f"{left_out}; give again" in notes[0]
+
+
+def test_a_class_of_a_file_over_another_file_is_told_by_nobody(tmp_path: Path) -> None:
+    write(tmp_path, MINIMAL.replace("nets.Net", "nets.Old, init_args: {a: 1}"), "base.yaml")
+    assert load(write(tmp_path, "base: base\nmodel: {class_path: nets.New}\n")).notes == ()
+
+
+@pytest.mark.parametrize(("key", "kind"), sorted(TYPES.items()))
+def test_null_is_refused_where_the_schema_has_none(key: str, kind: str, tmp_path: Path) -> None:
+    if kind.startswith("Optional"):
+        loaded(tmp_path, "", f"{key}=null")
+    else:
+        error = refused(tmp_path, "", f"{key}=null")
+        assert error.message.endswith((f"{key} is null", f"{key} is missing"))
+        assert error.hint
+
+
+@pytest.mark.parametrize("key", sorted(TEXT_KEYS))
+def test_an_empty_text_is_refused_in_a_file(key: str, tmp_path: Path) -> None:
+    section, _, name = key.rpartition(".")
+    more = f'{section}: {{{name}: " "}}\n' if section else f'{name}: ""\n'
+    text = "".join(line for line in MINIMAL.splitlines(True) if not line.startswith(f"{key}:"))
+    error = refusal(write(tmp_path, text + more))
+    assert f"{key} is empty" in error.message
+    assert error.hint
+
+
+def test_mappings_and_lists_whose_lines_are_all_comments_change_nothing(tmp_path: Path) -> None:
+    write(tmp_path, MINIMAL + "trainer: {max_epochs: 3}\nenv: {modules: [a]}\n", "base.yaml")
+    more = "base: base\ntrainer:\nloggers:\nenv:\n  modules:\n  # - b\n  variables:\n"
+    config = load(write(tmp_path, more)).config
+    assert (config.trainer, config.env.modules) == ({"max_epochs": 3}, ["a"])
+    assert config.loggers == ["csv", "tensorboard"]
+
+
+# Numbers
+
+
+def numbers() -> set[str]:
+    return {key for key, kind in TYPES.items() if "int" in kind or "float" in kind} - {
+        "preflight.thresholds"  # checked by the preflight, which knows their names
+    }
+
+
+def test_every_number_of_the_schema_has_its_range_and_its_default_is_inside() -> None:
+    assert set(RANGES) == numbers()
+
+
+@pytest.mark.parametrize("key", sorted(RANGES))
+@pytest.mark.parametrize(
+    "value", ["-1", "1e23", "-1e23", ".inf", "-.inf", ".nan", "9" * 400, "1e999", "true", "''", "x"]
+)
+def test_a_number_out_of_its_range_is_refused_by_its_key(
+    key: str, value: str, tmp_path: Path
+) -> None:
+    error = refused(tmp_path, "", f"{key}={value}")
+    assert error.message.startswith(f"command line: {key} is ")
+    assert error.hint
+    assert len(error.message) < 200
+
+
+@pytest.mark.parametrize("key", sorted(RANGES))
+def test_the_ends_of_a_range_are_inside(key: str, tmp_path: Path) -> None:
+    for value in (RANGES[key].least, RANGES[key].most):
+        loaded(tmp_path, "", f"{key}={value}")
+
+
+@pytest.mark.parametrize(
+    ("override", "value"),
+    [
+        ("slurm.qos=null", None),
+        ("slurm.qos=", None),
+        ("slurm.qos=~", None),
+        ("slurm.qos='null'", "null"),
+        ('slurm.qos="a b"', "a b"),
+        ("slurm.qos=a b", "a b"),
+        ('slurm.qos=it\'s "x"', 'it\'s "x"'),
+        ("slurm.qos='", "'"),
+    ],
+)
+def test_null_empties_a_text_and_quotes_hold_it(
+    override: str, value: str | None, tmp_path: Path
+) -> None:
+    assert loaded(tmp_path, "slurm: {qos: fast}\n", override).config.slurm.qos == value
+
+
+@pytest.mark.parametrize("time", ["2:00", "90:30"])
+def test_an_unquoted_time_of_two_fields_is_told_what_it_would_be(time: str, tmp_path: Path) -> None:
+    error = refused(tmp_path, f"slurm: {{time: {time}}}\n")
+    assert f"slurm.time is {time} without quotes" in error.message
+    assert error.hint == (
+        'write hours and seconds, too: "2:00:00" is two hours, "0:02:00" two minutes'
+    )
+
+
+@pytest.mark.parametrize(
+    ("word", "class_path", "arguments"),
+    [
+        ("wandb", "pytorch_lightning.loggers.WandbLogger", {"project": "x"}),
+        ("mlflow", "pytorch_lightning.loggers.MLFlowLogger", {"experiment_name": "x"}),
+    ],
+)
+def test_a_logger_may_be_one_word(
+    word: str, class_path: str, arguments: dict[str, str], tmp_path: Path
+) -> None:
+    made = loaded(tmp_path, f"loggers: [csv, {word}, tensorboard]\n").config.loggers
+    assert made == ["csv", {"class_path": class_path, "init_args": arguments}, "tensorboard"]
 
 
 def test_a_flag_that_cannot_be_meant_is_named(tmp_path: Path) -> None:

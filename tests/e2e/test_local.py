@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import time
 from pathlib import Path
@@ -27,9 +28,11 @@ def test_two_simulated_nodes_train_the_digits(here: Shell) -> None:
     assert "val_acc" in done.stdout
     assert f"hpc-train status {status['run']}" in done.stdout
     assert Path(status["run_dir"], "metrics", "metrics.csv").is_file()
+    assert re.search(r"^digits  running  step \d+/56  epoch \d/4", done.stderr, re.MULTILINE)
 
 
 def test_a_run_is_cancelled_with_its_steps_and_brought_back_in_another_shape(here: Shell) -> None:
+    began = time.time()
     run = here.submit(*LONG)
     here.wait_until(run["run"], lambda status: status["step"] > 20)
     here.hpc("cancel", run["run"])
@@ -38,13 +41,28 @@ def test_a_run_is_cancelled_with_its_steps_and_brought_back_in_another_shape(her
     saved = stopped["attempts"][0]["saved_step"]
     assert saved > 20
     assert stopped["attempts"][0]["steps_lost"] == 0
-    again = here.hpc("resume", run["run"], "trainer.max_epochs=10", code=3)
+    again = here.hpc("resume", run["run"], "trainer.precision=64", code=3)
     assert "another training" in again.stderr
     here.hpc("resume", run["run"], "--nodes", 1)
     here.wait_until(run["run"], lambda status: status["step"] > saved + 5)
     here.hpc("cancel", run["run"])
     resumed = here.ended(run["run"])
     assert resumed["attempts"][1]["first_step"] == saved
+    lasted_s = time.time() - began
+    report = json.loads(here.hpc("report", run["run"], "--json").stdout)["runs"][0]
+    assert [it["outcome"] for it in report["attempts"]] == ["cancelled", "cancelled"]
+    seconds = report["goodput"]["seconds"]
+    stretches_s = sum(it["ended"] - it["started"] for it in report["attempts"])
+    of_attempts_s = sum(seconds.values()) - seconds["queue"]
+    assert of_attempts_s == pytest.approx(stretches_s, rel=0.01)
+    assert stretches_s < report["goodput"]["wall_s"] < lasted_s
+    assert (seconds["lost"], report["goodput"]["notes"]) == (0, [])
+    for attempt, times in zip(report["attempts"], report["goodput"]["attempts"], strict=True):
+        steps = attempt["last_step"] - attempt["first_step"]
+        assert times["steps"] == steps
+        assert times["seconds"]["training"] >= 0.001 * steps
+        assert times["seconds"]["startup"] > 1, "importing torch takes that long"
+    assert report["nodes"][0]["values"]["memory_gib"] > 0.1
 
 
 def test_a_killed_supervisor_is_seen_and_its_ranks_do_not_stay(here: Shell) -> None:
@@ -71,3 +89,19 @@ def test_a_notebook_can_do_the_same(here: Shell, monkeypatch) -> None:
     assert status.state.value == "completed"
     assert "training from step 0" in run.logs()
     assert hpc_train.Run.find("digits").directory == run.directory
+
+
+def test_the_foreground_shows_the_users_prints_and_where_the_training_stands(here: Shell) -> None:
+    (here.folder / "mine.py").write_text(
+        "from hpc_train.examples.digits import DigitsClassifier\n"
+        "class Mine(DigitsClassifier):\n"
+        "    def on_train_epoch_end(self):\n"
+        "        print(f'epoch {self.current_epoch} of rank {self.global_rank}')\n"
+    )
+    words = ("trainer.max_epochs=3", "model.class_path=mine.Mine", "slurm.nodes=1")
+    done = here.hpc("run", DIGITS, *words)
+    mine = [line for line in done.stdout.splitlines() if line.startswith("epoch")]
+    assert mine == [f"epoch {number} of rank 0" for number in range(3)]
+    assert "hpc-train: attempt 0: 2 ranks on" in done.stdout
+    assert "digits  running  step" in done.stderr
+    assert "completed  the training is complete" in done.stderr

@@ -11,11 +11,13 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.cluster import Cluster
+from tests.cluster.faults import change_partition
 from tests.e2e.conftest import DIGITS, Shell
+from tests.preflight_on_slurm.lab import PATIENT, PATIENT_CONFIG
 
 pytestmark = pytest.mark.slurm
-TWELVE = ("--nodes", 3, "--gpus", 4, DIGITS, "trainer.max_epochs=5")
-SHORT = ("--nodes", 3, "--gpus", 1, DIGITS, "trainer.max_epochs=2")
+TWELVE = ("--nodes", 3, "--gpus", 4, DIGITS, "trainer.max_epochs=5", *PATIENT_CONFIG)
+SHORT = ("--nodes", 3, "--gpus", 1, DIGITS, "trainer.max_epochs=2", *PATIENT_CONFIG)
 
 
 def test_twelve_ranks_on_three_nodes_learn_the_digits_and_the_script_does_the_same(
@@ -86,11 +88,16 @@ def test_ctrl_c_leaves_the_job_alone_and_says_so(site: Shell, slurm_cluster: Clu
     [
         (("--partition", "nope"), "slurm.partition"),
         (("--gpus", "6", "--nodes", "1"), "slurm.gpus_per_node"),
+        (("--gpus", "1", "--nodes", "6"), "slurm.nodes"),
+        (("--gpus", "1", "--nodes", "6", "--test-only"), "slurm.nodes"),
+        (("--gpus", "1", "--nodes", "2", "--spares", "4"), "slurm.spares"),
         (("slurm.nodelist=foo",), "slurm.nodelist"),
         (("slurm.constraint=fast",), "slurm.constraint"),
         (("--partition", "short", "--time", "1:00:00"), "slurm.time"),
         (("slurm.reservation=nope",), "slurm.reservation"),
         (("slurm.licenses=nope",), "slurm.licenses"),
+        (("slurm.begin=yesterday",), "slurm.begin"),
+        (("slurm.mail_type=SOMETIMES",), "slurm.mail_type"),
     ],
 )
 def test_what_slurm_refuses_names_the_key_and_leaves_nothing(
@@ -99,7 +106,7 @@ def test_what_slurm_refuses_names_the_key_and_leaves_nothing(
     done = site.hpc("submit", DIGITS, *words, code=4)
     assert done.stderr.startswith("error: ")
     assert key in done.stderr
-    assert not list(site.folder.glob("runs/digits/*"))
+    assert not list(site.folder.glob("runs*"))
 
 
 def test_test_only_gives_slurms_own_estimate_and_submits_nothing(site: Shell) -> None:
@@ -148,10 +155,37 @@ def test_the_foreground_trains_in_an_allocation(site: Shell) -> None:
 
 
 def test_a_preflight_by_itself_asks_for_nodes_and_says_go(site: Shell) -> None:
-    done = site.hpc("preflight", "--nodes", 3, "--json")
+    done = site.hpc("preflight", "--nodes", 3, "--json", *PATIENT)
     document = json.loads(done.stdout)
     assert document["verdict"] == "go"
     assert document["use_nodes"] == ["node1", "node2", "node3"]
     assert document["pairs"]
     names = {item["name"] for item in document["environment"]}
     assert {"NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"} <= names
+
+
+def test_of_a_job_that_can_never_start_slurms_reason_is_told_once(
+    site: Shell, slurm_cluster: Cluster
+) -> None:
+    change_partition(slurm_cluster, "short", State="DOWN")
+    words = ["submit", *map(str, SHORT), "--partition", "short", "--time", "0:04:00", "--follow"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "hpc_train.cli", *words],
+        cwd=site.folder,
+        env={**os.environ, **site.environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    lines = [process.stderr.readline()]
+    while "digits  pending  will never start" not in lines[-1]:
+        assert lines[-1], lines
+        lines.append(process.stderr.readline())
+    site.hpc("cancel", "digits")
+    _, rest = process.communicate(timeout=60)
+    told = "".join(lines) + rest
+    assert process.returncode == 12
+    assert told.count("slurm.partition is down") == 1
+    assert "end it with: hpc-train cancel" in told
+    assert told.count("will never start\n") == 1

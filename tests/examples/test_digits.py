@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-import builtins
-from typing import Any
+import sys
 
 import pytest
 import torch
+from sklearn.datasets import load_digits
 
 from hpc_train.errors import ConfigError
 from hpc_train.examples.digits import DigitsClassifier, DigitsData
@@ -20,6 +20,15 @@ def test_the_images_are_split_the_same_way_every_time() -> None:
     assert len(first.train) == 1437  # type: ignore[arg-type]
     assert len(first.validation) == 360
     assert torch.equal(first.validation[7][0], second.validation[7][0])
+
+
+def test_the_images_are_those_of_scikit_learn() -> None:
+    data = DigitsData()
+    data.setup("fit")
+    digits = load_digits()
+    images, labels = data.validation.dataset.tensors  # type: ignore[attr-defined]
+    assert torch.equal(images[:, 0] * 16, torch.tensor(digits.images, dtype=torch.float32))
+    assert torch.equal(labels, torch.tensor(digits.target))
 
 
 def test_batches_have_the_shape_that_the_network_takes() -> None:
@@ -44,14 +53,7 @@ def test_augmentation_moves_images_and_keeps_their_shape() -> None:
 def test_a_missing_scikit_learn_is_said_with_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    real = builtins.__import__
-
-    def without(name: str, *args: Any, **options: Any) -> Any:
-        if name.startswith("sklearn"):
-            raise ModuleNotFoundError(name)
-        return real(name, *args, **options)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setitem(sys.modules, "sklearn", None)
     with pytest.raises(ConfigError) as caught:
         DigitsData().setup("fit")
     assert "needs scikit-learn" in caught.value.message

@@ -19,13 +19,14 @@ from hpc_train.runs.ranks import Heartbeat, read_heartbeats
 from tests.cluster import Cluster
 from tests.cluster.faults import find
 
-__all__ = ["RANK", "SUPERVISOR", "Training", "hpc_train", "submit", "until"]
+__all__ = ["RANK", "SUPERVISOR", "Training", "hpc_train", "report_adds_up", "submit", "until"]
 
 ROOT = Path(__file__).parents[2]
 CONFIG = Path(__file__).with_name("tiny.yaml")
 LEAN = Path(__file__).with_name("lean")
 RANK = r"^\S*python\S* -m hpc_train\.training"  # and not the srun that starts it
 SUPERVISOR = r"hpc_train\.supervisor|submitit\.core\._submit"
+
 STARTED_S = 180.0  # for ranks to come up, on a machine that does other things as well
 
 
@@ -39,14 +40,14 @@ def until(true: Callable[[], Any], what: str, timeout_s: float) -> Any:
 
 
 def hpc_train(
-    cluster: Cluster, *arguments: str, env: Mapping[str, str] | None = None
+    cluster: Cluster, *arguments: str, env: Mapping[str, str] | None = None, cwd: Path = ROOT
 ) -> subprocess.CompletedProcess[str]:
-    """The command, as a user of that cluster types it in the repository's root."""
+    """The command, as a user of that cluster types it, by default in the repository's root."""
     environ = {k: v for k, v in os.environ.items() if not k.startswith(("SLURM_", "HPC_TRAIN_"))}
     return subprocess.run(
         [sys.executable, "-m", "hpc_train.cli", *arguments],
         env={**environ, **cluster.env(), **(env or {})},
-        cwd=ROOT,
+        cwd=cwd,
         capture_output=True,
         text=True,
         timeout=STARTED_S,
@@ -60,16 +61,49 @@ def submit(
     *overrides: str,
     config: Path = CONFIG,
     env: Mapping[str, str] | None = None,
+    cwd: Path = ROOT,
 ) -> Training:
     """`hpc-train submit` of the tiny training."""
     # Nodes that other tests have found bad are remembered in the user's own folder.
     own = {"XDG_STATE_HOME": str(folder / "state"), "PYTHONPATH": str(LEAN), **(env or {})}
     done = hpc_train(
-        cluster, "submit", "--json", str(config), f"runs_dir={folder / 'runs'}", *overrides, env=own
+        cluster,
+        *("submit", "--json", str(config), f"runs_dir={folder / 'runs'}", *overrides),
+        env=own,
+        cwd=cwd,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     said = json.loads(done.stdout)
     return Training(cluster, RunDir(Path(said["run_dir"])), said["job_id"])
+
+
+def report_adds_up(training: Training, outcomes: Sequence[str | None]) -> None:
+    """`hpc-train report` tells these ends, and shares out the time that has gone by."""
+    submitted = read_events(training.run.events)[0].time
+    before = time.time()
+    done = hpc_train(training.cluster, "report", "--json", str(training.run.path))
+    assert done.returncode == 0, done.stdout + done.stderr
+    (run,) = json.loads(done.stdout)["runs"]
+    assert [it["outcome"] for it in run["attempts"]] == list(outcomes)
+    ends = [
+        event.time
+        for event in read_events(training.run.events)
+        if event.kind is EventKind.RUN_ENDED
+    ]
+    until_s = (ends[-1] if ends else before) - submitted
+    shares = run["goodput"]
+    room_s = 0.01 * until_s + (0 if ends else time.time() - before)
+    assert abs(shares["wall_s"] - until_s) <= room_s, shares
+    assert abs(sum(shares["seconds"].values()) - until_s) <= room_s, shares
+    assert min(shares["seconds"].values()) >= 0
+    assert shares["seconds"]["training"] > 0
+    assert shares["seconds"]["startup"] > 0
+    assert shares["seconds"]["queue"] > 0
+    assert shares["notes"] == []
+    for record, times in zip(run["attempts"], shares["attempts"], strict=True):
+        assert times["seconds"].get("lost", 0) > 0 or not record["steps_lost"], (
+            "lost steps cost time"
+        )
 
 
 @dataclass(frozen=True)
@@ -84,7 +118,7 @@ class Training:
     def at(cls, cluster: Cluster, folder: Path) -> Training:
         """The run in a folder, by its history."""
         run = RunDir(folder)
-        until(lambda: read_events(run.events), "the history", 20)
+        until(lambda: read_events(run.events), "the history", 60)
         return cls(cluster, run, newest_job_id(read_events(run.events)))
 
     # --- as the user sees it
@@ -180,7 +214,7 @@ class Training:
         left = {node: self.pids(node) for node in self.cluster.nodes}
         return {node: pids for node, pids in left.items() if pids}
 
-    def wait_no_ranks(self, nodes: Sequence[str] = (), timeout_s: float = 20) -> None:
+    def wait_no_ranks(self, nodes: Sequence[str] = (), timeout_s: float = 120) -> None:
         """No rank may stay behind, on any node."""
         names = nodes or list(self.cluster.nodes)
         until(lambda: not any(self.pids(name) for name in names), "all ranks to end", timeout_s)

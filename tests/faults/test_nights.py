@@ -11,7 +11,7 @@ import pytest
 from tests.cluster import Cluster
 from tests.cluster.faults import change_partition
 from tests.faults.nights import FAULTS, begin_attempt, wait_next
-from tests.faults.running import submit
+from tests.faults.running import report_adds_up, submit
 from tests.ledger import compare, read_ledger
 
 pytestmark = [pytest.mark.slurm, pytest.mark.soak, pytest.mark.timeout(3600)]
@@ -68,6 +68,7 @@ def test_a_night_of_mixed_faults_ends_bit_equal(
         name = met.get(attempt["attempt"])
         if name:
             assert attempt["outcome"] in FAULTS[name].outcomes, (name, attempt)
+    report_adds_up(training, [it["outcome"] for it in training.status()["attempts"]])
     result = compare(
         read_ledger(reference.run.path / "ledger"), read_ledger(training.run.path / "ledger")
     )

@@ -110,6 +110,23 @@ def test_an_error_in_the_training_is_told_with_its_line_and_is_not_tried_again(
     assert attempt["where"] in watched.stdout
 
 
+def test_a_rank_that_crashes_is_told_with_the_line_it_crashed_in(
+    slurm_cluster: Cluster, tmp_path: Path
+) -> None:
+    training = submit(slurm_cluster, tmp_path, "slurm.nodes=2", "model.init_args.crash_at=5")
+    assert training.wait_end() == "failed"
+    training.wait_no_ranks()
+    (attempt,) = training.status()["attempts"]
+    assert (attempt["outcome"], attempt["decision"]) == ("user_error", "stop")
+    assert attempt["reason"].startswith("rank 1 on node2 was killed by SIGSEGV first, in string_at")
+    file, line = attempt["where"].rsplit(":", 1)
+    assert "ctypes.string_at(0)" in Path(file).read_text().splitlines()[int(line) - 1]
+    assert attempt["reason"].endswith("its stack is in attempts/0/stacks/rank-1.txt")
+    stack = (training.run.path / "attempts/0/stacks/rank-1.txt").read_text()
+    assert "Fatal Python error: Segmentation fault" in stack
+    assert not (training.run.path / "attempts/0/stacks/rank-0.txt").read_text()
+
+
 def test_a_module_that_fails_at_import_is_told_with_its_line(
     slurm_cluster: Cluster, tmp_path: Path
 ) -> None:
@@ -124,7 +141,7 @@ def test_a_module_that_fails_at_import_is_told_with_its_line(
     (attempt,) = training.status()["attempts"]
     assert (attempt["outcome"], attempt["decision"]) == ("user_error", "stop")
     assert "this module was never meant to be imported" in attempt["reason"]
-    assert "broken.py:5" in attempt["where"]
+    assert "broken.py:7" in attempt["where"]
 
 
 def test_a_full_disk_is_said_and_costs_checkpoints_but_not_the_training(

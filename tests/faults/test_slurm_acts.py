@@ -212,7 +212,7 @@ def test_array_tasks_are_runs_of_their_own_and_requeue_alone(
     for training in trainings:
         training.wait_step()
     slurm_cluster.scontrol("requeue", f"{array}_0")
-    (requeued,) = [t for t in trainings if slurm_cluster.job(f"{array}_0")["JobId"] == t.job_id]
+    (requeued,) = [training for training in trainings if training.job_id == f"{array}_0"]
     requeued.wait_step(1)
     (other,) = [t for t in trainings if t is not requeued]
     assert [a["outcome"] for a in requeued.status()["attempts"]] == ["preempted", None]

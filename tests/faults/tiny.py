@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import time
 from pathlib import Path
@@ -43,6 +44,7 @@ class Tiny(pl.LightningModule):
     Args:
         step_s: A step takes at least this long.
         raise_at: The step in which it raises a ValueError.
+        crash_at: The step in which it reads at the address 0 (SIGSEGV).
         nan_at: The step from which on the loss is not a number, and is refused.
         weights_mib: Ballast in the checkpoint.
         ledger: Whether each step is recorded in the run's folder `ledger`.
@@ -53,6 +55,7 @@ class Tiny(pl.LightningModule):
         self,
         step_s: float = 0.05,
         raise_at: int | None = None,
+        crash_at: int | None = None,
         nan_at: int | None = None,
         weights_mib: int = 0,
         ledger: bool = False,
@@ -65,6 +68,7 @@ class Tiny(pl.LightningModule):
             self.layer = torch.nn.Sequential(into, torch.nn.ReLU(), torch.nn.Dropout(0.2), out)
         if weights_mib:
             self.register_buffer("ballast", torch.zeros(weights_mib << 18))
+        self.crash_at = crash_at
         self.step_s, self.raise_at, self.nan_at, self.ledger = step_s, raise_at, nan_at, ledger
 
     def training_step(self, batch: tuple[torch.Tensor, torch.Tensor], _index: int) -> torch.Tensor:
@@ -72,6 +76,8 @@ class Tiny(pl.LightningModule):
         loss = self.layer(batch[0]).square().mean()
         if self.global_step == self.raise_at:
             raise ValueError(f"label {int(batch[1][0])} is out of range")
+        if self.global_step == self.crash_at and self.global_rank == 1:
+            ctypes.string_at(0)
         if self.nan_at is not None and self.global_step >= self.nan_at:
             loss = loss * float("nan")
             if not torch.isfinite(loss):
@@ -90,3 +96,12 @@ class Tiny(pl.LightningModule):
         return [
             LedgerCallback(folder, rank=rank, attempt=attempt, ids=lambda batch: batch[1].tolist())
         ]
+
+
+class Logged(Tiny):
+    """The same, and its loss is a metric."""
+
+    def training_step(self, batch: tuple[torch.Tensor, torch.Tensor], index: int) -> torch.Tensor:
+        loss = super().training_step(batch, index)
+        self.log("loss", loss)
+        return loss

@@ -67,13 +67,13 @@ def test_what_would_end_the_line_is_refused_by_the_name_of_its_key(value: str) -
 @example("two\nlines")
 def test_bash_reads_back_the_very_value_that_was_quoted(value: str) -> None:
     script = f"printf %s {quote_shell(value, 'x')}"
-    done = subprocess.run(["bash", "-c", script], capture_output=True, check=True, timeout=10)
+    done = subprocess.run(["bash", "-c", script], capture_output=True, check=True, timeout=60)
     assert done.stdout.decode() == value
 
 
 def test_a_home_in_a_path_is_left_to_the_machine_that_runs_it() -> None:
     script = f"HOME='/a b'; printf %s {quote_path('~/x y/$z', 'env.venv')}"
-    done = subprocess.run(["bash", "-c", script], capture_output=True, check=True, timeout=10)
+    done = subprocess.run(["bash", "-c", script], capture_output=True, check=True, timeout=60)
     assert done.stdout == b"/a b/x y/$z"
 
 

@@ -59,7 +59,7 @@ def run(script: str, out: Path, **environment: str) -> Ran:
         cwd=out,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=60,
         check=False,
     )
     return Ran(out, done)

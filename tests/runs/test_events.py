@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
+import pytest
+
 from hpc_train.runs.events import Event, EventKind, append_event, read_events
 from hpc_train.runs.history import attempts_in, newest_job_id, since_submission
 
@@ -51,3 +53,29 @@ def test_the_attempts_of_a_run_are_put_together_from_its_diary() -> None:
     assert newest_job_id(events) == "8"
     again = [*events, Event(20.0, EventKind.SUBMITTED, {"job_id": "9"})]
     assert since_submission(again) == []
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        '{"time": 2, "event": "attempt_started", "att\ufffdmpt": 1}',
+        '{"time": 2, "event": "attempt_started", "attempt": "one"}',
+        '{"time": 2, "event": "attempt_ended", "attempt": 0, "outcome": "c0mpleted"}',
+        '{"time": 2, "event": "attempt_ended", "attempt": 0}',
+        '{"time": 2, "event": "attempt_ended", "attempt": 0, "outcome": "hang", "last_step": null}',
+        '{"time": 2, "event": "run_ended", "state": 7}',
+        '{"time": "x", "event": "note"}',
+        '{"time": 2, "event": "of a newer version"}',
+        "[]",
+    ],
+)
+def test_a_damaged_line_is_passed_over_and_the_others_are_read(
+    tmp_path: Path, damaged: str
+) -> None:
+    path = tmp_path / "events.jsonl"
+    append_event(path, Event(1.0, EventKind.ATTEMPT_STARTED, {"attempt": 0, "job_id": "7"}))
+    path.write_text(path.read_text() + damaged + "\n")
+    append_event(path, Event(3.0, EventKind.NOTE, {"text": "last"}))
+    events = read_events(path)
+    assert [event.time for event in events] == [1.0, 3.0]
+    assert [record.outcome for record in attempts_in(events)] == [None]

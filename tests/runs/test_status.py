@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from hpc_train.plan.states import RunState
+from hpc_train.plan.states import Outcome, RunState
 from hpc_train.runs.events import Event, EventKind
-from hpc_train.runs.history_text import duration, history_lines, list_row
+from hpc_train.runs.history_text import duration, history_html, history_lines, progress_text
 from hpc_train.runs.layout import RunDir
+from hpc_train.runs.ranks import Heartbeat, read_heartbeat
 from hpc_train.runs.status import RunStatus, SchedulerView, run_status
 
 SUBMITTED = Event(100.0, EventKind.SUBMITTED, {"job_id": "7", "backend": "slurm"})
@@ -31,12 +32,17 @@ CANCEL = Event(160.0, EventKind.CANCEL_REQUESTED, {"by": "me"})
 ENDED = Event(170.0, EventKind.RUN_ENDED, {"state": "completed", "reason": "complete"})
 
 
-def status(*events: Event, view: RunState | None = None, now: float = 1000.0) -> RunStatus:
+def status(
+    *events: Event,
+    view: RunState | None = None,
+    now: float = 1000.0,
+    beat: Heartbeat | None = None,
+) -> RunStatus:
     return run_status(
         RunDir(Path("/runs/digits/one")),
         events,
         SchedulerView(view),
-        step=0,
+        beat=beat,
         metrics={"val_acc": 0.98765},
         now=now,
     )
@@ -123,10 +129,6 @@ def test_the_json_document_keeps_its_keys() -> None:
     assert wanted | {"first_step", "last_step", "steps_lost", "excluded"} <= attempt.keys()
 
 
-def test_a_list_row_has_a_cell_for_each_column() -> None:
-    assert list_row(status(SUBMITTED, STARTED, ENDED))[2:4] == ("completed", "7")
-
-
 def test_durations_are_short() -> None:
     assert [duration(s) for s in (0, 59.6, 185, 7800)] == [
         "0 s",
@@ -134,3 +136,197 @@ def test_durations_are_short() -> None:
         "3 min 05 s",
         "2 h 10 min",
     ]
+
+
+def beating(**told: object) -> Heartbeat:
+    always = {"rank": 0, "node": "n", "pid": 1, "time": 1.0, "moved": 1.0, "phase": "train"}
+    return Heartbeat(**{**always, "step": 281, **told})
+
+
+@pytest.mark.parametrize(
+    ("told", "text"),
+    [
+        (
+            {"steps": 512, "epoch": 4, "epochs": 8, "steps_per_s": 16.2, "metrics": {"loss": 0.284}},
+            "step 281/512  epoch 4/8  16 it/s  ETA 14 s  loss 0.284",
+        ),
+        ({}, "step 281"),
+        ({"epoch": 4, "steps_per_s": 2.04}, "step 281  epoch 4  2.0 it/s"),
+        ({"steps": 512, "steps_per_s": 0.25}, "step 281/512  4.0 s/it  ETA 15 min 24 s"),
+        ({"steps": 512, "steps_per_s": 0.01}, "step 281/512  100 s/it  ETA 6 h 25 min"),
+        ({"steps": 280, "steps_per_s": 1.0}, "step 281/280  1.0 it/s  ETA 0 s"),
+        ({"steps": 512}, "step 281/512"),  # the first step
+        ({"phase": "start", "step": 0, "steps": 512}, "starting"),
+        ({"phase": "validate"}, "step 281  validating"),
+        ({"phase": "save", "metrics": {"loss": float("nan")}}, "step 281  saving  loss nan"),
+        ({"metrics": {"a": 1.0, "b": 1e-7}}, "step 281  a 1  b 1e-07"),
+    ],
+)
+def test_where_a_training_stands_is_one_line_of_what_is_known(told: dict, text: str) -> None:
+    assert progress_text(beating(**told)) == text
+
+
+def test_a_running_run_begins_with_where_it_stands() -> None:
+    told = status(SUBMITTED, STARTED, view=RunState.RUNNING, beat=beating(steps=512, epoch=4))
+    assert next(history_lines(told, 1000.0)) == "digits  running  step 281/512  epoch 4"
+    waiting = status(SUBMITTED, STARTED, view=RunState.RUNNING)
+    assert next(history_lines(waiting, 1000.0)) == "digits  running  no rank has begun yet"
+
+
+def test_the_json_document_has_the_progress_of_a_running_run_alone() -> None:
+    beat = beating(steps=512, steps_per_s=16.5, metrics={"loss": 0.28})
+    running = status(SUBMITTED, STARTED, view=RunState.RUNNING, beat=beat).to_json()
+    assert running["progress"] == {
+        "phase": "train", "step": 281, "steps": 512, "epoch": None, "epochs": None,
+        "steps_per_s": 16.5, "eta_s": 14.0, "metrics": {"loss": 0.28},
+    }  # fmt: skip
+    assert running["step"] == 281
+    for events in ([SUBMITTED], [SUBMITTED, STARTED, PREEMPTED, WENT_ON]):
+        assert status(*events, view=RunState.PENDING, beat=beat).to_json()["progress"] is None
+    assert status(SUBMITTED, STARTED, ENDED, beat=beat).to_json()["progress"] is None
+
+
+def test_a_heartbeat_of_the_version_before_is_read_as_what_it_tells(tmp_path: Path) -> None:
+    path = tmp_path / "rank-0.json"
+    path.write_text(
+        '{"rank": 0, "node": "n", "pid": 1, "time": 1, "moved": 1, "phase": "train", "step": 3}'
+    )
+    assert progress_text(read_heartbeat(path)) == "step 3"
+
+
+def test_a_notebook_shows_the_state_and_no_markup_of_a_name() -> None:
+    failed = Event(170.0, EventKind.RUN_ENDED, {"state": "failed", "reason": "<b>no</b>"})
+    html = history_html(status(SUBMITTED, STARTED, failed), 1000.0)
+    assert '<span style="color:red">failed</span>' in html
+    assert "&lt;b&gt;no" in html
+    assert html.count("<b>") == 1
+
+
+SILENT = SchedulerView(None, silence="Slurm does not answer")
+
+
+def told(view: SchedulerView, *events: Event, step: int | None = None, now: float = 1000.0):
+    beat = None
+    if step is not None:
+        at = {"time": now, "moved": now}
+        beat = Heartbeat(rank=0, node="n", pid=1, phase="train", step=step, **at)
+    run = RunDir(Path("/runs/digits/one"))
+    return run_status(run, events, view, beat=beat, metrics={}, now=now)
+
+
+@pytest.mark.parametrize(
+    ("events", "step", "state", "reason"),
+    [
+        ([SUBMITTED], None, "pending", "pending"),
+        ([SUBMITTED, STARTED], None, "running", "running, step 0"),
+        ([SUBMITTED, STARTED], 184, "running", "running, step 184"),
+        ([SUBMITTED, STARTED, CANCEL], 184, "running", "running, step 184"),
+        ([SUBMITTED, STARTED, PREEMPTED, DECIDED, WENT_ON], 12, "pending", "pending"),
+        ([SUBMITTED, STARTED, ENDED], 184, "completed", None),
+    ],
+)
+def test_a_slurm_that_does_not_answer_leaves_what_the_run_itself_tells(
+    events: list[Event], step: int | None, state: str, reason: str | None
+) -> None:
+    # Just submitted, a minute after, or long ago: silence is no news about a job.
+    for now in (171.0, 231.0, 1e6):
+        seen = told(SILENT, *events, step=step, now=now)
+        assert seen.state == state
+        if reason is not None:
+            assert seen.reason == f"Slurm does not answer; last known: {reason}"
+        assert seen.view.silence == ("Slurm does not answer" if reason else seen.silence)
+
+
+WORDS = ("line 1", "bash: /nope: No such file", "hpc-train: env.venv cannot be activated")
+
+
+@pytest.mark.parametrize(
+    ("view", "events", "reason"),
+    [
+        (
+            SchedulerView(RunState.FAILED, "NonZeroExitCode", last_words=WORDS),
+            [SUBMITTED],
+            "the job ended before its training began: bash: /nope: No such file;"
+            " hpc-train: env.venv cannot be activated",
+        ),
+        (
+            SchedulerView(None, last_words=WORDS[:1]),  # Slurm has forgotten the job
+            [SUBMITTED],
+            "the job ended before its training began: line 1",
+        ),
+        (
+            SchedulerView(RunState.FAILED, "NodeFail", last_words=WORDS[2:]),
+            [SUBMITTED, STARTED],
+            f"the job ended without a word of its supervisor: {WORDS[2]}",
+        ),
+        (
+            SchedulerView(RunState.FAILED, "NonZeroExitCode"),
+            [SUBMITTED],
+            "the job ended before its training began, and left no log (Slurm: NonZeroExitCode): the"
+            " lines of env run first, and one of env.setup may have ended it",
+        ),
+        (SchedulerView(RunState.TIMED_OUT, "TimeLimit", last_words=WORDS), [SUBMITTED], "TimeLimit"),
+    ],
+)
+def test_a_run_that_left_no_end_is_told_by_the_end_of_its_jobs_log(
+    view: SchedulerView, events: list[Event], reason: str
+) -> None:
+    seen = told(view, *events)
+    assert seen.reason == reason
+    kept = list(view.last_words) if seen.state in (RunState.FAILED, RunState.LOST) else []
+    assert seen.to_json()["last_words"] == kept
+    lines = list(history_lines(seen, 1000.0))
+    assert [line.strip() for line in lines if line.strip() in WORDS] == kept
+    assert any(line.startswith("  job log    /runs/digits/one/") for line in lines) == bool(kept)
+
+
+def ending(outcome: str, reason: str, decision: str, state: str) -> list[Event]:
+    end = {"attempt": 0, "outcome": outcome, "reason": reason}
+    return [
+        SUBMITTED,
+        STARTED,
+        Event(150.0, EventKind.ATTEMPT_ENDED, end),
+        Event(151.0, EventKind.DECIDED, {"attempt": 0, "action": "stop", "reason": decision}),
+        Event(152.0, EventKind.RUN_ENDED, {"attempt": 0, "state": state, "reason": decision}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "reason", "decision", "state", "head"),
+    [
+        ("user_error", "rank 0 failed: ValueError: x", None, "failed", None),
+        ("cancelled", "`hpc-train cancel` asked for it", None, "cancelled", None),
+        (
+            "node_failure",
+            "n1 no longer answers",
+            "4 failures in a row",
+            "failed",
+            "n1 no longer answers (4 failures in a row)",
+        ),
+        ("completed", "all ranks finished", None, "completed", "the training is complete"),
+        (
+            "completed",
+            "EarlyStopping ended it at step 28 of 210, epoch 2: val: worse",
+            None,
+            "completed",
+            None,
+        ),
+    ],
+)
+def test_the_first_line_says_what_ended_the_run_and_nothing_says_it_twice(
+    outcome: str, reason: str, decision: str | None, state: str, head: str | None
+) -> None:
+    usual = Outcome(outcome).follows.reason
+    seen = status(*ending(outcome, reason, decision or usual, state))
+    assert seen.reason == (head or reason)
+    text = "\n".join(history_lines(seen, 1000.0))
+    assert text.count(head or reason) == 1 + (head == usual)
+    assert "comes back each time" not in text
+    assert text.count(reason) == 1
+
+
+def test_an_attempts_reason_that_does_not_fit_into_the_first_line_is_told_whole_below_it() -> None:
+    long = "rank 0 failed: " + "very long words " * 12 + "the end"
+    seen = status(*ending("user_error", long, Outcome.USER_ERROR.follows.reason, "failed"))
+    text = " ".join("\n".join(history_lines(seen, 1000.0)).split())
+    assert "the end" in text

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hpc_train.errors import SlurmError
-from hpc_train.slurm.control import end_step, exclude_nodes, requeue, sbatch
+from hpc_train.slurm.control import end_steps, exclude_nodes, requeue, sbatch
 from hpc_train.slurm.jobs import job_details, steps_of
 from hpc_train.slurm.nodes import usable_nodes
 from tests.cluster import Cluster
@@ -52,8 +52,13 @@ def test_steps_are_listed_while_they_run_and_can_be_ended(slurm_cluster: Cluster
     job = slurm_cluster.sbatch([], "#!/bin/sh\nsrun sleep 60\nsleep 60\n")
     slurm_cluster.wait(job, "RUNNING")
     wait_until(lambda: steps_of(job) == [f"{job}.0"], "the step", timeout_s=60)
-    end_step(f"{job}.0")
-    wait_until(lambda: steps_of(job) == [], "no step", timeout_s=60)
+
+    def gone() -> bool:
+        steps = steps_of(job)
+        end_steps(steps or [f"{job}.0"])
+        return not steps
+
+    wait_until(gone, "no step", timeout_s=60)
     assert job_details(job).is_alive
 
 

@@ -21,6 +21,8 @@ from hpc_train.runs.ranks import (
     Damaged,
     ExitRecord,
     Heartbeat,
+    read_exits,
+    read_heartbeats,
     write_beginning,
     write_exit,
     write_heartbeat,
@@ -50,7 +52,7 @@ class Scene:
         self.gone = gone
         self.job = RUNNING
         self.signals = SupervisorSignals()
-        self.allocation = Allocation(backend="slurm", job_id="7", job_reference="7", nodes=NODES)
+        self.allocation = Allocation(backend="slurm", job_id="7", nodes=NODES)
         made = config(slurm={"gpus_per_node": 1}, preflight=PreflightConfig(monitor_interval_s=0))
         self.plan = make_plan(made, workdir=str(folder), python="python3")
         self.environ = {"PATH": slurm.path}
@@ -333,7 +335,7 @@ def test_a_link_that_a_killed_supervisor_left_is_in_nobodys_way(scene: Scene) ->
 
 
 def test_on_one_machine_no_node_is_asked_for(scene: Scene) -> None:
-    scene.allocation = Allocation(backend="local", job_id="-", job_reference="-", nodes=NODES)
+    scene.allocation = Allocation(backend="local", job_id="-", nodes=NODES)
     attempt = scene.attempt()
     scene.slurm.says("python3", code=1)  # the elastic launcher, by the plan's python
     result = scene.carry_out(attempt, "exit 0")
@@ -341,3 +343,54 @@ def test_on_one_machine_no_node_is_asked_for(scene: Scene) -> None:
     assert result.ending.blamed == ()
     assert scene.slurm.asked("scontrol") == []
     assert len(scene.slurm.asked("python3")) == 2
+
+
+UNLAUNCHED = (
+    "echo 'srun: error: Task launch for StepId=7.0 failed on node n2: "
+    "Communication connection failure' >&2; exit 1"
+)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "again"), [(("n1", "n2", "n3"), True), (("n1", "n2"), False)], ids=["spare", "none"]
+)
+def test_a_node_that_srun_cannot_start_on_is_left_out_where_a_spare_is_there(
+    nodes: tuple[str, ...], again: bool, scene: Scene
+) -> None:
+    scene.allocation = Allocation(backend="slurm", job_id="7", nodes=nodes)
+    attempt = scene.attempt()
+    beat(attempt, 0)  # the other node's rank was there for a moment
+    say(attempt, 0, 1, error="its peer did not come")
+    attempt.folder.abort.touch()
+    result = scene.carry_out(attempt, UNLAUNCHED)
+    assert (result is None) is again
+    if again:
+        assert attempt.unreachable == {"n2": "Communication connection failure"}
+        assert not read_heartbeats(attempt.folder), "of the ranks that did not train"
+        assert not read_exits(attempt.folder)
+        assert not attempt.folder.abort.exists()
+        kept = attempt.folder.path / "launcher-1.log"
+        assert "failed on node n2" in kept.read_text()
+        assert scene.carry_out(attempt, "exit 0") is not None
+        assert scene.ended().outcome is Outcome.COMPLETED
+
+
+def test_a_node_that_did_not_start_is_not_left_out_when_the_job_was_stopped(scene: Scene) -> None:
+    nodes = ("n1", "n2", "n3")
+    scene.allocation = Allocation(backend="slurm", job_id="7", nodes=nodes)
+    attempt = scene.attempt()
+    scene.signals.received[signal.SIGINT] = 1
+    result = scene.carry_out(attempt, UNLAUNCHED)
+    assert result is not None
+    assert result.ending.outcome is Outcome.CANCELLED
+
+
+def test_where_the_ranks_began_is_told_also_when_they_end_before_anybody_looks(
+    scene: Scene,
+) -> None:
+    attempt = scene.attempt()
+    write_beginning(attempt.folder, Beginning(20, ()))
+    scene.carry_out(attempt, "exit 0")
+    kinds = [event.kind for event in read_events(scene.run.events)]
+    assert kinds.index(EventKind.RANKS_BEGAN) < kinds.index(EventKind.ATTEMPT_ENDED)
+    assert scene.ended().first_step == 20

@@ -28,13 +28,11 @@ from hpc_train.supervisor.supervisor_log import SupervisorLog
 from .clock import Clock
 from .programs import Slurm
 
-LOCAL = Allocation(backend="local", job_id="7", job_reference="7", nodes=("host/0",))
+LOCAL = Allocation(backend="local", job_id="7", nodes=("host/0",))
 
 
 def allocation(job: str = "7", restarts: int = 0) -> Allocation:
-    return Allocation(
-        backend="slurm", job_id=job, job_reference=job, nodes=("n1", "n2"), restarts=restarts
-    )
+    return Allocation(backend="slurm", job_id=job, nodes=("n1", "n2"), restarts=restarts)
 
 
 @pytest.fixture
@@ -179,10 +177,24 @@ def test_ranks_that_stay_are_ended_before_others_train(
 
     clock.each = end
     close(run, allocation())
-    assert slurm.asked("scancel") == ["scancel --signal=KILL 7.0", "scancel --signal=KILL 7.3"]
+    assert slurm.asked("scancel") == ["scancel --signal=KILL 7.0 7.3"]
     assert run.attempt(0).abort.read_text() == f"{int(RankExit.NETWORK)}\n"
     assert "ending the ranks that a killed supervisor left (7.0, 7.3)" in capsys.readouterr().out
     assert 1030 < clock.now < 1035
+
+
+def test_a_signal_that_a_node_lost_is_sent_again(run: RunDir, slurm: Slurm, clock: Clock) -> None:
+    started(run)
+    slurm.says("squeue", "7.0")
+    slurm.says("scancel")
+
+    def end(_second: float) -> None:
+        if len(slurm.asked("scancel")) == 3:
+            slurm.says("squeue")
+
+    clock.each = end
+    close(run, allocation())
+    assert len(slurm.asked("scancel")) == 3
 
 
 def test_ranks_that_refuse_to_end_stop_the_run_with_what_to_do(

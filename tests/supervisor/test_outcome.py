@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import sysconfig
+
 import pytest
 
 from hpc_train.plan.states import Outcome, RankExit
 from hpc_train.runs.ranks import ExitRecord
-from hpc_train.supervisor.deaths import Death, deaths_in_elastic_log, deaths_in_srun_log
+from hpc_train.supervisor.deaths import (
+    Death,
+    crash_in_stacks,
+    deaths_in_elastic_log,
+    deaths_in_srun_log,
+)
 from hpc_train.supervisor.outcome import AttemptEvidence, Hang, classify
 
 # Printed by srun 22.05 when rank 5 of 12 was killed.
@@ -226,15 +233,13 @@ def killed(rank: int = 1, node: str = "node1", **how: int) -> Death:
 def test_a_crash_without_a_python_error_is_the_trainings_own() -> None:
     ending = classify(AttemptEvidence(world_size=1, launcher_code=139, deaths=[killed(signal=11)]))
     assert ending.outcome is Outcome.USER_ERROR
-    assert ending.reason == (
-        "rank 1 on node1 was killed by SIGSEGV first, without a Python error"
-    ), "alone there are no others"
+    assert ending.reason == ("rank 1 on node1 was killed by SIGSEGV first, without a Python error")
     ending = classify(
         AttemptEvidence(world_size=2, launcher_code=9, deaths=[killed(code=9)], started=True)
     )
     assert ending.outcome is Outcome.USER_ERROR
     assert ending.reason.startswith("rank 1 on node1 exited 9 first")
-    assert ending.reason.endswith("; the others were stopped")
+    assert ending.reason == "rank 1 on node1 exited 9 first, without a Python error"
     unnamed = classify(
         AttemptEvidence(world_size=1, launcher_code=1, deaths=[killed(signal=63, node="")])
     )
@@ -316,9 +321,7 @@ def test_a_ranks_own_words_come_with_their_step_and_place_where_it_has_them() ->
 
     assert reason(1) == "rank 0 on node1 failed: ValueError: x"
     assert reason(1, step=0) == "rank 0 on node1 failed at step 0: ValueError: x"
-    assert reason(2, where="a.py:1") == (
-        "rank 0 on node1 failed: ValueError: x (a.py:1); the others were stopped"
-    )
+    assert reason(2, where="a.py:1") == "rank 0 on node1 failed: ValueError: x (a.py:1)"
 
 
 def test_the_launchers_last_line_is_quoted_if_it_said_any() -> None:
@@ -362,3 +365,107 @@ def test_what_srun_says_of_itself_before_any_task_ended_ends_nothing() -> None:
     forced = "srun: error: n1: task 1: Killed\nsrun: Force Terminated StepId=3.0\n"
     late = "srun: error: n1: task 0: Terminated\n"
     assert [death.rank for death in deaths_in_srun_log(forced + late)] == [1]
+
+
+STACKS = """Fatal Python error: Segmentation fault
+
+Thread 0x00007f12348246c0 (most recent call first):
+  File "/usr/lib/python3.11/threading.py", line 327 in wait
+
+Current thread 0x00007f126d064b80 (most recent call first):
+  File "{stdlib}/ctypes/__init__.py", line 519 in string_at
+  File "/venv/lib/python3.11/site-packages/torch/nn/modules/module.py", line 7 in forward
+  File "/home/me/my_net.py", line 11 in training_step
+  File "/home/me/train.py", line 2 in <module>
+
+Extension modules: numpy.random (total: 1)
+"""
+
+
+def test_a_crash_is_told_with_its_first_frame_the_users_line_and_the_file_of_its_stack() -> None:
+    stdlib = sysconfig.get_path("stdlib")
+    crash = crash_in_stacks(STACKS.format(stdlib=stdlib), "attempts/0/stacks/rank-1.txt")
+    seen = AttemptEvidence(
+        world_size=2, launcher_code=139, deaths=[killed(signal=11)], crashes={1: crash}
+    )
+    ending = classify(seen)
+    assert ending.reason == (
+        "rank 1 on node1 was killed by SIGSEGV first, in string_at"
+        f" ({stdlib}/ctypes/__init__.py:519), called from /home/me/my_net.py:11;"
+        " its stack is in attempts/0/stacks/rank-1.txt"
+    )
+    assert (ending.outcome, ending.where) == (Outcome.USER_ERROR, "/home/me/my_net.py:11")
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("", None),
+        ("Thread 0x1 (most recent call first):\n", None),  # stacks that the watchdog asked for
+        ("Fatal Python error: Aborted\n\nThread 0x1 (most recent call first):\n", ""),
+        ("Fatal Python error: Bus error\n\nCurrent thread 0x1 (most recent call first):\n", ""),
+    ],
+)
+def test_a_crash_outside_of_python_has_no_frame_and_stacks_alone_are_no_crash(
+    text: str, place: str | None
+) -> None:
+    crash = crash_in_stacks(text, "f")
+    assert (crash.frame if crash else None) == place
+    if crash:
+        seen = AttemptEvidence(
+            world_size=1, launcher_code=1, deaths=[killed(signal=6)], crashes={1: crash}
+        )
+        assert classify(seen).reason.endswith("first, in no Python code; its stack is in f")
+
+
+def test_a_rank_that_left_no_record_is_told_with_the_end_of_its_log() -> None:
+    words = {1: "ModuleNotFoundError: No module named 'torch'", 0: "of another rank"}
+    seen = AttemptEvidence(
+        world_size=2, launcher_code=1, deaths=[killed(code=1)], last_words=words, started=True
+    )
+    assert classify(seen).reason == f"rank 1 on node1 exited 1 first, its log ends with: {words[1]}"
+
+
+def test_what_ended_a_training_early_is_how_it_completed() -> None:
+    early = ExitRecord(rank=0, node="n", time=1.0, code=0, kind="finished", cause="Timer ended it")
+    rest = [ExitRecord(rank=rank, node="n", time=1.0, code=0, kind="finished") for rank in (1, 2)]
+    ends = [
+        classify(AttemptEvidence(world_size=3, launcher_code=0, records=records)).reason
+        for records in ([early, *rest], rest)
+    ]
+    assert ends == ["Timer ended it", "all ranks finished"]
+
+
+@pytest.mark.parametrize(
+    ("records", "may", "outcome", "said"),
+    [
+        (("left", None, 0), False, Outcome.USER_ERROR, "took no optimizer step"),
+        (("left", None, 40), False, Outcome.USER_ERROR, "went on from step 40, and may have been"),
+        (("left", None, 0), True, Outcome.COMPLETED, "all ranks finished"),
+        (("left", 12, 0), False, Outcome.COMPLETED, "all ranks finished"),
+        (("finished", None, 0), False, Outcome.COMPLETED, "all ranks finished"),
+    ],
+)
+def test_a_script_that_ended_well_without_a_step_is_no_success_unless_it_may(
+    records: tuple[str, int | None, int], may: bool, outcome: Outcome, said: str
+) -> None:
+    kind, step, first = records
+    ranks = [record(rank, 1.0, 0, kind=kind, step=step, first_step=first) for rank in (0, 1)]
+    seen = AttemptEvidence(world_size=2, launcher_code=0, records=ranks, may_take_no_steps=may)
+    ending = classify(seen)
+    assert ending.outcome is outcome
+    assert said in ending.reason
+
+
+@pytest.mark.parametrize("hang", [None, Hang(reason="nothing moved")])
+def test_a_rank_that_left_with_zero_while_others_trained_is_the_culprit(hang: Hang | None) -> None:
+    others = [record(rank, 2.0, 76, kind="network", step=5) for rank in (0, 2) if hang is None]
+    left = record(3, 1.0, 0, kind="left", step=5)
+    ending = classify(
+        AttemptEvidence(world_size=4, launcher_code=1, records=[left, *others], hang=hang)
+    )
+    assert (ending.outcome, ending.rank) == (Outcome.USER_ERROR, 3)
+    assert "left with exit code 0 behind step 5" in ending.reason
+    assert classify(
+        AttemptEvidence(world_size=4, launcher_code=1, records=others, hang=hang)
+    ).outcome in (Outcome.NETWORK_FAILURE, Outcome.HANG)

@@ -13,8 +13,8 @@ from hpc_train.slurm.jobs import JobDetails
 from hpc_train.supervisor.allocation import Allocation
 from hpc_train.supervisor.stopcause import StopCause, stop_cause
 
-PLACE = Allocation(backend="slurm", job_id="1", job_reference="1", nodes=("node1",))
-LOCAL = Allocation(backend="local", job_id="77", job_reference="77", nodes=("host/0",))
+PLACE = Allocation(backend="slurm", job_id="1", nodes=("node1",))
+LOCAL = Allocation(backend="local", job_id="77", nodes=("host/0",))
 # Recorded on Slurm 22.05.8, inside the batch step that got SIGTERM.
 CANCELLED = (
     "JobState=COMPLETING Reason=None Requeue=1 Restarts=0 TimeLimit=365-00:00:00"

@@ -51,7 +51,7 @@ class Held:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        in_time = self.until.wait(5)
+        in_time = self.until.wait(60)
         self.until.set()  # one wait is enough to fail
         assert in_time
         return (str, ())

@@ -49,7 +49,7 @@ def main(spec: dict[str, Any]) -> None:
         torch.manual_seed(plan.training.seed)
         trainer, model, data = training.build(spec, rank, world_size)
         torch.manual_seed(plan.training.seed + rank)
-        fit_with_resume(state, trainer, model, data)
+        fit_with_resume(state, trainer, model=model, datamodule=data)
         if rank == 0 and not spec["sharded"]:
             torch.save(model.state_dict(), run_dir.path / "final.pt")
     except BaseException as error:  # noqa: BLE001 - as in a real rank: all are judged

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,11 @@ from hpc_train.config.schema import (
     WatchdogConfig,
 )
 from hpc_train.plan import env_names
+from hpc_train.plan.payload import payload_of
 from hpc_train.plan.plan import Batch, ObjectSpec, Plan, Shape, ShellPlan, SlurmPlan, Training
+from hpc_train.plan.world import Launcher, World
 from hpc_train.runs.layout import AttemptDir, RunDir
+from tests.training.forked import start_module
 
 DIGITS = ObjectSpec("hpc_train.examples.digits.DigitsClassifier", {"width": 8})
 DIGITS_DATA = ObjectSpec("hpc_train.examples.digits.DigitsData", {})
@@ -67,6 +71,30 @@ def make_plan(
     )
 
 
+def make_world(
+    nodes: int = 3,
+    per_node: int = 4,
+    rank: int = 0,
+    *,
+    address: str = "127.0.0.1",
+    port: int = 1,
+    launcher: Launcher = "slurm",
+) -> World:
+    """What `World.from_env` gives rank `rank` of `nodes` x `per_node`."""
+    return World(
+        nodes=nodes,
+        ranks_per_node=per_node,
+        world_size=nodes * per_node,
+        rank=rank,
+        local_rank=rank % per_node,
+        node_rank=rank // per_node,
+        master_addr=address,
+        master_port=port,
+        devices_visible=None,
+        launcher=launcher,
+    )
+
+
 def free_port() -> int:
     """Free now, and outside the range from which connections draw theirs."""
     while True:
@@ -105,6 +133,18 @@ class Ended:
         return self.attempt.rank_log(rank).read_text(encoding="utf-8")
 
 
+def _start_fresh(argv: Sequence[str], environment: dict[str, str]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(argv, env=environment)
+
+
+def _end(process: subprocess.Popen[bytes] | BaseProcess, timeout_s: float) -> int | None:
+    if isinstance(process, subprocess.Popen):
+        return process.wait(timeout_s)
+    process.join(timeout_s)
+    assert process.exitcode is not None, f"a rank still runs after {timeout_s:g} s"
+    return process.exitcode
+
+
 def run_ranks(
     plan: Plan,
     folder: Path,
@@ -113,25 +153,29 @@ def run_ranks(
     environ: Mapping[str, str] | None = None,
     attempt: int = 0,
     timeout_s: float = 300.0,
+    forked: bool = True,
 ) -> Ended:
-    """Run all ranks of `plan` to their end in the run directory `folder`."""
+    """Run all ranks of `plan` to their end in the run directory `folder`.
+
+    Args:
+        forked: Off a process that has imported torch and pytorch_lightning already.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     run = RunDir(folder)
     run.plan.write_text(plan.to_json())
     port = free_port()
-    started: dict[int, subprocess.Popen[bytes]] = {}
+    argv = payload_of(plan).rank_argv()
+    started: dict[int, subprocess.Popen[bytes] | BaseProcess] = {}
     try:
         for rank in range(plan.shape.world_size):
             if rank not in leave_out:
-                started[rank] = subprocess.Popen(
-                    [sys.executable, "-m", "hpc_train.training"],
-                    env={**rank_environ(plan, run, rank, port, attempt), **(environ or {})},
-                )
-        ended = {rank: process.wait(timeout_s) for rank, process in started.items()}
+                own = {**rank_environ(plan, run, rank, port, attempt), **(environ or {})}
+                how = start_module if forked else _start_fresh
+                started[rank] = how(argv, own)
+        ended = {rank: _end(process, timeout_s) for rank, process in started.items()}
     finally:
         for process in started.values():
-            if process.poll() is None:
-                process.kill()
-                process.wait()
+            process.kill()
+            _end(process, timeout_s)
     codes = [ended.get(rank) for rank in range(plan.shape.world_size)]
     return Ended(codes=codes, attempt=run.attempt(attempt))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import multiprocessing
 import os
 import signal
 import time
@@ -14,6 +13,7 @@ from typing import Any
 
 from hpc_train.runs.layout import RunDir
 from tests.ledger import Entry, read_ledger
+from tests.training.forked import start
 from tests.training.training import DEFAULTS
 
 
@@ -55,25 +55,8 @@ class Run:
         return (self.path / "attempts" / str(attempt) / f"rank-{rank}.log").read_text()
 
 
-# Ranks are forked off a server that has imported once what takes a rank seconds each time.
-_CONTEXT = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(
-    [
-        "tests.training.job",
-        "tests.training.training",
-        "hpc_train.training.rank_failure",
-        "hpc_train.training.resume.lightning_adapter",
-        # Lightning imports these in the first steps.
-        "attr",
-        "fsspec.implementations.chained",
-        "omegaconf",
-    ]
-)
-
-
 def _be_a_rank(spec: str, log: str, environment: dict[str, str], module: str) -> None:
     os.setsid()
-    multiprocessing.set_start_method("fork", force=True)  # as in a process of its own
     descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(descriptor, 1)
     os.dup2(descriptor, 2)
@@ -98,15 +81,12 @@ class Ranks:
                 "RENDEZVOUS_FILE": str(folder / "rendezvous"),  # ports are taken by others
                 "HPC_TRAIN_FAULTS": faults,
                 "OMP_NUM_THREADS": "1",
+                "XDG_STATE_HOME": str(folder / "state"),
                 "PYTHONWARNINGS": "ignore",
             }
             log = folder / f"rank-{rank}.log"
             log.touch()
-            process = _CONTEXT.Process(
-                target=_be_a_rank, args=(str(spec), str(log), environment, module)
-            )
-            process.start()
-            self.processes.append(process)
+            self.processes.append(start(_be_a_rank, str(spec), str(log), environment, module))
 
     def wait_for_step(self, step: int, rank: int = 0, timeout_s: float = 150) -> None:
         ledger = self.folder.parents[1] / "ledger" / f"rank-{rank}.jsonl"

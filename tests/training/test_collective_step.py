@@ -15,7 +15,7 @@ from tests.training.launched import free_port, make_plan, rank_environ
 
 
 def probe(
-    tmp_path: Path, *, nodes: int = 2, leave_out: tuple[int, ...] = (), deadline_s: float = 40
+    tmp_path: Path, *, nodes: int = 2, leave_out: tuple[int, ...] = (), deadline_s: float = 150
 ) -> list[int]:
     plan = make_plan(tmp_path, nodes=nodes, ranks_per_node=1)
     port = free_port()
@@ -61,8 +61,8 @@ def test_every_node_leaves_its_measurements(tmp_path: Path) -> None:
 
 def test_a_rank_that_does_not_come_ends_the_probe_at_its_deadline(tmp_path: Path) -> None:
     start = time.monotonic()
-    assert probe(tmp_path, leave_out=(1,), deadline_s=6) == [76]
-    assert time.monotonic() - start < 25
+    assert probe(tmp_path, leave_out=(1,), deadline_s=25) == [76]
+    assert time.monotonic() - start < 25 + 60
     result = read(tmp_path, "node1")
     assert not result.ok
     assert "all-reduce" in result.error or "meeting" in result.error

@@ -7,7 +7,6 @@ import pytest
 
 from hpc_train.errors import CheckError, ConfigError
 from hpc_train.plan.gpus_given import gpus_were_given
-from hpc_train.plan.world import World
 from hpc_train.training.devices import (
     Device,
     DevicesSeen,
@@ -21,6 +20,7 @@ from hpc_train.training.devices import (
     see_host,
     threads_per_rank,
 )
+from tests.training.launched import make_world
 
 CPU_BUILD = DevicesSeen(torch_version="2.13.0+cpu", cuda_build=None)
 NO_GPU_HERE = DevicesSeen(torch_version="2.13.0", cuda_build="12.8")
@@ -35,21 +35,6 @@ def gpus(count: int, capability: tuple[int, int] = (9, 0)) -> DevicesSeen:
         uuids=tuple(f"uuid-{index}" for index in range(count)),
         device_files=True,
         driver="570.1",
-    )
-
-
-def world(ranks_per_node: int = 4) -> World:
-    return World(
-        nodes=1,
-        ranks_per_node=ranks_per_node,
-        world_size=ranks_per_node,
-        rank=0,
-        local_rank=0,
-        node_rank=0,
-        master_addr="127.0.0.1",
-        master_port=1,
-        devices_visible=None,
-        launcher="slurm",
     )
 
 
@@ -200,7 +185,7 @@ def test_a_rank_counts_the_cpus_that_the_job_really_has(
 
 
 def test_nodes_that_are_simulated_on_one_machine_share_its_cpus() -> None:
-    place = dataclasses.replace(world(1), nodes=3, world_size=3, launcher="torchrun")
+    place = make_world(3, 1, launcher="torchrun")
     assert ranks_on_host(place) == 3
     assert ranks_on_host(dataclasses.replace(place, master_addr="node1")) == 1
     assert ranks_on_host(dataclasses.replace(place, launcher="slurm")) == 1
@@ -209,20 +194,20 @@ def test_nodes_that_are_simulated_on_one_machine_share_its_cpus() -> None:
 def test_workers_and_threads_share_the_cpus_of_the_rank() -> None:
     host = HostSeen(affinity_cpus=64, quota_cpus=None, available_mib=100_000)
     gpu = choose("gpu", gpus(4))
-    assert loader_settings(world(), gpu, 6, host).num_workers == 5
+    assert loader_settings(make_world(1), gpu, 6, host).num_workers == 5
     assert threads_per_rank(6, gpu) == 1
-    assert loader_settings(world(), CPU, 8, host).num_workers == 2
+    assert loader_settings(make_world(1), CPU, 8, host).num_workers == 2
     assert threads_per_rank(8, CPU) == 6
-    assert loader_settings(world(), CPU, 1, host).num_workers == 0
+    assert loader_settings(make_world(1), CPU, 1, host).num_workers == 0
 
 
 def test_memory_is_pinned_for_gpus_and_only_where_the_host_has_enough() -> None:
     gpu = choose("gpu", gpus(4))
     rich = HostSeen(affinity_cpus=8, quota_cpus=None, available_mib=100_000)
     poor = HostSeen(affinity_cpus=8, quota_cpus=None, available_mib=4_000)
-    assert loader_settings(world(), gpu, 2, rich).pin_memory
-    assert not loader_settings(world(), gpu, 2, poor).pin_memory
-    assert not loader_settings(world(), CPU, 2, rich).pin_memory
+    assert loader_settings(make_world(1), gpu, 2, rich).pin_memory
+    assert not loader_settings(make_world(1), gpu, 2, poor).pin_memory
+    assert not loader_settings(make_world(1), CPU, 2, rich).pin_memory
 
 
 def test_limits_of_the_control_group_and_its_parents_are_seen(tmp_path: Path) -> None:

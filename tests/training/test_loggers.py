@@ -11,9 +11,17 @@ import pytest
 import torch
 from pytorch_lightning.loggers import TensorBoardLogger
 
+from hpc_train.cli.foreground import PROGRESS_LINE
 from hpc_train.errors import ConfigError
 from hpc_train.runs.layout import RunDir
-from hpc_train.training.loggers import MetricsCsv, ProgressLines, make_loggers, write_final_metrics
+from hpc_train.training.loggers import (
+    MetricsCsv,
+    ProgressLines,
+    make_loggers,
+    newest_numbers,
+    steps_in_all,
+    write_final_metrics,
+)
 
 
 def rows(folder: Path) -> list[dict[str, str]]:
@@ -22,7 +30,7 @@ def rows(folder: Path) -> list[dict[str, str]]:
 
 
 def test_a_step_has_one_row_whatever_is_logged_for_it_and_when(tmp_path: Path) -> None:
-    log = MetricsCsv(tmp_path)
+    log = MetricsCsv(tmp_path / "metrics.csv")
     log.log_metrics({"loss": torch.tensor(0.5)}, step=0)
     log.log_metrics({"loss": 0.25}, step=1)
     log.log_metrics({"val_acc": 0.9}, step=1)
@@ -36,7 +44,7 @@ def test_a_step_has_one_row_whatever_is_logged_for_it_and_when(tmp_path: Path) -
 
 
 def test_every_row_is_in_the_file_at_once_so_a_killed_rank_loses_none(tmp_path: Path) -> None:
-    log = MetricsCsv(tmp_path)
+    log = MetricsCsv(tmp_path / "metrics.csv")
     for step in range(3):
         log.log_metrics({"loss": 1.0}, step=step)
         assert len(rows(tmp_path)) == step + 1
@@ -44,11 +52,13 @@ def test_every_row_is_in_the_file_at_once_so_a_killed_rank_loses_none(tmp_path: 
 
 
 def test_a_resumed_attempt_goes_on_in_the_file_without_doubled_points(tmp_path: Path) -> None:
-    first = MetricsCsv(tmp_path)
+    first = MetricsCsv(tmp_path / "metrics.csv")
     for step in range(10):
         first.log_metrics({"loss": float(step)}, step=step)
     first.finalize("failed")
-    second = MetricsCsv(tmp_path, first_step=6)  # the last checkpoint: steps 6 to 9 come again
+    second = MetricsCsv(
+        tmp_path / "metrics.csv", first_step=6
+    )  # the last checkpoint: steps 6 to 9 come again
     second.log_metrics({"val_acc": 0.5}, step=5)  # validation of a step that was logged before
     second.log_metrics({"loss": 60.0}, step=6)
     second.finalize("success")
@@ -63,7 +73,7 @@ def test_a_resumed_attempt_goes_on_in_the_file_without_doubled_points(tmp_path: 
 
 def test_a_fresh_start_begins_a_fresh_file(tmp_path: Path) -> None:
     for step, loss in ((9, 1.0), (0, 2.0)):
-        log = MetricsCsv(tmp_path)
+        log = MetricsCsv(tmp_path / "metrics.csv")
         log.log_metrics({"loss": loss}, step=step)
         log.finalize("success")
     assert rows(tmp_path) == [{"step": "0", "loss": "2.0"}]
@@ -71,7 +81,7 @@ def test_a_fresh_start_begins_a_fresh_file(tmp_path: Path) -> None:
 
 def test_a_torn_last_line_is_passed_over(tmp_path: Path) -> None:
     (tmp_path / "metrics.csv").write_text("step,loss\n0,1.0\n1,0.")
-    log = MetricsCsv(tmp_path, first_step=5)
+    log = MetricsCsv(tmp_path / "metrics.csv", first_step=5)
     log.log_metrics({"loss": 3.0}, step=5)
     log.finalize("success")
     assert rows(tmp_path) == [{"step": "0", "loss": "1.0"}, {"step": "5", "loss": "3.0"}]
@@ -117,6 +127,7 @@ def trainer(**values: Any) -> Any:
         "progress_bar_metrics": {"loss": 0.5, "v_num": 3},
         "callback_metrics": {"loss": torch.tensor(0.5), "val_acc": torch.tensor(0.97)},
         "sanity_checking": False,
+        "state": SimpleNamespace(fn="fit"),
     }
     return SimpleNamespace(**{**base, **values})
 
@@ -135,6 +146,8 @@ def test_a_line_tells_step_epoch_metrics_and_speed(tmp_path: Path) -> None:
         "step 12/30  epoch 0  loss 0.5  128 samples/s",
         "step 30/30  epoch 2  loss 0.5  val_acc 0.97",
     ]
+    told = [bool(PROGRESS_LINE.match(line)) for line in out.getvalue().splitlines()]
+    assert told == [False, True, True], "`hpc-train run` shows these in its own line"
 
 
 def test_only_rank_0_writes_lines() -> None:
@@ -154,3 +167,50 @@ def test_final_metrics_are_one_document(tmp_path: Path) -> None:
         "step": 30,
         "epoch": 2,
     }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "steps"),
+    [
+        ({}, 30),  # 30 micro batches an epoch, two a step, two epochs
+        ({"num_training_batches": 31}, 32),
+        ({"max_steps": 7}, 7),
+        ({"max_steps": 70}, 30),
+        ({"max_steps": 7, "max_epochs": -1}, 7),
+        ({"max_epochs": -1}, None),
+        ({"max_epochs": None}, None),
+        ({"num_training_batches": float("inf")}, None),
+        ({"num_training_batches": float("inf"), "max_steps": 7}, 7),
+    ],
+)
+def test_the_steps_of_a_training_are_known_where_it_has_an_end(arguments, steps) -> None:
+    assert steps_in_all(trainer(**arguments)) == steps
+
+
+@pytest.mark.parametrize(
+    ("shown", "row", "told"),
+    [
+        ({"loss": 0.5, "acc": 1, "v_num": 3}, {"train_loss": 9.0}, {"loss": 0.5, "acc": 1.0}),
+        ({}, {"train_loss": 0.25, "lr": 0.1, "val_loss": 1.0, "epoch": 3}, {"train_loss": 0.25}),
+        ({"v_num": 3}, {"train_loss": 0.25}, {"train_loss": 0.25}),
+        (
+            {},
+            {"step": 4, "a": 1.0, "nll": 2, "b": 3.0, "c": 4.0},
+            {"a": 1.0, "nll": 2.0, "b": 3.0},
+        ),
+        ({}, {}, {}),
+        ({}, {"train_loss": "text", "loss": None}, {}),  # a heartbeat must not die of it
+    ],
+)
+def test_what_a_person_watches_is_what_was_asked_for_or_the_loss(
+    tmp_path: Path, shown: dict[str, Any], row: dict[str, Any], told: dict[str, float]
+) -> None:
+    file = MetricsCsv(tmp_path / "metrics.csv")
+    if row:
+        file.log_metrics(row, step=0)
+    connector = SimpleNamespace(_progress_bar_metrics=shown)
+    given = trainer(_logger_connector=connector, loggers=[file])
+    assert newest_numbers(given) == told
+    without = newest_numbers(trainer(_logger_connector=connector, loggers=[]))
+    assert without == (told if "loss" in shown else {})
+    file.finalize("success")

@@ -6,24 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from hpc_train.plan.world import Launcher, World
+from hpc_train.plan.world import Launcher
 from hpc_train.training.prepare import announce_threads, enter_workdir, threads_are_users
-from tests.training.launched import make_plan
-
-
-def world(launcher: Launcher) -> World:
-    return World(
-        nodes=1,
-        ranks_per_node=2,
-        world_size=2,
-        rank=0,
-        local_rank=0,
-        node_rank=0,
-        master_addr="127.0.0.1",
-        master_port=1,
-        devices_visible=None,
-        launcher=launcher,
-    )
+from tests.training.launched import make_plan, make_world
 
 
 @pytest.mark.parametrize(
@@ -51,7 +36,7 @@ def test_a_number_of_threads_that_somebody_chose_is_kept(
     if in_config:
         shell = dataclasses.replace(plan.shell, variables={"OMP_NUM_THREADS": "1"})
         plan = dataclasses.replace(plan, shell=shell)
-    assert threads_are_users(world(launcher), plan) is decided
+    assert threads_are_users(make_world(1, 2, launcher=launcher), plan) is decided
 
 
 @pytest.mark.parametrize(
@@ -65,7 +50,7 @@ def test_threads_do_not_spin_where_the_machine_is_shared(
     monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
     if given:
         monkeypatch.setenv("OMP_WAIT_POLICY", given)
-    announce_threads(6, world(launcher))
+    announce_threads(6, make_world(1, 2, launcher=launcher))
     assert os.environ["OMP_NUM_THREADS"] == "6"
     assert os.environ.get("OMP_WAIT_POLICY") == policy
     os.environ.pop("OMP_WAIT_POLICY", None)

@@ -20,9 +20,22 @@ from torch.utils.data import BatchSampler, DataLoader, TensorDataset
 from torchmetrics import CatMetric, MeanMetric, MetricCollection
 
 from hpc_train.training.private import lightning_trainer as inner
-from hpc_train.training.private.lightning import Strategy, StrategyRegistry, pl
-from hpc_train.training.private.lightning_logged import capture_logged, restore_logged
+from hpc_train.training.private.lightning import (
+    Strategy,
+    StrategyRegistry,
+    _Metadata,
+    _ResultMetric,
+    _Sync,
+    pl,
+)
+from hpc_train.training.private.lightning_logged import (
+    average_exactly,
+    capture_logged,
+    numbers_of_progress_bar,
+    restore_logged,
+)
 from hpc_train.training.private.lightning_loops import replace_loops
+from hpc_train.training.rank_failure import before_teardown
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # an old library warns; that breaks nothing
 
@@ -78,7 +91,12 @@ class Hooks:
         torch.manual_seed(0)
         self.net = Net()
         replace_loops(self.trainer, self)
-        inner.change_loaders(self.trainer, train=self.train, evaluation=self.evaluation)
+        inner.change_loaders(
+            self.trainer,
+            train=self.train,
+            evaluation=self.evaluation,
+            prediction=self.evaluation,
+        )
         inner.leave_signals_alone(self.trainer)
         self.trainer.fit(self.net, ckpt_path=checkpoint)
         return self.net
@@ -95,6 +113,9 @@ class Hooks:
     def was_over(self) -> bool | None:
         return False if self.waits else None
 
+    def reads_again(self) -> bool:
+        return False
+
     def begins(self) -> bool:
         if self.waits:
             self.waits = False
@@ -110,6 +131,9 @@ class Hooks:
     def validation_begins(self) -> None:
         self.said.append(("validation of", inner.validation_batches(self.trainer)))
         assert self.trainer.training
+
+    def ends(self) -> None:
+        pass
 
     def boundary(self) -> None:
         trainer = self.trainer
@@ -190,6 +214,60 @@ def test_a_checkpoint_counts_micro_batches_where_a_new_shape_recounts_them() -> 
     assert {"state_dict", "optimizer_states", "lr_schedulers", "callbacks"} <= checkpoint.keys()
 
 
+def test_a_fit_that_is_over_is_opened_again_at_its_next_epoch_or_in_its_last_one() -> None:
+    # checkpoint["loops"]["fit_loop"]: "epoch_progress", "epoch_loop.batch_progress",
+    # "epoch_loop.val_loop.batch_progress". Without them a longer training leaves out an epoch.
+    hooks = Hooks()
+    hooks.fit()
+    whole, middle = inner.dump_checkpoint(hooks.trainer), inner.dump_checkpoint(hooks.trainer)
+    inner.reopen(whole, whole=True)
+    loops = whole["loops"]["fit_loop"]
+    assert set(loops["epoch_loop.batch_progress"]["current"].values()) == {0}
+    assert set(loops["epoch_loop.val_loop.batch_progress"]["total"].values()) == {0}
+    assert loops["epoch_loop.batch_progress"]["is_last_batch"] is False
+    inner.reopen(middle, whole=False)
+    epochs = {"ready": 2, "started": 2, "processed": 1, "completed": 1}
+    assert middle["loops"]["fit_loop"]["epoch_progress"]["current"] == epochs
+    assert inner.schedules(hooks.trainer) == []
+
+
+class Predicts(pl.Callback):
+    def on_predict_start(self, trainer: Any, *_: Any) -> None:
+        self.batches = inner.evaluation_batches(trainer)
+
+
+def test_a_prediction_takes_other_loaders_than_the_users() -> None:
+    # trainer.predict_loop._data_source, max_batches.
+    # Without them Lightning builds the loader anew, and each rank predicts everything.
+    class Net(pl.LightningModule):
+        def predict_step(self, batch: Any, *_: Any) -> Any:
+            return batch
+
+    predicts = Predicts()
+    hooks = Hooks(callbacks=[predicts])
+    changed: Any = {"train": hooks.train, "evaluation": hooks.evaluation}
+    inner.change_loaders(hooks.trainer, **changed, prediction=lambda _: [[5.0, 6.0]])
+    assert hooks.trainer.predict(Net(), dataloaders=DataLoader([0.0])) == [5.0, 6.0]
+    assert predicts.batches == [2]
+
+
+def test_a_mean_over_ranks_with_uneven_shares_is_that_of_all_samples() -> None:
+    # _ResultMetric.compute, cumulated_batch_size, meta.sync, meta.is_mean_reduction (Lightning 2.6
+    # divides the sum of the shares by the ranks as integers). Without it a metric that is logged
+    # with sync_dist is wrong where the ranks evaluate different numbers of samples.
+    average_exactly()
+    of_the_other = [torch.tensor(8.0), torch.tensor(4.0)]  # 4 samples of 2.0 beside 3 of 1.0
+
+    def mean_over_ranks(tensor: Any, *_: Any, **__: Any) -> Any:
+        return tensor.copy_((tensor + of_the_other.pop(0)) / 2)
+
+    meta = _Metadata("validation_step", "x", reduce_fx=torch.mean)
+    meta.sync = _Sync(_should=True, fn=mean_over_ranks)
+    metric = _ResultMetric(meta, True)
+    metric.update(torch.tensor(1.0), 3)
+    assert metric.compute().item() == pytest.approx(11 / 7)
+
+
 class Signals(pl.Callback):
     def on_train_start(self, *_: Any) -> None:
         self.during = signal.getsignal(signal.SIGTERM)
@@ -243,6 +321,32 @@ def test_lightnings_hints_come_from_the_logger_that_is_filtered(
     }
 
 
+@pytest.mark.parametrize("last", ["on_exception", "teardown_of_loops", "teardown_of_strategy"])
+def test_what_fails_after_a_fit_has_failed_is_seen_to_be_its_tear_down(
+    monkeypatch: pytest.MonkeyPatch, last: str
+) -> None:
+    # trainer.call._interrupt, Trainer._teardown. Without them a tear-down's error, such as "Please
+    # call `iter(combined_loader)` first.", hides the one that began it.
+    def fail(*_: Any) -> None:
+        raise RuntimeError("of the tear-down")
+
+    class Failing(Net):
+        def training_step(self, batch: Any, index: int) -> Any:
+            raise KeyError("of the training")
+
+    off = {"logger": False, "enable_checkpointing": False, "limit_val_batches": 0}
+    trainer = pl.Trainer(accelerator="cpu", devices=1, **off)
+    if last == "on_exception":
+        trainer.callbacks.append(type("Told", (pl.Callback,), {"on_exception": fail})())
+    elif last == "teardown_of_loops":
+        monkeypatch.setattr(type(trainer.fit_loop), "teardown", fail)
+    else:
+        monkeypatch.setattr(type(trainer.strategy), "teardown", fail)
+    with pytest.raises(RuntimeError, match="of the tear-down") as caught:
+        trainer.fit(Failing(), DataLoader(TensorDataset(torch.ones(3, 1))))
+    assert isinstance(before_teardown(caught.value), KeyError)
+
+
 # -- torchmetrics -----------------------------------------------------------------------------
 
 
@@ -267,3 +371,32 @@ def test_a_metric_goes_on_with_the_state_of_another() -> None:
         assert one.lightning_module.metrics["mean"].compute() == 3
         assert one.lightning_module.metrics["cat"].compute().tolist() == [1, 2, 6]
         assert one.lightning_module.metrics["mean"].update_count == 2
+
+
+def test_what_the_progress_bar_shows_is_there_as_numbers_after_every_batch() -> None:
+    # trainer._logger_connector._progress_bar_metrics, read by the heartbeat's thread. Without it
+    # `status` has no loss; were these tensors, reading them would wait for the GPU.
+    class Watched(Net):
+        def training_step(self, batch: Any, index: int) -> Any:
+            loss = super().training_step(batch, index)
+            self.log("shown", loss.detach(), prog_bar=True)
+            return loss
+
+    seen: list[dict[str, float]] = []
+
+    class Reads(pl.Callback):
+        def on_train_batch_end(self, trainer: pl.Trainer, *_: Any) -> None:
+            seen.append(numbers_of_progress_bar(trainer))
+
+    batches = DataLoader(TensorDataset(torch.ones(6, 1)), batch_size=2)
+    trainer = pl.Trainer(
+        max_epochs=1, accelerator="cpu", logger=False, enable_checkpointing=False,
+        enable_progress_bar=False, enable_model_summary=False, callbacks=[Reads()],
+        limit_val_batches=0,
+    )  # fmt: skip
+    trainer.fit(Watched(), batches)
+    first, *later = seen  # a callback is called before, so it sees the batch before
+    assert first == {}
+    assert [{name: type(it) for name, it in told.items()} for told in later] == [
+        {"shown": float}
+    ] * 2

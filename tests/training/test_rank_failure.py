@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from hpc_train.errors import CheckError
-from hpc_train.training.rank_failure import PeerError, failure_of, user_frame
+from hpc_train.training.rank_failure import PeerError, before_teardown, failure_of, user_frame
 
 GLOO = (
     "[../third_party/gloo/gloo/transport/tcp/pair.cc:547] Connection closed by peer [10.0.0.2]:4711"
@@ -58,6 +58,18 @@ def test_a_user_error_raised_while_handling_a_network_error_stays_the_users() ->
     error = KeyError("key")
     error.__context__ = RuntimeError(GLOO)
     assert ended(error) == (1, "user")
+
+
+def test_an_error_in_the_users_own_handling_of_another_is_no_tear_down() -> None:
+    def teardown() -> None:
+        try:
+            raise ValueError("first")
+        except ValueError:
+            raise KeyError("second")  # noqa: B904 - as users write it
+
+    with pytest.raises(KeyError) as caught:
+        teardown()
+    assert before_teardown(caught.value) is caught.value
 
 
 def test_the_place_is_the_innermost_line_of_the_users_code(tmp_path: Path) -> None:

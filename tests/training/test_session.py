@@ -14,9 +14,14 @@ from typing import Any
 import pytest
 import torch
 
-from hpc_train.errors import ConfigError
-from hpc_train.runs.ranks import read_exits
+import hpc_train
+from hpc_train import api
+from hpc_train.errors import ConfigError, HpcTrainError
+from hpc_train.plan.states import RunState
+from hpc_train.runs.layout import RunDir
+from hpc_train.runs.ranks import read_exits, read_heartbeat
 from hpc_train.training.session import Session
+from hpc_train.training.session_history import SessionHistory
 from tests.ledger import compare, compare_samples
 from tests.training.ranks import Run
 
@@ -101,7 +106,9 @@ def test_without_a_run_directory_there_is_no_session() -> None:
         Session.open(global_batch_size=8, environ={})
 
 
-def test_the_example_is_stopped_and_goes_on(tmp_path: Path) -> None:
+def test_the_example_is_stopped_goes_on_and_is_found_by_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     command = [
         sys.executable,
         "-m",
@@ -110,9 +117,91 @@ def test_the_example_is_stopped_and_goes_on(tmp_path: Path) -> None:
         "--epochs",
         "2",
     ]
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     environment = {**os.environ, "HPC_TRAIN_FAULTS": "stop@step=20:attempt=0"}
     first = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=250)
     assert first.returncode == 75, first.stderr
+    with pytest.raises(HpcTrainError, match="a script of its own") as refused:
+        api.Run.find("run").resume()
+    assert "raw_ddp.py" in refused.value.hint
     second = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=250)
     assert second.returncode == 0, second.stderr
     assert "epoch 1" in second.stdout
+    (status,) = hpc_train.list_runs()
+    assert (status.name, status.state, status.backend) == ("run", RunState.COMPLETED, "session")
+    assert status.step == status.attempts[-1].saved_step == 58
+
+
+TRACED = {"module": "tests.training.traced_session", "epochs": 2, "samples": 6}
+BEGINS = ["before the session"]
+ENDS = ["behind the epochs", "behind the session"]
+
+
+def epoch(number: int, *steps: int, evaluated: bool = True) -> list[str]:
+    """All that is written down of an epoch that comes to its end."""
+    rest = [f"evaluation of {number}", f"epoch {number} ends"] if evaluated else []
+    taken = [f"step {step}" for step in steps]
+    return [f"epoch {number} begins", *taken, f"behind the batches of {number}", *rest]
+
+
+@pytest.mark.parametrize(
+    ("stop", "before", "after"),
+    [
+        (1, epoch(0, 1, evaluated=False), [*epoch(0, 2, 3), *epoch(1, 4, 5, 6)]),
+        (2, epoch(0, 1, 2, evaluated=False), [*epoch(0, 3), *epoch(1, 4, 5, 6)]),
+        (3, epoch(0, 1, 2, 3, evaluated=False), [*epoch(0), *epoch(1, 4, 5, 6)]),
+        (4, [*epoch(0, 1, 2, 3), *epoch(1, 4, evaluated=False)], epoch(1, 5, 6)),
+        (6, [*epoch(0, 1, 2, 3), *epoch(1, 4, 5, 6, evaluated=False)], epoch(1)),
+    ],
+)
+def test_what_docs_resuming_says_of_the_code_that_runs_again_is_true(
+    tmp_path: Path, stop: int, before: list[str], after: list[str]
+) -> None:
+    run = Run(tmp_path / "run", **TRACED)
+    assert run.run(1, f"stop@step={stop}") == [75]
+    assert run.run(1) == [0]
+    traces = [(run.path / f"trace-{number}.txt").read_text().splitlines() for number in (0, 1)]
+    assert traces == [[*BEGINS, *before, "behind the epochs"], [*BEGINS, *after, *ENDS]]
+
+
+def test_a_session_is_seen_while_it_trains_and_is_told_how_it_ended(tmp_path: Path) -> None:
+    run = Run(tmp_path / "mine", **{**TRACED, "samples": 600}, step_s=0.05)
+    ranks = run.start(1)
+    ranks.wait_until(lambda: read_heartbeat(run.dir.attempt(0).heartbeat(0)) is not None)
+    found = api.Run.find(str(run.path))
+    ranks.wait_until(lambda: found.status().step > 3)
+    status = found.status()
+    assert (status.name, status.state) == ("mine", RunState.RUNNING)
+    assert (status.beat.steps, status.beat.epoch, status.beat.epochs) == (600, 1, 2)
+    ranks.send(signal.SIGTERM)
+    assert ranks.wait() == [75]
+    stopped = found.status()
+    assert (stopped.state, stopped.attempts[0].steps_lost) == (RunState.CANCELLED, 0)
+    assert f"goes on from step {stopped.step}" in stopped.reason
+    assert run.run(1, nan_at=stopped.step + 3) == [1]
+    failed = found.status()
+    assert failed.state is RunState.FAILED
+    assert "rank 0: ValueError: my own mistake" in failed.reason
+    assert [one.first_step for one in failed.attempts] == [0, stopped.step]
+
+
+def test_a_session_that_was_killed_is_lost_once_its_heartbeat_is_old(tmp_path: Path) -> None:
+    run = Run(tmp_path / "mine", **TRACED, reaction_s=0.0)
+    assert run.run(1, "kill@step=2") == [-signal.SIGKILL]
+    found = api.Run.find(str(run.path))
+    beat = run.dir.attempt(0).heartbeat(0)
+    os.utime(beat, (time.time() - 61, time.time() - 61))
+    assert found.status().state is RunState.LOST
+
+
+@pytest.mark.parametrize(
+    ("environ", "rank"), [({"HPC_TRAIN_RUN_DIR": "/somewhere"}, 0), ({}, 1)], ids=["ours", "rank 1"]
+)
+def test_a_run_that_has_a_supervisor_and_other_ranks_leave_the_history_to_them(
+    tmp_path: Path, environ: dict[str, str], rank: int
+) -> None:
+    history = SessionHistory(RunDir(tmp_path), 0, environ, rank=rank)
+    history.begins()
+    history.goes_on(0)
+    history.ends(0)
+    assert list(tmp_path.iterdir()) == []

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.training.controlled import KEEP, Training, stopped
+from hpc_train.training.resume.checkpoint import list_checkpoints
+from tests.training.controlled import KEEP, Held, Training, stopped
 
 
 def evaluating(training: Training, batches: int = 10, **more: Any) -> None:
@@ -156,3 +158,19 @@ def test_the_time_of_an_evaluation_or_a_save_is_no_steps_time(training: Training
     # Steps of 10 ms are asked about every 50 ms: a stop is seen within that, and not 15 min later.
     training.stop.set("SIGTERM")
     assert stopped(lambda: training.train(30, step_s=0.01)).step <= 17
+
+
+def test_who_leaves_an_evaluation_with_nothing_new_finishes_the_save_that_is_under_way(
+    tmp_path: Path,
+) -> None:
+    training, written = Training(tmp_path, every_n_steps=4), threading.Event()
+    training.own = Held(written)
+    training.controller.begin(0)
+    for step in range(1, 5):
+        training.now, training.step = training.now + 1, step
+        training.controller.boundary(step, training.snapshot, over=False)
+    threading.Timer(0.2, written.set).start()
+    training.stop.set("SIGTERM")
+    ended = stopped(lambda: evaluating(training, snapshot=None))
+    assert (ended.step, ended.saved) == (4, False)
+    assert [found.step for found in list_checkpoints(training.folder, verify=True)] == [4]

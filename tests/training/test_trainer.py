@@ -22,7 +22,7 @@ from hpc_train.training.trainer import (
     make_trainer,
     trainer_arguments,
 )
-from tests.training.launched import make_plan
+from tests.training.launched import make_plan, make_world
 
 CPU = Device(kind="cpu")
 GPU = Device(kind="cuda", index=2)
@@ -43,18 +43,7 @@ class Plain(pl.LightningModule):
 
 
 def world(nodes: int = 3, per_node: int = 4, rank: int = 6) -> World:
-    return World(
-        nodes=nodes,
-        ranks_per_node=per_node,
-        world_size=nodes * per_node,
-        rank=rank,
-        local_rank=rank % per_node,
-        node_rank=rank // per_node,
-        master_addr="rack1n01",
-        master_port=29511,
-        devices_visible=None,
-        launcher="slurm",
-    )
+    return make_world(nodes, per_node, rank, address="rack1n01", port=29511)
 
 
 def arguments(

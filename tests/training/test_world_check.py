@@ -8,7 +8,6 @@ from collections.abc import Callable
 import pytest
 
 from hpc_train.errors import CheckError, HpcTrainError
-from hpc_train.plan.world import World
 from hpc_train.training.rank_failure import PeerError
 from hpc_train.training.world_check import (
     RankReport,
@@ -19,22 +18,7 @@ from hpc_train.training.world_check import (
     open_store,
     verify,
 )
-from tests.training.launched import free_port
-
-
-def world(rank: int, *, nodes: int = 3, per_node: int = 4, port: int = 1) -> World:
-    return World(
-        nodes=nodes,
-        ranks_per_node=per_node,
-        world_size=nodes * per_node,
-        rank=rank,
-        local_rank=rank % per_node,
-        node_rank=rank // per_node,
-        master_addr="127.0.0.1",
-        master_port=port,
-        devices_visible=None,
-        launcher="slurm",
-    )
+from tests.training.launched import free_port, make_world
 
 
 def report(rank: int, per_node: int = 4, **changes: object) -> RankReport:
@@ -52,12 +36,12 @@ def report(rank: int, per_node: int = 4, **changes: object) -> RankReport:
 
 def test_missing_ranks_are_named_with_their_node_where_it_is_known() -> None:
     some = [report(rank) for rank in (0, 1, 2, 3, 4, 5)]
-    text = missing_text(some, world(0), 10)
+    text = missing_text(some, make_world(), 10)
     assert text == "ranks 6-11 never came (node2, node 2) within 10 s"
 
 
 def test_nobody_missing_is_nothing_to_say() -> None:
-    assert missing_text([report(rank) for rank in range(12)], world(0), 10) == ""
+    assert missing_text([report(rank) for rank in range(12)], make_world(), 10) == ""
 
 
 @pytest.mark.parametrize(
@@ -104,7 +88,7 @@ def meet(
     stores = []
 
     def one(rank: int) -> None:
-        place = world(rank, nodes=1, per_node=size, port=port)
+        place = make_world(1, size, rank, port=port)
         try:
             store = open_store(place, {}, timeout_s=deadline_s)
             stores.append(store)
@@ -118,27 +102,27 @@ def meet(
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(120)
     return told
 
 
 def test_ranks_that_all_come_meet_at_once() -> None:
     start = time.monotonic()
-    assert meet([0, 1, 2], 3, 20, lambda item: item) == {0: None, 1: None, 2: None}
-    assert time.monotonic() - start < 5
+    assert meet([0, 1, 2], 3, 100, lambda item: item) == {0: None, 1: None, 2: None}
+    assert time.monotonic() - start < 60
 
 
 def test_every_rank_that_came_is_told_who_did_not() -> None:
-    told = meet([0, 1], 4, 1.0, lambda item: item)
+    told = meet([0, 1], 4, 6.0, lambda item: item)
     assert {type(error) for error in told.values()} == {PeerError}
-    assert all("ranks 2-3 never came (node1) within 1 s" in str(item) for item in told.values())
+    assert all("ranks 2-3 never came (node1) within 6 s" in str(item) for item in told.values())
 
 
 def test_every_rank_is_told_what_does_not_fit() -> None:
     told = meet(
         [0, 1],
         2,
-        10,
+        100,
         lambda item: dataclasses.replace(item, plan_hash=str(item.rank)),
     )
     assert all(isinstance(error, CheckError) for error in told.values())
@@ -151,7 +135,7 @@ def test_a_missing_rank_0_is_said_by_the_others() -> None:
 
 
 def test_a_master_name_that_does_not_resolve_is_named() -> None:
-    place = dataclasses.replace(world(1), master_addr="no-such-host.invalid")
+    place = make_world(rank=1, address="no-such-host.invalid")
     with pytest.raises(PeerError, match=r"MASTER_ADDR no-such-host\.invalid does not resolve on"):
         open_store(place, {}, timeout_s=1)
 
@@ -162,6 +146,6 @@ def test_a_port_that_is_taken_is_named() -> None:
     with socket.socket() as other:
         other.bind(("", 0))
         other.listen()
-        place = world(0, port=other.getsockname()[1])
+        place = make_world(port=other.getsockname()[1])
         with pytest.raises(PeerError, match=r"rank 0 cannot open .* the port is in use"):
             open_store(place, {}, timeout_s=1)

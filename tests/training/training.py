@@ -49,9 +49,12 @@ DEFAULTS: dict[str, Any] = {
     "estimate": False,
     "sharded": False,
     "early_stopping": False,
+    "models": [],  # arguments of ModelCheckpoints
+    "val_nan": False,
     "thaw": False,
     "ddp": {},
     "config_hash": "abc",
+    "reopened_step": None,
 }
 
 
@@ -72,6 +75,9 @@ def make_plan(spec: dict[str, Any], world_size: int) -> Plan:
         requeue=RequeueConfig(),
         watchdog=WatchdogConfig(heartbeat_s=0.2),
         preflight=PreflightConfig(),
+        verb="fit",
+        weights="",
+        reopened_step=spec["reopened_step"],
         schema_version=1,
     )
     return Plan(**fields)
@@ -202,7 +208,7 @@ class Model(pl.LightningModule):
         if self.spec["val_batch_s"]:
             time.sleep(self.spec["val_batch_s"])
         loss = (self.net(x).squeeze(1) - ids / 10).square().mean() + torch.rand(())
-        self.log("val_loss", loss, sync_dist=True)
+        self.log("val_loss", loss * float("nan" if self.spec["val_nan"] else 1), sync_dist=True)
 
     def on_train_epoch_end(self) -> None:
         value = self.trainer.callback_metrics["loss_epoch"].item()
@@ -240,6 +246,7 @@ def build(spec: dict[str, Any], rank: int, world_size: int):
             EarlyStopping("val_loss", patience=1, min_delta=5.0),
             ModelCheckpoint(run_dir / "best", monitor="val_loss", save_top_k=1),
         ]
+    callbacks += [ModelCheckpoint(**options) for options in spec["models"]]
     arguments = {
         "accelerator": "cpu",
         "devices": world_size,
@@ -254,7 +261,7 @@ def build(spec: dict[str, Any], rank: int, world_size: int):
         "callbacks": callbacks,
         "accumulate_grad_batches": spec["accumulate"],
         "use_distributed_sampler": False,
-        "enable_checkpointing": spec["early_stopping"],  # with its ModelCheckpoint
+        "enable_checkpointing": spec["early_stopping"] or bool(spec["models"]),
         **spec["trainer"],
     }
     if spec["sharded"]:

@@ -1,0 +1,88 @@
+"""`hpc-train checkpoints`: what a run has saved, and where its best model is."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hpc_train.runs.layout import RunDir
+from hpc_train.runs.saved_models import SavedModel, write_models
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunDir:
+    run = RunDir(tmp_path / "runs" / "digits" / "20261121-080449-10d1")
+    run.models.mkdir(parents=True)
+    run.plan.write_text("{}")
+    return run
+
+
+def save(run: RunDir, *models: SavedModel) -> list[str]:
+    for model in models:
+        Path(model.path).touch()
+    write_models(run, models)
+    return [model.path for model in models]
+
+
+def model(run: RunDir, step: int, score: float | None, monitor: str = "val_acc") -> SavedModel:
+    path = str(run.models / f"{monitor}-{step}.ckpt")
+    return SavedModel(path=path, step=step, epoch=0, monitor=monitor, mode="max", score=score)
+
+
+def test_the_best_alone_is_printed_for_a_shell(hpc, run: RunDir) -> None:
+    _, best, _ = save(run, model(run, 6, 0.7), model(run, 12, 0.9), model(run, 18, 0.8))
+    assert hpc("checkpoints", "digits", "--best").out == f"{best}\n"
+    document = json.loads(hpc("checkpoints", "digits", "--best", "--json").out)
+    assert (document["best"]["path"], document["best"]["score"]) == (best, 0.9)
+
+
+def test_the_list_names_metric_and_value_and_status_has_the_path(hpc, run: RunDir) -> None:
+    last = SavedModel(path=str(run.models / "last.ckpt"), step=18, epoch=2, last=True)
+    _, best, _ = save(run, model(run, 6, 0.7), model(run, 12, 0.9), last)
+    _, *rows = hpc("checkpoints", "digits").out.splitlines()
+    assert [row.split()[:3] for row in rows[1:]] == [
+        ["12", "best", "val_acc"], ["6", "model", "val_acc"]
+    ]  # fmt: skip
+    assert rows[0].split()[:2] == ["18", "last"]
+    document = json.loads(hpc("checkpoints", "digits", "--json").out)
+    assert (document["schema_version"], document["run"]) == (1, run.run_id)
+    assert [row["step"] for row in document["models"]] == [18, 12, 6]
+    assert f"best       val_acc 0.9  step 12  {best}" in hpc("status", "digits").out
+    (told,) = json.loads(hpc("status", "digits", "--json").out)["best_models"]
+    assert told["path"] == best
+
+
+def test_a_model_that_was_deleted_is_not_the_best(hpc, run: RunDir) -> None:
+    best, second = save(run, model(run, 6, 0.9), model(run, 12, 0.8))
+    Path(best).unlink()
+    assert hpc("checkpoints", "digits", "--best").out == f"{second}\n"
+
+
+def test_two_metrics_are_told_apart_by_name(hpc, run: RunDir) -> None:
+    by_acc, by_f1 = save(run, model(run, 6, 0.9), model(run, 6, 0.5, "f1"))
+    said = hpc("checkpoints", "digits", "--best")
+    assert (said.code, said.out) == (2, "")
+    assert "saved by f1, val_acc" in said.err
+    assert "--monitor f1" in said.err
+    assert hpc("checkpoints", "digits", "--best", "--monitor", "f1").out == f"{by_f1}\n"
+    assert hpc("checkpoints", "digits", "--monitor", "val_acc").out == f"{by_acc}\n"
+
+
+def test_without_any_model_one_line_says_how_to_get_one(hpc, run: RunDir) -> None:
+    said = hpc("checkpoints", "digits", "--best")
+    assert (said.code, said.out) == (1, "")
+    assert "ModelCheckpoint" in said.err
+    assert "ModelCheckpoint" in hpc("checkpoints", "digits").err
+
+
+def test_a_list_that_cannot_be_read_is_none(hpc, run: RunDir) -> None:
+    run.models_list.write_text("[{")
+    assert "no checkpoints yet" in hpc("checkpoints", "digits").err
+
+
+def test_a_model_in_an_object_store_is_listed_by_its_address(hpc, run: RunDir) -> None:
+    write_models(run, [replace(model(run, 6, 0.9), path="s3://models/a.ckpt")])
+    assert hpc("checkpoints", "digits", "--best").out == "s3://models/a.ckpt\n"

@@ -1,0 +1,106 @@
+"""`--devices 0,2`: which GPUs the ranks see, and what is refused before anything is started."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from hpc_train import api
+from hpc_train.backends import local_devices
+from hpc_train.backends.local_devices import check_devices, flags_for_devices, read_devices
+from hpc_train.errors import CheckError, UsageError
+from hpc_train.preflight.inventory.inventory import Gpu
+from tests.cli.conftest import DIGITS
+
+FOUR = tuple(Gpu(index=number, uuid=f"GPU-{number}f") for number in range(4))
+
+
+@pytest.mark.parametrize(
+    ("devices", "visible", "wanted"),
+    [
+        ([0, 2], None, "GPU-0f,GPU-2f"),
+        ([3], "", "GPU-3f"),
+        ([2, 0], None, "GPU-2f,GPU-0f"),
+        # Numbers are places in what the shell shows, as torch counts.
+        ([0, 2], "1,2,3", "1,3"),
+        ([1], "GPU-3f, GPU-1f", "GPU-1f"),
+    ],
+)
+def test_devices_are_numbers_of_nvidia_smi_or_places_in_the_shells_own(devices, visible, wanted):
+    assert check_devices(devices, FOUR, visible) == wanted
+
+
+@pytest.mark.parametrize(
+    ("devices", "visible", "words"),
+    [([0, 4], None, "no GPU 4"), ([7, 9], None, "7, 9"), ([1], "3", "CUDA_VISIBLE_DEVICES=3")],
+)
+def test_a_gpu_that_is_not_there_is_named(devices, visible, words) -> None:
+    with pytest.raises(CheckError, match=words) as caught:
+        check_devices(devices, FOUR, visible)
+    assert caught.value.hint.startswith("it has 0")
+
+
+@pytest.mark.parametrize("text", ["", "a", "0,,2", "0-2", "-1", "0,0", "1.5", "²"])
+def test_what_is_no_list_of_numbers_is_refused(text: str) -> None:
+    with pytest.raises(UsageError):
+        read_devices(text)
+
+
+@pytest.mark.parametrize(
+    ("devices", "flags", "shape"),
+    [
+        ("0,2", {}, (1, 2)),
+        ("1", {"gpus": None, "nodes": None}, (1, 1)),
+        ("0,1,2,3", {"nodes": 2}, (2, 2)),
+        ("0,1,2,3", {"gpus": 2, "nodes": 2}, (2, 2)),
+        ("0,1,2", {"nodes": 2}, None),
+        ("0,1", {"gpus": 4}, None),
+        ("0", {"nodes": 2}, None),
+    ],
+)
+def test_the_shape_follows_from_the_devices(devices, flags, shape) -> None:
+    if shape is None:
+        with pytest.raises(UsageError):
+            flags_for_devices(devices, flags)
+        return
+    made = flags_for_devices(devices, flags)
+    assert (made["nodes"], made["gpus"]) == shape
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["submit", "--devices", "0,1", "--cluster", "slurm"], 2, "on Slurm each job is given"),
+        (["submit", "--devices", "0,1", "--test-only"], 2, "on Slurm each job is given"),
+        (["submit", "--devices", "0,x", "--cluster", "local"], 2, "no list of numbers"),
+        (["run", "--devices", "0", "trainer.accelerator=cpu"], 3, "trainer.accelerator is cpu"),
+        (["run", "--devices", "0,1"], 3, "--devices: "),  # no GPU here
+    ],
+)
+def test_devices_are_refused_where_they_cannot_be(hpc, tmp_path, monkeypatch, words, code, said):
+    monkeypatch.setattr(local_devices, "load_nvml", lambda: (None, "absent"))
+    answer = hpc(words[0], DIGITS, *words[1:])
+    assert answer.code == code
+    assert said in answer.err
+    assert "fix:" in answer.err
+    assert not (tmp_path / "runs").exists()
+
+
+def test_what_is_started_sees_the_chosen_gpus_alone(hpc, monkeypatch) -> None:
+    monkeypatch.setattr(local_devices, "load_nvml", lambda: (object(), "ok"))
+    monkeypatch.setattr(local_devices, "read_gpus", lambda nvml, environ: FOUR)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")  # so that it is put back
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+    seen: list[tuple[str, int, int]] = []
+
+    def start(loaded, **_):
+        shape = api.plan(loaded).shape
+        seen.append((os.environ["CUDA_VISIBLE_DEVICES"], shape.nodes, shape.gpus_per_node))
+        raise CheckError("far enough")
+
+    monkeypatch.setattr(api, "submit", start)
+    assert hpc("submit", DIGITS, "--cluster", "local", "--devices", "1,3").code == 3
+    assert seen == [("GPU-1f,GPU-3f", 1, 2)]
+    assert not Path("runs").exists()

@@ -1,0 +1,92 @@
+"""`hpc-train diff`: what is named, between a run and now, two attempts, two runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hpc_train.plan.plan import Plan
+from hpc_train.runs.layout import RunDir
+from hpc_train.runs.provenance import attempt_environment
+from hpc_train.training.environment_record import write_environment
+from tests.cli.test_resume import CONFIG, NETS
+
+
+@pytest.fixture
+def run(hpc, taken, tmp_path: Path) -> RunDir:
+    """A run whose attempts 0 and 1 have begun."""
+    (tmp_path / "nets.py").write_text(NETS)
+    (tmp_path / "cfg.yaml").write_text(CONFIG)
+    said = hpc("submit", "cfg.yaml", "seed=3", "--nodes", 1, "--json")
+    made = RunDir(Path(json.loads(said.out)["run_dir"]))
+    for number in (0, 1):
+        begin(made, number)
+    return made
+
+
+def begin(run: RunDir, number: int) -> None:
+    """As the supervisor and rank 0 do it."""
+    run.attempt(number).path.mkdir()
+    plan = Plan.from_json(run.plan.read_text())
+    attempt_environment(run, plan, number, slurm="slurm 22.05")
+    write_environment(run.attempt(number))
+
+
+def test_a_run_that_is_as_now_differs_in_nothing_also_not_in_what_was_typed(hpc, run) -> None:
+    said = hpc("diff", "x")
+    assert (said.code, said.out, said.err) == (0, "nothing differs\n", "")
+
+
+def test_code_config_and_packages_that_have_changed_since_are_named(
+    hpc, run: RunDir, tmp_path: Path
+) -> None:
+    (tmp_path / "nets.py").write_text(NETS + "# 2\n")
+    (tmp_path / "cfg.yaml").write_text(CONFIG.replace("batch_size: 8", "batch_size: 16"))
+    file = run.attempt(1).environment
+    known = json.loads(file.read_text())
+    known["packages"] |= {"numpy": "1.0", "gone": "2"}
+    file.write_text(json.dumps(known))
+    told = hpc("diff", "x").out.splitlines()
+    assert told[0] == "code      nets.py"
+    assert "config    global_batch_size: 8 -> 16" in told
+    assert "package   gone: 2 -> (absent)" in told
+    assert sum(line.startswith("package   numpy: 1.0 -> ") for line in told) == 1
+    assert len(told) == 4
+    between = json.loads(hpc("diff", "x@0", "x@1", "--json").out)
+    assert between["packages"]["gone"] == [None, "2"]
+    assert (between["code"], between["config"]) == ({"files": [], "commit": None}, {})
+
+
+def test_two_runs_are_compared_by_their_configs(hpc, run: RunDir, tmp_path: Path) -> None:
+    other = json.loads(hpc("submit", "cfg.yaml", "seed=4", "--json").out)["run"]
+    said = hpc("diff", run.run_id, other)
+    assert said.out.splitlines() == [
+        "config    seed: 3 -> 4",
+        "config    slurm.nodes: 1 -> 2",
+    ]
+    assert said.err == "not compared: packages: no attempt has begun to train\n"
+
+
+def test_an_attempt_that_never_was_is_refused(hpc, run: RunDir) -> None:
+    said = hpc("diff", "x@7")
+    assert said.code == 1
+    assert "no record of an attempt 7" in said.err
+    assert "hpc-train status" in said.err
+
+
+def test_a_record_names_no_secret_and_holds_the_diff_beside_it(
+    hpc, run: RunDir, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NCCL_DEBUG", "WARN")
+    for name in ("WANDB_API_KEY", "NCCL_AUTH_TOKEN", "MY_PASSWORD"):
+        monkeypatch.setenv(name, "s3cr3t")
+    begin(run, 2)
+    text = run.attempt(2).environment.read_text()
+    assert "s3cr3t" not in text
+    known = json.loads(text)
+    assert known["variables"]["NCCL_DEBUG"] == "WARN"
+    assert known["slurm"] == "slurm 22.05"
+    assert {"torch", "pytorch-lightning", "hpc-train"} <= known["packages"].keys()
+    assert known["kernel"]

@@ -1,0 +1,67 @@
+"""`hpc-train submit --dry-run`: what a person reads before the job is sent."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.cli.conftest import DIGITS
+
+
+def test_ten_lines_say_what_will_run(hpc, tmp_path):
+    words = ["--nodes", "3", "--gpus", "4", "--partition", "train", "slurm.time=2:00"]
+    lines = hpc("submit", "--dry-run", DIGITS, *words, "global_batch_size=192").out.splitlines()
+    assert lines[:10] == [
+        "name       digits",
+        "model      hpc_train.examples.digits.DigitsClassifier",
+        "data       hpc_train.examples.digits.DigitsData",
+        "until      max_epochs 15",
+        "shape      3 nodes x 4 ranks = 12 ranks, a GPU each, else on CPUs (accelerator auto)",
+        "batch      192 = 16 a rank x 12 ranks",
+        "partition  train",
+        "time       0:02:00 (2 min 00 s) a job; it goes on in another",
+        "saves      every 5 minutes, and when it is stopped",
+        lines[9],
+    ]
+    assert lines[9].startswith(f"runs in    {tmp_path}/runs, by ")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["--nodes", "1", "--gpus", "1"], "shape      1 node x 1 rank = 1 rank, a GPU each"),
+        (["trainer.accelerator=cpu"], "shape      2 nodes x 2 ranks = 4 ranks, on CPUs"),
+        (
+            ["--spares", "1"],
+            "ranks, a GPU each, else on CPUs (accelerator auto), 1 node in reserve",
+        ),
+        (
+            ["--cluster", "slurm", "trainer.accelerator=gpu"],
+            "shape      2 nodes x 2 ranks = 4 ranks, a GPU each",
+        ),
+        (["micro_batch_size=8"], "batch      96 = 8 a rank x 4 ranks x 3 accumulated"),
+        ([], "partition  the default one"),
+        (["--account", "a", "--qos", "q"], "partition  the default one, account a, qos q"),
+        (["requeue.enabled=false"], "time       0:30:00 (30 min 00 s) a job; no other follows"),
+        (["checkpoint.every_n_steps=100"], "saves      every 100 steps or 5 minutes, and"),
+        (["checkpoint.every_n_minutes=null"], "saves      when it is stopped"),
+        (["trainer.max_steps=70"], "until      max_epochs 15, max_steps 70"),
+    ],
+)
+def test_what_is_asked_for_is_in_them(hpc, words, line):
+    said = hpc("submit", "--dry-run", DIGITS, *words)
+    assert any(line in told for told in said.out.splitlines()[:10]), said
+
+
+def test_the_plan_is_shown_to_who_wants_all_of_it_and_the_script_to_all(hpc):
+    short = hpc("submit", "--dry-run", DIGITS)
+    assert '"ranks_per_node"' not in short.out
+    assert "#SBATCH --nodes=2" in short.out
+    whole = hpc("submit", "--dry-run", "-v", DIGITS)
+    assert '"ranks_per_node": 2' in whole.out
+    assert hpc("render", DIGITS).out in whole.out
+    assert short.out.splitlines()[:10] == whole.out.splitlines()[:10]
+    document = json.loads(hpc("submit", "--dry-run", "--json", DIGITS).out)
+    assert document["plan"]["shape"]["ranks_per_node"] == 2

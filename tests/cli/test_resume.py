@@ -1,0 +1,227 @@
+"""`hpc-train resume`: what may change, what is told, and what a refusal leaves."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from hpc_train.runs.events import Event, EventKind, append_event
+from hpc_train.runs.layout import RunDir
+
+NETS = """\
+from pytorch_lightning import LightningDataModule, LightningModule
+class Net(LightningModule): ...
+class Data(LightningDataModule): ...
+"""
+CONFIG = """\
+name: x
+global_batch_size: 8
+model: {class_path: nets.Net}
+data: {class_path: nets.Data}
+trainer: {accelerator: cpu}
+slurm: {nodes: 2, gpus_per_node: 2}
+"""
+
+
+@pytest.fixture
+def stopped(hpc, taken, tmp_path: Path) -> RunDir:
+    """A run of 2 x 2 ranks that was cancelled."""
+    (tmp_path / "nets.py").write_text(NETS)
+    (tmp_path / "cfg.yaml").write_text(CONFIG)
+    said = hpc("submit", "cfg.yaml", "--json")
+    assert said.code == 0, said
+    run = RunDir(Path(json.loads(said.out)["run_dir"]))
+    ended = {"state": "cancelled", "reason": "somebody cancelled it"}
+    append_event(run.events, Event(time.time(), EventKind.RUN_ENDED, ended))
+    return run
+
+
+def contents(run: RunDir) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()}
+
+
+def test_a_dry_run_shows_the_next_job_and_writes_nothing(hpc, stopped: RunDir) -> None:
+    before = contents(stopped)
+    said = hpc("resume", "x", "--dry-run", "--nodes", 1, "--account", "a1", "--qos", "q1")
+    assert said.code == 0, said
+    for option in ("--nodes=1", "--account=a1", "--qos=q1"):
+        assert f"#SBATCH {option}" in said.out
+    assert "nothing was submitted and nothing was written" in said.err
+    assert contents(stopped) == before
+
+
+def test_a_dry_run_without_options_shows_the_script_as_it_is(hpc, stopped: RunDir) -> None:
+    said = hpc("resume", "x", "--dry-run", "--json")
+    assert json.loads(said.out)["script"] == stopped.script.read_text()
+
+
+def test_account_and_qos_reach_the_plan(hpc, stopped: RunDir) -> None:
+    assert hpc("resume", "x", "--account", "a1", "--qos", "q1").code == 0
+    options = dict(json.loads(stopped.plan.read_text())["slurm"]["options"])
+    assert (options["account"], options["qos"]) == ("a1", "q1")
+
+
+@pytest.mark.parametrize("dry", [[], ["--dry-run"]])
+def test_a_shape_that_cannot_keep_the_batch_names_shapes_and_no_other_batch(
+    hpc, stopped: RunDir, dry: list[str]
+) -> None:
+    before = contents(stopped)
+    said = hpc("resume", "x", "--nodes", 3, *dry)
+    assert said.code == 3
+    assert "global_batch_size 8 cannot be split over 6 ranks" in said.err
+    assert "nearest global_batch_size" not in said.err
+    assert "a run keeps its batch; nearest shapes: --nodes 2 --gpus 2" in said.err
+    assert contents(stopped) == before
+
+
+@pytest.mark.parametrize(
+    "override", ["global_batch_size=12", "seed=1", "trainer.precision=64", "reproducible=false"]
+)
+def test_what_is_fixed_is_refused_with_all_that_is(hpc, stopped: RunDir, override: str) -> None:
+    said = hpc("resume", "x", override)
+    assert said.code == 3
+    for key in ("model", "data", "trainer", "seed", "reproducible", "global_batch_size"):
+        assert key in said.err
+        assert key in hpc("resume", "--help").out
+
+
+def test_a_shape_that_slurm_refuses_leaves_the_run_as_it_was(hpc, taken, stopped: RunDir) -> None:
+    before = contents(stopped)
+    taken.has("sbatch", "echo sbatch: error: Invalid qos specification >&2; exit 1")
+    said = hpc("resume", "x", "--nodes", 1)
+    assert said.code == 4, said
+    after = {path: text for path, text in contents(stopped).items() if "submitit" not in path.parts}
+    assert after == {path: text for path, text in before.items() if "submitit" not in path.parts}
+
+
+@pytest.mark.parametrize("dry", [[], ["--dry-run"]])
+def test_code_that_is_not_the_first_attempts_is_named(
+    hpc, stopped: RunDir, tmp_path: Path, dry: list[str]
+) -> None:
+    assert "note" not in hpc("resume", "x", "--dry-run").err
+    (tmp_path / "nets.py").write_text(NETS + "# changed\n")
+    (tmp_path / "more.py").write_text("")
+    said = hpc("resume", "x", *dry)
+    notes = [line for line in said.err.splitlines() if line.startswith("note: ")]
+    assert notes == ["note: the code is not that of the first attempt: more.py, nets.py"]
+
+
+def test_a_commit_since_the_first_attempt_is_named(hpc, taken, tmp_path: Path) -> None:
+    def git(*words: str) -> str:
+        argv = ["git", "-c", "user.name=x", "-c", "user.email=x@x", "-C", str(tmp_path), *words]
+        return subprocess.run(argv, check=True, capture_output=True, text=True).stdout.strip()
+
+    (tmp_path / "nets.py").write_text(NETS)
+    (tmp_path / "cfg.yaml").write_text(CONFIG)
+    (tmp_path / "README").write_text("1")
+    git("init", "-q")
+    git("add", "nets.py", "cfg.yaml", "README")
+    git("commit", "-qm", "1")
+    run = RunDir(Path(json.loads(hpc("submit", "cfg.yaml", "--json").out)["run_dir"]))
+    append_event(run.events, Event(time.time(), EventKind.RUN_ENDED, {"state": "cancelled"}))
+    first = git("rev-parse", "HEAD")
+    (tmp_path / "README").write_text("2")
+    said = hpc("resume", "x", "--dry-run")
+    assert "note: the code is not that of the first attempt: README\n" in said.err
+    git("commit", "-qam", "2")
+    said = hpc("resume", "x", "--dry-run")
+    assert f"first attempt: commit {first[:9]} -> {git('rev-parse', 'HEAD')[:9]}\n" in said.err
+
+
+def test_a_run_without_a_record_of_its_code_is_not_judged(hpc, stopped: RunDir) -> None:
+    stopped.environment.unlink()
+    assert "note" not in hpc("resume", "x", "--dry-run").err
+
+
+def test_a_time_of_two_fields_is_told(hpc, stopped: RunDir) -> None:
+    assert 'slurm.time "2:00" is 2 min to Slurm' in hpc("resume", "x", "--time", "2:00").err
+
+
+@pytest.fixture
+def complete(hpc, stopped: RunDir) -> RunDir:
+    """A run that is complete, after 2 epochs of 6 steps."""
+    append_event(stopped.events, Event(time.time(), EventKind.RUN_ENDED, {"state": "completed"}))
+    state = stopped.checkpoints / "step-000000012"
+    state.mkdir()
+    (state / "manifest.json").touch()
+    stopped.done.touch()
+    stopped.final_metrics.write_text('{"loss": 1.5, "step": 12, "epoch": 2}')
+    return stopped
+
+
+def schedule(run: RunDir, name: str, length: int | None, interval: str = "step") -> None:
+    told = [{"name": name, "length": length, "interval": interval}]
+    run.schedules.write_text(json.dumps(told))
+
+
+def test_a_complete_run_trains_longer_and_loses_nothing(hpc, complete: RunDir) -> None:
+    schedule(complete, "StepLR", None)
+    said = hpc("resume", "x", "trainer.max_epochs=4")
+    assert (said.code, said.err) == (0, "")
+    plan = json.loads(complete.plan.read_text())
+    assert (plan["training"]["trainer"]["max_epochs"], plan["reopened_step"]) == (4, 12)
+    assert not complete.done.exists()
+    assert (complete.checkpoints / "step-000000012" / "keep").exists()
+    assert "1.5" in (complete.metrics / "final-at-12.json").read_text()
+    append_event(complete.events, Event(time.time(), EventKind.RUN_ENDED, {"state": "cancelled"}))
+    assert hpc("resume", "x", "--nodes", 1).code == 0
+    plan = json.loads(complete.plan.read_text())
+    assert plan["training"]["trainer"]["max_epochs"] == 4, "the length stays with the run"
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ((), "to train longer: hpc-train resume"),
+        (("--nodes", 1), "to train longer: hpc-train resume"),
+        (("trainer.max_epochs=2",), "complete, at epoch 2, and trainer.max_epochs is 2"),
+        (("trainer.max_steps=11",), "complete, at step 12, and trainer.max_steps is 11"),
+        (("trainer.max_epochs=4", "seed=3"), "another training"),
+    ],
+)
+def test_what_does_not_make_a_complete_run_longer_is_refused(
+    hpc, complete: RunDir, words: tuple[str, ...], says: str
+) -> None:
+    before = contents(complete)
+    said = hpc("resume", "x", *words)
+    assert said.code in (1, 3)
+    assert says in said.err
+    assert contents(complete) == before
+
+
+def test_a_complete_run_that_slurm_refuses_stays_complete(hpc, taken, complete: RunDir) -> None:
+    taken.has("sbatch", "echo sbatch: error: Invalid qos specification >&2; exit 1")
+    assert hpc("resume", "x", "trainer.max_epochs=4").code == 4
+    assert complete.done.exists()
+    assert json.loads(complete.plan.read_text())["reopened_step"] is None
+    assert json.loads(hpc("status", "x", "--json").out)["state"] == "completed"
+
+
+@pytest.mark.parametrize(
+    ("built", "says"),
+    [
+        (("CosineAnnealingLR", 12), "was built for 12 steps and stays as it is: behind them its"),
+        (("OneCycleLR", 30), "OneCycleLR was built for 30 steps and stays as it is"),
+        (("LambdaLR", None), "if it knows the training's length, they change from here"),
+    ],
+)
+def test_what_a_longer_training_means_for_the_schedule_is_one_line(
+    hpc, complete: RunDir, built: tuple[str, int | None], says: str
+) -> None:
+    schedule(complete, *built)
+    said = hpc("resume", "x", "trainer.max_epochs=4")
+    assert said.code == 0, said
+    (line,) = said.err.splitlines()
+    assert says in line
+
+
+def test_a_schedule_that_ends_with_an_error_is_refused_before(hpc, complete: RunDir) -> None:
+    schedule(complete, "OneCycleLR", 12)
+    said = hpc("resume", "x", "trainer.max_epochs=4")
+    assert said.code == 3
+    assert "OneCycleLR was built for 12 steps and cannot go on behind them" in said.err
+    assert f"init_from={complete.path}" in said.err

@@ -1,0 +1,45 @@
+"""`hpc-train translate`: what it prints loads as a config."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import yaml
+
+from tests.cli.conftest import DIGITS
+
+OLD = "Trainer(gpus=4, num_nodes=2, accelerator='dp', precision=16, max_epochs=3)"
+
+
+def test_the_config_that_is_printed_is_taken(hpc, tmp_path) -> None:
+    said = hpc("translate", OLD)
+    assert (said.code, said.err) == (0, "")
+    printed, _, command = said.out.partition("# the command\n")
+    assert command == "hpc-train submit --nodes 2 --gpus 4 config.yaml\n"
+    fragment = yaml.safe_load(printed)
+    assert fragment["slurm"] == {"nodes": 2, "gpus_per_node": 4}
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump({"base": DIGITS, **fragment}))
+    assert hpc("config", "show", "config.yaml").code == 0
+
+
+def test_a_word_without_equivalent_is_three(hpc) -> None:
+    said = hpc("translate", "Trainer(gpus=2, auto_lr_find=True)")
+    assert said.code == 3
+    assert "hpc-train submit --gpus 2" in said.out
+    assert said.err.startswith("no equivalent: auto_lr_find=True: find the rate once")
+
+
+def test_json_holds_all_of_it(hpc) -> None:
+    said = hpc("translate", "--json", "--keep-nccl", "NCCL_IB_HCA=mlx5 torchrun --role x train.py")
+    document = json.loads(said.out)
+    assert document["config"]["env"] == {"variables": {"NCCL_IB_HCA": "mlx5"}}
+    assert document["refused"] == []
+    assert {"word": "--role x", "text": document["said"][1]["text"]} in document["said"]
+
+
+@pytest.mark.parametrize("text", ["", 'python "x'])
+def test_nothing_to_translate_is_a_usage_error(hpc, text) -> None:
+    said = hpc("translate", text)
+    assert said.code == 2
+    assert "fix:" in said.err

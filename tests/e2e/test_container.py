@@ -1,0 +1,67 @@
+"""A script in a container, from a snapshot, on the real Slurm; the container is a stand-in."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from hpc_train.runs.layout import RunDir
+from tests.e2e.conftest import ROOT, Shell
+from tests.runs.test_snapshot import git
+
+MODERN = ROOT / "tests" / "scripts" / "modern.py"
+STAND_IN = ROOT / "tests" / "containers" / "apptainer"
+
+
+def image_in(folder: Path) -> Path:
+    """An "image" that holds this Python with its packages, and not hpc-train."""
+    image = folder / "image.sif"
+    installed = {sys.prefix, sys.base_prefix, *sys.path, sysconfig.get_path("purelib")}
+    folders = sorted(
+        path for path in installed if Path(path).is_dir() and Path(path) not in (ROOT, Path())
+    )
+    image.write_text("".join(f"{path}\n" for path in folders))
+    return image
+
+
+@pytest.mark.slurm
+def test_ranks_in_a_container_run_the_snapshot_also_after_an_edit_and_a_requeue(
+    site: Shell,
+) -> None:
+    tools = site.folder / "tools"
+    tools.mkdir()
+    shutil.copy(STAND_IN, tools / "apptainer")
+    image = image_in(site.folder)
+    project = site.folder / "project"
+    project.mkdir()
+    shutil.copy(MODERN, project / "train.py")
+    git(project, "init", "-q")
+    git(project, "add", ".")
+    here = Shell(project, site.environment)
+    run = here.submit(
+        *("--nodes", 2, "--gpus", 1, "train.py", "script.accelerator=cpu", "snapshot=git"),
+        *(f"env.setup=['export PATH={tools}:$PATH']", f"container.image={image}"),
+        *(f"container.python={sys.executable}", "--", 400, 0.03),
+    )
+    here.wait_until(run["run"], lambda status: status["step"] > 20)
+    (project / "train.py").write_text("raise SystemExit('this was edited')\n")
+    here.run("scontrol", "requeue", run["job_id"])
+    ended = here.ended(run["run"])
+    assert ended["state"] == "completed", ended
+    attempts = ended["attempts"]
+    assert len(attempts) == 2
+    assert attempts[1]["first_step"] == attempts[0]["saved_step"] > 20
+    found = RunDir(Path(run["run_dir"]))
+    for number in (0, 1):
+        known = json.loads(found.attempt(number).environment.read_text())
+        assert known["variables"]["APPTAINER_CONTAINER"] == str(image), "rank 0 was inside"
+        assert known["slurm"], "and the supervisor outside"
+        assert known["sources"] == json.loads(found.environment.read_text())["sources"]
+    calls = (tools / "calls").read_text().splitlines()
+    assert len(calls) == 4, "two ranks, twice"
+    assert "code      train.py" in here.hpc("diff", run["run"]).stdout.splitlines()

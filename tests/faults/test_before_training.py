@@ -1,0 +1,132 @@
+"""Jobs that end before a line of Python, and a controller that stops answering: what is told."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import venv
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.cluster import Cluster
+from tests.faults.running import ROOT, Training, hpc_train, submit, until
+
+pytestmark = pytest.mark.slurm
+
+ONE = "slurm.nodes=1"
+
+
+def test_a_job_that_ends_before_python_starts_tells_its_logs_last_words(
+    slurm_cluster: Cluster, tmp_path: Path
+) -> None:
+    venv.create(tmp_path / "bare", with_pip=False)
+    pool = ThreadPoolExecutor()  # this one waits beside the others
+    typed = ["submit", "--wait", "tests/faults/tiny.yaml", ONE, "env.conda=nope", "name=waits"]
+    state = {"XDG_STATE_HOME": str(tmp_path / "state")}
+    waited = pool.submit(
+        hpc_train, slurm_cluster, *typed, f"runs_dir={tmp_path / 'runs'}", env=state
+    )
+    absent = "/nope/on/this/host/bin/activate: No such file or directory"
+    wanted = {
+        "env.venv=/nope/on/this/host": (absent, "hpc-train: env.venv cannot be activated"),
+        "env.conda=nope": ("hpc-train: conda is not on the PATH",),
+        "env.modules=[cuda/12.9]": ("module: command not found", "hpc-train: module load failed"),
+        "env.setup=[exit 3]": ("left no log",),
+        f"env={{venv: {tmp_path}/bare, setup: ['true']}}": ("No module named 'hpc_train'",),
+    }
+    jobs = {
+        override: submit(slurm_cluster, tmp_path, ONE, override, cwd=tmp_path)
+        for override in wanted
+    }
+    for override, training in jobs.items():
+        training.wait_job("FAILED", timeout_s=60)
+        words = wanted[override]
+        until(lambda one=training: one.status()["state"] == "failed", f"{override} to fail", 30)
+        status = training.status()
+        assert status["attempts"] == [], override
+        for word in words:
+            assert word in status["reason"], override
+        assert "NonZeroExitCode" not in status["reason"] or words == ("left no log",)
+        screen = hpc_train(slurm_cluster, "status", str(training.run.path)).stdout
+        screen = " ".join(screen.split())
+        assert all(word in screen for word in words), screen
+        logs = hpc_train(slurm_cluster, "logs", str(training.run.path))
+        assert logs.returncode != 0
+        if words != ("left no log",):
+            assert status["last_words"]
+            assert str(training.run.job_log(training.job_id)) in screen
+            assert words[-1] in logs.stderr
+    listed = hpc_train(slurm_cluster, "list", "--runs-dir", str(tmp_path / "runs"))
+    assert all(words[-1] in listed.stdout for words in wanted.values()), listed.stdout
+    done = waited.result()
+    assert done.returncode == 10
+    assert "before its training began: hpc-train: conda is not on the PATH" in done.stderr
+
+
+def test_a_rendered_script_that_is_submitted_elsewhere_says_where_to_submit_it(
+    slurm_cluster: Cluster, tmp_path: Path
+) -> None:
+    project, elsewhere = tmp_path / "project", tmp_path / "elsewhere"
+    for folder in (project, elsewhere):
+        folder.mkdir()
+    (project / "my_net.py").write_text("from tests.faults.tiny import Tiny as Net\n")
+    config = (ROOT / "tests/faults/tiny.yaml").read_text()
+    (project / "cfg.yaml").write_text(config.replace("tests.faults.tiny.Tiny,", "my_net.Net,"))
+    environ = {"PYTHONPATH": str(ROOT), "XDG_STATE_HOME": str(tmp_path / "state")}
+    words = ["render", "cfg.yaml", ONE, "-o", "job.sbatch"]
+    rendered = hpc_train(slurm_cluster, *words, env=environ, cwd=project)
+    assert rendered.returncode == 0, rendered.stderr
+    sbatch = ["sbatch", "--parsable", f"--chdir={elsewhere}", str(project / "job.sbatch")]
+    said = slurm_cluster.command(["env", f"PYTHONPATH={ROOT}", *sbatch])
+    until(lambda: list((elsewhere / "runs/tiny").glob("*/plan.json")), "the run", 120)
+    (plan,) = (elsewhere / "runs/tiny").glob("*/plan.json")
+    training = Training.at(slurm_cluster, plan.parent)
+    assert training.job_id == said.stdout.strip()
+    assert training.wait_end() == "failed"
+    (attempt,) = training.status()["attempts"]
+    assert f"it is neither in {elsewhere}, where the job was submitted, nor in" in attempt["reason"]
+    assert "submit in the folder of your code, also a rendered script" in attempt["reason"]
+
+
+def test_a_controller_that_stops_is_outranked_by_the_runs_own_history_and_cancel_still_works(
+    slurm_cluster: Cluster, tmp_path: Path
+) -> None:
+    waits = submit(slurm_cluster, tmp_path, ONE, "slurm.begin=now+1hour", "name=waits")
+    training = submit(slurm_cluster, tmp_path, ONE)
+    training.wait_step()
+    controller = slurm_cluster.processes.find("slurmctld")
+    assert controller is not None
+    slurm_cluster.on_reset(lambda: os.kill(controller.pid, signal.SIGCONT))
+    os.kill(controller.pid, signal.SIGSTOP)
+
+    def told(*words: str) -> tuple[int, str]:
+        done = hpc_train(slurm_cluster, *words)
+        return done.returncode, done.stdout + done.stderr
+
+    code, said = told("status", "--json", str(training.run.path))
+    status = json.loads(said)
+    assert (code, status["state"], status["scheduler"]) == (0, "running", "silent")
+    assert status["step"] >= 3
+    _, said = told("status", str(training.run.path))
+    assert "Slurm does not answer; last known: running, step " in said
+    _, said = told("list", "--runs-dir", str(tmp_path / "runs"))
+    assert "last known: running, step " in said
+    assert "last known: pending" in said
+    code, said = told("cancel", str(waits.run.path))
+    assert code == 4
+    assert f"job {waits.job_id} has not begun: it was not cancelled" in said
+    code, said = told("cancel", str(training.run.path))
+    assert code == 0
+    assert "its ranks were told through" in said
+    assert training.wait_end() == "cancelled"
+    training.wait_no_ranks()
+    os.kill(controller.pid, signal.SIGCONT)
+    (attempt,) = training.status()["attempts"]
+    assert (attempt["outcome"], attempt["steps_lost"]) == ("cancelled", 0)
+    until(lambda: waits.status()["scheduler"] is None, "Slurm to answer", 60)
+    assert waits.status()["state"] == "pending"
+    assert hpc_train(slurm_cluster, "cancel", str(waits.run.path)).returncode == 0
+    waits.wait_job("CANCELLED")

@@ -1,0 +1,134 @@
+"""Which weights a name means, and that they stay while somebody waits to read them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from hpc_train.backends.find_weights import (
+    choose_and_hold,
+    find_weights,
+    hold_weights,
+    weights_of_run,
+)
+from hpc_train.errors import CheckError, HpcTrainError, NoSuchRunError, UsageError
+from hpc_train.runs.layout import RunDir
+from hpc_train.runs.saved_models import SavedModel, write_models
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunDir:
+    """A run with checkpoints of steps 5 and 9, and no best model."""
+    run = RunDir(tmp_path / "runs" / "digits" / "20261121-080449-10d1")
+    for step in (5, 9):
+        folder = run.checkpoints / f"step-{step:09d}"
+        folder.mkdir(parents=True)
+        (folder / "model.ckpt").write_text("weights")
+        versions = {"hpc-train": "0.1.0"}
+        manifest = {
+            "step": step, "epoch": 0, "samples": 0, "world_size": 1, "accumulate": 1,
+            "config_hash": "", "attempt": 0, "time": 0.0, "versions": versions, "files": [],
+            "schema_version": 1,
+        }  # fmt: skip
+        (folder / "manifest.json").write_text(json.dumps(manifest))
+    run.plan.write_text("{}")
+    return run
+
+
+def best(run: RunDir, *monitors: str) -> list[Path]:
+    models = [
+        SavedModel(path=str(run.models / f"{name}.ckpt"), step=5, epoch=0, monitor=name, score=0.5)
+        for name in monitors
+    ]
+    run.models.mkdir()
+    for model in models:
+        Path(model.path).touch()
+    write_models(run, models)
+    return [Path(model.path) for model in models]
+
+
+def test_a_runs_weights_are_its_best_model_or_its_newest_state(run: RunDir) -> None:
+    newest = run.checkpoints / "step-000000009" / "model.ckpt"
+    assert weights_of_run(run).path == newest
+    (by_loss,) = best(run, "loss")
+    assert weights_of_run(run).path == weights_of_run(run, "best").path == by_loss
+    assert weights_of_run(run, "last").path == newest
+    assert weights_of_run(run, "last").said == "last: step 9"
+    older = str(run.checkpoints / "step-000000005")
+    assert weights_of_run(run, older).path == Path(older, "model.ckpt")
+
+
+def test_two_metrics_are_not_chosen_between(run: RunDir) -> None:
+    best(run, "loss", "acc")
+    with pytest.raises(UsageError, match="saved by acc, loss") as caught:
+        weights_of_run(run)
+    assert "--ckpt" in caught.value.hint
+
+
+def test_a_run_without_any_says_so(run: RunDir) -> None:
+    with pytest.raises(HpcTrainError, match="has saved no best model"):
+        weights_of_run(run, "best")
+    for state in run.checkpoints.iterdir():
+        (state / "manifest.json").unlink()
+    with pytest.raises(HpcTrainError, match="has saved no checkpoint yet"):
+        weights_of_run(run)
+
+
+def test_a_name_is_a_path_or_a_run(run: RunDir, tmp_path: Path) -> None:
+    roots = [tmp_path / "runs"]
+    (tmp_path / "a.ckpt").write_bytes(b"PK")  # as torch.save's zip begins
+    (tmp_path / "shards").mkdir()
+    (tmp_path / "shards" / ".metadata").touch()
+    assert find_weights("a.ckpt", roots, tmp_path).path == tmp_path / "a.ckpt"
+    assert find_weights("shards", roots, tmp_path).path == tmp_path / "shards"
+    newest = run.checkpoints / "step-000000009" / "model.ckpt"
+    for name in ("digits", run.run_id, str(run.path), str(run.checkpoints / "step-000000009")):
+        assert find_weights(name, roots, tmp_path).path == newest
+    with pytest.raises(NoSuchRunError, match="'digit' is neither a checkpoint nor a run"):
+        find_weights("digit", roots, tmp_path)
+    with pytest.raises(CheckError, match="is a folder, and no checkpoint"):
+        find_weights("runs", roots, tmp_path)
+    with pytest.raises(CheckError, match="there is no checkpoint"):
+        weights_of_run(run, "/nowhere.ckpt")
+
+
+def test_held_weights_outlive_their_deletion(run: RunDir, tmp_path: Path) -> None:
+    file, folder = run.checkpoints / "step-000000009" / "model.ckpt", tmp_path / "shards"
+    (folder / "deep").mkdir(parents=True)
+    (folder / "deep" / "0.distcp").write_text("part")
+    for source in (file, folder):
+        hold_weights(source, tmp_path / "weights")
+    file.unlink()
+    assert (tmp_path / "weights" / "model.ckpt").read_text() == "weights"
+    assert (tmp_path / "weights" / "shards" / "deep" / "0.distcp").read_text() == "part"
+
+
+def test_where_no_link_can_be_nothing_is_held(
+    run: RunDir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuses(*_: object) -> None:
+        raise OSError(18, "Invalid cross-device link")
+
+    monkeypatch.setattr(os, "link", refuses)
+    hold_weights(run.checkpoints / "step-000000009" / "model.ckpt", tmp_path / "weights")
+    assert not list((tmp_path / "weights").iterdir())
+
+
+def test_weights_that_are_deleted_while_they_are_linked_are_chosen_anew(
+    run: RunDir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link = os.link
+
+    def deleted_first(source: Path, target: Path) -> None:
+        monkeypatch.setattr(os, "link", link)
+        shutil.rmtree(source.parent)
+        link(source, target)
+
+    monkeypatch.setattr(os, "link", deleted_first)
+    found, held = choose_and_hold(run, "last", tmp_path)
+    assert found.said == "last: step 5"
+    assert (held / "model.ckpt").exists()
