@@ -16,7 +16,7 @@ install = $(BIN)/pip install --quiet --disable-pip-version-check --constraint co
 SEED ?= 1
 COUNT ?= 120
 
-.PHONY: demo test quick soak mutants lint types layers house bench cluster-up cluster-down clean
+.PHONY: demo test quick soak mutants lint types layers house config-page bench cluster-up cluster-down clean
 
 demo: $(VENV)/.examples
 	@$(BIN)/hpc-train submit --cluster local --follow --wait configs/digits.yaml
@@ -49,6 +49,10 @@ layers: $(VENV)/.test
 
 house: $(VENV)/.test
 	@$(BIN)/python -m tests.house_report
+
+# The tables of docs/config.md, from the schema.
+config-page: $(VENV)/.test
+	@$(BIN)/python -m tests.config_page
 
 bench: $(VENV)/.bench
 	@bash tests/cluster/install.sh

@@ -15,8 +15,12 @@ from benchmarks.rows import Row, print_header, print_row
 NAMES = (
     "help_pages",
     "rendering",
+    "doctor_time",
+    "snapshot_time",
     "submission",
+    "sweeping",
     "listing",
+    "reporting",
     "fetching",
     "buckets",
     "nccl_log",

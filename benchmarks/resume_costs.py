@@ -32,6 +32,7 @@ STATE_BYTES = 500_000_000
 PAIRS = int(os.environ.get("HPC_TRAIN_BENCH_PAIRS", "5"))
 STEPS = 300
 WARM_UP = 50
+GLOBAL_BATCH = 64
 
 
 def rows(places: Places) -> Iterator[Row]:
@@ -123,42 +124,15 @@ def _rank(rank: int, port: str, folder: str) -> None:
 
 
 def _steps_of(rank: int, folder: Path, *, exact: bool) -> float:
+    """Seconds a step, over the whole stretch, so that what happens now and then counts as well."""
     import pytorch_lightning as pl
     import torch
     from pytorch_lightning.plugins.environments import LightningEnvironment
     from torch.utils.data import DataLoader, TensorDataset
 
-    from hpc_train.runs.layout import RunDir
-    from hpc_train.training.heartbeat import HeartbeatThread
-    from hpc_train.training.rank_config import RankConfig
-    from hpc_train.training.resume.fit_with_resume import fit_with_resume
-    from hpc_train.training.resume.resume_state import ResumeState
-    from hpc_train.training.resume.stop import StopFlag
-    from tests.training.training import DEFAULTS, make_plan
+    from benchmarks.resume_net import WIDTH, BatchStarts, Net
 
-    width, batch = 512, 64
-
-    class Net(pl.LightningModule):
-        def __init__(self) -> None:
-            super().__init__()
-            layers = [torch.nn.Linear(width, width) for _ in range(4)]
-            self.net = torch.nn.Sequential(*layers)
-
-        def training_step(self, batch: Any) -> Any:
-            return self.net(batch[0]).square().mean()
-
-        def configure_optimizers(self) -> Any:
-            return torch.optim.AdamW(self.parameters())
-
-    class Clock(pl.Callback):
-        def __init__(self) -> None:
-            self.times: list[float] = []
-
-        def on_train_batch_start(self, *_: Any) -> None:
-            self.times.append(time.perf_counter())
-
-    folder.mkdir(parents=True, exist_ok=True)
-    clock = Clock()
+    clock = BatchStarts()
     arguments: dict[str, Any] = {
         "accelerator": "cpu",
         "devices": 2,
@@ -171,26 +145,36 @@ def _steps_of(rank: int, folder: Path, *, exact: bool) -> float:
         "enable_model_summary": False,
         "callbacks": [clock],
     }
-    data = TensorDataset(torch.randn(batch * STEPS, width))
-    loader = DataLoader(data, batch_size=batch // 2, shuffle=True)
+    data = TensorDataset(torch.randn(GLOBAL_BATCH * STEPS, WIDTH))
+    loader = DataLoader(data, batch_size=GLOBAL_BATCH // 2, shuffle=True)
     torch.manual_seed(0)
     if exact:
-        spec = {**DEFAULTS, "global_batch": batch, "checkpoint": {"every_n_minutes": 10}}
-        stop = StopFlag(folder / "stop").install()
-        run = RunDir(folder)
-        heartbeat = HeartbeatThread(run.attempt(0), rank=rank, node="here", every_s=0.2, stop=stop)
-        heartbeat.start()
-        plan = make_plan(spec, 2)
-        config = RankConfig.of_plan(plan, run, attempt=0, rank=rank, world_size=2)
-        state = ResumeState(config, heartbeat, stop)
-        state.load()
         trainer = pl.Trainer(**arguments, use_distributed_sampler=False)
-        fit_with_resume(state, trainer, Net(), train_dataloaders=loader)
-        heartbeat.end()
+        _fit_exactly(rank, folder, trainer, Net(), loader)
     else:
         pl.Trainer(**arguments).fit(Net(), loader)
-    # The whole stretch, so that what happens now and then counts as well.
     return (clock.times[-1] - clock.times[WARM_UP]) / (len(clock.times) - 1 - WARM_UP)
+
+
+def _fit_exactly(rank: int, folder: Path, trainer: Any, model: Any, loader: Any) -> None:
+    from hpc_train.runs.layout import RunDir
+    from hpc_train.training.heartbeat import HeartbeatThread
+    from hpc_train.training.rank_config import RankConfig
+    from hpc_train.training.resume.fit_with_resume import fit_with_resume
+    from hpc_train.training.resume.resume_state import ResumeState
+    from hpc_train.training.resume.stop import StopFlag
+    from tests.training.training import DEFAULTS, make_plan
+
+    folder.mkdir(parents=True, exist_ok=True)
+    spec = {**DEFAULTS, "global_batch": GLOBAL_BATCH, "checkpoint": {"every_n_minutes": 10}}
+    stop, run = StopFlag(folder / "stop").install(), RunDir(folder)
+    heartbeat = HeartbeatThread(run.attempt(0), rank=rank, node="here", every_s=0.2, stop=stop)
+    heartbeat.start()
+    config = RankConfig.of_plan(make_plan(spec, 2), run, attempt=0, rank=rank, world_size=2)
+    state = ResumeState(config, heartbeat, stop)
+    state.load()
+    fit_with_resume(state, trainer, model=model, train_dataloaders=loader)
+    heartbeat.end()
 
 
 # -- saves ------------------------------------------------------------------------------------
