@@ -7,6 +7,7 @@ import fcntl
 import json
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -102,10 +103,14 @@ def remove(layout: Layout) -> None:
     _unplug(layout.host_interface)
     for mount in _mounts_below(layout.root):
         run(["umount", "--lazy", mount])
+    # Its number is free with this name: whoever is given it next makes a folder of the same name.
+    gone = Path(tempfile.mkdtemp(prefix="gone-", dir=layout.base))
+    with contextlib.suppress(FileNotFoundError):
+        layout.root.rename(gone)
     # Twice, as the lazy unmount of a folder that was busy a moment ago can trail behind.
-    shutil.rmtree(layout.root, ignore_errors=True)
-    if layout.root.exists():
-        shutil.rmtree(layout.root)
+    shutil.rmtree(gone, ignore_errors=True)
+    if gone.exists():
+        shutil.rmtree(gone)
 
 
 def _unplug(interface: str) -> None:

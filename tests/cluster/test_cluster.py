@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.cluster import Cluster, ClusterSpec, faults, interfaces, registry, sysfs
+from tests.cluster.layout import Layout
 from tests.cluster.processes import Processes, alive, seen_mounting, start_ticks
 
 pytestmark = pytest.mark.slurm
@@ -329,6 +331,25 @@ def test_taking_a_cluster_down_leaves_nothing(slurm_cluster: Cluster) -> None:
         assert not seen_mounting(layout.root)
     assert not [s for s in recorded if Path(f"/proc/{s.pid}").exists()]
     assert not [pid for pid in inside if start_ticks(pid)]
+
+
+def test_a_number_is_given_again_while_its_old_folder_is_still_taken_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = registry.claim(_SMALL, "localhost", detached=False, base=tmp_path)
+    really = shutil.rmtree
+    claimed: list[Layout] = []
+
+    def meanwhile(path: Path, **options: bool) -> None:
+        really(path, **options)
+        if not claimed:
+            claimed.append(registry.claim(_SMALL, "localhost", detached=False, base=tmp_path))
+
+    monkeypatch.setattr(shutil, "rmtree", meanwhile)
+    registry.remove(old)
+    assert claimed[0].index == old.index
+    assert claimed[0].state_file.exists()
+    assert not [*tmp_path.glob("gone-*")]
 
 
 def test_what_a_crashed_owner_left_is_cleaned_by_the_next_cluster() -> None:
