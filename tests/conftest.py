@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.cluster import Cluster, ClusterSpec
 from tests.cluster.requirements import missing
@@ -19,6 +20,9 @@ _SOAK = "HPC_TRAIN_SOAK"
 # Where torch is imported or ranks are started: left out by --quick, as is all that needs Slurm.
 # A test of another folder that starts torch is marked `torch`.
 _WITH_TORCH = ("training", "examples", "faults", "e2e", "ssh")
+# No example has a time limit: several tests share this machine.
+settings.register_profile("shared", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("shared")
 _raised = pytest.StashKey[dict[ClusterSpec, Cluster]]()
 
 
