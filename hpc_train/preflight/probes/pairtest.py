@@ -17,6 +17,7 @@ from typing import Any
 
 from hpc_train.preflight.checks.middle import median_low
 from hpc_train.preflight.checks.pairs import Measured
+from hpc_train.preflight.probes.cpu_wait import CpuWait
 from hpc_train.preflight.probes.datagrams import (
     DATAGRAMS,
     IP_UDP_HEADERS,
@@ -35,6 +36,10 @@ _MAX_CLIENTS = 16
 _LINE = 512
 _WINDOW_S = 0.02
 _SEND_BUFFER = 512 * 1024
+_WAITED = struct.Struct("=d")  # seconds without a CPU
+_LAST = struct.Struct("=Bd")  # 0, and the same
+# Of the time a transfer took, the share that counts at least, however long the sides had no CPU.
+_LEAST_READY = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,27 +170,37 @@ class _Stream:
 
 
 def _pings(stream: _Stream) -> float:
-    """Return the median round trip of an eight-byte message in microseconds."""
+    """Return the median round trip of an eight-byte message in microseconds.
+
+    Without the time in which one of the two sides was ready and had no CPU: the answer says how
+    long the other one had waited so far.
+    """
     stream.line({"do": "echo"})
     times: list[float] = []
     end = time.monotonic() + _PING_BUDGET_S
-    buffer = memoryview(bytearray(8))
-    while len(times) < _PINGS and (not times or time.monotonic() < end):
-        started = time.perf_counter()
-        stream.send(b"\x01" * 8)
-        stream.exactly(buffer)
-        times.append(time.perf_counter() - started)
+    answer = memoryview(bytearray(8))
+    with CpuWait() as waited:
+        before = 0.0
+        while len(times) < _PINGS and (not times or time.monotonic() < end):
+            started = time.perf_counter()
+            stream.send(b"\x01" * 8)
+            stream.exactly(answer)
+            took = time.perf_counter() - started
+            now = waited.seconds() + _WAITED.unpack(answer)[0]
+            times.append(max(took - (now - before), 1e-6))
+            before = now
     stream.send(b"\x00" * 8)
     return median_low(times) * 1e6
 
 
 def _echo(stream: _Stream) -> None:
     buffer = memoryview(bytearray(8))
-    while True:
-        stream.exactly(buffer)
-        if buffer[0] == 0:
-            return
-        stream.send(buffer)
+    with CpuWait() as waited:
+        while True:
+            stream.exactly(buffer)
+            if buffer[0] == 0:
+                return
+            stream.send(_WAITED.pack(waited.seconds()))
 
 
 def _send_to(stream: _Stream, plan: PairPlan) -> float:
@@ -200,37 +215,44 @@ def _receive_from(stream: _Stream, plan: PairPlan) -> float:
 
 
 def _pour(stream: _Stream, seconds: float, max_bytes: int) -> None:
-    """Send blocks for a while; the first byte of the last one is 0."""
+    """Send blocks for a while; the last one is 0 and the seconds this side waited for a CPU."""
     block = memoryview(b"\x01" * _BLOCK)
-    end = time.monotonic() + seconds
-    for _ in range(max(1, max_bytes // _BLOCK)):
-        stream.send(block)
-        if time.monotonic() >= end:
-            break
-    stream.send(b"\x00" * _BLOCK)
+    with CpuWait() as waited:
+        end = time.monotonic() + seconds
+        for _ in range(max(1, max_bytes // _BLOCK)):
+            stream.send(block)
+            if time.monotonic() >= end:
+                break
+        last = _LAST.pack(0, waited.seconds())
+    stream.send(last.ljust(_BLOCK, b"\x00"))
 
 
 def _drain(stream: _Stream) -> float:
-    """Return the rate in Gbit/s that the best quarter of short windows reached or passed.
+    """Return the rate in Gbit/s at which the blocks came, without what the CPUs were busy.
 
-    A slow link is slow in every window; a busy CPU only in some, and that is no fault of the link.
+    That of the short window which the best quarter of them reached or passed: a slow link is slow
+    in every window, a busy CPU only in some. Or, where that is more, the rate of all of them
+    without the time in which either side was ready and had no CPU; the two wait independently.
     """
     buffer = memoryview(bytearray(_BLOCK))
     stream.exactly(buffer)
-    started = window = time.perf_counter()
-    total = in_window = 0
-    rates = []
-    while buffer[0] != 0:
-        stream.exactly(buffer)
-        total += _BLOCK
-        in_window += _BLOCK
-        now = time.perf_counter()
-        if now - window >= _WINDOW_S:
-            rates.append(in_window * 8 / (now - window) / 1e9)
-            window, in_window = now, 0
-    if len(rates) >= 4:
-        return sorted(rates)[-(len(rates) // 4) - 1]
-    return total * 8 / max(time.perf_counter() - started, 1e-6) / 1e9
+    with CpuWait() as waited:
+        started = window = time.perf_counter()
+        total = in_window = 0
+        rates = []
+        while buffer[0] != 0:
+            stream.exactly(buffer)
+            total += _BLOCK
+            in_window += _BLOCK
+            now = time.perf_counter()
+            if now - window >= _WINDOW_S:
+                rates.append(in_window * 8 / (now - window) / 1e9)
+                window, in_window = now, 0
+        took = max(time.perf_counter() - started, 1e-6)
+        _, theirs = _LAST.unpack_from(buffer)
+        both_had_one = (1 - waited.seconds() / took) * (1 - theirs / took)
+    rate = total * 8 / (took * max(both_had_one, _LEAST_READY)) / 1e9
+    return max(rate, sorted(rates)[-(len(rates) // 4) - 1]) if len(rates) >= 4 else rate
 
 
 def _retransmits(sock: socket.socket) -> dict[str, int]:
