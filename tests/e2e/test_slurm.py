@@ -13,11 +13,10 @@ import pytest
 from tests.cluster.cluster import Cluster
 from tests.cluster.faults import change_partition
 from tests.e2e.conftest import DIGITS, Shell
-from tests.preflight_on_slurm.lab import PATIENT, PATIENT_CONFIG
 
 pytestmark = pytest.mark.slurm
-TWELVE = ("--nodes", 3, "--gpus", 4, DIGITS, "trainer.max_epochs=5", *PATIENT_CONFIG)
-SHORT = ("--nodes", 3, "--gpus", 1, DIGITS, "trainer.max_epochs=2", *PATIENT_CONFIG)
+TWELVE = ("--nodes", 3, "--gpus", 4, DIGITS, "trainer.max_epochs=5")
+SHORT = ("--nodes", 3, "--gpus", 1, DIGITS, "trainer.max_epochs=2")
 
 
 def test_twelve_ranks_on_three_nodes_learn_the_digits_and_the_script_does_the_same(
@@ -155,7 +154,7 @@ def test_the_foreground_trains_in_an_allocation(site: Shell) -> None:
 
 
 def test_a_preflight_by_itself_asks_for_nodes_and_says_go(site: Shell) -> None:
-    done = site.hpc("preflight", "--nodes", 3, "--json", *PATIENT)
+    done = site.hpc("preflight", "--nodes", 3, "--json")
     document = json.loads(done.stdout)
     assert document["verdict"] == "go"
     assert document["use_nodes"] == ["node1", "node2", "node3"]
