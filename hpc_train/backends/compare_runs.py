@@ -19,7 +19,7 @@ from hpc_train.runs.layout import RunDir
 from hpc_train.runs.provenance import CodeChange, code_change, code_state, packages_of, read_state
 from hpc_train.runs.snapshot import changed_files, copy_at
 
-__all__ = ["Compared", "compare_runs", "compare_with_now"]
+__all__ = ["RunDifferences", "compare_runs", "compare_with_now"]
 
 OF_THE_PLACE = ("python", "hpc_train", "slurm", "driver", "system", "kernel", "modules")
 OF_TORCH = ("cuda", "hip", "cudnn", "nccl", "gpus")
@@ -27,7 +27,7 @@ Pairs = dict[str, tuple[Any, Any]]  # key -> before, after; None = it is not the
 
 
 @dataclass(frozen=True, kw_only=True)
-class Compared:
+class RunDifferences:
     """Empty where nothing differs.
 
     Attributes:
@@ -42,7 +42,7 @@ class Compared:
     unknown: tuple[str, ...] = ()
 
 
-def compare_with_now(run: RunDir, attempt: int | None = None) -> Compared:
+def compare_with_now(run: RunDir, attempt: int | None = None) -> RunDifferences:
     """The run against the folder it was submitted from, this Python, and its config file."""
     plan = Plan.from_json(run.plan.read_text(encoding="utf-8"))
     copy = copy_at(Path(plan.workdir))
@@ -73,7 +73,7 @@ def compare_with_now(run: RunDir, attempt: int | None = None) -> Compared:
 
 def compare_runs(
     run: RunDir, other: RunDir, attempt: int | None = None, other_attempt: int | None = None
-) -> Compared:
+) -> RunDifferences:
     """Two runs, or two attempts; without a number the newest one that has begun."""
     before, after = _state(run, attempt), _state(other, other_attempt)
     unknown: list[str] = []
@@ -91,7 +91,7 @@ def _compared(
     place: Pairs,
     config: Pairs,
     unknown: list[str],
-) -> Compared:
+) -> RunDifferences:
     packages: Pairs = {}
     if "packages" in before and "packages" in after:
         packages = _differing(before["packages"], after["packages"])
@@ -99,7 +99,7 @@ def _compared(
         unknown.append("packages: no attempt has begun to train")
     if not before.get("sources") or not after.get("sources"):
         unknown.append("code: there is no record of it")
-    return Compared(
+    return RunDifferences(
         code=code_change(before, after),
         place=place,
         packages=packages,

@@ -13,7 +13,7 @@ from hpc_train.cli.common import json_option, print_json, run_argument, runs_dir
 from hpc_train.errors import NoSuchRunError
 
 if TYPE_CHECKING:
-    from hpc_train.backends.compare_runs import Compared
+    from hpc_train.backends.compare_runs import RunDifferences
 
 __all__ = ["command"]
 
@@ -56,7 +56,7 @@ def _find(reference: str, runs_dir: Path | None) -> tuple[api.Run, int | None]:
         return api.Run.find(name, runs_dir), int(attempt)
 
 
-def _print(compared: Compared) -> None:
+def _print(compared: RunDifferences) -> None:
     lines = [f"code      {name}" for name in compared.code.files]
     if compared.code.commit:
         lines.append("commit    " + " -> ".join(one[:9] for one in compared.code.commit))
