@@ -249,7 +249,7 @@ def _drain(stream: _Stream) -> float:
                 rates.append(in_window * 8 / (now - window) / 1e9)
                 window, in_window = now, 0
         took = max(time.perf_counter() - started, 1e-6)
-        _, theirs = _LAST.unpack_from(buffer)
+        theirs: float = _LAST.unpack_from(buffer)[1]
         both_had_one = (1 - waited.seconds() / took) * (1 - theirs / took)
     rate = total * 8 / (took * max(both_had_one, _LEAST_READY)) / 1e9
     return max(rate, sorted(rates)[-(len(rates) // 4) - 1]) if len(rates) >= 4 else rate
