@@ -1,4 +1,4 @@
-"""One test between two processes of this host, with its CPU to itself and with a busy one."""
+"""What one test between two processes makes of the time in which they had no CPU."""
 
 from __future__ import annotations
 
@@ -8,17 +8,20 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from hpc_train.preflight.checks.findings import Thresholds
-from hpc_train.preflight.checks.pairs import Measured
+from hpc_train.preflight.probes import pairtest
 from hpc_train.preflight.probes.cpu_wait import CpuWait
-from hpc_train.preflight.probes.pairtest import PairPlan, measure
+from hpc_train.preflight.probes.pairtest import PairPlan, measure, rate_gbps
 
 TOKEN = b"t" * 32
-SERVER = (
+SERVER = (  # which says that it waited for an eighth of a second, whenever it is asked
+    "from hpc_train.preflight.probes.cpu_wait import CpuWait\n"
     "from hpc_train.preflight.probes.pairtest import DataServer\n"
+    "CpuWait.seconds = lambda self: 0.125\n"
     f"server = DataServer({TOKEN!r})\n"
     "print(server.port, flush=True)\n"
     "input()\n"
@@ -27,10 +30,10 @@ SPIN = "while True: pass"
 
 
 @pytest.fixture
-def two_cpus() -> Iterator[None]:
-    """This process and its children share two CPUs."""
+def one_cpu() -> Iterator[None]:
+    """This process and its children share one CPU."""
     before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {*sorted(before)[:2]})
+    os.sched_setaffinity(0, {min(before)})
     yield
     os.sched_setaffinity(0, before)
 
@@ -56,24 +59,53 @@ def port() -> Iterator[int]:
         server.kill()
 
 
-def trials(port: int, count: int) -> list[Measured]:
-    plans = [PairPlan(id=f"{n:08d}", address="127.0.0.1", port=port) for n in range(count)]
-    return [measure(plan, TOKEN) for plan in plans]
+MB = 1_000_000
 
 
-def test_a_busy_cpu_is_no_slow_link(two_cpus: None, port: int) -> None:
-    """Neither side has more than a fifth of a CPU, and the pair is not called slow or late."""
-    limits = Thresholds()
-    usual = sorted(item.gbps_ab or 0.0 for item in trials(port, 3))[1]
-    with busy(10):
-        seen = trials(port, 5)
-    assert not [item.error for item in seen if item.error]
-    rates = sorted(rate or 0.0 for item in seen for rate in (item.gbps_ab, item.gbps_ba))
-    assert rates[len(rates) // 2] > limits.slow_warn * usual, (rates, usual)
-    assert sorted(item.latency_us or 0.0 for item in seen)[2] < limits.latency_floor_us
+@pytest.mark.parametrize(
+    ("waited_s", "gbps"),
+    [
+        ((0.0, 0.0), 1.0),
+        ((0.5, 0.0), 2.0),
+        ((0.0, 0.5), 2.0),
+        ((0.5, 0.5), 4.0),
+        ((0.99, 0.99), 10.0),  # too little is left to tell
+        ((2.0, 0.0), 10.0),
+    ],
+)
+def test_the_time_without_a_cpu_is_not_counted(waited_s: tuple[float, float], gbps: float) -> None:
+    assert rate_gbps(125 * MB, 1.0, waited_s, []) == pytest.approx(gbps)
 
 
-def test_the_wait_for_a_cpu_is_the_threads_own(two_cpus: None) -> None:
+def test_a_slow_link_between_nodes_with_busy_cpus_is_still_slow() -> None:
+    """10 Mbit/s, and both sides had a CPU for a tenth of the time."""
+    slow = rate_gbps(MB // 4, 0.2, (0.18, 0.18), [0.01] * 10)
+    assert slow < Thresholds().slow_fail * 1.0
+
+
+def test_of_many_windows_the_best_quarter_counts() -> None:
+    windows = [0.1, 5.0, 0.1, 5.0, 0.1, 0.1, 0.1, 0.1]
+    assert rate_gbps(MB, 1.0, (0.0, 0.0), windows) == 0.1
+    assert rate_gbps(MB, 1.0, (0.0, 0.0), [*windows, 6.0]) == 5.0
+
+
+def test_the_side_that_receives_is_told_how_long_the_other_one_waited(
+    monkeypatch: pytest.MonkeyPatch, port: int
+) -> None:
+    seen: list[tuple[float, float]] = []
+
+    def noted(*args: Any) -> float:
+        seen.append(args[2])
+        return rate_gbps(*args)
+
+    monkeypatch.setattr(pairtest, "rate_gbps", noted)
+    plan = PairPlan(id="1" * 8, address="127.0.0.1", port=port, deadline_s=60.0)
+    measured = measure(plan, TOKEN)
+    assert measured.error is None
+    assert [theirs for _, theirs in seen] == [0.125]  # this side received once
+
+
+def test_the_wait_for_a_cpu_is_the_threads_own(one_cpu: None) -> None:
     with busy(2), CpuWait() as waited:
         while waited.seconds() < 0.01:
             pass

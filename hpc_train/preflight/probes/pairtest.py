@@ -27,7 +27,7 @@ from hpc_train.preflight.probes.datagrams import (
 )
 from hpc_train.preflight.probes.wire import listen, proof, same
 
-__all__ = ["DataServer", "PairPlan", "measure"]
+__all__ = ["DataServer", "PairPlan", "measure", "rate_gbps"]
 
 _BLOCK = 64 * 1024
 _PINGS = 40
@@ -228,12 +228,7 @@ def _pour(stream: _Stream, seconds: float, max_bytes: int) -> None:
 
 
 def _drain(stream: _Stream) -> float:
-    """Return the rate in Gbit/s at which the blocks came, without what the CPUs were busy.
-
-    That of the short window which the best quarter of them reached or passed: a slow link is slow
-    in every window, a busy CPU only in some. Or, where that is more, the rate of all of them
-    without the time in which either side was ready and had no CPU; the two wait independently.
-    """
+    """Return the rate in Gbit/s at which the blocks came."""
     buffer = memoryview(bytearray(_BLOCK))
     stream.exactly(buffer)
     with CpuWait() as waited:
@@ -248,11 +243,28 @@ def _drain(stream: _Stream) -> float:
             if now - window >= _WINDOW_S:
                 rates.append(in_window * 8 / (now - window) / 1e9)
                 window, in_window = now, 0
-        took = max(time.perf_counter() - started, 1e-6)
-        theirs: float = _LAST.unpack_from(buffer)[1]
-        both_had_one = (1 - waited.seconds() / took) * (1 - theirs / took)
-    rate = total * 8 / (took * max(both_had_one, _LEAST_READY)) / 1e9
-    return max(rate, sorted(rates)[-(len(rates) // 4) - 1]) if len(rates) >= 4 else rate
+        took_s = max(time.perf_counter() - started, 1e-6)
+        theirs_s: float = _LAST.unpack_from(buffer)[1]
+        return rate_gbps(total, took_s, (waited.seconds(), theirs_s), rates)
+
+
+def rate_gbps(
+    count: int, took_s: float, waited_s: tuple[float, float], windows: list[float]
+) -> float:
+    """Return the rate of a transfer without what the CPUs were busy with.
+
+    The rate of the short window which the best quarter of them reached or passed: a slow link is
+    slow in every window, a busy CPU only in some. Or, where that is more, the rate of all bytes
+    without the time in which either side was ready and had no CPU; the two wait independently.
+
+    Args:
+        count: Bytes.
+        waited_s: How long each side was ready and had no CPU.
+        windows: The rates of short windows in Gbit/s.
+    """
+    mine, theirs = (max(1 - waited / took_s, 0.0) for waited in waited_s)
+    rate = count * 8 / (took_s * max(mine * theirs, _LEAST_READY)) / 1e9
+    return max(rate, sorted(windows)[-(len(windows) // 4) - 1]) if len(windows) >= 4 else rate
 
 
 def _retransmits(sock: socket.socket) -> dict[str, int]:
