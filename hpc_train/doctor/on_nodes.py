@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -22,9 +23,13 @@ from hpc_train.slurm.inherit import for_step
 from hpc_train.slurm.srun_words import launch_failures
 from hpc_train.slurm.step import one_a_node
 
-__all__ = ["MARK", "examine_nodes", "findings_of_nodes", "report_node"]
+__all__ = ["answer_lines", "examine_nodes", "findings_of_nodes", "report_node"]
 
-MARK = "hpc-train-doctor "  # before an answer: a node's shell may print as well
+MARK = "hpc-train-doctor"  # before an answer: a node's shell may print as well
+# slurmstepd sends whole lines, but of a longer one the first 1,024 bytes by themselves, and another
+# node's words come between (SLURM_IO_MAX_MSG_LEN in src/common/io_hdr.h).
+PART = 400
+_LINE = re.compile(rf"{MARK} (\S+) (\d+)/(\d+) (.*)")
 STEP_LIMIT_S = TORCH_LIMIT_S + 60.0
 
 
@@ -56,7 +61,7 @@ def examine_nodes(folder: Path, count: int, environ: Mapping[str, str]) -> list[
 
 
 def report_node(folder: Path, seen_from_first: Path) -> str:
-    """On a node: its answer as one line.
+    """On a node: the lines of its answer.
 
     Args:
         folder: Of the runs.
@@ -71,17 +76,34 @@ def report_node(folder: Path, seen_from_first: Path) -> str:
         text = f"{seen_from_first.parent} is another folder here than where this was started"
         fix = "set runs_dir to a folder on the shared file system"
         findings.append(Finding("", "", "shared", "fail", text, fix))
-    answer = {"node": node_name(os.environ), "findings": [vars(item) for item in findings]}
-    return MARK + json.dumps(answer)
+    return answer_lines(node_name(os.environ), findings)
+
+
+def answer_lines(node: str, findings: Sequence[Finding]) -> str:
+    """The answer of a node in lines that srun does not tear."""
+    text = json.dumps([vars(item) for item in findings])
+    parts = [text[at : at + PART] for at in range(0, len(text), PART)]
+    lines = [f"{MARK} {node} {n}/{len(parts)} {part}" for n, part in enumerate(parts, start=1)]
+    return "\n".join(lines)
+
+
+def _answers(stdout: str) -> dict[str, list[Finding]]:
+    """What each node has found; without those that are not whole."""
+    parts: dict[str, dict[int, str]] = {}
+    for line in stdout.splitlines():
+        if match := _LINE.fullmatch(line):
+            node, number, count, part = match.groups()
+            parts.setdefault(node, dict.fromkeys(range(1, int(count) + 1), ""))[int(number)] = part
+    return {
+        node: [decode(Finding, item) for item in json.loads("".join(found.values()))]
+        for node, found in parts.items()
+        if all(found.values())
+    }
 
 
 def findings_of_nodes(nodes: Sequence[str], stdout: str, stderr: str) -> list[Finding]:
     """What the nodes said, check by check; a node without an answer has failed. Pure."""
-    answers: dict[str, list[Finding]] = {}
-    for line in stdout.splitlines():
-        if line.startswith(MARK):
-            answer = json.loads(line.removeprefix(MARK))
-            answers[answer["node"]] = [decode(Finding, item) for item in answer["findings"]]
+    answers = _answers(stdout)
     order = list(dict.fromkeys(item.check for found in answers.values() for item in found))
     said = [
         replace(item, node=node)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hpc_train.doctor.on_nodes import MARK, findings_of_nodes, report_node
+from hpc_train.doctor.on_nodes import answer_lines, findings_of_nodes, report_node
 from hpc_train.preflight.checks.findings import Finding
 from hpc_train.preflight.inventory.collect_inventory import node_name
 from hpc_train.preflight.verdict import together
@@ -22,7 +22,7 @@ SRUN = "srun: error: Task launch for StepId=7.0 failed on node n3: Communication
 
 
 def answer(node: str, *findings: Finding) -> str:
-    return MARK + json.dumps({"node": node, "findings": [vars(item) for item in findings]})
+    return answer_lines(node, findings)
 
 
 def test_equal_answers_are_one_line_with_a_hostlist() -> None:
@@ -32,6 +32,22 @@ def test_equal_answers_are_one_line_with_a_hostlist() -> None:
         ("n[1-2]", "2.9.0"),
         ("n10", "2.8.0"),
     ]
+
+
+def test_answers_of_any_length_come_whole_though_srun_mixes_their_lines() -> None:
+    """Of a line over 1,024 bytes srun may give a part, and another node's words after it."""
+    long = Finding("", "", "torch", "ok", "a long answer, " * 300)
+    mine, theirs = (answer(node, long, SAME).splitlines() for node in ("n1", "n2"))
+    assert max(map(len, mine)) < 1024
+    mixed = [line for pair in zip(mine, theirs, strict=True) for line in pair]
+    said = together(findings_of_nodes(["n1", "n2"], "\n".join(mixed), ""))
+    assert [(where, item.evidence) for where, item in said] == [
+        ("n[1-2]", long.evidence),
+        ("n[1-2]", SAME.evidence),
+    ]
+    mixed.remove(theirs[2])
+    *_, last = findings_of_nodes(["n1", "n2"], "\n".join(mixed), "")
+    assert (last.node, last.check, last.level) == ("n2", "answer", "fail")
 
 
 @pytest.mark.parametrize(
