@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from hpc_train.preflight.nccl.nccl_rules import Failure
+from hpc_train.diagnose.rules import Failure
 
 if TYPE_CHECKING:
-    from hpc_train.preflight.nccl.nccl_rules import Evidence
+    from hpc_train.diagnose.rules import Evidence
 
 __all__ = ["Timeouts", "ranges"]
 

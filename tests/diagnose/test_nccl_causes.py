@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from hpc_train.diagnose.nccl.nccl_lines import records_of
+from hpc_train.diagnose.nccl.nccl_log import read_nccl_lines, read_nccl_logs
+from hpc_train.diagnose.nccl.nccl_text import explain, report_json
+from hpc_train.diagnose.rules import read_rules
 from hpc_train.errors import HpcTrainError
-from hpc_train.preflight.nccl.nccl_lines import records_of
-from hpc_train.preflight.nccl.nccl_log import read_nccl_lines, read_nccl_logs
-from hpc_train.preflight.nccl.nccl_rules import read_rules
-from hpc_train.preflight.nccl.nccl_text import explain, report_json
 
-RULES = read_rules()
+RULES = read_rules("nccl.txt")
 HEAD = "gpu07:4100:4188 [3] "
 
 

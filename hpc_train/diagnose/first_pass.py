@@ -1,0 +1,97 @@
+"""The first pass over a large log: grep finds the lines that may tell something.
+
+It has the words of all rules as one pattern, and is five times as fast as reading the lines here.
+What is small, packed, or one endless line is read by `log_lines`, and so is all where there is no
+grep that does it.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hpc_train.diagnose.log_files import blocks, is_packed, lines_in, log_lines, open_log
+from hpc_train.diagnose.sieve import Sieve
+from hpc_train.diagnose.words import as_grep, may_tell
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["telling_lines"]
+
+_SMALL_BYTES = 2_000_000
+_TAIL_BYTES = 65_536
+_TAIL_LINES = 6
+# An endless line (a progress bar that only returns to its beginning) would be held as a whole.
+_GREP = 'ulimit -v 262144; exec grep -a -n -A 2 --no-group-separator -E -e "$1" -- "$2"'
+# What of NCCL's own lines tells a failure, and the lines of reports that go on for many.
+_NCCL = (
+    r"NCCL([^ ]| [^I]|$)|NCCL INFO (NET/|connect|[^ ]{1,200} -> [1-6])|Init COMPLETE"
+    r"|lagging ranks|collectives? (on ranks|#)|nccl[A-Z][A-Za-z]{3,30}Error"
+    r"|^ *(host|rank|exitcode) +: |launched (up to|any) operation|^ *Rank [0-9]+ --"
+)
+
+
+def telling_lines(name: str) -> Iterator[tuple[int, str]]:
+    """Yield (number, line) of the lines of a log that may tell a failure; see `log_lines`.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    after = 0
+    if _is_for_grep(name):
+        words = f"{as_grep()}|{_NCCL}"
+        argv = ["sh", "-c", _GREP, "grep", words, name]
+        with subprocess.Popen(
+            argv,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "LC_ALL": "C"},
+        ) as grep:
+            for after, line in _numbered(grep.stdout):
+                yield from lines_in(after, line)
+        if grep.returncode in (0, 1):
+            yield from _last_line(name, after)
+            return
+    with open_log(name) as file:
+        for number, said in log_lines(file):
+            if number > after:
+                yield number, said
+
+
+def _is_for_grep(name: str) -> bool:
+    path = Path(name)
+    if name == "-" or not path.is_file() or path.stat().st_size < _SMALL_BYTES:
+        return False
+    with path.open("rb") as file:
+        return not is_packed(file)
+
+
+def _numbered(output: object) -> Iterator[tuple[int, bytes]]:
+    """Yield (number, line) of what grep found and the sieve did not know: `12:text`, `13-text`."""
+    sieve = Sieve()
+    for block in blocks(output):
+        for _, line in sieve.lines(block, 0):
+            digits = len(line) - len(line.lstrip(b"0123456789"))
+            if digits:
+                yield int(line[:digits]), line[digits + 1 :]
+
+
+def _last_line(name: str, told: int) -> Iterator[tuple[int, str]]:
+    """Yield the last line, where it matters how far from it the lines before it are."""
+    with Path(name).open("rb") as file:
+        file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL_BYTES))
+        lines = file.read().rstrip().split(b"\n")[-_TAIL_LINES:]
+        if not any(may_tell(line.decode("utf-8", "replace")) for line in lines):
+            return
+        file.seek(0)
+        end = file.seek(0, os.SEEK_END)
+        file.seek(0)
+        newlines = sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
+        file.seek(max(0, end - _TAIL_BYTES))
+        tail = file.read()
+    number = newlines - tail.count(b"\n", len(tail.rstrip())) + 1
+    if number > told:
+        yield from lines_in(number, lines[-1])
