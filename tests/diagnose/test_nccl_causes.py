@@ -139,7 +139,9 @@ def test_the_page_has_every_rule_that_tells_something():
 
 def plain(text: str) -> str:
     """Without the page's own marks."""
-    return text.replace("\\|", "|").replace("\\<", "<").strip()
+    for mark, said in {"\\|": "|", "\\<": "<", "[[": "[", "]]": "]"}.items():
+        text = text.replace(mark, said)
+    return text.strip()
 
 
 FORMS = [

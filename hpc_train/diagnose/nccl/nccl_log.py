@@ -20,7 +20,7 @@ from hpc_train.diagnose.nccl.nccl_comms import Communicators
 from hpc_train.diagnose.nccl.nccl_failures import judge
 from hpc_train.diagnose.nccl.nccl_lines import Record, plain_lines, records_of
 from hpc_train.diagnose.nccl.nccl_report import NcclReport
-from hpc_train.diagnose.rules import Evidence, Hits, read_rules
+from hpc_train.diagnose.rules import Evidence, Hits, Rule, read_rules
 from hpc_train.diagnose.timeouts import Timeouts
 from hpc_train.diagnose.words import may_tell
 from hpc_train.errors import HpcTrainError
@@ -155,6 +155,11 @@ class LogReader:
             if said:
                 (self._retrying.add if ", retrying" in said else self._retrying.discard)(file)
             self._feed(part, Evidence(file=file, line=number, text=said[:300]))
+
+    def feed_history(self, text: str, where: Evidence) -> Rule | None:
+        """Take what a run's history or Slurm's record says, and return the rule it is of."""
+        self.records += 1
+        return self._hits.take("RUN", text, "", "", where, is_warning=False)
 
     def _feed(self, line: str, where: Evidence) -> None:
         if "CCL version " in line and (found := _VERSION.search(line)):
