@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from hpc_train.diagnose.log_files import blocks, is_packed, lines_in, log_lines, open_log
 from hpc_train.diagnose.sieve import Sieve
-from hpc_train.diagnose.words import as_grep, may_tell
+from hpc_train.diagnose.words import as_grep
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,15 +23,18 @@ __all__ = ["telling_lines"]
 
 _SMALL_BYTES = 2_000_000
 _TAIL_BYTES = 65_536
-_TAIL_LINES = 6
 # An endless line (a progress bar that only returns to its beginning) would be held as a whole.
 _GREP = 'ulimit -v 262144; exec grep -a -n -A 2 --no-group-separator -E -e "$1" -- "$2"'
 # What of NCCL's own lines tells a failure, and the lines of reports that go on for many.
 _NCCL = (
-    r"NCCL([^ ]| [^I]|$)|NCCL INFO (NET/|connect|[^ ]{1,200} -> [1-6])|Init COMPLETE"
+    r"NCCL([^ ]| [^I]|$)|NCCL INFO (NET/|[^ ]{1,200} -> [1-6])|, retrying|Init COMPLETE"
     r"|lagging ranks|collectives? (on ranks|#)|nccl[A-Z][A-Za-z]{3,30}Error"
     r"|^ *(host|rank|exitcode) +: |launched (up to|any) operation|^ *Rank [0-9]+ --"
 )
+
+
+class _EndlessLineError(Exception):
+    """A line is longer than what is read at once; its pieces would have no number."""
 
 
 def telling_lines(name: str) -> Iterator[tuple[int, str]]:
@@ -50,9 +53,14 @@ def telling_lines(name: str) -> Iterator[tuple[int, str]]:
             stderr=subprocess.DEVNULL,
             env={**os.environ, "LC_ALL": "C"},
         ) as grep:
-            for after, line in _numbered(grep.stdout):
-                yield from lines_in(after, line)
-        if grep.returncode in (0, 1):
+            try:
+                for after, line in _numbered(grep.stdout):
+                    yield from lines_in(after, line)
+                is_whole = grep.wait() in (0, 1)
+            except _EndlessLineError:
+                grep.kill()
+                is_whole = False
+        if is_whole:
             yield from _last_line(name, after)
             return
     with open_log(name) as file:
@@ -73,6 +81,8 @@ def _numbered(output: object) -> Iterator[tuple[int, bytes]]:
     """Yield (number, line) of what grep found and the sieve did not know: `12:text`, `13-text`."""
     sieve = Sieve()
     for block in blocks(output):
+        if not block.endswith(b"\n"):
+            raise _EndlessLineError
         for _, line in sieve.lines(block, 0):
             digits = len(line) - len(line.lstrip(b"0123456789"))
             if digits:
@@ -80,18 +90,14 @@ def _numbered(output: object) -> Iterator[tuple[int, bytes]]:
 
 
 def _last_line(name: str, told: int) -> Iterator[tuple[int, str]]:
-    """Yield the last line, where it matters how far from it the lines before it are."""
+    """Yield the last line that is not blank: what was told counts by its distance from the end."""
+    if not told:
+        return
     with Path(name).open("rb") as file:
-        file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL_BYTES))
-        lines = file.read().rstrip().split(b"\n")[-_TAIL_LINES:]
-        if not any(may_tell(line.decode("utf-8", "replace")) for line in lines):
-            return
-        file.seek(0)
-        end = file.seek(0, os.SEEK_END)
-        file.seek(0)
         newlines = sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
-        file.seek(max(0, end - _TAIL_BYTES))
+        file.seek(max(0, file.tell() - _TAIL_BYTES))
         tail = file.read()
-    number = newlines - tail.count(b"\n", len(tail.rstrip())) + 1
+    text = tail.rstrip()
+    number = newlines - tail.count(b"\n", len(text)) + 1
     if number > told:
-        yield from lines_in(number, lines[-1])
+        yield from lines_in(number, text.rpartition(b"\n")[2])

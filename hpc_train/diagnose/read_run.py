@@ -184,7 +184,7 @@ def _of_history(
     logs = ReadLogs()
     said = []
     if record and record.outcome:
-        said.append(f"{record.outcome.value}: {record.reason}")
+        said.append(f"{record.outcome.value}: {record.reason or 'nobody says why'}")
     elif job_record:
         said.append(f"Slurm's record: {job_record}")
     if status.trouble:
