@@ -17,6 +17,7 @@ __all__ = ["Around", "look_around", "node_of", "rank_of", "time_of"]
 
 _BEFORE_BYTES = 1 << 16
 _AFTER_LINES = 60
+_AFTER_BYTES = 1 << 16
 _RANK_FILE = re.compile(r"(?:^|[^a-z])rank[-_. ]?(\d{1,6})(?!\d)(?!.*rank[-_. ]?\d)", re.IGNORECASE)
 # torch ([rank3]:, [default3]:, [Rank 3]), srun -l (3:), mpirun ([1,3]<stderr>), srun's own words.
 _RANK_TEXT = re.compile(
@@ -74,13 +75,20 @@ def node_of(place: Evidence) -> str:
     return next((name for name in found.groups() if name), "") if found else ""
 
 
-def look_around(place: Evidence) -> Around:
-    """Read a log again near a line. Where it cannot be read there is only the line itself."""
+def look_around(place: Evidence, offset: int | None = None) -> Around:
+    """Read a log again near a line. Where it cannot be read there is only the line itself.
+
+    Args:
+        offset: Where the line begins; None where it has to be counted for.
+    """
     own = Around(time=time_of(place.text, _year(place.file)), lines=(place.text,))
     if place.file in ("", "-") or not place.line:
         return own
     try:
-        before, lines = _near(place.file, place.line)
+        if offset is None:
+            before, lines = _near(place.file, place.line)
+        else:
+            before, lines = _near_offset(place.file, offset)
     except OSError:
         return own
     text = _COLOUR.sub("", before)
@@ -111,6 +119,15 @@ def _near(name: str, line: int) -> tuple[str, list[str]]:
         else:
             behind = []
     return _text(before), [_text(item) for item in behind]
+
+
+def _near_offset(name: str, offset: int) -> tuple[str, list[str]]:
+    with Path(name).open("rb") as file:
+        begin = max(0, offset - _BEFORE_BYTES)
+        file.seek(begin)
+        before = file.read(offset - begin)
+        lines = file.read(_AFTER_BYTES).split(b"\n")[:_AFTER_LINES]
+    return _text(before), [_text(item) for item in lines]
 
 
 def _text(data: bytes) -> str:

@@ -8,6 +8,7 @@ grep that does it.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,12 +20,12 @@ from hpc_train.diagnose.words import as_grep
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["telling_lines"]
+__all__ = ["Marks", "grep_pattern", "telling_lines"]
 
 _SMALL_BYTES = 2_000_000
 _TAIL_BYTES = 65_536
 # An endless line (a progress bar that only returns to its beginning) would be held as a whole.
-_GREP = 'ulimit -v 262144; exec grep -a -n -A 2 --no-group-separator -E -e "$1" -- "$2"'
+_GREP = 'ulimit -v 262144; exec grep -a -n -b -A 2 --no-group-separator -E -e "$1" -- "$2"'
 # What of NCCL's own lines tells a failure, and the lines of reports that go on for many.
 _NCCL = (
     r"NCCL([^ ]| [^I]|$)|NCCL INFO (NET/|[^ ]{1,200} -> [1-6])|, retrying|Init COMPLETE"
@@ -33,20 +34,29 @@ _NCCL = (
 )
 
 
+# (name, number) -> where in the file the line begins.
+Marks = dict[tuple[str, int], int]
+_MAX_MARKS = 100_000
+_NUMBERS = re.compile(rb"(\d{1,18})[:-](\d{1,18})[:-]")
+
+
 class _EndlessLineError(Exception):
     """A line is longer than what is read at once; its pieces would have no number."""
 
 
-def telling_lines(name: str) -> Iterator[tuple[int, str]]:
+def telling_lines(name: str, marks: Marks | None = None) -> Iterator[tuple[int, str]]:
     """Yield (number, line) of the lines of a log that may tell a failure; see `log_lines`.
+
+    Args:
+        marks: Gets where they begin, by (name, number), as far as that is known.
 
     Raises:
         OSError: It cannot be read.
     """
-    after = 0
+    after = at = 0
+    marks = {} if marks is None else marks
     if _is_for_grep(name):
-        words = f"{as_grep()}|{_NCCL}"
-        argv = ["sh", "-c", _GREP, "grep", words, name]
+        argv = ["sh", "-c", _GREP, "grep", grep_pattern(), name]
         with subprocess.Popen(
             argv,
             stdout=subprocess.PIPE,
@@ -54,19 +64,26 @@ def telling_lines(name: str) -> Iterator[tuple[int, str]]:
             env={**os.environ, "LC_ALL": "C"},
         ) as grep:
             try:
-                for after, line in _numbered(grep.stdout):
+                for after, at, line in _numbered(grep.stdout):
+                    if len(marks) < _MAX_MARKS:
+                        marks[name, after] = at
                     yield from lines_in(after, line)
                 is_whole = grep.wait() in (0, 1)
             except _EndlessLineError:
                 grep.kill()
                 is_whole = False
         if is_whole:
-            yield from _last_line(name, after)
+            yield from _last_line(name, after, at)
             return
     with open_log(name) as file:
         for number, said in log_lines(file):
             if number > after:
                 yield number, said
+
+
+def grep_pattern() -> str:
+    """The words of all rules, for `grep -E`."""
+    return f"{as_grep()}|{_NCCL}"
 
 
 def _is_for_grep(name: str) -> bool:
@@ -77,27 +94,34 @@ def _is_for_grep(name: str) -> bool:
         return not is_packed(file)
 
 
-def _numbered(output: object) -> Iterator[tuple[int, bytes]]:
-    """Yield (number, line) of what grep found and the sieve did not know: `12:text`, `13-text`."""
+def _numbered(output: object) -> Iterator[tuple[int, int, bytes]]:
+    """Yield (number, offset, line) of what grep found and the sieve did not know.
+
+    Its lines are `12:345:text`, and `13-367-text` where they only follow.
+    """
     sieve = Sieve()
     for block in blocks(output):
         if not block.endswith(b"\n"):
             raise _EndlessLineError
         for _, line in sieve.lines(block, 0):
-            digits = len(line) - len(line.lstrip(b"0123456789"))
-            if digits:
-                yield int(line[:digits]), line[digits + 1 :]
+            if found := _NUMBERS.match(line):
+                yield int(found[1]), int(found[2]), line[found.end() :]
 
 
-def _last_line(name: str, told: int) -> Iterator[tuple[int, str]]:
-    """Yield the last line that is not blank: what was told counts by its distance from the end."""
+def _last_line(name: str, told: int, at: int) -> Iterator[tuple[int, str]]:
+    """Yield the last line that is not blank: what was told counts by its distance from the end.
+
+    Args:
+        told: The number of the last line that was told, which begins `at`; 0 where none was.
+    """
     if not told:
         return
     with Path(name).open("rb") as file:
+        file.seek(at)
         newlines = sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
-        file.seek(max(0, file.tell() - _TAIL_BYTES))
+        file.seek(max(at, file.tell() - _TAIL_BYTES))
         tail = file.read()
     text = tail.rstrip()
-    number = newlines - tail.count(b"\n", len(text)) + 1
+    number = told + newlines - tail.count(b"\n", len(text))
     if number > told:
         yield from lines_in(number, text.rpartition(b"\n")[2])

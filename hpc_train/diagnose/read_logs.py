@@ -10,7 +10,7 @@ from pathlib import Path
 
 from hpc_train.diagnose.around import Around, look_around, node_of, rank_of
 from hpc_train.diagnose.diagnosis import Diagnosis, Finding
-from hpc_train.diagnose.first_pass import telling_lines
+from hpc_train.diagnose.first_pass import Marks, telling_lines
 from hpc_train.diagnose.log_files import find_logs
 from hpc_train.diagnose.nccl.nccl_log import LogReader
 from hpc_train.diagnose.rules import Evidence, Failure
@@ -20,6 +20,7 @@ __all__ = ["ReadLogs", "diagnose_logs"]
 
 _MOST_LOOKED_AT = 32
 _MAX_TRACEBACKS = 10_000
+_LATE = re.compile(r"(?:did not come to [\w ]+|never joined it): (?:ranks? )?(\d+)\s*(?:$|;)")
 
 
 @dataclass
@@ -29,16 +30,19 @@ class ReadLogs:
     reader: LogReader = field(default_factory=LogReader)
     tracebacks: dict[str, Evidence] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    files: int = 0
+    ranks: dict[str, int] = field(default_factory=dict)
+    marks: Marks = field(default_factory=dict)
     lines: int = 0
 
     def read(self, name: str, without: re.Pattern[str] | None = None) -> None:
         """Read one log, but for lines that begin `without`; what cannot be read is a note."""
+        rank = rank_of(Evidence(file=name, line=0, text=""))
+        if rank is not None:
+            self.ranks[name] = rank
         try:
-            for number, line in telling_lines(name):
+            for number, line in telling_lines(name, self.marks):
                 if without is None or not without.match(line):
                     self.feed(line, name, number)
-            self.files += 1
         except OSError as error:
             self.notes.append(f"{name} cannot be read: {error.strerror or error}")
 
@@ -57,7 +61,7 @@ class ReadLogs:
 
     def findings(self) -> tuple[Finding, ...]:
         """What failed, the first culprit first."""
-        found = [_finding(failure) for failure in self.reader.report().failures]
+        found = [self._finding(failure) for failure in self.reader.report().failures]
         known = [item for item in found if item.is_known]
         if len(known) == len(found) and all(item.time is not None for item in found):
             found.sort(key=lambda item: item.time or 0.0)
@@ -66,8 +70,44 @@ class ReadLogs:
     def first_traceback(self) -> tuple[Evidence, Around] | None:
         """The first in time; in the order of the files where no line tells one."""
         places = [*self.tracebacks.values()][:_MOST_LOOKED_AT]
-        looked = [(place, look_around(place)) for place in places]
-        return min(looked, key=lambda item: item[1].time or float("inf"), default=None)
+        return self._earliest(places) if places else None
+
+    def _earliest(self, places: Sequence[Evidence]) -> tuple[Evidence, Around]:
+        """The first in time, by what the lines and those before them tell."""
+        looked = [
+            (place, look_around(place, self.marks.get((place.file, place.line))))
+            for place in places
+        ]
+        return min(looked, key=lambda item: item[1].time or float("inf"))
+
+    def _finding(self, failure: Failure) -> Finding:
+        """With the place of the first line that says so, by the times that the lines tell."""
+        places = (failure.firsts or failure.evidence)[:_MOST_LOOKED_AT]
+        place, around = self._earliest(places)
+        evidence = (place, *(item for item in failure.evidence if item != place))[:3]
+        node = node_of(place) or (failure.hosts[0] if len(failure.hosts) == 1 else "")
+        rank = rank_of(place)
+        if failure.of_another:
+            rank, node = self._late(failure.cause), ""
+        return Finding(
+            name=failure.name,
+            cause=failure.cause,
+            fix=failure.fix,
+            rank=rank,
+            node=node,
+            time=around.time,
+            step=around.step,
+            evidence=evidence,
+            times=failure.times,
+            kind=failure.kind,
+        )
+
+    def _late(self, cause: str) -> int | None:
+        """The one rank that others waited for or lost: by their words, or as it alone is silent."""
+        if found := _LATE.search(cause):
+            return int(found[1])
+        silent = [rank for name, rank in self.ranks.items() if name not in self.tracebacks]
+        return silent[0] if len(silent) == 1 < len(self.ranks) else None
 
     def diagnosis(self, of: str) -> Diagnosis:
         """All of it."""
@@ -109,27 +149,6 @@ def _any_text(names: Iterable[str]) -> bool:
         except OSError:
             continue
     return False
-
-
-def _finding(failure: Failure) -> Finding:
-    """With the place of the first line that says so, by the times that the lines tell."""
-    places = (failure.firsts or failure.evidence)[:_MOST_LOOKED_AT]
-    looked = [(place, look_around(place)) for place in places]
-    place, around = min(looked, key=lambda item: item[1].time or float("inf"))
-    rank = rank_of(place)
-    evidence = (place, *(item for item in failure.evidence if item != place))[:3]
-    return Finding(
-        name=failure.name,
-        cause=failure.cause,
-        fix=failure.fix,
-        rank=rank,
-        node=node_of(place) or (failure.hosts[0] if len(failure.hosts) == 1 else ""),
-        time=around.time,
-        step=around.step,
-        evidence=evidence,
-        times=failure.times,
-        kind=failure.kind,
-    )
 
 
 def _of_traceback(place: Evidence, around: Around) -> Finding:

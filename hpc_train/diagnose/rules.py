@@ -75,6 +75,8 @@ class Rule:
         level: `WARN` counts in warnings and in torch's words about NCCL and CUDA, `INFO` in NCCL's
             other lines, `JOB` in lines beside NCCL's, `RUN` in what the history of a run or Slurm's
             record of its job says, `ANY` in all.
+        of_another: The line is not of the one who is to blame, but of one who waited for it or
+            lost it.
         unless: Rules that tell the same more exactly; beside one of them this one is left out.
     """
 
@@ -85,6 +87,7 @@ class Rule:
     kind: Kind = "cause"
     level: Level = "WARN"
     unless: tuple[str, ...] = ()
+    of_another: bool = False
     source: str = ""
     file: str = ""
 
@@ -149,6 +152,7 @@ def _rule(block: dict[str, str], macros: dict[str, str], file: str) -> Rule:
         kind=kinds[0] if kinds else "cause",
         level=levels[0] if levels else "WARN",
         unless=tuple(unless.split()),
+        of_another="of_another" in rest.split(),
         source=made.get("source", ""),
         file=file,
     )
@@ -185,6 +189,7 @@ class Failure:
     hosts: tuple[str, ...] = ()
     kind: Kind = "cause"
     firsts: tuple[Evidence, ...] = ()  # the first line of each file
+    of_another: bool = False
 
 
 @dataclass(kw_only=True)
@@ -223,6 +228,7 @@ class Hit:
             evidence=tuple(self.evidence),
             kind=self.rule.kind,
             firsts=tuple(self.firsts.values()),
+            of_another=self.rule.of_another,
         )
 
 

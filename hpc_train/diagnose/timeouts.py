@@ -102,6 +102,7 @@ class Timeouts:
             " without",
             times=self._times,
             evidence=tuple(self._evidence),
+            of_another=True,
         )
 
     def _cause(self) -> str:
