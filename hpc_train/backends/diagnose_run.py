@@ -56,6 +56,8 @@ def _run(word: str, runs_dir: Path | None) -> RunDir | None:
     except NoSuchRunError as error:
         if path.exists():
             return None
+        if not error.message.startswith("no run answers"):  # a sweep, or a point that it lacks
+            raise
         raise NoSuchRunError(
             f"{error.message}, and it is no file",
             f"name a run, a job id or a log, for example slurm-{word}.out"

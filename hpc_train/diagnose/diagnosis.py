@@ -9,7 +9,7 @@ from typing import Any
 
 from hpc_train.diagnose.rules import Evidence, Kind
 
-__all__ = ["Diagnosis", "Finding", "told"]
+__all__ = ["Culprit", "Diagnosis", "told"]
 
 SCHEMA_VERSION = 1
 _WIDTH = 200
@@ -18,7 +18,7 @@ _MOST_LINES = 25
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finding:
+class Culprit:
     """One thing that failed, or that follows from it.
 
     Attributes:
@@ -86,7 +86,7 @@ class Diagnosis:
 
     of: str
     state: str = ""
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[Culprit, ...] = ()
     traceback: tuple[str, ...] = ()
     traceback_at: Evidence | None = None
     notes: tuple[str, ...] = field(default=())
@@ -136,7 +136,7 @@ def told(diagnosis: Diagnosis) -> Iterator[str]:
     yield from (f"note: {note}" for note in diagnosis.notes)
 
 
-def _culprit(first: Finding) -> Iterator[str]:
+def _culprit(first: Culprit) -> Iterator[str]:
     if first.is_known:
         yield f"failed: {first.cause}"
     else:

@@ -13,9 +13,9 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hpc_train.diagnose.line_words import as_grep
 from hpc_train.diagnose.log_files import blocks, is_packed, lines_in, log_lines, open_log
 from hpc_train.diagnose.sieve import Sieve
-from hpc_train.diagnose.words import as_grep
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

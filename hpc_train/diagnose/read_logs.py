@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from hpc_train.diagnose.around import Around, look_around, node_of, rank_of
-from hpc_train.diagnose.diagnosis import Diagnosis, Finding
+from hpc_train.diagnose.diagnosis import Culprit, Diagnosis
 from hpc_train.diagnose.first_pass import Marks, telling_lines
 from hpc_train.diagnose.log_files import find_logs
 from hpc_train.diagnose.nccl.nccl_log import LogReader
@@ -59,7 +59,7 @@ class ReadLogs:
             where = Evidence(file=name, line=number, text=line.strip()[:300])
             self.tracebacks.setdefault(name, where)
 
-    def findings(self) -> tuple[Finding, ...]:
+    def findings(self) -> tuple[Culprit, ...]:
         """What failed, the first culprit first."""
         found = [self._finding(failure) for failure in self.reader.report().failures]
         known = [item for item in found if item.is_known]
@@ -80,7 +80,7 @@ class ReadLogs:
         ]
         return min(looked, key=lambda item: item[1].time or float("inf"))
 
-    def _finding(self, failure: Failure) -> Finding:
+    def _finding(self, failure: Failure) -> Culprit:
         """With the place of the first line that says so, by the times that the lines tell."""
         places = (failure.firsts or failure.evidence)[:_MOST_LOOKED_AT]
         place, around = self._earliest(places)
@@ -89,7 +89,7 @@ class ReadLogs:
         rank = rank_of(place)
         if failure.of_another:
             rank, node = self._late(failure.cause), ""
-        return Finding(
+        return Culprit(
             name=failure.name,
             cause=failure.cause,
             fix=failure.fix,
@@ -151,10 +151,10 @@ def _any_text(names: Iterable[str]) -> bool:
     return False
 
 
-def _of_traceback(place: Evidence, around: Around) -> Finding:
+def _of_traceback(place: Evidence, around: Around) -> Culprit:
     said = around.traceback()
     last = said[-1].strip() if said else place.text
-    return Finding(
+    return Culprit(
         name="traceback",
         cause=f"a traceback ends with {last}",
         fix="the line of the program that the traceback names",

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from hpc_train.diagnose.diagnosis import Diagnosis, Finding
+from hpc_train.diagnose.diagnosis import Culprit, Diagnosis
+from hpc_train.diagnose.last_sample import last_sample
 from hpc_train.diagnose.read_logs import ReadLogs
 from hpc_train.diagnose.rules import Evidence
 from hpc_train.diagnose.stacks import late_by_stacks, read_stacks
@@ -57,6 +58,8 @@ def diagnosis_of(
     finding, logs = _why(run, status, record, job_record, reads_logs=reads_logs)
     if finding is None:
         return Diagnosis(of=run.run_id, state=state, notes=(*notes, *logs.notes))
+    if reads_logs and (seen := last_sample(run, finding.name, finding.node)):
+        finding = replace(finding, evidence=(*finding.evidence, seen))
     others = [item for item in logs.findings() if item.is_known and item.name != finding.name]
     text, place = _traceback(run, record, finding, logs)
     return Diagnosis(
@@ -118,7 +121,7 @@ def _why(
     job_record: str,
     *,
     reads_logs: bool,
-) -> tuple[Finding | None, ReadLogs]:
+) -> tuple[Culprit | None, ReadLogs]:
     """The culprit: by the rank's own exception, else by the history, else by the logs."""
     exits = _exits(run, record)
     failed = _failed(record, exits)
@@ -162,7 +165,7 @@ def _failed(record: AttemptRecord | None, exits: Sequence[ExitRecord]) -> ExitRe
     return next((item for item in told if item.rank == record.rank), None)
 
 
-def _of_exception(run: RunDir, record: AttemptRecord, failed: ExitRecord) -> Finding | None:
+def _of_exception(run: RunDir, record: AttemptRecord, failed: ExitRecord) -> Culprit | None:
     """What a rule knows of a rank's exception."""
     file = str(run.attempt(record.attempt).exit_record(failed.rank))
     logs = ReadLogs()
@@ -179,7 +182,7 @@ def _of_exception(run: RunDir, record: AttemptRecord, failed: ExitRecord) -> Fin
 
 def _of_history(
     run: RunDir, status: RunStatus, record: AttemptRecord | None, job_record: str
-) -> Finding | None:
+) -> Culprit | None:
     """What the rules know of the outcome, of Slurm's record, or of what the run's state says."""
     logs = ReadLogs()
     said = []
@@ -224,7 +227,7 @@ def _is_of(line: str, attempt: int) -> bool:
         return False
 
 
-def _with_stacks(run: RunDir, record: AttemptRecord, found: Finding) -> Finding:
+def _with_stacks(run: RunDir, record: AttemptRecord, found: Culprit) -> Culprit:
     """Who was late by the stacks, where the history cannot tell the ranks apart."""
     stacks = read_stacks(run.attempt(record.attempt))
     late = late_by_stacks(stacks)
@@ -257,7 +260,7 @@ def _glob(folder: Path, pattern: str) -> list[Path]:
 
 
 def _traceback(
-    run: RunDir, record: AttemptRecord | None, finding: Finding, logs: ReadLogs
+    run: RunDir, record: AttemptRecord | None, finding: Culprit, logs: ReadLogs
 ) -> tuple[tuple[str, ...], Evidence | None]:
     """The first one in time, where no rule says why."""
     if finding.is_known:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from hpc_train.diagnose.words import is_rare
+from hpc_train.diagnose.line_words import is_rare
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from hpc_train.diagnose.line_words import as_grep, may_tell
 from hpc_train.diagnose.read_logs import ReadLogs
 from hpc_train.diagnose.rules import FILES, Hits, read_rules
-from hpc_train.diagnose.words import as_grep, may_tell
 from tests.diagnose.test_nccl_causes import plain
 
 HERE = Path(__file__).parent

@@ -16,7 +16,7 @@ from hpc_train.diagnose.read_run import sentence_of
 from hpc_train.errors import UsageError
 from hpc_train.runs.events import EventKind
 from hpc_train.runs.ranks import ExitRecord, write_exit
-from tests.report.made import BEGAN, MadeRun, make_run
+from tests.report.made import BEGAN, MadeRun, gpu_line, make_run
 
 OOM = (
     "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 1 has a total"
@@ -258,6 +258,22 @@ def test_what_slurm_recorded_is_told_where_the_run_has_no_end(tmp_path, monkeypa
     (found, *_) = diagnose_run(made.run).findings
     assert found.name == "host_oom"
     assert "OUT_OF_MEMORY, exit code 0:125, on n2" in found.evidence[0].text
+
+
+def test_what_the_monitor_of_the_node_saw_last_is_evidence_where_memory_ran_out(made):
+    reason = "rank 5 on n2: the node ran out of host memory, and its kernel killed the process"
+    ended(made, "out_of_memory", reason, rank=5, node="n2")
+    full = gpu_line(90) | {"memory_used_mib": 511_000, "disk_free_mib": 2048}
+    made.watch("n2", [gpu_line(80), full])
+    with (made.run.monitor / "n2.jsonl").open("a") as stream:
+        stream.write('{"time": 3, "memory_us')  # torn
+    found = first(made)
+    seen = found.evidence[-1]
+    assert (Path(seen.file).name, seen.line) == ("n2.jsonl", 2)
+    assert (
+        "n2 at its last sample: 499 of 500 GiB of memory in use, 2.0 GiB of disk free" in seen.text
+    )
+    assert "GPU 3 29 of 80 GiB" in seen.text
 
 
 def ruin_events(run):

@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from hpc_train.diagnose.launchers import Launchers, RasCounts
+from hpc_train.diagnose.line_words import may_tell
 from hpc_train.diagnose.log_files import (
     MAX_LINE,
     find_logs,
@@ -22,7 +23,6 @@ from hpc_train.diagnose.nccl.nccl_lines import Record, plain_lines, records_of
 from hpc_train.diagnose.nccl.nccl_report import NcclReport
 from hpc_train.diagnose.rules import Evidence, Hits, Rule, read_rules
 from hpc_train.diagnose.timeouts import Timeouts
-from hpc_train.diagnose.words import may_tell
 from hpc_train.errors import HpcTrainError
 
 if TYPE_CHECKING:
