@@ -130,28 +130,24 @@ def _script(text: str) -> Path:
 
 
 def _meet(rank: int, store: str) -> None:
-    dist.init_process_group(
-        "gloo",
-        store=dist.FileStore(store, 2),
-        rank=rank,
-        world_size=2,
-        timeout=timedelta(seconds=3),
-    )
+    met = dist.FileStore(store, 2)
+    dist.init_process_group("gloo", store=met, rank=rank, world_size=2)
 
 
 def gloo_timeout(rank: int, store: str) -> None:
     """Rank 1 is in something else while rank 0 waits for it."""
     _meet(rank, store)
+    impatient = dist.new_group(timeout=timedelta(seconds=10))
     if rank == 0:
-        dist.all_reduce(torch.zeros(1))
-    time.sleep(60)
+        dist.all_reduce(torch.zeros(1), group=impatient)
+    time.sleep(600)
 
 
 def barrier(rank: int, store: str) -> None:
     _meet(rank, store)
     if rank == 0:
         dist.monitored_barrier(timeout=timedelta(seconds=3))
-    time.sleep(60)
+    time.sleep(600)
 
 
 def collective_mismatch(rank: int, store: str) -> None:
