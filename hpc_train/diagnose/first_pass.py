@@ -99,7 +99,7 @@ def _numbered(output: object) -> Iterator[tuple[int, int, bytes]]:
 
     Its lines are `12:345:text`, and `13-367-text` where they only follow.
     """
-    sieve = Sieve()
+    sieve = Sieve(_NUMBERS)
     for block in blocks(output):
         if not block.endswith(b"\n"):
             raise _EndlessLineError

@@ -6,6 +6,7 @@ number.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -44,7 +45,8 @@ _PER_CALL = frozenset((b"Allo", b"Mem ", b"prox"))
 class Sieve:
     """Lets through what can tell something new: what a process says again tells nothing."""
 
-    def __init__(self) -> None:
+    def __init__(self, prefix: re.Pattern[bytes] | None = None) -> None:
+        self._prefix = prefix  # what another program wrote before each line
         self._seen: set[bytes] = set()
         self._recent: set[bytes] = set()
         self._calls: set[bytes] = set()
@@ -129,6 +131,8 @@ class Sieve:
         )
 
     def _is_known(self, line: bytes) -> bool:
+        if self._prefix and (found := self._prefix.match(line)):
+            line = line[found.end() :]
         head, _, text = line.partition(_INFO)
         if not text or b"NCCL WARN" in text or b", retrying" in text:
             return False

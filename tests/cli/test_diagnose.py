@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from hpc_train.backends.observe import observe
+from hpc_train.cli.following import print_end
 from hpc_train.runs.events import EventKind
-from tests.report.made import make_run
+from tests.report.made import BEGAN, make_run
 
 OOM = "[rank5]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
 LOG = f"2026-11-21 08:04:50 step 120 loss 0.3\n{OOM}\nstep 121\n"
@@ -153,3 +155,12 @@ def test_a_log_that_cannot_be_read_is_named(hpc, tmp_path):
     said = hpc("diagnose", "/proc/self/mem", "a.log")
     assert said.code == 3
     assert said.out.splitlines()[-1].startswith("note: /proc/self/mem cannot be read")
+
+
+def test_who_waits_for_a_run_is_told_the_same(hpc, failed, capfd):
+    (status,) = observe([failed.run], BEGAN + 500, ask_slurm=False)
+    print_end(status)
+    lines = capfd.readouterr().out.splitlines()
+    told = {line.partition(" ")[0]: line.partition(" ")[2].strip() for line in lines}
+    assert told["why"] == "hpc-train diagnose 20261118-100000-0000"
+    assert told["cause"].startswith("it hung: nothing moved for 300 s")
