@@ -48,6 +48,8 @@ def _run(word: str, runs_dir: Path | None) -> RunDir | None:
             return found
         if found.session.exists():
             return RunDir(path.resolve(), named=False)
+        if within := sorted(path.glob("*/plan.json")) or [it.plan for it in all_runs([path])[:1]]:
+            return RunDir(within[-1].parent.resolve())  # a folder of runs: the newest
     if word == "-" or path.is_file() or any(mark in word for mark in "*?["):
         return None
     try:

@@ -193,7 +193,7 @@ def _of_history(
     if status.trouble:
         said.append(f"never starts: {status.trouble}")
     elif record is None or record.outcome is None:
-        said.append(f"the run {status.state.value}: {status.reason or 'nobody says why'}")
+        said.append(f"the run is {status.state.value}: {status.reason or 'nobody says why'}")
     for text in said:
         where = _event(run, record, text)
         rule = logs.reader.feed_history(text, where)

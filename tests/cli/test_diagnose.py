@@ -28,9 +28,12 @@ def failed(tmp_path: Path):
     return made
 
 
-@pytest.mark.parametrize("word", ["digits", "4711", "20261118-100000-0000", "runs/digits", ""])
+WORDS = ["digits", "4711", "20261118-100000-0000", "the folder", "runs/digits", "runs", ""]
+
+
+@pytest.mark.parametrize("word", WORDS)
 def test_a_run_is_found_by_what_a_person_remembers(hpc, failed, word):
-    word = str(failed.run.path) if word == "runs/digits" else word
+    word = str(failed.run.path) if word == "the folder" else word
     said = hpc("diagnose", *([word] if word else []))
     assert said.code == 3
     assert "failed: it hung: nothing moved for 300 s" in said.out
