@@ -188,12 +188,11 @@ def _of_history(
     said = []
     if record and record.outcome:
         said.append(f"{record.outcome.value}: {record.reason or 'nobody says why'}")
-    elif job_record:
-        said.append(f"Slurm's record: {job_record}")
     if status.trouble:
         said.append(f"never starts: {status.trouble}")
     elif record is None or record.outcome is None:
         said.append(f"the run is {status.state.value}: {status.reason or 'nobody says why'}")
+        said += [f"Slurm's record: {job_record}"] if job_record else []
     for text in said:
         where = _event(run, record, text)
         rule = logs.reader.feed_history(text, where)

@@ -12,7 +12,9 @@ import pytest
 from hpc_train.backends.diagnose_run import diagnose_run
 from hpc_train.backends.observe import observe
 from hpc_train.diagnose.diagnosis import told
+from hpc_train.diagnose.read_logs import ReadLogs
 from hpc_train.diagnose.read_run import sentence_of
+from hpc_train.diagnose.rules import Evidence
 from hpc_train.errors import UsageError
 from hpc_train.runs.events import EventKind
 from hpc_train.runs.ranks import ExitRecord, write_exit
@@ -153,6 +155,29 @@ def test_what_the_history_knows_is_used(made, name):
     assert found.is_known
     (place,) = {item.line for item in found.evidence if item.file == str(made.run.events)}
     assert '"attempt_ended"' in made.run.events.read_text().splitlines()[place - 1]
+
+
+SAID = {
+    "torch_oom": "out_of_memory: rank 5 on n2 ran out of GPU memory",
+    "never_starts": "never starts: the account has no such QOS",
+    "supervisor_killed": "node_failure: the supervisor was killed; nothing new was saved",
+    "environment": "the run is failed: the job ended before its training began: x; hpc-train:"
+    " env.venv cannot be activated",
+    "time_limit": "Slurm's record: TIMEOUT, exit code 0:0, on n1",
+    "preempted": "Slurm's record: PREEMPTED, exit code 0:0, on n1",
+    "cancelled": "Slurm's record: CANCELLED by 1000, exit code 0:0, on n1",
+    "node_failed": "Slurm's record: NODE_FAIL, exit code 0:0, on n1",
+    "failed": "Slurm's record: FAILED, exit code 1:0, on n1",
+}
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_what_slurm_and_the_runs_state_say_is_read(name):
+    logs = ReadLogs()
+    logs.reader.feed_history(SAID[name], Evidence(file="events.jsonl", line=1, text=SAID[name]))
+    (found,) = logs.findings()
+    assert found.name == name
+    assert found.cause
 
 
 STACK = """Current thread 0x01 (most recent call first):
