@@ -24,6 +24,7 @@ NAMES = (
     "fetching",
     "buckets",
     "nccl_log",
+    "diagnose",
     "ranks",
     "resume_costs",
     "faults",

@@ -25,17 +25,17 @@ RANKS = 8 * HOSTS
 def rows(places: Places) -> Iterator[Row]:
     """`--explain` of 200 MB, by what the log consists of; then its memory."""
     kinds = {
-        "a job's start again and again": lambda _: _start_of_job(),
+        "a job's start again and again": lambda _: start_of_job(),
         "a training with a few warnings": lambda number: (
-            _training() if number % 3 else _start_of_job()
+            training() if number % 3 else start_of_job()
         ),
-        "collectives (SUBSYS=COLL)": _collectives,
-        "metrics by many capitals": _capitals,
+        "collectives (SUBSYS=COLL)": collectives,
+        "metrics by many capitals": capitals,
     }
     largest = 0.0
     with tempfile.TemporaryDirectory() as folder:
         for kind, block in kinds.items():
-            log = _write(Path(folder) / "nccl.log", block)
+            log = write_log(Path(folder) / "nccl.log", block)
             # Into a pipe: with /dev/null as its output grep ends at the first match.
             grep = f"grep -cE 'NCCL (INFO|WARN)' {log} | cat"
             ours = [places.hpc_train, "preflight", "--explain", str(log)]
@@ -43,7 +43,7 @@ def rows(places: Places) -> Iterator[Row]:
                 partial(process, ours), partial(process, ["sh", "-c", grep]), pairs=PAIRS
             )
             yield row_of(f"200 MB, {kind} : grep -c", compared, at_most=TARGET)
-            largest = max(largest, _max_rss_mb(ours))
+            largest = max(largest, max_rss_mb(ours))
     yield Row(
         what="the same: memory of ours",
         ours=f"{largest:.0f} MB",
@@ -54,17 +54,20 @@ def rows(places: Places) -> Iterator[Row]:
     )
 
 
-def _write(path: Path, block: Callable[[int], str]) -> Path:
+def write_log(
+    path: Path, block: Callable[[int], str], size_bytes: int = SIZE_BYTES, end: str = ""
+) -> Path:
     # Piece by piece: a child's memory is counted from that of the process it was made from.
     with path.open("w") as file:
         for number in count():
             file.write(block(number))
-            if file.tell() >= SIZE_BYTES:
+            if file.tell() >= size_bytes:
                 break
+        file.write(end)
     return path
 
 
-def _start_of_job() -> str:
+def start_of_job() -> str:
     """What 64 hosts of 8 GPUs say while they connect."""
     lines = ["NCCL version 2.21.5+cuda12.4\n"]
     for rank in range(RANKS):
@@ -81,14 +84,14 @@ def _start_of_job() -> str:
     return "".join(lines)
 
 
-def _training() -> str:
+def training() -> str:
     lines = [
         f"[12:00:{i % 60:02d}] step {i} loss 0.{i} lr 1e-4 tokens/s {i}\n" for i in range(20_000)
     ]
     return "".join(lines) + "node001:1:2 [0] NCCL WARN the clock was set\n"
 
 
-def _collectives(number: int) -> str:
+def collectives(number: int) -> str:
     first = 9_999 * number
     return "".join(
         f"node001:{i % 8}:{i % 8} [{i % 8}] NCCL INFO AllReduce: opCount {i:x} sendbuff 0x7f{i:x}"
@@ -97,7 +100,7 @@ def _collectives(number: int) -> str:
     )
 
 
-def _capitals(number: int) -> str:
+def capitals(number: int) -> str:
     names = "ABCDEFGHIJKLMNOPRSTUVWXY"
     return "".join(
         f"step {step} {' '.join(f'{name}={(step * 7 + ord(name)) % 1000}' for name in names)}\n"
@@ -105,7 +108,7 @@ def _capitals(number: int) -> str:
     )
 
 
-def _max_rss_mb(argv: list[str]) -> float:
+def max_rss_mb(argv: list[str]) -> float:
     child = subprocess.Popen(argv, env=user_environment(), stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)

@@ -10,6 +10,7 @@ import click
 
 from hpc_train import api
 from hpc_train.cli.common import print_json, shell_word
+from hpc_train.cli.diagnosis_lines import diagnosis_lines
 from hpc_train.cli.main import INTERRUPTED
 from hpc_train.plan.states import RunState
 from hpc_train.runs.history_text import duration, metrics_text, progress_text, shortened
@@ -146,6 +147,8 @@ def print_end(status: RunStatus, *, err: bool = False) -> None:
     click.echo(f"run        {status.run_dir}", err=err)
     click.echo(f"history    hpc-train status {name}", err=err)
     if status.state is not RunState.COMPLETED:
+        for line in diagnosis_lines(status):
+            click.echo(line, err=err)
         rank = status.attempts[-1].rank if status.attempts else None
         of_rank = f" --rank {rank}" if rank else ""
         if status.attempts:

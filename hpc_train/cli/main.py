@@ -31,6 +31,7 @@ COMMANDS = {
     "validate": "Validate the model of a run anew.",
     "predict": "Predict with the model of a run, and write the predictions.",
     "status": "Show a run and its history; without RUN, the newest.",
+    "diagnose": "Say why a run, a job or a log failed: who first, the cause, the fix.",
     "report": "Show what runs were worth: goodput, metrics, nodes; as a page with --html.",
     "list": "List the newest runs, or all.",
     "diff": "Show how code, packages and config differ from now, or between two runs.",

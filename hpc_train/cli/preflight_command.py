@@ -97,8 +97,8 @@ def command(
 
 
 def _explain(logs: Sequence[str], *, as_json: bool) -> int:
-    from hpc_train.preflight.nccl.nccl_log import read_nccl_logs
-    from hpc_train.preflight.nccl.nccl_text import explain, report_json
+    from hpc_train.diagnose.nccl.nccl_log import read_nccl_logs
+    from hpc_train.diagnose.nccl.nccl_text import explain, report_json
 
     if any(log.startswith("--") for log in logs):
         raise UsageError("--explain has no log behind it", "--explain LOG, other options before it")

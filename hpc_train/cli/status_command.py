@@ -9,6 +9,7 @@ import click
 
 from hpc_train import api
 from hpc_train.cli.common import json_option, print_json, runs_dir_option
+from hpc_train.cli.diagnosis_lines import diagnosis_lines
 from hpc_train.cli.sweep_text import print_sweep
 from hpc_train.errors import NoSuchRunError, UsageError
 from hpc_train.runs.history_text import history_lines
@@ -47,6 +48,6 @@ def command(run: str | None, best: str | None, runs_dir: Path | None, as_json: b
         return 0
     first, *rest = history_lines(status, time.time())
     click.secho(first, bold=True)
-    for line in rest:
+    for line in (*rest, *diagnosis_lines(status, indent="  ")):
         click.echo(line)
     return 0

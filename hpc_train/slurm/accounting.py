@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from hpc_train.errors import SlurmError
 from hpc_train.slurm.command import is_available, run
 
-__all__ = ["JobsUsage", "jobs_usage", "usage_in"]
+__all__ = ["JobsUsage", "job_record", "jobs_usage", "usage_in"]
 
 FIELDS = "JobID,ElapsedRaw,AllocCPUS,TotalCPU,MaxRSS,NTasks,NNodes"
 WAIT_S = 5.0  # a report is worth more than these two rows of it
@@ -43,6 +43,21 @@ def jobs_usage(job_ids: Sequence[str]) -> JobsUsage | None:
     except SlurmError:
         return None
     return usage_in(said.stdout) if said.returncode == 0 else None
+
+
+def job_record(job_id: str) -> str:
+    """How a job ended by its accounting, `OUT_OF_MEMORY, exit code 0:125, on node1`; or empty."""
+    if not job_id or not is_available("sacct"):
+        return ""
+    argv = ["sacct", "-n", "-P", "-X", f"--jobs={job_id}", "--format=State,ExitCode,NodeList"]
+    try:
+        said = run(argv, timeout_s=WAIT_S, env={**os.environ})
+    except SlurmError:
+        return ""
+    cells = said.stdout.splitlines()[-1].split("|") if said.stdout.strip() else []
+    if said.returncode != 0 or len(cells) != 3:
+        return ""
+    return f"{cells[0]}, exit code {cells[1]}, on {cells[2]}"
 
 
 def usage_in(text: str) -> JobsUsage | None:

@@ -21,12 +21,12 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hpc_train.diagnose.nccl.nccl_log import read_nccl_lines
 from hpc_train.errors import CheckError, HpcTrainError
 from hpc_train.plan.states import RankExit
 from hpc_train.plan.world import World
 from hpc_train.preflight.choose.choose import NCCL_DEBUG_SUBSYS
 from hpc_train.preflight.collective import CollectiveResult, GpuRate, PairTransport
-from hpc_train.preflight.nccl.nccl_log import read_nccl_lines
 from hpc_train.runs.atomic import write_text
 from hpc_train.training.prepare import make_group, own_device
 from hpc_train.training.rank_failure import failure_of

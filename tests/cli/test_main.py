@@ -28,6 +28,7 @@ SURFACE = {
     "predict": "account ckpt cluster follow gpus json nodes partition qos runs_dir time wait",
     "status": "best json runs_dir",
     "diff": "json runs_dir",
+    "diagnose": "attempt json runs_dir",
     "report": "html json runs_dir",
     "list": "active all json n name points runs_dir sort state",
     "logs": "all attempt follow n rank runs_dir supervisor",

@@ -133,6 +133,15 @@ class Training:
         """One attempt in `hpc-train status --json`."""
         return self.status()["attempts"][number]
 
+    def diagnosed(self, attempt: int = 0) -> tuple[str, int | None, str | None]:
+        """What `hpc-train diagnose` says of an attempt: the cause's name, the rank, the node."""
+        words = ("diagnose", str(self.run.path), "--attempt", str(attempt), "--json")
+        done = hpc_train(self.cluster, *words)
+        assert done.returncode == 3, done.stdout + done.stderr
+        document = json.loads(done.stdout)
+        assert document["cause"], document
+        return document["name"], document["rank"], document["node"]
+
     # --- waiting, by the files alone, so that waiting costs little
 
     def records(self) -> list[AttemptRecord]:

@@ -55,6 +55,9 @@ def test_a_job_that_ends_before_python_starts_tells_its_logs_last_words(
         assert all(word in screen for word in words), screen
         logs = hpc_train(slurm_cluster, "logs", str(training.run.path))
         assert logs.returncode != 0
+        said = hpc_train(slurm_cluster, "diagnose", str(training.run.path), "--json")
+        name = "failed" if words == ("left no log",) else "environment"
+        assert (said.returncode, json.loads(said.stdout)["name"]) == (3, name), said.stdout
         if words != ("left no log",):
             assert status["last_words"]
             assert str(training.run.job_log(training.job_id)) in screen

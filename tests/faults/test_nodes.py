@@ -50,6 +50,7 @@ def test_a_dead_node_is_replaced_before_slurm_misses_it(
     training.wait_attempt_end(timeout_s=150)
     training.wait_no_ranks()
     goes_on_without(training, "node3")
+    assert training.diagnosed() == ("node_failed", None, "node3")
 
 
 def test_a_cable_cut_in_an_all_reduce_is_seen_and_its_node_left_out(

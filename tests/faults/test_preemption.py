@@ -39,6 +39,7 @@ def test_a_preempted_run_goes_on_at_the_step_where_it_was(
     assert first["reason"].endswith(f"saved at step {first['saved_step']}")
     assert released_s < 60 or grace_s < 60, "it has not waited for the end of the grace"
     report_adds_up(training, ["preempted", None])
+    assert training.diagnosed() == ("preempted", None, None)
 
 
 def test_a_preemption_in_the_first_second_costs_nothing_but_the_wait(

@@ -35,6 +35,7 @@ def test_a_killed_rank_is_named_and_the_run_goes_on_from_its_last_checkpoint(
     assert first["saved_step"] % 20 == 0
     assert second["first_step"] == first["saved_step"] == ended.saved_step
     assert 0 <= first["steps_lost"] <= 25 + 20
+    assert training.diagnosed() == ("killed_rank", 1, "node2")
 
 
 @pytest.mark.soak
@@ -72,14 +73,18 @@ def test_a_stopped_rank_is_called_late_by_name_and_its_node_is_left_out(
     assert second["first_step"] == first["saved_step"] >= 5
     stacks = (training.run.attempt(0).stacks / "rank-0.txt").read_text()
     assert "all_reduce" in stacks or "backward" in stacks
+    assert training.diagnosed() == ("hang", 1, late)
 
 
 @pytest.mark.parametrize(
-    ("overrides", "error", "step", "text"),
+    ("overrides", "error", "step", "text", "cause"),
     [
-        (["model.init_args.raise_at=50"], "ValueError: label ", 50, "raise ValueError"),
-        (["model.init_args.raise_at=0"], "ValueError: label ", 0, "raise ValueError"),
-        (["model.init_args.nan_at=7"], "FloatingPointError: the loss is nan", 7, "raise Floating"),
+        (["model.init_args.raise_at=50"], "ValueError: label ", 50, "raise ValueError", "failed"),
+        (["model.init_args.raise_at=0"], "ValueError: label ", 0, "raise ValueError", "failed"),
+        (
+            ["model.init_args.nan_at=7"],
+            *("FloatingPointError: the loss is nan", 7, "raise Floating", "nan"),
+        ),
     ],
 )
 def test_an_error_in_the_training_is_told_with_its_line_and_is_not_tried_again(
@@ -87,6 +92,7 @@ def test_an_error_in_the_training_is_told_with_its_line_and_is_not_tried_again(
     error: str,
     step: int,
     text: str,
+    cause: str,
     slurm_cluster: Cluster,
     tmp_path: Path,
 ) -> None:
@@ -108,6 +114,8 @@ def test_an_error_in_the_training_is_told_with_its_line_and_is_not_tried_again(
     watched = hpc_train(slurm_cluster, "status", str(training.run.path))
     assert error in watched.stdout
     assert attempt["where"] in watched.stdout
+    assert f"hpc-train diagnose {training.run.run_id}" in watched.stdout
+    assert training.diagnosed() == (cause, attempt["rank"], attempt["node"])
 
 
 def test_a_rank_that_crashes_is_told_with_the_line_it_crashed_in(
@@ -125,6 +133,7 @@ def test_a_rank_that_crashes_is_told_with_the_line_it_crashed_in(
     stack = (training.run.path / "attempts/0/stacks/rank-1.txt").read_text()
     assert "Fatal Python error: Segmentation fault" in stack
     assert not (training.run.path / "attempts/0/stacks/rank-0.txt").read_text()
+    assert training.diagnosed() == ("segfault", 1, "node2")
 
 
 def test_a_module_that_fails_at_import_is_told_with_its_line(

@@ -91,6 +91,7 @@ def test_the_time_limits_signal_saves_and_the_next_job_goes_on(
     assert first["decision"] == "requeue"
     assert first["steps_lost"] == 0
     assert "time limit" in first["reason"]
+    assert training.diagnosed() == ("time_limit", None, None)
 
 
 @pytest.mark.soak

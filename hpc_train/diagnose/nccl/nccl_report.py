@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from hpc_train.preflight.nccl.nccl_comms import LoggedRanks
-    from hpc_train.preflight.nccl.nccl_rules import Failure
+    from hpc_train.diagnose.nccl.nccl_comms import LoggedRanks
+    from hpc_train.diagnose.rules import Failure
 
 __all__ = ["NcclReport", "Pair"]
 

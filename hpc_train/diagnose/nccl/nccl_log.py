@@ -9,21 +9,21 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from hpc_train.errors import HpcTrainError
-from hpc_train.preflight.nccl.nccl_comms import Communicators
-from hpc_train.preflight.nccl.nccl_failures import judge
-from hpc_train.preflight.nccl.nccl_files import (
+from hpc_train.diagnose.launchers import Launchers, RasCounts
+from hpc_train.diagnose.line_words import may_tell
+from hpc_train.diagnose.log_files import (
     MAX_LINE,
     find_logs,
     log_lines,
-    may_tell,
     open_log,
 )
-from hpc_train.preflight.nccl.nccl_launchers import Launchers, RasCounts
-from hpc_train.preflight.nccl.nccl_lines import Record, plain_lines, records_of
-from hpc_train.preflight.nccl.nccl_report import NcclReport
-from hpc_train.preflight.nccl.nccl_rules import Evidence, Hits, read_rules
-from hpc_train.preflight.nccl.nccl_timeouts import Timeouts
+from hpc_train.diagnose.nccl.nccl_comms import Communicators
+from hpc_train.diagnose.nccl.nccl_failures import judge
+from hpc_train.diagnose.nccl.nccl_lines import Record, plain_lines, records_of
+from hpc_train.diagnose.nccl.nccl_report import NcclReport
+from hpc_train.diagnose.rules import Evidence, Hits, Rule, read_rules
+from hpc_train.diagnose.timeouts import Timeouts
+from hpc_train.errors import HpcTrainError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -155,6 +155,11 @@ class LogReader:
             if said:
                 (self._retrying.add if ", retrying" in said else self._retrying.discard)(file)
             self._feed(part, Evidence(file=file, line=number, text=said[:300]))
+
+    def feed_history(self, text: str, where: Evidence) -> Rule | None:
+        """Take what a run's history or Slurm's record says, and return the rule it is of."""
+        self.records += 1
+        return self._hits.take("RUN", text, "", "", where, is_warning=False)
 
     def _feed(self, line: str, where: Evidence) -> None:
         if "CCL version " in line and (found := _VERSION.search(line)):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from hpc_train.preflight.nccl.nccl_rules import WHOLE_LOG, Failure
+from hpc_train.diagnose.rules import WHOLE_LOG, Failure
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hpc_train.preflight.nccl.nccl_rules import Evidence, Hit, Hits
+    from hpc_train.diagnose.rules import Evidence, Hit, Hits
 
 __all__ = ["judge"]
 

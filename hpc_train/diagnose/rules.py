@@ -1,7 +1,8 @@
 """What a line of a log means: rules as data, and the one engine that applies them.
 
-A rule is a pattern, where it counts, and what is then certain: cause and fix. The table is
-`rules.txt`, from root to consequence. What no rule knows is kept as a warning.
+A rule is a pattern, where it counts, and what is then certain: cause and fix. The tables are the
+files of `causes/`, in the order of `FILES`, each from root to consequence. What no rule knows is
+kept as a warning.
 """
 
 from __future__ import annotations
@@ -13,12 +14,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Mapping
 
-__all__ = ["WHOLE_LOG", "Evidence", "Failure", "Hit", "Hits", "Rule", "read_rules"]
+__all__ = [
+    "FILES",
+    "WHOLE_LOG",
+    "Evidence",
+    "Failure",
+    "Hit",
+    "Hits",
+    "Rule",
+    "read_rules",
+    "read_words",
+]
+
+# The first rule that fits says what a line means: what is exact comes before what is general.
+FILES = ("run.txt", "program.txt", "node.txt", "nccl.txt")
 
 Kind = Literal["cause", "follows", "last", "open", "note", "harmless"]
-Level = Literal["WARN", "INFO", "JOB", "ANY"]
+Level = Literal["WARN", "INFO", "JOB", "RUN", "ANY"]
 
 _MAX_EVIDENCE = 3
 _MAX_HOSTS = 10_000
@@ -51,14 +65,18 @@ class Rule:
         name: Its name in JSON and docs.
         pattern: A regular expression, searched in `place text`; its groups fill `cause` and `fix`.
             Quantifiers are bounded, so that no line makes it slow.
-        cause: One sentence. `{group}` stands for what the pattern caught.
+        cause: One sentence. `{group}` stands for what the pattern caught; what stands in `[[ ]]` is
+            left out where the pattern did not catch all of its groups.
         fix: What to do.
         kind: `cause` is a failure; `follows` is one that another failure brings about; `last` is
             one that is told where nothing else is known, and so is an `open` one, if it was said
             again and again and a log ends with it; a `note` is worth telling and no failure;
             `harmless` is neither.
         level: `WARN` counts in warnings and in torch's words about NCCL and CUDA, `INFO` in NCCL's
-            other lines, `JOB` in lines beside NCCL's, `ANY` in all.
+            other lines, `JOB` in lines beside NCCL's, `RUN` in what the history of a run or Slurm's
+            record of its job says, `ANY` in all.
+        of_another: The line is not of the one who is to blame, but of one who waited for it or
+            lost it.
         unless: Rules that tell the same more exactly; beside one of them this one is left out.
     """
 
@@ -69,6 +87,9 @@ class Rule:
     kind: Kind = "cause"
     level: Level = "WARN"
     unless: tuple[str, ...] = ()
+    of_another: bool = False
+    source: str = ""
+    file: str = ""
 
     @cached_property
     def expression(self) -> re.Pattern[str]:
@@ -77,27 +98,44 @@ class Rule:
 
 
 _MACRO = re.compile(r"(@[A-Z_]{2,})(?:`(.*?)`)?")
-_PARTS = {"~": "pattern", "=": "cause", ">": "fix"}
+_PARTS = {"~": "pattern", "=": "cause", ">": "fix", "<": "source"}
+_OPTIONAL = re.compile(r"\[\[(.*?)\]\]")
+_GROUP = re.compile(r"\{(\w+)\}")
 
 
 @cache
-def read_rules() -> tuple[Rule, ...]:
-    """Return the rules of `rules.txt` in their order; its head says how they are written."""
+def read_rules(*names: str) -> tuple[Rule, ...]:
+    """Return the rules of the files; the head of `nccl.txt` says how they are written."""
+    return tuple(rule for name in names or FILES for rule in _rules_of(name))
+
+
+@cache
+def read_words() -> tuple[str, ...]:
+    """Return regular expressions of what lets a line through that is not NCCL's own."""
+    return tuple(line[2:] for name in FILES for line in _lines_of(name) if line[:2] == "! ")
+
+
+def _lines_of(name: str) -> list[str]:
+    return (Path(__file__).parent / "causes" / name).read_text("utf-8").splitlines()
+
+
+def _rules_of(name: str) -> Iterator[Rule]:
     macros: dict[str, str] = {}
     blocks: list[dict[str, str]] = []
-    for line in (Path(__file__).parent / "rules.txt").read_text("utf-8").splitlines():
+    for line in _lines_of(name):
         mark, said = line[:1], line[2:]
         if mark == "@":
-            name, _, macros[name] = line.partition(" ")
+            macro, _, macros[macro] = line.partition(" ")
         elif mark == "[":
             blocks.append({"head": line})
-        elif mark in _PARTS:
+        elif mark in _PARTS and blocks:
             part = _PARTS[mark]
-            blocks[-1][part] = f"{blocks[-1][part]}|{said}" if part in blocks[-1] else said
-    return tuple(_rule(block, macros) for block in blocks)
+            between = "; " if mark == "<" else "|"
+            blocks[-1][part] = f"{blocks[-1][part]}{between}{said}" if part in blocks[-1] else said
+    return (_rule(block, macros, name) for block in blocks)
 
 
-def _rule(block: dict[str, str], macros: dict[str, str]) -> Rule:
+def _rule(block: dict[str, str], macros: dict[str, str], file: str) -> Rule:
     head, _, unless = block.pop("head").partition(" unless ")
     name, _, rest = head[1:].partition("]")
     made = {
@@ -114,6 +152,9 @@ def _rule(block: dict[str, str], macros: dict[str, str]) -> Rule:
         kind=kinds[0] if kinds else "cause",
         level=levels[0] if levels else "WARN",
         unless=tuple(unless.split()),
+        of_another="of_another" in rest.split(),
+        source=made.get("source", ""),
+        file=file,
     )
 
 
@@ -146,6 +187,9 @@ class Failure:
     evidence: tuple[Evidence, ...]
     times: int = 1
     hosts: tuple[str, ...] = ()
+    kind: Kind = "cause"
+    firsts: tuple[Evidence, ...] = ()  # the first line of each file
+    of_another: bool = False
 
 
 @dataclass(kw_only=True)
@@ -160,6 +204,7 @@ class Hit:
     times: int = 0
     hosts: set[str] = field(default_factory=set)
     evidence: list[Evidence] = field(default_factory=list)
+    firsts: dict[str, Evidence] = field(default_factory=dict)
 
     def add(self, number: int, host: str, where: Evidence) -> None:
         """Count one more line."""
@@ -169,6 +214,8 @@ class Hit:
             self.hosts.add(host)
         if len(self.evidence) < _MAX_EVIDENCE and where not in self.evidence:
             self.evidence.append(where)
+        if len(self.firsts) < _MAX_HOSTS:
+            self.firsts.setdefault(where.file, where)
 
     def failure(self, before: str = "") -> Failure:
         """Return it as what is told."""
@@ -179,6 +226,9 @@ class Hit:
             times=self.times,
             hosts=tuple(sorted(self.hosts)),
             evidence=tuple(self.evidence),
+            kind=self.rule.kind,
+            firsts=tuple(self.firsts.values()),
+            of_another=self.rule.of_another,
         )
 
 
@@ -189,7 +239,7 @@ class Hits:
         rules = tuple(rules)
         self._rules = {
             level: [rule for rule in rules if rule.level in (level, "ANY")]
-            for level in ("WARN", "INFO", "JOB")
+            for level in ("WARN", "INFO", "JOB", "RUN")
         }
         self._order = {rule.name: number for number, rule in enumerate(rules)}
         self._hits: dict[str, Hit] = {}
@@ -230,7 +280,7 @@ class Hits:
         match = rule.expression.search(text)
         groups = match.groupdict() if match else {}
         said = {key: value or _UNSAID.get(key, "?") for key, value in groups.items()}
-        cause, fix = rule.cause.format_map(said), rule.fix.format_map(said)
+        cause, fix = (_filled(text, groups).format_map(said) for text in (rule.cause, rule.fix))
         return Hit(rule=rule, cause=cause, fix=fix, first=self.lines)
 
     def forget(self, text: str) -> None:
@@ -249,3 +299,12 @@ class Hits:
     def unknown(self) -> list[Hit]:
         """Return the warnings that no rule knows, in their order."""
         return list(self._unknown.values())
+
+
+def _filled(text: str, groups: Mapping[str, str | None]) -> str:
+    """Leave out what stands in `[[ ]]` where one of its groups caught nothing."""
+
+    def part(found: re.Match[str]) -> str:
+        return found[1] if all(groups.get(name) for name in _GROUP.findall(found[1])) else ""
+
+    return _OPTIONAL.sub(part, text)

@@ -11,11 +11,11 @@ import re
 from signal import Signals
 from typing import TYPE_CHECKING
 
-from hpc_train.preflight.nccl.nccl_rules import Failure
-from hpc_train.preflight.nccl.nccl_timeouts import ranges
+from hpc_train.diagnose.rules import Failure
+from hpc_train.diagnose.timeouts import ranges
 
 if TYPE_CHECKING:
-    from hpc_train.preflight.nccl.nccl_rules import Evidence
+    from hpc_train.diagnose.rules import Evidence
 
 __all__ = ["Launchers", "RasCounts"]
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from hpc_train.preflight.nccl.nccl_rules import Failure
+from hpc_train.diagnose.rules import Failure
 
 if TYPE_CHECKING:
-    from hpc_train.preflight.nccl.nccl_rules import Evidence
+    from hpc_train.diagnose.rules import Evidence
 
 __all__ = ["Timeouts", "ranges"]
 
@@ -102,6 +102,7 @@ class Timeouts:
             " without",
             times=self._times,
             evidence=tuple(self._evidence),
+            of_another=True,
         )
 
     def _cause(self) -> str:

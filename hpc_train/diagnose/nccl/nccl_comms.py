@@ -7,12 +7,12 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from hpc_train.preflight.nccl.nccl_report import Pair
+from hpc_train.diagnose.nccl.nccl_report import Pair
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hpc_train.preflight.nccl.nccl_lines import Record
+    from hpc_train.diagnose.nccl.nccl_lines import Record
 
 __all__ = ["Communicators", "LoggedRanks"]
 

@@ -6,14 +6,14 @@ from collections import Counter, defaultdict
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from hpc_train.diagnose.timeouts import ranges
 from hpc_train.plan.hostlist import fold
-from hpc_train.preflight.nccl.nccl_timeouts import ranges
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
-    from hpc_train.preflight.nccl.nccl_report import NcclReport, Pair
-    from hpc_train.preflight.nccl.nccl_rules import Evidence, Failure
+    from hpc_train.diagnose.nccl.nccl_report import NcclReport, Pair
+    from hpc_train.diagnose.rules import Evidence, Failure
 
 __all__ = ["explain", "report_json"]
 
@@ -276,4 +276,7 @@ def _transports(report: NcclReport) -> list[dict[str, Any]]:
 
 
 def _failure_json(failure: Failure) -> dict[str, Any]:
-    return {**asdict(failure), "cause": failure.cause or None}
+    told = ("name", "fix", "times", "hosts")
+    document = {name: getattr(failure, name) for name in told}
+    evidence = [asdict(item) for item in failure.evidence]
+    return {**document, "cause": failure.cause or None, "evidence": evidence}

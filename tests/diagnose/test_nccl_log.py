@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hpc_train.diagnose import log_files
+from hpc_train.diagnose.nccl.nccl_log import LogReader, read_nccl_lines, read_nccl_logs
+from hpc_train.diagnose.nccl.nccl_text import explain, report_json
 from hpc_train.errors import HpcTrainError
-from hpc_train.preflight.nccl import nccl_files
-from hpc_train.preflight.nccl.nccl_log import LogReader, read_nccl_lines, read_nccl_logs
-from hpc_train.preflight.nccl.nccl_text import explain, report_json
 
 
 def hop(version: str, channel: int, a: int, b: int, way: str, via: str) -> str:
@@ -543,7 +543,7 @@ def test_the_number_of_a_line_is_greps(tmp_path):
 
 @pytest.mark.parametrize("block", [200, 1000, 1 << 18])
 def test_hops_that_repeat_do_not_shift_the_number_of_a_line(monkeypatch, block):
-    monkeypatch.setattr(nccl_files, "_BLOCK", block)
+    monkeypatch.setattr(log_files, "_BLOCK", block)
     rng = random.Random(block)
     for _ in range(20):
         hops = [f"n{i % 2}:1:{i % 3} [0] NCCL INFO Channel 0{i % 3}/0 : {i % 2}[0] -> 1[0] via P2P"
@@ -552,7 +552,7 @@ def test_hops_that_repeat_do_not_shift_the_number_of_a_line(monkeypatch, block):
         warned = [f"n0:1:1 [0] x.cc:1 NCCL WARN thing {i % 2}" for i in range(20)]
         lines = rng.sample([*hops, *glued, *warned, *["training"] * 30], k=270)
         text = "\n".join(lines).encode()
-        found = list(nccl_files.log_lines(io.BufferedReader(io.BytesIO(text), 64)))
+        found = list(log_files.log_lines(io.BufferedReader(io.BytesIO(text), 64)))
         assert all(line in lines[number - 1] for number, line in found)
         told = {number for number, line in found if "WARN" in line}
         assert told == {number for number, line in enumerate(lines, 1) if "WARN" in line}

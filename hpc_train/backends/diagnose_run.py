@@ -1,0 +1,93 @@
+"""Why a run failed: what its directory tells, and what Slurm's accounting says of its job."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from hpc_train.backends.observe import observe
+from hpc_train.diagnose.diagnosis import Diagnosis
+from hpc_train.diagnose.read_run import diagnosis_of
+from hpc_train.errors import HpcTrainError, NoSuchRunError, UsageError
+from hpc_train.plan.states import RunState
+from hpc_train.runs.layout import RunDir
+from hpc_train.runs.registry import all_runs, find_run, folders
+from hpc_train.runs.status import RunStatus
+from hpc_train.runs.sweep_dir import find_point
+from hpc_train.slurm.accounting import job_record
+
+__all__ = ["diagnose_run", "run_meant"]
+
+_UNEXPLAINED = (RunState.FAILED, RunState.LOST, RunState.TIMED_OUT, RunState.CANCELLED)
+
+
+def run_meant(words: Sequence[str], runs_dir: Path | None) -> RunDir | None:
+    """The run that the words mean, the newest without any; None where they are logs.
+
+    Raises:
+        NoSuchRunError: when they mean neither.
+        UsageError: for a run among others.
+    """
+    if not words:
+        known = all_runs(folders(runs_dir))
+        if not known:
+            raise NoSuchRunError("there are no runs yet", "or name a log: hpc-train diagnose LOG")
+        return known[0]
+    runs = [run for word in words if (run := _run(word, runs_dir))]
+    if runs and len(words) > 1:
+        raise UsageError("one RUN at a time, and no logs beside it", "hpc-train diagnose RUN")
+    return runs[0] if runs else None
+
+
+def _run(word: str, runs_dir: Path | None) -> RunDir | None:
+    path = Path(word)
+    if path.is_dir():
+        found = RunDir(path.resolve())
+        if any(map(Path.exists, (found.plan, found.events, found.attempts))):
+            return found
+        if found.session.exists():
+            return RunDir(path.resolve(), named=False)
+        if within := sorted(path.glob("*/plan.json")) or [it.plan for it in all_runs([path])[:1]]:
+            return RunDir(within[-1].parent.resolve())  # a folder of runs: the newest
+    if word == "-" or path.is_file() or any(mark in word for mark in "*?["):
+        return None
+    try:
+        where = folders(runs_dir)
+        return find_point(word, where) or find_run(word, where)
+    except NoSuchRunError as error:
+        if path.exists():
+            return None
+        if not error.message.startswith("no run answers"):  # a sweep, or a point that it lacks
+            raise
+        raise NoSuchRunError(
+            f"{error.message}, and it is no file",
+            f"name a run, a job id or a log, for example slurm-{word}.out"
+            if word.isdigit()
+            else error.hint,
+        ) from None
+
+
+def diagnose_run(run: RunDir, *, attempt: int | None = None) -> Diagnosis:
+    """Say why it failed.
+
+    Raises:
+        HpcTrainError: Its history cannot be read, or there is nothing left of it.
+        UsageError: There is no such attempt.
+    """
+    try:
+        (status,) = observe([run], time.time())
+        diagnosis = diagnosis_of(run, status, attempt=attempt, job_record=_record(status))
+    except OSError as error:
+        raise HpcTrainError(
+            f"{error.filename} cannot be read: {error.strerror}",
+            "ask the run's owner for the permission to read it",
+        ) from error
+    return diagnosis
+
+
+def _record(status: RunStatus) -> str:
+    """Slurm's record, where the run itself has no end."""
+    ends = status.attempts and status.attempts[-1].outcome is not None
+    asks = status.backend == "slurm" and status.state in _UNEXPLAINED and not ends
+    return job_record(status.job_id) if asks else ""

@@ -1,0 +1,176 @@
+"""Who wrote a line, and when: by its own words, the name of its file, and the lines before it."""
+
+from __future__ import annotations
+
+import re
+import time
+from calendar import timegm
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from hpc_train.diagnose.log_files import blocks, open_log
+from hpc_train.diagnose.rules import Evidence
+
+__all__ = ["Around", "look_around", "node_of", "rank_of", "time_of"]
+
+_BEFORE_BYTES = 1 << 16
+_AFTER_LINES = 60
+_AFTER_BYTES = 1 << 16
+_RANK_FILE = re.compile(r"(?:^|[^a-z])rank[-_. ]?(\d{1,6})(?!\d)(?!.*rank[-_. ]?\d)", re.IGNORECASE)
+# torch ([rank3]:, [default3]:, [Rank 3]), srun -l (3:), mpirun ([1,3]<stderr>), srun's own words.
+_RANK_TEXT = re.compile(
+    r"\[(?:rank|default)(\d+)\]|\[Rank (\d+)\]|^ {0,5}(\d{1,5}): |^\[\d+,(\d+)\]<"
+    r"|^srun: error: \S{1,200}: tasks? (\d+)|\b[Rr]ank (\d+)\b"
+)
+_NODE = re.compile(
+    r"srun: error: ([\w.-]{1,200}): tasks? |^\S{3} [ \d]\d [\d:]{8} ([\w.-]{1,200}) kernel:"
+    r"|^[\d-]{10}T\S{8,20} ([\w.-]{1,200}) kernel:|\b(?:JOB|STEP) \S{1,40} ON ([\w.-]{1,200})\b"
+    r"|(?:^|\s)([A-Za-z][\w.-]{0,200}):\d{1,10}:\d{1,10} \[\d{1,3}\] .{0,200}NCCL "
+)
+_ISO = re.compile(
+    r"(?<!\d)(\d{4})[-/](\d\d)[-/](\d\d)[T _](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?"
+    r"(Z|[+-]\d\d:?\d\d)?"
+)
+_GLOG = re.compile(r"(?:^|\W)[EWIF](\d\d)(\d\d) (\d\d):(\d\d):(\d\d)\.(\d{1,6}) ")
+_SYSLOG = re.compile(r"^([A-Z][a-z]{2}) ([ \d]\d) (\d\d):(\d\d):(\d\d) ")
+_MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+_STEP = re.compile(r"(?:^|[\s\[{(,'\"])(?:global[_ ])?[Ss]tep['\"]?\s{0,3}[:=]?\s{0,3}(\d{1,12})\b")
+_COLOUR = re.compile(r"\x1b\[[\d;]{0,20}[A-Za-z]")
+_PREFIX = re.compile(r"^(?:\[(?:rank|default)\d+\]: ?| {0,5}\d{1,5}: |\[\d+,\d+\]<\w+>:? ?)")
+
+
+@dataclass(frozen=True)
+class Around:
+    """What the lines near one say; the time and the step are those told last before it.
+
+    Attributes:
+        lines: The line itself and those behind it.
+    """
+
+    time: float | None = None
+    step: int | None = None
+    lines: tuple[str, ...] = ()
+
+    def traceback(self) -> tuple[str, ...]:
+        """The traceback that begins with the line, up to its exception."""
+        found = []
+        for number, line in enumerate(_PREFIX.sub("", line) for line in self.lines):
+            found.append(line)
+            if number and line[:1].strip() and not line.startswith("Traceback"):
+                break
+        return tuple(found)
+
+
+def rank_of(place: Evidence) -> int | None:
+    """The rank that wrote a line, or of which a launcher wrote it."""
+    found = _RANK_FILE.search(place.file.rpartition("/")[2]) or _RANK_TEXT.search(place.text)
+    return next((int(rank) for rank in found.groups() if rank), None) if found else None
+
+
+def node_of(place: Evidence) -> str:
+    """The node that a line names as its own; empty where it names none."""
+    found = _NODE.search(place.text)
+    return next((name for name in found.groups() if name), "") if found else ""
+
+
+def look_around(place: Evidence, offset: int | None = None) -> Around:
+    """Read a log again near a line. Where it cannot be read there is only the line itself.
+
+    Args:
+        offset: Where the line begins; None where it has to be counted for.
+    """
+    own = Around(time=time_of(place.text, _year(place.file)), lines=(place.text,))
+    if place.file in ("", "-") or not place.line:
+        return own
+    try:
+        if offset is None:
+            before, lines = _near(place.file, place.line)
+        else:
+            before, lines = _near_offset(place.file, offset)
+    except OSError:
+        return own
+    text = _COLOUR.sub("", before)
+    steps = _STEP.findall(text)
+    return Around(
+        time=own.time if own.time is not None else time_of(text, _year(place.file)),
+        step=int(steps[-1]) if steps else None,
+        lines=tuple(_COLOUR.sub("", line) for line in lines) or own.lines,
+    )
+
+
+def _near(name: str, line: int) -> tuple[str, list[str]]:
+    """The text before a line, and the lines from it on."""
+    seen, before = 0, b""
+    with open_log(name) as file:
+        read = blocks(file)
+        for block in read:
+            count = block.count(b"\n")
+            if seen + count < line - 1 or (seen + count == line - 1 and block.endswith(b"\n")):
+                seen += count
+                before = (before + block)[-_BEFORE_BYTES:]
+                continue
+            lines = (block + next(read, b"")).split(b"\n")
+            here = line - 1 - seen
+            before = (before + b"\n".join(lines[:here]))[-_BEFORE_BYTES:]
+            behind = lines[here : here + _AFTER_LINES]
+            break
+        else:
+            behind = []
+    return _text(before), [_text(item) for item in behind]
+
+
+def _near_offset(name: str, offset: int) -> tuple[str, list[str]]:
+    with Path(name).open("rb") as file:
+        begin = max(0, offset - _BEFORE_BYTES)
+        file.seek(begin)
+        before = file.read(offset - begin)
+        lines = file.read(_AFTER_BYTES).split(b"\n")[:_AFTER_LINES]
+    return _text(before), [_text(item) for item in lines]
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "replace").replace("\r", "\n")
+
+
+def _year(file: str) -> int:
+    """Of lines that do not say theirs."""
+    try:
+        return time.localtime(Path(file).stat().st_mtime).tm_year
+    except (OSError, ValueError):
+        return time.localtime().tm_year
+
+
+def time_of(text: str, year: int) -> float | None:
+    """The last time that a text tells, in seconds since the epoch; local where it names no zone."""
+    found = [*_ISO.finditer(text)]
+    try:
+        if found:
+            return _iso(found[-1])
+        if glog := [*_GLOG.finditer(text)]:
+            month, day, *clock = map(int, glog[-1].groups()[:5])
+            return _moment([year, month, day, *clock]).timestamp()
+        if syslog := _SYSLOG.search(text):
+            name, *rest = syslog.groups()
+            return _moment([year, _MONTHS.index(name) + 1, *map(int, rest)]).timestamp()
+    except (ValueError, OverflowError):  # 2026-99-99
+        return None
+    return None
+
+
+def _iso(found: re.Match[str]) -> float:
+    *numbers, part, zone = found.groups()
+    moment = _moment([*map(int, numbers)])
+    seconds = float(f"0.{part}") if part else 0.0
+    if not zone:
+        return moment.timestamp() + seconds
+    sign = -1 if zone[0] == "-" else 1
+    digits = zone[1:].replace(":", "")
+    away_s = 0 if zone == "Z" else sign * (int(digits[:2]) * 3600 + int(digits[2:]) * 60)
+    return timegm(moment.timetuple()) - away_s + seconds
+
+
+def _moment(numbers: Sequence[int]) -> datetime:
+    year, month, day, hour, minute, second = numbers
+    return datetime(year, month, day, hour, minute, second)

@@ -1,0 +1,155 @@
+"""What a diagnosis says, as data and as lines."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from hpc_train.diagnose.rules import Evidence, Kind
+
+__all__ = ["Culprit", "Diagnosis", "told"]
+
+SCHEMA_VERSION = 1
+_WIDTH = 200
+_MOST_OTHERS = 5
+_MOST_LINES = 25
+
+
+@dataclass(frozen=True, kw_only=True)
+class Culprit:
+    """One thing that failed, or that follows from it.
+
+    Attributes:
+        name: Of the rule; `docs/diagnose.md` has them all.
+        cause: One sentence; empty where a line shows the failure and not its cause.
+        rank: That of the first line, None where nobody can tell; so are node, time and step.
+        time: Seconds since the epoch.
+        kind: `cause` where it explains; anything else is what is known beside a cause.
+    """
+
+    name: str
+    cause: str
+    fix: str
+    rank: int | None = None
+    node: str = ""
+    time: float | None = None
+    step: int | None = None
+    evidence: tuple[Evidence, ...] = ()
+    times: int = 1
+    kind: Kind = "cause"
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it says why, and not only what."""
+        return bool(self.cause) and self.kind in ("cause", "open")
+
+    @property
+    def who(self) -> str:
+        """`rank 3 on node2, 2026-11-21 08:04:51, step 120`, as far as it is known."""
+        on = f"on {self.node}" if self.node else ""
+        rank = " ".join(
+            word for word in (f"rank {self.rank}" if self.rank is not None else "", on) if word
+        )
+        clock = (
+            time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(self.time))
+            if self.time is not None
+            else ""
+        )
+        step = f"step {self.step}" if self.step is not None else ""
+        return ", ".join(part for part in (rank, clock, step) if part)
+
+    def to_json(self) -> dict[str, Any]:
+        """The finding as a document."""
+        told = ("name", "fix", "rank", "time", "step", "times")
+        return {
+            **{name: getattr(self, name) for name in told},
+            "cause": self.cause or None,
+            "node": self.node or None,
+            "known": self.is_known,
+            "evidence": [asdict(item) for item in self.evidence],
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diagnosis:
+    """Findings, the culprit first; none where nothing failed.
+
+    Attributes:
+        of: The run, or the logs.
+        state: Of a run: its state, and the attempt that is told of.
+        traceback: The first one in time, where no finding says why.
+        traceback_at: Its first line.
+        notes: What is worth knowing beside: earlier attempts, and what could not be read.
+    """
+
+    of: str
+    state: str = ""
+    findings: tuple[Culprit, ...] = ()
+    traceback: tuple[str, ...] = ()
+    traceback_at: Evidence | None = None
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def sentence(self) -> str:
+        """Who and why in one line; empty where nothing is known to have failed."""
+        if not self.findings or not self.findings[0].cause:
+            return ""
+        first = self.findings[0]
+        return f"{first.cause} ({first.who})" if first.who else first.cause
+
+    def to_json(self) -> dict[str, Any]:
+        """The document of `hpc-train diagnose --json`."""
+        first = self.findings[0].to_json() if self.findings else {}
+        alike = ("cause", "name", "rank", "node", "time", "step", "known", "fix")
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "of": self.of,
+            "state": self.state or None,
+            **{name: first.get(name) for name in alike},
+            "evidence": first.get("evidence", []),
+            "findings": [finding.to_json() for finding in self.findings],
+            "traceback": list(self.traceback),
+            "notes": list(self.notes),
+        }
+
+
+def told(diagnosis: Diagnosis) -> Iterator[str]:
+    """Yield the lines for a reader; the first says whether and why."""
+    if diagnosis.state:
+        yield diagnosis.state
+    if not diagnosis.findings:
+        if not diagnosis.state:
+            yield f"no failure is recognised in {diagnosis.of}"
+    else:
+        first, *others = diagnosis.findings
+        yield from _culprit(first)
+        yield from (
+            f"also: {it.cause or _line(it.evidence[0])}"[:_WIDTH] for it in others[:_MOST_OTHERS]
+        )
+    if diagnosis.traceback:
+        at = diagnosis.traceback_at
+        where = f" ({at.file}:{at.line})" if at else ""
+        yield f"the first traceback in time{where}:"
+        yield from (f"  {line}"[:_WIDTH] for line in diagnosis.traceback[-_MOST_LINES:])
+    yield from (f"note: {note}" for note in diagnosis.notes)
+
+
+def _culprit(first: Culprit) -> Iterator[str]:
+    if first.is_known:
+        yield f"failed: {first.cause}"
+    else:
+        what = first.cause or "a line that no rule knows"
+        yield f"failed: {what}; no rule knows why"
+    if first.who:
+        yield f"  {first.who}"
+    for item in first.evidence:
+        yield f"  {_line(item)}"[:_WIDTH]
+    if first.times > len(first.evidence):
+        yield f"  {first.times} lines say so"
+    yield f"  fix: {first.fix}"
+
+
+def _line(item: Evidence) -> str:
+    return f"{item.file}:{item.line}: {item.text}" if item.line else f"{item.file}: {item.text}"

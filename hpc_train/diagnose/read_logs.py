@@ -1,0 +1,167 @@
+"""Logs of any origin -> a diagnosis: the rules find what failed, the first of it is the culprit."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from hpc_train.diagnose.around import Around, look_around, node_of, rank_of
+from hpc_train.diagnose.diagnosis import Culprit, Diagnosis
+from hpc_train.diagnose.first_pass import Marks, telling_lines
+from hpc_train.diagnose.log_files import find_logs
+from hpc_train.diagnose.nccl.nccl_log import LogReader
+from hpc_train.diagnose.rules import Evidence, Failure
+from hpc_train.errors import HpcTrainError
+
+__all__ = ["ReadLogs", "diagnose_logs"]
+
+_MOST_LOOKED_AT = 32
+_MAX_TRACEBACKS = 10_000
+_LATE = re.compile(r"(?:did not come to [\w ]+|never joined it): (?:ranks? )?(\d+)\s*(?:$|;)")
+
+
+@dataclass
+class ReadLogs:
+    """Everything that was read, from any number of files; bounded by ranks, not by lines."""
+
+    reader: LogReader = field(default_factory=LogReader)
+    tracebacks: dict[str, Evidence] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    ranks: dict[str, int] = field(default_factory=dict)
+    marks: Marks = field(default_factory=dict)
+    lines: int = 0
+
+    def read(self, name: str, without: re.Pattern[str] | None = None) -> None:
+        """Read one log, but for lines that begin `without`; what cannot be read is a note."""
+        rank = rank_of(Evidence(file=name, line=0, text=""))
+        if rank is not None:
+            self.ranks[name] = rank
+        try:
+            for number, line in telling_lines(name, self.marks):
+                if without is None or not without.match(line):
+                    self.feed(line, name, number)
+        except OSError as error:
+            self.notes.append(f"{name} cannot be read: {error.strerror or error}")
+
+    def read_if_there(self, path: Path, without: re.Pattern[str] | None = None) -> None:
+        """The same of a file of a run, which may have none."""
+        if os.path.lexists(path):
+            self.read(str(path), without)
+
+    def feed(self, line: str, name: str, number: int) -> None:
+        """Take one line."""
+        self.lines += 1
+        self.reader.feed(line, name, number)
+        if "Traceback (most recent call last)" in line and len(self.tracebacks) < _MAX_TRACEBACKS:
+            where = Evidence(file=name, line=number, text=line.strip()[:300])
+            self.tracebacks.setdefault(name, where)
+
+    def findings(self) -> tuple[Culprit, ...]:
+        """What failed, the first culprit first."""
+        found = [self._finding(failure) for failure in self.reader.report().failures]
+        known = [item for item in found if item.is_known]
+        if len(known) == len(found) and all(item.time is not None for item in found):
+            found.sort(key=lambda item: item.time or 0.0)
+        return tuple(found)
+
+    def first_traceback(self) -> tuple[Evidence, Around] | None:
+        """The first in time; in the order of the files where no line tells one."""
+        places = [*self.tracebacks.values()][:_MOST_LOOKED_AT]
+        return self._earliest(places) if places else None
+
+    def _earliest(self, places: Sequence[Evidence]) -> tuple[Evidence, Around]:
+        """The first in time, by what the lines and those before them tell."""
+        looked = [
+            (place, look_around(place, self.marks.get((place.file, place.line))))
+            for place in places
+        ]
+        return min(looked, key=lambda item: item[1].time or float("inf"))
+
+    def _finding(self, failure: Failure) -> Culprit:
+        """With the place of the first line that says so, by the times that the lines tell."""
+        places = (failure.firsts or failure.evidence)[:_MOST_LOOKED_AT]
+        place, around = self._earliest(places)
+        evidence = (place, *(item for item in failure.evidence if item != place))[:3]
+        node = node_of(place) or (failure.hosts[0] if len(failure.hosts) == 1 else "")
+        rank = rank_of(place)
+        if failure.of_another:
+            rank, node = self._late(failure.cause), ""
+        return Culprit(
+            name=failure.name,
+            cause=failure.cause,
+            fix=failure.fix,
+            rank=rank,
+            node=node,
+            time=around.time,
+            step=around.step,
+            evidence=evidence,
+            times=failure.times,
+            kind=failure.kind,
+        )
+
+    def _late(self, cause: str) -> int | None:
+        """The one rank that others waited for or lost: by their words, or as it alone is silent."""
+        if found := _LATE.search(cause):
+            return int(found[1])
+        silent = [rank for name, rank in self.ranks.items() if name not in self.tracebacks]
+        return silent[0] if len(silent) == 1 < len(self.ranks) else None
+
+    def diagnosis(self, of: str) -> Diagnosis:
+        """All of it."""
+        found = self.findings()
+        first = self.first_traceback() if not (found and found[0].is_known) else None
+        if first and not found:
+            found = (_of_traceback(*first),)
+        return Diagnosis(
+            of=of,
+            findings=found,
+            traceback=first[1].traceback() if first else (),
+            traceback_at=first[0] if first else None,
+            notes=tuple(self.notes),
+        )
+
+
+def diagnose_logs(words: Sequence[str]) -> Diagnosis:
+    """Say why what wrote these logs failed: files, folders, patterns, `-`; also gzip and UTF-16.
+
+    Raises:
+        UsageError: One of them is not there.
+        HpcTrainError: None can be read, or all are empty.
+    """
+    names = find_logs(words)
+    logs = ReadLogs()
+    for name in names:
+        logs.read(name)
+    if not logs.lines and not _any_text(names):
+        why = logs.notes[0] if logs.notes else f"{', '.join(words)}: there is nothing in it"
+        raise HpcTrainError(why, "name a log that holds what the ranks or the job have written")
+    return logs.diagnosis(", ".join(words) if len(words) < 4 else f"{len(names)} files")
+
+
+def _any_text(names: Iterable[str]) -> bool:
+    for name in names:
+        try:
+            if name == "-" or look_around(Evidence(file=name, line=1, text="")).lines != ("",):
+                return True
+        except OSError:
+            continue
+    return False
+
+
+def _of_traceback(place: Evidence, around: Around) -> Culprit:
+    said = around.traceback()
+    last = said[-1].strip() if said else place.text
+    return Culprit(
+        name="traceback",
+        cause=f"a traceback ends with {last}",
+        fix="the line of the program that the traceback names",
+        rank=rank_of(place),
+        node=node_of(place),
+        time=around.time,
+        step=around.step,
+        evidence=(replace(place, text=last),),
+        kind="last",
+    )

@@ -1,0 +1,273 @@
+"""A run -> a diagnosis: what its history knows already, and the logs where that is not why."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from hpc_train.diagnose.diagnosis import Culprit, Diagnosis
+from hpc_train.diagnose.last_sample import last_sample
+from hpc_train.diagnose.read_logs import ReadLogs
+from hpc_train.diagnose.rules import Evidence
+from hpc_train.diagnose.stacks import late_by_stacks, read_stacks
+from hpc_train.errors import UsageError
+from hpc_train.plan.states import Outcome, RunState
+from hpc_train.runs.history import AttemptRecord
+from hpc_train.runs.layout import RunDir
+from hpc_train.runs.ranks import ExitRecord, read_exits
+from hpc_train.runs.status import RunStatus
+
+__all__ = ["diagnosis_of", "sentence_of"]
+
+_MAX_LOGS = 5000
+# What the supervisor says is the history; a sentence of it that names an error is not the error.
+_OWN_WORDS = re.compile(r"[\d:]{8} hpc-train: ")
+# In these the rank's own exception says why.
+_OF_A_RANK = (Outcome.USER_ERROR, Outcome.OUT_OF_MEMORY)
+
+
+def diagnosis_of(
+    run: RunDir,
+    status: RunStatus,
+    *,
+    attempt: int | None = None,
+    job_record: str = "",
+    reads_logs: bool = True,
+) -> Diagnosis:
+    """Say why a run, or one of its attempts, ended as it did.
+
+    Args:
+        status: As it is known now.
+        attempt: Which; else the newest, where the run has not completed and does not go on.
+        job_record: Of Slurm's accounting, `STATE, more`.
+        reads_logs: False to look only at what is small: history, exit records, stacks.
+
+    Raises:
+        UsageError: There is no such attempt.
+    """
+    record = _chosen(status, attempt)
+    state = _state(status, record, attempt)
+    notes = _earlier(status, record)
+    if record is None and (
+        status.state in (RunState.COMPLETED, RunState.RUNNING) or _waits(status)
+    ):
+        return Diagnosis(of=run.run_id, state=state, notes=notes)
+    finding, logs = _why(run, status, record, job_record, reads_logs=reads_logs)
+    if finding is None:
+        return Diagnosis(of=run.run_id, state=state, notes=(*notes, *logs.notes))
+    if reads_logs and (seen := last_sample(run, finding.name, finding.node)):
+        finding = replace(finding, evidence=(*finding.evidence, seen))
+    others = [item for item in logs.findings() if item.is_known and item.name != finding.name]
+    text, place = _traceback(run, record, finding, logs)
+    return Diagnosis(
+        of=run.run_id,
+        state=state,
+        findings=(finding, *others),
+        traceback=text,
+        traceback_at=place,
+        notes=(*notes, *logs.notes),
+    )
+
+
+def sentence_of(run: RunDir, status: RunStatus) -> str:
+    """The same sentence, where the history and the ranks' records suffice for it; else empty."""
+    found = diagnosis_of(run, status, reads_logs=False)
+    return found.sentence if found.findings and found.findings[0].is_known else ""
+
+
+def _chosen(status: RunStatus, number: int | None) -> AttemptRecord | None:
+    records = status.attempts
+    if number is not None:
+        known = [record for record in records if record.attempt == number]
+        if not known:
+            numbers = ", ".join(str(record.attempt) for record in records) or "none"
+            raise UsageError(f"--attempt {number}: there is none", f"there are: {numbers}")
+        return known[0]
+    if not records or status.state is RunState.COMPLETED or not status.state.ended:
+        return None
+    return records[-1]
+
+
+def _state(status: RunStatus, record: AttemptRecord | None, asked: int | None) -> str:
+    words = f"{status.name}  {status.run}  {status.state.value}"
+    if record is None:
+        return f"{words}: {status.reason}" if status.reason else words
+    if asked is None and record.attempt == 0:
+        return words
+    how = record.outcome.value.replace("_", " ") if record.outcome else "left no end"
+    return f"{words}; attempt {record.attempt}: {how}"
+
+
+def _waits(status: RunStatus) -> bool:
+    return status.state is RunState.PENDING and not status.trouble
+
+
+def _earlier(status: RunStatus, record: AttemptRecord | None) -> tuple[str, ...]:
+    last = record.attempt if record else len(status.attempts)
+    return tuple(
+        f"attempt {it.attempt} ended as {it.outcome.value.replace('_', ' ')}: {it.reason}"[:300]
+        for it in status.attempts
+        if it.attempt < last and it.outcome and it.outcome is not Outcome.COMPLETED
+    )
+
+
+def _why(
+    run: RunDir,
+    status: RunStatus,
+    record: AttemptRecord | None,
+    job_record: str,
+    *,
+    reads_logs: bool,
+) -> tuple[Culprit | None, ReadLogs]:
+    """The culprit: by the rank's own exception, else by the history, else by the logs."""
+    exits = _exits(run, record)
+    failed = _failed(record, exits)
+    if failed and record and (found := _of_exception(run, record, failed)):
+        logs = ReadLogs()
+        if reads_logs:
+            logs.read_if_there(run.attempt(record.attempt).rank_log(failed.rank))
+        same = [item for item in logs.findings() if item.name == found.name]
+        evidence = (*(it for item in same for it in item.evidence[:1]), *found.evidence)
+        return replace(found, evidence=evidence), logs
+    known = _of_history(run, status, record, job_record)
+    if known and failed and failed.kind == "check":  # a clear message of ours
+        known = replace(known, kind="cause")
+    if record and known and known.name == "hang":
+        known = _with_stacks(run, record, known)
+    if (known and known.is_known) or not reads_logs:
+        return known, ReadLogs()
+    logs = ReadLogs()
+    for path in _logs(run, status, record):
+        logs.read_if_there(path, without=_OWN_WORDS)
+    read = logs.findings()
+    if read and (read[0].is_known or known is None):
+        return read[0], logs
+    return known, logs
+
+
+def _exits(run: RunDir, record: AttemptRecord | None) -> list[ExitRecord]:
+    try:
+        return read_exits(run.attempt(record.attempt)) if record else []
+    except OSError:
+        return []
+
+
+def _failed(record: AttemptRecord | None, exits: Sequence[ExitRecord]) -> ExitRecord | None:
+    """The exit record of the rank that the history names as the culprit."""
+    if record is None or (record.outcome and record.outcome not in _OF_A_RANK):
+        return None
+    told = [item for item in exits if item.kind in ("user", "gpu_memory", "check")]
+    if record.outcome is None:
+        return told[0] if told else None
+    return next((item for item in told if item.rank == record.rank), None)
+
+
+def _of_exception(run: RunDir, record: AttemptRecord, failed: ExitRecord) -> Culprit | None:
+    """What a rule knows of a rank's exception."""
+    file = str(run.attempt(record.attempt).exit_record(failed.rank))
+    logs = ReadLogs()
+    text = failed.traceback or f"Traceback (most recent call last):\n{failed.error}\n"
+    for line in text.splitlines():
+        logs.feed(line, file, 1)
+    known = [item for item in logs.findings() if item.is_known]
+    if not known:
+        return None
+    step = failed.step if failed.step is not None else record.failed_step
+    found = replace(known[0], rank=failed.rank, node=failed.node, time=failed.time, step=step)
+    return replace(found, evidence=found.evidence[:1])
+
+
+def _of_history(
+    run: RunDir, status: RunStatus, record: AttemptRecord | None, job_record: str
+) -> Culprit | None:
+    """What the rules know of the outcome, of Slurm's record, or of what the run's state says."""
+    logs = ReadLogs()
+    said = []
+    if record and record.outcome:
+        said.append(f"{record.outcome.value}: {record.reason or 'nobody says why'}")
+    if status.trouble:
+        said.append(f"never starts: {status.trouble}")
+    elif record is None or record.outcome is None:
+        said.append(f"the run is {status.state.value}: {status.reason or 'nobody says why'}")
+        said += [f"Slurm's record: {job_record}"] if job_record else []
+    for text in said:
+        where = _event(run, record, text)
+        rule = logs.reader.feed_history(text, where)
+        if rule and rule.kind == "cause":
+            break
+    found = logs.findings()
+    if not found:
+        return None
+    rank = record.rank if record else None
+    times = (record.ended, record.node, record.failed_step) if record else (None, "", None)
+    return replace(found[0], rank=rank, time=times[0], node=times[1], step=times[2])
+
+
+def _event(run: RunDir, record: AttemptRecord | None, text: str) -> Evidence:
+    """The line of the history that tells the attempt's end."""
+    if record and record.outcome:
+        try:
+            with run.events.open(encoding="utf-8", errors="replace") as stream:
+                for number, line in enumerate(stream, 1):
+                    if '"attempt_ended"' in line and _is_of(line, record.attempt):
+                        return Evidence(file=str(run.events), line=number, text=text)
+        except OSError:
+            pass
+    return Evidence(file=str(run.events), line=0, text=text)
+
+
+def _is_of(line: str, attempt: int) -> bool:
+    try:
+        return bool(json.loads(line).get("attempt") == attempt)
+    except (ValueError, AttributeError):
+        return False
+
+
+def _with_stacks(run: RunDir, record: AttemptRecord, found: Culprit) -> Culprit:
+    """Who was late by the stacks, where the history cannot tell the ranks apart."""
+    stacks = read_stacks(run.attempt(record.attempt))
+    late = late_by_stacks(stacks)
+    waiting = [stack for stack in stacks if stack not in late]
+    shown = tuple(stack.place for stack in [*late[:2], *waiting[:1]])
+    if len(late) == 1 and late[0].rank != found.rank:
+        found = replace(found, rank=late[0].rank, node="")
+    return replace(found, evidence=(*found.evidence, *shown))
+
+
+def _logs(run: RunDir, status: RunStatus, record: AttemptRecord | None) -> Iterator[Path]:
+    """What the launcher, the ranks, NCCL and the job have written, in this order."""
+    if record:
+        attempt = run.attempt(record.attempt)
+        yield attempt.launcher_log
+        ranks = [path for path in _glob(attempt.path, "rank-*.log") if path.stem[5:].isdigit()]
+        yield from sorted(ranks, key=lambda path: int(path.stem[5:]))[:_MAX_LOGS]
+        yield from _glob(attempt.path, "nccl-*.log")[:_MAX_LOGS]
+    job_id = record.job_id if record else status.job_id
+    if job_id:
+        yield run.job_log(job_id)
+    yield from _glob(run.submitit, f"{job_id or '*'}_*_log.*")
+
+
+def _glob(folder: Path, pattern: str) -> list[Path]:
+    try:
+        return sorted(folder.glob(pattern))
+    except OSError:
+        return []
+
+
+def _traceback(
+    run: RunDir, record: AttemptRecord | None, finding: Culprit, logs: ReadLogs
+) -> tuple[tuple[str, ...], Evidence | None]:
+    """The first one in time, where no rule says why."""
+    if finding.is_known:
+        return (), None
+    told = [item for item in _exits(run, record) if item.traceback]
+    if told and record:
+        first = next((item for item in told if item.rank == record.rank), told[0])
+        file = str(run.attempt(record.attempt).exit_record(first.rank))
+        return tuple(first.traceback.splitlines()), Evidence(file=file, line=1, text="")
+    found = logs.first_traceback()
+    return (found[1].traceback(), found[0]) if found else ((), None)

@@ -1,0 +1,82 @@
+"""Who waits for whom, by the stacks that the ranks of a hang have left."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hpc_train.diagnose.rules import Evidence
+from hpc_train.runs.layout import AttemptDir
+
+__all__ = ["Stack", "late_by_stacks", "read_stacks"]
+
+_MAX_BYTES = 1 << 20
+_MAX_RANKS = 4096
+_FILE = re.compile(r"rank-(\d{1,6})\.txt\Z")
+_THREAD = re.compile(r"^(?:Current thread|Thread) ")
+# faulthandler's words (Python/traceback.c), the innermost frame first.
+_FRAME = re.compile(r'^ {1,4}File "(?P<file>[^"]+)", line (?P<line>\d+) in (?P<name>.+)$')
+# Where a rank stands that waits for the others: a collective, or backward, in which DDP's are.
+_WAITS = re.compile(
+    r"/torch/distributed/|/torch/autograd/graph\.py|/torch/cuda/|/hpc_train/training/resume/agreement"
+)
+_INSTALLED = ("/site-packages/", "/dist-packages/", "/lib/python3", "<frozen", "/hpc_train/")
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Where the main thread of a rank was.
+
+    Attributes:
+        waits: Whether it was in a collective, or in what waits for one.
+        place: The innermost frame of the user's own, else the innermost, with its line in the file.
+    """
+
+    rank: int
+    waits: bool
+    place: Evidence
+
+
+def read_stacks(attempt: AttemptDir) -> list[Stack]:
+    """The stacks of all ranks that left some, by rank; unreadable ones are passed over."""
+    found = []
+    try:
+        files = sorted(attempt.stacks.glob("rank-*.txt"))[:_MAX_RANKS]
+    except OSError:
+        files = []
+    for path in files:
+        name = _FILE.search(path.name)
+        try:
+            with path.open("rb") as stream:
+                text = stream.read(_MAX_BYTES).decode("utf-8", "replace")
+        except OSError:
+            continue
+        stack = name and _stack(int(name[1]), str(path), text.splitlines())
+        if stack:
+            found.append(stack)
+    return sorted(found, key=lambda stack: stack.rank)
+
+
+def _stack(rank: int, file: str, lines: Sequence[str]) -> Stack | None:
+    """Of the thread that is told last, which is the main one."""
+    begins = [number for number, line in enumerate(lines) if _THREAD.match(line)]
+    frames = [
+        (number, found)
+        for number, line in enumerate(lines[begins[-1] :], begins[-1] + 1)
+        if (found := _FRAME.match(line))
+    ] if begins else []  # fmt: skip
+    if not frames:
+        return None
+    users = [it for it in frames if not any(part in it[1]["file"] for part in _INSTALLED)]
+    number, frame = (users or frames)[0]
+    text = f"rank {rank} was in {frame['name']} ({frame['file']}:{frame['line']})"
+    waits = any(_WAITS.search(found["file"]) for _, found in frames[:6])
+    text += ", waiting for the others" if waits else ""
+    return Stack(rank, waits, Evidence(file=file, line=number, text=text))
+
+
+def late_by_stacks(stacks: Sequence[Stack]) -> list[Stack]:
+    """Those that do not wait, where others do; none where nobody stands out."""
+    late = [stack for stack in stacks if not stack.waits]
+    return late if 0 < len(late) < len(stacks) else []

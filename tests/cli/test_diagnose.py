@@ -1,0 +1,169 @@
+"""`hpc-train diagnose`: what a word means, what is printed, and the exit code."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from hpc_train.backends.observe import observe
+from hpc_train.cli.following import print_end
+from hpc_train.runs.events import EventKind
+from tests.report.made import BEGAN, make_run
+
+OOM = "[rank5]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
+LOG = f"2026-11-21 08:04:50 step 120 loss 0.3\n{OOM}\nstep 121\n"
+
+
+@pytest.fixture
+def failed(tmp_path: Path):
+    """A run that hung, in ./runs."""
+    made = make_run(tmp_path)
+    made.tell(0, EventKind.SUBMITTED, job_id="4711", backend="local")
+    made.attempt(0, 10, steps=(0, 20), outcome="hang", reason="nothing moved for 300 s")
+    made.end(100, state="failed")
+    return made
+
+
+WORDS = ["digits", "4711", "20261118-100000-0000", "the folder", "runs/digits", "runs", ""]
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_a_run_is_found_by_what_a_person_remembers(hpc, failed, word):
+    word = str(failed.run.path) if word == "the folder" else word
+    said = hpc("diagnose", *([word] if word else []))
+    assert said.code == 3
+    assert "failed: it hung: nothing moved for 300 s" in said.out
+    assert "  fix: " in said.out
+    assert said.err == ""
+
+
+def test_a_log_of_anything_is_told_with_rank_time_and_step(hpc, tmp_path):
+    (tmp_path / "slurm-1.out").write_text(LOG)
+    said = hpc("diagnose", "slurm-1.out")
+    assert said.code == 3
+    lines = said.out.splitlines()
+    assert lines[0].startswith("failed: a GPU ran out of memory")
+    assert lines[1] == "  rank 5, 2026-11-21 08:04:50, step 120"
+    assert lines[2] == f"  slurm-1.out:2: {OOM}"
+    assert lines[3].startswith("  fix: less memory a rank")
+
+
+def test_the_document_has_the_culprit_first(hpc, tmp_path):
+    (tmp_path / "a.log").write_text(LOG)
+    said = hpc("diagnose", "a.log", "--json")
+    document = json.loads(said.out)
+    assert said.code == 3
+    moment = time.mktime((2026, 11, 21, 8, 4, 50, 0, 0, -1))
+    told = {name: document[name] for name in ("name", "rank", "time", "step", "known", "node")}
+    assert told == {
+        "name": "torch_oom", "rank": 5, "time": moment, "step": 120, "known": True, "node": None,
+    }  # fmt: skip
+    assert document["evidence"] == [{"file": "a.log", "line": 2, "text": OOM}]
+    assert document["schema_version"] == 1
+    assert document["findings"][0]["cause"] == document["cause"]
+
+
+def test_a_healthy_log_is_none_and_an_empty_one_is_nothing_to_read(hpc, tmp_path):
+    (tmp_path / "a.log").write_text("step 1 loss 2\nstep 2 loss 1\n")
+    (tmp_path / "empty.log").write_text("")
+    said = hpc("diagnose", "a.log")
+    assert (said.code, said.out) == (0, "no failure is recognised in a.log\n")
+    document = json.loads(hpc("diagnose", "a.log", "--json").out)
+    assert (document["cause"], document["findings"]) == (None, [])
+    said = hpc("diagnose", "empty.log")
+    assert said.code == 1
+    assert said.err.startswith("error: empty.log: there is nothing in it")
+    assert hpc("diagnose", "empty.log", "a.log").code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "error"),
+    [
+        (["nothing-like-it"], 5, "no run answers to 'nothing-like-it', and it is no file"),
+        (["12345"], 5, "no run answers to '12345', and it is no file"),
+        (["*.nothing"], 2, "*.nothing: No such file or folder"),
+        (["digits", "a.log"], 2, "one RUN at a time"),
+        (["a.log", "--attempt", "1"], 2, "--attempt is of a RUN"),
+        (["digits", "--attempt", "7"], 2, "--attempt 7: there is none"),
+    ],
+)
+def test_what_is_neither_is_refused_with_a_fix(hpc, failed, tmp_path, words, code, error):
+    (tmp_path / "a.log").write_text(LOG)
+    said = hpc("diagnose", *words)
+    assert said.code == code
+    assert said.err.startswith(f"error: {error}")
+    assert "  fix: " in said.err
+    assert "Traceback" not in said.err
+
+
+def test_without_a_run_there_is_nothing_to_tell(hpc):
+    said = hpc("diagnose")
+    assert said.code == 5
+    assert "there are no runs yet" in said.err
+
+
+def test_folders_patterns_and_packed_logs_are_read(hpc, tmp_path):
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    (folder / "rank-0.log").write_text("step 1\nRuntimeError: Connection closed by peer\n")
+    with gzip.open(folder / "rank-7.log.gz", "wt") as stream:
+        stream.write(OOM.removeprefix("[rank5]: ") + "\n")
+    for word in ("logs", "logs/rank-*"):
+        document = json.loads(hpc("diagnose", word, "--json").out)
+        assert (document["name"], document["rank"]) == ("torch_oom", 7)
+    (folder / "wide.log").write_text(LOG, encoding="utf-16")
+    document = json.loads(hpc("diagnose", "logs/wide.log", "--json").out)
+    assert (document["name"], document["rank"], document["step"]) == ("torch_oom", 5, 120)
+
+
+def test_of_several_ranks_the_first_in_time_is_the_culprit(hpc, tmp_path):
+    for rank, second in ((0, 9), (1, 3), (2, 7)):
+        (tmp_path / f"rank-{rank}.log").write_text(
+            f"2026-11-21 08:04:0{second} step {second}\n"
+            "Traceback (most recent call last):\nModuleNotFoundError: No module named 'a'\n"
+        )
+    document = json.loads(hpc("diagnose", ".", "--json").out)
+    assert (document["name"], document["rank"], document["step"]) == ("missing_module", 1, 3)
+
+
+def test_the_end_of_a_bad_run_names_the_command_and_the_same_sentence(hpc, failed):
+    said = hpc("status", "digits")
+    lines = said.out.splitlines()
+    assert lines[-1] == "  why        hpc-train diagnose 20261118-100000-0000"
+    sentence = lines[-2].removeprefix("  cause      ")
+    assert sentence.startswith("it hung: nothing moved for 300 s")
+    assert json.loads(hpc("diagnose", "digits", "--json").out)["cause"] in sentence
+    assert hpc("diagnose", "digits").out.splitlines()[1] == f"failed: {sentence.split(' (')[0]}"
+
+
+def test_a_run_that_completed_says_nothing_of_it(hpc, tmp_path):
+    made = make_run(tmp_path)
+    made.attempt(0, 10, steps=(0, 20))
+    made.end(100)
+    assert "diagnose" not in hpc("status", "digits").out
+    said = hpc("diagnose", "digits")
+    assert said.code == 0
+    assert "completed" in said.out
+
+
+def test_a_log_that_cannot_be_read_is_named(hpc, tmp_path):
+    said = hpc("diagnose", "/proc/self/mem")  # nobody reads it from its beginning
+    assert said.code == 1
+    assert said.err.startswith("error: /proc/self/mem cannot be read: Input/output error")
+    (tmp_path / "a.log").write_text(LOG)
+    said = hpc("diagnose", "/proc/self/mem", "a.log")
+    assert said.code == 3
+    assert said.out.splitlines()[-1].startswith("note: /proc/self/mem cannot be read")
+
+
+def test_who_waits_for_a_run_is_told_the_same(hpc, failed, capfd):
+    (status,) = observe([failed.run], BEGAN + 500, ask_slurm=False)
+    print_end(status)
+    lines = capfd.readouterr().out.splitlines()
+    told = {line.partition(" ")[0]: line.partition(" ")[2].strip() for line in lines}
+    assert told["why"] == "hpc-train diagnose 20261118-100000-0000"
+    assert told["cause"].startswith("it hung: nothing moved for 300 s")

@@ -1,0 +1,145 @@
+"""What each line means: made from the format strings of its source."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+
+import pytest
+
+from hpc_train.diagnose.line_words import as_grep, may_tell
+from hpc_train.diagnose.read_logs import ReadLogs
+from hpc_train.diagnose.rules import FILES, Hits, read_rules
+from tests.diagnose.test_nccl_causes import plain
+
+HERE = Path(__file__).parent
+OWN = [rule for name in FILES if name != "nccl.txt" for rule in read_rules(name)]
+IN_LOGS = [rule for rule in OWN if rule.level != "RUN"]
+
+
+def examples() -> list[tuple[str, str, str]]:
+    found = []
+    for block in (HERE / "failures.txt").read_text().split("\n== ")[1:]:
+        head, _, lines = block.partition("\n")
+        name, _, said = head.partition(":")
+        found.append((name, said.strip(), lines.strip()))
+    return found
+
+
+def findings(text: str):
+    logs = ReadLogs()
+    for number, line in enumerate(text.splitlines(), 1):
+        logs.feed(line, "", number)
+    return logs.findings()
+
+
+@pytest.mark.parametrize(("name", "said", "text"), examples())
+def test_a_cause_is_told_by_its_line(name, said, text, tmp_path):
+    log = tmp_path / "a.log"
+    log.write_text(f"step 1 loss 2\n{text}\n")
+    logs = ReadLogs()
+    logs.read(str(log))
+    first, *others = logs.findings()
+    assert (first.name, others) == (name, [])
+    assert said in first.cause
+    assert first.is_known
+    assert not re.search(r"[{}]|\[\[|None|\?$", first.cause)
+    assert first.evidence[0].line == len(text.splitlines()) + 1
+
+
+def test_every_rule_has_an_example_and_a_source():
+    assert {rule.name for rule in IN_LOGS} == {name for name, *_ in examples()}
+    assert [rule.name for rule in OWN if not (rule.source and rule.fix and rule.cause)] == []
+
+
+LOOK_ALIKES = {
+    "module": "optional: No module named 'apex' (ModuleNotFoundError handled), going on without",
+    "glibc": "INFO built with GLIBC 2.34, version checked",
+    "nan": "step 5 Loss is nan-safe now, loss 0.3",
+    "nan column": "metrics: val_loss nan at step 0 (not validated yet)",
+    "file": "WARNING: FileNotFoundError: [Errno 2] No such file or directory: '/x' was handled",
+    "permission": "INFO: Permission denied on the first try, second was fine",
+    "arguments": "unrecognized arguments are passed on to the model: --a",
+    "xid": "NVRM: loading NVIDIA UNIX x86_64 Kernel Module  550.54",
+    "munge": "Munge socket is /run/munge/munge.socket.2",
+    "memory": "MemoryError is raised by the guard if the cache is full (see docs)",
+    "container": "log level FATAL: 4",
+    "oom": "tip: set PYTORCH_CUDA_ALLOC_CONF if you see CUDA being out of free memory",
+    "library": "found libcudart.so.12: it can be opened as shared object",
+    "state_dict": "loading state_dict for Net: all keys matched",
+    "internet": "Max retries is 5",
+}
+
+
+@pytest.mark.parametrize("name", LOOK_ALIKES)
+def test_what_only_looks_like_a_cause_is_none(name):
+    text = f"step 1 loss 2\n{LOOK_ALIKES[name]}\n" + "step 2 loss 1\n" * 9
+    assert findings(text) == ()
+
+
+def test_the_words_let_each_example_through():
+    for _, _, text in examples():
+        assert any(may_tell(line) for line in text.splitlines()), text
+
+
+def test_the_pattern_for_grep_has_nothing_that_only_python_knows():
+    assert not re.search(r"\(\?|\\d", as_grep())
+
+
+@pytest.mark.parametrize("name", [rule.name for rule in OWN])
+def test_no_line_makes_a_rule_slow(name):
+    rules = [rule for rule in OWN if rule.name == name]
+    began = time.process_time()
+    for line in (
+        "a" * 20_000,
+        "Error: " * 3_000,
+        "user_error: rank 1 " * 1_000,
+        "raised X: " * 2000,
+    ):
+        for rule in rules:
+            rule.expression.search(f" {line}")
+    assert time.process_time() - began < 2  # milliseconds, where quantifiers are bounded
+
+
+def test_the_page_has_every_rule():
+    page = (HERE.parents[1] / "docs" / "diagnose.md").read_text()
+    rows = re.findall(r"^\| `(\w+)` \| (.+) \| (.+) \| (.+) \|$", page, re.MULTILINE)
+    told = [(name, *map(plain, rest)) for name, *rest in rows]
+    assert told == [
+        (rule.name, plain(rule.cause), plain(rule.fix), plain(rule.source)) for rule in OWN
+    ]
+
+
+def test_what_a_pattern_did_not_catch_is_left_out_of_the_sentence():
+    rule = next(rule for rule in read_rules("nccl.txt") if rule.name == "torch_oom")
+    told = {}
+    for text in ("CUDA out of memory. Tried to allocate 2.00 GiB.", "CUDA out of memory"):
+        hits = Hits([rule])
+        from hpc_train.diagnose.rules import Evidence
+
+        hits.take("JOB", text, "", "", Evidence(file="", line=1, text=text), is_warning=False)
+        told[text] = hits.of("cause")[0].cause
+    with_amount, without = told.values()
+    assert with_amount.endswith(". 2.00 GiB were asked for")
+    assert without.endswith("lose it")
+
+
+OOM = {
+    "2.x": "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 3 has a total capacity of 79.15 GiB"
+    " of which 1.94 GiB is free. Process 17 has 5.00 GiB memory in use. Process 18 has 1.00 GiB"
+    " memory in use. Including non-PyTorch memory, this process has 72.20 GiB memory in use.",
+    "1.x": "CUDA out of memory. Tried to allocate 2.00 GiB (GPU 3; 79.15 GiB total capacity; 9.60"
+    " GiB already allocated; 1.94 GiB free; 9.65 GiB reserved in total by PyTorch)",
+}
+
+
+@pytest.mark.parametrize("version", OOM)
+@pytest.mark.parametrize("error", ["torch.OutOfMemoryError", "RuntimeError"])
+def test_of_a_full_gpu_it_is_told_how_much_was_asked_what_was_free_and_who_else_is_there(
+    version, error
+):
+    (found,) = findings(f"[rank5]: {error}: {OOM[version]}")
+    assert "2.00 GiB were asked for, 1.94 GiB of 79.15 GiB were free on GPU 3" in found.cause
+    assert ("Process 18 has 1.00 GiB" in found.cause) is (version == "2.x")
+    assert found.rank == 5
