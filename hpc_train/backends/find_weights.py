@@ -86,7 +86,10 @@ def weights_of_run(run: RunDir, choice: str = "") -> FoundWeights:
         HpcTrainError: there are none; CheckError: the path is no checkpoint.
     """
     if choice not in ("", "best", "last"):
-        return FoundWeights(_weights_in(Path(choice).expanduser().absolute()), "as named")
+        path = Path(choice).expanduser().absolute()
+        if not path.exists():
+            raise CheckError(f"--ckpt {choice}: there is no {path}", "write best, last or a path")
+        return FoundWeights(_weights_in(path), "as named")
     if choice == "best" or (not choice and any(best_models(read_models(run)))):
         try:
             best = choose_best(run)
@@ -145,8 +148,6 @@ def _may_be_torchs(path: Path) -> bool:
 
 
 def _weights_in(path: Path) -> Path:
-    if not path.exists():
-        raise CheckError(f"there is no checkpoint {path}", "name one that is there")
     if path.is_file() and not _may_be_torchs(path):
         raise CheckError(
             f"{path} is no checkpoint: torch.save wrote no such file", "name a .ckpt, or a run"

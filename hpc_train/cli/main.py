@@ -15,6 +15,7 @@ from typing import Any
 import click
 
 from hpc_train import __version__
+from hpc_train.cli.option_hints import option_hint
 from hpc_train.errors import HpcTrainError, UsageError
 
 __all__ = ["cli", "main"]
@@ -129,9 +130,8 @@ def _usage(error: click.ClickException) -> HpcTrainError:
     context = getattr(error, "ctx", None)
     where = context.command_path if context else "hpc-train"
     hint = f"`{where} --help` shows what there is"
-    option = getattr(error, "option_name", "") or ""
-    if isinstance(error, click.NoSuchOption) and "." in option:
-        hint = f"a key of the config has no dashes: {option.lstrip('-')}=..."
+    if isinstance(error, click.NoSuchOption) and (known := option_hint(context, error.option_name)):
+        return UsageError(error.message, known)
     return UsageError(error.format_message().replace("\n", " "), hint)
 
 

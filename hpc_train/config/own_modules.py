@@ -59,9 +59,12 @@ def check_imports(module: FoundModule, search_path: Sequence[str], seen: set[Pat
         found, rest = find_module(dotted, search_path)
         package = dotted.partition(".")[0]
         if found is None:
+            hint = (
+                f"pip install {package}, or name the environment that has it: env.conda, env.venv"
+            )
             raise ConfigError(
                 f"{where}: imports '{package}', which is not installed",
-                f"pip install {package}, or name the environment that has it: env.conda, env.venv",
+                did_you_mean(package, submodules(search_path), cutoff=0.85) or hint,
             )
         if not _is_own(found.file, search_path[0]):
             if package in _READABLE:

@@ -166,7 +166,8 @@ def _check_values(arguments: Mapping[str, Any], origins: Origins) -> None:
         value = arguments.get(name)
         is_share = isinstance(value, float) and name in _SHARES
         if isinstance(value, (int, float)) and not least <= value <= (1 if is_share else math.inf):
-            fix = f"write {least} or more" + (", and a share as 1.0 or less" if is_share else "")
+            fix = f"write {least} or more"
+            fix += ": a share is at most 1.0, a number of batches whole" if is_share else ""
             raise origins.error(f"trainer.{name}", f"is {value}", fix)
     for name, fix in _NOTHING.items():
         if arguments.get(name) == 0 and not isinstance(arguments[name], bool):
