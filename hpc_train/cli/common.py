@@ -73,7 +73,7 @@ class ConfigCommand(click.Command):
 def config_arguments(function: F) -> F:
     """CFG, `key=value` overrides, and the options that are short for a key."""
     decorators = (
-        click.argument("cfg", type=click.Path(path_type=Path)),
+        click.argument("cfg", type=click.Path(path_type=Path, readable=False)),
         click.argument("overrides", nargs=-1, metavar="[KEY=VALUE]... [-- ARGUMENT...]"),
         flag_options(*(name for name in FLAGS if name != "hosts")),
     )

@@ -6,6 +6,22 @@ import click
 
 __all__ = ["option_hint"]
 
+# What is typed by habit, by command and option; "" is any command.
+_HABITS = {
+    ("logs", "tail"): "write -n LINES",
+    ("logs", "lines"): "write -n LINES",
+    **dict.fromkeys(
+        (("status", "watch"), ("status", "follow"), ("list", "watch"), ("list", "follow")),
+        "`hpc-train logs RUN -f` shows what comes; `watch hpc-train status RUN` asks again",
+    ),
+    ("list", "user"): "it lists your own runs alone",
+    ("cancel", "all"): "name each run: `hpc-train list --active` shows them",
+    **dict.fromkeys(
+        (("resume", "ckpt"), ("resume", "checkpoint"), ("resume", "ckpt-path")),
+        "it goes on from the newest checkpoint; a new run can begin with others: init_from=PATH",
+    ),
+}
+_FILE_BY_OPTION = ("config", "cfg", "config-file", "c", "f", "file")
 _COUNTED = {
     "nodes": "--nodes",
     "ranks": "--gpus",
@@ -22,14 +38,21 @@ def option_hint(context: click.Context | None, option: str, *, script: str = "")
         option: As it was typed, such as `--mem` or `-N`.
         script: What is to run, where that is a script: its words are its own.
     """
-    if context is None or not any(it.name == "overrides" for it in context.command.params):
+    if context is None:
         return ""
+    name = option.lstrip("-").replace("_", "-")
+    words = {it.name for it in context.command.params}
+    if name in _FILE_BY_OPTION and "cfg" in words:
+        return f"the file is a word by itself: {context.command_path} FILE"
+    if habit := _HABITS.get((str(context.info_name), name)):
+        return habit
+    if "overrides" not in words:
+        return _longer(context, option)
     from hpc_train.config.flags import FLAGS
     from hpc_train.plan.launcher_options import ACCELERATE, DEEPSPEED, SBATCH_SHORT, TORCHRUN
     from hpc_train.plan.sbatch_options import OWNED
     from hpc_train.plan.translate_slurm import key_of_option
 
-    name = option.lstrip("-").replace("_", "-")
     if not option.startswith("--"):
         name = SBATCH_SHORT.get(name[:1], name)
     own = [known for it in context.command.params for known in it.opts]
@@ -49,6 +72,13 @@ def option_hint(context: click.Context | None, option: str, *, script: str = "")
         return f"write {flags[key]}" if key in flags else without
     behind = f"arguments of {script} come behind --: {script} -- {option}" if script else ""
     return rule.why if rule else OWNED.get(name, behind)
+
+
+def _longer(context: click.Context, option: str) -> str:
+    """The options of a command that begin with the one letter that was typed."""
+    known = [word for it in context.command.params for word in it.opts]
+    near = [word for word in known if len(option) == 2 and word.startswith(f"-{option}")]
+    return f"write {' or '.join(near)}" if near else ""
 
 
 def _key_of_config(name: str) -> str:

@@ -21,7 +21,6 @@ from hpc_train.cli.staying import stay_options, tell_and_stay
 from hpc_train.cli.sweep_text import tell_resumed
 from hpc_train.errors import UsageError
 from hpc_train.plan.notes import time_notes
-from hpc_train.runs.checkpoints import newest_step
 from hpc_train.sweeps import Sweep, find_sweep
 
 __all__ = ["command"]
@@ -70,8 +69,8 @@ def command(
     again = found.next_plan(*overrides, new_snapshot=new_snapshot, **flags)
     _tell_changes(found)
     print_notes(again.notes)
-    if again.plan.script is None and not newest_step(found.directory):
-        print_notes(["it has no checkpoint, and begins again at step 0"])
+    if again.plan.script is None and not any(one.valid for one in found.checkpoints()):
+        print_notes(["it has no whole checkpoint, and begins again at step 0"])
     if dry_run:
         from hpc_train.cli.plan_text import print_dry_run
 

@@ -216,9 +216,19 @@ def _check_arguments(
         types, fix = _PLAIN_TYPES[annotation]
         if not isinstance(value, types) or (isinstance(value, bool) and annotation != "bool"):
             message = f"is {value!r}, and {class_path} takes {annotation}"
-            if isinstance(value, str) and "," in value:
-                fix += "; several values: --sweep KEY=VALUES"
-            raise ArgumentError(message, fix.format(value), name)
+            raise ArgumentError(message, fix.format(value) + _also(value, annotation), name)
+
+
+def _also(value: Any, annotation: str) -> str:
+    """What a text that stands in a number's place may be meant to be."""
+    if not isinstance(value, str) or annotation not in ("int", "float"):
+        return ""
+    if variable := re.fullmatch(r"\$(\w+)", value):
+        return f"; a variable of the shell is ${{oc.env:{variable[1]}}}"
+    if re.fullmatch(r"-?[\d.]+(e-?\d+)?", value):
+        return " without quotes"
+    comma = ", with a point" if re.fullmatch(r"-?\d+,\d+", value) else ""
+    return f"{comma}; several values: --sweep KEY=VALUES" if "," in value else ""
 
 
 def _known(names: Iterable[str]) -> str:

@@ -48,6 +48,8 @@ OTHER_WORDS = {
     **dict.fromkeys(("job_name", "jobname"), "name"),
     **dict.fromkeys(("batch_size", "train_batch_size"), "global_batch_size"),
     "logger": "loggers",
+    **dict.fromkeys(("epochs", "num_epochs", "n_epochs"), "trainer.max_epochs"),
+    **dict.fromkeys(("steps", "num_steps"), "trainer.max_steps"),
     **dict.fromkeys(
         ("lr", "learning_rate", "optimizer", "scheduler", "lr_scheduler", "weight_decay"),
         "it as an argument of your model: model.init_args.{key}",

@@ -50,6 +50,11 @@ _EXPLAINED = (
     (r"Missing mandatory value", "is ???, to be given", "write {key}=... on the command line"),
     (r"Environment variable '(.*)' not found", "needs the variable {0}, not set", "export {0}=..."),
     (
+        r"Interpolation key '([A-Z][A-Z0-9_]*)' not found",
+        "names the key {0}, which is not there",
+        "a variable of the shell is ${{oc.env:{0}}}; " + _PLAIN,
+    ),
+    (
         r"Interpolation key '(.*)' not found",
         "names the key {0}, which is not there",
         "name a key in full, as in ${{model.init_args.lr}}; " + _PLAIN,
@@ -63,7 +68,7 @@ _EXPLAINED = (
     (
         r"(no viable alternative|token recognition|mismatched).*",
         "has a broken ${{...}}",
-        _PLAIN,
+        "close its brace; " + _PLAIN,
     ),
     (r"(.*)", "cannot be meant: {0}", _PLAIN),
 )

@@ -87,6 +87,21 @@ def refused(hpc, project: Path, words: list[str], code: int, message: str, fix: 
         ("run none.py --lr 0.1", 2, "'--lr'", "of none.py come behind --: none.py -- --lr"),
         ("run none.py --gpus-per-node 2", 2, "'--gpus-per-node'", "write --gpus"),
         ("list --gpus 2", 2, "No such option '--gpus'", "hpc-train list --help"),
+        ("run cfg.yaml --epochs 3", 2, "No such option '--epochs'", "trainer.max_epochs=..."),
+        ("submit --config cfg.yaml", 2, "'--config'", "by itself: hpc-train submit FILE"),
+        ("render -c cfg.yaml", 2, "No such option '-c'", "by itself: hpc-train render FILE"),
+        ("logs x --tail 5", 2, "No such option '--tail'.", "write -n LINES"),
+        ("logs x -r 1", 2, "No such option '-r'", "write --rank or --runs-dir"),
+        ("status x --watch", 2, "No such option '--watch'", "logs RUN -f"),
+        ("list --user me", 2, "No such option '--user'", "your own runs"),
+        ("cancel --all", 2, "No such option '--all'", "hpc-train list --active"),
+        ("resume x --ckpt last", 2, "No such option '--ckpt'", "init_from=PATH"),
+        ("logs", 2, "Missing argument 'RUN'", "`hpc-train list` names the runs"),
+        ("run cfg.yaml name=${NAME}", 3, "names the key NAME, which is not", "${oc.env:NAME}"),
+        ("run cfg.yaml name=${seed", 3, "name has a broken ${...}", "close its brace"),
+        ("run cfg.yaml model.init_args.lr=$LR", 3, "is '$LR', and nets.Net", "${oc.env:LR}"),
+        ("run cfg.yaml model.init_args.lr=0,05", 3, "is '0,05', and nets.Net", "with a point"),
+        ("run cfg.yaml model.init_args.lr='0.1'", 3, "is '0.1', and nets.Net", "without quotes"),
         ("submit cfg.yaml trainer.max_epochs=", 3, "trainer.max_epochs is empty", "=null, or a"),
         ("submit cfg.yaml slurm.partition=", 3, "slurm.partition is empty", "=null, or a value"),
         ("submit cfg.yaml --sweep seed --dry-run", 3, "'seed' is no key=value", "lr=0.1,0.01"),
@@ -367,3 +382,51 @@ def test_what_was_not_loaded_is_refused(project: Path) -> None:
     for call in (api.submit, api.render, api.plan, api.test_only, api.run_here):
         with pytest.raises(ConfigError, match=r"'cfg.yaml' is no loaded config .*load\('cfg.y"):
             call("cfg.yaml")  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("name", "message", "fix"),
+    [
+        ("n.ipynb", "n.ipynb is a notebook, and no config", "hpc_train.submit(...)"),
+        ("job.sh", "job.sh is a shell script, and no config", "name the .py"),
+        ("link.yaml", "link.yaml is a link to /no/such, which is not there", "the file itself"),
+    ],
+)
+def test_a_file_that_is_no_config(hpc, project: Path, name: str, message: str, fix: str) -> None:
+    if name.startswith("link"):
+        (project / name).symlink_to("/no/such")
+    else:
+        (project / name).write_text("echo\n")
+    refused(hpc, project, ["submit", name], 3, message, fix)
+
+
+def test_a_module_in_a_folder_above_the_script_is_told(hpc, project: Path) -> None:
+    (project / "sub" / "train.py").write_text("import nets\n")
+    message, fix = "train.py:1: imports 'nets'", f"env.variables.PYTHONPATH={project}"
+    refused(hpc, project, ["submit", "sub/train.py"], 3, message, fix)
+    assert hpc("submit", "sub/train.py", fix.partition("write ")[2] or fix).code == 0
+
+
+def test_files_that_may_not_be_read_are_told(
+    hpc, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def closed(path: Path, *_: object, **__: object) -> str:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "read_bytes", closed)  # root may read every file
+    message = "nets.py cannot be read: Permission denied"
+    refused(hpc, project, ["submit", "cfg.yaml"], 3, message, "check its permissions")
+    monkeypatch.setattr(Path, "read_text", closed)
+    message = "cfg.yaml cannot be read: Permission denied"
+    refused(hpc, project, ["submit", "cfg.yaml"], 3, message, "check its permissions")
+
+
+def test_a_working_folder_that_is_gone_is_told(
+    hpc, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = project / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert "the folder that you are in is not there any more" in hpc("list").err
+    monkeypatch.chdir(project)

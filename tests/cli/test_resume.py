@@ -109,7 +109,7 @@ def test_code_that_is_not_the_first_attempts_is_named(
     notes = [line for line in said.err.splitlines() if line.startswith("note: ")]
     assert notes == [
         "note: the code is not that of the first attempt: more.py, nets.py",
-        "note: it has no checkpoint, and begins again at step 0",
+        "note: it has no whole checkpoint, and begins again at step 0",
     ]
 
 
@@ -150,7 +150,9 @@ def complete(hpc, stopped: RunDir) -> RunDir:
     append_event(stopped.events, Event(time.time(), EventKind.RUN_ENDED, {"state": "completed"}))
     state = stopped.checkpoints / "step-000000012"
     state.mkdir()
-    (state / "manifest.json").touch()
+    manifest = {"schema_version": 1, "step": 12, "epoch": 2, "samples": None, "world_size": 2}
+    manifest |= {"accumulate": 1, "config_hash": "", "attempt": 0, "time": 0.0}
+    (state / "manifest.json").write_text(json.dumps({**manifest, "versions": {}, "files": []}))
     stopped.done.touch()
     stopped.final_metrics.write_text('{"loss": 1.5, "step": 12, "epoch": 2}')
     return stopped
