@@ -13,7 +13,7 @@ from typing import Any
 from hpc_train.config.class_kind import Located, cannot_be_made, derives_from, is_value, locate
 from hpc_train.config.modules import Names, find_module, read_names, submodules
 from hpc_train.config.own_modules import check_imports
-from hpc_train.config.words import did_you_mean
+from hpc_train.config.words import did_you_mean, meant_number
 from hpc_train.errors import ConfigError
 
 __all__ = ["ArgumentError", "Parameters", "check_class", "parameters_of"]
@@ -216,19 +216,7 @@ def _check_arguments(
         types, fix = _PLAIN_TYPES[annotation]
         if not isinstance(value, types) or (isinstance(value, bool) and annotation != "bool"):
             message = f"is {value!r}, and {class_path} takes {annotation}"
-            raise ArgumentError(message, fix.format(value) + _also(value, annotation), name)
-
-
-def _also(value: Any, annotation: str) -> str:
-    """What a text that stands in a number's place may be meant to be."""
-    if not isinstance(value, str) or annotation not in ("int", "float"):
-        return ""
-    if variable := re.fullmatch(r"\$(\w+)", value):
-        return f"; a variable of the shell is ${{oc.env:{variable[1]}}}"
-    if re.fullmatch(r"-?[\d.]+(e-?\d+)?", value):
-        return " without quotes"
-    comma = ", with a point" if re.fullmatch(r"-?\d+,\d+", value) else ""
-    return f"{comma}; several values: --sweep KEY=VALUES" if "," in value else ""
+            raise ArgumentError(message, fix.format(value) + meant_number(value, annotation), name)
 
 
 def _known(names: Iterable[str]) -> str:

@@ -18,7 +18,7 @@ from hpc_train.config.removed_arguments import (
     UNUSED_ARGUMENTS,
 )
 from hpc_train.config.specs import is_object
-from hpc_train.config.words import did_you_mean
+from hpc_train.config.words import did_you_mean, meant_number
 
 __all__ = [
     "ACCELERATORS",
@@ -262,7 +262,10 @@ def _check_type(key: str, value: Any, allowed: set[str], origins: Origins) -> No
     words += ["null"] if "None" in allowed else []
     takes = " or ".join([*plain, *sorted(allowed.difference(_TYPES, {"None"}))])
     said = f"is {value!r}, and Lightning's Trainer takes {takes}"
-    raise origins.error(key, said, f"write {', or '.join(words)}")
+    fix = f"write {', or '.join(words)}"
+    if meant := meant_number(value, " ".join(plain)):
+        fix = f"write {words[0]}{meant}"
+    raise origins.error(key, said, fix)
 
 
 def _check_choice(

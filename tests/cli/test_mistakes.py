@@ -99,7 +99,12 @@ def refused(hpc, project: Path, words: list[str], code: int, message: str, fix: 
         ("logs", 2, "Missing argument 'RUN'", "`hpc-train list` names the runs"),
         ("run cfg.yaml name=${NAME}", 3, "names the key NAME, which is not", "${oc.env:NAME}"),
         ("run cfg.yaml name=${seed", 3, "name has a broken ${...}", "close its brace"),
-        ("run cfg.yaml model.init_args.lr=$LR", 3, "is '$LR', and nets.Net", "${oc.env:LR}"),
+        (
+            "run cfg.yaml model.init_args.lr=$LR",
+            3,
+            "is '$LR', and nets.Net",
+            "${oc.decode:${oc.env:LR}}",
+        ),
         ("run cfg.yaml model.init_args.lr=0,05", 3, "is '0,05', and nets.Net", "with a point"),
         ("run cfg.yaml model.init_args.lr='0.1'", 3, "is '0.1', and nets.Net", "without quotes"),
         ("submit cfg.yaml trainer.max_epochs=", 3, "trainer.max_epochs is empty", "=null, or a"),
@@ -430,3 +435,15 @@ def test_a_working_folder_that_is_gone_is_told(
     gone.rmdir()
     assert "the folder that you are in is not there any more" in hpc("list").err
     monkeypatch.chdir(project)
+
+
+def test_a_number_of_the_environment_is_read_as_one(
+    hpc, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOW_MUCH", "3")
+    for key in ("model.init_args.width", "trainer.max_epochs"):
+        words = ["submit", "cfg.yaml", "--dry-run", f"{key}=${{oc.env:HOW_MUCH}}"]
+        hint = "without quotes; of a variable: ${oc.decode:${oc.env:NAME}}"
+        refused(hpc, project, words, 3, f"{key} is '3', and", hint)
+        words[-1] = f"{key}=${{oc.decode:${{oc.env:HOW_MUCH}}}}"
+        assert hpc(*words).code == 0
