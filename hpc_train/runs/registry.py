@@ -213,7 +213,8 @@ def _advice(reference: str, runs: list[RunDir], folders: Sequence[Path]) -> str:
         return "that is a file: RUN is a name, a run id, a run directory or a job id"
     names = sorted({run.name for run in runs})
     near = difflib.get_close_matches(reference, names, n=1)
-    where = ", ".join(map(str, folders)) or "./runs (which does not exist)"
+    more = f" and {len(folders) - 3} more" if len(folders) > 3 else ""
+    where = ", ".join(map(str, folders[:3])) + more or "./runs (which does not exist)"
     if near:
         return f"did you mean {near[0]!r}? `hpc-train list` shows all"
     return f"looked in {where}; name another place with --runs-dir or {RUNS_DIR_VARIABLE}, or see `hpc-train list`"

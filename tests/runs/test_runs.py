@@ -54,6 +54,13 @@ def test_an_unknown_run_names_the_nearest(runs_dir: Path) -> None:
     assert caught.value.exit_code == 5
 
 
+def test_of_many_folders_of_runs_three_are_named(tmp_path: Path) -> None:
+    many = [tmp_path / str(number) for number in range(30)]
+    with pytest.raises(NoSuchRunError) as caught:
+        find_run("nope", many)
+    assert f"looked in {many[0]}, {many[1]}, {many[2]} and 27 more; " in caught.value.hint
+
+
 def test_a_run_that_one_may_not_read_is_not_told_to_be_none() -> None:
     folder = Path(tempfile.mkdtemp())  # root, too, may look into each: another user does here
     try:
