@@ -84,8 +84,10 @@ def plan(loaded: LoadedConfig, *, for_script: bool = False) -> Plan:
         CheckError: for a batch size that the shape cannot split; ConfigError for other values.
     """
     from hpc_train.backends.code_copy import settle_paths
+    from hpc_train.config.load import check_loaded
     from hpc_train.plan.from_config import make_plan
 
+    check_loaded(loaded)
     if loaded.config.sweep:
         raise loaded.origins.error(
             "sweep",
@@ -113,8 +115,9 @@ def render(loaded: LoadedConfig) -> str:
     from hpc_train.backends.check_environment import check_setup
     from hpc_train.plan.script import render_script
 
+    decided = plan(loaded, for_script=True)
     check_setup(loaded.config.env, loaded.origins)
-    return render_script(plan(loaded, for_script=True))
+    return render_script(decided)
 
 
 def prepare(loaded: LoadedConfig) -> Run:
@@ -192,8 +195,7 @@ def run_here(
     Args:
         around: Makes what is entered before the run trains and left behind it, to show it.
 
-    Returns:
-        The run and the supervisor's exit code.
+    Returns: the run and the supervisor's exit code.
     """
     from hpc_train.backends.local_devices import check_gpus_here
     from hpc_train.backends.start_run import note_submission

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -44,6 +45,7 @@ def check_environment(
             hint = f"export {name}=... in the shell that submits, or take it from the list"
             raise origins.error("env.passthrough", f": {name} is not set here", hint)
     check_setup(env, origins)
+    _check_sourced(env.setup, workdir, origins)
     if env.venv:
         _check_venv(env, workdir, environ, origins)
     _check_tools(env, workdir, environ, origins)
@@ -61,6 +63,19 @@ def check_setup(env: EnvConfig, origins: Origins) -> None:
     if code:
         reason = said.splitlines()[0].removeprefix("bash: ").removeprefix("-c: ")
         raise origins.error("env.setup", f"is no shell that bash can read: {reason}", "correct it")
+
+
+def _check_sourced(lines: Sequence[str], workdir: Path, origins: Origins) -> None:
+    """Refuse `source FILE` of a file that is not there: bash goes on behind it without a word."""
+    for index, line in enumerate(lines):
+        found = re.fullmatch(r"\s*(?:source|\.)\s+([\w@%+=:,./~-]+)\s*", line)
+        if found is None or any(re.match(r"\s*(cd|pushd)\b", other) for other in lines[:index]):
+            continue
+        path = workdir / Path(found[1]).expanduser()
+        is_on_path = "/" not in found[1] and shutil.which(found[1], os.F_OK)  # bash(1), `source`
+        if not path.exists() and not is_on_path and path.parent.is_dir():
+            hint = "correct it; what only the nodes have: [ -e FILE ] && source FILE"
+            raise origins.error(f"env.setup.{index}", f": {path} is not there", hint)
 
 
 def check_image(container: ContainerConfig, workdir: Path, origins: Origins) -> None:

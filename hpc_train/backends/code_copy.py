@@ -17,6 +17,7 @@ from hpc_train.runs import snapshot
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.provenance import code_files, code_state, packages_of, read_state
+from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.snapshot import Selection
 
 __all__ = ["code_for", "renewed_copy", "select_again", "settle_paths"]
@@ -77,7 +78,7 @@ def select_again(run: RunDir) -> Selection:
         HpcTrainError: the run has no copy of its own.
         ConfigError: see `snapshot.select`.
     """
-    plan = Plan.from_json(run.plan.read_text(encoding="utf-8"))
+    plan = read_plan(run)
     copy = snapshot.copy_at(Path(plan.workdir))
     if copy is None:
         raise HpcTrainError(
@@ -99,7 +100,7 @@ def select_again(run: RunDir) -> Selection:
 @contextlib.contextmanager
 def renewed_copy(run: RunDir, selection: Selection) -> Iterator[None]:
     """Put it in the place of the run's copy, and of the record of its code."""
-    plan = Plan.from_json(run.plan.read_text(encoding="utf-8"))
+    plan = read_plan(run)
     before = run.environment.read_text(encoding="utf-8")
     state = {
         **code_state(Path(selection.project) / selection.prefix, packages_of(plan)),

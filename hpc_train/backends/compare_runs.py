@@ -13,10 +13,10 @@ from hpc_train.backends.code_copy import settle_paths
 from hpc_train.config.load import load
 from hpc_train.config.schema import Config
 from hpc_train.errors import HpcTrainError
-from hpc_train.plan.plan import Plan
 from hpc_train.runs.installed import installed_packages
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.provenance import CodeChange, code_change, code_state, packages_of, read_state
+from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.snapshot import changed_files, copy_at
 
 __all__ = ["RunDifferences", "compare_runs", "compare_with_now"]
@@ -44,7 +44,7 @@ class RunDifferences:
 
 def compare_with_now(run: RunDir, attempt: int | None = None) -> RunDifferences:
     """The run against the folder it was submitted from, this Python, and its config file."""
-    plan = Plan.from_json(run.plan.read_text(encoding="utf-8"))
+    plan = read_plan(run)
     copy = copy_at(Path(plan.workdir))
     workdir = copy.original if copy else Path(plan.workdir)
     now = code_state(workdir, packages_of(plan))

@@ -6,6 +6,7 @@ import dataclasses
 import os
 import shutil
 import tempfile
+import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,7 +87,10 @@ def weights_of_run(run: RunDir, choice: str = "") -> FoundWeights:
         HpcTrainError: there are none; CheckError: the path is no checkpoint.
     """
     if choice not in ("", "best", "last"):
-        return FoundWeights(_weights_in(Path(choice).expanduser().absolute()), "as named")
+        path = Path(choice).expanduser().absolute()
+        if not path.exists():
+            raise CheckError(f"--ckpt {choice}: there is no {path}", "write best, last or a path")
+        return FoundWeights(_weights_in(path), "as named")
     if choice == "best" or (not choice and any(best_models(read_models(run)))):
         try:
             best = choose_best(run)
@@ -139,17 +143,22 @@ def hold_weights(path: Path, folder: Path) -> None:
 
 
 def _may_be_torchs(path: Path) -> bool:
-    """Whether a file begins as a zip archive or a pickle does; torch.save has written both."""
+    """Whether a file is one of the zip archives or pickles that torch.save writes, by its frame."""
     with path.open("rb") as stream:
-        return stream.read(2) in (b"PK", b"\x80\x02")
+        if stream.read(2) == b"\x80\x02":
+            return True
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return any(name.endswith("/data.pkl") for name in archive.namelist())
+    except zipfile.BadZipFile:  # also one that was cut off: its list of names stands at the end
+        return False
 
 
 def _weights_in(path: Path) -> Path:
-    if not path.exists():
-        raise CheckError(f"there is no checkpoint {path}", "name one that is there")
     if path.is_file() and not _may_be_torchs(path):
         raise CheckError(
-            f"{path} is no checkpoint: torch.save wrote no such file", "name a .ckpt, or a run"
+            f"{path} is no checkpoint: torch.save wrote no such file, or not all of it",
+            "name a .ckpt, or a run",
         )
     if path.is_file() or (path / _SHARDS).exists():
         return path

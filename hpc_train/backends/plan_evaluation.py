@@ -16,6 +16,7 @@ from hpc_train.plan.from_config import make_plan
 from hpc_train.plan.plan import Plan, Verb
 from hpc_train.plan.shape import shape_of
 from hpc_train.runs.layout import RunDir
+from hpc_train.runs.read_plan import read_plan
 
 __all__ = ["PlannedEvaluation", "plan_evaluation"]
 
@@ -43,7 +44,7 @@ def plan_evaluation(
         HpcTrainError: there are no weights.
         ConfigError: the classes lack a method, or the run carries no config.
     """
-    before = Plan.from_json(run.plan.read_text(encoding="utf-8"))
+    before = read_plan(run)
     if before.verb != "fit":
         raise UsageError(f"{run.name} ({run.run_id}) is no training", "name the training's run")
     if before.script is not None:

@@ -32,6 +32,7 @@ from hpc_train.plan.states import RunState
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.checkpoints import newest_step
 from hpc_train.runs.layout import RunDir
+from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.snapshot import Selection, copy_at
 from hpc_train.runs.status import SESSION, RunStatus
 
@@ -122,7 +123,7 @@ def plan_again(
         CheckError: when the ranks cannot share the batch, with shapes that can.
     """
     _refuse_what_goes_on_by_itself(status, run)
-    before = Plan.from_json(run.plan.read_text(encoding="utf-8"))
+    before = read_plan(run)
     cluster = "slurm" if status.backend == "slurm" else "local"
     code = select_again(run) if new_snapshot else None
     completed = status.state is RunState.COMPLETED

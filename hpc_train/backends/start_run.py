@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 from hpc_train.backends.local_devices import check_gpus_here
 from hpc_train.backends.submit import leave_out_bad_nodes, submit_local, submit_slurm
-from hpc_train.plan.plan import Plan
 from hpc_train.runs.events import Event, EventKind, append_event
 from hpc_train.runs.layout import RunDir
+from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.registry import remember_root
 from hpc_train.supervisor.dependents import move_dependents
 
@@ -31,7 +31,7 @@ def start_run(run: RunDir, cluster: str, options: Sequence[str] = ()) -> str:
     """
     began = time.time()
     left_out: tuple[str, ...] = ()
-    plan = Plan.from_json(run.plan.read_text(encoding="utf-8"))
+    plan = read_plan(run)
     if cluster == "slurm":
         job_id, left_out = leave_out_bad_nodes(lambda bad: submit_slurm(run, plan, bad, options))
     else:

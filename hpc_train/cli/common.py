@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from hpc_train.cli.option_hints import option_hint
 from hpc_train.config.flags import FLAGS
 from hpc_train.errors import UsageError
 
@@ -63,9 +64,8 @@ class ConfigCommand(click.Command):
             script = next((word for word in own if word.endswith(".py")), None)
             if script is None:
                 raise
-            name = error.option_name
-            said = f"{error.message} Arguments of {script} come behind --: {script} -- {name}"
-            raise click.NoSuchOption(name, said, ctx=ctx) from error
+            hint = option_hint(ctx, error.option_name, script=script)
+            raise UsageError(error.message, hint) from error
         ctx.params["arguments"] = behind
         return rest
 
@@ -73,7 +73,7 @@ class ConfigCommand(click.Command):
 def config_arguments(function: F) -> F:
     """CFG, `key=value` overrides, and the options that are short for a key."""
     decorators = (
-        click.argument("cfg", type=click.Path(path_type=Path)),
+        click.argument("cfg", type=click.Path(path_type=Path, readable=False)),
         click.argument("overrides", nargs=-1, metavar="[KEY=VALUE]... [-- ARGUMENT...]"),
         flag_options(*(name for name in FLAGS if name != "hosts")),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
@@ -30,7 +31,7 @@ COLUMNS: dict[str, Callable[[RunStatus], str]] = {
     "STEP": lambda run: _step(run),
     "LEFT": lambda run: "-" if _left_s(run) is None else duration(_left_s(run) or 0),
     "SUBMITTED": lambda run: clock(run.submitted) if run.submitted else "-",
-    "WHY": lambda run: "" if run.state is RunState.COMPLETED else run.reason,
+    "WHY": lambda run: _why(run),
 }
 # Left out first where a terminal is too narrow; the run's id begins with when it was submitted.
 LEAST_NEEDED = ("SUBMITTED", "ATTEMPTS", "JOB")
@@ -128,6 +129,13 @@ def _print(shown: Sequence[RunStatus]) -> None:
     rows = [[cell(status) for cell in COLUMNS.values()] for status in shown]
     colors = {state.value: color for state, color in STATE_COLORS.items()}
     print_table(list(COLUMNS), rows, colors=colors, least_needed=LEAST_NEEDED)
+
+
+def _why(run: RunStatus) -> str:
+    """What a narrow cell has room for: the error, and not which node it was on."""
+    if run.state is RunState.COMPLETED:
+        return ""
+    return re.sub(r"^(rank \d+) on \S+ failed(?: at step \d+)?: ", r"\1: ", run.reason)
 
 
 def _step(run: RunStatus) -> str:

@@ -7,13 +7,14 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import click
 
 from hpc_train import api
 from hpc_train.cli.common import run_argument, runs_dir_option, shell_word
 from hpc_train.errors import HpcTrainError, RunFailedError, UsageError
-from hpc_train.plan.plan import Plan
+from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.status import SESSION
 
 __all__ = ["command"]
@@ -22,9 +23,19 @@ POLL_S = 0.3
 OF_RANK = re.compile(r"rank-(\d+)\.log\Z")
 
 
+class RankNumber(click.IntRange):
+    """A rank by its number; `all` is another option."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number."""
+        if value == "all":
+            raise UsageError("--rank is one rank's number", "--all shows all ranks")
+        return super().convert(value, param, ctx)
+
+
 @click.command("logs")
 @run_argument
-@click.option("--rank", type=click.IntRange(min=0), help="Global rank; 0 by default.")
+@click.option("--rank", type=RankNumber(min=0), help="Global rank; 0 by default.")
 @click.option("--all", "every", is_flag=True, help="All ranks, each line with its rank.")
 @click.option("--attempt", type=click.IntRange(min=0), help="The newest by default.")
 @click.option("--supervisor", is_flag=True, help="The supervisor's log instead of a rank's.")
@@ -144,7 +155,7 @@ def _refuse_what_cannot_be(run: api.Run, rank: int | None, attempt: int | None) 
 def _world_size(run: api.Run) -> int | None:
     """Ranks of the run as it is planned now; None where it has no plan that can be read."""
     try:
-        return Plan.from_json(run.directory.plan.read_text(encoding="utf-8")).shape.world_size
+        return read_plan(run.directory).shape.world_size
     except (OSError, HpcTrainError):
         return None
 

@@ -15,6 +15,7 @@ from typing import Any
 import click
 
 from hpc_train import __version__
+from hpc_train.cli.option_hints import option_hint
 from hpc_train.errors import HpcTrainError, UsageError
 
 __all__ = ["cli", "main"]
@@ -109,6 +110,7 @@ def main(arguments: list[str] | None = None) -> None:
     atexit.register(gc.freeze)
     words = sys.argv[1:] if arguments is None else arguments
     try:
+        _check_folder()
         code = cli.main(args=words, prog_name="hpc-train", standalone_mode=False)
     except HpcTrainError as error:
         sys.exit(_complain(error, as_json="--json" in words))
@@ -125,14 +127,22 @@ def main(arguments: list[str] | None = None) -> None:
     sys.exit(code if isinstance(code, int) else 0)
 
 
+def _check_folder() -> None:
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        raise UsageError("the folder that you are in is not there any more", "cd") from None
+
+
 def _usage(error: click.ClickException) -> HpcTrainError:
     """What click says of the words of a command line."""
     context = getattr(error, "ctx", None)
     where = context.command_path if context else "hpc-train"
     hint = f"`{where} --help` shows what there is"
-    option = getattr(error, "option_name", "") or ""
-    if isinstance(error, click.NoSuchOption) and "." in option:
-        hint = f"a key of the config has no dashes: {option.lstrip('-')}=..."
+    if isinstance(error, click.MissingParameter) and error.param and error.param.name == "run":
+        hint = f"`hpc-train list` names the runs; {hint}"
+    if isinstance(error, click.NoSuchOption) and (known := option_hint(context, error.option_name)):
+        return UsageError(error.message, known)
     return UsageError(error.format_message().replace("\n", " "), hint)
 
 

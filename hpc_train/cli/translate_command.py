@@ -12,23 +12,28 @@ from hpc_train.errors import ConfigError
 __all__ = ["command"]
 
 
-@click.command("translate")
-@click.argument("text", metavar="COMMAND")
+@click.command("translate", context_settings={"ignore_unknown_options": True})
+@click.argument("words", metavar="COMMAND", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.option("--keep-nccl", is_flag=True, help="Keep NCCL_* that the preflight would choose.")
 @json_option
-def command(text: str, keep_nccl: bool, as_json: bool) -> int:
-    """Print the config and the submit line for COMMAND, in quotes: as it stands in a tutorial.
+def command(words: tuple[str, ...], keep_nccl: bool, as_json: bool) -> int:
+    """Print the config and the submit line for COMMAND, as it stands in a tutorial.
+
+    Put it in quotes: without them the shell replaces its variables and ends it at a && or |.
 
     COMMAND is of torchrun, torch.distributed.launch, accelerate, deepspeed, srun or sbatch (also
     its #SBATCH lines), or the arguments of a Lightning Trainer: "Trainer(gpus=4)".
 
     The exit code is 3 where a word has no equivalent.
     """
+    import shlex
+
     import yaml
 
     from hpc_train.config.trainer_args import trainer_parameters
     from hpc_train.plan.translate import translate
 
+    text = words[0] if len(words) == 1 else shlex.join(words)
     made = translate(text, list(trainer_parameters(sys.path)), keep_nccl=keep_nccl)
     if as_json:
         document = {"schema_version": 1, "config": made.nested(), "command": made.submit_line()}

@@ -13,7 +13,7 @@ from typing import Any
 from hpc_train.config.class_kind import Located, cannot_be_made, derives_from, is_value, locate
 from hpc_train.config.modules import Names, find_module, read_names, submodules
 from hpc_train.config.own_modules import check_imports
-from hpc_train.config.words import did_you_mean
+from hpc_train.config.words import did_you_mean, meant_number
 from hpc_train.errors import ConfigError
 
 __all__ = ["ArgumentError", "Parameters", "check_class", "parameters_of"]
@@ -216,9 +216,7 @@ def _check_arguments(
         types, fix = _PLAIN_TYPES[annotation]
         if not isinstance(value, types) or (isinstance(value, bool) and annotation != "bool"):
             message = f"is {value!r}, and {class_path} takes {annotation}"
-            if isinstance(value, str) and "," in value:
-                fix += "; several values: --sweep KEY=VALUES"
-            raise ArgumentError(message, fix.format(value), name)
+            raise ArgumentError(message, fix.format(value) + meant_number(value, annotation), name)
 
 
 def _known(names: Iterable[str]) -> str:

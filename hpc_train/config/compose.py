@@ -152,6 +152,9 @@ def compose(path: Path, overrides: Sequence[str], texts: frozenset[str], assets:
     """
     composed = Composed()
     pairs = [split_override(override) for override in overrides]
+    for key, text in pairs:
+        if not text.strip():
+            raise ConfigError(f"{COMMAND_LINE}: {key} is empty", f"write {key}=null, or a value")
     chosen = [text for key, text in pairs if key == _PROFILE]
     _add_file(composed, path, assets, (), chosen[-1] if chosen else None)
     for key, text in pairs:
@@ -225,15 +228,17 @@ def _find(name: str, source: Source, key: str, assets: Path) -> Path:
         for candidate in wanted:
             if (folder / candidate).is_file():
                 return folder / candidate
-    known = sorted(
-        {
-            (Path(name).parent / entry.stem).as_posix()
-            for folder in folders
-            if (folder / name).parent.is_dir()
-            for entry in (folder / name).parent.glob("*.yaml")
-        }
-    )
-    hint = did_you_mean(name, known) or (f"there are: {', '.join(known[:6])}" if known else "")
+    known = {
+        entry.stem: (Path(name).parent / entry.stem).as_posix()
+        for folder in folders
+        if (folder / name).parent.is_dir()
+        for entry in (folder / name).parent.glob("*.yaml")
+    }
+    near = did_you_mean(Path(name).stem, known, prefix=name[: -len(Path(name).name)])
+    there = ", ".join(sorted(known if key == _PROFILE else known.values())[:6])
+    hint = near or (f"there are: {there}" if known else "")
+    if key == _PROFILE and not near:
+        hint = f"write the file {here / wanted[0]}{f', or name one of: {there}' if known else ''}"
     raise _at(source, key, f"names {name}, and there is no such file", hint)
 
 
@@ -242,12 +247,12 @@ def _at(source: Source, key: str, message: str, hint: str) -> ConfigError:
     return ConfigError(f"{place}: {key} {message}", hint)
 
 
-def split_override(override: str) -> tuple[str, str]:
+def split_override(override: str, example: str = "trainer.max_epochs=3") -> tuple[str, str]:
     """Key and text of `key=value`; raises ConfigError for what is none."""
     key, equals, text = override.partition("=")
     key = key.strip()
     if not equals:
-        hint = "write it without spaces, as in trainer.max_epochs=3"
+        hint = f"write it without spaces, as in {example}"
         hint = f"to empty it write {override[1:]}=null" if override[:1] == "~" else hint
         if Path(override).suffix in (".yaml", ".yml"):
             hint = "one file begins the line; it may build on others: `defaults: [other.yaml]`"
@@ -258,7 +263,7 @@ def split_override(override: str) -> tuple[str, str]:
     if _KEY.match(key) is None:
         raise ConfigError(
             f"{COMMAND_LINE}: {key!r} is no key",
-            "write the name alone, as in trainer.max_epochs=3; key=null empties it",
+            f"write the name alone, as in {example}; key=null empties it",
         )
     return key, text
 

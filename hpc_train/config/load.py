@@ -33,20 +33,26 @@ from hpc_train.config.show import escape
 from hpc_train.config.words import did_you_mean
 from hpc_train.errors import ConfigError
 
-__all__ = ["LoadedConfig", "load", "with_values"]
+__all__ = ["OTHER_WORDS", "LoadedConfig", "check_loaded", "load", "with_values"]
 
 
 # Words of sbatch and of other launchers for what has a key of its own here.
-_OTHER_WORDS = {
-    **dict.fromkeys(("gpus", "gres", "ntasks", "ntasks_per_node"), "slurm.gpus_per_node"),
+OTHER_WORDS = {
+    **dict.fromkeys(("gpus", "ntasks_per_node"), "slurm.gpus_per_node"),
+    "gres": "slurm.gpus_per_node: 4, and slurm.gpu_type: a100 where the type counts",
+    "array": "sweep: {{KEY: [VALUES]}}, which makes a job array",
+    **dict.fromkeys(("output", "error"), "nothing: `hpc-train logs RUN` shows the ranks' logs"),
+    "ntasks": "slurm.nodes and slurm.gpus_per_node: a rank a GPU",
     **dict.fromkeys(("cpus_per_task", "cpus_per_rank"), "slurm.cpus_per_gpu"),
     **dict.fromkeys(("walltime", "time_limit", "timelimit", "timeout_min"), "slurm.time"),
     **dict.fromkeys(("job_name", "jobname"), "name"),
     **dict.fromkeys(("batch_size", "train_batch_size"), "global_batch_size"),
     "logger": "loggers",
+    **dict.fromkeys(("epochs", "num_epochs", "n_epochs"), "trainer.max_epochs"),
+    **dict.fromkeys(("steps", "num_steps"), "trainer.max_steps"),
     **dict.fromkeys(
         ("lr", "learning_rate", "optimizer", "scheduler", "lr_scheduler", "weight_decay"),
-        "it as an argument of your model: model: {init_args: {lr: 0.1}}",
+        "it as an argument of your model: model.init_args.{key}",
     ),
     **{name: f"trainer.{name}" for name in ("callbacks", "max_epochs", "max_steps", "precision")},
 }
@@ -105,10 +111,21 @@ def load(
         if value is not None:
             _check_once(composed, FLAGS[name], value)
             composed.merge(nested(FLAGS[name].key.split("."), value), {}, FLAGS[name].option)
-    for key, text in map(split_override, sweep):
+    for typed in sweep:
+        key, text = split_override(typed, "model.init_args.lr=0.1,0.01")
         composed.merge({"sweep": {key: _swept(text, key)}}, {}, COMMAND_LINE)
     _settle_script(composed, Path(path), arguments)
     return _checked(composed, Path(path))
+
+
+def check_loaded(loaded: object) -> None:
+    """Refuse what `load` has not given, such as the path of a config.
+
+    Raises:
+        ConfigError: with what to write.
+    """
+    if not isinstance(loaded, LoadedConfig):
+        raise ConfigError(f"{loaded!r} is no loaded config", f"write hpc_train.load({loaded!r})")
 
 
 def with_values(
@@ -199,9 +216,17 @@ def _check_keys(values: Mapping[str, Any], origins: Origins, path: Path) -> None
         if name in SECTIONS:
             _check_section(name, value, origins)
     script = values.get("script") or {}
-    for name, example in REQUIRED_KEYS.items():
-        if values.get(name) is None and not (script.get("path") and name in OF_THE_SCRIPT):
-            raise ConfigError(f"{path}: {name} is missing", f"write {example}")
+    missing = {
+        name: example
+        for name, example in REQUIRED_KEYS.items()
+        if values.get(name) is None and not (script.get("path") and name in OF_THE_SCRIPT)
+    }
+    if missing:
+        are = "is missing" if len(missing) == 1 else "are missing"
+        raise ConfigError(
+            f"{path}: {', '.join(missing)} {are}" if values else f"{path}: no key is in it",
+            f"write {'; '.join(missing.values())}",
+        )
     for name in ("model", "data"):
         if isinstance(values.get(name), str):
             written = f"{name}: {{class_path: {values[name]}}}"
@@ -231,7 +256,7 @@ def _unknown(full: str, known: Sequence[str], origins: Origins) -> ConfigError:
         places = []
     hint = f"did you mean '{places[0]}'?" if places else ""
     hint = "write preflight: off" if full == "preflight.enabled" else hint
-    hint = hint or (f"write {_OTHER_WORDS[key]}" if key in _OTHER_WORDS else "")
+    hint = hint or (f"write {OTHER_WORDS[key].format(key=key)}" if key in OTHER_WORDS else "")
     hint = hint or ("a file builds on others, the command line does not" if key in BASES else "")
     hint = hint or did_you_mean(key.lower(), known, prefix=f"{section}." if section else "")
     if not hint and section == "slurm":

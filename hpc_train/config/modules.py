@@ -125,6 +125,10 @@ def read_names(file: Path) -> Names:
     """
     try:
         tree = ast.parse(file.read_bytes(), filename=str(file))
+    except OSError as error:
+        raise ConfigError(
+            f"{file} cannot be read: {error.strerror}", "check its permissions"
+        ) from error
     except (SyntaxError, ValueError) as error:
         line = getattr(error, "lineno", None) or 1
         what = getattr(error, "msg", None) or str(error)

@@ -59,9 +59,14 @@ def check_imports(module: FoundModule, search_path: Sequence[str], seen: set[Pat
         found, rest = find_module(dotted, search_path)
         package = dotted.partition(".")[0]
         if found is None:
+            hint = (
+                f"pip install {package}, or name the environment that has it: env.conda, env.venv"
+            )
             raise ConfigError(
                 f"{where}: imports '{package}', which is not installed",
-                f"pip install {package}, or name the environment that has it: env.conda, env.venv",
+                _elsewhere(package, Path(search_path[0]))
+                or did_you_mean(package, submodules(search_path), cutoff=0.85)
+                or hint,
             )
         if not _is_own(found.file, search_path[0]):
             if package in _READABLE:
@@ -78,6 +83,14 @@ def check_imports(module: FoundModule, search_path: Sequence[str], seen: set[Pat
             check_imports(found, search_path, seen)
         _check_names(where, needed, found)
     _check_bases(module, read_names(module.file), search_path)
+
+
+def _elsewhere(package: str, folder: Path) -> str:
+    """How to find a package that lies in a folder above."""
+    for above in folder.parents[:3]:
+        if package in submodules([str(above)]):
+            return f"it is in {above}: write env.variables.PYTHONPATH={above}"
+    return ""
 
 
 def _check_names(where: str, needed: NeededImport, found: FoundModule) -> None:

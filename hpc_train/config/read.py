@@ -40,6 +40,15 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
     """YAML 1.1 as PyYAML reads it, where `1e-3` is a number too, and dates stay text."""
 
 
+_SHELL = (
+    "a shell script",
+    "name the .py that it starts, or a YAML file; `translate` shows the way",
+)
+# What is named in a config's place.
+_OTHER_FILES = {
+    ".ipynb": ("a notebook", "put the code into a .py; in a notebook: hpc_train.submit(...)"),
+    **dict.fromkeys((".sh", ".sbatch", ".slurm"), _SHELL),
+}
 _Loader.yaml_implicit_resolvers = {
     first: [pair for pair in pairs if pair[0] != "tag:yaml.org,2002:timestamp"]
     for first, pairs in _Loader.yaml_implicit_resolvers.items()
@@ -57,9 +66,15 @@ def read_file(path: Path) -> Source:
     Raises:
         ConfigError: when there is none, it cannot be read, is not YAML, or has a key twice.
     """
+    if path.suffix in _OTHER_FILES and path.is_file():
+        what, fix = _OTHER_FILES[path.suffix]
+        raise ConfigError(f"{path} is {what}, and no config", fix)
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
+        if path.is_symlink():
+            message = f"{path} is a link to {path.readlink()}, which is not there"
+            raise ConfigError(message, "name the file itself") from None
         raise ConfigError(f"{path}: there is no such file", _neighbours(path)) from None
     except IsADirectoryError:
         raise ConfigError(f"{path} is a folder", _neighbours(path / "x")) from None

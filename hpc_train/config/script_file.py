@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ast
+import re
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from hpc_train.config.keys import FIELDS, OF_THE_SCRIPT
+from hpc_train.config.modules import FoundModule
 from hpc_train.config.origins import Origins
+from hpc_train.config.own_modules import check_imports
 from hpc_train.config.read import Source
 from hpc_train.errors import ConfigError
 
@@ -82,20 +85,23 @@ def _can_be_argument(text: str) -> bool:
         return False
 
 
-def check_script(written: str, workdir: Path, origins: Origins, *, parse: bool) -> None:
+def check_script(
+    written: str, workdir: Path, origins: Origins, *, search_path: Sequence[str]
+) -> None:
     """Look whether the script can be started.
 
     Args:
         written: The key `script.path`.
-        parse: The ranks run the Python that runs here, so that what it cannot read they cannot.
+        search_path: What the ranks' Python has behind the script's folder, where it is the Python
+            that runs here, so that what it cannot read they cannot; empty where it is another.
 
     Raises:
-        ConfigError: it is not there, cannot be read, or is no Python.
+        ConfigError: it is not there, cannot be read, is no Python, or imports what is not there.
     """
     key = "script.path"
     try:
         source = (workdir / written).read_bytes()
-        if parse:
+        if search_path:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the script's own business, at each start
                 ast.parse(source, filename=written)
@@ -114,3 +120,7 @@ def check_script(written: str, workdir: Path, origins: Origins, *, parse: bool) 
         raise origins.error(
             key, f": {written}{line} is no Python: {what}", "correct it, or name another file"
         ) from error
+    if search_path and not re.search(rb"sys\.path|pythonpath|site\.add|chdir", source, re.I):
+        file = (workdir / written).resolve()
+        module = FoundModule("__main__", file, ())
+        check_imports(module, [str(file.parent), *search_path], set())

@@ -18,7 +18,7 @@ from hpc_train.config.removed_arguments import (
     UNUSED_ARGUMENTS,
 )
 from hpc_train.config.specs import is_object
-from hpc_train.config.words import did_you_mean
+from hpc_train.config.words import did_you_mean, meant_number
 
 __all__ = [
     "ACCELERATORS",
@@ -166,7 +166,8 @@ def _check_values(arguments: Mapping[str, Any], origins: Origins) -> None:
         value = arguments.get(name)
         is_share = isinstance(value, float) and name in _SHARES
         if isinstance(value, (int, float)) and not least <= value <= (1 if is_share else math.inf):
-            fix = f"write {least} or more" + (", and a share as 1.0 or less" if is_share else "")
+            fix = f"write {least} or more"
+            fix += ": a share is at most 1.0, a number of batches whole" if is_share else ""
             raise origins.error(f"trainer.{name}", f"is {value}", fix)
     for name, fix in _NOTHING.items():
         if arguments.get(name) == 0 and not isinstance(arguments[name], bool):
@@ -261,7 +262,10 @@ def _check_type(key: str, value: Any, allowed: set[str], origins: Origins) -> No
     words += ["null"] if "None" in allowed else []
     takes = " or ".join([*plain, *sorted(allowed.difference(_TYPES, {"None"}))])
     said = f"is {value!r}, and Lightning's Trainer takes {takes}"
-    raise origins.error(key, said, f"write {', or '.join(words)}")
+    fix = f"write {', or '.join(words)}"
+    if meant := meant_number(value, " ".join(plain)):
+        fix = f"write {words[0]}{meant}"
+    raise origins.error(key, said, fix)
 
 
 def _check_choice(

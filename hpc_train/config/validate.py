@@ -60,10 +60,11 @@ def check(loaded: LoadedConfig, *, workdir: Path, search_path: Sequence[str] | N
         ConfigError: with file and line of the config, and a fix.
     """
     elsewhere = _other_environment(loaded.config.env) or bool(loaded.config.container.image)
-    if loaded.config.script.path:
-        check_script(loaded.config.script.path, workdir, loaded.origins, parse=not elsewhere)
-        return
     installed = list(sys.path if search_path is None else search_path)
+    if loaded.config.script.path:
+        path = [] if elsewhere else [*_own_folders(loaded.config.env, workdir), *installed]
+        check_script(loaded.config.script.path, workdir, loaded.origins, search_path=path)
+        return
     check_trainer(loaded.config.trainer, loaded.origins, search_path=installed)
     path = _search_path(loaded.config.env, workdir, installed)
     strategy = str(loaded.config.trainer.get("strategy"))

@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, MutableMapping
+from pathlib import Path
 from typing import Any
 
 from hpc_train.config.hosts import read_hosts, split_hosts
@@ -48,11 +49,26 @@ _EXPLAINED = (
     ),
     (r"Missing mandatory value", "is ???, to be given", "write {key}=... on the command line"),
     (r"Environment variable '(.*)' not found", "needs the variable {0}, not set", "export {0}=..."),
-    (r"Interpolation key '(.*)' not found", "names the key {0}, which is not there", _PLAIN),
+    (
+        r"Interpolation key '([A-Z][A-Z0-9_]*)' not found",
+        "names the key {0}, which is not there",
+        "a variable of the shell is ${{oc.env:{0}}}; " + _PLAIN,
+    ),
+    (
+        r"Interpolation key '(.*)' not found",
+        "names the key {0}, which is not there",
+        "name a key in full, as in ${{model.init_args.lr}}; " + _PLAIN,
+    ),
+    (
+        r"Unsupported interpolation type (.*)",
+        "calls {0}, which there is not",
+        "there is ${{oc.env:NAME}} for a variable; " + _PLAIN,
+    ),
+    (r"Recursive interpolation", "takes its value from itself", "write the value"),
     (
         r"(no viable alternative|token recognition|mismatched).*",
         "has a broken ${{...}}",
-        _PLAIN,
+        "close its brace; " + _PLAIN,
     ),
     (r"(.*)", "cannot be meant: {0}", _PLAIN),
 )
@@ -200,6 +216,11 @@ def _check_path(key: str, path: str, origins: Origins) -> None:
     if re.search(r"\$[A-Za-z_]", path):
         hint = "nothing replaces it here: write ~/runs, or ${oc.env:NAME}/runs"
         raise origins.error(key, f"is {path}, with a variable of the shell", hint)
+    try:
+        Path(path).expanduser()
+    except RuntimeError:  # ~nobody-here
+        message = f"is {path}, and that home is not known"
+        raise origins.error(key, message, "write the whole path") from None
     longest, most = max(len(os.fsencode(name)) for name in path.split("/")), _MAX_PATH - _BELOW
     if longest > _MAX_NAME or len(os.fsencode(path)) > most:
         size = f"{len(os.fsencode(path))} bytes, its longest name of {longest}"

@@ -21,6 +21,8 @@ def notes_on(config: Config) -> list[str]:
             f"the name {name!r} is no name of a folder as it is: the run's folder, and its name in"
             f" hpc-train list and status, is {folder!r}"
         )
+    if config.slurm.gpu_type and config.trainer.get("accelerator") == "cpu":
+        notes.append("slurm.gpu_type is not used: on CPUs no GPU is asked for")
     return [*notes, *time_notes(config.slurm.time), *_lead_notes(config.slurm)]
 
 

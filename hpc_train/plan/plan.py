@@ -154,8 +154,8 @@ class Plan:
         return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
     @classmethod
-    def from_json(cls, text: str) -> Plan:
-        """Read what `to_json` wrote.
+    def from_json(cls, text: str, name: str = "plan.json") -> Plan:
+        """Read what `to_json` wrote; `name` is for messages.
 
         Raises:
             HpcTrainError: when the text is no plan, or one of a newer hpc-train.
@@ -170,6 +170,6 @@ class Plan:
             return decode(cls, document)
         except (ValueError, KeyError, TypeError) as error:
             raise HpcTrainError(
-                f"plan.json cannot be read: {error}",
+                f"{name} cannot be read: {error}",
                 "it was written by another version of hpc-train, or is damaged: submit again",
             ) from error

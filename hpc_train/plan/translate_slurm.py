@@ -10,7 +10,7 @@ from hpc_train.plan.launcher_options import SBATCH_SHORT, SBATCH_SWITCHES
 from hpc_train.plan.sbatch_options import KNOWN, OWNED, PASSED_ON
 from hpc_train.plan.translation import Translation
 
-__all__ = ["read_slurm_options"]
+__all__ = ["key_of_option", "read_slurm_options"]
 
 _COUNTED = {
     "nodes": "nodes",
@@ -27,11 +27,19 @@ _KEYS = {
     **{name.replace("_", "-"): f"slurm.{name}" for name in PASSED_ON},
 }
 _REFUSED = {
-    "array": "a run is one job: submit one run a point",
+    "array": "--sweep KEY=VALUES makes a job array, a run a point",
     "wrap": "translate the command in it, by itself",
 }
 # srun's own, which sbatch does not know.
 _OF_SRUN = ("kill-on-bad-exit", "label", "mpi", "unbuffered", "cpu-bind", "pty", "overlap", "jobid")
+
+
+def key_of_option(name: str) -> str:
+    """The key of the config for an option of sbatch, by its long name; empty where it has none."""
+    if name in ("gres", "gpus", "gpus-per-node", "gpus-per-task", "ntasks-per-node"):
+        return "slurm.gpus_per_node"
+    key = name.replace("-", "_")
+    return _KEYS.get(name, f"slurm.{key}" if key in ("nodes", "exclusive", *MEMORY_KEYS) else "")
 
 
 def read_slurm_options(words: list[str], made: Translation) -> list[str]:

@@ -106,7 +106,8 @@ def in_new_allocation(
             "log in to a node of the cluster, or leave --nodes out to look at this host",
         )
     if (ping := run_slurm(["scontrol", "ping"], timeout_s=10)).returncode:
-        said = (ping.stderr.strip() or ping.stdout.strip() or "no answer").splitlines()[-1]
+        lines = [line for line in f"{ping.stdout}\n{ping.stderr}".splitlines() if line.strip("* ")]
+        said = lines[-1] if lines else "no answer"
         raise SlurmError(
             f"Slurm's controller does not answer: {said}",
             "`scontrol ping` tells when it is back; leave --nodes out to look at this host",

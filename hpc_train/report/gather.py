@@ -21,6 +21,7 @@ from hpc_train.runs.checkpoints import MANIFEST, checkpoint_steps
 from hpc_train.runs.events import read_events
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.ranks import read_heartbeat
+from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.status import SESSION, RunStatus
 
 __all__ = ["SCHEMA_VERSION", "RunReport", "gather"]
@@ -187,7 +188,7 @@ def _plan(run: RunDir, status: RunStatus, missing: list[str]) -> Plan | None:
         missing.append("no plan: a script with a Session of its own, so nothing was asked for")
         return None
     try:
-        return Plan.from_json(run.plan.read_text(encoding="utf-8"))
+        return read_plan(run)
     except (OSError, ValueError, HpcTrainError) as error:
         missing.append(f"no plan: {getattr(error, 'message', error)}")
         return None

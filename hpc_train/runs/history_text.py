@@ -38,6 +38,7 @@ STATE_COLORS = {
 }
 PHASES = {"start": "starting", "validate": "validating", "save": "saving", "end": "ending"}
 WIDTH = 200
+WHOLE = 1000  # of the one sentence that tells why a run ended: its fix stands last
 MOST_LINES = 3
 INDENT = " " * 13
 
@@ -47,7 +48,8 @@ def history_lines(status: RunStatus, now: float) -> Iterator[str]:
     why = f": {status.reason}" if status.reason else ""
     if status.state is RunState.RUNNING and not status.silence:
         why = f"  {progress_text(status.beat)}"
-    yield shortened(f"{status.name}  {status.state.value}{why}", WIDTH)
+    told = shortened(f"{status.name}  {status.state.value}{why}", WHOLE)
+    yield from textwrap.wrap(told, WIDTH, subsequent_indent="  ", drop_whitespace=False)
     yield f"  run        {status.run}"
     yield f"  folder     {status.run_dir}"
     yield f"  job        {status.job_id or '-'} ({status.backend or 'not submitted'})"

@@ -20,6 +20,7 @@ from typing import Any
 
 import hpc_train
 from hpc_train.plan.plan import Plan
+from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.snapshot import copy_at
@@ -103,7 +104,7 @@ def attempt_environment(run: RunDir, plan: Plan, number: int, **more: Any) -> No
 def code_changes(run: RunDir) -> str:
     """How the code differs now from the run's first attempt; empty where nothing is known."""
     before = read_state(run)  # a rendered script's run has none
-    plan = Plan.from_json(run.plan.read_text(encoding="utf-8"))
+    plan = read_plan(run)
     if not before:
         return ""
     return differences(before, code_state(Path(plan.workdir), packages_of(plan)))

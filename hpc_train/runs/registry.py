@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import glob
 import os
 import re
 import secrets
@@ -70,8 +71,12 @@ def create_run(runs_dir: Path, folder: str, run_id: str, files: Mapping[str, str
 
 def unwritable(error: OSError, path: Path) -> ConfigError:
     """What a folder of runs that cannot be made or filled means for the user."""
+    where = Path(error.filename or path)
+    what = f"cannot write {where}: {error.strerror}"
+    if where.is_symlink() and not where.exists():
+        what = f"{where} is a link to {where.readlink()}, which is not there"
     return ConfigError(
-        f"runs_dir: cannot write {error.filename or path}: {error.strerror}",
+        f"runs_dir: {what}",
         "set runs_dir to a folder on the shared file system where you may write and that has"
         " space: runs_dir=/path/to/scratch/runs",
     )
@@ -168,7 +173,7 @@ def matching_runs(reference: str, folders: Sequence[Path]) -> list[RunDir]:
     """
     path = Path(reference)
     for run in (RunDir(path.resolve()), RunDir(path.resolve(), named=False)):
-        if (run.plan if run.named else run.session).is_file():
+        if os.access(run.plan if run.named else run.session, os.F_OK):
             return [run]
     runs = all_runs(folders)
     for matches in (
@@ -183,7 +188,22 @@ def matching_runs(reference: str, folders: Sequence[Path]) -> list[RunDir]:
     ):
         if matches:
             return matches
+    if closed := _closed(reference, folders):
+        hint = f"ask {closed.owner()}, whose it is: a run is its owner's alone (mode 0700)"
+        raise NoSuchRunError(f"{closed}: you may not read that", hint)
     raise NoSuchRunError(f"no run answers to {reference!r}", _advice(reference, runs, folders))
+
+
+def _closed(reference: str, folders: Sequence[Path]) -> Path | None:
+    """What answers to the reference and may not be looked into."""
+    name = glob.escape(reference.strip("/")) or "/"
+    patterns = (name, f"{name}/*", f"*/{name}")
+    found = [path for folder in folders for pattern in patterns for path in folder.glob(pattern)]
+    readable = os.R_OK | os.X_OK
+    for path in (Path(reference), *found):
+        if os.access(path, os.F_OK) and not path.is_file() and not os.access(path, readable):
+            return path
+    return None
 
 
 def _advice(reference: str, runs: list[RunDir], folders: Sequence[Path]) -> str:
@@ -193,7 +213,8 @@ def _advice(reference: str, runs: list[RunDir], folders: Sequence[Path]) -> str:
         return "that is a file: RUN is a name, a run id, a run directory or a job id"
     names = sorted({run.name for run in runs})
     near = difflib.get_close_matches(reference, names, n=1)
-    where = ", ".join(map(str, folders)) or "./runs (which does not exist)"
+    more = f" and {len(folders) - 3} more" if len(folders) > 3 else ""
+    where = ", ".join(map(str, folders[:3])) + more or "./runs (which does not exist)"
     if near:
         return f"did you mean {near[0]!r}? `hpc-train list` shows all"
     return f"looked in {where}; name another place with --runs-dir or {RUNS_DIR_VARIABLE}, or see `hpc-train list`"

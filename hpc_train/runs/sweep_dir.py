@@ -203,7 +203,7 @@ def find_sweep(reference: str, folders: Sequence[Path]) -> SweepDir | None:
     A name means what was submitted last under it, a sweep or a run.
     """
     path = Path(reference)
-    if (path / "sweep.json").is_file():
+    if os.access(path / "sweep.json", os.F_OK):
         return SweepDir(path.resolve())
     for sweep in all_sweeps(folders):
         if reference == sweep.sweep_id:

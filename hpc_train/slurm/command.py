@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import signal
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from hpc_train.errors import SlurmError
 
@@ -72,10 +74,11 @@ def run(
             " --cluster local",
         ) from error
     except subprocess.TimeoutExpired as error:
-        raise SlurmError(
-            f"{argv[0]} {NO_ANSWER} in {timeout_s:.0f} s",
-            "the controller may be down or busy: `scontrol ping` tells; try again later",
-        ) from error
+        hint = "the controller may be down or busy: `scontrol ping` tells; try again later"
+        conf = (os.environ if env is None else env).get("SLURM_CONF")
+        if conf and not Path(conf).is_file():
+            hint = f"SLURM_CONF names {conf}, and there is no such file: unset it, or correct it"
+        raise SlurmError(f"{argv[0]} {NO_ANSWER} in {timeout_s:.0f} s", hint) from error
     return CommandResult(process.returncode, stdout, stderr)
 
 

@@ -41,6 +41,11 @@ REFUSALS = (
         " goes on by itself, so a shorter time works too",
     ),
     Refusal(
+        r"Memory specification can not be satisfied|Invalid memory|--mem",
+        "slurm.mem, slurm.mem_per_gpu or slurm.mem_per_cpu",
+        "give one of the three, with a unit (64G); `sinfo -N -o '%N %m'` shows what nodes have",
+    ),
+    Refusal(
         "Requested node configuration is not available",
         "slurm.nodes, slurm.gpus_per_node, slurm.cpus_per_gpu, slurm.mem or slurm.constraint",
         "there are not so many nodes with all of that: `sinfo -N -o '%N %P %c %m %G %f'` shows what"
@@ -89,11 +94,6 @@ REFUSALS = (
         r"Requested partition configuration not available",
         "slurm.nodes or --nodes",
         "`sinfo -s` shows how many nodes a partition has",
-    ),
-    Refusal(
-        r"Memory specification can not be satisfied|Invalid memory|--mem",
-        "slurm.mem, slurm.mem_per_gpu or slurm.mem_per_cpu",
-        "give one of the three, with a unit (64G); `sinfo -N -o '%N %m'` shows what nodes have",
     ),
     Refusal(
         r"User's group not permitted|Access/permission denied|not permitted to use this",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import socket
 import time
@@ -18,9 +19,9 @@ from hpc_train.runs.checkpoints import newest_step
 from hpc_train.runs.events import Event, EventKind, append_event, read_events
 from hpc_train.runs.history import attempts_in
 from hpc_train.runs.layout import AttemptDir, RunDir
-from hpc_train.runs.log_tail import last_words
+from hpc_train.runs.log_tail import last_words, words_before_traceback
 from hpc_train.runs.provenance import attempt_environment
-from hpc_train.runs.ranks import read_beginning, read_exits, read_heartbeats
+from hpc_train.runs.ranks import ExitRecord, read_beginning, read_exits, read_heartbeats
 from hpc_train.slurm.jobs import job_details
 from hpc_train.slurm.nodes import silent_nodes
 from hpc_train.slurm.site import slurm_version
@@ -201,7 +202,8 @@ class Attempt:
         lost = watched.lost_nodes
         if failed and not lost:
             lost = nodes_that_failed(said, nodes) or self._lost(nodes)
-        records, deaths = read_exits(self.folder), ranks.deaths()
+        records = [self._with_words(record) for record in read_exits(self.folder)]
+        deaths = ranks.deaths()
         wordless = {death.rank for death in deaths} - {record.rank for record in records}
         logs = {rank: last_words(self.folder.rank_log(rank)) for rank in wordless}
         return AttemptEvidence(
@@ -222,6 +224,13 @@ class Attempt:
             disk_trouble=self._disk_trouble() if failed else "",
             may_take_no_steps=self.plan.script is None or self.plan.script.may_take_no_steps,
         )
+
+    def _with_words(self, record: ExitRecord) -> ExitRecord:
+        """An exit code alone tells nothing: what was printed before it does (argparse's error)."""
+        if not re.fullmatch(r"SystemExit: -?\d+", record.error):
+            return record
+        words = words_before_traceback(self.folder.rank_log(record.rank))
+        return replace(record, error=f"{record.error}, after {words!r}") if words else record
 
     def _crashes(self, ranks: Collection[int]) -> dict[int, Crash]:
         """Where they crashed, of the ranks whose faulthandler has said so."""

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from hpc_train.errors import HpcTrainError, SlurmError
-from hpc_train.plan.plan import Plan
 from hpc_train.plan.policy import Decision, SchedulerOptions, decide
 from hpc_train.plan.states import Action, RankExit, RunState
 from hpc_train.runs.atomic import write_text
@@ -17,6 +16,7 @@ from hpc_train.runs.events import EventKind, read_events
 from hpc_train.runs.history import since_submission, summaries
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.lock import held_lock
+from hpc_train.runs.read_plan import read_plan
 from hpc_train.slurm.command import is_available
 from hpc_train.slurm.nodes import usable_nodes
 from hpc_train.supervisor.allocation import Allocation
@@ -55,7 +55,7 @@ def supervise(run: RunDir, environ: Mapping[str, str], *, batch: bool) -> int:
     if run.done.exists():
         log.say(f"run {run.run_id} is already complete; nothing to do")
         return 0
-    plan = Plan.from_json(run.plan.read_text(encoding="utf-8"))
+    plan = read_plan(run)
     if not Path(plan.workdir).is_dir():
         raise HpcTrainError(
             f"the working folder {plan.workdir} is not there on {os.uname().nodename}",

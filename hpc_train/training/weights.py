@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any, cast
 
-from torch import nn
+from torch import Tensor, nn
 
 from hpc_train.errors import CheckError
 from hpc_train.plan.plan import Plan
@@ -40,10 +41,22 @@ def load_weights(model: nn.Module, path: Path) -> None:
         if path.is_dir():
             _load_shards(model, path)
             return
-        state = load_tensors(path)
-        if not isinstance(state, dict) or "state_dict" not in state:
-            raise CheckError(f"{path} holds no state_dict", "name a checkpoint of Lightning's")
-        model.load_state_dict(state["state_dict"])
+        model.load_state_dict(_state_dict(path))
+
+
+def _state_dict(path: Path) -> Mapping[str, Any]:
+    """That of a checkpoint of Lightning's, or what `torch.save(model.state_dict(), PATH)` wrote."""
+    held = load_tensors(path)
+    if isinstance(held, Mapping):
+        if isinstance(held.get("state_dict"), Mapping):
+            return cast("Mapping[str, Any]", held["state_dict"])
+        if held and all(isinstance(value, Tensor) for value in held.values()):
+            return held
+    what = f"has {', '.join(map(str, held))}" if isinstance(held, Mapping) else type(held).__name__
+    raise CheckError(
+        f"{path} holds no state_dict: {what[:300]}",
+        "torch.save(model.state_dict(), PATH) makes one",
+    )
 
 
 @contextlib.contextmanager

@@ -318,3 +318,11 @@ def test_errors_have_no_colour_either_where_nobody_wants_one():
     said = on_terminal("status", "no-such-run", columns=80, NO_COLOR="1")
     assert "\x1b" not in said
     assert said.startswith("error: ")
+
+
+def test_the_error_comes_first_in_the_narrow_cell_that_tells_why(hpc, make_run) -> None:
+    run = make_run(1, ended=False)
+    reason = "rank 1 on node-a.site failed at step 7: ValueError: bad label (nets.py:3)"
+    tell(run, time.time(), EventKind.RUN_ENDED, attempt=0, state="failed", reason=reason)
+    assert "  rank 1: ValueError: bad label (nets.py:3)" in hpc("list").out
+    assert "rank 1 on node-a.site failed at step 7" in hpc("status", run.run_id).out

@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from hpc_train import api
+from hpc_train.errors import ConfigError
+
 NETS = """\
 import abc
 from pytorch_lightning import LightningDataModule, LightningModule
@@ -68,6 +71,50 @@ def refused(hpc, project: Path, words: list[str], code: int, message: str, fix: 
         ("submit cfg.yaml --nodes 2-4", 2, "'2-4' is not a valid integer", "--help"),
         ("submit cfg.yaml --nodes", 2, "'--nodes' requires an argument", "--help"),
         ("submit cfg.yaml --cluster pbs", 2, "'pbs' is not one of", "--help"),
+        ("submit cfg.yaml --gpus-per-node 2", 2, "'--gpus-per-node'", "write --gpus"),
+        ("submit cfg.yaml --nproc_per_node=2", 2, "'--nproc_per_node'", "write --gpus"),
+        ("submit cfg.yaml --num_processes 2", 2, "'--num_processes'", "--nodes and --gpus"),
+        ("submit cfg.yaml --ntasks=8", 2, "'--ntasks'", "--nodes and --gpus: a rank a GPU"),
+        ("submit -N 2 cfg.yaml", 2, "No such option '-N'", "write --nodes"),
+        ("submit cfg.yaml -J big", 2, "No such option '-J'", "write --name"),
+        ("resume x --mem 64G", 2, "No such option '--mem'", "slurm.mem=..."),
+        ("render cfg.yaml --cpus-per-task 4", 2, "'--cpus-per-task'", "slurm.cpus_per_gpu=..."),
+        ("submit cfg.yaml --array=0-3", 2, "No such option '--array'", "--sweep KEY=VALUES"),
+        ("submit cfg.yaml --output=x.log", 2, "No such option '--output'", "hpc-train logs RUN"),
+        ("run cfg.yaml --max_epochs=3", 2, "'--max_epochs'", "trainer.max_epochs=..."),
+        ("run cfg.yaml --seed 3", 2, "No such option '--seed'", "no dashes: seed=..."),
+        ("run cfg.yaml --lr 0.1", 2, "No such option '--lr'", "model.init_args.lr=..."),
+        ("run none.py --lr 0.1", 2, "'--lr'", "of none.py come behind --: none.py -- --lr"),
+        ("run none.py --gpus-per-node 2", 2, "'--gpus-per-node'", "write --gpus"),
+        ("list --gpus 2", 2, "No such option '--gpus'", "hpc-train list --help"),
+        ("run cfg.yaml --epochs 3", 2, "No such option '--epochs'", "trainer.max_epochs=..."),
+        ("submit --config cfg.yaml", 2, "'--config'", "by itself: hpc-train submit FILE"),
+        ("render -c cfg.yaml", 2, "No such option '-c'", "by itself: hpc-train render FILE"),
+        ("logs x --tail 5", 2, "No such option '--tail'.", "write -n LINES"),
+        ("logs x -r 1", 2, "No such option '-r'", "write --rank or --runs-dir"),
+        ("status x --watch", 2, "No such option '--watch'", "logs RUN -f"),
+        ("list --user me", 2, "No such option '--user'", "your own runs"),
+        ("cancel --all", 2, "No such option '--all'", "hpc-train list --active"),
+        ("resume x --ckpt last", 2, "No such option '--ckpt'", "init_from=PATH"),
+        ("logs", 2, "Missing argument 'RUN'", "`hpc-train list` names the runs"),
+        ("run cfg.yaml name=${NAME}", 3, "names the key NAME, which is not", "${oc.env:NAME}"),
+        ("run cfg.yaml name=${seed", 3, "name has a broken ${...}", "close its brace"),
+        (
+            "run cfg.yaml model.init_args.lr=$LR",
+            3,
+            "is '$LR', and nets.Net",
+            "${oc.decode:${oc.env:LR}}",
+        ),
+        ("run cfg.yaml model.init_args.lr=0,05", 3, "is '0,05', and nets.Net", "with a point"),
+        ("run cfg.yaml model.init_args.lr='0.1'", 3, "is '0.1', and nets.Net", "without quotes"),
+        ("submit cfg.yaml trainer.max_epochs=", 3, "trainer.max_epochs is empty", "=null, or a"),
+        ("submit cfg.yaml slurm.partition=", 3, "slurm.partition is empty", "=null, or a value"),
+        ("submit cfg.yaml --sweep seed --dry-run", 3, "'seed' is no key=value", "lr=0.1,0.01"),
+        ("submit cfg.yaml runs_dir=~nobody-here/x", 3, "that home is not known", "whole path"),
+        ("submit cfg.yaml slurm.ntasks=8", 3, "slurm.ntasks is no key", "slurm.nodes and slurm.g"),
+        ("submit cfg.yaml name=${nope.x}", 3, "names the key nope.x", "a key in full"),
+        ("submit cfg.yaml name=${now:%Y}", 3, "name calls now, which there is not", "oc.env:NAME"),
+        ("submit cfg.yaml name=${name}", 3, "name takes its value from itself", "write the value"),
         ("submit cfg.yaml --trainer.max_epochs=3", 2, "No such option", "trainer.max_epochs=..."),
         ("submit cfg.yaml seed = 3", 3, "'seed' is no key=value", "without spaces"),
         ("submit cfg.yaml --nodes 1 slurm.nodes=2", 3, "--nodes 1 and slurm.nodes=2", "keep one"),
@@ -167,8 +214,8 @@ def test_a_command_line_typed_wrong(
         ("{max_time: '00:00:00:00'}", "nothing would be trained", "write more"),
         ("{max_steps: -2}", "trainer.max_steps is -2", "-1 or more"),
         ("{limit_val_batches: -1}", "trainer.limit_val_batches is -1", "0 or more"),
-        ("{limit_val_batches: 1.5}", "trainer.limit_val_batches is 1.5", "a share as 1.0 or less"),
-        ("{overfit_batches: 2.5}", "trainer.overfit_batches is 2.5", "1.0 or less"),
+        ("{limit_val_batches: 1.5}", "trainer.limit_val_batches is 1.5", "a share is at most 1.0"),
+        ("{overfit_batches: 2.5}", "trainer.overfit_batches is 2.5", "batches whole"),
         ("{val_check_interval: 0}", "trainer.val_check_interval is 0", "0.001 or more"),
         ("{check_val_every_n_epoch: 0}", "trainer.check_val_every_n_epoch is 0", "1 or more"),
         ("{log_every_n_steps: -1}", "trainer.log_every_n_steps is -1", "0 or more"),
@@ -208,7 +255,7 @@ def test_an_argument_of_the_trainer_that_lightning_cannot_work_with(
         ("<<<<<<< HEAD\n" + CONFIG, "cfg.yaml:1: not YAML", "a merge of git left its marks"),
         (CONFIG + "x: !!python/name:os.x\n", "could not determine a constructor", "class_path"),
         ("- name: x\n", "cfg.yaml:1: not a mapping", "key: value"),
-        ("", "cfg.yaml: name is missing", "name: my-run"),
+        ("# name: x\n", "cfg.yaml: no key is in it", "name: my-run; global"),
         (CONFIG.replace("nets.Net, init_args: {width: 3}", "nets.NoInit, init_args: {a: 1}"),
          "model.init_args.a: nets.NoInit takes no such argument", "it takes none"),
         (CONFIG.replace("nets.Net, init_args: {width: 3}", "nets.Abstract"),
@@ -265,3 +312,138 @@ def test_a_usage_error_as_json_is_one_document(hpc, project: Path) -> None:
     said = hpc("submit", "cfg.yaml", "--nodes", "x", "--json")
     assert '"exit_code": 2' in said.out
     assert said.err == ""
+
+
+def test_a_script_that_imports_what_is_not_there_is_refused(hpc, project: Path) -> None:
+    script = project / "train.py"
+    script.write_text("import pytorch_lightnin\n")
+    said = "train.py:1: imports 'pytorch_lightnin', which is not installed"
+    refused(hpc, project, ["submit", "train.py"], 3, said, "did you mean 'pytorch_lightning'?")
+    script.write_text("from nets import Nett\n")
+    said = "train.py:1: imports 'Nett' from nets, which has no such name"
+    refused(hpc, project, ["submit", "train.py"], 3, said, "did you mean 'Net'")
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "import sys\nsys.path.insert(0, '..')\nimport shared\n",
+        "import os\ntry:\n    import apex\nexcept ImportError:\n    apex = None\n",
+        "import nets\n",
+    ],
+)
+def test_a_script_whose_imports_may_be_found_is_taken(hpc, project: Path, lines: str) -> None:
+    (project / "train.py").write_text(lines)
+    assert hpc("submit", "train.py").code == 0
+
+
+def test_a_file_of_env_setup_that_is_not_there_is_refused(hpc, project: Path) -> None:
+    words = ["submit", "cfg.yaml", "env.setup=['ulimit -c 0', 'source no.sh']"]
+    message = f"env.setup.1: {project}/no.sh is not there"
+    refused(hpc, project, words, 3, message, "what only the nodes have")
+
+
+@pytest.mark.parametrize(
+    "line", ["source ok.sh", "cd sub && . no.sh", ". $HOME/no.sh", ". /no/such/folder/no.sh"]
+)
+def test_a_file_of_env_setup_that_may_be_there_is_taken(hpc, project: Path, line: str) -> None:
+    (project / "ok.sh").touch()
+    assert hpc("submit", "cfg.yaml", f"env.setup=['{line}']").code == 0
+
+
+def test_a_site_profile_that_is_not_there_is_told_where_to_write_it(hpc, project: Path) -> None:
+    words = ["submit", "cfg.yaml", "cluster_profile=mysite"]
+    refused(hpc, project, words, 3, "clusters/mysite", "write the file clusters/mysite.yaml, or")
+    words = ["submit", "cfg.yaml", "cluster_profile=exampl"]
+    refused(hpc, project, words, 3, "clusters/exampl", "did you mean 'clusters/example'?")
+
+
+def test_a_folder_of_runs_that_links_to_nothing_is_named(hpc, project: Path) -> None:
+    (project / "runs").symlink_to("/no/such")
+    message = f"{project}/runs is a link to /no/such, which is not there"
+    refused(hpc, project, ["submit", "cfg.yaml"], 3, message, "set runs_dir to a folder")
+
+
+def test_a_gpu_type_without_gpus_is_told(hpc, project: Path) -> None:
+    assert "slurm.gpu_type is not used" in hpc("submit", "cfg.yaml", "slurm.gpu_type=a100").err
+
+
+def test_a_damaged_plan_is_named_with_its_path(hpc, project: Path) -> None:
+    assert hpc("submit", "cfg.yaml").code == 0
+    plan = next(project.glob("runs/x/*/plan.json"))
+    plan.write_text("{")
+    refused(hpc, project, ["diff", "x"], 1, f"{plan} cannot be read", "submit again")
+
+
+def test_a_rank_that_is_none_and_weights_that_are_none_are_told(hpc, project: Path) -> None:
+    assert hpc("submit", "cfg.yaml").code == 0
+    refused(hpc, project, ["logs", "x", "--rank", "all"], 2, "--rank is one", "--all shows all")
+    nets = NETS.replace("0.1): ...", "0.1): ...\n    def test_step(self, batch): ...")
+    (project / "nets.py").write_text(nets + "    def test_dataloader(self): ...\n")
+    refused(hpc, project, ["test", "x", "--ckpt", "bset"], 3, "--ckpt bset", "best, last or a path")
+
+
+def test_what_was_not_loaded_is_refused(project: Path) -> None:
+    for call in (api.submit, api.render, api.plan, api.test_only, api.run_here):
+        with pytest.raises(ConfigError, match=r"'cfg.yaml' is no loaded config .*load\('cfg.y"):
+            call("cfg.yaml")  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("name", "message", "fix"),
+    [
+        ("n.ipynb", "n.ipynb is a notebook, and no config", "hpc_train.submit(...)"),
+        ("job.sh", "job.sh is a shell script, and no config", "name the .py"),
+        ("link.yaml", "link.yaml is a link to /no/such, which is not there", "the file itself"),
+    ],
+)
+def test_a_file_that_is_no_config(hpc, project: Path, name: str, message: str, fix: str) -> None:
+    if name.startswith("link"):
+        (project / name).symlink_to("/no/such")
+    else:
+        (project / name).write_text("echo\n")
+    refused(hpc, project, ["submit", name], 3, message, fix)
+
+
+def test_a_module_in_a_folder_above_the_script_is_told(hpc, project: Path) -> None:
+    (project / "sub" / "train.py").write_text("import nets\n")
+    message, fix = "train.py:1: imports 'nets'", f"env.variables.PYTHONPATH={project}"
+    refused(hpc, project, ["submit", "sub/train.py"], 3, message, fix)
+    assert hpc("submit", "sub/train.py", fix.partition("write ")[2] or fix).code == 0
+
+
+def test_files_that_may_not_be_read_are_told(
+    hpc, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def closed(path: Path, *_: object, **__: object) -> str:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "read_bytes", closed)  # root may read every file
+    message = "nets.py cannot be read: Permission denied"
+    refused(hpc, project, ["submit", "cfg.yaml"], 3, message, "check its permissions")
+    monkeypatch.setattr(Path, "read_text", closed)
+    message = "cfg.yaml cannot be read: Permission denied"
+    refused(hpc, project, ["submit", "cfg.yaml"], 3, message, "check its permissions")
+
+
+def test_a_working_folder_that_is_gone_is_told(
+    hpc, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = project / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert "the folder that you are in is not there any more" in hpc("list").err
+    monkeypatch.chdir(project)
+
+
+def test_a_number_of_the_environment_is_read_as_one(
+    hpc, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOW_MUCH", "3")
+    for key in ("model.init_args.width", "trainer.max_epochs"):
+        words = ["submit", "cfg.yaml", "--dry-run", f"{key}=${{oc.env:HOW_MUCH}}"]
+        hint = "without quotes; of a variable: ${oc.decode:${oc.env:NAME}}"
+        refused(hpc, project, words, 3, f"{key} is '3', and", hint)
+        words[-1] = f"{key}=${{oc.decode:${{oc.env:HOW_MUCH}}}}"
+        assert hpc(*words).code == 0

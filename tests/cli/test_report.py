@@ -174,7 +174,7 @@ def half_deleted(made: MadeRun) -> str:
 def of_another_version(made: MadeRun) -> str:
     made.end(made.attempt(0, 5, steps=(0, 100), seconds=False))
     made.run.plan.write_text('{"schema_version": 99}')
-    return "no plan: plan.json cannot be read"
+    return "plan.json cannot be read: schema_version 99"
 
 
 def torn(made: MadeRun) -> str:

@@ -102,12 +102,15 @@ def test_a_shape_that_slurm_refuses_leaves_the_run_as_it_was(hpc, taken, stopped
 def test_code_that_is_not_the_first_attempts_is_named(
     hpc, stopped: RunDir, tmp_path: Path, dry: list[str]
 ) -> None:
-    assert "note" not in hpc("resume", "x", "--dry-run").err
+    assert "the code" not in hpc("resume", "x", "--dry-run").err
     (tmp_path / "nets.py").write_text(NETS + "# changed\n")
     (tmp_path / "more.py").write_text("")
     said = hpc("resume", "x", *dry)
     notes = [line for line in said.err.splitlines() if line.startswith("note: ")]
-    assert notes == ["note: the code is not that of the first attempt: more.py, nets.py"]
+    assert notes == [
+        "note: the code is not that of the first attempt: more.py, nets.py",
+        "note: it has no whole checkpoint, and begins again at step 0",
+    ]
 
 
 def test_a_commit_since_the_first_attempt_is_named(hpc, taken, tmp_path: Path) -> None:
@@ -134,7 +137,7 @@ def test_a_commit_since_the_first_attempt_is_named(hpc, taken, tmp_path: Path) -
 
 def test_a_run_without_a_record_of_its_code_is_not_judged(hpc, stopped: RunDir) -> None:
     stopped.environment.unlink()
-    assert "note" not in hpc("resume", "x", "--dry-run").err
+    assert "the code" not in hpc("resume", "x", "--dry-run").err
 
 
 def test_a_time_of_two_fields_is_told(hpc, stopped: RunDir) -> None:
@@ -147,7 +150,9 @@ def complete(hpc, stopped: RunDir) -> RunDir:
     append_event(stopped.events, Event(time.time(), EventKind.RUN_ENDED, {"state": "completed"}))
     state = stopped.checkpoints / "step-000000012"
     state.mkdir()
-    (state / "manifest.json").touch()
+    manifest = {"schema_version": 1, "step": 12, "epoch": 2, "samples": None, "world_size": 2}
+    manifest |= {"accumulate": 1, "config_hash": "", "attempt": 0, "time": 0.0}
+    (state / "manifest.json").write_text(json.dumps({**manifest, "versions": {}, "files": []}))
     stopped.done.touch()
     stopped.final_metrics.write_text('{"loss": 1.5, "step": 12, "epoch": 2}')
     return stopped

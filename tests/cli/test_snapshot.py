@@ -169,7 +169,7 @@ def test_an_evaluation_runs_the_code_that_trained(hpc, taken, project: Path) -> 
     trained = submitted(hpc, "cfg.yaml")
     end(trained)
     (project / "nets.py").write_text("raise SystemExit\n")
-    (project / "w.ckpt").write_bytes(b"PK, as torch.save begins")
+    (project / "w.ckpt").write_bytes(b"\x80\x02, as torch.save may begin")
     said = hpc("test", "x", "--ckpt", str(project / "w.ckpt"), "--json")
     assert said.code == 0, said
     plan = plan_of(run := RunDir(Path(json.loads(said.out)["run_dir"])))

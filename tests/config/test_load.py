@@ -253,7 +253,7 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
         ("defaults: [cfg.yaml]\n", "cfg.yaml builds on itself", "defaults"),
         ("cluster_profile: exampel\n", "names clusters/exampel", "'clusters/example'"),
         ("cluster_profile: [a]\n", "cfg.yaml:1: cluster_profile is ['a']", "configs/clusters"),
-        ("", "cfg.yaml: name is missing", "name: my-run"),
+        ("", "cfg.yaml: no key is in it", "name: my-run; global_batch_size: 64"),
     ],
 )
 def test_a_file_that_cannot_be_read_says_where_and_why(
@@ -281,7 +281,8 @@ def test_a_key_without_a_default_must_be_there(key: str, tmp_path: Path) -> None
         ("slrum: {}\n", "cfg.yaml:5: slrum is no key of hpc-train", "did you mean 'slurm'?"),
         ("slurm: {node: 3}\n", "cfg.yaml:5: slurm.node is no key", "did you mean 'slurm.nodes'"),
         ("nodes: 3\n", "cfg.yaml:5: nodes is no key", "did you mean 'slurm.nodes'?"),
-        ("slurm: {array: 1-3}\n", "slurm.array is no key", "slurm.extra: {array: ...}"),
+        ("slurm: {array: 1-3}\n", "slurm.array is no key", "write sweep: {KEY: [VALUES]}"),
+        ("slurm: {output: a.log}\n", "slurm.output is no key", "hpc-train logs RUN"),
         ("slurm: fast\n", "cfg.yaml:5: slurm is 'fast'", "it is a section"),
         ("slurm:\n  nodes: 0\n", "cfg.yaml:6: slurm.nodes is 0", "write 1 or more"),
         ("slurm: {nodes: two}\n", "cfg.yaml:5: slurm.nodes is 'two'", "write a whole number"),
@@ -370,7 +371,9 @@ def test_a_bare_number_is_no_time(number: str, tmp_path: Path) -> None:
         ("loggers.last=csv", "loggers.last: loggers has no element 'last'"),
         ("loggers.0.x=csv", "loggers.0.x: loggers.0 is 'csv', and has no keys"),
         ("name=null", "name is missing"),
-        ("name=", "name is missing"),
+        ("name=", "command line: name is empty"),
+        ("slurm.qos=", "command line: slurm.qos is empty"),
+        ("trainer.max_epochs= ", "command line: trainer.max_epochs is empty"),
         ("env={variables: {HF_TOKEN: x}}", "command line: env.variables.HF_TOKEN looks like"),
     ],
 )
@@ -508,7 +511,6 @@ def test_the_ends_of_a_range_are_inside(key: str, tmp_path: Path) -> None:
     ("override", "value"),
     [
         ("slurm.qos=null", None),
-        ("slurm.qos=", None),
         ("slurm.qos=~", None),
         ("slurm.qos='null'", "null"),
         ('slurm.qos="a b"', "a b"),

@@ -189,7 +189,7 @@ def test_a_script_on_cpus_says_so_where_a_script_can() -> None:
         ("srun --nodes=3 -n8 python train.py", "8 on 3 nodes", "divide"),
         ("srun --nodes=3 torchrun --nnodes=2 train.py", "--nnodes 2", "contradicts 3"),
         ("sbatch job.sh", "job.sh", "#SBATCH and all"),
-        ("sbatch --array=1-9 --wrap 'python t.py'", "--array=1-9", "one job"),
+        ("sbatch --array=1-9 --wrap 'python t.py'", "--array=1-9", "--sweep"),
         ("sbatch --patition=gpu", "--patition", "--partition"),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -80,7 +81,7 @@ def test_a_run_without_any_says_so(run: RunDir) -> None:
 
 def test_a_name_is_a_path_or_a_run(run: RunDir, tmp_path: Path) -> None:
     roots = [tmp_path / "runs"]
-    (tmp_path / "a.ckpt").write_bytes(b"PK")  # as torch.save's zip begins
+    (tmp_path / "a.ckpt").write_bytes(b"\x80\x02")  # as torch.save's zip begins
     (tmp_path / "shards").mkdir()
     (tmp_path / "shards" / ".metadata").touch()
     assert find_weights("a.ckpt", roots, tmp_path).path == tmp_path / "a.ckpt"
@@ -92,7 +93,7 @@ def test_a_name_is_a_path_or_a_run(run: RunDir, tmp_path: Path) -> None:
         find_weights("digit", roots, tmp_path)
     with pytest.raises(CheckError, match="is a folder, and no checkpoint"):
         find_weights("runs", roots, tmp_path)
-    with pytest.raises(CheckError, match="there is no checkpoint"):
+    with pytest.raises(CheckError, match="there is no /nowhere.ckpt"):
         weights_of_run(run, "/nowhere.ckpt")
 
 
@@ -132,3 +133,19 @@ def test_weights_that_are_deleted_while_they_are_linked_are_chosen_anew(
     found, held = choose_and_hold(run, "last", tmp_path)
     assert found.said == "last: step 5"
     assert (held / "model.ckpt").exists()
+
+
+def test_a_file_that_torch_did_not_write_is_refused(tmp_path: Path) -> None:
+    whole, cut, other = (tmp_path / name for name in ("whole.pt", "cut.pt", "arrays.npz"))
+    for file, inside in ((whole, "whole/data.pkl"), (other, "a.npy")):
+        with zipfile.ZipFile(file, "w") as archive:
+            archive.writestr(inside, "x" * 100)
+    cut.write_bytes(whole.read_bytes()[:90])
+    (tmp_path / "empty.ckpt").touch()
+    (tmp_path / "text.ckpt").write_text("hello")
+    (tmp_path / "old.pt").write_bytes(b"\x80\x02rest")  # before torch 1.6: a pickle
+    for name in ("cut.pt", "arrays.npz", "empty.ckpt", "text.ckpt"):
+        with pytest.raises(CheckError, match=rf"init_from: .*{name} is no checkpoint: torch.save"):
+            find_weights(name, [], tmp_path)
+    assert find_weights("whole.pt", [], tmp_path).path == whole
+    assert find_weights("old.pt", [], tmp_path).path == tmp_path / "old.pt"

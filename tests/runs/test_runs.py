@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import stat
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -49,6 +52,44 @@ def test_an_unknown_run_names_the_nearest(runs_dir: Path) -> None:
         find_run("aplha", [runs_dir])
     assert "did you mean 'alpha'" in caught.value.hint
     assert caught.value.exit_code == 5
+
+
+def test_of_many_folders_of_runs_three_are_named(tmp_path: Path) -> None:
+    many = [tmp_path / str(number) for number in range(30)]
+    with pytest.raises(NoSuchRunError) as caught:
+        find_run("nope", many)
+    assert f"looked in {many[0]}, {many[1]}, {many[2]} and 27 more; " in caught.value.hint
+
+
+def test_a_run_that_one_may_not_read_is_not_told_to_be_none() -> None:
+    folder = Path(tempfile.mkdtemp())  # root, too, may look into each: another user does here
+    try:
+        folder.chmod(0o755)
+        run = create_run(folder, "theirs", "20261118-100000-0000", {"plan.json": "{}"})
+        if os.getuid():
+            run.path.chmod(0)
+        read, write = os.pipe()
+        child = os.fork()
+        if not child:
+            try:
+                if not os.getuid():
+                    os.setuid(65534)
+                for reference in ("theirs", run.run_id, str(run.path), str(run.path.parent / "*")):
+                    try:
+                        find_run(reference, [folder])
+                    except NoSuchRunError as error:
+                        os.write(write, f"{error.message}\n".encode())
+            finally:
+                os._exit(0)
+        os.close(write)
+        with open(read, encoding="utf-8") as said:
+            told = said.read().splitlines()
+        os.waitpid(child, 0)
+        assert told[:3] == [f"{run.path}: you may not read that"] * 3
+        assert "no run answers to" in told[3]
+    finally:
+        (folder / "theirs" / "20261118-100000-0000").chmod(0o700)
+        shutil.rmtree(folder)
 
 
 def test_a_run_directory_is_private_and_never_overwritten(tmp_path: Path) -> None:

@@ -147,6 +147,26 @@ def test_a_ranks_own_error_is_in_the_history_with_all_that_it_said(
     assert "attempt 0 ended: user error: rank 1 on n2 failed" in said
 
 
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        ("SystemExit: 2", "SystemExit: 2, after 'train.py: error: no --lrr'"),
+        ("SystemExit: gave up", "SystemExit: gave up"),
+    ],
+)
+def test_an_exit_code_is_told_with_what_was_printed_before_it(
+    error: str, told: str, scene: Scene
+) -> None:
+    attempt = scene.attempt()
+    attempt.folder.rank_log(1).write_text(
+        "usage: train.py\ntrain.py: error: no --lrr\n\n"
+        f"Traceback (most recent call last):\n  File x\n{error}\n\nerror: {error}\n"
+    )
+    say(attempt, 1, 2, error=error)
+    scene.carry_out(attempt, "exit 2")
+    assert scene.ended().error == told
+
+
 def test_a_preemption_is_told_by_slurm_and_keeps_what_was_saved(scene: Scene) -> None:
     attempt = scene.attempt()
     scene.save(42)

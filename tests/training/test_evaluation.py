@@ -137,8 +137,18 @@ def test_weights_in_shards_are_read_by_one_process_or_refused(tmp_path: Path) ->
 
 def test_a_file_that_holds_no_weights_is_refused(tmp_path: Path) -> None:
     torch.save({"x": 1}, tmp_path / "x.ckpt")
-    with pytest.raises(CheckError, match=r"x\.ckpt holds no state_dict"):
+    with pytest.raises(CheckError, match=r"x\.ckpt holds no state_dict: has x"):
         load_weights(torch.nn.Linear(1, 1), tmp_path / "x.ckpt")
+    torch.save([1], tmp_path / "x.ckpt")
+    with pytest.raises(CheckError, match=r"x\.ckpt holds no state_dict: list"):
+        load_weights(torch.nn.Linear(1, 1), tmp_path / "x.ckpt")
+
+
+def test_a_bare_state_dict_is_taken(tmp_path: Path) -> None:
+    saved, model = torch.nn.Linear(2, 3), torch.nn.Linear(2, 3)
+    torch.save(saved.state_dict(), tmp_path / "x.pt")
+    load_weights(model, tmp_path / "x.pt")
+    assert torch.equal(model.weight, saved.weight)
 
 
 def test_outputs_with_a_row_a_sample_are_put_in_order() -> None:

@@ -101,6 +101,8 @@ def loader_at(
         ConfigError: the set has another size now, or is too small; or see `is_shuffled`.
     """
     n = len(cast("Any", loader.dataset))
+    if n == 0:
+        raise ConfigError("the train set is empty", "look at what your dataset reads, and where")
     if n < batch.global_batch_size:
         raise ConfigError(
             f"the train set has {n} samples, fewer than global_batch_size "

@@ -1,0 +1,100 @@
+"""What an option of sbatch, torchrun, accelerate or Lightning's command line is here."""
+
+from __future__ import annotations
+
+import click
+
+__all__ = ["option_hint"]
+
+# What is typed by habit, by command and option; "" is any command.
+_HABITS = {
+    ("logs", "tail"): "write -n LINES",
+    ("logs", "lines"): "write -n LINES",
+    **dict.fromkeys(
+        (("status", "watch"), ("status", "follow"), ("list", "watch"), ("list", "follow")),
+        "`hpc-train logs RUN -f` shows what comes; `watch hpc-train status RUN` asks again",
+    ),
+    ("list", "user"): "it lists your own runs alone",
+    ("cancel", "all"): "name each run: `hpc-train list --active` shows them",
+    **dict.fromkeys(
+        (("resume", "ckpt"), ("resume", "checkpoint"), ("resume", "ckpt-path")),
+        "it goes on from the newest checkpoint; a new run can begin with others: init_from=PATH",
+    ),
+}
+_FILE_BY_OPTION = ("config", "cfg", "config-file", "c", "f", "file")
+_COUNTED = {
+    "nodes": "--nodes",
+    "ranks": "--gpus",
+    "all_ranks": "--nodes and --gpus: a rank a GPU",
+    "devices": "--devices",
+}
+
+
+def option_hint(context: click.Context | None, option: str, *, script: str = "") -> str:
+    """What to write for an option that there is not; empty where nothing can be said.
+
+    Args:
+        context: Of the command; only one that takes KEY=VALUE is given words of the config.
+        option: As it was typed, such as `--mem` or `-N`.
+        script: What is to run, where that is a script: its words are its own.
+    """
+    if context is None:
+        return ""
+    name = option.lstrip("-").replace("_", "-")
+    words = {it.name for it in context.command.params}
+    if name in _FILE_BY_OPTION and "cfg" in words:
+        return f"the file is a word by itself: {context.command_path} FILE"
+    if habit := _HABITS.get((str(context.info_name), name)):
+        return habit
+    if "overrides" not in words:
+        return _longer(context, option)
+    from hpc_train.config.flags import FLAGS
+    from hpc_train.plan.launcher_options import ACCELERATE, DEEPSPEED, SBATCH_SHORT, TORCHRUN
+    from hpc_train.plan.sbatch_options import OWNED
+    from hpc_train.plan.translate_slurm import key_of_option
+
+    if not option.startswith("--"):
+        name = SBATCH_SHORT.get(name[:1], name)
+    own = [known for it in context.command.params for known in it.opts]
+    rule = TORCHRUN.get(name) or ACCELERATE.get(name) or DEEPSPEED.get(name)
+    counted = rule.to if rule and rule.does == "number" else "all_ranks" if name == "ntasks" else ""
+    flags = {flag.key: flag.option for flag in FLAGS.values() if flag.option in own}
+    key = key_of_option(name)
+    key = key if key or script else _key_of_config(name.replace("-", "_"))
+    if name == "array":
+        return "--sweep KEY=VALUES makes a job array"
+    if counted:
+        return f"write {_COUNTED[counted]}"
+    if f"--{name}" in own:
+        return f"write --{name}"
+    if key:
+        without = f"a key of the config has no dashes: {key}=..."
+        return f"write {flags[key]}" if key in flags else without
+    behind = f"arguments of {script} come behind --: {script} -- {option}" if script else ""
+    return rule.why if rule else OWNED.get(name, behind)
+
+
+def _longer(context: click.Context, option: str) -> str:
+    """The options of a command that begin with the one letter that was typed."""
+    known = [word for it in context.command.params for word in it.opts]
+    near = [word for word in known if len(option) == 2 and word.startswith(f"-{option}")]
+    return f"write {' or '.join(near)}" if near else ""
+
+
+def _key_of_config(name: str) -> str:
+    """The key that ends in this name; a section's, the Trainer's, or what others call it."""
+    import sys
+
+    from hpc_train.config.keys import FIELDS, SECTIONS
+    from hpc_train.config.load import OTHER_WORDS
+    from hpc_train.config.trainer_args import trainer_parameters
+
+    if "." in name or name in FIELDS:
+        return name
+    places = [f"{section}.{name}" for section, keys in SECTIONS.items() if name in keys]
+    if len(places) == 1:
+        return places[0]
+    word = OTHER_WORDS.get(name, "").format(key=name).rpartition(": ")[2]
+    if word:
+        return word
+    return f"trainer.{name}" if name in trainer_parameters(sys.path) else ""
