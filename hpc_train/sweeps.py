@@ -101,13 +101,13 @@ def render_sweep(loaded: LoadedConfig, *, at_most: int | None = None) -> str:
 
 
 def submit_sweep(
-    loaded: LoadedConfig, *, at_most: int | None = None, after: api.Run | None = None
+    loaded: LoadedConfig, *, at_most: int | None = None, after: api.Awaited | None = None
 ) -> Sweep:
     """Submit all points of the config's `sweep` as one job array.
 
     Args:
         at_most: So many points run together; by default as many as Slurm starts.
-        after: A run that has to be complete before any point begins.
+        after: A run or a sweep that has to be complete before any point begins.
 
     Raises:
         ConfigError: for a point that is refused; nothing was submitted.
