@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -90,6 +91,36 @@ def test_a_host_that_vanishes_is_replaced_by_the_one_in_reserve(hosts: Hosts) ->
     assert {beat.node for beat in training.beats(1)} == {"a", "c"}
     assert "preflight: go: 2 nodes over TCP, 3 rounds of pairs" in launched.said()
     until(lambda: not launched.ranks("b"), "the ranks behind the cut cable to end", 120)
+
+
+def test_hosts_named_by_ipv6_address_behind_a_jump_host_keep_their_connection(
+    hosts: Hosts,
+) -> None:
+    """As in a ~/.ssh/config with ProxyJump and ControlMaster; c alone reaches these addresses."""
+    addresses = hosts.name_by_ipv6({"a": "fd77::1", "b": "fd77::2", "c": "fd77::3"})
+    with tempfile.TemporaryDirectory(dir="/tmp") as sockets:  # sun_path holds 108 bytes (unix(7))
+        kept = ("  ControlMaster auto", f"  ControlPath {sockets}/%C", "  ControlPersist yes")
+        hosts.write_config("Host fd77::*", "  ProxyJump c", *kept)
+        launched = hosts.launch(
+            "[fd77::1],root@[fd77::2]:22",
+            *("global_batch_size=4", "trainer.max_steps=100000", "checkpoint.every_n_steps=2"),
+            "preflight={mode: quick, monitor_interval_s: 1}",
+        )
+        training = launched.training
+        training.wait_step(0, new=3)
+        assert len(list(Path(sockets).iterdir())) == 2, "the connections that were there are used"
+        os.kill(launched.ranks("b")[0], signal.SIGKILL)
+        training.wait_step(1, new=2)
+        hosts.hpc("cancel", str(training.run.path))
+        assert launched.end() == 130
+        for address in addresses[:2]:
+            hosts.ssh("-O", "exit", address)
+    first, second = training.status()["attempts"]
+    assert first["nodes"] == second["nodes"] == ["fd77::1", "fd77::2"]
+    assert (first["outcome"], first["node"]) == ("node_failure", "fd77::2")
+    assert "rank 1 on fd77::2 was killed by SIGKILL" in first["reason"]
+    assert (second["outcome"], second["steps_lost"]) == ("cancelled", 0)
+    assert "preflight: go: 2 nodes over TCP" in launched.said()
 
 
 def test_a_script_runs_on_one_host_as_it_is(hosts: Hosts) -> None:
