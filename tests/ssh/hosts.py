@@ -118,13 +118,17 @@ class Hosts:
         }
 
     def hpc(
-        self, *words: str, code: int | None = 0, env: Mapping[str, str] | None = None
+        self,
+        *words: str,
+        code: int | None = 0,
+        env: Mapping[str, str] | None = None,
+        cwd: Path = ROOT,
     ) -> subprocess.CompletedProcess[str]:
         """The command, to its end."""
         done = subprocess.run(
             [sys.executable, "-m", "hpc_train.cli", *words],
             env={**self.env(), **(env or {})},
-            cwd=ROOT,
+            cwd=cwd,
             capture_output=True,
             text=True,
             timeout=300,

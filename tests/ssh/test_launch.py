@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -15,8 +16,10 @@ import pytest
 
 from tests.cluster import Cluster
 from tests.cluster.faults import cut_cable
+from tests.e2e.test_container import STAND_IN, image_in
 from tests.faults.running import CONFIG, until
 from tests.ledger import compare, read_ledger
+from tests.runs.test_snapshot import git
 from tests.ssh.hosts import Hosts
 
 pytestmark = pytest.mark.slurm
@@ -123,22 +126,36 @@ def test_hosts_named_by_ipv6_address_behind_a_jump_host_keep_their_connection(
     assert "preflight: go: 2 nodes over TCP" in launched.said()
 
 
-def test_a_script_runs_on_one_host_as_it_is(hosts: Hosts) -> None:
-    script = hosts.shared / "train me.py"
+def test_a_script_runs_on_one_host_from_a_snapshot_and_in_a_container(hosts: Hosts) -> None:
+    """The container is a stand-in, as in tests/e2e/test_container.py."""
+    project = hosts.shared / "project"
+    project.mkdir()
+    shutil.copy(STAND_IN, project / "apptainer")
+    image_in(project)
+    script = project / "train me.py"
     script.write_text(
-        "import sys\n"
+        "import os, sys\n"
         "import pytorch_lightning as pl\n"
         "from pytorch_lightning.demos.boring_classes import BoringModel\n"
         "print('arguments', sys.argv[1:])\n"
+        "print('inside', os.environ['APPTAINER_CONTAINER'], 'in', os.getcwd())\n"
         "pl.Trainer(max_steps=3, accelerator='cpu', logger=False,"
         " enable_checkpointing=False).fit(BoringModel())\n"
     )
-    words = ["launch", "--hosts", "c", str(script), "script.accelerator=cpu"]
+    git(project, "init", "-q")
+    git(project, "add", ".")
+    words = ["launch", "--hosts", "root@c", script.name, "script.accelerator=cpu", "snapshot=git"]
+    words += ["container.image=image.sif", f"container.python={sys.executable}"]
+    words += [f"env.setup=['export PATH={project}:$PATH']"]
     done = hosts.hpc(
-        *words, f"runs_dir={hosts.runs}", "preflight=off", "--", "--lr", "0.1 $(x)'\"\n"
+        *words,
+        *(f"runs_dir={hosts.runs}", "preflight=off", "--", "--lr", "0.1 $(x)'\"\n"),
+        cwd=project,
     )
     assert "arguments ['--lr', '0.1 $(x)\\'\"\\n']" in done.stdout
     assert "completed" in done.stderr
+    (run,) = hosts.runs.glob("train*/*")
+    assert f"inside {project / 'image.sif'} in {run / 'snapshot'}" in done.stdout
 
 
 def test_machines_joined_by_hand_train_as_one(hosts: Hosts) -> None:
