@@ -11,6 +11,8 @@ from typing import Any
 from hpc_train.config.keys import FIELDS, OF_THE_SCRIPT
 from hpc_train.config.origins import Origins
 from hpc_train.config.read import Source
+from hpc_train.config.schema import Config
+from hpc_train.config.script_trainers import places_asked_for
 from hpc_train.errors import ConfigError
 
 __all__ = [
@@ -82,23 +84,25 @@ def _can_be_argument(text: str) -> bool:
         return False
 
 
-def check_script(written: str, workdir: Path, origins: Origins, *, parse: bool) -> None:
+def check_script(config: Config, workdir: Path, origins: Origins, *, parse: bool) -> None:
     """Look whether the script can be started.
 
     Args:
-        written: The key `script.path`.
+        config: Names it in `script.path`.
         parse: The ranks run the Python that runs here, so that what it cannot read they cannot.
 
     Raises:
-        ConfigError: it is not there, cannot be read, or is no Python.
+        ConfigError: it is not there, cannot be read, is no Python, or each of its Trainers asks
+            for more than the run has.
     """
-    key = "script.path"
+    key, written = "script.path", config.script.path or ""
     try:
         source = (workdir / written).read_bytes()
         if parse:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the script's own business, at each start
-                ast.parse(source, filename=written)
+                tree = ast.parse(source, filename=written)
+            _check_places(tree, config, origins)
     except FileNotFoundError as error:
         where = f"looked in {workdir}"
         raise origins.error(key, f": there is no file {written}", where) from error
@@ -114,3 +118,16 @@ def check_script(written: str, workdir: Path, origins: Origins, *, parse: bool) 
         raise origins.error(
             key, f": {written}{line} is no Python: {what}", "correct it, or name another file"
         ) from error
+
+
+def _check_places(tree: ast.Module, config: Config, origins: Origins) -> None:
+    slurm, path = config.slurm, config.script.path
+    given = {"devices": ("--gpus", slurm.gpus_per_node), "num_nodes": ("--nodes", slurm.nodes)}
+    for name, (asked, line) in places_asked_for(tree).items():
+        option, number = given[name]
+        if asked > number:
+            raise origins.error(
+                "script.path",
+                f": {path}:{line} asks for Trainer({name}={asked}), and this run has {number}",
+                f"submit it with {option} {asked}, or leave {name} out of the Trainer",
+            )

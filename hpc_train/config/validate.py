@@ -61,7 +61,7 @@ def check(loaded: LoadedConfig, *, workdir: Path, search_path: Sequence[str] | N
     """
     elsewhere = _other_environment(loaded.config.env) or bool(loaded.config.container.image)
     if loaded.config.script.path:
-        check_script(loaded.config.script.path, workdir, loaded.origins, parse=not elsewhere)
+        check_script(loaded.config, workdir, loaded.origins, parse=not elsewhere)
         return
     installed = list(sys.path if search_path is None else search_path)
     check_trainer(loaded.config.trainer, loaded.origins, search_path=installed)
