@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from hpc_train.errors import HpcTrainError, RunFailedError
 from hpc_train.plan.plan import Plan, Verb
@@ -33,19 +33,11 @@ if TYPE_CHECKING:
     from hpc_train.config.load import LoadedConfig
     from hpc_train.runs.saved_models import SavedModel
     from hpc_train.runs.status import RunStatus
-    from hpc_train.runs.sweep_status import SweepStatus
     from hpc_train.slurm.control import StartEstimate
+    from hpc_train.supervisor.dependents import Prior
     from hpc_train.training.resume.checkpoint import CheckedCheckpoint
 
 __all__ = ["Run", "list_runs", "load", "plan", "render", "run_here", "submit", "test_only"]
-
-
-class Awaited(Protocol):
-    """A run, or a sweep, that another one waits for."""
-
-    def status(self) -> RunStatus | SweepStatus:
-        """What is known of it now."""
-        ...
 
 
 def load(
@@ -137,9 +129,7 @@ def prepare(loaded: LoadedConfig) -> Run:
     return Run(make_run(loaded, plan(loaded, for_script=True), Path.cwd()))
 
 
-def submit(
-    loaded: LoadedConfig, *, cluster: str | None = None, after: Awaited | None = None
-) -> Run:
+def submit(loaded: LoadedConfig, *, cluster: str | None = None, after: Prior | None = None) -> Run:
     """Submit a training.
 
     Args:
@@ -162,7 +152,7 @@ def _submit(
     workdir: Path,
     cluster: str,
     held: Path | None = None,
-    after: Awaited | None = None,
+    after: Prior | None = None,
 ) -> Run:
     from hpc_train.backends.make_run import make_run
     from hpc_train.plan.container import check_runtime

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from hpc_train.plan.sweep_plan import SweepPlan, SweepPoint
     from hpc_train.runs.snapshot import Selection
     from hpc_train.runs.sweep_status import SweepStatus
+    from hpc_train.supervisor.dependents import Prior
 
 __all__ = [
     "Sweep",
@@ -101,7 +102,7 @@ def render_sweep(loaded: LoadedConfig, *, at_most: int | None = None) -> str:
 
 
 def submit_sweep(
-    loaded: LoadedConfig, *, at_most: int | None = None, after: api.Awaited | None = None
+    loaded: LoadedConfig, *, at_most: int | None = None, after: Prior | None = None
 ) -> Sweep:
     """Submit all points of the config's `sweep` as one job array.
 

@@ -13,6 +13,7 @@ from hpc_train.errors import UsageError
 
 if TYPE_CHECKING:
     from hpc_train.config.load import LoadedConfig
+    from hpc_train.supervisor.dependents import Prior
 
 __all__ = ["order_options", "prerequisite"]
 
@@ -34,7 +35,7 @@ def order_options(function: F) -> F:
 
 def prerequisite(
     loaded: LoadedConfig, *, after: str | None, smoke: bool, cluster: str | None, err: bool
-) -> api.Awaited | None:
+) -> Prior | None:
     """The run or sweep to wait for, submitted here where it is the smoke test."""
     if after and smoke:
         raise UsageError("--after and --smoke exclude one another", "give one of them")

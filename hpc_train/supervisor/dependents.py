@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from hpc_train.errors import CheckError, SlurmError
 from hpc_train.plan.states import RunState
@@ -22,7 +23,14 @@ from hpc_train.runs.sweep_dir import SweepDir, newest_jobs, sweep_of
 from hpc_train.runs.sweep_status import SweepStatus
 from hpc_train.slurm.control import set_dependency
 
-__all__ = ["Prerequisite", "carriers", "move_dependents", "tell_dependents", "wait_for"]
+__all__ = ["Prerequisite", "Prior", "carriers", "move_dependents", "tell_dependents", "wait_for"]
+
+
+class Prior(Protocol):
+    """A run, or a sweep, that another one waits for."""
+
+    def status(self) -> RunStatus | SweepStatus:
+        """What is known of it now."""
 
 
 @dataclass(frozen=True)
