@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from hpc_train.runs.saved_models import SavedModel
     from hpc_train.runs.status import RunStatus
     from hpc_train.slurm.control import StartEstimate
+    from hpc_train.supervisor.dependents import Prior
     from hpc_train.training.resume.checkpoint import CheckedCheckpoint
 
 __all__ = ["Run", "list_runs", "load", "plan", "render", "run_here", "submit", "test_only"]
@@ -89,11 +90,8 @@ def plan(loaded: LoadedConfig, *, for_script: bool = False) -> Plan:
 
     check_loaded(loaded)
     if loaded.config.sweep:
-        raise loaded.origins.error(
-            "sweep",
-            "makes many trainings of the config",
-            "hpc-train submit takes it; sweep={} here",
-        )
+        fix = "hpc-train submit takes it; sweep={} here"
+        raise loaded.origins.error("sweep", "makes many trainings of the config", fix)
     here = Path.cwd()
     settle_paths(loaded.config, here)
     decided = make_plan(
@@ -131,12 +129,12 @@ def prepare(loaded: LoadedConfig) -> Run:
     return Run(make_run(loaded, plan(loaded, for_script=True), Path.cwd()))
 
 
-def submit(loaded: LoadedConfig, *, cluster: str | None = None, after: Run | None = None) -> Run:
+def submit(loaded: LoadedConfig, *, cluster: str | None = None, after: Prior | None = None) -> Run:
     """Submit a training.
 
     Args:
         cluster: `slurm` or `local`; by default Slurm where there is one.
-        after: A run that has to be complete before this one begins.
+        after: A run or a sweep that has to be complete before this one begins.
 
     Raises:
         SlurmError: when Slurm refuses; nothing stays behind.
@@ -154,7 +152,7 @@ def _submit(
     workdir: Path,
     cluster: str,
     held: Path | None = None,
-    after: Run | None = None,
+    after: Prior | None = None,
 ) -> Run:
     from hpc_train.backends.make_run import make_run
     from hpc_train.plan.container import check_runtime

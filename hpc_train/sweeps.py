@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from hpc_train.plan.sweep_plan import SweepPlan, SweepPoint
     from hpc_train.runs.snapshot import Selection
     from hpc_train.runs.sweep_status import SweepStatus
+    from hpc_train.supervisor.dependents import Prior
 
 __all__ = [
     "Sweep",
@@ -101,13 +102,13 @@ def render_sweep(loaded: LoadedConfig, *, at_most: int | None = None) -> str:
 
 
 def submit_sweep(
-    loaded: LoadedConfig, *, at_most: int | None = None, after: api.Run | None = None
+    loaded: LoadedConfig, *, at_most: int | None = None, after: Prior | None = None
 ) -> Sweep:
     """Submit all points of the config's `sweep` as one job array.
 
     Args:
         at_most: So many points run together; by default as many as Slurm starts.
-        after: A run that has to be complete before any point begins.
+        after: A run or a sweep that has to be complete before any point begins.
 
     Raises:
         ConfigError: for a point that is refused; nothing was submitted.

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hpc_train.backends.check_environment import check_environment
+from hpc_train.backends.check_environment import check_environment, check_image
 from hpc_train.backends.code_copy import renewed_copy, select_again
 from hpc_train.backends.lengthen import (
     LENGTH_KEYS,
@@ -159,6 +159,7 @@ def _check_here(loaded: LoadedConfig, before: Plan, *, is_renewed: bool) -> None
     if not is_renewed:
         check(loaded, workdir=Path(before.workdir))
     check_environment(loaded.config.env, Path(before.workdir), os.environ, loaded.origins)
+    check_image(loaded.config.container, Path(before.workdir), loaded.origins)
 
 
 def _nothing_left(status: RunStatus, plan: Plan) -> HpcTrainError:

@@ -38,7 +38,7 @@ def start_run(run: RunDir, cluster: str, options: Sequence[str] = ()) -> str:
         check_gpus_here(plan)
         job_id = submit_local(run, os.environ)
     note_submission(run, cluster, job_id, began, left_out)
-    move_dependents(run, job_id, lambda _said: None)
+    move_dependents(run, lambda _said: None)
     return job_id
 
 

@@ -7,7 +7,9 @@ import io
 import os
 import re
 import signal
+import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -38,6 +40,7 @@ __all__ = [
 
 USUAL_CONFIGS = ("/etc/slurm/slurm.conf", "/run/slurm/conf/slurm.conf")
 FOREVER_MIN = 60 * 24 * 365
+_ONE_AT_A_TIME = threading.Lock()  # the environment and standard error are the whole process's
 
 
 def detect_cluster() -> str:
@@ -88,7 +91,7 @@ def submit_slurm(
     executor = ScriptExecutor(run.submitit, script, [*job_options(plan, leave_out), *options])
     try:
         # submitit copies sbatch's words to stderr; they are in the error that it raises, too.
-        with _clean_environment(), contextlib.redirect_stderr(io.StringIO()):
+        with _ONE_AT_A_TIME, _clean_environment(), contextlib.redirect_stderr(io.StringIO()):
             job = executor.submit(train_in_job, str(run.path), None)
     except FailedJobError as error:
         words = _stderr_in(str(error))
@@ -139,6 +142,8 @@ def submit_local(run: RunDir, environ: Mapping[str, str]) -> str:
     Returns:
         The id submitit gives it, which is a process id.
     """
+    if threading.current_thread() is not threading.main_thread():
+        return _submit_from_a_process(run)  # Python sets signal handlers in the main thread alone
     import submitit
 
     executor = submitit.LocalExecutor(folder=run.submitit)
@@ -149,6 +154,13 @@ def submit_local(run: RunDir, environ: Mapping[str, str]) -> str:
             train_in_job, str(run.path), environ.get("CUDA_VISIBLE_DEVICES", "unset")
         )
     return str(job.job_id)
+
+
+def _submit_from_a_process(run: RunDir) -> str:
+    code = f"import os, sys, pathlib; from {__name__} import RunDir, submit_local as submit; "
+    code += "print(submit(RunDir(pathlib.Path(sys.argv[1])), os.environ))"
+    argv = [sys.executable, "-c", code, str(run.path)]
+    return subprocess.run(argv, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
 
 
 def remembered_nodes(environ: Mapping[str, str], now: float) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from hpc_train.backends.submit import leave_out_bad_nodes
 from hpc_train.errors import SlurmError
 from hpc_train.plan.script import job_options
 from hpc_train.plan.states import RunState
-from hpc_train.plan.sweep_plan import array_text
+from hpc_train.plan.sweep_plan import array_text, task_id
 from hpc_train.runs.events import Event, EventKind, append_event, read_events
 from hpc_train.runs.history import job_ids, newest_job_id
 from hpc_train.runs.layout import RunDir
@@ -20,7 +20,7 @@ from hpc_train.runs.sweep_dir import SweepDir, events_of_point
 from hpc_train.runs.sweep_status import PointStatus, SweepStatus
 from hpc_train.slurm import control
 from hpc_train.slurm.partitions import check_partition
-from hpc_train.supervisor.dependents import move_dependents
+from hpc_train.supervisor.dependents import tell_dependents
 
 __all__ = ["cancel_sweep", "observe_all", "observe_sweep", "submit_array"]
 
@@ -62,9 +62,10 @@ def submit_array(
     for number in range(len(sweep.plan.points)) if points is None else points:
         events = sweep.point(number).events
         if events.exists():
-            told = {**data, "job_id": f"{job_id}_{number}"}
+            told = {**data, "job_id": task_id(job_id, number)}
             append_event(events, Event(began, EventKind.SUBMITTED, told))
-            move_dependents(sweep.point(number), f"{job_id}_{number}", lambda _said: None)
+            tell_dependents(sweep.point(number), lambda _said: None)
+    tell_dependents(sweep, lambda _said: None)
     return job_id
 
 

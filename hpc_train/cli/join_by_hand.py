@@ -14,6 +14,7 @@ import click
 
 from hpc_train import api
 from hpc_train.config.flags import FLAGS
+from hpc_train.config.hosts import bracketed, family_of
 from hpc_train.errors import CheckError, UsageError
 from hpc_train.plan import env_names
 from hpc_train.plan.by_hand import by_env, by_torchrun, read_master
@@ -68,7 +69,7 @@ class Place:
                     f" MASTER_PORT={environ['MASTER_PORT']} have to be numbers",
                     "hpc-train render --launcher env --hosts a,b CFG prints them",
                 )
-            typed = f"{environ['MASTER_ADDR']}:{environ['MASTER_PORT']}"
+            typed = f"{bracketed(environ['MASTER_ADDR'])}:{environ['MASTER_PORT']}"
             return cls(int(environ["NODE_RANK"]), int(environ["NNODES"]), read_master(typed))
         if rank is None and master is None:
             return None
@@ -112,12 +113,12 @@ def run_joined(loaded: LoadedConfig, place: Place, run: Callable[[LoadedConfig],
 def _check_port(host: str, port: int) -> None:
     """Whether the ranks can meet there."""
     try:
-        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        with socket.socket(family_of(host), socket.SOCK_STREAM) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind((host, port))
             probe.listen()
     except OSError as error:
-        where = f"--master {host}:{port}"
+        where = f"--master {bracketed(host)}:{port}"
         if error.errno == errno.EADDRINUSE:
             raise CheckError(
                 f"{where}: another process has that port on this machine",

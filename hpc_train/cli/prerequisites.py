@@ -1,4 +1,4 @@
-"""`submit --after RUN` and `submit --smoke`: what has to be complete before a job begins."""
+"""`submit --after RUN|SWEEP` and `submit --smoke`: what has to be complete before a job begins."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from hpc_train.errors import UsageError
 
 if TYPE_CHECKING:
     from hpc_train.config.load import LoadedConfig
+    from hpc_train.supervisor.dependents import Prior
 
 __all__ = ["order_options", "prerequisite"]
 
@@ -21,7 +22,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def order_options(function: F) -> F:
     """`--after` and `--smoke`."""
-    after = click.option("--after", metavar="RUN", help="Begin once that run is complete.")
+    after = click.option(
+        "--after",
+        metavar="RUN|SWEEP",
+        help="Begin once that run, or all points of that sweep, are complete.",
+    )
     smoke = click.option(
         "--smoke", is_flag=True, help="A few steps on one node first; the job begins if they work."
     )
@@ -30,19 +35,14 @@ def order_options(function: F) -> F:
 
 def prerequisite(
     loaded: LoadedConfig, *, after: str | None, smoke: bool, cluster: str | None, err: bool
-) -> api.Run | None:
-    """The run to wait for, submitted here where it is the smoke test."""
+) -> Prior | None:
+    """The run or sweep to wait for, submitted here where it is the smoke test."""
     if after and smoke:
         raise UsageError("--after and --smoke exclude one another", "give one of them")
     if after:
         from hpc_train.sweeps import find_sweep
 
-        if sweep := find_sweep(after):
-            name = sweep.directory.sweep_id
-            raise UsageError(
-                f"--after {after}: that is a sweep", f"name one of its points: --after {name}-0"
-            )
-        return api.Run.find(after)
+        return find_sweep(after) or api.Run.find(after)
     if not smoke:
         return None
     from hpc_train.backends.smoke import SMOKE_STEPS, smoke_config

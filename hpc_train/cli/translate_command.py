@@ -43,11 +43,13 @@ def command(words: tuple[str, ...], keep_nccl: bool, as_json: bool) -> int:
         return ConfigError.exit_code if made.refused else 0
     for word, what in made.said:
         click.echo(f"# {' '.join(word.split())}: {what}")
-    if config := made.nested():
+    config = made.nested()
+    if config:
         click.secho("# config.yaml", bold=True)
         click.echo(yaml.safe_dump(config, sort_keys=False, allow_unicode=True).rstrip())
-    click.secho("# the command", bold=True)
-    click.echo(made.submit_line())
+    if config or not made.refused:  # of a command that starts nothing, nothing is left
+        click.secho("# the command", bold=True)
+        click.echo(made.submit_line())
     for word, why in made.refused:
         click.secho("no equivalent: ", err=True, fg="red", nl=False)
         click.echo(f"{' '.join(word.split())}: {why}", err=True)

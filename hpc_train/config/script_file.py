@@ -14,6 +14,8 @@ from hpc_train.config.modules import FoundModule
 from hpc_train.config.origins import Origins
 from hpc_train.config.own_modules import check_imports
 from hpc_train.config.read import Source
+from hpc_train.config.schema import Config
+from hpc_train.config.script_trainers import places_asked_for
 from hpc_train.errors import ConfigError
 
 __all__ = [
@@ -86,25 +88,27 @@ def _can_be_argument(text: str) -> bool:
 
 
 def check_script(
-    written: str, workdir: Path, origins: Origins, *, search_path: Sequence[str]
+    config: Config, workdir: Path, origins: Origins, *, search_path: Sequence[str]
 ) -> None:
     """Look whether the script can be started.
 
     Args:
-        written: The key `script.path`.
+        config: Names it in `script.path`.
         search_path: What the ranks' Python has behind the script's folder, where it is the Python
             that runs here, so that what it cannot read they cannot; empty where it is another.
 
     Raises:
-        ConfigError: it is not there, cannot be read, is no Python, or imports what is not there.
+        ConfigError: it is not there, cannot be read, is no Python, imports what is not there, or
+            each of its Trainers asks for more than the run has.
     """
-    key = "script.path"
+    key, written = "script.path", config.script.path or ""
     try:
         source = (workdir / written).read_bytes()
         if search_path:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the script's own business, at each start
-                ast.parse(source, filename=written)
+                tree = ast.parse(source, filename=written)
+            _check_places(tree, config, origins)
     except FileNotFoundError as error:
         where = f"looked in {workdir}"
         raise origins.error(key, f": there is no file {written}", where) from error
@@ -124,3 +128,16 @@ def check_script(
         file = (workdir / written).resolve()
         module = FoundModule("__main__", file, ())
         check_imports(module, [str(file.parent), *search_path], set())
+
+
+def _check_places(tree: ast.Module, config: Config, origins: Origins) -> None:
+    slurm, path = config.slurm, config.script.path
+    given = {"devices": ("--gpus", slurm.gpus_per_node), "num_nodes": ("--nodes", slurm.nodes)}
+    for name, (asked, line) in places_asked_for(tree).items():
+        option, number = given[name]
+        if asked > number:
+            raise origins.error(
+                "script.path",
+                f": {path}:{line} asks for Trainer({name}={asked}), and this run has {number}",
+                f"submit it with {option} {asked}, or leave {name} out of the Trainer",
+            )

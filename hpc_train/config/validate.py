@@ -63,7 +63,7 @@ def check(loaded: LoadedConfig, *, workdir: Path, search_path: Sequence[str] | N
     installed = list(sys.path if search_path is None else search_path)
     if loaded.config.script.path:
         path = [] if elsewhere else [*_own_folders(loaded.config.env, workdir), *installed]
-        check_script(loaded.config.script.path, workdir, loaded.origins, search_path=path)
+        check_script(loaded.config, workdir, loaded.origins, search_path=path)
         return
     check_trainer(loaded.config.trainer, loaded.origins, search_path=installed)
     path = _search_path(loaded.config.env, workdir, installed)

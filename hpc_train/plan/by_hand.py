@@ -13,11 +13,11 @@ from hpc_train.plan.plan import Plan
 __all__ = ["MASTER_PORT", "by_env", "by_torchrun", "read_master"]
 
 MASTER_PORT = 29500  # torchrun's own
-_MASTER = re.compile(r"([\w.-]+):(\d{1,5})\Z", re.ASCII)
+_MASTER = re.compile(r"([\w.-]+|\[[0-9A-Fa-f:.]+\]):(\d{1,5})\Z", re.ASCII)
 
 
 def read_master(text: str) -> tuple[str, int]:
-    """`HOST:PORT`.
+    """`HOST:PORT`; an IPv6 address stands in brackets.
 
     Raises:
         UsageError: it is something else.
@@ -27,7 +27,7 @@ def read_master(text: str) -> tuple[str, int]:
         raise UsageError(
             f"--master {text!r} is not HOST:PORT", f"write the first machine: a:{MASTER_PORT}"
         )
-    return found[1], int(found[2])
+    return found[1].strip("[]"), int(found[2])
 
 
 def by_env(plan: Plan, master: tuple[str, int] | None, words: Sequence[str]) -> str:

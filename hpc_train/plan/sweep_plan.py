@@ -21,6 +21,7 @@ __all__ = [
     "point_text",
     "refused_point",
     "sweep_point",
+    "task_id",
 ]
 
 E = TypeVar("E", bound=HpcTrainError)
@@ -159,6 +160,11 @@ def array_text(numbers: Sequence[int], at_most: int | None = None) -> str:
             runs.append([number, number])
     text = ",".join(f"{a}" if a == b else f"{a}-{b}" for a, b in runs)
     return text if at_most is None else f"{text}%{at_most}"
+
+
+def task_id(array: str, number: int) -> str:
+    """The job of one point, as Slurm's commands take it."""
+    return f"{array}_{number}"
 
 
 def _text(value: Any) -> str:

@@ -19,8 +19,9 @@ from pathlib import Path
 
 from hpc_train.errors import NoSuchRunError
 from hpc_train.plan.script import render_script
-from hpc_train.plan.sweep_plan import SweepPlan
+from hpc_train.plan.sweep_plan import SweepPlan, task_id
 from hpc_train.runs.events import Event, EventKind, event_line, read_events
+from hpc_train.runs.history import newest_job_id
 from hpc_train.runs.layout import RunDir, SubmittedFiles
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.registry import absent_folders, begun, create_run, remove_run, unwritable
@@ -33,6 +34,8 @@ __all__ = [
     "find_sweep",
     "make_point",
     "make_sweep",
+    "newest_jobs",
+    "sweep_of",
     "with_sweeps",
 ]
 
@@ -95,6 +98,22 @@ def events_of_point(sweep: SweepDir, number: int, whole: Sequence[Event]) -> lis
     """
     own = read_events(sweep.point(number).events)
     return own or [_of_point(event, number) for event in whole if _means(event, number)]
+
+
+def newest_jobs(sweep: SweepDir) -> tuple[list[str], dict[str, Sequence[int]]]:
+    """The newest job of each point, and of each array of the sweep the points that it has."""
+    whole = read_events(sweep.events)
+    numbers = range(len(sweep.plan.points))
+    sent = [event for event in whole if event.kind is EventKind.SUBMITTED]
+    arrays = {str(event.get("job_id")): event.get("points") or numbers for event in sent}
+    return [newest_job_id(events_of_point(sweep, k, whole)) for k in numbers], arrays
+
+
+def sweep_of(run: RunDir) -> SweepDir | None:
+    """The sweep of which a run is a point, if it is one."""
+    path = _sweep_path(run)
+    sweep = SweepDir(path) if path else None
+    return sweep if sweep and sweep.document.is_file() else None
 
 
 def make_point(sweep: SweepDir, number: int) -> RunDir:
@@ -250,6 +269,8 @@ def _is_newest(sweep: SweepDir) -> bool:
 
 
 def _means(event: Event, number: int) -> bool:
+    if event.kind is EventKind.DEPENDENT:  # what waits for all points waits for none alone
+        return False
     points = event.get("points")
     return points is None or number in points
 
@@ -257,5 +278,5 @@ def _means(event: Event, number: int) -> bool:
 def _of_point(event: Event, number: int) -> Event:
     data = {name: value for name, value in event.data.items() if name != "points"}
     if event.kind is EventKind.SUBMITTED:
-        data["job_id"] = f"{data['job_id']}_{number}"
+        data["job_id"] = task_id(data["job_id"], number)
     return Event(event.time, event.kind, data)

@@ -16,7 +16,7 @@ from hpc_train import __version__
 from hpc_train.config.hosts import Host, read_hosts
 from hpc_train.errors import CheckError, HpcTrainError
 from hpc_train.plan.plan import Plan
-from hpc_train.ssh.connect import CONNECT_S, forwarded, opening, why_not
+from hpc_train.ssh.connect import CONNECT_S, NEVER_ASK, forwarded, opening, why_not
 from hpc_train.ssh.join import way_to
 from hpc_train.ssh.node import MARK
 
@@ -113,6 +113,7 @@ def _ask(host: Host, text: str, limit_s: float, connect_s: int = CONNECT_S) -> s
     try:
         done = subprocess.run(
             argv,
+            env={**os.environ, **NEVER_ASK},
             input=text,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

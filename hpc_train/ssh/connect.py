@@ -16,10 +16,13 @@ from hpc_train.config.hosts import Host
 from hpc_train.plan.plan import Plan
 from hpc_train.plan.shell import environment_lines
 
-__all__ = ["CONNECT_S", "NODE", "forwarded", "opening", "ssh_argv", "why_not"]
+__all__ = ["CONNECT_S", "NEVER_ASK", "NODE", "forwarded", "opening", "ssh_argv", "why_not"]
 
 CONNECT_S = 10
 NODE = "hpc_train.ssh.node"
+# BatchMode is not handed to the ssh of a jump host (ssh_config(5), ProxyJump), which would ask at
+# the terminal: whatever it asks for, this answers no (ssh(1), SSH_ASKPASS_REQUIRE).
+NEVER_ASK = {"SSH_ASKPASS": "false", "SSH_ASKPASS_REQUIRE": "force"}
 _OPTIONS = {
     "BatchMode": "yes",
     "ConnectTimeout": str(CONNECT_S),

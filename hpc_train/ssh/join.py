@@ -24,7 +24,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from hpc_train.config.hosts import Host
+from hpc_train.config.hosts import Host, bracketed, family_of
 from hpc_train.errors import CheckError, HpcTrainError
 from hpc_train.plan import env_names
 from hpc_train.plan.quoting import slug
@@ -63,7 +63,7 @@ def gathered(
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     if _answers(folder / FIRST):
         raise CheckError(
-            f"another node 0 is there already at --master {master[0]}:{master[1]}",
+            f"another node 0 is there already at --master {bracketed(master[0])}:{master[1]}",
             "give another port, the same on all",
         )
     with _door(folder / FIRST, master, about):
@@ -131,7 +131,7 @@ def joined(folder: Path, node_rank: int, master: tuple[str, int], about: str) ->
 @contextlib.contextmanager
 def _door(file: Path, master: tuple[str, int], about: str) -> Iterator[None]:
     children: list[subprocess.Popen[bytes]] = []
-    with socket.create_server(("", 0)) as listener:
+    with socket.create_server(("", 0), family=family_of(master[0])) as listener:
         word = secrets.token_hex(32)
         host = socket.gethostname()
         place = {"host": host, "address": _address(master), "port": listener.getsockname()[1]}
@@ -157,7 +157,7 @@ def _end(children: Sequence[subprocess.Popen[bytes]]) -> None:
 
 def _address(master: tuple[str, int]) -> str:
     """Of this machine, on the way to the first one."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+    with socket.socket(family_of(master[0]), socket.SOCK_DGRAM) as probe:
         probe.connect(master)  # sends nothing (udp(7))
         return str(probe.getsockname()[0])
 

@@ -24,7 +24,7 @@ from hpc_train.config.hosts import Host, read_hosts
 from hpc_train.plan import env_names
 from hpc_train.plan.plan import Plan
 from hpc_train.slurm.inherit import for_step
-from hpc_train.ssh.connect import CONNECT_S, forwarded, opening, why_not
+from hpc_train.ssh.connect import CONNECT_S, NEVER_ASK, forwarded, opening, why_not
 from hpc_train.ssh.join import way_to
 from hpc_train.ssh.node import BEAT_S, MARK
 
@@ -127,6 +127,7 @@ class _Step:
         for number, name in enumerate(self._options.nodelist.split(",")):
             process = subprocess.Popen(
                 way_to(hosts[name]),
+                env={**os.environ, **NEVER_ASK},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,

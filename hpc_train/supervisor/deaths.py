@@ -31,7 +31,7 @@ class Death:
 
 
 # srun(1): "srun: error: node2: tasks 4-5: Exited with exit code 1", "...: task 5: Killed".
-SRUN_TASK = re.compile(r"srun: error: ([^\s:]+): tasks? ([\d,\-\[\]]+): (.+)")
+SRUN_TASK = re.compile(r"srun: error: (\S+): tasks? ([\d,\-\[\]]+): (.+)")
 SRUN_GIVES_UP = re.compile(r"srun: (?:Terminating|Force Terminated)")
 SRUN_WORDS = {signal.strsignal(number): int(number) for number in signal.valid_signals()}
 

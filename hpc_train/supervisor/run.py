@@ -168,6 +168,5 @@ def _hand_over(
     attempt.tell(EventKind.WENT_ON, action=decision.action.value, job_id=job_id)
     attempt.log.say(f"job {job_id} carries the run on")
     if job_id != attempt.allocation.job_id:
-        # After it stands in the history: who notes a dependent later looks there.
-        move_dependents(attempt.run, job_id, attempt.log.say)
+        move_dependents(attempt.run, attempt.log.say)
     return WENT_ON

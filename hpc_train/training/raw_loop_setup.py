@@ -9,6 +9,7 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 
+from hpc_train.config.hosts import bracketed
 from hpc_train.config.schema import CheckpointConfig
 from hpc_train.errors import ConfigError
 from hpc_train.plan import env_names
@@ -70,7 +71,7 @@ def _meet(world: World) -> None:
         return
     dist.init_process_group(
         "nccl" if torch.cuda.is_available() else "gloo",
-        init_method=f"tcp://{world.master_addr}:{world.master_port}",
+        init_method=f"tcp://{bracketed(world.master_addr)}:{world.master_port}",
         rank=world.rank,
         world_size=world.world_size,
     )

@@ -26,8 +26,10 @@ def plan_of(*overrides: str, **flags: Any) -> Plan:
 
 
 def test_names_users_and_ports_are_read_and_reach_ssh_as_words_of_their_own() -> None:
-    hosts = read_hosts(["a", "me@b.example.org", "c:2222"])
-    assert hosts == [Host("a"), Host("b.example.org", "me"), Host("c", "", 2222)]
+    hosts = read_hosts(["a", "me@b.example.org", "c:2222", "[fd00::1]", "me@[FD00::02]:22"])
+    assert hosts[:3] == [Host("a"), Host("b.example.org", "me"), Host("c", "", 2222)]
+    assert hosts[3:] == [Host("fd00::1"), Host("fd00::2", "me", 22)]
+    assert ssh_argv(hosts[4])[-6:] == ["-l", "me", "-p", "22", "fd00::2", "bash -s"]
     assert ssh_argv(hosts[1])[-4:] == ["-l", "me", "b.example.org", "bash -s"]
     assert ssh_argv(hosts[2])[-4:] == ["-p", "2222", "c", "bash -s"]
     assert "-oBatchMode=yes" in ssh_argv(hosts[0])
@@ -40,7 +42,12 @@ def test_names_users_and_ports_are_read_and_reach_ssh_as_words_of_their_own() ->
         ("a;reboot", "'a;reboot' is no host"),
         ("-l@a", "'-l@a' is no host"),
         ("a:70000", "'a:70000' is no host"),
-        ("node[1-3]", "without brackets"),
+        ("node[1-3]", "one by one"),
+        ("fd00::1", "as [fd00::1]"),
+        ("[fd00::1%eth0]", "is no host"),
+        ("[a]", "is no host"),
+        ("[10.0.0.1]", "is no host"),
+        ("[fd00::1]:0", "is no host"),
         ("", "hosts.1 is empty"),
     ],
 )
@@ -53,6 +60,8 @@ def test_what_is_no_host_is_refused(text: str, said: str) -> None:
 def test_a_host_given_twice_and_too_few_hosts_are_refused() -> None:
     with pytest.raises(ConfigError, match="a is there twice"):
         plan_of(nodes=2, hosts=["a", "me@a:2222"])
+    with pytest.raises(ConfigError, match="fd00::1 is there twice"):
+        plan_of(nodes=2, hosts=["[fd00::1]", "[fd00:0::1]:2222"])
     with pytest.raises(ConfigError, match=r"names 2, and slurm\.nodes is 3"):
         plan_of(nodes=3, hosts=["a", "b"])
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from hpc_train.plan.container import in_container
 from hpc_train.plan.plan import Plan
 from hpc_train.runs.events import Event, EventKind, append_event
 from hpc_train.runs.layout import RunDir
@@ -156,6 +157,25 @@ def test_an_image_that_only_the_nodes_may_see_is_left_to_them(hpc, taken, projec
     container = plan_of(run).container
     assert container is not None
     assert container.image == "/nowhere/at/all.sif"
+
+
+@pytest.mark.parametrize("mode", ["none", "git"])
+def test_an_image_by_a_relative_path_is_that_of_the_submission_wherever_one_resumes(
+    hpc, taken, project: Path, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    image = project / "box.sif"
+    image.write_text("")
+    run = submitted(hpc, "cfg.yaml", "container.image=box.sif", f"snapshot={mode}")
+    end(run)
+    monkeypatch.chdir(project.parent)
+    assert str(image) in in_container(plan_of(run), ["python"])
+    assert hpc("resume", str(run.path), "--dry-run", "--time", "1:00:00").code == 0
+    said = hpc("resume", str(run.path), "container.image=other.sif")
+    assert f"there is no {Path(plan_of(run).workdir) / 'other.sif'}" in said.err
+    image.unlink()
+    said = hpc("resume", str(run.path))
+    assert said.code == 3
+    assert f"there is no {image}" in said.err
 
 
 def test_an_evaluation_runs_the_code_that_trained(hpc, taken, project: Path) -> None:

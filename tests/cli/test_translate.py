@@ -28,6 +28,8 @@ def test_a_word_without_equivalent_is_three(hpc) -> None:
     assert said.code == 3
     assert "hpc-train submit --gpus 2" in said.out
     assert said.err.startswith("no equivalent: auto_lr_find=True: find the rate once")
+    said = hpc("translate", "mpirun -np 4 python train.py")
+    assert (said.code, said.out) == (3, ""), "nothing is left that could be typed"
 
 
 def test_json_holds_all_of_it(hpc) -> None:

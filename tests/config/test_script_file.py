@@ -32,6 +32,40 @@ def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return write(tmp_path, "print(1)\n", "train.py")
 
 
+FOR_TWO = "devices=2, num_nodes=1"
+
+
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [
+        (f"import pytorch_lightning as pl\npl.Trainer({FOR_TWO})", "Trainer(devices=2)"),
+        ("import lightning\nlightning.Trainer(devices='2')", "Trainer(devices=2)"),
+        ("import lightning.pytorch as L\nL.Trainer(devices=[0, 1, 3])", "Trainer(devices=3)"),
+        ("from lightning.pytorch import Trainer as T\nT(num_nodes=4)", "Trainer(num_nodes=4)"),
+        ("from lightning import pytorch as pl\npl.Trainer(devices=8)", "Trainer(devices=8)"),
+        # One that is in order, or that the text does not tell, may be the one that is made.
+        ("import lightning as L\nL.Trainer(devices=2)\nL.Trainer()", ""),
+        ("import lightning as L\nL.Trainer(devices=2)\nL.Trainer(devices=1)", ""),
+        ("import lightning as L\nL.Trainer(devices=n, num_nodes=-1)", ""),
+        ("import lightning as L\nL.Trainer(devices='0,1')", ""),
+        ("from mine import Trainer\nTrainer(devices=2)", ""),
+    ],
+)
+def test_a_trainer_that_asks_for_more_than_there_is_is_refused_before_the_queue(
+    script: Path, text: str, refused: str
+) -> None:
+    script.write_text(text)
+    script.with_name("mine.py").write_text("class Trainer: ...\n")
+    if not refused:
+        api.load("train.py")
+        return
+    with pytest.raises(ConfigError) as caught:
+        api.load("train.py")
+    assert f"train.py:2 asks for {refused}, and this run has 1" in caught.value.message
+    assert "leave" in caught.value.hint
+    api.load("train.py", nodes=4, gpus=8)
+
+
 @pytest.mark.parametrize("arguments", [None, (), ("fit",), NASTY])
 def test_arguments_come_through_config_plan_and_rendered_script_unharmed(
     script: Path, tmp_path: Path, arguments: tuple[str, ...] | None

@@ -89,6 +89,33 @@ def test_a_smoke_test_comes_first_on_one_node_and_the_job_begins_when_it_has_wor
     assert run.records()[0].started >= smoke.records()[0].ended
 
 
+def test_a_run_begins_once_all_points_of_a_sweep_are_complete_whichever_jobs_carry_them(
+    slurm_cluster: Cluster, tmp_path: Path
+) -> None:
+    site = Site(slurm_cluster, tmp_path)
+    words = ("trainer.max_steps=60", "model.init_args.step_s=0.1")
+    sweep = site.submit(*words, "--sweep", "seed=1,2", "--at-most", "1")
+    points = [site.point(sweep, number) for number in range(2)]
+    waits = training(site, site.submit(SHORT, "--after", sweep["sweep"]))
+
+    def waits_for() -> str:
+        return slurm_cluster.job(waits.job_id)["Dependency"]
+
+    assert waits_for() == f"afterok:{sweep['job_id']}_*(unfulfilled)"
+    site.hpc("cancel", f"{sweep['sweep']}-1")
+    refused = site.hpc("submit", str(CONFIG), "--after", sweep["sweep"], code=3).stderr
+    assert f"its point {sweep['sweep']}-1 is cancelled" in refused
+    assert f"hpc-train resume {sweep['sweep']}-1" in refused
+
+    alone = site.json("resume", f"{sweep['sweep']}-1")["job_id"]
+    assert f"afterok:{alone}(unfulfilled)" in waits_for()
+    assert "_*" not in waits_for(), "the whole array is never complete by itself now"
+    assert waits.wait_end() == "completed"
+    assert [point.end() for point in points] == ["completed"] * 2
+    assert waits.records()[0].started >= max(point.records()[-1].ended or 0 for point in points)
+    assert points[1].records()[-1].job_id == alone
+
+
 def test_the_start_in_several_partitions_and_the_chain_that_a_short_one_takes(
     slurm_cluster: Cluster, tmp_path: Path
 ) -> None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from tests.cluster import Cluster
@@ -48,6 +49,7 @@ class Hosts:
     cluster: Cluster
     folder: Path
     names: dict[str, str] = field(default_factory=dict)  # alias -> node
+    ipv6: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.shared.mkdir(parents=True)
@@ -73,9 +75,25 @@ class Hosts:
             lines += [f"Host {alias}", f"  HostName {address}"]
             known.append(f"{address} {public}\n")
             known.append(f"[{address}]:2222 {public}\n")
+        known += [f"{address} {public}\n" for address in self.ipv6]
         text = "\n".join([SSH_CONFIG.format(folder=self.folder), *lines, ""])
         (self.folder / "ssh_config").write_text(text)
         (self.folder / "known_hosts").write_text("".join(known))
+
+    def name_by_ipv6(self, addresses: Mapping[str, str]) -> list[str]:
+        """Give hosts an address each in a network that this machine is not in."""
+        for alias, address in addresses.items():
+            node = self.names[alias]
+            words = [f"{address}/64", "dev", "eth0", "nodad"]
+            self.cluster.node_exec(node, ["ip", "-6", "addr", "add", *words])
+            take = ["ip", "-6", "addr", "del", *words[:3]]
+            self.cluster.on_reset(partial(self.cluster.node_exec, node, take))
+            self.ipv6.append(address)
+        return self.ipv6
+
+    def ssh(self, *words: str) -> None:
+        """The ssh command, with the user's file."""
+        run([str(self.folder / "bin" / "ssh"), *words])
 
     def start_sshd(self, node: str, port: int = 22) -> None:
         """A real sshd in a node."""
@@ -100,13 +118,17 @@ class Hosts:
         }
 
     def hpc(
-        self, *words: str, code: int | None = 0, env: Mapping[str, str] | None = None
+        self,
+        *words: str,
+        code: int | None = 0,
+        env: Mapping[str, str] | None = None,
+        cwd: Path = ROOT,
     ) -> subprocess.CompletedProcess[str]:
         """The command, to its end."""
         done = subprocess.run(
             [sys.executable, "-m", "hpc_train.cli", *words],
             env={**self.env(), **(env or {})},
-            cwd=ROOT,
+            cwd=cwd,
             capture_output=True,
             text=True,
             timeout=300,

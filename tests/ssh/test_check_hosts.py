@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import pty
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -70,6 +73,28 @@ def test_host_keys_are_respected(hosts: Hosts) -> None:
     other = (hosts.folder / "user_key.pub").read_text().split()[1]
     known.write_text(before.replace(before.split()[2], other))
     assert "host b: its host key is not the one that is known here" in refusal(hosts, "b,a")
+
+
+def test_nothing_is_asked_at_the_terminal_about_a_jump_host(hosts: Hosts) -> None:
+    """ssh hands BatchMode to no jump host, and asks at the terminal, not at standard input."""
+    hosts.write_config("Host behind", f"  HostName {hosts.cluster.address('node2')}",
+                       "  ProxyJump c")  # fmt: skip
+    known = hosts.folder / "known_hosts"
+    address = hosts.cluster.address("node3")
+    lines = known.read_text().splitlines(True)
+    known.write_text("".join(line for line in lines if address not in line))
+    process, terminal = pty.fork()
+    if process == 0:
+        words = [sys.executable, "-m", "hpc_train.cli", *hosts.words("behind,a")]
+        os.execve(sys.executable, words, hosts.env())
+    said = b""
+    with contextlib.suppress(OSError):  # EIO: the command has ended
+        while part := os.read(terminal, 4096):
+            said += part
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 3
+    assert b"host behind: its host key is not known here" in said
+    assert b"yes/no" not in said
 
 
 def test_a_host_without_what_the_ranks_need_is_named(hosts: Hosts) -> None:

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from tests.cluster import Cluster
 from tests.cluster.faults import cut_cable
+from tests.e2e.test_container import STAND_IN, image_in
 from tests.faults.running import CONFIG, until
 from tests.ledger import compare, read_ledger
+from tests.runs.test_snapshot import git
 from tests.ssh.hosts import Hosts
 
 pytestmark = pytest.mark.slurm
@@ -92,22 +96,66 @@ def test_a_host_that_vanishes_is_replaced_by_the_one_in_reserve(hosts: Hosts) ->
     until(lambda: not launched.ranks("b"), "the ranks behind the cut cable to end", 120)
 
 
-def test_a_script_runs_on_one_host_as_it_is(hosts: Hosts) -> None:
-    script = hosts.shared / "train me.py"
+def test_hosts_named_by_ipv6_address_behind_a_jump_host_keep_their_connection(
+    hosts: Hosts,
+) -> None:
+    """As in a ~/.ssh/config with ProxyJump and ControlMaster; c alone reaches these addresses."""
+    addresses = hosts.name_by_ipv6({"a": "fd77::1", "b": "fd77::2", "c": "fd77::3"})
+    with tempfile.TemporaryDirectory(dir="/tmp") as sockets:  # sun_path holds 108 bytes (unix(7))
+        kept = ("  ControlMaster auto", f"  ControlPath {sockets}/%C", "  ControlPersist yes")
+        hosts.write_config("Host fd77::*", "  ProxyJump c", *kept)
+        launched = hosts.launch(
+            "[fd77::1],root@[fd77::2]:22",
+            *("global_batch_size=4", "trainer.max_steps=100000", "checkpoint.every_n_steps=2"),
+            "preflight={mode: quick, monitor_interval_s: 1}",
+        )
+        training = launched.training
+        training.wait_step(0, new=3)
+        assert len(list(Path(sockets).iterdir())) == 2, "the connections that were there are used"
+        os.kill(launched.ranks("b")[0], signal.SIGKILL)
+        training.wait_step(1, new=2)
+        hosts.hpc("cancel", str(training.run.path))
+        assert launched.end() == 130
+        for address in addresses[:2]:
+            hosts.ssh("-O", "exit", address)
+    first, second = training.status()["attempts"]
+    assert first["nodes"] == second["nodes"] == ["fd77::1", "fd77::2"]
+    assert (first["outcome"], first["node"]) == ("node_failure", "fd77::2")
+    assert "rank 1 on fd77::2 was killed by SIGKILL" in first["reason"]
+    assert (second["outcome"], second["steps_lost"]) == ("cancelled", 0)
+    assert "preflight: go: 2 nodes over TCP" in launched.said()
+
+
+def test_a_script_runs_on_one_host_from_a_snapshot_and_in_a_container(hosts: Hosts) -> None:
+    """The container is a stand-in, as in tests/e2e/test_container.py."""
+    project = hosts.shared / "project"
+    project.mkdir()
+    shutil.copy(STAND_IN, project / "apptainer")
+    image_in(project)
+    script = project / "train me.py"
     script.write_text(
-        "import sys\n"
+        "import os, sys\n"
         "import pytorch_lightning as pl\n"
         "from pytorch_lightning.demos.boring_classes import BoringModel\n"
         "print('arguments', sys.argv[1:])\n"
+        "print('inside', os.environ['APPTAINER_CONTAINER'], 'in', os.getcwd())\n"
         "pl.Trainer(max_steps=3, accelerator='cpu', logger=False,"
         " enable_checkpointing=False).fit(BoringModel())\n"
     )
-    words = ["launch", "--hosts", "c", str(script), "script.accelerator=cpu"]
+    git(project, "init", "-q")
+    git(project, "add", ".")
+    words = ["launch", "--hosts", "root@c", script.name, "script.accelerator=cpu", "snapshot=git"]
+    words += ["container.image=image.sif", f"container.python={sys.executable}"]
+    words += [f"env.setup=['export PATH={project}:$PATH']"]
     done = hosts.hpc(
-        *words, f"runs_dir={hosts.runs}", "preflight=off", "--", "--lr", "0.1 $(x)'\"\n"
+        *words,
+        *(f"runs_dir={hosts.runs}", "preflight=off", "--", "--lr", "0.1 $(x)'\"\n"),
+        cwd=project,
     )
     assert "arguments ['--lr', '0.1 $(x)\\'\"\\n']" in done.stdout
     assert "completed" in done.stderr
+    (run,) = hosts.runs.glob("train*/*")
+    assert f"inside {project / 'image.sif'} in {run / 'snapshot'}" in done.stdout
 
 
 def test_machines_joined_by_hand_train_as_one(hosts: Hosts) -> None:
