@@ -70,17 +70,21 @@ SCRIPT_RANK = "hpc_train.training.script_rank"
 # Slurm's SIGTERM reaches all processes of a step (scancel(1)): torchrun would end its ranks 30 s
 # after it, saved or not, and USR1 and USR2 would end torchrun. The ranks take their own.
 _DEAF = 'trap "" TERM USR1 USR2; '
+_NODE = "${SLURM_NODEID:-$NODE_RANK}"  # the latter over ssh, see ssh.ssh_step
 
 
 @dataclass(frozen=True)
 class TorchrunNode(LightningRank):
     """A node's ranks under torchrun, which srun starts once a node."""
 
+    module: str = SCRIPT_RANK
+    is_one_a_node: bool = True
+
     def rank_argv(self) -> list[str]:
         """The same as `node_argv`, in a shell that knows the node's number."""
         argv = self.node_argv(0, 0)
         mine = {
-            "--node-rank=0": '--node-rank="$SLURM_NODEID"',
+            "--node-rank=0": f'--node-rank="{_NODE}"',
             "--master-addr=127.0.0.1": f'--master-addr="${env_names.MASTER_ADDR}"',
             "--master-port=0": f'--master-port="${env_names.MASTER_PORT}"',
         }
@@ -118,7 +122,7 @@ def payload_of(plan: Plan) -> Payload:
         return InContainer(plan, payload_of(inner))
     if plan.script is not None:
         if plan.script.launcher == "torchrun":
-            return TorchrunNode(plan, SCRIPT_RANK, is_one_a_node=True)
+            return TorchrunNode(plan)
         return LightningRank(plan, SCRIPT_RANK)
     if plan.verb == "fit":
         return LightningRank(plan)
