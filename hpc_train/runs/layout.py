@@ -96,6 +96,11 @@ class AttemptDir:
         return self.path / "stop-steps"
 
     @property
+    def save_claims(self) -> Path:
+        """Where the ranks of a script say to which files they save: a small file a path."""
+        return self.path / "save-claims"
+
+    @property
     def abort(self) -> Path:
         """Made by the supervisor: every rank leaves at once, with the exit code in this file."""
         return self.path / "abort"

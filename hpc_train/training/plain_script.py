@@ -31,11 +31,13 @@ from hpc_train.plan.world import World
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.ranks import Beginning, write_beginning
 from hpc_train.runs.script_saves import OwnSaves, newest_own_step, newest_save, stamp
+from hpc_train.training.environment_record import write_environment
 from hpc_train.training.faults import RehearsedFaults
 from hpc_train.training.private.main_stack import Place, place_of_main_thread
 from hpc_train.training.rank import Rank
 from hpc_train.training.resume.stop import Stopped
 from hpc_train.training.script_signals import ScriptSignals
+from hpc_train.training.shared_saves import SharedSaves
 from hpc_train.training.stop_together import StopTogether
 
 __all__ = ["PlainScript", "resume_arguments"]
@@ -83,6 +85,7 @@ class PlainScript:
         self.checks: list[Callable[[], None]] = []
         self.by_callback = False
         self._signals = ScriptSignals()
+        self._shared = SharedSaves(attempt, rank=world.rank, node=rank.here.node)
         self._inside: list[int] = []  # optimizers that are taking a step, the outer one first
         self._place: Place = ()
         self._stepped_at = time.monotonic()
@@ -106,7 +109,10 @@ class PlainScript:
 
         def noted_save(*given: Any, **named: Any) -> Any:
             self._saves.append((time.time_ns(), self.step))
-            return save(*given, **named)
+            saved = save(*given, **named)
+            if self.is_plain and self._world.world_size > 1:
+                self._shared.saving(given[1] if len(given) > 1 else named.get("f"))
+            return saved
 
         torch.save = noted_save
         self._rank.heartbeat.also = self._look
@@ -172,6 +178,8 @@ class PlainScript:
         """Look whether the script has written a checkpoint, and note its step; rank 0 alone."""
         if self._world.rank != 0 or not self.is_plain:
             return
+        if said := self._shared.told():
+            print(said, file=sys.stderr, flush=True)  # noqa: T201 - a rank's log
         saves = OwnSaves.of(self._rank.here.run)
         if path is None and self._script.resume_when:
             path = next(iter(newest_save(self._script.resume_when, self._workdir)), None)
@@ -228,6 +236,7 @@ class PlainScript:
         if self._world.rank == 0:
             with contextlib.suppress(OSError):
                 write_beginning(self._rank.here.attempt_dir, Beginning(self.first))
+                write_environment(self._rank.here.attempt_dir)
 
     def _begin_to_stop(self) -> None:
         self.stopped_at = self.step

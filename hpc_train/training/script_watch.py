@@ -31,6 +31,7 @@ from hpc_train.training.plain_script import PlainScript
 from hpc_train.training.private.after_import import after_import
 from hpc_train.training.private.versions import LIGHTNING_PACKAGES
 from hpc_train.training.rank import Rank
+from hpc_train.training.rank_failure import PeerError
 from hpc_train.training.resume.stop import shielded_from_signals
 
 __all__ = ["watch_script"]
@@ -130,12 +131,18 @@ class _Watch:
             return real(*given, **named)
         except Exception as error:
             if _TAKEN.search(str(error)):
-                port = url.port or os.environ.get(env_names.MASTER_PORT)
-                self._refuse(
-                    f"port {port} is taken on this node, and the script has fixed it",
-                    f"let it read {env_names.MASTER_PORT}: a port that was free is set there",
-                )
+                self._port_is_taken(url.port or os.environ.get(env_names.MASTER_PORT), error)
             raise
+
+    def _port_is_taken(self, port: int | str | None, error: Exception) -> None:
+        if str(port) == str(self._world.master_port):  # somebody was faster: another try may do
+            taken = PeerError(f"port {port} was free and is taken by now on {self._rank.here.node}")
+            self._rank.end(taken)
+            raise taken from error
+        self._refuse(
+            f"port {port} is taken on {self._rank.here.node}, and the script has fixed it",
+            f"let it read {env_names.MASTER_PORT}: a port that was free is set there",
+        )
 
     def _spawn(self, real: Callable[..., Any], *given: Any, **named: Any) -> Any:
         count = named.get("nprocs", given[2] if len(given) > 2 else 1)
