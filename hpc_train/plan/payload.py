@@ -94,6 +94,31 @@ class TorchrunNode(LightningRank):
 
 
 @dataclass(frozen=True)
+class ScriptNode(LightningRank):
+    """One process a node, which starts the ranks of it by itself."""
+
+    module: str = "hpc_train.training.script_node"
+    is_one_a_node: bool = True
+
+    def rank_argv(self) -> list[str]:
+        """With how many ranks the plan has a node, by which its files are numbered."""
+        return [*super().rank_argv(), str(self.plan.shape.ranks_per_node)]
+
+    def node_argv(self, node: int, port: int) -> list[str]:
+        """The same with the variables that a launcher sets."""
+        place = {
+            "RANK": node,
+            "WORLD_SIZE": self.plan.shape.nodes,
+            "LOCAL_RANK": 0,
+            "LOCAL_WORLD_SIZE": 1,
+            "GROUP_RANK": node,
+            env_names.MASTER_ADDR: "127.0.0.1",
+            env_names.MASTER_PORT: port,
+        }
+        return ["env", *(f"{name}={value}" for name, value in place.items()), *self.rank_argv()]
+
+
+@dataclass(frozen=True)
 class InContainer:
     """The same inside of the plan's image."""
 
@@ -123,6 +148,8 @@ def payload_of(plan: Plan) -> Payload:
     if plan.script is not None:
         if plan.script.launcher == "torchrun":
             return TorchrunNode(plan)
+        if plan.script.launcher == "none":
+            return ScriptNode(plan)
         return LightningRank(plan, SCRIPT_RANK)
     if plan.verb == "fit":
         return LightningRank(plan)

@@ -95,6 +95,10 @@ class AttemptDir:
         """Where the ranks of a script agree on the step to stop at: a file a rank."""
         return self.path / "stop-steps"
 
+    def claim(self, rank: int) -> Path:
+        """Of a script that starts its own ranks: on which node this one is, and its pid."""
+        return self.path / "ranks" / f"rank-{rank}"
+
     @property
     def save_claims(self) -> Path:
         """Where the ranks of a script say to which files they save: a small file a path."""

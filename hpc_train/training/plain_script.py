@@ -15,7 +15,7 @@ import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -100,11 +100,17 @@ class PlainScript:
         """Optimizer steps since the run's first attempt."""
         return self.first + self._together.step
 
-    def follow(self) -> None:
-        """From now on; before the script begins."""
-        self._signals.follow()
-        register_optimizer_step_pre_hook(self._before_step)
-        register_optimizer_step_post_hook(self._after_step)
+    def follow(self, *, hooks: bool = True, handlers: Mapping[int, Any] | None = None) -> None:
+        """From now on; before the script begins.
+
+        Args:
+            hooks: Ask torch to call `before_step` and `after_step`; else somebody else does.
+            handlers: Of signals, where the script has begun before.
+        """
+        self._signals.follow(handlers or {})
+        if hooks:
+            register_optimizer_step_pre_hook(self.before_step)
+            register_optimizer_step_post_hook(self.after_step)
         save = torch.save
 
         def noted_save(*given: Any, **named: Any) -> Any:
@@ -199,7 +205,8 @@ class PlainScript:
 
     # -- in the main thread
 
-    def _before_step(self, optimizer: Any, _args: Any, _kwargs: Any) -> None:
+    def before_step(self, optimizer: Any, _args: Any, _kwargs: Any) -> None:
+        """Called by torch; stops here what is to stop."""
         number = id(optimizer)
         if number in self._inside:  # the step before it ended in an exception
             del self._inside[self._inside.index(number) :]
@@ -211,7 +218,8 @@ class PlainScript:
         if not self.by_callback and self.stopped_at is None and self._together.is_due():
             self._stop()
 
-    def _after_step(self, optimizer: Any, _args: Any, _kwargs: Any) -> None:
+    def after_step(self, optimizer: Any, _args: Any, _kwargs: Any) -> None:
+        """Called by torch."""
         if self._inside and self._inside[-1] == id(optimizer):
             self._inside.pop()
         if self._inside or not self.is_plain:
