@@ -1,4 +1,4 @@
-"""A script that starts its own ranks, as PyTorch's examples do: rank = node * ranks a node + local."""
+"""A script that starts its own ranks, as PyTorch's examples do: node * ranks a node + local."""
 
 import argparse
 import os
