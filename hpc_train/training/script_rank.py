@@ -39,6 +39,7 @@ class ScriptRank(Rank):
         from hpc_train.training.plain_script import PlainScript, resume_arguments
         from hpc_train.training.private.after_import import hold_hydra_clock
         from hpc_train.training.private.trainer_hooks import follow_trainers
+        from hpc_train.training.script_fabric import follow_fabric
         from hpc_train.training.script_fits import ScriptFits
         from hpc_train.training.script_watch import watch_script
 
@@ -48,6 +49,7 @@ class ScriptRank(Rank):
         follow_trainers(fits)
         plain = PlainScript(self, plan, world, plan.script)
         plain.follow()
+        follow_fabric(self, plan, world)
         watch_script(self, plain, world)
         fits.on_trainer = plain.hand_over
         try:

@@ -243,3 +243,21 @@ def test_a_fixed_port_that_is_taken_is_named_with_what_to_do(tmp_path: Path, fix
     assert f"port {port} is taken on" in record.error
     assert "let it read MASTER_PORT" in record.error
     assert "Traceback" not in run.said()
+
+
+@pytest.mark.parametrize("package", ["lightning.fabric", "lightning_fabric"])
+def test_a_fabric_for_one_device_gets_the_ranks_of_the_run_stops_with_all_and_goes_on(
+    tmp_path: Path, package: str
+) -> None:
+    run = Scripted(tmp_path, "fabric_loop", "--out", str(tmp_path), "--package", package)
+    run.script = dataclasses.replace(run.script, resume_when="ckpt.pt")
+    assert run.go(2, "stop@step=3:rank=1") == [75, 75], run.said()
+    first, second = records(run)
+    assert (first.kind, first.step) == ("saved", second.step)
+    assert 3 <= first.step < 12
+    asked = "the script's Fabric asked for accelerator=cpu, devices=1, strategy=ddp"
+    assert f"{asked}; it gets 1 node x 2 on cpu, strategy ddp; it goes on by" in run.said()
+    assert "2 ranks, 12 batches, from 0" in run.said()
+    assert run.go(2) == [0, 0], run.said(1)
+    assert f"2 ranks, 12 batches, from {first.step}" in run.said(1)
+    assert [record.step for record in records(run, 1)] == [12, 12]
