@@ -26,6 +26,7 @@ NAMES = (
     "nccl_log",
     "ranks",
     "resume_costs",
+    "script_step",
     "faults",
 )
 

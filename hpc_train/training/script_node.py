@@ -81,7 +81,7 @@ class ScriptNode(Rank):
         has_left = attempt.exit_record(number).exists()
         if has_left and self.heartbeat.phase != "end":
             last = read_heartbeat(attempt.heartbeat(number))
-            self.heartbeat.phase, self.heartbeat.step = "end", last and last.step
+            self.heartbeat.phase, self.heartbeat.step = "end", last.step if last else None
         self.heartbeat.is_quiet = attempt.claim(number).exists() and not has_left
         self.heartbeat.moves()
 
