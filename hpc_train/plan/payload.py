@@ -94,7 +94,7 @@ class TorchrunNode(LightningRank):
 
 
 @dataclass(frozen=True)
-class ScriptNode(LightningRank):
+class OneProcessNode(LightningRank):
     """One process a node, which starts the ranks of it by itself."""
 
     module: str = "hpc_train.training.script_node"
@@ -149,7 +149,7 @@ def payload_of(plan: Plan) -> Payload:
         if plan.script.launcher == "torchrun":
             return TorchrunNode(plan)
         if plan.script.launcher == "none":
-            return ScriptNode(plan)
+            return OneProcessNode(plan)
         return LightningRank(plan, SCRIPT_RANK)
     if plan.verb == "fit":
         return LightningRank(plan)

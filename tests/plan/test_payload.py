@@ -38,3 +38,14 @@ def test_torchrun_is_started_once_a_node_by_the_nodes_own_number(tmp_path: Path,
     assert said.split()[-2:] == ["-m", "hpc_train.training.script_rank"]
     ordinary = payload_of(replace(plan, script=ScriptPlan("train.py", [])))
     assert not ordinary.is_one_a_node
+
+
+def test_a_script_that_starts_its_own_ranks_is_one_process_a_node(tmp_path: Path) -> None:
+    plan = make_plan(tmp_path, nodes=3, ranks_per_node=2)
+    payload = payload_of(replace(plan, script=ScriptPlan("train.py", [], launcher="none")))
+    assert payload.is_one_a_node
+    assert payload.rank_argv()[1:] == ["-m", "hpc_train.training.script_node", "2"]
+    env, *words = payload.node_argv(1, 4711)
+    assert env == "env"
+    assert {"RANK=1", "WORLD_SIZE=3", "LOCAL_WORLD_SIZE=1", "MASTER_PORT=4711"} < set(words)
+    assert words[-len(payload.rank_argv()) :] == payload.rank_argv()
