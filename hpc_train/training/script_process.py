@@ -199,11 +199,12 @@ class ScriptProcess:
 
 def _claim(here: Here) -> bool:
     """Whether this process is the one with this number; a file says on which node."""
+    from hpc_train.runs.atomic import create_text
+
     claim = here.attempt_dir.claim(here.rank)
     claim.parent.mkdir(parents=True, exist_ok=True)
     try:
-        with claim.open("x", encoding="ascii") as stream:
-            stream.write(f"{os.environ[env_names.SCRIPT_NODE]} {os.getpid()}\n")
+        create_text(claim, f"{os.environ[env_names.SCRIPT_NODE]} {os.getpid()}\n")
     except FileExistsError:
         return False
     return True

@@ -12,6 +12,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from hpc_train.runs.atomic import create_text
 from hpc_train.runs.layout import AttemptDir
 
 __all__ = ["SharedSaves"]
@@ -56,14 +57,8 @@ class SharedSaves:
         self._folder.mkdir(exist_ok=True)
         claim = self._folder / hashlib.sha256(key.encode()).hexdigest()
         try:
-            _make(claim, str(self._rank))
+            create_text(claim, str(self._rank))
         except FileExistsError:
-            first = claim.read_text(encoding="utf-8")
-            who = f"ranks {first} and {self._rank} both" if first else "several ranks"
+            who = f"ranks {claim.read_text(encoding='utf-8')} and {self._rank} both"
             fix = "let one rank save, or put RANK into the name"
-            _make(self._folder / _TOLD, f"WARNING: {who} write {path}: {fix}")
-
-
-def _make(path: Path, text: str) -> None:
-    with path.open("x", encoding="utf-8") as stream:
-        stream.write(text)
+            create_text(self._folder / _TOLD, f"WARNING: {who} write {path}: {fix}")
