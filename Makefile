@@ -79,9 +79,10 @@ $(VENV)/.examples: $(BIN)/python pyproject.toml constraints.txt
 	@$(call install,--editable '.[examples]')
 	@touch $@
 
-$(VENV)/.test: $(BIN)/python pyproject.toml constraints.txt
+$(VENV)/.test: $(BIN)/python pyproject.toml constraints.txt tests/hugging_face.txt
 	@echo "installing hpc-train[examples,test] into $(VENV)"
 	@$(call install,--editable '.[examples$(comma)test]')
+	@$(call install,--upgrade --no-deps --target $(VENV)/hugging-face --requirement tests/hugging_face.txt)
 	@touch $@ $(VENV)/.examples
 
 $(VENV)/.bench: $(VENV)/.test

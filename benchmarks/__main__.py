@@ -27,6 +27,7 @@ NAMES = (
     "diagnose",
     "ranks",
     "resume_costs",
+    "script_step",
     "faults",
 )
 

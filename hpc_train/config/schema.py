@@ -81,7 +81,8 @@ class ScriptConfig:
     path: Optional[str] = None  # from the folder that the command is typed in; null = no script
     args: list[str] = field(default_factory=list)  # its own; they never pass a shell
     accelerator: Literal["auto", "cpu"] = "auto"  # cpu: gpus_per_node is the number of ranks a node
-    launcher: Literal["srun", "torchrun"] = "srun"  # a task a GPU; torchrun: a task a node
+    # srun: a task a GPU; torchrun: a task a node; none: a process a node, which starts its ranks
+    launcher: Literal["srun", "torchrun", "none"] = "srun"
     # how a script without a Trainer is told to save and leave, on all ranks at the same step
     on_stop: Literal["SIGTERM", "SIGUSR1", "KeyboardInterrupt", "exit"] = "SIGTERM"
     stop_grace_s: float = 60.0  # seconds that it has for it

@@ -70,23 +70,52 @@ SCRIPT_RANK = "hpc_train.training.script_rank"
 # Slurm's SIGTERM reaches all processes of a step (scancel(1)): torchrun would end its ranks 30 s
 # after it, saved or not, and USR1 and USR2 would end torchrun. The ranks take their own.
 _DEAF = 'trap "" TERM USR1 USR2; '
+_NODE = "${SLURM_NODEID:-$NODE_RANK}"  # the latter over ssh, see ssh.ssh_step
 
 
 @dataclass(frozen=True)
 class TorchrunNode(LightningRank):
     """A node's ranks under torchrun, which srun starts once a node."""
 
+    module: str = SCRIPT_RANK
+    is_one_a_node: bool = True
+
     def rank_argv(self) -> list[str]:
         """The same as `node_argv`, in a shell that knows the node's number."""
         argv = self.node_argv(0, 0)
         mine = {
-            "--node-rank=0": '--node-rank="$SLURM_NODEID"',
+            "--node-rank=0": f'--node-rank="{_NODE}"',
             "--master-addr=127.0.0.1": f'--master-addr="${env_names.MASTER_ADDR}"',
             "--master-port=0": f'--master-port="${env_names.MASTER_PORT}"',
         }
         words = " ".join(mine.get(word) or shlex.quote(word) for word in argv)
         signals = "export TORCHELASTIC_SIGNALS_TO_HANDLE=SIGINT; "
         return ["sh", "-c", f"{_DEAF}{signals}exec {words}"]
+
+
+@dataclass(frozen=True)
+class OneProcessNode(LightningRank):
+    """One process a node, which starts the ranks of it by itself."""
+
+    module: str = "hpc_train.training.script_node"
+    is_one_a_node: bool = True
+
+    def rank_argv(self) -> list[str]:
+        """With how many ranks the plan has a node, by which its files are numbered."""
+        return [*super().rank_argv(), str(self.plan.shape.ranks_per_node)]
+
+    def node_argv(self, node: int, port: int) -> list[str]:
+        """The same with the variables that a launcher sets."""
+        place = {
+            "RANK": node,
+            "WORLD_SIZE": self.plan.shape.nodes,
+            "LOCAL_RANK": 0,
+            "LOCAL_WORLD_SIZE": 1,
+            "GROUP_RANK": node,
+            env_names.MASTER_ADDR: "127.0.0.1",
+            env_names.MASTER_PORT: port,
+        }
+        return ["env", *(f"{name}={value}" for name, value in place.items()), *self.rank_argv()]
 
 
 @dataclass(frozen=True)
@@ -118,7 +147,9 @@ def payload_of(plan: Plan) -> Payload:
         return InContainer(plan, payload_of(inner))
     if plan.script is not None:
         if plan.script.launcher == "torchrun":
-            return TorchrunNode(plan, SCRIPT_RANK, is_one_a_node=True)
+            return TorchrunNode(plan)
+        if plan.script.launcher == "none":
+            return OneProcessNode(plan)
         return LightningRank(plan, SCRIPT_RANK)
     if plan.verb == "fit":
         return LightningRank(plan)

@@ -84,7 +84,7 @@ class ScriptPlan:
 
     path: str  # from `workdir`
     args: list[str]
-    launcher: Literal["srun", "torchrun"] = "srun"
+    launcher: Literal["srun", "torchrun", "none"] = "srun"
     on_stop: Literal["SIGTERM", "SIGUSR1", "KeyboardInterrupt", "exit"] = "SIGTERM"
     stop_grace_s: float = 60.0
     resume_when: str = ""  # from `workdir`, a pattern

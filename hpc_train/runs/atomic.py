@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import socket
 from pathlib import Path
 
-__all__ = ["fsync_path", "write_text"]
+__all__ = ["create_text", "fsync_path", "write_text"]
 
 
 def fsync_path(path: Path) -> None:
@@ -42,3 +43,18 @@ def write_text(path: Path, text: str, *, durable: bool = True) -> None:
         temporary.unlink(missing_ok=True)  # gone after the rename; litter after any failure
     if durable:
         fsync_path(path.parent)
+
+
+def create_text(path: Path, text: str) -> None:
+    """Make a file that nobody else has made; who sees it sees all of it.
+
+    Raises:
+        FileExistsError: somebody was faster.
+        OSError: as the file system says.
+    """
+    whole = path.with_name(f".{path.name}-{socket.gethostname()}-{os.getpid()}")
+    whole.write_text(text, encoding="utf-8")
+    try:
+        os.link(whole, path)
+    finally:
+        whole.unlink()

@@ -95,6 +95,15 @@ class AttemptDir:
         """Where the ranks of a script agree on the step to stop at: a file a rank."""
         return self.path / "stop-steps"
 
+    def claim(self, rank: int) -> Path:
+        """Of a script that starts its own ranks: on which node this one is, and its pid."""
+        return self.path / "ranks" / f"rank-{rank}"
+
+    @property
+    def save_claims(self) -> Path:
+        """Where the ranks of a script say to which files they save: a small file a path."""
+        return self.path / "save-claims"
+
     @property
     def abort(self) -> Path:
         """Made by the supervisor: every rank leaves at once, with the exit code in this file."""

@@ -107,6 +107,7 @@ class Heartbeat:
         steps_per_s: Over the last half minute of training; None until there are two steps.
         metrics: The newest numbers of what a person watches.
         seconds: Spent in each phase so far; empty of a version that did not count them.
+        ranks: How many there are, where a script decides it; None where the plan does.
     """
 
     rank: int
@@ -124,6 +125,7 @@ class Heartbeat:
     steps_per_s: float | None = None
     metrics: dict[str, float] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
+    ranks: int | None = None
 
     @property
     def eta_s(self) -> float | None:

@@ -86,6 +86,8 @@ class Movement:
 
     def hang(self, world_size: int, now: float) -> Hang | None:
         """The hang, once nothing has moved on any rank for longer than the phase allows."""
+        told = [beat.ranks for beat in self.last.values() if beat.ranks is not None]
+        world_size = max(told, default=world_size)
         if len(self._silent(now, ALL_SILENT_S)) == world_size:
             return Hang(
                 reason=f"no rank gave a sign of life for {ALL_SILENT_S:.0f} s, on any node",

@@ -10,6 +10,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from hpc_train.config.trainer_args import ACCELERATORS, full_precision
 from hpc_train.errors import CheckError, ConfigError
@@ -25,6 +26,7 @@ __all__ = [
     "check_precision",
     "choose_device",
     "cpus_per_rank",
+    "lightning_accelerator",
     "loader_settings",
     "ranks_on_host",
     "see_devices",
@@ -299,3 +301,19 @@ def see_host(root: Path = Path("/")) -> HostSeen:
         quota_cpus=cpu_quota(reader),
         available_mib=(memory_available_bytes(reader) or 0) // 2**20,
     )
+
+
+def lightning_accelerator(device: Device, base: type) -> Any:
+    """What Lightning is given as `accelerator`.
+
+    Where this rank can see one GPU alone while its node has as many as ranks, it is an object:
+    Lightning takes parallel_devices[local_rank] as the rank's device and the list's length as the
+    ranks of a node (DDPStrategy.root_device, num_processes), so the list names it each time.
+
+    Args:
+        base: CUDAAccelerator of the package that the script uses.
+    """
+    if not device.own_only:
+        return device.kind
+    parse = {"parse_devices": staticmethod(lambda devices: [0] * int(devices))}
+    return type("OwnGpu", (base,), parse)()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from typing_extensions import override
@@ -11,6 +12,7 @@ from hpc_train.errors import ConfigError
 from hpc_train.plan.evaluations import NEEDED
 from hpc_train.plan.plan import Plan
 from hpc_train.plan.world import World
+from hpc_train.training.environment_record import write_environment
 from hpc_train.training.rank import Rank, main
 
 if TYPE_CHECKING:
@@ -38,6 +40,9 @@ class EvaluationRank(Rank):
         from hpc_train.training.weights import forget_weights, told_in_one_line, weights_path
 
         _check_methods(plan, model, data)
+        if world.rank == 0:
+            with suppress(OSError):  # a full disk costs the record, not the evaluation
+                write_environment(run.attempt(self.here.attempt))
         adapter = LightningAdapter(state)
         adapter.attach(trainer)
         weights = weights_path(run, plan)

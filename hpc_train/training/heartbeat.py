@@ -74,6 +74,8 @@ class HeartbeatThread:
         epoch: The one at hand, from 1; `epochs` are all of them.
         metrics: Gives the numbers to tell; called in the thread, so it reads what is there.
         also: Called in the thread, four times a second.
+        ranks: How many there are, where the script at hand decides it.
+        is_quiet: Another process tells what this rank does.
     """
 
     def __init__(
@@ -90,6 +92,8 @@ class HeartbeatThread:
         self.epochs: int | None = None
         self.metrics: Callable[[], dict[str, float]] = dict
         self.also: Callable[[], None] = lambda: None
+        self.ranks: int | None = None
+        self.is_quiet = False
         self._attempt = attempt
         self.every_s = every_s
         self._pace = Pace()
@@ -166,7 +170,7 @@ class HeartbeatThread:
             self._stop.poll()
             self.also()
             self._look_for_requests()
-            if ended or time.monotonic() >= next_beat:
+            if not self.is_quiet and (ended or time.monotonic() >= next_beat):
                 self._beat()
                 next_beat = time.monotonic() + self.every_s
             if ended:
@@ -195,6 +199,7 @@ class HeartbeatThread:
             epochs=self.epochs,
             steps_per_s=self._pace.see(self.phase, self.step, time.monotonic()),
             metrics=self.metrics(),
+            ranks=self.ranks,
             seconds={phase: round(spent, 2) for phase, spent in self._seconds().items()},
         )
         try:

@@ -15,7 +15,7 @@ import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +31,13 @@ from hpc_train.plan.world import World
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.ranks import Beginning, write_beginning
 from hpc_train.runs.script_saves import OwnSaves, newest_own_step, newest_save, stamp
+from hpc_train.training.environment_record import write_environment
 from hpc_train.training.faults import RehearsedFaults
 from hpc_train.training.private.main_stack import Place, place_of_main_thread
 from hpc_train.training.rank import Rank
 from hpc_train.training.resume.stop import Stopped
 from hpc_train.training.script_signals import ScriptSignals
+from hpc_train.training.shared_saves import SharedSaves
 from hpc_train.training.stop_together import StopTogether
 
 __all__ = ["PlainScript", "resume_arguments"]
@@ -83,6 +85,7 @@ class PlainScript:
         self.checks: list[Callable[[], None]] = []
         self.by_callback = False
         self._signals = ScriptSignals()
+        self._shared = SharedSaves(attempt, rank=world.rank, node=rank.here.node)
         self._inside: list[int] = []  # optimizers that are taking a step, the outer one first
         self._place: Place = ()
         self._stepped_at = time.monotonic()
@@ -97,16 +100,25 @@ class PlainScript:
         """Optimizer steps since the run's first attempt."""
         return self.first + self._together.step
 
-    def follow(self) -> None:
-        """From now on; before the script begins."""
-        self._signals.follow()
-        register_optimizer_step_pre_hook(self._before_step)
-        register_optimizer_step_post_hook(self._after_step)
+    def follow(self, *, hooks: bool = True, handlers: Mapping[int, Any] | None = None) -> None:
+        """From now on; before the script begins.
+
+        Args:
+            hooks: Ask torch to call `before_step` and `after_step`; else somebody else does.
+            handlers: Of signals, where the script has begun before.
+        """
+        self._signals.follow(handlers or {})
+        if hooks:
+            register_optimizer_step_pre_hook(self.before_step)
+            register_optimizer_step_post_hook(self.after_step)
         save = torch.save
 
         def noted_save(*given: Any, **named: Any) -> Any:
             self._saves.append((time.time_ns(), self.step))
-            return save(*given, **named)
+            saved = save(*given, **named)
+            if self.is_plain and self._world.world_size > 1:
+                self._shared.saving(given[1] if len(given) > 1 else named.get("f"))
+            return saved
 
         torch.save = noted_save
         self._rank.heartbeat.also = self._look
@@ -172,6 +184,8 @@ class PlainScript:
         """Look whether the script has written a checkpoint, and note its step; rank 0 alone."""
         if self._world.rank != 0 or not self.is_plain:
             return
+        if said := self._shared.told():
+            print(said, file=sys.stderr, flush=True)  # noqa: T201 - a rank's log
         saves = OwnSaves.of(self._rank.here.run)
         if path is None and self._script.resume_when:
             path = next(iter(newest_save(self._script.resume_when, self._workdir)), None)
@@ -191,7 +205,8 @@ class PlainScript:
 
     # -- in the main thread
 
-    def _before_step(self, optimizer: Any, _args: Any, _kwargs: Any) -> None:
+    def before_step(self, optimizer: Any, _args: Any, _kwargs: Any) -> None:
+        """Called by torch; stops here what is to stop."""
         number = id(optimizer)
         if number in self._inside:  # the step before it ended in an exception
             del self._inside[self._inside.index(number) :]
@@ -203,7 +218,8 @@ class PlainScript:
         if not self.by_callback and self.stopped_at is None and self._together.is_due():
             self._stop()
 
-    def _after_step(self, optimizer: Any, _args: Any, _kwargs: Any) -> None:
+    def after_step(self, optimizer: Any, _args: Any, _kwargs: Any) -> None:
+        """Called by torch."""
         if self._inside and self._inside[-1] == id(optimizer):
             self._inside.pop()
         if self._inside or not self.is_plain:
@@ -228,6 +244,7 @@ class PlainScript:
         if self._world.rank == 0:
             with contextlib.suppress(OSError):
                 write_beginning(self._rank.here.attempt_dir, Beginning(self.first))
+                write_environment(self._rank.here.attempt_dir)
 
     def _begin_to_stop(self) -> None:
         self.stopped_at = self.step

@@ -16,13 +16,13 @@ import sys
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hpc_train.errors import HpcTrainError, UsageError
 from hpc_train.plan import env_names
-from hpc_train.plan.plan import Plan
+from hpc_train.plan.plan import Plan, Shape
 from hpc_train.plan.states import RankExit
 from hpc_train.plan.world import World
 from hpc_train.runs.layout import AttemptDir, RunDir
@@ -38,7 +38,13 @@ from hpc_train.training.prepare import (
     threads_are_users,
 )
 from hpc_train.training.rank_config import RankConfig
-from hpc_train.training.rank_failure import RankFailure, before_teardown, leave, record_exit
+from hpc_train.training.rank_failure import (
+    RankFailure,
+    before_teardown,
+    failure_of,
+    leave,
+    record_exit,
+)
 from hpc_train.training.resume.stop import StopFlag
 
 if TYPE_CHECKING:
@@ -46,7 +52,7 @@ if TYPE_CHECKING:
     from hpc_train.training.private.lightning import pl
     from hpc_train.training.resume.resume_state import ResumeState
 
-__all__ = ["Here", "Rank", "main"]
+__all__ = ["Here", "Rank", "log_to", "main"]
 
 _CLOSE_S = 20.0  # for atexit hooks of loggers; the work is done and recorded by then
 
@@ -91,19 +97,21 @@ class Here:
         return self.run.attempt(self.attempt)
 
 
-def main(kind: type[Rank] | None = None) -> int:
+def main(kind: type[Rank] | None = None, *, number: int | None = None) -> int:
     """Run the rank that the environment describes; returns its exit code, see `RankExit`.
 
     Args:
         kind: What the rank does; by default it trains.
+        number: Its files', where it is not yet known which rank it is.
     """
     try:
         here = Here.from_env(os.environ, socket.gethostname())
+        here = here if number is None else replace(here, rank=number)
     except HpcTrainError as error:
         print(f"error: {error.message}\n  fix: {error.hint}", file=sys.stderr)  # noqa: T201
         return error.exit_code
     if here.log_dir is not None:
-        _log_to(here.log_dir / here.attempt_dir.rank_log(here.rank).name)
+        log_to(here.log_dir / here.attempt_dir.rank_log(here.rank).name)
     survive_full_disk()
     # Ctrl-C reaches all processes of a terminal; the supervisor alone decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -111,7 +119,7 @@ def main(kind: type[Rank] | None = None) -> int:
     return (kind or Rank)(here, stop).run()
 
 
-def _log_to(path: Path) -> None:
+def log_to(path: Path) -> None:
     """Send everything this process writes, C++ included, to one file, line by line."""
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -133,6 +141,7 @@ class Rank:
             here.attempt_dir, rank=here.rank, node=here.node, every_s=1.0, stop=stop
         )
         self._begun = False
+        self.is_rank = True  # else other processes are, which tell how they end
         self.first_step = 0
         self.early_end = ""
         self.kind_of_end = "finished"
@@ -142,16 +151,28 @@ class Rank:
         try:
             text = _read_plan(self.here.run)
             plan = Plan.from_json(text)
-            world = World.from_env(os.environ, planned=plan.shape)
-            self.heartbeat.every_s = plan.watchdog.heartbeat_s
-            self.heartbeat.start()
-            self._begun = True
+            world = World.from_env(os.environ, planned=self.started(plan.shape))
+            self.begin(plan)
             self.train(plan, world, hashlib.sha256(text.encode()).hexdigest()[:12])
         except BaseException as error:  # noqa: BLE001 - the end of the process: all are recorded
             return self.end(error)
-        self._record(None)
+        self.finish()
         _close()
         return leave(int(RankExit.FINISHED))
+
+    def begin(self, plan: Plan) -> None:
+        """Give signs of life from now on."""
+        self.heartbeat.every_s = plan.watchdog.heartbeat_s
+        self.heartbeat.start()
+        self._begun = True
+
+    def finish(self) -> None:
+        """Record that this rank has ended well."""
+        self._record(None)
+
+    def started(self, shape: Shape) -> Shape:
+        """What the launcher starts of a plan's shape."""
+        return shape
 
     def end(self, last: BaseException) -> int:
         """Record what ended the training and leave; returns only where nothing has begun."""
@@ -162,6 +183,8 @@ class Rank:
 
     def _record(self, error: BaseException | None) -> RankFailure:
         attempt = self.here.attempt_dir
+        if not self.is_rank:
+            return failure_of(error)
         return record_exit(
             attempt,
             error,

@@ -215,6 +215,8 @@ def _one_line(error: BaseException) -> str:
     text = str(error).strip()
     if "Original Traceback (most recent call last)" in text:  # torch.utils.data's ExceptionWrapper
         return text.splitlines()[-1]
+    if type(error).__name__ == "ProcessRaisedException":  # torch.multiprocessing.spawn's
+        return re.sub(r"^(?:\w+\.)+(?=\w+: )", "", text.splitlines()[-1])
     first = text.splitlines()[0] if text else ""
     name = type(error).__name__
     return f"{name}: {first}" if first else name

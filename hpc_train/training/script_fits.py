@@ -83,7 +83,8 @@ class ScriptFits:
         return given_back
 
     def _settle(self, given: dict[str, Any]) -> dict[str, Any]:
-        from hpc_train.training.script_trainer import asked_accelerator, settled_arguments
+        from hpc_train.training.script_shape import asked_accelerator
+        from hpc_train.training.script_trainer import settled_arguments
         from hpc_train.training.trainer import quiet_lightning
 
         quiet_lightning()

@@ -19,7 +19,7 @@ from hpc_train.training import devices
 from hpc_train.training.prepare import announce_threads, threads_are_users
 from hpc_train.training.rank import Rank, main
 
-__all__ = ["ScriptRank", "run_script"]
+__all__ = ["ScriptRank", "places", "run_script"]
 
 
 class ScriptRank(Rank):
@@ -33,12 +33,13 @@ class ScriptRank(Rank):
             host = devices.see_host()
             ranks = devices.ranks_on_host(world)
             announce_threads(devices.cpus_per_rank(os.environ, host, ranks), world)
-        os.environ.update(_places(world))
+        os.environ.update(places(world))
         if Path(plan.workdir).is_dir():
             os.chdir(plan.workdir)
         from hpc_train.training.plain_script import PlainScript, resume_arguments
         from hpc_train.training.private.after_import import hold_hydra_clock
         from hpc_train.training.private.trainer_hooks import follow_trainers
+        from hpc_train.training.script_fabric import follow_fabric
         from hpc_train.training.script_fits import ScriptFits
         from hpc_train.training.script_watch import watch_script
 
@@ -48,6 +49,7 @@ class ScriptRank(Rank):
         follow_trainers(fits)
         plain = PlainScript(self, plan, world, plan.script)
         plain.follow()
+        follow_fabric(self, plan, world)
         watch_script(self, plain, world)
         fits.on_trainer = plain.hand_over
         try:
@@ -67,7 +69,7 @@ def _begun_s(run: RunDir) -> float:
     return next(started, run.plan.stat().st_mtime)
 
 
-def _places(world: World) -> dict[str, str]:
+def places(world: World) -> dict[str, str]:
     """What torch's env:// and the libraries above it read (torch/distributed/run.py)."""
     return {
         "RANK": str(world.rank),

@@ -10,7 +10,7 @@ import inspect
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from hpc_train.training.resume.stop import STOP_SIGNALS
@@ -29,8 +29,13 @@ class ScriptSignals:
         self._signal: Callable[..., Any] = signal.signal
         self._getsignal: Callable[..., Any] = signal.getsignal
 
-    def follow(self) -> None:
-        """From now on `signal.signal` keeps what this process sets for these signals."""
+    def follow(self, handlers: Mapping[int, Any]) -> None:
+        """From now on `signal.signal` keeps what this process sets for these signals.
+
+        Args:
+            handlers: What the script has set before.
+        """
+        self._handlers.update(handlers)
         module: Any = signal
         module.signal, module.getsignal = self._set, self._get
 

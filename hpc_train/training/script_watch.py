@@ -23,7 +23,7 @@ import torch.distributed
 import torch.multiprocessing
 from torch.utils.data import DataLoader
 
-from hpc_train.errors import ConfigError
+from hpc_train.errors import ConfigError, HpcTrainError
 from hpc_train.plan import env_names
 from hpc_train.plan.world import World
 from hpc_train.training.hf_trainer import follow_hugging_face
@@ -31,6 +31,7 @@ from hpc_train.training.plain_script import PlainScript
 from hpc_train.training.private.after_import import after_import
 from hpc_train.training.private.versions import LIGHTNING_PACKAGES
 from hpc_train.training.rank import Rank
+from hpc_train.training.rank_failure import PeerError
 from hpc_train.training.resume.stop import shielded_from_signals
 
 __all__ = ["watch_script"]
@@ -48,6 +49,11 @@ def watch_script(rank: Rank, plain: PlainScript, world: World) -> None:
     watch = _Watch(rank, plain, world)
     plain.checks.append(watch.has_group)
     watch.replace()
+    follow_libraries(plain)
+
+
+def follow_libraries(plain: PlainScript) -> None:
+    """What a script imports that stops and saves in ways of its own."""
     after_import(
         {
             "transformers.trainer": functools.partial(follow_hugging_face, plain=plain),
@@ -88,16 +94,9 @@ class _Watch:
         loader.__iter__ = self._around(loader.__iter__, self._iterate)
 
     def has_group(self) -> None:
-        """Before the first step: ranks that know nothing of one another each train all of it."""
+        """Before the first step."""
         self._begin()
-        size = self._world.world_size
-        if size > 1 and not torch.distributed.is_initialized():
-            self._refuse(
-                f"the script takes optimizer steps and has made no process group, so that {size}"
-                " ranks would each train by themselves and write the same files",
-                "start it with --nodes 1 --gpus 1, or call torch.distributed.init_process_group()"
-                " and wrap the model in DistributedDataParallel",
-            )
+        need_group(self._rank, self._world.world_size)
 
     def _around(self, real: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(real)
@@ -129,13 +128,12 @@ class _Watch:
         try:
             return real(*given, **named)
         except Exception as error:
-            if _TAKEN.search(str(error)):
-                port = url.port or os.environ.get(env_names.MASTER_PORT)
-                self._refuse(
-                    f"port {port} is taken on this node, and the script has fixed it",
-                    f"let it read {env_names.MASTER_PORT}: a port that was free is set there",
-                )
-            raise
+            ours = str(world.master_port)
+            taken = fixed_port_taken(error, asked, ours, self._rank.here.node)
+            if taken is None:
+                raise
+            self._rank.end(taken)
+            raise taken from error
 
     def _spawn(self, real: Callable[..., Any], *given: Any, **named: Any) -> Any:
         count = named.get("nprocs", given[2] if len(given) > 2 else 1)
@@ -179,9 +177,45 @@ class _Watch:
                 seed()
 
     def _refuse(self, message: str, hint: str) -> None:
-        error = ConfigError(message, hint)
-        self._rank.end(error)
-        raise error
+        _refuse(self._rank, message, hint)
+
+
+def need_group(rank: Rank, size: int) -> None:
+    """Ranks that know nothing of one another would each train all of it."""
+    if size > 1 and not torch.distributed.is_initialized():
+        _refuse(
+            rank,
+            f"the script takes optimizer steps and has made no process group, so that {size}"
+            " ranks would each train by themselves and write the same files",
+            "start it with --nodes 1 --gpus 1, or call torch.distributed.init_process_group()"
+            " and wrap the model in DistributedDataParallel",
+        )
+
+
+def fixed_port_taken(
+    error: Exception, init_method: Any, ours: str, node: str
+) -> HpcTrainError | None:
+    """What to say in place of `error`, where a process group's port was in use; else None.
+
+    Args:
+        ours: The port that was set in the environment.
+    """
+    if not _TAKEN.search(str(error)):
+        return None
+    fixed = urlsplit(str(init_method or "")).port
+    port = str(fixed or os.environ.get(env_names.MASTER_PORT))
+    if port == ours:  # somebody was faster: another try may do
+        return PeerError(f"port {port} was free and is taken by now on {node}")
+    return ConfigError(
+        f"port {port} is taken on {node}, and the script has fixed it",
+        f"let it read {env_names.MASTER_PORT}: a port that was free is set there",
+    )
+
+
+def _refuse(rank: Rank, message: str, hint: str) -> None:
+    error = ConfigError(message, hint)
+    rank.end(error)
+    raise error
 
 
 def _rngs() -> dict[str, tuple[Any, Callable[[], Any]]]:

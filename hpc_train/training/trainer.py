@@ -16,7 +16,7 @@ from hpc_train.errors import ConfigError
 from hpc_train.plan.plan import Plan
 from hpc_train.plan.world import World
 from hpc_train.training.build import build, spec_of
-from hpc_train.training.devices import Device
+from hpc_train.training.devices import Device, lightning_accelerator
 from hpc_train.training.environment import HpcEnvironment
 from hpc_train.training.loggers import ProgressLines
 from hpc_train.training.private.lightning import (
@@ -43,19 +43,6 @@ __all__ = [
 ]
 
 _GPU_STRATEGIES = ("fsdp", "deepspeed", "model_parallel")
-
-
-class _OwnGpu(CUDAAccelerator):
-    """The one GPU that this rank can see, while its node has as many as ranks.
-
-    Lightning takes parallel_devices[local_rank] as the rank's device and the list's length as
-    the ranks of a node (DDPStrategy.root_device, num_processes), so the list names it each time.
-    """
-
-    @staticmethod
-    def parse_devices(devices: int | str | list[int]) -> list[int]:
-        """The index 0 for each rank of the node."""
-        return [0] * int(devices)  # type: ignore[arg-type]
 
 
 def trainer_arguments(
@@ -104,7 +91,7 @@ def trainer_arguments(
 def place_arguments(world: World, device: Device) -> dict[str, Any]:
     """What follows from where the ranks are: samples are dealt out by hpc-train, for example."""
     return {
-        "accelerator": _OwnGpu() if device.own_only else device.kind,
+        "accelerator": lightning_accelerator(device, CUDAAccelerator),
         "devices": world.ranks_per_node,
         "num_nodes": world.nodes,
         "use_distributed_sampler": False,

@@ -7,9 +7,12 @@ from pathlib import Path
 
 import torch
 
+from hpc_train.runs.layout import RunDir
+from hpc_train.runs.ranks import read_exits
 from tests.e2e.conftest import Shell
 
-MODERN = Path(__file__).parents[1] / "scripts" / "modern.py"
+SCRIPTS = Path(__file__).parents[1] / "scripts"
+MODERN = SCRIPTS / "modern.py"
 ON_CPUS = ("script.accelerator=cpu", "preflight=off")
 NASTY = ("it's", "a b", "$(touch owned)", "${HOME}", "new\nline", "pä", "")
 
@@ -49,3 +52,51 @@ def test_a_script_in_the_foreground_ends_well_and_one_that_is_wrong_says_where(
     here.hpc("run", "train.py", *ON_CPUS, "--name", "wrong", "--", "two", 0, code=10)
     assert here.status("wrong")["outcome"] == "user_error"
     assert "train.py:" in here.status("wrong")["reason"]
+
+
+OWN = "script.launcher=none"
+RESUME = "script.resume.when=out/ckpt.pt"
+
+
+def test_a_script_that_starts_its_ranks_is_killed_and_cancelled_and_goes_on_from_its_checkpoint(
+    here: Shell,
+) -> None:
+    shutil.copy(SCRIPTS / "spawned.py", here.folder / "train.py")
+    own = ("--fail", 3, "--how", "SIGKILL", "--steps", 400, "--slow", "0.05")
+    words = ("--nodes", 2, "--gpus", 2, "train.py", *ON_CPUS, OWN, RESUME)
+    run = here.submit("--cluster", "local", *words, "--", *own)
+    here.wait_until(run["run"], lambda status: len(status["attempts"]) == 2 and status["step"] > 5)
+    here.hpc("cancel", run["run"])
+    killed, stopped = here.ended(run["run"])["attempts"]
+    assert (killed["outcome"], killed["rank"]) == ("node_failure", 3)
+    assert "rank 3 was killed by SIGKILL first" in killed["reason"]
+    assert (stopped["outcome"], stopped["steps_lost"]) == ("cancelled", 0)
+    folder = RunDir(Path(run["run_dir"])).attempt(1)
+    ended = {(item.kind, item.step) for item in read_exits(folder)}
+    assert ended == {("saved", stopped["saved_step"])}, "all four at one step, in its own handler"
+    assert "the script starts its ranks\nrank 2 of 4 starts at" in folder.rank_log(2).read_text()
+    here.hpc("resume", run["run"])
+    last = here.ended(run["run"])
+    assert (last["state"], last["step"]) == ("completed", 400)
+    assert last["attempts"][2]["first_step"] == stopped["saved_step"] > 5
+    log = here.hpc("logs", run["run"]).stdout
+    assert f"rank 0 of 4 starts at {stopped['saved_step']}" in log
+    assert "all ranks have ended" in log
+
+
+def test_a_script_without_a_launcher_is_one_rank_a_node_or_tells_which_of_its_ranks_failed(
+    here: Shell,
+) -> None:
+    for name in ("spawned", "plain_ddp"):
+        shutil.copy(SCRIPTS / f"{name}.py", here.folder)
+    here.hpc("run", "spawned.py", "--gpus", 2, *ON_CPUS, OWN, "--", "--fail", 1, code=10)
+    assert here.status("spawned")["outcome"] == "user_error"
+    reason = here.status("spawned")["attempts"][0]["reason"]
+    assert "rank 1 on " in reason
+    assert "failed at step 3: ZeroDivisionError: division by zero" in reason
+    assert "spawned.py:" in reason
+    here.hpc("run", "--nodes", 2, "--gpus", 1, "plain_ddp.py", *ON_CPUS, OWN)
+    done = here.status("plain_ddp")
+    assert (done["state"], done["step"]) == ("completed", 12)
+    folder = RunDir(Path(done["run_dir"])).attempt(0)
+    assert {item.rank for item in read_exits(folder)} == {0, 1}

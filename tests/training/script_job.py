@@ -17,4 +17,5 @@ def main(spec: dict[str, Any]) -> None:
     os.environ[env_names.MASTER_PORT] = str(spec["port"])
     os.environ.update(spec.get("environment", {}))
     sys.path.insert(0, "")  # as `python -m` does
+    sys.path += spec.get("folders", [])
     sys.exit(rank.main(ScriptRank))

@@ -59,6 +59,9 @@ def test_every_sample_is_evaluated_once_with_the_trained_weights(
     assert (metrics["seen"], metrics["sum"]) == (n, sum(range(n)))
     trained = torch.load(weights, weights_only=True)["state_dict"]["layer.weight"].mean()
     assert metrics["weight"] == pytest.approx(float(trained))
+    ran = json.loads(ended.attempt.environment.read_text())
+    assert ran["torch"]["version"] == torch.__version__
+    assert "pytorch-lightning" in ran["packages"]
     assert not run.checkpoints.exists(), "nothing is trained, nothing is saved"
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +42,10 @@ def test_one_signalled_rank_stops_all_at_one_step_and_the_next_attempt_goes_on_f
     assert quiet.go(2) == [0, 0], quiet.said()
     assert [record.kind for record in records(quiet)] == ["left", "left"]
     assert newest_step(quiet.dir) == 10, "its own checkpoint, each fifth step"
+    ran = json.loads(quiet.dir.attempt(0).environment.read_text())
+    assert ran["torch"]["version"] == torch.__version__
+    assert "torch" in ran["packages"]
+    assert "both write" not in quiet.said(), "rank 0 alone saves"
     assert run.go(2, "stop@step=3:rank=1") == [75, 75], run.said()
     first, second = records(run)
     assert first.kind == second.kind == "saved"
@@ -186,3 +192,72 @@ def test_a_session_that_is_started_as_a_script_stops_and_goes_on_exactly(tmp_pat
     ]
     assert lines[0] == lines[1]
     assert newest_step(run.dir) == newest_step(quiet.dir) > 9
+
+
+EACH_SAVES = (
+    "import torch.distributed.checkpoint\n"
+    + STEP.replace(
+        "weight.sum()", "dist.init_process_group('gloo')\nrank = dist.get_rank()\nweight.sum()"
+    )
+    + """
+torch.save(weight, f"own-{rank}.pt")
+torch.distributed.checkpoint.save({"weight": weight}, checkpoint_id="shards")
+if rank == 0:
+    torch.save(weight, "alone.pt")
+for _ in range(3):
+    dist.barrier()
+    for each in range(2):
+        if rank == each:
+            with open("ckpt.pt", "wb") as file:
+                torch.save(weight, file)
+dist.barrier()
+"""
+)
+
+
+def test_ranks_that_write_one_checkpoint_are_told_once_with_the_file(tmp_path: Path) -> None:
+    run = Scripted(tmp_path, DDP)
+    (tmp_path / "each.py").write_text(START + EACH_SAVES, encoding="utf-8")
+    run.script = ScriptPlan("each.py", [])
+    assert run.go(2) == [0, 0], run.said()
+    both = run.said() + run.log(0, 1)
+    (told,) = (line for line in both.splitlines() if "WARNING" in line)
+    assert told.startswith(("WARNING: ranks 0 and 1 both write", "WARNING: ranks 1 and 0 both"))
+    assert f" write {tmp_path}/ckpt.pt: let one rank save, or put RANK into the name" in told
+
+
+@pytest.mark.parametrize("fixed", ["init_method='tcp://127.0.0.1:{}'", "os.environ"])
+def test_a_fixed_port_that_is_taken_is_named_with_what_to_do(tmp_path: Path, fixed: str) -> None:
+    run = Scripted(tmp_path, DDP)
+    with socket.socket() as listener:
+        listener.bind(("", 0))
+        listener.listen()
+        port = listener.getsockname()[1]
+        how = fixed.format(port) if "init" in fixed else ""
+        lines = "" if how else f"os.environ['MASTER_PORT'] = '{port}'\n"
+        lines += f"dist.init_process_group('gloo', rank=0, world_size=1, {how})\n"
+        (tmp_path / "fixed.py").write_text(START + lines, encoding="utf-8")
+        run.script = ScriptPlan("fixed.py", [])
+        assert run.go(1) == [3], run.said()
+    (record,) = records(run)
+    assert f"port {port} is taken on" in record.error
+    assert "let it read MASTER_PORT" in record.error
+    assert "Traceback" not in run.said()
+
+
+@pytest.mark.parametrize("package", ["lightning.fabric", "lightning_fabric"])
+def test_a_fabric_for_one_device_gets_the_ranks_of_the_run_stops_with_all_and_goes_on(
+    tmp_path: Path, package: str
+) -> None:
+    run = Scripted(tmp_path, "fabric_loop", "--out", str(tmp_path), "--package", package)
+    run.script = dataclasses.replace(run.script, resume_when="ckpt.pt")
+    assert run.go(2, "stop@step=3:rank=1") == [75, 75], run.said()
+    first, second = records(run)
+    assert (first.kind, first.step) == ("saved", second.step)
+    assert 3 <= first.step < 12
+    asked = "the script's Fabric asked for accelerator=cpu, devices=1, strategy=ddp"
+    assert f"{asked}; it gets 1 node x 2 on cpu, strategy ddp; it goes on by" in run.said()
+    assert "2 ranks, 12 batches, from 0" in run.said()
+    assert run.go(2) == [0, 0], run.said(1)
+    assert f"2 ranks, 12 batches, from {first.step}" in run.said(1)
+    assert [record.step for record in records(run, 1)] == [12, 12]

@@ -16,12 +16,12 @@ from omegaconf import OmegaConf
 
 from hpc_train.training.private import versions
 from hpc_train.training.private.after_import import hold_hydra_clock
+from hpc_train.training.private.launch_method import launch_method
 from hpc_train.training.private.lightning import pl
 from hpc_train.training.private.lightning_trainer import (
     check_tuners,
     distributed_sampler,
     is_tuning,
-    launch_method,
 )
 from hpc_train.training.private.script_places import keep_places, places
 from hpc_train.training.private.trainer_hooks import RUNS, follow_trainers

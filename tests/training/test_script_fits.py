@@ -29,6 +29,7 @@ class Scripted(Run):
         super().__init__(path, module="tests.training.script_job")
         self.script = ScriptPlan(str(SCRIPTS / f"{script}.py"), list(args))
         self.checkpoint = CheckpointConfig(every_n_minutes=None, **checkpoint)
+        self.folders: list[str] = []  # of modules that its ranks alone find
 
     def go(self, world: int = 2, faults: str = "") -> list[int]:
         plan = dataclasses.replace(
@@ -40,7 +41,7 @@ class Scripted(Run):
         )
         self.dir.plan.write_text(plan.to_json())
         added = script_environment(plan, self.dir, self.attempt, print)
-        return self.run(world, faults, port=free_port(), environment=added)
+        return self.run(world, faults, port=free_port(), environment=added, folders=self.folders)
 
     def result(self) -> Any:
         return torch.load(self.path / "final.pt")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import lightning_fabric
 import pytest
 from lightning_fabric.plugins.environments import LightningEnvironment
 
@@ -12,7 +13,9 @@ from hpc_train.plan.plan import Shape
 from hpc_train.training.devices import Device
 from hpc_train.training.environment import HpcEnvironment
 from hpc_train.training.private.lightning import pl
-from hpc_train.training.script_trainer import asked_accelerator, settled_arguments
+from hpc_train.training.script_fabric import settled_fabric
+from hpc_train.training.script_shape import asked_accelerator
+from hpc_train.training.script_trainer import settled_arguments
 from tests.training.launched import make_world
 
 CPU = Device(kind="cpu")
@@ -139,3 +142,48 @@ def test_a_bar_among_the_callbacks_stays_and_else_none_is_made() -> None:
     assert settle(enable_progress_bar=True)[0]["enable_progress_bar"] is True
     bars = settle(callbacks=[pl.callbacks.TQDMProgressBar()])[0]
     assert bars.get("enable_progress_bar") is None, "Lightning refuses both"
+
+
+def fabric(nodes: int = 3, per_node: int = 4, **given: Any) -> dict[str, Any]:
+    world = make_world(nodes, per_node)
+    return settled_fabric(given, lightning_fabric.fabric, world=world, device=CPU)[0]
+
+
+def test_a_fabric_becomes_what_the_allocation_is() -> None:
+    own = LightningEnvironment()
+    asked = lightning_fabric.strategies.DDPStrategy(cluster_environment=own)
+    for strategy, given in ((None, "ddp"), ("auto", "ddp"), ("fsdp", "fsdp"), (asked, asked)):
+        settled = fabric(strategy=strategy, devices=1, plugins=own, precision="bf16-mixed")
+        made = (settled["devices"], settled["num_nodes"], settled["accelerator"])
+        assert made == (4, 3, "cpu")
+        assert settled["strategy"] == given
+        assert settled["precision"] == "bf16-mixed"
+        (environment,) = settled["plugins"]
+        assert isinstance(environment, lightning_fabric.plugins.environments.ClusterEnvironment)
+        assert environment.world_size() == 12
+    assert asked.cluster_environment is None
+    assert fabric(1, 1)["strategy"] == "auto"
+
+
+@pytest.mark.parametrize(
+    ("given", "said", "fix"),
+    [
+        ({"devices": 8}, "Fabric(devices=8)", "--gpus 8"),
+        ({"num_nodes": 4}, "Fabric(num_nodes=4)", "--nodes 4"),
+        ({"strategy": "ddp_spawn"}, "strategy='ddp_spawn'", "'ddp'"),
+        ({"strategy": "dp"}, "strategy='dp'", "'ddp'"),
+        (
+            {"strategy": lightning_fabric.strategies.DDPStrategy(start_method="fork")},
+            "starts processes",
+            "leave out start_method",
+        ),
+        ({"strategy": lightning_fabric.strategies.SingleDeviceStrategy()}, "12 ranks", "--nodes 1"),
+    ],
+)
+def test_what_this_allocation_cannot_give_a_fabric_is_refused(
+    given: dict[str, Any], said: str, fix: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        fabric(**given)
+    assert said in caught.value.message
+    assert fix in caught.value.hint

@@ -27,7 +27,6 @@ __all__ = [
     "is_accumulating",
     "is_last_batch",
     "is_tuning",
-    "launch_method",
     "leave_signals_alone",
     "reopen",
     "rescale_batches",
@@ -114,11 +113,6 @@ def check_tuners(trainer: pl.Trainer) -> None:
                 "size, so that the fit cannot go on exactly",
                 "use Tuner(trainer) before the fit, and accumulate_grad_batches=N for all epochs",
             )
-
-
-def launch_method(strategy: Strategy) -> str:
-    """How a strategy would start processes, as `DDPStrategy(start_method=...)`."""
-    return str(getattr(strategy, "_start_method", ""))
 
 
 def current_epoch(trainer: pl.Trainer) -> int:
