@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from hpc_train.runs.layout import RunDir
+from hpc_train.runs.ranks import read_heartbeats
 from tests.cluster import Cluster
 from tests.cluster.faults import cut_cable
 from tests.e2e.test_container import STAND_IN, image_in
@@ -156,6 +158,25 @@ def test_a_script_runs_on_one_host_from_a_snapshot_and_in_a_container(hosts: Hos
     assert "completed" in done.stderr
     (run,) = hosts.runs.glob("train*/*")
     assert f"inside {project / 'image.sif'} in {run / 'snapshot'}" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("launcher", "script"), [("torchrun", "plain_ddp.py"), ("none", "spawned.py")]
+)
+def test_a_script_with_one_process_a_host_has_the_ranks_of_both(
+    hosts: Hosts, launcher: str, script: str
+) -> None:
+    project = hosts.shared / "project"
+    project.mkdir()
+    shutil.copy(Path(__file__).parents[1] / "scripts" / script, project)
+    words = ["launch", "--hosts", "root@a,b", "--gpus", "2", script, f"runs_dir={hosts.runs}"]
+    words += ["script.accelerator=cpu", f"script.launcher={launcher}", "preflight=off"]
+    done = hosts.hpc(*words, "--", "--steps", "6", cwd=project)
+    assert "completed" in done.stderr, done
+    (run,) = hosts.runs.glob("*/*")
+    beats = read_heartbeats(RunDir(run).attempt(0))
+    seen = [(beat.rank, beat.node, beat.step) for beat in beats]
+    assert seen == [(0, "a", 6), (1, "a", 6), (2, "b", 6), (3, "b", 6)]
 
 
 def test_machines_joined_by_hand_train_as_one(hosts: Hosts) -> None:
