@@ -114,6 +114,14 @@ def test_a_failure_that_does_not_come_again_names_the_way_and_not_a_node():
     assert (finding.node, finding.part, finding.level) == ("*", "n0 <-> n1", "note")
 
 
+def test_a_link_so_lossy_that_its_test_does_not_end_is_told_as_lossy():
+    cut_short = PairResult(a="a", b="b", error="bandwidth: nothing", lost_share=0.05, lost=20)
+    assert [(check, level) for check, level, _ in judge(cut_short, [cut_short], LIMITS)] == [
+        ("loss", "fail"),
+        ("pair", "fail"),
+    ]
+
+
 def test_a_test_that_was_broken_off_blames_nobody():
     nodes = [f"n{i}" for i in range(6)]
     results = [

@@ -183,8 +183,11 @@ def test_hydras_clock_stands_still(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
     hold_hydra_clock(datetime(2020, 2, 3, 4, 5, 6).astimezone().timestamp())
     importlib.import_module("hydra.core.utils").setup_globals()
-    made = OmegaConf.create({"dir": "outputs/${now:%Y-%m-%d}/${now:%H-%M-%S}"})
-    assert made.dir == "outputs/2020-02-03/04-05-06"
+    try:
+        made = OmegaConf.create({"dir": "outputs/${now:%Y-%m-%d}/${now:%H-%M-%S}"})
+        assert made.dir == "outputs/2020-02-03/04-05-06"
+    finally:  # other tests of this process have no Hydra
+        OmegaConf.clear_resolver("now")
 
 
 def test_how_a_strategy_would_start_processes_is_known() -> None:

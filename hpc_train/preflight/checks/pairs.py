@@ -82,7 +82,8 @@ def judge(result: PairResult, results: list[PairResult], thresholds: Thresholds)
     Bandwidth and latency are held against the median of the other results, not against a constant.
     """
     if result.error is not None:
-        return [*_frame(result), ("pair", "fail", result.error)]
+        # What was counted before it tells why: on a lossy link TCP may not end in time.
+        return [*_frame(result), *_loss(result, thresholds), ("pair", "fail", result.error)]
     others = _of_other_pairs(result, results)
     return [
         *_frame(result),
