@@ -207,16 +207,22 @@ def _of_history(
 
 
 def _event(run: RunDir, record: AttemptRecord | None, text: str) -> Evidence:
-    """The line of the history that tells the attempt's end."""
-    if record and record.outcome:
-        try:
-            with run.events.open(encoding="utf-8", errors="replace") as stream:
-                for number, line in enumerate(stream, 1):
-                    if '"attempt_ended"' in line and _is_of(line, record.attempt):
-                        return Evidence(file=str(run.events), line=number, text=text)
-        except OSError:
-            pass
-    return Evidence(file=str(run.events), line=0, text=text)
+    """The line of the history that tells the attempt's end; 0 where it cannot be read or found."""
+    number = _line_of_end(run, record.attempt) if record and record.outcome else 0
+    return Evidence(file=str(run.events), line=number, text=text)
+
+
+def _line_of_end(run: RunDir, attempt: int) -> int:
+    try:
+        with run.events.open(encoding="utf-8", errors="replace") as stream:
+            ends = (
+                n
+                for n, line in enumerate(stream, 1)
+                if '"attempt_ended"' in line and _is_of(line, attempt)
+            )
+            return next(ends, 0)
+    except OSError:
+        return 0
 
 
 def _is_of(line: str, attempt: int) -> bool:

@@ -113,9 +113,6 @@ def test_a_site_wide_no_by_the_users_policy_is_said_once_with_the_fix_and_not_tr
 ) -> None:
     low_memlock(lab, ALL)
     words = ["slurm.nodes=3", "trainer.accelerator=gpu", "requeue.budget=3"]
-    # With this policy a mere warning is a refusal, also one of a moment in which all is busy here.
-    no_warnings = ("slow_warn=0.1", "latency_floor_us=2e6", "loss_warn=0.5", "loss_fail=0.6")
-    words += [f"preflight.thresholds.{limit}" for limit in no_warnings]
     training = submit(lab, *words, "preflight.allow_degraded=false")
     assert training.wait_end() == "failed", training.story()
     only = _only_attempt(training)

@@ -3,7 +3,7 @@
 import os
 import sys
 from importlib.machinery import PathFinder
-from importlib.util import module_from_spec
+from importlib.util import find_spec, module_from_spec
 
 _HERE = os.path.dirname(__file__)  # noqa: PTH120 - nothing is imported that a script may not need
 sys.path[:] = [folder for folder in sys.path if folder != _HERE]
@@ -11,9 +11,7 @@ _others = PathFinder.find_spec("sitecustomize", sys.path)
 if _others is not None and _others.loader is not None:  # the site's own
     sys.modules["sitecustomize"] = module_from_spec(_others)
     _others.loader.exec_module(sys.modules["sitecustomize"])
-try:
+if find_spec("hpc_train") is not None:  # else of another Python than the ranks': it runs as it is
     from hpc_train.training.script_process import follow_child
-except ImportError:  # of another Python than the ranks': it runs as it is
-    pass
-else:
+
     follow_child(os.environ)
