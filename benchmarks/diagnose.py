@@ -12,7 +12,7 @@ from pathlib import Path
 from benchmarks.measure import compare, process, user_environment
 from benchmarks.nccl_log import capitals, max_rss_mb, start_of_job, training, write_log
 from benchmarks.places import Places
-from benchmarks.rows import Row, row_of
+from benchmarks.rows import Row, memory_row, row_of
 from hpc_train.diagnose.first_pass import grep_pattern
 
 PAIRS = 3
@@ -47,14 +47,7 @@ def rows(places: Places) -> Iterator[Row]:
             )
             yield row_of(f"1 GB, {kind} : grep -cE", compared, at_most=TARGET)
             largest = max(largest, max_rss_mb(ours))
-    yield Row(
-        what="the same: memory of ours, its grep included",
-        ours=f"{largest:.0f} MB",
-        peer="",
-        ratio="",
-        target=f"<= {TARGET_MB} MB",
-        ok=largest <= TARGET_MB,
-    )
+    yield memory_row("the same: memory of ours, its grep included", largest, at_most_mb=TARGET_MB)
 
 
 def _lightning(number: int) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchmarks.measure import compare, process, user_environment
 from benchmarks.places import Places
-from benchmarks.rows import Row, row_of
+from benchmarks.rows import Row, memory_row, row_of
 
 PAIRS = 5
 SIZE_BYTES = 200_000_000
@@ -44,14 +44,7 @@ def rows(places: Places) -> Iterator[Row]:
             )
             yield row_of(f"200 MB, {kind} : grep -c", compared, at_most=TARGET)
             largest = max(largest, max_rss_mb(ours))
-    yield Row(
-        what="the same: memory of ours",
-        ours=f"{largest:.0f} MB",
-        peer="",
-        ratio="",
-        target=f"<= {TARGET_MB} MB",
-        ok=largest <= TARGET_MB,
-    )
+    yield memory_row("the same: memory of ours", largest, at_most_mb=TARGET_MB)
 
 
 def write_log(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from benchmarks.measure import Compared
 
-__all__ = ["Row", "print_header", "print_row", "row_of"]
+__all__ = ["Row", "memory_row", "print_header", "print_row", "row_of"]
 
 HEADER = ("what", "ours", "peer", "ratio", "CPU ratio", "target", "ok")
 WIDTHS = (58, 9, 9, 6, 9, 7, 3)
@@ -40,6 +40,18 @@ def row_of(what: str, compared: Compared, *, at_most: float | None = None) -> Ro
         cpu_ratio=f"{compared.cpu_ratio:.2f}",
         target="" if at_most is None else f"<= {at_most}",
         ok=None if at_most is None else compared.wall_ratio <= at_most,
+    )
+
+
+def memory_row(what: str, used_mb: float, *, at_most_mb: float) -> Row:
+    """The row of the memory of our command, which has no peer."""
+    return Row(
+        what=what,
+        ours=f"{used_mb:.0f} MB",
+        peer="",
+        ratio="",
+        target=f"<= {at_most_mb:g} MB",
+        ok=used_mb <= at_most_mb,
     )
 
 

@@ -66,17 +66,14 @@ def make_plan(
     shape = shape_of(config)
     folder = "." if for_script else str(workdir)
     shell = shell_plan(config.env, workdir=folder, python=python, origins=origins)
-    training, script = _training(config, origins), _script(config)
+    training, script, weights = _training(config, origins), _script(config), config.init_from or ""
+    # "~" is the home on the machine where it runs.
+    stays = for_script or config.runs_dir.startswith("~")
     return Plan(
         name=config.name,
         workdir=folder,
-        # "~" is the home on the machine where it runs.
-        runs_dir=config.runs_dir
-        if for_script or config.runs_dir.startswith("~")
-        else str(PurePath(workdir) / config.runs_dir),
-        config_hash=result_hash(
-            training, config.global_batch_size, script=script, weights=config.init_from or ""
-        ),
+        runs_dir=config.runs_dir if stays else str(PurePath(workdir) / config.runs_dir),
+        config_hash=result_hash(training, config.global_batch_size, script=script, weights=weights),
         shape=shape,
         batch=_batch(config, shape, origins),
         training=training,
@@ -88,7 +85,7 @@ def make_plan(
         preflight=config.preflight,
         script=script,
         container=config.container if config.container.image else None,
-        weights=config.init_from or "",
+        weights=weights,
         hosts=list(config.hosts),
     )
 
