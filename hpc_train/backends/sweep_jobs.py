@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from hpc_train.backends.observe import observe
 from hpc_train.backends.submit import leave_out_bad_nodes
-from hpc_train.errors import SlurmError
+from hpc_train.errors import HpcTrainError, SlurmError
 from hpc_train.plan.script import job_options
 from hpc_train.plan.states import RunState
 from hpc_train.plan.sweep_plan import array_text, task_id
@@ -70,20 +71,37 @@ def submit_array(
 
 
 def observe_all(entries: Sequence[RunDir | SweepDir], now: float) -> list[RunStatus | SweepStatus]:
-    """The status of each run and each sweep, by one query of Slurm for all."""
-    histories = [(entry, read_events(entry.events)) for entry in entries]
+    """The status of each run and each sweep, by one query of Slurm for all.
+
+    A sweep whose plan cannot be read, as of another version, is one line that says so.
+    """
+    histories = [(entry, read_events(entry.events), _trouble(entry)) for entry in entries]
     runs: list[tuple[RunDir, Sequence[Event]]] = []
-    for entry, events in histories:
-        if isinstance(entry, SweepDir):
+    for entry, events, trouble in histories:
+        if isinstance(entry, SweepDir) and not trouble:
             numbers = range(len(entry.plan.points))
             runs += [(entry.point(k), events_of_point(entry, k, events)) for k in numbers]
         else:
-            runs.append((entry, events))
+            runs.append((RunDir(entry.path), events))
     statuses = iter(observe([run for run, _ in runs], now, histories=[told for _, told in runs]))
     return [
-        _sweep_status(entry, events, statuses) if isinstance(entry, SweepDir) else next(statuses)
-        for entry, events in histories
+        _sweep_status(entry, events, statuses)
+        if isinstance(entry, SweepDir) and not trouble
+        else replace(it := next(statuses), reason=trouble or it.reason)
+        for entry, events, trouble in histories
     ]
+
+
+def _trouble(entry: RunDir | SweepDir) -> str:
+    """Why nothing is known of a sweep's points."""
+    if isinstance(entry, RunDir):
+        return ""
+    try:
+        return "" if entry.plan.points else f"{entry.document.name} names no points"
+    except HpcTrainError as error:
+        return error.message
+    except OSError as error:
+        return f"{entry.document.name} cannot be read: {error.strerror}"
 
 
 def observe_sweep(sweep: SweepDir, now: float) -> SweepStatus:

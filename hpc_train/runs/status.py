@@ -127,7 +127,10 @@ def run_status(
     state, reason = _state(events, attempts, view, now)
     if view.silence and not state.ended:
         far = f", step {step}{_age(beat, now)}" if state is RunState.RUNNING else ""
-        reason = f"{view.silence}; last known: {state.value}{far}"
+        known = f"{state.value}{far}"
+        if not attempts and view.last_words:
+            known = f"the job has begun, and its log ends: {view.last_words[-1]}"
+        reason = f"{view.silence}; last known: {known}"
     return RunStatus(
         run=run.run_id,
         name=run.name,

@@ -51,9 +51,13 @@ def run(
     or cancels the job, also to the very scontrol that asked for it and still waits for the answer.
 
     Raises:
-        SlurmError: when it is not installed or does not answer in `timeout_s`. A refusal is not
-            raised here: the caller knows what it means.
+        SlurmError: when it is not installed, cannot be configured or does not answer in
+            `timeout_s`. A refusal is not raised here: the caller knows what it means.
     """
+    conf = (os.environ if env is None else env).get("SLURM_CONF")
+    if conf == "":  # each command would look for a file without a name for a minute
+        hint = "unset it, or let it name slurm.conf; --cluster local trains on this machine"
+        raise SlurmError("SLURM_CONF is set and empty: no command of Slurm works so", hint)
     try:
         with _sigterm_blocked():
             process = subprocess.Popen(
@@ -75,7 +79,6 @@ def run(
         ) from error
     except subprocess.TimeoutExpired as error:
         hint = "the controller may be down or busy: `scontrol ping` tells; try again later"
-        conf = (os.environ if env is None else env).get("SLURM_CONF")
         if conf and not Path(conf).is_file():
             hint = f"SLURM_CONF names {conf}, and there is no such file: unset it, or correct it"
         raise SlurmError(f"{argv[0]} {NO_ANSWER} in {timeout_s:.0f} s", hint) from error

@@ -118,6 +118,12 @@ REFUSALS = (
         " submitted",
     ),
     Refusal(
+        r"Insane message length|Incompatible versions of client and server",
+        "",
+        "what answers at the controller's address speaks another protocol (SlurmctldHost and"
+        " SlurmctldPort of slurm.conf, or another version of Slurm): tell the administrators",
+    ),
+    Refusal(
         r"Protocol authentication error|munge",
         "",
         "munge does not run on this machine or its clock is off: tell the administrators",

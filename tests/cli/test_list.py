@@ -326,3 +326,24 @@ def test_the_error_comes_first_in_the_narrow_cell_that_tells_why(hpc, make_run) 
     tell(run, time.time(), EventKind.RUN_ENDED, attempt=0, state="failed", reason=reason)
     assert "  rank 1: ValueError: bad label (nets.py:3)" in hpc("list").out
     assert "rank 1 on node-a.site failed at step 7" in hpc("status", run.run_id).out
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "sweep.json cannot be read: Expecting value"),
+        ('{"schema_version": 99}', "sweep.json cannot be read: schema_version 99"),
+    ],
+)
+@pytest.mark.parametrize("words", [(), ("--json",), ("--all",)])
+def test_a_sweep_that_this_version_cannot_read_is_a_line_among_the_others(
+    hpc, slurm, make_run, tmp_path, text, why, words
+) -> None:
+    run = make_run(2, ended=False)
+    sweep = tmp_path / "runs" / "grid" / "20260101-000000-abcd"
+    sweep.mkdir(parents=True)
+    (sweep / "sweep.json").write_text(text)
+    said = hpc("list", *words)
+    assert run.run_id in said.out
+    assert why in said.out
+    assert said.code == 0

@@ -237,6 +237,13 @@ def test_a_slurm_that_does_not_answer_leaves_what_the_run_itself_tells(
         assert seen.view.silence == ("Slurm does not answer" if reason else seen.silence)
 
 
+def test_a_silent_slurm_leaves_what_the_log_of_the_job_tells() -> None:
+    view = SchedulerView(None, silence="Slurm does not answer", last_words=("a", "no such venv"))
+    known = "last known: the job has begun, and its log ends: no such venv"
+    assert told(view, SUBMITTED).reason == f"Slurm does not answer; {known}"
+    assert "log ends" not in told(view, SUBMITTED, STARTED).reason
+
+
 WORDS = ("line 1", "bash: /nope: No such file", "hpc-train: env.venv cannot be activated")
 
 

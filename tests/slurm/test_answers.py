@@ -14,6 +14,7 @@ from hpc_train.runs.events import EventKind, read_events
 from hpc_train.runs.layout import RunDir
 from hpc_train.slurm.command import run
 from hpc_train.slurm.control import is_answer_lost
+from hpc_train.slurm.refusals import refusal_error
 from tests.cluster import Cluster
 from tests.faults.running import hpc_train, until
 
@@ -140,6 +141,28 @@ def test_a_program_that_is_killed_is_told_from_one_that_refuses() -> None:
     with pytest.raises(SlurmError, match="sleep gave no answer in 0 s") as caught:
         run(["sleep", "60"], timeout_s=0.1)
     assert is_answer_lost(str(caught.value))
+
+
+def test_a_slurm_conf_that_is_empty_is_told_at_once() -> None:
+    """A command of Slurm looks for that file for a minute."""
+    with pytest.raises(SlurmError, match="SLURM_CONF is set and empty") as caught:
+        run(["sh", "-c", "exit 0"], env={"PATH": "/bin", "SLURM_CONF": ""})
+    assert "unset it" in str(caught.value.hint)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Unable to contact slurm controller (connect failure)",
+        "slurm_load_jobs error: Insane message length",
+        "Incompatible versions of client and server code",
+        "Protocol authentication error",
+    ],
+)
+def test_words_of_slurms_wire_are_told_with_what_to_do(words: str) -> None:
+    error = refusal_error(f"sbatch: error: Batch job submission failed: {words}\n")
+    assert words in str(error)
+    assert error.hint.startswith(("the controller", "what answers", "munge")), error
 
 
 @pytest.mark.parametrize(
