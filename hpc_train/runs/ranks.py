@@ -87,10 +87,12 @@ class Beginning:
     Attributes:
         step: Optimizer steps in the checkpoint they go on from; 0 where there is none.
         damaged: Newer checkpoints that were passed over, newest first.
+        ranks: How many there are, where a script decides it; None where the plan does.
     """
 
     step: int
     damaged: tuple[Damaged, ...] = ()
+    ranks: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -128,7 +128,8 @@ class Attempt:
             return
         beginning = read_beginning(self.folder)
         if beginning is not None:
-            tell_beginning(self.run, self.number, beginning, self.log.say)
+            asked = self.plan.shape.world_size
+            tell_beginning(self.run, self.number, beginning, self.log.say, asked=asked)
             self.beginning_told = True
 
     def _steps(self) -> AttemptSteps:

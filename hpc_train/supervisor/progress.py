@@ -55,9 +55,18 @@ def attempt_steps(run: RunDir, attempt: int, *, assumed_first: int) -> AttemptSt
 
 
 def tell_beginning(
-    run: RunDir, attempt: int, beginning: Beginning, say: Callable[[str], None]
+    run: RunDir,
+    attempt: int,
+    beginning: Beginning,
+    say: Callable[[str], None],
+    *,
+    asked: int | None = None,
 ) -> None:
-    """Write into the history where the ranks began, and which checkpoints they found damaged."""
+    """Write into the history where the ranks began, and which checkpoints they found damaged.
+
+    Args:
+        asked: How many ranks were to be there; a script that starts them may have another number.
+    """
     first = {"attempt": attempt, "first_step": beginning.step}
     for item in beginning.damaged:
         damage = {**first, "step": item.step, "reason": item.reason}
@@ -65,6 +74,8 @@ def tell_beginning(
         say(f"step {item.step} is damaged ({item.reason}): goes on from {beginning.step}")
     append_event(run.events, Event(time.time(), EventKind.RANKS_BEGAN, first))
     say(f"the ranks go on from step {beginning.step}" if beginning.step else "the ranks begin anew")
+    if None not in (asked, beginning.ranks) and beginning.ranks != asked:
+        say(f"the script's own ranks: {beginning.ranks}, of {asked} that were asked for")
 
 
 def record_end(run: RunDir, attempt: int, ending: AttemptOutcome, steps: AttemptSteps) -> None:

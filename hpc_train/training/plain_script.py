@@ -243,7 +243,8 @@ class PlainScript:
         self._rank.first_step = self.first
         if self._world.rank == 0:
             with contextlib.suppress(OSError):
-                write_beginning(self._rank.here.attempt_dir, Beginning(self.first))
+                beginning = Beginning(self.first, ranks=self._rank.heartbeat.ranks)
+                write_beginning(self._rank.here.attempt_dir, beginning)
                 write_environment(self._rank.here.attempt_dir)
 
     def _begin_to_stop(self) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from pathlib import Path
 
+import pytest
 import torch
 
 from hpc_train.runs.layout import RunDir
@@ -13,6 +15,7 @@ from tests.e2e.conftest import Shell
 
 SCRIPTS = Path(__file__).parents[1] / "scripts"
 MODERN = SCRIPTS / "modern.py"
+HUGGING_FACE = Path(sys.prefix, "hugging-face")  # see tests/hugging_face.txt
 ON_CPUS = ("script.accelerator=cpu", "preflight=off")
 NASTY = ("it's", "a b", "$(touch owned)", "${HOME}", "new\nline", "pä", "")
 
@@ -82,6 +85,38 @@ def test_a_script_that_starts_its_ranks_is_killed_and_cancelled_and_goes_on_from
     log = here.hpc("logs", run["run"]).stdout
     assert f"rank 0 of 4 starts at {stopped['saved_step']}" in log
     assert "all ranks have ended" in log
+
+
+def test_a_rank_that_a_script_has_started_and_that_stands_still_is_named_and_tried_again(
+    here: Shell,
+) -> None:
+    shutil.copy(SCRIPTS / "spawned.py", here.folder)
+    words = ("run", "--nodes", 1, "--gpus", 3, "spawned.py", *ON_CPUS, OWN)
+    own = ("--per-node", 2, "--fail", 1, "--how", "SIGSTOP")
+    said = here.hpc(*words, "watchdog.step_timeout_s=6", "--", *own)
+    first, second = here.status("spawned")["attempts"]
+    assert (first["outcome"], first["rank"], second["outcome"]) == ("hang", 1, "completed")
+    assert "late: rank 1 on " in first["reason"]
+    assert "the script's own ranks: 2, of 3 that were asked for" in said.stdout + said.stderr
+
+
+@pytest.mark.skipif(
+    not HUGGING_FACE.is_dir(), reason=f"make test installs accelerate into {HUGGING_FACE}"
+)
+def test_accelerates_launcher_within_a_script_is_stopped_and_goes_on_exactly(here: Shell) -> None:
+    for name in ("launched", "hugging_face"):
+        shutil.copy(SCRIPTS / f"{name}.py", here.folder)
+    here.environment["PYTHONPATH"] = str(HUGGING_FACE)
+    words = ("run", "--gpus", 2, "launched.py", *ON_CPUS, OWN)
+    here.hpc(*words, "--name", "quiet", "--", "--out", "quiet")
+    here.environment["HPC_TRAIN_FAULTS"] = "stop@step=7:rank=1:attempt=0"
+    here.hpc(*words, "--name", "often", "--", "--out", "often", "--slow", 0.1)
+    first, second = here.status("often")["attempts"]
+    assert (first["outcome"], first["steps_lost"]) == ("preempted", 0)
+    assert first["saved_step"] == second["first_step"] >= 7
+    often, quiet = (torch.load(here.folder / name / "final.pt") for name in ("often", "quiet"))
+    assert (often["step"], quiet["step"]) == (36, 36)
+    assert all(torch.equal(often["model"][name], quiet["model"][name]) for name in quiet["model"])
 
 
 def test_a_script_without_a_launcher_is_one_rank_a_node_or_tells_which_of_its_ranks_failed(

@@ -19,7 +19,7 @@ from hpc_train.runs.ranks import read_heartbeats
 from tests.cluster import Cluster
 from tests.cluster.faults import cut_cable
 from tests.e2e.test_container import STAND_IN, image_in
-from tests.faults.running import CONFIG, until
+from tests.faults.running import CONFIG, ROOT, until
 from tests.ledger import compare, read_ledger
 from tests.runs.test_snapshot import git
 from tests.ssh.hosts import Hosts
@@ -179,7 +179,26 @@ def test_a_script_with_one_process_a_host_has_the_ranks_of_both(
     assert seen == [(0, "a", 6), (1, "a", 6), (2, "b", 6), (3, "b", 6)]
 
 
-def test_machines_joined_by_hand_train_as_one(hosts: Hosts) -> None:
+def test_one_of_the_hosts_may_be_the_machine_that_launches(hosts: Hosts) -> None:
+    words = hosts.words("b,a", "global_batch_size=4", "trainer.max_steps=4")
+    done = subprocess.run(
+        [*hosts.cluster.node_argv("node1"), sys.executable, "-m", "hpc_train.cli", *words],
+        env=hosts.env(),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done
+    assert "preflight: go: 2 nodes over TCP" in done.stderr
+    (run,) = hosts.runs.glob("*/*")
+    beats = read_heartbeats(RunDir(run).attempt(0))
+    assert [(beat.rank, beat.node, beat.step) for beat in beats] == [(0, "b", 4), (1, "a", 4)]
+
+
+@pytest.mark.parametrize("ipv6", [False, True])
+def test_machines_joined_by_hand_train_as_one(hosts: Hosts, ipv6: bool) -> None:
     """What `render --launcher env` prints, typed on two machines; there is no sshd in it."""
     words = (
         "global_batch_size=4",
@@ -188,6 +207,8 @@ def test_machines_joined_by_hand_train_as_one(hosts: Hosts) -> None:
         "preflight=off",
     )
     first = hosts.cluster.address("node1")
+    if ipv6:
+        first = f"[{hosts.name_by_ipv6({'a': 'fd77::1', 'b': 'fd77::2'})[0]}]"
     lines = hosts.hpc(
         *("render", "--launcher", "env", "--hosts", "a,b", "--master", f"{first}:29511"),
         *(str(CONFIG), *words),

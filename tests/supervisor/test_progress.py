@@ -60,6 +60,18 @@ def test_a_step_that_is_saved_again_counts_though_it_was_damaged_before(run: Run
     assert attempt_steps(run, 1, assumed_first=39).newly_saved == 39
 
 
+@pytest.mark.parametrize(
+    ("own", "asked", "told"), [(1, 2, True), (2, 2, False), (3, 2, True), (None, 2, False)]
+)
+def test_a_script_that_starts_another_number_of_ranks_than_asked_for_is_told(
+    run: RunDir, own: int | None, asked: int, told: bool
+) -> None:
+    said: list[str] = []
+    tell_beginning(run, 0, Beginning(0, ranks=own), said.append, asked=asked)
+    line = f"the script's own ranks: {own}, of {asked} that were asked for"
+    assert said == ["the ranks begin anew", *([line] if told else [])]
+
+
 def test_each_damaged_checkpoint_is_an_event_of_its_own(run: RunDir) -> None:
     said: list[str] = []
     damaged = (Damaged(39, "model.ckpt missing"), Damaged(30, "manifest missing"))

@@ -60,12 +60,17 @@ def hold_hydra_clock(time_s: float) -> None:
     """
     when = datetime.fromtimestamp(time_s, tz=timezone.utc).astimezone()
 
+    def held(pattern: str) -> str:
+        return when.strftime(pattern)
+
     def hold(module: Any) -> None:
         setup = module.setup_globals
 
         def setup_and_hold() -> None:
             setup()
-            module.OmegaConf.register_new_resolver("now", when.strftime, replace=True)
+            omegaconf = module.OmegaConf
+            register = getattr(omegaconf, "register_resolver", omegaconf.register_new_resolver)
+            register("now", held, replace=True)
 
         module.setup_globals = setup_and_hold
 
