@@ -94,7 +94,7 @@ class Movement:
                 late_ranks=tuple(range(world_size)),
             )
         newest = max(self.moved.values(), default=self.started)
-        limit = self.limit_s(world_size)
+        limit = self.limit_s(world_size, now)
         if now - newest <= limit:
             return None
         late = self.late_ranks(world_size, now, limit)
@@ -109,7 +109,7 @@ class Movement:
 
     def late_ranks(self, world_size: int, now: float, limit_s: float) -> tuple[int, ...]:
         """Ranks that are silent, else missing, else behind the others; all if none stands out."""
-        silent = self._silent(now, min(max(SILENCE_S, 10 * self.limits.heartbeat_s), limit_s / 2))
+        silent = self._silent(now, min(self._silence_s, limit_s / 2))
         missing = [rank for rank in range(world_size) if rank not in self.last]
         for group in (silent, missing):
             if group and len(group) < world_size:
@@ -118,19 +118,31 @@ class Movement:
         behind = [rank for rank, beat in self.last.items() if _progress(beat) < front]
         return tuple(sorted(behind)) or tuple(range(world_size))
 
-    def limit_s(self, world_size: int) -> float:
-        """How long nothing may move now, by the phase the slowest rank is in."""
+    def limit_s(self, world_size: int, now: float) -> float:
+        """How long nothing may move now, by the phase the slowest rank is in.
+
+        A rank that fell silent while it started, and without which the others cannot have taken
+        steps, has started: it was stopped before it could tell.
+        """
         limits = self.limits
+        times = [beat.step_time_s for beat in self.last.values() if beat.step_time_s is not None]
         phases = {beat.phase for beat in self.last.values()}
+        if times and phases != {"start"}:
+            silent = self._silent(now, self._silence_s)
+            starting = {rank for rank, beat in self.last.items() if beat.phase == "start"}
+            phases -= {"start"} if starting <= silent else set()
         if len(self.last) < world_size or "start" in phases:
             return limits.start_timeout_s
         if "save" in phases:
             return limits.save_timeout_s
-        times = [beat.step_time_s for beat in self.last.values() if beat.step_time_s is not None]
         learned = max(limits.floor_s, PATIENCE * statistics.median(times)) if times else None
         if "validate" in phases:
             return limits.validation_timeout_s or learned or limits.start_timeout_s
         return limits.step_timeout_s or learned or limits.start_timeout_s
+
+    @property
+    def _silence_s(self) -> float:
+        return max(SILENCE_S, 10 * self.limits.heartbeat_s)
 
     def _silent(self, now: float, longer_than_s: float) -> set[int]:
         return {rank for rank, at in self.alive.items() if now - at > longer_than_s}

@@ -191,7 +191,7 @@ def test_one_of_the_hosts_may_be_the_machine_that_launches(hosts: Hosts) -> None
         check=False,
     )
     assert done.returncode == 0, done
-    assert "preflight: go: 2 nodes over TCP" in done.stderr
+    assert "preflight: go: 2 nodes over TCP" in done.stdout
     (run,) = hosts.runs.glob("*/*")
     beats = read_heartbeats(RunDir(run).attempt(0))
     assert [(beat.rank, beat.node, beat.step) for beat in beats] == [(0, "b", 4), (1, "a", 4)]

@@ -67,13 +67,36 @@ def test_nobody_is_blamed_when_all_ranks_are_equally_late() -> None:
 
 def test_the_limit_follows_the_phase_and_the_step_times() -> None:
     seen = movement(start_timeout_s=900, floor_s=60, save_timeout_s=300)
-    assert seen.limit_s(2) == 900
+    assert seen.limit_s(2, 3.0) == 900
     seen.see([beat(0, 1, time=1.0, step_time_s=10.0), beat(1, 1, time=1.0, step_time_s=10.0)], 1.0)
-    assert seen.limit_s(2) == 300.0  # 30 steps of 10 s
+    assert seen.limit_s(2, 3.0) == 300.0  # 30 steps of 10 s
     seen.see([beat(0, 1, time=2.0, step_time_s=0.1), beat(1, 1, time=2.0, step_time_s=0.1)], 2.0)
-    assert seen.limit_s(2) == 60
+    assert seen.limit_s(2, 3.0) == 60
     seen.see([beat(0, 1, time=3.0, phase="save")], 3.0)
-    assert seen.limit_s(2) == 300
+    assert seen.limit_s(2, 3.0) == 300
+
+
+def test_a_rank_that_is_stopped_before_it_tells_of_its_first_step_is_not_starting() -> None:
+    seen = movement(start_timeout_s=900, floor_s=30)
+    for second in range(1, 60):
+        starting = beat(1, 0, time=1.0, phase="start", step_time_s=None)
+        seen.see([beat(0, min(second, 3), time=second, moved=3.0), starting], second)
+        assert (seen.hang(2, second) is not None) == (second > 33)
+    hang = seen.hang(2, 60.0)
+    assert hang is not None
+    assert (hang.late_ranks, hang.nodes) == ((1,), ("node2",))
+
+
+@pytest.mark.parametrize("steps_taken", [False, True])
+def test_a_rank_that_starts_slowly_is_waited_for(steps_taken: bool) -> None:
+    """Silent, as where an import holds the GIL, or not; the others may wait in the first step."""
+    seen = movement(start_timeout_s=900, floor_s=30)
+    for second in range(1, 600):
+        told_s = second if steps_taken else 1.0
+        starting = beat(1, 0, time=told_s, phase="start", step_time_s=None)
+        times = {"step_time_s": 0.1 if steps_taken else None}
+        seen.see([beat(0, 0, time=second, moved=1.0, **times), starting], second)
+        assert seen.hang(2, second) is None
 
 
 def test_a_node_is_suspected_when_all_its_ranks_are_silent() -> None:
