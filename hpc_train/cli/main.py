@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from hpc_train import __version__
-from hpc_train.cli.option_hints import option_hint
+from hpc_train.cli.option_hints import command_hint, option_hint, value_hint
 from hpc_train.errors import HpcTrainError, UsageError
 
 __all__ = ["cli", "main"]
@@ -78,7 +78,8 @@ class LazyGroup(click.Group):
 
             near = difflib.get_close_matches(name, COMMANDS, n=1)
             near = [f"submit {name}"] if name.endswith((".yaml", ".yml")) else near
-            hint = f" Did you mean {near[0]!r}?" if near else ""
+            meant = command_hint(name) or (near[0] if near else "")
+            hint = f" Did you mean {meant!r}?" if meant else ""
             ctx.fail(f"no such command: {name!r}.{hint}")
         return super().resolve_command(ctx, args)
 
@@ -143,7 +144,10 @@ def _usage(error: click.ClickException) -> HpcTrainError:
         hint = f"`hpc-train list` names the runs; {hint}"
     if isinstance(error, click.NoSuchOption) and (known := option_hint(context, error.option_name)):
         return UsageError(error.message, known)
-    return UsageError(error.format_message().replace("\n", " "), hint)
+    said = error.format_message().replace("\n", " ")
+    if isinstance(error, click.BadParameter) and error.param is not None:
+        hint = value_hint(context, str(error.param.name), error.message) or hint
+    return UsageError(said, hint)
 
 
 def _unforeseen(error: Exception) -> HpcTrainError:

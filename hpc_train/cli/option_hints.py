@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
+import re
+
 import click
 
-__all__ = ["option_hint"]
+__all__ = ["command_hint", "option_hint", "value_hint"]
+
+# Commands of others, by what they are here.
+_COMMANDS = {
+    "submit CFG --sweep KEY=VALUES": ("sweep", "array", "map_array"),
+    "submit CFG": ("sbatch", "train", "start", "fit"),
+    "run CFG": ("srun", "exec", "torchrun"),
+    "list": ("ls", "ps", "squeue", "queue", "sacct", "jobs"),
+    "cancel RUN": ("scancel", "stop", "kill", "abort"),
+    "resume RUN": ("requeue", "restart", "continue", "retry"),
+    "status RUN": ("show", "info", "describe"),
+    "logs RUN": ("tail", "cat", "log", "attach"),
+    "report RUN": ("stats", "seff", "jobstats"),
+}
 
 # What is typed by habit, by command and option; "" is any command.
 _HABITS = {
@@ -21,6 +36,7 @@ _HABITS = {
         "it goes on from the newest checkpoint; a new run can begin with others: init_from=PATH",
     ),
 }
+_GPUS_BY_TYPE = re.compile(r"^'(?:gpu:)?([A-Za-z]\w*):(\d+)' is not")
 _FILE_BY_OPTION = ("config", "cfg", "config-file", "c", "f", "file")
 _COUNTED = {
     "nodes": "--nodes",
@@ -28,6 +44,25 @@ _COUNTED = {
     "all_ranks": "--nodes and --gpus: a rank a GPU",
     "devices": "--devices",
 }
+
+
+def command_hint(name: str) -> str:
+    """What a command of sbatch's, torchrun's or a shell's is here; empty where none is known."""
+    return next((ours for ours, names in _COMMANDS.items() if name in names), "")
+
+
+def value_hint(context: click.Context | None, parameter: str, said: str) -> str:
+    """What to write for a value that an option does not take; empty where nothing can be said.
+
+    Args:
+        parameter: The option's name in Python.
+        said: click's words, such as `'a100:4' is not a valid integer.`
+    """
+    if parameter == "gpus" and (typed := _GPUS_BY_TYPE.match(said)):
+        return f"write --gpus {typed[2]} slurm.gpu_type={typed[1]}"
+    if context is not None and context.info_name == "list" and said.startswith("'all'"):
+        return "write --all"
+    return ""
 
 
 def option_hint(context: click.Context | None, option: str, *, script: str = "") -> str:

@@ -45,7 +45,9 @@ def _check_value(key: str, kind: str, value: Any, origins: Origins) -> None:
         elements = value.items()
     elif kind.startswith("list["):
         if not is_list:
-            raise origins.error(key, "is no list", _IN_BRACKETS)
+            plain = isinstance(value, (str, int, float)) and "," not in str(value)
+            fix = f"write [{value}]" if plain else _IN_BRACKETS
+            raise origins.error(key, "is no list", fix)
         elements = enumerate(value)
     elif is_mapping or is_list:
         raise origins.error(key, f"is {value!r}", "write one value")
