@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 
 from hpc_train.runs.layout import RunDir
+from hpc_train.runs.ranks import read_heartbeats
 from tests.e2e.conftest import ROOT, Shell
 from tests.runs.test_snapshot import git
 
-MODERN = ROOT / "tests" / "scripts" / "modern.py"
+SCRIPTS = ROOT / "tests" / "scripts"
+MODERN = SCRIPTS / "modern.py"
 STAND_IN = ROOT / "tests" / "containers" / "apptainer"
 
 
@@ -65,3 +67,30 @@ def test_ranks_in_a_container_run_the_snapshot_also_after_an_edit_and_a_requeue(
     calls = (tools / "calls").read_text().splitlines()
     assert len(calls) == 4, "two ranks, twice"
     assert "code      train.py" in here.hpc("diff", run["run"]).stdout.splitlines()
+
+
+@pytest.mark.slurm
+def test_ranks_that_a_script_starts_in_a_container_are_followed(site: Shell) -> None:
+    tools = site.folder / "tools"
+    tools.mkdir()
+    shutil.copy(STAND_IN, tools / "apptainer")
+    image = image_in(site.folder)
+    shutil.copy(SCRIPTS / "spawned.py", site.folder)
+    site.hpc(
+        *("submit", "--nodes", 2, "--gpus", 2, "--wait", "spawned.py", "script.accelerator=cpu"),
+        *("script.launcher=none", "script.resume.when=out/ckpt.pt", "preflight=off"),
+        *(f"env.setup=['export PATH={tools}:$PATH']", f"container.image={image}"),
+        *(f"container.python={sys.executable}", "--", "--fail", 2, "--how", "SIGKILL"),
+    )
+    killed, whole = site.status("spawned")["attempts"]
+    assert (killed["rank"], killed["outcome"]) == (2, "node_failure")
+    beats = read_heartbeats(RunDir(Path(site.status("spawned")["run_dir"])).attempt(1))
+    assert {(beat.rank, beat.node, beat.step) for beat in beats} == {
+        (0, "node1", 12),
+        (1, "node1", 12),
+        (2, "node2", 12),
+        (3, "node2", 12),
+    }
+    assert whole["outcome"] == "completed"
+    calls = (tools / "calls").read_text().splitlines()
+    assert len(calls) == 4, "one a node, twice"
