@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from hpc_train.backends.observe import observe
 from hpc_train.backends.submit import leave_out_bad_nodes
-from hpc_train.errors import SlurmError
+from hpc_train.errors import SlurmError, UsageError
 from hpc_train.plan.script import job_options
 from hpc_train.plan.states import RunState
 from hpc_train.plan.sweep_plan import array_text, task_id
@@ -98,16 +98,17 @@ def observe_sweep(sweep: SweepDir, now: float) -> SweepStatus:
 def _sweep_status(
     sweep: SweepDir, events: Sequence[Event], statuses: Iterator[RunStatus]
 ) -> SweepStatus:
+    points = tuple(
+        PointStatus(number, point.overrides, next(statuses))
+        for number, point in enumerate(sweep.plan.points)
+    )
     return SweepStatus(
         sweep=sweep.sweep_id,
         name=sweep.name,
         sweep_dir=str(sweep.path),
         job_id=newest_job_id(events),
-        submitted=events[0].time if events else None,
-        points=tuple(
-            PointStatus(number, point.overrides, next(statuses))
-            for number, point in enumerate(sweep.plan.points)
-        ),
+        submitted=events[0].time if events else points[0].run.submitted,
+        points=points,
     )
 
 
@@ -122,6 +123,10 @@ def cancel_sweep(sweep: SweepDir, status: SweepStatus) -> list[int]:
     """
     still = (RunState.PENDING, RunState.RUNNING)
     alive = [point for point in status.points if point.run.state in still]
+    if any(point.run.backend == "local" for point in alive):  # of a bench on this machine
+        raise UsageError(
+            "it runs on this machine, started by the command that stays", "Ctrl-C there ends it"
+        )
     for point in alive:
         if point.run.silence:
             raise SlurmError(

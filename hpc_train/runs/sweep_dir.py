@@ -64,6 +64,11 @@ class SweepDir(SubmittedFiles):
         """The plan of all points."""
         return self.path / "sweep.json"
 
+    @property
+    def bench(self) -> Path:
+        """Of a bench alone, whose points are jobs of their own: `bench_plan.BenchPlan` as JSON."""
+        return self.path / "bench.json"
+
     def config(self, number: int) -> Path:
         """The resolved config of a point; a rendered script's sweep has none.
 
