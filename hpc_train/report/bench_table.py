@@ -97,7 +97,8 @@ class BenchTable:
         variant = ["OTHERWISE"] if any(row.variant for row in self.rows) else []
         parts = ["COMPUTE", "COMM", "DATA", "SAVE"] if any(r.shares for r in self.rows) else []
         rates = ["SAMPLES/S"] if any(row.samples_per_s for row in self.rows) else []
-        return ["SHAPE", *variant, *rates, "STEPS/S", "EFFICIENCY", *parts, "WHY"]
+        why = ["WHY"] if any(row.why for row in self.rows) else []
+        return ["SHAPE", *variant, *rates, "STEPS/S", "EFFICIENCY", *parts, *why]
 
     @property
     def cells(self) -> list[list[str]]:
@@ -158,20 +159,19 @@ def bench_rows(
 
 def _why(state: RunState, reason: str) -> str:
     if state is RunState.COMPLETED:
-        return f"ended before {'its steps could be measured'}"
+        return "ended before its steps could be measured"
     return f"{state.value}: {reason}" if reason else state.value
 
 
 def time_shares(measured: StepTimes | None, asked: BenchPoint, ranks: int = 1) -> dict[str, float]:
     """Where the time of a training goes that saves as it is configured to; empty if unknown.
 
-    Communication is what the steps take longer for it; compute is all that the others are not.
+    Compute is all that the others are not.
     """
     if measured is None or measured.data_s is None:
         return {}
     step_s, data_s = measured.step_s, min(measured.data_s, measured.step_s)
-    alone_s = step_s if measured.alone_s is None else max(measured.alone_s, data_s)
-    comm_s = max(0.0, step_s - alone_s)
+    comm_s = min(measured.comm_s or 0.0, step_s - data_s)
     paces = [asked.save_every_s / step_s] if asked.save_every_s else []
     paces += [float(asked.save_every_steps)] if asked.save_every_steps else []
     save_s = (measured.save_s or 0.0) / max(1.0, min(paces)) if paces else 0.0
@@ -181,7 +181,7 @@ def time_shares(measured: StepTimes | None, asked: BenchPoint, ranks: int = 1) -
         "data": data_s,
         "saving": save_s,
     }
-    if ranks > 1 and measured.alone_s is None:
+    if ranks > 1 and measured.comm_s is None:
         del spent_s["communication"]  # it could not be left out, and stands in compute
     return {part: each / (step_s + save_s) for part, each in spent_s.items()}
 
@@ -281,4 +281,4 @@ def bench_chart(table: BenchTable) -> Chart | None:
         ):
             lines.append((f"{label}{name}", thinned(label, xs, ys)))
     unit = "samples/s" if any(row.samples_per_s for row in known) else "steps/s"
-    return line_chart(f"rate in {unit}", lines, x_name="rank", from_zero=True)
+    return line_chart(f"rate in {unit}", lines, x_name="ranks", from_zero=True)

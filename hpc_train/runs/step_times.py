@@ -43,10 +43,10 @@ class StepTimes:
 
     Attributes:
         steps: That were measured.
-        step_s: Mean, of the slowest rank, as the four below.
+        step_s: Mean, of the slowest rank, as the three last ones.
         low_s: A tenth of the steps of rank 0 are shorter; `high_s`: a tenth are longer.
         data_s: Of a step, waiting for the next batch; None where a script is measured.
-        alone_s: A step that does not sum the gradients over the ranks; None where it cannot be
+        comm_s: Of a step, what summing the gradients over the ranks adds; None where it cannot be
             left out (one rank, or a strategy other than DDP).
         save_s: Of one save, how long the training stands still.
     """
@@ -57,7 +57,7 @@ class StepTimes:
     median_s: float
     high_s: float
     data_s: float | None = None
-    alone_s: float | None = None
+    comm_s: float | None = None
     save_s: float | None = None
 
 

@@ -4,9 +4,10 @@ Three measurements of as many steps each, on all ranks alike:
 
 1. the steps as they are: their rate and its spread;
 2. the same, with the device waited for at each step's end: how long the next batch lets it wait;
-3. without summing the gradients over the ranks (DDP's no_sync, pytorch.org/docs, "Distributed Data
-   Parallel"): what the first takes longer is communication that no computing hides, and waiting for
-   slower ranks. The weights of the ranks go apart in it, and nothing of them is kept.
+3. like the second, without summing the gradients over the ranks (DDP's no_sync, pytorch.org/docs,
+   "Distributed Data Parallel"): what half of the second's steps take longer than half of these is
+   communication that no computing hides, and waiting for slower ranks. The weights of the ranks go
+   apart in it, and nothing of them is kept.
 
 Then one save as the training's own: how long the steps stand still.
 """
@@ -14,6 +15,7 @@ Then one save as the training's own: how long the steps stand still.
 from __future__ import annotations
 
 import shutil
+import statistics
 import sys
 import time
 from contextlib import ExitStack
@@ -101,7 +103,7 @@ class StepClock(pl.Callback):
         self._waits, self._heartbeat, self._is_cuda = waits, heartbeat, is_cuda
         self._edges = measured_steps((last - WARM_UP) // 3)
         self._marks: list[tuple[int, float, float]] = []  # step, when, waited for data until then
-        self._times_s: list[float] = []
+        self._times_s: tuple[list[float], ...] = ([], [], [])  # steps of each measurement
         self._step, self._at = 0, 0.0
         self._out_s = self._out_since = 0.0
         self._epoch_began: tuple[float, float] | None = None
@@ -131,11 +133,11 @@ class StepClock(pl.Callback):
         if step == self._step or done == len(self._edges):
             return
         self._step, is_edge = step, step >= self._edges[done]
-        if self._is_cuda and (is_edge or done == 2):
+        if self._is_cuda and (is_edge or done >= 2):
             torch.cuda.synchronize()
         now = self._now()
-        if done == 1:
-            self._times_s.append(now - self._at)
+        if done:
+            self._times_s[done - 1].append(now - self._at)
         self._at = now
         if not is_edge:
             return
@@ -171,18 +173,14 @@ class StepClock(pl.Callback):
                 f"the training ended after {self._step} steps, and {self._edges[-1]} are measured",
                 "something in it stops it early: a callback, or data that end",
             )
-        parts = [self._mean_s(1, 1), self._mean_s(2, 2), self._mean_s(3, 1), self._save_s]
+        together, apart = map(statistics.median, self._times_s[1:])
+        parts = [self._mean_s(1, 1), self._mean_s(2, 2), together, apart, self._save_s]
         slowest = torch.tensor(parts, dtype=torch.float64)
         if group is not None:
             dist.all_reduce(slowest, op=dist.ReduceOp.MAX, group=group)
-        step_s, data_s, alone_s, save_s = slowest.tolist()
-        return step_times_of(
-            self._times_s,
-            step_s,
-            data_s=data_s,
-            alone_s=alone_s if self._is_apart else None,
-            save_s=save_s,
-        )
+        step_s, data_s, together, apart, save_s = slowest.tolist()
+        comm_s = max(0.0, together - apart) if self._is_apart else None
+        return step_times_of(self._times_s[0], step_s, data_s=data_s, comm_s=comm_s, save_s=save_s)
 
     def _mean_s(self, number: int, what: int) -> float:
         """Of a step in a measurement: its length, or its waiting for data."""

@@ -29,6 +29,15 @@ def test_a_dry_run_names_each_shape_and_touches_nothing(hpc, tmp_path: Path) -> 
     assert nothing_made(tmp_path)
 
 
+def test_a_configs_own_sweep_can_be_left_out(hpc, tmp_path: Path) -> None:
+    (tmp_path / "s.yaml").write_text(
+        f"base: {DIGITS}\nsweep: {{model: {{init_args: {{lr: [1, 2]}}}}}}"
+    )
+    assert "is a sweep over model" in hpc("bench", "s.yaml", "--nodes", "1", "--dry-run").err
+    said = hpc("bench", "s.yaml", "sweep={}", "--nodes", "1,2", "--dry-run")
+    assert [line.split()[0] for line in said.out.splitlines()] == ["SHAPE", "1", "2"]
+
+
 def test_without_a_shape_it_is_that_of_the_config(hpc) -> None:
     said = hpc("bench", DIGITS, "--dry-run")
     assert said.out.splitlines()[1].startswith("2 x 2  -")

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +24,9 @@ from pytorch_lightning import LightningDataModule, LightningModule
 from pytorch_lightning.callbacks import EarlyStopping, ModelCheckpoint
 
 class Net(LightningModule):
-    def __init__(self):
+    def __init__(self, width=1):
         super().__init__()
-        self.layer = torch.nn.Linear(8, 1)
+        self.layer = torch.nn.Linear(8, width)
 
     def training_step(self, batch, _):
         if self.trainer.world_size == 2 and Path("broken").exists():
@@ -37,12 +40,19 @@ class Net(LightningModule):
         return torch.optim.SGD(self.parameters(), 0.001)
 
 class Data(LightningDataModule):
-    def __init__(self, batch_size):
+    def __init__(self, batch_size, wait_s=0.0):
         super().__init__()
-        self.batch_size = batch_size
+        self.batch_size, self.wait_s = batch_size, wait_s
 
     def train_dataloader(self):
-        return torch.utils.data.DataLoader(torch.randn(600, 8), self.batch_size, num_workers=0)
+        def collate(samples):
+            time.sleep(self.wait_s)
+            return torch.stack(samples)
+
+        data = torch.randn(600, 8)
+        return torch.utils.data.DataLoader(
+            data, self.batch_size, num_workers=0, collate_fn=collate
+        )
 """
 CONFIG = """
 name: net
@@ -87,8 +97,8 @@ def test_shapes_are_measured_on_slurm_and_a_slower_run_says_so_while_it_runs(sit
         assert row["measured"]["steps"] == MEASURED
         assert sum(row["shares"].values()) == pytest.approx(1)
         assert row["samples_per_s"] == pytest.approx(6 * row["steps_per_s"])
-    assert (one["efficiency"], one["measured"]["alone_s"]) == (1, None)
-    assert three["measured"]["alone_s"] > 0.03
+    assert (one["efficiency"], one["measured"]["comm_s"]) == (1, None)
+    assert three["measured"]["comm_s"] >= 0
     assert told["chosen"] in (0, 2)
     assert all(leaves_no_model(told, number) for number in range(3))
     step = shell.status(f"{told['bench']}-0")["step"]
@@ -138,6 +148,40 @@ def test_shapes_are_processes_one_after_another_without_slurm(here: Shell) -> No
     runs = [shell.status(f"{told['bench']}-{number}") for number in range(4)]
     spans = [(it["attempts"][0]["started"], it["attempts"][0]["ended"]) for it in runs]
     assert all(a[1] <= b[0] for a, b in itertools.pairwise(spans)), "never two at once"
+
+
+def test_ctrl_c_ends_the_shape_at_hand_and_those_that_wait_here(here: Shell) -> None:
+    shell = project(here)
+    words = ("bench", "net.yaml", "--cluster", "local", "--nodes", "1", "--gpus", "1,2")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "hpc_train.cli", *words, "--steps", "2000"],
+        cwd=shell.folder,
+        env={**os.environ, **shell.environment},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    name = Path(process.stderr.readline().split()[1]).name
+    shell.wait_until(f"{name}-0", lambda status: status["step"] > 0)
+    waiting = shell.status(f"{name}-1")
+    assert (waiting["state"], waiting["job_id"]) == ("pending", "")
+    process.send_signal(2)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "what had not ended is ended" in said
+    assert shell.ended(f"{name}-0")["state"] == "cancelled"
+    assert shell.status(f"{name}-1")["state"] == "cancelled"
+
+
+def test_the_time_is_put_where_it_goes(here: Shell) -> None:
+    shell = project(here)
+    both = ("--vary", "data.init_args.wait_s=0,0.2", "--vary", "model.init_args.width=1,1000000")
+    told = bench(shell, "--cluster", "local", "--nodes", 1, "--gpus", 2, *both)
+    small, wide, waits, _ = (row["shares"] for row in told["rows"])
+    assert wide["communication"] > small["communication"], "9 million gradients are summed"
+    assert wide["communication"] > 0.1
+    assert waits["data"] > 0.6 > small["data"] + 0.1, "0.2 s for each batch"
+    assert told["rows"][0]["state"] == told["rows"][3]["state"] == "completed"
 
 
 SCRIPT = """

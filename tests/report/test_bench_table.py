@@ -120,7 +120,7 @@ def test_the_efficiency_is_that_of_the_same_variant() -> None:
 
 
 def test_the_shares_of_the_time_add_up() -> None:
-    measured = took(0.5, data_s=0.1, alone_s=0.3, save_s=6.0)
+    measured = took(0.5, data_s=0.1, comm_s=0.2, save_s=6.0)
     shares = time_shares(measured, POINT)
     assert sum(shares.values()) == pytest.approx(1)
     step_s = 0.5 + 6.0 / (600 / 0.5)  # a save each 10 minutes, shared out over its steps
@@ -135,11 +135,11 @@ def test_the_shares_of_the_time_add_up() -> None:
     assert time_shares(took(0.5), POINT) == {}, "of a script only the rate is known"
 
 
-def test_a_step_that_is_faster_with_communication_has_none() -> None:
-    shares = time_shares(took(0.5, data_s=0.1, alone_s=0.52), POINT)
-    assert (shares["communication"], shares["compute"]) == (0, pytest.approx(0.8))
-    alone = time_shares(took(0.5, data_s=0.6), POINT)
-    assert (alone["data"], alone["compute"]) == (1, 0), "noise gives no share below 0"
+def test_noise_gives_no_share_below_nothing() -> None:
+    shares = time_shares(took(0.5, data_s=0.6, comm_s=0.1), POINT)
+    assert (shares["data"], shares["compute"], shares["communication"]) == (1, 0, 0)
+    shares = time_shares(took(0.5, data_s=0.1, comm_s=0.6), POINT)
+    assert (shares["compute"], shares["communication"]) == (0, pytest.approx(0.8))
 
 
 def test_communication_that_cannot_be_left_out_is_not_called_none() -> None:
@@ -156,7 +156,7 @@ def test_what_takes_a_fifth_of_the_time_is_advised_on() -> None:
 
 
 def test_the_picture_fits_and_is_as_long_as_the_rate() -> None:
-    full = {"data_s": 0.05, "alone_s": 0.1}
+    full = {"data_s": 0.05, "comm_s": 0.1}
     table = table_of({1: took(0.3, **full), 2: took(0.2, **full), 3: took(0.2)})
     for width in (40, 80, 200):
         lines = list(picture_lines(table, width))
