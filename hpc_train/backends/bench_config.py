@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from hpc_train.config.compose import COMMAND_LINE
 from hpc_train.config.load import LoadedConfig, with_values
 from hpc_train.plan.bench_plan import bench_name, last_step, measured_steps
 from hpc_train.plan.units import time_s
@@ -31,7 +32,7 @@ def bench_config(loaded: LoadedConfig, *, steps: int) -> LoadedConfig:
         "checkpoint.every_n_minutes": None,
         "checkpoint.every_n_steps": None,
     }
-    if config.slurm.time and loaded.origins.of("slurm.time") != "--time":
+    if config.slurm.time and loaded.origins.of("slurm.time") not in ("--time", COMMAND_LINE):
         limit_s, most_s = time_s(config.slurm.time), time_s(LONGEST) or 0
         values["slurm.time"] = LONGEST if (limit_s or most_s) >= most_s else config.slurm.time
     if config.script.path is None:

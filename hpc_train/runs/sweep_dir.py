@@ -1,6 +1,7 @@
 """A sweep's own folder beside the runs of its points, and the run of a point, made when needed.
 
 runs/NAME/SWEEP_ID/     sweep.json config.yaml config-K.yaml job.sbatch environment.json events.jsonl logs/
+                        (of a bench, whose points have jobs of their own: bench.json, and no job.sbatch)
 runs/NAME/SWEEP_ID-K/   the run of point K: made by its job, or by a command that names it
 
 What is done to the whole stands in the sweep's `events.jsonl`, from which a point's history begins.

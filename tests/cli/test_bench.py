@@ -111,6 +111,24 @@ def test_each_shape_is_a_job_of_the_same_name_that_waits_for_the_one_before(
     assert again.code == 1, "there is no number yet"
 
 
+@pytest.mark.parametrize(
+    ("words", "time"),
+    [
+        (("slurm.time=2:00:00",), "2:00:00"),
+        (("--time", "0:50:00"), "0:50:00"),
+        ((), "0:30:00"),
+    ],
+)
+def test_a_bench_asks_for_half_an_hour_unless_it_is_told_otherwise(
+    hpc, taken: Slurm, tmp_path: Path, words: tuple[str, ...], time: str
+) -> None:
+    (tmp_path / "long.yaml").write_text(f'base: {DIGITS}\nslurm: {{time: "1-00:00:00"}}\n')
+    taken.says("7|PENDING|Dependency|N/A")
+    told = json.loads(hpc("bench", "long.yaml", *words, "--no-wait", "--json").out)
+    script = Path(f"{told['bench_dir']}-0", "job.sbatch").read_text()
+    assert f"#SBATCH --time={time}\n" in script
+
+
 def test_a_refusal_of_a_later_shape_leaves_no_earlier_one(
     hpc, taken: Slurm, tmp_path: Path
 ) -> None:
