@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from hpc_train.codec import decode
+from hpc_train.errors import HpcTrainError
 from hpc_train.plan.bench_plan import WARM_UP, BenchPlan, bench_name, shape_text, speed_key
 from hpc_train.plan.plan import Plan
 from hpc_train.plan.quoting import slug
@@ -154,7 +155,8 @@ def slower_text(status: RunStatus) -> str:
 
 @cache  # who follows a run asks twice a second
 def _baseline_of(run: RunDir) -> Baseline | None:
-    if not run.plan.exists():  # of a Session
+    try:
+        plan = read_plan(run)
+    except HpcTrainError:  # of a Session, damaged, or of another version: there is none
         return None
-    plan = read_plan(run)
     return find_baseline(plan) if plan.verb == "fit" else None

@@ -134,3 +134,10 @@ def test_a_running_run_says_by_how_much_it_is_slower_and_than_what(tmp_path: Pat
     )
     assert slower_text(dataclasses.replace(status, beat=beat(0.1))) == ""
     assert slower_text(dataclasses.replace(status, beat=None)) == ""
+    damaged = RunDir(tmp_path / "x" / "damaged")
+    damaged.path.mkdir()
+    assert slower_text(dataclasses.replace(status, run_dir=str(damaged.path))) == ""
+    torn = RunDir(tmp_path / "x" / "torn")
+    torn.path.mkdir()
+    torn.plan.write_text("{}")
+    assert slower_text(dataclasses.replace(status, run_dir=str(torn.path))) == ""
