@@ -5,7 +5,7 @@ Three measurements of as many steps each, on all ranks alike:
 1. the steps as they are: their rate and its spread;
 2. the same, with the device waited for at each step's end: how long the next batch lets it wait;
 3. like the second, without summing the gradients over the ranks (DDP's no_sync, pytorch.org/docs,
-   "Distributed Data Parallel"): what half of the second's steps take longer than half of these is
+   "Distributed Data Parallel"): what the second's median is longer than this one's is
    communication that no computing hides, and waiting for slower ranks. The weights of the ranks go
    apart in it, and nothing of them is kept.
 
