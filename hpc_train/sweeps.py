@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,7 @@ __all__ = [
     "first_point",
     "newest_sweep",
     "plan_sweep",
+    "prepared",
     "render_sweep",
     "runs_and_sweeps",
     "submit_sweep",
@@ -118,6 +120,7 @@ def submit_sweep(
     from hpc_train.backends.submit import detect_cluster
     from hpc_train.backends.sweep_jobs import submit_array
     from hpc_train.config.sweep import sweep_points
+    from hpc_train.plan.script import render_sweep as render
     from hpc_train.runs.registry import absent_folders, remember_root, remove_run
     from hpc_train.runs.snapshot import take
     from hpc_train.slurm.arrays import check_array
@@ -130,7 +133,9 @@ def submit_sweep(
         )
     check_array(len(sweep_points(loaded.config.sweep, loaded.origins)))
     first = wait_for(after.status(), loaded.config.slurm.dependency, "slurm") if after else None
-    sweep, files, decided, code = _prepared(loaded, at_most)
+    portable, configs = plan_sweep(loaded, at_most=at_most)
+    sweep, files, decided, code = prepared(loaded, portable, configs)
+    files[sweep.script.name] = render(portable, sweep_dir=str(sweep.path))
     absent = absent_folders(sweep.path.parent)
     make_sweep(sweep, decided, files)
     try:
@@ -146,19 +151,17 @@ def submit_sweep(
     return Sweep(sweep)
 
 
-def _prepared(
-    loaded: LoadedConfig, at_most: int | None
+def prepared(
+    loaded: LoadedConfig, portable: SweepPlan, configs: Sequence[Config]
 ) -> tuple[SweepDir, dict[str, str], SweepPlan, Selection | None]:
     """Where the sweep will be, its files by name, its plan with the folders settled, its code."""
     from hpc_train.backends.check_environment import check_environment, check_image
     from hpc_train.backends.code_copy import code_for
     from hpc_train.config.show import to_yaml
     from hpc_train.plan.quoting import slug
-    from hpc_train.plan.script import render_sweep as render
     from hpc_train.runs.provenance import code_files, code_state, packages_of
     from hpc_train.runs.registry import new_run_id
 
-    portable, configs = plan_sweep(loaded, at_most=at_most)
     here = Path.cwd()
     check_environment(loaded.config.env, here, os.environ, loaded.origins)
     check_image(loaded.config.container, here, loaded.origins)
@@ -169,7 +172,6 @@ def _prepared(
     decided = portable.placed(str(workdir), str(runs_dir))
     files = {
         **{sweep.config(number).name: to_yaml(one) for number, one in enumerate(configs)},
-        sweep.script.name: render(portable, sweep_dir=str(sweep.path)),
         **code_files(code_state(here, packages_of(decided.plan))),
     }
     return sweep, files, decided, code
@@ -259,6 +261,10 @@ class Sweep:
         """
         from hpc_train.backends.sweep_jobs import submit_array
 
+        if self.directory.bench.exists():
+            raise HpcTrainError(
+                f"{self.directory.sweep_id} is a bench, which is not gone on with", "bench again"
+            )
         points = self._ended()
         for number in points:
             self.directory.point(number).stop.unlink(missing_ok=True)

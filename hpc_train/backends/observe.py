@@ -125,7 +125,8 @@ def _local_state(directory: RunDir, events: Sequence[Event]) -> RunState | None:
     if job_id.isdigit() and is_submitit(int(job_id)):
         attempts = attempts_in(events)
         return RunState.RUNNING if attempts else RunState.PENDING
-    return None
+    # A shape of a bench waits for the one before; in the foreground there is no id at any time.
+    return RunState.PENDING if not job_id and _backend(events) == "local" else None
 
 
 def _is_session_alive(directory: RunDir, events: Sequence[Event]) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from hpc_train.backends.observe import observe
 from hpc_train.backends.submit import leave_out_bad_nodes
-from hpc_train.errors import HpcTrainError, SlurmError
+from hpc_train.errors import HpcTrainError, SlurmError, UsageError
 from hpc_train.plan.script import job_options
 from hpc_train.plan.states import RunState
 from hpc_train.plan.sweep_plan import array_text, task_id
@@ -82,14 +82,18 @@ def observe_all(entries: Sequence[RunDir | SweepDir], now: float) -> list[RunSta
             numbers = range(len(entry.plan.points))
             runs += [(entry.point(k), events_of_point(entry, k, events)) for k in numbers]
         else:
-            runs.append((RunDir(entry.path), events))
+            run = RunDir(entry.path) if isinstance(entry, SweepDir) else entry
+            runs.append((run, events))
     statuses = iter(observe([run for run, _ in runs], now, histories=[told for _, told in runs]))
-    return [
-        _sweep_status(entry, events, statuses)
-        if isinstance(entry, SweepDir) and not trouble
-        else replace(it := next(statuses), reason=trouble or it.reason)
-        for entry, events, trouble in histories
-    ]
+    seen: list[RunStatus | SweepStatus] = []
+    for entry, events, trouble in histories:
+        if trouble:
+            seen.append(replace(next(statuses), reason=trouble))
+        elif isinstance(entry, SweepDir):
+            seen.append(_sweep_status(entry, events, statuses))
+        else:
+            seen.append(next(statuses))
+    return seen
 
 
 def _trouble(entry: RunDir | SweepDir) -> str:
@@ -116,16 +120,17 @@ def observe_sweep(sweep: SweepDir, now: float) -> SweepStatus:
 def _sweep_status(
     sweep: SweepDir, events: Sequence[Event], statuses: Iterator[RunStatus]
 ) -> SweepStatus:
+    points = tuple(
+        PointStatus(number, point.overrides, next(statuses))
+        for number, point in enumerate(sweep.plan.points)
+    )
     return SweepStatus(
         sweep=sweep.sweep_id,
         name=sweep.name,
         sweep_dir=str(sweep.path),
         job_id=newest_job_id(events),
-        submitted=events[0].time if events else None,
-        points=tuple(
-            PointStatus(number, point.overrides, next(statuses))
-            for number, point in enumerate(sweep.plan.points)
-        ),
+        submitted=events[0].time if events else points[0].run.submitted,
+        points=points,
     )
 
 
@@ -140,6 +145,10 @@ def cancel_sweep(sweep: SweepDir, status: SweepStatus) -> list[int]:
     """
     still = (RunState.PENDING, RunState.RUNNING)
     alive = [point for point in status.points if point.run.state in still]
+    if any(point.run.backend == "local" for point in alive):  # of a bench on this machine
+        raise UsageError(
+            "it runs on this machine, started by the command that stays", "Ctrl-C there ends it"
+        )
     for point in alive:
         if point.run.silence:
             raise SlurmError(

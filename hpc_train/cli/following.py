@@ -16,6 +16,7 @@ from hpc_train.plan.states import RunState
 from hpc_train.runs.history_text import duration, metrics_text, progress_text, shortened
 from hpc_train.runs.ranks import Heartbeat
 from hpc_train.runs.status import RunStatus
+from hpc_train.runs.step_times import slower_text
 from hpc_train.supervisor.exitcodes import EXIT_CODES
 
 __all__ = ["LiveLine", "follow_run", "line_of", "print_end", "running_line"]
@@ -36,7 +37,7 @@ def follow_run(run: api.Run, *, show: bool, as_json: bool = False) -> int:
     """
     began = time.monotonic()
     line = LiveLine(show)
-    told = ""
+    told = slower = ""
     status: RunStatus | None = None
     try:
         for status in run.follow():
@@ -44,6 +45,10 @@ def follow_run(run: api.Run, *, show: bool, as_json: bool = False) -> int:
                 told = status.trouble
                 line.clear()
                 _warn_that_it_never_starts(status)
+            if show and not slower and (slower := slower_text(status)):
+                line.clear()
+                click.secho("slow: ", err=True, fg="yellow", nl=False)
+                click.echo(slower, err=True)
             if not status.state.ended:
                 line.show(*line_of(status, time.monotonic() - began))
     except KeyboardInterrupt:

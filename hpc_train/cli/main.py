@@ -34,6 +34,7 @@ COMMANDS = {
     "status": "Show a run and its history; without RUN, the newest.",
     "diagnose": "Say why a run, a job or a log failed: who first, the cause, the fix.",
     "report": "Show what runs were worth: goodput, metrics, nodes; as a page with --html.",
+    "bench": "Measure a training over shapes: rate, efficiency, where time goes.",
     "list": "List the newest runs, or all.",
     "diff": "Show how code, packages and config differ from now, or between two runs.",
     "logs": "Show what a rank has written.",

@@ -9,10 +9,11 @@ import click
 
 from hpc_train import api
 from hpc_train.cli.common import shell_word
-from hpc_train.errors import UsageError
+from hpc_train.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
     from hpc_train.config.load import LoadedConfig
+    from hpc_train.plan.plan import Plan
     from hpc_train.supervisor.dependents import Prior
 
 __all__ = ["order_options", "prerequisite"]
@@ -21,7 +22,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def order_options(function: F) -> F:
-    """`--after` and `--smoke`."""
+    """`--after`, `--smoke` and `--bench-first`."""
     after = click.option(
         "--after",
         metavar="RUN|SWEEP",
@@ -30,30 +31,65 @@ def order_options(function: F) -> F:
     smoke = click.option(
         "--smoke", is_flag=True, help="A few steps on one node first; the job begins if they work."
     )
-    return after(smoke(function))
+    bench = click.option(
+        "--bench-first",
+        is_flag=True,
+        help="Measure some steps in this shape first; the job begins if they work.",
+    )
+    return after(smoke(bench(function)))
 
 
 def prerequisite(
-    loaded: LoadedConfig, *, after: str | None, smoke: bool, cluster: str | None, err: bool
+    loaded: LoadedConfig,
+    *,
+    after: str | None,
+    smoke: bool,
+    bench_first: bool,
+    cluster: str | None,
+    err: bool,
 ) -> Prior | None:
-    """The run or sweep to wait for, submitted here where it is the smoke test."""
-    if after and smoke:
-        raise UsageError("--after and --smoke exclude one another", "give one of them")
+    """The run or sweep to wait for, submitted here where it is the smoke test or the bench."""
+    given = {"--after": bool(after), "--smoke": smoke, "--bench-first": bench_first}
+    chosen = [option for option, is_given in given.items() if is_given]
+    if len(chosen) > 1:
+        raise UsageError(f"{chosen[0]} and {chosen[1]} exclude one another", "give one of them")
     if after:
         from hpc_train.sweeps import find_sweep
 
         return find_sweep(after) or api.Run.find(after)
-    if not smoke:
+    if not chosen:
         return None
-    from hpc_train.backends.smoke import SMOKE_STEPS, smoke_config
     from hpc_train.backends.submit import detect_cluster
 
     plan = api.plan(loaded)
     if (cluster or detect_cluster()) != "slurm":
-        raise UsageError("--smoke is for Slurm, whose jobs wait for one another", "try it: run CFG")
+        fix = "try it: run CFG" if smoke else "measure it: bench CFG"
+        raise UsageError(f"{chosen[0]} is for Slurm, whose jobs wait for one another", fix)
+    return _smoke_test(loaded, plan, err=err) if smoke else _bench(loaded, plan, err=err)
+
+
+def _smoke_test(loaded: LoadedConfig, plan: Plan, *, err: bool) -> Prior:
+    from hpc_train.backends.smoke import SMOKE_STEPS, smoke_config
+
     short = smoke_config(loaded, plan)
     api.test_only(loaded)  # what Slurm refuses shall not leave a smoke test behind
-    run = api.submit(short, cluster=cluster)
+    run = api.submit(short, cluster="slurm")
     name = shell_word(run.directory.run_id)
     click.echo(f"smoke test {name}: {SMOKE_STEPS} steps on one node come first", err=err)
     return run
+
+
+def _bench(loaded: LoadedConfig, plan: Plan, *, err: bool) -> Prior:
+    from hpc_train.benches import submit_bench
+
+    if plan.script is not None:
+        raise ConfigError(
+            f"--bench-first makes the Trainer take few steps, and that of {plan.script.path} is its"
+            " own",
+            "hpc-train bench SCRIPT with arguments for a short training, then --after BENCH",
+        )
+    api.test_only(loaded)
+    bench = submit_bench(loaded, cluster="slurm")
+    name = shell_word(bench.directory.sweep_id)
+    click.echo(f"bench {name}: its steps come first, hpc-train bench {name} --show", err=err)
+    return bench

@@ -13,6 +13,7 @@ from hpc_train.cli.diagnosis_lines import diagnosis_lines
 from hpc_train.cli.sweep_text import print_sweep
 from hpc_train.errors import NoSuchRunError, UsageError
 from hpc_train.runs.history_text import history_lines
+from hpc_train.runs.step_times import slower_text
 from hpc_train.sweeps import find_sweep, newest_sweep
 
 __all__ = ["command"]
@@ -43,11 +44,14 @@ def command(run: str | None, best: str | None, runs_dir: Path | None, as_json: b
         status = known[0].status()
     else:
         status = api.Run.find(run, runs_dir).status()
+    slower = slower_text(status)
     if as_json:
-        print_json(status.to_json())
+        print_json({**status.to_json(), "slow": slower or None})
         return 0
     first, *rest = history_lines(status, time.time())
     click.secho(first, bold=True)
+    if slower:
+        rest.append(f"  slow       {slower}")
     for line in (*rest, *diagnosis_lines(status, indent="  ")):
         click.echo(line)
     return 0

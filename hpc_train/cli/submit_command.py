@@ -56,6 +56,7 @@ def command(
     at_most: int | None,
     after: str | None,
     smoke: bool,
+    bench_first: bool,
     partitions: str | None,
     cluster: str | None,
     devices: str | None,
@@ -71,12 +72,12 @@ def command(
 
     Example: hpc-train submit --nodes 3 --gpus 4 configs/digits.yaml model.init_args.lr=0.01
     """
+    order: dict[str, Any] = {"after": after, "smoke": smoke, "bench_first": bench_first}
     where = "slurm" if test_only else cluster
     loaded = load_config(cfg, overrides, flags, sweep=sweep, devices=devices, cluster=where)
     if loaded.config.sweep:
         only = {"--follow": follow, "--wait": wait, "--test-only": test_only}
         only["--cluster local"] = cluster == "local"
-        order = {"after": after, "smoke": smoke}
         return _submit_sweep(loaded, at_most, order, dry_run=dry_run, only=only, as_json=as_json)
     if at_most is not None:
         raise UsageError("--at-most is for a sweep, and there is none", "give --sweep KEY=VALUES")
@@ -88,7 +89,7 @@ def command(
         return print_starts(loaded, partitions, as_json=as_json)
     if partitions:
         raise UsageError("--partitions is for --test-only", "--partition takes several, by commas")
-    first = prerequisite(loaded, after=after, smoke=smoke, cluster=cluster, err=as_json)
+    first = prerequisite(loaded, **order, cluster=cluster, err=as_json)
     run = api.submit(loaded, cluster=cluster, after=first)
     return _stay(run, follow=follow, wait=wait, as_json=as_json)
 
@@ -144,7 +145,7 @@ def _submit_sweep(
         print_dry_sweep(sweeps.plan_sweep(loaded, at_most=at_most)[0], as_json=as_json)
         return 0
     first = prerequisite(
-        sweeps.first_point(loaded) if order["smoke"] else loaded,
+        sweeps.first_point(loaded) if order["smoke"] or order["bench_first"] else loaded,
         **order,
         cluster="slurm",
         err=as_json,

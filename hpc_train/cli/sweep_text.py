@@ -65,7 +65,8 @@ def print_sweep(status: SweepStatus, best: str | None, *, as_json: bool) -> None
         return
     click.secho(f"{status.name}  sweep {status.sweep}  {status.summary}", bold=True)
     click.echo(f"  folder     {status.sweep_dir}")
-    click.echo(f"  job array  {status.job_id}")
+    if status.job_id:  # of a bench each point has a job of its own
+        click.echo(f"  job array  {status.job_id}")
     if status.submitted:
         click.echo(f"  submitted  {clock(status.submitted)}")
     keys = list(status.points[0].overrides)

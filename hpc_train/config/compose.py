@@ -59,7 +59,8 @@ class Composed:
         for name, value in values.items():
             key = f"{prefix}{name}"
             here = places.get(key, place)
-            if isinstance(value, Mapping) and isinstance(into.get(name), dict):
+            empties = here == COMMAND_LINE and value == {}  # typed as that, so it is meant
+            if isinstance(value, Mapping) and isinstance(into.get(name), dict) and not empties:
                 self._merge(into[name], value, f"{key}.", places, here)
                 continue
             into[name] = _copy(value)

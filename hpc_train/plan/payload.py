@@ -153,4 +153,5 @@ def payload_of(plan: Plan) -> Payload:
         return LightningRank(plan, SCRIPT_RANK)
     if plan.verb == "fit":
         return LightningRank(plan)
-    return LightningRank(plan, "hpc_train.training.evaluation")
+    does = "bench_rank" if plan.verb == "bench" else "evaluation"
+    return LightningRank(plan, f"hpc_train.training.{does}")

@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 PLAN_SCHEMA_VERSION = 1
-Verb = Literal["fit", "test", "validate", "predict"]
+Verb = Literal["fit", "test", "validate", "predict", "bench"]
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class Plan:
     preflight: PreflightConfig
     script: ScriptPlan | None = None
     container: ContainerConfig | None = None  # of the ranks; None = they run as the supervisor does
-    verb: Verb = "fit"  # of Lightning's Trainer
+    verb: Verb = "fit"  # of Lightning's Trainer; bench: a fit of a few steps that are measured
     weights: str = ""  # absolute: what the model begins with, nothing else of it; "" = fresh
     hosts: list[str] = field(default_factory=list)  # reached by ssh, where there is no scheduler
     reopened_step: int | None = None  # where the run was over, before it was made longer

@@ -107,18 +107,23 @@ class SweepPlan:
             ) from error
 
 
-def sweep_point(first: Plan, plan: Plan, overrides: Mapping[str, Any]) -> SweepPoint:
+def sweep_point(
+    first: Plan, plan: Plan, overrides: Mapping[str, Any], *, is_task: bool = True
+) -> SweepPoint:
     """A point whose plan is `plan`.
 
+    Args:
+        is_task: Of one job array, and not a job of its own.
+
     Raises:
-        CheckError: when it asks Slurm for something else than the first point does.
+        CheckError: when a task asks Slurm for something else than the first point does.
     """
     changes: list[tuple[list[str], Any]] = []
     for field in dataclasses.fields(Plan):
         before, after = getattr(first, field.name), getattr(plan, field.name)
         if before is after or before == after:
             continue
-        if field.name in _SHARED:
+        if is_task and field.name in _SHARED:
             raise CheckError(
                 f"it differs from the first point in {_SHARED[field.name]}, and the points of a"
                 " sweep are the tasks of one job array, which share that",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hpc_train.report.gather import RunReport
 
-__all__ = ["RunRow", "compared", "last_values"]
+__all__ = ["RunRow", "compared", "efficiencies", "last_values"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,8 +39,7 @@ def compared(reports: Sequence[RunReport]) -> list[RunRow]:
     # Steps are comparable only where each is of as many samples.
     in_samples = all(report.samples_per_s for report in reports if report.steps_per_s)
     rates = [report.samples_per_s if in_samples else report.steps_per_s for report in reports]
-    known = [(it.ranks, rate) for it, rate in zip(reports, rates, strict=True) if rate and it.ranks]
-    base = min(known, default=None)
+    shares = efficiencies([(it.ranks, rate) for it, rate in zip(reports, rates, strict=True)])
     return [
         RunRow(
             label=_label(report, repeated=names.count(report.status.name) > 1),
@@ -51,13 +50,24 @@ def compared(reports: Sequence[RunReport]) -> list[RunRow]:
             wall_s=report.goodput.wall_s,
             steps_per_s=report.steps_per_s,
             samples_per_s=report.samples_per_s,
-            efficiency=rate / report.ranks / (base[1] / base[0])
-            if base and rate and report.ranks
-            else None,
+            efficiency=share,
             goodput=report.goodput.share,
             metrics=last_values(report),
         )
-        for report, rate in zip(reports, rates, strict=True)
+        for report, share in zip(reports, shares, strict=True)
+    ]
+
+
+def efficiencies(pairs: Sequence[tuple[int, float | None]]) -> list[float | None]:
+    """Each rate a rank, of that of the fewest ranks; None for what is not known.
+
+    Args:
+        pairs: Ranks and their rate together.
+    """
+    base = min(((ranks, rate) for ranks, rate in pairs if rate and ranks), default=None)
+    return [
+        rate / ranks / (base[1] / base[0]) if base and rate and ranks else None
+        for ranks, rate in pairs
     ]
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import hpc_train
 from hpc_train.plan.hostlist import folded
+from hpc_train.report.bench_table import BenchTable, bench_chart
 from hpc_train.report.charts import Chart, line_chart
 from hpc_train.report.compare import RunRow, compared
 from hpc_train.report.gather import RunReport
@@ -19,7 +20,7 @@ from hpc_train.report.series import Series
 from hpc_train.report.text import is_logarithmic, number, percent
 from hpc_train.runs.history_text import clock, duration
 
-__all__ = ["render_page"]
+__all__ = ["render_bench", "render_page"]
 
 TEMPLATE = "page.html.j2"
 SHOWN = 200_000  # characters of a diff
@@ -38,6 +39,22 @@ class RunPage:
 
 def render_page(reports: Sequence[RunReport]) -> str:
     """The whole page. Whatever a run says of itself is text and never markup."""
+    rows = compared(reports) if len(reports) > 1 else []
+    return _rendered(
+        runs=[_run_page(report) for report in reports],
+        compared=rows,
+        compared_charts=_compared_charts(reports, rows),
+        compared_metrics=list(dict.fromkeys(name for row in rows for name in row.metrics))[:12],
+    )
+
+
+def render_bench(table: BenchTable) -> str:
+    """The same of a bench."""
+    chart = bench_chart(table)
+    return _rendered(bench=table, compared_charts=[chart] if chart else [])
+
+
+def _rendered(**parts: Any) -> str:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
@@ -50,12 +67,8 @@ def render_page(reports: Sequence[RunReport]) -> str:
     environment.filters.update(
         clock=clock, duration=duration, number=number, percent=percent, folded=folded
     )
-    rows = compared(reports) if len(reports) > 1 else []
     return environment.get_template(TEMPLATE).render(
-        runs=[_run_page(report) for report in reports],
-        compared=rows,
-        compared_charts=_compared_charts(reports, rows),
-        compared_metrics=list(dict.fromkeys(name for row in rows for name in row.metrics))[:12],
+        {"bench": None, "runs": [], "compared": [], "compared_metrics": []} | parts,
         parts=PARTS,
         measures=MEASURES,
         version=hpc_train.__version__,

@@ -22,6 +22,7 @@ __all__ = [
     "history_html",
     "history_lines",
     "metrics_text",
+    "pace_text",
     "progress_text",
     "shortened",
 ]
@@ -91,7 +92,7 @@ def progress_text(beat: Heartbeat | None) -> str:
     if beat.epoch is not None:
         parts.append(f"epoch {_of(beat.epoch, beat.epochs)}")
     if beat.steps_per_s:
-        parts.append(_pace(beat.steps_per_s))
+        parts.append(pace_text(beat.steps_per_s))
     if beat.eta_s is not None:
         parts.append(f"ETA {duration(beat.eta_s)}")
     if beat.phase in PHASES:
@@ -103,7 +104,8 @@ def _of(count: int, total: int | None) -> str:
     return str(count) if total is None else f"{count}/{total}"
 
 
-def _pace(steps_per_s: float) -> str:
+def pace_text(steps_per_s: float) -> str:
+    """`41 it/s`, or `2.3 s/it` where a step takes longer than a second."""
     number, unit = (steps_per_s, "it/s") if steps_per_s >= 1 else (1 / steps_per_s, "s/it")
     return f"{number:.0f} {unit}" if number >= 10 else f"{number:.1f} {unit}"
 

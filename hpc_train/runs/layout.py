@@ -243,6 +243,11 @@ class RunDir(SubmittedFiles):
         return self.metrics / "metrics.csv"
 
     @property
+    def step_times(self) -> Path:
+        """Of a bench's run, how fast it was: `step_times.StepTimes` as JSON."""
+        return self.metrics / "step-times.json"
+
+    @property
     def monitor(self) -> Path:
         """Folder of the node monitors' files."""
         return self.path / "monitor"

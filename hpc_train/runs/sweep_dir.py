@@ -1,6 +1,7 @@
 """A sweep's own folder beside the runs of its points, and the run of a point, made when needed.
 
 runs/NAME/SWEEP_ID/     sweep.json config.yaml config-K.yaml job.sbatch environment.json events.jsonl logs/
+                        (of a bench, whose points have jobs of their own: bench.json, and no job.sbatch)
 runs/NAME/SWEEP_ID-K/   the run of point K: made by its job, or by a command that names it
 
 What is done to the whole stands in the sweep's `events.jsonl`, from which a point's history begins.
@@ -63,6 +64,11 @@ class SweepDir(SubmittedFiles):
     def document(self) -> Path:
         """The plan of all points."""
         return self.path / "sweep.json"
+
+    @property
+    def bench(self) -> Path:
+        """Of a bench alone, whose points are jobs of their own: `bench_plan.BenchPlan` as JSON."""
+        return self.path / "bench.json"
 
     def config(self, number: int) -> Path:
         """The resolved config of a point; a rendered script's sweep has none.

@@ -117,9 +117,10 @@ class HeartbeatThread:
     @phase.setter
     def phase(self, phase: str) -> None:
         # One tuple, put in place at once: the thread reads it meanwhile.
-        self._phase = (phase, time.monotonic(), self._seconds())
+        self._phase = (phase, time.monotonic(), self.seconds())
 
-    def _seconds(self) -> dict[str, float]:
+    def seconds(self) -> dict[str, float]:
+        """Spent in each phase so far."""
         phase, since, seconds = self._phase
         return {**seconds, phase: seconds.get(phase, 0.0) + time.monotonic() - since}
 
@@ -200,7 +201,7 @@ class HeartbeatThread:
             steps_per_s=self._pace.see(self.phase, self.step, time.monotonic()),
             metrics=self.metrics(),
             ranks=self.ranks,
-            seconds={phase: round(spent, 2) for phase, spent in self._seconds().items()},
+            seconds={phase: round(spent, 2) for phase, spent in self.seconds().items()},
         )
         try:
             write_heartbeat(self._attempt, beat)

@@ -71,6 +71,15 @@ def test_slurms_reason_is_said_once_and_again_when_it_changes(hpc, says_in_turn)
     ]  # fmt: skip
 
 
+def test_that_a_run_is_slower_than_its_baseline_is_said_once(hpc, says_in_turn, monkeypatch):
+    told = ["", "23 % slower than its baseline", "25 % slower than its baseline", ""]
+    monkeypatch.setattr(following, "slower_text", lambda _: told.pop(0) if told else "")
+    says_in_turn(*["7|RUNNING|None|N/A"] * 5)
+    said = hpc("submit", DIGITS, "--follow")
+    slow = [line for line in said.err.splitlines() if "slower" in line]
+    assert slow == ["slow: 23 % slower than its baseline"]
+
+
 @pytest.mark.parametrize("word", ["--wait", "--follow"])
 @pytest.mark.parametrize(("state", "code"), [("completed", 0), ("failed", 10)])
 def test_json_is_one_document_at_the_end_with_the_runs_state(hpc, says_in_turn, word, state, code):

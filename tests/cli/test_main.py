@@ -15,8 +15,8 @@ from tests.cli.conftest import DIGITS
 HEAVY = {"torch", "pytorch_lightning", "submitit", "jinja2", "rich", "omegaconf", "ClusterShell"}
 # Frozen on purpose: a script of somebody's depends on each of these words.
 SURFACE = {
-    "submit": "account after at_most cluster devices dry_run follow gpus json name nodes partition"
-    " partitions qos runs_dir smoke spares sweep test_only time verbose wait",
+    "submit": "account after at_most bench_first cluster devices dry_run follow gpus json name"
+    " nodes partition partitions qos runs_dir smoke spares sweep test_only time verbose wait",
     "run": "account devices gpus master name node_rank nodes partition qos runs_dir spares time",
     "launch": "account gpus hosts name nodes partition qos runs_dir spares time",
     "render": "account at_most force gpus hosts launcher master name nodes output partition qos"
@@ -30,6 +30,8 @@ SURFACE = {
     "diff": "json runs_dir",
     "diagnose": "attempt json runs_dir",
     "report": "html json runs_dir",
+    "bench": "account cluster dry_run gpus html json name no_wait nodes partition qos runs_dir"
+    " show steps time vary",
     "list": "active all json n name points runs_dir sort state",
     "logs": "all attempt follow n rank runs_dir supervisor",
     "cancel": "json runs_dir",
