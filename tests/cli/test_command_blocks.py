@@ -26,6 +26,7 @@ __all__ = ["project"]  # the fixture
 
 PAGES = (
     "README.md",
+    "README.zh.md",
     "CONTRIBUTING.md",
     *(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")),
 )

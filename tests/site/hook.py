@@ -24,6 +24,7 @@ IN_TABLE = re.compile(r"`[^`]*`|\]\[")
 SHOWN = "files.md"  # the page with the files of the repository that others name
 # Files outside of docs/ that are a page as they are.
 WHOLE = {
+    "README.zh.md": "chinese.md",
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
     "SECURITY.md": "security.md",
