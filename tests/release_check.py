@@ -25,8 +25,8 @@ def main(pythons: list[str]) -> None:
     run(TOOLS / "python", "-m", "hatchling", "build", "-d", DIST)
     (wheel,) = DIST.glob("*.whl")
     with tempfile.TemporaryDirectory() as folder:
-        for python in pythons or [sys.executable]:
-            place = Path(folder, f"python-{Path(python).name}")
+        for number, python in enumerate(pythons or [sys.executable]):
+            place = Path(folder, f"python-{number}")
             run(TOOLS / "uv", "venv", "--quiet", "--python", python, place)
             run(TOOLS / "uv", "pip", "install", "--quiet", "--python", place / "bin/python", wheel)
             try_out(place / "bin", Path(folder, f"project-{place.name}"))
