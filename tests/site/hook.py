@@ -33,7 +33,10 @@ WHOLE = {
 # Pages of sections of the README: title, sections; "" is what stands before the first one.
 OF_README = {
     "index.md": ("hpc-train", ("", "What you type, and what you see")),
-    "start.md": ("Start in five minutes", ("Two commands", "In a project of your own")),
+    "start.md": (
+        "Start in five minutes",
+        ("Two commands", "In a project of your own", "The config"),
+    ),
     "i-have-a.md": ("I have a ...", ("I have a ...", "Machines without a scheduler")),
     "troubleshooting.md": ("Troubleshooting", ("Troubleshooting by symptom",)),
     "commands.md": ("Commands", ("Commands",)),

@@ -57,6 +57,12 @@ def test_the_search_knows_a_message_a_key_and_an_option(site: Path) -> None:
     assert (site / "search/search_index.js").is_file()  # for pages that are opened as files
 
 
+def test_every_part_of_the_readme_is_on_one_page() -> None:
+    parts = hook.sections((ROOT / "README.md").read_text(encoding="utf-8"))
+    shown = [part for _, wanted in hook.OF_README.values() for part in wanted]
+    assert sorted(shown) == sorted(parts)
+
+
 def test_every_command_and_key_has_its_place(site: Path) -> None:
     commands, keys = text_of(site / "commands.html"), text_of(site / "config.html")
     assert [name for name in COMMANDS if f"hpc-train {name} [OPTIONS]" not in commands] == []
