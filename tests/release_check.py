@@ -8,6 +8,7 @@ constraints.txt: what a user gets today. It needs the network, gigabytes of disk
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -15,7 +16,10 @@ import sys
 import tempfile
 from pathlib import Path
 
+from tests.licences_page import FORBIDDEN
+
 ROOT = Path(__file__).parents[1]
+LONGEST_NAME = 200  # what is longer is a licence's text, which may speak of others
 DIST = ROOT / "dist"
 TOOLS = Path(sys.executable).parent
 
@@ -38,11 +42,21 @@ def main(pythons: list[str]) -> None:
             DIST / "sbom.cdx.json",
         )
         run(TOOLS / "cyclonedx-py", *bom, place / "bin/python")
+        refuse_gpl(DIST / "sbom.cdx.json")
         as_tool = {"UV_TOOL_DIR": f"{folder}/tools", "UV_TOOL_BIN_DIR": f"{folder}/bin"}
         run(
             TOOLS / "uv", "tool", "install", "--quiet", "--python", sys.executable, wheel, **as_tool
         )
         try_out(Path(folder, "bin"), Path(folder, "project-uv-tool"))
+
+
+def refuse_gpl(bill: Path) -> None:
+    """End where a part of the installation is under the GPL or AGPL."""
+    for part in json.loads(bill.read_text(encoding="utf-8"))["components"]:
+        said = [one.get("expression") or one["license"] for one in part.get("licenses", [])]
+        names = [one if isinstance(one, str) else one.get("id") or one["name"] for one in said]
+        if any(FORBIDDEN.search(name) for name in names if len(name) < LONGEST_NAME):
+            raise SystemExit(f"{part['name']} is under {names}")
 
 
 def try_out(bin_dir: Path, project: Path) -> None:
