@@ -60,8 +60,9 @@ def messages_page(package: Path) -> str:
     text += "\n## States of a run\n\n" + table(("state", "exit code of `--wait`"), run_states())
     text += "\n## Outcomes of an attempt\n\n" + table(("outcome", "what follows"), outcomes())
     text += "\n## States of a Slurm job\n\n" + table(("Slurm says", "the run is"), slurm_states())
-    text += "\n## Every message\n\nAfter `error: ` on standard error; `fix: ` follows. "
-    text += "What stands in braces is filled in. "
+    text += "\n## Messages\n\nAfter `error: ` on standard error; `fix: ` follows. "
+    text += "What stands in braces is filled in; `{place}` is the file and line of a key. "
+    text += "What Slurm refuses is told in its own words, with the key to change. "
     text += "What a preflight finds is on [its page](docs/preflight.md), what `diagnose` knows on "
     text += "[that of diagnose](docs/diagnose.md).\n"
     for code in sorted(set(classes.values())):
@@ -169,12 +170,16 @@ def refusals(package: Path, classes: dict[str, int]) -> Iterator[Refusal]:
     """Each call of one of the errors whose text stands there."""
     for path in sorted(package.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if not isinstance(node, ast.Call) or ast.unparse(node.func) not in classes:
+            if not isinstance(node, ast.Call):
                 continue
+            name = ast.unparse(node.func)
             words = [*node.args, *(word.value for word in node.keywords if word.arg == "hint")]
-            said = [as_text(word) for word in words[:2]] + ["", ""]
-            if re.search(r"[a-z]{3}", re.sub(r"{.*?}", "", said[0])):
-                yield Refusal(ast.unparse(node.func), said[0], said[1])
+            said = [as_text(word) for word in words] + ["", ""]
+            if name.endswith("origins.error"):  # of a key of the config: key, message, hint
+                separator = "" if said[1].startswith(":") else " "
+                name, said = "ConfigError", [f"{{place}}{said[0]}{separator}{said[1]}", said[2]]
+            if name in classes and re.search(r"[a-z]{3}", re.sub(r"{.*?}", "", said[0])):
+                yield Refusal(name, said[0], said[1])
 
 
 def as_text(node: ast.expr) -> str:
