@@ -10,8 +10,7 @@ import hpc_train
 __all__ = ["version_text"]
 
 _PACKAGE = Path(hpc_train.__file__).parent
-# As hatch_build.py has it, which writes the file into a wheel.
-_DESCRIBE = ("git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*")
+_DESCRIBE = "git describe --always --dirty --abbrev=12 --exclude='*'"  # as hatch_build.py has it
 
 
 def version_text() -> str:
@@ -21,15 +20,12 @@ def version_text() -> str:
 
 
 def _commit() -> str:
-    written = _PACKAGE / "commit.txt"
-    if written.is_file():
-        return written.read_text(encoding="utf-8").strip()
-    if not (_PACKAGE.parent / ".git").exists():
+    tree, built_from = _PACKAGE.parent, _PACKAGE / "commit.txt"
+    if built_from.is_file():
+        return built_from.read_text(encoding="utf-8").strip()
+    if not (tree / ".git").exists():
         return ""
-    try:
-        done = subprocess.run(
-            _DESCRIBE, cwd=_PACKAGE.parent, capture_output=True, text=True, timeout=10, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout.strip()
+    done = subprocess.run(
+        ["sh", "-c", f"{_DESCRIBE} 2> /dev/null"], cwd=tree, stdout=subprocess.PIPE, check=False
+    )
+    return done.stdout.decode().strip()
