@@ -26,6 +26,9 @@ def _commit() -> str:
     if not (tree / ".git").exists():
         return ""
     done = subprocess.run(
-        ["sh", "-c", f"{_DESCRIBE} 2> /dev/null"], cwd=tree, stdout=subprocess.PIPE, check=False
+        ["/bin/sh", "-c", f"{_DESCRIBE} 2> /dev/null"],
+        cwd=tree,
+        stdout=subprocess.PIPE,
+        check=False,
     )
     return done.stdout.decode().strip()
