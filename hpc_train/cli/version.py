@@ -25,10 +25,6 @@ def _commit() -> str:
         return built_from.read_text(encoding="utf-8").strip()
     if not (tree / ".git").exists():
         return ""
-    done = subprocess.run(
-        ["/bin/sh", "-c", f"{_DESCRIBE} 2> /dev/null"],
-        cwd=tree,
-        stdout=subprocess.PIPE,
-        check=False,
-    )
-    return done.stdout.decode().strip()
+    argv = ["/bin/sh", "-c", f"{_DESCRIBE} 2> /dev/null"]
+    done = subprocess.run(argv, cwd=tree, stdout=subprocess.PIPE, text=True, check=False)
+    return done.stdout.strip()
