@@ -16,7 +16,7 @@ install = $(BIN)/pip install --quiet --disable-pip-version-check --constraint co
 SEED ?= 1
 COUNT ?= 120
 
-.PHONY: demo test quick soak mutants lint types layers house config-page bench cluster-up cluster-down clean
+.PHONY: demo test quick soak mutants lint types layers house config-page docs licences release-check bench cluster-up cluster-down clean
 
 demo: $(VENV)/.examples
 	@$(BIN)/hpc-train submit --cluster local --follow --wait configs/digits.yaml
@@ -54,6 +54,20 @@ house: $(VENV)/.test
 config-page: $(VENV)/.test
 	@$(BIN)/python -m tests.config_page
 
+# The pages, complete in themselves, in site/.
+docs: $(VENV)/.test
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
+	@echo "open site/index.html"
+
+# docs/licences.md, from what is installed.
+licences: $(VENV)/.test
+	@$(BIN)/python -m tests.licences_page
+
+# A wheel alone in a new venv of each Python of PYTHONS, and by `uv tool install`: trained with. What the
+# installation consists of is then in dist/sbom.cdx.json.
+release-check: $(VENV)-release/.tools
+	@$(VENV)-release/bin/python -m tests.release_check $(PYTHONS)
+
 bench: $(VENV)/.bench
 	@bash tests/cluster/install.sh
 	@$(BIN)/python -m benchmarks
@@ -66,7 +80,7 @@ cluster-down: $(VENV)/.test
 	@$(BIN)/python -m tests.cluster down
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) site .mypy_cache .ruff_cache .hypothesis build dist
 
 # The venv is made once for each set of extras; constraints.txt pins what we test with, and its
 # torch is the CPU build where one is at hand, instead of gigabytes of CUDA.
@@ -90,4 +104,9 @@ $(VENV)/.bench: $(VENV)/.test
 	@echo "installing the peers that are measured into $(VENV)-bench"
 	@$(PYTHON) -m venv $(VENV)-bench
 	@$(VENV)-bench/bin/pip install --quiet --disable-pip-version-check --constraint constraints.txt torchx seml
+	@touch $@
+
+$(VENV)-release/.tools: constraints.txt
+	@$(PYTHON) -m venv $(VENV)-release
+	@$(VENV)-release/bin/pip install --quiet --disable-pip-version-check --constraint constraints.txt cyclonedx-bom hatchling uv
 	@touch $@

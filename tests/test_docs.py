@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from hpc_train.cli.main import INTERRUPTED
 from hpc_train.config.keys import TYPES
+from hpc_train.errors import HpcTrainError
 from hpc_train.plan.states import Outcome
 from hpc_train.supervisor import refusal
 from hpc_train.supervisor.outcome import JUDGES
@@ -63,3 +65,26 @@ def test_every_key_of_the_config_is_on_its_page_with_a_meaning() -> None:
     meanings = dict(re.findall(r"^\| `([\w.]+)` \|.*\| (.*) \|$", text, re.MULTILINE))
     assert set(TYPES) <= set(meanings)
     assert all(meanings.values())
+
+
+def test_exit_codes_stay_and_the_readme_names_each() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    table = text.partition("## Exit codes")[2].partition("\n## ")[0]
+    told = [int(code) for code in re.findall(r"^\| (\d+) \|", table, re.MULTILINE)]
+    errors = (HpcTrainError, *HpcTrainError.__subclasses__())
+    ours = {one.exit_code for one in errors if one.__module__ == HpcTrainError.__module__}
+    assert {*ours, 0, INTERRUPTED} == set(told)
+    # Scripts of users compare with these: docs/stability.md.
+    assert told == [0, 1, 2, 3, 4, 5, 10, 11, 12, 130]
+    assert [one.value for one in Outcome] == [
+        *("completed", "user_error", "preempted", "timeout", "node_failure"),
+        *("network_failure", "hang", "out_of_memory", "cancelled"),
+    ]
+
+
+def test_every_key_that_a_page_names_is_one() -> None:
+    sections = sorted({key.partition(".")[0] for key in TYPES if "." in key})
+    named = re.compile(rf"`((?:{'|'.join(sections)})\.[a-z_]+)\b")
+    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]:
+        if page.name not in ("CHANGELOG.md",):
+            assert set(named.findall(page.read_text(encoding="utf-8"))) <= set(TYPES), page

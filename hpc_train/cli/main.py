@@ -93,11 +93,26 @@ class LazyGroup(click.Group):
             return 0
 
 
+def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        from hpc_train.cli.version import version_text
+
+        click.echo(version_text())
+        ctx.exit()
+
+
 @click.group(
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-@click.version_option(__version__, prog_name="hpc-train")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_version,
+    help="Show the version and the commit, and exit.",
+)
 @click.pass_context
 def cli(ctx: click.Context) -> None:
     """Get a PyTorch Lightning training through a Slurm cluster, with the right result."""

@@ -60,7 +60,7 @@ def gathered(
     Raises:
         CheckError: another start waits at this address, one has another config, or one is late.
     """
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    _make_own(folder)
     if _answers(folder / FIRST):
         raise CheckError(
             f"another node 0 is there already at --master {bracketed(master[0])}:{master[1]}",
@@ -72,6 +72,18 @@ def gathered(
         finally:
             for file in folder.glob("*.json"):
                 file.unlink(missing_ok=True)
+
+
+def _make_own(folder: Path) -> None:
+    """Make the folder that the words lie in, or take one that is there, for this user alone.
+
+    Raises:
+        CheckError: somebody else has made it, who could read what is put there.
+    """
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if folder.lstat().st_uid != os.getuid():
+        raise CheckError(f"{folder} belongs to somebody else", "give a runs_dir of your own")
+    folder.chmod(0o700)
 
 
 def _wait_for_all(folder: Path, nodes: int, about: str, say: Callable[[str], None]) -> list[str]:
@@ -111,7 +123,7 @@ def joined(folder: Path, node_rank: int, master: tuple[str, int], about: str) ->
     Raises:
         HpcTrainError: nobody called within the time that the first one waits.
     """
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    _make_own(folder)
     deadline = time.monotonic() + COME_S
     with _door(folder / f"place.{node_rank}", master, about):
         while not _answers(folder / FIRST):

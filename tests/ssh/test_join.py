@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import secrets
 import socket
 import subprocess
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from hpc_train.errors import CheckError
 from hpc_train.ssh.join import gathered
 
 
@@ -56,3 +58,20 @@ def test_it_asks_something_else_each_time(place: Path) -> None:
         with socket.create_connection((known["address"], known["port"]), 60) as connection:
             asked.add(connection.recv(32, socket.MSG_WAITALL))
     assert len(asked) == 3
+
+
+def test_the_folder_of_the_word_is_for_this_user_alone_also_where_it_was_there(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "there").mkdir(mode=0o777)
+    for folder in (tmp_path / "there", tmp_path / "new"):
+        with gathered(folder, 1, ("127.0.0.1", 9), "a config", print):
+            assert folder.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder away")
+def test_a_folder_that_somebody_else_has_made_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "theirs").mkdir()
+    os.chown(tmp_path / "theirs", 12345, -1)
+    with pytest.raises(CheckError, match="belongs to somebody else"):
+        gathered(tmp_path / "theirs", 1, ("127.0.0.1", 9), "a config", print).__enter__()

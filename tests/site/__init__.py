@@ -1,0 +1,1 @@
+"""How `make docs` builds the site: pages from the README and the code, beside those of docs/."""
