@@ -41,6 +41,7 @@ COMMANDS = {
     "checkpoints": "List a run's checkpoints and whether they are whole.",
     "preflight": "Check nodes, network and GPUs as before a training.",
     "doctor": "Look at this machine and its Slurm: pass, warn or fail, with the fix.",
+    "notify": "Send a test notice to where a config's notices go.",
     "nodes": "Show which nodes are left out, and why.",
     "translate": "Print what a command of a tutorial is here.",
     "config": "Show the resolved config and where each value comes from.",

@@ -13,6 +13,7 @@ from hpc_train.cli.main import COMMANDS, LazyGroup, cli
 from tests.cli.conftest import DIGITS
 
 HEAVY = {"torch", "pytorch_lightning", "submitit", "jinja2", "rich", "omegaconf", "ClusterShell"}
+HEAVY |= {"apprise", "textual"}
 # Frozen on purpose: a script of somebody's depends on each of these words.
 SURFACE = {
     "submit": "account after at_most cluster devices dry_run follow gpus json name nodes partition"
@@ -36,6 +37,7 @@ SURFACE = {
     "checkpoints": "best json monitor runs_dir verify",
     "preflight": "account attempt budget explain full gpus json nodes partition strict threshold",
     "nodes": "forget json",
+    "notify": "account gpus name nodes partition qos runs_dir spares time",
     "init": "",
     "translate": "json keep_nccl",
     "doctor": "account gpus json nodes partition runs_dir",
