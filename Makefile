@@ -79,10 +79,11 @@ $(VENV)/.examples: $(BIN)/python pyproject.toml constraints.txt
 	@$(call install,--editable '.[examples]')
 	@touch $@
 
-$(VENV)/.test: $(BIN)/python pyproject.toml constraints.txt tests/hugging_face.txt
+$(VENV)/.test: $(BIN)/python pyproject.toml constraints.txt tests/hugging_face.txt tests/logger_services.txt
 	@echo "installing hpc-train[examples,test] into $(VENV)"
 	@$(call install,--editable '.[examples$(comma)test]')
 	@$(call install,--upgrade --no-deps --target $(VENV)/hugging-face --requirement tests/hugging_face.txt)
+	@$(call install,--upgrade --no-deps --target $(VENV)/logger-services --requirement tests/logger_services.txt)
 	@touch $@ $(VENV)/.examples
 
 $(VENV)/.bench: $(VENV)/.test

@@ -61,7 +61,6 @@ def load(
     from hpc_train.config.load import load as read
     from hpc_train.config.validate import check, check_fit
     from hpc_train.plan.notes import notes_on
-    from hpc_train.supervisor.send_notice import channel_notes
 
     loaded = read(path, overrides, arguments=arguments, flags=flags, sweep=sweep)
     if loaded.config.sweep:
@@ -73,8 +72,7 @@ def load(
         from hpc_train.runs.registry import folders
 
         loaded = settle_weights(loaded, folders(None), Path.cwd())
-    notes = (*loaded.notes, *notes_on(loaded.config), *channel_notes(loaded.config.notify))
-    return dataclasses.replace(loaded, notes=notes)
+    return dataclasses.replace(loaded, notes=(*loaded.notes, *notes_on(loaded.config)))
 
 
 def plan(loaded: LoadedConfig, *, for_script: bool = False) -> Plan:

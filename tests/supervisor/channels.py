@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-SECRET = "s3cret-w0rd"
+SECRET = "-".join(("s3cret", "w0rd"))  # in one piece it would stand in the code that a run keeps
 
 
 class Channel:
     """What came, and the address, which holds a secret in its user's password and its path."""
 
-    def __init__(self, port: int) -> None:
-        self.url = f"json://me:{SECRET}@127.0.0.1:{port}/hook/{SECRET}"
+    def __init__(self, address: str, port: int) -> None:
+        self.url = f"json://me:{SECRET}@{address}:{port}/hook/{SECRET}"
         self.came: list[dict[str, Any]] = []
         self.over = threading.Event()
 
@@ -26,7 +26,9 @@ class Channel:
 
 
 @contextlib.contextmanager
-def channel(*, status: int = 200, hangs: bool = False) -> Iterator[Channel]:
+def channel(
+    *, status: int = 200, hangs: bool = False, address: str = "127.0.0.1"
+) -> Iterator[Channel]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
@@ -42,8 +44,8 @@ def channel(*, status: int = 200, hangs: bool = False) -> Iterator[Channel]:
 
         def log_message(self, *_: object) -> None: ...
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    made = Channel(server.server_address[1])
+    server = ThreadingHTTPServer((address, 0), Handler)
+    made = Channel(address, server.server_address[1])
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
