@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-SECRET = "-".join(("s3cret", "w0rd"))  # in one piece it would stand in the code that a run keeps
+SECRET = "dr0w-terc3s"[::-1]  # as it is, it would stand in the code that a run keeps
 
 
 class Channel:
