@@ -47,7 +47,9 @@ def command(
             for item in planned.removed
         ]
         if rows:
-            print_table(["NAME", "RUN", "STATE", "CHECKPOINT", "SIZE", "NAMED BY"], rows)
+            print_table(
+                ["NAME", "RUN", "STATE", "CHECKPOINT", "SIZE", "NAMED BY"], rows, least_needed=()
+            )
         for run, why in planned.kept.items():
             click.echo(f"kept: {run} {why}", err=True)
     count = f"{len(planned.removed)} run{'s' if len(planned.removed) != 1 else ''}"

@@ -183,7 +183,7 @@ class NotifyConfig:
     events: list[str] = field(
         default_factory=lambda: ["start", "end", "failure", "preemptions", "straggler"]
     )
-    timeout_s: float = 10.0  # seconds that sending may take; then the run goes on without it
+    timeout_s: float = 10.0  # seconds that sending may take, beside the run; then it is given up
 
 
 @dataclass

@@ -1,4 +1,8 @@
-"""What a person who is away is told of a run: its start, its end, and trouble in between."""
+"""What a person who is away is told of a run: its start, its end, and trouble in between.
+
+Each is sent beside the run, which waits for none; at its end the supervisor's process does, for as
+long as `notify.timeout_s`.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +13,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from hpc_train.config.schema import NotifyConfig
-from hpc_train.diagnose.read_run import sentence_of
 from hpc_train.plan.states import Action, Outcome, RunState
-from hpc_train.report.node_use import odd_nodes
 from hpc_train.runs.events import Event, EventKind, read_events
 from hpc_train.runs.history import AttemptRecord, since_submission
-from hpc_train.runs.history_text import duration
 from hpc_train.runs.ranks import read_heartbeat
 from hpc_train.runs.status import RunStatus, SchedulerView, run_status
 from hpc_train.supervisor.send_notice import Notice, send
@@ -33,6 +34,8 @@ Say = Callable[[str], None]
 
 def notify_of_end(event: AttemptEnded, say: Say) -> None:
     """A listener: the run's end, with the sentence of `status`, and its third preemption a day."""
+    if not event.plan.notify.urls_from:
+        return
     status = _status_after(event)
     if event.decision.action is Action.STOP:
         is_bad = status.state not in (RunState.COMPLETED, RunState.CANCELLED)
@@ -46,12 +49,15 @@ def notify_of_end(event: AttemptEnded, say: Say) -> None:
 
 def notify_of_start(attempt: Attempt) -> None:
     """Tell that the ranks of a run's first attempt since its submission were started."""
+    if not attempt.plan.notify.urls_from:
+        return
     records = since_submission(read_events(attempt.run.events))
     if len(records) != 1:
         return
     nodes, run = ", ".join(records[0].nodes[:8]), attempt.run
     text = f"{run.name} ({run.run_id}) began on {nodes} as job {records[0].job_id}"
-    _tell_beside(attempt, "start", f"{run.name} began", f"{text}\nhpc-train status {run.run_id}")
+    text += f"\nhpc-train status {run.run_id}"
+    _tell(attempt.plan.notify, "start", f"{run.name} began", text, attempt.log.say)
 
 
 def preempted_often(attempts: Sequence[AttemptRecord]) -> bool:
@@ -85,18 +91,21 @@ class StragglerWatch:
 
     def compare(self) -> None:
         """Tell of each node that differs from the others while all train, once an attempt."""
+        from hpc_train.report.node_use import odd_nodes
+
+        run, say = self.attempt.run, self.attempt.log.say
         beat = read_heartbeat(self.attempt.folder.heartbeat(0))
         if beat is None or beat.phase != "train":
             return
-        for node, what in odd_nodes(self.attempt.run, self.window_s).items():
+        for node, what in odd_nodes(run, self.window_s).items():
             if node in self.told:
                 continue
             self.told.add(node)
-            text = f"{node} differs from the other nodes for {duration(self.window_s)}: {what}"
-            self.attempt.log.say(text)
-            run = self.attempt.run
+            text = f"{node} differs from the other nodes for {self.window_s / 60:g} min: {what}"
+            say(text)
             text = f"{run.name} ({run.run_id}): {text}\nhpc-train report {run.run_id}"
-            _tell_beside(self.attempt, "straggler", f"{run.name}: {node} is a straggler", text)
+            title = f"{run.name}: {node} is a straggler"
+            _tell(self.attempt.plan.notify, "straggler", title, text, say)
 
 
 def _status_after(event: AttemptEnded) -> RunStatus:
@@ -111,6 +120,8 @@ def _status_after(event: AttemptEnded) -> RunStatus:
 
 
 def _text(event: AttemptEnded, status: RunStatus, *, is_bad: bool) -> str:
+    from hpc_train.diagnose.read_run import sentence_of
+
     sentence = ""
     with contextlib.suppress(OSError):  # a full or absent file system: the reason is enough
         sentence = sentence_of(event.run, status) if is_bad else ""
@@ -123,17 +134,15 @@ def _text(event: AttemptEnded, status: RunStatus, *, is_bad: bool) -> str:
     return "\n".join(filter(None, lines))
 
 
-def _tell_beside(attempt: Attempt, kind: str, title: str, text: str) -> None:
-    """In a thread, which nothing waits for."""
-    words = (attempt.plan.notify, kind, title, text, attempt.log.say)
-    threading.Thread(target=_tell, args=words, daemon=True).start()
-
-
 def _tell(notify: NotifyConfig, kind: str, title: str, text: str, say: Say) -> None:
+    """Send it where it is wanted, in a thread: it ends by itself, and the process waits for it."""
     if not notify.urls_from or kind not in notify.events:
         return
     printable = "".join(letter for letter in text if letter.isprintable() or letter == "\n")
-    sent = send(notify, Notice(f"hpc-train: {title}", printable))
-    if sent.troubles:
-        said = "; ".join(sent.troubles)
-        say(f"the notice of {kind} was not sent everywhere: {said}; hpc-train notify CFG tries it")
+    notice = Notice(f"hpc-train: {title}", printable)
+
+    def send_it() -> None:
+        if troubles := "; ".join(send(notify, notice).troubles):
+            say(f"the notice of {kind} was not sent: {troubles}; hpc-train notify CFG tries it")
+
+    threading.Thread(target=send_it).start()

@@ -73,13 +73,12 @@ def test_a_channel_that_hangs_delays_the_jobs_end_by_no_more_than_its_bound(
         training = submit(
             slurm_cluster,
             tmp_path,
-            *(*ON_NODE1, "trainer.max_steps=5", "notify.urls_from=CHAT", "notify.timeout_s=5"),
+            *(*ON_NODE1, "trainer.max_steps=5", "notify.urls_from=CHAT", "notify.timeout_s=20"),
             env={"CHAT": stuck.url},
         )
         assert training.wait_end() == "completed"
+        log = training.run.attempt(0).supervisor_log
+        until(lambda: "a channel gave no answer within 20 s" in log.read_text(), "the line", 60)
     events = {event.kind.value: event.time for event in read_events(training.run.events)}
-    assert events["run_ended"] - events["decided"] < 15
-    assert events["decided"] - events["attempt_ended"] < 15
-    log = training.run.attempt(0).supervisor_log.read_text()
-    assert "a channel gave no answer within 5 s" in log
-    assert SECRET not in log
+    assert events["run_ended"] - events["attempt_ended"] < 15, "the run waits for nothing"
+    assert SECRET not in log.read_text()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -87,6 +88,21 @@ FAILED = AttemptOutcome(
 )
 
 
+def settle() -> None:
+    """Wait for the notices under way, as the supervisor's process does at its end."""
+    for thread in under_way():
+        thread.join()
+
+
+def under_way() -> list[threading.Thread]:
+    """Threads that a process waits for at its end."""
+    return [
+        thread
+        for thread in threading.enumerate()
+        if not thread.daemon and thread is not threading.main_thread()
+    ]
+
+
 def eventually(listening: Channel, count: int) -> list[str]:
     """The titles, once so many have come: the start is told beside the run."""
     deadline = time.monotonic() + 60
@@ -104,6 +120,7 @@ def test_a_run_tells_its_start_and_its_end_once_whatever_is_in_between(
     made = made_run(tmp_path)
     ends_as(monkeypatch, HANG, DONE)
     assert run.supervise(made, {}, batch=False) == 0
+    settle()
     assert eventually(listening, 2) == ["digits began", "digits completed"]
     end = next(notice for notice in listening.came if "completed" in notice["title"])
     assert end["message"].startswith(
@@ -118,6 +135,7 @@ def test_a_failure_carries_the_words_of_status_and_the_sentence_of_diagnose(
     made = made_run(tmp_path, events=["failure"])
     ends_as(monkeypatch, FAILED, error=ERROR)
     assert run.supervise(made, {}, batch=False) != 0
+    settle()
     assert listening.titles == ["digits failed"]
     (status,) = observe([made], time.time())
     sentence = sentence_of(made, status)
@@ -137,6 +155,7 @@ def test_only_what_the_config_names_is_told(
 ) -> None:
     ends_as(monkeypatch, DONE)
     assert run.supervise(made_run(tmp_path, events=events), {}, batch=False) == 0
+    settle()
     assert len(listening.came) == count
 
 
@@ -188,6 +207,7 @@ def test_the_third_preemption_is_told_while_the_run_goes_on(
     (made.checkpoints / "step-000000030" / "manifest.json").write_text("{}")
     ends_as(monkeypatch, preempted, DONE)
     assert run.supervise(made, {}, batch=False) == 0
+    settle()
     assert listening.titles == ["digits was preempted 3 times in 24 h"]
     assert "is pending: preempted: goes on from step 30" in listening.came[0]["message"]
 
@@ -215,7 +235,7 @@ def test_a_straggler_is_told_once_an_attempt_with_what_differs(
     looks.compare()
     looks.compare()
     assert eventually(listening, 1) == ["digits: n1 is a straggler"]
-    assert "n1 differs from the other nodes for 5 min" in listening.came[0]["message"]
+    assert "n1 differs from the other nodes for 5 min:" in listening.came[0]["message"]
     assert "GPU 41 % (the others 96 %)" in listening.came[0]["message"]
     assert capsys.readouterr().out.count("n1 differs") == 1
 
@@ -254,13 +274,14 @@ def test_a_channel_that_hangs_costs_the_bound_and_a_line_and_the_other_one_gets_
         ends_as(monkeypatch, DONE)
         began = time.monotonic()
         assert run.supervise(made, {}, batch=False) == 0
-        took_s = time.monotonic() - began
-    assert took_s < SHORT_S * 2 + 10
+        assert under_way(), "the run itself waits for nothing"
+        settle()
+        assert time.monotonic() - began < SHORT_S * 2 + 10
     assert listening.titles == ["digits completed"]
     assert made.done.exists()
     (line,) = [line for line in capfd.readouterr().out.splitlines() if "notice" in line]
     assert line.endswith(
-        "the notice of end was not sent everywhere: a channel gave no answer within 6 s;"
+        "the notice of end was not sent: a channel gave no answer within 6 s;"
         " hpc-train notify CFG tries it"
     )
 
@@ -285,6 +306,7 @@ def test_a_channel_that_cannot_be_reached_is_one_line_without_its_address(
     made = made_run(tmp_path, events=["end"])
     ends_as(monkeypatch, DONE)
     assert run.supervise(made, {}, batch=False) == 0
+    settle()
     said = capfd.readouterr()
     (line,) = [line for line in said.out.splitlines() if "notice" in line]
     assert BROKEN[urls] in line
@@ -312,6 +334,7 @@ def test_without_apprise_the_run_goes_on_and_the_line_says_what_to_install(
     monkeypatch.setenv("MY_CHANNELS", "json://127.0.0.1")
     ends_as(monkeypatch, DONE)
     assert run.supervise(made_run(tmp_path, events=["end"]), {}, batch=False) == 0
+    settle()
     assert "not installed (pip install 'hpc-train[notices]')" in capfd.readouterr().out
 
 
@@ -324,6 +347,7 @@ def test_addresses_that_are_not_there_cost_one_line(
 ) -> None:
     ends_as(monkeypatch, DONE)
     assert run.supervise(made_run(tmp_path, urls_from=source), {}, batch=False) == 0
+    settle()
     assert f"notify.urls_from: {source}" in capfd.readouterr().out
 
 
@@ -345,6 +369,7 @@ def test_no_address_is_written_anywhere_and_modules_of_the_user_are_not_taken_fo
     made = made_run(tmp_path, urls_from=str(file))
     ends_as(monkeypatch, FAILED, error=ERROR)
     run.supervise(made, {}, batch=False)
+    settle()
     assert eventually(listening, 2) == ["digits began", "digits failed"]
     said = capfd.readouterr()
     written = [path.read_text("utf-8") for path in made.path.rglob("*") if path.is_file()]
