@@ -68,7 +68,8 @@ def plan_removals(words: Sequence[str], runs_dir: Path | None) -> Removals:
         is_pattern = _PATTERN.search(word) is not None
         for entry in _matching(word, known) if is_pattern else [_meant(word, where)]:
             chosen.setdefault(entry.path, (entry, is_pattern))
-    others = [entry for entry in known if entry.path not in chosen]
+    ids = {entry_id(entry) for entry, _ in chosen.values()}  # by these: a path may have two names
+    others = [entry for entry in known if entry_id(entry) not in ids]
     users = {path: _users(entry, others) for path, (entry, _) in chosen.items()}
     wanted = {path: entry for path, (entry, _) in chosen.items()}
     wanted |= {user.path: user for found in users.values() for user in found}
@@ -103,10 +104,14 @@ def _meant(word: str, where: Sequence[Path]) -> Entry:
     """The run or the sweep that an id, a folder, a job id or the name of one run means."""
     path = Path(word).absolute()
     begun = (path / "events.jsonl").exists() or (path / "attempts").is_dir()
-    if begun and not (path / "sweep.json").exists() and path.parent.parent in where:
+    is_run = begun and not (path / "sweep.json").exists() and path.parent.parent in where
+    if is_run or path.is_symlink():
         return RunDir(path)  # also where its plan is gone
     sweep = find_sweep(word, where)
-    if sweep is not None and word != sweep.name:
+    if sweep is not None and word == sweep.name:
+        hint = f"name it by its id: {sweep.sweep_id}"
+        raise UsageError(f"{word} is the name of a sweep, and may be that of other runs", hint)
+    if sweep is not None:
         return sweep
     found = matching_runs(word, where)
     if len(found) > 1:
@@ -122,7 +127,7 @@ def _why_kept(entry: Entry, state: RunState, users: dict[str, RunState]) -> str:
         return f"is a link to {entry.path.readlink()}, and no link is followed"
     if isinstance(entry, RunDir) and not entry.named:
         return "is a folder that a script of yours has named, and may hold more than the run"
-    if Path.cwd().is_relative_to(entry.path):
+    if Path.cwd().is_relative_to(entry.path.resolve()):
         return "is the folder that you are in"
     if not state.ended:
         return f"is {state.value}"

@@ -193,6 +193,9 @@ def test_no_link_is_followed_out_of_a_run_nor_to_one(hpc, make, tmp_path):
     said = hpc("rm", linked.run_id, "--yes")
     assert said.code == 1
     assert f"is a link to {moved}" in said.err
+    link = tmp_path / "link"
+    link.symlink_to(moved)
+    assert f"is a link to {moved}" in hpc("rm", link, "--yes").err
     assert (moved / "plan.json").exists()
     assert (outside / "data").read_text() == "all of it"
 
@@ -253,3 +256,15 @@ def test_the_folder_that_one_is_in_stays(hpc, make, monkeypatch):
     monkeypatch.chdir(run.path)
     assert "is the folder that you are in" in hpc("rm", run.path, "--yes").err
     assert run.plan.exists()
+
+
+def test_a_folder_of_runs_that_is_a_link_is_as_any_other(hpc, make, tmp_path):
+    run, other = make(1), make(2)
+    (tmp_path / "scratch").mkdir()
+    (tmp_path / "runs").rename(tmp_path / "scratch" / "runs")
+    (tmp_path / "runs").symlink_to(tmp_path / "scratch" / "runs")
+    text = run.plan.read_text()
+    run.plan.write_text(text.replace(f'"workdir": "{tmp_path}"', f'"workdir": "{run.path}/snap"'))
+    said = hpc("rm", run.path, "--yes")
+    assert (said.code, said.out.splitlines()[1].split()[-1]) == (0, "-")
+    assert (run.path.exists(), other.plan.exists()) == (False, True)

@@ -240,6 +240,19 @@ def test_a_straggler_is_told_once_an_attempt_with_what_differs(
     assert capsys.readouterr().out.count("n1 differs") == 1
 
 
+def test_the_nodes_are_compared_once_they_have_trained_for_a_while(
+    listening: Channel, tmp_path: Path
+) -> None:
+    looks = StragglerWatch(watched(tmp_path, [96, 41, 95, 97]), window_s=300)
+    looks.look()
+    settle()
+    assert (listening.came, looks.told) == ([], set())
+    looks.look_at = 0
+    looks.look()
+    assert eventually(listening, 1) == ["digits: n1 is a straggler"]
+    assert looks.look_at > time.monotonic()
+
+
 @pytest.mark.parametrize(
     ("uses", "phase"), [([96, 95, 97], "train"), ([96, 41], "train"), ([96, 41, 95, 97], "save")]
 )
