@@ -27,6 +27,7 @@ ALIVE_S = 60.0  # a heartbeat this young: the run goes on where this machine doe
 # Removed last, so that what is left of a run is found by its id, and can be removed again.
 _LAST = ("events.jsonl", "sweep.json", "plan.json")
 _PATTERN = re.compile(r"[*?\[]")
+_SEPARATORS = re.compile(r'[/"\s]+')
 
 
 @dataclass(frozen=True)
@@ -68,24 +69,23 @@ def plan_removals(words: Sequence[str], runs_dir: Path | None) -> Removals:
         is_pattern = _PATTERN.search(word) is not None
         for entry in _matching(word, known) if is_pattern else [_meant(word, where)]:
             chosen.setdefault(entry.path, (entry, is_pattern))
-    ids = {entry_id(entry) for entry, _ in chosen.values()}  # by these: a path may have two names
-    others = [entry for entry in known if entry_id(entry) not in ids]
-    users = {path: _users(entry, others) for path, (entry, _) in chosen.items()}
-    wanted = {path: entry for path, (entry, _) in chosen.items()}
-    wanted |= {user.path: user for found in users.values() for user in found}
+    wanted = {entry_id(entry): entry for entry, _ in chosen.values()}  # a path may have two names
+    users = _users(list(wanted), known)
+    wanted |= {user: entry for found in users.values() for user, entry in found.items()}
     seen = observe_all(list(wanted.values()), time.time())
-    states = {path: status.state for path, status in zip(wanted, seen, strict=True)}
+    states = {run: status.state for run, status in zip(wanted, seen, strict=True)}
     removed, kept = [], {}
     shared: set[tuple[int, int]] = set()
-    for path, (entry, is_pattern) in chosen.items():
-        using = {entry_id(user): states[user.path] for user in users[path]}
-        if why := _why_kept(entry, states[path], using):
+    for entry, is_pattern in chosen.values():
+        run = entry_id(entry)
+        using = {user: states[user] for user in users[run]}
+        if why := _why_kept(entry, states[run], using):
             if not is_pattern:
-                raise HpcTrainError(f"{entry.name} ({entry_id(entry)}) {why}", _fix(why, entry))
-            kept[entry_id(entry)] = why
+                raise HpcTrainError(f"{entry.name} ({run}) {why}", _fix(why, entry))
+            kept[run] = why
             continue
         use = disk_use(folders_of(entry), shared)
-        removed.append(Removal(entry, states[path], use, _newest_step(entry), tuple(using)))
+        removed.append(Removal(entry, states[run], use, _newest_step(entry), tuple(using)))
     return Removals(tuple(removed), kept)
 
 
@@ -153,10 +153,15 @@ def _is_alive(run: RunDir) -> bool:
     return False
 
 
-def _users(entry: Entry, others: Sequence[Entry]) -> list[Entry]:
-    """Runs whose plan names it (weights, copy of the code), and those that were told to wait."""
-    name = re.compile(re.escape(entry_id(entry)) + r"(?!\d)")
-    return [other for other in others if name.search(_what_it_names(other))]
+def _users(runs: Sequence[str], known: Sequence[Entry]) -> dict[str, dict[str, Entry]]:
+    """Of each run who names it in its plan (weights, copy of the code), or was told to wait."""
+    users: dict[str, dict[str, Entry]] = {run: {} for run in runs}
+    for entry in known:
+        words = set(_SEPARATORS.split(_what_it_names(entry)))
+        words |= {word.rpartition("-")[0] for word in words}  # of a sweep its point is named
+        for run in words & users.keys() - {entry_id(entry)}:
+            users[run][entry_id(entry)] = entry
+    return users
 
 
 def _what_it_names(entry: Entry) -> str:

@@ -91,7 +91,10 @@ def odd_nodes(run: RunDir, window_s: float) -> dict[str, str]:
     Returns:
         node -> "GPU 41 % (the others 97 %)"; where nobody has GPUs, of the CPUs.
     """
-    files = {path: path.stat().st_mtime for path in sorted(run.monitor.glob("*.jsonl"))}
+    files = {}
+    for path in sorted(run.monitor.glob("*.jsonl")):
+        with contextlib.suppress(OSError):
+            files[path] = path.stat().st_mtime
     # Those of an earlier attempt's nodes are not written any more.
     oldest = max(files.values(), default=0.0) - window_s
     lately = {path.stem: _lately(path, window_s) for path in files if files[path] >= oldest}

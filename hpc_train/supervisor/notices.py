@@ -55,8 +55,8 @@ def notify_of_start(attempt: Attempt) -> None:
     if len(records) != 1:
         return
     nodes, run = ", ".join(records[0].nodes[:8]), attempt.run
-    text = f"{run.name} ({run.run_id}) began on {nodes} as job {records[0].job_id}"
-    text += f"\nhpc-train status {run.run_id}"
+    job = f" as job {records[0].job_id}" if records[0].job_id else ""
+    text = f"{run.name} ({run.run_id}) began on {nodes}{job}\nhpc-train status {run.run_id}"
     _tell(attempt.plan.notify, "start", f"{run.name} began", text, attempt.log.say)
 
 

@@ -249,6 +249,10 @@ def test_runs_that_name_a_run_are_told_and_keep_it_while_they_go_on(hpc, make, s
     assert f"is needed by {waiting.run_id}, which is pending" in said.err
     assert source.plan.exists()
     assert hpc("rm", source.run_id, user.run_id, "--dry-run").code == 1
+    said = hpc("rm", "*", "--yes")
+    assert f"kept: {source.run_id} is needed by {waiting.run_id}" in said.err
+    left = (source.plan.exists(), user.plan.exists(), waiting.plan.exists())
+    assert left == (True, False, True), "also where one pattern means both"
 
 
 def test_the_folder_that_one_is_in_stays(hpc, make, monkeypatch):
