@@ -7,6 +7,7 @@ long as `notify.timeout_s`.
 from __future__ import annotations
 
 import contextlib
+import signal
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -142,6 +143,8 @@ def _tell(notify: NotifyConfig, kind: str, title: str, text: str, say: Say) -> N
     notice = Notice(f"hpc-train: {title}", printable)
 
     def send_it() -> None:
+        # scontrol requeue has Slurm send SIGTERM at once; the sender inherits this (execve(2)).
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
         if troubles := "; ".join(send(notify, notice).troubles):
             say(f"the notice of {kind} was not sent: {troubles}; hpc-train notify CFG tries it")
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -139,7 +138,6 @@ def _send_all(urls: Sequence[str], notice: Notice) -> Sent:
 
 def main() -> None:
     """Send the notice on standard input; the answer is JSON on standard output."""
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # of a job that goes on: the last word counts
     answer = os.dup(1)
     os.dup2(2, 1)  # a channel's own print is no answer
     try:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -394,3 +396,30 @@ def test_a_plan_of_before_there_were_notices_is_read_and_tells_nobody() -> None:
     plan = make_plan(config(), workdir="/w", python="python3")
     assert '"notify"' not in plan.to_json()
     assert Plan.from_json(plan.to_json()) == plan
+
+
+def test_a_sigterm_to_every_process_of_the_job_does_not_end_the_sender(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """As Slurm sends it when the supervisor has requeued its job."""
+    with channel(hangs=True) as slow:
+        monkeypatch.setenv("MY_CHANNELS", slow.url)
+        ends_as(monkeypatch, DONE)
+        made = made_run(tmp_path, events=["end"], timeout_s=5.0)
+        assert run.supervise(made, {}, batch=False) == 0
+        (thread,) = under_way()
+        deadline = time.monotonic() + 60
+        while not (found := senders()) and time.monotonic() < deadline:
+            time.sleep(0.005)
+        os.kill(found[0], signal.SIGTERM)
+        thread.join()
+    assert "a channel gave no answer within 5 s" in capfd.readouterr().out
+    assert senders() == []
+
+
+def senders() -> list[int]:
+    """Processes of this one that send a notice."""
+    told = subprocess.run(
+        ["pgrep", "-P", str(os.getpid()), "-f", "send_notice"], capture_output=True, check=False
+    )
+    return [int(word) for word in told.stdout.split()]
