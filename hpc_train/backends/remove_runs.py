@@ -79,9 +79,10 @@ def plan_removals(words: Sequence[str], runs_dir: Path | None) -> Removals:
     for entry, is_pattern in chosen.values():
         run = entry_id(entry)
         using = {user: states[user] for user in users[run]}
-        if why := _why_kept(entry, states[run], using):
-            if not is_pattern:
-                raise HpcTrainError(f"{entry.name} ({run}) {why}", _fix(why, entry))
+        why, fix = _why_kept(entry, states[run], using)
+        if why and not is_pattern:
+            raise HpcTrainError(f"{entry.name} ({run}) {why}", fix)
+        if why:
             kept[run] = why
             continue
         use = disk_use(folders_of(entry), shared)
@@ -121,30 +122,28 @@ def _meant(word: str, where: Sequence[Path]) -> Entry:
     return found[0]
 
 
-def _why_kept(entry: Entry, state: RunState, users: dict[str, RunState]) -> str:
-    """Why it may not be removed, as a sentence about it; empty where it may."""
+def _why_kept(entry: Entry, state: RunState, users: dict[str, RunState]) -> tuple[str, str]:
+    """Why it may not be removed, as a sentence about it, and the fix; empty where it may."""
+    cancel = f"hpc-train cancel {entry_id(entry)} ends it"
     if entry.path.is_symlink():
-        return f"is a link to {entry.path.readlink()}, and no link is followed"
+        return f"is a link to {entry.path.readlink()}, and no link is followed", ""
     if isinstance(entry, RunDir) and not entry.named:
-        return "is a folder that a script of yours has named, and may hold more than the run"
+        what = "is a folder that a script of yours has named, and may hold more than the run"
+        return what, f"remove it by hand: {entry.path}"
     if Path.cwd().is_relative_to(entry.path.resolve()):
-        return "is the folder that you are in"
+        return "is the folder that you are in", "cd elsewhere"
     if not state.ended:
-        return f"is {state.value}"
-    for path in folders_of(entry):
-        run = RunDir(path)
+        return f"is {state.value}", cancel
+    for run in map(RunDir, folders_of(entry)):
         if is_held(run.lock) or (state is RunState.LOST and _is_alive(run)):
-            return "gives signs of life"
+            return "gives signs of life", cancel
     for user, its in users.items():
         if not its.ended:
-            return f"is needed by {user}, which is {its.value}"
-    return ""
-
-
-def _fix(why: str, entry: Entry) -> str:
-    if why.startswith(("is pending", "is running", "gives")):
-        return f"hpc-train cancel {entry_id(entry)} ends it"
-    return f"remove it by hand: {entry.path}" if "folder that a script" in why else ""
+            return (
+                f"is needed by {user}, which is {its.value}",
+                f"hpc-train cancel {user} ends that",
+            )
+    return "", ""
 
 
 def _is_alive(run: RunDir) -> bool:
