@@ -8,6 +8,8 @@ PYTEST_ARGS ?=
 WORKERS ?= 4
 
 comma := ,
+# Large packages that single tests need, each list in a folder of its own beside the packages.
+BESIDE := hugging_face hydra logger_services
 # pip talks much; what it said is shown where it failed.
 install = $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt $(1) \
 	> $(VENV)/pip.log 2>&1 || { cat $(VENV)/pip.log; exit 1; }
@@ -93,11 +95,10 @@ $(VENV)/.examples: $(BIN)/python pyproject.toml constraints.txt
 	@$(call install,--editable '.[examples]')
 	@touch $@
 
-$(VENV)/.test: $(BIN)/python pyproject.toml constraints.txt tests/hugging_face.txt tests/hydra.txt
+$(VENV)/.test: $(BIN)/python pyproject.toml constraints.txt $(BESIDE:%=tests/%.txt)
 	@echo "installing hpc-train[examples,test] into $(VENV)"
 	@$(call install,--editable '.[examples$(comma)test]')
-	@$(call install,--upgrade --no-deps --target $(VENV)/hugging-face --requirement tests/hugging_face.txt)
-	@$(call install,--upgrade --no-deps --target $(VENV)/hydra --requirement tests/hydra.txt)
+	@$(foreach it,$(BESIDE),$(call install,--upgrade --no-deps --target $(VENV)/$(subst _,-,$(it)) --requirement tests/$(it).txt);)
 	@touch $@ $(VENV)/.examples
 
 $(VENV)/.bench: $(VENV)/.test

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ConfigCommand",
+    "complete_keys",
+    "complete_runs",
     "config_arguments",
     "devices_option",
     "flag_options",
@@ -48,7 +50,23 @@ runs_dir_option = click.option(
     type=click.Path(path_type=Path),
     help="Where to look for runs (also HPC_TRAIN_RUNS_DIR).",
 )
-run_argument = click.argument("run", metavar="RUN")
+
+
+def complete_runs(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """What a shell offers where a run is named."""
+    from hpc_train.cli.completions import run_words
+
+    return run_words(incomplete, ctx.params.get("runs_dir"))
+
+
+def complete_keys(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """What a shell offers where `key=value` stands."""
+    from hpc_train.cli.completions import key_words
+
+    return key_words(list(ctx.params.get(str(param.name)) or ()), incomplete)
+
+
+run_argument = click.argument("run", metavar="RUN", shell_complete=complete_runs)
 
 
 class ConfigCommand(click.Command):
@@ -74,7 +92,12 @@ def config_arguments(function: F) -> F:
     """CFG, `key=value` overrides, and the options that are short for a key."""
     decorators = (
         click.argument("cfg", type=click.Path(path_type=Path, readable=False)),
-        click.argument("overrides", nargs=-1, metavar="[KEY=VALUE]... [-- ARGUMENT...]"),
+        click.argument(
+            "overrides",
+            nargs=-1,
+            metavar="[KEY=VALUE]... [-- ARGUMENT...]",
+            shell_complete=complete_keys,
+        ),
         flag_options(*(name for name in FLAGS if name != "hosts")),
     )
     for decorate in reversed(decorators):
@@ -113,6 +136,7 @@ def load_config(
         cluster: `slurm` or `local`, for `devices`; None finds it by itself.
     """
     from hpc_train import api
+    from hpc_train.supervisor.send_notice import channel_notes
 
     if "=" in str(cfg) and not cfg.exists():
         raise UsageError(f"{cfg} stands where CFG belongs", "the config's file comes first")
@@ -121,7 +145,7 @@ def load_config(
 
         flags = flags_for_devices(devices, flags)
     loaded = api.load(cfg, *overrides, sweep=sweep, **flags)
-    print_notes(loaded.notes)
+    print_notes([*loaded.notes, *channel_notes(loaded.config.notify)])
     if devices is not None:
         from hpc_train.backends.local_devices import use_devices
 

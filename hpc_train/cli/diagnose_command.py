@@ -6,14 +6,14 @@ from pathlib import Path
 
 import click
 
-from hpc_train.cli.common import json_option, print_json, runs_dir_option
+from hpc_train.cli.common import complete_runs, json_option, print_json, runs_dir_option
 from hpc_train.errors import CheckError, UsageError
 
 __all__ = ["command"]
 
 
 @click.command("diagnose")
-@click.argument("words", metavar="[RUN|JOB|LOG...]", nargs=-1)
+@click.argument("words", metavar="[RUN|JOB|LOG...]", nargs=-1, shell_complete=complete_runs)
 @click.option("--attempt", type=click.IntRange(min=0), help="Of RUN; the newest that has ended.")
 @runs_dir_option
 @json_option

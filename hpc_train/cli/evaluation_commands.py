@@ -9,6 +9,7 @@ import click
 
 from hpc_train import api
 from hpc_train.cli.common import (
+    complete_keys,
     flag_options,
     json_option,
     run_argument,
@@ -37,7 +38,7 @@ def evaluation_command(verb: Verb) -> click.Command:
 
     @click.command(verb, help=WHAT[verb] + HOW)
     @run_argument
-    @click.argument("overrides", nargs=-1, metavar="[KEY=VALUE]...")
+    @click.argument("overrides", nargs=-1, metavar="[KEY=VALUE]...", shell_complete=complete_keys)
     @click.option("--ckpt", default="", metavar="best|last|PATH", help="By default best, if any.")
     @flag_options("nodes", "gpus", "time", "partition", "account", "qos")
     @click.option("--cluster", type=click.Choice(["slurm", "local"]), help="As RUN, by default.")

@@ -10,13 +10,16 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from hpc_train import __version__
 from hpc_train.cli.option_hints import command_hint, option_hint, value_hint
 from hpc_train.errors import HpcTrainError, UsageError
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 __all__ = ["cli", "main"]
 
@@ -39,11 +42,15 @@ COMMANDS = {
     "diff": "Show how code, packages and config differ from now, or between two runs.",
     "logs": "Show what a rank has written.",
     "cancel": "End a run for good.",
+    "rm": "Remove runs that have ended; asks before.",
+    "du": "Show what runs take on the disk.",
     "checkpoints": "List a run's checkpoints and whether they are whole.",
     "preflight": "Check nodes, network and GPUs as before a training.",
     "doctor": "Look at this machine and its Slurm: pass, warn or fail, with the fix.",
+    "notify": "Send a test notice to where a config's notices go.",
     "nodes": "Show which nodes are left out, and why.",
     "translate": "Print what a command of a tutorial is here.",
+    "completion": "Print what makes bash, zsh or fish complete our words.",
     "config": "Show the resolved config and where each value comes from.",
 }
 INTERRUPTED = 130
@@ -63,6 +70,14 @@ class LazyGroup(click.Group):
         module = importlib.import_module(f"hpc_train.cli.{cmd_name}_command")
         command: click.Command = module.command
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """What a shell offers for a command; none of them is imported for it."""
+        from click.shell_completion import CompletionItem
+
+        names = [name for name in COMMANDS if name.startswith(incomplete)]
+        options = click.Command.shell_complete(self, ctx, incomplete)
+        return [*(CompletionItem(name, help=COMMANDS[name]) for name in names), *options]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The table of commands, from the lines above."""

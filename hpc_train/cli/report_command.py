@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING
 import click
 
 from hpc_train import api
-from hpc_train.cli.common import json_option, print_json, print_table, runs_dir_option
+from hpc_train.cli.common import (
+    complete_runs,
+    json_option,
+    print_json,
+    print_table,
+    runs_dir_option,
+)
 from hpc_train.errors import HpcTrainError, NoSuchRunError
 from hpc_train.runs.layout import RunDir
 from hpc_train.sweeps import find_sweep, newest_sweep
@@ -27,7 +33,7 @@ PLAIN = str.maketrans("▁▂▃▄▅▆▇█▏▎▍▌▋▊▉°", "__..--
 
 
 @click.command("report")
-@click.argument("runs", metavar="[RUN]...", nargs=-1)
+@click.argument("runs", metavar="[RUN]...", nargs=-1, shell_complete=complete_runs)
 @click.option("--html", type=click.Path(path_type=Path), help="Write one page, complete in itself.")
 @runs_dir_option
 @json_option

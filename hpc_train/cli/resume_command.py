@@ -10,6 +10,7 @@ import click
 
 from hpc_train import api
 from hpc_train.cli.common import (
+    complete_keys,
     flag_options,
     json_option,
     print_notes,
@@ -28,7 +29,7 @@ __all__ = ["command"]
 
 @click.command("resume")
 @run_argument
-@click.argument("overrides", nargs=-1, metavar="[KEY=VALUE]...")
+@click.argument("overrides", nargs=-1, metavar="[KEY=VALUE]...", shell_complete=complete_keys)
 @flag_options("nodes", "gpus", "spares", "time", "partition", "account", "qos", "hosts")
 @click.option("--cluster", type=click.Choice(["slurm", "local"]), help="As it was, by default.")
 @click.option("--new-snapshot", is_flag=True, help="The project's code of now, copied again.")

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from hpc_train import api
-from hpc_train.cli.common import json_option, print_json, runs_dir_option
+from hpc_train.cli.common import complete_runs, json_option, print_json, runs_dir_option
 from hpc_train.cli.diagnosis_lines import diagnosis_lines
 from hpc_train.cli.sweep_text import print_sweep
 from hpc_train.errors import NoSuchRunError, UsageError
@@ -20,7 +20,7 @@ __all__ = ["command"]
 
 
 @click.command("status")
-@click.argument("run", metavar="[RUN]", required=False)
+@click.argument("run", metavar="[RUN]", required=False, shell_complete=complete_runs)
 @click.option(
     "--best", metavar="METRIC[:min|:max]", help="Of a sweep: the best point by this metric."
 )

@@ -63,6 +63,7 @@ RANGES: Mapping[str, Range] = {
     ),
     "preflight.memory_of_bad_nodes_h": Range(0, _YEAR_H),
     "preflight.monitor_interval_s": Range(0, _YEAR_S),
+    "notify.timeout_s": Range(1, 60),
 }
 
 

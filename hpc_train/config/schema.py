@@ -4,7 +4,7 @@ Beside these keys a file may hold `defaults` (or `base`), other files it builds 
 `cluster_profile`, the name of a site profile in configs/clusters.
 
 A key's comment says its unit and what it becomes. The plan keeps the sections `checkpoint`,
-`requeue`, `watchdog` and `preflight` as they are, so that a default has one home: this file.
+`requeue`, `watchdog`, `preflight` and `notify` as they are, so that a default has one home: here.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ __all__ = [
     "Config",
     "ContainerConfig",
     "EnvConfig",
+    "NotifyConfig",
     "PreflightConfig",
     "RequeueConfig",
     "ScriptConfig",
@@ -55,7 +56,7 @@ class SlurmConfig:
     begin: Optional[str] = None  # not before: now+1hour, 2026-11-30T08:00
     comment: Optional[str] = None  # for the accounting
     mail_user: Optional[str] = None  # address for mails of Slurm
-    mail_type: Optional[str] = None  # which mails: END,FAIL
+    mail_type: Optional[str] = None  # which mails; END,FAIL where there is an address
     exclusive: bool = False  # no other job on the nodes
     signal_lead_s: int = 120  # seconds before the time limit; at least one step and one save
     extra: dict[str, Any] = field(default_factory=dict)  # any other sbatch option: {nice: 100}
@@ -168,6 +169,21 @@ class PreflightConfig:
     network: dict[str, Any] = field(default_factory=dict)  # the site's: clusters/example.yaml
     memory_of_bad_nodes_h: float = 24.0  # hours for which other runs leave out a bad node
     monitor_interval_s: float = 5.0  # seconds; 0 = no node monitor
+    # each node's folder for the node exporter's textfile collector; null = no file there
+    prometheus_dir: Optional[str] = None
+
+
+@dataclass
+class NotifyConfig:
+    """Who is told how a run goes, by Apprise; an address may hold a secret, so it is not here."""
+
+    # the name of a variable, or a file (~/.config/hpc-train/notify): one of Apprise's URLs a line
+    urls_from: Optional[str] = None
+    # what is told; preemptions: the third in a day, straggler: a node unlike the others
+    events: list[str] = field(
+        default_factory=lambda: ["start", "end", "failure", "preemptions", "straggler"]
+    )
+    timeout_s: float = 10.0  # seconds that sending may take, beside the run; then it is given up
 
 
 @dataclass
@@ -195,6 +211,7 @@ class Config:
     requeue: RequeueConfig = field(default_factory=RequeueConfig)
     watchdog: WatchdogConfig = field(default_factory=WatchdogConfig)
     preflight: PreflightConfig = field(default_factory=PreflightConfig)
+    notify: NotifyConfig = field(default_factory=NotifyConfig)
     # machines that ssh reaches, for `hpc-train launch`: [a, me@b, c:2222]
     hosts: list[str] = field(default_factory=list)
     runs_dir: str = "runs"  # folder of all runs, on the shared file system

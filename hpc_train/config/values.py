@@ -15,7 +15,7 @@ from hpc_train.config.logger_forms import LOGGER_WORDS, OWN_LOGGERS
 from hpc_train.config.origins import Origins
 from hpc_train.config.ranges import out_of_range
 from hpc_train.config.read import Sexagesimal
-from hpc_train.config.schema import Config
+from hpc_train.config.schema import Config, NotifyConfig
 from hpc_train.config.secrets import looks_secret
 from hpc_train.config.specs import is_object
 from hpc_train.config.words import did_you_mean
@@ -170,6 +170,7 @@ def check_meaning(config: Config, origins: Origins) -> None:
                 f"list it in env.passthrough: [{name}], and set it in the shell that submits",
             )
     _check_hosts(config, origins)
+    _check_notify(config, origins)
     for index, logger in enumerate(config.loggers):
         if logger not in OWN_LOGGERS and not is_object(logger):
             known = ", ".join(LOGGER_WORDS)
@@ -192,6 +193,27 @@ def _check_hosts(config: Config, origins: Origins) -> None:
             f"names {len(config.hosts)}, and slurm.nodes is {config.slurm.nodes}",
             f"name more hosts, or give --nodes {len(config.hosts)}",
         )
+
+
+def _check_notify(config: Config, origins: Origins) -> None:
+    """Refuse an address itself, without a word of it: it would be written into the run."""
+    source, key = config.notify.urls_from, "notify.urls_from"
+    if source is not None and not re.fullmatch(r"[A-Za-z_]\w*|[/~][^:]*", source):
+        raise origins.error(
+            key,
+            "is neither the name of a variable nor a file; an address, which may hold a secret, is"
+            " never written into a config or a run",
+            "put it into a file that only you can read: urls_from: ~/.config/hpc-train/notify",
+        )
+    known = NotifyConfig().events
+    for index, word in enumerate(config.notify.events):
+        if word not in known:
+            hint = did_you_mean(word, known) or f"write {', '.join(known)}"
+            raise origins.error(f"notify.events.{index}", f"is {word!r}", hint)
+    folder = config.preflight.prometheus_dir
+    if folder is not None and not folder.startswith("/"):
+        hint = "write the whole path that the node exporter has: /var/lib/node_exporter"
+        raise origins.error("preflight.prometheus_dir", f"is {folder!r}", hint)
 
 
 def explain(key: str, message: str, origins: Origins) -> ConfigError:

@@ -83,6 +83,7 @@ def make_plan(
         requeue=config.requeue,
         watchdog=config.watchdog,
         preflight=config.preflight,
+        notify=config.notify,
         script=script,
         container=config.container if config.container.image else None,
         weights=weights,
@@ -187,6 +188,8 @@ def _slurm_plan(config: Config, shape: Shape, shell: ShellPlan, origins: Origins
     options += [
         (key.replace("_", "-"), value) for key in PASSED_ON if (value := getattr(slurm, key))
     ]
+    if slurm.mail_user and not slurm.mail_type:
+        options.append(("mail-type", "END,FAIL"))  # sbatch(1): without a type no mail is sent
     if slurm.exclusive:
         options.append(("exclusive", None))
     # Without "B:" the signal goes to the steps, so to the ranks, and not to the batch shell

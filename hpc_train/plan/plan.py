@@ -11,6 +11,7 @@ from hpc_train.codec import decode
 from hpc_train.config.schema import (
     CheckpointConfig,
     ContainerConfig,
+    NotifyConfig,
     PreflightConfig,
     RequeueConfig,
     WatchdogConfig,
@@ -136,6 +137,7 @@ class Plan:
     verb: Verb = "fit"  # of Lightning's Trainer; bench: a fit of a few steps that are measured
     weights: str = ""  # absolute: what the model begins with, nothing else of it; "" = fresh
     hosts: list[str] = field(default_factory=list)  # reached by ssh, where there is no scheduler
+    notify: NotifyConfig = field(default_factory=NotifyConfig)
     reopened_step: int | None = None  # where the run was over, before it was made longer
     schema_version: int = PLAN_SCHEMA_VERSION
 
@@ -151,6 +153,8 @@ class Plan:
                 del document[name]
         if not self.hosts:
             del document["hosts"]
+        if not self.notify.urls_from:
+            del document["notify"]
         return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
     @classmethod

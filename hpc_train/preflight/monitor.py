@@ -21,6 +21,8 @@ from typing import Any
 
 from hpc_train.preflight.inventory.gpus import Nvml, load_nvml
 from hpc_train.preflight.inventory.sysfs import Reader, read_counters
+from hpc_train.preflight.prometheus_text import PrometheusFile
+from hpc_train.runs.layout import RunDir
 
 __all__ = ["Sample", "run", "sample"]
 
@@ -231,8 +233,12 @@ def run(
     *,
     root: Path = Path("/"),
     nvml: Nvml | None = None,
+    prometheus: PrometheusFile | None = None,
 ) -> None:
     """Append a line to `path` every `interval_s` seconds until `stop` is set.
+
+    Args:
+        prometheus: Where the newest sample stands as well, while this runs.
 
     A full disk or a file system that is away loses lines and never ends the loop: monitoring must
     not be what stops a training.
@@ -244,7 +250,11 @@ def run(
             _append(path, json.dumps(previous.line, separators=(",", ":")))
         except OSError as error:
             print(f"hpc-train monitor: {error}", file=sys.stderr)  # noqa: T201
+        if prometheus is not None and previous is not None:
+            prometheus.write(previous.line)
         stop.wait(interval_s)
+    if prometheus is not None:
+        prometheus.remove()
 
 
 def _append(path: Path, text: str) -> None:
@@ -258,6 +268,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m hpc_train.preflight.monitor")
     parser.add_argument("--path", type=Path, required=True, help="the JSON lines go here")
     parser.add_argument("--interval", type=float, default=5.0, help="seconds between lines")
+    parser.add_argument("--prometheus", default="", help="folder of the textfile collector")
     arguments = parser.parse_args(argv)
     if arguments.interval <= 0:
         parser.error("--interval: write a positive number of seconds")
@@ -265,7 +276,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     _end_with_parent(stop)
-    run(arguments.path, arguments.interval, stop, nvml=load_nvml()[0])
+    prometheus = None
+    if arguments.prometheus:
+        of = RunDir(arguments.path.absolute().parents[1])
+        os.umask(0o022)  # the node exporter is another user
+        prometheus = PrometheusFile.of_run(Path(arguments.prometheus), of.run_id, of.name)
+    run(arguments.path, arguments.interval, stop, nvml=load_nvml()[0], prometheus=prometheus)
     return 0
 
 

@@ -17,10 +17,12 @@ from typing import Any
 
 from hpc_train.runs.layout import RunDir
 
-__all__ = ["MEASURES", "Measure", "NodeUse", "read_nodes"]
+__all__ = ["MEASURES", "Measure", "NodeUse", "odd_nodes", "read_nodes"]
 
 SAMPLES = 300  # lines of a node; a file with fewer is read whole
 LINE_BYTES = 16_384  # no line is longer: eight GPUs and eight HCAs are 2,000
+LATELY_BYTES = 256 * 1024  # of a file's end: ten minutes of a node with eight GPUs
+LEAST_LINES = 5  # of a node, before it is held against others while it trains
 LEAST_NODES = 3  # of two nobody can tell which is the odd one
 DEVIATIONS = 4.0  # from the median, in standard deviations by the median absolute deviation
 LEAST_DIFFERENCE = 0.15  # of the median: less is no news, however alike the others are
@@ -80,6 +82,64 @@ def read_nodes(run: RunDir) -> list[NodeUse]:
     return _with_outliers([node for node in found if node is not None])
 
 
+def odd_nodes(run: RunDir, window_s: float) -> dict[str, str]:
+    """Nodes whose GPUs work otherwise than those of the others, lately, and in what.
+
+    Args:
+        window_s: What counts of a node, back from its own newest line: clocks are not compared.
+
+    Returns:
+        node -> "GPU 41 % (the others 97 %)"; where nobody has GPUs, of the CPUs.
+    """
+    files = {}
+    for path in sorted(run.monitor.glob("*.jsonl")):
+        with contextlib.suppress(OSError):
+            files[path] = path.stat().st_mtime
+    # Those of an earlier attempt's nodes are not written any more.
+    oldest = max(files.values(), default=0.0) - window_s
+    lately = {path.stem: _lately(path, window_s) for path in files if files[path] >= oldest}
+    known = [_node(name, lines) for name, lines in lately.items() if len(lines) >= LEAST_LINES]
+    nodes = _with_outliers([node for node in known if node is not None])
+    has_gpus = any("gpu_percent" in node.values for node in nodes)
+    told = ("gpu_percent", "power_w", "throttled_percent") if has_gpus else ("cpu_percent",)
+    found = {}
+    for node in nodes:
+        words = [_against_others(name, node, nodes) for name in told if name in node.outliers]
+        if words:
+            found[node.node] = "; ".join(words)
+    return found
+
+
+def _against_others(name: str, odd: NodeUse, nodes: Sequence[NodeUse]) -> str:
+    measure = MEASURES[name]
+    others = [node.values[name] for node in nodes if node is not odd and name in node.values]
+    middle = statistics.median(others)
+    unit = measure.unit
+    return f"{measure.title} {odd.values[name]:.0f} {unit} (the others {middle:.0f} {unit})"
+
+
+def _lately(path: Path, window_s: float) -> list[dict[str, Any]]:
+    """The lines of the last seconds before the newest one."""
+    try:
+        with path.open("rb") as stream:
+            stream.seek(max(0, os.fstat(stream.fileno()).st_size - LATELY_BYTES))
+            lines = list(_documents(stream))
+    except OSError:
+        return []
+    times = [_number(line.get("time")) or 0.0 for line in lines]
+    newest = max(times, default=0.0)
+    return [line for line, at in zip(lines, times, strict=True) if newest - at <= window_s]
+
+
+def _documents(lines: Iterable[bytes]) -> Iterable[dict[str, Any]]:
+    """What is whole of some lines; a torn one is passed over."""
+    for line in lines:
+        with contextlib.suppress(ValueError):
+            document = json.loads(line)
+            if isinstance(document, dict):
+                yield document
+
+
 def _sampled(path: Path) -> Iterable[dict[str, Any]]:
     """Lines at even distances; a torn one is passed over."""
     try:
@@ -94,11 +154,7 @@ def _sampled(path: Path) -> Iterable[dict[str, Any]]:
             stream.seek(place)
             if place:
                 stream.readline(LINE_BYTES)
-            for line in stream if whole else [stream.readline(LINE_BYTES)]:
-                with contextlib.suppress(ValueError):
-                    document = json.loads(line)
-                    if isinstance(document, dict):
-                        yield document
+            yield from _documents(stream if whole else [stream.readline(LINE_BYTES)])
 
 
 def _node(name: str, lines: Sequence[dict[str, Any]]) -> NodeUse | None:

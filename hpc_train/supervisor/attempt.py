@@ -31,6 +31,7 @@ from hpc_train.supervisor.allocation import Allocation
 from hpc_train.supervisor.deaths import Crash, crash_in_stacks
 from hpc_train.supervisor.launch import Ranks, start_ranks
 from hpc_train.supervisor.node_monitors import monitored
+from hpc_train.supervisor.notices import notify_of_start
 from hpc_train.supervisor.outcome import AttemptEvidence, AttemptOutcome, classify
 from hpc_train.supervisor.progress import AttemptSteps, attempt_steps, record_end, tell_beginning
 from hpc_train.supervisor.signals import SupervisorSignals
@@ -105,6 +106,7 @@ class Attempt:
         self.tell(EventKind.RANKS_STARTED, nodes=list(nodes))
         shape = self.plan.shape
         self.log.say(f"attempt {self.number}: {shape.world_size} ranks on {', '.join(nodes)}")
+        notify_of_start(self)
         with monitored(self.plan, self.allocation, self.run, nodes, self.environ):
             watched = watch(
                 ranks,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from hpc_train.plan.plan import Plan
 from hpc_train.plan.policy import AttemptSummary, Decision
 from hpc_train.runs.layout import RunDir
+from hpc_train.supervisor.notices import notify_of_end
 
 __all__ = ["LISTENERS", "AttemptEnded", "Listener", "tell_listeners"]
 
@@ -36,7 +37,7 @@ def say_decision(event: AttemptEnded, say: Callable[[str], None]) -> None:
     say(f"decided: {event.decision.action.value}: {event.decision.reason}")
 
 
-LISTENERS: Sequence[Listener] = (say_decision,)
+LISTENERS: Sequence[Listener] = (say_decision, notify_of_end)
 
 
 def tell_listeners(

@@ -19,6 +19,7 @@ __all__ = ["monitored"]
 # The node's name is known on the node alone: its shell puts it into the file's name.
 NODE_SCRIPT = (
     'exec "$0" -m hpc_train.preflight.monitor --path "$1/$SLURMD_NODENAME.jsonl" --interval "$2"'
+    ' --prometheus "$3"'
 )
 
 
@@ -57,11 +58,12 @@ def monitored(
 
 def _argv(plan: Plan, allocation: Allocation, folder: str, nodes: Sequence[str]) -> list[str]:
     interval = f"{plan.preflight.monitor_interval_s:g}"
+    prometheus = plan.preflight.prometheus_dir or ""
     if allocation.has_steps:
         # The ranks' step holds all of the job's memory and GPUs; 0 asks for none of its own.
         alone = ["--mem=0", "--gres=none"]
-        script = ["sh", "-c", NODE_SCRIPT, plan.shell.python, folder, interval]
+        script = ["sh", "-c", NODE_SCRIPT, plan.shell.python, folder, interval, prometheus]
         return [*one_a_node(nodes, allocation.srun), *alone, *script]
     path = f"{folder}/{nodes[0].split('/')[0]}.jsonl"
     command = ("-m", "hpc_train.preflight.monitor", "--path", path, "--interval", interval)
-    return [sys.executable, *command]
+    return [sys.executable, *command, "--prometheus", prometheus]

@@ -123,9 +123,14 @@ def _decide(attempt: Attempt, ending: AttemptOutcome, stop: StopCause, *, batch:
         reason=decision.reason,
         exclude=list(decision.exclude),
     )
-    event = AttemptEnded(run=attempt.run, plan=attempt.plan, attempt=history[-1], decision=decision)
-    tell_listeners(event, attempt.log.say)
+    _tell_all(attempt, decision)
     return decision
+
+
+def _tell_all(attempt: Attempt, decision: Decision) -> None:
+    newest = summaries(since_submission(read_events(attempt.run.events)))[-1]
+    event = AttemptEnded(run=attempt.run, plan=attempt.plan, attempt=newest, decision=decision)
+    tell_listeners(event, attempt.log.say)
 
 
 def _usable_nodes(attempt: Attempt, *, batch: bool) -> frozenset[str] | None:
@@ -162,6 +167,7 @@ def _hand_over(
     except SlurmError as error:
         reason = f"could not go on: {error.message}"
         attempt.tell(EventKind.RUN_ENDED, state=RunState.FAILED.value, reason=reason)
+        _tell_all(attempt, Decision(action=Action.STOP, reason=reason, state=RunState.FAILED))
         raise HpcTrainError(
             reason, f"when Slurm is back: hpc-train resume {attempt.run.path}"
         ) from error

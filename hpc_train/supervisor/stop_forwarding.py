@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from hpc_train.runs.ranks import read_heartbeat
 from hpc_train.supervisor.launch import Ranks
+from hpc_train.supervisor.notices import StragglerWatch
 
 if TYPE_CHECKING:
     from hpc_train.supervisor.attempt import Attempt
@@ -27,12 +28,14 @@ class StopForwarding:
         self.asked_at: float | None = None
         self.say_at = self.began + SAY_EVERY_S
         self.said_step = -1
+        self.stragglers = StragglerWatch(attempt)
 
     def look(self) -> None:
         """Pass a stop on to the ranks, and say how far they are."""
         self._stop()
         self.attempt.look_for_beginning()
         self._progress(time.monotonic())
+        self.stragglers.look()
 
     def _stop(self) -> None:
         """By the run's `stop` file; the second Ctrl-C kills."""

@@ -86,13 +86,27 @@ def _custom_logger(kind: Any, place: int, run: RunDir) -> Logger:
     if spec.class_path.rpartition(".")[2] == "WandbLogger":
         # One W&B run for all attempts: docs.wandb.ai/guides/runs/resuming
         spec = type(spec)(spec.class_path, {"id": run.run_id, "resume": "allow", **spec.init_args})
+    kept = run.metrics / f"mlflow-run-{place}.txt"
+    is_mlflow = spec.class_path.rpartition(".")[2] == "MLFlowLogger"
+    if is_mlflow and kept.exists():
+        known = {"run_id": kept.read_text(encoding="utf-8").strip()}
+        spec = type(spec)(spec.class_path, {**known, **spec.init_args})
     logger = build(spec, key=f"loggers[{place}]", defaults=defaults)
+    if is_mlflow and getattr(rank_zero_only, "rank", 0) == 0:
+        _keep_mlflow_run(logger, kept)
     if not isinstance(logger, Logger):
         raise ConfigError(
             f"loggers[{place}]: {spec.class_path} is no logger of {PACKAGE}",
             f"name a class of {PACKAGE}.loggers or one derived from Logger",
         )
     return logger
+
+
+def _keep_mlflow_run(logger: Any, file: Path) -> None:
+    """Write down the id that MLflow's server gives a run: the next attempt goes on in it."""
+    if run_id := logger.run_id:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_text(file, f"{run_id}\n")
 
 
 class MetricsCsv(Logger):

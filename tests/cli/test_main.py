@@ -13,6 +13,7 @@ from hpc_train.cli.main import COMMANDS, LazyGroup, cli
 from tests.cli.conftest import DIGITS
 
 HEAVY = {"torch", "pytorch_lightning", "submitit", "jinja2", "rich", "omegaconf", "ClusterShell"}
+HEAVY |= {"apprise", "textual"}
 # Frozen on purpose: a script of somebody's depends on each of these words.
 SURFACE = {
     "submit": "account after at_most bench_first cluster devices dry_run follow gpus json name"
@@ -35,11 +36,15 @@ SURFACE = {
     "list": "active all json n name points runs_dir sort state",
     "logs": "all attempt follow n rank runs_dir supervisor",
     "cancel": "json runs_dir",
+    "rm": "dry_run json runs_dir yes",
+    "du": "all json n runs_dir",
     "checkpoints": "best json monitor runs_dir verify",
     "preflight": "account attempt budget explain full gpus json nodes partition strict threshold",
     "nodes": "forget json",
+    "notify": "account gpus name nodes partition qos runs_dir spares time",
     "init": "",
     "translate": "json keep_nccl",
+    "completion": "",
     "doctor": "account gpus json nodes partition runs_dir",
 }
 

@@ -197,3 +197,27 @@ def test_a_task_that_begins_before_its_submission_is_noted_knows_its_job(
     for environ in ({}, {"SLURM_ARRAY_JOB_ID": "7", "SLURM_ARRAY_TASK_ID": "4"}):
         with pytest.raises(HpcTrainError, match=r"array|points 0 to 3"):
             point_of_job(folder, environ)
+
+
+def test_a_sweep_is_removed_with_its_points_once_all_have_ended(
+    hpc, array: Slurm, tmp_path: Path
+) -> None:
+    sweep = json.loads(hpc(*SWEEP, "--json").out)
+    for number in range(4):
+        hpc("status", f"{sweep['sweep']}-{number}")
+        if number < 3:
+            ended(sweep, number, "completed")
+    array.says("7_3|PENDING|Priority|N/A")
+    array.asked()
+    said = hpc("rm", sweep["sweep"], "--yes")
+    assert (said.code, f"({sweep['sweep']}) is pending" in said.err) == (1, True)
+    assert array.asked() == 1
+    assert points(tmp_path) == ["0", "1", "2", "3"]
+    assert "digits is the name of a sweep" in hpc("rm", "digits", "--yes").err
+    assert hpc("rm", f"{sweep['sweep']}-0", "--yes").code == 0
+    assert points(tmp_path) == ["1", "2", "3"]
+    ended(sweep, 3, "failed")
+    hpc("status", f"{sweep['sweep']}-0")
+    ended(sweep, 0, "failed")
+    assert hpc("rm", "digits/*", "--yes").code == 0
+    assert list((tmp_path / "runs").iterdir()) == []

@@ -1,0 +1,214 @@
+"""Which runs may be removed, and removing them so that one that is interrupted is still a run."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import shutil
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from hpc_train.backends.sweep_jobs import observe_all
+from hpc_train.errors import HpcTrainError, NoSuchRunError, UsageError
+from hpc_train.plan.states import RunState
+from hpc_train.runs.checkpoints import newest_step
+from hpc_train.runs.disk_use import DiskUse, Entry, disk_use, entries, entry_id, folders_of
+from hpc_train.runs.layout import RunDir
+from hpc_train.runs.lock import is_held
+from hpc_train.runs.registry import folders, matching_runs
+from hpc_train.runs.sweep_dir import find_sweep
+
+__all__ = ["Removal", "Removals", "plan_removals", "remove"]
+
+ALIVE_S = 60.0  # a heartbeat this young: the run goes on where this machine does not see it
+# Removed last, so that what is left of a run is found by its id, and can be removed again.
+_LAST = ("events.jsonl", "sweep.json", "plan.json")
+_PATTERN = re.compile(r"[*?\[]")
+_SEPARATORS = re.compile(r'[/"\s]+')
+
+
+@dataclass(frozen=True)
+class Removal:
+    """A run or a sweep that may be removed.
+
+    Attributes:
+        step: Of its newest checkpoint; None where it has saved nothing.
+        used_by: Runs that have ended and name it: for their weights, their code, or to wait for.
+    """
+
+    entry: Entry
+    state: RunState
+    use: DiskUse
+    step: int | None
+    used_by: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Removals:
+    """What is to be removed, and what a pattern means as well and is kept: why, by id."""
+
+    removed: tuple[Removal, ...]
+    kept: dict[str, str]
+
+
+def plan_removals(words: Sequence[str], runs_dir: Path | None) -> Removals:
+    """Find what the words mean, by one query of Slurm for all; nothing is removed.
+
+    Raises:
+        NoSuchRunError: a word means no run.
+        UsageError: a name means several.
+        HpcTrainError: one that is named may not be removed.
+    """
+    where = folders(runs_dir)
+    known = entries(where)
+    chosen: dict[Path, tuple[Entry, bool]] = {}
+    for word in words:
+        is_pattern = _PATTERN.search(word) is not None
+        for entry in _matching(word, known) if is_pattern else [_meant(word, where)]:
+            chosen.setdefault(entry.path, (entry, is_pattern))
+    wanted = {entry_id(entry): entry for entry, _ in chosen.values()}  # a path may have two names
+    users = _users(list(wanted), known)
+    wanted |= {user: entry for found in users.values() for user, entry in found.items()}
+    seen = observe_all(list(wanted.values()), time.time())
+    states = {run: status.state for run, status in zip(wanted, seen, strict=True)}
+    removed, kept = [], {}
+    shared: set[tuple[int, int]] = set()
+    for entry, is_pattern in chosen.values():
+        run = entry_id(entry)
+        using = {user: states[user] for user in users[run]}
+        why, fix = _why_kept(entry, states[run], using)
+        if why and not is_pattern:
+            raise HpcTrainError(f"{entry.name} ({run}) {why}", fix)
+        if why:
+            kept[run] = why
+            continue
+        use = disk_use(folders_of(entry), shared)
+        removed.append(Removal(entry, states[run], use, _newest_step(entry), tuple(using)))
+    return Removals(tuple(removed), kept)
+
+
+def _matching(word: str, known: Iterable[Entry]) -> list[Entry]:
+    def names(entry: Entry) -> tuple[str, ...]:
+        run = entry_id(entry)
+        return entry.name, run, f"{entry.name}/{run}"
+
+    found = [entry for entry in known if any(fnmatchcase(name, word) for name in names(entry))]
+    if not found:
+        raise NoSuchRunError(f"no run matches {word!r}", "hpc-train list --all shows all")
+    return found
+
+
+def _meant(word: str, where: Sequence[Path]) -> Entry:
+    """The run or the sweep that an id, a folder, a job id or the name of one run means."""
+    path = Path(word).absolute()
+    begun = (path / "events.jsonl").exists() or (path / "attempts").is_dir()
+    is_run = begun and not (path / "sweep.json").exists() and path.parent.parent in where
+    if is_run or path.is_symlink():
+        return RunDir(path)  # also where its plan is gone
+    sweep = find_sweep(word, where)
+    if sweep is not None and word == sweep.name:
+        hint = f"name it by its id: {sweep.sweep_id}"
+        raise UsageError(f"{word} is the name of a sweep, and may be that of other runs", hint)
+    if sweep is not None:
+        return sweep
+    found = matching_runs(word, where)
+    if len(found) > 1:
+        ids = ", ".join(run.run_id for run in found[:5]) + (" ..." if found[5:] else "")
+        hint = f"name them by their ids, or all of them by '{word}/*'"
+        raise UsageError(f"{len(found)} runs are named {word}: {ids}", hint)
+    return found[0]
+
+
+def _why_kept(entry: Entry, state: RunState, users: dict[str, RunState]) -> tuple[str, str]:
+    """Why it may not be removed, as a sentence about it, and the fix; empty where it may."""
+    cancel = f"hpc-train cancel {entry_id(entry)} ends it"
+    if entry.path.is_symlink():
+        return f"is a link to {entry.path.readlink()}, and no link is followed", ""
+    if isinstance(entry, RunDir) and not entry.named:
+        what = "is a folder that a script of yours has named, and may hold more than the run"
+        return what, f"remove it by hand: {entry.path}"
+    if Path.cwd().is_relative_to(entry.path.resolve()):
+        return "is the folder that you are in", "cd elsewhere"
+    if not state.ended:
+        return f"is {state.value}", cancel
+    for run in map(RunDir, folders_of(entry)):
+        if is_held(run.lock) or (state is RunState.LOST and _is_alive(run)):
+            return "gives signs of life", cancel
+    for user, its in users.items():
+        if not its.ended:
+            return (
+                f"is needed by {user}, which is {its.value}",
+                f"hpc-train cancel {user} ends that",
+            )
+    return "", ""
+
+
+def _is_alive(run: RunDir) -> bool:
+    with contextlib.suppress(OSError):
+        return time.time() - run.latest_attempt.heartbeat(0).stat().st_mtime < ALIVE_S
+    return False
+
+
+def _users(runs: Sequence[str], known: Sequence[Entry]) -> dict[str, dict[str, Entry]]:
+    """Of each run who names it in its plan (weights, copy of the code), or was told to wait."""
+    users: dict[str, dict[str, Entry]] = {run: {} for run in runs}
+    for entry in known:
+        words = set(_SEPARATORS.split(_what_it_names(entry)))
+        words |= {word.rpartition("-")[0] for word in words}  # of a sweep its point is named
+        for run in words & users.keys() - {entry_id(entry)}:
+            users[run][entry_id(entry)] = entry
+    return users
+
+
+def _what_it_names(entry: Entry) -> str:
+    text = ""
+    with contextlib.suppress(OSError):
+        document = entry.plan if isinstance(entry, RunDir) else entry.document
+        text = document.read_text(encoding="utf-8", errors="replace")
+        events = entry.events.read_text(encoding="utf-8", errors="replace")
+        text += "".join(line for line in events.splitlines() if '"waits_for"' in line)
+    return text
+
+
+def _newest_step(entry: Entry) -> int | None:
+    steps = []
+    for run in map(RunDir, folders_of(entry)):
+        with contextlib.suppress(OSError, ValueError):
+            saved = any(any(it.iterdir()) for it in (run.checkpoints, run.models) if it.is_dir())
+            step = newest_step(run)
+            steps += [step] if saved or step else []
+    return max(steps, default=None)
+
+
+def remove(entry: Entry) -> None:
+    """Remove all of it, and its name's folder once that is empty.
+
+    Raises:
+        HpcTrainError: a part of it cannot be removed; what is left is found by its id.
+    """
+    try:
+        for path in folders_of(entry):
+            if is_held(RunDir(path).lock):
+                raise HpcTrainError(f"{path.name} has begun again meanwhile, and is kept")
+            _remove_folder(path)
+    except OSError as error:
+        raise HpcTrainError(
+            f"{error.filename} cannot be removed: {error.strerror}",
+            f"correct that, and again: hpc-train rm {entry_id(entry)}",
+        ) from error
+    with contextlib.suppress(OSError):
+        entry.path.parent.rmdir()
+
+
+def _remove_folder(folder: Path) -> None:
+    for child in folder.iterdir():
+        if child.is_dir() and not child.is_symlink():
+            shutil.rmtree(child)
+        elif child.name not in _LAST:
+            child.unlink()
+    for name in _LAST:
+        (folder / name).unlink(missing_ok=True)
+    folder.rmdir()

@@ -1,0 +1,34 @@
+"""`hpc-train notify`: try the channels before the night."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hpc_train.cli.common import ConfigCommand, config_arguments, load_config
+from hpc_train.errors import HpcTrainError, UsageError
+
+__all__ = ["command"]
+
+
+@click.command("notify", cls=ConfigCommand)
+@config_arguments
+def command(cfg: Path, overrides: tuple[str, ...], **flags: Any) -> int:
+    """Send a test notice to where CFG's `notify` says, as a run would."""
+    from hpc_train.supervisor.send_notice import Notice, send
+
+    config = load_config(cfg, overrides, flags).config
+    if not config.notify.urls_from:
+        fix = "write notify.urls_from: NAME of a variable, or a file: docs/notices.md"
+        raise UsageError(f"{cfg} has no notify.urls_from, so nobody is told", fix)
+    text = f"A run of {config.name} would be told of here: {', '.join(config.notify.events)}."
+    sent = send(config.notify, Notice("hpc-train: a test", text))
+    for line in sent.said:
+        click.echo(line, err=True)
+    if sent.troubles:
+        raise HpcTrainError("; ".join(sent.troubles), f"correct {config.notify.urls_from}")
+    channels = f"{sent.channels} channel{'s' if sent.channels > 1 else ''}"
+    click.echo(f"sent to {channels}; look whether it came")
+    return 0

@@ -1,0 +1,83 @@
+"""`hpc-train notify`, and what a config may say of notices and of Prometheus."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import DIGITS
+from tests.supervisor.channels import SECRET, channel
+
+
+def test_a_test_notice_goes_to_each_channel(hpc, monkeypatch: pytest.MonkeyPatch) -> None:
+    with channel() as one, channel() as other:
+        monkeypatch.setenv("CHAT", f"{one.url}\n{other.url}")
+        said = hpc("notify", DIGITS, "notify.urls_from=CHAT", "notify.timeout_s=30")
+    assert (said.code, said.out) == (0, "sent to 2 channels; look whether it came\n")
+    assert one.titles == other.titles == ["a test"]
+    assert "A run of digits would be told of here: start, end" in one.came[0]["message"]
+    assert SECRET not in said.err
+
+
+def test_what_failed_is_told_with_apprises_own_words(hpc, monkeypatch: pytest.MonkeyPatch) -> None:
+    with channel(status=500) as refuses:
+        monkeypatch.setenv("CHAT", refuses.url)
+        said = hpc("notify", DIGITS, "notify.urls_from=CHAT", "notify.timeout_s=30")
+    assert said.code == 1
+    assert "error=500" in said.err
+    assert "error: channel 1 of 1 (JSON) did not take it\n  fix: correct CHAT" in said.err
+
+
+def test_without_a_place_for_addresses_the_fix_says_where_they_belong(hpc) -> None:
+    said = hpc("notify", DIGITS)
+    assert said.code == 2
+    assert "has no notify.urls_from" in said.err
+
+
+@pytest.mark.parametrize("form", ["slack://{}/b/c", "https://x/{}", "to{}@example.org", "./{}"])
+def test_an_address_in_a_config_is_refused_without_a_word_of_it(
+    hpc, tmp_path: Path, form: str
+) -> None:
+    said = hpc("submit", DIGITS, "--cluster", "local", f"notify.urls_from={form.format(SECRET)}")
+    assert said.code == 3
+    assert "notify.urls_from is neither the name of a variable nor a file" in said.err
+    assert SECRET not in said.err
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_variable_that_is_not_set_is_a_note_and_no_refusal(hpc) -> None:
+    said = hpc("config", "show", DIGITS, "notify.urls_from=CHAT_THAT_IS_NOT_SET")
+    assert said.code == 0
+    assert "note: notify.urls_from: CHAT_THAT_IS_NOT_SET is not set here, so no notice" in said.err
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint", "fix"),
+    [
+        ("notify.events=[end,fialure]", "notify.events.1 is 'fialure'", "did you mean 'failure'?"),
+        ("notify.events=[hourly]", "notify.events.0 is 'hourly'", "write start, end, failure"),
+        ("notify.timeout_s=600", "notify.timeout_s is 600", "write 60 or less"),
+        ("notify.urls_from=''", "notify.urls_from is empty", "leave it out"),
+        ("preflight.prometheus_dir=prom", "preflight.prometheus_dir is 'prom'", "whole path"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_with_what_to_write(
+    hpc, words: str, complaint: str, fix: str
+) -> None:
+    said = hpc("submit", DIGITS, "--dry-run", words)
+    assert said.code == 3
+    assert complaint in said.err
+    assert fix in said.err
+
+
+@pytest.mark.parametrize(
+    ("words", "type_"),
+    [([], None), (["slurm.mail_type=BEGIN"], "BEGIN"), (["slurm.mail_user=me@x.org"], "END,FAIL")],
+)
+def test_an_address_for_slurms_mail_alone_means_mail_at_the_end(
+    hpc, words: list[str], type_: str | None
+) -> None:
+    lines = hpc("render", DIGITS, *words).out.splitlines()
+    told = [line for line in lines if line.startswith("#SBATCH --mail-type")]
+    assert told == ([f"#SBATCH --mail-type={type_}"] if type_ else [])
