@@ -36,7 +36,10 @@ _ISO = re.compile(
 _GLOG = re.compile(r"(?:^|\W)[EWIF](\d\d)(\d\d) (\d\d):(\d\d):(\d\d)\.(\d{1,6}) ")
 _SYSLOG = re.compile(r"^([A-Z][a-z]{2}) ([ \d]\d) (\d\d):(\d\d):(\d\d) ")
 _MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
-_STEP = re.compile(r"(?:^|[\s\[{(,'\"])(?:global[_ ])?[Ss]tep['\"]?\s{0,3}[:=]?\s{0,3}(\d{1,12})\b")
+# Not `step: 2(factor)`, as nccl-tests begins.
+_STEP = re.compile(
+    r"(?:^|[\s\[{(,'\"])(?:global[_ ])?[Ss]tep['\"]?\s{0,3}[:=]?\s{0,3}(\d{1,12})\b(?!\()"
+)
 _COLOUR = re.compile(r"\x1b\[[\d;]{0,20}[A-Za-z]")
 _PREFIX = re.compile(r"^(?:\[(?:rank|default)\d+\]: ?| {0,5}\d{1,5}: |\[\d+,\d+\]<\w+>:? ?)")
 

@@ -152,11 +152,12 @@ def _any_text(names: Iterable[str]) -> bool:
 
 
 def _of_traceback(place: Evidence, around: Around) -> Culprit:
-    said = around.traceback()
-    last = said[-1].strip() if said else place.text
+    said = [line for line in around.traceback() if line.strip()] or [place.text]
+    last = said[-1].strip()
+    is_cut = said[-1][:1].isspace()
     return Culprit(
         name="traceback",
-        cause=f"a traceback ends with {last}",
+        cause=f"a traceback {'is cut off at' if is_cut else 'ends with'} {last}",
         fix="the line of the program that the traceback names",
         rank=rank_of(place),
         node=node_of(place),
