@@ -21,7 +21,7 @@ _AFTER_BYTES = 1 << 16
 _RANK_FILE = re.compile(r"(?:^|[^a-z])rank[-_. ]?(\d{1,6})(?!\d)(?!.*rank[-_. ]?\d)", re.IGNORECASE)
 # torch ([rank3]:, [default3]:, [Rank 3]), srun -l (3:), mpirun ([1,3]<stderr>), srun's own words.
 _RANK_TEXT = re.compile(
-    r"\[(?:rank|default)(\d+)\]|\[Rank (\d+)\]|^ {0,5}(\d{1,5}): |^\[\d+,(\d+)\]<"
+    r"\[(?:rank|default)=?(\d+)\]|\[Rank (\d+)\]|^ {0,5}(\d{1,5}): |^\[\d+,(\d+)\]<"
     r"|^srun: error: \S{1,200}: tasks? (\d+)|\b[Rr]ank (\d+)\b"
 )
 _NODE = re.compile(

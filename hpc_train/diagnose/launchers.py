@@ -54,6 +54,7 @@ _CONSEQUENCE = re.compile(
     r"^(?:[\w.]+\.)?(?:ChildFailed|DistBackend|CalledProcess|SignalException|BrokenPipe|EOF"
     r"|ConnectionReset|Process(?:Exited|Raised)|RayTask|ActorDied|RayActor|EngineDead|Rendezvous"
     r"|DistStore|DistNetwork|Subprocess)|initialization failed|See (?:inner|root)|worker died"
+    r"|: Caught \w+ in (?:DataLoader|replica)"
 )
 
 

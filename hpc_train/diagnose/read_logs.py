@@ -20,6 +20,7 @@ __all__ = ["ReadLogs", "diagnose_logs"]
 
 _MOST_LOOKED_AT = 32
 _MAX_TRACEBACKS = 10_000
+_EXCEPTION = re.compile(r"[A-Za-z_][\w.]*(?::|$)")
 _LATE = re.compile(r"(?:did not come to [\w ]+|never joined it): (?:ranks? )?(\d+)\s*(?:$|;)")
 
 
@@ -152,9 +153,10 @@ def _any_text(names: Iterable[str]) -> bool:
 
 
 def _of_traceback(place: Evidence, around: Around) -> Culprit:
-    said = [line for line in around.traceback() if line.strip()] or [place.text]
-    last = said[-1].strip()
-    is_cut = said[-1][:1].isspace()
+    said = [line.strip() for line in around.traceback() if line.strip()] or [place.text]
+    is_cut = not _EXCEPTION.match(said[-1])
+    frames = [line[line.index('File "') :] for line in said if 'File "' in line]
+    last = frames[-1] if is_cut and frames else said[-1]
     return Culprit(
         name="traceback",
         cause=f"a traceback {'is cut off at' if is_cut else 'ends with'} {last}",
