@@ -22,7 +22,7 @@ _RANK_FILE = re.compile(r"(?:^|[^a-z])rank[-_. ]?(\d{1,6})(?!\d)(?!.*rank[-_. ]?
 # torch ([rank3]:, [default3]:, [Rank 3]), srun -l (3:), mpirun ([1,3]<stderr>), srun's own words.
 _RANK_TEXT = re.compile(
     r"\[(?:rank|default)=?(\d+)\]|\[Rank (\d+)\]|^ {0,5}(\d{1,5}): |^\[\d+,(\d+)\]<"
-    r"|^srun: error: \S{1,200}: tasks? (\d+)|\b[Rr]ank (\d+)\b"
+    r"|^srun: error: \S{1,200}: task (\d+):|\b[Rr]ank (\d+)\b"
 )
 _NODE = re.compile(
     r"srun: error: ([\w.-]{1,200}): tasks? |^\S{3} [ \d]\d [\d:]{8} ([\w.-]{1,200}) kernel:"

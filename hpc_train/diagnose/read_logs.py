@@ -34,6 +34,7 @@ class ReadLogs:
     ranks: dict[str, int] = field(default_factory=dict)
     marks: Marks = field(default_factory=dict)
     lines: int = 0
+    ignored: tuple[str, int] = ("", 0)
 
     def read(self, name: str, without: re.Pattern[str] | None = None) -> None:
         """Read one log, but for lines that begin `without`; what cannot be read is a note."""
@@ -56,7 +57,13 @@ class ReadLogs:
         """Take one line."""
         self.lines += 1
         self.reader.feed(line, name, number)
-        if "Traceback (most recent call last)" in line and len(self.tracebacks) < _MAX_TRACEBACKS:
+        if "Exception ignored in" in line:
+            self.ignored = name, number + 1
+        elif (
+            "Traceback (most recent call last)" in line
+            and len(self.tracebacks) < _MAX_TRACEBACKS
+            and self.ignored != (name, number)
+        ):
             where = Evidence(file=name, line=number, text=line.strip()[:300])
             self.tracebacks.setdefault(name, where)
 
