@@ -30,7 +30,9 @@ def rows(places: Places) -> Iterator[Row]:
             training() if number % 3 else start_of_job()
         ),
         "collectives (SUBSYS=COLL)": collectives,
-        "metrics by many capitals": capitals,
+        "metrics by many capitals": lambda number: (
+            capitals(number) if number else "NCCL version 2.21.5+cuda12.4\n"
+        ),
     }
     largest = 0.0
     with tempfile.TemporaryDirectory() as folder:

@@ -21,8 +21,8 @@ _AFTER_BYTES = 1 << 16
 _RANK_FILE = re.compile(r"(?:^|[^a-z])rank[-_. ]?(\d{1,6})(?!\d)(?!.*rank[-_. ]?\d)", re.IGNORECASE)
 # torch ([rank3]:, [default3]:, [Rank 3]), srun -l (3:), mpirun ([1,3]<stderr>), srun's own words.
 _RANK_TEXT = re.compile(
-    r"\[(?:rank|default)(\d+)\]|\[Rank (\d+)\]|^ {0,5}(\d{1,5}): |^\[\d+,(\d+)\]<"
-    r"|^srun: error: \S{1,200}: tasks? (\d+)|\b[Rr]ank (\d+)\b"
+    r"\[(?:rank|default)=?(\d+)\]|\[Rank (\d+)\]|^ {0,5}(\d{1,5}): |^\[\d+,(\d+)\]<"
+    r"|^srun: error: \S{1,200}: task (\d+):|\b[Rr]ank (\d+)\b"
 )
 _NODE = re.compile(
     r"srun: error: ([\w.-]{1,200}): tasks? |^\S{3} [ \d]\d [\d:]{8} ([\w.-]{1,200}) kernel:"
@@ -36,7 +36,10 @@ _ISO = re.compile(
 _GLOG = re.compile(r"(?:^|\W)[EWIF](\d\d)(\d\d) (\d\d):(\d\d):(\d\d)\.(\d{1,6}) ")
 _SYSLOG = re.compile(r"^([A-Z][a-z]{2}) ([ \d]\d) (\d\d):(\d\d):(\d\d) ")
 _MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
-_STEP = re.compile(r"(?:^|[\s\[{(,'\"])(?:global[_ ])?[Ss]tep['\"]?\s{0,3}[:=]?\s{0,3}(\d{1,12})\b")
+# Not `step: 2(factor)`, as nccl-tests begins.
+_STEP = re.compile(
+    r"(?:^|[\s\[{(,'\"])(?:global[_ ])?[Ss]tep['\"]?\s{0,3}[:=]?\s{0,3}(\d{1,12})\b(?!\()"
+)
 _COLOUR = re.compile(r"\x1b\[[\d;]{0,20}[A-Za-z]")
 _PREFIX = re.compile(r"^(?:\[(?:rank|default)\d+\]: ?| {0,5}\d{1,5}: |\[\d+,\d+\]<\w+>:? ?)")
 

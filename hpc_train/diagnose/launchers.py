@@ -30,6 +30,7 @@ _ENDED = (
     r"process \d+ terminated with (?:signal (?P<name>SIG\w{2,6})|exit code (?P<code>\d+))",
     rf": line \d+: +\d+ {_HOW}\b",
     r"exits with return code = (?P<code>-?\d+)",
+    r"Child process \d+ \(local_rank (?P<local>\d+)\) FAILED \(exitcode (?P<code>-?\d+)\)",
     r"(?:died with <Signals\.|Signal \d+ \()(?P<name>SIG\w{2,6})(?:: \d+>|\) received by PID)",
     r"'--local[-_]rank=(?P<local>\d+)'.{0,2000}returned non-zero exit status (?P<code>\d+)",
     rf"\] Signal: {_HOW} \(\d+\)",
@@ -54,6 +55,7 @@ _CONSEQUENCE = re.compile(
     r"^(?:[\w.]+\.)?(?:ChildFailed|DistBackend|CalledProcess|SignalException|BrokenPipe|EOF"
     r"|ConnectionReset|Process(?:Exited|Raised)|RayTask|ActorDied|RayActor|EngineDead|Rendezvous"
     r"|DistStore|DistNetwork|Subprocess)|initialization failed|See (?:inner|root)|worker died"
+    r"|: Caught \w+ in (?:DataLoader|replica)"
 )
 
 

@@ -20,6 +20,7 @@ __all__ = ["ReadLogs", "diagnose_logs"]
 
 _MOST_LOOKED_AT = 32
 _MAX_TRACEBACKS = 10_000
+_EXCEPTION = re.compile(r"[A-Za-z_][\w.]*(?::|$)")
 _LATE = re.compile(r"(?:did not come to [\w ]+|never joined it): (?:ranks? )?(\d+)\s*(?:$|;)")
 
 
@@ -33,6 +34,7 @@ class ReadLogs:
     ranks: dict[str, int] = field(default_factory=dict)
     marks: Marks = field(default_factory=dict)
     lines: int = 0
+    ignored: tuple[str, int] = ("", 0)
 
     def read(self, name: str, without: re.Pattern[str] | None = None) -> None:
         """Read one log, but for lines that begin `without`; what cannot be read is a note."""
@@ -55,7 +57,13 @@ class ReadLogs:
         """Take one line."""
         self.lines += 1
         self.reader.feed(line, name, number)
-        if "Traceback (most recent call last)" in line and len(self.tracebacks) < _MAX_TRACEBACKS:
+        if "Exception ignored in" in line:
+            self.ignored = name, number + 1
+        elif (
+            "Traceback (most recent call last)" in line
+            and len(self.tracebacks) < _MAX_TRACEBACKS
+            and self.ignored != (name, number)
+        ):
             where = Evidence(file=name, line=number, text=line.strip()[:300])
             self.tracebacks.setdefault(name, where)
 
@@ -152,11 +160,13 @@ def _any_text(names: Iterable[str]) -> bool:
 
 
 def _of_traceback(place: Evidence, around: Around) -> Culprit:
-    said = around.traceback()
-    last = said[-1].strip() if said else place.text
+    said = [line.strip() for line in around.traceback() if line.strip()] or [place.text]
+    is_cut = not _EXCEPTION.match(said[-1])
+    frames = [line[line.index('File "') :] for line in said if 'File "' in line]
+    last = frames[-1] if is_cut and frames else said[-1]
     return Culprit(
         name="traceback",
-        cause=f"a traceback ends with {last}",
+        cause=f"a traceback {'is cut off at' if is_cut else 'ends with'} {last}",
         fix="the line of the program that the traceback names",
         rank=rank_of(place),
         node=node_of(place),

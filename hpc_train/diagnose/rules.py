@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 # The first rule that fits says what a line means: what is exact comes before what is general.
-FILES = ("run.txt", "program.txt", "node.txt", "nccl.txt")
+FILES = ("run.txt", "program.txt", "training.txt", "node.txt", "nccl.txt")
 
 Kind = Literal["cause", "follows", "last", "open", "note", "harmless"]
 Level = Literal["WARN", "INFO", "JOB", "RUN", "ANY"]

@@ -69,6 +69,32 @@ LOOK_ALIKES = {
     "library": "found libcudart.so.12: it can be opened as shared object",
     "state_dict": "loading state_dict for Net: all keys matched",
     "internet": "Max retries is 5",
+    "shapes": "note: The size of tensor a (3) must match the size of tensor b (3), and does",
+    "assertion": "kernel.cu:3: f: Assertion `n > 0` was checked",
+    "hydra": "Could not find 'apex', going on without",
+    "conda": "conda init was run, conda activate works",
+    "hub": "200 OK for url: https://huggingface.co/x",
+    "numpy": "numpy.dtype size is 96",
+    "json": "JSONDecodeError handled: retried, 3 rows dropped",
+    "assert": "all checks passed: no Assertion 'x' failed here",
+    "module name": "No module named apex, the slow path is used",
+    "image": "cannot identify image: skipped 3 of 9",
+    "terminated": "Terminated 3 idle workers",
+    "shell": "bash: line 3: cat: No such file or directory is expected here",
+    "docker": "docker was started",
+    "compile": "compiled with BackendCompilerFailed suppressed",
+    "pyxis": "slurmstepd: pyxis: imported docker image: nvcr.io/x",
+    "controller": "Unable to contact ... retried, fine",
+    "key": "KeyError: 'state_dict' is what an old file raises; this one is new",
+    "nan iteration": "watching whether Loss became infinite or NaN: no",
+    "numbers": "   524288    131072    float    sum    -1   663.1   0.79   0.79     0   569.4",
+    "old numbers": "    128      32   float   sum  38.55   0.00   0.01  2e-07   38.87  1e-07",
+}
+
+STEPS_AND_LIKES = {
+    "# nThread 1 nGpus 8 minBytes 8 maxBytes 128 step: 2(factor) warmup iters: 5": None,
+    "step: 2 loss 3": 2,
+    "{'global_step': 7, 'loss': 1}": 7,
 }
 
 
@@ -76,6 +102,24 @@ LOOK_ALIKES = {
 def test_what_only_looks_like_a_cause_is_none(name):
     text = f"step 1 loss 2\n{LOOK_ALIKES[name]}\n" + "step 2 loss 1\n" * 9
     assert findings(text) == ()
+
+
+@pytest.mark.parametrize("line", STEPS_AND_LIKES)
+def test_a_step_is_a_number_of_its_own(line, tmp_path):
+    log = tmp_path / "a.log"
+    log.write_text(f"{line}\nRuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB.\n")
+    logs = ReadLogs()
+    logs.read(str(log))
+    assert logs.findings()[0].step == STEPS_AND_LIKES[line]
+
+
+def test_a_traceback_that_is_cut_says_so(tmp_path):
+    log = tmp_path / "a.log"
+    log.write_text('Traceback (most recent call last):\n  File "a.py", line 3, in f\n\n')
+    logs = ReadLogs()
+    logs.read(str(log))
+    cause = logs.diagnosis("a").findings[0].cause
+    assert cause == 'a traceback is cut off at File "a.py", line 3, in f'
 
 
 def test_the_words_let_each_example_through():

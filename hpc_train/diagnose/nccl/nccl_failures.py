@@ -69,8 +69,9 @@ def judge(
         causes = [hit for hit in causes if hit.last >= initialised]
         warned = [hit for hit in warned if hit.first >= initialised]
         ended = [hit for hit in ended if hit.last >= initialised]
+    after: list[Hit] = []
     if follows and follows[0].rule.name == "aftermath" and trace and trace[1] not in "36":
-        follows = []  # the code says more
+        after, follows = follows[:1], []  # the code says more
     first = min((hit.first for hit in follows), default=0)
     found = [hit.failure() for hit in causes]
     if not found and ended:
@@ -80,7 +81,7 @@ def judge(
     if not found and follows and not any(hit.first < first for hit in warned):
         found = [follows[0].failure()]
     if not found and trace and not follows:
-        found = [_of_trace(*trace, (warned or hits.unknown())[:2])]
+        found = [_of_trace(*trace, (warned or hits.unknown() or after)[:2])]
     if not found and warned:
         found = [warned[0].failure()]
     if not found and torch_error:
