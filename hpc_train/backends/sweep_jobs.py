@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 
-from hpc_train.backends.observe import observe
+from hpc_train.backends.observe import SlurmAnswer, observe
 from hpc_train.backends.submit import leave_out_bad_nodes
 from hpc_train.errors import SlurmError
 from hpc_train.plan.script import job_options
@@ -69,8 +69,10 @@ def submit_array(
     return job_id
 
 
-def observe_all(entries: Sequence[RunDir | SweepDir], now: float) -> list[RunStatus | SweepStatus]:
-    """The status of each run and each sweep, by one query of Slurm for all."""
+def observe_all(
+    entries: Sequence[RunDir | SweepDir], now: float, answer: SlurmAnswer | None = None
+) -> list[RunStatus | SweepStatus]:
+    """The status of each run and each sweep, by `answer` or one query of Slurm for all."""
     histories = [(entry, read_events(entry.events)) for entry in entries]
     runs: list[tuple[RunDir, Sequence[Event]]] = []
     for entry, events in histories:
@@ -79,7 +81,8 @@ def observe_all(entries: Sequence[RunDir | SweepDir], now: float) -> list[RunSta
             runs += [(entry.point(k), events_of_point(entry, k, events)) for k in numbers]
         else:
             runs.append((entry, events))
-    statuses = iter(observe([run for run, _ in runs], now, histories=[told for _, told in runs]))
+    directories, events_of = [run for run, _ in runs], [told for _, told in runs]
+    statuses = iter(observe(directories, now, answer=answer, histories=events_of))
     return [
         _sweep_status(entry, events, statuses) if isinstance(entry, SweepDir) else next(statuses)
         for entry, events in histories

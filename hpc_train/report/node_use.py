@@ -17,10 +17,11 @@ from typing import Any
 
 from hpc_train.runs.layout import RunDir
 
-__all__ = ["MEASURES", "Measure", "NodeUse", "read_nodes"]
+__all__ = ["MEASURES", "Measure", "NodeUse", "gpus_now", "read_nodes"]
 
 SAMPLES = 300  # lines of a node; a file with fewer is read whole
 LINE_BYTES = 16_384  # no line is longer: eight GPUs and eight HCAs are 2,000
+NEW_S = 60.0  # of a monitor that runs; it writes every few seconds
 LEAST_NODES = 3  # of two nobody can tell which is the odd one
 DEVIATIONS = 4.0  # from the median, in standard deviations by the median absolute deviation
 LEAST_DIFFERENCE = 0.15  # of the median: less is no news, however alike the others are
@@ -80,16 +81,34 @@ def read_nodes(run: RunDir) -> list[NodeUse]:
     return _with_outliers([node for node in found if node is not None])
 
 
-def _sampled(path: Path) -> Iterable[dict[str, Any]]:
-    """Lines at even distances; a torn one is passed over."""
+def gpus_now(run: RunDir, now: float) -> float | None:
+    """How busy the GPUs of all its nodes are, in percent; None where no monitor told it just now.
+
+    Args:
+        now: Seconds since the epoch.
+    """
+    told = []
+    for path in run.monitor.glob("*.jsonl"):
+        last = list(_sampled(path, newest=True))[-1:]
+        told += [_values(line).get("gpu_percent") for line in last if _is_new(line, now)]
+    return _mean([value for value in told if value is not None])
+
+
+def _is_new(line: dict[str, Any], now: float) -> bool:
+    return abs(now - (_number(line.get("time")) or 0.0)) < NEW_S
+
+
+def _sampled(path: Path, *, newest: bool = False) -> Iterable[dict[str, Any]]:
+    """Lines at even distances, or the newest ones; a torn one is passed over."""
     try:
         stream = path.open("rb")
     except OSError:
         return
     with stream:
         size = os.fstat(stream.fileno()).st_size
-        whole = size <= SAMPLES * 512
+        whole = newest or size <= SAMPLES * 512
         places = [0] if whole else [size * n // SAMPLES for n in range(SAMPLES)]
+        places = [max(0, size - 2 * LINE_BYTES)] if newest else places
         for place in places:
             stream.seek(place)
             if place:
