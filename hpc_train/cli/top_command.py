@@ -51,10 +51,10 @@ def command(active: bool, text: str, web: bool, port: int | None, runs_dir: Path
 
 
 def _print_once(runs_dir: Path | None, text: str, *, active: bool) -> None:
-    from hpc_train.top.watch import Watch
+    from hpc_train.top.run_watcher import RunWatcher
     from hpc_train.top.watched_run import HEADER, LEAST_NEEDED, chosen
 
-    snapshot = Watch(runs_dir).look_once()
+    snapshot = RunWatcher(runs_dir).look_once()
     rows = [row.cells for row in chosen(snapshot.rows, text, active=active)]
     if rows:
         print_table(HEADER, rows, least_needed=LEAST_NEEDED)

@@ -20,11 +20,11 @@ from hpc_train.errors import HpcTrainError
 from hpc_train.runs.history_text import STATE_COLORS, printable
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.run_table import SORT_KEYS
-from hpc_train.top.run_page import CancelQuestion, RunPage
-from hpc_train.top.watch import Watch
+from hpc_train.top.run_screen import CancelQuestion, RunScreen
+from hpc_train.top.run_watcher import RunWatcher
 from hpc_train.top.watched_run import (
     HEADER,
-    Snapshot,
+    RunsSnapshot,
     WatchedRun,
     brief_text,
     chosen,
@@ -44,7 +44,7 @@ def show_live_page(runs_dir: Path | None, text: str, *, active: bool) -> None:
     Raises:
         NoSuchRunError: when `runs_dir` is no folder.
     """
-    # Also under nohup: Textual would go on reading from a terminal that is gone.
+    # Also where it is ignored: Textual would go on reading from a terminal that is gone.
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     LivePage(runs_dir, text, active=active).run()
 
@@ -66,7 +66,7 @@ class LivePage(App[None]):
 
     def __init__(self, runs_dir: Path | None, text: str = "", *, active: bool = False) -> None:
         super().__init__(ansi_color=True)
-        self.watch_runs = Watch(runs_dir, partial(self._from_watch))
+        self.watch_runs = RunWatcher(runs_dir, partial(self._from_watch))
         self.theme = "ansi-dark"
         self._text, self._active, self._sort = text, active, "newest"
         self._rows: dict[str, WatchedRun] = {}
@@ -92,7 +92,7 @@ class LivePage(App[None]):
         """Stop watching."""
         self.watch_runs.stop()
 
-    def _from_watch(self, _snapshot: Snapshot) -> None:
+    def _from_watch(self, _snapshot: RunsSnapshot) -> None:
         if self.is_running:
             self.call_later(self.redraw)
 
@@ -146,7 +146,7 @@ class LivePage(App[None]):
             name: Content.styled(cell, COLORS.get(cell, "")) for name, cell, width in cells if width
         }
 
-    def _summary(self, snapshot: Snapshot, found: int) -> str:
+    def _summary(self, snapshot: RunsSnapshot, found: int) -> str:
         wanted = [self._text and f"with {self._text!r}", self._active and "active only"]
         told = [", ".join(word for word in wanted if word)]
         told += [f"by {self._sort}"] if self._sort != "newest" else []
@@ -179,7 +179,7 @@ class LivePage(App[None]):
         """Open it."""
         row = self.chosen_run
         if row is not None:
-            self.push_screen(RunPage(partial(self._newest_of, row)))
+            self.push_screen(RunScreen(partial(self._newest_of, row)))
 
     def _newest_of(self, row: WatchedRun) -> WatchedRun | None:
         rows = self.watch_runs.newest.rows if self.watch_runs.newest else ()
@@ -230,7 +230,7 @@ class LivePage(App[None]):
 
     def action_cancel_run(self) -> None:
         """Ask, and then cancel the run that is open or under the cursor."""
-        row = self.screen.row if isinstance(self.screen, RunPage) else self.chosen_run
+        row = self.screen.row if isinstance(self.screen, RunScreen) else self.chosen_run
         if row is None:
             return
         run = row.status

@@ -21,7 +21,7 @@ from hpc_train.runs.sweep_status import SweepStatus
 __all__ = [
     "HEADER",
     "LEAST_NEEDED",
-    "Snapshot",
+    "RunsSnapshot",
     "WatchedRun",
     "brief_text",
     "chosen",
@@ -79,7 +79,7 @@ class WatchedRun:
 
 
 @dataclass(frozen=True)
-class Snapshot:
+class RunsSnapshot:
     """All runs at one time.
 
     Attributes:

@@ -18,10 +18,10 @@ from aiohttp import web
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from hpc_train.errors import HpcTrainError
-from hpc_train.runs.history_text import STATE_COLORS, clock
+from hpc_train.runs.history_text import STATE_COLORS, clock, printable
 from hpc_train.runs.log_tail import last_lines
-from hpc_train.top.watch import Watch
-from hpc_train.top.watched_run import HEADER, LOG_LINES, Snapshot, chosen, full_text, log_files
+from hpc_train.top.run_watcher import RunWatcher
+from hpc_train.top.watched_run import HEADER, LOG_LINES, RunsSnapshot, chosen, full_text, log_files
 
 __all__ = ["application", "serve"]
 
@@ -51,7 +51,7 @@ def serve(runs_dir: Path | None, port: int, tell: Callable[[str], None]) -> None
         HpcTrainError: when the port is taken.
         NoSuchRunError: when `runs_dir` is no folder.
     """
-    watch = Watch(runs_dir)
+    watch = RunWatcher(runs_dir)
     token = secrets.token_urlsafe(24)
     try:
         asyncio.run(_serve(watch, token, port, tell))
@@ -63,7 +63,7 @@ def serve(runs_dir: Path | None, port: int, tell: Callable[[str], None]) -> None
         ) from error
 
 
-async def _serve(watch: Watch, token: str, port: int, tell: Callable[[str], None]) -> None:
+async def _serve(watch: RunWatcher, token: str, port: int, tell: Callable[[str], None]) -> None:
     runner = web.AppRunner(application(watch, token), access_log=None)
     await runner.setup()
     site = web.TCPSite(runner, ADDRESS, port)
@@ -74,7 +74,7 @@ async def _serve(watch: Watch, token: str, port: int, tell: Callable[[str], None
     await asyncio.Event().wait()
 
 
-def application(watch: Watch, token: str) -> web.Application:
+def application(watch: RunWatcher, token: str) -> web.Application:
     """The page, for who has the token and names this machine."""
     application = web.Application(middlewares=[_guard(token)])
     environment = Environment(
@@ -84,11 +84,12 @@ def application(watch: Watch, token: str) -> web.Application:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["printable"] = printable
     template = environment.get_template("web_page.html.j2")
 
     async def page(request: web.Request) -> web.Response:
         nonce = secrets.token_urlsafe(16)
-        contents = _contents(watch.newest or Snapshot(), request.query)
+        contents = _contents(watch.newest or RunsSnapshot(), request.query)
         text = template.render(**contents, token=token, nonce=nonce)
         headers = {name: value.replace("{nonce}", nonce) for name, value in HEADERS.items()}
         return web.Response(text=text, content_type="text/html", headers=headers)
@@ -110,7 +111,7 @@ def _guard(token: str) -> Any:
     return guard
 
 
-def _contents(snapshot: Snapshot, query: Any) -> dict[str, Any]:
+def _contents(snapshot: RunsSnapshot, query: Any) -> dict[str, Any]:
     """What the template needs: a table of runs, or one of them."""
     run = query.get("run", "")
     row = next((row for row in snapshot.rows if row.status.run_dir == run), None)

@@ -20,9 +20,9 @@ from hpc_train.runs.registry import all_runs, folders, not_whole
 from hpc_train.runs.status import SESSION, RunStatus
 from hpc_train.runs.sweep_dir import SweepDir, all_sweeps, with_sweeps
 from hpc_train.runs.sweep_status import SweepStatus
-from hpc_train.top.watched_run import Snapshot, WatchedRun, unreadable
+from hpc_train.top.watched_run import RunsSnapshot, WatchedRun, unreadable
 
-__all__ = ["Watch"]
+__all__ = ["RunWatcher"]
 
 FIRST = 30  # runs that are shown before the others have been read
 AT_ONCE = 500  # runs that are read before a page is told of them
@@ -49,7 +49,7 @@ class _Known:
     settled: bool
 
 
-class Watch:
+class RunWatcher:
     """Watches all runs below a folder, in a thread of its own.
 
     Args:
@@ -61,10 +61,12 @@ class Watch:
     """
 
     def __init__(
-        self, runs_dir: Path | None, publish: Callable[[Snapshot], None] = lambda _snapshot: None
+        self,
+        runs_dir: Path | None,
+        publish: Callable[[RunsSnapshot], None] = lambda _snapshot: None,
     ) -> None:
         self.points = False
-        self.newest: Snapshot | None = None
+        self.newest: RunsSnapshot | None = None
         self._publish = publish
         self._roots = folders(runs_dir)  # raises where that is no folder
         self._entries: list[Entry] = []
@@ -94,7 +96,7 @@ class Watch:
             spent_s = time.thread_time() - began
             self._stop.wait(min(max(EVERY_S, spent_s / SHARE), LONGEST_PAUSE_S))
 
-    def passes(self) -> Iterator[Snapshot]:
+    def passes(self) -> Iterator[RunsSnapshot]:
         """Look once; the first time in steps, the newest runs first."""
         self._scan()
         unread = [entry for entry in self._entries if entry.path not in self._known]
@@ -109,7 +111,7 @@ class Watch:
         self._observe(self._to_look_at())
         yield self._snapshot()
 
-    def look_once(self) -> Snapshot:
+    def look_once(self) -> RunsSnapshot:
         """All runs, with Slurm's answer waited for."""
         for snapshot in self.passes():
             found = snapshot
@@ -170,7 +172,7 @@ class Watch:
         now = time.monotonic()
         if now < self._ask_at or (self._asking and self._asking.is_alive()):
             return
-        jobs = {job for known in self._known.values() for job in _jobs_of(known)}
+        jobs = {job for known in self._known.values() for job in self._jobs_of(known)}
         if not jobs:
             return
         self._ask_at = now + ASK_SLURM_EVERY_S
@@ -181,7 +183,18 @@ class Watch:
         self._asking = threading.Thread(target=ask, name="ask-slurm", daemon=True)
         self._asking.start()
 
-    def _snapshot(self) -> Snapshot:
+    def _jobs_of(self, known: _Known) -> list[str]:
+        """Those that Slurm may know more of than the runs themselves say."""
+        if known.settled:
+            return []
+        before = self._answer.asked or ()
+        return [
+            run.job_id
+            for run in _runs_in(known.row)
+            if run.backend == "slurm" and run.job_id and (run.silence or run.job_id in before)
+        ]
+
+    def _snapshot(self) -> RunsSnapshot:
         known = [self._known[e.path].row for e in self._entries if e.path in self._known]
         notes = [f"{self._answer.silence}: states are the last known"] * bool(self._answer.silence)
         if self._partial:
@@ -191,7 +204,7 @@ class Watch:
             where = ", ".join(map(str, self._roots)) or "./runs, which does not exist"
             notes.append(f"no runs in {where}; hpc-train submit CFG makes one")
         unread = len(self._entries) - len(known)
-        self.newest = Snapshot(tuple(known), unread, tuple(notes))
+        self.newest = RunsSnapshot(tuple(known), unread, tuple(notes))
         return self.newest
 
 
@@ -256,12 +269,6 @@ def _is_settled(row: WatchedRun, signature: Signature, now: float) -> bool:
         all(run.state.ended and run.backend != SESSION for run in _runs_in(row))
         and now - signature[0] / 1e9 > SETTLED_S
     )
-
-
-def _jobs_of(known: _Known) -> list[str]:
-    if known.settled:
-        return []
-    return [run.job_id for run in _runs_in(known.row) if run.backend == "slurm" and run.job_id]
 
 
 def _gpu_percent(row: WatchedRun, now: float) -> float | None:
