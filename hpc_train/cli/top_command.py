@@ -55,7 +55,7 @@ def _print_once(runs_dir: Path | None, text: str, *, active: bool) -> None:
     from hpc_train.top.watched_run import HEADER, LEAST_NEEDED, chosen
 
     snapshot = RunWatcher(runs_dir).look_once()
-    rows = [row.cells for row in chosen(snapshot.rows, text, active=active)]
+    rows = [row.cells for row in chosen(snapshot, text, active=active)]
     if rows:
         print_table(HEADER, rows, least_needed=LEAST_NEEDED)
     for note in snapshot.notes:

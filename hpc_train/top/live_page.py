@@ -106,7 +106,7 @@ class LivePage(App[None]):
         snapshot = self.watch_runs.newest
         if snapshot is None or not self._widgets_are_there:
             return
-        found = chosen(snapshot.rows, self._text, active=self._active, sort=self._sort)
+        found = chosen(snapshot, self._text, active=self._active, sort=self._sort)
         shown = found[:MOST_ROWS]
         table = self.query_one(DataTable)
         before, self._rows = self._rows, {row.status.run_dir: row for row in shown}

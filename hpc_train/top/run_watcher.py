@@ -27,10 +27,10 @@ __all__ = ["RunWatcher"]
 FIRST = 30  # runs that are shown before the others have been read
 AT_ONCE = 500  # runs that are read before a page is told of them
 EVERY_S = 2.0
-# Of one core: a pass that took long is followed by a longer pause.
-SHARE, LONGEST_PAUSE_S = 0.005, 30.0
+# Of one core: a pass that cost much is followed by a longer pause.
+SHARE, LONGEST_PAUSE_S = 0.008, 15.0
 # Of the runs that have ended, so many of the newest and so many others are looked at in a pass.
-LOOKED_AT = 100
+LOOKED_AT = 50
 SETTLED_S = 60.0  # nothing was written for so long: the end is the end
 # What a damaged file or one of another version does to its reader.
 DAMAGED = (HpcTrainError, OSError, ValueError, TypeError, KeyError, AttributeError)
@@ -71,7 +71,12 @@ class RunWatcher:
         self._roots = folders(runs_dir)  # raises where that is no folder
         self._entries: list[Entry] = []
         self._known: dict[Path, _Known] = {}
+        self._open: list[Entry] = []
+        self._settled: list[Entry] = []
+        self._ended: tuple[WatchedRun, ...] = ()
+        self._is_sorted = False
         self._there: tuple[object, ...] = ()
+        self._whole: set[Path] = set()
         self._partial: tuple[str, ...] = ()
         self._answer = SlurmAnswer(asked=())
         self._asking: threading.Thread | None = None
@@ -88,25 +93,29 @@ class RunWatcher:
 
     def _run(self) -> None:
         while not self._stop.is_set():
-            began = time.thread_time()
+            before, known = time.process_time(), len(self._known)
             for snapshot in self.passes():
                 self._publish(snapshot)
                 if self._stop.is_set():
                     return
-            spent_s = time.thread_time() - began
-            self._stop.wait(min(max(EVERY_S, spent_s / SHARE), LONGEST_PAUSE_S))
+            self._stop.wait(EVERY_S)
+            spent_s = time.process_time() - before  # with what the page drew of it
+            if len(self._known) == known:
+                self._stop.wait(min(max(0.0, spent_s / SHARE - EVERY_S), LONGEST_PAUSE_S))
 
     def passes(self) -> Iterator[RunsSnapshot]:
         """Look once; the first time in steps, the newest runs first."""
-        self._scan()
+        is_new = self._scan()
         unread = [entry for entry in self._entries if entry.path not in self._known]
-        for first in [0, *range(FIRST, len(unread), AT_ONCE)]:
+        for first in [0, *range(FIRST, len(unread), AT_ONCE)] if is_new else []:
             some = unread[first : FIRST if first == 0 else first + AT_ONCE]
             self._observe(some)
             if first:  # what has not ended is among the newest, as a rule
                 self._ask()
             if some:
                 yield self._snapshot()
+        if is_new:
+            self._partial = tuple(map(str, not_whole(self._roots, self._whole)))
         self._ask()
         self._observe(self._to_look_at())
         yield self._snapshot()
@@ -120,34 +129,38 @@ class RunWatcher:
             *_, found = self.passes()
         return found
 
-    def _scan(self) -> None:
+    def _scan(self) -> bool:
         """Find the runs, where a folder of them has changed."""
         there = (self.points, *_changes(self._roots))
         if there == self._there:
-            return
+            return False
         try:
             runs, sweeps = all_runs(self._roots), all_sweeps(self._roots)
             self._entries = with_sweeps(runs, [] if self.points else sweeps)
         except OSError:  # one was removed meanwhile
-            return
-        known = {run.path for run in runs} | {sweep.path for sweep in sweeps}
-        self._partial = tuple(str(path) for path in not_whole(self._roots, known))
-        self._there = there
+            return False
+        self._whole = {run.path for run in runs} | {sweep.path for sweep in sweeps}
+        self._there, self._is_sorted = there, False
         here = {entry.path for entry in self._entries}
         self._known = {path: known for path, known in self._known.items() if path in here}
+        return True
+
+    def _sort_out(self) -> None:
+        """Tell what goes on from what has ended, where any row has moved from one to the other."""
+        if self._is_sorted:
+            return
+        known = [(it, self._known[it.path]) for it in self._entries if it.path in self._known]
+        self._open = [entry for entry, it in known if not it.settled]
+        self._settled = [entry for entry, it in known if it.settled]
+        self._ended = tuple(it.row for _, it in known if it.row.status.state.ended)
+        self._is_sorted = True
 
     def _to_look_at(self) -> list[Entry]:
         """What goes on, and in turn some of what has ended: it may have been resumed."""
-        ended = [e for e in self._entries if (k := self._known.get(e.path)) and k.settled]
-        self._turn = (self._turn + LOOKED_AT) % max(1, len(ended))
-        turn = {entry.path for entry in (*ended[:FIRST], *ended[self._turn :][:LOOKED_AT])}
-        return [
-            entry
-            for entry in self._entries
-            if (known := self._known.get(entry.path)) is None
-            or not known.settled
-            or entry.path in turn
-        ]
+        self._sort_out()
+        self._turn = (self._turn + LOOKED_AT) % max(1, len(self._settled))
+        others = self._settled[max(FIRST, self._turn) :][:LOOKED_AT]
+        return [*self._open, *self._settled[:FIRST], *others]
 
     def _observe(self, entries: Sequence[Entry]) -> None:
         """Read those that have changed, or of which Slurm has told something new."""
@@ -166,13 +179,16 @@ class RunWatcher:
                 row = replace(row, gpu_percent=before.row.gpu_percent)
             settled = _is_settled(row, signature, now)
             self._known[entry.path] = _Known(row, signature, answer, settled)
+            if before is None or settled or row.status.state.ended or before.row.status.state.ended:
+                self._is_sorted = False
 
     def _ask(self) -> None:
         """Have a thread ask Slurm of all jobs at once; the page never waits for its answer."""
         now = time.monotonic()
         if now < self._ask_at or (self._asking and self._asking.is_alive()):
             return
-        jobs = {job for known in self._known.values() for job in self._jobs_of(known)}
+        self._sort_out()
+        jobs = {job for entry in self._open for job in self._jobs_of(self._known[entry.path])}
         if not jobs:
             return
         self._ask_at = now + ASK_SLURM_EVERY_S
@@ -185,8 +201,6 @@ class RunWatcher:
 
     def _jobs_of(self, known: _Known) -> list[str]:
         """Those that Slurm may know more of than the runs themselves say."""
-        if known.settled:
-            return []
         before = self._answer.asked or ()
         return [
             run.job_id
@@ -195,7 +209,9 @@ class RunWatcher:
         ]
 
     def _snapshot(self) -> RunsSnapshot:
-        known = [self._known[e.path].row for e in self._entries if e.path in self._known]
+        self._sort_out()
+        rows = (self._known[entry.path].row for entry in self._open)
+        active = tuple(row for row in rows if not row.status.state.ended)
         notes = [f"{self._answer.silence}: states are the last known"] * bool(self._answer.silence)
         if self._partial:
             more = f" and {len(self._partial) - 1} more" if len(self._partial) > 1 else ""
@@ -203,8 +219,8 @@ class RunWatcher:
         if not self._entries:
             where = ", ".join(map(str, self._roots)) or "./runs, which does not exist"
             notes.append(f"no runs in {where}; hpc-train submit CFG makes one")
-        unread = len(self._entries) - len(known)
-        self.newest = RunsSnapshot(tuple(known), unread, tuple(notes))
+        unread = len(self._entries) - len(self._known)
+        self.newest = RunsSnapshot(active, self._ended, unread, tuple(notes))
         return self.newest
 
 

@@ -83,27 +83,33 @@ class RunsSnapshot:
     """All runs at one time.
 
     Attributes:
-        rows: The newest first.
+        active: What waits or trains, the newest first.
+        ended: The others, the newest first.
         unread: Runs that are there and have not been read yet.
         notes: What a person should know beside them, a line each.
     """
 
-    rows: tuple[WatchedRun, ...] = ()
+    active: tuple[WatchedRun, ...] = ()
+    ended: tuple[WatchedRun, ...] = ()
     unread: int = 0
     notes: tuple[str, ...] = field(default=())
 
     @property
     def summary(self) -> str:
         """`3 running, 2 pending, 9,995 ended`."""
-        states = [row.status.state for row in self.rows]
+        states = [row.status.state for row in self.active]
         active = [f"{states.count(it):,} {it.value}" for it in (RunState.RUNNING, RunState.PENDING)]
-        ended = sum(state.ended for state in states)
         unread = [f"reading {self.unread:,} more"] if self.unread else []
-        return ", ".join([*active, f"{ended:,} ended", *unread])
+        return ", ".join([*active, f"{len(self.ended):,} ended", *unread])
+
+    @property
+    def rows(self) -> tuple[WatchedRun, ...]:
+        """All of them."""
+        return self.active + self.ended
 
 
 def chosen(
-    rows: Sequence[WatchedRun], text: str = "", *, active: bool = False, sort: str = "newest"
+    runs: RunsSnapshot, text: str = "", *, active: bool = False, sort: str = "newest"
 ) -> list[WatchedRun]:
     """The rows that are wanted: what waits or trains first.
 
@@ -112,14 +118,12 @@ def chosen(
         active: Only what waits or trains.
         sort: One of `SORT_KEYS`.
     """
+    found: list[WatchedRun] = []
     wanted = text.lower().split()
-    found = [row for row in rows if all(word in row.words for word in wanted)] if wanted else rows
-    ended = [] if active else [row for row in found if row.status.state.ended]
-    return [
-        row
-        for part in ([row for row in found if not row.status.state.ended], ended)
-        for row in (part if sort == "newest" else sorted(part, key=_key(sort)))
-    ]
+    for part in (runs.active, () if active else runs.ended):
+        some = [row for row in part if all(it in row.words for it in wanted)] if wanted else part
+        found += some if sort == "newest" else sorted(some, key=_key(sort))
+    return found
 
 
 def _key(sort: str) -> Callable[[WatchedRun], Any]:

@@ -116,7 +116,7 @@ def _contents(snapshot: RunsSnapshot, query: Any) -> dict[str, Any]:
     run = query.get("run", "")
     row = next((row for row in snapshot.rows if row.status.run_dir == run), None)
     words = query.get("words", "")
-    rows = chosen(snapshot.rows, words)
+    rows = chosen(snapshot, words)
     logs = log_files(row) if row else []
     log = next((it for it in logs if it.name == query.get("log")), logs[0] if logs else None)
     return {

@@ -56,7 +56,7 @@ class Terminal:
         deadline = time.monotonic() + TIMEOUT_S
         while words not in self.text:
             assert time.monotonic() < deadline, f"{words!r} was never drawn: {self.text[-3000:]}"
-            self._read(0.2)
+            self.read(0.2)
 
     def press(self, keys: str) -> None:
         """Type."""
@@ -68,11 +68,11 @@ class Terminal:
         while self.process.poll() is None:
             assert time.monotonic() < deadline, "it goes on"
             if self._ours >= 0:
-                self._read(0.1)
+                self.read(0.1)
             else:
                 time.sleep(0.05)
         if self._ours >= 0:
-            self._read(0.1)
+            self.read(0.1)
         return self.process.returncode
 
     def close(self) -> None:
@@ -81,7 +81,8 @@ class Terminal:
             os.close(self._ours)
         self._ours = -1
 
-    def _read(self, timeout_s: float) -> None:
+    def read(self, timeout_s: float) -> None:
+        """Take what is drawn by then."""
         ready, _, _ = select.select([self._ours], [], [], timeout_s)
         with contextlib.suppress(OSError):  # EIO: nobody has the other end any more
             while ready:

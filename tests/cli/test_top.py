@@ -17,6 +17,7 @@ import pytest
 from textual.widgets import DataTable, Input, Static
 
 from hpc_train import api
+from hpc_train.cli.following import line_of
 from hpc_train.runs.events import EventKind, read_events
 from hpc_train.runs.layout import RunDir
 from hpc_train.top import run_watcher
@@ -133,8 +134,10 @@ def test_a_row_tells_state_reason_start_pace_loss_time_left_limit_and_gpus(two_r
     piloted(tmp_path / "runs", steps)
 
 
-def test_status_and_list_say_the_same_of_the_limit(two_runs, hpc):
+def test_status_list_and_follow_say_the_same_of_the_limit(two_runs, hpc):
     trains, _ = two_runs
+    _, moving = line_of(api.Run.find(trains.run_id).status(), 1.0)
+    assert moving.endswith("  won't finish before its limit: will be requeued twice")
     assert "requeued twice" in hpc("list").out
     said = hpc("status", trains.run_id).out
     assert "  limit      in 59 min" in said
@@ -427,19 +430,20 @@ def test_a_pass_that_took_long_is_followed_by_a_longer_pause(
 ):
     make_run(1, ended=True)
     monkeypatch.setattr(run_watcher, "EVERY_S", 2.0)
-    monkeypatch.setattr(run_watcher, "SHARE", 0.005)
+    monkeypatch.setattr(run_watcher, "SHARE", 0.008)
     watched, pauses = RunWatcher(tmp_path / "runs"), []
+    watched.look_once()
     clock = iter([0.0, 0.001, 0.0, 0.05, 0.0, 100.0])
-    monkeypatch.setattr(run_watcher.time, "thread_time", lambda: next(clock))
+    monkeypatch.setattr(run_watcher.time, "process_time", lambda: next(clock))
 
     def wait(pause_s: float) -> None:
         pauses.append(pause_s)
-        if len(pauses) == 3:
+        if len(pauses) == 6:
             watched.stop()
 
     monkeypatch.setattr(watched._stop, "wait", wait)
     watched._run()
-    assert pauses == [2.0, pytest.approx(10.0), 30.0]
+    assert pauses == [2.0, 0.0, 2.0, pytest.approx(0.05 / 0.008 - 2), 2.0, 15.0]
 
 
 @pytest.mark.parametrize("words", [[], ["--active"], ["--filter", "pending"]])
@@ -581,7 +585,7 @@ def test_in_tmux_it_shows_the_runs_takes_keys_and_ends(two_runs, tmp_path, colum
 def test_rows_are_chosen_and_ordered_by_every_key(two_runs, make_run, tmp_path):
     for number in (3, 4, 5):
         make_run(number, ended=True)
-    found = RunWatcher(tmp_path / "runs").look_once().rows
+    found = RunWatcher(tmp_path / "runs").look_once()
     jobs = {
         sort: [row.status.job_id for row in chosen(found, sort=sort)]
         for sort in ("newest", "name", "state", "step", "left")
