@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
@@ -111,6 +112,8 @@ class LivePage(App[None]):
         table = self.query_one(DataTable)
         before, self._rows = self._rows, {row.status.run_dir: row for row in shown}
         widths = widths_for(shown, self.size.width - AROUND)
+        if _have_room(self._widths, widths):  # a table that breathes is hard to read, and dear
+            widths = self._widths
         if widths != self._widths or list(before) != list(self._rows):
             self._widths = widths
             self._rebuild(table)
@@ -261,6 +264,12 @@ class LivePage(App[None]):
             )
         else:
             self.call_from_thread(self.notify, done, timeout=15, markup=False)
+
+
+def _have_room(before: Sequence[int], needed: Sequence[int]) -> bool:
+    """Whether the same columns are shown, and all of them are wide enough."""
+    pairs = zip(before, needed, strict=False)
+    return bool(before) and all(old >= new and bool(old) == bool(new) for old, new in pairs)
 
 
 def _cancelled(row: WatchedRun) -> str:
