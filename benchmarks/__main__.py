@@ -21,6 +21,7 @@ NAMES = (
     "sweeping",
     "listing",
     "reporting",
+    "watching",
     "fetching",
     "buckets",
     "nccl_log",

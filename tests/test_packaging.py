@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 # example reads a file.
 NOT_IMPORTED_BY_US = {"tensorboard", "scikit-learn"}
 
-USERS_EXTRAS = ("examples", "notices")
+USERS_EXTRAS = ("examples", "notices", "top")
 
 
 def declared(project: dict[str, object], extra: str = "") -> set[str]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from hpc_train.backends.observe import observe
+from hpc_train.backends.observe import SlurmAnswer, ask_slurm, observe, open_jobs
 from hpc_train.errors import HpcTrainError
+from hpc_train.runs.events import read_events
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.status import RunStatus
 
@@ -26,13 +27,17 @@ def follow(run: RunDir, timeout_s: float | None) -> Iterator[RunStatus]:
         HpcTrainError: when it has not ended after `timeout_s`.
     """
     deadline = None if timeout_s is None else time.monotonic() + timeout_s
-    ask_at, asked_at_size, view = 0.0, -1, None
+    ask_at, asked_at_size, answer = 0.0, -1, SlurmAnswer()
     while True:
         now, size = time.monotonic(), _size_of_history(run)
-        ask = now >= ask_at or size != asked_at_size
-        (status,) = observe([run], time.time(), ask_slurm=ask, known=view)
-        if ask:
-            ask_at, asked_at_size, view = now + ASK_SLURM_EVERY_S, size, status.view
+        events = read_events(run.events)
+        if now >= ask_at or size != asked_at_size:
+            ask_at, asked_at_size, answer = (
+                now + ASK_SLURM_EVERY_S,
+                size,
+                ask_slurm(open_jobs([events])),
+            )
+        (status,) = observe([run], time.time(), answer=answer, histories=[events])
         yield status
         if status.state.ended:
             return

@@ -4,36 +4,59 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from hpc_train.errors import SlurmError
+from hpc_train.config.schema import RequeueConfig
+from hpc_train.errors import HpcTrainError, SlurmError
 from hpc_train.plan.states import RunState
 from hpc_train.runs.events import Event, EventKind, read_events
+from hpc_train.runs.forecast import TimeLimit
 from hpc_train.runs.history import attempts_in, newest_job_id
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.lock import is_held
 from hpc_train.runs.log_tail import last_words
 from hpc_train.runs.ranks import read_heartbeat
+from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.saved_models import best_models, read_models
 from hpc_train.runs.status import SESSION, RunStatus, SchedulerView, run_status
 from hpc_train.slurm.command import is_available
 from hpc_train.slurm.jobs import JobView, query_jobs
 from hpc_train.slurm.refusals import explain_pending
 
-__all__ = ["is_submitit", "observe"]
+__all__ = ["SlurmAnswer", "ask_slurm", "is_submitit", "observe", "open_jobs"]
 
 SILENT_S = 60.0  # a file system may show a new file that late (nfs(5), ac)
+
+
+@dataclass(frozen=True)
+class SlurmAnswer:
+    """What Slurm knows of jobs.
+
+    Attributes:
+        jobs: By id.
+        silence: Why Slurm could not tell anything; then there are none.
+        asked: The jobs that it was asked about; None where that was all.
+    """
+
+    jobs: Mapping[str, JobView] = field(default_factory=dict)
+    silence: str = ""
+    asked: Collection[str] | None = None
+
+    def silence_on(self, job_id: str) -> str:
+        """Why nothing is known of a job; empty where Slurm does not know it."""
+        is_new = self.asked is not None and job_id not in self.asked
+        return self.silence or ("Slurm was not asked yet" if is_new else "")
 
 
 def observe(
     directories: Sequence[RunDir],
     now: float,
     *,
-    ask_slurm: bool = True,
-    known: SchedulerView | None = None,
+    answer: SlurmAnswer | None = None,
     histories: Sequence[Sequence[Event]] | None = None,
 ) -> list[RunStatus]:
     """The status of each run.
@@ -41,19 +64,18 @@ def observe(
     Args:
         directories: The runs.
         now: Seconds since the epoch.
-        ask_slurm: False to look only at what the runs themselves have written.
-        known: What to assume of a job that Slurm is not asked about: its last answer.
+        answer: Slurm's newest one; None asks it now, once for all.
         histories: The events of each run, where some runs have no folder yet.
     """
     if histories is None:
         histories = [read_events(directory.events) for directory in directories]
-    views, silence = _slurm_views(histories) if ask_slurm else ({}, "")
-    unknown = SchedulerView(None, silence=silence) if ask_slurm else known or SchedulerView(None)
+    if answer is None:
+        answer = ask_slurm(open_jobs(histories))
     return [
         run_status(
             directory,
             events,
-            _view(directory, events, views, unknown),
+            _view(directory, events, answer),
             beat=read_heartbeat(directory.latest_attempt.heartbeat(0)),
             metrics=_metrics(directory),
             now=now,
@@ -63,48 +85,63 @@ def observe(
     ]
 
 
-def _slurm_views(histories: Sequence[Sequence[Event]]) -> tuple[dict[str, JobView], str]:
-    """One query for the jobs of all runs that have not ended by their own word.
-
-    Returns:
-        The jobs by id, and why there are none where Slurm could not be asked.
-    """
-    open_jobs = [
+def open_jobs(histories: Iterable[Sequence[Event]]) -> list[str]:
+    """The jobs of all runs on Slurm that have not ended by their own word."""
+    return [
         job_id
         for events in histories
         if _backend(events) == "slurm"
         and not _has_ended(events)
         and (job_id := newest_job_id(events))
     ]
-    if not open_jobs:
-        return {}, ""
+
+
+def ask_slurm(job_ids: Collection[str]) -> SlurmAnswer:
+    """What it knows of these jobs, by one query."""
+    if not job_ids:
+        return SlurmAnswer()
     if not is_available("squeue"):
-        return {}, "there is no squeue on this machine's PATH"
+        return SlurmAnswer(silence="there is no squeue on this machine's PATH")
     try:
-        return query_jobs(open_jobs), ""
+        return SlurmAnswer(query_jobs(job_ids))
     except SlurmError:
-        return {}, "Slurm does not answer"
+        return SlurmAnswer(silence="Slurm does not answer")
 
 
-def _view(
-    directory: RunDir,
-    events: Sequence[Event],
-    views: dict[str, JobView],
-    unknown: SchedulerView,
-) -> SchedulerView:
+def _view(directory: RunDir, events: Sequence[Event], answer: SlurmAnswer) -> SchedulerView:
     if _has_ended(events):
         return SchedulerView(None)
     if _backend(events) != "slurm":
         return SchedulerView(_local_state(directory, events))
     job_id = newest_job_id(events)
-    job = views.get(job_id)
+    job = answer.jobs.get(job_id)
     if job is None:
-        return replace(unknown, last_words=last_words(directory.job_log(job_id)))
+        words = last_words(directory.job_log(job_id))
+        return SchedulerView(None, silence=answer.silence_on(job_id), last_words=words)
     words = last_words(directory.job_log(job_id)) if job.state.ended else ()
     trouble = explain_pending(job.reason)
     if trouble and job.reason.startswith("DependencyNeverSatisfied"):
         trouble = _waits_in_vain(events) or trouble
-    return SchedulerView(job.state, job.reason, job.start, trouble, last_words=words)
+    limit = _limit(directory, job) if job.state is RunState.RUNNING else None
+    return SchedulerView(job.state, job.reason, job.start, trouble, last_words=words, limit=limit)
+
+
+def _limit(directory: RunDir, job: JobView) -> TimeLimit | None:
+    span = job.span_s
+    if span is None:
+        return None
+    try:
+        lead_s, policy = _stops(directory, directory.plan.stat().st_mtime_ns)
+    except (OSError, HpcTrainError):  # nobody can tell any more what its ranks were told
+        return None
+    return TimeLimit(span[1], span[1] - span[0], lead_s, policy)
+
+
+@lru_cache(maxsize=256)
+def _stops(directory: RunDir, _changed: int) -> tuple[float, RequeueConfig]:
+    """How long before its limit a run stops, and what follows; read anew where it has changed."""
+    plan = read_plan(directory)
+    return float(plan.slurm.signal_lead_s), plan.requeue
 
 
 def _waits_in_vain(events: Sequence[Event]) -> str:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from hpc_train.backends.observe import observe
+from hpc_train.backends.observe import SlurmAnswer, observe
 from hpc_train.backends.submit import leave_out_bad_nodes
 from hpc_train.errors import HpcTrainError, SlurmError, UsageError
 from hpc_train.plan.script import job_options
@@ -70,8 +70,10 @@ def submit_array(
     return job_id
 
 
-def observe_all(entries: Sequence[RunDir | SweepDir], now: float) -> list[RunStatus | SweepStatus]:
-    """The status of each run and each sweep, by one query of Slurm for all.
+def observe_all(
+    entries: Sequence[RunDir | SweepDir], now: float, answer: SlurmAnswer | None = None
+) -> list[RunStatus | SweepStatus]:
+    """The status of each run and each sweep, by `answer` or one query of Slurm for all.
 
     A sweep whose plan cannot be read, as of another version, is one line that says so.
     """
@@ -84,7 +86,8 @@ def observe_all(entries: Sequence[RunDir | SweepDir], now: float) -> list[RunSta
         else:
             run = RunDir(entry.path) if isinstance(entry, SweepDir) else entry
             runs.append((run, events))
-    statuses = iter(observe([run for run, _ in runs], now, histories=[told for _, told in runs]))
+    directories, events_of = [run for run, _ in runs], [told for _, told in runs]
+    statuses = iter(observe(directories, now, answer=answer, histories=events_of))
     seen: list[RunStatus | SweepStatus] = []
     for entry, events, trouble in histories:
         if trouble:

@@ -38,7 +38,6 @@ __all__ = [
     "sweep_options",
 ]
 
-LEAST_WIDTH, GOOD_WIDTH = 14, 30  # of a cell that is cut: it may be, it should be
 F = TypeVar("F", bound=Callable[..., Any])
 
 devices_option = click.option(
@@ -192,11 +191,13 @@ def print_table(
             first and the last one are cut. None leaves every cell whole.
     """
     from hpc_train.runs.history_text import shortened
+    from hpc_train.runs.run_table import fitted_widths
 
     lines = [list(header), *map(list, rows)]
     widths = _widths(lines)
     if least_needed is not None and sys.stdout.isatty():
-        widths = _fitted(header, widths, shutil.get_terminal_size().columns, least_needed)
+        columns = shutil.get_terminal_size().columns
+        widths = fitted_widths(header, widths, columns, least_needed)
     for number, line in enumerate(lines):
         cells = [
             _colored(shortened(cell, width).ljust(width), (colors or {}).get(cell))
@@ -208,24 +209,6 @@ def print_table(
 
 def _widths(lines: Sequence[Sequence[str]]) -> list[int]:
     return [max(map(len, column)) for column in zip(*lines, strict=True)]
-
-
-def _fitted(
-    header: Sequence[str], widths: list[int], columns: int, least_needed: Sequence[str]
-) -> list[int]:
-    """The widths of a table that fits into so many columns; 0 leaves a column out."""
-    first, last = widths[0], widths[-1]
-
-    def too_wide(first: int, last: int) -> int:
-        inner = [width for width in widths[1:-1] if width]
-        return max(0, first + last + sum(inner) + 2 * (len(inner) + 1) - columns)
-
-    for name in least_needed:
-        if too_wide(min(first, GOOD_WIDTH), min(last, GOOD_WIDTH)):
-            widths[header.index(name)] = 0
-    widths[-1] = max(min(last, LEAST_WIDTH), last - too_wide(min(first, LEAST_WIDTH), last))
-    widths[0] = max(min(first, LEAST_WIDTH), first - too_wide(first, widths[-1]))
-    return widths
 
 
 def _colored(cell: str, color: str | None) -> str:

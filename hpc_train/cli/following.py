@@ -119,7 +119,9 @@ def line_of(status: RunStatus, elapsed_s: float) -> tuple[str, str]:
         words.append(f"attempt {status.attempts[-1].attempt}")
     if status.state is RunState.RUNNING:
         words += [f"({status.silence})"] if status.silence else []
-        return running_line("  ".join(words), status.beat)
+        fixed, moving = running_line("  ".join(words), status.beat)
+        warning = status.forecast.warning if status.forecast else ""
+        return fixed, "  ".join(filter(None, (moving, warning)))
     reason = "will never start" if status.trouble else status.reason
     goes_on = f"goes on from step {status.step}" if status.attempts else ""
     # In a pipe only a change of the reason is news.

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -13,35 +12,18 @@ import click
 
 from hpc_train.cli.common import json_option, print_json, print_table, runs_dir_option
 from hpc_train.plan.states import RunState
-from hpc_train.runs.history_text import STATE_COLORS, clock, duration
+from hpc_train.runs.history_text import STATE_COLORS
 from hpc_train.runs.registry import folders
+from hpc_train.runs.run_table import COLUMNS, SORT_KEYS
 from hpc_train.runs.status import RunStatus
 from hpc_train.runs.sweep_status import SweepStatus
 from hpc_train.sweeps import runs_and_sweeps
 
 __all__ = ["command"]
 
-# In the order of the table.
-COLUMNS: dict[str, Callable[[RunStatus], str]] = {
-    "NAME": lambda run: run.name,
-    "RUN": lambda run: run.run,
-    "STATE": lambda run: run.state.value,
-    "JOB": lambda run: run.job_id or "-",
-    "ATTEMPTS": lambda run: str(len(run.attempts)),
-    "STEP": lambda run: _step(run),
-    "LEFT": lambda run: "-" if _left_s(run) is None else duration(_left_s(run) or 0),
-    "SUBMITTED": lambda run: clock(run.submitted) if run.submitted else "-",
-    "WHY": lambda run: _why(run),
-}
+SHOWN = ("NAME", "RUN", "STATE", "JOB", "ATTEMPTS", "STEP", "LEFT", "SUBMITTED", "WHY")
 # Left out first where a terminal is too narrow; the run's id begins with when it was submitted.
 LEAST_NEEDED = ("SUBMITTED", "ATTEMPTS", "JOB")
-SORT_KEYS: dict[str, Callable[[RunStatus], Any]] = {
-    "newest": lambda _run: 0,  # as they come
-    "name": lambda run: run.name,
-    "state": lambda run: list(RunState).index(run.state),
-    "step": lambda run: -run.step,
-    "left": lambda run: (_left_s(run) is None, _left_s(run)),
-}
 
 
 @click.command("list")
@@ -126,21 +108,6 @@ def _row_json(status: RunStatus, points: dict[str, int] | None) -> dict[str, Any
 
 def _print(shown: Sequence[RunStatus]) -> None:
     """On a terminal as wide as it is, coloured by state; in a pipe whole."""
-    rows = [[cell(status) for cell in COLUMNS.values()] for status in shown]
+    rows = [[COLUMNS[name](status) for name in SHOWN] for status in shown]
     colors = {state.value: color for state, color in STATE_COLORS.items()}
-    print_table(list(COLUMNS), rows, colors=colors, least_needed=LEAST_NEEDED)
-
-
-def _why(run: RunStatus) -> str:
-    """What a narrow cell has room for: the error, and not which node it was on."""
-    if run.state is RunState.COMPLETED:
-        return ""
-    return re.sub(r"^(rank \d+) on \S+ failed(?: at step \d+)?: ", r"\1: ", run.reason)
-
-
-def _step(run: RunStatus) -> str:
-    return f"{run.step}/{run.beat.steps}" if run.beat and run.beat.steps else str(run.step)
-
-
-def _left_s(run: RunStatus) -> float | None:
-    return run.beat.eta_s if run.beat else None
+    print_table(SHOWN, rows, colors=colors, least_needed=LEAST_NEEDED)

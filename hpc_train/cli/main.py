@@ -39,6 +39,7 @@ COMMANDS = {
     "report": "Show what runs were worth: goodput, metrics, nodes; as a page with --html.",
     "bench": "Measure a training over shapes: rate, efficiency, where time goes.",
     "list": "List the newest runs, or all.",
+    "top": "Show all runs on a live page, on the terminal or in a browser.",
     "diff": "Show how code, packages and config differ from now, or between two runs.",
     "logs": "Show what a rank has written.",
     "cancel": "End a run for good.",

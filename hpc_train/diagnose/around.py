@@ -12,6 +12,7 @@ from pathlib import Path
 
 from hpc_train.diagnose.log_files import blocks, open_log
 from hpc_train.diagnose.rules import Evidence
+from hpc_train.runs.log_tail import COLOUR
 
 __all__ = ["Around", "look_around", "node_of", "rank_of", "time_of"]
 
@@ -40,7 +41,6 @@ _MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 _STEP = re.compile(
     r"(?:^|[\s\[{(,'\"])(?:global[_ ])?[Ss]tep['\"]?\s{0,3}[:=]?\s{0,3}(\d{1,12})\b(?!\()"
 )
-_COLOUR = re.compile(r"\x1b\[[\d;]{0,20}[A-Za-z]")
 _PREFIX = re.compile(r"^(?:\[(?:rank|default)\d+\]: ?| {0,5}\d{1,5}: |\[\d+,\d+\]<\w+>:? ?)")
 
 
@@ -94,12 +94,12 @@ def look_around(place: Evidence, offset: int | None = None) -> Around:
             before, lines = _near_offset(place.file, offset)
     except OSError:
         return own
-    text = _COLOUR.sub("", before)
+    text = COLOUR.sub("", before)
     steps = _STEP.findall(text)
     return Around(
         time=own.time if own.time is not None else time_of(text, _year(place.file)),
         step=int(steps[-1]) if steps else None,
-        lines=tuple(_COLOUR.sub("", line) for line in lines) or own.lines,
+        lines=tuple(COLOUR.sub("", line) for line in lines) or own.lines,
     )
 
 

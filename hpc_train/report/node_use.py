@@ -17,12 +17,13 @@ from typing import Any
 
 from hpc_train.runs.layout import RunDir
 
-__all__ = ["MEASURES", "Measure", "NodeUse", "odd_nodes", "read_nodes"]
+__all__ = ["MEASURES", "Measure", "NodeUse", "gpus_now", "odd_nodes", "read_nodes"]
 
 SAMPLES = 300  # lines of a node; a file with fewer is read whole
 LINE_BYTES = 16_384  # no line is longer: eight GPUs and eight HCAs are 2,000
 LATELY_BYTES = 256 * 1024  # of a file's end: ten minutes of a node with eight GPUs
 LEAST_LINES = 5  # of a node, before it is held against others while it trains
+NEW_S = 60.0  # of a monitor that runs; it writes every few seconds
 LEAST_NODES = 3  # of two nobody can tell which is the odd one
 DEVIATIONS = 4.0  # from the median, in standard deviations by the median absolute deviation
 LEAST_DIFFERENCE = 0.15  # of the median: less is no news, however alike the others are
@@ -120,15 +121,20 @@ def _against_others(name: str, odd: NodeUse, nodes: Sequence[NodeUse]) -> str:
 
 def _lately(path: Path, window_s: float) -> list[dict[str, Any]]:
     """The lines of the last seconds before the newest one."""
-    try:
-        with path.open("rb") as stream:
-            stream.seek(max(0, os.fstat(stream.fileno()).st_size - LATELY_BYTES))
-            lines = list(_documents(stream))
-    except OSError:
-        return []
+    lines = _newest(path, LATELY_BYTES)
     times = [_number(line.get("time")) or 0.0 for line in lines]
     newest = max(times, default=0.0)
     return [line for line, at in zip(lines, times, strict=True) if newest - at <= window_s]
+
+
+def _newest(path: Path, length: int) -> list[dict[str, Any]]:
+    """The lines in the last bytes of a file."""
+    try:
+        with path.open("rb") as stream:
+            stream.seek(max(0, os.fstat(stream.fileno()).st_size - length))
+            return list(_documents(stream))
+    except OSError:
+        return []
 
 
 def _documents(lines: Iterable[bytes]) -> Iterable[dict[str, Any]]:
@@ -138,6 +144,23 @@ def _documents(lines: Iterable[bytes]) -> Iterable[dict[str, Any]]:
             document = json.loads(line)
             if isinstance(document, dict):
                 yield document
+
+
+def gpus_now(run: RunDir, now: float) -> float | None:
+    """How busy the GPUs of all its nodes are, in percent; None where no monitor told it just now.
+
+    Args:
+        now: Seconds since the epoch.
+    """
+    told = []
+    for path in run.monitor.glob("*.jsonl"):
+        last = _newest(path, 2 * LINE_BYTES)[-1:]
+        told += [_values(line).get("gpu_percent") for line in last if _is_new(line, now)]
+    return _mean([value for value in told if value is not None])
+
+
+def _is_new(line: dict[str, Any], now: float) -> bool:
+    return abs(now - (_number(line.get("time")) or 0.0)) < NEW_S
 
 
 def _sampled(path: Path) -> Iterable[dict[str, Any]]:

@@ -23,6 +23,7 @@ __all__ = [
     "history_lines",
     "metrics_text",
     "pace_text",
+    "printable",
     "progress_text",
     "shortened",
 ]
@@ -60,6 +61,9 @@ def history_lines(status: RunStatus, now: float) -> Iterator[str]:
             yield from textwrap.wrap(f"{INDENT}{line}", WIDTH, subsequent_indent=f"{INDENT}  ")
     if status.start_estimate:
         yield f"  starts     {status.start_estimate} (Slurm's estimate)"
+    if status.forecast:
+        warning = f"; {status.forecast.warning}" if status.forecast.warning else ""
+        yield f"  limit      in {duration(status.forecast.limit_in_s)}{warning}"
     yield f"  step       {status.step}"
     if status.metrics:
         yield shortened(f"  metrics    {metrics_text(status.metrics)}", WIDTH)
@@ -104,8 +108,10 @@ def _of(count: int, total: int | None) -> str:
     return str(count) if total is None else f"{count}/{total}"
 
 
-def pace_text(steps_per_s: float) -> str:
-    """`41 it/s`, or `2.3 s/it` where a step takes longer than a second."""
+def pace_text(steps_per_s: float | None) -> str:
+    """`16 it/s`, or `2.5 s/it` where a step takes longer than a second; empty without a pace."""
+    if not steps_per_s:
+        return ""
     number, unit = (steps_per_s, "it/s") if steps_per_s >= 1 else (1 / steps_per_s, "s/it")
     return f"{number:.0f} {unit}" if number >= 10 else f"{number:.1f} {unit}"
 
@@ -182,6 +188,11 @@ def _told(what: str, lines: Sequence[str]) -> Iterator[str]:
         label = f"    {what:<9}" if number == 0 else INDENT
         cut = number == MOST_LINES - 1 and len(lines) > MOST_LINES
         yield shortened(f"{label}{line} ..." if cut else f"{label}{line}", WIDTH)
+
+
+def printable(text: str) -> str:
+    """One line that a terminal shows as it is: whatever would move its cursor is a space."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)
 
 
 def shortened(text: str, width: int) -> str:

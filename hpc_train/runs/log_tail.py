@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
-__all__ = ["last_words", "words_before_traceback"]
+__all__ = ["COLOUR", "last_lines", "last_words", "words_before_traceback"]
 
 BYTES = 4096
 LINES = 5
 WIDTH = 300
+COLOUR = re.compile(r"\x1b\[[\d;]{0,20}[A-Za-z]")
+_OVERWRITTEN = re.compile(r"^[^\n]*\r(?!\n)", re.MULTILINE)  # what a progress bar has drawn before
 
 
 def last_words(log: Path) -> tuple[str, ...]:
     """The last lines of a log that hold anything, each cut to `WIDTH`; none where there is no log."""
     return tuple(_tail(log)[-LINES:])
+
+
+def last_lines(log: Path, lines: int) -> list[str]:
+    """Up to so many of the last lines that hold anything, whole; none where there is no log."""
+    return _tail(log, lines * 200, None)[-lines:]
 
 
 def words_before_traceback(log: Path) -> str:
@@ -23,12 +31,13 @@ def words_before_traceback(log: Path) -> str:
     return lines[starts[-1] - 1] if starts and starts[-1] else ""
 
 
-def _tail(log: Path) -> list[str]:
+def _tail(log: Path, length: int = BYTES, width: int | None = WIDTH) -> list[str]:
     try:
         with log.open("rb") as stream:
-            stream.seek(max(0, log.stat().st_size - BYTES))
-            text = stream.read(BYTES).decode(errors="replace")
+            stream.seek(max(0, log.stat().st_size - length))
+            text = stream.read(length).decode(errors="replace")
     except OSError:
         return []
+    text = _OVERWRITTEN.sub("", COLOUR.sub("", text))
     plain = ("".join(c for c in line if c.isprintable()).strip() for line in text.splitlines())
-    return [line[:WIDTH] for line in plain if line]
+    return [line[:width] for line in plain if line]

@@ -10,7 +10,7 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from operator import itemgetter
 from pathlib import Path
 
@@ -32,6 +32,7 @@ __all__ = [
     "folders",
     "matching_runs",
     "new_run_id",
+    "not_whole",
     "remember_root",
     "remove_run",
     "roots",
@@ -158,6 +159,15 @@ def all_runs(folders: Sequence[Path]) -> list[RunDir]:
             continue  # no run, not readable, or just removed
         found.append((begun(run.run_id, made), made, run.path, run))
     return [run for *_, run in sorted(found, key=itemgetter(0, 1, 2), reverse=True)]
+
+
+def not_whole(folders: Sequence[Path], known: Collection[Path]) -> list[Path]:
+    """Folders that are named as runs and are neither among the `known` nor of a sweep's files.
+
+    They are half deleted, or not ours to read.
+    """
+    found = (path for folder in folders for path in folder.glob("*/*"))
+    return [path for path in found if STAMPED.match(path.name) and path not in known]
 
 
 def find_run(reference: str, folders: Sequence[Path]) -> RunDir:

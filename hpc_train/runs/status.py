@@ -9,6 +9,7 @@ from typing import Any
 
 from hpc_train.plan.states import ALL_FINISHED, Outcome, RunState
 from hpc_train.runs.events import Event, EventKind
+from hpc_train.runs.forecast import Forecast, TimeLimit, forecast_end
 from hpc_train.runs.history import AttemptRecord, attempts_in, newest_job_id
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.ranks import Heartbeat
@@ -41,6 +42,7 @@ class SchedulerView:
     trouble: str = ""
     silence: str = ""
     last_words: tuple[str, ...] = ()
+    limit: TimeLimit | None = None  # of a job that runs, where it is known
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +63,7 @@ class RunStatus:
     start_estimate: str = ""
     step: int = 0
     beat: Heartbeat | None = None  # of rank 0, while an attempt runs
+    forecast: Forecast | None = None  # of a job that runs under a time limit
     metrics: Mapping[str, Any] = field(default_factory=dict)
     attempts: tuple[AttemptRecord, ...] = ()
     best_models: tuple[SavedModel, ...] = ()  # one for each metric that decided
@@ -69,14 +72,6 @@ class RunStatus:
     def outcome(self) -> Outcome | None:
         """How the newest attempt ended; None while it runs or before there is one."""
         return self.attempts[-1].outcome if self.attempts else None
-
-    @property
-    def view(self) -> SchedulerView:
-        """What to take for granted until Slurm is asked again."""
-        if self.silence:
-            return SchedulerView(None, silence=self.silence)
-        reason = "" if self.trouble else self.reason
-        return SchedulerView(self.state, reason, self.start_estimate, self.trouble)
 
     def to_json(self) -> dict[str, Any]:
         """The document of `hpc-train status --json`."""
@@ -96,6 +91,8 @@ class RunStatus:
             "start_estimate": self.start_estimate,
             "step": self.step,
             "progress": _progress_json(self.beat),
+            "limit_in_s": round(self.forecast.limit_in_s) if self.forecast else None,
+            "requeues_expected": self.forecast.requeues if self.forecast else None,
             "attempts": [_attempt_json(attempt) for attempt in self.attempts],
             "metrics": dict(self.metrics),
             "best_models": [model.to_json() for model in self.best_models],
@@ -131,6 +128,7 @@ def run_status(
         if not attempts and view.last_words:
             known = f"the job has begun, and its log ends: {view.last_words[-1]}"
         reason = f"{view.silence}; last known: {known}"
+    trains = state is RunState.RUNNING and _is_open(attempts)
     return RunStatus(
         run=run.run_id,
         name=run.name,
@@ -144,7 +142,10 @@ def run_status(
         last_words=view.last_words if state in UNEXPLAINED else (),
         submitted=submissions[0].time if submissions else None,
         start_estimate=view.start if state is RunState.PENDING else "",
-        beat=beat if state is RunState.RUNNING and _is_open(attempts) else None,
+        beat=beat if trains else None,
+        forecast=forecast_end(beat if trains else None, attempts, view.limit, now)
+        if view.limit and state is RunState.RUNNING
+        else None,
         step=step,
         metrics=metrics,
         attempts=tuple(attempts),

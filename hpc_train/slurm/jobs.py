@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
@@ -33,6 +34,7 @@ BLANK = ("None", "None assigned", "N/A", "Unknown")
 SACCT_FIELDS = "JobID,State,Reason,Start"
 # Else the tasks of a long array are cut after 64 characters (sacct(1), ENVIRONMENT VARIABLES).
 WHOLE_IDS = "SLURM_BITSTR_LEN"
+_TIME = "%Y-%m-%dT%H:%M:%S"  # local to where squeue runs
 # A person waits for these. squeue itself would try a controller that is stopped for a minute.
 SQUEUE_S = 2.0
 SACCT_S = 20.0
@@ -46,11 +48,24 @@ class JobView:
     slurm_state: str
     reason: str = ""
     start: str = ""  # began, or the scheduler's estimate
+    end: str = ""  # of one that runs: its time limit
 
     @property
     def state(self) -> RunState:
         """The state in our words."""
         return run_state_of_slurm(self.slurm_state)
+
+    @property
+    def span_s(self) -> tuple[float, float] | None:
+        """Start and time limit, in seconds since the epoch; None where squeue tells neither.
+
+        Without a limit it is a year (`job_end_time_reset` in job_mgr.c).
+        """
+        try:
+            start, end = (time.mktime(time.strptime(it, _TIME)) for it in (self.start, self.end))
+        except ValueError:
+            return None
+        return start, end
 
 
 @dataclass(frozen=True)
@@ -150,7 +165,7 @@ def _from_squeue(job_ids: Collection[str]) -> dict[str, JobView]:
     whose = ["--jobs", ",".join(asked)] if len(asked) <= IDS_IN_ONE_COMMAND else ["--me"]
     # --array: else the tasks of an array that wait are one line, `123_[4-9%2]`.
     said = run(
-        ["squeue", "--array", "--noheader", "--states=all", *whose, "--format=%i|%T|%r|%S"],
+        ["squeue", "--array", "--noheader", "--states=all", *whose, "--format=%i|%T|%r|%S|%e"],
         timeout_s=SQUEUE_S,
     )
     if said.returncode != 0 and "Invalid job id" not in said.stderr:
@@ -214,6 +229,6 @@ def _tasks(job_id: str) -> list[str]:
 
 
 def _view(line: str) -> JobView | None:
-    """Id, state, reason and start of a line, empty where Slurm says that there is none."""
+    """Id, state, reason, start and end of a line, empty where Slurm says that there is none."""
     cells = ["" if cell in BLANK else cell for cell in line.split("|")]
-    return JobView(*cells) if len(cells) == 4 else None
+    return JobView(*cells) if len(cells) in (4, 5) else None

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hpc_train.backends.observe import observe
+from hpc_train.backends.observe import SlurmAnswer, observe
 from hpc_train.cli.following import print_end
 from hpc_train.runs.events import EventKind
 from tests.report.made import BEGAN, make_run
@@ -161,7 +161,7 @@ def test_a_log_that_cannot_be_read_is_named(hpc, tmp_path):
 
 
 def test_who_waits_for_a_run_is_told_the_same(hpc, failed, capfd):
-    (status,) = observe([failed.run], BEGAN + 500, ask_slurm=False)
+    (status,) = observe([failed.run], BEGAN + 500, answer=SlurmAnswer())
     print_end(status)
     lines = capfd.readouterr().out.splitlines()
     told = {line.partition(" ")[0]: line.partition(" ")[2].strip() for line in lines}

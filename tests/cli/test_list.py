@@ -3,51 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
-from hpc_train.runs.events import Event, EventKind, append_event
-from hpc_train.runs.layout import RunDir
+from hpc_train.runs.events import EventKind
 from hpc_train.runs.ranks import Heartbeat, write_heartbeat
-from tests.cli.conftest import on_terminal
-
-MINUTE_S = 60.0
-
-
-@pytest.fixture
-def make_run(tmp_path: Path) -> Callable[..., RunDir]:
-    """A run of job NUMBER, made NUMBER minutes after the first; ids sort by time, names do not."""
-
-    def make(number: int, *, ended: bool, run_id: str = "") -> RunDir:
-        at = time.time() - 1000 * MINUTE_S + number * MINUTE_S
-        stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(at))
-        run = RunDir(tmp_path / "runs" / f"name{number % 3}" / (run_id or f"{stamp}-{number:04x}"))
-        run.attempt(0).path.mkdir(parents=True)
-        run.plan.write_text("{}")
-        os.utime(run.plan, (at, at))
-        run.latest.symlink_to("attempts/0")
-        tell(run, at, EventKind.SUBMITTED, job_id=str(number), backend="slurm")
-        tell(run, at + 1, EventKind.ATTEMPT_STARTED, attempt=0, job_id=str(number))
-        if ended:
-            end(run, at + 2)
-        return run
-
-    return make
-
-
-def tell(run: RunDir, at: float, kind: EventKind, **data: object) -> None:
-    append_event(run.events, Event(at, kind, data))
-
-
-def end(run: RunDir, at: float) -> None:
-    told = {"outcome": "completed", "last_step": 7, "saved_step": 7}
-    tell(run, at, EventKind.ATTEMPT_ENDED, attempt=0, **told)
-    tell(run, at, EventKind.RUN_ENDED, attempt=0, state="completed", reason="all done")
+from tests.cli.conftest import beats, end, on_terminal, tell
 
 
 @pytest.fixture
@@ -210,11 +174,6 @@ def test_a_folder_of_runs_that_is_none_is_named(hpc, slurm, words, folder, what,
     assert said.code == 5
     assert f"--runs-dir {folder}: " in said.err.splitlines()[0]
     assert what in said.err
-
-
-def beats(run: RunDir, **told: object) -> None:
-    beat = {"rank": 0, "node": "n", "pid": 1, "time": 1.0, "moved": 1.0, "phase": "train", **told}
-    write_heartbeat(run.attempt(0), Heartbeat(**beat))
 
 
 def test_the_time_that_a_training_still_needs_is_shown(slurm, make_run, listed):

@@ -12,8 +12,10 @@ import pytest
 from hpc_train.cli.main import COMMANDS, LazyGroup, cli
 from tests.cli.conftest import DIGITS
 
-HEAVY = {"torch", "pytorch_lightning", "submitit", "jinja2", "rich", "omegaconf", "ClusterShell"}
-HEAVY |= {"apprise", "textual"}
+HEAVY = {
+    *("torch", "pytorch_lightning", "submitit", "jinja2", "rich", "omegaconf", "ClusterShell"),
+    *("aiohttp", "apprise", "textual"),
+}
 # Frozen on purpose: a script of somebody's depends on each of these words.
 SURFACE = {
     "submit": "account after at_most bench_first cluster devices dry_run follow gpus json name"
@@ -34,6 +36,7 @@ SURFACE = {
     "bench": "account cluster dry_run gpus html json name no_wait nodes partition qos runs_dir"
     " show steps time vary",
     "list": "active all json n name points runs_dir sort state",
+    "top": "active filter port runs_dir web",
     "logs": "all attempt follow n rank runs_dir supervisor",
     "cancel": "json runs_dir",
     "rm": "dry_run json runs_dir yes",
@@ -59,7 +62,9 @@ def loaded_by(*words: str) -> set[str]:
     return {name.split(".")[0] for name in done.stderr.split()}
 
 
-@pytest.mark.parametrize("words", [["--help"], ["--version"], ["list"], ["submit", "--help"]])
+@pytest.mark.parametrize(
+    "words", [["--help"], ["--version"], ["list"], ["submit", "--help"], ["top", "--help"]]
+)
 def test_the_command_line_starts_without_the_heavy_libraries(words: list[str]) -> None:
     assert loaded_by(*words) & HEAVY == set()
 

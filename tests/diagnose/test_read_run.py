@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hpc_train.backends.diagnose_run import diagnose_run
-from hpc_train.backends.observe import observe
+from hpc_train.backends.observe import SlurmAnswer, observe
 from hpc_train.diagnose.diagnosis import told
 from hpc_train.diagnose.read_logs import ReadLogs
 from hpc_train.diagnose.read_run import sentence_of
@@ -72,7 +72,7 @@ def first(made: MadeRun):
     diagnosis = diagnose_run(made.run)
     found = diagnosis.findings[0]
     # The sentence that `status` shows is that of `diagnose`, or none.
-    (status,) = observe([made.run], BEGAN + 500, ask_slurm=False)
+    (status,) = observe([made.run], BEGAN + 500, answer=SlurmAnswer())
     assert sentence_of(made.run, status) in ("", diagnosis.sentence)
     return found
 

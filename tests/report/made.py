@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hpc_train.backends.observe import observe
+from hpc_train.backends.observe import SlurmAnswer, observe
 from hpc_train.plan.from_config import make_plan
 from hpc_train.report.gather import RunReport, gather
 from hpc_train.runs.events import Event, EventKind, append_event
@@ -101,7 +101,7 @@ class MadeRun:
         (self.run.monitor / f"{node}.jsonl").write_text(text)
 
     def report(self, now: float = 10_000.0) -> RunReport:
-        (status,) = observe([self.run], BEGAN + now, ask_slurm=False)
+        (status,) = observe([self.run], BEGAN + now, answer=SlurmAnswer())
         return gather(self.run, status, BEGAN + now)
 
 

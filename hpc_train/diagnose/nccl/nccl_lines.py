@@ -14,6 +14,8 @@ import re
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
+from hpc_train.runs.log_tail import COLOUR
+
 if TYPE_CHECKING:
     from collections.abc import Collection
 
@@ -35,7 +37,6 @@ _ALONE = re.compile(
     r"(?:^|[\s>|])(?P<place>(?:\w{1,40}/){0,3}\w{1,40}\.(?:cc|cu|h|c):\d{1,6}) WARN (?P<text>.+)"
     r"|(?P<level>WARN|INFO): Function: (?P<call>\w{1,80}) Line: (?P<at>\d{1,6}): (?P<said>.+)"
 )
-_COLOUR = re.compile(r"\x1b\[[\d;]{0,20}[A-Za-z]")
 _WRAPPED = re.compile(r'\{.{0,4000}?"(?:log|message|msg)" ?: ?"')
 
 
@@ -98,7 +99,7 @@ def _alone(line: str) -> list[Record]:
 def plain_lines(line: str) -> list[str]:
     """Return what a line says without colours, or the lines in its JSON."""
     if "\x1b" in line:
-        line = _COLOUR.sub("", line)
+        line = COLOUR.sub("", line)
     if "{" not in line or not (found := _WRAPPED.search(line)):
         return [line]
     try:
