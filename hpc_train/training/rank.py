@@ -28,6 +28,7 @@ from hpc_train.plan.world import World
 from hpc_train.runs.layout import AttemptDir, RunDir
 from hpc_train.training.full_disk import survive_full_disk
 from hpc_train.training.heartbeat import HeartbeatThread
+from hpc_train.training.node_heartbeats import SHARED_FROM, NodeHeartbeats
 from hpc_train.training.prepare import (
     announce_threads,
     device_of_rank,
@@ -163,6 +164,10 @@ class Rank:
     def begin(self, plan: Plan) -> None:
         """Give signs of life from now on."""
         self.heartbeat.every_s = plan.watchdog.heartbeat_s
+        starts_its_own = plan.script is not None and plan.script.launcher == "none"
+        if plan.shape.world_size >= SHARED_FROM and not starts_its_own:
+            start, here = os.environ.get(env_names.MASTER_PORT, ""), self.here
+            self.heartbeat.share(NodeHeartbeats.open(here.attempt_dir, here.run.stop, start))
         self.heartbeat.start()
         self._begun = True
 

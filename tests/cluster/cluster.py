@@ -15,6 +15,7 @@ from tests.cluster import accounting, config, registry
 from tests.cluster.layout import Layout
 from tests.cluster.nodes import Node, entering, known_nodes, raise_nodes
 from tests.cluster.processes import Processes, in_network_of, kill_all
+from tests.cluster.requirements import slurm_version
 from tests.cluster.shell import ClusterError, run, wait_until
 from tests.cluster.spec import ClusterSpec
 
@@ -146,7 +147,7 @@ class Cluster:
             os.mknod(layout.devices / f"nvidia{number}", 0o020666, os.makedev(1, 3))
         layout.slurm_conf.write_text(config.slurm_conf(self.spec, layout))
         (etc / "gres.conf").write_text(config.gres_conf(self.spec, layout))
-        (etc / "cgroup.conf").write_text(config.cgroup_conf())
+        (etc / "cgroup.conf").write_text(config.cgroup_conf(slurm_version()))
 
     def start_controller(self) -> None:
         """Start slurmctld on the state it left, if any, and wait until it answers."""

@@ -122,9 +122,14 @@ def gres_conf(spec: ClusterSpec, layout: Layout) -> str:
     return f"NodeName={','.join(spec.names)} Name=gpu{kind} File={layout.devices}/nvidia{numbers}\n"
 
 
-def cgroup_conf() -> str:
-    """cgroup.conf: nothing is constrained; CgroupAutomount would touch the host."""
-    return "CgroupAutomount=no\nConstrainCores=no\nConstrainRAMSpace=no\nConstrainDevices=no\n"
+def cgroup_conf(version: tuple[int, ...]) -> str:
+    """cgroup.conf: nothing is constrained; CgroupAutomount would touch the host.
+
+    Slurm 24.11 knows no CgroupAutomount, and a slurmd without a cgroup tree of its own needs
+    CgroupPlugin=disabled (cgroup.conf's manual page of each).
+    """
+    first = "CgroupPlugin=disabled" if version >= (24,) else "CgroupAutomount=no"
+    return f"{first}\nConstrainCores=no\nConstrainRAMSpace=no\nConstrainDevices=no\n"
 
 
 def slurmdbd_conf(layout: Layout) -> str:
