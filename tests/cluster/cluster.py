@@ -146,6 +146,8 @@ class Cluster:
         for number in range(self.spec.gpus_per_node):
             os.mknod(layout.devices / f"nvidia{number}", 0o020666, os.makedev(1, 3))
         layout.slurm_conf.write_text(config.slurm_conf(self.spec, layout))
+        if self.spec.submit_lua:
+            (etc / "job_submit.lua").write_text(self.spec.submit_lua)
         (etc / "gres.conf").write_text(config.gres_conf(self.spec, layout))
         (etc / "cgroup.conf").write_text(config.cgroup_conf(slurm_version()))
 
