@@ -107,22 +107,26 @@ class NodeHeartbeats:
     @contextlib.contextmanager
     def _turn(self, what: str, every_s: float) -> Iterator[bool]:
         """Whether this rank is to do it now: nobody has for `every_s`, and nobody is at it."""
-        mark = self._folder / what
-        with mark.open("ab") as stream:
-            seen = os.fstat(stream.fileno())
-            # By the absolute value: a clock that is set back must not silence a node.
-            if seen.st_size and abs(time.time() - seen.st_mtime) < every_s:
-                yield False
-                return
-            try:
-                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                yield False
-                return
-            stream.truncate(0)
-            stream.write(b"x")
-            stream.flush()
-            yield True
+        with (self._folder / what).open("ab") as mark:
+            due = _is_due(mark.fileno(), every_s)
+            if due:
+                try:
+                    fcntl.flock(mark, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    due = False
+                else:  # another one may have done it just before
+                    due = _is_due(mark.fileno(), every_s)
+            if due:
+                mark.truncate(0)
+                mark.write(b"x")
+                mark.flush()
+            yield due
+
+
+def _is_due(mark: int, every_s: float) -> bool:
+    seen = os.fstat(mark)
+    # By the absolute value: a clock that is set back must not silence a node.
+    return not seen.st_size or abs(time.time() - seen.st_mtime) >= every_s
 
 
 def _bring(there: Path, here: Path) -> None:

@@ -28,7 +28,8 @@ CONFIG: dict[str, Any] = {
     "reproducible": True,
     "model": {"class_path": "tests.gpu.training.Model", "init_args": {}},
     "data": {"class_path": "tests.gpu.training.Data", "init_args": {}},
-    "trainer": {"max_epochs": 2, "logger": False},
+    "trainer": {"max_epochs": 2},
+    "loggers": ["csv"],
     "preflight": "off",
     "checkpoint": {"every_n_minutes": None, "every_n_steps": 4},
 }

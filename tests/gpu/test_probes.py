@@ -67,10 +67,18 @@ def test_the_monitor_tells_use_memory_power_and_heat_as_nvidia_smi_does(needs_gp
 @pytest.mark.parametrize("ranks", [1, pytest.param(2, marks=pytest.mark.gpus(2)), "all"])
 def test_the_collective_of_the_preflight_and_nccls_log(tmp_path: Path, on_gpu, tell, ranks):
     count = (torch.cuda.device_count() or 2) if ranks == "all" else ranks
-    words = ["-m", "hpc_train.training.collective_step", "--out", str(tmp_path), "--node", "here"]
-    words += ["--deadline-s", "120"]
+    words = [
+        "-m",
+        "hpc_train.training.collective_step",
+        "--out",
+        str(tmp_path),
+        "--deadline-s",
+        "120",
+    ]
+    env = {**os.environ, "SLURMD_NODENAME": "here"}
     argv = [*TORCHRUN, f"--nproc-per-node={count}", *words]
-    done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    options = {"capture_output": True, "text": True, "timeout": 300, "check": False}
+    done = subprocess.run(argv, cwd=ROOT, env=env, **options)
     assert done.returncode == 0, done.stderr
     result = CollectiveResult.read(tmp_path / "collective-here.json")
     assert result.ok
