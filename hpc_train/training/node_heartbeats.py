@@ -15,13 +15,14 @@ import os
 import shutil
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from hpc_train.plan import env_names
 from hpc_train.runs.layout import AttemptDir
 from hpc_train.runs.ranks import Heartbeat, read_heartbeats, write_heartbeat, write_heartbeats
 
-__all__ = ["SHARED_FROM", "NodeHeartbeats"]
+__all__ = ["NodeHeartbeats"]
 
 SHARED_FROM = 64  # ranks of a run; fewer each write their own
 LOOK_EVERY_S = 1.0  # for requests of the supervisor: one rank of the node does
@@ -45,6 +46,14 @@ class NodeHeartbeats:
         self._file = attempt.node_heartbeats(name)
 
     @classmethod
+    def of_run(
+        cls, ranks: int, attempt: AttemptDir, stop: Path, environ: Mapping[str, str]
+    ) -> NodeHeartbeats | None:
+        """As `open`, for a run of that many ranks; None where they are few."""
+        start = environ.get(env_names.MASTER_PORT, "")
+        return cls.open(attempt, stop, start) if ranks >= SHARED_FROM else None
+
+    @classmethod
     def open(
         cls, attempt: AttemptDir, stop: Path, start: str, *, memory: Path = Path("/dev/shm")
     ) -> NodeHeartbeats | None:
@@ -62,9 +71,9 @@ class NodeHeartbeats:
         ours = f"hpc-train-{os.getuid()}-"
         folder = memory / f"{ours}{digest}"
         try:
-            for old in memory.glob(f"{ours}*"):
-                if time.time() - old.lstat().st_mtime > STALE_S:
-                    shutil.rmtree(old, ignore_errors=True)
+            for other in memory.glob(f"{ours}*"):
+                if time.time() - _newest(other) > STALE_S:
+                    shutil.rmtree(other, ignore_errors=True)
             folder.mkdir(mode=0o700, exist_ok=True)
             seen = folder.lstat()
         except OSError:
@@ -121,6 +130,12 @@ class NodeHeartbeats:
                 mark.write(b"x")
                 mark.flush()
             yield due
+
+
+def _newest(folder: Path) -> float:
+    """When a rank has beaten there last: each beat is a rename in the folder below."""
+    beats = AttemptDir(folder).heartbeat(0).parent
+    return max(path.lstat().st_mtime for path in (folder, beats) if path.exists())
 
 
 def _is_due(mark: int, every_s: float) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -169,3 +170,26 @@ def test_a_folder_that_others_can_write_is_not_used(attempt, memory):
 
 def test_without_a_memory_folder_ranks_write_for_themselves(attempt, memory):
     assert open_(attempt, memory / "none") is None
+
+
+@pytest.mark.parametrize(("beaten_s", "stays"), [(60, True), (2 * 86_400, False)])
+def test_what_killed_ranks_left_is_taken_away_after_a_day_and_a_week_long_run_is_not(
+    attempt, memory, beaten_s, stays
+):
+    open_(attempt, memory, "1").beat(beat(0), every_s=0.0)
+    (folder,) = memory.iterdir()
+    at = time.time()
+    os.utime(folder / "heartbeat", (at - beaten_s, at - beaten_s))
+    os.utime(folder, (at - 7 * 86_400, at - 7 * 86_400))
+    open_(attempt, memory, "2")
+    assert folder.exists() == stays
+
+
+@pytest.mark.parametrize(("ranks", "shares"), [(1, False), (63, False), (64, True), (1024, True)])
+def test_from_64_ranks_on_they_share(attempt, ranks, shares):
+    node = NodeHeartbeats.of_run(ranks, attempt, attempt.path / "stop", {"MASTER_PORT": "1"})
+    assert (node is not None) == shares
+    if node is not None:
+        node.beat(beat(0), every_s=0.0)
+        node.leave(0)
+        assert not node.requests.path.exists()
