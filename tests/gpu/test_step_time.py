@@ -69,6 +69,6 @@ def _bare(folder: Path, width: int, on_gpu: bool) -> float:
 
 
 def _median_step_s(file: Path) -> float:
-    """Of all but the first epoch; GPUs are waited for, since AdamW's step follows in the stream."""
+    """Of all but the first epoch."""
     times = [json.loads(line)["time"] for line in file.read_text().splitlines()][STEPS:]
     return median(b - a for a, b in pairwise(times))

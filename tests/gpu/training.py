@@ -110,6 +110,8 @@ class Model(pl.LightningModule):
         return batch
 
     def on_train_batch_end(self, *given: Any) -> None:
+        if self.device.type == "cuda":
+            torch.cuda.synchronize()  # else the clock tells when kernels were queued
         file = Path(os.environ[env_names.RUN_DIR], f"steps-{self.global_rank}.jsonl")
         line = {
             "step": self.global_step,
