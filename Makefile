@@ -38,7 +38,8 @@ soak: $(VENV)/.test
 # The tests marked slurm against the Slurm of Debian 13, in a tree of its own outside of this one.
 test-slurm-next: $(VENV)/.test
 	@bash tests/cluster/install.sh
-	@PYTHON=$(BIN)/python bash tests/cluster/in_slurm_next.sh $(BIN)/pytest -m slurm $(PYTEST_ARGS)
+	@PYTHON=$(BIN)/python bash tests/cluster/in_slurm_next.sh $(BIN)/pytest -m slurm \
+		--numprocesses $(WORKERS) $(PYTEST_ARGS)
 
 # On a machine with NVIDIA GPUs: what runs nowhere else; the table goes to REPORT.
 REPORT ?= gpu-report.md
