@@ -196,7 +196,7 @@ class Bench:
 
     def interrupted(self, ranks: int = 1, at: tuple[int, ...] = (6, 14), **keys: Any) -> Trained:
         """The training stopped at about these steps and resumed each time."""
-        model = {**keys.pop("model", {}), "step_s": 0.25}
+        model = {**keys.pop("model", {}), "step_s": 0.5}
         run = self.submit(ranks, model, **keys)
         for step in at:
             self.interrupt(run, step)

@@ -48,7 +48,9 @@ def test_a_compiled_model_goes_on_after_stops(bench: Bench, tell, ranks):
 
 @pytest.mark.gpus(2)
 def test_parameters_in_shards_go_on_after_stops(bench: Bench, tell):
-    keys = {"trainer": {"strategy": "model_parallel"}}
+    options = {"data_parallel_size": 2, "tensor_parallel_size": 1}
+    name = "pytorch_lightning.strategies.ModelParallelStrategy"
+    keys = {"trainer": {"strategy": {"class_path": name, "init_args": options}}}
     model = {"sharded": True}
     whole = bench.completed(bench.submit(2, model, **keys))
     stopped = bench.interrupted(2, at=(6,), model=model, **keys)
