@@ -255,6 +255,8 @@ class HeartbeatThread:
         code = _abort_code(self._requests.abort)
         if code is not None:
             print(f"told by the supervisor to leave with {code}", file=sys.stderr, flush=True)  # noqa: T201
+            if self._node_beats is not None:
+                self._node_beats.leave(self.rank)
             os._exit(code)
 
 

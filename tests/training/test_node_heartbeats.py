@@ -126,11 +126,12 @@ def test_a_rank_that_was_killed_stays_known_and_the_others_go_on(attempt, start)
 
 
 @pytest.mark.parametrize("ranks", [1, 3])
-def test_the_supervisors_word_to_leave_reaches_every_rank(attempt, start, ranks):
+def test_the_supervisors_word_to_leave_reaches_every_rank(attempt, start, memory, ranks):
     processes = [start(rank) for rank in range(ranks)]
     wait_until(lambda: len(times(attempt)) == ranks)
     attempt.abort.write_text("77\n")
     assert [process.wait(60) for process in processes] == [77] * ranks
+    assert not list(memory.iterdir())
 
 
 def test_a_stop_reaches_every_rank_and_each_tells_its_end_and_leaves_nothing(
