@@ -18,7 +18,8 @@ install = $(BIN)/pip install --quiet --disable-pip-version-check --constraint co
 SEED ?= 1
 COUNT ?= 120
 
-.PHONY: demo test quick soak mutants lint types layers house config-page docs licences release-check bench cluster-up cluster-down clean
+.PHONY: demo test quick soak test-slurm-next test-gpu mutants lint types layers house config-page docs licences release-check
+.PHONY: bench cluster-up cluster-down clean
 
 demo: $(VENV)/.examples
 	@$(BIN)/hpc-train submit --cluster local --follow --wait configs/digits.yaml
@@ -36,6 +37,17 @@ quick: $(VENV)/.test
 soak: $(VENV)/.test
 	@bash tests/cluster/install.sh
 	@HPC_TRAIN_SOAK=1 $(BIN)/pytest --timeout=3600 $(PYTEST_ARGS)
+
+# The tests marked slurm against the Slurm of Debian 13, in a tree of its own outside of this one.
+test-slurm-next: $(VENV)/.test
+	@bash tests/cluster/install.sh
+	@PYTHON=$(BIN)/python bash tests/cluster/in_slurm_next.sh $(BIN)/pytest -m slurm \
+		--numprocesses $(WORKERS) $(PYTEST_ARGS)
+
+# On a machine with NVIDIA GPUs: what runs nowhere else; the table goes to REPORT.
+REPORT ?= gpu-report.md
+test-gpu: $(VENV)/.test
+	@$(BIN)/python -m tests.gpu --report $(REPORT) $(PYTEST_ARGS)
 
 mutants: $(VENV)/.test
 	@$(BIN)/python -m tests.mutants --seed $(SEED) --count $(COUNT)

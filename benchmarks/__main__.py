@@ -26,6 +26,7 @@ NAMES = (
     "buckets",
     "nccl_log",
     "diagnose",
+    "cluster_load",
     "ranks",
     "resume_costs",
     "script_step",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -16,13 +15,13 @@ from benchmarks.places import REPOSITORY, Places
 from benchmarks.rows import Row, row_of
 from hpc_train.runs.layout import RunDir
 from tests.cluster import Cluster
+from tests.cluster.counting import Counting
 
 PAIRS = 15
 RUNS = 1000
 NEWEST = 30
 RUNNING = 6
 PENDING = 34
-ASKING = ("squeue", "sacct", "scontrol", "sinfo")
 
 
 def rows(places: Places) -> Iterator[Row]:
@@ -60,23 +59,20 @@ def _thousand_runs(places: Places, cluster: Cluster, home: Path, env: Mapping[st
 def _queries(
     words: str, command: list[str], lines: int | None, home: Path, env: Mapping[str, str]
 ) -> Row:
-    """Run it once with every asking command of Slurm replaced by one that counts itself."""
-    counting, log = home / "counting", home / "asked"
-    counting.mkdir(exist_ok=True)
-    log.write_text("")
-    for name in ASKING:
-        real = subprocess.run(["which", name], capture_output=True, text=True, check=True)
-        wrapper = counting / name
-        wrapper.write_text(f'#!/bin/sh\necho {name} >> {log}\nexec {real.stdout.strip()} "$@"\n')
-        wrapper.chmod(0o755)
-    counted = {**env, "PATH": f"{counting}{os.pathsep}{env['PATH']}"}
+    """Run it once with every program of Slurm replaced by one that counts itself."""
+    counting = Counting(home / "counting")
     done = subprocess.run(
-        command, env=counted, cwd=home, capture_output=True, text=True, check=True
+        command,
+        env=counting.environment(env),
+        cwd=home,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     printed = done.stdout.count("\n")
     if lines is not None and printed != lines:
         raise BenchError(f"hpc-train {words} printed {printed} lines, not {lines}")
-    asked = log.read_text().split()
+    asked = counting.calls()
     return Row(
         what=f"hpc-train {words}, {RUNS} runs : queries of Slurm",
         ours=str(len(asked)),

@@ -28,6 +28,9 @@ _raised = pytest.StashKey[dict[ClusterSpec, Cluster]]()
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--quick", action="store_true", help="without Slurm and without torch")
+    parser.addoption("--gpu", action="store_true", help="tests/gpu as well; see docs/gpu.md")
+    parser.addoption("--gpu-rehearsal", action="store_true", help="tests/gpu on the CPU")
+    parser.addoption("--gpu-report", metavar="FILE", help="where the table of tests/gpu goes")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -39,6 +42,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    if collection_path == Path(__file__).with_name("gpu"):
+        return None if config.getoption("gpu") or config.getoption("gpu_rehearsal") else True
     folders = [Path(__file__).with_name(name) for name in _WITH_TORCH]
     return True if config.getoption("quick") and collection_path in folders else None
 

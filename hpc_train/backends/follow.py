@@ -2,52 +2,71 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 from hpc_train.backends.observe import SlurmAnswer, ask_slurm, observe, open_jobs
 from hpc_train.errors import HpcTrainError
 from hpc_train.runs.events import read_events
+from hpc_train.runs.history import attempts_in, newest_job_id
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.status import RunStatus
+from hpc_train.slurm.jobs import JobView
 
 __all__ = ["follow"]
 
 POLL_S = 0.5
-ASK_SLURM_EVERY_S = 10.0
+ASK_SLURM_EVERY_S = 10.0  # at most so often, whatever happens
+ASK_SLURM_AT_LEAST_EVERY_S = 60.0  # while what it says stays the same
 
 
 def follow(run: RunDir, timeout_s: float | None) -> Iterator[RunStatus]:
     """The run's status about twice a second, until it has ended.
 
-    Slurm is asked every ten seconds, and when the run's history has grown: what is new there may
-    say that the job has begun, or has ended.
+    What happens is mostly told by the run's own history. Slurm is asked at first; again ten seconds
+    later, and then ever more seldom as long as neither its answer nor the history has changed.
 
     Raises:
         HpcTrainError: when it has not ended after `timeout_s`.
     """
     deadline = None if timeout_s is None else time.monotonic() + timeout_s
-    ask_at, asked_at_size, answer = 0.0, -1, SlurmAnswer()
+    last = _LastAnswer()
     while True:
-        now, size = time.monotonic(), _size_of_history(run)
-        events = read_events(run.events)
-        if now >= ask_at or size != asked_at_size:
-            ask_at, asked_at_size, answer = (
-                now + ASK_SLURM_EVERY_S,
-                size,
-                ask_slurm(open_jobs([events])),
-            )
-        (status,) = observe([run], time.time(), answer=answer, histories=[events])
+        status = last.status_of(run, time.monotonic())
         yield status
         if status.state.ended:
             return
-        if deadline is not None and now > deadline:
+        if deadline is not None and time.monotonic() > deadline:
             raise HpcTrainError(f"{status.name} is still {status.state.value}")
         time.sleep(POLL_S)
 
 
-def _size_of_history(run: RunDir) -> int:
-    try:
-        return run.events.stat().st_size
-    except FileNotFoundError:
-        return 0
+class _LastAnswer:
+    """What Slurm said last of the run's job, and when it is to be asked again."""
+
+    def __init__(self) -> None:
+        self._answer = SlurmAnswer()
+        self._asked_at = -math.inf
+        self._pause_s = ASK_SLURM_EVERY_S
+        self._events = self._attempts = 0
+
+    def status_of(self, run: RunDir, now: float) -> RunStatus:
+        events = read_events(run.events)
+        attempts = attempts_in(events)
+        if len(events) != self._events:
+            self._events, self._pause_s = len(events), ASK_SLURM_EVERY_S
+        if now - self._asked_at >= self._pause_s:
+            answer = ask_slurm(open_jobs([events]))
+            longer_s = min(2 * self._pause_s, ASK_SLURM_AT_LEAST_EVERY_S)
+            self._pause_s = longer_s if answer == self._answer else ASK_SLURM_EVERY_S
+            self._answer, self._asked_at = answer, now
+        elif len(attempts) > self._attempts and attempts[-1].ended is None:
+            # Its supervisor has begun, which Slurm need not be asked about.
+            job_id = newest_job_id(events)
+            begun = {**self._answer.jobs, job_id: JobView(job_id, "RUNNING")}
+            self._answer = replace(self._answer, jobs=begun)
+        self._attempts = len(attempts)
+        (status,) = observe([run], time.time(), answer=self._answer, histories=[events])
+        return status

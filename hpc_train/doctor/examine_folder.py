@@ -12,6 +12,7 @@ from pathlib import Path
 
 from hpc_train.preflight.checks.findings import Finding, Thresholds
 from hpc_train.runs.atomic import write_text
+from hpc_train.runs.lock import flock
 
 __all__ = ["check_folder", "check_in_time", "existing_parent"]
 
@@ -104,9 +105,9 @@ def _locks(scratch: Path) -> Finding:
     """flock(2): two descriptions of one file exclude each other even in one process."""
     path = scratch / "lock"
     with path.open("a") as first, path.open("a") as second:
-        fcntl.flock(first, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        flock(first.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
         try:
-            fcntl.flock(second, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            flock(second.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return Finding("", "", "locks", "ok", "flock excludes a second holder")
     fix = "mount it with flock (Lustre: -o flock), or set runs_dir to another file system"

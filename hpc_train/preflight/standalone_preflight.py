@@ -28,6 +28,7 @@ from hpc_train.slurm.refusals import explain_pending, never_starts
 __all__ = ["in_new_allocation", "preflight_here"]
 
 FIRST_QUESTION_S = 2.0  # an allocation that is there sooner waits for nothing
+QUESTIONS_APART_S = 10.0
 QUESTIONS_EVERY_S = 60.0
 _NO_NODES = "ask for less, or for another --partition (`sinfo -s`); nothing waits any more"
 
@@ -141,7 +142,7 @@ def _told_why_it_waits(
                 process.terminate()  # salloc gives the job back (salloc(1), "SIGNALS")
                 process.wait()
                 raise SlurmError(f"Slurm would never start it: {line}", _NO_NODES)
-        wait_s = min(2 * wait_s, QUESTIONS_EVERY_S)
+        wait_s = min(max(2 * wait_s, QUESTIONS_APART_S), QUESTIONS_EVERY_S)
 
 
 def _why_waiting(job: PendingJob) -> str:

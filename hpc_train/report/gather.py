@@ -20,7 +20,7 @@ from hpc_train.report.usage import Accounted, AskedUsed, asked_and_used
 from hpc_train.runs.checkpoints import MANIFEST, checkpoint_steps
 from hpc_train.runs.events import read_events
 from hpc_train.runs.layout import RunDir
-from hpc_train.runs.ranks import read_heartbeat
+from hpc_train.runs.ranks import read_heartbeats
 from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.status import SESSION, RunStatus
 
@@ -173,14 +173,8 @@ def _goodput(run: RunDir, status: RunStatus, gpus_per_node: int, now: float) -> 
 
 
 def _facts(run: RunDir, attempt: int) -> AttemptFacts:
-    folder = run.attempt(attempt).heartbeat(0).parent
-    try:
-        files = sorted(folder.glob("rank-*.json"))
-    except OSError:
-        files = []
-    first = run.attempt(attempt).heartbeat(0)
-    chosen = first if first in files or not files else files[0]
-    return AttemptFacts(beat=read_heartbeat(chosen), ranks=len(files))
+    beats = read_heartbeats(run.attempt(attempt))
+    return AttemptFacts(beat=beats[0] if beats else None, ranks=len(beats))
 
 
 def _plan(run: RunDir, status: RunStatus, missing: list[str]) -> Plan | None:

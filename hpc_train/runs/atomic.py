@@ -39,8 +39,9 @@ def write_text(path: Path, text: str, *, durable: bool = True) -> None:
             if durable:
                 os.fsync(stream.fileno())
         temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)  # gone after the rename; litter after any failure
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
     if durable:
         fsync_path(path.parent)
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from hpc_train.plan.states import Outcome, RunState
+from hpc_train.runs.lock import flock
 
 __all__ = ["Event", "EventKind", "append_event", "event_line", "read_events"]
 
@@ -59,7 +60,7 @@ def append_event(path: Path, event: Event) -> None:
     """Add one line, durably, after whatever a torn writer left."""
     line = event_line(event)
     with path.open("a+b") as stream:
-        fcntl.flock(stream, fcntl.LOCK_EX)
+        flock(stream.fileno(), fcntl.LOCK_EX)
         size = stream.seek(0, os.SEEK_END)
         if size and _last_byte(stream.fileno(), size) != b"\n":
             line = "\n" + line

@@ -5,7 +5,8 @@ runs/NAME/RUN_ID/
     latest -> attempts/K       done (after the run completed)       stop (asks the ranks to stop)
     code-HASH.diff (what git said was changed)      snapshot/ snapshot.json (of `snapshot: git`)
     attempts/K/   environment.json rank-R.log supervisor.log launcher.log preflight.json nccl-*.log
-                  beginning.json progress.jsonl stacks/ exits/rank-R.json heartbeat/rank-R.json abort dump-stacks
+                  beginning.json progress.jsonl stacks/ exits/rank-R.json abort dump-stacks
+                  heartbeat/rank-R.json heartbeat/node-NAME.json (of many ranks)
     checkpoints/step-000001234/ (with its manifest.json)   checkpoints/fit-1/ (a script's next fit)
     models/       models.json *.ckpt (of the training's own ModelCheckpoints)
     weights/      what the model begins with, as a hard link   predictions/ (of `predict`)
@@ -45,6 +46,10 @@ class AttemptDir:
     def heartbeat(self, rank: int) -> Path:
         """The rank's sign of life: `runs.ranks.Heartbeat` as JSON, made anew each second."""
         return self.path / "heartbeat" / f"rank-{rank}.json"
+
+    def node_heartbeats(self, name: str) -> Path:
+        """The signs of life of all ranks of a node, in one file: of a run with many ranks."""
+        return self.path / "heartbeat" / f"node-{name}.json"
 
     @property
     def beginning(self) -> Path:

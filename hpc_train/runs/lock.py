@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import time
 from collections.abc import Iterator
@@ -10,7 +11,23 @@ from pathlib import Path
 
 from hpc_train.errors import HpcTrainError
 
-__all__ = ["held_lock", "is_held"]
+__all__ = ["flock", "held_lock", "is_held"]
+
+# Lustre without `-o flock` says ENOSYS (mount.lustre(8)), an NFS server without locks ENOLCK.
+_NO_LOCKS = frozenset({errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP})
+
+
+def flock(descriptor: int, operation: int) -> None:
+    """As flock(2); where the file system has no locks, nothing: `hpc-train doctor` tells of it.
+
+    Raises:
+        BlockingIOError: another one has it; OSError: as the file system says.
+    """
+    try:
+        fcntl.flock(descriptor, operation)
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            raise
 
 
 @contextmanager
@@ -43,7 +60,7 @@ def held_lock(path: Path, owner: str, *, wait_s: float = 0.0) -> Iterator[None]:
 def _lock(descriptor: int, deadline: float) -> None:
     while True:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() >= deadline:
                 raise
@@ -58,7 +75,7 @@ def is_held(path: Path) -> bool:
         return False
     with path.open("a+", encoding="utf-8") as stream:
         try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            flock(stream.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return True
     return False

@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import errno
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -28,6 +29,7 @@ __all__ = [
     "write_beginning",
     "write_exit",
     "write_heartbeat",
+    "write_heartbeats",
 ]
 
 T = TypeVar("T")
@@ -160,10 +162,19 @@ def write_exit(attempt: AttemptDir, record: ExitRecord) -> None:
 
 def write_heartbeat(attempt: AttemptDir, beat: Heartbeat) -> None:
     """Rewrite the sign of life of one rank."""
-    path = attempt.heartbeat(beat.rank)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(dataclasses.asdict(beat))
+    _rewrite(attempt.heartbeat(beat.rank), json.dumps(dataclasses.asdict(beat)))
+
+
+def write_heartbeats(path: Path, beats: Sequence[Heartbeat]) -> None:
+    """Rewrite the signs of life of the ranks of one node (`AttemptDir.node_heartbeats`)."""
+    _rewrite(path, json.dumps([dataclasses.asdict(beat) for beat in beats]))
+
+
+def _rewrite(path: Path, text: str) -> None:
     try:
+        write_text(path, text, durable=False)
+    except FileNotFoundError:
+        path.parent.mkdir(parents=True, exist_ok=True)
         write_text(path, text, durable=False)
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT) or not path.exists():
@@ -202,8 +213,15 @@ def read_exits(attempt: AttemptDir) -> list[ExitRecord]:
 
 def read_heartbeats(attempt: AttemptDir) -> list[Heartbeat]:
     """The newest sign of life of every rank that gave one, by rank."""
-    beats = _read_all(Heartbeat, attempt.heartbeat(0).parent)
-    return sorted(beats, key=lambda beat: beat.rank)
+    folder = attempt.heartbeat(0).parent
+    beats = _read_all(Heartbeat, folder)
+    for path in folder.glob("node-*.json"):
+        with contextlib.suppress(OSError, ValueError, TypeError):
+            beats += [decode(Heartbeat, one) for one in json.loads(path.read_text("utf-8"))]
+    newest: dict[int, Heartbeat] = {}
+    for beat in sorted(beats, key=lambda beat: beat.time):
+        newest[beat.rank] = beat
+    return [newest[rank] for rank in sorted(newest)]
 
 
 def read_heartbeat(path: Path) -> Heartbeat | None:

@@ -41,30 +41,41 @@ def answers(address: str, port: int) -> bool:
         return False
 
 
-def nodes_that_do_not_answer(nodes: Sequence[str]) -> tuple[str, ...]:
+def nodes_that_do_not_answer(
+    nodes: Sequence[str], known: dict[str, tuple[str, int]] | None = None
+) -> tuple[str, ...]:
     """The nodes whose slurmd does not answer, all asked at once: seconds, whatever their number.
 
     When more than half of several do not answer, this node's own network is the likelier cause,
     and nobody is named.
+
+    Args:
+        known: Addresses and ports by node, as far as Slurm has been asked; what it says is added,
+            and who asks again asks the nodes alone.
     """
-    addresses = _addresses(nodes)
+    known = {} if known is None else known
+    if not known.keys() >= set(nodes):
+        known |= _told_addresses(nodes)
+    addresses = {node: (node, DEFAULT_SLURMD_PORT) for node in nodes} | known
     with ThreadPoolExecutor(max_workers=min(64, len(nodes))) as pool:
         heard = list(pool.map(lambda node: answers(*addresses[node]), nodes))
     silent = tuple(node for node, there in zip(nodes, heard, strict=True) if not there)
     return () if len(nodes) > 1 and 2 * len(silent) > len(nodes) else silent
 
 
-def silent_nodes(nodes: Sequence[str]) -> tuple[str, ...]:
+def silent_nodes(
+    nodes: Sequence[str], known: dict[str, tuple[str, int]] | None = None
+) -> tuple[str, ...]:
     """As `nodes_that_do_not_answer`; none where nobody can be asked for their addresses."""
     try:
-        return nodes_that_do_not_answer(nodes)
+        return nodes_that_do_not_answer(nodes, known)
     except SlurmError:
         return ()
 
 
-def _addresses(nodes: Sequence[str]) -> dict[str, tuple[str, int]]:
-    """Address and slurmd port by node name; the names themselves where the controller is away."""
-    addresses = {node: (node, DEFAULT_SLURMD_PORT) for node in nodes}
+def _told_addresses(nodes: Sequence[str]) -> dict[str, tuple[str, int]]:
+    """Address and slurmd port by node name; empty where the controller is away."""
+    addresses = {}
     port = DEFAULT_SLURMD_PORT
     config = run(["scontrol", "show", "config"], timeout_s=10)
     if found := re.search(r"^SlurmdPort\s*=\s*(\d+)", config.stdout, re.MULTILINE):
@@ -73,7 +84,7 @@ def _addresses(nodes: Sequence[str]) -> dict[str, tuple[str, int]]:
     for line in said.stdout.splitlines():
         fields = dict(re.findall(r"(?:^|\s)([A-Za-z]+)=(\S*)", line))
         name = fields.get("NodeName", "")
-        if name in addresses:
+        if name in nodes:
             own_port = int(fields.get("Port", port) or port)
             addresses[name] = (fields.get("NodeAddr") or name, own_port)
     return addresses

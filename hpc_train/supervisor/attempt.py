@@ -65,6 +65,7 @@ class Attempt:
     assumed_first: int = 0  # the newest checkpoint's step, until the ranks have looked into it
     beginning_told: bool = False
     unreachable: dict[str, str] = field(default_factory=dict)  # node -> why srun cannot start there
+    addresses: dict[str, tuple[str, int]] = field(default_factory=dict)  # of the nodes' slurmd
 
     @property
     def folder(self) -> AttemptDir:
@@ -257,7 +258,7 @@ class Attempt:
     def _lost(self, nodes: Sequence[str]) -> tuple[str, ...]:
         if self.allocation.backend == "ssh":
             return silent_hosts(self.plan.hosts, nodes)
-        return silent_nodes(nodes) if self.allocation.is_slurm else ()
+        return silent_nodes(nodes, self.addresses) if self.allocation.is_slurm else ()
 
     def _record(self, ending: AttemptOutcome, stop: StopCause) -> AttemptResult:
         self.look_for_beginning()

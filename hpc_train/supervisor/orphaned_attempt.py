@@ -124,13 +124,15 @@ def _wait_for_steps(
     job: str, longest_s: float, *, signal: Callable[[Sequence[str]], None] | None = None
 ) -> list[str]:
     deadline = time.monotonic() + longest_s
+    wait_s = 0.5
     while True:
         steps = steps_of(job)
-        if not steps or time.monotonic() > deadline:
+        if not steps or time.monotonic() >= deadline:
             return steps
         if signal is not None:
             signal(steps)
-        time.sleep(0.5)
+        time.sleep(min(wait_s, max(0.0, deadline - time.monotonic())))
+        wait_s = min(2 * wait_s, 5.0)
 
 
 def _gone(last: AttemptRecord, environ: Mapping[str, str]) -> tuple[str, ...]:

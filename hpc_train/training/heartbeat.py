@@ -16,12 +16,13 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from hpc_train.plan.states import RankExit
 from hpc_train.runs.layout import AttemptDir
 from hpc_train.runs.ranks import Heartbeat, append_progress, write_heartbeat
+from hpc_train.training.node_heartbeats import NodeHeartbeats
 from hpc_train.training.resume.stop import StopFlag
 
 __all__ = ["STACKS_SIGNAL", "HeartbeatThread", "Pace"]
@@ -94,7 +95,8 @@ class HeartbeatThread:
         self.also: Callable[[], None] = lambda: None
         self.ranks: int | None = None
         self.is_quiet = False
-        self._attempt = attempt
+        self._attempt = self._requests = attempt
+        self._node_beats: NodeHeartbeats | None = None
         self.every_s = every_s
         self._pace = Pace()
         self._stop = stop
@@ -123,6 +125,13 @@ class HeartbeatThread:
         """Spent in each phase so far."""
         phase, since, seconds = self._phase
         return {**seconds, phase: seconds.get(phase, 0.0) + time.monotonic() - since}
+
+    def share(self, node_beats: NodeHeartbeats | None) -> None:
+        """Before `start`: tell it to the ranks of this node, and hear requests from them."""
+        self._node_beats = node_beats
+        if node_beats is not None:
+            self._requests = node_beats.requests
+            self._stop.look_at(node_beats.stop)
 
     def start(self) -> None:
         """Begin to beat."""
@@ -168,6 +177,7 @@ class HeartbeatThread:
         next_beat = 0.0
         ended = False
         while True:
+            self._fetch_requests()
             self._stop.poll()
             self.also()
             self._look_for_requests()
@@ -175,8 +185,15 @@ class HeartbeatThread:
                 self._beat()
                 next_beat = time.monotonic() + self.every_s
             if ended:
-                return
+                break
             ended = self._ended.wait(_POLL_S)
+        if self._node_beats is not None:
+            self._node_beats.leave(self.rank)
+
+    def _fetch_requests(self) -> None:
+        if self._node_beats is not None:
+            with suppress(OSError):  # told of by `_beat`
+                self._node_beats.look()
 
     def _beat(self) -> None:
         now = time.time()
@@ -204,12 +221,23 @@ class HeartbeatThread:
             seconds={phase: round(spent, 2) for phase, spent in self.seconds().items()},
         )
         try:
-            write_heartbeat(self._attempt, beat)
+            # People's commands read rank 0's; the last one is not left to others.
+            if not self._tell_node(beat) or self.rank == 0 or beat.phase == "end":
+                write_heartbeat(self._attempt, beat)
             self._tell_progress(beat)
         except OSError as error:
             if not self._complained:
                 print(f"WARNING: no heartbeat can be written: {error}", file=sys.stderr, flush=True)  # noqa: T201
             self._complained = True
+
+    def _tell_node(self, beat: Heartbeat) -> bool:
+        """Whether the node's ranks see to it that this is told."""
+        try:
+            if self._node_beats is not None:
+                self._node_beats.beat(beat, self.every_s)
+        except OSError:  # the node's memory is full, or the carrier cannot write
+            return False
+        return self._node_beats is not None
 
     def _tell_progress(self, beat: Heartbeat) -> None:
         now = time.monotonic()
@@ -222,12 +250,14 @@ class HeartbeatThread:
             self._told = (now, beat.step)
 
     def _look_for_requests(self) -> None:
-        if not self._dumped and self._attempt.dump_request.exists():
+        if not self._dumped and self._requests.dump_request.exists():
             self._dumped = True
             faulthandler.dump_traceback(self._stacks, all_threads=True)
-        code = _abort_code(self._attempt.abort)
+        code = _abort_code(self._requests.abort)
         if code is not None:
             print(f"told by the supervisor to leave with {code}", file=sys.stderr, flush=True)  # noqa: T201
+            if self._node_beats is not None:
+                self._node_beats.leave(self.rank)
             os._exit(code)
 
 

@@ -28,6 +28,7 @@ from hpc_train.plan.world import World
 from hpc_train.runs.layout import AttemptDir, RunDir
 from hpc_train.training.full_disk import survive_full_disk
 from hpc_train.training.heartbeat import HeartbeatThread
+from hpc_train.training.node_heartbeats import NodeHeartbeats
 from hpc_train.training.prepare import (
     announce_threads,
     device_of_rank,
@@ -163,6 +164,12 @@ class Rank:
     def begin(self, plan: Plan) -> None:
         """Give signs of life from now on."""
         self.heartbeat.every_s = plan.watchdog.heartbeat_s
+        starts_its_own = plan.script is not None and plan.script.launcher == "none"
+        if not starts_its_own:
+            here, ranks = self.here, plan.shape.world_size
+            self.heartbeat.share(
+                NodeHeartbeats.of_run(ranks, here.attempt_dir, here.run.stop, os.environ)
+            )
         self.heartbeat.start()
         self._begun = True
 

@@ -35,6 +35,7 @@ from torch.utils.data import DataLoader
 from hpc_train.config.schema import CheckpointConfig
 from hpc_train.plan.states import RankExit
 from hpc_train.training.heartbeat import HeartbeatThread
+from hpc_train.training.node_heartbeats import NodeHeartbeats
 from hpc_train.training.rank_config import RankConfig
 from hpc_train.training.rank_failure import leave, record_exit
 from hpc_train.training.raw_loop_setup import find_run, join_run
@@ -59,6 +60,9 @@ class Session:
         self._attempt = rank.run.attempt(rank.attempt)
         self._heartbeat = HeartbeatThread(
             self._attempt, rank=rank.rank, node=socket.gethostname(), every_s=1.0, stop=stop
+        )
+        self._heartbeat.share(
+            NodeHeartbeats.of_run(rank.world_size, self._attempt, rank.run.stop, environ)
         )
         self._state = ResumeState(rank, self._heartbeat, stop)
         self._controller = self._state.controller

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import time
 from collections.abc import Callable
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hpc_train import api
-from hpc_train.backends import follow
+from hpc_train.backends import follow, observe
 from hpc_train.cli import following, foreground
 from hpc_train.plan.states import RunState
 from hpc_train.runs.events import Event, EventKind, append_event
@@ -152,7 +153,26 @@ def test_slurm_is_not_asked_again_while_nothing_happens(waiting, slurm):
     assert slurm.asked() == 1
 
 
+@pytest.mark.parametrize(("tells_each_s", "at_most"), [(None, 14), (1, 60), (30, 40)])
+def test_slurm_is_asked_once_in_ten_seconds_at_most_and_ever_more_seldom(
+    waiting, monkeypatch, tells_each_s, at_most
+):
+    now, asked = [0.0], []
+    monkeypatch.setattr(follow.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(follow.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(observe, "query_jobs", lambda jobs: asked.append(now[0]) or {})
+    statuses = api.Run(waiting).follow()
+    for second in range(600):
+        now[0] = second
+        if tells_each_s and second % tells_each_s == 0:
+            tell(waiting, EventKind.NOTE, text="something")
+        next(statuses)
+    assert min(b - a for a, b in itertools.pairwise(asked)) >= 10
+    assert 10 <= len(asked) <= at_most
+
+
 def test_a_requeued_job_waits_and_says_where_it_goes_on(waiting, slurm, monkeypatch, capfd):
+    monkeypatch.setattr(follow, "ASK_SLURM_EVERY_S", 0.0)
     begin(waiting, 0)
     slurm.says("7|RUNNING|None|N/A")
     statuses = api.Run(waiting).follow()
@@ -262,7 +282,8 @@ def test_what_fails_in_the_foreground_is_not_hidden_by_what_shows_it(training, c
     assert capfd.readouterr().out == "the last words\n"
 
 
-def test_a_training_goes_on_being_shown_while_slurm_does_not_answer(waiting, slurm):
+def test_a_training_goes_on_being_shown_while_slurm_does_not_answer(waiting, slurm, monkeypatch):
+    monkeypatch.setattr(follow, "ASK_SLURM_EVERY_S", 0.0)
     begin(waiting, 0)
     slurm.says("7|RUNNING|None|N/A")
     statuses = api.Run(waiting).follow()

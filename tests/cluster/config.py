@@ -60,8 +60,8 @@ def _behaviour(spec: ClusterSpec) -> list[str]:
         "JobAcctGatherFrequency=task=5",
         # As on clusters with InfiniBand: the node's own limit counts, not the login node's.
         "PropagateResourceLimitsExcept=MEMLOCK",
-        "SelectType=select/cons_tres",
-        "SelectTypeParameters=CR_Core_Memory",
+        f"SelectType=select/{spec.select_type}",
+        f"SelectTypeParameters={'CR_Memory' if spec.select_type == 'linear' else 'CR_Core_Memory'}",
         "SchedulerType=sched/backfill",
         "SchedulerParameters=bf_interval=2,sched_interval=2,batch_sched_delay=0",
         "PreemptType=preempt/partition_prio",
@@ -75,6 +75,8 @@ def _behaviour(spec: ClusterSpec) -> list[str]:
         "SlurmctldTimeout=30",
         "InactiveLimit=0",
         *(["GresTypes=gpu"] if spec.gpus_per_node else []),
+        *(["JobSubmitPlugins=lua"] if spec.submit_lua else []),
+        *spec.more,
     ]
 
 
@@ -84,7 +86,7 @@ def _nodes(spec: ClusterSpec, layout: Layout) -> list[str]:
     # Written out: Slurm's own reader refuses brackets with a text after the last one.
     names = ",".join(spec.names)
     nodes = [
-        f"NodeName={name} NodeHostname={name} NodeAddr={layout.address(number)}"
+        f"NodeName={name} NodeHostname={spec.host_prefix}{name} NodeAddr={layout.address(number)}"
         for number, name in enumerate(spec.names, start=1)
     ]
     train = (
@@ -122,9 +124,14 @@ def gres_conf(spec: ClusterSpec, layout: Layout) -> str:
     return f"NodeName={','.join(spec.names)} Name=gpu{kind} File={layout.devices}/nvidia{numbers}\n"
 
 
-def cgroup_conf() -> str:
-    """cgroup.conf: nothing is constrained; CgroupAutomount would touch the host."""
-    return "CgroupAutomount=no\nConstrainCores=no\nConstrainRAMSpace=no\nConstrainDevices=no\n"
+def cgroup_conf(version: tuple[int, ...]) -> str:
+    """cgroup.conf: nothing is constrained; CgroupAutomount would touch the host.
+
+    Slurm 24.11 knows no CgroupAutomount, and a slurmd without a cgroup tree of its own needs
+    CgroupPlugin=disabled (cgroup.conf's manual page of each).
+    """
+    first = "CgroupPlugin=disabled" if version >= (24,) else "CgroupAutomount=no"
+    return f"{first}\nConstrainCores=no\nConstrainRAMSpace=no\nConstrainDevices=no\n"
 
 
 def slurmdbd_conf(layout: Layout) -> str:
@@ -153,6 +160,8 @@ def slurmdbd_conf(layout: Layout) -> str:
 def hosts(spec: ClusterSpec, layout: Layout) -> str:
     """/etc/hosts of every node: all nodes and the controller by their address on eth0."""
     lines = ["127.0.0.1 localhost", "::1 localhost ip6-localhost ip6-loopback"]
-    lines += [f"{layout.address(i)} {name}" for i, name in enumerate(spec.names, start=1)]
+    for number, name in enumerate(spec.names, start=1):
+        names = [f"{spec.host_prefix}{name}", *([name] if spec.host_prefix else [])]
+        lines.append(" ".join([layout.address(number), *names]))
     lines.append(f"{layout.controller_address} {layout.controller}")
     return "\n".join(lines) + "\n"

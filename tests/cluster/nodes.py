@@ -77,10 +77,11 @@ def raise_nodes(spec: ClusterSpec, layout: Layout, processes: Processes) -> dict
     processes.start(SWITCH, [*unshare, "sh", "-c", _SET_UP_SWITCH, SWITCH, str(switch_dir)])
     for name in spec.names:
         folder = layout.node_dir(name)
-        _write_files(folder, name, config.hosts(spec, layout))
+        host = f"{spec.host_prefix}{name}"
+        _write_files(folder, host, config.hosts(spec, layout))
         # "slave": what the host mounts below Layout.disks shows up here, nothing goes back.
         argv = [*unshare, "--uts", "--mount", "--propagation=slave", "sh", "-c", _SET_UP_NODE]
-        processes.start(f"anchor-{name}", [*argv, f"anchor-{name}", str(folder), name])
+        processes.start(f"anchor-{name}", [*argv, f"anchor-{name}", str(folder), host])
     for folder in (switch_dir, *map(layout.node_dir, spec.names)):
         wait_until((folder / "ready").exists, f"the namespaces of {folder.name}", timeout_s=90)
     nodes = known_nodes(spec, layout, processes)

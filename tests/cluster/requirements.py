@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import shutil
 
 from tests.cluster.shell import run
 
-__all__ = ["PACKAGES", "missing"]
+__all__ = ["PACKAGES", "missing", "slurm_version"]
 
 # Debian's packages, and a command of each by which it is known to be there.
 PACKAGES = {
@@ -39,3 +40,9 @@ def missing() -> str:
     if run(unshare, check=False).returncode != 0:
         return "this machine does not let root make namespaces (in docker: run --privileged)"
     return ""
+
+
+@functools.cache
+def slurm_version() -> tuple[int, ...]:
+    """Of the Slurm that is installed, for example (22, 5, 8)."""
+    return tuple(int(part) for part in re.findall(r"\d+", run(["slurmctld", "-V"]).stdout))

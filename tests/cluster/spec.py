@@ -32,6 +32,10 @@ class ClusterSpec:
         kill_wait_s: Seconds from SIGTERM to SIGKILL when a job ends.
         slurmd_timeout_s: Silence after which a node counts as down (Slurm's default is 300).
         cluster_name: ClusterName.
+        select_type: SelectType without ``select/``; with ``linear`` jobs get whole nodes.
+        more: Further lines of slurm.conf, as a site may have them.
+        submit_lua: job_submit.lua, with which a site changes or refuses jobs; empty for none.
+        host_prefix: What a node's host name has before its name in Slurm.
     """
 
     nodes: str = "node[1-3]"
@@ -50,6 +54,10 @@ class ClusterSpec:
     kill_wait_s: int = 30
     slurmd_timeout_s: int = 300
     cluster_name: str = "testbed"
+    select_type: Literal["cons_tres", "linear"] = "cons_tres"
+    more: tuple[str, ...] = ()
+    submit_lua: str = ""
+    host_prefix: str = ""
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -160,7 +160,7 @@ def test_ranks_that_save_and_leave_are_given_the_time(
     slurm.says("scancel")
     close(run, allocation())
     assert slurm.asked("scancel") == []
-    assert len(slurm.asked("squeue")) > 40
+    assert 5 <= len(slurm.asked("squeue")) <= 12, "a controller has others to serve"
     assert clock.now < 1030
 
 
@@ -206,7 +206,7 @@ def test_ranks_that_refuse_to_end_stop_the_run_with_what_to_do(
     with pytest.raises(HpcTrainError, match=r"do not end: step 7\.0") as caught:
         close_unfinished(run, allocation(), {}, SupervisorLog())
     assert "scancel 7, and then hpc-train resume" in caught.value.hint
-    assert 1050 < clock.now < 1055
+    assert 1050 <= clock.now < 1055
     assert attempts_in(read_events(run.events))[0].outcome is None, "it is asked again next time"
 
 

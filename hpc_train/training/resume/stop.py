@@ -59,6 +59,10 @@ class StopFlag:
         if self.reason is None:
             self.reason = reason
 
+    def look_at(self, stop_file: Path) -> None:
+        """Look for another file from now on."""
+        self._stop_file = stop_file
+
     def poll(self) -> None:
         """Look for the stop file: one stat call, by the heartbeat thread, four times a second."""
         if self.reason is None and self._stop_file is not None and self._stop_file.exists():

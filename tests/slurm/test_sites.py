@@ -1,0 +1,90 @@
+"""Sites that are set up otherwise: each trains one small run on two nodes to its end."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cluster.cluster import Cluster
+
+pytestmark = pytest.mark.slurm
+ROOT = Path(__file__).resolve().parents[2]
+WORDS = ["--nodes", "2", "--gpus", "1", f"{ROOT}/configs/digits.yaml", "trainer.max_epochs=2"]
+LUA = """
+function slurm_job_submit(job, partitions, uid)
+  {act}
+  return slurm.SUCCESS
+end
+function slurm_job_modify(job, record, partitions, uid)
+  return slurm.SUCCESS
+end
+"""
+SITES: dict[str, dict[str, Any]] = {
+    # Slurm itself starts no step with GPUs there: `srun hostname` in a job with --gres=gpu:1 is
+    # refused by 22.05 and 24.11 ("Invalid generic resource (gres) specification").
+    "select/linear": {"select_type": "linear", "gpus_per_node": 0},
+    "no slurmdbd": {"accounting": False},
+    "MaxArraySize=4": {"more": ("MaxArraySize=4",)},
+    "use_interactive_step": {"more": ("LaunchParameters=use_interactive_step",)},
+    "two names a node": {"host_prefix": "ib-"},
+    "a plugin changes the partition": {"submit_lua": LUA.format(act='job.partition = "urgent"')},
+}
+
+
+def hpc(cluster: Cluster, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, **cluster.env(), "XDG_STATE_HOME": str(folder / "state")}
+    return subprocess.run(
+        [sys.executable, "-m", "hpc_train.cli", *words],
+        cwd=folder,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("site", SITES)
+def test_a_run_is_completed_at_a_site_with(
+    make_cluster: Callable[..., Cluster], tmp_path: Path, site: str
+) -> None:
+    cluster = make_cluster(nodes="node[1-2]", **SITES[site])
+    without_gpus = ["trainer.accelerator=cpu"] if site == "select/linear" else []
+    done = hpc(cluster, tmp_path, "submit", *WORDS, *without_gpus, "--wait", "--json")
+    assert done.returncode == 0, done.stderr
+    status = json.loads(done.stdout)
+    assert status["state"] == "completed"
+    assert status["attempts"][0]["nodes"] == ["node1", "node2"]
+    if site == "a plugin changes the partition":
+        assert cluster.job(status["job_id"])["Partition"] == "urgent"
+
+
+def test_a_sweep_that_is_longer_than_the_sites_arrays_is_refused_with_the_limit(
+    make_cluster: Callable[..., Cluster], tmp_path: Path
+) -> None:
+    cluster = make_cluster(nodes="node[1-2]", **SITES["MaxArraySize=4"])
+    words = ["submit", *WORDS, "--sweep", "training.seed=1,2,3,4,5"]
+    done = hpc(cluster, tmp_path, *words)
+    assert done.returncode not in (0, 1), done
+    assert "MaxArraySize" in done.stderr
+    assert "4" in done.stderr
+    assert not list(tmp_path.glob("runs/*/*")), "nothing was made"
+
+
+def test_a_plugins_refusal_is_told_in_its_own_words(
+    make_cluster: Callable[..., Cluster], tmp_path: Path
+) -> None:
+    words = "ask for a project first: --account=NAME"
+    act = f'slurm.log_user("{words}") if true then return slurm.ERROR end'
+    cluster = make_cluster(nodes="node[1-2]", submit_lua=LUA.format(act=act))
+    done = hpc(cluster, tmp_path, "submit", *WORDS)
+    assert done.returncode == 4, done
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
