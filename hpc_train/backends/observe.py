@@ -27,7 +27,7 @@ from hpc_train.slurm.command import is_available
 from hpc_train.slurm.jobs import JobView, query_jobs
 from hpc_train.slurm.refusals import explain_pending
 
-__all__ = ["SlurmAnswer", "ask_slurm", "is_submitit", "observe", "open_jobs"]
+__all__ = ["SlurmAnswer", "ask_slurm", "is_submitit", "observe", "open_jobs", "read_history"]
 
 SILENT_S = 60.0  # a file system may show a new file that late (nfs(5), ac)
 
@@ -68,7 +68,7 @@ def observe(
         histories: The events of each run, where some runs have no folder yet.
     """
     if histories is None:
-        histories = [read_events(directory.events) for directory in directories]
+        histories = [read_history(directory.events) for directory in directories]
     if answer is None:
         answer = ask_slurm(open_jobs(histories))
     return [
@@ -83,6 +83,19 @@ def observe(
         )
         for directory, events in zip(directories, histories, strict=True)
     ]
+
+
+def read_history(events: Path) -> list[Event]:
+    """The events of a run or a sweep.
+
+    Raises:
+        HpcTrainError: they cannot be read.
+    """
+    try:
+        return read_events(events)
+    except OSError as error:
+        fix = "correct its permissions; `hpc-train list` shows the other runs"
+        raise HpcTrainError(f"{events} cannot be read: {error.strerror}", fix) from error
 
 
 def open_jobs(histories: Iterable[Sequence[Event]]) -> list[str]:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from hpc_train.backends.observe import SlurmAnswer, observe
+from hpc_train.backends.observe import SlurmAnswer, observe, read_history
 from hpc_train.backends.submit import leave_out_bad_nodes
 from hpc_train.errors import HpcTrainError, SlurmError, UsageError
 from hpc_train.plan.script import job_options
@@ -75,9 +75,9 @@ def observe_all(
 ) -> list[RunStatus | SweepStatus]:
     """The status of each run and each sweep, by `answer` or one query of Slurm for all.
 
-    A sweep whose plan cannot be read, as of another version, is one line that says so.
+    What cannot be read, as a sweep of another version, is one line that says so.
     """
-    histories = [(entry, read_events(entry.events), _trouble(entry)) for entry in entries]
+    histories = [(entry, *_history(entry)) for entry in entries]
     runs: list[tuple[RunDir, Sequence[Event]]] = []
     for entry, events, trouble in histories:
         if isinstance(entry, SweepDir) and not trouble:
@@ -99,16 +99,18 @@ def observe_all(
     return seen
 
 
-def _trouble(entry: RunDir | SweepDir) -> str:
-    """Why nothing is known of a sweep's points."""
-    if isinstance(entry, RunDir):
-        return ""
+def _history(entry: RunDir | SweepDir) -> tuple[list[Event], str]:
+    """Its events, and why nothing else is known of it."""
+    events: list[Event] = []
     try:
-        return "" if entry.plan.points else f"{entry.document.name} names no points"
+        events = read_history(entry.events)
+        if isinstance(entry, SweepDir) and not entry.plan.points:
+            return events, f"{entry.document.name} names no points"
     except HpcTrainError as error:
-        return error.message
+        return events, error.message
     except OSError as error:
-        return f"{entry.document.name} cannot be read: {error.strerror}"
+        return events, f"{entry.path} cannot be read: {error.strerror}"
+    return events, ""
 
 
 def observe_sweep(sweep: SweepDir, now: float) -> SweepStatus:

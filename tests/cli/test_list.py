@@ -306,3 +306,19 @@ def test_a_sweep_that_this_version_cannot_read_is_a_line_among_the_others(
     assert run.run_id in said.out
     assert why in said.out
     assert said.code == 0
+
+
+@pytest.mark.parametrize("words", [(), ("--json",)])
+def test_a_run_whose_history_cannot_be_read_is_a_line_among_the_others(
+    hpc, slurm, make_run, words
+) -> None:
+    whole, broken = make_run(2, ended=True), make_run(3, ended=True)
+    broken.events.unlink()
+    broken.events.mkdir()  # root may read every file
+    said = hpc("list", *words)
+    assert whole.run_id in said.out
+    assert f"{broken.events} cannot be read: Is a directory" in said.out
+    alone = hpc("status", broken.run_id)
+    assert (alone.code, len(alone.err.splitlines())) == (1, 2)
+    assert "cannot be read: Is a directory" in alone.err
+    assert "correct its permissions" in alone.err

@@ -122,8 +122,13 @@ def test_what_nobody_foresaw_is_two_lines_and_its_traceback_is_in_a_file(
         (tmp_path / "state").write_text("")
         monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     run = tmp_path / "runs" / "net" / "20260101-000000-0000"
-    (run / "events.jsonl").mkdir(parents=True)  # what should be a file
+    run.mkdir(parents=True)
     (run / "plan.json").write_text("{}")
+
+    def fails(*_given: object, **_named: object) -> None:
+        raise ZeroDivisionError("division by zero")
+
+    monkeypatch.setattr("hpc_train.backends.observe.run_status", fails)
     said = hpc("status", "net", *(["--json"] if as_json else []))
     assert said.code == 1
     if as_json:
@@ -131,7 +136,7 @@ def test_what_nobody_foresaw_is_two_lines_and_its_traceback_is_in_a_file(
         first, second = document["error"], document["hint"]
     else:
         first, second = said.err.splitlines()
-    assert "IsADirectoryError: [Errno 21] Is a directory: " in first
+    assert "ZeroDivisionError: division by zero" in first
     assert "hpc-train did not expect this; the traceback is in " in second
     file = Path(second.rpartition(" ")[2])
     assert file.is_relative_to(tmp_path)

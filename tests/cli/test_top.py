@@ -357,9 +357,8 @@ def test_whatever_a_folder_holds_its_row_is_there_or_a_line_says_so(slurm, make_
     snapshot = RunWatcher(tmp_path / "runs").look_once()
     found = {row.status.run: row.status for row in snapshot.rows}
     assert found[torn.run_id].state == found[whole.run_id].state == "completed"
-    assert found[unreadable.run_id].reason == (
-        f"cannot be read: Is a directory: {unreadable.events}"
-    )
+    why = f"{unreadable.events} cannot be read: Is a directory"
+    assert found[unreadable.run_id].reason == why
     assert found[older.run_id].reason.startswith("cannot be read: ")
     assert "schema_version 0" in found[sweep.name].reason
     (note,) = snapshot.notes
