@@ -20,11 +20,15 @@ _BEFORE_BYTES = 1 << 16
 _AFTER_LINES = 60
 _AFTER_BYTES = 1 << 16
 _RANK_FILE = re.compile(r"(?:^|[^a-z])rank[-_. ]?(\d{1,6})(?!\d)(?!.*rank[-_. ]?\d)", re.IGNORECASE)
-# torch ([rank3]:, [default3]:, [Rank 3]), srun -l (3:), mpirun ([1,3]<stderr>), srun's own words.
+# torch ([rank3]:, [default3]:, [Rank 3]), mpirun ([1,3]<stderr>), srun's own words.
 _RANK_TEXT = re.compile(
-    r"\[(?:rank|default)=?(\d+)\]|\[Rank (\d+)\]|^ {0,5}(\d{1,5}): |^\[\d+,(\d+)\]<"
-    r"|^srun: error: \S{1,200}: task (\d+):|\b[Rr]ank (\d+)\b"
+    r"\[(?:rank|default)=?(\d+)\]|\[Rank (\d+)\]|^\[\d+,(\d+)\]<"
+    r"|^srun: error: \S{1,200}: task (\d+):"
 )
+# What a line says of a rank that is not another one's: never in a line of NCCL's own.
+_RANK_WORDS = re.compile(r"(?<!from )(?<!to )(?<!with )(?<!for )\b[Rr]ank (\d+)\b(?! of \d)")
+_OF_NCCL = re.compile(r"NCCL (?:INFO|WARN) ")
+_LABEL = re.compile(r"^ {0,5}(\d{1,5}): ", re.MULTILINE)  # srun -l; ctest -V writes the same
 _NODE = re.compile(
     r"srun: error: ([\w.-]{1,200}): tasks? |^\S{3} [ \d]\d [\d:]{8} ([\w.-]{1,200}) kernel:"
     r"|^[\d-]{10}T\S{8,20} ([\w.-]{1,200}) kernel:|\b(?:JOB|STEP) \S{1,40} ON ([\w.-]{1,200})\b"
@@ -35,11 +39,14 @@ _ISO = re.compile(
     r"(Z|[+-]\d\d:?\d\d)?"
 )
 _GLOG = re.compile(r"(?:^|\W)[EWIF](\d\d)(\d\d) (\d\d):(\d\d):(\d\d)\.(\d{1,6}) ")
+# vLLM's: `ERROR 08-03 21:49:23 [core.py:1231]`.
+_SHORT = re.compile(r"\b(?:INFO|WARNING|ERROR) (\d\d)-(\d\d) (\d\d):(\d\d):(\d\d) \[")
 _SYSLOG = re.compile(r"^([A-Z][a-z]{2}) ([ \d]\d) (\d\d):(\d\d):(\d\d) ")
 _MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
-# Not `step: 2(factor)`, as nccl-tests begins.
+# Not `step: 2(factor)`, as nccl-tests begins, nor `Step 2/6 : COPY`, as docker build does.
 _STEP = re.compile(
-    r"(?:^|[\s\[{(,'\"])(?:global[_ ])?[Ss]tep['\"]?\s{0,3}[:=]?\s{0,3}(\d{1,12})\b(?!\()"
+    r"(?:^|[\s\[{(,'\"])(?:global[_ ])?[Ss]tep['\"]?\s{0,3}[:=]?\s{0,3}(\d{1,12})\b"
+    r"(?!\(|/\d+ : [A-Z]+ )"
 )
 _PREFIX = re.compile(r"^(?:\[(?:rank|default)\d+\]: ?| {0,5}\d{1,5}: |\[\d+,\d+\]<\w+>:? ?)")
 
@@ -49,11 +56,15 @@ class Around:
     """What the lines near one say; the time and the step are those told last before it.
 
     Attributes:
+        is_later: Whether the line itself says no time, so that it was written after that one.
+        is_labelled: Whether the lines near it begin with a task's number, as `srun -l` writes it.
         lines: The line itself and those behind it.
     """
 
     time: float | None = None
+    is_later: bool = False
     step: int | None = None
+    is_labelled: bool = False
     lines: tuple[str, ...] = ()
 
     def traceback(self) -> tuple[str, ...]:
@@ -66,10 +77,24 @@ class Around:
         return tuple(found)
 
 
-def rank_of(place: Evidence) -> int | None:
-    """The rank that wrote a line, or of which a launcher wrote it."""
+def rank_of(place: Evidence, *, is_labelled: bool = False) -> int | None:
+    """The rank that wrote a line, or of which a launcher wrote it.
+
+    Args:
+        is_labelled: Whether a number before it is a task's.
+    """
     found = _RANK_FILE.search(place.file.rpartition("/")[2]) or _RANK_TEXT.search(place.text)
+    if found is None and is_labelled:
+        found = _LABEL.match(place.text)
+    if found is None and not _OF_NCCL.search(place.text):
+        found = _RANK_WORDS.search(place.text)
     return next((int(rank) for rank in found.groups() if rank), None) if found else None
+
+
+def _are_labels(text: str) -> bool:
+    """Whether several tasks speak, one of them twice; a list of lines has each number once."""
+    numbers = _LABEL.findall(text)
+    return 1 < len({*numbers}) < len(numbers)
 
 
 def node_of(place: Evidence) -> str:
@@ -98,7 +123,9 @@ def look_around(place: Evidence, offset: int | None = None) -> Around:
     steps = _STEP.findall(text)
     return Around(
         time=own.time if own.time is not None else time_of(text, _year(place.file)),
+        is_later=own.time is None,
         step=int(steps[-1]) if steps else None,
+        is_labelled=_are_labels("\n".join([text, *lines])),
         lines=tuple(COLOUR.sub("", line) for line in lines) or own.lines,
     )
 
@@ -147,13 +174,13 @@ def _year(file: str) -> int:
 
 def time_of(text: str, year: int) -> float | None:
     """The last time that a text tells, in seconds since the epoch; local where it names no zone."""
-    found = [*_ISO.finditer(text)]
+    last = [found for form in (_ISO, _GLOG, _SHORT) for found in [*form.finditer(text)][-1:]]
     try:
-        if found:
-            return _iso(found[-1])
-        if glog := [*_GLOG.finditer(text)]:
-            month, day, *clock = map(int, glog[-1].groups()[:5])
-            return _moment([year, month, day, *clock]).timestamp()
+        if last:
+            found = max(last, key=lambda item: item.start())
+            if found.re is _ISO:
+                return _iso(found)
+            return _moment([year, *map(int, found.groups()[:5])]).timestamp()
         if syslog := _SYSLOG.search(text):
             name, *rest = syslog.groups()
             return _moment([year, _MONTHS.index(name) + 1, *map(int, rest)]).timestamp()

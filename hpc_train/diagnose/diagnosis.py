@@ -26,6 +26,7 @@ class Culprit:
         cause: One sentence; empty where a line shows the failure and not its cause.
         rank: That of the first line, None where nobody can tell; so are node, time and step.
         time: Seconds since the epoch.
+        is_later: Whether the failure came after that time, which is that of an earlier line.
         kind: `cause` where it explains; anything else is what is known beside a cause.
     """
 
@@ -35,6 +36,7 @@ class Culprit:
     rank: int | None = None
     node: str = ""
     time: float | None = None
+    is_later: bool = False
     step: int | None = None
     evidence: tuple[Evidence, ...] = ()
     times: int = 1
@@ -52,11 +54,10 @@ class Culprit:
         rank = " ".join(
             word for word in (f"rank {self.rank}" if self.rank is not None else "", on) if word
         )
-        clock = (
-            time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(self.time))
-            if self.time is not None
-            else ""
-        )
+        clock = ""
+        if self.time is not None:
+            clock = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(self.time))
+            clock = f"after {clock}" if self.is_later else clock
         step = f"step {self.step}" if self.step is not None else ""
         return ", ".join(part for part in (rank, clock, step) if part)
 

@@ -94,7 +94,7 @@ class ReadLogs:
         place, around = self._earliest(places)
         evidence = (place, *(item for item in failure.evidence if item != place))[:3]
         node = node_of(place) or (failure.hosts[0] if len(failure.hosts) == 1 else "")
-        rank = rank_of(place)
+        rank = rank_of(place, is_labelled=around.is_labelled)
         if failure.of_another:
             rank, node = self._late(failure.cause), ""
         return Culprit(
@@ -104,6 +104,7 @@ class ReadLogs:
             rank=rank,
             node=node,
             time=around.time,
+            is_later=around.is_later,
             step=around.step,
             evidence=evidence,
             times=failure.times,
@@ -168,9 +169,10 @@ def _of_traceback(place: Evidence, around: Around) -> Culprit:
         name="traceback",
         cause=f"a traceback {'is cut off at' if is_cut else 'ends with'} {last}",
         fix="the line of the program that the traceback names",
-        rank=rank_of(place),
+        rank=rank_of(place, is_labelled=around.is_labelled),
         node=node_of(place),
         time=around.time,
+        is_later=around.is_later,
         step=around.step,
         evidence=(replace(place, text=last),),
         kind="last",

@@ -47,7 +47,7 @@ def test_a_log_of_anything_is_told_with_rank_time_and_step(hpc, tmp_path):
     assert said.code == 3
     lines = said.out.splitlines()
     assert lines[0].startswith("failed: a GPU ran out of memory")
-    assert lines[1] == "  rank 5, 2026-11-21 08:04:50, step 120"
+    assert lines[1] == "  rank 5, after 2026-11-21 08:04:50, step 120"
     assert lines[2] == f"  slurm-1.out:2: {OOM}"
     assert lines[3].startswith("  fix: less memory a rank")
 

@@ -142,6 +142,7 @@ class LogReader:
         self._torch_error: tuple[str, Evidence] | None = None
         self._initialised = 0
         self._is_error_next = False
+        self._last_error = ""  # what stands before "Last error:" until NCCL's words
         self._wrapped = ""
         self._retrying: set[str] = set()
         self._last: dict[str, int] = {}
@@ -191,17 +192,22 @@ class LogReader:
     def _beside(self, line: str, where: Evidence) -> None:
         """Take a line of torch's, a launcher's or Slurm's; after "Last error:" it is NCCL's own."""
         is_error = self._is_error_next
-        if is_error and not line.strip():
+        # Another process may write between the two.
+        is_own = bool(self._last_error) and line.startswith(self._last_error)
+        if (is_error or is_own) and not line[len(self._last_error) * is_own :].strip():
             return
+        is_error = is_error or is_own
         self._is_error_next = line.rstrip().endswith("Last error:")
+        if is_own or self._is_error_next:
+            self._last_error = line.rpartition("Last error:")[0]
         if self._unfinished and self._is_rest(line, *self._unfinished):
             return
         if self._ras.take(line, where):
             self.records += 1
             return
-        before, self._wrapped = self._wrapped, ""
-        if before and not _STARTS.match(line):
-            whole = before + line.rstrip("\n")
+        begun, self._wrapped = self._wrapped, ""
+        if begun and not _STARTS.match(line):
+            whole = begun + line.rstrip("\n")
             if self._torch(whole, where):
                 return
             self._wrapped = whole if len(whole) < _MAX_WRAPPED else ""

@@ -121,7 +121,7 @@ def _size(report: NcclReport) -> str:
         nodes = f" on {world.nodes} nodes" if world.nodes else ""
         groups = f" ({world.groups} of that size)" if world.groups > 1 else ""
         text = f", a communicator of {_ranks(world.ranks)}{nodes}{groups}"
-        text += "" if is_whole else f"; this log has lines of {_which(world.places)}"
+        text += "" if is_whole else f"; this log shows at least {_which(world.places)}"
         text += f"; {where} in this log" if where else ""
     if 0 < world.complete < world.started:
         text += f"; {world.complete} of {world.started} finished their initialisation"

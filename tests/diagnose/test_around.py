@@ -1,0 +1,62 @@
+"""Who wrote a line and when: only what the lines are certain of."""
+
+from __future__ import annotations
+
+import pytest
+
+from hpc_train.diagnose.around import look_around, rank_of
+from hpc_train.diagnose.diagnosis import Culprit
+from hpc_train.diagnose.rules import Evidence
+
+WARN = "n1:1:2 [0] bootstrap.cc:131 NCCL WARN Bootstrap Root : rank 1 of 8 ranks has checked in"
+# The lines of a log; the rank that wrote the last one.
+LINES = {
+    "srun -l": (["0: a", " 1: b", " 0: c", " 1: RuntimeError: x"], 1),
+    "srun -l of one task": (["7: a", "7: RuntimeError: x"], None),
+    "ctest": (["91: a", "91: b", "91: RuntimeError: x"], None),
+    "numbers of lines": (["11: a", "12: b", "13: RuntimeError: x"], None),
+    "torch": (["step 1", "[rank3]: RuntimeError: x"], 3),
+    "mpirun": (["[1,5]<stderr>:RuntimeError: x"], 5),
+    "a program's own words": (["rank 4 failed"], 4),
+    "another rank's": (["timeout waiting for a message from rank 4"], None),
+    "NCCL's words of another rank": ([WARN], None),
+    "srun -l before NCCL's": (["0: a", "2: b", "0: c", f"2: {WARN}"], 2),
+}
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_a_rank_is_told_only_where_it_is_certain(tmp_path, name):
+    lines, rank = LINES[name]
+    path = tmp_path / "job.log"
+    path.write_text("\n".join(lines))
+    place = Evidence(file=str(path), line=len(lines), text=lines[-1])
+    assert rank_of(place, is_labelled=look_around(place).is_labelled) == rank
+
+
+# The lines before `NameError`; the step.
+STEPS = {
+    "step 6/100": 6,
+    "Step 6/6 : CMD python ./demo.py": None,
+    "# nThread 1 step: 2(factor)": None,
+    "global_step=12": 12,
+}
+
+
+@pytest.mark.parametrize("before", STEPS)
+def test_a_step_is_one_of_a_training(tmp_path, before):
+    path = tmp_path / "job.log"
+    path.write_text(f"{before}\nNameError: x\n")
+    assert look_around(Evidence(file=str(path), line=2, text="NameError: x")).step == STEPS[before]
+
+
+def test_the_time_of_an_earlier_line_is_told_as_that(tmp_path):
+    path = tmp_path / "job.log"
+    own = "ERROR 08-03 21:49:23 [core.py:1231] ValueError: x"
+    path.write_text(f"[rank0]:W0803 21:48:43.773000 6890 torch/utils.py:1] y\n{own}\nKeyError: z\n")
+    said = []
+    for line, text in ((2, own), (3, "KeyError: z")):
+        around = look_around(Evidence(file=str(path), line=line, text=text))
+        item = Culprit(name="a", cause="b", fix="c", time=around.time, is_later=around.is_later)
+        said.append(item.who)
+    assert said[0].endswith("-08-03 21:49:23")
+    assert said[1] == f"after {said[0]}"
