@@ -53,8 +53,9 @@ def test_a_preemption_in_the_first_second_costs_nothing_but_the_wait(
     training.wait_step(1)
     first, second = training.status()["attempts"]
     assert (first["outcome"], first["steps_lost"]) == ("preempted", 0)
-    assert "nothing new was saved" in first["reason"]
-    assert second["first_step"] == 0
+    # Slurm looks for jobs to preempt now and then: the ranks may have begun when it does.
+    assert ("nothing new was saved" in first["reason"]) == (first["last_step"] == 0)
+    assert second["first_step"] == first["last_step"]
 
 
 def preempt(training: Training, number: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -213,10 +214,15 @@ def test_machines_joined_by_hand_train_as_one(hosts: Hosts, ipv6: bool) -> None:
         *("render", "--launcher", "env", "--hosts", "a,b", "--master", f"{first}:29511"),
         *(str(CONFIG), *words),
     ).stdout.splitlines()
-    python = f"{sys.executable} -m hpc_train.cli"
+    python = f"{sys.executable} -m hpc_train.cli "
     processes = [
         subprocess.Popen(
-            [*hosts.cluster.node_argv(node), "sh", "-c", line.replace("hpc-train", python)],
+            [
+                *hosts.cluster.node_argv(node),
+                "sh",
+                "-c",
+                re.sub(r"(?<!\S)hpc-train ", python, line),
+            ],
             env=hosts.env(),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
