@@ -36,14 +36,12 @@ class Removal:
 
     Attributes:
         step: Of its newest checkpoint; None where it has saved nothing.
-        used_by: Runs that have ended and name it: for their weights, their code, or to wait for.
     """
 
     entry: Entry
     state: RunState
     use: DiskUse
     step: int | None
-    used_by: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -86,7 +84,7 @@ def plan_removals(words: Sequence[str], runs_dir: Path | None) -> Removals:
             kept[run] = why
             continue
         use = disk_use(folders_of(entry), shared)
-        removed.append(Removal(entry, states[run], use, _newest_step(entry), tuple(using)))
+        removed.append(Removal(entry, states[run], use, _newest_step(entry)))
     return Removals(tuple(removed), kept)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from hpc_train.cli.common import json_option, print_json, print_table, runs_dir_option
+from hpc_train.cli.common import json_option, most_options, print_json, print_table, runs_dir_option
 from hpc_train.plan.states import RunState
 from hpc_train.runs.history_text import STATE_COLORS
 from hpc_train.runs.registry import folders
@@ -27,15 +27,7 @@ LEAST_NEEDED = ("SUBMITTED", "ATTEMPTS", "JOB")
 
 
 @click.command("list")
-@click.option(
-    "-n",
-    "number",
-    type=click.IntRange(min=1),
-    default=30,
-    show_default=True,
-    help="How many, the newest first.",
-)
-@click.option("--all", "everything", is_flag=True, help="All of them, however many.")
+@most_options("the newest")
 @click.option("--active", is_flag=True, help="Only runs that wait or train.")
 @click.option(
     "--state",
