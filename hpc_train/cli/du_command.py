@@ -8,8 +8,9 @@ from pathlib import Path
 import click
 
 from hpc_train.cli.common import json_option, most_options, print_json, print_table, runs_dir_option
-from hpc_train.runs.disk_use import DiskUse, disk_use, entries, entry_id, folders_of, size_text
+from hpc_train.runs.disk_use import DiskUse, disk_use, entry_id, folders_of, size_text
 from hpc_train.runs.registry import folders
+from hpc_train.runs.sweep_dir import entries
 
 __all__ = ["command"]
 

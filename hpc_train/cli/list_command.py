@@ -16,8 +16,8 @@ from hpc_train.runs.history_text import STATE_COLORS
 from hpc_train.runs.registry import folders
 from hpc_train.runs.run_table import COLUMNS, SORT_KEYS
 from hpc_train.runs.status import RunStatus
+from hpc_train.runs.sweep_dir import entries
 from hpc_train.runs.sweep_status import SweepStatus
-from hpc_train.sweeps import runs_and_sweeps
 
 __all__ = ["command"]
 
@@ -64,7 +64,7 @@ def command(
     """
     from hpc_train.backends.sweep_jobs import observe_all
 
-    there = runs_and_sweeps(runs_dir, points=points)
+    there = entries(folders(runs_dir), points=points)
     known = [run for run in there if name is None or fnmatchcase(run.name, name)]
     # The state of a run is known once its events are read.
     by_state = active or bool(states)

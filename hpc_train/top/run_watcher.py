@@ -18,7 +18,7 @@ from hpc_train.report.node_use import gpus_now
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.registry import all_runs, folders, not_whole
 from hpc_train.runs.status import SESSION, RunStatus
-from hpc_train.runs.sweep_dir import SweepDir, all_sweeps, with_sweeps
+from hpc_train.runs.sweep_dir import Entry, all_sweeps, with_sweeps
 from hpc_train.runs.sweep_status import SweepStatus
 from hpc_train.top.watched_run import RunsSnapshot, WatchedRun, unreadable
 
@@ -35,7 +35,6 @@ SETTLED_S = 60.0  # nothing was written for so long: the end is the end
 # What a damaged file or one of another version does to its reader.
 DAMAGED = (HpcTrainError, OSError, ValueError, TypeError, KeyError, AttributeError)
 
-Entry = RunDir | SweepDir
 Signature = tuple[int, ...]
 
 
