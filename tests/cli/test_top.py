@@ -299,6 +299,18 @@ def test_a_look_that_fails_is_told_and_the_next_one_is_tried(two_runs, tmp_path,
     piloted(tmp_path / "runs", steps)
 
 
+def test_a_message_that_comes_while_the_page_is_taken_down_does_no_harm(two_runs, tmp_path):
+    pages = []
+
+    async def steps(page, pilot):
+        await until(pilot, lambda: len(rows(page)) == 2)
+        pages.append(page)
+
+    piloted(tmp_path / "runs", steps)
+    pages[0].on_data_table_row_highlighted()
+    pages[0].redraw()
+
+
 def test_what_slurm_did_not_answer_is_no_news_once_all_have_ended(two_runs, slurm, tmp_path):
     slurm.has("squeue", "exit 1")
     watched = RunWatcher(tmp_path / "runs")
