@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
 __all__ = ["bench_table", "find_bench", "follow_bench", "plan_bench", "submit_bench"]
 
-ASK_SLURM_EVERY_S = 5.0
-
 
 def plan_bench(
     loaded: LoadedConfig, *, steps: int = STEPS
@@ -146,6 +144,8 @@ def follow_bench(bench: Sweep, *, cluster: str) -> Generator[SweepStatus, None, 
 
     On this machine one point after another is started here; who stops to listen ends them.
     """
+    from hpc_train.backends.follow import ASK_SLURM_EVERY_S
+
     if cluster == "slurm":
         while not (status := bench.status()).state.ended:
             yield status

@@ -19,7 +19,7 @@ from hpc_train.errors import HpcTrainError, NoSuchRunError, SlurmError
 from hpc_train.plan.states import RunState
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.registry import folders
-from hpc_train.runs.sweep_dir import SweepDir, make_sweep
+from hpc_train.runs.sweep_dir import SweepDir, entries, make_sweep
 
 if TYPE_CHECKING:
     from hpc_train.config.load import LoadedConfig
@@ -38,7 +38,6 @@ __all__ = [
     "plan_sweep",
     "prepared",
     "render_sweep",
-    "runs_and_sweeps",
     "submit_sweep",
 ]
 
@@ -187,19 +186,8 @@ def find_sweep(reference: str, runs_dir: Path | None = None) -> Sweep | None:
 
 def newest_sweep(runs_dir: Path | None = None) -> Sweep | None:
     """The newest sweep, where no run that is no point of it is newer."""
-    newest = [entry for entry in runs_and_sweeps(runs_dir)[:1] if isinstance(entry, SweepDir)]
-    return Sweep(newest[0]) if newest else None
-
-
-def runs_and_sweeps(
-    runs_dir: Path | None = None, *, points: bool = False
-) -> list[RunDir | SweepDir]:
-    """All runs that are no points and all sweeps, or each run by itself; the newest first."""
-    from hpc_train.runs.registry import all_runs
-    from hpc_train.runs.sweep_dir import all_sweeps, with_sweeps
-
-    where = folders(runs_dir)
-    return with_sweeps(all_runs(where), [] if points else all_sweeps(where))
+    newest = entries(folders(runs_dir))[:1]
+    return Sweep(newest[0]) if newest and isinstance(newest[0], SweepDir) else None
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,11 @@ from hpc_train.backends.sweep_jobs import observe_all
 from hpc_train.errors import HpcTrainError, NoSuchRunError, UsageError
 from hpc_train.plan.states import RunState
 from hpc_train.runs.checkpoints import newest_step
-from hpc_train.runs.disk_use import DiskUse, Entry, disk_use, entries, entry_id, folders_of
+from hpc_train.runs.disk_use import DiskUse, disk_use, entry_id, folders_of
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.lock import is_held
 from hpc_train.runs.registry import folders, matching_runs
-from hpc_train.runs.sweep_dir import find_sweep
+from hpc_train.runs.sweep_dir import Entry, entries, find_sweep
 
 __all__ = ["Removal", "Removals", "plan_removals", "remove"]
 
@@ -36,14 +36,12 @@ class Removal:
 
     Attributes:
         step: Of its newest checkpoint; None where it has saved nothing.
-        used_by: Runs that have ended and name it: for their weights, their code, or to wait for.
     """
 
     entry: Entry
     state: RunState
     use: DiskUse
     step: int | None
-    used_by: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -86,7 +84,7 @@ def plan_removals(words: Sequence[str], runs_dir: Path | None) -> Removals:
             kept[run] = why
             continue
         use = disk_use(folders_of(entry), shared)
-        removed.append(Removal(entry, states[run], use, _newest_step(entry), tuple(using)))
+        removed.append(Removal(entry, states[run], use, _newest_step(entry)))
     return Removals(tuple(removed), kept)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
 import sys
 from pathlib import Path
@@ -19,6 +18,7 @@ from hpc_train.cli.common import (
     print_json,
     print_table,
     shell_word,
+    write_page,
 )
 from hpc_train.errors import HpcTrainError, UsageError
 from hpc_train.plan.bench_plan import LEAST_STEPS, STEPS
@@ -73,6 +73,8 @@ def command(
     from hpc_train import benches
     from hpc_train.backends.submit import detect_cluster
 
+    if html is not None:
+        _refuse_page(html, is_early=not show and (no_wait or dry_run))
     if show:
         return _print(benches.bench_table(benches.find_bench(str(cfg))), html, as_json=as_json)
     axes = [
@@ -93,6 +95,16 @@ def command(
     if as_json:
         print_json(benches.bench_table(bench).to_json())
     return 0
+
+
+def _refuse_page(path: Path, *, is_early: bool) -> None:
+    """Before hours of measuring, and not behind them."""
+    if is_early:
+        later = "later: hpc-train bench NAME --show --html PAGE"
+        raise UsageError("--html is of what was measured, and nothing is waited for", later)
+    if not path.absolute().parent.is_dir():
+        fix = "name a file in a folder where you may write"
+        raise UsageError(f"--html {path}: there is no folder {path.absolute().parent}", fix)
 
 
 def _refuse_own_sweep(loaded: LoadedConfig, axes: list[str]) -> None:
@@ -160,8 +172,6 @@ def _dry_run(loaded: LoadedConfig, steps: int, *, as_json: bool) -> int:
 def _print(table: BenchTable, html: Path | None, *, as_json: bool) -> int:
     from hpc_train.report.bench_table import picture_lines
 
-    if html is not None:
-        _write_page(html, table)
     if as_json:
         print_json(table.to_json())
     else:
@@ -174,16 +184,9 @@ def _print(table: BenchTable, html: Path | None, *, as_json: bool) -> int:
             click.echo(text.translate(PLAIN) if is_plain else text)
         if table.chosen:
             click.echo(f"\nrecommended  {table.chosen.name}: {table.reason}")
+    if html is not None:
+        from hpc_train.report.page import render_bench
+
+        write_page(html, render_bench(table))
+        click.echo(f"written: {html}", err=True)
     return 0 if table.chosen else HpcTrainError.exit_code
-
-
-def _write_page(path: Path, table: BenchTable) -> None:
-    from hpc_train.report.page import render_bench
-    from hpc_train.runs.atomic import write_text
-
-    try:
-        write_text(path.absolute(), render_bench(table))
-    except OSError as error:
-        fix = "name a file in a folder where you may write"
-        raise HpcTrainError(f"--html {path}: {os.strerror(error.errno or 0)}", fix) from error
-    click.echo(f"written: {path}", err=True)

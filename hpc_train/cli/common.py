@@ -14,7 +14,7 @@ import click
 
 from hpc_train.cli.option_hints import option_hint
 from hpc_train.config.flags import FLAGS
-from hpc_train.errors import UsageError
+from hpc_train.errors import HpcTrainError, UsageError
 
 if TYPE_CHECKING:
     from hpc_train.config.load import LoadedConfig
@@ -28,6 +28,7 @@ __all__ = [
     "flag_options",
     "json_option",
     "load_config",
+    "most_options",
     "print_json",
     "print_notes",
     "print_table",
@@ -36,6 +37,7 @@ __all__ = [
     "salloc_options",
     "shell_word",
     "sweep_options",
+    "write_page",
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -49,6 +51,22 @@ runs_dir_option = click.option(
     type=click.Path(path_type=Path),
     help="Where to look for runs (also HPC_TRAIN_RUNS_DIR).",
 )
+
+
+def most_options(order: str) -> Callable[[F], F]:
+    """`-n` and `--all`: how many rows of a table are shown."""
+    number = click.option(
+        "-n",
+        "number",
+        type=click.IntRange(min=1),
+        default=30,
+        show_default=True,
+        help=f"How many, {order} first.",
+    )
+    everything = click.option(
+        "--all", "everything", is_flag=True, help="All of them, however many."
+    )
+    return lambda function: number(everything(function))
 
 
 def complete_runs(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
@@ -213,6 +231,23 @@ def _widths(lines: Sequence[Sequence[str]]) -> list[int]:
 
 def _colored(cell: str, color: str | None) -> str:
     return click.style(cell, fg=color) if color else cell
+
+
+def write_page(path: Path, text: str) -> None:
+    """What `--html` names.
+
+    Raises:
+        HpcTrainError: it cannot be written there.
+    """
+    from hpc_train.runs.atomic import write_text
+
+    try:
+        write_text(path.absolute(), text)
+    except OSError as error:
+        raise HpcTrainError(
+            f"--html {path}: {os.strerror(error.errno or 0)}",
+            "name a file in a folder where you may write",
+        ) from error
 
 
 def salloc_options(

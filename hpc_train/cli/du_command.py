@@ -7,9 +7,10 @@ from pathlib import Path
 
 import click
 
-from hpc_train.cli.common import json_option, print_json, print_table, runs_dir_option
-from hpc_train.runs.disk_use import DiskUse, disk_use, entries, entry_id, folders_of, size_text
+from hpc_train.cli.common import json_option, most_options, print_json, print_table, runs_dir_option
+from hpc_train.runs.disk_use import DiskUse, disk_use, entry_id, folders_of, size_text
 from hpc_train.runs.registry import folders
+from hpc_train.runs.sweep_dir import entries
 
 __all__ = ["command"]
 
@@ -17,15 +18,7 @@ PARTS = ("checkpoints", "logs", "snapshot", "other", "total")
 
 
 @click.command("du")
-@click.option(
-    "-n",
-    "number",
-    type=click.IntRange(min=1),
-    default=30,
-    show_default=True,
-    help="How many, the largest first.",
-)
-@click.option("--all", "everything", is_flag=True, help="All of them, however many.")
+@most_options("the largest")
 @runs_dir_option
 @json_option
 def command(number: int, everything: bool, runs_dir: Path | None, as_json: bool) -> int:

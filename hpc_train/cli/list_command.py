@@ -10,14 +10,14 @@ from typing import Any
 
 import click
 
-from hpc_train.cli.common import json_option, print_json, print_table, runs_dir_option
+from hpc_train.cli.common import json_option, most_options, print_json, print_table, runs_dir_option
 from hpc_train.plan.states import RunState
 from hpc_train.runs.history_text import STATE_COLORS
 from hpc_train.runs.registry import folders
 from hpc_train.runs.run_table import COLUMNS, SORT_KEYS
 from hpc_train.runs.status import RunStatus
+from hpc_train.runs.sweep_dir import entries
 from hpc_train.runs.sweep_status import SweepStatus
-from hpc_train.sweeps import runs_and_sweeps
 
 __all__ = ["command"]
 
@@ -27,15 +27,7 @@ LEAST_NEEDED = ("SUBMITTED", "ATTEMPTS", "JOB")
 
 
 @click.command("list")
-@click.option(
-    "-n",
-    "number",
-    type=click.IntRange(min=1),
-    default=30,
-    show_default=True,
-    help="How many, the newest first.",
-)
-@click.option("--all", "everything", is_flag=True, help="All of them, however many.")
+@most_options("the newest")
 @click.option("--active", is_flag=True, help="Only runs that wait or train.")
 @click.option(
     "--state",
@@ -72,7 +64,7 @@ def command(
     """
     from hpc_train.backends.sweep_jobs import observe_all
 
-    there = runs_and_sweeps(runs_dir, points=points)
+    there = entries(folders(runs_dir), points=points)
     known = [run for run in there if name is None or fnmatchcase(run.name, name)]
     # The state of a run is known once its events are read.
     by_state = active or bool(states)

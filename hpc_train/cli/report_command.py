@@ -17,6 +17,7 @@ from hpc_train.cli.common import (
     print_json,
     print_table,
     runs_dir_option,
+    write_page,
 )
 from hpc_train.errors import HpcTrainError, NoSuchRunError
 from hpc_train.runs.layout import RunDir
@@ -49,7 +50,9 @@ def command(runs: tuple[str, ...], html: Path | None, runs_dir: Path | None, as_
     reports = report_runs([run for word in runs or ("",) for run in _meant(word, runs_dir)])
     rows = compared(reports) if len(reports) > 1 else []
     if html is not None:
-        _write_page(html, reports)
+        from hpc_train.report.page import render_page
+
+        write_page(html, render_page(reports))
     if as_json:
         print_json(
             {
@@ -91,18 +94,6 @@ def _meant(word: str, runs_dir: Path | None) -> list[RunDir]:
     if not known:
         raise NoSuchRunError("there are no runs yet", "hpc-train submit CFG makes one")
     return [known[0].directory]
-
-
-def _write_page(path: Path, reports: Sequence[RunReport]) -> None:
-    from hpc_train.report.page import render_page
-    from hpc_train.runs.atomic import write_text
-
-    try:
-        write_text(path.absolute(), render_page(reports))
-    except OSError as error:
-        raise HpcTrainError(
-            f"--html {path}: {error.strerror}", "name a file in a folder where you may write"
-        ) from error
 
 
 def _print(reports: Sequence[RunReport]) -> None:

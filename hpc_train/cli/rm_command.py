@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,6 +17,9 @@ from hpc_train.cli.common import (
 )
 from hpc_train.errors import UsageError
 from hpc_train.runs.disk_use import entry_id, size_text
+
+if TYPE_CHECKING:
+    from hpc_train.backends.remove_runs import Removal
 
 __all__ = ["command"]
 
@@ -39,17 +43,9 @@ def command(
     planned = plan_removals(runs, runs_dir)
     size = sum(item.use.total for item in planned.removed)
     if not as_json:
-        rows = [
-            [
-                *(item.entry.name, entry_id(item.entry), item.state.value, _saved(item.step)),
-                *(size_text(item.use.total), ", ".join(item.used_by) or "-"),
-            ]
-            for item in planned.removed
-        ]
+        rows = [_cells(item) for item in planned.removed]
         if rows:
-            print_table(
-                ["NAME", "RUN", "STATE", "CHECKPOINT", "SIZE", "NAMED BY"], rows, least_needed=()
-            )
+            print_table(["NAME", "RUN", "STATE", "CHECKPOINT", "SIZE"], rows, least_needed=())
         for run, why in planned.kept.items():
             click.echo(f"kept: {run} {why}", err=True)
     count = f"{len(planned.removed)} run{'s' if len(planned.removed) != 1 else ''}"
@@ -60,10 +56,9 @@ def command(
         for item in planned.removed:
             remove(item.entry)
     if as_json:
-        removed = [
+        removed: list[dict[str, Any]] = [
             {"run": entry_id(item.entry), "name": item.entry.name, "run_dir": str(item.entry.path)}
             | {"state": item.state.value, "step": item.step, "bytes": item.use.total}
-            | {"named_by": item.used_by}
             for item in planned.removed
         ]
         done = {"dry_run": dry_run, "removed": removed, "kept": planned.kept, "bytes": size}
@@ -73,8 +68,10 @@ def command(
     return 0
 
 
-def _saved(step: int | None) -> str:
-    return "-" if step is None else f"step {step}"
+def _cells(item: Removal) -> list[str]:
+    saved = "-" if item.step is None else f"step {item.step}"
+    size = size_text(item.use.total)
+    return [item.entry.name, entry_id(item.entry), item.state.value, saved, size]
 
 
 def _ask(question: str, saved: list[str], *, as_json: bool) -> None:

@@ -29,6 +29,10 @@ def command(active: bool, text: str, web: bool, port: int | None, runs_dir: Path
     """
     if port is not None and not web:
         raise UsageError("--port is for --web", "hpc-train top --web --port PORT")
+    if web and (active or text):
+        option = "--active" if active else "--filter"
+        fix = "hpc-train top --web, whose page has a filter"
+        raise UsageError(f"{option} is for the terminal", fix)
     is_terminal = sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
     if not web and not is_terminal:
         _print_once(runs_dir, text, active=active)

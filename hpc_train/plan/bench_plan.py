@@ -13,7 +13,6 @@ from hpc_train.plan.plan import Plan, Shape
 from hpc_train.plan.sweep_plan import point_text
 
 __all__ = [
-    "BENCH",
     "LEAST_STEPS",
     "SHAPE_KEYS",
     "STEPS",
@@ -28,7 +27,6 @@ __all__ = [
     "variant_text",
 ]
 
-BENCH = "bench"
 STEPS, LEAST_STEPS = 20, 5  # optimizer steps of each of the three measurements
 # Left out: torch's DDP rebuilds its buckets behind the first one, cuDNN tries its algorithms,
 # allocators grow, data workers start.
@@ -79,7 +77,7 @@ class BenchPlan:
 
 def bench_name(training: str) -> str:
     """The name of a training's benches, and of their runs."""
-    return f"{training}-{BENCH}"
+    return f"{training}-bench"
 
 
 def last_step(steps: int) -> int:

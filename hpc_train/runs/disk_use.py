@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from hpc_train.runs.layout import RunDir
-from hpc_train.runs.registry import all_runs
-from hpc_train.runs.sweep_dir import SweepDir, all_sweeps, with_sweeps
+from hpc_train.runs.sweep_dir import Entry
 
-__all__ = ["DiskUse", "Entry", "disk_use", "entries", "entry_id", "folders_of", "size_text"]
+__all__ = ["DiskUse", "disk_use", "entry_id", "folders_of", "size_text"]
 
-Entry = RunDir | SweepDir
 # Folders of a run and of a sweep; what stands in none of them is `other`.
 _PARTS = {
     **dict.fromkeys(("checkpoints", "models", "weights"), "checkpoints"),
@@ -45,11 +43,6 @@ class DiskUse:
     def total(self) -> int:
         """All of it."""
         return self.checkpoints + self.logs + self.snapshot + self.other
-
-
-def entries(folders: Sequence[Path]) -> list[Entry]:
-    """All runs and sweeps there, the newest first; points of a sweep belong to it."""
-    return with_sweeps(all_runs(folders), all_sweeps(folders))
 
 
 def entry_id(entry: Entry) -> str:

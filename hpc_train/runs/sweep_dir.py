@@ -25,11 +25,20 @@ from hpc_train.runs.events import Event, EventKind, event_line, read_events
 from hpc_train.runs.history import newest_job_id
 from hpc_train.runs.layout import RunDir, SubmittedFiles
 from hpc_train.runs.atomic import write_text
-from hpc_train.runs.registry import absent_folders, begun, create_run, remove_run, unwritable
+from hpc_train.runs.registry import (
+    absent_folders,
+    all_runs,
+    begun,
+    create_run,
+    remove_run,
+    unwritable,
+)
 
 __all__ = [
+    "Entry",
     "SweepDir",
     "all_sweeps",
+    "entries",
     "events_of_point",
     "find_point",
     "find_sweep",
@@ -196,7 +205,15 @@ def all_sweeps(folders: Sequence[Path]) -> list[SweepDir]:
     return sorted(found, key=SweepDir.begun, reverse=True)
 
 
-def with_sweeps(runs: Sequence[RunDir], sweeps: Sequence[SweepDir]) -> list[RunDir | SweepDir]:
+Entry = RunDir | SweepDir
+
+
+def entries(folders: Sequence[Path], *, points: bool = False) -> list[Entry]:
+    """All runs that are no points and all sweeps, or each run by itself; the newest first."""
+    return with_sweeps(all_runs(folders), [] if points else all_sweeps(folders))
+
+
+def with_sweeps(runs: Sequence[RunDir], sweeps: Sequence[SweepDir]) -> list[Entry]:
     """Runs and sweeps, the newest first: a sweep once for all of its points.
 
     Args:
@@ -210,7 +227,7 @@ def with_sweeps(runs: Sequence[RunDir], sweeps: Sequence[SweepDir]) -> list[RunD
     return sorted([*alone, *sweeps], key=_begun, reverse=True)
 
 
-def _begun(entry: RunDir | SweepDir) -> str:
+def _begun(entry: Entry) -> str:
     if isinstance(entry, SweepDir):
         return entry.begun()
     document = entry.plan if entry.named else entry.session

@@ -14,9 +14,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from hpc_train.config.schema import NotifyConfig
+from hpc_train.plan.hostlist import folded
 from hpc_train.plan.states import Action, Outcome, RunState
 from hpc_train.runs.events import Event, EventKind, read_events
 from hpc_train.runs.history import AttemptRecord, since_submission
+from hpc_train.runs.history_text import printable
 from hpc_train.runs.ranks import read_heartbeat
 from hpc_train.runs.status import RunStatus, SchedulerView, run_status
 from hpc_train.supervisor.send_notice import Notice, send
@@ -55,7 +57,7 @@ def notify_of_start(attempt: Attempt) -> None:
     records = since_submission(read_events(attempt.run.events))
     if len(records) != 1:
         return
-    nodes, run = ", ".join(records[0].nodes[:8]), attempt.run
+    nodes, run = folded(records[0].nodes), attempt.run
     job = f" as job {records[0].job_id}" if records[0].job_id else ""
     text = f"{run.name} ({run.run_id}) began on {nodes}{job}\nhpc-train status {run.run_id}"
     _tell(attempt.plan.notify, "start", f"{run.name} began", text, attempt.log.say)
@@ -139,8 +141,8 @@ def _tell(notify: NotifyConfig, kind: str, title: str, text: str, say: Say) -> N
     """Send it where it is wanted, in a thread: it ends by itself, and the process waits for it."""
     if not notify.urls_from or kind not in notify.events:
         return
-    printable = "".join(letter for letter in text if letter.isprintable() or letter == "\n")
-    notice = Notice(f"hpc-train: {title}", printable)
+    lines = "\n".join(map(printable, text.split("\n")))
+    notice = Notice(printable(f"hpc-train: {title}"), lines)
 
     def send_it() -> None:
         # scontrol requeue has Slurm send SIGTERM at once; the sender inherits this (execve(2)).

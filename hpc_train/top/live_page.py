@@ -20,7 +20,6 @@ from hpc_train.backends.sweep_jobs import cancel_sweep
 from hpc_train.errors import HpcTrainError
 from hpc_train.runs.history_text import STATE_COLORS, printable
 from hpc_train.runs.layout import RunDir
-from hpc_train.runs.run_table import SORT_KEYS
 from hpc_train.top.run_screen import CancelQuestion, RunScreen
 from hpc_train.top.run_watcher import RunWatcher
 from hpc_train.top.watched_run import (
@@ -59,20 +58,17 @@ class LivePage(App[None]):
         ("q", "quit", "Quit"),
         ("slash", "filter", "Filter"),
         ("a", "only_active", "Active"),
-        ("s", "sort", "Sort"),
-        ("p", "points", "Points"),
         ("c", "cancel_run", "Cancel"),
         ("escape", "whole", "All"),
     ]
 
     def __init__(self, runs_dir: Path | None, text: str = "", *, active: bool = False) -> None:
         super().__init__(ansi_color=True)
-        self.watch_runs = RunWatcher(runs_dir, partial(self._from_watch))
+        self.watch_runs = RunWatcher(runs_dir, self._from_watch)
         self.theme = "ansi-dark"
-        self._text, self._active, self._sort = text, active, "newest"
+        self._text, self._active = text, active
         self._rows: dict[str, WatchedRun] = {}
         self._widths: list[int] = []
-        self._widgets_are_there = False
 
     def compose(self) -> ComposeResult:
         """One line, the table, the chosen run, the keys."""
@@ -84,7 +80,6 @@ class LivePage(App[None]):
 
     def on_mount(self) -> None:
         """Begin to watch."""
-        self._widgets_are_there = True
         self.query_one(DataTable).focus()
         self.query_one("#filter").display = False
         self.watch_runs.start()
@@ -93,7 +88,7 @@ class LivePage(App[None]):
         """Stop watching."""
         self.watch_runs.stop()
 
-    def _from_watch(self, _snapshot: RunsSnapshot) -> None:
+    def _from_watch(self) -> None:
         if self.is_running:
             self.call_later(self.redraw)
 
@@ -105,9 +100,9 @@ class LivePage(App[None]):
     def redraw(self) -> None:
         """Draw what is known now; only the cells that have changed, where rows and widths stay."""
         snapshot = self.watch_runs.newest
-        if snapshot is None or not self._widgets_are_there:
+        if snapshot is None or not self.query(DataTable):  # before it is built, or at the end
             return
-        found = chosen(snapshot, self._text, active=self._active, sort=self._sort)
+        found = chosen(snapshot, self._text, active=self._active)
         shown = found[:MOST_ROWS]
         table = self.query_one(DataTable)
         before, self._rows = self._rows, {row.status.run_dir: row for row in shown}
@@ -152,7 +147,6 @@ class LivePage(App[None]):
     def _summary(self, snapshot: RunsSnapshot, found: int) -> str:
         wanted = [self._text and f"with {self._text!r}", self._active and "active only"]
         told = [", ".join(word for word in wanted if word)]
-        told += [f"by {self._sort}"] if self._sort != "newest" else []
         told += [f"the first {MOST_ROWS} of {found:,}"] if found > MOST_ROWS else []
         first = "   ".join(word for word in (snapshot.summary, *told) if word)
         return "\n".join([first, *snapshot.notes])
@@ -176,7 +170,8 @@ class LivePage(App[None]):
 
     def on_data_table_row_highlighted(self) -> None:
         """Say more of it below the table."""
-        self._describe()
+        if self.query(DataTable):  # the message may come while the page ends
+            self._describe()
 
     def on_data_table_row_selected(self) -> None:
         """Open it."""
@@ -215,21 +210,6 @@ class LivePage(App[None]):
         """Show what waits or trains alone, or all again."""
         self._active = not self._active
         self.redraw()
-
-    def action_sort(self) -> None:
-        """Take the next order."""
-        keys = list(SORT_KEYS)
-        self._sort = keys[(keys.index(self._sort) + 1) % len(keys)]
-        self.redraw()
-
-    def action_points(self) -> None:
-        """Show each begun point of a sweep by itself, or the sweep as one row."""
-        self.watch_runs.points = not self.watch_runs.points
-        self.notify(
-            "the points of sweeps are shown"
-            if self.watch_runs.points
-            else "sweeps are one row each"
-        )
 
     def action_cancel_run(self) -> None:
         """Ask, and then cancel the run that is open or under the cursor."""
@@ -276,5 +256,7 @@ def _cancelled(row: WatchedRun) -> str:
     """End it, and say what was done."""
     if isinstance(row.entry, RunDir):
         return cancel_one([row.entry])[1]
-    assert row.sweep is not None, "a sweep that can be read has its points"
+    if row.sweep is None:
+        job = f"scancel {row.status.job_id} ends its job" if row.status.job_id else ""
+        raise HpcTrainError(f"{row.status.run} cannot be read: {row.status.reason}", job)
     return f"cancelling {len(cancel_sweep(row.entry, row.sweep))} points"

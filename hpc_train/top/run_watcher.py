@@ -18,7 +18,7 @@ from hpc_train.report.node_use import gpus_now
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.registry import all_runs, folders, not_whole
 from hpc_train.runs.status import SESSION, RunStatus
-from hpc_train.runs.sweep_dir import SweepDir, all_sweeps, with_sweeps
+from hpc_train.runs.sweep_dir import Entry, all_sweeps, with_sweeps
 from hpc_train.runs.sweep_status import SweepStatus
 from hpc_train.top.watched_run import RunsSnapshot, WatchedRun, unreadable
 
@@ -35,7 +35,6 @@ SETTLED_S = 60.0  # nothing was written for so long: the end is the end
 # What a damaged file or one of another version does to its reader.
 DAMAGED = (HpcTrainError, OSError, ValueError, TypeError, KeyError, AttributeError)
 
-Entry = RunDir | SweepDir
 Signature = tuple[int, ...]
 
 
@@ -54,18 +53,10 @@ class RunWatcher:
 
     Args:
         runs_dir: As `registry.folders` takes it.
-        publish: Called from the thread with each new snapshot.
-
-    Attributes:
-        points: Whether each begun point of a sweep is a row of its own.
+        publish: Called from the thread once there is a new snapshot, `newest`.
     """
 
-    def __init__(
-        self,
-        runs_dir: Path | None,
-        publish: Callable[[RunsSnapshot], None] = lambda _snapshot: None,
-    ) -> None:
-        self.points = False
+    def __init__(self, runs_dir: Path | None, publish: Callable[[], None] = lambda: None) -> None:
         self.newest: RunsSnapshot | None = None
         self._publish = publish
         self._roots = folders(runs_dir)  # raises where that is no folder
@@ -75,7 +66,7 @@ class RunWatcher:
         self._settled: list[Entry] = []
         self._ended: tuple[WatchedRun, ...] = ()
         self._is_sorted = False
-        self._there: tuple[object, ...] = ()
+        self._there: tuple[object, ...] | None = None
         self._whole: set[Path] = set()
         self._partial: tuple[str, ...] = ()
         self._answer = SlurmAnswer(asked=())
@@ -94,10 +85,15 @@ class RunWatcher:
     def _run(self) -> None:
         while not self._stop.is_set():
             before, known = time.process_time(), len(self._known)
-            for snapshot in self.passes():
-                self._publish(snapshot)
-                if self._stop.is_set():
-                    return
+            try:
+                for _ in self.passes():
+                    self._publish()
+                    if self._stop.is_set():
+                        return
+            except DAMAGED as error:  # what is shown is old, and must not look as if it were new
+                shown = self.newest or RunsSnapshot()
+                self.newest = replace(shown, notes=(f"the runs cannot be read: {error}",))
+                self._publish()
             self._stop.wait(EVERY_S)
             spent_s = time.process_time() - before  # with what the page drew of it
             if len(self._known) == known:
@@ -131,12 +127,12 @@ class RunWatcher:
 
     def _scan(self) -> bool:
         """Find the runs, where a folder of them has changed."""
-        there = (self.points, *_changes(self._roots))
+        there = tuple(_changes(self._roots))
         if there == self._there:
             return False
         try:
             runs, sweeps = all_runs(self._roots), all_sweeps(self._roots)
-            self._entries = with_sweeps(runs, [] if self.points else sweeps)
+            self._entries = with_sweeps(runs, sweeps)
         except OSError:  # one was removed meanwhile
             return False
         self._whole = {run.path for run in runs} | {sweep.path for sweep in sweeps}
@@ -212,7 +208,9 @@ class RunWatcher:
         self._sort_out()
         rows = (self._known[entry.path].row for entry in self._open)
         active = tuple(row for row in rows if not row.status.state.ended)
-        notes = [f"{self._answer.silence}: states are the last known"] * bool(self._answer.silence)
+        notes = []
+        if self._answer.silence and active:
+            notes.append(f"{self._answer.silence}: states are the last known")
         if self._partial:
             more = f" and {len(self._partial) - 1} more" if len(self._partial) > 1 else ""
             notes.append(f"half deleted, or not yours to read: {self._partial[0]}{more}")

@@ -1,19 +1,18 @@
-"""One row of the live page, which rows are shown, and in which order. Pure."""
+"""One row of the live page, and which rows are shown."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from hpc_train.plan.states import RunState
 from hpc_train.plan.sweep_plan import point_text
 from hpc_train.runs.history_text import history_lines, printable, shortened
 from hpc_train.runs.layout import RunDir
-from hpc_train.runs.run_table import COLUMNS, SORT_KEYS, fitted_widths
+from hpc_train.runs.run_table import COLUMNS, fitted_widths
 from hpc_train.runs.status import RunStatus
 from hpc_train.runs.sweep_dir import SweepDir
 from hpc_train.runs.sweep_status import SweepStatus
@@ -92,7 +91,7 @@ class RunsSnapshot:
     active: tuple[WatchedRun, ...] = ()
     ended: tuple[WatchedRun, ...] = ()
     unread: int = 0
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
 
     @property
     def summary(self) -> str:
@@ -108,26 +107,16 @@ class RunsSnapshot:
         return self.active + self.ended
 
 
-def chosen(
-    runs: RunsSnapshot, text: str = "", *, active: bool = False, sort: str = "newest"
-) -> list[WatchedRun]:
+def chosen(runs: RunsSnapshot, text: str = "", *, active: bool = False) -> list[WatchedRun]:
     """The rows that are wanted: what waits or trains first.
 
     Args:
         text: Each of its words is part of a run's name, id, job, state or reason.
         active: Only what waits or trains.
-        sort: One of `SORT_KEYS`.
     """
-    found: list[WatchedRun] = []
     wanted = text.lower().split()
-    for part in (runs.active, () if active else runs.ended):
-        some = [row for row in part if all(it in row.words for it in wanted)] if wanted else part
-        found += some if sort == "newest" else sorted(some, key=_key(sort))
-    return found
-
-
-def _key(sort: str) -> Callable[[WatchedRun], Any]:
-    return lambda row: SORT_KEYS[sort](row.status)
+    rows = runs.active if active else runs.rows
+    return [row for row in rows if all(word in row.words for word in wanted)]
 
 
 def widths_for(rows: Sequence[WatchedRun], columns: int) -> list[int]:
@@ -170,10 +159,9 @@ def log_files(row: WatchedRun) -> list[Path]:
 
 def unreadable(entry: RunDir | SweepDir, error: Exception) -> WatchedRun:
     """The row of a run that cannot be read, with the reason."""
-    name = entry.sweep_id if isinstance(entry, SweepDir) else entry.run_id
     why = f"{error.strerror}: {error.filename}" if isinstance(error, OSError) else str(error)
     status = RunStatus(
-        run=name,
+        run=entry.path.name,
         name=entry.name,
         run_dir=str(entry.path),
         state=RunState.LOST,

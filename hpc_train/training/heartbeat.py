@@ -16,7 +16,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from hpc_train.plan.states import RankExit
@@ -191,9 +191,14 @@ class HeartbeatThread:
             self._node_beats.leave(self.rank)
 
     def _fetch_requests(self) -> None:
-        if self._node_beats is not None:
-            with suppress(OSError):  # told of by `_beat`
-                self._node_beats.look()
+        node = self._node_beats
+        if node is None:
+            return
+        try:
+            node.look()
+        except OSError:  # the node's memory is full or gone: this rank goes on by itself
+            self._stop.look_at(node.run_stop)
+            self._requests, self._node_beats = self._attempt, None
 
     def _beat(self) -> None:
         now = time.time()

@@ -15,7 +15,7 @@ import os
 import shutil
 import stat
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from hpc_train.plan import env_names
@@ -34,14 +34,14 @@ class NodeHeartbeats:
 
     Attributes:
         requests: Its `abort` and `dump_request` are what the supervisor has asked for.
-        stop: The run's `stop` file, as the node has it.
+        stop: The run's `stop` file, as the node has it; `run_stop` is that of the run.
     """
 
     def __init__(self, attempt: AttemptDir, stop: Path, folder: Path, name: str) -> None:
         self.requests = AttemptDir(folder)
         self.stop = folder / "stop"
         self._folder = folder
-        self._shared_stop = stop
+        self.run_stop = stop
         self._attempt = attempt
         self._file = attempt.node_heartbeats(name)
 
@@ -71,9 +71,7 @@ class NodeHeartbeats:
         ours = f"hpc-train-{os.getuid()}-"
         folder = memory / f"{ours}{digest}"
         try:
-            for other in memory.glob(f"{ours}*"):
-                if time.time() - _newest(other) > STALE_S:
-                    shutil.rmtree(other, ignore_errors=True)
+            _remove_stale(memory.glob(f"{ours}*"))
             folder.mkdir(mode=0o700, exist_ok=True)
             seen = folder.lstat()
         except OSError:
@@ -97,11 +95,15 @@ class NodeHeartbeats:
                 write_heartbeats(self._file, read_heartbeats(self.requests))
 
     def look(self) -> None:
-        """Bring the supervisor's requests here when that is due."""
+        """Bring the supervisor's requests here when that is due.
+
+        Raises:
+            OSError: as one of the two file systems says.
+        """
         there = self._attempt
         with self._turn("looked", LOOK_EVERY_S) as due:
             if due:
-                _bring(self._shared_stop, self.stop)
+                _bring(self.run_stop, self.stop)
                 _bring(there.dump_request, self.requests.dump_request)
                 _bring(there.abort, self.requests.abort)
 
@@ -132,10 +134,13 @@ class NodeHeartbeats:
             yield due
 
 
-def _newest(folder: Path) -> float:
-    """When a rank has beaten there last: each beat is a rename in the folder below."""
-    beats = AttemptDir(folder).heartbeat(0).parent
-    return max(path.lstat().st_mtime for path in (folder, beats) if path.exists())
+def _remove_stale(folders: Iterable[Path]) -> None:
+    for folder in folders:
+        with contextlib.suppress(OSError):  # another rank was faster
+            # Each beat is a rename in the folder below.
+            told = (folder, *folder.glob("heartbeat"))
+            if time.time() - max(path.lstat().st_mtime for path in told) > STALE_S:
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def _is_due(mark: int, every_s: float) -> bool:

@@ -145,6 +145,19 @@ def test_a_refusal_of_a_later_shape_leaves_no_earlier_one(
     assert nothing_made(tmp_path)
 
 
+@pytest.mark.parametrize("words", [["--no-wait"], ["--dry-run"], []])
+def test_a_page_that_will_not_be_written_is_refused_before_anything_is_measured(
+    hpc, taken: Slurm, tmp_path: Path, words: list[str]
+) -> None:
+    taken.has("sbatch", f"touch {taken.folder}/sent; echo Submitted batch job 7")
+    page = "page.html" if words else "nowhere/page.html"
+    said = hpc("bench", DIGITS, "--gpus", "1", "--html", page, *words)
+    assert said.code == 2
+    assert said.err.startswith("error: --html")
+    assert not (taken.folder / "sent").exists()
+    assert nothing_made(tmp_path)
+
+
 def test_what_is_no_bench_has_no_table(hpc) -> None:
     said = hpc("bench", "nothing", "--show")
     assert said.code == 5

@@ -262,6 +262,64 @@ def test_after_a_yes_the_run_under_the_cursor_is_cancelled(two_runs, slurm, tmp_
     assert read_events(two_runs[0].events)[-1].kind is EventKind.CANCEL_REQUESTED
 
 
+def test_a_sweep_that_goes_on_and_cannot_be_read_is_not_cancelled_and_ends_no_page(slurm, tmp_path):
+    sweep = RunDir(tmp_path / "runs" / "swept" / "20260101-000000-abcd")
+    sweep.path.mkdir(parents=True)
+    (sweep.path / "sweep.json").write_text('{"schema_version": 0}')
+    tell(sweep, time.time(), EventKind.SUBMITTED, job_id="7", backend="slurm")
+    slurm.says("7|RUNNING|None|N/A|N/A")
+
+    async def steps(page, pilot):
+        await until(pilot, lambda: [row["STATE"] for row in rows(page)] == ["running"])
+        await pilot.press("c")
+        await until(pilot, lambda: isinstance(page.screen, CancelQuestion))
+        await pilot.press("y")
+        await until(pilot, lambda: page._notifications)
+        (note,) = page._notifications
+        assert "cannot be read" in note.message
+        assert "scancel 7" in note.message
+
+    piloted(tmp_path / "runs", steps)
+
+
+def test_a_look_that_fails_is_told_and_the_next_one_is_tried(two_runs, tmp_path, monkeypatch):
+    fails = RunWatcher._observe
+
+    def fail(*_args: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    async def steps(page, pilot):
+        await until(pilot, lambda: len(rows(page)) == 2)
+        monkeypatch.setattr(RunWatcher, "_observe", fail)
+        await until(pilot, lambda: "Input/output error" in shown(page, "#summary"))
+        assert len(rows(page)) == 2
+        monkeypatch.setattr(RunWatcher, "_observe", fails)
+        await until(pilot, lambda: "Input/output error" not in shown(page, "#summary"))
+
+    piloted(tmp_path / "runs", steps)
+
+
+def test_a_message_that_comes_while_the_page_is_taken_down_does_no_harm(two_runs, tmp_path):
+    pages = []
+
+    async def steps(page, pilot):
+        await until(pilot, lambda: len(rows(page)) == 2)
+        pages.append(page)
+
+    piloted(tmp_path / "runs", steps)
+    pages[0].on_data_table_row_highlighted()
+    pages[0].redraw()
+
+
+def test_what_slurm_did_not_answer_is_no_news_once_all_have_ended(two_runs, slurm, tmp_path):
+    slurm.has("squeue", "exit 1")
+    watched = RunWatcher(tmp_path / "runs")
+    assert any("Slurm does not answer" in note for note in watched.look_once().notes)
+    for run in two_runs:
+        end(run, time.time())
+    assert watched.look_once().notes == ()
+
+
 def test_what_slurm_says_to_a_cancel_is_shown_and_a_run_that_has_ended_is_not_asked_about(
     two_runs, slurm, make_run, tmp_path
 ):
@@ -302,11 +360,8 @@ def test_a_filter_takes_words_of_name_job_and_state_and_escape_shows_all_again(
         assert "active only" in shown(page, "#summary")
         await pilot.press("slash", *"nothing-like-it")
         await until(pilot, lambda: shown(page, "#chosen") == "no such runs; Esc shows all")
-        await pilot.press("escape", "s")
+        await pilot.press("escape")
         await until(pilot, lambda: len(rows(page)) == 8)
-        assert [row["NAME"] for row in rows(page)[2:]] == sorted(
-            row["NAME"] for row in rows(page)[2:]
-        )
 
     piloted(tmp_path / "runs", steps)
 
@@ -468,6 +523,16 @@ def test_in_a_pipe_it_is_one_plain_table(two_runs, make_run, hpc, words):
     assert "Priority; starts " in said.out
 
 
+@pytest.mark.parametrize("option", [["--active"], ["--filter", "digits"]])
+def test_what_the_page_has_a_field_for_is_not_passed_over(hpc, option):
+    said = hpc("top", "--web", *option)
+    assert said.code == 2
+    assert said.err.splitlines() == [
+        f"error: {option[0]} is for the terminal",
+        "  fix: hpc-train top --web, whose page has a filter",
+    ]
+
+
 def test_a_folder_that_is_none_and_a_port_without_a_page_are_refused_in_two_lines(hpc):
     assert hpc("top", "--runs-dir", "nowhere").code == 5
     said = hpc("top", "--port", "80")
@@ -581,21 +646,11 @@ def test_in_tmux_it_shows_the_runs_takes_keys_and_ends(two_runs, tmp_path, colum
         subprocess.run([*socket, "kill-server"], capture_output=True, check=False)
 
 
-def test_rows_are_chosen_and_ordered_by_every_key(two_runs, make_run, tmp_path):
+def test_rows_are_chosen_by_every_word_and_what_goes_on_stands_first(two_runs, make_run, tmp_path):
     for number in (3, 4, 5):
         make_run(number, ended=True)
     found = RunWatcher(tmp_path / "runs").look_once()
-    jobs = {
-        sort: [row.status.job_id for row in chosen(found, sort=sort)]
-        for sort in ("newest", "name", "state", "step", "left")
-    }
-    assert jobs == {
-        "newest": ["2", "1", "5", "4", "3"],
-        "name": ["1", "2", "3", "4", "5"],
-        "state": ["2", "1", "5", "4", "3"],
-        "step": ["1", "2", "5", "4", "3"],
-        "left": ["1", "2", "5", "4", "3"],
-    }
+    assert [row.status.job_id for row in chosen(found)] == ["2", "1", "5", "4", "3"]
     assert [row.status.job_id for row in chosen(found, "name2 COMPLETED")] == ["5"]
     assert chosen(found, "name1 pending") == []
     assert [row.status.job_id for row in chosen(found, active=True)] == ["2", "1"]

@@ -230,6 +230,18 @@ def watched(tmp_path: Path, uses: list[float], *, phase: str = "train") -> Attem
     return attempt
 
 
+@pytest.mark.parametrize(("count", "said"), [(1, "n0"), (2, "n[0-1]"), (64, "n[0-63]")])
+def test_the_start_names_all_of_its_nodes(
+    listening: Channel, tmp_path: Path, count: int, said: str
+) -> None:
+    attempt = watched(tmp_path, [])
+    told = {"attempt": 0, "job_id": "7", "nodes": [f"n{number}" for number in range(count)]}
+    append_event(attempt.run.events, Event(time.time(), EventKind.ATTEMPT_STARTED, told))
+    notify_of_start(attempt)
+    assert eventually(listening, 1) == ["digits began"]
+    assert f" began on {said} as job 7\n" in listening.came[0]["message"]
+
+
 def test_a_straggler_is_told_once_an_attempt_with_what_differs(
     listening: Channel, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

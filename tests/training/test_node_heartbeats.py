@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -184,6 +186,24 @@ def test_what_killed_ranks_left_is_taken_away_after_a_day_and_a_week_long_run_is
     os.utime(folder, (at - 7 * 86_400, at - 7 * 86_400))
     open_(attempt, memory, "2")
     assert folder.exists() == stays
+
+
+def test_a_folder_that_another_rank_takes_away_meanwhile_is_passed_over(attempt, memory):
+    gone = memory / f"hpc-train-{os.getuid()}-gone"
+    gone.symlink_to(memory / "gone")  # is listed, and is not there
+    assert open_(attempt, memory) is not None
+
+
+def test_a_stop_reaches_a_rank_whose_nodes_memory_can_not_be_used_any_more(attempt, start, memory):
+    rank = start(0)
+    wait_until(lambda: read_heartbeats(attempt))
+    (folder,) = memory.iterdir()
+    while folder.is_dir():  # the rank may be making it anew at this moment
+        shutil.rmtree(folder, ignore_errors=True)
+        with contextlib.suppress(IsADirectoryError):
+            folder.write_text("full")
+    RunDir(attempt.path.parents[1]).stop.write_text("stop")
+    assert rank.wait(60) == 0
 
 
 @pytest.mark.parametrize(("ranks", "shares"), [(1, False), (63, False), (64, True), (1024, True)])
