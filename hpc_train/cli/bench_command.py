@@ -81,7 +81,7 @@ def command(
         *vary,
     ]
     loaded = load_config(cfg, overrides, flags, sweep=axes)
-    _refuse_own_sweep(loaded, axes)
+    _refuse(loaded, axes, html)
     if dry_run:
         return _dry_run(loaded, steps, as_json=as_json)
     where = cluster or detect_cluster()
@@ -95,8 +95,14 @@ def command(
     return 0
 
 
-def _refuse_own_sweep(loaded: LoadedConfig, axes: list[str]) -> None:
-    asked = {typed.partition("=")[0].strip() for typed in axes}
+def _refuse(loaded: LoadedConfig, axes: list[str], html: Path | None) -> None:
+    asked = [typed.partition("=")[0].strip() for typed in axes]
+    if twice := next((key for key in asked if asked.count(key) > 1), ""):
+        raise UsageError(f"{twice} is to vary twice", "name all its values once")
+    if html and (html.is_dir() or not html.absolute().parent.is_dir()):
+        raise UsageError(
+            f"--html {html} cannot be written", "name a file in a folder that is there"
+        )
     if foreign := [key for key in loaded.config.sweep if key not in asked]:
         raise UsageError(
             f"the config is a sweep over {foreign[0]}, and a bench is of one training",
