@@ -20,6 +20,8 @@ def where_to(plan: Plan, cluster: str | None) -> str:
     Raises:
         ConfigError: a plan with hosts is to go to Slurm.
     """
+    if cluster not in (None, "slurm", "local"):
+        raise ConfigError(f"cluster is {cluster!r}", "write 'slurm' or 'local'")
     if not plan.hosts:
         return cluster or detect_cluster()
     if cluster == "slurm":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import shutil
 import time
@@ -18,8 +19,9 @@ from hpc_train.runs.checkpoints import newest_step
 from hpc_train.runs.disk_use import DiskUse, disk_use, entry_id, folders_of
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.lock import is_held
+from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.registry import folders, matching_runs
-from hpc_train.runs.sweep_dir import Entry, entries, find_sweep
+from hpc_train.runs.sweep_dir import Entry, SweepDir, entries, find_sweep
 
 __all__ = ["Removal", "Removals", "plan_removals", "remove"]
 
@@ -101,7 +103,7 @@ def _matching(word: str, known: Iterable[Entry]) -> list[Entry]:
 
 def _meant(word: str, where: Sequence[Path]) -> Entry:
     """The run or the sweep that an id, a folder, a job id or the name of one run means."""
-    path = Path(word).absolute()
+    path = Path(os.path.normpath(Path(word).absolute()))  # RUN/.. is no run of the folder's
     begun = (path / "events.jsonl").exists() or (path / "attempts").is_dir()
     is_run = begun and not (path / "sweep.json").exists() and path.parent.parent in where
     if is_run or path.is_symlink():
@@ -110,14 +112,26 @@ def _meant(word: str, where: Sequence[Path]) -> Entry:
     if sweep is not None and word == sweep.name:
         hint = f"name it by its id: {sweep.sweep_id}"
         raise UsageError(f"{word} is the name of a sweep, and may be that of other runs", hint)
-    if sweep is not None:
-        return sweep
-    found = matching_runs(word, where)
+    found: Sequence[Entry] = [sweep] if sweep is not None else matching_runs(word, where)
+    if not _is_ours(found[0], where):
+        what = f"{found[0].path} is in no folder of runs, and its plan is none that hpc-train wrote"
+        raise NoSuchRunError(what, "name a run: `hpc-train list --all` shows all")
     if len(found) > 1:
-        ids = ", ".join(run.run_id for run in found[:5]) + (" ..." if found[5:] else "")
+        ids = ", ".join(entry_id(run) for run in found[:5]) + (" ..." if found[5:] else "")
         hint = f"name them by their ids, or all of them by '{word}/*'"
         raise UsageError(f"{len(found)} runs are named {word}: {ids}", hint)
     return found[0]
+
+
+def _is_ours(entry: Entry, where: Sequence[Path]) -> bool:
+    """Whether it lies in a folder of runs, or holds our plan: a plan.json may be anybody's."""
+    if entry.path.parent.parent in where or (isinstance(entry, RunDir) and not entry.named):
+        return True
+    try:
+        _ = entry.plan if isinstance(entry, SweepDir) else read_plan(entry)
+    except (HpcTrainError, OSError, ValueError):
+        return False
+    return isinstance(entry, SweepDir) or entry.events.exists()
 
 
 def _why_kept(entry: Entry, state: RunState, users: dict[str, RunState]) -> tuple[str, str]:

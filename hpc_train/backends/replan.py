@@ -185,9 +185,11 @@ def _decided(run: RunDir, before: Plan, loaded: LoadedConfig, cluster: str) -> N
         # The batch stays as it is in a run, so that only another shape helps.
         raise CheckError(error.message, f"a run keeps its batch; {error.shapes}") from error
     if not _is_same_training(before, portable):
+        fixed = ("model", "data", "trainer", "seed", "reproducible", "global_batch_size", "script")
+        typed = [key for key in loaded.origins.typed() if key.split(".")[0] in fixed]
         raise ConfigError(
-            "the overrides make another training: model, data, trainer (but for its length), seed,"
-            " reproducible and global_batch_size stay as they are in a run",
+            f"{', '.join(typed) or 'an override'} makes another training: model, data, trainer (but"
+            " for its length), seed, reproducible and global_batch_size stay as they are in a run",
             "submit the changed config as a run of its own",
         )
     is_copy = copy_at(Path(before.workdir)) is not None

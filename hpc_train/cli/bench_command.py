@@ -83,7 +83,7 @@ def command(
         *vary,
     ]
     loaded = load_config(cfg, overrides, flags, sweep=axes)
-    _refuse_own_sweep(loaded, axes)
+    _refuse_axes(loaded, axes)
     if dry_run:
         return _dry_run(loaded, steps, as_json=as_json)
     where = cluster or detect_cluster()
@@ -102,13 +102,16 @@ def _refuse_page(path: Path, *, is_early: bool) -> None:
     if is_early:
         later = "later: hpc-train bench NAME --show --html PAGE"
         raise UsageError("--html is of what was measured, and nothing is waited for", later)
-    if not path.absolute().parent.is_dir():
-        fix = "name a file in a folder where you may write"
-        raise UsageError(f"--html {path}: there is no folder {path.absolute().parent}", fix)
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise UsageError(
+            f"--html {path} cannot be written", "name a file in a folder that is there"
+        )
 
 
-def _refuse_own_sweep(loaded: LoadedConfig, axes: list[str]) -> None:
-    asked = {typed.partition("=")[0].strip() for typed in axes}
+def _refuse_axes(loaded: LoadedConfig, axes: list[str]) -> None:
+    asked = [typed.partition("=")[0].strip() for typed in axes]
+    if twice := next((key for key in asked if asked.count(key) > 1), ""):
+        raise UsageError(f"{twice} is to vary twice", "name all its values once")
     if foreign := [key for key in loaded.config.sweep if key not in asked]:
         raise UsageError(
             f"the config is a sweep over {foreign[0]}, and a bench is of one training",

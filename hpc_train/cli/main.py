@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hpc_train import __version__
-from hpc_train.cli.option_hints import command_hint, option_hint, value_hint
+from hpc_train.cli.option_hints import command_hint, extra_hint, option_hint, value_hint
 from hpc_train.errors import HpcTrainError, UsageError
 
 if TYPE_CHECKING:
@@ -154,7 +154,11 @@ def main(arguments: list[str] | None = None) -> None:
         error.show()
         sys.exit(error.exit_code)
     except click.ClickException as error:
-        sys.exit(_complain(_usage(error), as_json="--json" in words))
+        sys.exit(
+            _complain(
+                _usage(error, words[0] if words[0] in COMMANDS else ""), as_json="--json" in words
+            )
+        )
     except Exception as error:  # noqa: BLE001 - the last resort: a bug of ours, told in two lines
         sys.exit(_complain(_unforeseen(error), as_json="--json" in words))
     sys.exit(code if isinstance(code, int) else 0)
@@ -167,15 +171,17 @@ def _check_folder() -> None:
         raise UsageError("the folder that you are in is not there any more", "cd") from None
 
 
-def _usage(error: click.ClickException) -> HpcTrainError:
+def _usage(error: click.ClickException, command: str) -> HpcTrainError:
     """What click says of the words of a command line."""
     context = getattr(error, "ctx", None)
-    where = context.command_path if context else "hpc-train"
+    where = context.command_path if context else f"hpc-train {command}".rstrip()
     hint = f"`{where} --help` shows what there is"
     if isinstance(error, click.MissingParameter) and error.param and error.param.name == "run":
         hint = f"`hpc-train list` names the runs; {hint}"
     if isinstance(error, click.NoSuchOption) and (known := option_hint(context, error.option_name)):
         return UsageError(error.message, known)
+    if context is not None and error.message.startswith("Got unexpected extra argument"):
+        hint = extra_hint(context, error.message.partition("(")[2].rstrip(")").split()[0]) or hint
     said = error.format_message().replace("\n", " ")
     if isinstance(error, click.BadParameter) and error.param is not None:
         hint = value_hint(context, str(error.param.name), error.message) or hint

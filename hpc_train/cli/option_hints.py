@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+import shlex
 
 import click
 
-__all__ = ["command_hint", "option_hint", "value_hint"]
+__all__ = ["command_hint", "extra_hint", "option_hint", "value_hint"]
 
 # Commands of others, by what they are here.
 _COMMANDS = {
@@ -29,6 +30,11 @@ _HABITS = {
         (("status", "watch"), ("status", "follow"), ("list", "watch"), ("list", "follow")),
         "`hpc-train logs RUN -f` shows what comes; `watch hpc-train status RUN` asks again",
     ),
+    **dict.fromkeys(
+        (("rm", "r"), ("rm", "rf"), ("rm", "f"), ("rm", "force"), ("rm", "y")),
+        "write --yes: it removes without a question, and last checkpoints, too",
+    ),
+    ("rm", "all"): "write '*': all runs that have ended",
     ("list", "user"): "it lists your own runs alone",
     ("cancel", "all"): "name each run: `hpc-train list --active` shows them",
     **dict.fromkeys(
@@ -63,6 +69,15 @@ def value_hint(context: click.Context | None, parameter: str, said: str) -> str:
     if context is not None and context.info_name == "list" and said.startswith("'all'"):
         return "write --all"
     return ""
+
+
+def extra_hint(context: click.Context, word: str) -> str:
+    """What to write for a word too many; empty where nothing can be said."""
+    if any(it.name == "run" for it in context.command.params):
+        return f"one RUN at a time: {context.command_path} RUN"
+    if option := {"top": "--filter", "list": "--name"}.get(str(context.info_name)):
+        return f"write {option} {shlex.quote(word)}"
+    return "--runs-dir PATH names a folder of runs" if context.info_name == "du" else ""
 
 
 def option_hint(context: click.Context | None, option: str, *, script: str = "") -> str:

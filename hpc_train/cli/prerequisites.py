@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from hpc_train.plan.plan import Plan
     from hpc_train.supervisor.dependents import Prior
 
-__all__ = ["order_options", "prerequisite"]
+__all__ = ["check_prerequisite", "order_options", "prerequisite"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -39,6 +39,43 @@ def order_options(function: F) -> F:
     return after(smoke(bench(function)))
 
 
+def check_prerequisite(
+    loaded: LoadedConfig,
+    *,
+    after: str | None,
+    smoke: bool,
+    bench_first: bool,
+    cluster: str | None,
+    dry_run: bool = False,
+) -> Prior | None:
+    """What `--after` names, or None; nothing is submitted.
+
+    Raises:
+        UsageError: options that exclude one another, or what only Slurm can wait for.
+    """
+    given = {"--after": bool(after), "--smoke": smoke, "--bench-first": bench_first}
+    chosen = [option for option, is_given in given.items() if is_given]
+    if len(chosen) > 1:
+        raise UsageError(f"{chosen[0]} and {chosen[1]} exclude one another", "give one of them")
+    if not chosen:
+        return None
+    from hpc_train.backends.submit import detect_cluster
+
+    if after:
+        from hpc_train.supervisor.dependents import wait_for
+        from hpc_train.sweeps import find_sweep
+
+        prior = find_sweep(after) or api.Run.find(after)
+        if dry_run:
+            own = loaded.config.slurm.dependency
+            wait_for(prior.status(), own, cluster or detect_cluster())
+        return prior
+    if (cluster or detect_cluster()) != "slurm":
+        fix = "try it: run CFG" if smoke else "measure it: bench CFG"
+        raise UsageError(f"{chosen[0]} is for Slurm, whose jobs wait for one another", fix)
+    return None
+
+
 def prerequisite(
     loaded: LoadedConfig,
     *,
@@ -49,22 +86,12 @@ def prerequisite(
     err: bool,
 ) -> Prior | None:
     """The run or sweep to wait for, submitted here where it is the smoke test or the bench."""
-    given = {"--after": bool(after), "--smoke": smoke, "--bench-first": bench_first}
-    chosen = [option for option, is_given in given.items() if is_given]
-    if len(chosen) > 1:
-        raise UsageError(f"{chosen[0]} and {chosen[1]} exclude one another", "give one of them")
-    if after:
-        from hpc_train.sweeps import find_sweep
-
-        return find_sweep(after) or api.Run.find(after)
-    if not chosen:
-        return None
-    from hpc_train.backends.submit import detect_cluster
-
+    prior = check_prerequisite(
+        loaded, after=after, smoke=smoke, bench_first=bench_first, cluster=cluster
+    )
+    if prior or not (smoke or bench_first):
+        return prior
     plan = api.plan(loaded)
-    if (cluster or detect_cluster()) != "slurm":
-        fix = "try it: run CFG" if smoke else "measure it: bench CFG"
-        raise UsageError(f"{chosen[0]} is for Slurm, whose jobs wait for one another", fix)
     return _smoke_test(loaded, plan, err=err) if smoke else _bench(loaded, plan, err=err)
 
 

@@ -35,8 +35,6 @@ def command(run: str | None, best: str | None, runs_dir: Path | None, as_json: b
     if sweep:
         print_sweep(sweep.status(), best, as_json=as_json)
         return 0
-    if best:
-        raise UsageError("--best is for a sweep", "hpc-train status SWEEP --best METRIC")
     if run is None:
         known = api.Run.all(runs_dir)
         if not known:
@@ -44,6 +42,8 @@ def command(run: str | None, best: str | None, runs_dir: Path | None, as_json: b
         status = known[0].status()
     else:
         status = api.Run.find(run, runs_dir).status()
+    if best:
+        raise UsageError("--best is for a sweep", "hpc-train status SWEEP --best METRIC")
     slower = slower_text(status)
     if as_json:
         print_json({**status.to_json(), "slow": slower or None})

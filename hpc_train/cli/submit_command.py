@@ -18,7 +18,7 @@ from hpc_train.cli.common import (
     shell_word,
     sweep_options,
 )
-from hpc_train.cli.prerequisites import order_options, prerequisite
+from hpc_train.cli.prerequisites import check_prerequisite, order_options, prerequisite
 from hpc_train.cli.staying import stay_options, tell_and_stay
 from hpc_train.errors import UsageError
 from hpc_train.plan.states import RunState
@@ -82,6 +82,7 @@ def command(
     if at_most is not None:
         raise UsageError("--at-most is for a sweep, and there is none", "give --sweep KEY=VALUES")
     if dry_run:
+        check_prerequisite(loaded, **order, cluster=cluster, dry_run=True)
         return _dry_run(loaded, cluster, verbose=verbose, as_json=as_json)
     if test_only:
         from hpc_train.cli.start_estimates import print_starts
@@ -142,6 +143,7 @@ def _submit_sweep(
     for option in (option for option, given in only.items() if given):
         raise UsageError(f"{option} is for one training, not for a sweep", "leave it out")
     if dry_run:
+        check_prerequisite(loaded, **order, cluster="slurm", dry_run=True)
         print_dry_sweep(sweeps.plan_sweep(loaded, at_most=at_most)[0], as_json=as_json)
         return 0
     first = prerequisite(

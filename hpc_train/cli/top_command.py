@@ -62,5 +62,7 @@ def _print_once(runs_dir: Path | None, text: str, *, active: bool) -> None:
     rows = [row.cells for row in chosen(snapshot, text, active=active)]
     if rows:
         print_table(HEADER, rows, least_needed=LEAST_NEEDED)
+    elif not snapshot.notes:
+        click.echo("no such runs; hpc-train list --all shows all", err=True)
     for note in snapshot.notes:
         click.echo(note, err=True)

@@ -26,6 +26,16 @@ _PLAIN_TYPES: Mapping[str, tuple[tuple[type, ...], str]] = {
     "bool": ((bool,), "write true or false"),
     "str": ((str,), 'write a text, in quotes where YAML sees another thing in it: "{0}"'),
 }
+# Annotations of which at least the form of a value of YAML is known; none within a union.
+_FORM = re.compile(
+    r"(?:Optional\[)?(?:\w+\.)*(list|tuple|dict|List|Tuple|Dict|Module)"
+    r"(?:\[((?:(?!\] \|(?! None\Z)).)*?)\])?\]?(?: \| None)?\Z"
+)
+_FORMS: Mapping[str, tuple[type, str]] = {
+    **dict.fromkeys(("list", "tuple"), (list, "write a list: [...]")),
+    "dict": (Mapping, "write a mapping: {key: value}"),
+    "module": (Mapping, "write {class_path: ..., init_args: {...}}"),
+}
 _IMPORT_LIMIT_S = 60.0
 _IMPORT = """
 import importlib, sys
@@ -210,6 +220,8 @@ def _check_arguments(
     for name, value in arguments.items():
         written = parameters.annotations.get(name, "")
         annotation = _OPTIONAL.sub(r"\1\2", written)
+        if value is not None and (form := _FORM.match(written)):
+            _check_form(class_path, name, value, form)
         may_be_null = annotation != written or name not in parameters.required
         if annotation not in _PLAIN_TYPES or (value is None and may_be_null):
             continue
@@ -217,6 +229,18 @@ def _check_arguments(
         if not isinstance(value, types) or (isinstance(value, bool) and annotation != "bool"):
             message = f"is {value!r}, and {class_path} takes {annotation}"
             raise ArgumentError(message, fix.format(value) + meant_number(value, annotation), name)
+
+
+def _check_form(class_path: str, name: str, value: Any, form: re.Match[str]) -> None:
+    kind, fix = _FORMS[form[1].lower()]
+    each = (form[2] or "...").split(", ")
+    is_fixed = form[1].lower() == "tuple" and "..." not in each and "[" not in form[2]
+    is_object = isinstance(value, Mapping) and "class_path" in value
+    if not is_object and not isinstance(value, kind):
+        raise ArgumentError(f"is {value!r}, and {class_path} takes {form[0]}", fix, name)
+    if is_fixed and isinstance(value, list) and len(value) != len(each):
+        message = f"is {value!r}, and {class_path} takes {form[0]}"
+        raise ArgumentError(message, f"write {len(each)} values", name)
 
 
 def _known(names: Iterable[str]) -> str:

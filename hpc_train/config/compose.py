@@ -250,6 +250,9 @@ def _at(source: Source, key: str, message: str, hint: str) -> ConfigError:
 
 def split_override(override: str, example: str = "trainer.max_epochs=3") -> tuple[str, str]:
     """Key and text of `key=value`; raises ConfigError for what is none."""
+    if not hasattr(override, "partition"):  # of the Python API
+        what = f"{COMMAND_LINE}: {override!r} is no text"
+        raise ConfigError(what, f"write each override as {example!r}, and flags as nodes=2")
     key, equals, text = override.partition("=")
     key = key.strip()
     if not equals:

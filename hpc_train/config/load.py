@@ -255,6 +255,8 @@ def _unknown(full: str, known: Sequence[str], origins: Origins) -> ConfigError:
     if key == "enabled":  # of other sections
         places = []
     hint = f"did you mean '{places[0]}'?" if places else ""
+    if full in ("class_path", "init_args"):
+        hint = f"indent {full} below the key of its object: model or data"
     hint = "write preflight: off" if full == "preflight.enabled" else hint
     hint = hint or (f"write {OTHER_WORDS[key].format(key=key)}" if key in OTHER_WORDS else "")
     hint = hint or ("a file builds on others, the command line does not" if key in BASES else "")

@@ -34,6 +34,9 @@ sys.exit(0 if hasattr(importlib.import_module(sys.argv[1]), sys.argv[2]) else {_
 # Packages of which names that are typed wrong are known by the text, before anything is imported.
 _READABLE = ("pytorch_lightning", "lightning", "lightning_fabric", "torch", "torchmetrics")
 
+# What is installed under another name than it is imported by.
+_DISTRIBUTIONS = {"hydra": "hydra-core", "sklearn": "scikit-learn", "yaml": "pyyaml"}
+
 
 def check_imports(module: FoundModule, search_path: Sequence[str], seen: set[Path]) -> None:
     """Refuse a module of the user's that cannot be imported for what it imports at its top level.
@@ -59,9 +62,8 @@ def check_imports(module: FoundModule, search_path: Sequence[str], seen: set[Pat
         found, rest = find_module(dotted, search_path)
         package = dotted.partition(".")[0]
         if found is None:
-            hint = (
-                f"pip install {package}, or name the environment that has it: env.conda, env.venv"
-            )
+            named = _DISTRIBUTIONS.get(package, package)
+            hint = f"pip install {named}, or name the environment that has it: env.conda, env.venv"
             raise ConfigError(
                 f"{where}: imports '{package}', which is not installed",
                 _elsewhere(package, Path(search_path[0]))

@@ -204,6 +204,10 @@ def _not_yaml(error: yaml.MarkedYAMLError, path: Path, text: str) -> ConfigError
         hint = "a merge of git left its marks there: keep one side of each, without the marks"
     elif "constructor for the tag" in problem:
         hint = "write plain values; a class is named by class_path: package.module.ClassName"
+    elif found := re.search(r"\*(\S+)", line) if "undefined alias" in problem else None:
+        hint = f"put &{found[1]} before the value that *{found[1]} repeats, or *... in quotes"
+    elif "did not find expected" in problem or "unexpected end" in problem:
+        hint += ", and above: a quote or bracket may be open since an earlier line"
     elif path.suffix == ".py":
         hint = "this is Python: name the YAML file that names its classes"
     return ConfigError(f"{where}: not YAML: {problem}", hint)

@@ -199,6 +199,9 @@ def _check_notify(config: Config, origins: Origins) -> None:
     """Refuse an address itself, without a word of it: it would be written into the run."""
     source, key = config.notify.urls_from, "notify.urls_from"
     if source is not None and not re.fullmatch(r"[A-Za-z_]\w*|[/~][^:]*", source):
+        if Path(source).exists():  # a file's name is no secret
+            hint = f"write the whole path: {Path(source).absolute()}"
+            raise origins.error(key, "is a path that depends on the folder", hint)
         raise origins.error(
             key,
             "is neither the name of a variable nor a file; an address, which may hold a secret, is"
@@ -211,7 +214,7 @@ def _check_notify(config: Config, origins: Origins) -> None:
             hint = did_you_mean(word, known) or f"write {', '.join(known)}"
             raise origins.error(f"notify.events.{index}", f"is {word!r}", hint)
     folder = config.preflight.prometheus_dir
-    if folder is not None and not folder.startswith("/"):
+    if folder is not None and (not folder.startswith("/") or Path(folder).is_file()):
         hint = "write the whole path that the node exporter has: /var/lib/node_exporter"
         raise origins.error("preflight.prometheus_dir", f"is {folder!r}", hint)
 

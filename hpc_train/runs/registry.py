@@ -32,6 +32,7 @@ __all__ = [
     "folders",
     "matching_runs",
     "new_run_id",
+    "no_folder",
     "not_whole",
     "remember_root",
     "remove_run",
@@ -130,6 +131,11 @@ def roots(environ: Mapping[str, str], cwd: Path) -> list[Path]:
     return [path for path in unique if path.is_dir()]
 
 
+def no_folder() -> str:
+    """What is said of the folder of runs where `folders` finds none."""
+    return f"{os.environ.get(RUNS_DIR_VARIABLE) or './runs'}, which does not exist"
+
+
 def folders(runs_dir: Path | None) -> list[Path]:
     """Where runs are looked for.
 
@@ -206,8 +212,8 @@ def matching_runs(reference: str, folders: Sequence[Path]) -> list[RunDir]:
 
 def _closed(reference: str, folders: Sequence[Path]) -> Path | None:
     """What answers to the reference and may not be looked into."""
-    name = glob.escape(reference.strip("/")) or "/"
-    patterns = (name, f"{name}/*", f"*/{name}")
+    name = glob.escape(os.path.normpath(reference.strip("/")))
+    patterns = (name, f"{name}/*", f"*/{name}") if name[:1] != "." else ()
     found = [path for folder in folders for pattern in patterns for path in folder.glob(pattern)]
     readable = os.R_OK | os.X_OK
     for path in (Path(reference), *found):
@@ -224,7 +230,7 @@ def _advice(reference: str, runs: list[RunDir], folders: Sequence[Path]) -> str:
     names = sorted({run.name for run in runs})
     near = difflib.get_close_matches(reference, names, n=1)
     more = f" and {len(folders) - 3} more" if len(folders) > 3 else ""
-    where = ", ".join(map(str, folders[:3])) + more or "./runs (which does not exist)"
+    where = ", ".join(map(str, folders[:3])) + more or no_folder()
     if near:
         return f"did you mean {near[0]!r}? `hpc-train list` shows all"
     return f"looked in {where}; name another place with --runs-dir or {RUNS_DIR_VARIABLE}, or see `hpc-train list`"

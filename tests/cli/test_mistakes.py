@@ -23,6 +23,17 @@ class NoOptimizer(LightningModule):
     def configure_optimizr(self): ...
 class NoLoader(LightningDataModule):
     def test_dataloader(self): ...
+class Forms(LightningModule):
+    def __init__(
+        self,
+        pair: tuple[float, float] = (0.9, 0.99),
+        words: list[str] | None = None,
+        table: Optional[dict[str, int]] = None,
+        either: list[int] | int = 3,
+        mixed: list[int] | dict[str, int] | None = None,
+        many: tuple[int, ...] = (),
+        encoder: nn.Module | None = None,
+    ): ...
 class Plain: ...
 def train(cfg): print(cfg)
 class Data(LightningDataModule):
@@ -197,6 +208,19 @@ def refused(hpc, project: Path, words: list[str], code: int, message: str, fix: 
         ("submit cfg.yaml watchdog=on", 3, "watchdog is true", "watchdog: {enabled: true}"),
         ("resume", 2, "Missing argument 'RUN'", "hpc-train resume --help"),
         ("resume cfg.yaml", 5, "no run answers to 'cfg.yaml'", "that is a file"),
+        ("status a b", 2, "extra argument (b)", "one RUN at a time: hpc-train status RUN"),
+        ("cancel a b", 2, "extra argument (b)", "one RUN at a time: hpc-train cancel RUN"),
+        ("top a", 2, "extra argument (a)", "write --filter a"),
+        ("list a b", 2, "extra arguments (a b)", "write --name a"),
+        ("du x", 2, "extra argument (x)", "--runs-dir PATH names a folder of runs"),
+        ("report x --html", 2, "'--html' requires an argument", "`hpc-train report --help`"),
+        ("status nope --best loss", 5, "no run answers to 'nope'", "looked in"),
+        ("submit cfg.yaml --dry-run --after nope", 5, "no run answers to 'nope'", "looked in"),
+        ("submit cfg.yaml --dry-run --smoke --bench-first", 2, "exclude one another", "one of"),
+        ("submit cfg.yaml --dry-run --smoke --cluster local", 2, "--smoke is for Slurm", "run CFG"),
+        ("status .", 5, "no run answers to '.'", "looked in"),
+        ("status /", 5, "no run answers to '/'", "looked in"),
+        ("diff ../..", 5, "no run answers to '../..'", "looked in"),
         ("resume nope --gpu 3", 2, "No such option '--gpu'", "--help"),
     ],
 )
@@ -261,6 +285,9 @@ def test_an_argument_of_the_trainer_that_lightning_cannot_work_with(
         (CONFIG + "\0", "cfg.yaml is not YAML: unacceptable character", "no text"),
         ("<<<<<<< HEAD\n" + CONFIG, "cfg.yaml:1: not YAML", "a merge of git left its marks"),
         (CONFIG + "x: !!python/name:os.x\n", "could not determine a constructor", "class_path"),
+        (CONFIG + "env: *shell\n", "cfg.yaml:7:6: not YAML: found undefined alias", "put &shell"),
+        (CONFIG.replace("name: x", 'name: "x'), "not YAML: did not find", "a quote or bracket may"),
+        ("class_path: nets.Net\n" + CONFIG, "cfg.yaml:1: class_path is no", "indent class_path"),
         ("- name: x\n", "cfg.yaml:1: not a mapping", "key: value"),
         ("# name: x\n", "cfg.yaml: no key is in it", "name: my-run; global"),
         (CONFIG.replace("nets.Net, init_args: {width: 3}", "nets.NoInit, init_args: {a: 1}"),
@@ -280,6 +307,57 @@ def test_an_argument_of_the_trainer_that_lightning_cannot_work_with(
 def test_a_file_written_wrong(hpc, project: Path, text: str, message: str, fix: str) -> None:
     (project / "cfg.yaml").write_text(text)
     refused(hpc, project, ["submit", "cfg.yaml"], 3, message, fix)
+
+
+@pytest.mark.parametrize(
+    ("argument", "message", "fix"),
+    [
+        ("pair=0.9", "pair is 0.9, and nets.Forms takes tuple[float, float]", "write a list"),
+        ("pair=[1,2,3]", "pair is [1, 2, 3], and nets.Forms takes", "write 2 values"),
+        ("words={a: 1}", "words is {'a': 1}, and nets.Forms takes list[str]", "write a list"),
+        ("table=[a]", "table is ['a'], and nets.Forms takes", "write a mapping: {key: value}"),
+        ("many=3", "many is 3, and nets.Forms takes tuple[int, ...]", "write a list"),
+        ("encoder=nets.Plain", "encoder is 'nets.Plain', and nets.Forms", "write {class_path:"),
+        ("pair=[1,2]", "", ""),
+        ("words=null", "", ""),
+        ("words=[]", "", ""),
+        ("table={a: 1}", "", ""),
+        ("either=4", "", ""),
+        ("mixed={a: 1}", "", ""),
+        ("many=[1,2,3]", "", ""),
+        ("encoder={class_path: nets.Plain}", "", ""),
+    ],
+)
+def test_an_argument_of_another_form(
+    hpc, project: Path, argument: str, message: str, fix: str
+) -> None:
+    (project / "cfg.yaml").write_text(
+        CONFIG.replace("nets.Net, init_args: {width: 3}", "nets.Forms")
+    )
+    words = ["submit", "cfg.yaml", "--dry-run", f"model.init_args.{argument}"]
+    if message:
+        refused(hpc, project, words, 3, f"model.init_args.{message}", fix)
+    else:
+        assert hpc(*words).code == 0
+
+
+def test_an_override_and_a_cluster_of_python_that_are_none(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project)
+    with pytest.raises(ConfigError, match=r"\{'seed': 3\} is no text .*write each override as"):
+        api.load(project / "cfg.yaml", {"seed": 3})  # type: ignore[arg-type]
+    before = sorted(project.rglob("*"))
+    with pytest.raises(ConfigError, match=r"cluster is 'pbs' \(write 'slurm' or 'local'\)"):
+        api.submit(api.load(project / "cfg.yaml"), cluster="pbs")
+    assert sorted(project.rglob("*")) == before
+
+
+def test_a_variable_that_names_no_folder_of_runs_is_told(
+    hpc, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HPC_TRAIN_RUNS_DIR", "/no/such")
+    assert "no runs in /no/such, which does not exist" in hpc("list").err
 
 
 def test_a_file_in_another_encoding_is_told_with_its_line(hpc, project: Path) -> None:
@@ -326,6 +404,9 @@ def test_a_script_that_imports_what_is_not_there_is_refused(hpc, project: Path) 
     script.write_text("import pytorch_lightnin\n")
     said = "train.py:1: imports 'pytorch_lightnin', which is not installed"
     refused(hpc, project, ["submit", "train.py"], 3, said, "did you mean 'pytorch_lightning'?")
+    script.write_text("import hydra\n")
+    said = "train.py:1: imports 'hydra', which is not installed"
+    refused(hpc, project, ["submit", "train.py"], 3, said, "pip install hydra-core, or")
     script.write_text("from nets import Nett\n")
     said = "train.py:1: imports 'Nett' from nets, which has no such name"
     refused(hpc, project, ["submit", "train.py"], 3, said, "did you mean 'Net'")

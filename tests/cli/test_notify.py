@@ -59,6 +59,8 @@ def test_a_variable_that_is_not_set_is_a_note_and_no_refusal(hpc) -> None:
         ("notify.events=[hourly]", "notify.events.0 is 'hourly'", "write start, end, failure"),
         ("notify.timeout_s=600", "notify.timeout_s is 600", "write 60 or less"),
         ("notify.urls_from=''", "notify.urls_from is empty", "leave it out"),
+        ("notify.urls_from=.", "is a path that depends on the folder", "write the whole path: /"),
+        ("preflight.prometheus_dir=/etc/passwd", "prometheus_dir is '/etc/passwd'", "whole path"),
         ("preflight.prometheus_dir=prom", "preflight.prometheus_dir is 'prom'", "whole path"),
     ],
 )

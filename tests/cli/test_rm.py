@@ -220,6 +220,46 @@ def test_a_folder_that_is_no_run_is_not_touched(hpc, make, tmp_path):
     assert (project / "attempts").exists()
 
 
+@pytest.mark.parametrize("files", [["plan.json"], ["sweep.json"], ["plan.json", "events.jsonl"]])
+def test_a_folder_with_a_plan_of_something_else_is_not_touched(hpc, make, tmp_path, files):
+    make(1)
+    project = tmp_path / "infrastructure"
+    project.mkdir()
+    (project / "thesis.txt").write_text("all of it")
+    for name in files:
+        (project / name).write_text('{"resources": []}')
+    said = hpc("rm", project, "--yes")
+    assert said.code == 5
+    assert f"{project} is in no folder of runs, and its plan is none that" in said.err
+    assert sorted(it.name for it in project.iterdir()) == sorted([*files, "thesis.txt"])
+
+
+@pytest.mark.parametrize("word", [".", "..", "/", "", "~", "runs", "runs/net", "runs/net/.."])
+def test_no_folder_of_runs_nor_above_one_is_removed(hpc, make, tmp_path, monkeypatch, word):
+    run = make(1)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs" / "attempts").mkdir()  # a run's name may be that of a run's file
+    said = hpc("rm", word, "--yes")
+    assert said.code == 5
+    assert f"no run answers to {word!r}" in said.err
+    assert hpc("rm", f"{run.path}/..", "--yes").code == 5
+    assert run.path.exists()
+
+
+def test_a_run_that_was_moved_out_of_its_folder_is_removed(hpc, make, tmp_path):
+    moved = make(1).path.rename(tmp_path / "archived")
+    assert hpc("rm", moved, "--yes").code == 0
+    assert not moved.exists()
+
+
+@pytest.mark.parametrize("option", ["-rf", "-r", "-f", "--force"])
+def test_what_is_typed_for_rm_of_the_shell_is_told(hpc, make, option):
+    run = make(1)
+    assert "write --yes" in hpc("rm", option, run.run_id).err
+    assert "write '*'" in hpc("rm", "--all").err
+    assert run.path.exists()
+
+
 def test_a_removal_that_stops_half_way_leaves_a_run_that_can_be_removed(hpc, make, monkeypatch):
     run = make(1, step=4)
 
