@@ -9,7 +9,7 @@ from __future__ import annotations
 import pickle
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -58,7 +58,7 @@ class _Call:
 
 @dataclass(frozen=True)
 class RankDump:
-    """What one rank's file says: its collectives by group and number."""
+    """What one rank's file says: by group and number what is open, and the last one begun."""
 
     rank: int
     file: str
@@ -103,25 +103,35 @@ def read_dump(name: str) -> RankDump:
 
 
 def _calls(entries: Sequence[Mapping[str, Any]], groups: Any) -> dict[_Group, dict[int, _Call]]:
-    """The collectives; what is sent from one rank to another has numbers of its own."""
-    found: dict[_Group, dict[int, _Call]] = {}
+    """The collectives that are open, and the last one; messages have numbers of their own."""
+    firsts: dict[_Group, dict[int, Mapping[str, Any]]] = {}
+    done: dict[_Group, set[int]] = {}
     for entry in (it for it in entries if not it["is_p2p"]):
         name, desc = (str(part)[:80] for part in entry["process_group"])
         group = (name, desc, str(groups.get(name, {}).get("ranks", ""))[:10_000])
-        calls, seq = found.setdefault(group, {}), int(entry["collective_seq_id"])
-        op, sizes = str(entry["profiling_name"])[:80], entry["input_sizes"]
-        elements = sum(prod(map(int, size)) for size in sizes)
-        call = _Call(
-            name=f"{op} number {seq} ({elements} elements)",
-            kind=(op, elements if _EVEN.search(op) else 0),
-            is_done=entry["state"] == "completed",
-            place=_place(entry.get("frames", [])),
-            time_ns=int(entry["time_created_ns"]),
-        )
+        seq = int(entry["collective_seq_id"])
+        firsts.setdefault(group, {}).setdefault(seq, entry)
         # Of the calls in one coalesced group only the last one is said to be completed.
-        first = calls.setdefault(seq, call)
-        calls[seq] = replace(first, is_done=first.is_done or call.is_done)
+        if entry["state"] == "completed":
+            done.setdefault(group, set()).add(seq)
+    found: dict[_Group, dict[int, _Call]] = {}
+    for group, own in firsts.items():
+        ended = done.get(group, set())
+        kept = sorted({*(own.keys() - ended), max(own)})
+        found[group] = {seq: _call(seq, own[seq], is_done=seq in ended) for seq in kept}
     return found
+
+
+def _call(seq: int, entry: Mapping[str, Any], *, is_done: bool) -> _Call:
+    op, sizes = str(entry["profiling_name"])[:80], entry["input_sizes"]
+    elements = sum(prod(map(int, size)) for size in sizes)
+    return _Call(
+        name=f"{op} number {seq} ({elements} elements)",
+        kind=(op, elements if _EVEN.search(op) else 0),
+        is_done=is_done,
+        place=_place(entry.get("frames", [])),
+        time_ns=int(entry["time_created_ns"]),
+    )
 
 
 def _place(frames: Sequence[Mapping[str, Any]]) -> str:
