@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from datetime import timedelta
+import time
 from pathlib import Path
 
 import torch
@@ -16,32 +16,28 @@ import torch.distributed as dist
 from torch._C import _distributed_c10d as c10d
 
 
-def step(numbers: torch.Tensor) -> None:
-    dist.all_reduce(numbers)
+def step(numbers: torch.Tensor, *, waits: bool = True) -> None:
+    work = dist.all_reduce(numbers, async_op=True)
+    if waits:
+        work.wait()
 
 
 def main(kind: str) -> None:
     rank, folder = int(os.environ["RANK"]), Path(os.environ["FOLDER"])
-    dist.init_process_group(
-        "gloo", f"file://{folder}/store", timedelta(seconds=2), world_size=3, rank=rank
-    )
-    failed = None
+    prefix = os.environ["TORCH_FR_DUMP_TEMP_FILE"]
+    dist.init_process_group("gloo", f"file://{folder}/store", world_size=3, rank=rank)
     for _ in range(3):
         step(torch.ones(100, 4))
-    try:
-        if kind == "absent" and rank != 2:
-            step(torch.ones(7))
-        elif kind == "other" and rank == 1:
-            dist.broadcast(torch.ones(7), 1)
-        elif kind == "other":
-            step(torch.ones(7))
-    except RuntimeError as error:
-        failed = error
-    prefix = os.environ["TORCH_FR_DUMP_TEMP_FILE"]
-    Path(f"{prefix}{rank}").write_bytes(c10d._dump_fr_trace())
-    if failed and kind == "absent":
-        raise failed
-    os._exit(0)  # without the rest of the others
+    if kind == "other" and rank == 1:
+        dist.broadcast(torch.ones(7), 1, async_op=True)
+    elif kind == "other" or (kind == "absent" and rank != 2):
+        step(torch.ones(7), waits=False)
+    part = Path(f"{prefix}{rank}.part")
+    part.write_bytes(c10d._dump_fr_trace())
+    part.rename(f"{prefix}{rank}")
+    while not all(Path(f"{prefix}{other}").exists() for other in range(3)):
+        time.sleep(0.05)
+    os._exit(3 if kind == "absent" else 0)  # without waiting for what does not end
 
 
 if __name__ == "__main__":
