@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["LOGGER_WORDS", "OWN_LOGGERS", "PACKAGES", "write_out_loggers"]
+__all__ = [
+    "LOGGER_WORDS",
+    "MLFLOW_REFUSES_FILES",
+    "MLFLOW_STORES",
+    "OWN_LOGGERS",
+    "PACKAGES",
+    "write_out_loggers",
+]
 
 _LIGHTNINGS = "pytorch_lightning.loggers"
 # Argument that names the project; the run's own id is given by the rank.
@@ -22,6 +29,9 @@ PACKAGES: Mapping[str, str] = {
     "CometLogger": "comet_ml",
     "NeptuneLogger": "neptune",
 }
+
+MLFLOW_REFUSES_FILES = (3, 13)  # since then, unless one of these says where it writes
+MLFLOW_STORES = ("tracking_uri", "MLFLOW_TRACKING_URI", "MLFLOW_ALLOW_FILE_STORE")
 
 
 def write_out_loggers(loggers: Any) -> Any:

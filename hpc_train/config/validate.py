@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
 
 from hpc_train.config.class_kind import Located, lacks_method, locate
 from hpc_train.config.classes import ArgumentError, check_class
 from hpc_train.config.load import LoadedConfig
-from hpc_train.config.logger_forms import PACKAGES
+from hpc_train.config.logger_forms import MLFLOW_REFUSES_FILES, MLFLOW_STORES, PACKAGES
 from hpc_train.config.modules import bound_in, find_module
 from hpc_train.config.origins import Origins
 from hpc_train.config.schema import Config, EnvConfig
@@ -76,6 +78,7 @@ def check(loaded: LoadedConfig, *, workdir: Path, search_path: Sequence[str] | N
     for key, spec in _objects(loaded.config):
         if key.startswith("loggers.") and not elsewhere:
             _check_logger(key, spec, loaded.origins, path)
+            _check_mlflow_store(key, spec, loaded, path)
         _check_object(key, spec, loaded.origins, path, elsewhere=elsewhere)
 
 
@@ -142,6 +145,24 @@ def _check_logger(key: str, spec: dict[str, Any], origins: Origins, path: Sequen
     package = PACKAGES.get(class_path.rpartition(".")[2])
     if package and find_module(package, path)[0] is None:
         raise origins.error(key, f": {package} is not installed", f"pip install {package}")
+
+
+def _check_mlflow_store(
+    key: str, spec: dict[str, Any], loaded: LoadedConfig, path: Sequence[str]
+) -> None:
+    """Refuse a store of files where MLflow itself would (github.com/mlflow/mlflow/pull/22773)."""
+    class_path, arguments = read_object(spec, key, loaded.origins)
+    env = loaded.config.env
+    told = {*arguments, *env.variables, *env.passthrough, *os.environ}
+    if not class_path.endswith(".MLFlowLogger") or env.setup or told & set(MLFLOW_STORES):
+        return
+    names = ("mlflow", "mlflow-skinny")
+    found = [it.version for name in names for it in distributions(name=name, path=[*path])]
+    numbers = re.match(r"(\d+)\.(\d+)", found[0]) if found else None
+    if numbers and tuple(map(int, numbers.groups())) >= MLFLOW_REFUSES_FILES:
+        message = f": MLflow {found[0]} writes into no files, and no server is named"
+        hint = 'write env: {variables: {MLFLOW_ALLOW_FILE_STORE: "true"}}, or MLFLOW_TRACKING_URI'
+        raise loaded.origins.error(key, message, hint)
 
 
 def _check_object(

@@ -38,7 +38,7 @@ _ISO = re.compile(
     r"(?<!\d)(\d{4})[-/](\d\d)[-/](\d\d)[T _](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?"
     r"(Z|[+-]\d\d:?\d\d)?"
 )
-_GLOG = re.compile(r"(?:^|\W)[EWIF](\d\d)(\d\d) (\d\d):(\d\d):(\d\d)\.(\d{1,6}) ")
+_GLOG = re.compile(r"(?:^|\W)[EWIF](\d\d)(\d\d) (\d\d):(\d\d):(\d\d)\.(\d{1,9}) ")
 # vLLM's: `ERROR 08-03 21:49:23 [core.py:1231]`.
 _SHORT = re.compile(r"\b(?:INFO|WARNING|ERROR) (\d\d)-(\d\d) (\d\d):(\d\d):(\d\d) \[")
 _SYSLOG = re.compile(r"^([A-Z][a-z]{2}) ([ \d]\d) (\d\d):(\d\d):(\d\d) ")

@@ -26,7 +26,7 @@ __all__ = ["MAX_LINE", "blocks", "find_logs", "is_packed", "lines_in", "log_line
 # A line longer than this is cut: NCCL's own longest (a merged list of HCAs) has a few thousand.
 MAX_LINE = 64 * 1024
 _BLOCK = 1 << 18
-_SUFFIXES = (".log", ".out", ".err", ".txt", ".gz")
+_SUFFIXES = (".log", ".out", ".err", ".txt", ".gz", "trace_rank_", "flight-recorder-")
 
 
 def find_logs(words: Iterable[str]) -> list[str]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from hpc_train.diagnose.around import Around, look_around, node_of, rank_of
 from hpc_train.diagnose.diagnosis import Culprit, Diagnosis
 from hpc_train.diagnose.first_pass import Marks, telling_lines
+from hpc_train.diagnose.flight_recorder import DumpError, RankDump, find_stall, is_dump, read_dump
 from hpc_train.diagnose.log_files import find_logs
 from hpc_train.diagnose.nccl.nccl_log import LogReader
 from hpc_train.diagnose.rules import Evidence, Failure
@@ -35,18 +36,35 @@ class ReadLogs:
     marks: Marks = field(default_factory=dict)
     lines: int = 0
     ignored: tuple[str, int] = ("", 0)
+    dumps: dict[int, RankDump] = field(default_factory=dict)
 
     def read(self, name: str, without: re.Pattern[str] | None = None) -> None:
-        """Read one log, but for lines that begin `without`; what cannot be read is a note."""
+        """Read one log, but for lines that begin `without`; what cannot be read is a note.
+
+        A file of torch's flight recorder is no log, and is kept until all of them are there.
+        """
         rank = rank_of(Evidence(file=name, line=0, text=""))
         if rank is not None:
             self.ranks[name] = rank
         try:
+            if is_dump(name):
+                self._read_dump(name)
+                return
             for number, line in telling_lines(name, self.marks):
                 if without is None or not without.match(line):
                     self.feed(line, name, number)
         except OSError as error:
             self.notes.append(f"{name} cannot be read: {error.strerror or error}")
+
+    def _read_dump(self, name: str) -> None:
+        try:
+            dump = read_dump(name)
+        except DumpError as error:
+            self.notes.append(f"{name} is no dump of torch's flight recorder: {error}")
+            return
+        known = self.dumps.setdefault(dump.rank, dump)
+        if known is not dump:
+            self.notes.append(f"{name} is passed over: {known.file} is of rank {dump.rank} as well")
 
     def read_if_there(self, path: Path, without: re.Pattern[str] | None = None) -> None:
         """The same of a file of a run, which may have none."""
@@ -69,6 +87,7 @@ class ReadLogs:
 
     def findings(self) -> tuple[Culprit, ...]:
         """What failed, the first culprit first."""
+        self.reader.timeouts.recorded = find_stall([*self.dumps.values()])
         found = [self._finding(failure) for failure in self.reader.report().failures]
         known = [item for item in found if item.is_known]
         if len(known) == len(found) and all(item.time is not None for item in found):
@@ -97,13 +116,14 @@ class ReadLogs:
         rank = rank_of(place, is_labelled=around.is_labelled)
         if failure.of_another:
             rank, node = self._late(failure.cause), ""
+        recorded = self.reader.timeouts.recorded if failure.name == "collective_timeout" else None
         return Culprit(
             name=failure.name,
             cause=failure.cause,
             fix=failure.fix,
             rank=rank,
             node=node,
-            time=around.time,
+            time=around.time if around.time or not recorded else recorded.time_ns / 1e9,
             is_later=around.is_later,
             step=around.step,
             evidence=evidence,
@@ -144,7 +164,8 @@ def diagnose_logs(words: Sequence[str]) -> Diagnosis:
     logs = ReadLogs()
     for name in names:
         logs.read(name)
-    if not logs.lines and not _any_text(names):
+    has_any = len(logs.notes) < len(names) and (logs.dumps or _any_text(names))
+    if not logs.lines and not has_any:
         why = logs.notes[0] if logs.notes else f"{', '.join(words)}: there is nothing in it"
         raise HpcTrainError(why, "name a log that holds what the ranks or the job have written")
     return logs.diagnosis(", ".join(words) if len(words) < 4 else f"{len(names)} files")

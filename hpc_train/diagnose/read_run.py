@@ -137,9 +137,13 @@ def _why(
         known = replace(known, kind="cause")
     if record and known and known.name == "hang":
         known = _with_stacks(run, record, known)
-    if (known and known.is_known) or not reads_logs:
-        return known, ReadLogs()
     logs = ReadLogs()
+    if record and reads_logs and (known is None or not known.is_known or known.name == "hang"):
+        prefix = run.attempt(record.attempt).flight_recorder
+        for path in _glob(prefix.parent, f"{prefix.name}*")[:_MAX_LOGS]:
+            logs.read_if_there(path)
+    if (known and known.is_known) or not reads_logs:
+        return known, logs
     for path in _logs(run, status, record):
         logs.read_if_there(path, without=_OWN_WORDS)
     read = logs.findings()

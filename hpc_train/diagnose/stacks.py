@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from hpc_train.diagnose.rules import Evidence
 from hpc_train.runs.layout import AttemptDir
 
-__all__ = ["Stack", "late_by_stacks", "read_stacks"]
+__all__ = ["Stack", "is_installed", "late_by_stacks", "read_stacks"]
 
 _MAX_BYTES = 1 << 20
 _MAX_RANKS = 4096
@@ -68,12 +68,17 @@ def _stack(rank: int, file: str, lines: Sequence[str]) -> Stack | None:
     ] if begins else []  # fmt: skip
     if not frames:
         return None
-    users = [it for it in frames if not any(part in it[1]["file"] for part in _INSTALLED)]
+    users = [it for it in frames if not is_installed(it[1]["file"])]
     number, frame = (users or frames)[0]
     text = f"rank {rank} was in {frame['name']} ({frame['file']}:{frame['line']})"
     waits = any(_WAITS.search(found["file"]) for _, found in frames[:6])
     text += ", waiting for the others" if waits else ""
     return Stack(rank, waits, Evidence(file=file, line=number, text=text))
+
+
+def is_installed(file: str) -> bool:
+    """Whether a frame's file is of Python, of a package or of hpc-train, and not the user's own."""
+    return any(part in file for part in _INSTALLED)
 
 
 def late_by_stacks(stacks: Sequence[Stack]) -> list[Stack]:

@@ -1,5 +1,7 @@
 """What torch's watchdog says: which collective did not end, on which ranks, and who never came.
 
+Where the ranks left dumps of torch's flight recorder, those say it, and exactly.
+
 Source: torch's ProcessGroupNCCL.cpp (checkTimeout, the watchdog's loop) and TraceUtils.h
 (TORCH_NCCL_DESYNC_DEBUG).
 """
@@ -12,9 +14,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from hpc_train.diagnose.rules import Failure
 
 if TYPE_CHECKING:
+    from hpc_train.diagnose.flight_recorder import Stall
     from hpc_train.diagnose.rules import Evidence
 
-__all__ = ["Timeouts", "ranges"]
+__all__ = ["Timeouts", "ranges", "rank_words"]
 
 _MAX_WORKS = 200
 _TIMEOUT = re.compile(
@@ -59,6 +62,7 @@ class Timeouts:
         self._times = 0
         self._ms = 0
         self._by = ""
+        self.recorded: Stall | None = None
 
     def take(self, line: str, where: Evidence) -> bool:
         """Take a line; returns whether it was about a collective that timed out."""
@@ -90,18 +94,19 @@ class Timeouts:
 
     def failure(self) -> Failure | None:
         """Return the failure, None where nothing timed out."""
-        if not self._evidence:
+        if not self._evidence and self.recorded is None:
             return None
+        recorded = self.recorded.evidence if self.recorded else ()
         return Failure(
             name="collective_timeout",
-            cause=self._cause(),
-            fix="did a rank not come? Its own log, py-spy dump, or torch's flight recorder"
-            " (TORCH_NCCL_TRACE_BUFFER_SIZE=2000, torchfrtrace); one that is only slow (loading,"
-            " evaluating, saving) wants a longer timeout in init_process_group. Do all wait in it?"
-            " Then data does not move: all_reduce_perf on these GPUs, with NCCL_P2P_DISABLE=1 and"
-            " without",
-            times=self._times,
-            evidence=tuple(self._evidence),
+            cause=self.recorded.cause if self.recorded else self._cause(),
+            fix="did a rank not come? Its own log, py-spy dump, or the dumps of torch's flight"
+            " recorder (TORCH_FR_BUFFER_SIZE=2000) given to diagnose; one that is only slow"
+            " (loading, evaluating, saving) wants a longer timeout in init_process_group. Do all"
+            " wait in it? Then data does not move: all_reduce_perf on these GPUs, with"
+            " NCCL_P2P_DISABLE=1 and without",
+            times=self._times or len(recorded),
+            evidence=(*recorded, *self._evidence),
             of_another=True,
         )
 
@@ -114,7 +119,7 @@ class Timeouts:
             who += f", first on rank {self._by}" if self._by else ""
             return f"a collective did not end in time{who}{tail}"
         works = sorted(self._works.items())
-        told = "; ".join(f"{_name(work)} on {_ranks(ranks)}" for work, ranks in works[:4])
+        told = "; ".join(f"{_name(work)} on {rank_words(ranks)}" for work, ranks in works[:4])
         more = f"; and {len(works) - 4} others" if len(works) > 4 else ""
         within = f" within {self._ms / 1000:g} s" if self._ms else ""
         if self._differ():
@@ -163,7 +168,8 @@ def _name(work: _Work) -> str:
     return f"{work.op}{number}" + (f" ({work.numel} elements)" if work.numel else "")
 
 
-def _ranks(ranks: set[int]) -> str:
+def rank_words(ranks: set[int]) -> str:
+    """Return `ranks 0-3,7`, `rank 2`, or `a rank` where none is known."""
     known = {rank for rank in ranks if rank >= 0}
     return f"rank{'s'[: len(known) > 1]} {ranges(known)}" if known else "a rank"
 

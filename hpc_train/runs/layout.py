@@ -5,7 +5,7 @@ runs/NAME/RUN_ID/
     latest -> attempts/K       done (after the run completed)       stop (asks the ranks to stop)
     code-HASH.diff (what git said was changed)      snapshot/ snapshot.json (of `snapshot: git`)
     attempts/K/   environment.json rank-R.log supervisor.log launcher.log preflight.json nccl-*.log
-                  beginning.json progress.jsonl stacks/ exits/rank-R.json abort dump-stacks
+                  flight-recorder-R beginning.json progress.jsonl stacks/ exits/rank-R.json abort dump-stacks
                   heartbeat/rank-R.json heartbeat/node-NAME.json (of many ranks)
     checkpoints/step-000001234/ (with its manifest.json)   checkpoints/fit-1/ (a script's next fit)
     models/       models.json *.ckpt (of the training's own ModelCheckpoints)
@@ -89,6 +89,11 @@ class AttemptDir:
     def rank_stacks(self, rank: int) -> Path:
         """What one rank did when the watchdog asked, or when a signal like SIGSEGV ended it."""
         return self.stacks / f"rank-{rank}.txt"
+
+    @property
+    def flight_recorder(self) -> Path:
+        """What the names of torch's flight recorder's files begin with; the rank comes behind."""
+        return self.path / "flight-recorder-"
 
     @property
     def dump_request(self) -> Path:

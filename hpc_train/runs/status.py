@@ -124,9 +124,8 @@ def run_status(
     state, reason = _state(events, attempts, view, now)
     if view.silence and not state.ended:
         far = f", step {step}{_age(beat, now)}" if state is RunState.RUNNING else ""
-        known = f"{state.value}{far}"
-        if not attempts and view.last_words:
-            known = f"the job has begun, and its log ends: {view.last_words[-1]}"
+        ends = "" if attempts else "".join(view.last_words[-1:])
+        known = f"the job has begun, and its log ends: {ends}" if ends else f"{state.value}{far}"
         reason = f"{view.silence}; last known: {known}"
     trains = state is RunState.RUNNING and _is_open(attempts)
     return RunStatus(
@@ -143,14 +142,24 @@ def run_status(
         submitted=submissions[0].time if submissions else None,
         start_estimate=view.start if state is RunState.PENDING else "",
         beat=beat if trains else None,
-        forecast=forecast_end(beat if trains else None, attempts, view.limit, now)
-        if view.limit and state is RunState.RUNNING
-        else None,
+        forecast=_forecast(state, beat if trains else None, attempts, view.limit, now),
         step=step,
         metrics=metrics,
         attempts=tuple(attempts),
         best_models=tuple(best_models),
     )
+
+
+def _forecast(
+    state: RunState,
+    beat: Heartbeat | None,
+    attempts: Sequence[AttemptRecord],
+    limit: TimeLimit | None,
+    now: float,
+) -> Forecast | None:
+    if limit is None or state is not RunState.RUNNING:
+        return None
+    return forecast_end(beat, attempts, limit, now)
 
 
 def _step(attempts: Sequence[AttemptRecord], told: int) -> int:

@@ -29,6 +29,8 @@ from hpc_train.supervisor.script_resume import script_environment
 __all__ = ["Ranks", "code_paths", "rank_environment", "srun_argv", "start_ranks"]
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
+# Where torch writes what it has recorded when a collective times out; c10d/FlightRecorder.cpp.
+_FLIGHT_RECORDER_FILE = ("TORCH_FR_DUMP_TEMP_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE")
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,8 @@ def start_ranks(
     folder = run.attempt(attempt)
     environment = rank_environment(environ, run, attempt) | code_paths(plan, environ)
     environment |= script_environment(plan, run, attempt, say)
+    if not any(name in environment | plan.shell.variables for name in _FLIGHT_RECORDER_FILE):
+        environment[_FLIGHT_RECORDER_FILE[0]] = str(folder.flight_recorder)
     check_runtime(plan, is_slurm=allocation.is_slurm)
     if allocation.has_steps:
         environment |= _rendezvous(nodes[0])

@@ -451,6 +451,39 @@ def test_a_logger_whose_package_is_missing_is_told_at_submission(
     check_in(nets, *both, more)
 
 
+@pytest.mark.parametrize(
+    ("version", "more", "is_refused"),
+    [
+        ("3.17.2", "", True),
+        ("3.13.0", "", True),
+        ("3.12.9", "", False),
+        ("2.22.0", "", False),
+        ("4.0.0rc1", "", True),
+        ("3.17.2", 'env: {variables: {MLFLOW_ALLOW_FILE_STORE: "true"}}\n', False),
+        ("3.17.2", "env: {passthrough: [MLFLOW_TRACKING_URI]}\n", False),
+        ("3.17.2", "env: {setup: [source mlflow.sh]}\n", False),
+    ],
+)
+def test_an_mlflow_that_writes_into_no_files_is_told_at_submission(
+    version: str, more: str, is_refused: bool, nets: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("MLFLOW_ALLOW_FILE_STORE", "MLFLOW_TRACKING_URI"):
+        monkeypatch.delenv(name, raising=False)
+    write(nets, "", "mlflow.py")
+    write(nets, "", f"mlflow_skinny-{version}.dist-info/METADATA")
+    metadata = nets / f"mlflow_skinny-{version}.dist-info" / "METADATA"
+    metadata.write_text(f"Metadata-Version: 2.1\nName: mlflow-skinny\nVersion: {version}\n")
+    both = ("{class_path: nets.Open}", "{class_path: nets.OpenData}")
+    if not is_refused:
+        check_in(nets, *both, f"loggers: [csv, mlflow]\n{more}")
+        return
+    error = refusal_in(nets, *both, f"loggers: [csv, mlflow]\n{more}")
+    assert f"cfg.yaml:5: loggers.1: MLflow {version} writes into no files" in error.message
+    assert 'MLFLOW_ALLOW_FILE_STORE: "true"' in error.hint
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://server")
+    check_in(nets, *both, "loggers: [csv, mlflow]\n")
+
+
 def test_an_argument_that_the_rank_gives_by_itself_may_be_left_out(nets: Path) -> None:
     check_in(nets, "{class_path: nets.Hidden}", "{class_path: nets.Data, init_args: {path: a}}")
 

@@ -125,3 +125,29 @@ def test_clocks_that_jump_and_times_that_are_none_do_no_harm(tmp_path):
     (found,) = diagnose_logs([str(tmp_path / "a.log")]).findings
     assert found.step == 6
     assert found.evidence[0].line == 4
+
+
+def test_one_culprit_is_found_in_a_folder_of_two_thousand_files(tmp_path):
+    for rank in range(2000):
+        (tmp_path / f"rank-{rank}.log").write_text(f"step {rank}\n" * (rank % 3))
+    bar = "\r".join(f"\x1b[32mEpoch 1: {i}%\x1b[0m" for i in range(100))
+    error = "\x1b[31mModuleNotFoundError: No module named 'einops'\x1b[0m"
+    (tmp_path / "rank-1234.log").write_text(f"{bar}\r{error}\n")
+    (found,) = diagnose_logs([str(tmp_path)]).findings
+    assert (found.name, found.rank, found.evidence[0].line) == ("missing_module", 1234, 1)
+
+
+def test_many_short_lines_are_read_in_bounded_memory(tmp_path):
+    path = tmp_path / "a.log"
+    with path.open("w") as stream:
+        for begin in range(0, 2_000_000, 10_000):
+            stream.write("".join(f"{i}\n" for i in range(begin, begin + 10_000)))
+        stream.write("torch.OutOfMemoryError: CUDA out of memory\n")
+    tracemalloc.start()
+    try:
+        (found,) = findings(path)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert (found.name, found.evidence[0].line) == ("torch_oom", 2_000_001)
+    assert peak < 20 << 20

@@ -18,6 +18,8 @@ from hpc_train.diagnose.rules import Evidence
 from hpc_train.errors import UsageError
 from hpc_train.runs.events import EventKind
 from hpc_train.runs.ranks import ExitRecord, write_exit
+from tests.diagnose.test_flight_recorder import OPEN, call
+from tests.diagnose.test_flight_recorder import write as write_dumps
 from tests.report.made import BEGAN, MadeRun, gpu_line, make_run
 
 OOM = (
@@ -202,6 +204,25 @@ def test_of_a_hang_the_stacks_say_who_did_not_wait(made):
     assert said[0] == "rank 1 was in slow (/home/u/train.py:42)"
     assert said[1].startswith("rank 0 was in step (/home/u/train.py:7), waiting for the others")
     assert found.evidence[1].line == 5
+
+
+@pytest.mark.parametrize(
+    ("outcome", "reason"),
+    [
+        ("hang", "nothing moved for 300 s (limit 300 s); late: ranks 0, 1 on n1"),
+        ("network_failure", "rank 0 on n1 lost its peers first: x"),
+    ],
+)
+def test_the_dumps_of_torchs_flight_recorder_are_read(made, outcome, reason):
+    ended(made, outcome, reason)
+    files = write_dumps(made.run.attempt(0).path, {0: [call(4), OPEN], 1: [call(4)]})
+    for rank, file in enumerate(files):
+        Path(file).rename(f"{made.run.attempt(0).flight_recorder}{rank}")
+    assert first(made).is_known
+    found = diagnose_run(made.run).findings
+    recorded = next(item for item in found if item.name == "collective_timeout")
+    assert (recorded.rank, len(recorded.evidence)) == (1, 2)
+    assert found[0].name == ("hang" if outcome == "hang" else "collective_timeout")
 
 
 def test_who_was_killed_from_outside_is_explained_by_the_words_of_the_jobs_log(made):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 from pathlib import Path
@@ -55,6 +56,24 @@ def test_a_script_in_the_foreground_ends_well_and_one_that_is_wrong_says_where(
     here.hpc("run", "train.py", *ON_CPUS, "--name", "wrong", "--", "two", 0, code=10)
     assert here.status("wrong")["outcome"] == "user_error"
     assert "train.py:" in here.status("wrong")["reason"]
+
+
+def test_where_torch_writes_what_it_recorded_is_the_attempts_folder_unless_the_user_says_another(
+    here: Shell,
+) -> None:
+    shutil.copy(SCRIPTS.parent / "diagnose" / "recorded.py", here.folder / "train.py")
+    here.environment["FOLDER"] = str(here.folder)
+    words = ("--gpus", 3, "train.py", *ON_CPUS, "requeue.budget=0")
+    here.hpc("run", *words, "--", "absent", code=10)
+    attempt = RunDir(Path(here.status("train")["run_dir"])).attempt(0)
+    assert [Path(f"{attempt.flight_recorder}{rank}").is_file() for rank in range(3)] == [True] * 3
+    found = json.loads(here.hpc("diagnose", "train", "--json", code=3).stdout)["findings"]
+    late = {item["rank"] for item in found if item["name"] == "collective_timeout"}
+    assert late == {2}
+    (here.folder / "store").unlink()
+    here.environment["TORCH_NCCL_DEBUG_INFO_TEMP_FILE"] = str(here.folder / "own-")
+    here.hpc("run", "--name", "own", *words, "--", "well", code=10)
+    assert "KeyError: 'TORCH_FR_DUMP_TEMP_FILE'" in here.status("own")["reason"]
 
 
 OWN = "script.launcher=none"

@@ -126,7 +126,7 @@ class LogReader:
         self._hosts: set[str] = set()
         self._comms = Communicators()
         self._hits = Hits(read_rules())
-        self._timeouts = Timeouts()
+        self.timeouts = Timeouts()
         self._hcas: dict[str, dict[str, str]] = {}
         self._networks: set[str] = set()
         self._interfaces: dict[str, dict[str, str]] = {}
@@ -230,7 +230,7 @@ class LogReader:
         self.records += 1
         if self._torch_error is None and (found := _TORCH_ERROR.search(line)):
             self._torch_error = (found["word"], where)
-        if self._timeouts.take(line, where):
+        if self.timeouts.take(line, where):
             return True
         return any(
             self._hits.take(level, line, "", "", where, is_warning=False)
@@ -327,7 +327,7 @@ class LogReader:
             hits.take("JOB", f"ends with {alone[0]}", "", "", alone[1], is_warning=False)
         failures, notes = judge(
             hits,
-            (self._timeouts.failure(), self._ras.failure()),
+            (self.timeouts.failure(), self._ras.failure()),
             self._trace,
             self._torch_error,
             self._initialised,
