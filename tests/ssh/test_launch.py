@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from hpc_train.runs.checkpoints import newest_step
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.ranks import read_heartbeats
 from tests.cluster import Cluster
@@ -85,6 +86,7 @@ def test_a_host_that_vanishes_is_replaced_by_the_one_in_reserve(hosts: Hosts) ->
     launched = hosts.launch("a,b,c", *words, "preflight.mode=quick")
     training = launched.training
     training.wait_step(0, new=6)
+    until(lambda: newest_step(training.run), "a checkpoint, which is written beside the steps", 120)
     cut_cable(hosts.cluster, "node2", end="switch")
     training.wait_step(1, new=2)
     hosts.hpc("cancel", str(training.run.path))
