@@ -107,4 +107,5 @@ def _run_both(
             process.terminate()
             process.wait()
     if codes != [0, 0]:
-        raise BenchError("\n".join(f"{log.name}: {log.read_text()[-1500:]}" for log in logs))
+        told = [f"{log.name}: {log.read_text()[-1500:]}" for log in logs]
+        raise BenchError("\n".join([f"exit codes {codes}", *told]))

@@ -153,7 +153,6 @@ def load_config(
         cluster: `slurm` or `local`, for `devices`; None finds it by itself.
     """
     from hpc_train import api
-    from hpc_train.supervisor.send_notice import channel_notes
 
     if "=" in str(cfg) and not cfg.exists():
         raise UsageError(f"{cfg} stands where CFG belongs", "the config's file comes first")
@@ -162,7 +161,11 @@ def load_config(
 
         flags = flags_for_devices(devices, flags)
     loaded = api.load(cfg, *overrides, sweep=sweep, **flags)
-    print_notes([*loaded.notes, *channel_notes(loaded.config.notify)])
+    print_notes(loaded.notes)
+    if loaded.config.notify.urls_from:
+        from hpc_train.supervisor.send_notice import channel_notes
+
+        print_notes(channel_notes(loaded.config.notify))
     if devices is not None:
         from hpc_train.backends.local_devices import use_devices
 

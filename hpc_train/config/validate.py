@@ -7,7 +7,6 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
 
@@ -156,6 +155,8 @@ def _check_mlflow_store(
     told = {*arguments, *env.variables, *env.passthrough, *os.environ}
     if not class_path.endswith(".MLFlowLogger") or env.setup or told & set(MLFLOW_STORES):
         return
+    from importlib.metadata import distributions
+
     names = ("mlflow", "mlflow-skinny")
     found = [it.version for name in names for it in distributions(name=name, path=[*path])]
     numbers = re.match(r"(\d+)\.(\d+)", found[0]) if found else None
