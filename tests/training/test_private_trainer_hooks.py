@@ -188,6 +188,8 @@ def test_hydras_clock_stands_still(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         assert made.dir == "outputs/2020-02-03/04-05-06"
     finally:  # other tests of this process have no Hydra
         OmegaConf.clear_resolver("now")
+        for module in ("hydra.core.utils", "hydra.core", "hydra"):
+            del sys.modules[module]
 
 
 def test_how_a_strategy_would_start_processes_is_known() -> None:
