@@ -17,7 +17,7 @@ from benchmarks.cluster import client_environment, closed, raised
 from benchmarks.many_runs import make_runs
 from benchmarks.measure import BenchError, process
 from benchmarks.places import REPOSITORY, Places
-from benchmarks.rows import Row
+from benchmarks.rows import Row, memory_row
 from hpc_train.runs.layout import RunDir
 from tests.cluster import Cluster
 from tests.cluster.counting import Counting
@@ -184,11 +184,4 @@ def _used_rows(how: str, used: Mapping[str, float]) -> Iterator[Row]:
         target="<= 5 %",
         ok=share <= 0.05,
     )
-    yield Row(
-        what=f"supervisor of {RANKS} ranks, {how}: memory",
-        ours=f"{memory:.0f} MB",
-        peer="",
-        ratio="",
-        target="<= 200 MB",
-        ok=memory <= 200,
-    )
+    yield memory_row(f"supervisor of {RANKS} ranks, {how}: memory", memory, at_most_mb=200)

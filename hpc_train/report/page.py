@@ -55,19 +55,11 @@ def render_bench(table: BenchTable) -> str:
 
 
 def _rendered(**parts: Any) -> str:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from hpc_train.report.templates import html_template
 
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(
-        clock=clock, duration=duration, number=number, percent=percent, folded=folded
-    )
-    return environment.get_template(TEMPLATE).render(
+    filters = {"clock": clock, "duration": duration, "number": number, "percent": percent}
+    template = html_template(Path(__file__).with_name(TEMPLATE), **filters, folded=folded)
+    return template.render(
         {"bench": None, "runs": [], "compared": [], "compared_metrics": []} | parts,
         parts=PARTS,
         measures=MEASURES,

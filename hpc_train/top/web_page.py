@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from aiohttp import web
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from hpc_train.errors import HpcTrainError
+from hpc_train.report.templates import html_template
 from hpc_train.runs.history_text import STATE_COLORS, clock, printable
 from hpc_train.runs.log_tail import last_lines
 from hpc_train.top.run_watcher import RunWatcher
@@ -77,15 +77,7 @@ async def _serve(watch: RunWatcher, token: str, port: int, tell: Callable[[str],
 def application(watch: RunWatcher, token: str) -> web.Application:
     """The page, for who has the token and names this machine."""
     application = web.Application(middlewares=[_guard(token)])
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["printable"] = printable
-    template = environment.get_template("web_page.html.j2")
+    template = html_template(Path(__file__).with_name("web_page.html.j2"), printable=printable)
 
     async def page(request: web.Request) -> web.Response:
         nonce = secrets.token_urlsafe(16)

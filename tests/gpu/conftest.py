@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import platform
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -18,8 +16,8 @@ import torch
 import yaml
 
 from hpc_train.runs.layout import RunDir
+from tests.e2e.conftest import ROOT, Shell
 
-ROOT = Path(__file__).resolve().parents[2]
 OVER = ("completed", "failed", "cancelled", "timed_out", "lost")
 CONFIG: dict[str, Any] = {
     "name": "gpu",
@@ -137,18 +135,9 @@ class Bench:
     environment: dict[str, str] = field(default_factory=dict)
 
     def hpc(self, *words: object, code: int | None = 0) -> subprocess.CompletedProcess[str]:
-        env = {**os.environ, "XDG_STATE_HOME": str(self.folder / "state"), **self.environment}
-        done = subprocess.run(
-            [sys.executable, "-m", "hpc_train.cli", *map(str, words)],
-            cwd=ROOT,
-            env=env,
-            capture_output=True,
-            text=True,
-            timeout=500,
-            check=False,
-        )
-        assert code is None or done.returncode == code, done.stdout + done.stderr
-        return done
+        state = {"XDG_STATE_HOME": str(self.folder / "state")}
+        shell = Shell(ROOT, {**state, **self.environment})
+        return shell.hpc(*words, code=code, timeout_s=500)
 
     def submit(self, ranks: int = 1, model: dict[str, Any] | None = None, **keys: Any) -> str:
         """Start a training with `keys` of the config otherwise; returns the run's id."""

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import itertools
-import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.cluster.cluster import Cluster
 from tests.cluster.counting import Counting
+from tests.e2e.conftest import DIGITS, Shell
 
 pytestmark = pytest.mark.slurm
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.parametrize("epochs", [3, 30])
@@ -25,21 +22,8 @@ def test_a_run_asks_as_much_however_long_it_is_and_its_follower_every_ten_second
     counting = Counting(tmp_path / "counting")
     state = {"XDG_STATE_HOME": str(tmp_path / "state")}
     environ = counting.environment({**os.environ, **slurm_cluster.env(), **state})
-    words = ["--nodes", "2", "--gpus", "1", f"{ROOT}/configs/digits.yaml"]
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "hpc_train.cli", "submit", *words),
-            *(f"trainer.max_epochs={epochs}", "--follow", "--json"),
-        ],
-        cwd=tmp_path,
-        env=environ,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    run = json.loads(done.stdout)
+    words = ("--nodes", 2, "--gpus", 1, DIGITS, f"trainer.max_epochs={epochs}")
+    run = Shell(tmp_path, environ).submit(*words, "--follow", timeout_s=300)
     calls = counting.of_job(run["job_id"])
     assert calls["squeue"] == calls["sacct"] == 0
     assert calls["sinfo"] <= 1, "its version"

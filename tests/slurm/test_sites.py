@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,10 +11,10 @@ from typing import Any
 import pytest
 
 from tests.cluster.cluster import Cluster
+from tests.e2e.conftest import DIGITS, Shell
 
 pytestmark = pytest.mark.slurm
-ROOT = Path(__file__).resolve().parents[2]
-WORDS = ["--nodes", "2", "--gpus", "1", f"{ROOT}/configs/digits.yaml", "trainer.max_epochs=2"]
+WORDS = ["--nodes", "2", "--gpus", "1", str(DIGITS), "trainer.max_epochs=2"]
 LUA = """
 function slurm_job_submit(job, partitions, uid)
   {act}
@@ -39,16 +37,8 @@ SITES: dict[str, dict[str, Any]] = {
 
 
 def hpc(cluster: Cluster, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    env = {**os.environ, **cluster.env(), "XDG_STATE_HOME": str(folder / "state")}
-    return subprocess.run(
-        [sys.executable, "-m", "hpc_train.cli", *words],
-        cwd=folder,
-        env=env,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    shell = Shell(folder, {**cluster.env(), "XDG_STATE_HOME": str(folder / "state")})
+    return shell.hpc(*words, code=None, timeout_s=300)
 
 
 @pytest.mark.parametrize("site", SITES)

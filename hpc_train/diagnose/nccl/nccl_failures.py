@@ -72,24 +72,33 @@ def judge(
     after: list[Hit] = []
     if follows and follows[0].rule.name == "aftermath" and trace and trace[1] not in "36":
         after, follows = follows[:1], []  # the code says more
-    first = min((hit.first for hit in follows), default=0)
     found = [hit.failure() for hit in causes]
     if not found and ended:
         errors = [item[-1] for item in (trace, torch_error) if item]
         found += _if_first(ended[0], [*follows, *warned], beside, errors)
-    found += beside
-    if not found and follows and not any(hit.first < first for hit in warned):
-        found = [follows[0].failure()]
-    if not found and trace and not follows:
-        found = [_of_trace(*trace, (warned or hits.unknown() or after)[:2])]
-    if not found and warned:
-        found = [warned[0].failure()]
-    if not found and torch_error:
-        found = [_of_word(*torch_error)]
     again = [hit for hit in hits.of("open") if ends_open and hit.times > 1]
-    if not found:
-        found = [hit.failure() for hit in (ended or last or again)[:1]]
+    found = (
+        [*found, *beside]
+        or _of_consequences(follows, warned, trace, hits.unknown() or after)
+        or ([_of_word(*torch_error)] if torch_error else [])
+        or [hit.failure() for hit in (ended or last or again)[:1]]
+    )
     return tuple(found), tuple(told)
+
+
+def _of_consequences(
+    follows: list[Hit],
+    warned: list[Hit],
+    trace: tuple[str, str, str, Evidence] | None,
+    others: list[Hit],
+) -> list[Failure]:
+    """What is left to tell where no line is a cause: the first of what followed from it."""
+    first = min((hit.first for hit in follows), default=0)
+    if follows and not any(hit.first < first for hit in warned):
+        return [follows[0].failure()]
+    if trace and not follows:
+        return [_of_trace(*trace, (warned or others)[:2])]
+    return [warned[0].failure()] if warned else []
 
 
 def _if_first(
