@@ -11,7 +11,7 @@ from typing import Any
 SIDES = ("ours", "bare")
 STEPS = 50  # of a block
 BATCH = 32  # of a rank
-WIDTH = 512
+WIDTH = 1024
 
 
 def times_file(folder: Path, side: str) -> Path:

@@ -242,6 +242,65 @@ def test_how_a_batch_is_made_does_not_depend_on_the_batches_before_it() -> None:
         assert rest == {index: alone[index] for index in rest}
 
 
+DRAWS: dict[str, Callable[[], Any]] = {
+    "random": random.random,
+    "numpy": np.random.rand,
+    "numpy's normal": np.random.randn,
+    "torch": lambda: torch.rand(()).item(),
+    "the seed itself": torch.initial_seed,
+    "all": lambda: noise().sum().item(),
+}
+
+
+class Rarely(Dataset):  # type: ignore[type-arg]
+    """Draws for one sample in ten: in some batches for none, in others for one or two."""
+
+    def __init__(self, draw: Callable[[], Any]) -> None:
+        self.draw = draw
+        self.drawing = set(range(0, N, 10))
+        self.asked: list[int] = []
+
+    def __len__(self) -> int:
+        return N
+
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
+        self.asked.append(index)
+        drawn = self.draw() if index in self.drawing else 0.0
+        return torch.tensor(drawn, dtype=torch.float64), index
+
+
+@pytest.mark.parametrize("draw", DRAWS.values(), ids=DRAWS.keys())
+def test_a_set_that_draws_rarely_is_seeded_by_sample_all_the_same(draw: Callable[[], Any]) -> None:
+    alone = samples(Rarely(draw))
+    assert len(set(alone.values())) == N
+    for done in (8, 16, 24, 32):
+        rest = samples(Rarely(draw), done=done)
+        assert rest == {index: alone[index] for index in rest}, "another batch comes first"
+    for workers in (0, 2):
+        halves = [samples(Rarely(draw), workers=workers, rank=rank, world=2) for rank in range(2)]
+        assert {**halves[0], **halves[1]} == alone
+
+
+@pytest.mark.parametrize(
+    ("name", "batches", "again"),
+    [
+        ("random", [], 0),
+        ("random", [0], 0),
+        ("random", [1], 8),
+        ("numpy", [2, 3], 8),
+        ("numpy", [0, 4], 0),
+        ("torch", [1, 2], 0),
+    ],
+)
+def test_at_most_one_batch_is_made_twice(name: str, batches: list[int], again: int) -> None:
+    data = Rarely(DRAWS[name])
+    order = [list(batch) for batch in loader(data).batch_sampler]
+    data.drawing = {order[batch][5] for batch in batches}
+    list(loader(data))
+    assert len(data.asked) == N + again
+    assert set(data.asked) == set(range(N))
+
+
 class Columns(Listed):
     """Gives a batch and not a list of samples, which PyTorch passes on as it is."""
 

@@ -25,6 +25,7 @@ __all__ = [
     "even_batches",
     "mixed_seed",
     "sample_order",
+    "sample_seeds",
 ]
 
 _ROUNDS = 8
@@ -61,6 +62,12 @@ def mixed_seed(*numbers: int) -> int:
     for number in numbers:
         state = _mix(state ^ (number & _MASK))
     return state
+
+
+def sample_seeds(indices: SeededIndices) -> list[int]:
+    """`mixed_seed(seed, epoch, index)` of each sample, in a third of the time."""
+    state = mixed_seed(indices.seed, indices.epoch)
+    return [_mix(state ^ index) for index in indices]
 
 
 def _round_keys(seed: int, epoch: int) -> list[np.uint64]:

@@ -5,7 +5,9 @@ PyTorch fetches a batch as `[dataset[index] for index in indices]`, or, where th
 (torch/utils/data/_utils/fetch.py). Then it collates. This happens in the rank or in a data worker;
 what is drawn from `random`, `numpy.random` or torch's default generator must not depend on which.
 
-- Each sample is made with the RNGs seeded by (seed, epoch, index).
+- Each sample is made with the RNGs seeded by (seed, epoch, index). To seed `random` and NumPy takes
+  four times as long as torch's, and few sets draw from them: after a batch that drew from neither
+  they are seeded once a batch, until a sample draws. Then its batch is made anew.
 - `__getitems__` gets all indices at once as long as it draws nothing. Where it draws, one call
   would give each sample the numbers that follow from its batch mates, so it is called once for
   each index. Which of both is found out anew for each batch, by looking at the RNGs.
@@ -23,10 +25,12 @@ from torch.utils.data import StackDataset, Subset, default_collate, get_worker_i
 
 from hpc_train.errors import ConfigError
 from hpc_train.training.private.torch_data import Fetcher, fetch_by
-from hpc_train.training.resume.sample_order import SeededIndices, mixed_seed
+from hpc_train.training.resume.sample_order import SeededIndices, mixed_seed, sample_seeds
 
 __all__ = ["fetch"]
 
+_UNUSED = 0  # the seed of what is not drawn from
+_FIRST_UNUSED = random.Random(_UNUSED).random(), np.random.RandomState(_UNUSED).random_sample()
 _COLLATE = 0x636F6C6C617465  # so that a batch of one sample is not collated with its own numbers
 _NOTE = (
     "NOTE: {}.__getitems__ draws random numbers, so it is called for one sample at a time, each "
@@ -61,7 +65,7 @@ fetch_by(SeededIndices, fetch)
 def _samples(indices: SeededIndices, fetcher: Any) -> Any:
     dataset, seed, epoch = fetcher.dataset, indices.seed, indices.epoch
     if not _is_batched(dataset):
-        return [_one(dataset, index, mixed_seed(seed, epoch, index)) for index in indices]
+        return _by_index(indices, fetcher)
     if getattr(fetcher, "draws", False):  # it did before: probably it does again
         samples, drawn = _one_by_one(dataset, indices)
         if drawn:
@@ -77,9 +81,29 @@ def _samples(indices: SeededIndices, fetcher: Any) -> Any:
     return _one_by_one(dataset, indices)[0]
 
 
-def _one(dataset: Any, index: int, key: int) -> Any:
-    _seed(key)
-    return dataset[index]
+def _by_index(indices: SeededIndices, fetcher: Any) -> list[Any]:
+    dataset, keys = fetcher.dataset, sample_seeds(indices)
+    draws: bool | None = getattr(fetcher, "draws", None)  # from `random` or NumPy, as far as seen
+    if draws is False:
+        _seed_slow(_UNUSED)
+        samples = []
+        for index, key in zip(indices, keys, strict=True):
+            _seed_torch(key)
+            samples.append(dataset[index])
+        if _draw_slow() == _FIRST_UNUSED:
+            return samples
+        draws = True
+    samples = []
+    drawn = bool(draws)
+    for index, key in zip(indices, keys, strict=True):
+        _seed(key)
+        samples.append(dataset[index])
+        if not drawn:
+            after = _draw_slow()
+            _seed_slow(key)
+            drawn = after != _draw_slow()
+    fetcher.draws = drawn
+    return samples
 
 
 def _one_by_one(dataset: Any, indices: SeededIndices) -> tuple[list[Any], bool]:
@@ -114,13 +138,25 @@ def _is_batched(dataset: Any) -> bool:
 
 
 def _seed(key: int) -> None:
+    _seed_slow(key)
+    _seed_torch(key)
+
+
+def _seed_slow(key: int) -> None:
     random.seed(key)
     np.random.seed(key & 0xFFFFFFFF)
+
+
+def _seed_torch(key: int) -> None:
     torch.default_generator.manual_seed(key >> 1)
 
 
+def _draw_slow() -> tuple[float, float]:
+    return random.random(), np.random.random()
+
+
 def _draw() -> tuple[float, float, float]:
-    return random.random(), np.random.random(), torch.rand(()).item()
+    return *_draw_slow(), torch.rand(()).item()
 
 
 def _first_after(key: int) -> tuple[float, float, float]:
