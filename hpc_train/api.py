@@ -84,7 +84,6 @@ def plan(loaded: LoadedConfig, *, for_script: bool = False) -> Plan:
     Raises:
         CheckError: for a batch size that the shape cannot split; ConfigError for other values.
     """
-    from hpc_train.backends.code_copy import settle_paths
     from hpc_train.config.load import check_loaded
     from hpc_train.plan.from_config import make_plan
 
@@ -93,7 +92,10 @@ def plan(loaded: LoadedConfig, *, for_script: bool = False) -> Plan:
         fix = "hpc-train submit takes it; sweep={} here"
         raise loaded.origins.error("sweep", "makes many trainings of the config", fix)
     here = Path.cwd()
-    settle_paths(loaded.config, here)
+    if loaded.config.snapshot.mode != "none":
+        from hpc_train.backends.code_copy import settle_paths
+
+        settle_paths(loaded.config, here)
     decided = make_plan(
         loaded.config,
         workdir=here,
