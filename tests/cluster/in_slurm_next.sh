@@ -4,9 +4,14 @@
 # use (a minute or three, 0.8 GB) and lies outside the repository; remove the folder to be rid of it.
 #
 #   bash tests/cluster/in_slurm_next.sh .venv/bin/pytest -m slurm
+#
+# With HPC_TRAIN_DEBIAN=forky in the environment: what will be Debian 14 (Slurm 26.05).
 set -euo pipefail
 
-tree=${HPC_TRAIN_SLURM_NEXT:-${XDG_CACHE_HOME:-$HOME/.cache}/hpc-train/slurm-next}
+debian=${HPC_TRAIN_DEBIAN:-trixie}
+tree=${XDG_CACHE_HOME:-$HOME/.cache}/hpc-train/slurm-next
+[ "$debian" = trixie ] || tree=$tree-$debian
+tree=${HPC_TRAIN_SLURM_NEXT:-$tree}
 # The mirror that this machine's apt uses.
 mirror=$(apt-get indextargets --format '$(REPO_URI)' 'ShortDesc: Packages' | head -n 1)
 packages=(
@@ -17,7 +22,7 @@ packages=(
 )
 
 if [ "$(id -u)" -ne 0 ] || ! command -v dpkg >/dev/null; then
-    echo "Slurm of Debian 13 is tried by root on a Debian-like system; nothing was tested."
+    echo "A newer Slurm is tried by root on a Debian-like system; nothing was tested."
     exit 0
 fi
 make_tree() {
@@ -26,11 +31,12 @@ make_tree() {
     mkdir -p "$tree.part"
     local list
     list=$(IFS=,; echo "${packages[*]}")
-    debootstrap --variant=minbase --include="$list" trixie "$tree.part" "$mirror"
-    mv "$tree.part" "$tree"
+    # By the script of Debian's rolling release: an older debootstrap knows no newer names.
+    debootstrap --variant=minbase --include="$list" "$debian" "$tree.part" "$mirror" \
+        /usr/share/debootstrap/scripts/sid && mv "$tree.part" "$tree"
 }
 if [ ! -d "$tree" ]; then
-    echo "Making a Debian 13 with its Slurm in $tree"
+    echo "Making a Debian $debian with its Slurm in $tree"
     log=$(mktemp)
     make_tree >"$log" 2>&1 || { tail -n 20 "$log" >&2; exit 1; }
     rm -f "$log"
