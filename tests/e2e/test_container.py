@@ -1,4 +1,4 @@
-"""A script in a container, from a snapshot, on the real Slurm; the container is a stand-in."""
+"""A script in a container, from a snapshot, on the real Slurm; the container may be a stand-in."""
 
 from __future__ import annotations
 
@@ -20,25 +20,51 @@ MODERN = SCRIPTS / "modern.py"
 STAND_IN = ROOT / "tests" / "containers" / "apptainer"
 
 
-def image_in(folder: Path) -> Path:
-    """An "image" that holds this Python with its packages, and not hpc-train."""
-    image = folder / "image.sif"
+def contained(site: Shell) -> tuple[Path, list[str]]:
+    """An image with this Python and its packages, without hpc-train; the options that use it.
+
+    With apptainer itself where it is installed, else with a stand-in.
+    """
+    tools = site.folder / "tools"
+    tools.mkdir()
     installed = {sys.prefix, sys.base_prefix, *sys.path, sysconfig.get_path("purelib")}
     folders = sorted(
         path for path in installed if Path(path).is_dir() and Path(path) not in (ROOT, Path())
     )
-    image.write_text("".join(f"{path}\n" for path in folders))
-    return image
+    mounts: list[str] = []
+    if found := shutil.which("apptainer"):
+        image = site.folder / "image"
+        sandbox(image)
+        mounts = ["/usr", *folders]
+        # In a user namespace, as for users: root would ask for each capability that there is.
+        call = f"APPTAINER_USERNS=1 exec {found}"
+        record = 'printf "%q " "$@" >> "${0%/*}/calls"; echo >> "${0%/*}/calls"'
+        (tools / "apptainer").write_text(f'#!/bin/bash\n{record}\n{call} "$@"\n')
+        (tools / "apptainer").chmod(0o755)
+    else:
+        image = site.folder / "image.sif"
+        image.write_text("".join(f"{path}\n" for path in folders))
+        shutil.copy(STAND_IN, tools / "apptainer")
+    options = [f"env.setup=['export PATH={tools}:$PATH']", f"container.image={image}"]
+    options += [f"container.python={sys.executable}", f"container.mounts=[{','.join(mounts)}]"]
+    return image, options
+
+
+def sandbox(image: Path) -> None:
+    """An image that is a folder, with nothing in it but places for what is mounted."""
+    for name in ("proc", "sys", "dev", "tmp", "etc", "root", "usr", "home", "var/tmp", "run"):
+        (image / name).mkdir(parents=True)
+    for name in ("bin", "sbin", "lib", "lib64"):
+        (image / name).symlink_to(f"usr/{name}")
+    for name in ("passwd", "group", "hosts", "resolv.conf"):
+        (image / "etc" / name).touch()
 
 
 @pytest.mark.slurm
 def test_ranks_in_a_container_run_the_snapshot_also_after_an_edit_and_a_requeue(
     site: Shell,
 ) -> None:
-    tools = site.folder / "tools"
-    tools.mkdir()
-    shutil.copy(STAND_IN, tools / "apptainer")
-    image = image_in(site.folder)
+    image, options = contained(site)
     project = site.folder / "project"
     project.mkdir()
     shutil.copy(MODERN, project / "train.py")
@@ -47,8 +73,7 @@ def test_ranks_in_a_container_run_the_snapshot_also_after_an_edit_and_a_requeue(
     here = Shell(project, site.environment)
     run = here.submit(
         *("--nodes", 2, "--gpus", 1, "train.py", "script.accelerator=cpu", "snapshot=git"),
-        *(f"env.setup=['export PATH={tools}:$PATH']", f"container.image={image}"),
-        *(f"container.python={sys.executable}", "--", 400, 0.03),
+        *(*options, "--", 400, 0.03),
     )
     here.wait_until(run["run"], lambda status: status["step"] > 20)
     (project / "train.py").write_text("raise SystemExit('this was edited')\n")
@@ -64,23 +89,19 @@ def test_ranks_in_a_container_run_the_snapshot_also_after_an_edit_and_a_requeue(
         assert known["variables"]["APPTAINER_CONTAINER"] == str(image), "rank 0 was inside"
         assert known["slurm"], "and the supervisor outside"
         assert known["sources"] == json.loads(found.environment.read_text())["sources"]
-    calls = (tools / "calls").read_text().splitlines()
+    calls = (site.folder / "tools" / "calls").read_text().splitlines()
     assert len(calls) == 4, "two ranks, twice"
     assert "code      train.py" in here.hpc("diff", run["run"]).stdout.splitlines()
 
 
 @pytest.mark.slurm
 def test_ranks_that_a_script_starts_in_a_container_are_followed(site: Shell) -> None:
-    tools = site.folder / "tools"
-    tools.mkdir()
-    shutil.copy(STAND_IN, tools / "apptainer")
-    image = image_in(site.folder)
+    _, options = contained(site)
     shutil.copy(SCRIPTS / "spawned.py", site.folder)
     site.hpc(
         *("submit", "--nodes", 2, "--gpus", 2, "--wait", "spawned.py", "script.accelerator=cpu"),
         *("script.launcher=none", "script.resume.when=out/ckpt.pt", "preflight=off"),
-        *(f"env.setup=['export PATH={tools}:$PATH']", f"container.image={image}"),
-        *(f"container.python={sys.executable}", "--", "--fail", 2, "--how", "SIGKILL"),
+        *(*options, "--", "--fail", 2, "--how", "SIGKILL"),
     )
     killed, whole = site.status("spawned")["attempts"]
     assert (killed["rank"], killed["outcome"]) == (2, "node_failure")
@@ -92,5 +113,5 @@ def test_ranks_that_a_script_starts_in_a_container_are_followed(site: Shell) -> 
         (3, "node2", 12),
     }
     assert whole["outcome"] == "completed"
-    calls = (tools / "calls").read_text().splitlines()
+    calls = (site.folder / "tools" / "calls").read_text().splitlines()
     assert len(calls) == 4, "one a node, twice"
