@@ -267,6 +267,7 @@ WORDS = {
     "invalid usage": "invalid use",
     "invalid argument": "refused an argument",
     "remote process exited": "a peer ended",
+    "unknown result code": "no words for",
 }
 
 
@@ -277,6 +278,8 @@ WORDS = {
         "RuntimeError: NCCL error in: x/ProcessGroupNCCL.cpp:957, {}, NCCL version 2.21.5",
         "RuntimeError: NCCL Error 2: {} (run with NCCL_DEBUG=INFO for details)",
         "node1: Test NCCL failure common.cu:958 '{} - please report this issue'",
+        "RuntimeError: NCCL_ERROR: b'{}'",
+        f"NCCL error encountered at: file={'x' * 200} line=33: call='ncclSend()', Reason=4:{{}}",
     ],
 )
 def test_the_word_that_is_passed_on_is_told_where_nccls_own_is_missing(word, form):
@@ -721,6 +724,16 @@ def test_torchruns_root_cause_names_rank_and_host(tmp_path, code, name, said):
         (failure,) = report.failures
         assert (failure.name, failure.hosts) == (name, ("node2",))
         assert said in failure.cause
+
+
+def test_a_process_that_the_launcher_ended_is_not_the_first():
+    others = ROOT.partition("Root Cause")[0]
+    killed = "  traceback : Signal 9 (SIGKILL) received by PID 4711"
+    cut = f"{others}{killed}\nRoot Cause (first observed failure):\n[0]:\n  rank      : 1"
+    for report in (read(others, killed), read(cut)):
+        assert [failure.name for failure in report.failures] == ["child_failed"]
+    (failure,) = read(others, killed, ROOT.format("1")).failures
+    assert failure.name == "rank_exit"
 
 
 RAISED = ["[rank3]: Traceback (most recent call last):", "[rank3]: KeyError: 'labels'"]

@@ -32,6 +32,11 @@ _WORDS = {
         "one GPU a rank, and no more ranks than GPUs that the process sees",
     ),
     "remote process exited": ("a peer ended or could not be reached any more", "the peers' logs"),
+    # The words of every other number.
+    "unknown result code": (
+        "NCCL failed with a result that it has no words for",
+        "one NCCL: the one that is loaded, and the one that the program was built with",
+    ),
 }
 # Weaker words (cannot, retry, timeout) stand in warnings after which NCCL goes on.
 _SAYS_FAILURE = re.compile(r"(?i)\b(?:fail|error|mismatch|invalid|abort|timed out|refused|denied)")

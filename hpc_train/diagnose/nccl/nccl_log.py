@@ -65,15 +65,15 @@ _TORCH = re.compile(
     r"ProcessGroupNCCL|WorkNCCL|(?:NCCL|C(?:uda|UDA)) (?:[Ee]rror|failure)|NCCL communicator"
     r"|nccl[A-Z]\w{3,30}Error|Last error:|collectives on ranks|collective #|lagging ranks"
     r"|CUDA out of memory|OutOfMemory|Last NCCL warning|NCCL operation |ncclComm\w{4,20} failed"
-    r"|Duplicate GPU|NCCL operations have failed|watchdog got stuck for \d"
+    r"|Duplicate GPU|NCCL_ERROR: |NCCL operations have failed|watchdog got stuck for \d"
 )
 # A line of its own, not the rest of one that a terminal wrapped.
 _STARTS = re.compile(r"\[|Traceback|\S{1,80}Error|\d{4}-\d\d|srun:|slurmstepd:")
 # ncclGetErrorString, as torch, vLLM, nccl-tests and others pass it on.
 _TORCH_ERROR = re.compile(
-    r"(?:NCCL (?:[Ee]rror|failure|operation)|ncclComm\w{4,20} failed).{0,200}?"
+    r"(?:NCCL(?:[ _]ERROR| [Ee]rror| failure| operation)|ncclComm\w{4,20} failed).{0,400}?"
     "(?P<word>unhandled cuda error|unhandled system error|internal error|invalid argument"
-    "|invalid usage|remote process exited)"
+    "|invalid usage|remote process exited|unknown result code)"
 )
 
 
@@ -285,9 +285,10 @@ class LogReader:
 
     def _uses(self, host: str, text: str) -> None:
         """Note every interface; the first is the one of the bootstrap."""
-        if host in self._interfaces or len(self._interfaces) < _MAX_HOSTS:
+        named = _INTERFACE.findall(text[:4000])
+        if named and (host in self._interfaces or len(self._interfaces) < _MAX_HOSTS):
             mine = self._interfaces.setdefault(host, {})
-            for name, address in _INTERFACE.findall(text[:4000]):
+            for name, address in named:
                 if len(mine) < _MAX_KEPT:
                     mine.setdefault(name, address)
 
