@@ -243,9 +243,21 @@ def test_a_ring_of_which_a_part_is_missing_is_not_called_open():
 def test_what_is_glued_to_a_host_is_no_part_of_it():
     text = "NCCL INFO Bootstrap : Using eth0:10.0.0.1<0>"
     report = read_nccl_lines(
-        [f"2026-05-16T16:39:51.208-07:00node1:1:1 [0] {text}", f"node1:1:1 [0] {text}"]
+        [
+            f"2026-05-16T16:39:51.208-07:00node1:1:1 [0] {text}",
+            f"node1:412:413node1:415:416 [0] {text}",
+            f"[1,0]<stdout>:node1:1:1 [0] {text}",
+        ]
     )
     assert report.hosts == ("node1",)
+
+
+def test_what_ray_writes_behind_a_setting_is_no_part_of_it():
+    text = "NCCL INFO NCCL_P2P_LEVEL set by environment to NVL"
+    ray = "[repeated 15x across cluster]"
+    lines = [f"n:1:1 [0] {text} {ray}", f"n:1:1 [0] NCCL INFO NCCL_X set to 1. {ray}"]
+    report = read_nccl_lines(lines)
+    assert report.settings == {"NCCL_P2P_LEVEL": "NVL", "NCCL_X": "1"}
 
 
 def test_a_bootstrap_without_an_interface_is_none():

@@ -50,7 +50,9 @@ _GDR = re.compile(
     r"GPU Direct RDMA (?:\([\w-]{1,20}\) )?(Enabled|Disabled|enabled) for "
     r"(?:GPU \S{1,20} / )?HCA (\w{1,20})(?: '([\w.-]{1,64}))?(?:'? ?\(([^)]{1,80})\))?"
 )
-_SETTING = re.compile(r"(NCCL_\w{1,60}) set (?:by environment )?to (.{0,200})$")
+_SETTING = re.compile(
+    r"(NCCL_\w{1,60}) set (?:by environment )?to (.{0,200}?)(?: \[repeated \d+x across cluster\])?$"
+)
 # An error that was passed up: at these places it ends a call of the program, elsewhere it may be
 # expected (a plugin that is not there, a shut-down).
 _TRACE = re.compile(
