@@ -256,6 +256,12 @@ def test_a_failure_without_a_known_cause_is_a_failure_without_a_cause():
     assert report_json(report)["cause"] is None
     assert "that this reader does not know" in explain(report)[0]
     assert read(warn("odd.cc:1", "the moon is full")).failures == ()
+    # The thread that warned goes on; another one, or the way up of an error, does not say so.
+    odd = warn("odd.cc:1", "the moon failed")
+    goes_on = f"{HEAD}NCCL INFO Bootstrap : Using eth0:10.0.0.1<0>"
+    assert read(odd, goes_on).failures == ()
+    for other in (goes_on.replace(":4100:", ":4101:"), f"{HEAD}NCCL INFO init.cc:1 -> 2"):
+        assert len(read(odd, other).failures) == 1
     # Google's plugin says this, and goes on.
     assert read(warn("net_fastsocket.cc:765", "Cannot get incoming CPU.")).failures == ()
 
@@ -724,6 +730,12 @@ def test_torchruns_root_cause_names_rank_and_host(tmp_path, code, name, said):
         (failure,) = report.failures
         assert (failure.name, failure.hosts) == (name, ("node2",))
         assert said in failure.cause
+
+
+def test_a_line_of_torchs_is_not_the_rest_of_a_warning():
+    stuck = "[E1 ProcessGroupNCCL.cpp:1484] ProcessGroupNCCL's watchdog got stuck for 300 seconds"
+    report = read(warn("transport/p2p.cc:944", "rank 0 did IPC register userbuff"), stuck)
+    assert [item.evidence[0].line for item in report.failures] == [2]
 
 
 def test_a_process_that_the_launcher_ended_is_not_the_first():

@@ -146,6 +146,9 @@ class LogReader:
         self._is_error_next = False
         self._last_error = ""  # what stands before "Last error:" until NCCL's words
         self._wrapped = ""
+        # Warnings that no rule knows, by thread, and those after which their thread went on.
+        self._warned: dict[tuple[str, str, str], int] = {}
+        self._overcome: set[int] = set()
         self._retrying: set[str] = set()
         self._last: dict[str, int] = {}
 
@@ -186,6 +189,8 @@ class LogReader:
             take = self._hits.take
             rule = take("WARN", record.text, record.place, record.host, where, is_warning=is_nccl)
             self._unfinished = None if rule else (record, where)
+            if rule is None and is_nccl and len(self._warned) < _MAX_HOSTS:
+                self._warned.setdefault(record[:3], self._hits.lines)
         elif not self._comms.take(record, self._hcas.get(record.host, {})):
             self._setup(record, where)
         elif "Init COMPLETE" in record.text:
@@ -221,6 +226,8 @@ class LogReader:
 
     def _is_rest(self, line: str, record: Record, start: Evidence) -> bool:
         """Whether the line is the rest of a warning that a terminal wrapped."""
+        if "ProcessGroupNCCL" in line:
+            return False
         for between in (" ", ""):
             text = f"{record.text}{between}{line.strip()}"
             if self._hits.take("WARN", text, record.place, record.host, start, is_warning=False):
@@ -253,6 +260,8 @@ class LogReader:
 
     def _setup(self, record: Record, where: Evidence) -> None:
         host, text = record.host, record.text
+        if record.pid and " -> " not in text and record[:3] in self._warned:
+            self._overcome.add(self._warned.pop(record[:3]))
         if " : Using " in text and (found := _USING.search(text)):
             self._using(host, found[1], found[2])
         elif "NET plugin" in text or text.startswith("Using network"):
@@ -334,6 +343,7 @@ class LogReader:
             self._trace,
             self._torch_error,
             self._initialised,
+            self._overcome,
             ends_open=bool(self._retrying),
         )
         return NcclReport(
