@@ -192,6 +192,8 @@ class LogReader:
             if rule is None and is_nccl and len(self._warned) < _MAX_HOSTS:
                 self._warned.setdefault(record[:3], self._hits.lines)
         elif not self._comms.take(record, self._hcas.get(record.host, {})):
+            if record.pid and " -> " not in record.text and record[:3] in self._warned:
+                self._overcome.add(self._warned.pop(record[:3]))
             self._setup(record, where)
         elif "Init COMPLETE" in record.text:
             self._initialised = self._hits.lines + 1
@@ -260,8 +262,6 @@ class LogReader:
 
     def _setup(self, record: Record, where: Evidence) -> None:
         host, text = record.host, record.text
-        if record.pid and " -> " not in text and record[:3] in self._warned:
-            self._overcome.add(self._warned.pop(record[:3]))
         if " : Using " in text and (found := _USING.search(text)):
             self._using(host, found[1], found[2])
         elif "NET plugin" in text or text.startswith("Using network"):
