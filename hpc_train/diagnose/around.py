@@ -19,10 +19,12 @@ __all__ = ["Around", "look_around", "node_of", "rank_of", "time_of"]
 _BEFORE_BYTES = 1 << 16
 _AFTER_LINES = 60
 _AFTER_BYTES = 1 << 16
+_DAY_S = 86_400  # another zone's clock
 _RANK_FILE = re.compile(r"(?:^|[^a-z])rank[-_. ]?(\d{1,6})(?!\d)(?!.*rank[-_. ]?\d)", re.IGNORECASE)
-# torch ([rank3]:, [default3]:, [Rank 3]), mpirun ([1,3]<stderr>), srun's own words.
+# torch ([rank3]:, [Rank 3]), mpirun ([1,3]<stderr>), srun's own words; torchrun's [default3]: is a
+# local rank.
 _RANK_TEXT = re.compile(
-    r"\[(?:rank|default)=?(\d+)\]|\[Rank (\d+)\]|^\[\d+,(\d+)\]<"
+    r"\[rank=?(\d+)\]|\[Rank (\d+)\]|^\[\d+,(\d+)\]<"
     r"|^srun: error: \S{1,200}: task (\d+):"
 )
 # What a line says of a rank that is not another one's: never in a line of NCCL's own.
@@ -57,12 +59,14 @@ class Around:
 
     Attributes:
         is_later: Whether the line itself says no time, so that it was written after that one.
+        is_dated: Whether that time is told with its year, which else is that of the file's end.
         is_labelled: Whether the lines near it begin with a task's number, as `srun -l` writes it.
         lines: The line itself and those behind it.
     """
 
     time: float | None = None
     is_later: bool = False
+    is_dated: bool = True
     step: int | None = None
     is_labelled: bool = False
     lines: tuple[str, ...] = ()
@@ -109,7 +113,8 @@ def look_around(place: Evidence, offset: int | None = None) -> Around:
     Args:
         offset: Where the line begins; None where it has to be counted for.
     """
-    own = Around(time=time_of(place.text, _year(place.file)), lines=(place.text,))
+    clock, is_dated = _clock(place.text, place.file)
+    own = Around(time=clock, is_dated=is_dated, lines=(place.text,))
     if place.file in ("", "-") or not place.line:
         return own
     try:
@@ -121,9 +126,12 @@ def look_around(place: Evidence, offset: int | None = None) -> Around:
         return own
     text = COLOUR.sub("", before)
     steps = _STEP.findall(text)
+    if own.time is None:
+        clock, is_dated = _clock(text, place.file)
     return Around(
-        time=own.time if own.time is not None else time_of(text, _year(place.file)),
+        time=clock,
         is_later=own.time is None,
+        is_dated=is_dated,
         step=int(steps[-1]) if steps else None,
         is_labelled=_are_labels("\n".join([text, *lines])),
         lines=tuple(COLOUR.sub("", line) for line in lines) or own.lines,
@@ -164,25 +172,41 @@ def _text(data: bytes) -> str:
     return data.decode("utf-8", "replace").replace("\r", "\n")
 
 
-def _year(file: str) -> int:
-    """Of lines that do not say theirs."""
+def _clock(text: str, file: str) -> tuple[float | None, bool]:
+    """Return what `time_of` does, not after the file's end, and whether its year was told."""
     try:
-        return time.localtime(Path(file).stat().st_mtime).tm_year
+        end = Path(file).stat().st_mtime
     except (OSError, ValueError):
-        return time.localtime().tm_year
+        end = time.time()
+    year = time.localtime(end).tm_year
+    clock = time_of(text, year)
+    found = _last_time(text)
+    is_dated = found is None or found.re is _ISO
+    if not is_dated and clock is not None and clock > end + _DAY_S:
+        clock = time_of(text, year - 1)
+    return clock, is_dated
+
+
+def _last_time(text: str) -> re.Match[str] | None:
+    last = [found for form in (_ISO, _GLOG, _SHORT) for found in [*form.finditer(text)][-1:]]
+    return max(last, key=lambda item: item.start()) if last else _SYSLOG.search(text)
 
 
 def time_of(text: str, year: int) -> float | None:
-    """The last time that a text tells, in seconds since the epoch; local where it names no zone."""
-    last = [found for form in (_ISO, _GLOG, _SHORT) for found in [*form.finditer(text)][-1:]]
+    """The last time that a text tells, in seconds since the epoch; local where it names no zone.
+
+    Args:
+        text: Of any kind.
+        year: That of lines that do not say theirs.
+    """
+    found = _last_time(text)
     try:
-        if last:
-            found = max(last, key=lambda item: item.start())
+        if found is not None and found.re is not _SYSLOG:
             if found.re is _ISO:
                 return _iso(found)
             return _moment([year, *map(int, found.groups()[:5])]).timestamp()
-        if syslog := _SYSLOG.search(text):
-            name, *rest = syslog.groups()
+        if found is not None:
+            name, *rest = found.groups()
             return _moment([year, _MONTHS.index(name) + 1, *map(int, rest)]).timestamp()
     except (ValueError, OverflowError):  # 2026-99-99
         return None

@@ -27,6 +27,7 @@ class Culprit:
         rank: That of the first line, None where nobody can tell; so are node, time and step.
         time: Seconds since the epoch.
         is_later: Whether the failure came after that time, which is that of an earlier line.
+        is_dated: Whether the log tells the year of that time.
         kind: `cause` where it explains; anything else is what is known beside a cause.
     """
 
@@ -37,6 +38,7 @@ class Culprit:
     node: str = ""
     time: float | None = None
     is_later: bool = False
+    is_dated: bool = True
     step: int | None = None
     evidence: tuple[Evidence, ...] = ()
     times: int = 1
@@ -56,7 +58,8 @@ class Culprit:
         )
         clock = ""
         if self.time is not None:
-            clock = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(self.time))
+            form = "%Y-%m-%d %H:%M:%S" if self.is_dated else "%m-%d %H:%M:%S"
+            clock = time.strftime(form, time.localtime(self.time))
             clock = f"after {clock}" if self.is_later else clock
         step = f"step {self.step}" if self.step is not None else ""
         return ", ".join(part for part in (rank, clock, step) if part)

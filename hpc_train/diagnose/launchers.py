@@ -64,6 +64,7 @@ class Launchers:
 
     def __init__(self) -> None:
         self._root: dict[str, str] | None = None
+        self._are_others = False
         self._is_traceback = False
         self._is_ignored = False
         self._frame = ("", -_NEAR)
@@ -76,13 +77,17 @@ class Launchers:
 
     def meaning(self, line: str, where: Evidence) -> tuple[str, str]:
         """Return (text, host); the text is empty where the line tells nothing of that kind."""
-        if "Root Cause (first" in line:
-            self._root = {}
+        if line.rstrip().endswith("Failures:"):  # of torchrun's report: not the first one
+            self._are_others = True
+        elif "Root Cause (first" in line:
+            self._root, self._are_others = {}, False
         elif self._root is not None and (found := _FIELD.search(line)):
             self._root[found[1]] = found[2]
             if found[1] == "exitcode":
                 root, self._root = self._root, None
                 return _how(f"rank {root.get('rank', '?')}", root["exitcode"]), root.get("host", "")
+        if self._are_others and " received by PID" in line:
+            return "", ""
         for words in _ENDED:
             if found := re.search(words, line):
                 return _ended(found.groupdict()), found.groupdict().get("host") or ""

@@ -181,7 +181,7 @@ def _of_exception(run: RunDir, record: AttemptRecord, failed: ExitRecord) -> Cul
         return None
     step = failed.step if failed.step is not None else record.failed_step
     found = replace(known[0], rank=failed.rank, node=failed.node, time=failed.time, step=step)
-    return replace(found, evidence=found.evidence[:1])
+    return replace(found, is_dated=True, evidence=found.evidence[:1])
 
 
 def _of_history(

@@ -46,7 +46,6 @@ _UNSAID = {
     "error": "no reason given",
     "ranks": "several ranks",
     "call": "libfabric",
-    "what": "TORCH_DISTRIBUTED_DEBUG=DETAIL says which",
     "key": "the log does not name the key",
     "node": "the log does not name it",
     "port": "unknown",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from datetime import datetime
+
 import pytest
 
 from hpc_train.diagnose.around import look_around, rank_of
@@ -16,6 +19,8 @@ LINES = {
     "ctest": (["91: a", "91: b", "91: RuntimeError: x"], None),
     "numbers of lines": (["11: a", "12: b", "13: RuntimeError: x"], None),
     "torch": (["step 1", "[rank3]: RuntimeError: x"], 3),
+    "torchrun's local rank": (["[default3]:RuntimeError: x"], None),
+    "torchrun's local rank before torch's": (["[default0]:[rank12]: RuntimeError: x"], 12),
     "mpirun": (["[1,5]<stderr>:RuntimeError: x"], 5),
     "a program's own words": (["rank 4 failed"], 4),
     "another rank's": (["timeout waiting for a message from rank 4"], None),
@@ -56,7 +61,27 @@ def test_the_time_of_an_earlier_line_is_told_as_that(tmp_path):
     said = []
     for line, text in ((2, own), (3, "KeyError: z")):
         around = look_around(Evidence(file=str(path), line=line, text=text))
-        item = Culprit(name="a", cause="b", fix="c", time=around.time, is_later=around.is_later)
+        clock = {name: getattr(around, name) for name in ("time", "is_later", "is_dated")}
+        item = Culprit(name="a", cause="b", fix="c", **clock)
         said.append(item.who)
-    assert said[0].endswith("-08-03 21:49:23")
-    assert said[1] == f"after {said[0]}"
+    assert said == ["08-03 21:49:23", "after 08-03 21:49:23"]
+
+
+# What the log tells; the day that is told of it, where the file ended on 2026-01-01.
+DAYS = {
+    "2025-12-31 23:59:58 x": "2025-12-31",
+    "E1231 23:59:58.000000 1 a.py:1] x": "12-31",
+    "Dec 31 23:59:58 n1 kernel: x": "12-31",
+}
+
+
+@pytest.mark.parametrize("line", DAYS)
+def test_a_year_is_told_where_the_log_tells_it(tmp_path, line):
+    path = tmp_path / "job.log"
+    path.write_text(f"{line}\n")
+    end = datetime(2026, 1, 1, 0, 0, 1).timestamp()
+    os.utime(path, (end, end))
+    around = look_around(Evidence(file=str(path), line=1, text=line))
+    item = Culprit(name="a", cause="b", fix="c", time=around.time, is_dated=around.is_dated)
+    assert item.who == f"{DAYS[line]} 23:59:58"
+    assert around.time == end - 3

@@ -256,6 +256,12 @@ def test_a_failure_without_a_known_cause_is_a_failure_without_a_cause():
     assert report_json(report)["cause"] is None
     assert "that this reader does not know" in explain(report)[0]
     assert read(warn("odd.cc:1", "the moon is full")).failures == ()
+    # The thread that warned goes on; another one, or the way up of an error, does not say so.
+    odd = warn("odd.cc:1", "the moon failed")
+    goes_on = f"{HEAD}NCCL INFO Bootstrap : Using eth0:10.0.0.1<0>"
+    assert read(odd, goes_on).failures == ()
+    for other in (goes_on.replace(":4100:", ":4101:"), f"{HEAD}NCCL INFO init.cc:1 -> 2"):
+        assert len(read(odd, other).failures) == 1
     # Google's plugin says this, and goes on.
     assert read(warn("net_fastsocket.cc:765", "Cannot get incoming CPU.")).failures == ()
 
@@ -267,6 +273,7 @@ WORDS = {
     "invalid usage": "invalid use",
     "invalid argument": "refused an argument",
     "remote process exited": "a peer ended",
+    "unknown result code": "no words for",
 }
 
 
@@ -277,6 +284,8 @@ WORDS = {
         "RuntimeError: NCCL error in: x/ProcessGroupNCCL.cpp:957, {}, NCCL version 2.21.5",
         "RuntimeError: NCCL Error 2: {} (run with NCCL_DEBUG=INFO for details)",
         "node1: Test NCCL failure common.cu:958 '{} - please report this issue'",
+        "RuntimeError: NCCL_ERROR: b'{}'",
+        f"NCCL error encountered at: file={'x' * 200} line=33: call='ncclSend()', Reason=4:{{}}",
     ],
 )
 def test_the_word_that_is_passed_on_is_told_where_nccls_own_is_missing(word, form):
@@ -721,6 +730,22 @@ def test_torchruns_root_cause_names_rank_and_host(tmp_path, code, name, said):
         (failure,) = report.failures
         assert (failure.name, failure.hosts) == (name, ("node2",))
         assert said in failure.cause
+
+
+def test_a_line_of_torchs_is_not_the_rest_of_a_warning():
+    stuck = "[E1 ProcessGroupNCCL.cpp:1484] ProcessGroupNCCL's watchdog got stuck for 300 seconds"
+    report = read(warn("transport/p2p.cc:944", "rank 0 did IPC register userbuff"), stuck)
+    assert [item.evidence[0].line for item in report.failures] == [2]
+
+
+def test_a_process_that_the_launcher_ended_is_not_the_first():
+    others = ROOT.partition("Root Cause")[0]
+    killed = "  traceback : Signal 9 (SIGKILL) received by PID 4711"
+    cut = f"{others}{killed}\nRoot Cause (first observed failure):\n[0]:\n  rank      : 1"
+    for report in (read(others, killed), read(cut)):
+        assert [failure.name for failure in report.failures] == ["child_failed"]
+    (failure,) = read(others, killed, ROOT.format("1")).failures
+    assert failure.name == "rank_exit"
 
 
 RAISED = ["[rank3]: Traceback (most recent call last):", "[rank3]: KeyError: 'labels'"]

@@ -224,10 +224,47 @@ def test_forms_seen_in_the_field_are_read():
 
 
 def test_an_open_ring_is_told():
-    lines = [line for line in log("2.18") if "Ring 01" not in line or "node2" not in line]
+    lines = [line.replace("Ring 01 : 2 -> 3 -> 0", "Ring 01 : 2 -> 3 -> 2") for line in log("2.18")]
     report = read_nccl_lines(lines)
     assert report.rings_complete is False
     assert "rings: NOT closed" in explain(report)
+
+
+def test_a_ring_of_which_a_part_is_missing_is_not_called_open():
+    lines = log("2.18")
+    cut = [line for line in lines if "Ring 01" not in line or "node2" not in line]
+    alone = [line for line in lines if "Ring 0" in line and "node1" in line]
+    for part in (cut, alone):
+        report = read_nccl_lines(part)
+        assert report.rings_complete is None
+        assert "rings" not in "\n".join(explain(report))
+
+
+def test_what_is_glued_to_a_host_is_no_part_of_it():
+    text = "NCCL INFO Bootstrap : Using eth0:10.0.0.1<0>"
+    report = read_nccl_lines(
+        [
+            f"2026-05-16T16:39:51.208-07:00node1:1:1 [0] {text}",
+            f"node1:412:413node1:415:416 [0] {text}",
+            f"[1,0]<stdout>:node1:1:1 [0] {text}",
+        ]
+    )
+    assert report.hosts == ("node1",)
+
+
+def test_what_ray_writes_behind_a_setting_is_no_part_of_it():
+    text = "NCCL INFO NCCL_P2P_LEVEL set by environment to NVL"
+    ray = "[repeated 15x across cluster]"
+    lines = [f"n:1:1 [0] {text} {ray}", f"n:1:1 [0] NCCL INFO NCCL_X set to 1. {ray}"]
+    report = read_nccl_lines(lines)
+    assert report.settings == {"NCCL_P2P_LEVEL": "NVL", "NCCL_X": "1"}
+
+
+def test_a_bootstrap_without_an_interface_is_none():
+    text = "NCCL INFO Bootstrap timings total 0.03 (create 0.00, send 0.00, recv 0.03, ring 0.00)"
+    report = read_nccl_lines([f"node1:1:1 [0] {text}"])
+    assert report.interfaces == {}
+    assert "interfaces" not in "\n".join(explain(report))
 
 
 def test_groups_beside_the_world_do_not_disturb_it():

@@ -234,7 +234,7 @@ class Communicators:
             pairs=pairs,
             complete=len(first.complete),
             started=len(first.places) - len(first.ended),
-            rings_complete=_are_closed(first, ranks or len(first.places)),
+            rings_complete=_are_closed(first, ranks),
         )
 
 
@@ -278,10 +278,13 @@ def _pairs_of_all(comms: list[_Comm]) -> Iterator[Pair]:
 
 
 def _are_closed(comm: _Comm, ranks: int) -> bool | None:
-    """Return whether each ring visits every rank and comes back."""
-    if not comm.rings or comm.is_mixed or len(comm.places) < ranks:
+    """Return whether each ring visits every rank and comes back; None where a part is not told."""
+    rings = comm.rings.values()
+    if not ranks or not rings or comm.is_mixed or len(comm.places) < ranks:
         return None
-    return all(_length(ring) == ranks for ring in comm.rings.values())
+    if any(len(ring) < ranks for ring in rings):
+        return None
+    return all(_length(ring) == ranks for ring in rings)
 
 
 def _length(ring: dict[int, int]) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from hpc_train.diagnose.rules import WHOLE_LOG, Failure
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from hpc_train.diagnose.rules import Evidence, Hit, Hits
 
@@ -32,6 +32,11 @@ _WORDS = {
         "one GPU a rank, and no more ranks than GPUs that the process sees",
     ),
     "remote process exited": ("a peer ended or could not be reached any more", "the peers' logs"),
+    # The words of every other number.
+    "unknown result code": (
+        "NCCL failed with a result that it has no words for",
+        "one NCCL: the one that is loaded, and the one that the program was built with",
+    ),
 }
 # Weaker words (cannot, retry, timeout) stand in warnings after which NCCL goes on.
 _SAYS_FAILURE = re.compile(r"(?i)\b(?:fail|error|mismatch|invalid|abort|timed out|refused|denied)")
@@ -43,6 +48,7 @@ def judge(
     trace: tuple[str, str, str, Evidence] | None,
     torch_error: tuple[str, Evidence] | None,
     initialised: int,
+    overcome: Collection[int] = (),
     *,
     ends_open: bool = False,
 ) -> tuple[tuple[Failure, ...], tuple[Failure, ...]]:
@@ -56,12 +62,17 @@ def judge(
         torch_error: (one of ncclGetErrorString's words, line).
         others: What torch's watchdog and ncclras said.
         initialised: How many texts the rules had seen at the last `Init COMPLETE`.
+        overcome: The numbers of texts that no rule knows, after which their thread went on.
         ends_open: Whether the last line of a log is of an `open` rule.
     """
     causes, follows, last, notes = (hits.of(kind) for kind in ("cause", "follows", "last", "note"))
     told = [hit.failure() for hit in notes]
     beside = [failure for failure in others if failure]
-    warned = [hit for hit in hits.unknown() if _SAYS_FAILURE.search(_said(hit))]
+    warned = [
+        hit
+        for hit in hits.unknown()
+        if hit.first not in overcome and _SAYS_FAILURE.search(_said(hit))
+    ]
     ended = [hit for hit in follows if hit.rule.name in ("raised", "killed")]
     follows = [hit for hit in follows if hit not in ended]
     if not (follows or last or beside or trace or torch_error):

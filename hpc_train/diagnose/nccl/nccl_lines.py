@@ -24,9 +24,10 @@ __all__ = ["Record", "plain_lines", "records_of"]
 _MAX_RECORDS = 64
 _WINDOW = 512  # host, pid, tid, device, place and function before the level
 _LEVEL = re.compile(r"(?<![A-Za-z_])NCCL (INFO|WARN)(?: |$)")
-# Each alternative starts at the edge of a word: a long run of word characters is tried once.
+# Each alternative starts at the edge of a word: a long run of word characters is tried once. A host
+# behind digits and a colon is glued to a time zone or to a line that was cut.
 _HEAD = re.compile(
-    r"(?:(?<![\w.-])(?P<host>[A-Za-z0-9][\w.-]{0,252}):(?P<pid>\d{1,10}):(?P<tid>\d{1,10})"
+    r"(?:(?<![\w.-])(?<!\d\d:)(?P<host>[A-Za-z0-9][\w.-]{0,252}):(?P<pid>\d{1,10}):(?P<tid>\d{1,10})"
     r"(?!\S) ?)?"
     r"(?:\[-?\d{1,4}\] ?)?"
     r"(?:(?<![\w/.+-])(?P<place>[\w/.+-]{1,200}:\d{1,6})(?: \(.{0,160}?\))? )?$"

@@ -50,7 +50,9 @@ _GDR = re.compile(
     r"GPU Direct RDMA (?:\([\w-]{1,20}\) )?(Enabled|Disabled|enabled) for "
     r"(?:GPU \S{1,20} / )?HCA (\w{1,20})(?: '([\w.-]{1,64}))?(?:'? ?\(([^)]{1,80})\))?"
 )
-_SETTING = re.compile(r"(NCCL_\w{1,60}) set (?:by environment )?to (.{0,200})$")
+_SETTING = re.compile(
+    r"(NCCL_\w{1,60}) set (?:by environment )?to (.{0,200}?)(?: \[repeated \d+x across cluster\])?$"
+)
 # An error that was passed up: at these places it ends a call of the program, elsewhere it may be
 # expected (a plugin that is not there, a shut-down).
 _TRACE = re.compile(
@@ -65,15 +67,15 @@ _TORCH = re.compile(
     r"ProcessGroupNCCL|WorkNCCL|(?:NCCL|C(?:uda|UDA)) (?:[Ee]rror|failure)|NCCL communicator"
     r"|nccl[A-Z]\w{3,30}Error|Last error:|collectives on ranks|collective #|lagging ranks"
     r"|CUDA out of memory|OutOfMemory|Last NCCL warning|NCCL operation |ncclComm\w{4,20} failed"
-    r"|Duplicate GPU|NCCL operations have failed|watchdog got stuck for \d"
+    r"|Duplicate GPU|NCCL_ERROR: |NCCL operations have failed|watchdog got stuck for \d"
 )
 # A line of its own, not the rest of one that a terminal wrapped.
 _STARTS = re.compile(r"\[|Traceback|\S{1,80}Error|\d{4}-\d\d|srun:|slurmstepd:")
 # ncclGetErrorString, as torch, vLLM, nccl-tests and others pass it on.
 _TORCH_ERROR = re.compile(
-    r"(?:NCCL (?:[Ee]rror|failure|operation)|ncclComm\w{4,20} failed).{0,200}?"
+    r"(?:NCCL(?:[ _]ERROR| [Ee]rror| failure| operation)|ncclComm\w{4,20} failed).{0,400}?"
     "(?P<word>unhandled cuda error|unhandled system error|internal error|invalid argument"
-    "|invalid usage|remote process exited)"
+    "|invalid usage|remote process exited|unknown result code)"
 )
 
 
@@ -144,6 +146,9 @@ class LogReader:
         self._is_error_next = False
         self._last_error = ""  # what stands before "Last error:" until NCCL's words
         self._wrapped = ""
+        # Warnings that no rule knows, by thread, and those after which their thread went on.
+        self._warned: dict[tuple[str, str, str], int] = {}
+        self._overcome: set[int] = set()
         self._retrying: set[str] = set()
         self._last: dict[str, int] = {}
 
@@ -184,7 +189,11 @@ class LogReader:
             take = self._hits.take
             rule = take("WARN", record.text, record.place, record.host, where, is_warning=is_nccl)
             self._unfinished = None if rule else (record, where)
+            if rule is None and is_nccl and len(self._warned) < _MAX_HOSTS:
+                self._warned.setdefault(record[:3], self._hits.lines)
         elif not self._comms.take(record, self._hcas.get(record.host, {})):
+            if record.pid and " -> " not in record.text and record[:3] in self._warned:
+                self._overcome.add(self._warned.pop(record[:3]))
             self._setup(record, where)
         elif "Init COMPLETE" in record.text:
             self._initialised = self._hits.lines + 1
@@ -219,6 +228,8 @@ class LogReader:
 
     def _is_rest(self, line: str, record: Record, start: Evidence) -> bool:
         """Whether the line is the rest of a warning that a terminal wrapped."""
+        if "ProcessGroupNCCL" in line:
+            return False
         for between in (" ", ""):
             text = f"{record.text}{between}{line.strip()}"
             if self._hits.take("WARN", text, record.place, record.host, start, is_warning=False):
@@ -285,9 +296,10 @@ class LogReader:
 
     def _uses(self, host: str, text: str) -> None:
         """Note every interface; the first is the one of the bootstrap."""
-        if host in self._interfaces or len(self._interfaces) < _MAX_HOSTS:
+        named = _INTERFACE.findall(text[:4000])
+        if named and (host in self._interfaces or len(self._interfaces) < _MAX_HOSTS):
             mine = self._interfaces.setdefault(host, {})
-            for name, address in _INTERFACE.findall(text[:4000]):
+            for name, address in named:
                 if len(mine) < _MAX_KEPT:
                     mine.setdefault(name, address)
 
@@ -331,6 +343,7 @@ class LogReader:
             self._trace,
             self._torch_error,
             self._initialised,
+            self._overcome,
             ends_open=bool(self._retrying),
         )
         return NcclReport(
