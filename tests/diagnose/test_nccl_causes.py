@@ -506,10 +506,10 @@ def test_what_the_network_did_comes_before_the_timeout_it_brought_about():
     ],
 )
 def test_no_line_of_64_kb_takes_long(line):
-    start = time.perf_counter()
+    start = time.process_time()
     records_of(line)
     read_nccl_lines([line, "NCCL version 2.21.5"])
-    assert time.perf_counter() - start < 1  # milliseconds; 14 s were seen
+    assert time.process_time() - start < 1  # milliseconds; 14 s were seen
 
 
 # Lines beside NCCL's, in other contexts than a failure's: each looks like what a rule knows.
