@@ -12,6 +12,7 @@ import click
 
 from hpc_train.cli.common import (
     ConfigCommand,
+    check_page,
     flag_options,
     json_option,
     load_config,
@@ -20,6 +21,7 @@ from hpc_train.cli.common import (
     shell_word,
     write_page,
 )
+from hpc_train.cli.option_hints import several_numbers
 from hpc_train.errors import HpcTrainError, UsageError
 from hpc_train.plan.bench_plan import LEAST_STEPS, STEPS
 
@@ -73,6 +75,9 @@ def command(
     from hpc_train import benches
     from hpc_train.backends.submit import detect_cluster
 
+    for option, typed in (("--nodes", nodes or ""), ("--gpus", gpus or "")):
+        if (meant := several_numbers(typed)) and "," not in typed:
+            raise UsageError(f"{option} {typed} is no list", f"write {option} {meant}")
     if html is not None:
         _refuse_page(html, is_early=not show and (no_wait or dry_run))
     if show:
@@ -102,10 +107,9 @@ def _refuse_page(path: Path, *, is_early: bool) -> None:
     if is_early:
         later = "later: hpc-train bench NAME --show --html PAGE"
         raise UsageError("--html is of what was measured, and nothing is waited for", later)
-    if path.is_dir() or not path.absolute().parent.is_dir():
-        raise UsageError(
-            f"--html {path} cannot be written", "name a file in a folder that is there"
-        )
+    if str(path) == "-":
+        raise UsageError("--html - is standard output, where the table goes", "name a file")
+    check_page(path)
 
 
 def _refuse_axes(loaded: LoadedConfig, axes: list[str]) -> None:

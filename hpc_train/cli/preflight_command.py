@@ -72,6 +72,11 @@ def command(
     if explain:
         return _explain([*explain, *words], as_json=as_json)
     _refuse_what_contradicts(words, attempt, nodes)
+    if words and (full or strict):
+        raise UsageError("RUN shows a past verdict, and --full and --strict check anew", "no RUN")
+    if nodes is None and (partition or account):
+        hint = "add --nodes N, or leave them out to check this host"
+        raise UsageError("--partition and --account are of the job that --nodes asks for", hint)
     if words:
         show_past_verdict(words[0], attempt, as_json=as_json)
         return 0

@@ -73,6 +73,8 @@ def command(
     Example: hpc-train submit --nodes 3 --gpus 4 configs/digits.yaml model.init_args.lr=0.01
     """
     order: dict[str, Any] = {"after": after, "smoke": smoke, "bench_first": bench_first}
+    if test_only and cluster == "local":
+        raise UsageError("--test-only asks Slurm, and --cluster is local", "leave one of them out")
     where = "slurm" if test_only else cluster
     loaded = load_config(cfg, overrides, flags, sweep=sweep, devices=devices, cluster=where)
     if loaded.config.sweep:

@@ -26,7 +26,8 @@ def test_what_failed_is_told_with_apprises_own_words(hpc, monkeypatch: pytest.Mo
         said = hpc("notify", DIGITS, "notify.urls_from=CHAT", "notify.timeout_s=30")
     assert said.code == 1
     assert "error=500" in said.err
-    assert "error: channel 1 of 1 (JSON) did not take it\n  fix: correct CHAT" in said.err
+    assert "error: channel 1 of 1 (JSON) did not take it: " in said.err
+    assert [line[:8] for line in said.err.splitlines()] == ["error: c", "  fix: c"]
 
 
 def test_without_a_place_for_addresses_the_fix_says_where_they_belong(hpc) -> None:

@@ -140,8 +140,10 @@ def test_what_a_run_says_of_itself_is_text_and_never_markup(tmp_path: Path) -> N
 
 def test_a_page_that_cannot_be_written_is_one_line(hpc, slurm, made) -> None:
     said = hpc("report", str(made.run.path), "--html", "/proc/none/page.html")
-    assert said.code == 1
-    assert said.err.startswith("error: --html /proc/none/page.html: ")
+    assert said.code == 2
+    assert said.err.startswith("error: --html /proc/none/page.html cannot be written\n  fix: ")
+    assert "<!doctype html>" in hpc("report", str(made.run.path), "--html", "-").out
+    assert not Path("-").exists()
     assert hpc("report", str(made.run.path), "--html", "page.html").out == "written: page.html\n"
     assert Path("page.html").read_text().startswith("<!doctype html>")
 
