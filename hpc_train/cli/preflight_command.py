@@ -73,7 +73,7 @@ def command(
         return _explain([*explain, *words], as_json=as_json)
     _refuse_what_contradicts(words, attempt, nodes)
     if words and (full or strict):
-        raise UsageError("RUN shows a past verdict, and --full and --strict check anew", "no RUN")
+        raise UsageError("RUN shows a past verdict, and --full checks anew", "leave one out")
     if nodes is None and (partition or account):
         hint = "add --nodes N, or leave them out to check this host"
         raise UsageError("--partition and --account are of the job that --nodes asks for", hint)

@@ -187,6 +187,8 @@ def _check_hosts(config: Config, origins: Origins) -> None:
         read_hosts(config.hosts)
     except ValueError as error:
         raise origins.error("hosts", f": {error}", "write as in hosts: [a, me@b, c]") from error
+    if file := next((it for it in config.hosts if Path(it).is_file()), ""):
+        raise origins.error("hosts", f"names the file {file}", f'--hosts "$(paste -sd, {file})"')
     if config.hosts and config.slurm.nodes > len(config.hosts):
         raise origins.error(
             "hosts",

@@ -246,7 +246,7 @@ def refused(hpc, project: Path, words: list[str], code: int, message: str, fix: 
         ("report x --html sub", 2, "--html sub cannot be written", "a folder that is there"),
         ("report x --html no/p.html", 2, "--html no/p.html cannot be", "a folder that is there"),
         ("preflight --partition gpu", 2, "of the job that --nodes asks for", "add --nodes N"),
-        ("preflight x --full", 2, "RUN shows a past verdict", "no RUN"),
+        ("preflight x --full", 2, "RUN shows a past verdict", "leave one out"),
         ("submit cfg.yaml --test-only --cluster local", 2, "asks Slurm", "leave one of them out"),
         ("submit cfg.yaml trainer.max_epochs:5", 3, "no key=value", "write trainer.max_epochs=5"),
         ("submit cfg.yaml trainer/max_epochs=5", 3, "is no key", "write trainer.max_epochs=5;"),
@@ -510,6 +510,23 @@ def test_an_override_and_a_cluster_of_python_that_are_none(
     with pytest.raises(ConfigError, match=r"cluster is 'pbs' \(write 'slurm' or 'local'\)"):
         api.submit(api.load(project / "cfg.yaml"), cluster="pbs")
     assert sorted(project.rglob("*")) == before
+
+
+def test_a_variable_that_names_a_file_in_place_of_a_folder_of_runs_is_told(
+    hpc, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HPC_TRAIN_RUNS_DIR", "cfg.yaml")
+    for words in (["list"], ["status", "x"], ["top"]):
+        refused(hpc, project, words, 5, "HPC_TRAIN_RUNS_DIR=cfg.yaml: that is no", "unset HPC_")
+
+
+def test_a_folder_is_no_file_and_a_file_of_hosts_no_host(hpc, project: Path) -> None:
+    for name, said in (("a.toml", "is TOML"), ("a.ckpt", "is a checkpoint")):
+        (project / name).write_bytes(b"PK\x03\x04\xff")
+        refused(hpc, project, ["submit", name], 3, said, "write" if "toml" in name else "resume")
+    (project / "hosts").write_text("a\nb\n")
+    words = ["launch", "cfg.yaml", "--hosts", "hosts"]
+    refused(hpc, project, words, 3, "hosts names the file hosts", '$(paste -sd, hosts)"')
 
 
 def test_a_variable_that_names_no_folder_of_runs_is_told(
