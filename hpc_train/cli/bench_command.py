@@ -37,11 +37,21 @@ PLAIN = str.maketrans("█▒░▪·", "#=-s.")  # for a terminal that knows no
 LEAST_NEEDED = ["STEPS/S", "SAVE", "COMM", "DATA", "COMPUTE"]
 
 
+def _listed(_: click.Context, option: click.Parameter, typed: str | None) -> str | None:
+    """Refuse `1-4`, with the list that is meant."""
+    if typed and "," not in typed and (meant := several_numbers(typed)):
+        name = option.opts[0]
+        raise UsageError(f"{name} {typed} is no list", f"write {name} {meant}")
+    return typed
+
+
 @click.command("bench", cls=ConfigCommand)
 @click.argument("cfg", type=click.Path(path_type=Path, readable=False))
 @click.argument("overrides", nargs=-1, metavar="[KEY=VALUE]... [-- ARGUMENT...]")
-@click.option("--nodes", metavar="1,2,3", help="Numbers of nodes (slurm.nodes).")
-@click.option("--gpus", metavar="1,4", help="GPUs, so ranks, a node (slurm.gpus_per_node).")
+@click.option("--nodes", metavar="1,2,3", callback=_listed, help="Numbers of nodes (slurm.nodes).")
+@click.option(
+    "--gpus", metavar="1,4", callback=_listed, help="GPUs, so ranks, a node (slurm.gpus_per_node)."
+)
 @click.option("--vary", multiple=True, metavar="KEY=VALUES", help="Another key to vary.")
 @click.option(
     "--steps", type=click.IntRange(min=LEAST_STEPS), default=STEPS, help="Of each measurement."
@@ -75,9 +85,6 @@ def command(
     from hpc_train import benches
     from hpc_train.backends.submit import detect_cluster
 
-    for option, typed in (("--nodes", nodes or ""), ("--gpus", gpus or "")):
-        if (meant := several_numbers(typed)) and "," not in typed:
-            raise UsageError(f"{option} {typed} is no list", f"write {option} {meant}")
     if html is not None:
         _refuse_page(html, is_early=not show and (no_wait or dry_run))
     if show:

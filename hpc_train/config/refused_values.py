@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Refusal", "refusal_of"]
+__all__ = ["RefusedValue", "refusal_of"]
 
 _UNKNOWN: Any = object()
 _OPERATORS: Mapping[type, Any] = {
@@ -34,7 +34,7 @@ _OPERATORS: Mapping[type, Any] = {
 
 
 @dataclass(frozen=True)
-class Refusal:
+class RefusedValue:
     """What a class refuses.
 
     Attributes:
@@ -50,15 +50,15 @@ class Refusal:
     line: int
 
 
-class _RefusedError(Exception):
-    def __init__(self, refusal: Refusal) -> None:
+class _RefusedValueError(Exception):
+    def __init__(self, refusal: RefusedValue) -> None:
         super().__init__(refusal)
         self.refusal = refusal
 
 
 def refusal_of(
     definition: ast.ClassDef, arguments: Mapping[str, Any], filled_in: Sequence[str] = ()
-) -> Refusal | None:
+) -> RefusedValue | None:
     """The first error that `__init__`, and methods it calls, raise on these arguments; or None.
 
     Args:
@@ -73,8 +73,8 @@ def refusal_of(
     try:
         given = {**dict.fromkeys(filled_in, _UNKNOWN), **arguments}
         _call(methods["__init__"], (), given, values, methods)
-    except (_RefusedError, RecursionError) as error:
-        return error.refusal if isinstance(error, _RefusedError) else None
+    except (_RefusedValueError, RecursionError) as error:
+        return error.refusal if isinstance(error, _RefusedValueError) else None
     return None
 
 
@@ -117,7 +117,7 @@ def _run(
             if test is _UNKNOWN:
                 _forget(statement, values)
             elif branch and isinstance(branch[0], ast.Raise):
-                raise _RefusedError(_refusal(statement.test, branch[0], values))
+                raise _RefusedValueError(_refusal(statement.test, branch[0], values))
             elif not _run(branch, values, methods):
                 return False
         elif isinstance(statement, (ast.Assign, ast.AnnAssign)):
@@ -192,7 +192,7 @@ def _has_unknown(found: Sequence[Any]) -> bool:
     return any(it is _UNKNOWN for it in found)
 
 
-def _refusal(test: ast.expr, error: ast.Raise, values: Mapping[str, Any]) -> Refusal:
+def _refusal(test: ast.expr, error: ast.Raise, values: Mapping[str, Any]) -> RefusedValue:
     choices: Any = ()
     if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.NotIn):
         choices = _worth(test.comparators[0], values)
@@ -201,7 +201,7 @@ def _refusal(test: ast.expr, error: ast.Raise, values: Mapping[str, Any]) -> Ref
         first = error.exc.args[0]
         parts = first.values if isinstance(first, ast.JoinedStr) else [first]
         said = " ".join("".join(_part(it, values) for it in parts).split())
-    return Refusal(ast.unparse(test), said, tuple(choices), test.lineno)
+    return RefusedValue(ast.unparse(test), said, tuple(choices), test.lineno)
 
 
 def _part(node: ast.expr, values: Mapping[str, Any]) -> str:
