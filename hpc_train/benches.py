@@ -129,14 +129,24 @@ def submit_bench(loaded: LoadedConfig, *, cluster: str, steps: int = STEPS) -> S
                 started.append(run)
             else:
                 note_submission(run.directory, cluster, "", time.time())
-    except (HpcTrainError, OSError):
-        for run in started:
-            run.cancel()
+    except (HpcTrainError, OSError) as error:
+        _end_started(made, started, error)
         for number in range(len(decided.points)):
             remove_run(sweep.point(number), [])
         remove_run(RunDir(sweep.path), absent)
         raise
     return made
+
+
+def _end_started(bench: Sweep, started: list[api.Run], first: Exception) -> None:
+    """Cancel what was submitted before an error; what cannot be is told behind it, and is kept."""
+    for run in started:
+        try:
+            run.cancel()
+        except HpcTrainError as second:
+            said = f"{getattr(first, 'message', first)}; and what was submitted before goes on:"
+            hint = f"once that is mended: hpc-train cancel {bench.directory.sweep_id}"
+            raise HpcTrainError(f"{said} {second.message}", hint) from first
 
 
 def follow_bench(bench: Sweep, *, cluster: str) -> Generator[SweepStatus, None, None]:

@@ -20,15 +20,14 @@ from hpc_train.runs.disk_use import DiskUse, disk_use, entry_id, folders_of
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.lock import is_held
 from hpc_train.runs.read_plan import read_plan
-from hpc_train.runs.registry import folders, matching_runs
+from hpc_train.runs.registry import PATTERN, folders, matching_runs
 from hpc_train.runs.sweep_dir import Entry, SweepDir, entries, find_sweep
 
-__all__ = ["Removal", "Removals", "plan_removals", "remove"]
+__all__ = ["Removal", "Removals", "check_ended", "plan_removals", "remove"]
 
 ALIVE_S = 60.0  # a heartbeat this young: the run goes on where this machine does not see it
 # Removed last, so that what is left of a run is found by its id, and can be removed again.
 _LAST = ("events.jsonl", "sweep.json", "plan.json")
-_PATTERN = re.compile(r"[*?\[]")
 _SEPARATORS = re.compile(r'[/"\s]+')
 
 
@@ -66,7 +65,7 @@ def plan_removals(words: Sequence[str], runs_dir: Path | None) -> Removals:
     known = entries(where)
     chosen: dict[Path, tuple[Entry, bool]] = {}
     for word in words:
-        is_pattern = _PATTERN.search(word) is not None
+        is_pattern = PATTERN.search(word) is not None
         for entry in _matching(word, known) if is_pattern else [_meant(word, where)]:
             chosen.setdefault(entry.path, (entry, is_pattern))
     wanted = {entry_id(entry): entry for entry, _ in chosen.values()}  # a path may have two names
@@ -193,6 +192,20 @@ def _newest_step(entry: Entry) -> int | None:
             step = newest_step(run)
             steps += [step] if saved or step else []
     return max(steps, default=None)
+
+
+def check_ended(planned: Sequence[Removal]) -> None:
+    """Look again before the first is removed: a question takes its time, and a large disk, too.
+
+    Raises:
+        HpcTrainError: one of them has begun again since `plan_removals`.
+    """
+    seen = observe_all([item.entry for item in planned], time.time())
+    for item, status in zip(planned, seen, strict=True):
+        why, fix = _why_kept(item.entry, status.state, {})
+        if why:
+            run = f"{item.entry.name} ({entry_id(item.entry)})"
+            raise HpcTrainError(f"nothing was removed: {run} {why} by now", fix)
 
 
 def remove(entry: Entry) -> None:

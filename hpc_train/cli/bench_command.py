@@ -12,6 +12,7 @@ import click
 
 from hpc_train.cli.common import (
     ConfigCommand,
+    check_page,
     flag_options,
     json_option,
     load_config,
@@ -20,6 +21,7 @@ from hpc_train.cli.common import (
     shell_word,
     write_page,
 )
+from hpc_train.cli.option_hints import several_numbers
 from hpc_train.errors import HpcTrainError, UsageError
 from hpc_train.plan.bench_plan import LEAST_STEPS, STEPS
 
@@ -35,11 +37,21 @@ PLAIN = str.maketrans("█▒░▪·", "#=-s.")  # for a terminal that knows no
 LEAST_NEEDED = ["STEPS/S", "SAVE", "COMM", "DATA", "COMPUTE"]
 
 
+def _listed(_: click.Context, option: click.Parameter, typed: str | None) -> str | None:
+    """Refuse `1-4`, with the list that is meant."""
+    if typed and "," not in typed and (meant := several_numbers(typed)):
+        name = option.opts[0]
+        raise UsageError(f"{name} {typed} is no list", f"write {name} {meant}")
+    return typed
+
+
 @click.command("bench", cls=ConfigCommand)
 @click.argument("cfg", type=click.Path(path_type=Path, readable=False))
 @click.argument("overrides", nargs=-1, metavar="[KEY=VALUE]... [-- ARGUMENT...]")
-@click.option("--nodes", metavar="1,2,3", help="Numbers of nodes (slurm.nodes).")
-@click.option("--gpus", metavar="1,4", help="GPUs, so ranks, a node (slurm.gpus_per_node).")
+@click.option("--nodes", metavar="1,2,3", callback=_listed, help="Numbers of nodes (slurm.nodes).")
+@click.option(
+    "--gpus", metavar="1,4", callback=_listed, help="GPUs, so ranks, a node (slurm.gpus_per_node)."
+)
 @click.option("--vary", multiple=True, metavar="KEY=VALUES", help="Another key to vary.")
 @click.option(
     "--steps", type=click.IntRange(min=LEAST_STEPS), default=STEPS, help="Of each measurement."
@@ -102,10 +114,9 @@ def _refuse_page(path: Path, *, is_early: bool) -> None:
     if is_early:
         later = "later: hpc-train bench NAME --show --html PAGE"
         raise UsageError("--html is of what was measured, and nothing is waited for", later)
-    if path.is_dir() or not path.absolute().parent.is_dir():
-        raise UsageError(
-            f"--html {path} cannot be written", "name a file in a folder that is there"
-        )
+    if str(path) == "-":
+        raise UsageError("--html - is standard output, where the table goes", "name a file")
+    check_page(path)
 
 
 def _refuse_axes(loaded: LoadedConfig, axes: list[str]) -> None:

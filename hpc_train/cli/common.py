@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ConfigCommand",
+    "check_page",
     "complete_keys",
     "complete_runs",
     "config_arguments",
@@ -86,6 +87,10 @@ def complete_keys(ctx: click.Context, param: click.Parameter, incomplete: str) -
 run_argument = click.argument("run", metavar="RUN", shell_complete=complete_runs)
 
 
+# Programs that start a script elsewhere; here its name alone is typed.
+_STARTERS = ("python", "python3", "torchrun", "accelerate", "deepspeed", "srun", "mpirun", "bash")
+
+
 class ConfigCommand(click.Command):
     """A command that takes CFG; what stands behind `--` are the arguments of a script."""
 
@@ -93,6 +98,12 @@ class ConfigCommand(click.Command):
         """Parse what stands in front of `--`; click itself would drop the sign."""
         mark = args.index("--") if "--" in args else len(args)
         own, behind = args[:mark], args[mark + 1 :] if mark < len(args) else None
+        if args and args[0] in _STARTERS and not Path(args[0]).exists():
+            named = next((word for word in args if word.endswith(".py")), "train.py")
+            raise UsageError(
+                f"{args[0]} stands where CFG belongs, and hpc-train starts the ranks itself",
+                f"{ctx.command_path} {named} -- ARGUMENTS; `hpc-train translate` shows the rest",
+            )
         try:
             rest = super().parse_args(ctx, [*own])
         except click.NoSuchOption as error:
@@ -144,6 +155,7 @@ def load_config(
     sweep: Sequence[str] = (),
     devices: str | None = None,
     cluster: str | None = None,
+    for_notices: bool = False,
 ) -> LoadedConfig:
     """Read CFG, and say on stderr what is not wrong and should be known.
 
@@ -151,6 +163,7 @@ def load_config(
         sweep: What is typed behind each --sweep.
         devices: What is typed behind --devices: what is started from here sees these GPUs alone.
         cluster: `slurm` or `local`, for `devices`; None finds it by itself.
+        for_notices: The caller itself looks whether a notice can be sent.
     """
     from hpc_train import api
 
@@ -162,7 +175,7 @@ def load_config(
         flags = flags_for_devices(devices, flags)
     loaded = api.load(cfg, *overrides, sweep=sweep, **flags)
     print_notes(loaded.notes)
-    if loaded.config.notify.urls_from:
+    if loaded.config.notify.urls_from and not for_notices:
         from hpc_train.supervisor.send_notice import channel_notes
 
         print_notes(channel_notes(loaded.config.notify))
@@ -236,14 +249,29 @@ def _colored(cell: str, color: str | None) -> str:
     return click.style(cell, fg=color) if color else cell
 
 
+def check_page(path: Path) -> None:
+    """Refuse a place for a page before it is made.
+
+    Raises:
+        UsageError: it is a folder, or in none that is there.
+    """
+    if str(path) != "-" and (path.is_dir() or not path.absolute().parent.is_dir()):
+        raise UsageError(
+            f"--html {path} cannot be written", "name a file in a folder that is there"
+        )
+
+
 def write_page(path: Path, text: str) -> None:
-    """What `--html` names.
+    """What `--html` names, `-` for standard output.
 
     Raises:
         HpcTrainError: it cannot be written there.
     """
     from hpc_train.runs.atomic import write_text
 
+    if str(path) == "-":
+        click.echo(text)
+        return
     try:
         write_text(path.absolute(), text)
     except OSError as error:

@@ -94,7 +94,7 @@ class LazyGroup(click.Group):
             import difflib
 
             near = difflib.get_close_matches(name, COMMANDS, n=1)
-            near = [f"submit {name}"] if name.endswith((".yaml", ".yml")) else near
+            near = [f"submit {name}"] if name.endswith((".yaml", ".yml", ".py")) else near
             meant = command_hint(name) or (near[0] if near else "")
             hint = f" Did you mean {meant!r}?" if meant else ""
             ctx.fail(f"no such command: {name!r}.{hint}")
@@ -180,6 +180,8 @@ def _usage(error: click.ClickException, command: str) -> HpcTrainError:
         hint = f"`hpc-train list` names the runs; {hint}"
     if isinstance(error, click.NoSuchOption) and (known := option_hint(context, error.option_name)):
         return UsageError(error.message, known)
+    if context is not None and error.message.startswith("No such command"):
+        hint = f"{where} show CFG"
     if context is not None and error.message.startswith("Got unexpected extra argument"):
         hint = extra_hint(context, error.message.partition("(")[2].rstrip(")").split()[0]) or hint
     said = error.format_message().replace("\n", " ")

@@ -7,7 +7,7 @@ import shlex
 
 import click
 
-__all__ = ["command_hint", "extra_hint", "option_hint", "value_hint"]
+__all__ = ["command_hint", "extra_hint", "option_hint", "several_numbers", "value_hint"]
 
 # Commands of others, by what they are here.
 _COMMANDS = {
@@ -34,6 +34,15 @@ _HABITS = {
         (("rm", "r"), ("rm", "rf"), ("rm", "f"), ("rm", "force"), ("rm", "y")),
         "write --yes: it removes without a question, and last checkpoints, too",
     ),
+    **dict.fromkeys(
+        ((command, "wrap") for command in ("submit", "run", "launch", "render")),
+        "a script is a word by itself: train.py -- ARGUMENTS",
+    ),
+    **dict.fromkeys(
+        ((command, "m") for command in ("submit", "run", "launch", "render")),
+        "name the module's file: train.py -- ARGUMENTS",
+    ),
+    ("report", "pdf"): "write --html PAGE, which a browser prints",
     ("rm", "all"): "write '*': all runs that have ended",
     ("list", "user"): "it lists your own runs alone",
     ("cancel", "all"): "name each run: `hpc-train list --active` shows them",
@@ -42,8 +51,10 @@ _HABITS = {
         "it goes on from the newest checkpoint; a new run can begin with others: init_from=PATH",
     ),
 }
+_FROM_TO = re.compile(r"\s*(\d+)\s*(?:-|\.\.\.?|:|to)\s*(\d+)\s*")
+_MOST_NUMBERS = 64
 _GPUS_BY_TYPE = re.compile(r"^'(?:gpu:)?([A-Za-z]\w*):(\d+)' is not")
-_FILE_BY_OPTION = ("config", "cfg", "config-file", "c", "f", "file")
+_FILE_BY_OPTION = ("config", "cfg", "config-file", "config-name", "config-path", "c", "f", "file")
 _COUNTED = {
     "nodes": "--nodes",
     "ranks": "--gpus",
@@ -68,12 +79,32 @@ def value_hint(context: click.Context | None, parameter: str, said: str) -> str:
         return f"write --gpus {typed[2]} slurm.gpu_type={typed[1]}"
     if context is not None and context.info_name == "list" and said.startswith("'all'"):
         return "write --all"
-    return ""
+    is_shape = parameter in ("nodes", "gpus") and any(it.name == "cfg" for it in _options(context))
+    several = several_numbers(said[1:].partition("'")[0]) if is_shape else ""
+    if several and parameter == "gpus" and any(it.name == "devices" for it in _options(context)):
+        return f"write how many; --devices {several} chooses them on this machine"
+    shapes = f"one number; several: hpc-train bench --{parameter} {several} CFG"
+    return shapes if several else ""
+
+
+def several_numbers(typed: str) -> str:
+    """`1,2,3,4` for `1-4`, `1..4`, `1:4`, `1 2 3 4` and itself; empty for anything else."""
+    if found := _FROM_TO.fullmatch(typed):
+        first, last = int(found[1]), int(found[2])
+        many = range(first, last + 1) if 0 <= last - first < _MOST_NUMBERS else (first, last)
+        return ",".join(map(str, many))
+    is_list = re.fullmatch(r"\s*\d+([\s,;]+\d+)+\s*", typed)
+    return ",".join(re.findall(r"\d+", typed)) if is_list else ""
 
 
 def extra_hint(context: click.Context, word: str) -> str:
     """What to write for a word too many; empty where nothing can be said."""
-    if any(it.name == "run" for it in context.command.params):
+    words = [it.name for it in context.command.params]
+    if context.info_name == "nodes":
+        return f"write --forget {shlex.quote(word)}, to use it again"
+    if "run" in words and "other" in words:
+        return f"two RUNs at most; report takes more: hpc-train report RUN RUN {shlex.quote(word)}"
+    if "run" in words:
         return f"one RUN at a time: {context.command_path} RUN"
     if option := {"top": "--filter", "list": "--name"}.get(str(context.info_name)):
         return f"write {option} {shlex.quote(word)}"
@@ -96,13 +127,21 @@ def option_hint(context: click.Context | None, option: str, *, script: str = "")
         return f"the file is a word by itself: {context.command_path} FILE"
     if habit := _HABITS.get((str(context.info_name), name)):
         return habit
+    elsewhere = _elsewhere(context, option)
     if "overrides" not in words:
-        return _longer(context, option)
+        return elsewhere or _longer(context, option)
+    return _as_key(context, option, elsewhere, script)
+
+
+def _as_key(context: click.Context, option: str, elsewhere: str, script: str) -> str:
+    """What an option of other tools is here, as an option or a key of the config."""
     from hpc_train.config.flags import FLAGS
+    from hpc_train.config.load import OTHER_WORDS
     from hpc_train.plan.launcher_options import ACCELERATE, DEEPSPEED, SBATCH_SHORT, TORCHRUN
     from hpc_train.plan.sbatch_options import OWNED
     from hpc_train.plan.translate_slurm import key_of_option
 
+    name = option.lstrip("-").replace("_", "-")
     if not option.startswith("--"):
         name = SBATCH_SHORT.get(name[:1], name)
     own = [known for it in context.command.params for known in it.opts]
@@ -113,15 +152,37 @@ def option_hint(context: click.Context | None, option: str, *, script: str = "")
     key = key if key or script else _key_of_config(name.replace("-", "_"))
     if name == "array":
         return "--sweep KEY=VALUES makes a job array"
-    if counted:
-        return f"write {_COUNTED[counted]}"
-    if f"--{name}" in own:
-        return f"write --{name}"
+    if counted or f"--{name}" in own:
+        return f"write {_COUNTED[counted] if counted else f'--{name}'}"
+    _, _, nothing = OTHER_WORDS.get(name, "").partition("nothing: ")
+    if elsewhere and "." not in key and not nothing:
+        return elsewhere
     if key:
         without = f"a key of the config has no dashes: {key}=..."
         return f"write {flags[key]}" if key in flags else without
     behind = f"arguments of {script} come behind --: {script} -- {option}" if script else ""
-    return rule.why if rule else OWNED.get(name, behind)
+    return rule.why if rule else nothing or OWNED.get(name, behind)
+
+
+def _options(context: click.Context | None) -> list[click.Parameter]:
+    return context.command.params if context else []
+
+
+def _elsewhere(context: click.Context, option: str) -> str:
+    """The commands that have this option, where it is one of ours."""
+    root = context.find_root()
+    if len(option) < 3 or not isinstance(root.command, click.Group):
+        return ""
+    names = [
+        name
+        for name in root.command.list_commands(root)
+        if (command := root.command.get_command(root, name)) is not None
+        and any(option in it.opts for it in command.params)
+    ]
+    if not names:
+        return ""
+    more = " and others" if names[3:] else ""
+    return f"leave it out: it is of hpc-train {', '.join(names[:3])}{more}"
 
 
 def _longer(context: click.Context, option: str) -> str:
@@ -144,7 +205,7 @@ def _key_of_config(name: str) -> str:
     places = [f"{section}.{name}" for section, keys in SECTIONS.items() if name in keys]
     if len(places) == 1:
         return places[0]
-    word = OTHER_WORDS.get(name, "").format(key=name).rpartition(": ")[2]
+    word = OTHER_WORDS.get(name, "").format(key=name)
     if word:
-        return word
+        return "" if word.startswith("nothing") else word.rpartition(": ")[2]
     return f"trainer.{name}" if name in trainer_parameters(sys.path) else ""

@@ -72,6 +72,7 @@ def command(
     if explain:
         return _explain([*explain, *words], as_json=as_json)
     _refuse_what_contradicts(words, attempt, nodes)
+    _refuse_options_of_others(words, nodes, anew=full or strict, of_a_job=partition or account)
     if words:
         show_past_verdict(words[0], attempt, as_json=as_json)
         return 0
@@ -125,6 +126,17 @@ def _refuse_what_contradicts(words: Sequence[str], attempt: int | None, nodes: i
         raise UsageError(
             "--attempt is of a RUN, and none is named", "hpc-train list shows the runs"
         )
+
+
+def _refuse_options_of_others(
+    words: Sequence[str], nodes: int | None, *, anew: bool, of_a_job: str | None
+) -> None:
+    """What a past verdict, and a check of this host, would leave without a word."""
+    if words and anew:
+        raise UsageError("RUN shows a past verdict, and --full checks anew", "leave one out")
+    if nodes is None and of_a_job:
+        hint = "add --nodes N, or leave them out to check this host"
+        raise UsageError("--partition and --account are of the job that --nodes asks for", hint)
 
 
 def _in_new_allocation(

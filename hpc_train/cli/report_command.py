@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import shutil
 import sys
 from collections.abc import Sequence
@@ -12,6 +13,7 @@ import click
 
 from hpc_train import api
 from hpc_train.cli.common import (
+    check_page,
     complete_runs,
     json_option,
     print_json,
@@ -19,8 +21,9 @@ from hpc_train.cli.common import (
     runs_dir_option,
     write_page,
 )
-from hpc_train.errors import HpcTrainError, NoSuchRunError
+from hpc_train.errors import HpcTrainError, NoSuchRunError, UsageError
 from hpc_train.runs.layout import RunDir
+from hpc_train.runs.registry import PATTERN
 from hpc_train.sweeps import find_sweep, newest_sweep
 
 if TYPE_CHECKING:
@@ -41,12 +44,16 @@ PLAIN = str.maketrans("▁▂▃▄▅▆▇█▏▎▍▌▋▊▉°", "__..--
 def command(runs: tuple[str, ...], html: Path | None, runs_dir: Path | None, as_json: bool) -> int:
     """Show what RUN was worth: attempts, goodput, metrics, nodes, asked against used.
 
-    Several RUNs, or a sweep, are put side by side as well; without RUN it is the newest.
+    Several RUNs, 'PATTERN*' or a sweep, are put side by side as well; without RUN it is the newest.
     """
     from hpc_train.backends.report_runs import report_runs
     from hpc_train.report.compare import compared
     from hpc_train.report.gather import SCHEMA_VERSION
 
+    if html is not None:
+        check_page(html)
+        if str(html) == "-" and as_json:
+            raise UsageError("--html - and --json are both for standard output", "name a file")
     reports = report_runs([run for word in runs or ("",) for run in _meant(word, runs_dir)])
     rows = compared(reports) if len(reports) > 1 else []
     if html is not None:
@@ -63,7 +70,8 @@ def command(runs: tuple[str, ...], html: Path | None, runs_dir: Path | None, as_
         )
         return 0
     if html is not None:
-        click.echo(f"written: {html}")
+        if str(html) != "-":
+            click.echo(f"written: {html}")
         return 0
     _print(reports)
     if rows:
@@ -88,6 +96,10 @@ def _meant(word: str, runs_dir: Path | None) -> list[RunDir]:
                 f"no point of the sweep {name} has begun yet", f"hpc-train status {name}"
             )
         return begun
+    if PATTERN.search(word):
+        runs = [run.directory for run in api.Run.all(runs_dir)]
+        if matching := [run for run in runs if fnmatch.fnmatchcase(run.name, word)]:
+            return matching
     if word:
         return [api.Run.find(word, runs_dir).directory]
     known = api.Run.all(runs_dir)

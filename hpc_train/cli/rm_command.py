@@ -38,7 +38,7 @@ def command(
     A run that saved checkpoints is removed with --yes only; one that waits or trains, or that such
     a run needs, is not removed.
     """
-    from hpc_train.backends.remove_runs import plan_removals, remove
+    from hpc_train.backends.remove_runs import check_ended, plan_removals, remove
 
     planned = plan_removals(runs, runs_dir)
     size = sum(item.use.total for item in planned.removed)
@@ -53,6 +53,7 @@ def command(
         saved = [entry_id(item.entry) for item in planned.removed if item.step is not None]
         if not yes:
             _ask(f"remove {count}, {size_text(size)}?", saved, as_json=as_json)
+        check_ended(planned.removed)
         for item in planned.removed:
             remove(item.entry)
     if as_json:

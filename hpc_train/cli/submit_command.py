@@ -73,7 +73,7 @@ def command(
     Example: hpc-train submit --nodes 3 --gpus 4 configs/digits.yaml model.init_args.lr=0.01
     """
     order: dict[str, Any] = {"after": after, "smoke": smoke, "bench_first": bench_first}
-    where = "slurm" if test_only else cluster
+    where = _asked_cluster(cluster, test_only)
     loaded = load_config(cfg, overrides, flags, sweep=sweep, devices=devices, cluster=where)
     if loaded.config.sweep:
         only = {"--follow": follow, "--wait": wait, "--test-only": test_only}
@@ -93,6 +93,12 @@ def command(
     first = prerequisite(loaded, **order, cluster=cluster, err=as_json)
     run = api.submit(loaded, cluster=cluster, after=first)
     return _stay(run, follow=follow, wait=wait, as_json=as_json)
+
+
+def _asked_cluster(cluster: str | None, test_only: bool) -> str | None:
+    if test_only and cluster == "local":
+        raise UsageError("--test-only asks Slurm, and --cluster is local", "leave one of them out")
+    return "slurm" if test_only else cluster
 
 
 def _dry_run(loaded: LoadedConfig, cluster: str | None, *, verbose: bool, as_json: bool) -> int:

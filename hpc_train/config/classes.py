@@ -4,38 +4,20 @@ from __future__ import annotations
 
 import ast
 import os
-import re
 import sys
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from hpc_train.config.argument_values import ArgumentError, check_refused, check_values
 from hpc_train.config.class_kind import Located, cannot_be_made, derives_from, is_value, locate
 from hpc_train.config.modules import Names, find_module, read_names, submodules
 from hpc_train.config.own_modules import check_imports
-from hpc_train.config.words import did_you_mean, meant_number
+from hpc_train.config.words import did_you_mean
 from hpc_train.errors import ConfigError
 
 __all__ = ["ArgumentError", "Parameters", "check_class", "parameters_of"]
 
-_OPTIONAL = re.compile(r"Optional\[(\w+)\]\Z|(\w+) \| None\Z")
-# Annotations that a value of YAML either fits or does not.
-_PLAIN_TYPES: Mapping[str, tuple[tuple[type, ...], str]] = {
-    "int": ((int,), "write a whole number"),
-    "float": ((int, float), "write a number"),
-    "bool": ((bool,), "write true or false"),
-    "str": ((str,), 'write a text, in quotes where YAML sees another thing in it: "{0}"'),
-}
-# Annotations of which at least the form of a value of YAML is known; none within a union.
-_FORM = re.compile(
-    r"(?:Optional\[)?(?:\w+\.)*(list|tuple|dict|List|Tuple|Dict|Module)"
-    r"(?:\[((?:(?!\] \|(?! None\Z)).)*?)\])?\]?(?: \| None)?\Z"
-)
-_FORMS: Mapping[str, tuple[type, str]] = {
-    **dict.fromkeys(("list", "tuple"), (list, "write a list: [...]")),
-    "dict": (Mapping, "write a mapping: {key: value}"),
-    "module": (Mapping, "write {class_path: ..., init_args: {...}}"),
-}
 _IMPORT_LIMIT_S = 60.0
 _IMPORT = """
 import importlib, sys
@@ -51,14 +33,6 @@ if wanted and bases and wanted not in bases:
 """
 
 _NO_CLASS = "TypeError: it is "
-
-
-class ArgumentError(ConfigError):
-    """An argument that a class does not take; `name` is the argument."""
-
-    def __init__(self, message: str, hint: str, name: str) -> None:
-        super().__init__(message, hint)
-        self.name = name
 
 
 @dataclass(frozen=True)
@@ -84,7 +58,7 @@ def check_class(
     arguments: Mapping[str, Any],
     *,
     search_path: Sequence[str],
-    filled_in: Container[str] = (),
+    filled_in: Sequence[str] = (),
     only_found: bool = False,
     wanted: str = "",
 ) -> None:
@@ -129,6 +103,9 @@ def check_class(
         parameters = parameters_of(found.name, found.names) if found.names else None
         if parameters is not None:
             _check_arguments(class_path, arguments, parameters, filled_in)
+            annotations, required = parameters.annotations, parameters.required
+            check_values(class_path, arguments, annotations, required, found, search_path)
+            check_refused(class_path, arguments, found, filled_in)
 
 
 def _check_kind(class_path: str, found: Located, wanted: str, search_path: Sequence[str]) -> None:
@@ -216,31 +193,6 @@ def _check_arguments(
         raise ConfigError(
             f"{class_path} needs the argument '{name}'", f"write init_args.{name}: ..."
         )
-
-    for name, value in arguments.items():
-        written = parameters.annotations.get(name, "")
-        annotation = _OPTIONAL.sub(r"\1\2", written)
-        if value is not None and (form := _FORM.match(written)):
-            _check_form(class_path, name, value, form)
-        may_be_null = annotation != written or name not in parameters.required
-        if annotation not in _PLAIN_TYPES or (value is None and may_be_null):
-            continue
-        types, fix = _PLAIN_TYPES[annotation]
-        if not isinstance(value, types) or (isinstance(value, bool) and annotation != "bool"):
-            message = f"is {value!r}, and {class_path} takes {annotation}"
-            raise ArgumentError(message, fix.format(value) + meant_number(value, annotation), name)
-
-
-def _check_form(class_path: str, name: str, value: Any, form: re.Match[str]) -> None:
-    kind, fix = _FORMS[form[1].lower()]
-    each = (form[2] or "...").split(", ")
-    is_fixed = form[1].lower() == "tuple" and "..." not in each and "[" not in form[2]
-    is_object = isinstance(value, Mapping) and "class_path" in value
-    if not is_object and not isinstance(value, kind):
-        raise ArgumentError(f"is {value!r}, and {class_path} takes {form[0]}", fix, name)
-    if is_fixed and isinstance(value, list) and len(value) != len(each):
-        message = f"is {value!r}, and {class_path} takes {form[0]}"
-        raise ArgumentError(message, f"write {len(each)} values", name)
 
 
 def _known(names: Iterable[str]) -> str:

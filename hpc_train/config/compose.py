@@ -257,6 +257,8 @@ def split_override(override: str, example: str = "trainer.max_epochs=3") -> tupl
     key = key.strip()
     if not equals:
         hint = f"write it without spaces, as in {example}"
+        if meant := re.fullmatch(r"([A-Za-z_][\w.]*):(\S+)", override):
+            hint = f"write {meant[1]}={meant[2]}"
         hint = f"to empty it write {override[1:]}=null" if override[:1] == "~" else hint
         if Path(override).suffix in (".yaml", ".yml"):
             hint = "one file begins the line; it may build on others: `defaults: [other.yaml]`"
@@ -265,10 +267,9 @@ def split_override(override: str, example: str = "trainer.max_epochs=3") -> tupl
         dotted = key.replace("[", ".").replace("]", "")
         raise ConfigError(f"{COMMAND_LINE}: {key!r} is no key", f"an index has a dot: {dotted}=...")
     if _KEY.match(key) is None:
-        raise ConfigError(
-            f"{COMMAND_LINE}: {key!r} is no key",
-            f"write the name alone, as in {example}; key=null empties it",
-        )
+        dotted = re.sub("[:/]", ".", key.lstrip("+"))
+        hint = f"write {dotted}={text}" if _KEY.match(dotted) else f"write a name, as in {example}"
+        raise ConfigError(f"{COMMAND_LINE}: {key!r} is no key", f"{hint}; key=null empties it")
     return key, text
 
 

@@ -48,6 +48,7 @@ OTHER_WORDS = {
     **dict.fromkeys(("job_name", "jobname"), "name"),
     **dict.fromkeys(("batch_size", "train_batch_size"), "global_batch_size"),
     "logger": "loggers",
+    **dict.fromkeys(("datamodule", "data_module", "dataset"), "data: {{class_path: ...}}"),
     **dict.fromkeys(("epochs", "num_epochs", "n_epochs"), "trainer.max_epochs"),
     **dict.fromkeys(("steps", "num_steps"), "trainer.max_steps"),
     **dict.fromkeys(
@@ -263,7 +264,10 @@ def _unknown(full: str, known: Sequence[str], origins: Origins) -> ConfigError:
     hint = hint or did_you_mean(key.lower(), known, prefix=f"{section}." if section else "")
     if not hint and section == "slurm":
         hint = f"other options of sbatch go under slurm.extra: {{{key.replace('_', '-')}: ...}}"
-    return origins.error(full, "is no key of hpc-train", hint or f"known: {', '.join(known)}")
+    if not hint:
+        hint = f"known: {', '.join(known)}"
+        hint += "" if section else f"; of your model: model.init_args.{key}"
+    return origins.error(full, "is no key of hpc-train", hint)
 
 
 def _typed(values: dict[str, Any], origins: Origins, path: Path) -> Config:

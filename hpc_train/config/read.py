@@ -44,10 +44,16 @@ _SHELL = (
     "a shell script",
     "name the .py that it starts, or a YAML file; `translate` shows the way",
 )
+_WEIGHTS = (
+    "a checkpoint",
+    "`hpc-train resume RUN` goes on with a run; a config begins with its weights: init_from: FILE",
+)
 # What is named in a config's place.
 _OTHER_FILES = {
     ".ipynb": ("a notebook", "put the code into a .py; in a notebook: hpc_train.submit(...)"),
     **dict.fromkeys((".sh", ".sbatch", ".slurm"), _SHELL),
+    **dict.fromkeys((".ckpt", ".pt", ".pth", ".safetensors"), _WEIGHTS),
+    ".toml": ("TOML", "write it as YAML: key: value"),
 }
 _Loader.yaml_implicit_resolvers = {
     first: [pair for pair in pairs if pair[0] != "tag:yaml.org,2002:timestamp"]
@@ -215,6 +221,10 @@ def _not_yaml(error: yaml.MarkedYAMLError, path: Path, text: str) -> ConfigError
 
 def _neighbours(path: Path) -> str:
     folder = path.parent
+    if str(path).startswith("~"):
+        return "the shell replaces ~ where it is not in quotes"
+    if re.match(r"\w+:/", str(path)):
+        return "download it, and name the file"
     if not folder.is_dir():
         return f"there is no folder {folder} either"
     from hpc_train.config.words import did_you_mean

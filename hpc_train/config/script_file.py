@@ -16,6 +16,7 @@ from hpc_train.config.own_modules import check_imports
 from hpc_train.config.read import Source
 from hpc_train.config.schema import Config
 from hpc_train.config.script_trainers import places_asked_for
+from hpc_train.config.words import did_you_mean
 from hpc_train.errors import ConfigError
 
 __all__ = [
@@ -110,7 +111,8 @@ def check_script(
                 tree = ast.parse(source, filename=written)
             _check_places(tree, config, origins)
     except FileNotFoundError as error:
-        where = f"looked in {workdir}"
+        names = [file.name for file in (workdir / written).parent.glob("*.py")]
+        where = did_you_mean(Path(written).name, names, cutoff=0.75) or f"looked in {workdir}"
         raise origins.error(key, f": there is no file {written}", where) from error
     except IsADirectoryError as error:
         raise origins.error(key, f": {written} is a folder", "name the file in it") from error

@@ -82,10 +82,12 @@ def _read_target(spec: Mapping[str, Any], key: str, origins: Origins) -> tuple[s
 def _class_name(value: object, key: str, origins: Origins) -> str:
     words = value.split(".") if isinstance(value, str) else []
     if len(words) < 2 or not all(word.isidentifier() for word in words):
+        dotted = str(value).replace("/", ".").replace(":", ".").replace(".py.", ".")
+        is_path = "." in dotted and all(word.isidentifier() for word in dotted.split("."))
         raise origins.error(
             key,
             f"is {value!r}, which is no class with its module",
-            "write it as in package.module.ClassName",
+            f"write {dotted}" if is_path else "write it as in package.module.ClassName",
         )
     if words[0] == "__main__":
         raise origins.error(

@@ -49,7 +49,7 @@ _STRATEGIES = (
     *("auto", "ddp", "ddp_find_unused_parameters_true", "ddp_find_unused_parameters_false"),
     *("ddp_static_graph", "fsdp", "fsdp_cpu_offload", "single_device", "deepspeed"),
     *("deepspeed_stage_1", "deepspeed_stage_2", "deepspeed_stage_3", "deepspeed_stage_1_offload"),
-    *("deepspeed_stage_2_offload", "deepspeed_stage_3_offload", "modelparallel"),
+    *("deepspeed_stage_2_offload", "deepspeed_stage_3_offload"),
 )
 _TYPES = {
     "int": "a whole number",
@@ -85,6 +85,16 @@ _OTHER_PRECISIONS = {
     **dict.fromkeys(("fp16", "float16", "half", "amp", "mixed"), "16-mixed"),
     **dict.fromkeys(("fp32", "float32", "full", "single"), "32-true"),
     **dict.fromkeys(("bfloat16", "bf16-amp"), "bf16-mixed"),
+}
+# As torch and Lightning's classes call them; ModelParallelStrategy has no name in the registry.
+_OTHER_STRATEGIES = {
+    **dict.fromkeys(("dataparallel", "distributeddataparallel", "ddpstrategy"), "ddp"),
+    **dict.fromkeys(("fsdpstrategy", "fullyshardeddataparallel", "fully_shard"), "fsdp"),
+    "deepspeedstrategy": "deepspeed",
+    **dict.fromkeys(
+        ("modelparallel", "model_parallel", "modelparallelstrategy"),
+        "{class_path: pytorch_lightning.strategies.ModelParallelStrategy, init_args: {...}}",
+    ),
 }
 _PRECISIONS = (
     *_SHORT_PRECISIONS,
@@ -136,6 +146,8 @@ def check_trainer(
             f"is {strategy}, which starts processes of its own",
             "write ddp: hpc-train starts the ranks",
         )
+    if isinstance(strategy, str) and (named := _OTHER_STRATEGIES.get(strategy.lower())):
+        raise origins.error("trainer.strategy", f"is {strategy!r}", f"write {named}")
     _check_choice(arguments, "strategy", _STRATEGIES, origins, registry=True)
 
 

@@ -46,6 +46,8 @@ _WANTED = (
     (r"data", "LightningDataModule"),
     (r"loggers\.\d+", "Logger"),
     (r"trainer\.callbacks(\.\d+)?", "Callback"),
+    (r"trainer\.strategy", "Strategy"),
+    (r"trainer\.profiler", "Profiler"),
 )
 
 

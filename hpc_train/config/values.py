@@ -13,7 +13,7 @@ from hpc_train.config.hosts import read_hosts, split_hosts
 from hpc_train.config.keys import MEMORY_KEYS, TEXT_KEYS
 from hpc_train.config.logger_forms import LOGGER_WORDS, OWN_LOGGERS
 from hpc_train.config.origins import Origins
-from hpc_train.config.ranges import out_of_range
+from hpc_train.config.ranges import RANGES, out_of_range
 from hpc_train.config.read import Sexagesimal
 from hpc_train.config.schema import Config, NotifyConfig
 from hpc_train.config.secrets import looks_secret
@@ -187,6 +187,8 @@ def _check_hosts(config: Config, origins: Origins) -> None:
         read_hosts(config.hosts)
     except ValueError as error:
         raise origins.error("hosts", f": {error}", "write as in hosts: [a, me@b, c]") from error
+    if file := next((it for it in config.hosts if Path(it).is_file()), ""):
+        raise origins.error("hosts", f"names the file {file}", f'--hosts "$(paste -sd, {file})"')
     if config.hosts and config.slurm.nodes > len(config.hosts):
         raise origins.error(
             "hosts",
@@ -233,7 +235,10 @@ def explain(key: str, message: str, origins: Origins) -> ConfigError:
         if (match := re.search(pattern, message))
     )
     groups = match.groups()
-    return origins.error(key, complaint.format(*groups), hint.format(*groups, key=key))
+    hint = hint.format(*groups, key=key)
+    _, _, null = (RANGES[key].below if key in RANGES else "").partition(", or null")
+    hint += f", or null{null}" if null and "number" in hint else ""
+    return origins.error(key, complaint.format(*groups), hint)
 
 
 def _check_path(key: str, path: str, origins: Origins) -> None:

@@ -9,6 +9,7 @@ import codecs
 import glob
 import gzip
 import io
+import os
 import sys
 import zlib
 from contextlib import ExitStack, contextmanager
@@ -21,11 +22,22 @@ from hpc_train.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["MAX_LINE", "blocks", "find_logs", "is_packed", "lines_in", "log_lines", "open_log"]
+__all__ = [
+    "MAX_LINE",
+    "blocks",
+    "find_logs",
+    "is_binary",
+    "is_packed",
+    "lines_in",
+    "log_lines",
+    "open_log",
+]
 
 # A line longer than this is cut: NCCL's own longest (a merged list of HCAs) has a few thousand.
 MAX_LINE = 64 * 1024
 _BLOCK = 1 << 18
+# Of formats that are no text; NUL is none of them: a log on NFS may have holes.
+_CONTROLS = frozenset((*range(1, 7), *range(14, 27), *range(28, 32)))
 _SUFFIXES = (".log", ".out", ".err", ".txt", ".gz", "trace_rank_", "flight-recorder-")
 
 
@@ -39,7 +51,11 @@ def find_logs(words: Iterable[str]) -> list[str]:
     for word in words:
         path = Path(word)
         if word == "-":
+            if not _head(sys.stdin.buffer):
+                raise UsageError("standard input is empty", "pipe a log into it, or name one")
             found.append(word)
+        elif (path.is_char_device() or path.is_block_device()) and word != os.devnull:
+            raise UsageError(f"{word} is a device", "name a log, or a folder of logs")
         elif path.is_dir():
             files = sorted(str(item) for item in path.rglob("*") if item.is_file())
             logs = [name for name in files if _is_log(Path(name).name)]
@@ -67,11 +83,30 @@ def open_log(name: str) -> Iterator[Any]:
     with ExitStack() as stack:
         file: Any = sys.stdin.buffer
         if name != "-":
-            file = stack.enter_context(Path(name).open("rb"))
+            file = stack.enter_context(open(name, "rb", opener=_open_at_once))
         if file.peek(2)[:2] == b"\x1f\x8b":
             file = stack.enter_context(gzip.GzipFile(fileobj=file))
         coding = _coding(_head(file))
         yield codecs.EncodedFile(file, "utf-8", coding, "replace") if coding else file
+
+
+def _open_at_once(name: str, flags: int) -> int:
+    """A pipe that nobody writes into is empty, and nothing to wait for (fifo(7))."""
+    descriptor = os.open(name, flags | os.O_NONBLOCK)
+    os.set_blocking(descriptor, True)
+    return descriptor
+
+
+def is_binary(name: str) -> bool:
+    """Whether a file begins with bytes that no log has; False where it cannot be read."""
+    if name == "-":
+        return False
+    try:
+        with open_log(name) as file:
+            head = bytes(file.read(512))
+    except (OSError, EOFError, zlib.error):
+        return False
+    return not _CONTROLS.isdisjoint(head)
 
 
 def is_packed(file: Any) -> bool:

@@ -12,7 +12,7 @@ from hpc_train.diagnose.around import Around, look_around, node_of, rank_of
 from hpc_train.diagnose.diagnosis import Culprit, Diagnosis
 from hpc_train.diagnose.first_pass import Marks, telling_lines
 from hpc_train.diagnose.flight_recorder import DumpError, RankDump, find_stall, is_dump, read_dump
-from hpc_train.diagnose.log_files import find_logs
+from hpc_train.diagnose.log_files import find_logs, is_binary
 from hpc_train.diagnose.nccl.nccl_log import LogReader
 from hpc_train.diagnose.rules import Evidence, Failure
 from hpc_train.errors import HpcTrainError
@@ -169,7 +169,11 @@ def diagnose_logs(words: Sequence[str]) -> Diagnosis:
     if not logs.lines and not has_any:
         why = logs.notes[0] if logs.notes else f"{', '.join(words)}: there is nothing in it"
         raise HpcTrainError(why, "name a log that holds what the ranks or the job have written")
-    return logs.diagnosis(", ".join(words) if len(words) < 4 else f"{len(names)} files")
+    found = logs.diagnosis(", ".join(words) if len(words) < 4 else f"{len(names)} files")
+    if not found.findings and not logs.dumps and all(map(is_binary, names)):
+        hint = "name a log that holds what the ranks or the job have written"
+        raise HpcTrainError(f"{', '.join(words)}: that is no text", hint)
+    return found
 
 
 def _any_text(names: Iterable[str]) -> bool:

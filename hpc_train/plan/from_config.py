@@ -30,7 +30,7 @@ from hpc_train.plan.quoting import quote_sbatch
 from hpc_train.plan.sbatch_options import PASSED_ON, extra_options
 from hpc_train.plan.shape import BatchSplitError, shape_of, split_batch
 from hpc_train.plan.shell import shell_plan
-from hpc_train.plan.units import memory_mib, slurm_time, stop_lead_s, time_s
+from hpc_train.plan.units import meant_time, memory_mib, slurm_time, stop_lead_s, time_s
 
 __all__ = ["make_plan", "result_hash", "with_training"]
 
@@ -248,7 +248,7 @@ def _time_limit_s(slurm: SlurmConfig, origins: Origins) -> int | None:
     try:
         limit_s = time_s(slurm.time)
     except ValueError as error:
-        hint = 'write it in quotes: "1:30:00"'
+        hint = f'write it in quotes: "{meant_time(str(slurm.time))}"'
         raise origins.error("slurm.time", f": {error}", hint) from error
     if limit_s == 0:  # sbatch(1), --time: "a time limit of zero requests no time limit"
         raise origins.error("slurm.time", "is zero", 'write "UNLIMITED", or a time: "1:30:00"')

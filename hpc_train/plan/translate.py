@@ -118,6 +118,8 @@ class _CommandReader:
             self._python(rest)
         elif program.endswith(".py"):
             self._script(words)
+        elif program.startswith("Trainer("):
+            self.made.refuse(program, "its bracket is not closed, or the quotes are missing")
         elif program in ("horovodrun", "mpirun", "mpiexec"):
             why = "hpc-train starts the ranks, without MPI: use torch.distributed (strategy ddp)"
             self.made.refuse(program, why)

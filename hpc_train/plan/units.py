@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["memory_mib", "slurm_time", "stop_lead_s", "time_s"]
+__all__ = ["meant_time", "memory_mib", "slurm_time", "stop_lead_s", "time_s"]
 
 # sbatch(1), --time: "minutes", "minutes:seconds", "hours:minutes:seconds", "days-hours",
 # "days-hours:minutes" and "days-hours:minutes:seconds".
 _TIME = re.compile(r"(?:(?P<days>\d+)-)?(?P<rest>\d+(?::\d+){0,2})\Z", re.ASCII)
+_WORDS = re.compile(r"(\d{1,6})\s*([dhms])[a-z]*", re.ASCII | re.IGNORECASE)
 _UNLIMITED = frozenset({"UNLIMITED", "INFINITE"})
 _MEMORY = re.compile(r"(?P<number>\d+)(?P<unit>[KMGT])B?\Z", re.ASCII | re.IGNORECASE)
 _MIB_PER_UNIT = {"K": 1 / 1024, "M": 1, "G": 1024, "T": 1024 * 1024}
@@ -37,6 +38,13 @@ def time_s(text: str) -> int | None:
         return (hours * 60 + minutes) * 60 + seconds
     minutes, seconds = [*fields, 0][:2]
     return minutes * 60 + seconds
+
+
+def meant_time(text: str) -> str:
+    """`2:00:00` for `2h`, `2 hours` and the like; an example where nothing is known."""
+    word = _WORDS.fullmatch(text.strip())
+    unit_s = {"d": 24 * 3600, "h": 3600, "m": 60, "s": 1}
+    return slurm_time(int(word[1]) * unit_s[word[2].lower()]) if word else "1:30:00"
 
 
 def stop_lead_s(wanted_s: int, limit_s: int | None) -> int:

@@ -138,11 +138,13 @@ def _newest(path: Path, length: int) -> list[dict[str, Any]]:
 
 
 def _documents(lines: Iterable[bytes]) -> Iterable[dict[str, Any]]:
-    """What is whole of some lines; a torn one is passed over."""
+    """What is whole of some lines; a torn one is passed over, and one with GPUs that are none."""
     for line in lines:
         with contextlib.suppress(ValueError):
             document = json.loads(line)
-            if isinstance(document, dict):
+            if isinstance(document, dict) and all(
+                isinstance(gpu, dict) for gpu in _list(document.get("gpus"))
+            ):
                 yield document
 
 
@@ -214,7 +216,9 @@ def _values(line: dict[str, Any]) -> dict[str, float]:
     disk = [_number(line.get(name)) for name in ("disk_read_mib_s", "disk_write_mib_s")]
     memory = _numbers(gpus, "memory_mib")
     used = _number(line.get("memory_used_mib"))
-    slowed = [100.0 * bool(set(_list(gpu.get("throttle"))) - {"sw_power_cap"}) for gpu in gpus]
+    slowed = [
+        100.0 * bool(set(map(str, _list(gpu.get("throttle")))) - {"sw_power_cap"}) for gpu in gpus
+    ]
     found = {
         "gpu_percent": _mean(_numbers(gpus, "use_percent")),
         "gpu_memory_gib": max(memory) / 1024 if memory else None,

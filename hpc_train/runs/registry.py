@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fnmatch
 import glob
 import os
 import re
@@ -22,6 +23,7 @@ from hpc_train.runs.layout import RunDir
 from hpc_train.runs.state import state_dir
 
 __all__ = [
+    "PATTERN",
     "RUNS_DIR_VARIABLE",
     "absent_folders",
     "all_runs",
@@ -41,6 +43,7 @@ __all__ = [
 ]
 
 RUNS_DIR_VARIABLE = "HPC_TRAIN_RUNS_DIR"
+PATTERN = re.compile(r"[*?\[]")  # a word with one of them means several runs
 STAMP = "%Y%m%d-%H%M%S"
 STAMPED = re.compile(r"(\d{8}-\d{6})-")
 
@@ -146,6 +149,10 @@ def folders(runs_dir: Path | None) -> list[Path]:
         what = "that is a file" if runs_dir.is_file() else "there is no such folder"
         hint = "name the folder that runs_dir is in the config, or leave --runs-dir out"
         raise NoSuchRunError(f"--runs-dir {runs_dir}: {what}", hint)
+    named = os.environ.get(RUNS_DIR_VARIABLE)
+    if not runs_dir and named and Path(named).exists() and not Path(named).is_dir():
+        message = f"{RUNS_DIR_VARIABLE}={named}: that is no folder"
+        raise NoSuchRunError(message, f"unset {RUNS_DIR_VARIABLE}, or name the folder of runs")
     return [runs_dir.absolute()] if runs_dir else roots(os.environ, Path.cwd())
 
 
@@ -228,6 +235,8 @@ def _advice(reference: str, runs: list[RunDir], folders: Sequence[Path]) -> str:
     if Path(reference).is_file():
         return "that is a file: RUN is a name, a run id, a run directory or a job id"
     names = sorted({run.name for run in runs})
+    if PATTERN.search(reference) and (matching := fnmatch.filter(names, reference)):
+        return f"one at a time: {', '.join(matching[:6])}"
     near = difflib.get_close_matches(reference, names, n=1)
     more = f" and {len(folders) - 3} more" if len(folders) > 3 else ""
     where = ", ".join(map(str, folders[:3])) + more or no_folder()

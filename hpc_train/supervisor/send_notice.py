@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -124,7 +125,9 @@ def _send_all(urls: Sequence[str], notice: Notice) -> Sent:
     def told(number: int) -> str:
         channel = channels[number]
         if channel is None:
-            return f"URL {number + 1} of {len(urls)} is none that Apprise knows"
+            scheme = re.match(r"\w{1,30}(?=://)", urls[number])
+            begins = f" ({scheme[0]}://...)" if scheme else ", which begin with SERVICE://"
+            return f"URL {number + 1} of {len(urls)} is none that Apprise knows{begins}"
         text = notice.text[:_MOST_CHARACTERS]
         form = apprise.NotifyFormat.TEXT
         if channel.notify(body=text, title=notice.title, body_format=form):

@@ -88,6 +88,21 @@ def test_a_shape_larger_than_the_partition_is_refused_before_any_is_submitted(
     assert nothing_made(tmp_path)
 
 
+def test_where_what_was_submitted_cannot_be_cancelled_both_errors_are_told(
+    hpc, taken: Slurm, tmp_path: Path
+) -> None:
+    first = f"if [ -e {taken.folder}/sent ]; then echo 'sbatch: error: Invalid qos' >&2; exit 1; fi"
+    taken.has("sbatch", f"{first}; echo > {taken.folder}/sent; echo Submitted batch job 7")
+    taken.has("scancel", "echo 'scancel: error: Unable to contact slurm controller' >&2; exit 1")
+    taken.says("7|PENDING|None|N/A")
+    said = hpc("bench", DIGITS, "--nodes", "1,2", "--gpus", "1", "--no-wait")
+    (error,) = (line for line in said.err.splitlines() if line.startswith("error: "))
+    assert said.code == 1
+    assert error.index("Invalid qos") < error.index("Unable to contact slurm controller")
+    bench = said.err.rpartition("hpc-train cancel ")[2].strip()
+    assert (tmp_path / "runs" / "digits-bench" / bench / "sweep.json").exists()
+
+
 def test_each_shape_is_a_job_of_the_same_name_that_waits_for_the_one_before(
     hpc, taken: Slurm, tmp_path: Path
 ) -> None:

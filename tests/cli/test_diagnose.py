@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -98,6 +101,39 @@ def test_what_is_neither_is_refused_with_a_fix(hpc, failed, tmp_path, words, cod
     assert said.err.startswith(f"error: {error}")
     assert "  fix: " in said.err
     assert "Traceback" not in said.err
+
+
+@pytest.mark.parametrize("word", ["pipe", "binary.log", "pictures", "-", "none"])
+def test_what_is_no_log_ends_at_once_with_one_line(tmp_path, word):
+    os.mkfifo(tmp_path / "pipe")
+    picture = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 9
+    (tmp_path / "binary.log").write_bytes(picture)
+    (tmp_path / "pictures").mkdir()
+    (tmp_path / "pictures" / "a.png").write_bytes(picture)
+    (tmp_path / "none").mkdir()
+    done = subprocess.run(
+        [sys.executable, "-m", "hpc_train.cli", "diagnose", word],
+        cwd=tmp_path,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    error, fix = done.stderr.splitlines()
+    assert done.returncode in (1, 2)
+    assert error.startswith(f"error: {'standard input' if word == '-' else word}")
+    assert fix.startswith("  fix: ")
+
+
+def test_a_pipe_with_a_writer_and_a_log_with_a_hole_are_read(hpc, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with subprocess.Popen(["sh", "-c", f"echo '{OOM}' > pipe"], cwd=tmp_path):
+        reader = os.open(tmp_path / "pipe", os.O_RDONLY)  # from now on it has a writer
+        assert hpc("diagnose", f"/dev/fd/{reader}").code == 3
+        os.close(reader)
+    (tmp_path / "hole.log").write_bytes(b"\0" * 600 + b"\nstep 1\n")
+    assert hpc("diagnose", "hole.log").code == 0
 
 
 def test_without_a_run_there_is_nothing_to_tell(hpc):

@@ -79,7 +79,7 @@ def refused(hpc, project: Path, words: list[str], code: int, message: str, fix: 
         ("submit .", 3, ". is a folder", "cfg.yaml"),
         ("submit cfg.yml", 3, "cfg.yml: there is no such file", "'cfg.yaml'"),
         ("submit cfg.yaml --node 3", 2, "No such option '--node'", "--help"),
-        ("submit cfg.yaml --nodes 2-4", 2, "'2-4' is not a valid integer", "--help"),
+        ("submit cfg.yaml --nodes 2-4", 2, "'2-4' is not a valid integer", "bench --nodes 2,3,4"),
         ("submit cfg.yaml --nodes", 2, "'--nodes' requires an argument", "--help"),
         ("submit cfg.yaml --cluster pbs", 2, "'pbs' is not one of", "--help"),
         ("submit cfg.yaml --gpus-per-node 2", 2, "'--gpus-per-node'", "write --gpus"),
@@ -97,7 +97,7 @@ def refused(hpc, project: Path, words: list[str], code: int, message: str, fix: 
         ("run cfg.yaml --lr 0.1", 2, "No such option '--lr'", "model.init_args.lr=..."),
         ("run none.py --lr 0.1", 2, "'--lr'", "of none.py come behind --: none.py -- --lr"),
         ("run none.py --gpus-per-node 2", 2, "'--gpus-per-node'", "write --gpus"),
-        ("list --gpus 2", 2, "No such option '--gpus'", "hpc-train list --help"),
+        ("list --gpus 2", 2, "No such option '--gpus'", "it is of hpc-train submit, run"),
         ("run cfg.yaml --epochs 3", 2, "No such option '--epochs'", "trainer.max_epochs=..."),
         ("submit --config cfg.yaml", 2, "'--config'", "by itself: hpc-train submit FILE"),
         ("render -c cfg.yaml", 2, "No such option '-c'", "by itself: hpc-train render FILE"),
@@ -137,11 +137,11 @@ def refused(hpc, project: Path, words: list[str], code: int, message: str, fix: 
             "norm, value",
         ),
         ("submit cfg.yaml --gpus 0", 3, "--gpus: slurm.gpus_per_node is 0", "accelerator: cpu"),
-        ("submit cfg.yaml --time 2h", 3, "'2h' is not a Slurm time", '"1:30:00"'),
+        ("submit cfg.yaml --time 2h", 3, "'2h' is not a Slurm time", '"2:00:00"'),
         ("submit cfg.yaml --time 99999999999999-0", 3, "slurm.time is 9999", "UNLIMITED"),
         ("submit cfg.yaml --name=", 3, "name is empty", "write a value"),
         ("submit cfg.yaml model=nets.Net", 3, "model is 'nets.Net'", "{class_path: nets.Net}"),
-        ("submit cfg.yaml model.class_path=nets/Net", 3, "is 'nets/Net'", "package.module.Class"),
+        ("submit cfg.yaml model.class_path=nets/Net", 3, "is 'nets/Net'", "write nets.Net"),
         ("submit cfg.yaml model.class_path=nets.py.Net", 3, "no module 'py'", "without .py"),
         ("submit cfg.yaml model.class_path=nets.train", 3, "a function that returns nothing", ""),
         ("submit cfg.yaml model.class_path=nets.Data", 3, "is no LightningModule", "nets has Net"),
@@ -196,7 +196,7 @@ def refused(hpc, project: Path, words: list[str], code: int, message: str, fix: 
         ("render cfg.yaml env.setup=['\"']", 3, "no shell that bash can read", "correct it"),
         ("run cfg.yaml model.class_path=nets.Nt", 3, "nets has no class 'Nt'", "'nets.Net'"),
         ("config show cfg.yaml seed=x", 3, "seed is 'x'", "whole number"),
-        ("config cfg.yaml", 2, "No such command 'cfg.yaml'", "hpc-train config --help"),
+        ("config cfg.yaml", 2, "No such command 'cfg.yaml'", "hpc-train config show CFG"),
         ("sweep cfg.yaml", 2, "Did you mean 'submit CFG --sweep KEY=VALUES'?", "--help"),
         ("squeue", 2, "no such command: 'squeue'. Did you mean 'list'?", "--help"),
         ("submit cfg.yaml --gpus a100:4", 2, "'a100:4'", "--gpus 4 slurm.gpu_type=a100"),
@@ -222,6 +222,47 @@ def refused(hpc, project: Path, words: list[str], code: int, message: str, fix: 
         ("status /", 5, "no run answers to '/'", "looked in"),
         ("diff ../..", 5, "no run answers to '../..'", "looked in"),
         ("resume nope --gpu 3", 2, "No such option '--gpu'", "--help"),
+        ("train.py", 2, "Did you mean 'submit train.py'?", "--help"),
+        ("submit python none.py", 2, "python stands where CFG", "hpc-train submit none.py --"),
+        ("submit torchrun --nnodes 2 a.py", 2, "torchrun stands where", "hpc-train submit a.py --"),
+        ("submit -m nets", 2, "No such option '-m'", "name the module's file"),
+        ("submit cfg.yaml --wrap x", 2, "No such option '--wrap'", "train.py -- ARGUMENTS"),
+        ("submit --config-name cfg", 2, "'--config-name'", "by itself: hpc-train submit FILE"),
+        ("submit cfg.yaml --gpus 0,1", 2, "'0,1' is not a valid", "--devices 0,1 chooses them"),
+        ("launch cfg.yaml --gpus 0,1", 2, "'0,1' is not a valid", "bench --gpus 0,1"),
+        ("resume x --smoke", 2, "No such option '--smoke'", "is of hpc-train submit"),
+        ("resume x --name y", 2, "No such option '--name'", "is of hpc-train submit, run"),
+        ("run cfg.yaml --after x", 2, "No such option '--after'", "is of hpc-train submit"),
+        ("run cfg.yaml --sweep seed=1,2", 2, "'--sweep'", "is of hpc-train submit, render"),
+        ("render cfg.yaml --dry-run", 2, "'--dry-run'", "is of hpc-train submit, resume"),
+        ("status x --rank 3", 2, "No such option '--rank'", "is of hpc-train logs"),
+        ("status x --rankk 3", 2, "No such option '--rankk'", "hpc-train status --help"),
+        ("nodes n1", 2, "extra argument (n1)", "write --forget n1"),
+        ("diff a b c", 2, "extra argument (c)", "two RUNs at most"),
+        ("bench cfg.yaml --nodes 1-4", 2, "--nodes 1-4 is no list", "write --nodes 1,2,3,4"),
+        ("bench cfg.yaml --gpus 2..3", 2, "--gpus 2..3 is no list", "write --gpus 2,3"),
+        ("bench cfg.yaml --nodes 1-999", 2, "--nodes 1-999 is no", "write --nodes 1,999"),
+        ("bench cfg.yaml --html -", 2, "--html - is standard output", "name a file"),
+        ("report x --html sub", 2, "--html sub cannot be written", "a folder that is there"),
+        ("report x --html no/p.html", 2, "--html no/p.html cannot be", "a folder that is there"),
+        ("preflight --partition gpu", 2, "of the job that --nodes asks for", "add --nodes N"),
+        ("preflight x --full", 2, "RUN shows a past verdict", "leave one out"),
+        ("submit cfg.yaml --test-only --cluster local", 2, "asks Slurm", "leave one of them out"),
+        ("submit cfg.yaml trainer.max_epochs:5", 3, "no key=value", "write trainer.max_epochs=5"),
+        ("submit cfg.yaml trainer/max_epochs=5", 3, "is no key", "write trainer.max_epochs=5;"),
+        ("submit cfg.yaml trainer:max_epochs=5", 3, "is no key", "write trainer.max_epochs=5;"),
+        ("submit cfg.yaml ++seed=5", 3, "'++seed' is no key", "write seed=5;"),
+        ("submit cfg.yaml width=64", 3, "width is no key", "model: model.init_args.width"),
+        ("submit cfg.yaml datamodule=x", 3, "datamodule is no key", "data: {class_path: ...}"),
+        ("submit cfg.yaml requeue.max_attempts=all", 3, "is 'all'", "number, or null for no limit"),
+        ("submit cfg.yaml model.class_path=nets:Net", 3, "is 'nets:Net'", "write nets.Net"),
+        ("submit https://x.org/cfg.yaml", 3, "there is no such file", "download it"),
+        ("submit ~/cfg.yaml", 3, "there is no such file", "not in quotes"),
+        ("submit net.py", 3, "there is no file net.py", "'nets.py'"),
+        ("submit cfg.yaml --time 90minutes", 3, "'90minutes' is not a Slurm", '"1:30:00"'),
+        ("submit cfg.yaml --time tomorrow", 3, "'tomorrow' is not a Slurm", '"1:30:00"'),
+        ("submit cfg.yaml data.init_args.batch_size=0", 3, "batch_size is 0", "write 1 or more"),
+        ("diagnose /dev/zero", 2, "/dev/zero is a device", "name a log"),
     ],
 )
 def test_a_command_line_typed_wrong(
@@ -341,6 +382,124 @@ def test_an_argument_of_another_form(
         assert hpc(*words).code == 0
 
 
+TYPED = """\
+from typing import Literal, Optional, Protocol
+import torch
+from torch import nn
+from torch.optim import Optimizer
+from pytorch_lightning import LightningDataModule, LightningModule
+class Steps(Protocol): ...
+class Net(LightningModule):
+    def __init__(
+        self,
+        net: nn.Module | None = None,
+        rule: Optional["Optimizer"] = None,
+        either: nn.Module | Optimizer | None = None,
+        steps: Steps | None = None,
+        act: Literal["relu", "gelu"] = "relu",
+        size: Optional[Literal[8, 16]] = None,
+        width: int = 8,
+        depth: int = 1,
+    ):
+        if width % 8:
+            raise ValueError(f"width {width} is no multiple of 8")
+        depth = min(depth, 3)
+        if depth > 2:
+            raise ValueError("never")
+        if some_function(width) and width > 8:
+            raise ValueError("not known")
+    def training_step(self, batch): ...
+    def configure_optimizers(self): ...
+class Data(LightningDataModule):
+    def __init__(self, batch_size: int = 8, num_workers: int = 0, prefetch_factor=None): ...
+    def train_dataloader(self): ...
+class AllWorkers(LightningDataModule):
+    def __init__(self, batch_size: int = 8, num_workers: int = 0, prefetch_factor=None):
+        self.workers = 8 if num_workers < 0 else num_workers
+        self.ahead = prefetch_factor if self.workers else None
+    def train_dataloader(self): ...
+"""
+
+
+@pytest.mark.parametrize(
+    ("typed", "message", "fix"),
+    [
+        ("net.class_path=torch.optim.Adam", "net is a torch.optim.Adam, and", "is a nn.Module"),
+        ("rule.class_path=torch.nn.Linear", "rule is a torch.nn.Linear", "Optimizer"),
+        ("either.class_path=torch.utils.data.DataLoader", "either is a torch", "nn.Module"),
+        ("act=swish", "act is 'swish', and typed.Net takes Literal", "relu or gelu"),
+        ("act=rellu", "act is 'rellu'", "did you mean 'relu'"),
+        ("size=9", "size is 9", "write 8 or 16"),
+        ("width=9", "refuses: width 9 is no multiple of 8", "line 19 of typed"),
+        ("data.init_args.num_workers=-2", "num_workers is -2", "write 0 or more"),
+        ("data.init_args.batch_size=-1", "batch_size is -1", "write 1 or more"),
+        ("data.init_args={prefetch_factor: 2, num_workers: 0}", "no worker that", "write null"),
+        ("net={class_path: torch.nn.ReLU}", "", ""),
+        ("steps={class_path: torch.nn.ReLU}", "", ""),
+        ("model.init_args={act: gelu, size: 16, width: 16, depth: 9}", "", ""),
+        ("size=null", "", ""),
+        ("data={class_path: typed.AllWorkers, init_args: {num_workers: -1}}", "", ""),
+        (
+            "data={class_path: typed.AllWorkers, init_args: {num_workers: 0, prefetch_factor: 2}}",
+            "",
+            "",
+        ),
+    ],
+)  # fmt: skip
+def test_a_value_that_the_text_of_a_class_refuses(
+    hpc, project: Path, typed: str, message: str, fix: str
+) -> None:
+    (project / "typed.py").write_text(TYPED)
+    text = CONFIG.replace("nets.Net, init_args: {width: 3}", "typed.Net").replace("nets", "typed")
+    (project / "cfg.yaml").write_text(text)
+    key = typed if typed.startswith(("data", "model")) else f"model.init_args.{typed}"
+    words = ["submit", "cfg.yaml", "--dry-run", key]
+    if message:
+        refused(hpc, project, words, 3, message, fix)
+    else:
+        said = hpc(*words)
+        assert said.code == 0, said.err
+
+
+@pytest.mark.parametrize(
+    ("callback", "message", "fix"),
+    [
+        ("ModelCheckpoint(monitor: a, mode: lowest)", "mode is 'lowest'", "min or max"),
+        ("EarlyStopping(monitor: a, mode: minimum)", "mode is 'minimum'", "'min'"),
+        ("EarlyStopping(monitor: a, patience: -1)", "patience is -1", "0 or more"),
+        ("ModelCheckpoint(save_top_k: 3)", "save_top_k is 3", "init_args: line"),
+        ("ModelCheckpoint(save_top_k: -2)", "Must be >= -1", "init_args: line"),
+        ("ModelCheckpoint(every_n_train_steps: -1)", "Must be >= 0", "init_args: line"),
+        (
+            "ModelCheckpoint(every_n_train_steps: 2, every_n_epochs: 1)",
+            "every_n_epochs is 1",
+            "init_args: line",
+        ),
+        ("LearningRateMonitor(logging_interval: batch)", "is 'batch'", "step or epoch"),
+        ("ModelCheckpoint(monitor: a, save_top_k: 3, mode: max)", "", ""),
+        ("ModelCheckpoint(save_top_k: -1, every_n_train_steps: 5)", "", ""),
+        ("ModelCheckpoint", "", ""),
+        ("LearningRateMonitor(logging_interval: null)", "", ""),
+        ("EarlyStopping(monitor: a, patience: 0, check_on_train_epoch_end: true)", "", ""),
+    ],
+)  # fmt: skip
+def test_a_value_that_a_callback_of_lightnings_refuses(
+    hpc, project: Path, callback: str, message: str, fix: str
+) -> None:
+    name, _, arguments = callback.rstrip(")").partition("(")
+    path = f"class_path: pytorch_lightning.callbacks.{name}"
+    added = f"callbacks: [{{{path}, init_args: {{{arguments}}}}}]"
+    text = CONFIG.replace("max_epochs: 1}", f"max_epochs: 1, {added}}}")
+    (project / "cfg.yaml").write_text(text)
+    words = ["submit", "cfg.yaml", "--dry-run"]
+    if message:
+        refused(hpc, project, words, 3, "cfg.yaml:5: trainer.callbacks.0.init_args.", fix)
+        assert message in hpc(*words).err
+    else:
+        said = hpc(*words)
+        assert said.code == 0, said.err
+
+
 def test_an_override_and_a_cluster_of_python_that_are_none(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -351,6 +510,23 @@ def test_an_override_and_a_cluster_of_python_that_are_none(
     with pytest.raises(ConfigError, match=r"cluster is 'pbs' \(write 'slurm' or 'local'\)"):
         api.submit(api.load(project / "cfg.yaml"), cluster="pbs")
     assert sorted(project.rglob("*")) == before
+
+
+def test_a_variable_that_names_a_file_in_place_of_a_folder_of_runs_is_told(
+    hpc, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HPC_TRAIN_RUNS_DIR", "cfg.yaml")
+    for words in (["list"], ["status", "x"], ["top"]):
+        refused(hpc, project, words, 5, "HPC_TRAIN_RUNS_DIR=cfg.yaml: that is no", "unset HPC_")
+
+
+def test_a_folder_is_no_file_and_a_file_of_hosts_no_host(hpc, project: Path) -> None:
+    for name, said in (("a.toml", "is TOML"), ("a.ckpt", "is a checkpoint")):
+        (project / name).write_bytes(b"PK\x03\x04\xff")
+        refused(hpc, project, ["submit", name], 3, said, "write" if "toml" in name else "resume")
+    (project / "hosts").write_text("a\nb\n")
+    words = ["launch", "cfg.yaml", "--hosts", "hosts"]
+    refused(hpc, project, words, 3, "hosts names the file hosts", '$(paste -sd, hosts)"')
 
 
 def test_a_variable_that_names_no_folder_of_runs_is_told(

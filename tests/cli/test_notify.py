@@ -26,7 +26,33 @@ def test_what_failed_is_told_with_apprises_own_words(hpc, monkeypatch: pytest.Mo
         said = hpc("notify", DIGITS, "notify.urls_from=CHAT", "notify.timeout_s=30")
     assert said.code == 1
     assert "error=500" in said.err
-    assert "error: channel 1 of 1 (JSON) did not take it\n  fix: correct CHAT" in said.err
+    assert "error: channel 1 of 1 (JSON) did not take it: " in said.err
+    assert [line[:8] for line in said.err.splitlines()] == ["error: c", "  fix: c"]
+
+
+@pytest.mark.parametrize(
+    ("holds", "message"),
+    [
+        (b"slak://a/secret", "is none that Apprise knows (slak://...): "),
+        (b"me@example.org", "is none that Apprise knows, which begin with SERVICE://: "),
+        (b"json://127.0.0.1:9/secret", "channel 1 of 1 (JSON) did not take it: "),
+        (b"\n", "urls is empty"),
+        (bytes(range(128, 256)), "urls: cannot be read as text"),
+        (None, "urls: Is a directory"),
+    ],
+)
+def test_an_address_that_is_none_is_told_in_one_line(
+    hpc, tmp_path: Path, holds: bytes | None, message: str
+) -> None:
+    if holds is None:
+        (tmp_path / "urls").mkdir()
+    else:
+        (tmp_path / "urls").write_bytes(holds)
+    said = hpc("notify", DIGITS, f"notify.urls_from={tmp_path}/urls", "notify.timeout_s=30")
+    error, fix = said.err.splitlines()
+    assert said.code == 1
+    assert message in error
+    assert fix.startswith("  fix: ")
 
 
 def test_without_a_place_for_addresses_the_fix_says_where_they_belong(hpc) -> None:

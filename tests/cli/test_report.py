@@ -138,10 +138,21 @@ def test_what_a_run_says_of_itself_is_text_and_never_markup(tmp_path: Path) -> N
         assert "".join(Reader(page).text).count(HOSTILE) >= 6
 
 
+def test_a_pattern_means_all_runs_of_these_names(hpc, slurm, made) -> None:
+    document = json.loads(hpc("report", "dig*", "--json").out)
+    assert [Path(run["run_dir"]) for run in document["runs"]] == [made.run.path]
+    for command in ("status", "logs", "cancel"):
+        said = hpc(command, "dig*")
+        assert (said.code, "fix: one at a time: digits" in said.err) == (5, True)
+    assert hpc("report", "nope*").code == 5
+
+
 def test_a_page_that_cannot_be_written_is_one_line(hpc, slurm, made) -> None:
     said = hpc("report", str(made.run.path), "--html", "/proc/none/page.html")
-    assert said.code == 1
-    assert said.err.startswith("error: --html /proc/none/page.html: ")
+    assert said.code == 2
+    assert said.err.startswith("error: --html /proc/none/page.html cannot be written\n  fix: ")
+    assert "<!doctype html>" in hpc("report", str(made.run.path), "--html", "-").out
+    assert not Path("-").exists()
     assert hpc("report", str(made.run.path), "--html", "page.html").out == "written: page.html\n"
     assert Path("page.html").read_text().startswith("<!doctype html>")
 

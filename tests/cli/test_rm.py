@@ -168,6 +168,32 @@ def test_the_question_on_a_terminal_is_answered(hpc, make, tmp_path, answer, goe
     assert (process.returncode == 0, run.path.exists()) == (goes, not goes)
 
 
+def test_a_run_that_begins_while_the_question_stands_is_not_removed(make, slurm, tmp_path):
+    runs = [make(1), make(2)]
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "hpc_train.cli", "rm", "net*"],
+        cwd=tmp_path,
+        stdin=theirs,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    os.close(theirs)
+    assert process.stdout is not None
+    asked = ""
+    while "remove 2 runs, " not in asked and (character := process.stdout.read(1)):
+        asked += character
+    tell(runs[1], EventKind.SUBMITTED, job_id="9", backend="slurm")
+    slurm.says("9|PENDING|None|N/A")
+    os.write(ours, b"y\n")
+    said, _ = process.communicate(timeout=60)
+    os.close(ours)
+    assert process.returncode == 1
+    assert f"error: nothing was removed: net ({runs[1].run_id}) is pending by now" in said
+    assert all(run.plan.exists() for run in runs)
+
+
 def test_a_name_of_several_runs_asks_for_ids_or_a_pattern(hpc, make):
     runs = [make(1), make(2), make(3)]
     said = hpc("rm", "net", "--yes")

@@ -55,6 +55,10 @@ if True:
 class OpenData(LightningDataModule):
     def __init__(self, **kwargs):
         pass
+
+class OwnStrategy(pl.strategies.Strategy):
+    def __init__(self, **kwargs):
+        pass
 """
 
 
@@ -609,6 +613,9 @@ def trainer_refusal(folder: Path, trainer: str) -> ConfigError:
         ("{strategy: ddp_spawn}", "is ddp_spawn", "write ddp: hpc-train starts the ranks"),
         ("{strategy: my_spawn}", "starts processes of its own", "write ddp"),
         ("{strategy: dp}", "is dp", "global_batch_size"),
+        ("{strategy: modelparallel}", "is 'modelparallel'", "strategies.ModelParallelStrategy"),
+        ("{strategy: DDPStrategy}", "is 'DDPStrategy'", "write ddp"),
+        ("{strategy: {class_path: nets.Open}}", "nets.Open is no Strategy", "has OwnStrategy"),
         ("{strategy: colossalai}", "is colossalai", "fsdp"),
     ],
 )
@@ -626,7 +633,7 @@ def test_lightnings_own_arguments_pass(nets: Path) -> None:
         " max_steps: 3, limit_val_batches: 0.5, gradient_clip_val: 1.0, profiler: simple}\n"
     )
     check_in(nets, "{class_path: nets.Open}", "{class_path: nets.OpenData}", more)
-    more = "trainer: {precision: 32, strategy: {class_path: nets.Open}}\n"
+    more = "trainer: {precision: 32, strategy: {class_path: nets.OwnStrategy}}\n"
     check_in(nets, "{class_path: nets.Open}", "{class_path: nets.OpenData}", more)
 
 

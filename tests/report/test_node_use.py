@@ -65,7 +65,7 @@ def test_torn_lines_words_and_nodes_that_tell_nothing_are_passed_over(tmp_path: 
     made.watch("n1", [])
     made.watch("n2", [gpu_line(0), {"time": 1, "gpus": "none", "cpu_percent": "x"}])
     with (made.run.monitor / "n2.jsonl").open("ab") as stream:
-        stream.write(b'[1]\n{"cpu_perc\xff')
+        stream.write(b'[1]\n{"gpus": [3, "x"]}\n{"cpu_perc\xff')
     (made.run.monitor / "n3.jsonl").mkdir()
     (node,) = read_nodes(made.run)
     assert (node.node, node.samples, node.values["cpu_percent"]) == ("n2", 2, 25)

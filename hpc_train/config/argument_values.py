@@ -1,0 +1,207 @@
+"""Values of a config held against what the text of a class says of its arguments."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from hpc_train.config.class_kind import Located, derives_from, locate
+from hpc_train.config.refused_values import refusal_of
+from hpc_train.config.specs import CLASS_PATH
+from hpc_train.config.words import did_you_mean, meant_number
+from hpc_train.errors import ConfigError
+
+__all__ = ["ArgumentError", "check_refused", "check_values"]
+
+_OPTIONAL = re.compile(r"Optional\[(\w+)\]\Z|(\w+) \| None\Z")
+# Annotations that a value of YAML either fits or does not.
+_PLAIN_TYPES: Mapping[str, tuple[tuple[type, ...], str]] = {
+    "int": ((int,), "write a whole number"),
+    "float": ((int, float), "write a number"),
+    "bool": ((bool,), "write true or false"),
+    "str": ((str,), 'write a text, in quotes where YAML sees another thing in it: "{0}"'),
+}
+# Annotations of which at least the form of a value of YAML is known; none within a union.
+_FORM = re.compile(
+    r"(?:Optional\[)?(?:\w+\.)*(list|tuple|dict|List|Tuple|Dict|Module)"
+    r"(?:\[((?:(?!\] \|(?! None\Z)).)*?)\])?\]?(?: \| None)?\Z"
+)
+_FORMS: Mapping[str, tuple[type, str]] = {
+    **dict.fromkeys(("list", "tuple"), (list, "write a list: [...]")),
+    "dict": (Mapping, "write a mapping: {key: value}"),
+    "module": (Mapping, "write {class_path: ..., init_args: {...}}"),
+}
+# Less of them is nothing that a DataLoader or a callback can work with, unless the class itself
+# compares them with something: -1 may be all.
+_LEAST = {"num_workers": 0, "batch_size": 1, "prefetch_factor": 1, "patience": 0}
+_STRUCTURAL = ("Protocol", "ABC")  # what has their methods fits, whatever it derives from
+
+
+class ArgumentError(ConfigError):
+    """An argument that a class does not take; `name` is the argument."""
+
+    def __init__(self, message: str, hint: str, name: str) -> None:
+        super().__init__(message, hint)
+        self.name = name
+
+
+def check_values(
+    class_path: str,
+    arguments: Mapping[str, Any],
+    annotations: Mapping[str, str],
+    required: Sequence[str],
+    found: Located,
+    search_path: Sequence[str],
+) -> None:
+    """Hold each value against the annotation of its argument, as far as that tells.
+
+    Args:
+        annotations: By argument, as they are written.
+        required: Arguments that have no default.
+        found: The class.
+        search_path: As `sys.path`.
+
+    Raises:
+        ArgumentError: naming the argument.
+    """
+    for name, value in arguments.items():
+        written = annotations.get(name, "")
+        annotation = _OPTIONAL.sub(r"\1\2", written)
+        if value is not None and (form := _FORM.match(written)):
+            _check_form(class_path, name, value, form)
+        _check_members(class_path, name, value, written, found, search_path)
+        may_be_null = annotation != written or name not in required
+        if annotation not in _PLAIN_TYPES or (value is None and may_be_null):
+            continue
+        types, fix = _PLAIN_TYPES[annotation]
+        if not isinstance(value, types) or (isinstance(value, bool) and annotation != "bool"):
+            message = f"is {value!r}, and {class_path} takes {annotation}"
+            raise ArgumentError(message, fix.format(value) + meant_number(value, annotation), name)
+
+
+def check_refused(
+    class_path: str, arguments: Mapping[str, Any], found: Located, filled_in: Sequence[str]
+) -> None:
+    """Refuse what the class itself would, by its text, and numbers that nothing can work with.
+
+    Args:
+        filled_in: Arguments whose values hpc-train gives where the config does not.
+
+    Raises:
+        ArgumentError: naming the argument.
+    """
+    if not isinstance(found.definition, ast.ClassDef):
+        return
+    tests = " ".join(ast.unparse(it) for it in _tests(found.definition))
+    for name, least in _LEAST.items():
+        value = arguments.get(name)
+        if type(value) is int and value < least and not re.search(rf"\b{name}\b", tests):
+            raise ArgumentError(f"is {value}", f"write {least} or more", name)
+    ahead = arguments.get("prefetch_factor")
+    if ahead and arguments.get("num_workers") == 0 and "num_workers" not in tests:
+        message = f"is {ahead}, and num_workers is 0: there is no worker that fetches ahead"
+        raise ArgumentError(message, "write null, or num_workers: 1 or more", "prefetch_factor")
+    if refusal := refusal_of(found.definition, arguments, filled_in):
+        named = [it for it in arguments if re.search(rf"(?<![^\W_]){it}", refusal.test)]
+        if not named:
+            return
+        value, why = arguments[named[-1]], refusal.said or refusal.test
+        choices = [str(it) for it in refusal.choices if it is not None]
+        meant = did_you_mean(str(value), choices) or f"write {' or '.join(choices)}"
+        other = f"correct its init_args: line {refusal.line} of {found.module} decides"
+        message = f"is {value!r}, which {class_path} refuses: {why}"
+        raise ArgumentError(message, meant if choices else other, named[-1])
+
+
+def _check_form(class_path: str, name: str, value: Any, form: re.Match[str]) -> None:
+    kind, fix = _FORMS[form[1].lower()]
+    each = (form[2] or "...").split(", ")
+    is_fixed = form[1].lower() == "tuple" and "..." not in each and "[" not in form[2]
+    is_object = isinstance(value, Mapping) and CLASS_PATH in value
+    if not is_object and not isinstance(value, kind):
+        raise ArgumentError(f"is {value!r}, and {class_path} takes {form[0]}", fix, name)
+    if is_fixed and isinstance(value, list) and len(value) != len(each):
+        message = f"is {value!r}, and {class_path} takes {form[0]}"
+        raise ArgumentError(message, f"write {len(each)} values", name)
+
+
+def _check_members(
+    class_path: str,
+    name: str,
+    value: Any,
+    written: str,
+    found: Located,
+    search_path: Sequence[str],
+) -> None:
+    """Refuse a word that is none of a Literal, and an object that is of no class of a union."""
+    try:
+        members = _members(ast.parse(written.strip("'\""), mode="eval").body)
+    except SyntaxError:
+        return
+    members = [it for it in members if ast.unparse(it) != "None"]
+    if value is None or not members:
+        return
+    literals = [it for it in members if _outer(it) == "Literal"]
+    if len(literals) == len(members) and not isinstance(value, Mapping):
+        parts = [it for part in literals for it in _slice(part)]
+        choices = [it.value for it in parts if isinstance(it, ast.Constant)]
+        if value not in choices:
+            words = [str(it) for it in choices]
+            hint = did_you_mean(str(value), words) or f"write {' or '.join(words)}"
+            raise ArgumentError(f"is {value!r}, and {class_path} takes {written}", hint, name)
+    if isinstance(value, Mapping) and isinstance(dotted := value.get(CLASS_PATH), str):
+        answers = [_is_of(dotted, it, found, search_path) for it in members]
+        if all(answer is False for answer in answers):
+            message = f"is a {dotted}, and {class_path} takes {written}"
+            raise ArgumentError(message, f"name a class that is a {ast.unparse(members[0])}", name)
+
+
+def _is_of(
+    dotted: str, member: ast.expr, found: Located, search_path: Sequence[str]
+) -> bool | None:
+    """Whether a class derives from what an annotation names; None where that is not known."""
+    name = ast.unparse(member).strip("'\"")
+    if name in _PLAIN_TYPES or _outer(member) == "Literal":
+        return False
+    wanted = locate(f"{found.module}.{name}", search_path)
+    given = locate(dotted, search_path)
+    if wanted is None or given is None or not isinstance(wanted.definition, ast.ClassDef):
+        return None
+    if any(_outer(base) in _STRUCTURAL for base in wanted.definition.bases):
+        return None
+    return derives_from(given, wanted.name, search_path)
+
+
+def _members(node: ast.expr) -> list[ast.expr]:
+    """The parts of `X | Y`, `Union[X, Y]` and `Optional[X]`."""
+    if isinstance(node, ast.BinOp):
+        return [*_members(node.left), *_members(node.right)]
+    if _outer(node) in ("Optional", "Union"):
+        return [part for inner in _slice(node) for part in _members(inner)]
+    return [node]
+
+
+def _outer(node: ast.expr) -> str:
+    """`Literal` of `typing.Literal[...]`."""
+    return ast.unparse(node).partition("[")[0].rpartition(".")[2]
+
+
+def _slice(node: ast.expr) -> list[ast.expr]:
+    inner = node.slice if isinstance(node, ast.Subscript) else node
+    return inner.elts if isinstance(inner, ast.Tuple) else [inner]
+
+
+def _tests(definition: ast.ClassDef) -> Iterator[ast.expr]:
+    """What a class makes depend on a value: comparisons with a constant, and whether it is any."""
+    for node in ast.walk(definition):
+        if isinstance(node, ast.Compare) and any(map(_is_constant, ast.walk(node))):
+            yield node
+        parts = [node.test] if isinstance(node, (ast.If, ast.IfExp)) else []
+        parts = node.values if isinstance(node, ast.BoolOp) else parts
+        yield from (it for it in parts if not isinstance(it, ast.Compare))
+
+
+def _is_constant(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant)
