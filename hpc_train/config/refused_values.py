@@ -116,6 +116,8 @@ def _run(
             branch = statement.body if test is not _UNKNOWN and test else statement.orelse
             if test is _UNKNOWN:
                 _forget(statement, values)
+                if _may_return(statement):
+                    return False
             elif branch and isinstance(branch[0], ast.Raise):
                 raise _RefusedValueError(_refusal(statement.test, branch[0], values))
             elif not _run(branch, values, methods):
@@ -129,7 +131,13 @@ def _run(
                 _call(method, [_worth(it, values) for it in call.args], {}, values, methods)
         else:
             _forget(statement, values)
+            if _may_return(statement):
+                return False
     return True
+
+
+def _may_return(statement: ast.stmt) -> bool:
+    return any(isinstance(node, ast.Return) for node in ast.walk(statement))
 
 
 def _assign(statement: ast.stmt, values: dict[str, Any], prefix: str = "") -> None:
