@@ -268,8 +268,13 @@ def _cut(shares: Mapping[str, float], length: int) -> str:
 
 
 def bench_chart(table: BenchTable) -> Chart | None:
-    """The rate over the ranks, a line a variant, and what would be in proportion."""
+    """The rate over the ranks, a line a variant, and what would be in proportion.
+
+    None where all that was measured had as many ranks.
+    """
     known = [row for row in table.rows if row.rate]
+    if len({row.ranks for row in known}) < 2:
+        return None
     lines = []
     for variant in dict.fromkeys(row.variant for row in known):
         rows = sorted((row for row in known if row.variant == variant), key=lambda row: row.ranks)

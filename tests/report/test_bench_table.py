@@ -172,11 +172,12 @@ def test_the_picture_fits_and_is_as_long_as_the_rate() -> None:
 
 def test_the_page_is_whole_and_what_a_run_says_is_text() -> None:
     named = {"training": "<script>alert(1)</script>"}
-    table = dataclasses.replace(table_of({1: took(0.3), 2: None}), **named)
+    table = dataclasses.replace(table_of({1: took(0.3), 2: None, 3: took(0.1)}), **named)
     page = render_bench(table)
     assert "<script>" not in page
     assert "two is too many" in page
     assert "rate in samples/s" in page
+    assert bench_chart(table_of({1: took(0.3), 2: None})) is None, "a line needs two points"
 
 
 def test_trainings_share_a_key_where_their_steps_take_as_long() -> None:
