@@ -1,4 +1,4 @@
-"""The file for the node exporter, read by Prometheus's own parser; by promtool where that is installed."""
+"""The file for the node exporter, read by Prometheus's own parser, and promtool where that is there."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LABELS = {"name": "digits", "run": "20261122-1"}
 
 
 def read(text: str) -> dict[str, dict[tuple[tuple[str, str], ...], float]]:
-    """Family -> labels -> value; the parser refuses what is no exposition, and promtool bad names."""
+    """Family -> labels -> value; the parser refuses what is none, promtool bad names."""
     if promtool := shutil.which("promtool"):
         check = [promtool, "check", "metrics"]
         checked = subprocess.run(check, input=text, capture_output=True, text=True, timeout=60)
