@@ -1,4 +1,4 @@
-"""The file for the node exporter, read by Prometheus's own parser, and promtool where that is there."""
+"""The file for the node exporter: Prometheus's own parser, and promtool where that is there."""
 
 from __future__ import annotations
 
