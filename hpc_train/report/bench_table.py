@@ -21,6 +21,7 @@ __all__ = ["BenchRow", "BenchTable", "bench_chart", "bench_rows", "make_table", 
 
 PARTS = {"compute": "█", "communication": "▒", "data": "░", "saving": "▪"}
 ENOUGH = 0.7  # of the rate a rank of the smallest shape: below, most of what is added is lost
+DOUBTFUL = 1.5  # of that rate: more ranks do not make each so much faster
 LARGE = 0.2  # share of the time that is worth a change
 ADVICE = {
     "communication": "a larger micro batch with fewer steps, trainer.strategy, or the network:"
@@ -228,6 +229,8 @@ def recommend(rows: Sequence[BenchRow]) -> tuple[BenchRow | None, str]:
     )
     if share >= LARGE:
         told.append(f"{percent(share)} of its time is {part}: {ADVICE[part]}")
+    if max(row.efficiency or 0.0 for row in known) > DOUBTFUL:
+        told.append("far more than 100 %: the smallest shape was slowed, measure again when quiet")
     return chosen, "; ".join(told)
 
 
@@ -268,8 +271,13 @@ def _cut(shares: Mapping[str, float], length: int) -> str:
 
 
 def bench_chart(table: BenchTable) -> Chart | None:
-    """The rate over the ranks, a line a variant, and what would be in proportion."""
+    """The rate over the ranks, a line a variant, and what would be in proportion.
+
+    None where all that was measured had as many ranks.
+    """
     known = [row for row in table.rows if row.rate]
+    if len({row.ranks for row in known}) < 2:
+        return None
     lines = []
     for variant in dict.fromkeys(row.variant for row in known):
         rows = sorted((row for row in known if row.variant == variant), key=lambda row: row.ranks)

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from hpc_train.runs.layout import RunDir
+from hpc_train.runs.ranks import Heartbeat
 
-__all__ = ["MEASURES", "Measure", "NodeUse", "gpus_now", "odd_nodes", "read_nodes"]
+__all__ = ["MEASURES", "Measure", "NodeUse", "gpus_now", "late_nodes", "odd_nodes", "read_nodes"]
 
 SAMPLES = 300  # lines of a node; a file with fewer is read whole
 LINE_BYTES = 16_384  # no line is longer: eight GPUs and eight HCAs are 2,000
@@ -108,6 +109,35 @@ def odd_nodes(run: RunDir, window_s: float) -> dict[str, str]:
         words = [_against_others(name, node, nodes) for name in told if name in node.outliers]
         if words:
             found[node.node] = "; ".join(words)
+    return found
+
+
+def late_nodes(beats: Sequence[Heartbeat]) -> dict[str, str]:
+    """Nodes for whose ranks the others wait in each step, and how long. Pure.
+
+    Args:
+        beats: Of all ranks; nothing is said while one of them does not train.
+
+    Returns:
+        node -> "0.8 s of each step before the others can go on (the others need 0.2 s)"
+    """
+    nodes: dict[str, float] = {}
+    for beat in beats:
+        if beat.phase != "train" or beat.own_s is None:
+            return {}
+        nodes[beat.node] = max(nodes.get(beat.node, 0.0), beat.own_s)
+    if len(nodes) < 2:
+        return {}
+    least_s = LEAST_DIFFERENCE * statistics.median(beat.step_time_s or 0.0 for beat in beats)
+    found = {}
+    for node, own_s in nodes.items():
+        others = [other_s for other, other_s in nodes.items() if other != node]
+        usual_s = statistics.median(others)
+        if own_s - usual_s > least_s:
+            found[node] = (
+                f"{own_s:.2g} s of each step before the others can go on"
+                f" (the others need {usual_s:.2g} s)"
+            )
     return found
 
 

@@ -106,6 +106,8 @@ class Heartbeat:
         moved: When `step`, `batch` or `phase` last changed, so a hung collective is seen.
         step: Optimizer steps taken since the run's first attempt.
         step_time_s: Median of the last steps; None until there are some.
+        own_s: Of these, what this rank needs for itself, before it may wait for others: data and
+            forward pass (of an accumulation, the first); None where nobody tells.
         steps: In all; None where nobody knows, as of a stream.
         epoch: The one at hand, from 1; `epochs` are all of them, None without an end.
         steps_per_s: Over the last half minute of training; None until there are two steps.
@@ -123,6 +125,7 @@ class Heartbeat:
     step: int
     batch: int = 0
     step_time_s: float | None = None
+    own_s: float | None = None
     steps: int | None = None
     epoch: int | None = None
     epochs: int | None = None

@@ -10,6 +10,7 @@ import contextlib
 import signal
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,7 @@ from hpc_train.plan.states import Action, Outcome, RunState
 from hpc_train.runs.events import Event, EventKind, read_events
 from hpc_train.runs.history import AttemptRecord, since_submission
 from hpc_train.runs.history_text import printable
-from hpc_train.runs.ranks import read_heartbeat
+from hpc_train.runs.ranks import read_heartbeats
 from hpc_train.runs.status import RunStatus, SchedulerView, run_status
 from hpc_train.supervisor.send_notice import Notice, send
 
@@ -32,6 +33,7 @@ __all__ = ["StragglerWatch", "notify_of_end", "notify_of_start", "preempted_ofte
 PREEMPTIONS, DAY_S = 3, 24 * 3600.0
 # Nodes are compared over so long, and as often as LOOK_EVERY_S: a save or a validation is shorter.
 STRAGGLER_S, LOOK_EVERY_S = 300.0, 60.0
+LATE_LOOKS = 3  # one after another, in which a node was late, before it is told
 Say = Callable[[str], None]
 
 
@@ -84,31 +86,40 @@ class StragglerWatch:
         self.window_s = window_s
         self.look_at = time.monotonic() + window_s
         self.told: set[str] = set()
+        self.late: Counter[str] = Counter()  # in how many looks, one after another
 
     def look(self) -> None:
         """Start a comparison where it is time."""
-        if time.monotonic() < self.look_at or self.attempt.plan.preflight.monitor_interval_s <= 0:
+        if time.monotonic() < self.look_at:
             return
         self.look_at = time.monotonic() + LOOK_EVERY_S
         threading.Thread(target=self.compare, daemon=True).start()
 
     def compare(self) -> None:
         """Tell of each node that differs from the others while all train, once an attempt."""
-        from hpc_train.report.node_use import odd_nodes
+        from hpc_train.report.node_use import late_nodes, odd_nodes
 
-        run, say = self.attempt.run, self.attempt.log.say
-        beat = read_heartbeat(self.attempt.folder.heartbeat(0))
-        if beat is None or beat.phase != "train":
+        beats = read_heartbeats(self.attempt.folder)
+        if not any(beat.rank == 0 and beat.phase == "train" for beat in beats):
             return
-        for node, what in odd_nodes(run, self.window_s).items():
-            if node in self.told:
-                continue
-            self.told.add(node)
-            text = f"{node} differs from the other nodes for {self.window_s / 60:g} min: {what}"
-            say(text)
-            text = f"{run.name} ({run.run_id}): {text}\nhpc-train report {run.run_id}"
-            title = f"{run.name}: {node} is a straggler"
-            _tell(self.attempt.plan.notify, "straggler", title, text, say)
+        late = late_nodes(beats)
+        self.late = Counter({node: self.late[node] + 1 for node in late})
+        for node, what in late.items():
+            if self.late[node] >= LATE_LOOKS:
+                self._tell(node, f"{node} holds the other nodes up: {what}")
+        minutes = f"{self.window_s / 60:g} min"
+        for node, what in odd_nodes(self.attempt.run, self.window_s).items():
+            self._tell(node, f"{node} differs from the other nodes for {minutes}: {what}")
+
+    def _tell(self, node: str, text: str) -> None:
+        if node in self.told:
+            return
+        self.told.add(node)
+        run, say = self.attempt.run, self.attempt.log.say
+        say(text)
+        text = f"{run.name} ({run.run_id}): {text}\nhpc-train report {run.run_id}"
+        title = f"{run.name}: {node} is a straggler"
+        _tell(self.attempt.plan.notify, "straggler", title, text, say)
 
 
 def _status_after(event: AttemptEnded) -> RunStatus:

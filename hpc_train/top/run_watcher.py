@@ -31,6 +31,7 @@ EVERY_S = 2.0
 SHARE, LONGEST_PAUSE_S = 0.008, 15.0
 # Of the runs that have ended, so many of the newest and so many others are looked at in a pass.
 LOOKED_AT = 50
+MOST_FRESH = 200  # of those that have ended just now, the newest are looked at in each pass
 SETTLED_S = 60.0  # nothing was written for so long: the end is the end
 # What a damaged file or one of another version does to its reader.
 DAMAGED = (HpcTrainError, OSError, ValueError, TypeError, KeyError, AttributeError)
@@ -40,11 +41,17 @@ Signature = tuple[int, ...]
 
 @dataclass(frozen=True)
 class _Known:
-    """A row, and what its files and Slurm's answer were when it was made."""
+    """A row, and what its files and Slurm's answer were when it was made.
+
+    Attributes:
+        over: It has ended by its own word, so that no answer of Slurm's changes it.
+        settled: It has ended, and was not written to for `SETTLED_S`.
+    """
 
     row: WatchedRun
     signature: Signature
     answer: SlurmAnswer
+    over: bool
     settled: bool
 
 
@@ -146,8 +153,11 @@ class RunWatcher:
         if self._is_sorted:
             return
         known = [(it, self._known[it.path]) for it in self._entries if it.path in self._known]
-        self._open = [entry for entry, it in known if not it.settled]
-        self._settled = [entry for entry, it in known if it.settled]
+        self._open, self._settled, fresh = [], [], 0
+        for entry, it in known:
+            fresh += it.over and not it.settled
+            in_turn = it.settled or (it.over and fresh > MOST_FRESH)
+            (self._settled if in_turn else self._open).append(entry)
         self._ended = tuple(it.row for _, it in known if it.row.status.state.ended)
         self._is_sorted = True
 
@@ -163,9 +173,12 @@ class RunWatcher:
         now, answer, changed = time.time(), self._answer, []
         for entry in entries:
             signature, known = _signature(entry), self._known.get(entry.path)
-            is_old = known and (known.settled or known.answer is answer)
+            is_old = known and (known.over or known.settled or known.answer is answer)
             if known is None or known.signature != signature or not is_old:
                 changed.append((entry, signature))
+            elif known.over and not known.settled and _is_settled(known.row, signature, now):
+                self._known[entry.path] = replace(known, settled=True)
+                self._is_sorted = False
         rows = _observed([entry for entry, _ in changed], now, answer)
         for (entry, signature), row in zip(changed, rows, strict=True):
             before = self._known.get(entry.path)
@@ -174,7 +187,7 @@ class RunWatcher:
             else:
                 row = replace(row, gpu_percent=before.row.gpu_percent)
             settled = _is_settled(row, signature, now)
-            self._known[entry.path] = _Known(row, signature, answer, settled)
+            self._known[entry.path] = _Known(row, signature, answer, _is_over(row, answer), settled)
             if before is None or settled or row.status.state.ended or before.row.status.state.ended:
                 self._is_sorted = False
 
@@ -275,6 +288,17 @@ def _row(entry: Entry, seen: RunStatus | SweepStatus) -> WatchedRun:
 
 def _runs_in(row: WatchedRun) -> list[RunStatus]:
     return [point.run for point in row.sweep.points] if row.sweep else [row.status]
+
+
+def _is_over(row: WatchedRun, answer: SlurmAnswer) -> bool:
+    """Whether it has ended by its own word: then Slurm was not asked of its job, nor silent."""
+    return all(
+        run.state.ended
+        and run.backend == "slurm"
+        and not run.silence
+        and run.job_id not in (answer.asked or ())
+        for run in _runs_in(row)
+    )
 
 
 def _is_settled(row: WatchedRun, signature: Signature, now: float) -> bool:

@@ -32,6 +32,7 @@ __all__ = ["STACKS_SIGNAL", "HeartbeatThread", "Pace"]
 STACKS_SIGNAL = signal.SIGRTMIN + 3
 _POLL_S = 0.25
 _WINDOW_S = 30.0  # over which the pace is taken
+_LEAST_OWN = 20  # steps, before a rank's own part of them is told
 # Between two lines of the progress: a hundredth of the time so far, at most this. So the file of a
 # short training is fine enough for a picture, and that of a week stays under a megabyte.
 _PROGRESS_S = 60.0
@@ -104,6 +105,8 @@ class HeartbeatThread:
         self._seen: tuple[str, int | None, int] = ("start", None, 0)
         self._step_times_s: deque[float] = deque(maxlen=50)
         self._step_at: float | None = None
+        self._own_times_s: deque[float] = deque(maxlen=50)
+        self._own_since: float | None = None
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
         self._dumped = False
@@ -120,6 +123,7 @@ class HeartbeatThread:
     def phase(self, phase: str) -> None:
         # One tuple, put in place at once: the thread reads it meanwhile.
         self._phase = (phase, time.monotonic(), self.seconds())
+        self._own_since = None
 
     def seconds(self) -> dict[str, float]:
         """Spent in each phase so far."""
@@ -158,6 +162,16 @@ class HeartbeatThread:
             self._step_times_s.append(now - self._step_at)
         self._step_at = now
         self.step = step
+
+    def begins_step(self) -> None:
+        """All that belongs to the step before is done."""
+        self._own_since = time.monotonic()
+
+    def computed(self) -> None:
+        """What comes now may wait for other ranks: a backward pass sums the gradients over all."""
+        if self._own_since is not None:
+            self._own_times_s.append(time.monotonic() - self._own_since)
+        self._own_since = None
 
     def moves(self) -> None:
         """The training moves, though it takes no step."""
@@ -206,7 +220,7 @@ class HeartbeatThread:
         if seen != self._seen:
             self._seen, self._moved = seen, now
         # The main thread appends meanwhile; a copy made in one go is whole.
-        times_s = list(self._step_times_s)
+        times_s, own_s = list(self._step_times_s), list(self._own_times_s)
         beat = Heartbeat(
             rank=self.rank,
             node=self.node,
@@ -217,6 +231,7 @@ class HeartbeatThread:
             step=self.step or 0,
             batch=self.batch,
             step_time_s=statistics.median(times_s) if times_s else None,
+            own_s=statistics.median(own_s) if len(own_s) >= _LEAST_OWN else None,
             steps=self.steps,
             epoch=self.epoch,
             epochs=self.epochs,

@@ -479,6 +479,33 @@ def test_what_has_ended_is_not_read_again_and_what_was_resumed_is(
     assert read
 
 
+def test_what_has_ended_just_now_is_read_once_whatever_slurm_says_of_others(
+    slurm, make_run, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(run_watcher, "MOST_FRESH", 10)
+    runs = [make_run(number, ended=True) for number in range(100)]
+    make_run(100, ended=False)
+    slurm.says("100|RUNNING|None|N/A|N/A")
+    watched = RunWatcher(tmp_path / "runs")
+    watched.look_once()
+    read, looked = [], []
+    really, signature = run_watcher.observe_all, run_watcher._signature
+    monkeypatch.setattr(
+        run_watcher, "observe_all", lambda some, *rest: read.extend(some) or really(some, *rest)
+    )
+    monkeypatch.setattr(
+        run_watcher, "_signature", lambda it: looked.append(it.run_id) or signature(it)
+    )
+    watched._ask_at = 0.0
+    watched.look_once()
+    assert slurm.asked() == 2
+    assert {run.name for run in read} == {"name1"}, "the one that trains, by the new answer"
+    assert len(looked) < 2 * (1 + 10 + 30 + run_watcher.LOOKED_AT) + 1
+    tell(runs[99], time.time(), EventKind.SUBMITTED, job_id="99", backend="slurm")
+    newest = watched.look_once()
+    assert runs[99].run_id in [row.status.run for row in newest.active]
+
+
 def test_a_pass_that_took_long_is_followed_by_a_longer_pause(
     slurm, make_run, tmp_path, monkeypatch
 ):

@@ -38,6 +38,27 @@ class TinyData(pl.LightningDataModule):
         return DataLoader(Numbers(self.size), batch_size=self.batch_size, shuffle=True)
 
 
+class SlowData(TinyData):
+    """The same, slow to be read on one node: a tenth of a second a sample."""
+
+    def __init__(self, batch_size: int, slow_node: str, size: int = 6000) -> None:
+        super().__init__(batch_size, size)
+        self.is_slow = os.environ.get("SLURMD_NODENAME") == slow_node
+
+    def train_dataloader(self) -> DataLoader:
+        return DataLoader(Slow(self.size, 0.1 * self.is_slow), batch_size=self.batch_size)
+
+
+class Slow(Numbers):
+    def __init__(self, size: int, sample_s: float) -> None:
+        super().__init__(size)
+        self.sample_s = sample_s
+
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
+        time.sleep(self.sample_s)
+        return super().__getitem__(index)
+
+
 class Tiny(pl.LightningModule):
     """A linear model that can be slow, wrong, large or undefined.
 

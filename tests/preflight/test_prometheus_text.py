@@ -1,8 +1,9 @@
-"""The file for the node exporter, read by Prometheus's own parser."""
+"""The file for the node exporter: Prometheus's own parser, and promtool where that is there."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,7 +22,11 @@ LABELS = {"name": "digits", "run": "20261122-1"}
 
 
 def read(text: str) -> dict[str, dict[tuple[tuple[str, str], ...], float]]:
-    """Family -> labels -> value; the parser refuses what is no exposition."""
+    """Family -> labels -> value; the parser refuses what is none, promtool bad names."""
+    if promtool := shutil.which("promtool"):
+        check = [promtool, "check", "metrics"]
+        checked = subprocess.run(check, input=text, capture_output=True, text=True, timeout=60)
+        assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
     return {
         family.name: {tuple(sorted(s.labels.items())): s.value for s in family.samples}
         for family in text_string_to_metric_families(text)

@@ -155,6 +155,11 @@ def test_what_takes_a_fifth_of_the_time_is_advised_on() -> None:
     assert "40 % of its time is data: more CPUs" in table.reason
 
 
+def test_a_rate_that_cannot_be_is_doubted() -> None:
+    assert "was slowed, measure again" in table_of({1: took(0.3), 2: took(0.05)}).reason
+    assert "was slowed" not in table_of({1: took(0.3), 2: took(0.12)}).reason
+
+
 def test_the_picture_fits_and_is_as_long_as_the_rate() -> None:
     full = {"data_s": 0.05, "comm_s": 0.1}
     table = table_of({1: took(0.3, **full), 2: took(0.2, **full), 3: took(0.2)})
@@ -172,11 +177,12 @@ def test_the_picture_fits_and_is_as_long_as_the_rate() -> None:
 
 def test_the_page_is_whole_and_what_a_run_says_is_text() -> None:
     named = {"training": "<script>alert(1)</script>"}
-    table = dataclasses.replace(table_of({1: took(0.3), 2: None}), **named)
+    table = dataclasses.replace(table_of({1: took(0.3), 2: None, 3: took(0.1)}), **named)
     page = render_bench(table)
     assert "<script>" not in page
     assert "two is too many" in page
     assert "rate in samples/s" in page
+    assert bench_chart(table_of({1: took(0.3), 2: None})) is None, "a line needs two points"
 
 
 def test_trainings_share_a_key_where_their_steps_take_as_long() -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from hpc_train.report import node_use
-from hpc_train.report.node_use import read_nodes
+from hpc_train.report.node_use import late_nodes, read_nodes
+from hpc_train.runs.ranks import Heartbeat
 from tests.report.made import gpu_line, make_run
 
 
@@ -69,3 +70,31 @@ def test_torn_lines_words_and_nodes_that_tell_nothing_are_passed_over(tmp_path: 
     (made.run.monitor / "n3.jsonl").mkdir()
     (node,) = read_nodes(made.run)
     assert (node.node, node.samples, node.values["cpu_percent"]) == ("n2", 2, 25)
+
+
+def beat(rank: int, own_s: float | None, *, phase: str = "train") -> Heartbeat:
+    """Of two ranks a node, whose steps take 0.4 s."""
+    told = {"time": 1.0, "moved": 1.0, "phase": phase, "step": 90, "step_time_s": 0.4}
+    return Heartbeat(rank=rank, node=f"n{rank // 2}", pid=1, own_s=own_s, **told)
+
+
+@pytest.mark.parametrize(
+    ("own_s", "late"),
+    [
+        ([0.2, 0.2, 0.2, 0.3, 0.2, 0.2], ["n1"]),  # one rank is enough
+        ([0.3, 0.3, 0.2, 0.2, 0.2, 0.2], ["n0"]),
+        ([0.2, 0.2, 0.3, 0.3], ["n1"]),  # of two nodes, the other one waits
+        ([0.3, 0.2, 0.2, 0.3, 0.2, 0.2, 0.2, 0.2], ["n0", "n1"]),
+        ([0.2, 0.2, 0.25, 0.25, 0.2, 0.2], []),  # an eighth of a step
+        ([0.1, 0.1, 0.2, 0.2, 0.2, 0.2], []),  # one that is faster holds nobody up
+        ([0.2, 0.3], []),
+        ([0.2, 0.2, 0.3, None], []),
+        ([], []),
+    ],
+)
+def test_a_node_is_late_whose_ranks_let_the_others_wait(
+    own_s: list[float | None], late: list[str]
+) -> None:
+    beats = [beat(rank, it) for rank, it in enumerate(own_s)]
+    assert sorted(late_nodes(beats)) == late
+    assert late_nodes([*beats, beat(len(beats), 0.2, phase="save")]) == {}

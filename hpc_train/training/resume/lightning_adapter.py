@@ -226,6 +226,11 @@ class LightningAdapter(pl.Callback):
         return inner.current_epoch(trainer) + 1 >= epochs
 
     @override
+    def on_before_backward(self, *_: Any) -> None:
+        """This rank's own part of a step is done."""
+        self.controller.heartbeat.computed()
+
+    @override
     def on_train_batch_end(self, *_: Any, **__: Any) -> None:
         """A sign of life within an accumulation."""
         self.controller.heartbeat.batch = inner.train_batches(self._trainer)

@@ -89,6 +89,7 @@ class StepController:
         elif not self._prepared and self._saves_in_background():
             self.saver.prepare(snapshot())
         self._prepared = True  # a save makes its own buffers
+        self.heartbeat.begins_step()
 
     def _due_by_time(self) -> bool:
         """Whether the minutes between two saves are over, and the last save is written."""
