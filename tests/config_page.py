@@ -94,7 +94,8 @@ def comments(section: type) -> dict[str, str]:
     found = {}
     for node in body:
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-            behind = lines[node.lineno - 1][node.end_col_offset :].strip()
+            end = node.end_lineno or node.lineno
+            behind = lines[end - 1][node.end_col_offset :].strip()
             above = lines[node.lineno - 2].strip()
             words = behind or (above if above.startswith("#") else "#")
             found[node.target.id] = words.removeprefix("#").strip().replace("|", "\\|")

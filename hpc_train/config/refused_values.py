@@ -111,29 +111,32 @@ def _run(
     for statement in body:
         if isinstance(statement, (ast.Return, ast.Raise)):
             return False
-        if isinstance(statement, ast.If):
-            test = _worth(statement.test, values)
-            branch = statement.body if test is not _UNKNOWN and test else statement.orelse
-            if test is _UNKNOWN:
-                _forget(statement, values)
-                if _may_return(statement):
-                    return False
-            elif branch and isinstance(branch[0], ast.Raise):
+        test = _worth(statement.test, values) if isinstance(statement, ast.If) else _UNKNOWN
+        if isinstance(statement, ast.If) and test is not _UNKNOWN:
+            branch = statement.body if test else statement.orelse
+            if branch and isinstance(branch[0], ast.Raise):
                 raise _RefusedValueError(_refusal(statement.test, branch[0], values))
-            elif not _run(branch, values, methods):
+            if not _run(branch, values, methods):
                 return False
         elif isinstance(statement, (ast.Assign, ast.AnnAssign)):
             _assign(statement, values)
-        elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
-            call = statement.value
-            method = methods.get(_name(call.func).removeprefix("self."))
-            if method is not None and not call.keywords:
-                _call(method, [_worth(it, values) for it in call.args], {}, values, methods)
+        elif isinstance(statement, ast.Expr):
+            _call_own(statement.value, values, methods)
         else:
             _forget(statement, values)
             if _may_return(statement):
                 return False
     return True
+
+
+def _call_own(
+    call: ast.expr, values: dict[str, Any], methods: Mapping[str, ast.FunctionDef]
+) -> None:
+    """Work through `self.method(...)`, where it is a method of the class."""
+    if isinstance(call, ast.Call) and not call.keywords:
+        method = methods.get(_name(call.func).removeprefix("self."))
+        if method is not None:
+            _call(method, [_worth(it, values) for it in call.args], {}, values, methods)
 
 
 def _may_return(statement: ast.stmt) -> bool:
