@@ -408,6 +408,10 @@ class Net(LightningModule):
             raise ValueError("never")
         if some_function(width) and width > 8:
             raise ValueError("not known")
+        if some_function(depth):
+            return
+        if width == 16:
+            raise ValueError("perhaps not reached")
     def training_step(self, batch): ...
     def configure_optimizers(self): ...
 class Data(LightningDataModule):
