@@ -132,7 +132,7 @@ class Probes:
     def wait_for(self, name: str, timeout_s: float = 120) -> Path:
         path = self.folder / name
         end = time.monotonic() + timeout_s
-        while not path.exists():
+        while not (path.exists() and path.stat().st_size):
             assert time.monotonic() < end, f"{name} did not come"
             time.sleep(0.01)
         return path
