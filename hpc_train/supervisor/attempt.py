@@ -208,7 +208,8 @@ class Attempt:
         lost = watched.lost_nodes
         if failed and not lost:
             lost = nodes_that_failed(said, nodes) or self._lost(nodes)
-        if watched.launcher_code == 0:
+        may_take_no_steps = self.plan.script is None or self.plan.script.may_take_no_steps
+        if watched.launcher_code == 0 and not may_take_no_steps:
             self._wait_for_exits(nodes)
         records = [self._with_words(record) for record in read_exits(self.folder)]
         deaths = ranks.deaths()
@@ -230,7 +231,7 @@ class Attempt:
             launcher_tail=said,
             started=bool(read_heartbeats(self.folder)),
             disk_trouble=self._disk_trouble() if failed else "",
-            may_take_no_steps=self.plan.script is None or self.plan.script.may_take_no_steps,
+            may_take_no_steps=may_take_no_steps,
         )
 
     def _wait_for_exits(self, nodes: Sequence[str]) -> None:
