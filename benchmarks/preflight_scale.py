@@ -104,10 +104,10 @@ def start_probes(options: PreflightOptions, gate: Path) -> list[subprocess.Popen
 def await_verdict(
     file: Path, processes: list[subprocess.Popen[bytes]]
 ) -> tuple[float, list[float]]:
-    """Seconds until `file` is there, and the most memory (MiB) of each process until then."""
+    """Seconds until `file` is filled, and the most memory (MiB) of each process until then."""
     started = time.monotonic()
     memory_mib = [0.0] * len(processes)
-    while not file.exists():
+    while not (file.exists() and file.stat().st_size):
         memory_mib = [
             max(before, rss_mib(process.pid))
             for before, process in zip(memory_mib, processes, strict=True)

@@ -1,7 +1,10 @@
 """The step of the probes, one a node, and the files by which it is asked and answers.
 
 1. `write_options` writes `PreflightOptions` into an empty folder (0700) on the shared file system.
-   `nodes` are the names Slurm uses (SLURMD_NODENAME), first node first, spares last.
+   `nodes` are the names Slurm uses (SLURMD_NODENAME), first node first, spares last. It makes the
+   two files that other machines wait for, empty: an NFS client that has looked for a name in vain
+   goes on for up to a minute saying that there is none, while opening a file that it knows shows
+   what is in it by now (nfs(5), "Directory entry caching" and "Close-to-open cache consistency").
 2. The token (`new_token`) goes into the environment as `HPC_TRAIN_PREFLIGHT_TOKEN`; it is never on
    a command line and never in a file.
 3. `python -m hpc_train.preflight.probes.probe --options FILE` is started once a node (rank from
@@ -28,6 +31,7 @@ from hpc_train.preflight.choose.choose import Choice
 from hpc_train.preflight.inventory.inventory import NodeInventory
 from hpc_train.preflight.options import TOKEN_ENV, VERDICT_FILE, PreflightOptions, PreflightRequest
 from hpc_train.preflight.probe_results import ProbeResults, assemble, inventory_of, lost_node
+from hpc_train.preflight.probes.rendezvous import RENDEZVOUS_FILE
 from hpc_train.preflight.verdict import Skipped, Verdict, decide
 from hpc_train.runs.atomic import write_text
 from hpc_train.slurm.inherit import for_step
@@ -64,6 +68,8 @@ def write_options(options: PreflightOptions) -> Path:
     """Write the options into their folder, which is made if need be, and return the file."""
     folder = Path(options.folder)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for awaited in (RENDEZVOUS_FILE, VERDICT_FILE):
+        (folder / awaited).write_text("", encoding="utf-8")
     write_text(folder / OPTIONS_FILE, json.dumps(options.to_json()), durable=False)
     return folder / OPTIONS_FILE
 
@@ -88,13 +94,21 @@ def _answered(folder: Path, nodes: Sequence[str]) -> Callable[[], bool]:
     lost_since: list[float] = []
 
     def is_answered() -> bool:
-        if (folder / VERDICT_FILE).exists() or not_launched(folder, nodes):
+        if _has_verdict(folder) or not_launched(folder, nodes):
             return True
         if not lost_since and lost_files and all(file.exists() for file in lost_files):
             lost_since.append(time.monotonic())
         return bool(lost_since) and time.monotonic() - lost_since[0] > LAST_WORD_S
 
     return is_answered
+
+
+def _has_verdict(folder: Path) -> bool:
+    try:
+        with (folder / VERDICT_FILE).open("rb") as stream:  # opened, since stat(2) may be late
+            return bool(stream.read(1))
+    except FileNotFoundError:
+        return False
 
 
 def not_launched(folder: Path, nodes: Sequence[str]) -> dict[str, str]:
@@ -106,10 +120,10 @@ def not_launched(folder: Path, nodes: Sequence[str]) -> dict[str, str]:
 
 def collect(options: PreflightOptions) -> Verdict:
     """Return the verdict in the options' folder, or what can be told without one."""
+    if not _has_verdict(Path(options.folder)):
+        return _without_verdict(options, "rank 0 wrote no verdict")
     try:
         return Verdict.read(Path(options.folder) / VERDICT_FILE)
-    except FileNotFoundError:
-        return _without_verdict(options, "rank 0 wrote no verdict")
     except (OSError, ValueError) as error:
         return _without_verdict(options, f"{VERDICT_FILE} cannot be read: {error}")
 

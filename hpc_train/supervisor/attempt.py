@@ -42,6 +42,8 @@ from hpc_train.supervisor.watch import Watched, watch
 
 __all__ = ["Attempt", "AttemptResult", "new_attempt"]
 
+LATE_FILES_S = 60.0  # nfs(5), acdirmax: so long a client may say of a new file that there is none
+
 
 @dataclass(frozen=True)
 class AttemptResult:
@@ -206,6 +208,9 @@ class Attempt:
         lost = watched.lost_nodes
         if failed and not lost:
             lost = nodes_that_failed(said, nodes) or self._lost(nodes)
+        may_take_no_steps = self.plan.script is None or self.plan.script.may_take_no_steps
+        if watched.launcher_code == 0 and not may_take_no_steps:
+            self._wait_for_exits(nodes)
         records = [self._with_words(record) for record in read_exits(self.folder)]
         deaths = ranks.deaths()
         wordless = {death.rank for death in deaths} - {record.rank for record in records}
@@ -226,8 +231,16 @@ class Attempt:
             launcher_tail=said,
             started=bool(read_heartbeats(self.folder)),
             disk_trouble=self._disk_trouble() if failed else "",
-            may_take_no_steps=self.plan.script is None or self.plan.script.may_take_no_steps,
+            may_take_no_steps=may_take_no_steps,
         )
+
+    def _wait_for_exits(self, nodes: Sequence[str]) -> None:
+        """What ranks on other nodes have left may be seen late here."""
+        if not self.allocation.has_steps or self.environ.get("SLURMD_NODENAME") in nodes:
+            return
+        deadline = time.monotonic() + LATE_FILES_S
+        while not read_exits(self.folder) and time.monotonic() < deadline:
+            time.sleep(1.0)
 
     def _with_words(self, record: ExitRecord) -> ExitRecord:
         """An exit code alone tells nothing: what was printed before it does (argparse's error)."""

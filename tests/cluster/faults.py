@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import os
 import re
 import signal
@@ -26,6 +27,7 @@ __all__ = [
     "drain",
     "find",
     "kill_node",
+    "late_names",
     "limit_memlock",
     "lossy_cable",
     "pause",
@@ -247,6 +249,23 @@ def small_disk(cluster: Cluster, name: str, size_mib: int) -> Path:
 def _unmount(folder: Path) -> None:
     run(["umount", "--lazy", str(folder)])
     folder.rmdir()
+
+
+def late_names(cluster: Cluster, folder: Path, *, seconds: int = 60) -> None:
+    """Each node mounts an empty folder of the host, and remembers which names were not there.
+
+    As an NFS client does (nfs(5), lookupcache=all): a node that has looked for a name in vain goes
+    on saying for `seconds` that there is none, though another node has made it meanwhile. A name
+    that it has not looked for is seen at once, and what is in a file whenever it is opened. The
+    host sees everything.
+    """
+    late = f"negative_timeout={seconds},entry_timeout={seconds},attr_timeout=0"
+    for node in cluster.nodes.values():
+        # Not in the node's network: the mount is no process of the node's, and outlives them.
+        inside = ["nsenter", f"--target={node.anchor_pid}", "--mount"]
+        run([*inside, "bindfs", "-o", late, str(folder), str(folder)])
+        undo = [*inside, "umount", "--lazy", str(folder)]
+        cluster.on_reset(functools.partial(run, undo))
 
 
 def small_shm(cluster: Cluster, node: str, size_mib: int) -> None:

@@ -17,7 +17,7 @@ mirror=$(apt-get indextargets --format '$(REPO_URI)' 'ShortDesc: Packages' | hea
 packages=(
     slurm-wlm slurmctld slurmd slurm-client slurmdbd slurm-wlm-basic-plugins
     slurm-wlm-mysql-plugin munge mariadb-server iproute2 nftables infiniband-diags libibverbs1
-    openssh-client openssh-server procps git libgomp1 ca-certificates
+    openssh-client openssh-server bindfs procps git libgomp1 ca-certificates
     python3 # for the libraries that this machine's Python is linked with
 )
 

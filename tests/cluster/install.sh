@@ -6,7 +6,7 @@ set -euo pipefail
 packages=(
     slurm-wlm slurmctld slurmd slurm-client slurmdbd slurm-wlm-basic-plugins
     slurm-wlm-mysql-plugin munge mariadb-server iproute2 nftables infiniband-diags libibverbs1
-    openssh-client openssh-server
+    openssh-client openssh-server bindfs
 )
 
 if ! command -v dpkg-query >/dev/null; then

@@ -13,8 +13,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from hpc_train.preflight.checks.findings import Thresholds
-from hpc_train.preflight.options import TOKEN_ENV, PreflightOptions
+from hpc_train.preflight.options import TOKEN_ENV, VERDICT_FILE, PreflightOptions
 from hpc_train.preflight.probe_files import collect, new_token, write_options
+from hpc_train.preflight.probes.rendezvous import RENDEZVOUS_FILE
 from hpc_train.preflight.verdict import Verdict
 
 # What the pairs measure here is how busy this machine is: limits that no load of it reaches, and
@@ -132,7 +133,8 @@ class Probes:
     def wait_for(self, name: str, timeout_s: float = 120) -> Path:
         path = self.folder / name
         end = time.monotonic() + timeout_s
-        while not path.exists():
+        filled = name in (RENDEZVOUS_FILE, VERDICT_FILE)  # they are there from the start, empty
+        while not path.exists() or (filled and not path.stat().st_size):
             assert time.monotonic() < end, f"{name} did not come"
             time.sleep(0.01)
         return path

@@ -7,6 +7,7 @@ import signal
 from collections.abc import Callable, Sequence
 
 from tests.cluster import Cluster, ClusterSpec, faults
+from tests.cluster.shell import wait_until
 
 __all__ = ["BEFORE", "BIG", "cut", "dead"]
 
@@ -21,9 +22,12 @@ BIG = ClusterSpec(
 
 def _down_when_healed(cluster: Cluster) -> None:
     """A job with a node that was lost completes for minutes otherwise."""
-    cluster.on_reset(
-        lambda: cluster.scontrol("update", "NodeName=ALL", "State=DOWN", "Reason=healed")
-    )
+    words = ["scontrol", "update", "NodeName=ALL", "State=DOWN", "Reason=healed"]
+
+    def is_told() -> bool:  # a controller that still looks for the node answers late
+        return cluster.command(words, check=False).returncode == 0
+
+    cluster.on_reset(lambda: wait_until(is_told, "all nodes to be down", timeout_s=180))
 
 
 def slow(cluster: Cluster, node: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -54,6 +55,26 @@ def test_a_run_is_completed_at_a_site_with(
     assert status["attempts"][0]["nodes"] == ["node1", "node2"]
     if site == "a plugin changes the partition":
         assert cluster.job(status["job_id"])["Partition"] == "urgent"
+
+
+def test_a_run_is_completed_where_the_login_nodes_tmp_is_its_own(
+    slurm_cluster: Cluster, tmp_path: Path
+) -> None:
+    """TMPDIR comes along with the job, and names a folder that no node has."""
+    own = tmp_path / "login"
+    own.mkdir()
+    alone = 'mount -t tmpfs tmpfs "$0" && mkdir -p "$0/a/b" && TMPDIR="$0/a/b" exec "$@"'
+    hpc_train = [sys.executable, "-m", "hpc_train.cli"]
+    shell = Shell(tmp_path, {**slurm_cluster.env(), "XDG_STATE_HOME": str(tmp_path / "state")})
+    done = shell.run(
+        *("unshare", "--mount", "sh", "-c", alone, own, *hpc_train),
+        *("submit", *WORDS, "--wait", "--json"),
+        code=None,
+        timeout_s=300,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["state"] == "completed"
+    assert not list(own.iterdir()), "seen on the login node alone"
 
 
 def test_a_sweep_that_is_longer_than_the_sites_arrays_is_refused_with_the_limit(
