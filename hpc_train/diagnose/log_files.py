@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hpc_train.diagnose.sieve import Sieve
-from hpc_train.errors import UsageError
+from hpc_train.errors import HpcTrainError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -46,13 +46,14 @@ def find_logs(words: Iterable[str]) -> list[str]:
 
     Raises:
         UsageError: One of them is nothing that could be read.
+        HpcTrainError: Standard input is empty.
     """
     found: list[str] = []
     for word in words:
         path = Path(word)
         if word == "-":
             if not _head(sys.stdin.buffer):
-                raise UsageError("standard input is empty", "pipe a log into it, or name one")
+                raise HpcTrainError("standard input is empty", "pipe a log into it, or name one")
             found.append(word)
         elif (path.is_char_device() or path.is_block_device()) and word != os.devnull:
             raise UsageError(f"{word} is a device", "name a log, or a folder of logs")

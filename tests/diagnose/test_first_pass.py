@@ -12,6 +12,7 @@ import pytest
 from hpc_train.diagnose import first_pass
 from hpc_train.diagnose.first_pass import telling_lines
 from hpc_train.diagnose.read_logs import ReadLogs, diagnose_logs
+from hpc_train.errors import HpcTrainError
 from tests.diagnose.test_causes import LOOK_ALIKES, examples
 from tests.diagnose.test_nccl_causes import examples as nccl_examples
 
@@ -113,8 +114,11 @@ def test_one_endless_line_and_a_flood_are_read_in_bounded_memory(tmp_path):
 
 def test_binary_rubbish_and_a_cut_archive_are_no_failure(tmp_path, always_grep):
     (tmp_path / "a.log").write_bytes(random.Random(1).randbytes(3_000_000))
-    assert diagnose_logs([str(tmp_path / "a.log")]).findings == ()
-    whole = gzip.compress(b"step 1\nMemoryError\n" + random.Random(2).randbytes(90_000))
+    with pytest.raises(HpcTrainError, match=r"a\.log: that is no text"):
+        diagnose_logs([str(tmp_path / "a.log")])
+    (tmp_path / "b.log").write_text("step 1\n")
+    assert diagnose_logs([str(tmp_path)]).findings == (), "beside a log"
+    whole = gzip.compress(b"step 1\n" * 99 + b"MemoryError\n" + random.Random(2).randbytes(90_000))
     (tmp_path / "b.log.gz").write_bytes(whole[:50_000])
     assert diagnose_logs([str(tmp_path / "b.log.gz")]).traceback == ()
 

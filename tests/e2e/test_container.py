@@ -20,6 +20,21 @@ MODERN = SCRIPTS / "modern.py"
 STAND_IN = ROOT / "tests" / "containers" / "apptainer"
 
 
+def image_in(folder: Path) -> Path:
+    """The stand-in's "image"."""
+    image = folder / "image.sif"
+    image.write_text("".join(f"{path}\n" for path in installed()))
+    return image
+
+
+def installed() -> list[str]:
+    """Folders with this Python and its packages, without hpc-train."""
+    folders = {sys.prefix, sys.base_prefix, *sys.path, sysconfig.get_path("purelib")}
+    return sorted(
+        path for path in folders if Path(path).is_dir() and Path(path) not in (ROOT, Path())
+    )
+
+
 def contained(site: Shell) -> tuple[Path, list[str]]:
     """An image with this Python and its packages, without hpc-train; the options that use it.
 
@@ -27,23 +42,18 @@ def contained(site: Shell) -> tuple[Path, list[str]]:
     """
     tools = site.folder / "tools"
     tools.mkdir()
-    installed = {sys.prefix, sys.base_prefix, *sys.path, sysconfig.get_path("purelib")}
-    folders = sorted(
-        path for path in installed if Path(path).is_dir() and Path(path) not in (ROOT, Path())
-    )
     mounts: list[str] = []
     if found := shutil.which("apptainer"):
         image = site.folder / "image"
         sandbox(image)
-        mounts = ["/usr", *folders]
+        mounts = ["/usr", *installed()]
         # In a user namespace, as for users: root would ask for each capability that there is.
         call = f"APPTAINER_USERNS=1 exec {found}"
         record = 'printf "%q " "$@" >> "${0%/*}/calls"; echo >> "${0%/*}/calls"'
         (tools / "apptainer").write_text(f'#!/bin/bash\n{record}\n{call} "$@"\n')
         (tools / "apptainer").chmod(0o755)
     else:
-        image = site.folder / "image.sif"
-        image.write_text("".join(f"{path}\n" for path in folders))
+        image = image_in(site.folder)
         shutil.copy(STAND_IN, tools / "apptainer")
     options = [f"env.setup=['export PATH={tools}:$PATH']", f"container.image={image}"]
     options += [f"container.python={sys.executable}", f"container.mounts=[{','.join(mounts)}]"]

@@ -126,7 +126,7 @@ def test_an_option_of_a_plugin_that_nobody_knows_is_passed_on() -> None:
 @pytest.mark.parametrize(
     ("changes", "message", "hint"),
     [
-        ({"slurm": {"time": "1h"}}, "slurm.time: '1h' is not a Slurm time", '"1:30:00"'),
+        ({"slurm": {"time": "1h"}}, "slurm.time: '1h' is not a Slurm time", '"1:00:00"'),
         ({"slurm": {"time": "0"}}, "slurm.time is zero", "UNLIMITED"),
         ({"slurm": {"mem": "64"}}, "slurm.mem: '64' is not a memory size", "64G"),
         ({"slurm": {"mem": "1G", "mem_per_gpu": "1G"}}, "mem_per_gpu stands beside", "keep one"),
