@@ -148,19 +148,25 @@ def test_without_a_terminal_nobody_can_answer(hpc, make, monkeypatch):
     assert run.plan.exists()
 
 
-@pytest.mark.parametrize(("answer", "goes"), [("y\n", True), ("n\n", False), ("\n", False)])
-def test_the_question_on_a_terminal_is_answered(hpc, make, tmp_path, answer, goes):
-    run = make(1)
+def asked_on_a_terminal(word: str, folder: Path) -> tuple[subprocess.Popen[str], int]:
+    """`rm WORD`, and where its question is answered."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-m", "hpc_train.cli", "rm", run.run_id],
-        cwd=tmp_path,
+        [sys.executable, "-m", "hpc_train.cli", "rm", word],
+        cwd=folder,
         stdin=theirs,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
     )
     os.close(theirs)
+    return process, ours
+
+
+@pytest.mark.parametrize(("answer", "goes"), [("y\n", True), ("n\n", False), ("\n", False)])
+def test_the_question_on_a_terminal_is_answered(hpc, make, tmp_path, answer, goes):
+    run = make(1)
+    process, ours = asked_on_a_terminal(run.run_id, tmp_path)
     os.write(ours, answer.encode())
     said, _ = process.communicate(timeout=60)
     os.close(ours)
@@ -170,16 +176,7 @@ def test_the_question_on_a_terminal_is_answered(hpc, make, tmp_path, answer, goe
 
 def test_a_run_that_begins_while_the_question_stands_is_not_removed(make, slurm, tmp_path):
     runs = [make(1), make(2)]
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "hpc_train.cli", "rm", "net*"],
-        cwd=tmp_path,
-        stdin=theirs,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    os.close(theirs)
+    process, ours = asked_on_a_terminal("net*", tmp_path)
     assert process.stdout is not None
     asked = ""
     while "remove 2 runs, " not in asked and (character := process.stdout.read(1)):

@@ -184,7 +184,7 @@ def test_the_time_is_put_where_it_goes(here: Shell) -> None:
         for part, rate in zip((small, wide), steps_per_s[:2], strict=True)
     ]
     assert summing_s[1] > 2 * summing_s[0], "9 million gradients are summed"
-    assert wide["communication"] > 0.05
+    assert wide["communication"] > 0.1
     assert waits["data"] > 0.6 > small["data"] + 0.1, "0.2 s for each batch"
     assert told["rows"][0]["state"] == told["rows"][3]["state"] == "completed"
 

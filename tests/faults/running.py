@@ -19,7 +19,16 @@ from hpc_train.runs.ranks import Heartbeat, read_heartbeats
 from tests.cluster import Cluster
 from tests.cluster.faults import find
 
-__all__ = ["RANK", "SUPERVISOR", "Training", "hpc_train", "report_adds_up", "submit", "until"]
+__all__ = [
+    "RANK",
+    "SUPERVISOR",
+    "Training",
+    "ends_though_preempted",
+    "hpc_train",
+    "report_adds_up",
+    "submit",
+    "until",
+]
 
 ROOT = Path(__file__).parents[2]
 CONFIG = Path(__file__).with_name("tiny.yaml")
@@ -239,3 +248,14 @@ class Training:
             tail = log.read_text(errors="replace").splitlines()[-15:]
             parts += [f"--- {log.relative_to(self.run.path)}", *tail]
         return "\n".join(parts)
+
+
+def ends_though_preempted(cluster: Cluster, training: Training, nodes: Sequence[str]) -> None:
+    """Preempt it once: no step is lost, it goes on where it saved, and ends as completed."""
+    urgent = cluster.preempt(nodes)
+    until(lambda: cluster.state(urgent) == "RUNNING", "the urgent job to start", 120)
+    cluster.cancel(urgent)
+    assert training.wait_end() == "completed", training.story()
+    first, second = training.status()["attempts"]
+    assert (first["outcome"], first["steps_lost"]) == ("preempted", 0), training.story()
+    assert second["first_step"] == first["saved_step"] >= 3

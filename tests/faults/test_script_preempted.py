@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from tests.cluster import Cluster
-from tests.faults.running import ROOT, Training, submit, until
+from tests.faults.running import ROOT, Training, ends_though_preempted, submit
 from tests.training.test_script_fits import SCRIPTS, same
 
 pytestmark = pytest.mark.slurm
@@ -34,12 +34,6 @@ def test_a_script_on_three_nodes_is_preempted_and_ends_with_the_weights_of_a_qui
     out = tmp_path / 'an out "folder" $(touch owned)'
     training = start(slurm_cluster, tmp_path, out, 0.3)
     training.wait_step()
-    urgent = slurm_cluster.preempt(training.records()[0].nodes)
-    until(lambda: slurm_cluster.state(urgent) == "RUNNING", "the urgent job to start", 120)
-    slurm_cluster.cancel(urgent)
-    assert training.wait_end() == "completed", training.story()
-    first, second = training.status()["attempts"]
-    assert (first["outcome"], first["steps_lost"]) == ("preempted", 0), training.story()
-    assert second["first_step"] == first["saved_step"] >= 3
+    ends_though_preempted(slurm_cluster, training, training.records()[0].nodes)
     assert same(torch.load(out / "final.pt"), torch.load(tmp_path / "quiet" / "final.pt"))
     assert not (ROOT / "owned").exists()

@@ -11,7 +11,7 @@ import pytest
 
 from tests.cluster import Cluster
 from tests.cluster.faults import late_names, slow_cable
-from tests.faults.running import submit, until
+from tests.faults.running import ends_though_preempted, submit
 from tests.preflight_on_slurm.lab import PATIENT, PATIENT_CONFIG
 from tests.training.test_script_fits import SCRIPTS
 
@@ -40,13 +40,7 @@ def test_a_run_is_checked_preempted_and_goes_on(slurm_cluster: Cluster, tmp_path
     words = (*CHECKED, "trainer.max_steps=120", "checkpoint.every_n_steps=20")
     training = submit(slurm_cluster, tmp_path, *words)
     training.wait_step()
-    urgent = slurm_cluster.preempt(["node2"])
-    until(lambda: slurm_cluster.state(urgent) == "RUNNING", "the urgent job to start", 120)
-    slurm_cluster.cancel(urgent)
-    assert training.wait_end() == "completed", training.story()
-    first, second = training.status()["attempts"]
-    assert (first["outcome"], first["steps_lost"]) == ("preempted", 0), training.story()
-    assert second["first_step"] == first["saved_step"] >= 3
+    ends_though_preempted(slurm_cluster, training, ["node2"])
 
 
 def test_a_script_whose_ranks_are_all_on_other_nodes_than_the_supervisor_is_completed(
