@@ -98,12 +98,7 @@ class ConfigCommand(click.Command):
         """Parse what stands in front of `--`; click itself would drop the sign."""
         mark = args.index("--") if "--" in args else len(args)
         own, behind = args[:mark], args[mark + 1 :] if mark < len(args) else None
-        if args and args[0] in _STARTERS and not Path(args[0]).exists():
-            named = next((word for word in args if word.endswith(".py")), "train.py")
-            raise UsageError(
-                f"{args[0]} stands where CFG belongs, and hpc-train starts the ranks itself",
-                f"{ctx.command_path} {named} -- ARGUMENTS; `hpc-train translate` shows the rest",
-            )
+        self._refuse_starter(ctx, args[0] if args else "", args)  # before its own options are met
         try:
             rest = super().parse_args(ctx, [*own])
         except click.NoSuchOption as error:
@@ -112,8 +107,17 @@ class ConfigCommand(click.Command):
                 raise
             hint = option_hint(ctx, error.option_name, script=script)
             raise UsageError(error.message, hint) from error
+        self._refuse_starter(ctx, str(ctx.params.get("cfg", "")), args)
         ctx.params["arguments"] = behind
         return rest
+
+    def _refuse_starter(self, ctx: click.Context, word: str, args: list[str]) -> None:
+        if word in _STARTERS and not Path(word).exists():
+            named = next((it for it in args if it.endswith(".py")), "train.py")
+            raise UsageError(
+                f"{word} stands where CFG belongs, and hpc-train starts the ranks itself",
+                f"{ctx.command_path} {named} -- ARGUMENTS; `hpc-train translate` shows the rest",
+            )
 
 
 def config_arguments(function: F) -> F:

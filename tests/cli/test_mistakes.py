@@ -224,6 +224,7 @@ def refused(hpc, project: Path, words: list[str], code: int, message: str, fix: 
         ("resume nope --gpu 3", 2, "No such option '--gpu'", "--help"),
         ("train.py", 2, "Did you mean 'submit train.py'?", "--help"),
         ("submit python none.py", 2, "python stands where CFG", "hpc-train submit none.py --"),
+        ("submit --nodes 2 srun none.py", 2, "srun stands where CFG", "submit none.py --"),
         ("submit torchrun --nnodes 2 a.py", 2, "torchrun stands where", "hpc-train submit a.py --"),
         ("submit -m nets", 2, "No such option '-m'", "name the module's file"),
         ("submit cfg.yaml --wrap x", 2, "No such option '--wrap'", "train.py -- ARGUMENTS"),
