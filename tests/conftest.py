@@ -92,8 +92,12 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
-    """Below a failure: what the daemons of the test's clusters said last."""
+    """Below a failure: its runs' histories, and what the daemons of its clusters said last."""
     report = yield
+    if report.failed and (folder := getattr(item, "funcargs", {}).get("tmp_path")):
+        for events in sorted(folder.rglob("events.jsonl")):
+            last = events.read_text(errors="replace").splitlines()[-20:]
+            report.sections.append((str(events), "\n".join(last)))
     if report.failed and item.get_closest_marker("slurm"):
         for cluster in item.config.stash[_raised].values():
             if cluster.touched:

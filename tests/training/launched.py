@@ -96,9 +96,12 @@ def make_world(
 
 
 def free_port() -> int:
-    """Free now, and outside the range from which connections draw theirs."""
+    """Free now, and outside the range from which connections draw theirs.
+
+    From the system's own source: tests seed `random`, and two workers would draw the same ports.
+    """
     while True:
-        port = random.randrange(30000, 32000)
+        port = random.SystemRandom().randrange(20000, 32000)
         with socket.socket() as listener, contextlib.suppress(OSError):
             listener.bind(("127.0.0.1", port))
             return port

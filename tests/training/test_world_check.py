@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import socket
 import threading
 import time
 from collections.abc import Callable
@@ -80,10 +81,14 @@ def test_ranks_are_folded() -> None:
 
 
 def meet(
-    ranks: list[int], size: int, deadline_s: float, change: Callable[[RankReport], RankReport]
+    ranks: list[int],
+    size: int,
+    deadline_s: float,
+    change: Callable[[RankReport], RankReport],
+    port: int | None = None,
 ) -> dict[int, HpcTrainError | None]:
     """Real stores in threads: what each rank was told."""
-    port = free_port()
+    port = port or free_port()
     told: dict[int, HpcTrainError | None] = {}
     stores = []
 
@@ -130,7 +135,9 @@ def test_every_rank_is_told_what_does_not_fit() -> None:
 
 
 def test_a_missing_rank_0_is_said_by_the_others() -> None:
-    told = meet([1], 2, 1.0, lambda item: item)
+    with socket.socket() as held:  # nobody listens, and nobody else can
+        held.bind(("127.0.0.1", 0))
+        told = meet([1], 2, 1.0, lambda item: item, held.getsockname()[1])
     assert "could not reach rank 0 at 127.0.0.1" in str(told[1])
 
 
@@ -141,8 +148,6 @@ def test_a_master_name_that_does_not_resolve_is_named() -> None:
 
 
 def test_a_port_that_is_taken_is_named() -> None:
-    import socket
-
     with socket.socket() as other:
         other.bind(("", 0))
         other.listen()
