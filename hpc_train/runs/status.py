@@ -200,16 +200,18 @@ def _state(
     if went_on and now - newest < FRESH_S:
         return RunState.PENDING, attempts[-1].decision_reason
     state = view.state or RunState.LOST
-    return state, _without_an_end(state, view, begun=begins)
+    return state, _without_an_end(state, view, begun=begins, on_slurm=on_slurm)
 
 
-def _without_an_end(state: RunState, view: SchedulerView, *, begun: bool) -> str:
+def _without_an_end(state: RunState, view: SchedulerView, *, begun: bool, on_slurm: bool) -> str:
     """Why a run is over that does not say so itself; the job's own log knows most."""
     if state in UNEXPLAINED and view.last_words:
         when = "without a word of its supervisor" if begun else "before its training began"
         return f"the job ended {when}: {'; '.join(view.last_words[-2:])}"
     if state is RunState.LOST:
-        return "the scheduler knows no job of this run, and it left no end"
+        if on_slurm:
+            return "Slurm knows no job of it any more, and it left no end"
+        return "no process of it is left, and it left no end"
     if state is RunState.FAILED and not begun:
         what = f"the job ended before its training began, and left no log (Slurm: {view.reason})"
         return f"{what}: the lines of env run first, and one of env.setup may have ended it"

@@ -169,6 +169,7 @@ SAID = {
     "preempted": "Slurm's record: PREEMPTED, exit code 0:0, on n1",
     "cancelled": "Slurm's record: CANCELLED by 1000, exit code 0:0, on n1",
     "node_failed": "Slurm's record: NODE_FAIL, exit code 0:0, on n1",
+    "vanished": "the run is lost: no process of it is left, and it left no end",
     "failed": "Slurm's record: FAILED, exit code 1:0, on n1",
 }
 

@@ -75,6 +75,9 @@ def test_a_killed_supervisor_is_seen_and_its_ranks_do_not_stay(here: Shell) -> N
     while Path(f"/proc/{beat['pid']}").exists():
         assert time.monotonic() < deadline, "a rank outlived its supervisor"
         time.sleep(0.5)
+    told = here.hpc("diagnose", run["run"], code=3).stdout
+    assert "no process of it is left" in told
+    assert "hpc-train resume RUN goes on" in told
 
 
 # The controller outlives this interpreter on purpose; Python warns of its Popen at the end.
