@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import shutil
 import subprocess
 import tempfile
 from pathlib import Path
@@ -27,6 +29,8 @@ class CustomBuildHook(BuildHookInterface[Any]):
             )
         except (OSError, subprocess.CalledProcessError):
             return
-        file = Path(tempfile.mkdtemp(), "commit.txt")
+        folder = tempfile.mkdtemp()
+        atexit.register(shutil.rmtree, folder)  # read when the archive is written
+        file = Path(folder, "commit.txt")
         file.write_text(done.stdout, encoding="utf-8")
         build_data["force_include"][str(file)] = COMMIT_FILE
