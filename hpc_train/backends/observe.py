@@ -13,7 +13,7 @@ from typing import Any
 from hpc_train.config.schema import RequeueConfig
 from hpc_train.errors import HpcTrainError, SlurmError
 from hpc_train.plan.states import RunState
-from hpc_train.runs.events import Event, EventKind, read_events
+from hpc_train.runs.events import BEGINNINGS, Event, EventKind, read_events, since_last
 from hpc_train.runs.forecast import TimeLimit
 from hpc_train.runs.history import attempts_in, newest_job_id
 from hpc_train.runs.layout import RunDir
@@ -204,12 +204,8 @@ def _backend(events: Sequence[Event]) -> str:
 
 
 def _has_ended(events: Sequence[Event]) -> bool:
-    for event in reversed(events):
-        if event.kind is EventKind.RUN_ENDED:
-            return True
-        if event.kind in (EventKind.SUBMITTED, EventKind.ATTEMPT_STARTED, EventKind.WENT_ON):
-            return False
-    return False
+    recent = since_last(events, *BEGINNINGS)
+    return any(event.kind is EventKind.RUN_ENDED for event in recent)
 
 
 def _metrics(directory: RunDir) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from hpc_train.runs.events import Event, EventKind
+from hpc_train.runs.events import Event, EventKind, since_last
 from hpc_train.runs.history import AttemptRecord, attempts_in
 from hpc_train.runs.ranks import Heartbeat
 
@@ -230,10 +230,11 @@ def _waits_now(
 ) -> AttemptTime | None:
     """The wait of a run whose next attempt has not begun, or that was ended before it did."""
     kinds = (EventKind.SUBMITTED, EventKind.ATTEMPT_STARTED, EventKind.ATTEMPT_ENDED)
-    newest = max((e for e in events if e.kind in kinds), key=lambda e: e.time, default=None)
+    recent = since_last(events, *kinds)
+    newest = recent[0] if recent and recent[0].kind in kinds else None
     if newest is None or newest.kind is EventKind.ATTEMPT_STARTED:
         return None
-    over = [e.time for e in events if e.kind is EventKind.RUN_ENDED and e.time >= newest.time]
+    over = [e.time for e in recent if e.kind is EventKind.RUN_ENDED]
     if not over and not is_open and newest.kind is EventKind.ATTEMPT_ENDED:
         return None
     ended = over[-1] if over else until

@@ -1,7 +1,9 @@
 """The history of a run: `events.jsonl`, append only, one JSON document a line.
 
 One writer at a time (an advisory lock), one `write` call a line, and a reader that passes over a
-torn last line: a node may die in the middle of a word.
+torn last line: a node may die in the middle of a word. What came first is told by the order of the
+lines and not by their times: the clocks of a login node and of a job's may be minutes apart (munge
+refuses 5 of them, munged(8) --max-ttl), and one may be set back.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -17,7 +20,7 @@ from typing import Any
 from hpc_train.plan.states import Outcome, RunState
 from hpc_train.runs.lock import flock
 
-__all__ = ["Event", "EventKind", "append_event", "event_line", "read_events"]
+__all__ = ["BEGINNINGS", "Event", "EventKind", "append_event", "event_line", "read_events", "since_last"]
 
 
 class EventKind(str, Enum):
@@ -38,6 +41,9 @@ class EventKind(str, Enum):
     RUN_ENDED = "run_ended"  # state, reason
     NOTE = "note"  # text
 
+
+# With each of these the run has something to do again.
+BEGINNINGS = (EventKind.SUBMITTED, EventKind.ATTEMPT_STARTED, EventKind.WENT_ON)
 
 # Where they are, they are counted with.
 _INTEGERS = ("attempt", "first_step", "last_step", "saved_step")
@@ -75,12 +81,37 @@ def event_line(event: Event) -> str:
 
 
 def read_events(path: Path) -> list[Event]:
-    """All whole lines, in order, without those that are no event: torn, damaged, or newer."""
+    """All whole lines, in order, without those that are no event: torn, damaged, or newer.
+
+    A job may begin before its submission is written down; that stands before it here.
+    """
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
         return []
-    return [event for event in map(_parse, text.splitlines()) if event is not None]
+    return _in_order([event for event in map(_parse, text.splitlines()) if event is not None])
+
+
+def since_last(events: Sequence[Event], *kinds: EventKind) -> Sequence[Event]:
+    """The last event of these kinds and all that follow it; all there are where there is none."""
+    places = [place for place, event in enumerate(events) if event.kind in kinds]
+    return events[places[-1] :] if places else events
+
+
+def _in_order(lines: Sequence[Event]) -> list[Event]:
+    events: list[Event] = []
+    for event in lines:
+        of_submission = event.kind is EventKind.SUBMITTED
+        events.insert(_beginning(events, event) if of_submission else len(events), event)
+    return events
+
+
+def _beginning(events: Sequence[Event], submitted: Event) -> int:
+    """Where the submission of a job belongs: before the job's first word, if that came first."""
+    of_job = [event for event in events if event.get("job_id") == submitted.get("job_id") != ""]
+    if not of_job or of_job[0].kind is not EventKind.ATTEMPT_STARTED:
+        return len(events)  # usually; or it is another job of the same number
+    return events.index(of_job[0])
 
 
 def _last_byte(descriptor: int, size: int) -> bytes:

@@ -8,7 +8,7 @@ from typing import Any
 
 from hpc_train.plan.policy import AttemptSummary, Refused
 from hpc_train.plan.states import Outcome
-from hpc_train.runs.events import Event, EventKind
+from hpc_train.runs.events import BEGINNINGS, Event, EventKind, since_last
 from hpc_train.runs.ranks import Damaged
 
 __all__ = [
@@ -124,14 +124,14 @@ def summaries(attempts: Sequence[AttemptRecord]) -> list[AttemptSummary]:
 
 def since_submission(events: Sequence[Event]) -> list[AttemptRecord]:
     """The attempts since a person last submitted or resumed the run: budgets count from there."""
-    told = [event.time for event in events if event.kind is EventKind.SUBMITTED]
-    return [record for record in attempts_in(events) if not told or record.started >= told[-1]]
+    later = since_last(events, EventKind.SUBMITTED)
+    begun = {event.get("attempt") for event in later if event.kind is EventKind.ATTEMPT_STARTED}
+    return [record for record in attempts_in(events) if record.attempt in begun]
 
 
 def job_ids(events: Sequence[Event]) -> list[str]:
     """The jobs that have carried the run, in the order in which they are told of."""
-    kinds = (EventKind.SUBMITTED, EventKind.ATTEMPT_STARTED, EventKind.WENT_ON)
-    jobs = (event.get("job_id") for event in events if event.kind in kinds)
+    jobs = (event.get("job_id") for event in events if event.kind in BEGINNINGS)
     return [str(job) for job in jobs if job]
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hpc_train.plan.states import ALL_FINISHED, Outcome, RunState
-from hpc_train.runs.events import Event, EventKind
+from hpc_train.runs.events import BEGINNINGS, Event, EventKind, since_last
 from hpc_train.runs.forecast import Forecast, TimeLimit, forecast_end
 from hpc_train.runs.history import AttemptRecord, attempts_in, newest_job_id
 from hpc_train.runs.layout import RunDir
@@ -177,27 +177,23 @@ def _is_open(attempts: Sequence[AttemptRecord]) -> bool:
 def _state(
     events: Sequence[Event], attempts: Sequence[AttemptRecord], view: SchedulerView, now: float
 ) -> tuple[RunState, str]:
-    ended = [event for event in events if event.kind is EventKind.RUN_ENDED]
-    begun = [
-        event.time
-        for event in events
-        if event.kind in (EventKind.SUBMITTED, EventKind.ATTEMPT_STARTED, EventKind.WENT_ON)
-    ]
-    newest = max(begun, default=now)
-    if ended and ended[-1].time >= newest:
+    recent = since_last(events, *BEGINNINGS)
+    ended = [event for event in recent if event.kind is EventKind.RUN_ENDED]
+    if ended:
         return RunState(ended[-1].get("state")), _why(ended[-1], attempts)
     if view.state in (RunState.PENDING, RunState.RUNNING):
         return view.state, view.trouble or view.reason
-    begins = bool(attempts) and attempts[-1].started >= newest
+    begins = bool(recent) and recent[0].kind is EventKind.ATTEMPT_STARTED
+    began = recent[0].time if recent else now
     if view.silence:
         return RunState.RUNNING if begins else RunState.PENDING, ""
-    if any(event.kind is EventKind.CANCEL_REQUESTED and event.time >= newest for event in events):
+    if any(event.kind is EventKind.CANCEL_REQUESTED for event in recent):
         return RunState.CANCELLED, "cancelled before it began"
     on_slurm = any(event.get("backend") == "slurm" for event in events)
-    if on_slurm and now - newest < FRESH_S and view.state is None:
+    if on_slurm and now - began < FRESH_S and view.state is None:
         return RunState.PENDING, "just submitted"
     went_on = attempts and attempts[-1].went_on_as
-    if went_on and now - newest < FRESH_S:
+    if went_on and now - began < FRESH_S:
         return RunState.PENDING, attempts[-1].decision_reason
     state = view.state or RunState.LOST
     return state, _without_an_end(state, view, begun=begins, on_slurm=on_slurm)

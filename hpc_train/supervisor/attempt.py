@@ -16,7 +16,7 @@ from hpc_train.plan.plan import Plan
 from hpc_train.plan.states import Outcome
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.checkpoints import newest_step
-from hpc_train.runs.events import Event, EventKind, append_event, read_events
+from hpc_train.runs.events import Event, EventKind, append_event, read_events, since_last
 from hpc_train.runs.history import attempts_in
 from hpc_train.runs.layout import AttemptDir, RunDir
 from hpc_train.runs.log_tail import last_words, words_before_traceback
@@ -173,13 +173,8 @@ class Attempt:
 
     def cancel_requested(self) -> bool:
         """Whether `hpc-train cancel` has said so during this attempt."""
-        events = read_events(self.run.events)
-        started = max(
-            (event.time for event in events if event.kind is EventKind.ATTEMPT_STARTED), default=0.0
-        )
-        return any(
-            event.kind is EventKind.CANCEL_REQUESTED and event.time >= started for event in events
-        )
+        events = since_last(read_events(self.run.events), EventKind.ATTEMPT_STARTED)
+        return any(event.kind is EventKind.CANCEL_REQUESTED for event in events)
 
     def _why_stopped(self, watched: Watched) -> StopCause:
         if watched.launcher_code == 0:

@@ -55,6 +55,21 @@ def test_the_attempts_of_a_run_are_put_together_from_its_diary() -> None:
     assert since_submission(again) == []
 
 
+def test_a_job_that_begins_before_its_submission_is_written_down_comes_after_it(
+    tmp_path: Path,
+) -> None:
+    path, began = tmp_path / "events.jsonl", EventKind.ATTEMPT_STARTED
+    for job_id in ("7", "8", "7"):  # the last one is another job of the same number
+        if job_id == "8":
+            append_event(path, Event(2.0, began, {"attempt": 1, "job_id": "8"}))
+        append_event(path, Event(1.0, EventKind.SUBMITTED, {"job_id": job_id}))
+        if job_id == "7":
+            append_event(path, Event(2.0, began, {"attempt": 0, "job_id": "7"}))
+    events = read_events(path)
+    assert [event.get("job_id") for event in events] == ["7", "7", "8", "8", "7", "7"]
+    assert [event.kind for event in events] == [EventKind.SUBMITTED, began] * 3
+
+
 @pytest.mark.parametrize(
     "damaged",
     [

@@ -99,6 +99,9 @@ def submitted(time: float) -> Event:
             [1, 2],
         ),
         ([submitted(0.0), started(0, 1.0), submitted(2.0)], []),
+        # The node's clock is behind that of who submits, or ahead of it.
+        ([submitted(300.0), started(0, 1.0), started(1, 2.0)], [0, 1]),
+        ([submitted(0.0), started(0, 301.0), submitted(3.0), started(1, 304.0)], [1]),
     ],
 )
 def test_budgets_count_from_the_last_submission_by_a_person(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -147,7 +148,13 @@ def beating(**told: object) -> Heartbeat:
     ("told", "text"),
     [
         (
-            {"steps": 512, "epoch": 4, "epochs": 8, "steps_per_s": 16.2, "metrics": {"loss": 0.284}},
+            {
+                "steps": 512,
+                "epoch": 4,
+                "epochs": 8,
+                "steps_per_s": 16.2,
+                "metrics": {"loss": 0.284},
+            },
             "step 281/512  epoch 4/8  16 it/s  ETA 14 s  loss 0.284",
         ),
         ({}, "step 281"),
@@ -272,7 +279,11 @@ WORDS = ("line 1", "bash: /nope: No such file", "hpc-train: env.venv cannot be a
             "the job ended before its training began, and left no log (Slurm: NonZeroExitCode): the"
             " lines of env run first, and one of env.setup may have ended it",
         ),
-        (SchedulerView(RunState.TIMED_OUT, "TimeLimit", last_words=WORDS), [SUBMITTED], "TimeLimit"),
+        (
+            SchedulerView(RunState.TIMED_OUT, "TimeLimit", last_words=WORDS),
+            [SUBMITTED],
+            "TimeLimit",
+        ),
     ],
 )
 def test_a_run_that_left_no_end_is_told_by_the_end_of_its_jobs_log(
@@ -337,3 +348,16 @@ def test_an_attempts_reason_that_does_not_fit_into_the_first_line_is_told_whole_
     seen = status(*ending("user_error", long, Outcome.USER_ERROR.follows.reason, "failed"))
     text = " ".join("\n".join(history_lines(seen, 1000.0)).split())
     assert "the end" in text
+
+
+@pytest.mark.parametrize("ahead_s", [-290.0, 290.0])
+def test_a_node_whose_clock_is_minutes_off_changes_no_state(ahead_s: float) -> None:
+    def on_node(*events: Event) -> list[Event]:
+        return [dataclasses.replace(event, time=event.time + ahead_s) for event in events]
+
+    assert status(SUBMITTED, *on_node(STARTED, ENDED)).state is RunState.COMPLETED
+    again = dataclasses.replace(SUBMITTED, time=ENDED.time + 100)
+    resumed = status(SUBMITTED, *on_node(STARTED, ENDED), again, view=RunState.RUNNING)
+    assert resumed.state is RunState.RUNNING
+    cancelled = status(SUBMITTED, *on_node(STARTED, PREEMPTED, WENT_ON), CANCEL)
+    assert cancelled.state is RunState.CANCELLED
