@@ -132,10 +132,15 @@ def look_around(place: Evidence, offset: int | None = None) -> Around:
         time=clock,
         is_later=own.time is None,
         is_dated=is_dated,
-        step=int(steps[-1]) if steps else None,
+        step=_counted([int(step) for step in steps]),
         is_labelled=_are_labels("\n".join([text, *lines])),
         lines=tuple(COLOUR.sub("", line) for line in lines) or own.lines,
     )
+
+
+def _counted(steps: Sequence[int]) -> int | None:
+    """The last of steps that go up; a number alone may be of anything."""
+    return steps[-1] if steps and min(steps) < steps[-1] == max(steps) else None
 
 
 def _near(name: str, line: int) -> tuple[str, list[str]]:

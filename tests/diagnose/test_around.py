@@ -40,10 +40,12 @@ def test_a_rank_is_told_only_where_it_is_certain(tmp_path, name):
 
 # The lines before `NameError`; the step.
 STEPS = {
-    "step 6/100": 6,
+    "step 5/100\nstep 6/100": 6,
+    "step 6/100": None,
+    "step 9 of an earlier run\nstep 2": None,
     "Step 6/6 : CMD python ./demo.py": None,
     "# nThread 1 step: 2(factor)": None,
-    "global_step=12": 12,
+    "global_step=11\nglobal_step=12": 12,
 }
 
 
@@ -51,7 +53,10 @@ STEPS = {
 def test_a_step_is_one_of_a_training(tmp_path, before):
     path = tmp_path / "job.log"
     path.write_text(f"{before}\nNameError: x\n")
-    assert look_around(Evidence(file=str(path), line=2, text="NameError: x")).step == STEPS[before]
+    assert (
+        look_around(Evidence(file=str(path), line=before.count("\n") + 2, text="NameError: x")).step
+        == STEPS[before]
+    )
 
 
 def test_the_time_of_an_earlier_line_is_told_as_that(tmp_path):

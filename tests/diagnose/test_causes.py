@@ -110,7 +110,9 @@ def test_what_only_looks_like_a_cause_is_none(name):
 @pytest.mark.parametrize("line", STEPS_AND_LIKES)
 def test_a_step_is_a_number_of_its_own(line, tmp_path):
     log = tmp_path / "a.log"
-    log.write_text(f"{line}\nRuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB.\n")
+    log.write_text(
+        f"step 1\n{line}\nRuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB.\n"
+    )
     logs = ReadLogs()
     logs.read(str(log))
     assert logs.findings()[0].step == STEPS_AND_LIKES[line]
