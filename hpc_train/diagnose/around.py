@@ -27,8 +27,8 @@ _RANK_TEXT = re.compile(
     r"\[rank=?(\d+)\]|\[Rank (\d+)\]|^\[\d+,(\d+)\]<"
     r"|^srun: error: \S{1,200}: task (\d+):"
 )
-# What a line says of a rank that is not another one's: never in a line of NCCL's own.
-_RANK_WORDS = re.compile(r"(?<!from )(?<!to )(?<!with )(?<!for )\b[Rr]ank (\d+)\b(?! of \d)")
+# What a line says of the rank that it is about; others are named further behind.
+_RANK_WORDS = re.compile(r"(?:^\W{0,3}|\b[Oo]n )[Rr]ank (\d+)\b(?! of \d)")
 _OF_NCCL = re.compile(r"NCCL (?:INFO|WARN) ")
 _LABEL = re.compile(r"^ {0,5}(\d{1,5}): ", re.MULTILINE)  # srun -l; ctest -V writes the same
 _NODE = re.compile(

@@ -23,6 +23,8 @@ LINES = {
     "torchrun's local rank before torch's": (["[default0]:[rank12]: RuntimeError: x"], 12),
     "mpirun": (["[1,5]<stderr>:RuntimeError: x"], 5),
     "a program's own words": (["rank 4 failed"], 4),
+    "a sentence about others": (["ValueError: TP rank 1 is ready, others are not"], None),
+    "on a rank": (["RuntimeError: the communicator was aborted on rank 6"], 6),
     "another rank's": (["timeout waiting for a message from rank 4"], None),
     "NCCL's words of another rank": ([WARN], None),
     "srun -l before NCCL's": (["0: a", "2: b", "0: c", f"2: {WARN}"], 2),

@@ -85,6 +85,7 @@ LOOK_ALIKES = {
     "terminated": "Terminated 3 idle workers",
     "shell": "bash: line 3: cat: No such file or directory is expected here",
     "docker": "docker was started",
+    "swapped": "slurmstepd: error: Exceeded step memory limit at some point. Step may have been",
     "compile": "compiled with BackendCompilerFailed suppressed",
     "pyxis": "slurmstepd: pyxis: imported docker image: nvcr.io/x",
     "controller": "Unable to contact ... retried, fine",

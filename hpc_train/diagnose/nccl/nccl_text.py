@@ -83,7 +83,7 @@ def _headline(report: NcclReport) -> Iterator[str]:
     elif world.complete:
         yield "the ranks in this log finished their initialisation"
     elif world.started and world.ranks:
-        yield "no rank finished its initialisation in this log"
+        yield "no line of this log says that a rank finished its initialisation"
     else:
         yield "no failure is recognised in this log"
 
@@ -141,8 +141,6 @@ def _size(report: NcclReport) -> str:
         text = f"a communicator of {_ranks(world.ranks)}{nodes}{groups}"
         text += "" if is_whole else f"; this log shows at least {_which(world.places)}"
         text += f"; {where} in this log" if where else ""
-    if is_whole and 0 < world.complete < world.started:
-        text += f"; {world.complete} of {world.started} finished their initialisation"
     return text
 
 
