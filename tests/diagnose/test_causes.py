@@ -119,9 +119,10 @@ def test_a_step_is_a_number_of_its_own(line, tmp_path):
     assert logs.findings()[0].step == STEPS_AND_LIKES[line]
 
 
-def test_a_traceback_that_is_cut_says_so(tmp_path):
+@pytest.mark.parametrize("rest", ["", "    dist.b\n", "    raise RuntimeError\n"])
+def test_a_traceback_that_is_cut_says_so(rest, tmp_path):
     log = tmp_path / "a.log"
-    log.write_text('Traceback (most recent call last):\n  File "a.py", line 3, in f\n\n')
+    log.write_text(f'Traceback (most recent call last):\n  File "a.py", line 3, in f\n{rest}')
     logs = ReadLogs()
     logs.read(str(log))
     cause = logs.diagnosis("a").findings[0].cause

@@ -92,6 +92,18 @@ def test_hosts_that_wrote_a_line_are_hosts_of_the_log_with_or_without_a_rank():
     assert "2 hosts in this log" in "\n".join(explain(report))
 
 
+def test_what_a_part_of_a_log_does_not_hold_is_not_denied():
+    report = read(f"{HEAD}NCCL INFO misc/socket.cc:567 -> 2", f"{HEAD}NCCL INFO init.cc:9 -> 2")
+    assert report.failures[0].cause.endswith("of which this log has no warning")
+
+
+def test_an_hca_whose_events_end_is_not_told_as_left_out():
+    lost = warn("transport/net_ib.cc:80", "NET/IB : Got async event : local catastrophic error")
+    events = warn("misc/ibvwrap.cc:220", "Call to ibv_get_async_event failed")
+    (note,) = read(lost, events).notes
+    assert "goes on without" not in note.cause
+
+
 def test_every_interface_of_a_socket_plugin_is_told_and_none_is_an_hca():
     ways = "Using [0]enp0s12:10.0.0.6<0> [1]enp6s0f0:10.0.1.4<0>"
     report = read(f"{HEAD}NCCL INFO NET/FastSocket : {ways}")

@@ -136,7 +136,7 @@ def _size(report: NcclReport) -> str:
     if is_whole and world.groups <= 1 and len(hosts) <= world.ranks and are_hosts:
         text = _ranks(world.ranks) + (f" on {where}" if where else "")
     else:
-        nodes = f" on {world.nodes} nodes" if world.nodes else ""
+        nodes = f" on {world.nodes} node{'s'[: world.nodes > 1]}" if world.nodes else ""
         groups = f" ({world.groups} of that size)" if world.groups > 1 else ""
         text = f"a communicator of {_ranks(world.ranks)}{nodes}{groups}"
         text += "" if is_whole else f"; this log shows at least {_which(world.places)}"
