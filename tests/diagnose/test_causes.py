@@ -185,6 +185,14 @@ OOM = {
 }
 
 
+def test_without_its_own_line_a_process_that_fills_a_gpu_may_be_the_one_that_failed():
+    text = OOM["2.x"].partition(" Including")[0] + " Of the allocated memory 4.00 GiB is allocated"
+    none = f"{OOM['2.x'].partition('72.20')[0]}0 bytes memory in use."
+    for said in (text, none):
+        (found,) = findings(f"[rank5]: RuntimeError: {said}")
+        assert found.cause.endswith("were free on GPU 3")
+
+
 @pytest.mark.parametrize("version", OOM)
 @pytest.mark.parametrize("error", ["torch.OutOfMemoryError", "RuntimeError"])
 def test_of_a_full_gpu_it_is_told_how_much_was_asked_what_was_free_and_who_else_is_there(

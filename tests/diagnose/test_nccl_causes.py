@@ -97,6 +97,16 @@ def test_what_a_part_of_a_log_does_not_hold_is_not_denied():
     assert report.failures[0].cause.endswith("of which this log has no warning")
 
 
+def test_what_torch_explains_about_a_word_of_nccl_is_not_what_happened():
+    report = read(
+        LAST.strip(),
+        "ncclSystemError: System call (e.g. socket, malloc) or external library call failed or"
+        " device error. It can be also caused by unexpected exit of a remote peer, you can check"
+        " NCCL warnings for failure reason and see if there is connection closure by a peer.",
+    )
+    assert [failure.name for failure in report.failures] == ["error_word"]
+
+
 def test_an_hca_whose_events_end_is_not_told_as_left_out():
     lost = warn("transport/net_ib.cc:80", "NET/IB : Got async event : local catastrophic error")
     events = warn("misc/ibvwrap.cc:220", "Call to ibv_get_async_event failed")

@@ -477,6 +477,13 @@ def test_groups_alone_are_told_as_groups():
     assert not any("all ranks are on one node" in line for line in told)
 
 
+def test_a_cut_line_begins_no_communicator_of_its_own():
+    line = "node1:{0}:{0} [{0}] NCCL INFO ncclCommInitRank comm 0x5 rank {0} nranks 2 "
+    whole = line.format(0) + "cudaDev 0 busId 60000 commId 0x1234 - Init START"
+    told = explain(read_nccl_lines([whole, f"{line.format(1)}busId 61000 commId 0x12"]))
+    assert not any("of that size" in text for text in told)
+
+
 def test_connections_made_later_by_another_thread_belong_to_their_communicator():
     lines = [line for line in log("2.28") if " via " not in line]
     hops = [line for line in log("2.28") if " via " in line]

@@ -67,8 +67,8 @@ def _headline(report: NcclReport) -> Iterator[str]:
     slow = [pair for pair in crossing if pair.is_tcp]
     if slow:
         kinds = ", ".join(sorted({pair.transport for pair in slow}))
-        share = "all" if len(slow) == len(crossing) else "not all, but some"
-        yield f"{share} ways between nodes in this log use {kinds}"
+        which = "all" if len(slow) == len(crossing) else "not all, but some"
+        yield f"{which} ways between nodes in this log use {kinds}"
         if any(report.hcas.values()):
             yield "although NCCL found InfiniBand"
     elif crossing:
