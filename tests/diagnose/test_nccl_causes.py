@@ -67,6 +67,7 @@ def test_a_failure_is_told_with_its_cause_its_line_and_a_fix(name, said, line):
     assert [failure.name for failure in report.failures] == [name]
     (failure,) = report.failures
     assert said in failure.cause
+    assert " ? " not in failure.cause  # a word that the line does not have
     assert failure.fix
     assert failure.evidence[0].line == len(line.splitlines())
     lines = explain(report)
