@@ -27,8 +27,8 @@ _RANK_TEXT = re.compile(
     r"\[rank=?(\d+)\]|\[Rank (\d+)\]|^\[\d+,(\d+)\]<"
     r"|^srun: error: \S{1,200}: task (\d+):"
 )
-# What a line says of a rank that is not another one's: never in a line of NCCL's own.
-_RANK_WORDS = re.compile(r"(?<!from )(?<!to )(?<!with )(?<!for )\b[Rr]ank (\d+)\b(?! of \d)")
+# What a line says of the rank that it is about; others are named further behind.
+_RANK_WORDS = re.compile(r"(?:^\W{0,3}|\b[Oo]n )[Rr]ank (\d+)\b(?! of \d)")
 _OF_NCCL = re.compile(r"NCCL (?:INFO|WARN) ")
 _LABEL = re.compile(r"^ {0,5}(\d{1,5}): ", re.MULTILINE)  # srun -l; ctest -V writes the same
 _NODE = re.compile(
@@ -132,10 +132,15 @@ def look_around(place: Evidence, offset: int | None = None) -> Around:
         time=clock,
         is_later=own.time is None,
         is_dated=is_dated,
-        step=int(steps[-1]) if steps else None,
+        step=_counted([int(step) for step in steps]),
         is_labelled=_are_labels("\n".join([text, *lines])),
         lines=tuple(COLOUR.sub("", line) for line in lines) or own.lines,
     )
+
+
+def _counted(steps: Sequence[int]) -> int | None:
+    """The last of steps that go up; a number alone may be of anything."""
+    return steps[-1] if steps and min(steps) < steps[-1] == max(steps) else None
 
 
 def _near(name: str, line: int) -> tuple[str, list[str]]:

@@ -135,7 +135,7 @@ def told(diagnosis: Diagnosis) -> Iterator[str]:
     if diagnosis.traceback:
         at = diagnosis.traceback_at
         where = f" ({at.file}:{at.line})" if at else ""
-        yield f"the first traceback in time{where}:"
+        yield f"the first traceback{where}:"
         yield from (f"  {line}"[:_WIDTH] for line in diagnosis.traceback[-_MOST_LINES:])
     yield from (f"note: {note}" for note in diagnosis.notes)
 

@@ -187,8 +187,11 @@ def _any_text(names: Iterable[str]) -> bool:
 
 
 def _of_traceback(place: Evidence, around: Around) -> Culprit:
-    said = [line.strip() for line in around.traceback() if line.strip()] or [place.text]
-    is_cut = not _EXCEPTION.match(said[-1])
+    raw = [line for line in around.traceback() if line.strip()] or [place.text]
+    said = [line.strip() for line in raw]
+    # What stands further in than the first line is of the program, not the exception.
+    is_inner = len(raw[-1]) - len(raw[-1].lstrip()) > len(raw[0]) - len(raw[0].lstrip())
+    is_cut = is_inner or not _EXCEPTION.match(said[-1])
     frames = [line[line.index('File "') :] for line in said if 'File "' in line]
     last = frames[-1] if is_cut and frames else said[-1]
     return Culprit(

@@ -18,7 +18,7 @@ from hpc_train.runs.events import EventKind
 from tests.report.made import BEGAN, make_run
 
 OOM = "[rank5]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
-LOG = f"2026-11-21 08:04:50 step 120 loss 0.3\n{OOM}\nstep 121\n"
+LOG = f"step 119\n2026-11-21 08:04:50 step 120 loss 0.3\n{OOM}\nstep 121\n"
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_a_log_of_anything_is_told_with_rank_time_and_step(hpc, tmp_path):
     lines = said.out.splitlines()
     assert lines[0].startswith("failed: a GPU ran out of memory")
     assert lines[1] == "  rank 5, after 2026-11-21 08:04:50, step 120"
-    assert lines[2] == f"  slurm-1.out:2: {OOM}"
+    assert lines[2] == f"  slurm-1.out:3: {OOM}"
     assert lines[3].startswith("  fix: less memory a rank")
 
 
@@ -65,7 +65,7 @@ def test_the_document_has_the_culprit_first(hpc, tmp_path):
     assert told == {
         "name": "torch_oom", "rank": 5, "time": moment, "step": 120, "known": True, "node": None,
     }  # fmt: skip
-    assert document["evidence"] == [{"file": "a.log", "line": 2, "text": OOM}]
+    assert document["evidence"] == [{"file": "a.log", "line": 3, "text": OOM}]
     assert document["schema_version"] == 1
     assert document["findings"][0]["cause"] == document["cause"]
 
@@ -159,7 +159,7 @@ def test_folders_patterns_and_packed_logs_are_read(hpc, tmp_path):
 def test_of_several_ranks_the_first_in_time_is_the_culprit(hpc, tmp_path):
     for rank, second in ((0, 9), (1, 3), (2, 7)):
         (tmp_path / f"rank-{rank}.log").write_text(
-            f"2026-11-21 08:04:0{second} step {second}\n"
+            f"step 1\n2026-11-21 08:04:0{second} step {second}\n"
             "Traceback (most recent call last):\nModuleNotFoundError: No module named 'a'\n"
         )
     document = json.loads(hpc("diagnose", ".", "--json").out)

@@ -23,6 +23,8 @@ LINES = {
     "torchrun's local rank before torch's": (["[default0]:[rank12]: RuntimeError: x"], 12),
     "mpirun": (["[1,5]<stderr>:RuntimeError: x"], 5),
     "a program's own words": (["rank 4 failed"], 4),
+    "a sentence about others": (["ValueError: TP rank 1 is ready, others are not"], None),
+    "on a rank": (["RuntimeError: the communicator was aborted on rank 6"], 6),
     "another rank's": (["timeout waiting for a message from rank 4"], None),
     "NCCL's words of another rank": ([WARN], None),
     "srun -l before NCCL's": (["0: a", "2: b", "0: c", f"2: {WARN}"], 2),
@@ -40,10 +42,12 @@ def test_a_rank_is_told_only_where_it_is_certain(tmp_path, name):
 
 # The lines before `NameError`; the step.
 STEPS = {
-    "step 6/100": 6,
+    "step 5/100\nstep 6/100": 6,
+    "step 6/100": None,
+    "step 9 of an earlier run\nstep 2": None,
     "Step 6/6 : CMD python ./demo.py": None,
     "# nThread 1 step: 2(factor)": None,
-    "global_step=12": 12,
+    "global_step=11\nglobal_step=12": 12,
 }
 
 
@@ -51,7 +55,10 @@ STEPS = {
 def test_a_step_is_one_of_a_training(tmp_path, before):
     path = tmp_path / "job.log"
     path.write_text(f"{before}\nNameError: x\n")
-    assert look_around(Evidence(file=str(path), line=2, text="NameError: x")).step == STEPS[before]
+    assert (
+        look_around(Evidence(file=str(path), line=before.count("\n") + 2, text="NameError: x")).step
+        == STEPS[before]
+    )
 
 
 def test_the_time_of_an_earlier_line_is_told_as_that(tmp_path):

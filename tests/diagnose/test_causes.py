@@ -85,6 +85,7 @@ LOOK_ALIKES = {
     "terminated": "Terminated 3 idle workers",
     "shell": "bash: line 3: cat: No such file or directory is expected here",
     "docker": "docker was started",
+    "swapped": "slurmstepd: error: Exceeded step memory limit at some point. Step may have been",
     "compile": "compiled with BackendCompilerFailed suppressed",
     "pyxis": "slurmstepd: pyxis: imported docker image: nvcr.io/x",
     "controller": "Unable to contact ... retried, fine",
@@ -110,15 +111,18 @@ def test_what_only_looks_like_a_cause_is_none(name):
 @pytest.mark.parametrize("line", STEPS_AND_LIKES)
 def test_a_step_is_a_number_of_its_own(line, tmp_path):
     log = tmp_path / "a.log"
-    log.write_text(f"{line}\nRuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB.\n")
+    log.write_text(
+        f"step 1\n{line}\nRuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB.\n"
+    )
     logs = ReadLogs()
     logs.read(str(log))
     assert logs.findings()[0].step == STEPS_AND_LIKES[line]
 
 
-def test_a_traceback_that_is_cut_says_so(tmp_path):
+@pytest.mark.parametrize("rest", ["", "    dist.b\n", "    raise RuntimeError\n"])
+def test_a_traceback_that_is_cut_says_so(rest, tmp_path):
     log = tmp_path / "a.log"
-    log.write_text('Traceback (most recent call last):\n  File "a.py", line 3, in f\n\n')
+    log.write_text(f'Traceback (most recent call last):\n  File "a.py", line 3, in f\n{rest}')
     logs = ReadLogs()
     logs.read(str(log))
     cause = logs.diagnosis("a").findings[0].cause
@@ -179,6 +183,14 @@ OOM = {
     "1.x": "CUDA out of memory. Tried to allocate 2.00 GiB (GPU 3; 79.15 GiB total capacity; 9.60"
     " GiB already allocated; 1.94 GiB free; 9.65 GiB reserved in total by PyTorch)",
 }
+
+
+def test_without_its_own_line_a_process_that_fills_a_gpu_may_be_the_one_that_failed():
+    text = OOM["2.x"].partition(" Including")[0] + " Of the allocated memory 4.00 GiB is allocated"
+    none = f"{OOM['2.x'].partition('72.20')[0]}0 bytes memory in use."
+    for said in (text, none):
+        (found,) = findings(f"[rank5]: RuntimeError: {said}")
+        assert found.cause.endswith("were free on GPU 3")
 
 
 @pytest.mark.parametrize("version", OOM)

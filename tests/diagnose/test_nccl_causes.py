@@ -67,6 +67,7 @@ def test_a_failure_is_told_with_its_cause_its_line_and_a_fix(name, said, line):
     assert [failure.name for failure in report.failures] == [name]
     (failure,) = report.failures
     assert said in failure.cause
+    assert " ? " not in failure.cause  # a word that the line does not have
     assert failure.fix
     assert failure.evidence[0].line == len(line.splitlines())
     lines = explain(report)
@@ -90,6 +91,28 @@ def test_hosts_that_wrote_a_line_are_hosts_of_the_log_with_or_without_a_rank():
     )
     assert report.hosts == ("node1", "node2")
     assert "2 hosts in this log" in "\n".join(explain(report))
+
+
+def test_what_a_part_of_a_log_does_not_hold_is_not_denied():
+    report = read(f"{HEAD}NCCL INFO misc/socket.cc:567 -> 2", f"{HEAD}NCCL INFO init.cc:9 -> 2")
+    assert report.failures[0].cause.endswith("of which this log has no warning")
+
+
+def test_what_torch_explains_about_a_word_of_nccl_is_not_what_happened():
+    report = read(
+        LAST.strip(),
+        "ncclSystemError: System call (e.g. socket, malloc) or external library call failed or"
+        " device error. It can be also caused by unexpected exit of a remote peer, you can check"
+        " NCCL warnings for failure reason and see if there is connection closure by a peer.",
+    )
+    assert [failure.name for failure in report.failures] == ["error_word"]
+
+
+def test_an_hca_whose_events_end_is_not_told_as_left_out():
+    lost = warn("transport/net_ib.cc:80", "NET/IB : Got async event : local catastrophic error")
+    events = warn("misc/ibvwrap.cc:220", "Call to ibv_get_async_event failed")
+    (note,) = read(lost, events).notes
+    assert "goes on without" not in note.cause
 
 
 def test_every_interface_of_a_socket_plugin_is_told_and_none_is_an_hca():
@@ -189,7 +212,9 @@ def test_only_what_follows_is_left_is_told_as_such():
         *[warn("misc/socket.cc:49", "socketProgress: Connection closed by remote peer n9<1>")] * 60,
     )
     (failure,) = report.failures
-    assert failure.cause == "n9 closed the connection: something failed or ended there first"
+    assert (
+        failure.cause == "n9 closed the connection: as a rule something failed or ended there first"
+    )
     assert failure.times == 60
     assert "read that node's log" in failure.fix
 

@@ -179,7 +179,7 @@ def test_tcp_between_nodes_is_told_although_infiniband_was_found():
     report = read_nccl_lines(log("2.18", net="NET/Socket"))
     assert report.all_over_ib is False
     lines = explain(report)
-    assert lines[0] == "2 of 2 ways between nodes use NET/Socket"
+    assert lines[0] == "all ways between nodes in this log use NET/Socket"
     assert lines[1] == "although NCCL found InfiniBand"
 
 
@@ -401,9 +401,55 @@ def test_a_log_of_finished_ranks_is_not_told_to_lack_a_connection():
     assert "4 ranks on 2 hosts" in told[1]
 
 
+def test_machines_of_one_name_are_not_told_as_one_node():
+    told = explain(read_nccl_lines([line.replace("node2", "node1") for line in log("2.18")]))
+    assert "one node" not in told[0]
+    assert "on host" not in told[1]
+    assert "between ranks whose hosts have one name: NET/IB" in told
+
+
+def test_a_part_of_the_ways_is_not_counted():
+    lines = log("2.4", per_node=3)
+    told = explain(read_nccl_lines([line for line in lines if "COMPLETE" not in line][:-4]))
+    assert "between nodes: NET/IB" in told
+    assert not [line for line in told if "via" in line]
+
+
+def test_what_the_lines_do_not_agree_on_is_not_told():
+    at = "n1:1:2 [0] NCCL INFO "
+    told = explain(
+        read_nccl_lines(
+            [
+                "NCCL version 2.18.3+cuda12.2",
+                f"{at}NCCL_SOCKET_IFNAME set by environment to eth0",
+                "NCCL version 2.21.5+cuda12.4",
+                f"{at}NCCL_SOCKET_IFNAME set by environment to eth1",
+            ]
+        )
+    )
+    assert told[1:] == ["host n1", "settings: NCCL_SOCKET_IFNAME=(not the same in all lines)"]
+
+
+def test_how_many_finished_is_not_told_of_lines_that_may_be_cut():
+    lines = log("2.18", per_node=4)
+    ends = (
+        "Connected all rings",
+        "rank 1 nranks 8 cudaDev 1 busId 3b000 commId 0xabc - Init COMPLETE",
+    )
+    cut = [line for line in lines if not line.endswith(ends)]
+    assert "finished" not in explain(read_nccl_lines(cut))[1]
+    begun = [line for line in lines if "START" in line]
+    assert explain(read_nccl_lines(begun))[0].startswith("no line of this log says")
+
+
+def test_a_merged_device_keeps_its_whole_name():
+    lines = ["n1:1:2 [0] NCCL INFO NET/IB : GPU Direct RDMA Disabled for HCA 2 'mlx5_0+mlx5_1'"]
+    assert "GPUDirect RDMA on n1: OFF for mlx5_0+mlx5_1" in explain(read_nccl_lines(lines))
+
+
 def test_hosts_that_speak_are_never_none():
     told = explain(read_nccl_lines(["n1:1:2 [0] NCCL INFO hello", "n2:1:2 [0] NCCL INFO hello"]))
-    assert told[1] == "NCCL of unknown version, 2 hosts"
+    assert told[1] == "2 hosts"
 
 
 def test_groups_before_commid_are_not_ranks_of_the_world():
@@ -429,6 +475,13 @@ def test_groups_alone_are_told_as_groups():
     told = explain(read_nccl_lines(lines))
     assert "a communicator of 2 ranks (3 of that size)" in told[1]
     assert not any("all ranks are on one node" in line for line in told)
+
+
+def test_a_cut_line_begins_no_communicator_of_its_own():
+    line = "node1:{0}:{0} [{0}] NCCL INFO ncclCommInitRank comm 0x5 rank {0} nranks 2 "
+    whole = line.format(0) + "cudaDev 0 busId 60000 commId 0x1234 - Init START"
+    told = explain(read_nccl_lines([whole, f"{line.format(1)}busId 61000 commId 0x12"]))
+    assert not any("of that size" in text for text in told)
 
 
 def test_connections_made_later_by_another_thread_belong_to_their_communicator():

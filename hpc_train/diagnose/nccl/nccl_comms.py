@@ -30,8 +30,10 @@ _HOP = re.compile(
 _RING = re.compile(r"Ring (\d+) : (\d+) -> (\d+) -> (\d+)")
 _ORDER = re.compile(r"(?:Channel|Ring) \d+(?:/\d+)? ?:(?: +\d+)+$")
 # "Init START" is there from 2.17, commId as well; a split of 2.23 and later has a color instead.
+# A line that ends before its " - " is cut: its numbers may be parts of some.
 _COMM = re.compile(
-    r"comm 0x[0-9a-f]+ rank (?P<rank>\d+) n[rR]anks (?P<ranks>\d+)(?: nNodes (?P<nodes>\d+))?"
+    r"comm 0x[0-9a-f]+ rank (?P<rank>\d+) n[rR]anks (?P<ranks>\d+)"
+    r"(?: nNodes (?P<nodes>\d+) |(?=.{0,300} - ))"
     r"(?:.{0,200}?(?P<id>commId 0x[0-9a-f]+|color -?\d+))?"
 )
 

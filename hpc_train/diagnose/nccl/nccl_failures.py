@@ -139,7 +139,7 @@ def _said(hit: Hit) -> str:
 def _of_trace(file: str, code: str, why: str, where: Evidence, warned: list[Hit]) -> Failure:
     word = list(_WORDS)[int(code) - 1]
     because = f" ({why})" if why and why != "Operation now in progress" else ""
-    before = "after the warning below" if warned else "without a warning"
+    before = "after the warning below" if warned else "of which this log has no warning"
     cause = f"a call of NCCL ended with {word}{because} in {file}, {before}"
     if code == "3" and file.startswith("misc/socket") and not warned:
         cause += ": as a rule another rank or thread had failed, or was aborted, first"

@@ -48,7 +48,7 @@ _OOB = re.compile(r"OOB (\S{1,64}?):\S{1,80}<\d+>")
 _PROVIDER = re.compile(r"Selected [Pp]rovider is ([^\s,]{1,64})(?:.{0,80}\(found (\d+) nics\))?")
 _GDR = re.compile(
     r"GPU Direct RDMA (?:\([\w-]{1,20}\) )?(Enabled|Disabled|enabled) for "
-    r"(?:GPU \S{1,20} / )?HCA (\w{1,20})(?: '([\w.-]{1,64}))?(?:'? ?\(([^)]{1,80})\))?"
+    r"(?:GPU \S{1,20} / )?HCA (\w{1,20})(?: '([\w.+-]{1,64}))?(?:'? ?\(([^)]{1,80})\))?"
 )
 _SETTING = re.compile(
     r"(NCCL_\w{1,60}) set (?:by environment )?to (.{0,200}?)(?: \[repeated \d+x across cluster\])?$"
@@ -124,7 +124,7 @@ class LogReader:
 
     def __init__(self) -> None:
         self.records = 0
-        self._version: str | None = None
+        self._versions: set[str] = set()
         self._hosts: set[str] = set()
         self._comms = Communicators()
         self._hits = Hits(read_rules())
@@ -170,8 +170,8 @@ class LogReader:
     def _feed(self, line: str, where: Evidence) -> None:
         if "CCL version " in line and (found := _VERSION.search(line)):
             self.records += 1
-            if self._version is None:
-                self._library, self._version = found[1], _version(*found.groups()[1:])
+            self._library = max(self._library, found[1])  # AMD's torch says NCCL as well
+            self._versions.add(_version(*found.groups()[1:]))
         records = records_of(line, self._hosts)
         if not records:
             self._beside(line, where)
@@ -270,8 +270,12 @@ class LogReader:
         elif text.startswith("Bootstrap"):
             self._uses(host, text)
         elif " set " in text and (found := _SETTING.match(text)):
-            if len(self._settings) < _MAX_KEPT:
-                self._settings.setdefault(found[1], found[2].strip().rstrip("."))
+            value = found[2].strip().rstrip(".")
+            if (
+                len(self._settings) < _MAX_KEPT
+                and self._settings.setdefault(found[1], value) != value
+            ):
+                self._settings[found[1]] = "(not the same in all lines)"
         elif "GPU Direct RDMA" in text:
             self._gpudirect(host, text)
         elif "rovider is" in text and (found := _PROVIDER.search(text)):
@@ -347,7 +351,7 @@ class LogReader:
             ends_open=bool(self._retrying),
         )
         return NcclReport(
-            version=self._version,
+            version=next(iter(self._versions)) if len(self._versions) == 1 else None,
             library=self._library,
             speakers=tuple(sorted(self._hosts)),
             world=self._comms.world(),

@@ -56,7 +56,7 @@ class NcclReport:
 
     Attributes:
         world: The largest communicator, as far as it is in the log.
-        version: `2.21.5`, None where the log does not tell.
+        version: `2.21.5`, None where the log does not tell, or tells several.
         library: `NCCL`, or AMD's `RCCL`.
         speakers: Hosts that wrote a line.
         networks: Networks NCCL named at start: FOUND, not used.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -67,7 +67,8 @@ def _headline(report: NcclReport) -> Iterator[str]:
     slow = [pair for pair in crossing if pair.is_tcp]
     if slow:
         kinds = ", ".join(sorted({pair.transport for pair in slow}))
-        yield f"{len(slow)} of {len(crossing)} ways between nodes use {kinds}"
+        which = "all" if len(slow) == len(crossing) else "not all, but some"
+        yield f"{which} ways between nodes in this log use {kinds}"
         if any(report.hcas.values()):
             yield "although NCCL found InfiniBand"
     elif crossing:
@@ -76,15 +77,21 @@ def _headline(report: NcclReport) -> Iterator[str]:
         # Not every plugin marks its channels where it has GPUDirect.
         share = None if _is_unmarked(report) else report.gdr_share
         yield f"{what} between all nodes that talked{_GDR[share]}"
-    elif report.pairs and len(report.hosts) == 1 and len(world.places) == (world.ranks or -1):
+    elif report.pairs and len(world.places) == (world.ranks or -1) and _is_one_node(report):
         yield "all ranks are on one node: the network"
         yield "between nodes was not used, so this log proves nothing about it"
     elif world.complete:
         yield "the ranks in this log finished their initialisation"
     elif world.started and world.ranks:
-        yield "no rank finished its initialisation in this log"
+        yield "no line of this log says that a rank finished its initialisation"
     else:
         yield "no failure is recognised in this log"
+
+
+def _is_one_node(report: NcclReport) -> bool:
+    """Whether one host has all that wrote: machines may have one name, and then use the network."""
+    is_told = report.world.nodes <= 1 and len(report.hosts) == 1
+    return is_told and not any(pair.transport.startswith("NET/") for pair in report.pairs)
 
 
 def _is_unmarked(report: NcclReport) -> bool:
@@ -93,12 +100,12 @@ def _is_unmarked(report: NcclReport) -> bool:
 
 
 def _facts(report: NcclReport) -> Iterator[str]:
-    size = _size(report)
-    if report.version or size:
-        yield f"{report.library} {report.version or 'of unknown version'}{size}"
-    ways = Counter((pair.transport, pair.crosses) for pair in report.pairs)
-    for (transport, crosses), count in sorted(ways.items()):
-        yield f"{count} {'between nodes' if crosses else 'inside a node'} via {transport}"
+    version = f"{report.library} {report.version}" if report.version else ""
+    if told := ", ".join(part for part in (version, _size(report)) if part):
+        yield told
+    ways = {(_where(pair), pair.transport) for pair in report.pairs}
+    for where in sorted({where for where, _ in ways}):
+        yield f"{where}: {', '.join(sorted(name for at, name in ways if at == where))}"
     if report.networks:
         yield f"networks found: {', '.join(report.networks)}"
     if report.rings_complete is not None:
@@ -109,22 +116,31 @@ def _facts(report: NcclReport) -> Iterator[str]:
     yield from _devices(report)
 
 
+def _where(pair: Pair) -> str:
+    """Return what a way joins; two machines of one name look like one that uses the network."""
+    if pair.crosses:
+        return "between nodes"
+    is_net = pair.transport.startswith("NET/")
+    return "between ranks whose hosts have one name" if is_net else "inside a node"
+
+
 def _size(report: NcclReport) -> str:
     world, hosts = report.world, report.hosts
     where = "" if not hosts else f"host {hosts[0]}" if len(hosts) == 1 else f"{len(hosts)} hosts"
     if not world.ranks:
-        return f", {where}" if where else ""
+        return where
     is_whole = len(world.places) >= world.ranks
-    if is_whole and world.groups <= 1 and len(hosts) <= world.ranks:
-        text = f", {_ranks(world.ranks)}" + (f" on {where}" if where else "")
+    are_hosts = (world.nodes or len(hosts)) == len(hosts) and (
+        len(hosts) != 1 or _is_one_node(report)
+    )
+    if is_whole and world.groups <= 1 and len(hosts) <= world.ranks and are_hosts:
+        text = _ranks(world.ranks) + (f" on {where}" if where else "")
     else:
-        nodes = f" on {world.nodes} nodes" if world.nodes else ""
+        nodes = f" on {world.nodes} node{'s'[: world.nodes > 1]}" if world.nodes else ""
         groups = f" ({world.groups} of that size)" if world.groups > 1 else ""
-        text = f", a communicator of {_ranks(world.ranks)}{nodes}{groups}"
+        text = f"a communicator of {_ranks(world.ranks)}{nodes}{groups}"
         text += "" if is_whole else f"; this log shows at least {_which(world.places)}"
         text += f"; {where} in this log" if where else ""
-    if 0 < world.complete < world.started:
-        text += f"; {world.complete} of {world.started} finished their initialisation"
     return text
 
 
@@ -142,7 +158,7 @@ def _ranks(count: int) -> str:
 def _devices(report: NcclReport) -> Iterator[str]:
     used: dict[str, set[str]] = defaultdict(set)
     # What a part of the ranks does not use the others may.
-    is_whole = 0 < report.world.ranks <= len(report.world.places)
+    is_whole = 0 < report.world.ranks <= min(len(report.world.places), report.world.complete)
     for pair in report.crossing if is_whole else ():
         for host in (pair.host_a, pair.host_b):
             used[host or ""].update(pair.devices)
