@@ -26,6 +26,7 @@ _COMMANDS = {
 _HABITS = {
     ("logs", "tail"): "write -n LINES",
     ("logs", "lines"): "write -n LINES",
+    ("logs", "json"): "logs are what ranks have printed; hpc-train status RUN --json is the run",
     **dict.fromkeys(
         (("status", "watch"), ("status", "follow"), ("list", "watch"), ("list", "follow")),
         "`hpc-train logs RUN -f` shows what comes; `watch hpc-train status RUN` asks again",
@@ -128,6 +129,8 @@ def option_hint(context: click.Context | None, option: str, *, script: str = "")
     if habit := _HABITS.get((str(context.info_name), name)):
         return habit
     elsewhere = _elsewhere(context, option)
+    if elsewhere and isinstance(context.command, click.Group):
+        return f"options stand behind the command: hpc-train COMMAND {option}"
     if "overrides" not in words:
         return elsewhere or _longer(context, option)
     return _as_key(context, option, elsewhere, script)

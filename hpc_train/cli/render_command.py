@@ -71,6 +71,8 @@ def command(
     if output is None:
         click.echo(script, nl=False)
         return 0
+    if output.exists() and output.samefile(cfg):
+        raise UsageError(f"{output} is the config itself", "give another name to -o")
     try:
         with output.open("w" if force else "x", encoding="utf-8") as stream:
             stream.write(script)
