@@ -263,8 +263,6 @@ def check_page(path: Path) -> None:
         raise UsageError(
             f"--html {path} cannot be written", "name a file in a folder that is there"
         )
-    if path.suffix not in ("", ".html", ".htm"):
-        raise UsageError(f"--html {path} is no name of a page", "write .html; a browser prints it")
 
 
 def write_page(path: Path, text: str) -> None:

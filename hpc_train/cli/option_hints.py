@@ -43,6 +43,7 @@ _HABITS = {
         ((command, "m") for command in ("submit", "run", "launch", "render")),
         "name the module's file: train.py -- ARGUMENTS",
     ),
+    ("submit", "launcher"): "write script.launcher=torchrun, srun or none",
     ("report", "pdf"): "write --html PAGE, which a browser prints",
     ("rm", "all"): "write '*': all runs that have ended",
     ("list", "user"): "it lists your own runs alone",

@@ -67,6 +67,8 @@ def check_values(
         ArgumentError: naming the argument.
     """
     for name, value in arguments.items():
+        if value != value:
+            raise ArgumentError("is nan", "write a number", name)
         written = annotations.get(name, "")
         annotation = _OPTIONAL.sub(r"\1\2", written)
         if value is not None and (form := _FORM.match(written)):

@@ -106,8 +106,6 @@ def load(
     Raises:
         ConfigError: naming file, line, key and what to write instead.
     """
-    if not isinstance(path, (str, Path)):  # of the Python API
-        raise ConfigError(f"{path!r} is no path", "name a file: load('cfg.yaml', 'seed=3')")
     if is_script(Path(path)):
         check_beside(Path(path), overrides)
     composed = compose(Path(path), overrides, assets or config_dir())
@@ -207,9 +205,10 @@ def _swept(text: str, key: str) -> Any:
     """The values of a key: a list in brackets or without, or a range as it stands."""
     if text.strip().startswith("range("):
         return text
-    if found := re.fullmatch(r"\s*(-?\d[\d.e-]*?)\s*(?:\.\.\.?|:)\s*(-?\d[\d.e-]*)\s*", text):
+    if found := re.fullmatch(r"\s*(-?\d[\d.e-]*?)\s*(?:\.\.\.?|[:;])\s*(-?\d[\d.e-]*)\s*", text):
         first, last = found.groups()
-        whole = f"range({first},{int(last) + 1})" if first.isdecimal() and last.isdecimal() else ""
+        is_whole = first.isdecimal() and last.isdecimal() and ";" not in text
+        whole = f"range({first},{int(last) + 1})" if is_whole else ""
         hint = f"write {key}='{whole}'" if whole else f"write each value: {key}={first},...,{last}"
         raise ConfigError(f"--sweep {key}={text} is no list of values", hint)
     return parse_value(text if text.strip().startswith("[") else f"[{text}]", key)

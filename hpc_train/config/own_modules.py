@@ -81,7 +81,7 @@ def check_imports(module: FoundModule, search_path: Sequence[str], seen: set[Pat
             if package in _READABLE:
                 _check_installed(where, needed, dotted, search_path)
             continue
-        if rest:
+        if rest or package in _READABLE:
             if find_module(package, search_path[1:])[0] is not None:
                 message = f"{where}: imports '{dotted}', and {found.file} hides that package"
                 raise ConfigError(message, f"rename {found.file}")

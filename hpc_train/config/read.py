@@ -136,7 +136,8 @@ def parse_value(text: str, what: str) -> Any:
         return None if node is None else _construct(loader, node)
     except (yaml.YAMLError, ValueError) as error:
         problem = getattr(error, "problem", None) or str(error)
-        raise ConfigError(f"{what}: {text!r} is not YAML: {problem}", "put it in quotes") from error
+        hint = "close its brackets, or put it in quotes"
+        raise ConfigError(f"{what}: {text!r} is not YAML: {problem}", hint) from error
     finally:
         loader.dispose()
 
@@ -241,6 +242,8 @@ def _not_yaml(error: yaml.MarkedYAMLError, path: Path, text: str) -> ConfigError
 def _slip_of_typing(above: str, line: str) -> str:
     if found := re.match(r"\s*([\w.-]+):(?=[^\s:])", line):
         return f"write a space behind the colon: {found[1]}: {line[found.end() :].strip()}"
+    if found := re.search(r"\{.*?(\w+\[[^],\s]+\])", line):
+        return f'put it in quotes: "{found[1]}"'
     found = _LOOKALIKES.search(above + line)
     return f"type a plain one in place of the {unicodedata.name(found[0])}" if found else ""
 

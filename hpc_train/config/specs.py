@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,8 +13,6 @@ __all__ = ["CLASS_PATH", "INIT_ARGS", "TARGET", "is_object", "read_object", "rea
 CLASS_PATH = "class_path"
 INIT_ARGS = "init_args"
 TARGET = "_target_"
-# A class as it stands in Python, which is no class path.
-_IN_PYTHON = re.compile(r"from ([\w.]+) import (\w+)|<class '([\w.]+)'>|([\w.]+)\(.*\)")
 
 
 def is_object(value: object) -> bool:
@@ -86,8 +83,6 @@ def _class_name(value: object, key: str, origins: Origins) -> str:
     words = value.split(".") if isinstance(value, str) else []
     if len(words) < 2 or not all(word.isidentifier() for word in words):
         dotted = str(value).replace("/", ".").replace(":", ".").replace(".py.", ".")
-        if found := _IN_PYTHON.fullmatch(str(value).strip()):
-            dotted = ".".join(filter(None, found.groups()))
         is_path = "." in dotted and all(word.isidentifier() for word in dotted.split("."))
         raise origins.error(
             key,

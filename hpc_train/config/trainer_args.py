@@ -174,9 +174,8 @@ def _check_values(arguments: Mapping[str, Any], origins: Origins) -> None:
     """Refuse values of the right type that Lightning cannot work with."""
     for index, callback in enumerate(_listed(arguments.get("callbacks"))):
         if not is_object(callback):
-            example = (
-                "write {class_path: pytorch_lightning.callbacks.EarlyStopping, init_args: {...}}"
-            )
+            it = callback if "." in str(callback) else "pytorch_lightning.callbacks.EarlyStopping"
+            example = f"write {{class_path: {it}, init_args: {{...}}}}"
             raise origins.error(f"trainer.callbacks.{index}", f"is {callback!r}", example)
     for name, least in _LEAST.items():
         value = arguments.get(name)

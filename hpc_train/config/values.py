@@ -31,6 +31,7 @@ __all__ = [
 ]
 
 _ENVIRONMENT = re.compile(r"\$\{\s*oc\.env\s*:\s*([A-Za-z_]\w*)")
+_SHELLS = re.compile(r"[/:]\$[A-Za-z_]|^\$[A-Za-z_]\w*[/:]")  # of a path, or of several
 _MAX_NAME, _MAX_PATH = 255, 4096
 _BELOW = 256  # the run's name and id, and the longest name below them
 _PLAIN = "write \\${{...}} where a plain ${{...}} is meant"
@@ -122,6 +123,10 @@ def check_texts(values: Mapping[str, Any], origins: Origins) -> None:
         if isinstance(value, str) and re.match("[\u2018-\u201f]", value):
             hint = f'type plain quotes: "{value[1:-1]}"'
             raise origins.error(key, f"is {value}, with quotes that YAML does not know", hint)
+        is_shells = key.startswith(("env.setup", "script."))
+        if isinstance(value, str) and _SHELLS.search(value) and not is_shells:
+            hint = "nothing replaces it here: write ${oc.env:NAME}, or an export in env.setup"
+            raise origins.error(key, f"is {value}, with a variable of the shell", hint)
         if isinstance(value, Sexagesimal):
             raise origins.error(
                 key,
@@ -244,9 +249,6 @@ def explain(key: str, message: str, origins: Origins) -> ConfigError:
 
 def _check_path(key: str, path: str, origins: Origins) -> None:
     """Linux takes names of 255 bytes and paths of 4096 (limits.h); a run's own need some of it."""
-    if re.search(r"\$[A-Za-z_]", path):
-        hint = "nothing replaces it here: write ~/runs, or ${oc.env:NAME}/runs"
-        raise origins.error(key, f"is {path}, with a variable of the shell", hint)
     if re.match(r"\w+://", path):
         hint = "write a folder of the shared file system; results can be copied there afterwards"
         raise origins.error(key, f"is {path}, which is no folder", hint)

@@ -235,8 +235,6 @@ def _advice(reference: str, runs: list[RunDir], folders: Sequence[Path]) -> str:
     if Path(reference).is_file():
         checked = f"hpc-train submit --dry-run {reference} checks a config"
         return f"that is a file: RUN is a name, a run id, a run directory or a job id; {checked}"
-    if reference in ("latest", "last", "newest"):
-        return "`hpc-train status` without RUN shows the newest"
     names = sorted({run.name for run in runs})
     if PATTERN.search(reference) and (matching := fnmatch.filter(names, reference)):
         return f"one at a time: {', '.join(matching[:6])}"

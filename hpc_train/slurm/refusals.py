@@ -156,9 +156,7 @@ def refusal_error(stderr: str) -> SlurmError:
         if re.search(refusal.pattern, stderr):
             hint = f"change {refusal.key}: {refusal.fix}" if refusal.key else refusal.fix
             return SlurmError(f"Slurm refused the job: {words}", hint + also)
-    hint = (
-        "these are sbatch's own words: change the key of slurm, or of slurm.extra, that they name"
-    )
+    hint = "nothing was submitted: change the key of slurm, or of slurm.extra, that is named"
     return SlurmError(f"Slurm refused the job: {words}", hint + also)
 
 
