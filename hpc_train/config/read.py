@@ -250,8 +250,6 @@ def _slip_of_typing(above: str, line: str) -> str:
 
 def _neighbours(path: Path) -> str:
     folder = path.parent
-    if str(path) == "-":
-        return "a config is a file; of a command: <(COMMAND)"
     if str(path).startswith("~"):
         return "the shell replaces ~ where it is not in quotes"
     if re.match(r"\w+:/", str(path)):

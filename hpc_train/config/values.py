@@ -123,8 +123,7 @@ def check_texts(values: Mapping[str, Any], origins: Origins) -> None:
         if isinstance(value, str) and re.match("[\u2018-\u201f]", value):
             hint = f'type plain quotes: "{value[1:-1]}"'
             raise origins.error(key, f"is {value}, with quotes that YAML does not know", hint)
-        is_shells = key.startswith(("env.setup", "script."))
-        if isinstance(value, str) and _SHELLS.search(value) and not is_shells:
+        if _SHELLS.search(str(value)) and not key.startswith(("env.setup", "script.")):
             hint = "nothing replaces it here: write ${oc.env:NAME}, or an export in env.setup"
             raise origins.error(key, f"is {value}, with a variable of the shell", hint)
         if isinstance(value, Sexagesimal):

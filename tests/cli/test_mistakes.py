@@ -290,7 +290,6 @@ def refused(hpc, project: Path, words: list[str], code: int, message: str, fix: 
         ("submit ddp.py --launcher torchrun", 2, "'--launcher'", "script.launcher=torchrun"),
         ("--nodes 2 submit cfg.yaml", 2, "No such option '--nodes'", "behind the command"),
         ("validate cfg.yaml", 5, "no run answers to 'cfg.yaml'", "submit --dry-run cfg.yaml"),
-        ("submit -", 3, "-: there is no such file", "a config is a file"),
         ("render cfg.yaml -o cfg.yaml --force", 2, "cfg.yaml is the config itself", "another name"),
         ("submit cfg.yaml runs_dir=s3://b/runs", 3, "s3://b/runs, which is no folder", "shared"),
         (
