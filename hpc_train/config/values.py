@@ -124,7 +124,7 @@ def check_texts(values: Mapping[str, Any], origins: Origins) -> None:
             hint = f'type plain quotes: "{value[1:-1]}"'
             raise origins.error(key, f"is {value}, with quotes that YAML does not know", hint)
         if _SHELLS.search(str(value)) and not key.startswith(("env.setup", "script.")):
-            hint = "nothing replaces it here: write ${oc.env:NAME}, or an export in env.setup"
+            hint = "nothing replaces it here: write ${oc.env:NAME}; env.setup is the shell's"
             raise origins.error(key, f"is {value}, with a variable of the shell", hint)
         if isinstance(value, Sexagesimal):
             raise origins.error(
