@@ -101,7 +101,7 @@ def _check_venv(
 ) -> None:
     folder = workdir / Path(env.venv or "").expanduser()
     if not (folder / "bin/activate").is_file():
-        if any(above.is_dir() for above in folder.parents[:-1]):  # else only nodes may have it
+        if any(it.is_dir() for it in (folder.parent, *folder.parents[:-1])):  # seen from here
             message = f"is {env.venv}, and there is no {folder}/bin/activate"
             hint = f"write the folder that has bin/activate; `python3 -m venv {folder}` makes one"
             raise origins.error("env.venv", message, hint)

@@ -121,8 +121,7 @@ def load(
     for typed in sweep:
         key, text = split_override(typed, "model.init_args.lr=0.1,0.01")
         if composed.origins.of(f"sweep.{key}") == COMMAND_LINE:
-            hint = f"give all values at once: --sweep {key}=A,B,C"
-            raise ConfigError(f"--sweep {typed}: {key} is swept already", hint)
+            raise ConfigError(f"{key} is to vary twice", f"give all values at once: {key}=A,B,C")
         composed.merge({"sweep": {key: _swept(text, key)}}, {}, COMMAND_LINE)
     _settle_script(composed, Path(path), arguments)
     return _checked(composed, Path(path))
@@ -210,7 +209,7 @@ def _swept(text: str, key: str) -> Any:
         is_whole = first.isdecimal() and last.isdecimal() and ";" not in text
         whole = f"range({first},{int(last) + 1})" if is_whole else ""
         hint = f"write {key}='{whole}'" if whole else f"write each value: {key}={first},...,{last}"
-        raise ConfigError(f"--sweep {key}={text} is no list of values", hint)
+        raise ConfigError(f"{COMMAND_LINE}: {key}={text} is no list of values", hint)
     return parse_value(text if text.strip().startswith("[") else f"[{text}]", key)
 
 

@@ -275,7 +275,7 @@ def refused(hpc, project: Path, words: list[str], code: int, message: str, fix: 
         ("submit cfg.yaml --sweep seed=1..5", 3, "seed=1..5 is no list", "seed='range(1,6)'"),
         ("submit cfg.yaml --sweep seed=0:4", 3, "seed=0:4 is no list", "seed='range(0,5)'"),
         ("submit cfg.yaml --sweep x.y=1e-3:0.1", 3, "is no list", "value: x.y=1e-3,...,0.1"),
-        ("submit cfg.yaml --sweep seed=1 --sweep seed=2", 3, "swept already", "seed=A,B,C"),
+        ("submit cfg.yaml --sweep seed=1 --sweep seed=2", 3, "to vary twice", "seed=A,B,C"),
         ("submit cfg.yaml --sweep seed=1;3", 3, "seed=1;3 is no list", "each value: seed=1,...,3"),
         (
             "submit cfg.yaml data.init_args.d=$HOME/d",
