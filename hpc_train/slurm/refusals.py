@@ -48,7 +48,7 @@ REFUSALS = (
     ),
     Refusal(
         "Requested node configuration is not available",
-        "slurm.nodes, gpus_per_node, gpu_type, cpus_per_gpu, mem, constraint, nodelist or exclude",
+        "slurm.nodes, slurm.gpus_per_node, gpu_type, cpus_per_gpu, mem, constraint or exclude",
         "there are not so many nodes with all of that: `sinfo -N -o '%N %P %c %m %G %f'` shows what"
         " each node has",
     ),
