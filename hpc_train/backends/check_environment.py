@@ -90,6 +90,9 @@ def check_image(container: ContainerConfig, workdir: Path, origins: Origins) -> 
     path = workdir / Path(image).expanduser()
     if not path.exists() and (path.parent.is_dir() or path.parent.parent.is_dir()):
         hint = "name the file; a relative path starts in the working folder"
+        if ":" in path.name:  # NAME:TAG
+            pull = f"{container.runtime} pull image.sif docker://{image}"
+            hint = f"fetch it from its registry once: {pull}, and name image.sif"
         raise origins.error("container.image", f": there is no {path}", hint)
 
 
@@ -98,7 +101,7 @@ def _check_venv(
 ) -> None:
     folder = workdir / Path(env.venv or "").expanduser()
     if not (folder / "bin/activate").is_file():
-        if folder.is_dir() or folder.parent.is_dir():
+        if any(it.is_dir() for it in (folder.parent, *folder.parents[:-1])):  # seen from here
             message = f"is {env.venv}, and there is no {folder}/bin/activate"
             hint = f"write the folder that has bin/activate; `python3 -m venv {folder}` makes one"
             raise origins.error("env.venv", message, hint)

@@ -60,7 +60,8 @@ def find_weights(reference: str, folders: Sequence[Path], workdir: Path) -> Foun
         run = find_run(str(path) if path.exists() else reference, folders)
     except NoSuchRunError as error:
         what = f"init_from: {reference!r} is neither a checkpoint nor a run"
-        raise NoSuchRunError(what, error.hint) from error
+        hint = "download it, and name the file" if "://" in reference else error.hint
+        raise NoSuchRunError(what, hint) from error
     return weights_of_run(run)
 
 

@@ -20,6 +20,7 @@ from hpc_train.plan.plan import Plan
 from hpc_train.plan.script import job_options
 from hpc_train.runs.bad_nodes import clusters, read_bad_nodes
 from hpc_train.runs.layout import RunDir
+from hpc_train.runs.registry import unwritable
 from hpc_train.slurm.command import NO_ANSWER, is_available
 from hpc_train.slurm.command import run as run_slurm
 from hpc_train.slurm.control import StartEstimate, is_answer_lost, test_only
@@ -93,6 +94,8 @@ def submit_slurm(
         # submitit copies sbatch's words to stderr; they are in the error that it raises, too.
         with _ONE_AT_A_TIME, _clean_environment(), contextlib.redirect_stderr(io.StringIO()):
             job = executor.submit(train_in_job, str(run.path), None)
+    except OSError as error:
+        raise unwritable(error, run.path) from error
     except FailedJobError as error:
         words = _stderr_in(str(error))
         taken = jobs_of_scripts(f"{run.submitit}/") if is_answer_lost(words) else ()

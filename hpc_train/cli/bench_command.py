@@ -121,8 +121,6 @@ def _refuse_page(path: Path, *, is_early: bool) -> None:
 
 def _refuse_axes(loaded: LoadedConfig, axes: list[str]) -> None:
     asked = [typed.partition("=")[0].strip() for typed in axes]
-    if twice := next((key for key in asked if asked.count(key) > 1), ""):
-        raise UsageError(f"{twice} is to vary twice", "name all its values once")
     if foreign := [key for key in loaded.config.sweep if key not in asked]:
         raise UsageError(
             f"the config is a sweep over {foreign[0]}, and a bench is of one training",

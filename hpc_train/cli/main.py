@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import errno
 import gc
 import importlib
 import json
@@ -142,6 +143,9 @@ def main(arguments: list[str] | None = None) -> None:
     # The interpreter's end otherwise walks everything that was imported: a fifth of a submission.
     atexit.register(gc.freeze)
     words = sys.argv[1:] if arguments is None else arguments
+    for name in ("stdin", "stdout", "stderr"):  # None where the shell has closed it: >&-
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), "w"))
     try:
         _check_folder()
         code = cli.main(args=words, prog_name="hpc-train", standalone_mode=False)
@@ -192,6 +196,11 @@ def _usage(error: click.ClickException, command: str) -> HpcTrainError:
 
 def _unforeseen(error: Exception) -> HpcTrainError:
     """An error that nobody has foreseen, with its traceback in a file of the user's own."""
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
+        if error.filename is None:  # nor does what is left of the output fit, at Python's end
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        what = f"{error.filename or 'the output'} cannot be written: {error.strerror}"
+        return HpcTrainError(what, "make room there, or name another folder")
     import tempfile
     import traceback
 

@@ -26,6 +26,7 @@ _COMMANDS = {
 _HABITS = {
     ("logs", "tail"): "write -n LINES",
     ("logs", "lines"): "write -n LINES",
+    ("logs", "json"): "logs are what ranks have printed; hpc-train status RUN --json is the run",
     **dict.fromkeys(
         (("status", "watch"), ("status", "follow"), ("list", "watch"), ("list", "follow")),
         "`hpc-train logs RUN -f` shows what comes; `watch hpc-train status RUN` asks again",
@@ -42,6 +43,7 @@ _HABITS = {
         ((command, "m") for command in ("submit", "run", "launch", "render")),
         "name the module's file: train.py -- ARGUMENTS",
     ),
+    ("submit", "launcher"): "write script.launcher=torchrun, srun or none",
     ("report", "pdf"): "write --html PAGE, which a browser prints",
     ("rm", "all"): "write '*': all runs that have ended",
     ("list", "user"): "it lists your own runs alone",
@@ -128,6 +130,8 @@ def option_hint(context: click.Context | None, option: str, *, script: str = "")
     if habit := _HABITS.get((str(context.info_name), name)):
         return habit
     elsewhere = _elsewhere(context, option)
+    if elsewhere and isinstance(context.command, click.Group):
+        return f"options stand behind the command: hpc-train COMMAND {option}"
     if "overrides" not in words:
         return elsewhere or _longer(context, option)
     return _as_key(context, option, elsewhere, script)

@@ -71,6 +71,15 @@ def command(
     if output is None:
         click.echo(script, nl=False)
         return 0
+    _write(output, script, cfg, force=force)
+    by_sbatch = f"submit it with: sbatch {shell_word(str(output))}"
+    click.echo(f"written; {'type each line on its machine' if launcher else by_sbatch}", err=True)
+    return 0
+
+
+def _write(output: Path, script: str, cfg: Path, *, force: bool) -> None:
+    if output.exists() and output.samefile(cfg):
+        raise UsageError(f"{output} is the config itself", "give another name to -o")
     try:
         with output.open("w" if force else "x", encoding="utf-8") as stream:
             stream.write(script)
@@ -80,6 +89,3 @@ def command(
     except OSError as error:
         hint = "name a file to -o, in a folder that is there and where you may write"
         raise UsageError(f"{output} cannot be written: {error.strerror}", hint) from error
-    by_sbatch = f"submit it with: sbatch {shell_word(str(output))}"
-    click.echo(f"written; {'type each line on its machine' if launcher else by_sbatch}", err=True)
-    return 0

@@ -67,6 +67,8 @@ def check_values(
         ArgumentError: naming the argument.
     """
     for name, value in arguments.items():
+        if value != value:
+            raise ArgumentError("is nan", "write a number", name)
         written = annotations.get(name, "")
         annotation = _OPTIONAL.sub(r"\1\2", written)
         if value is not None and (form := _FORM.match(written)):
@@ -122,9 +124,15 @@ def _check_form(class_path: str, name: str, value: Any, form: re.Match[str]) -> 
     is_object = isinstance(value, Mapping) and CLASS_PATH in value
     if not is_object and not isinstance(value, kind):
         raise ArgumentError(f"is {value!r}, and {class_path} takes {form[0]}", fix, name)
-    if is_fixed and isinstance(value, list) and len(value) != len(each):
-        message = f"is {value!r}, and {class_path} takes {form[0]}"
+    if not isinstance(value, list):
+        return
+    message = f"is {value!r}, and {class_path} takes {form[0]}"
+    if is_fixed and len(value) != len(each):
         raise ArgumentError(message, f"write {len(each)} values", name)
+    for item, plain in zip(value, each if is_fixed else each[:1] * len(value), strict=True):
+        types, fix = _PLAIN_TYPES.get(plain, ((object,), ""))
+        if not isinstance(item, types) or (isinstance(item, bool) and plain in ("int", "float")):
+            raise ArgumentError(message, f"{fix.format(item)} for {item!r}", name)
 
 
 def _check_members(

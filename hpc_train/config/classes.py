@@ -32,6 +32,7 @@ if wanted and bases and wanted not in bases:
     raise TypeError(f"it is no {wanted}")
 """
 
+_PLACES = {"LightningModule": "model", "LightningDataModule": "data", "Callback": "callbacks"}
 _NO_CLASS = "TypeError: it is "
 
 
@@ -126,10 +127,12 @@ def _check_kind(class_path: str, found: Located, wanted: str, search_path: Seque
         for name in names
         if derives_from(Located(found.module, name, found.names), wanted, search_path)
     ]
+    other = next((it for it in _PLACES if derives_from(found, it, search_path)), "")
     raise ConfigError(
         f"{class_path} is no {wanted}",
         did_you_mean(found.name, fitting, prefix=f"{found.module}.")
         or (f"{found.module} has {', '.join(fitting)}" if fitting else "")
+        or (f"it belongs to {_PLACES[other]}" if other else "")
         or f"derive it from pytorch_lightning.{wanted}, or name a class that does",
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hpc_train.config.keys import SECTIONS, TYPES
+from hpc_train.config.keys import SECTIONS, TYPES, is_text
 from hpc_train.config.origins import DEFAULT, Origins
 from hpc_train.config.read import Source, parse_value, read_file
 from hpc_train.config.script_file import is_script, script_source
@@ -136,7 +136,7 @@ def nested(words: Sequence[str], value: Any) -> dict[str, Any]:
     return dict(value)
 
 
-def compose(path: Path, overrides: Sequence[str], texts: frozenset[str], assets: Path) -> Composed:
+def compose(path: Path, overrides: Sequence[str], assets: Path) -> Composed:
     """Read `path` and all it builds on, then the overrides.
 
     The later wins: files under `defaults` in their order, the site profile, the file itself, the
@@ -145,7 +145,6 @@ def compose(path: Path, overrides: Sequence[str], texts: frozenset[str], assets:
     Args:
         path: The config file, or a script.
         overrides: `key=value`, as on the command line.
-        texts: Keys whose value is text, so that `slurm.time=1:30:00` needs no quotes there.
         assets: Folder of the configs that come with hpc-train.
 
     Raises:
@@ -160,7 +159,8 @@ def compose(path: Path, overrides: Sequence[str], texts: frozenset[str], assets:
     _add_file(composed, path, assets, (), chosen[-1] if chosen else None)
     for key, text in pairs:
         if key != _PROFILE:
-            value = _text(text, key) if key in texts else parse_value(text, key)
+            # so that `slurm.time=1:30:00` needs no quotes there
+            value = _text(text, key) if is_text(key) else parse_value(text, key)
             composed.set_key(composed.values, key.split("."), value, "")
     return composed
 
@@ -238,7 +238,9 @@ def _find(name: str, source: Source, key: str, assets: Path) -> Path:
     near = did_you_mean(Path(name).stem, known, prefix=name[: -len(Path(name).name)])
     there = ", ".join(sorted(known if key == _PROFILE else known.values())[:6])
     hint = near or (f"there are: {there}" if known else "")
-    if key == _PROFILE and not near:
+    if key == _PROFILE and wanted[0].parent != Path("clusters"):
+        hint = f"write its name alone: {wanted[0].stem}, of the file clusters/{wanted[0].name}"
+    elif key == _PROFILE and not near:
         hint = f"write the file {here / wanted[0]}{f', or name one of: {there}' if known else ''}"
     raise _at(source, key, f"names {name}, and there is no such file", hint)
 
@@ -267,7 +269,7 @@ def split_override(override: str, example: str = "trainer.max_epochs=3") -> tupl
         dotted = key.replace("[", ".").replace("]", "")
         raise ConfigError(f"{COMMAND_LINE}: {key!r} is no key", f"an index has a dot: {dotted}=...")
     if _KEY.match(key) is None:
-        dotted = re.sub("[:/]", ".", key.lstrip("+"))
+        dotted = re.sub("[:/,]", ".", key.lstrip("+"))
         hint = f"write {dotted}={text}" if _KEY.match(dotted) else f"write a name, as in {example}"
         raise ConfigError(f"{COMMAND_LINE}: {key!r} is no key", f"{hint}; key=null empties it")
     return key, text

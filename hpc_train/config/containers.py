@@ -6,7 +6,7 @@ import functools
 from collections.abc import Mapping
 from typing import Any
 
-from hpc_train.config.keys import TYPES
+from hpc_train.config.keys import TEXT_KEYS, TYPES
 from hpc_train.config.origins import Origins
 
 __all__ = ["check_containers"]
@@ -45,12 +45,14 @@ def _check_value(key: str, kind: str, value: Any, origins: Origins) -> None:
         elements = value.items()
     elif kind.startswith("list["):
         if not is_list:
-            plain = isinstance(value, (str, int, float)) and "," not in str(value)
+            plain = isinstance(value, str) and "," not in value and value != "all"
             fix = f"write [{value}]" if plain else _IN_BRACKETS
             raise origins.error(key, "is no list", fix)
         elements = enumerate(value)
     elif is_mapping or is_list:
-        raise origins.error(key, f"is {value!r}", "write one value")
+        text = f'write one text, in quotes: "{",".join(map(str, value))}"'
+        is_text = key in TEXT_KEYS and is_list
+        raise origins.error(key, f"is {value!r}", text if is_text else "write one value")
     elif kind == "bool" and isinstance(value, (int, float)) and not isinstance(value, bool):
         raise origins.error(key, f"is {value}", "write true or false")
     may_be_empty = is_mapping or key == "script.args"

@@ -16,6 +16,7 @@ __all__ = [
     "SECTIONS",
     "TEXT_KEYS",
     "TYPES",
+    "is_text",
 ]
 
 FIELDS: tuple[str, ...] = tuple(field.name for field in dataclasses.fields(Config))
@@ -54,3 +55,8 @@ OF_THE_SCRIPT = (
     *("model", "data", "trainer", "global_batch_size", "micro_batch_size", "loggers"),
     *("reproducible", "init_from"),
 )
+
+
+def is_text(key: str) -> bool:
+    """Whether the value of a key is text, whatever YAML reads in it."""
+    return key in TEXT_KEYS or key.startswith("env.variables.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +24,7 @@ from hpc_train.config.compose import (
 )
 from hpc_train.config.containers import check_containers
 from hpc_train.config.flags import FLAGS, Flag
-from hpc_train.config.keys import FIELDS, OF_THE_SCRIPT, REQUIRED_KEYS, SECTIONS, TEXT_KEYS
+from hpc_train.config.keys import FIELDS, OF_THE_SCRIPT, REQUIRED_KEYS, SECTIONS
 from hpc_train.config.logger_forms import write_out_loggers
 from hpc_train.config.origins import Origins
 from hpc_train.config.read import parse_value
@@ -48,6 +49,11 @@ OTHER_WORDS = {
     **dict.fromkeys(("job_name", "jobname"), "name"),
     **dict.fromkeys(("batch_size", "train_batch_size"), "global_batch_size"),
     "logger": "loggers",
+    "cluster": "the option --cluster slurm or --cluster local",
+    **dict.fromkeys(
+        ("monitor", "save_top_k", "save_last", "dirpath", "filename"),
+        "it under init_args of a ModelCheckpoint in trainer.callbacks",
+    ),
     **dict.fromkeys(("datamodule", "data_module", "dataset"), "data: {{class_path: ...}}"),
     **dict.fromkeys(("epochs", "num_epochs", "n_epochs"), "trainer.max_epochs"),
     **dict.fromkeys(("steps", "num_steps"), "trainer.max_steps"),
@@ -102,7 +108,7 @@ def load(
     """
     if is_script(Path(path)):
         check_beside(Path(path), overrides)
-    composed = compose(Path(path), overrides, TEXT_KEYS, assets or config_dir())
+    composed = compose(Path(path), overrides, assets or config_dir())
     for name, value in (flags or {}).items():
         if name not in FLAGS:
             raise ConfigError(
@@ -114,6 +120,8 @@ def load(
             composed.merge(nested(FLAGS[name].key.split("."), value), {}, FLAGS[name].option)
     for typed in sweep:
         key, text = split_override(typed, "model.init_args.lr=0.1,0.01")
+        if composed.origins.of(f"sweep.{key}") == COMMAND_LINE:
+            raise ConfigError(f"{key} is to vary twice", f"give all values at once: {key}=A,B,C")
         composed.merge({"sweep": {key: _swept(text, key)}}, {}, COMMAND_LINE)
     _settle_script(composed, Path(path), arguments)
     return _checked(composed, Path(path))
@@ -196,6 +204,12 @@ def _swept(text: str, key: str) -> Any:
     """The values of a key: a list in brackets or without, or a range as it stands."""
     if text.strip().startswith("range("):
         return text
+    if found := re.fullmatch(r"\s*(-?\d[\d.e-]*?)\s*(?:\.\.\.?|[:;])\s*(-?\d[\d.e-]*)\s*", text):
+        first, last = found.groups()
+        is_whole = first.isdecimal() and last.isdecimal() and ";" not in text
+        whole = f"range({first},{int(last) + 1})" if is_whole else ""
+        hint = f"write {key}='{whole}'" if whole else f"write each value: {key}={first},...,{last}"
+        raise ConfigError(f"{COMMAND_LINE}: {key}={text} is no list of values", hint)
     return parse_value(text if text.strip().startswith("[") else f"[{text}]", key)
 
 
@@ -212,6 +226,10 @@ def _check_once(composed: Composed, flag: Flag, value: object) -> None:
 
 def _check_keys(values: Mapping[str, Any], origins: Origins, path: Path) -> None:
     for name, value in values.items():
+        if "." in name:
+            section, _, key = name.partition(".")
+            hint = f"write {section}: {{{key}: ...}}; keys with points are for the command line"
+            raise origins.error(name, "is one key with a point in it", hint)
         if name not in FIELDS:
             raise _unknown(name, FIELDS, origins)
         if name in SECTIONS:
@@ -242,7 +260,7 @@ def _check_section(name: str, value: Any, origins: Origins) -> None:
         raise origins.error(
             name,
             f"is {value!r}",
-            f"it is a section: write keys below it, or leave out {name}",
+            f"it is a section: write keys below it, such as {name}: {{{SECTIONS[name][0]}: ...}}",
         )
     for key in value:
         if key not in SECTIONS[name]:

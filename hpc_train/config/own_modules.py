@@ -34,6 +34,13 @@ sys.exit(0 if hasattr(importlib.import_module(sys.argv[1]), sys.argv[2]) else {_
 # Packages of which names that are typed wrong are known by the text, before anything is imported.
 _READABLE = ("pytorch_lightning", "lightning", "lightning_fabric", "torch", "torchmetrics")
 
+# Of Python's own modules those that torch and Lightning import, and files may be named after.
+_NEEDED = (
+    *("calendar", "copy", "csv", "dataclasses", "datetime", "email", "enum", "functools", "http"),
+    *("inspect", "json", "logging", "multiprocessing", "numbers", "operator", "pickle", "platform"),
+    *("profile", "queue", "random", "secrets", "select", "signal", "socket", "statistics"),
+    *("string", "struct", "threading", "timeit", "token", "tokenize", "typing", "warnings"),
+)
 # What is installed under another name than it is imported by.
 _DISTRIBUTIONS = {"hydra": "hydra-core", "sklearn": "scikit-learn", "yaml": "pyyaml"}
 
@@ -74,7 +81,7 @@ def check_imports(module: FoundModule, search_path: Sequence[str], seen: set[Pat
             if package in _READABLE:
                 _check_installed(where, needed, dotted, search_path)
             continue
-        if rest:
+        if rest or package in _READABLE:
             if find_module(package, search_path[1:])[0] is not None:
                 message = f"{where}: imports '{dotted}', and {found.file} hides that package"
                 raise ConfigError(message, f"rename {found.file}")
@@ -85,6 +92,14 @@ def check_imports(module: FoundModule, search_path: Sequence[str], seen: set[Pat
             check_imports(found, search_path, seen)
         _check_names(where, needed, found)
     _check_bases(module, read_names(module.file), search_path)
+
+
+def check_hidden(folder: Path) -> None:
+    """Raise a ConfigError for a random.py and the like, which stands in Python's own's place."""
+    for file in sorted(folder.glob("*.py")):
+        if file.stem in _NEEDED:
+            message = f"{file} hides Python's own module {file.stem}, which every rank imports"
+            raise ConfigError(message, "rename it")
 
 
 def _elsewhere(package: str, folder: Path) -> str:

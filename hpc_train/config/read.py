@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,13 +11,14 @@ from typing import Any
 
 import yaml
 
+from hpc_train.config.keys import is_text
 from hpc_train.errors import ConfigError
 
 __all__ = ["Sexagesimal", "Source", "parse_value", "read_file", "read_text"]
 
 
 class Sexagesimal(int):
-    """An integer that YAML 1.1 made of `1:30:00`; `text` is what the user wrote."""
+    """An integer that YAML 1.1 made of `1:30:00` or `0123`; `text` is what the user wrote."""
 
     text: str
 
@@ -48,12 +50,15 @@ _WEIGHTS = (
     "a checkpoint",
     "`hpc-train resume RUN` goes on with a run; a config begins with its weights: init_from: FILE",
 )
+# What word processors and web pages put in the place of a space, quote, hyphen or colon.
+_LOOKALIKES = re.compile("[\u00a0\u2000-\u201f\u3000\uff01-\uff5e]")
 # What is named in a config's place.
 _OTHER_FILES = {
     ".ipynb": ("a notebook", "put the code into a .py; in a notebook: hpc_train.submit(...)"),
     **dict.fromkeys((".sh", ".sbatch", ".slurm"), _SHELL),
     **dict.fromkeys((".ckpt", ".pt", ".pth", ".safetensors"), _WEIGHTS),
     ".toml": ("TOML", "write it as YAML: key: value"),
+    ".gz": ("compressed", "gunzip it"),
 }
 _Loader.yaml_implicit_resolvers = {
     first: [pair for pair in pairs if pair[0] != "tag:yaml.org,2002:timestamp"]
@@ -131,7 +136,8 @@ def parse_value(text: str, what: str) -> Any:
         return None if node is None else _construct(loader, node)
     except (yaml.YAMLError, ValueError) as error:
         problem = getattr(error, "problem", None) or str(error)
-        raise ConfigError(f"{what}: {text!r} is not YAML: {problem}", "put it in quotes") from error
+        hint = "close its brackets, or put it in quotes"
+        raise ConfigError(f"{what}: {text!r} is not YAML: {problem}", hint) from error
     finally:
         loader.dispose()
 
@@ -149,7 +155,7 @@ def _mark(node: yaml.Node, value: Any) -> Any:
                 value[key_node.value] = _mark(value_node, value[key_node.value])
     elif isinstance(node, yaml.SequenceNode) and isinstance(value, list):
         return [_mark(*pair) for pair in zip(node.value, value, strict=True)]
-    elif type(value) in (int, float) and ":" in str(node.value):
+    elif type(value) in (int, float) and re.match(r".*:|[-+]?0\d", str(node.value)):
         marked = Sexagesimal(value)
         marked.text = str(node.value)
         return marked
@@ -168,9 +174,20 @@ def _lines(loader: Any, node: yaml.Node, prefix: str, path: Path) -> Iterator[tu
         _check_key(key_node, seen, prefix, path)
     loader.flatten_mapping(node)  # resolves `<<: *anchor`; keys of the mapping itself come last
     for key_node, value_node in node.value:
-        key = f"{prefix}{key_node.value}"
-        yield key, f"{path}:{key_node.start_mark.line + 1}"
+        key, where = f"{prefix}{key_node.value}", f"{path}:{key_node.start_mark.line + 1}"
+        _check_text(loader, value_node, key, where)
+        yield key, where
         yield from _lines(loader, value_node, f"{key}.", path)
+
+
+def _check_text(loader: Any, node: yaml.Node, key: str, where: str) -> None:
+    """Refuse a text that would lose what was written: YAML reads 3.10 as 3.1, and 0123 as 83."""
+    if not is_text(key) or not node.tag.endswith((":int", ":float")) or ":" in node.value:
+        return
+    value = loader.construct_object(node)
+    if str(value) != node.value:
+        message = f"{where}: {key} is {node.value}, which YAML reads as the number {value}"
+        raise ConfigError(message, f'put it in quotes: "{node.value}"')
 
 
 def _check_key(key_node: yaml.Node, seen: dict[str, int], prefix: str, path: Path) -> None:
@@ -200,7 +217,8 @@ def _not_yaml(error: yaml.MarkedYAMLError, path: Path, text: str) -> ConfigError
     where = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else str(path)
     problem = error.problem or error.context or "unreadable"
     hint = "check indentation, colons and quotes there"
-    line = [*text.splitlines(), ""][mark.line] if mark and mark.line <= text.count("\n") else ""
+    rows = ["", *text.splitlines(), ""]
+    above, line = rows[mark.line : mark.line + 2] if mark and rows[mark.line + 1 :] else ("", "")
     if "\t" in line[: len(line) - len(line.lstrip())]:
         hint = "indent with spaces, YAML takes no tabs"
     elif "another document" in problem:
@@ -212,11 +230,22 @@ def _not_yaml(error: yaml.MarkedYAMLError, path: Path, text: str) -> ConfigError
         hint = "write plain values; a class is named by class_path: package.module.ClassName"
     elif found := re.search(r"\*(\S+)", line) if "undefined alias" in problem else None:
         hint = f"put &{found[1]} before the value that *{found[1]} repeats, or *... in quotes"
+    elif slip := _slip_of_typing(above, line):
+        hint = slip
     elif "did not find expected" in problem or "unexpected end" in problem:
         hint += ", and above: a quote or bracket may be open since an earlier line"
     elif path.suffix == ".py":
         hint = "this is Python: name the YAML file that names its classes"
     return ConfigError(f"{where}: not YAML: {problem}", hint)
+
+
+def _slip_of_typing(above: str, line: str) -> str:
+    if found := re.match(r"\s*([\w.-]+):(?=[^\s:])", line):
+        return f"write a space behind the colon: {found[1]}: {line[found.end() :].strip()}"
+    if found := re.search(r"\{.*?(\w+\[[^],\s]+\])", line):
+        return f'put it in quotes: "{found[1]}"'
+    found = _LOOKALIKES.search(above + line)
+    return f"type a plain one in place of the {unicodedata.name(found[0])}" if found else ""
 
 
 def _neighbours(path: Path) -> str:

@@ -173,12 +173,17 @@ def _worth(node: ast.expr, values: Mapping[str, Any]) -> Any:
         return values.get(_name(node), _UNKNOWN)
     if isinstance(node, ast.BoolOp):
         return _either([_worth(it, values) for it in node.values], isinstance(node.op, ast.Or))
+    if isinstance(node, ast.Compare) and len(node.ops) > 1:  # a < b < c is a < b and b < c
+        sides = [node.left, *node.comparators]
+        pairs = zip(sides, node.ops, sides[1:], strict=False)
+        links = [ast.Compare(left, [sign], [right]) for left, sign, right in pairs]
+        return _either([_worth(it, values) for it in links], wanted=False)
     operation: Any = None
     operands: Sequence[ast.expr | None] = ()
     if isinstance(node, (ast.Tuple, ast.List, ast.Set, ast.Dict)):
         operands = node.keys if isinstance(node, ast.Dict) else node.elts
         operation = lambda *items: list(items)  # noqa: E731
-    elif isinstance(node, ast.Compare) and len(node.ops) == 1:
+    elif isinstance(node, ast.Compare):
         operation, operands = _OPERATORS[type(node.ops[0])], (node.left, *node.comparators)
     elif isinstance(node, ast.BinOp):
         operation, operands = _OPERATORS.get(type(node.op)), (node.left, node.right)

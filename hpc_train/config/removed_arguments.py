@@ -28,6 +28,7 @@ UNUSED_ARGUMENTS: Mapping[str, str] = {
 }
 # Arguments that have no equivalent among the Trainer's: what to do instead.
 REMOVED_ARGUMENTS: Mapping[str, str] = {
+    "ckpt_path": "a stopped run goes on with hpc-train resume RUN; weights alone: init_from: PATH",
     "gpus": "write slurm.gpus_per_node, or --gpus; on one machine --devices 0,2 chooses",
     "num_processes": "write trainer.accelerator: cpu and slurm.gpus_per_node, the ranks a node",
     "distributed_backend": "write trainer.strategy",

@@ -17,7 +17,7 @@ from hpc_train.config.removed_arguments import (
     RENAMED_ARGUMENTS,
     UNUSED_ARGUMENTS,
 )
-from hpc_train.config.specs import is_object
+from hpc_train.config.specs import CLASS_PATH, INIT_ARGS, TARGET, is_object
 from hpc_train.config.words import did_you_mean, meant_number
 
 __all__ = [
@@ -86,11 +86,13 @@ _OTHER_PRECISIONS = {
     **dict.fromkeys(("fp32", "float32", "full", "single"), "32-true"),
     **dict.fromkeys(("bfloat16", "bf16-amp"), "bf16-mixed"),
 }
+_ZERO = ("zero", "zero_", "zero-", "deepspeed_zero", "deepspeed_zero_", "deepspeed_")
 # As torch and Lightning's classes call them; ModelParallelStrategy has no name in the registry.
 _OTHER_STRATEGIES = {
     **dict.fromkeys(("dataparallel", "distributeddataparallel", "ddpstrategy"), "ddp"),
     **dict.fromkeys(("fsdpstrategy", "fullyshardeddataparallel", "fully_shard"), "fsdp"),
     "deepspeedstrategy": "deepspeed",
+    **{f"{way}{n}": f"deepspeed_stage_{n}" for n in (1, 2, 3) for way in _ZERO},
     **dict.fromkeys(
         ("modelparallel", "model_parallel", "modelparallelstrategy"),
         "{class_path: pytorch_lightning.strategies.ModelParallelStrategy, init_args: {...}}",
@@ -163,6 +165,8 @@ def _instead(name: str) -> str:
     """What to write for an argument that older Trainers took; empty for any other."""
     if name in RENAMED_ARGUMENTS:
         return f"write trainer.{RENAMED_ARGUMENTS[name][0]}"
+    if name in (CLASS_PATH, INIT_ARGS, TARGET):
+        return f"indent {name} below the key of its object, as in callbacks: [{{{name}: ...}}]"
     return REMOVED_ARGUMENTS.get(name, "") or UNUSED_ARGUMENTS.get(name, "")
 
 
@@ -170,9 +174,8 @@ def _check_values(arguments: Mapping[str, Any], origins: Origins) -> None:
     """Refuse values of the right type that Lightning cannot work with."""
     for index, callback in enumerate(_listed(arguments.get("callbacks"))):
         if not is_object(callback):
-            example = (
-                "write {class_path: pytorch_lightning.callbacks.EarlyStopping, init_args: {...}}"
-            )
+            it = callback if "." in str(callback) else "pytorch_lightning.callbacks.EarlyStopping"
+            example = f"write {{class_path: {it}, init_args: {{...}}}}"
             raise origins.error(f"trainer.callbacks.{index}", f"is {callback!r}", example)
     for name, least in _LEAST.items():
         value = arguments.get(name)
@@ -276,7 +279,7 @@ def _check_type(key: str, value: Any, allowed: set[str], origins: Origins) -> No
     said = f"is {value!r}, and Lightning's Trainer takes {takes}"
     fix = f"write {', or '.join(words)}"
     if meant := meant_number(value, " ".join(plain)):
-        fix = f"write {words[0]}{meant}"
+        fix = f"write {'a number' if 'float' in plain else words[0]}{meant}"
     raise origins.error(key, said, fix)
 
 

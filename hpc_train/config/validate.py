@@ -16,6 +16,7 @@ from hpc_train.config.load import LoadedConfig
 from hpc_train.config.logger_forms import MLFLOW_REFUSES_FILES, MLFLOW_STORES, PACKAGES
 from hpc_train.config.modules import bound_in, find_module
 from hpc_train.config.origins import Origins
+from hpc_train.config.own_modules import check_hidden
 from hpc_train.config.schema import Config, EnvConfig
 from hpc_train.config.script_file import check_script
 from hpc_train.config.specs import CLASS_PATH, INIT_ARGS, TARGET, is_object, read_object
@@ -64,6 +65,7 @@ def check(loaded: LoadedConfig, *, workdir: Path, search_path: Sequence[str] | N
     """
     elsewhere = _other_environment(loaded.config.env) or bool(loaded.config.container.image)
     installed = list(sys.path if search_path is None else search_path)
+    check_hidden(workdir)
     if loaded.config.script.path:
         path = [] if elsewhere else [*_own_folders(loaded.config.env, workdir), *installed]
         check_script(loaded.config, workdir, loaded.origins, search_path=path)
@@ -113,6 +115,9 @@ def check_fit(loaded: LoadedConfig, *, workdir: Path) -> None:
     for key, method in _OF_A_FIT:
         class_path, _ = read_object(getattr(loaded.config, key), key, loaded.origins)
         found = locate(class_path, path)
+        if line := _lacks_start(found.definition if found else None):
+            message = f": {class_path} has an __init__ (line {line}) without super().__init__()"
+            raise loaded.origins.error(f"{key}.class_path", message, "make that its first line")
         if (
             not found
             or not lacks_method(class_path, method, path)
@@ -126,6 +131,15 @@ def check_fit(loaded: LoadedConfig, *, workdir: Path) -> None:
         raise loaded.origins.error(
             f"{key}.class_path", f": {class_path} has no {method}, which a training calls", hint
         )
+
+
+def _lacks_start(definition: ast.AST | None) -> int:
+    """The line of an `__init__` that never calls the one of its base; 0 where there is none."""
+    for method in definition.body if isinstance(definition, ast.ClassDef) else ():
+        if isinstance(method, ast.FunctionDef) and method.name == "__init__":
+            text = " ".join(map(ast.unparse, method.body))
+            return 0 if text == "..." or "__init__" in text or "super(" in text else method.lineno
+    return 0
 
 
 def _is_named(method: str, found: Located, path: Sequence[str]) -> bool:

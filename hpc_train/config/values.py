@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hpc_train.config.hosts import read_hosts, split_hosts
-from hpc_train.config.keys import MEMORY_KEYS, TEXT_KEYS
+from hpc_train.config.keys import MEMORY_KEYS, TEXT_KEYS, is_text
 from hpc_train.config.logger_forms import LOGGER_WORDS, OWN_LOGGERS
 from hpc_train.config.origins import Origins
 from hpc_train.config.ranges import RANGES, out_of_range
@@ -31,6 +31,7 @@ __all__ = [
 ]
 
 _ENVIRONMENT = re.compile(r"\$\{\s*oc\.env\s*:\s*([A-Za-z_]\w*)")
+_SHELLS = re.compile(r"[/:]\$[A-Za-z_]|^\$[A-Za-z_]\w*[/:]")  # of a path, or of several
 _MAX_NAME, _MAX_PATH = 255, 4096
 _BELOW = 256  # the run's name and id, and the longest name below them
 _PLAIN = "write \\${{...}} where a plain ${{...}} is meant"
@@ -104,23 +105,27 @@ def check_texts(values: Mapping[str, Any], origins: Origins) -> None:
     for key in MEMORY_KEYS:
         size = slurm.get(key)
         if isinstance(size, (int, float)) and not isinstance(size, bool) and size != 0:
-            raise origins.error(
-                f"slurm.{key}", f"is {size} without a unit", f'write slurm.{key}: "{size}G", or M'
-            )
-    for key, value in _text_values(values):
+            fix = f'write slurm.{key}: "{size}G", or M' if size > 0 else 'write it like "64G"'
+            raise origins.error(f"slurm.{key}", f"is {size} without a unit", fix)
+    for key, value in _walk(values, ""):
         if isinstance(value, str) and key in TEXT_KEYS and not value.strip():
             raise origins.error(key, "is empty", "leave it out, or write a value")
-        if isinstance(value, bool):
+        if isinstance(value, bool) and is_text(key):
             raise origins.error(
                 key,
                 f"is {str(value).lower()} in YAML, where yes, no, on and off are true and false",
                 "put the word in quotes",
             )
-    for key, value in _walk(values, ""):
         if type(value) is int and abs(value) > sys.float_info.max:
             raise origins.error(
                 key, f"is a number of {len(str(value))} digits", "write a smaller one"
             )
+        if isinstance(value, str) and re.match("[\u2018-\u201f]", value):
+            hint = f'type plain quotes: "{value[1:-1]}"'
+            raise origins.error(key, f"is {value}, with quotes that YAML does not know", hint)
+        if _SHELLS.search(str(value)) and not key.startswith(("env.setup", "script.")):
+            hint = "nothing replaces it here: write ${oc.env:NAME}; env.setup is the shell's"
+            raise origins.error(key, f"is {value}, with a variable of the shell", hint)
         if isinstance(value, Sexagesimal):
             raise origins.error(
                 key,
@@ -243,9 +248,9 @@ def explain(key: str, message: str, origins: Origins) -> ConfigError:
 
 def _check_path(key: str, path: str, origins: Origins) -> None:
     """Linux takes names of 255 bytes and paths of 4096 (limits.h); a run's own need some of it."""
-    if re.search(r"\$[A-Za-z_]", path):
-        hint = "nothing replaces it here: write ~/runs, or ${oc.env:NAME}/runs"
-        raise origins.error(key, f"is {path}, with a variable of the shell", hint)
+    if re.match(r"\w+://", path):
+        hint = "write a folder of the shared file system; results can be copied there afterwards"
+        raise origins.error(key, f"is {path}, which is no folder", hint)
     try:
         Path(path).expanduser()
     except RuntimeError:  # ~nobody-here
@@ -272,19 +277,6 @@ def _check_time(time: Any, origins: Origins) -> None:
             f"is the bare number {time}, and may mean minutes, seconds or an unquoted H:M:S",
             f'write it in quotes: "{time}" is minutes to Slurm, "1:30:00" an hour and a half',
         )
-
-
-def _text_values(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    for key in sorted(TEXT_KEYS):
-        section, _, name = key.rpartition(".")
-        holder = values.get(section) if section else values
-        if isinstance(holder, Mapping) and name in holder:
-            yield key, holder[name]
-    env = values.get("env")
-    variables = env.get("variables") if isinstance(env, Mapping) else None
-    if isinstance(variables, Mapping):
-        for name, value in variables.items():
-            yield f"env.variables.{name}", value
 
 
 def _walk(value: Any, key: str) -> Iterator[tuple[str, Any]]:

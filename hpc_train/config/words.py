@@ -14,19 +14,27 @@ def did_you_mean(
     """`did you mean 'nodes'?`, or nothing when no candidate is near."""
     import difflib  # only on the way to an error
 
-    near = difflib.get_close_matches(word, list(candidates), n=2, cutoff=cutoff)
+    known = list(candidates)
+    lower = {name.lower(): name for name in known}
+    same = [lower[word.lower()]] if word.lower() in lower else []
+    near = same or difflib.get_close_matches(word, known, n=2, cutoff=cutoff)
     if not near:
         return ""
-    return "did you mean " + " or ".join(f"'{prefix}{match}'" for match in near) + "?"
+    return f"did you mean {' or '.join(repr(prefix + match) for match in near)}?"
 
 
 def meant_number(value: object, types: str) -> str:
     """What a text that stands in a number's place may be meant to be, for the end of a fix."""
+    if isinstance(value, float) and value.is_integer():
+        return f": {value:.0f}"
     if not isinstance(value, str) or not re.search("int|float", types):
         return ""
+    if share := re.fullmatch(r"([\d.]+)\s*%", value):
+        return f": {float(share[1]) / 100:g}"
     if variable := re.fullmatch(r"\$(\w+)", value):
         return f"; of a variable of the shell: ${{oc.decode:${{oc.env:{variable[1]}}}}}"
-    if re.fullmatch(r"-?[\d.]+(e-?\d+)?", value):
-        return " without quotes; of a variable: ${oc.decode:${oc.env:NAME}}"
+    if slip := re.fullmatch(r"=?(-?[\d.]+(?:e-?\d+)?),?", value):
+        as_text = " without quotes; of a variable: ${oc.decode:${oc.env:NAME}}"
+        return as_text if slip[1] == value else f": {slip[1]}"
     comma = ", with a point" if re.fullmatch(r"-?\d+,\d+", value) else ""
     return f"{comma}; several values: --sweep KEY=VALUES" if "," in value else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import re
 from collections.abc import Iterator
 from pathlib import PurePath
 from typing import Any
@@ -27,7 +28,7 @@ from hpc_train.plan.plan import (
     Training,
 )
 from hpc_train.plan.quoting import quote_sbatch
-from hpc_train.plan.sbatch_options import PASSED_ON, extra_options
+from hpc_train.plan.sbatch_options import FORMS, PASSED_ON, extra_options
 from hpc_train.plan.shape import BatchSplitError, shape_of, split_batch
 from hpc_train.plan.shell import shell_plan
 from hpc_train.plan.units import meant_time, memory_mib, slurm_time, stop_lead_s, time_s
@@ -174,7 +175,7 @@ def _slurm_plan(config: Config, shape: Shape, shell: ShellPlan, origins: Origins
     slurm = config.slurm
     limit_s = _time_limit_s(slurm, origins)
     lead_s = stop_lead_s(slurm.signal_lead_s, limit_s)
-    _check_hosts(slurm, origins)
+    _check_texts(slurm, origins)
     options: list[tuple[str, str | None]] = [
         ("job-name", config.name),
         ("nodes", str(shape.nodes + shape.spares)),
@@ -257,7 +258,11 @@ def _time_limit_s(slurm: SlurmConfig, origins: Origins) -> int | None:
     return limit_s
 
 
-def _check_hosts(slurm: SlurmConfig, origins: Origins) -> None:
+def _check_texts(slurm: SlurmConfig, origins: Origins) -> None:
+    for key, (form, fix) in FORMS.items():
+        value: str | None = getattr(slurm, key)
+        if value is not None and not re.fullmatch(form, value.strip(), re.IGNORECASE):
+            raise origins.error(f"slurm.{key}", f"is {value!r}", fix)
     for key in ("nodelist", "exclude"):
         hosts: str | None = getattr(slurm, key)
         if hosts and "/" not in hosts:  # with a slash it is a file of names (sbatch(1))

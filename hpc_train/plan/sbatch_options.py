@@ -9,7 +9,7 @@ from hpc_train.config.keys import MEMORY_KEYS
 from hpc_train.config.origins import NOWHERE, Origins
 from hpc_train.config.words import did_you_mean
 
-__all__ = ["KNOWN", "OWNED", "PASSED_ON", "extra_options"]
+__all__ = ["FORMS", "KNOWN", "OWNED", "PASSED_ON", "extra_options"]
 
 # sbatch(1) of Slurm 22.05, and what 23.02 to 25.05 added. A site's SPANK plugins add their own, so
 # a name that is not here is refused only when it looks like a slip of one that is.
@@ -34,6 +34,17 @@ PASSED_ON = (
     *("account", "partition", "qos", "constraint", "nodelist", "exclude", "reservation"),
     *("licenses", "dependency", "begin", "comment", "mail_user", "mail_type"),
 )
+_WORDS = "now|today|tomorrow|midnight|noon|elevenses|fika|teatime|[ap]m|uts"
+_MAILS = "NONE|BEGIN|END|FAIL|REQUEUE|ALL|INVALID_DEPEND|STAGE_OUT|TIME_LIMIT(_[589]0)?|ARRAY_TASKS"
+_AFTER = r"(after\w*(:\d+([_+](\d+|\*))*)+|singleton|\d+)"
+_BEGIN = rf"(?=.*\w)([-\d:/.+\sT]|{_WORDS}|(second|minute|hour|day|week)s?)+"
+# Keys whose form sbatch(1) fixes: a pattern, and how to write them.
+FORMS: Mapping[str, tuple[str, str]] = {
+    "begin": (_BEGIN, "write it like now+1hour or 2026-11-30T08:00"),
+    "dependency": (rf"{_AFTER}([,?]{_AFTER})*", "write it like afterok:12345, or --after RUN"),
+    "mail_type": (rf"({_MAILS})(,({_MAILS}))*", "write END,FAIL; others: BEGIN, REQUEUE, ALL"),
+    "mail_user": (r"\S+", "write one address"),
+}
 _SHAPE = "it follows from slurm.nodes and slurm.gpus_per_node (--nodes, --gpus)"
 _COMMAND = "it is the command's business: see `hpc-train submit --help`"
 OWNED: Mapping[str, str] = {

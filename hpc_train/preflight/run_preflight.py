@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from hpc_train.config.schema import PreflightConfig
+from hpc_train.config.words import did_you_mean
 from hpc_train.errors import ConfigError
 from hpc_train.plan import env_names
 from hpc_train.preflight.checks.findings import Thresholds
@@ -141,7 +142,7 @@ def _thresholds(config: PreflightConfig) -> Thresholds:
         if name not in usual:
             raise ConfigError(
                 f"preflight.thresholds.{name}: there is no such threshold",
-                f"known thresholds: {', '.join(usual)}",
+                did_you_mean(name, usual) or f"known thresholds: {', '.join(usual)}",
             )
         if not math.isfinite(value) or value < 0:
             raise ConfigError(f"preflight.thresholds.{name} is {value:g}", "write 0 or more")

@@ -233,7 +233,8 @@ def _advice(reference: str, runs: list[RunDir], folders: Sequence[Path]) -> str:
     import difflib
 
     if Path(reference).is_file():
-        return "that is a file: RUN is a name, a run id, a run directory or a job id"
+        checked = f"hpc-train submit --dry-run {reference} checks a config"
+        return f"that is a file: RUN is a name, a run id, a run directory or a job id; {checked}"
     names = sorted({run.name for run in runs})
     if PATTERN.search(reference) and (matching := fnmatch.filter(names, reference)):
         return f"one at a time: {', '.join(matching[:6])}"

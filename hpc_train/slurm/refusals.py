@@ -5,6 +5,7 @@ The texts are those of slurm_strerror (slurm/slurm_errno.h) and of sbatch's own 
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 
@@ -47,7 +48,7 @@ REFUSALS = (
     ),
     Refusal(
         "Requested node configuration is not available",
-        "slurm.nodes, slurm.gpus_per_node, slurm.cpus_per_gpu, slurm.mem or slurm.constraint",
+        "slurm.nodes, slurm.gpus_per_node, gpu_type, cpus_per_gpu, mem, constraint or exclude",
         "there are not so many nodes with all of that: `sinfo -N -o '%N %P %c %m %G %f'` shows what"
         " each node has",
     ),
@@ -71,12 +72,7 @@ REFUSALS = (
         "slurm.reservation",
         "`scontrol show reservation` lists them and who may use them",
     ),
-    Refusal("Invalid --begin", "slurm.begin", "write it like now+1hour or 2026-11-30T08:00"),
-    Refusal(
-        "Invalid --mail-type",
-        "slurm.mail_type",
-        "write BEGIN, END, FAIL, REQUEUE, TIME_LIMIT or ALL, several by commas (sbatch(1))",
-    ),
+    Refusal("other parameter too long", "slurm.comment or slurm.extra", "write a shorter text"),
     Refusal("Invalid license", "slurm.licenses", "`scontrol show licenses` lists them"),
     Refusal(
         r"Job dependency problem|Invalid job dependency|dependency.*invalid",
@@ -154,11 +150,14 @@ _MAY_PASS = ("PartitionDown", "PartitionInactive", "ReqNodeNotAvail")
 def refusal_error(stderr: str) -> SlurmError:
     """Slurm's own words, and where we know it the key to change."""
     words = _own_words(stderr)
+    shell = ", ".join(name for name in os.environ if name.startswith("SBATCH_"))
+    also = f"; your shell sets {shell}" if shell else ""
     for refusal in REFUSALS:
         if re.search(refusal.pattern, stderr):
             hint = f"change {refusal.key}: {refusal.fix}" if refusal.key else refusal.fix
-            return SlurmError(f"Slurm refused the job: {words}", hint)
-    return SlurmError(f"Slurm refused the job: {words}", "nothing was submitted")
+            return SlurmError(f"Slurm refused the job: {words}", hint + also)
+    hint = "nothing was submitted: change the key of slurm, or of slurm.extra, that is named"
+    return SlurmError(f"Slurm refused the job: {words}", hint + also)
 
 
 def explain_pending(reason: str) -> str:

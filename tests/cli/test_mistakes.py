@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -264,6 +266,57 @@ def refused(hpc, project: Path, words: list[str], code: int, message: str, fix: 
         ("submit cfg.yaml --time tomorrow", 3, "'tomorrow' is not a Slurm", '"1:30:00"'),
         ("submit cfg.yaml data.init_args.batch_size=0", 3, "batch_size is 0", "write 1 or more"),
         ("diagnose /dev/zero", 2, "/dev/zero is a device", "name a log"),
+        ("submit cfg.yaml slurm.begin=whenever", 3, "slurm.begin is 'whenever'", "now+1hour"),
+        ("submit cfg.yaml slurm.begin=now+1h", 3, "slurm.begin is 'now+1h'", "now+1hour"),
+        ("render cfg.yaml slurm.mail_type=ALWAYS", 3, "mail_type is 'ALWAYS'", "write END,FAIL"),
+        ("submit cfg.yaml slurm.mail_type=END;FAIL", 3, "is 'END;FAIL'", "write END,FAIL"),
+        ("submit cfg.yaml slurm.dependency=afterok:mk", 3, "is 'afterok:mk'", "or --after RUN"),
+        ("submit cfg.yaml env.venv=no/such/venv", 3, "no/such/venv, and there is no", "makes one"),
+        ("submit cfg.yaml --sweep seed=1..5", 3, "seed=1..5 is no list", "seed='range(1,6)'"),
+        ("submit cfg.yaml --sweep seed=0:4", 3, "seed=0:4 is no list", "seed='range(0,5)'"),
+        ("submit cfg.yaml --sweep x.y=1e-3:0.1", 3, "is no list", "value: x.y=1e-3,...,0.1"),
+        ("submit cfg.yaml --sweep seed=1 --sweep seed=2", 3, "to vary twice", "seed=A,B,C"),
+        ("submit cfg.yaml --sweep seed=1;3", 3, "seed=1;3 is no list", "each value: seed=1,...,3"),
+        (
+            "submit cfg.yaml data.init_args.d=$HOME/d",
+            3,
+            "a variable of the shell",
+            "${oc.env:NAME}",
+        ),
+        ("submit cfg.yaml env.variables.P=~/b:$PATH", 3, "a variable of the shell", "nothing rep"),
+        ("submit cfg.yaml model.init_args.lr=.nan", 3, "lr is nan", "write a number"),
+        ("submit cfg.yaml model={a:[1", 3, "is not YAML", "close its brackets"),
+        ("submit cfg.yaml trainer.callbacks=[a.B]", 3, "is 'a.B'", "{class_path: a.B, init_args"),
+        ("submit ddp.py --launcher torchrun", 2, "'--launcher'", "script.launcher=torchrun"),
+        ("--nodes 2 submit cfg.yaml", 2, "No such option '--nodes'", "behind the command"),
+        ("validate cfg.yaml", 5, "no run answers to 'cfg.yaml'", "submit --dry-run cfg.yaml"),
+        ("render cfg.yaml -o cfg.yaml --force", 2, "cfg.yaml is the config itself", "another name"),
+        ("submit cfg.yaml runs_dir=s3://b/runs", 3, "s3://b/runs, which is no folder", "shared"),
+        (
+            "submit cfg.yaml init_from=https://x.org/a.ckpt",
+            5,
+            "neither a checkpoint",
+            "download it",
+        ),
+        ("submit cfg.yaml container.image=a/torch:2", 3, "there is no", "docker://a/torch:2"),
+        ("submit cfg.yaml cluster_profile=clusters/me.yaml", 3, "no such file", "name alone: me"),
+        ("submit cfg.yaml model.init_args,lr=1", 3, "is no key", "write model.init_args.lr=1"),
+        ("submit cfg.yaml model.init_args.lr==0.1", 3, "is '=0.1'", "write a number: 0.1"),
+        ("submit cfg.yaml model.init_args.WIDTH=1", 3, "no such argument", "did you mean 'width'"),
+        ("submit cfg.yaml model.class_path=NETS.Net", 3, "no module 'NETS'", "'nets'"),
+        ("submit cfg.yaml trainer.max_epochs=1e3", 3, "is 1000.0", "whole number: 1000"),
+        ("submit cfg.yaml trainer.max_epochs=3,", 3, "is '3,'", "whole number: 3"),
+        ("submit cfg.yaml trainer.limit_val_batches=10%", 3, "is '10%'", "a number: 0.1"),
+        ("submit cfg.yaml trainer.accelerator=GPU", 3, "is 'GPU'", "did you mean 'gpu'"),
+        ("submit cfg.yaml trainer.strategy=zero3", 3, "is 'zero3'", "deepspeed_stage_3"),
+        ("submit cfg.yaml trainer.ckpt_path=last", 3, "no argument of", "hpc-train resume RUN"),
+        ("submit cfg.yaml trainer.init_args={a:1}", 3, "no argument of", "indent init_args"),
+        ("submit cfg.yaml data.class_path=nets.Plain", 3, "is no LightningDataModule", "nets has"),
+        ("submit cfg.yaml checkpoint.monitor=loss", 3, "is no key", "of a ModelCheckpoint"),
+        ("submit cfg.yaml cluster=slurm", 3, "cluster is no key", "--cluster slurm"),
+        ("submit cfg.yaml notify=slack", 3, "notify is 'slack'", "notify: {urls_from: ...}"),
+        ("submit cfg.yaml notify.events=all", 3, "is no list", "[...]"),
+        ("submit cfg.yaml preflight.thresholds.min_gbs=3", 3, "no such threshold", "'min_gbps'"),
     ],
 )
 def test_a_command_line_typed_wrong(
@@ -344,6 +397,16 @@ def test_an_argument_of_the_trainer_that_lightning_cannot_work_with(
         (CONFIG.replace("{width: 3}", "&a {width: *a}"), "nested without end", "an anchor (&name)"),
         (CONFIG + "x: " + "[" * 900 + "]" * 900 + "\n", "or too deeply", "an anchor"),
         (CONFIG + "env: [a]\n", "cfg.yaml:7: env is ['a']", "it is a section"),
+        (CONFIG + "seed:1\n", "cfg.yaml:7:1: not YAML", "space behind the colon: seed: 1"),
+        (CONFIG + "seed\uff1a 1\n", "cfg.yaml:7:1: not YAML", "in place of the FULLWIDTH COLON"),
+        (CONFIG.replace('"0:10:00"', "“0:10:00”"), "quotes that YAML does not", '"0:10:00"'),
+        (CONFIG.replace("nodes: 1", "nodelist: n[1-3]"), "not YAML", 'in quotes: "n[1-3]"'),
+        (CONFIG + "trainer.precision: 16\n", "one key with a point", "trainer: {precision: ...}"),
+        (CONFIG.replace("nodes: 1", "account: 0123"), "account is 0123, which YAML", '"0123"'),
+        (CONFIG.replace("nodes: 1", "partition: 1e3"), "as the number 1000.0", '"1e3"'),
+        (CONFIG + "env: {variables: {V: 3.10}}\n", "env.variables.V is 3.10", '"3.10"'),
+        (CONFIG.replace("nodes: 1", "exclude: [a, b]"), "is ['a', 'b']", 'in quotes: "a,b"'),
+        (CONFIG.replace("nodes: 1", "mem: -1"), "slurm.mem is -1", 'write it like "64G"'),
     ],
 )  # fmt: skip
 def test_a_file_written_wrong(hpc, project: Path, text: str, message: str, fix: str) -> None:
@@ -360,6 +423,9 @@ def test_a_file_written_wrong(hpc, project: Path, text: str, message: str, fix: 
         ("table=[a]", "table is ['a'], and nets.Forms takes", "write a mapping: {key: value}"),
         ("many=3", "many is 3, and nets.Forms takes tuple[int, ...]", "write a list"),
         ("encoder=nets.Plain", "encoder is 'nets.Plain', and nets.Forms", "write {class_path:"),
+        ("words=[1]", "words is [1], and nets.Forms takes list[str]", 'it: "1" for 1'),
+        ("pair=[a,1]", "pair is ['a', 1], and nets.Forms takes", "write a number for 'a'"),
+        ("many=[1,2.5]", "many is [1, 2.5], and nets.Forms takes", "whole number for 2.5"),
         ("pair=[1,2]", "", ""),
         ("words=null", "", ""),
         ("words=[]", "", ""),
@@ -402,8 +468,11 @@ class Net(LightningModule):
         width: int = 8,
         depth: int = 1,
     ):
+        super().__init__()
         if width % 8:
             raise ValueError(f"width {width} is no multiple of 8")
+        if not 0 < depth < 100:
+            raise ValueError("depth has to be in 1 to 99")
         depth = min(depth, 3)
         if depth > 2:
             raise ValueError("never")
@@ -420,6 +489,7 @@ class Data(LightningDataModule):
     def train_dataloader(self): ...
 class AllWorkers(LightningDataModule):
     def __init__(self, batch_size: int = 8, num_workers: int = 0, prefetch_factor=None):
+        super().__init__()
         self.workers = 8 if num_workers < 0 else num_workers
         self.ahead = prefetch_factor if self.workers else None
     def train_dataloader(self): ...
@@ -435,7 +505,8 @@ class AllWorkers(LightningDataModule):
         ("act=swish", "act is 'swish', and typed.Net takes Literal", "relu or gelu"),
         ("act=rellu", "act is 'rellu'", "did you mean 'relu'"),
         ("size=9", "size is 9", "write 8 or 16"),
-        ("width=9", "refuses: width 9 is no multiple of 8", "line 19 of typed"),
+        ("width=9", "refuses: width 9 is no multiple of 8", "line 20 of typed"),
+        ("depth=100", "refuses: depth has to be in 1 to 99", "line 22 of typed"),
         ("data.init_args.num_workers=-2", "num_workers is -2", "write 0 or more"),
         ("data.init_args.batch_size=-1", "batch_size is -1", "write 1 or more"),
         ("data.init_args={prefetch_factor: 2, num_workers: 0}", "no worker that", "write null"),
@@ -551,6 +622,10 @@ def test_a_file_that_hides_a_package_is_named(hpc, project: Path) -> None:
     (project / "torch.py").touch()
     (project / "nets.py").write_text(f"import torch.nn\n{NETS}")
     refused(hpc, project, ["submit", "cfg.yaml"], 3, "torch.py hides that package", "rename")
+    (project / "pytorch_lightning.py").touch()
+    (project / "torch.py").unlink()
+    words = ["submit", "cfg.yaml"]
+    refused(hpc, project, words, 3, "pytorch_lightning.py hides that package", "rename")
 
 
 @pytest.mark.parametrize("text", ["\ufeff" + CONFIG, CONFIG.replace("\n", "\r\n")])
@@ -578,6 +653,7 @@ def test_a_usage_error_as_json_is_one_document(hpc, project: Path) -> None:
     said = hpc("submit", "cfg.yaml", "--nodes", "x", "--json")
     assert '"exit_code": 2' in said.out
     assert said.err == ""
+    assert "hpc-train status RUN --json" in hpc("logs", "x", "--json").out
 
 
 def test_a_script_that_imports_what_is_not_there_is_refused(hpc, project: Path) -> None:
@@ -716,3 +792,44 @@ def test_a_number_of_the_environment_is_read_as_one(
         refused(hpc, project, words, 3, f"{key} is '3', and", hint)
         words[-1] = f"{key}=${{oc.decode:${{oc.env:HOW_MUCH}}}}"
         assert hpc(*words).code == 0
+
+
+def test_a_class_that_never_begins_its_base_is_refused(hpc, project: Path) -> None:
+    body = "self.width = width\n    def training_step(self, batch): ..."
+    (project / "nets.py").write_text(NETS.replace("lr: float = 0.1): ...", f"lr=1): {body}"))
+    message = "nets.Net has an __init__ (line 4) without super().__init__()"
+    refused(hpc, project, ["submit", "cfg.yaml"], 3, message, "its first line")
+
+
+def test_model_and_data_in_one_anothers_place_are_told(hpc, project: Path) -> None:
+    (project / "sets.py").write_text("from nets import Data as D\nclass Set(D): ...\n")
+    words = ["submit", "cfg.yaml", "model.class_path=sets.Set", "model.init_args=null"]
+    refused(hpc, project, words, 3, "sets.Set is no LightningModule", "it belongs to data")
+
+
+def test_a_file_in_the_place_of_a_module_of_pythons_is_told(hpc, project: Path) -> None:
+    (project / "random.py").touch()
+    (project / "test.py").touch()  # a name that hides nothing anybody needs
+    message = f"{project}/random.py hides Python's own module random"
+    refused(hpc, project, ["submit", "cfg.yaml"], 3, message, "rename it")
+
+
+def test_an_output_that_is_full_or_closed_is_told_or_left_alone(project: Path) -> None:
+    command = f"{sys.executable} -m hpc_train.cli render cfg.yaml"
+    full = subprocess.run(
+        ["bash", "-c", f"{command} > /dev/full"], capture_output=True, cwd=project
+    )
+    assert full.returncode == 1
+    said = "error: the output cannot be written: No space left on device\n  fix: make room there"
+    assert full.stderr.decode().startswith(said)
+    closed = subprocess.run(["bash", "-c", f"{command} >&-"], capture_output=True, cwd=project)
+    assert (closed.returncode, closed.stderr) == (0, b"")
+
+
+def test_a_variable_of_sbatchs_in_the_shell_is_told_where_slurm_refuses(
+    hpc, slurm, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slurm.has("sbatch", "echo 'sbatch: error: no --hint of that kind' >&2; exit 1")
+    monkeypatch.setenv("SBATCH_PARTITION", "gone")
+    message = "Slurm refused the job: no --hint of that kind"
+    refused(hpc, project, ["submit", "cfg.yaml"], 4, message, "your shell sets SBATCH_PARTITION")

@@ -95,8 +95,9 @@ def test_ctrl_c_leaves_the_job_alone_and_says_so(site: Shell, slurm_cluster: Clu
         (("--partition", "short", "--time", "1:00:00"), "slurm.time"),
         (("slurm.reservation=nope",), "slurm.reservation"),
         (("slurm.licenses=nope",), "slurm.licenses"),
-        (("slurm.begin=yesterday",), "slurm.begin"),
-        (("slurm.mail_type=SOMETIMES",), "slurm.mail_type"),
+        (("slurm.begin=2026-13-45",), "change the key of slurm"),
+        (("slurm.extra.hint=nothing",), "slurm.extra"),
+        (("slurm.exclude=node[1-3]",), "or exclude"),
     ],
 )
 def test_what_slurm_refuses_names_the_key_and_leaves_nothing(
