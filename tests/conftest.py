@@ -50,6 +50,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     if session.config.getoption("quick") and "torch" in sys.modules:
+        # Among several workers this is told as an internal error; tests/test_house.py asks without.
         raise pytest.UsageError("a module of the quick tests imports torch: see _WITH_TORCH")
 
 

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 from tests.house import ADAPTER, private_uses
@@ -68,3 +70,9 @@ def test_lightning_is_imported_in_one_place_and_by_the_examples() -> None:
 
 def test_the_package_uses_none_outside_the_adapter() -> None:
     assert private_uses(sorted((ROOT / "hpc_train").rglob("*.py"))) == []
+
+
+def test_no_module_of_the_quick_tests_imports_torch() -> None:
+    collected = [sys.executable, "-m", "pytest", "--quick", "--collect-only"]
+    done = subprocess.run(collected, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-500:] + done.stderr

@@ -13,8 +13,8 @@ from tests.cluster import Cluster
 from tests.cluster.faults import late_names, slow_cable
 from tests.faults.running import ends_though_preempted, submit
 from tests.preflight_on_slurm.lab import PATIENT, PATIENT_CONFIG
-from tests.training.test_script_fits import SCRIPTS
 
+SCRIPTS = Path(__file__).parents[1] / "scripts"
 pytestmark = [
     pytest.mark.slurm,
     pytest.mark.skipif(
