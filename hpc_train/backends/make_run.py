@@ -52,7 +52,7 @@ def make_run(
     run = RunDir(runs / folder / run_id)
     code = code_for(loaded, portable, workdir, runs)
     decided = portable.placed(str(code.workdir_in(run.path) if code else workdir), str(runs))
-    with ThreadPoolExecutor(max_workers=1) as beside:  # git answers while jinja2 is imported
+    with ThreadPoolExecutor(max_workers=1) as beside:  # git answers meanwhile
         state = beside.submit(code_state, workdir, packages_of(decided))
         files = {
             run.config.name: to_yaml(loaded.config),
