@@ -8,7 +8,6 @@ from pathlib import Path
 
 from hpc_train.backends.check_environment import check_environment, check_image
 from hpc_train.backends.code_copy import code_for
-from hpc_train.backends.find_weights import hold_weights
 from hpc_train.backends.look_at_hosts import look_at_hosts
 from hpc_train.config.load import LoadedConfig
 from hpc_train.config.show import to_yaml
@@ -71,6 +70,8 @@ def make_run(
     if held is not None:
         held.rename(run.weights)
     elif decided.weights:
+        from hpc_train.backends.find_weights import hold_weights
+
         hold_weights(Path(decided.weights), run.weights)
     return run
 
