@@ -23,7 +23,7 @@ from hpc_train.plan.script import render_script
 from hpc_train.plan.sweep_plan import SweepPlan, task_id
 from hpc_train.runs.events import Event, EventKind, event_line, read_events
 from hpc_train.runs.history import newest_job_id
-from hpc_train.runs.layout import RunDir, SubmittedFiles
+from hpc_train.runs.layout import InFolder, RunDir, SubmittedFiles
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.registry import (
     absent_folders,
@@ -59,6 +59,13 @@ class SweepDir(SubmittedFiles):
 
     path: Path
 
+    # The plan of all points.
+    document = InFolder("sweep.json")
+    # Of a bench alone, whose points are jobs of their own: `bench_plan.BenchPlan` as JSON.
+    bench = InFolder("bench.json")
+    # Folder of the tasks' batch logs.
+    logs = InFolder("logs")
+
     @property
     def sweep_id(self) -> str:
         """The sweep's id, which is the folder's name."""
@@ -69,27 +76,12 @@ class SweepDir(SubmittedFiles):
         """The name of its runs, which is the parent folder's name."""
         return self.path.parent.name
 
-    @property
-    def document(self) -> Path:
-        """The plan of all points."""
-        return self.path / "sweep.json"
-
-    @property
-    def bench(self) -> Path:
-        """Of a bench alone, whose points are jobs of their own: `bench_plan.BenchPlan` as JSON."""
-        return self.path / "bench.json"
-
     def config(self, number: int) -> Path:
         """The resolved config of a point; a rendered script's sweep has none.
 
         Where only the first point has one, `config.sweep.plain_point` makes the others from it.
         """
         return self.path / ("config.yaml" if number == 0 else f"config-{number}.yaml")
-
-    @property
-    def logs(self) -> Path:
-        """Folder of the tasks' batch logs."""
-        return self.path / "logs"
 
     @cached_property
     def plan(self) -> SweepPlan:
