@@ -5,7 +5,8 @@ runs/NAME/RUN_ID/
     latest -> attempts/K       done (after the run completed)       stop (asks the ranks to stop)
     code-HASH.diff (what git said was changed)      snapshot/ snapshot.json (of `snapshot: git`)
     attempts/K/   environment.json rank-R.log supervisor.log launcher.log preflight.json nccl-*.log
-                  flight-recorder-R beginning.json progress.jsonl stacks/ exits/rank-R.json abort dump-stacks
+                  flight-recorder-R beginning.json progress.jsonl stacks/ exits/rank-R.json
+                  abort dump-stacks
                   heartbeat/rank-R.json heartbeat/node-NAME.json (of many ranks)
     checkpoints/step-000001234/ (with its manifest.json)   checkpoints/fit-1/ (a script's next fit)
     models/       models.json *.ckpt (of the training's own ModelCheckpoints)
@@ -20,7 +21,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-__all__ = ["CHECKPOINT_NAME", "AttemptDir", "InFolder", "RunDir", "SubmittedFiles", "checkpoint_name"]
+__all__ = [
+    "CHECKPOINT_NAME",
+    "AttemptDir",
+    "InFolder",
+    "RunDir",
+    "SubmittedFiles",
+    "checkpoint_name",
+]
 
 CHECKPOINT_NAME = re.compile(r"step-(\d{9,})\Z")
 

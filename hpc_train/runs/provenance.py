@@ -1,7 +1,8 @@
 """Which code a run has: git's commit, the changes on top of it, untracked files, and sources.
 
-`environment.json` of a run says it of the submission, that in an attempt's folder of the attempt; the
-ranks add what is installed (`runs.installed`). A diff is a file of its own, named by its content.
+`environment.json` of a run says it of the submission, that in an attempt's folder of the attempt;
+the ranks add what is installed (`runs.installed`). A diff is a file of its own, named by its
+content.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from typing import Any
 import hpc_train
 from hpc_train.codec import read_object
 from hpc_train.plan.plan import Plan
-from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.layout import RunDir
+from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.snapshot import copy_at
 
 __all__ = [
@@ -81,7 +82,7 @@ def code_files(state: Mapping[str, Any]) -> dict[str, str]:
 
 
 def read_state(run: RunDir, attempt: int | None = None) -> dict[str, Any]:
-    """The `code_state` of the submission or of an attempt, its diff as text; empty if there is none.
+    """The `code_state` of the submission or of an attempt, its diff as text; {} if there is none.
 
     A diff that cannot be read is left out.
     """

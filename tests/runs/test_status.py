@@ -147,7 +147,13 @@ def beating(**told: object) -> Heartbeat:
     ("told", "text"),
     [
         (
-            {"steps": 512, "epoch": 4, "epochs": 8, "steps_per_s": 16.2, "metrics": {"loss": 0.284}},
+            {
+                "steps": 512,
+                "epoch": 4,
+                "epochs": 8,
+                "steps_per_s": 16.2,
+                "metrics": {"loss": 0.284},
+            },
             "step 281/512  epoch 4/8  16 it/s  ETA 14 s  loss 0.284",
         ),
         ({}, "step 281"),
@@ -253,8 +259,7 @@ WORDS = ("line 1", "bash: /nope: No such file", "hpc-train: env.venv cannot be a
         (
             SchedulerView(RunState.FAILED, "NonZeroExitCode", last_words=WORDS),
             [SUBMITTED],
-            "the job ended before its training began: bash: /nope: No such file;"
-            " hpc-train: env.venv cannot be activated",
+            f"the job ended before its training began: {WORDS[1]}; {WORDS[2]}",
         ),
         (
             SchedulerView(None, last_words=WORDS[:1]),  # Slurm has forgotten the job
@@ -269,10 +274,16 @@ WORDS = ("line 1", "bash: /nope: No such file", "hpc-train: env.venv cannot be a
         (
             SchedulerView(RunState.FAILED, "NonZeroExitCode"),
             [SUBMITTED],
-            "the job ended before its training began, and left no log (Slurm: NonZeroExitCode): the"
-            " lines of env run first, and one of env.setup may have ended it",
+            (
+                "the job ended before its training began, and left no log (Slurm: NonZeroExitCode):"
+                " the lines of env run first, and one of env.setup may have ended it"
+            ),
         ),
-        (SchedulerView(RunState.TIMED_OUT, "TimeLimit", last_words=WORDS), [SUBMITTED], "TimeLimit"),
+        (
+            SchedulerView(RunState.TIMED_OUT, "TimeLimit", last_words=WORDS),
+            [SUBMITTED],
+            "TimeLimit",
+        ),
     ],
 )
 def test_a_run_that_left_no_end_is_told_by_the_end_of_its_jobs_log(
