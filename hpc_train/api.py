@@ -8,7 +8,7 @@
     run.wait()
     run.status().metrics
 
-Nothing here imports torch or lightning, and submitit and jinja2 only when something is submitted.
+Nothing here imports torch or lightning, and submitit only when something is submitted.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ import types
 from pathlib import Path
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-__all__ = ["Document", "decode", "encode"]
+__all__ = ["Document", "decode", "encode", "read_object"]
 
 T = TypeVar("T")
 D = TypeVar("D", bound="Document")
@@ -31,6 +31,15 @@ class Document:
     def read(cls: type[D], path: Path) -> D:
         """Return the document in a file; raises OSError or ValueError where there is none."""
         return decode(cls, json.loads(path.read_text(encoding="utf-8")))
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """Return the JSON object in a file; empty where there is none that can be read."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8", errors="replace"))
+    except (OSError, ValueError):
+        return {}
+    return document if isinstance(document, dict) else {}
 
 
 def encode(value: Any) -> Any:

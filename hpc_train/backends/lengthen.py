@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
+from hpc_train.codec import read_object
 from hpc_train.errors import ConfigError
 from hpc_train.plan.plan import Plan
 from hpc_train.runs.checkpoints import KEEP, checkpoint_steps, newest_step
@@ -34,7 +35,7 @@ def check_longer(run: RunDir, plan: Plan) -> None:
     Raises:
         ConfigError: with where it stands.
     """
-    reached = _final(run)
+    reached = read_object(run.final_metrics)
     for name, at in (("max_epochs", reached.get("epoch")), ("max_steps", reached.get("step"))):
         end = plan.training.trainer.get(name)
         if end not in (None, -1) and at is not None and end <= at:
@@ -81,7 +82,7 @@ def keep_finished(run: RunDir) -> None:
 
 def _end(run: RunDir, plan: Plan, unit: str) -> float:
     """Steps or epochs of the whole training, as far as can be told; 0 where it cannot."""
-    trainer, final = plan.training.trainer, _final(run)
+    trainer, final = plan.training.trainer, read_object(run.final_metrics)
     epochs, steps = trainer.get("max_epochs") or -1, trainer.get("max_steps") or -1
     if unit == "epoch":
         return float(epochs)
@@ -89,10 +90,6 @@ def _end(run: RunDir, plan: Plan, unit: str) -> float:
         of_epochs = epochs * float(final["step"]) / float(final["epoch"])
         return min(of_epochs, steps) if steps > 0 else of_epochs
     return float(steps)
-
-
-def _final(run: RunDir) -> Mapping[str, Any]:
-    return _read(run.final_metrics) or {}
 
 
 def _read(path: Any) -> Any:

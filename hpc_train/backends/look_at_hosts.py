@@ -9,7 +9,6 @@ from pathlib import Path
 from hpc_train.backends.submit import detect_cluster
 from hpc_train.errors import ConfigError
 from hpc_train.plan.plan import Plan
-from hpc_train.ssh.check_hosts import check_hosts
 
 __all__ = ["look_at_hosts", "where_to"]
 
@@ -43,6 +42,8 @@ def look_at_hosts(plan: Plan, workdir: Path) -> None:
     """
     if not plan.hosts:
         return
+    from hpc_train.ssh.check_hosts import check_hosts
+
     runs = workdir / Path(plan.runs_dir).expanduser()
     for note in check_hosts(plan.placed(str(workdir / plan.workdir), str(runs)), os.environ):
         print(f"note: {note}", file=sys.stderr)  # noqa: T201

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from hpc_train.backends.check_environment import check_environment, check_image
 from hpc_train.backends.code_copy import code_for
-from hpc_train.backends.find_weights import hold_weights
 from hpc_train.backends.look_at_hosts import look_at_hosts
 from hpc_train.config.load import LoadedConfig
 from hpc_train.config.show import to_yaml
@@ -52,7 +51,7 @@ def make_run(
     run = RunDir(runs / folder / run_id)
     code = code_for(loaded, portable, workdir, runs)
     decided = portable.placed(str(code.workdir_in(run.path) if code else workdir), str(runs))
-    with ThreadPoolExecutor(max_workers=1) as beside:  # git answers while jinja2 is imported
+    with ThreadPoolExecutor(max_workers=1) as beside:  # git answers meanwhile
         state = beside.submit(code_state, workdir, packages_of(decided))
         files = {
             run.config.name: to_yaml(loaded.config),
@@ -71,6 +70,8 @@ def make_run(
     if held is not None:
         held.rename(run.weights)
     elif decided.weights:
+        from hpc_train.backends.find_weights import hold_weights
+
         hold_weights(Path(decided.weights), run.weights)
     return run
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
+from hpc_train.codec import read_object
 from hpc_train.config.schema import RequeueConfig
 from hpc_train.errors import HpcTrainError, SlurmError
 from hpc_train.plan.states import RunState
@@ -77,7 +76,7 @@ def observe(
             events,
             _view(directory, events, answer),
             beat=read_heartbeat(directory.latest_attempt.heartbeat(0)),
-            metrics=_metrics(directory),
+            metrics=read_object(directory.final_metrics),
             now=now,
             best_models=tuple(best_models(read_models(directory)).values()),
         )
@@ -206,11 +205,3 @@ def _backend(events: Sequence[Event]) -> str:
 def _has_ended(events: Sequence[Event]) -> bool:
     recent = since_last(events, *BEGINNINGS)
     return any(event.kind is EventKind.RUN_ENDED for event in recent)
-
-
-def _metrics(directory: RunDir) -> dict[str, Any]:
-    try:
-        document = json.loads(directory.final_metrics.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return document if isinstance(document, dict) else {}

@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Sequence
 
-from hpc_train.backends.local_devices import check_gpus_here
 from hpc_train.backends.submit import leave_out_bad_nodes, submit_local, submit_slurm
 from hpc_train.runs.events import Event, EventKind, append_event
 from hpc_train.runs.layout import RunDir
@@ -35,6 +34,8 @@ def start_run(run: RunDir, cluster: str, options: Sequence[str] = ()) -> str:
     if cluster == "slurm":
         job_id, left_out = leave_out_bad_nodes(lambda bad: submit_slurm(run, plan, bad, options))
     else:
+        from hpc_train.backends.local_devices import check_gpus_here
+
         check_gpus_here(plan)
         job_id = submit_local(run, os.environ)
     note_submission(run, cluster, job_id, began, left_out)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
-import socket
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -87,6 +85,8 @@ def run_joined(loaded: LoadedConfig, place: Place, run: Callable[[LoadedConfig],
     Args:
         run: Trains in the foreground.
     """
+    import hashlib
+
     from hpc_train.ssh.join import gathered, joined
 
     plan = api.plan(loaded)
@@ -112,6 +112,8 @@ def run_joined(loaded: LoadedConfig, place: Place, run: Callable[[LoadedConfig],
 
 def _check_port(host: str, port: int) -> None:
     """Whether the ranks can meet there."""
+    import socket
+
     try:
         with socket.socket(family_of(host), socket.SOCK_STREAM) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -12,7 +12,7 @@ _PACKAGE = Path(__file__).resolve().parent.parent
 
 
 def template_dir() -> Path:
-    """Folder of the `*.sbatch.j2` files."""
+    """Folder of the `*.sbatch.in` files."""
     return _find("sbatch_templates")
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import ipaddress
 import re
-import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import socket
 
 __all__ = ["Host", "bracketed", "family_of", "read_hosts", "split_hosts"]
 
@@ -80,4 +83,6 @@ def bracketed(address: str) -> str:
 
 def family_of(address: str) -> socket.AddressFamily:
     """Of a socket to a name or an address; a name is looked up in IPv4."""
+    import socket  # every command that reads a config comes by this file
+
     return socket.AF_INET6 if ":" in address else socket.AF_INET

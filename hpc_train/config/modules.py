@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib.machinery import PathFinder
 from pathlib import Path
 
@@ -123,12 +124,22 @@ def read_names(file: Path) -> Names:
     Raises:
         ConfigError: with `FILE:LINE`, when it has a syntax error.
     """
+    return _names_in(_source(file), file)
+
+
+def _source(file: Path) -> bytes:
     try:
-        tree = ast.parse(file.read_bytes(), filename=str(file))
+        return file.read_bytes()
     except OSError as error:
         raise ConfigError(
             f"{file} cannot be read: {error.strerror}", "check its permissions"
         ) from error
+
+
+@lru_cache(maxsize=64)  # a check asks a dozen times for the same few modules
+def _names_in(source: bytes, file: Path) -> Names:
+    try:
+        tree = ast.parse(source, filename=str(file))
     except (SyntaxError, ValueError) as error:
         line = getattr(error, "lineno", None) or 1
         what = getattr(error, "msg", None) or str(error)
@@ -201,7 +212,10 @@ def lacks_name(
     if module.file is None or not steps:
         return False
     try:
-        names = read_names(module.file)
+        text = _source(module.file)
+        if b"\ndef __getattr__(" in text:  # as of torch, whose text takes 30 ms to parse
+            return False
+        names = _names_in(text, module.file)
     except ConfigError:
         return False
     if names.is_opaque or name in names.bound or name in submodules(module.search):

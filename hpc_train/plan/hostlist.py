@@ -6,7 +6,7 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-__all__ = ["expand", "fold", "folded"]
+__all__ = ["expand", "fold", "fold_numbers", "folded"]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z", re.ASCII)
 _RANGE = re.compile(r"(\d+)(?:-(\d+))?\Z", re.ASCII)
@@ -61,6 +61,17 @@ def folded(names: Sequence[str]) -> str:
         return fold(names)
     except ValueError:
         return ", ".join(names)
+
+
+def fold_numbers(numbers: Iterable[int]) -> str:
+    """`0-2,5`, as sbatch's --array takes it; each once, in ascending order."""
+    runs: list[list[int]] = []
+    for number in sorted(set(numbers)):
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
 
 
 def _expand_piece(piece: str) -> Iterator[str]:

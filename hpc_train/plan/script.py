@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from string import Template
 
 from hpc_train.config.assets import template_dir
 from hpc_train.plan.plan import Plan
@@ -70,26 +71,22 @@ def render_sweep(sweep: SweepPlan, *, sweep_dir: str | None = None) -> str:
 
 
 def _rendered(plan: Plan, *, title: str, options: Sequence[str], where: str, body: str) -> str:
-    # jinja2 takes half as long to import as everything else here together.
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    marks = {
+        "title": title,
+        "options": "\n".join(f"#SBATCH {option}" for option in options),
+        "setup": "\n".join(environment_lines(plan.shell)),
+        "supervisor": f"{quote_shell(plan.shell.python, 'python')} -m hpc_train.supervisor{where}",
+        "heredoc": HEREDOC,
+        "plan_json": body,
+    }
+    template = (template_dir() / "srun.sbatch.in").read_text(encoding="utf-8")
+    return _Marks(template).substitute(marks)
 
-    environment = Environment(
-        loader=FileSystemLoader(template_dir()),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,
-    )
-    return environment.get_template("srun.sbatch.j2").render(
-        title=title,
-        options=options,
-        setup=environment_lines(plan.shell),
-        python=quote_shell(plan.shell.python, "python"),
-        where=where,
-        heredoc=HEREDOC,
-        plan_json=body,
-    )
+
+class _Marks(Template):
+    """`@{title}`: a $ is the shell's. jinja2 took a tenth of `submit` to import."""
+
+    delimiter = "@"
 
 
 def sbatch_arguments(plan: Plan, *, output: str) -> list[str]:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from hpc_train.codec import decode, encode
 from hpc_train.errors import CheckError, HpcTrainError
+from hpc_train.plan.hostlist import fold_numbers
 from hpc_train.plan.plan import PLAN_SCHEMA_VERSION, Plan
 
 __all__ = [
@@ -156,14 +157,8 @@ def differing(before: Any, after: Any, path: list[str]) -> Iterator[tuple[list[s
 
 
 def array_text(numbers: Sequence[int], at_most: int | None = None) -> str:
-    """Tasks in the form of sbatch's --array, `0-2,7%4`: of some points, in ascending order."""
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and runs[-1][1] == number - 1:
-            runs[-1][1] = number
-        else:
-            runs.append([number, number])
-    text = ",".join(f"{a}" if a == b else f"{a}-{b}" for a, b in runs)
+    """Tasks in the form of sbatch's --array, `0-2,7%4`."""
+    text = fold_numbers(numbers)
     return text if at_most is None else f"{text}%{at_most}"
 
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from hpc_train.preflight.inventory.cgroup import meminfo_bytes
 from hpc_train.preflight.inventory.gpus import Nvml, load_nvml
 from hpc_train.preflight.inventory.sysfs import Reader, read_counters
 from hpc_train.preflight.prometheus_text import PrometheusFile
@@ -171,13 +172,10 @@ def _disks(reader: Reader) -> Totals:
 
 
 def _memory(reader: Reader) -> dict[str, int]:
-    text = reader.text("/proc/meminfo", required=False) or ""
-    total = re.search(r"^MemTotal:\s+(\d+)", text, re.MULTILINE)
-    free = re.search(r"^MemAvailable:\s+(\d+)", text, re.MULTILINE)
+    total, free = meminfo_bytes(reader, "MemTotal"), meminfo_bytes(reader, "MemAvailable")
     if total is None or free is None:
         return {}
-    kib = int(total.group(1)), int(free.group(1))
-    return {"memory_used_mib": (kib[0] - kib[1]) // 1024, "memory_total_mib": kib[0] // 1024}
+    return {"memory_used_mib": (total - free) // _MIB, "memory_total_mib": total // _MIB}
 
 
 def _cpus(reader: Reader) -> dict[str, int]:

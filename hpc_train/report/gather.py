@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from hpc_train.codec import encode
+from hpc_train.codec import encode, read_object
 from hpc_train.errors import HpcTrainError
 from hpc_train.plan.plan import Plan
 from hpc_train.plan.states import RunState
@@ -20,6 +18,7 @@ from hpc_train.report.usage import Accounted, AskedUsed, asked_and_used
 from hpc_train.runs.checkpoints import MANIFEST, checkpoint_steps
 from hpc_train.runs.events import read_events
 from hpc_train.runs.layout import RunDir
+from hpc_train.runs.provenance import read_state
 from hpc_train.runs.ranks import read_heartbeats
 from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.status import SESSION, RunStatus
@@ -138,7 +137,7 @@ def gather(
     return RunReport(
         status=status,
         plan=plan,
-        environment=_environment(run),
+        environment={"git_diff": "", **read_state(run)},
         versions=_versions(run),
         goodput=shares,
         metrics=tuple(metrics),
@@ -190,28 +189,8 @@ def _plan(run: RunDir, status: RunStatus, missing: list[str]) -> Plan | None:
 
 def _versions(run: RunDir) -> dict[str, str]:
     folders = list(checkpoint_steps(run).values())
-    told = _document(folders[-1] / MANIFEST).get("versions") if folders else None
+    told = read_object(folders[-1] / MANIFEST).get("versions") if folders else None
     return {str(k): str(v) for k, v in told.items()} if isinstance(told, dict) else {}
-
-
-def _environment(run: RunDir) -> dict[str, Any]:
-    told = _document(run.environment)
-    diff = str(told.get("git_diff") or "")
-    if diff.startswith("code-"):  # a file of its own
-        try:
-            diff = (run.path / Path(diff).name).read_text(encoding="utf-8", errors="replace")
-        except OSError:
-            diff = ""
-    return {**told, "git_diff": diff}
-
-
-def _document(path: Path) -> dict[str, Any]:
-    """A JSON object in a file; empty where there is none that can be read."""
-    try:
-        document = json.loads(path.read_text(encoding="utf-8", errors="replace"))
-    except (OSError, ValueError):
-        return {}
-    return document if isinstance(document, dict) else {}
 
 
 def _finite(value: Any) -> Any:

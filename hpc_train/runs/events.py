@@ -20,7 +20,15 @@ from typing import Any
 from hpc_train.plan.states import Outcome, RunState
 from hpc_train.runs.lock import flock
 
-__all__ = ["BEGINNINGS", "Event", "EventKind", "append_event", "event_line", "read_events", "since_last"]
+__all__ = [
+    "BEGINNINGS",
+    "Event",
+    "EventKind",
+    "append_event",
+    "event_line",
+    "read_events",
+    "since_last",
+]
 
 
 class EventKind(str, Enum):

@@ -18,7 +18,7 @@ _NO_LOCKS = frozenset({errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP})
 
 
 def flock(descriptor: int, operation: int) -> None:
-    """As flock(2); where the file system has no locks, nothing: `hpc-train doctor` tells of it.
+    """Lock a file; where the file system has no locks, do nothing: `hpc-train doctor` tells of it.
 
     Raises:
         BlockingIOError: another one has it; OSError: as the file system says.

@@ -15,7 +15,7 @@ _OVERWRITTEN = re.compile(r"^[^\n]*\r(?!\n)", re.MULTILINE)  # what a progress b
 
 
 def last_words(log: Path) -> tuple[str, ...]:
-    """The last lines of a log that hold anything, each cut to `WIDTH`; none where there is no log."""
+    """The last lines of a log that hold anything, each cut to `WIDTH`; none without a log."""
     return tuple(_tail(log)[-LINES:])
 
 

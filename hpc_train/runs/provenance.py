@@ -1,7 +1,8 @@
 """Which code a run has: git's commit, the changes on top of it, untracked files, and sources.
 
-`environment.json` of a run says it of the submission, that in an attempt's folder of the attempt; the
-ranks add what is installed (`runs.installed`). A diff is a file of its own, named by its content.
+`environment.json` of a run says it of the submission, that in an attempt's folder of the attempt;
+the ranks add what is installed (`runs.installed`). A diff is a file of its own, named by its
+content.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ from pathlib import Path
 from typing import Any
 
 import hpc_train
+from hpc_train.codec import read_object
 from hpc_train.plan.plan import Plan
-from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.layout import RunDir
+from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.snapshot import copy_at
 
 __all__ = [
@@ -80,14 +82,19 @@ def code_files(state: Mapping[str, Any]) -> dict[str, str]:
 
 
 def read_state(run: RunDir, attempt: int | None = None) -> dict[str, Any]:
-    """The `code_state` of the submission or of an attempt, its diff as text; empty if there is none."""
-    file = run.environment if attempt is None else run.attempt(attempt).environment
-    try:
-        state: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-        if state.get("git_diff", "").startswith("code-"):
-            state["git_diff"] = (run.path / state["git_diff"]).read_text(encoding="utf-8")
-    except (OSError, ValueError):
-        return {}
+    """The `code_state` of the submission or of an attempt, its diff as text; {} if there is none.
+
+    A diff that cannot be read is left out.
+    """
+    state = read_object(run.environment if attempt is None else run.attempt(attempt).environment)
+    name = str(state.get("git_diff") or "")
+    if name.startswith("code-"):
+        try:
+            diff = (run.path / Path(name).name).read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            del state["git_diff"]
+        else:
+            state["git_diff"] = diff
     return state
 
 

@@ -243,7 +243,8 @@ def _advice(reference: str, runs: list[RunDir], folders: Sequence[Path]) -> str:
     where = ", ".join(map(str, folders[:3])) + more or no_folder()
     if near:
         return f"did you mean {near[0]!r}? `hpc-train list` shows all"
-    return f"looked in {where}; name another place with --runs-dir or {RUNS_DIR_VARIABLE}, or see `hpc-train list`"
+    other = f"name another place with --runs-dir or {RUNS_DIR_VARIABLE}"
+    return f"looked in {where}; {other}, or see `hpc-train list`"
 
 
 def begun(run_id: str, made: float) -> str:

@@ -86,9 +86,7 @@ def best_models(models: Sequence[SavedModel]) -> dict[str, SavedModel]:
     """The best one by each metric; by the empty name the newest that no metric decided about."""
     best: dict[str, SavedModel] = {}
     for model in sorted(models, key=lambda model: model.step):  # the first of equals, as Lightning
-        if not model.last and (
-            model.monitor not in best or _is_better(model, best[model.monitor])
-        ):
+        if not model.last and (model.monitor not in best or _is_better(model, best[model.monitor])):
             best[model.monitor] = model
     return best
 

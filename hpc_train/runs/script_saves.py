@@ -74,7 +74,9 @@ class OwnSaves(Document):
 
 def newest_own_step(run: RunDir) -> int:
     """Steps in the newest of them that is still there; 0 for none."""
-    return max((item.step for item in OwnSaves.of(run).saves if Path(item.path).exists()), default=0)
+    return max(
+        (item.step for item in OwnSaves.of(run).saves if Path(item.path).exists()), default=0
+    )
 
 
 def stamp(path: Path) -> int:
@@ -86,7 +88,7 @@ def stamp(path: Path) -> int:
 def newest_save(pattern: str, workdir: Path) -> list[Path]:
     """What is there of a pattern such as `out/checkpoint-*`, the newest first."""
     whole = str(workdir / Path(pattern).expanduser())
-    found = [Path(name) for name in glob.glob(whole, recursive=True)]
+    found = [Path(name) for name in glob.glob(whole, recursive=True)]  # noqa: PTH207 - absolute
     dated = []
     for path in found:
         try:

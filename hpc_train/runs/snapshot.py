@@ -19,7 +19,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from hpc_train.codec import decode
@@ -126,6 +125,8 @@ def take(selection: Selection, run: Path) -> None:
     Raises:
         OSError: as the file system says.
     """
+    from statistics import median
+
     folder = run / FOLDER
     names = selection.names
     parents = {parent for name in names for parent in _parents(name)}

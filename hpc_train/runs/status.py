@@ -1,4 +1,4 @@
-"""The state of a run, put together from its history and what the scheduler says of its job. Pure."""
+"""The state of a run, from its history and what the scheduler says of its job. Pure."""
 
 from __future__ import annotations
 

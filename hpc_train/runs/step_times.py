@@ -27,10 +27,10 @@ __all__ = [
     "Baseline",
     "StepTimes",
     "find_baseline",
-    "step_times_of",
     "read_step_times",
     "slowdown",
     "slower_text",
+    "step_times_of",
     "write_step_times",
 ]
 

@@ -1,7 +1,8 @@
 """A sweep's own folder beside the runs of its points, and the run of a point, made when needed.
 
-runs/NAME/SWEEP_ID/     sweep.json config.yaml config-K.yaml job.sbatch environment.json events.jsonl logs/
-                        (of a bench, whose points have jobs of their own: bench.json, and no job.sbatch)
+runs/NAME/SWEEP_ID/     sweep.json config.yaml config-K.yaml job.sbatch environment.json
+                        events.jsonl logs/ (of a bench, whose points have jobs of their own:
+                        bench.json, and no job.sbatch)
 runs/NAME/SWEEP_ID-K/   the run of point K: made by its job, or by a command that names it
 
 What is done to the whole stands in the sweep's `events.jsonl`, from which a point's history begins.
@@ -21,10 +22,10 @@ from pathlib import Path
 from hpc_train.errors import NoSuchRunError
 from hpc_train.plan.script import render_script
 from hpc_train.plan.sweep_plan import SweepPlan, task_id
+from hpc_train.runs.atomic import write_text
 from hpc_train.runs.events import Event, EventKind, event_line, read_events
 from hpc_train.runs.history import newest_job_id
-from hpc_train.runs.layout import RunDir, SubmittedFiles
-from hpc_train.runs.atomic import write_text
+from hpc_train.runs.layout import InFolder, RunDir, SubmittedFiles
 from hpc_train.runs.registry import (
     absent_folders,
     all_runs,
@@ -59,6 +60,13 @@ class SweepDir(SubmittedFiles):
 
     path: Path
 
+    # The plan of all points.
+    document = InFolder("sweep.json")
+    # Of a bench alone, whose points are jobs of their own: `bench_plan.BenchPlan` as JSON.
+    bench = InFolder("bench.json")
+    # Folder of the tasks' batch logs.
+    logs = InFolder("logs")
+
     @property
     def sweep_id(self) -> str:
         """The sweep's id, which is the folder's name."""
@@ -69,27 +77,12 @@ class SweepDir(SubmittedFiles):
         """The name of its runs, which is the parent folder's name."""
         return self.path.parent.name
 
-    @property
-    def document(self) -> Path:
-        """The plan of all points."""
-        return self.path / "sweep.json"
-
-    @property
-    def bench(self) -> Path:
-        """Of a bench alone, whose points are jobs of their own: `bench_plan.BenchPlan` as JSON."""
-        return self.path / "bench.json"
-
     def config(self, number: int) -> Path:
         """The resolved config of a point; a rendered script's sweep has none.
 
         Where only the first point has one, `config.sweep.plain_point` makes the others from it.
         """
         return self.path / ("config.yaml" if number == 0 else f"config-{number}.yaml")
-
-    @property
-    def logs(self) -> Path:
-        """Folder of the tasks' batch logs."""
-        return self.path / "logs"
 
     @cached_property
     def plan(self) -> SweepPlan:
@@ -154,7 +147,7 @@ def make_point(sweep: SweepDir, number: int) -> RunDir:
     unseen = f".{run.run_id}.{secrets.token_hex(4)}"
     made = create_run(sweep.path.parent, sweep.path.name, unseen, files)
     try:
-        os.rename(made.path, run.path)
+        made.path.rename(run.path)
     except OSError:  # it is there by now, and a folder with files is not replaced (rename(2))
         shutil.rmtree(made.path, ignore_errors=True)
         if not run.plan.exists():
@@ -171,9 +164,7 @@ def _config_of(sweep: SweepDir, number: int) -> str:
     from hpc_train.config.show import to_yaml
     from hpc_train.config.sweep import plain_point
 
-    return to_yaml(
-        plain_point(load(sweep.config(0)).config, sweep.plan.points[number].overrides)
-    )
+    return to_yaml(plain_point(load(sweep.config(0)).config, sweep.plan.points[number].overrides))
 
 
 def make_sweep(sweep: SweepDir, decided: SweepPlan, files: Mapping[str, str]) -> None:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-__all__ = ["SRUN_LOG", "free_port", "node_shell", "one_a_node", "run_step"]
+__all__ = ["SRUN_LOG", "free_port", "node_shell", "one_a_node", "run_step", "start_step"]
 
 SRUN_LOG = "srun.log"
 POLL_S = 0.05
@@ -36,6 +36,22 @@ def one_a_node(nodes: Sequence[str], srun: Sequence[str] = ("srun",)) -> list[st
     ]
 
 
+def start_step(
+    argv: Sequence[str], environ: Mapping[str, str], log: Path, *, cwd: str | None = None
+) -> subprocess.Popen[bytes]:
+    """Start a step in the background; what srun and its tasks say is added to `log`."""
+    with log.open("ab") as stream:
+        return subprocess.Popen(
+            list(argv),
+            env=dict(environ),
+            cwd=cwd,
+            stdin=subprocess.DEVNULL,
+            stdout=stream,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+
+
 def run_step(
     argv: Sequence[str],
     environ: Mapping[str, str],
@@ -45,16 +61,7 @@ def run_step(
     limit_s: float,
 ) -> None:
     """Run a step until it ends, `is_done` says so, or the limit; nothing of it stays."""
-    with (folder / SRUN_LOG).open("ab") as log:
-        process = subprocess.Popen(
-            list(argv),
-            env=dict(environ),
-            cwd=cwd,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+    process = start_step(argv, environ, folder / SRUN_LOG, cwd=cwd)
     deadline = time.monotonic() + limit_s
     while process.poll() is None and time.monotonic() < deadline and not is_done():
         time.sleep(POLL_S)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from hpc_train.plan.plan import Plan
 from hpc_train.runs.layout import RunDir
 from hpc_train.slurm.inherit import for_step
-from hpc_train.slurm.step import one_a_node
+from hpc_train.slurm.step import one_a_node, start_step
 from hpc_train.supervisor.allocation import Allocation
 
 __all__ = ["monitored"]
@@ -36,15 +36,8 @@ def monitored(
         yield
         return
     run.monitor.mkdir(exist_ok=True)
-    with (run.monitor / "monitor.log").open("ab") as log:
-        process = subprocess.Popen(
-            _argv(plan, allocation, str(run.monitor), nodes),
-            env=for_step(environ),
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+    argv = _argv(plan, allocation, str(run.monitor), nodes)
+    process = start_step(argv, for_step(environ), run.monitor / "monitor.log")
     try:
         yield
     finally:

@@ -7,6 +7,7 @@ import os
 import sys
 from typing import Any
 
+from hpc_train.codec import read_object
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.installed import what_is_installed
 from hpc_train.runs.layout import AttemptDir
@@ -20,10 +21,7 @@ def write_environment(attempt: AttemptDir) -> None:
     Raises:
         OSError: it cannot be written.
     """
-    try:
-        known: dict[str, Any] = json.loads(attempt.environment.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        known = {}  # started without a supervisor
+    known = read_object(attempt.environment)  # empty where no supervisor has started this
     if "packages" in known:
         return
     document = {**known, **what_is_installed(os.environ), "torch": _torch()}

@@ -24,7 +24,6 @@ import os
 import socket
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Any, TypeVar
 
 from torch.nn import Module
@@ -118,12 +117,7 @@ class Session:
         self._heartbeat.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """End the process with 75 after a stop; the user's own exceptions pass."""
         if error is None and self._stopped is None:
             self._controller.end(lambda: self._snapshot(over=True))

@@ -10,12 +10,13 @@ from __future__ import annotations
 import json
 import socket
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from hpc_train.errors import CheckError
+from hpc_train.plan.hostlist import fold_numbers
 from hpc_train.plan.world import World
 from hpc_train.training.rank_failure import PeerError
 
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 __all__ = [
     "RankReport",
     "announce",
-    "fold_ranks",
     "mismatch",
     "missing_text",
     "open_store",
@@ -204,7 +204,7 @@ def missing_text(reports: Sequence[RankReport], world: World, waited_s: float) -
     nodes = list(dict.fromkeys(rank // world.ranks_per_node for rank in missing))
     places = ", ".join(hosts.get(node, f"node {node}") for node in nodes)
     word = "rank" if len(missing) == 1 else "ranks"
-    return f"{word} {fold_ranks(missing)} never came ({places}) within {waited_s:.0f} s"
+    return f"{word} {fold_numbers(missing)} never came ({places}) within {waited_s:.0f} s"
 
 
 def mismatch(reports: Sequence[RankReport]) -> tuple[str, str]:
@@ -249,16 +249,5 @@ def _grouped(values: Mapping[int, str], reports: Sequence[RankReport]) -> str:
     for value in dict.fromkeys(values.values()):
         ranks = [rank for rank, item in values.items() if item == value]
         places = ", ".join(dict.fromkeys(hosts[rank] for rank in ranks))
-        parts.append(f"{value} on ranks {fold_ranks(ranks)} ({places})")
+        parts.append(f"{value} on ranks {fold_numbers(ranks)} ({places})")
     return ", ".join(parts)
-
-
-def fold_ranks(ranks: Iterable[int]) -> str:
-    """`0-2,5`."""
-    runs: list[list[int]] = []
-    for rank in sorted(ranks):
-        if runs and rank == runs[-1][1] + 1:
-            runs[-1][1] = rank
-        else:
-            runs.append([rank, rank])
-    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)

@@ -9,7 +9,7 @@ from hpc_train.errors import HpcTrainError
 
 
 def test_the_files_of_the_repository_are_found() -> None:
-    assert (assets.template_dir() / "srun.sbatch.j2").is_file()
+    assert (assets.template_dir() / "srun.sbatch.in").is_file()
     assert (assets.config_dir() / "digits.yaml").is_file()
 
 

@@ -5,7 +5,7 @@ from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpc_train.plan.hostlist import expand, fold
+from hpc_train.plan.hostlist import expand, fold, fold_numbers
 
 _number = st.integers(0, 30)
 _bracket = st.lists(st.tuples(_number, st.integers(0, 4)), min_size=1, max_size=3).map(
@@ -77,3 +77,9 @@ def test_a_list_of_a_million_hosts_is_refused_before_it_fills_the_memory() -> No
 def test_a_name_that_is_no_host_is_not_folded(name: str) -> None:
     with pytest.raises(ValueError, match="host name"):
         fold(["node1", name])
+
+
+def test_numbers_are_folded_sorted_and_each_once() -> None:
+    assert fold_numbers([]) == ""
+    assert fold_numbers([4]) == "4"
+    assert fold_numbers([5, 0, 1, 2, 1]) == "0-2,5"

@@ -93,7 +93,7 @@ def test_a_name_is_a_path_or_a_run(run: RunDir, tmp_path: Path) -> None:
         find_weights("digit", roots, tmp_path)
     with pytest.raises(CheckError, match="is a folder, and no checkpoint"):
         find_weights("runs", roots, tmp_path)
-    with pytest.raises(CheckError, match="there is no /nowhere.ckpt"):
+    with pytest.raises(CheckError, match=r"there is no /nowhere\.ckpt"):
         weights_of_run(run, "/nowhere.ckpt")
 
 

@@ -82,7 +82,7 @@ def test_a_run_that_one_may_not_read_is_not_told_to_be_none() -> None:
             finally:
                 os._exit(0)
         os.close(write)
-        with open(read, encoding="utf-8") as said:
+        with os.fdopen(read, encoding="utf-8") as said:
             told = said.read().splitlines()
         os.waitpid(child, 0)
         assert told[:3] == [f"{run.path}: you may not read that"] * 3

@@ -135,11 +135,8 @@ def test_a_newer_copy_keeps_what_the_training_wrote_and_one_that_fails_changes_n
     git(project, "rm", "-q", "--cached", "pkg/deep/a.py")
     before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
 
-    def refuse() -> None:
-        with renewed(chosen(project), run, "T"):
-            raise RuntimeError
-
-    pytest.raises(RuntimeError, refuse)
+    with pytest.raises(RuntimeError), renewed(chosen(project), run, "T"):
+        raise RuntimeError
     assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
     with renewed(chosen(project), run, "T"):
         pass

@@ -260,8 +260,7 @@ WORDS = ("line 1", "bash: /nope: No such file", "hpc-train: env.venv cannot be a
         (
             SchedulerView(RunState.FAILED, "NonZeroExitCode", last_words=WORDS),
             [SUBMITTED],
-            "the job ended before its training began: bash: /nope: No such file;"
-            " hpc-train: env.venv cannot be activated",
+            f"the job ended before its training began: {WORDS[1]}; {WORDS[2]}",
         ),
         (
             SchedulerView(None, last_words=WORDS[:1]),  # Slurm has forgotten the job
@@ -276,8 +275,10 @@ WORDS = ("line 1", "bash: /nope: No such file", "hpc-train: env.venv cannot be a
         (
             SchedulerView(RunState.FAILED, "NonZeroExitCode"),
             [SUBMITTED],
-            "the job ended before its training began, and left no log (Slurm: NonZeroExitCode): the"
-            " lines of env run first, and one of env.setup may have ended it",
+            (
+                "the job ended before its training began, and left no log (Slurm: NonZeroExitCode):"
+                " the lines of env run first, and one of env.setup may have ended it"
+            ),
         ),
         (
             SchedulerView(RunState.TIMED_OUT, "TimeLimit", last_words=WORDS),

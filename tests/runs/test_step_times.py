@@ -10,21 +10,21 @@ import pytest
 from hpc_train.plan.bench_plan import BenchPlan, BenchPoint, speed_key
 from hpc_train.plan.from_config import make_plan
 from hpc_train.plan.plan import Plan
+from hpc_train.plan.states import RunState
+from hpc_train.runs.history import AttemptRecord
 from hpc_train.runs.layout import RunDir
+from hpc_train.runs.ranks import Heartbeat, append_progress
+from hpc_train.runs.status import RunStatus
 from hpc_train.runs.step_times import (
     StepTimes,
     find_baseline,
-    step_times_of,
     read_step_times,
     slowdown,
     slower_text,
+    step_times_of,
     write_step_times,
 )
-from hpc_train.runs.ranks import Heartbeat, append_progress
-from hpc_train.runs.status import RunStatus
 from hpc_train.runs.sweep_dir import SweepDir
-from hpc_train.plan.states import RunState
-from hpc_train.runs.history import AttemptRecord
 from tests.plan.configs import config
 
 STEADY = step_times_of([0.1, 0.101, 0.099, 0.1, 0.102, 0.098], 0.1)

@@ -13,7 +13,6 @@ from hpc_train.training.rank_failure import PeerError
 from hpc_train.training.world_check import (
     RankReport,
     announce,
-    fold_ranks,
     mismatch,
     missing_text,
     open_store,
@@ -74,10 +73,6 @@ def test_two_ranks_on_one_gpu_are_named() -> None:
 
 def test_ranks_that_agree_pass() -> None:
     assert mismatch([report(rank) for rank in range(12)]) == ("", "")
-
-
-def test_ranks_are_folded() -> None:
-    assert fold_ranks([5, 0, 1, 2]) == "0-2,5"
 
 
 def meet(

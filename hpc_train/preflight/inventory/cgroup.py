@@ -6,7 +6,13 @@ import re
 
 from hpc_train.preflight.inventory.sysfs import Reader
 
-__all__ = ["cpu_quota", "cpus_allowed", "memory_available_bytes", "memory_max_bytes"]
+__all__ = [
+    "cpu_quota",
+    "cpus_allowed",
+    "meminfo_bytes",
+    "memory_available_bytes",
+    "memory_max_bytes",
+]
 
 
 def _groups(reader: Reader) -> list[str]:
@@ -44,12 +50,14 @@ def cpus_allowed(reader: Reader) -> int | None:
 def memory_max_bytes(reader: Reader) -> int | None:
     """Return the tightest limit of the groups, or the machine's memory if that is less."""
     limits = [_bytes(reader, f"{folder}/memory.max") for folder in _groups(reader)]
-    return min((n for n in (*limits, _meminfo(reader, "MemTotal")) if n is not None), default=None)
+    return min(
+        (n for n in (*limits, meminfo_bytes(reader, "MemTotal")) if n is not None), default=None
+    )
 
 
 def memory_available_bytes(reader: Reader) -> int | None:
     """Return what is free now: of the machine, and of every group that has a limit."""
-    free = [_meminfo(reader, "MemAvailable")]
+    free = [meminfo_bytes(reader, "MemAvailable")]
     for folder in _groups(reader):
         limit = _bytes(reader, f"{folder}/memory.max")
         used = _bytes(reader, f"{folder}/memory.current") or 0
@@ -62,7 +70,8 @@ def _bytes(reader: Reader, path: str) -> int | None:
     return int(text) if text.isdigit() else None  # `max` is no limit
 
 
-def _meminfo(reader: Reader, name: str) -> int | None:
+def meminfo_bytes(reader: Reader, name: str) -> int | None:
+    """Return a line of /proc/meminfo, such as `MemTotal`."""
     text = reader.text("/proc/meminfo", required=False) or ""
     match = re.search(rf"^{name}:\s+(\d+) kB", text, re.MULTILINE)
     return int(match.group(1)) * 1024 if match else None

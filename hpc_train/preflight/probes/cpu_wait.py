@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from types import TracebackType
 
 __all__ = ["CpuWait"]
 
@@ -30,12 +29,7 @@ class CpuWait:
         self._before = self._total_s()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
