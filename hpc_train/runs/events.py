@@ -17,8 +17,6 @@ from typing import Any
 from hpc_train.plan.states import Outcome, RunState
 from hpc_train.runs.lock import flock
 
-__all__ = ["Event", "EventKind", "append_event", "event_line", "read_events"]
-
 
 class EventKind(str, Enum):
     """What can be told of a run; the fields that each carries are listed beside it."""
