@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from hpc_train.supervisor.dependents import Prior
     from hpc_train.training.resume.checkpoint import CheckedCheckpoint
 
-__all__ = ["Run", "list_runs", "load", "plan", "render", "run_here", "submit", "test_only"]
-
 
 def load(
     path: str | Path,

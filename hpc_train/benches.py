@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from hpc_train.report.bench_table import BenchTable
     from hpc_train.runs.sweep_status import SweepStatus
 
-__all__ = ["bench_table", "find_bench", "follow_bench", "plan_bench", "submit_bench"]
-
 
 def plan_bench(
     loaded: LoadedConfig, *, steps: int = STEPS

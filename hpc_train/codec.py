@@ -8,8 +8,6 @@ import types
 from pathlib import Path
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-__all__ = ["Document", "decode", "encode", "read_object"]
-
 T = TypeVar("T")
 D = TypeVar("D", bound="Document")
 

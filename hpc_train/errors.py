@@ -15,18 +15,6 @@ A traceback is only for our own bugs: whatever a user, a site or the network can
 
 from __future__ import annotations
 
-__all__ = [
-    "CheckError",
-    "ConfigError",
-    "HpcTrainError",
-    "NoSuchRunError",
-    "RunCancelledError",
-    "RunFailedError",
-    "RunTimedOutError",
-    "SlurmError",
-    "UsageError",
-]
-
 
 class HpcTrainError(Exception):
     """What is wrong in one line, and what to do about it in another.

@@ -30,17 +30,6 @@ if TYPE_CHECKING:
     from hpc_train.runs.sweep_status import SweepStatus
     from hpc_train.supervisor.dependents import Prior
 
-__all__ = [
-    "Sweep",
-    "find_sweep",
-    "first_point",
-    "newest_sweep",
-    "plan_sweep",
-    "prepared",
-    "render_sweep",
-    "submit_sweep",
-]
-
 
 def plan_sweep(
     loaded: LoadedConfig, *, at_most: int | None = None

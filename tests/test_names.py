@@ -31,3 +31,15 @@ def test_no_file_has_the_name_of_another_one() -> None:
             files[path.name].append(str(path.relative_to(PACKAGE)))
     assert len(files) > 100
     assert several(files) == {}
+
+
+def test_what_begins_with_an_underscore_is_its_modules_own() -> None:
+    taken = []
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            module = (node.module or "") if isinstance(node, ast.ImportFrom) else ""
+            # Those of Lightning itself pass through one module.
+            if module.startswith("hpc_train.") and not module.endswith(".private.lightning"):
+                names = (alias.name for alias in node.names)
+                taken += [f"{path.name}: {name}" for name in names if name.startswith("_")]
+    assert taken == []

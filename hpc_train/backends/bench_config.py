@@ -9,8 +9,6 @@ from hpc_train.config.load import LoadedConfig, with_values
 from hpc_train.plan.bench_plan import bench_name, last_step, measured_steps
 from hpc_train.plan.units import time_s
 
-__all__ = ["bench_config"]
-
 LONGEST = "0:30:00"  # of a job, unless --time says otherwise: a short one starts sooner
 
 

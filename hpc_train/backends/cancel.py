@@ -17,8 +17,6 @@ from hpc_train.runs.lock import is_held
 from hpc_train.runs.status import SESSION, RunStatus
 from hpc_train.slurm.control import cancel, is_answer_lost
 
-__all__ = ["cancel_one"]
-
 
 def cancel_one(directories: Sequence[RunDir]) -> tuple[RunStatus, str]:
     """End the one of these runs that has not ended.

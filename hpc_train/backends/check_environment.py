@@ -14,8 +14,6 @@ from hpc_train.config.schema import ContainerConfig, EnvConfig
 from hpc_train.plan.container import is_file
 from hpc_train.plan.shell import shell_plan
 
-__all__ = ["check_environment", "check_image", "check_setup"]
-
 LIMIT_S = 30.0
 ABSENT = 3
 FIND_US = f"import importlib.util as u, sys; sys.exit(0 if u.find_spec('hpc_train') else {ABSENT})"

@@ -20,8 +20,6 @@ from hpc_train.runs.provenance import code_files, code_state, packages_of, read_
 from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.snapshot import Selection
 
-__all__ = ["code_for", "renewed_copy", "select_again", "settle_paths"]
-
 
 def settle_paths(config: Config, workdir: Path) -> None:
     """What is named from the project stays found from a copy of it; changed in place.

@@ -19,8 +19,6 @@ from hpc_train.runs.provenance import CodeChange, code_change, code_state, packa
 from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.snapshot import changed_files, copy_at
 
-__all__ = ["RunDifferences", "compare_runs", "compare_with_now"]
-
 OF_THE_PLACE = ("python", "hpc_train", "slurm", "driver", "system", "kernel", "modules")
 OF_TORCH = ("cuda", "hip", "cudnn", "nccl", "gpus")
 Pairs = dict[str, tuple[Any, Any]]  # key -> before, after; None = it is not there

@@ -17,8 +17,6 @@ from hpc_train.runs.status import RunStatus
 from hpc_train.runs.sweep_dir import find_point
 from hpc_train.slurm.accounting import job_record
 
-__all__ = ["diagnose_run", "run_meant"]
-
 _UNEXPLAINED = (RunState.FAILED, RunState.LOST, RunState.TIMED_OUT, RunState.CANCELLED)
 
 

@@ -19,15 +19,6 @@ from hpc_train.runs.registry import find_run
 from hpc_train.runs.saved_models import best_models, choose_best, read_models
 from hpc_train.training.resume.checkpoint import list_checkpoints
 
-__all__ = [
-    "FoundWeights",
-    "choose_and_hold",
-    "find_weights",
-    "hold_weights",
-    "settle_weights",
-    "weights_of_run",
-]
-
 _MODEL = ("model.ckpt", "model")  # of a run's own checkpoint: a file, or a folder of shards
 _SHARDS = ".metadata"  # torch.distributed.checkpoint's index of a folder
 

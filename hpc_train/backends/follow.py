@@ -15,8 +15,6 @@ from hpc_train.runs.layout import RunDir
 from hpc_train.runs.status import RunStatus
 from hpc_train.slurm.jobs import JobView
 
-__all__ = ["follow"]
-
 POLL_S = 0.5
 ASK_SLURM_EVERY_S = 10.0  # at most so often, whatever happens
 ASK_SLURM_AT_LEAST_EVERY_S = 60.0  # while what it says stays the same

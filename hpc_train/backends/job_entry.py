@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-__all__ = ["train_in_job"]
-
 
 def train_in_job(run_dir: str, visible_gpus: str | None) -> None:
     """Supervise one job of the run and leave with the supervisor's exit code.

@@ -13,8 +13,6 @@ from hpc_train.plan.plan import Plan
 from hpc_train.runs.checkpoints import KEEP, checkpoint_steps, newest_step
 from hpc_train.runs.layout import RunDir
 
-__all__ = ["LENGTH_KEYS", "check_longer", "keep_finished", "length_changes", "schedule_notes"]
-
 # Trainer arguments that say when a training ends, and nothing else of it.
 LENGTH_KEYS = ("max_epochs", "max_steps", "max_time", "min_epochs", "min_steps")
 _REPEATS = ("CosineAnnealingLR",)  # whose rate rises again behind its length

@@ -12,8 +12,6 @@ from hpc_train.plan.plan import Plan, Shape
 from hpc_train.preflight.inventory.gpus import load_nvml, read_gpus
 from hpc_train.preflight.inventory.inventory import Gpu
 
-__all__ = ["check_devices", "check_gpus_here", "flags_for_devices", "read_devices", "use_devices"]
-
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 

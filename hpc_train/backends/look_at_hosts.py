@@ -10,8 +10,6 @@ from hpc_train.backends.submit import detect_cluster
 from hpc_train.errors import ConfigError
 from hpc_train.plan.plan import Plan
 
-__all__ = ["look_at_hosts", "where_to"]
-
 
 def where_to(plan: Plan, cluster: str | None) -> str:
     """`slurm` or `local`, by the user's word or found out; hosts are started from this machine.

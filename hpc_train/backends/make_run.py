@@ -25,8 +25,6 @@ from hpc_train.runs.registry import (
 )
 from hpc_train.runs.snapshot import take
 
-__all__ = ["make_run"]
-
 
 def make_run(
     loaded: LoadedConfig, portable: Plan, workdir: Path, held: Path | None = None

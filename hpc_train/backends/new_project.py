@@ -16,8 +16,6 @@ from hpc_train.preflight.inventory.gpus import load_nvml, read_gpus
 from hpc_train.slurm.command import is_available
 from hpc_train.slurm.site import OpenPartition, open_partitions
 
-__all__ = ["ProjectShape", "choose_shape", "new_project", "shape_here"]
-
 SLURM_LIMIT_S = 3.0
 TIME_S = 1800
 RANKS_ON_CPUS = 2

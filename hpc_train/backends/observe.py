@@ -26,8 +26,6 @@ from hpc_train.slurm.command import is_available
 from hpc_train.slurm.jobs import JobView, query_jobs
 from hpc_train.slurm.refusals import explain_pending
 
-__all__ = ["SlurmAnswer", "ask_slurm", "is_submitit", "observe", "open_jobs", "read_history"]
-
 SILENT_S = 60.0  # a file system may show a new file that late (nfs(5), ac)
 
 

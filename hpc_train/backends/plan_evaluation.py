@@ -18,8 +18,6 @@ from hpc_train.plan.shape import shape_of
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.read_plan import read_plan
 
-__all__ = ["PlannedEvaluation", "plan_evaluation"]
-
 
 @dataclass(frozen=True)
 class PlannedEvaluation:

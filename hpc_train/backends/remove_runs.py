@@ -23,8 +23,6 @@ from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.registry import PATTERN, folders, matching_runs
 from hpc_train.runs.sweep_dir import Entry, SweepDir, entries, find_sweep
 
-__all__ = ["Removal", "Removals", "check_ended", "plan_removals", "remove"]
-
 ALIVE_S = 60.0  # a heartbeat this young: the run goes on where this machine does not see it
 # Removed last, so that what is left of a run is found by its id, and can be removed again.
 _LAST = ("events.jsonl", "sweep.json", "plan.json")

@@ -36,8 +36,6 @@ from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.snapshot import Selection, copy_at
 from hpc_train.runs.status import SESSION, RunStatus
 
-__all__ = ["NextPlan", "plan_again"]
-
 
 @dataclass(frozen=True)
 class NextPlan:

@@ -13,8 +13,6 @@ from hpc_train.runs.layout import RunDir
 from hpc_train.runs.status import RunStatus
 from hpc_train.slurm.accounting import jobs_usage
 
-__all__ = ["report_runs"]
-
 
 def report_runs(directories: Sequence[RunDir]) -> list[RunReport]:
     """A report of each, by one query of Slurm for the state of all.

@@ -7,8 +7,6 @@ from pathlib import Path
 
 from submitit import SlurmExecutor
 
-__all__ = ["ScriptExecutor"]
-
 
 class ScriptExecutor(SlurmExecutor):
     """What `hpc-train render` prints is what is submitted: one text, whoever hands it to sbatch.

@@ -6,8 +6,6 @@ from hpc_train.config.load import LoadedConfig, with_values
 from hpc_train.errors import ConfigError
 from hpc_train.plan.plan import Plan
 
-__all__ = ["SMOKE_STEPS", "smoke_config"]
-
 SMOKE_STEPS = 3
 
 

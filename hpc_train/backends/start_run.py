@@ -13,8 +13,6 @@ from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.registry import remember_root
 from hpc_train.supervisor.dependents import move_dependents
 
-__all__ = ["note_submission", "start_run"]
-
 
 def start_run(run: RunDir, cluster: str, options: Sequence[str] = ()) -> str:
     """Submit it to `slurm` or `local`.

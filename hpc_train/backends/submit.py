@@ -29,16 +29,6 @@ from hpc_train.slurm.jobs import jobs_of_scripts
 from hpc_train.slurm.partitions import check_partition
 from hpc_train.slurm.refusals import refusal_error
 
-__all__ = [
-    "ask_for_start",
-    "detect_cluster",
-    "is_configured",
-    "leave_out_bad_nodes",
-    "remembered_nodes",
-    "submit_local",
-    "submit_slurm",
-]
-
 USUAL_CONFIGS = ("/etc/slurm/slurm.conf", "/run/slurm/conf/slurm.conf")
 FOREVER_MIN = 60 * 24 * 365
 _ONE_AT_A_TIME = threading.Lock()  # the environment and standard error are the whole process's

@@ -23,8 +23,6 @@ from hpc_train.slurm import control
 from hpc_train.slurm.partitions import check_partition
 from hpc_train.supervisor.dependents import tell_dependents
 
-__all__ = ["cancel_sweep", "observe_all", "observe_sweep", "submit_array"]
-
 
 def submit_array(
     sweep: SweepDir, points: Sequence[int] | None = None, options: Sequence[str] = ()

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from hpc_train.report.bench_table import BenchTable
     from hpc_train.sweeps import Sweep
 
-__all__ = ["command"]
-
 IN_A_PIPE = 80  # columns
 PLAIN = str.maketrans("█▒░▪·", "#=-s.")  # for a terminal that knows no more than ASCII
 LEAST_NEEDED = ["STEPS/S", "SAVE", "COMM", "DATA", "COMPUTE"]

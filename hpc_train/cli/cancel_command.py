@@ -13,8 +13,6 @@ from hpc_train.runs.registry import folders, matching_runs
 from hpc_train.runs.sweep_dir import find_point
 from hpc_train.sweeps import find_sweep
 
-__all__ = ["command"]
-
 
 @click.command("cancel")
 @run_argument

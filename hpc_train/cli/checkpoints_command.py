@@ -21,8 +21,6 @@ from hpc_train.runs.saved_models import SavedModel, best_models
 if TYPE_CHECKING:
     from hpc_train.training.resume.checkpoint import CheckedCheckpoint
 
-__all__ = ["command"]
-
 NO_MODELS = "no best model: a ModelCheckpoint with a monitor under trainer.callbacks saves it"
 HEADER = ("STEP", "SAVED", "METRIC", "VALID", "PATH", "WHY")
 

@@ -19,28 +19,6 @@ from hpc_train.errors import HpcTrainError, UsageError
 if TYPE_CHECKING:
     from hpc_train.config.load import LoadedConfig
 
-__all__ = [
-    "ConfigCommand",
-    "check_page",
-    "complete_keys",
-    "complete_runs",
-    "config_arguments",
-    "devices_option",
-    "flag_options",
-    "json_option",
-    "load_config",
-    "most_options",
-    "print_json",
-    "print_notes",
-    "print_table",
-    "run_argument",
-    "runs_dir_option",
-    "salloc_options",
-    "shell_word",
-    "sweep_options",
-    "write_page",
-]
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 devices_option = click.option(

@@ -10,8 +10,6 @@ import click
 
 from hpc_train.errors import HpcTrainError, UsageError
 
-__all__ = ["command"]
-
 LINES = {
     "bash": ("~/.bashrc", 'eval "$(hpc-train completion bash)"'),
     "zsh": ("~/.zshrc, behind compinit", 'eval "$(hpc-train completion zsh)"'),

@@ -13,8 +13,6 @@ from hpc_train.config.keys import TYPES
 from hpc_train.errors import HpcTrainError
 from hpc_train.runs.registry import folders
 
-__all__ = ["class_paths", "key_words", "run_words"]
-
 _NEWEST = 30  # ids of runs, before a first letter is typed
 _MOST_FILES, _MOST_BYTES = 200, 500_000
 _CLASS = re.compile(r"^class[ \t]+(\w+)[ \t]*(?:\(([^)]*)\))?[ \t]*:", re.MULTILINE)

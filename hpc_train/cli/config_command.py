@@ -9,8 +9,6 @@ import click
 
 from hpc_train.cli.common import ConfigCommand, config_arguments, load_config
 
-__all__ = ["command"]
-
 
 @click.group("config")
 def command() -> None:

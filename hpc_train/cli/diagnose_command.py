@@ -9,8 +9,6 @@ import click
 from hpc_train.cli.common import complete_runs, json_option, print_json, runs_dir_option
 from hpc_train.errors import CheckError, UsageError
 
-__all__ = ["command"]
-
 
 @click.command("diagnose")
 @click.argument("words", metavar="[RUN|JOB|LOG...]", nargs=-1, shell_complete=complete_runs)

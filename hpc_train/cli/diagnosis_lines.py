@@ -11,8 +11,6 @@ from hpc_train.runs.history_text import shortened
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.status import RunStatus
 
-__all__ = ["diagnosis_lines"]
-
 _WIDTH = 200
 _BAD = (RunState.FAILED, RunState.TIMED_OUT, RunState.LOST)
 

@@ -15,8 +15,6 @@ from hpc_train.errors import NoSuchRunError
 if TYPE_CHECKING:
     from hpc_train.backends.compare_runs import RunDifferences
 
-__all__ = ["command"]
-
 
 @click.command("diff")
 @run_argument

@@ -15,8 +15,6 @@ from hpc_train.runs.registry import RUNS_DIR_VARIABLE
 if TYPE_CHECKING:
     from hpc_train.preflight.checks.findings import Finding
 
-__all__ = ["command"]
-
 # A check that could not tell is no pass.
 WORDS = {"ok": "pass", "note": "pass", "unknown": "warn", "warn": "warn", "fail": "fail"}
 COLORS = {"pass": "green", "warn": "yellow", "fail": "red"}

@@ -12,8 +12,6 @@ from hpc_train.runs.disk_use import DiskUse, disk_use, entry_id, folders_of, siz
 from hpc_train.runs.registry import folders
 from hpc_train.runs.sweep_dir import entries
 
-__all__ = ["command"]
-
 PARTS = ("checkpoints", "logs", "snapshot", "other", "total")
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gc
 
-__all__ = ["main"]
-
 # A command lives for a fraction of a second; collecting every 700 new objects, which is Python's
 # default, takes a tenth of the time in which click and the command are imported.
 COLLECT_EVERY = 100_000

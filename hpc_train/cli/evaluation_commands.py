@@ -19,8 +19,6 @@ from hpc_train.cli.common import (
 from hpc_train.cli.staying import stay_options, tell_and_stay
 from hpc_train.plan.plan import Verb
 
-__all__ = ["evaluation_command"]
-
 WHAT = {
     "test": "Test the model of RUN with its test_step, on its test_dataloader.",
     "validate": "Validate the model of RUN with its validation_step, on its val_dataloader.",

@@ -19,8 +19,6 @@ from hpc_train.runs.status import RunStatus
 from hpc_train.runs.step_times import slower_text
 from hpc_train.supervisor.exitcodes import EXIT_CODES
 
-__all__ = ["LiveLine", "follow_run", "line_of", "print_end", "running_line"]
-
 LINE_EVERY_S = 60.0
 
 

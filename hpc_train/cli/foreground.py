@@ -15,8 +15,6 @@ from hpc_train import api
 from hpc_train.cli.following import LiveLine, running_line
 from hpc_train.runs.ranks import read_heartbeat
 
-__all__ = ["PROGRESS_LINE", "shown"]
-
 POLL_S = 0.5
 # What `training.loggers.ProgressLines` and the supervisor write of what the line says already.
 PROGRESS_LINE = re.compile(r"step \d+(/\d+)?  epoch \d+  |[\d:]{8} hpc-train: step \d+ \(")

@@ -9,8 +9,6 @@ import click
 
 from hpc_train.cli.common import shell_word
 
-__all__ = ["command"]
-
 
 @click.command("init")
 @click.argument("folder", type=click.Path(path_type=Path), default=Path())

@@ -20,8 +20,6 @@ from hpc_train.plan.by_hand import by_env, by_torchrun, read_master
 if TYPE_CHECKING:
     from hpc_train.config.load import LoadedConfig
 
-__all__ = ["Place", "join_options", "lines_for", "master_option", "run_joined"]
-
 F = TypeVar("F", bound=Callable[..., Any])
 master_option = click.option(
     "--master", metavar="HOST:PORT", help="The first machine, and a port that is free there."

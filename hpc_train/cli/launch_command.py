@@ -12,8 +12,6 @@ from hpc_train.cli.run_command import run_in_foreground
 from hpc_train.config.hosts import split_hosts
 from hpc_train.errors import UsageError
 
-__all__ = ["command", "with_nodes"]
-
 
 @click.command("launch", cls=ConfigCommand)
 @config_arguments

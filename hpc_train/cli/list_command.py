@@ -19,8 +19,6 @@ from hpc_train.runs.status import RunStatus
 from hpc_train.runs.sweep_dir import entries
 from hpc_train.runs.sweep_status import SweepStatus
 
-__all__ = ["command"]
-
 SHOWN = ("NAME", "RUN", "STATE", "JOB", "ATTEMPTS", "STEP", "LEFT", "SUBMITTED", "WHY")
 # Left out first where a terminal is too narrow; the run's id begins with when it was submitted.
 LEAST_NEEDED = ("SUBMITTED", "ATTEMPTS", "JOB")

@@ -17,8 +17,6 @@ from hpc_train.errors import HpcTrainError, RunFailedError, UsageError
 from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.status import SESSION
 
-__all__ = ["command"]
-
 POLL_S = 0.3
 OF_RANK = re.compile(r"rank-(\d+)\.log\Z")
 

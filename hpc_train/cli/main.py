@@ -22,8 +22,6 @@ from hpc_train.errors import HpcTrainError, UsageError
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-__all__ = ["cli", "main"]
-
 # One line a command, so that `--help` imports none of them.
 COMMANDS = {
     "init": "Write a small project that runs into an empty folder.",

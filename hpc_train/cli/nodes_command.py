@@ -12,8 +12,6 @@ from hpc_train.errors import UsageError
 from hpc_train.runs.bad_nodes import clusters, forget, read_bad_nodes
 from hpc_train.runs.history_text import clock
 
-__all__ = ["command"]
-
 HEADER = ("CLUSTER", "NODE", "SINCE", "UNTIL", "RUN", "WHY")
 
 

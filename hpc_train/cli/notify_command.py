@@ -11,8 +11,6 @@ import click
 from hpc_train.cli.common import ConfigCommand, config_arguments, load_config
 from hpc_train.errors import HpcTrainError, UsageError
 
-__all__ = ["command"]
-
 
 @click.command("notify", cls=ConfigCommand)
 @config_arguments

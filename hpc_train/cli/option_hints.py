@@ -7,8 +7,6 @@ import shlex
 
 import click
 
-__all__ = ["command_hint", "extra_hint", "option_hint", "several_numbers", "value_hint"]
-
 # Commands of others, by what they are here.
 _COMMANDS = {
     "submit CFG --sweep KEY=VALUES": ("sweep", "array", "map_array"),

@@ -14,8 +14,6 @@ from hpc_train.plan.script import HEREDOC
 from hpc_train.plan.units import time_s
 from hpc_train.runs.history_text import duration
 
-__all__ = ["PLAN_IN_SCRIPT", "plan_lines", "print_dry_run"]
-
 PLAN_IN_SCRIPT = re.compile(rf"(?<=<<'{HEREDOC}'\n).*?(?=^{HEREDOC}$)", re.DOTALL | re.MULTILINE)
 
 

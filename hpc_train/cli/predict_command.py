@@ -4,6 +4,4 @@ from __future__ import annotations
 
 from hpc_train.cli.evaluation_commands import evaluation_command
 
-__all__ = ["command"]
-
 command = evaluation_command("predict")

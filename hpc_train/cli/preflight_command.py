@@ -13,8 +13,6 @@ from hpc_train.cli.verdicts import show_past_verdict, show_verdict
 from hpc_train.config.schema import PreflightConfig
 from hpc_train.errors import CheckError, UsageError
 
-__all__ = ["command"]
-
 
 @click.command("preflight")
 @click.argument("words", nargs=-1, metavar="[RUN]")  # or more logs, behind --explain LOG

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from hpc_train.plan.plan import Plan
     from hpc_train.supervisor.dependents import Prior
 
-__all__ = ["check_prerequisite", "order_options", "prerequisite"]
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 

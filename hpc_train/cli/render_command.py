@@ -20,8 +20,6 @@ from hpc_train.cli.join_by_hand import lines_for, master_option
 from hpc_train.cli.launch_command import with_nodes
 from hpc_train.errors import UsageError
 
-__all__ = ["command"]
-
 
 @click.command("render", cls=ConfigCommand)
 @config_arguments

@@ -29,8 +29,6 @@ from hpc_train.sweeps import find_sweep, newest_sweep
 if TYPE_CHECKING:
     from hpc_train.report.gather import RunReport
 
-__all__ = ["command"]
-
 IN_A_PIPE = 100  # columns, unless COLUMNS says otherwise
 # For a terminal that knows no more than ASCII.
 PLAIN = str.maketrans("▁▂▃▄▅▆▇█▏▎▍▌▋▊▉°", "__..--=#  .:-=# ")

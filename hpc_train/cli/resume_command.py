@@ -24,8 +24,6 @@ from hpc_train.errors import UsageError
 from hpc_train.plan.notes import time_notes
 from hpc_train.sweeps import Sweep, find_sweep
 
-__all__ = ["command"]
-
 
 @click.command("resume")
 @run_argument

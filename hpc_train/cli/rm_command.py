@@ -21,8 +21,6 @@ from hpc_train.runs.disk_use import entry_id, size_text
 if TYPE_CHECKING:
     from hpc_train.backends.remove_runs import Removal
 
-__all__ = ["command"]
-
 
 @click.command("rm")
 @click.argument("runs", metavar="RUN...", nargs=-1, required=True, shell_complete=complete_runs)

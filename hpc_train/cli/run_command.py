@@ -17,8 +17,6 @@ from hpc_train.plan.states import RunState
 if TYPE_CHECKING:
     from hpc_train.config.load import LoadedConfig
 
-__all__ = ["command", "run_in_foreground"]
-
 
 @click.command("run", cls=ConfigCommand)
 @config_arguments

@@ -14,8 +14,6 @@ from hpc_train.errors import SlurmError
 if TYPE_CHECKING:
     from hpc_train.config.load import LoadedConfig
 
-__all__ = ["print_starts"]
-
 
 def print_starts(loaded: LoadedConfig, partitions: str | None, *, as_json: bool) -> int:
     """Say when it would start; with `partitions` (by commas) in each of them, the earliest first.

@@ -16,8 +16,6 @@ from hpc_train.runs.history_text import history_lines
 from hpc_train.runs.step_times import slower_text
 from hpc_train.sweeps import find_sweep, newest_sweep
 
-__all__ = ["command"]
-
 
 @click.command("status")
 @click.argument("run", metavar="[RUN]", required=False, shell_complete=complete_runs)

@@ -13,8 +13,6 @@ from hpc_train.cli.common import print_json
 if TYPE_CHECKING:
     from hpc_train import api
 
-__all__ = ["stay_options", "tell_and_stay"]
-
 F = TypeVar("F", bound=Callable[..., object])
 
 

@@ -26,8 +26,6 @@ from hpc_train.plan.states import RunState
 if TYPE_CHECKING:
     from hpc_train.config.load import LoadedConfig
 
-__all__ = ["command"]
-
 
 @click.command("submit", cls=ConfigCommand)
 @config_arguments

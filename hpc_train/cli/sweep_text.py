@@ -16,8 +16,6 @@ from hpc_train.plan.sweep_plan import SweepPlan, point_text
 from hpc_train.runs.history_text import clock
 from hpc_train.runs.sweep_status import SweepStatus, best_point
 
-__all__ = ["print_dry_sweep", "print_sweep", "tell_cancelled", "tell_resumed", "tell_submitted"]
-
 
 def print_dry_sweep(plan: SweepPlan, *, as_json: bool) -> None:
     """Print what would be submitted: the first point's plan, the points, the script."""

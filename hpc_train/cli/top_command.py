@@ -11,8 +11,6 @@ import click
 from hpc_train.cli.common import print_table, runs_dir_option
 from hpc_train.errors import HpcTrainError, UsageError
 
-__all__ = ["command"]
-
 
 @click.command("top")
 @click.option("--active", is_flag=True, help="At first only runs that wait or train.")

@@ -9,8 +9,6 @@ import click
 from hpc_train.cli.common import json_option, print_json
 from hpc_train.errors import ConfigError
 
-__all__ = ["command"]
-
 
 @click.command("translate", context_settings={"ignore_unknown_options": True})
 @click.argument("words", metavar="COMMAND", nargs=-1, required=True, type=click.UNPROCESSED)

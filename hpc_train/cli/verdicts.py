@@ -13,8 +13,6 @@ from hpc_train.cli.common import print_json
 if TYPE_CHECKING:
     from hpc_train.preflight.verdict import Verdict
 
-__all__ = ["show_past_verdict", "show_verdict"]
-
 
 def show_verdict(verdict: Verdict) -> None:
     """The answer, what is not right, and what was chosen."""

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import hpc_train
 
-__all__ = ["version_text"]
-
 _PACKAGE = Path(hpc_train.__file__).parent
 _DESCRIBE = "git describe --always --dirty --abbrev=12 --exclude='*'"  # as hatch_build.py has it
 

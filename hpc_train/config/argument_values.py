@@ -13,8 +13,6 @@ from hpc_train.config.specs import CLASS_PATH
 from hpc_train.config.words import did_you_mean, meant_number
 from hpc_train.errors import ConfigError
 
-__all__ = ["ArgumentError", "check_refused", "check_values"]
-
 _OPTIONAL = re.compile(r"Optional\[(\w+)\]\Z|(\w+) \| None\Z")
 # Annotations that a value of YAML either fits or does not.
 _PLAIN_TYPES: Mapping[str, tuple[tuple[type, ...], str]] = {

@@ -6,8 +6,6 @@ from pathlib import Path
 
 from hpc_train.errors import HpcTrainError
 
-__all__ = ["config_dir", "project_template_dir", "template_dir"]
-
 _PACKAGE = Path(__file__).resolve().parent.parent
 
 

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from hpc_train.config.modules import Names, absolute_name, bound_in, find_module, read_names
 from hpc_train.errors import ConfigError
 
-__all__ = ["Located", "cannot_be_made", "derives_from", "is_value", "lacks_method", "locate"]
-
 # Following imports through packages ends somewhere, also where two modules import each other.
 _MOST_STEPS = 12
 # Bases whose own bases are known without reading torch.

@@ -14,8 +14,6 @@ from hpc_train.config.script_file import is_script, script_source
 from hpc_train.config.words import did_you_mean
 from hpc_train.errors import ConfigError
 
-__all__ = ["BASES", "COMMAND_LINE", "Composed", "compose", "nested", "split_override"]
-
 COMMAND_LINE = "command line"
 BASES = ("defaults", "base")
 _PROFILE = "cluster_profile"

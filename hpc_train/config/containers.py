@@ -9,8 +9,6 @@ from typing import Any
 from hpc_train.config.keys import TEXT_KEYS, TYPES
 from hpc_train.config.origins import Origins
 
-__all__ = ["check_containers"]
-
 _IN_BRACKETS = "write it in brackets: [...]"
 _PAIRS = "write key: value pairs below it"
 _NOTHING = {"list": "write [] for none", "dict": "write {} for none"}

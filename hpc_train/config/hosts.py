@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import socket
 
-__all__ = ["Host", "bracketed", "family_of", "read_hosts", "split_hosts"]
-
 # No word that ssh could take for an option, and none that needs quotes or is no file's name.
 _WHO, _PORT = r"(?:([A-Za-z0-9_][^@\s:/]*)@)?", r"(?::(\d{1,5}))?"
 _HOST = re.compile(rf"{_WHO}([A-Za-z0-9_][\w.-]*|\[[0-9A-Fa-f.:]+\]){_PORT}\Z", re.ASCII)

@@ -8,17 +8,6 @@ from typing import Any
 
 from hpc_train.config.schema import Config
 
-__all__ = [
-    "FIELDS",
-    "MEMORY_KEYS",
-    "OF_THE_SCRIPT",
-    "REQUIRED_KEYS",
-    "SECTIONS",
-    "TEXT_KEYS",
-    "TYPES",
-    "is_text",
-]
-
 FIELDS: tuple[str, ...] = tuple(field.name for field in dataclasses.fields(Config))
 _DEFAULTS: list[tuple[str, Any]] = [
     (field.name, field.default_factory) for field in dataclasses.fields(Config)

@@ -34,9 +34,6 @@ from hpc_train.config.show import escape
 from hpc_train.config.words import did_you_mean
 from hpc_train.errors import ConfigError
 
-__all__ = ["OTHER_WORDS", "LoadedConfig", "check_loaded", "load", "with_values"]
-
-
 # Words of sbatch and of other launchers for what has a key of its own here.
 OTHER_WORDS = {
     **dict.fromkeys(("gpus", "ntasks_per_node"), "slurm.gpus_per_node"),

@@ -5,15 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = [
-    "LOGGER_WORDS",
-    "MLFLOW_REFUSES_FILES",
-    "MLFLOW_STORES",
-    "OWN_LOGGERS",
-    "PACKAGES",
-    "write_out_loggers",
-]
-
 _LIGHTNINGS = "pytorch_lightning.loggers"
 # Argument that names the project; the run's own id is given by the rank.
 _WRITTEN_OUT: Mapping[str, tuple[str, str]] = {

@@ -11,20 +11,6 @@ from pathlib import Path
 
 from hpc_train.errors import ConfigError
 
-__all__ = [
-    "FoundModule",
-    "Names",
-    "NeededImport",
-    "absolute_name",
-    "bound_in",
-    "find_module",
-    "lacks_name",
-    "names_of",
-    "read_names",
-    "submodules",
-]
-
-
 _MOST_STEPS = 12  # modules may take all names of one another
 _HIDING = ("globals", "setattr", "exec")  # what binds names that no text shows
 _LITERALS = (ast.Constant, ast.JoinedStr, ast.Tuple, ast.List, ast.Dict, ast.Set)

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 
 from hpc_train.errors import ConfigError
 
-__all__ = ["DEFAULT", "NOWHERE", "Origins"]
-
 DEFAULT = "default"
 
 

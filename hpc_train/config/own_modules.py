@@ -22,8 +22,6 @@ from hpc_train.config.modules import (
 from hpc_train.config.words import did_you_mean
 from hpc_train.errors import ConfigError
 
-__all__ = ["check_imports"]
-
 _MOST_MODULES = 200  # a few milliseconds each
 _IMPORT_LIMIT_S = 60.0
 _ABSENT = 3

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from hpc_train.config.keys import OF_THE_SCRIPT
 from hpc_train.config.schema import Config
 
-__all__ = ["RANGES", "Range", "out_of_range"]
-
 _COUNT = 2**31 - 1
 _YEAR_S = 366 * 24 * 3600.0
 _YEAR_H = 366 * 24.0

@@ -14,8 +14,6 @@ import yaml
 from hpc_train.config.keys import is_text
 from hpc_train.errors import ConfigError
 
-__all__ = ["Sexagesimal", "Source", "parse_value", "read_file", "read_text"]
-
 
 class Sexagesimal(int):
     """An integer that YAML 1.1 made of `1:30:00` or `0123`; `text` is what the user wrote."""

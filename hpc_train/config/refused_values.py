@@ -11,8 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["RefusedValue", "refusal_of"]
-
 _UNKNOWN: Any = object()
 _OPERATORS: Mapping[type, Any] = {
     ast.Lt: operator.lt,

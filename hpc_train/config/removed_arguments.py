@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["OLD_STRATEGIES", "REMOVED_ARGUMENTS", "RENAMED_ARGUMENTS", "UNUSED_ARGUMENTS"]
-
 # Argument -> today's, and how its value is read.
 RENAMED_ARGUMENTS: Mapping[str, tuple[str, type]] = {
     "weights_summary": ("enable_model_summary", bool),

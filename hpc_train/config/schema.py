@@ -12,20 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal, Optional
 
-__all__ = [
-    "CheckpointConfig",
-    "Config",
-    "ContainerConfig",
-    "EnvConfig",
-    "NotifyConfig",
-    "PreflightConfig",
-    "RequeueConfig",
-    "ScriptConfig",
-    "SlurmConfig",
-    "SnapshotConfig",
-    "WatchdogConfig",
-]
-
 REQUIRED: Any = "???"  # OmegaConf's mark of a key that has to be given
 
 # OmegaConf reads these annotations at run time.

@@ -19,15 +19,6 @@ from hpc_train.config.script_trainers import places_asked_for
 from hpc_train.config.words import did_you_mean
 from hpc_train.errors import ConfigError
 
-__all__ = [
-    "check_args",
-    "check_beside",
-    "check_resume",
-    "check_script",
-    "is_script",
-    "script_source",
-]
-
 
 def is_script(path: Path) -> bool:
     """Whether what stands in a config's place on the command line is a script."""

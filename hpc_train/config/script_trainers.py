@@ -5,8 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
-__all__ = ["places_asked_for"]
-
 _HOMES = ("pytorch_lightning", "lightning", "lightning.pytorch")
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["looks_secret"]
-
 # TOKENIZERS_PARALLELISM is in every other script and is no secret: the word must end a part.
 _SECRET = re.compile(
     r"(?:TOKEN|KEY|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL)S?(?:_|\Z)", re.IGNORECASE

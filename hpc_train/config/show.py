@@ -15,8 +15,6 @@ from hpc_train.config.schema import Config
 if TYPE_CHECKING:
     from hpc_train.config.load import LoadedConfig
 
-__all__ = ["escape", "show_lines", "to_yaml"]
-
 _COLUMN = 44
 
 

@@ -8,8 +8,6 @@ from typing import Any
 from hpc_train.config.origins import NOWHERE, Origins
 from hpc_train.config.words import did_you_mean
 
-__all__ = ["CLASS_PATH", "INIT_ARGS", "TARGET", "is_object", "read_object", "read_tree"]
-
 CLASS_PATH = "class_path"
 INIT_ARGS = "init_args"
 TARGET = "_target_"

@@ -18,14 +18,6 @@ from hpc_train.config.script_file import check_args
 from hpc_train.config.show import escape
 from hpc_train.errors import ConfigError
 
-__all__ = [
-    "MOST_POINTS",
-    "is_plain",
-    "load_point",
-    "plain_point",
-    "sweep_points",
-]
-
 # Slurm's default MaxJobCount (slurm.conf(5)): no controller as it is installed holds more jobs.
 MOST_POINTS = 10_000
 _RANGE = re.compile(r"range\(\s*(-?\d+)\s*(?:,\s*(-?\d+)\s*)?(?:,\s*(-?\d+)\s*)?\)\Z")

@@ -20,15 +20,6 @@ from hpc_train.config.removed_arguments import (
 from hpc_train.config.specs import CLASS_PATH, INIT_ARGS, TARGET, is_object
 from hpc_train.config.words import did_you_mean, meant_number
 
-__all__ = [
-    "ACCELERATORS",
-    "OWNED",
-    "check_trainer",
-    "full_precision",
-    "starts_processes",
-    "trainer_parameters",
-]
-
 # Arguments that exist, and that hpc-train gives itself: what to write instead.
 OWNED: Mapping[str, str] = {
     "num_nodes": "write slurm.nodes, or --nodes",

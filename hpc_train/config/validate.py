@@ -24,8 +24,6 @@ from hpc_train.config.trainer_args import check_trainer
 from hpc_train.config.words import did_you_mean
 from hpc_train.errors import ConfigError
 
-__all__ = ["check", "check_fit", "check_methods"]
-
 # Arguments that a rank gives by itself where a class takes them and the config is silent.
 _FILLED_IN: Mapping[str, Sequence[str]] = {
     "data": ("batch_size", "num_workers", "pin_memory", "persistent_workers", "prefetch_factor"),

@@ -21,15 +21,6 @@ from hpc_train.config.specs import is_object
 from hpc_train.config.words import did_you_mean
 from hpc_train.errors import ConfigError
 
-__all__ = [
-    "check_interpolations",
-    "check_meaning",
-    "check_setup",
-    "check_texts",
-    "explain",
-    "read_switches",
-]
-
 _ENVIRONMENT = re.compile(r"\$\{\s*oc\.env\s*:\s*([A-Za-z_]\w*)")
 _SHELLS = re.compile(r"[/:]\$[A-Za-z_]|^\$[A-Za-z_]\w*[/:]")  # of a path, or of several
 _MAX_NAME, _MAX_PATH = 255, 4096

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-__all__ = ["did_you_mean", "meant_number"]
-
 
 def did_you_mean(
     word: str, candidates: Iterable[str], *, prefix: str = "", cutoff: float = 0.6

@@ -14,8 +14,6 @@ from hpc_train.diagnose.log_files import blocks, open_log
 from hpc_train.diagnose.rules import Evidence
 from hpc_train.runs.log_tail import COLOUR
 
-__all__ = ["Around", "look_around", "node_of", "rank_of", "time_of"]
-
 _BEFORE_BYTES = 1 << 16
 _AFTER_LINES = 60
 _AFTER_BYTES = 1 << 16

@@ -9,8 +9,6 @@ from typing import Any
 
 from hpc_train.diagnose.rules import Evidence, Kind
 
-__all__ = ["Culprit", "Diagnosis", "told"]
-
 SCHEMA_VERSION = 1
 _WIDTH = 200
 _MOST_OTHERS = 5

@@ -20,8 +20,6 @@ from hpc_train.diagnose.sieve import Sieve
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Marks", "grep_pattern", "telling_lines"]
-
 _SMALL_BYTES = 2_000_000
 _TAIL_BYTES = 65_536
 # An endless line (a progress bar that only returns to its beginning) would be held as a whole.

@@ -20,8 +20,6 @@ from hpc_train.diagnose.rules import Evidence
 from hpc_train.diagnose.stacks import is_installed
 from hpc_train.diagnose.timeouts import rank_words
 
-__all__ = ["DumpError", "RankDump", "Stall", "find_stall", "is_dump", "read_dump"]
-
 _MAX_BYTES = 32 << 20  # the 2,000 collectives that torch keeps take about 1 MB
 _MAGIC = re.compile(rb"\x80[\x02-\x05]")  # PROTO 2 to 5, which no text begins with
 _RANK = re.compile(r"(\d{1,6})\Z")

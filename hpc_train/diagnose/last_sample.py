@@ -10,8 +10,6 @@ from typing import Any
 from hpc_train.diagnose.rules import Evidence
 from hpc_train.runs.layout import RunDir
 
-__all__ = ["last_sample"]
-
 _TAIL_BYTES = 65_536
 _GIB = 1024
 # The causes for which it tells something.

@@ -17,8 +17,6 @@ from hpc_train.diagnose.timeouts import ranges
 if TYPE_CHECKING:
     from hpc_train.diagnose.rules import Evidence
 
-__all__ = ["Launchers", "RasCounts"]
-
 # How a process ended, each launcher in its own words: srun, mpirun, torchrun, multiprocessing, a
 # shell, deepspeed, Python's subprocess and torchrun, torch.distributed.launch, Open MPI's handler.
 _HOW = "(?P<how>Segmentation fault|Bus error|Killed|Aborted)"

@@ -11,8 +11,6 @@ from functools import cache
 
 from hpc_train.diagnose.rules import read_words
 
-__all__ = ["as_grep", "is_rare", "may_tell"]
-
 _MAX_FEW = 64  # so many places are looked up one by one faster than by a search
 
 

@@ -22,17 +22,6 @@ from hpc_train.errors import HpcTrainError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = [
-    "MAX_LINE",
-    "blocks",
-    "find_logs",
-    "is_binary",
-    "is_packed",
-    "lines_in",
-    "log_lines",
-    "open_log",
-]
-
 # A line longer than this is cut: NCCL's own longest (a merged list of HCAs) has a few thousand.
 MAX_LINE = 64 * 1024
 _BLOCK = 1 << 18

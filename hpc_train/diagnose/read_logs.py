@@ -17,8 +17,6 @@ from hpc_train.diagnose.nccl.nccl_log import LogReader
 from hpc_train.diagnose.rules import Evidence, Failure
 from hpc_train.errors import HpcTrainError
 
-__all__ = ["ReadLogs", "diagnose_logs"]
-
 _MOST_LOOKED_AT = 32
 _MAX_TRACEBACKS = 10_000
 _EXCEPTION = re.compile(r"[A-Za-z_][\w.]*(?::|$)")

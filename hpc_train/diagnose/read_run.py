@@ -20,8 +20,6 @@ from hpc_train.runs.layout import RunDir
 from hpc_train.runs.ranks import ExitRecord, read_exits
 from hpc_train.runs.status import RunStatus
 
-__all__ = ["diagnosis_of", "sentence_of"]
-
 _MAX_LOGS = 5000
 # What the supervisor says is the history; a sentence of it that names an error is not the error.
 _OWN_WORDS = re.compile(r"[\d:]{8} hpc-train: ")

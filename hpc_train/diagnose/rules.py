@@ -16,18 +16,6 @@ from typing import TYPE_CHECKING, Literal, get_args
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-__all__ = [
-    "FILES",
-    "WHOLE_LOG",
-    "Evidence",
-    "Failure",
-    "Hit",
-    "Hits",
-    "Rule",
-    "read_rules",
-    "read_words",
-]
-
 # The first rule that fits says what a line means: what is exact comes before what is general.
 FILES = ("run.txt", "program.txt", "training.txt", "node.txt", "nccl.txt")
 

@@ -15,8 +15,6 @@ from hpc_train.diagnose.line_words import is_rare
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["Sieve"]
-
 _MAX_SEEN = 100_000
 _MAX_RECENT = 20_000
 _MAX_PIECE = 4096

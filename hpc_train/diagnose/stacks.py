@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from hpc_train.diagnose.rules import Evidence
 from hpc_train.runs.layout import AttemptDir
 
-__all__ = ["Stack", "is_installed", "late_by_stacks", "read_stacks"]
-
 _MAX_BYTES = 1 << 20
 _MAX_RANKS = 4096
 _FILE = re.compile(r"rank-(\d{1,6})\.txt\Z")

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from hpc_train.diagnose.flight_recorder import Stall
     from hpc_train.diagnose.rules import Evidence
 
-__all__ = ["Timeouts", "ranges", "rank_words"]
-
 _MAX_WORKS = 200
 _TIMEOUT = re.compile(
     r"Watchdog caught collective operation timeout: WorkNCCL\((?:SeqNum=(?P<seq>\d+), )?"

@@ -14,8 +14,6 @@ from hpc_train.preflight.checks.findings import Finding, Thresholds
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.lock import flock
 
-__all__ = ["check_folder", "check_in_time", "existing_parent"]
-
 SPACE_WARN_GIB = 20.0  # a few checkpoints of a model of 1e9 parameters with Adam's state
 ANSWER_S = 60.0  # a busy shared file system takes seconds for an fsync
 _ELSEWHERE = "set runs_dir to a folder on the shared file system where you may write"

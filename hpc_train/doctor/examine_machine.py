@@ -21,8 +21,6 @@ from hpc_train.preflight.inventory.collect_inventory import collect_inventory
 from hpc_train.preflight.inventory.inventory import NodeInventory
 from hpc_train.training.private.versions import untried_versions
 
-__all__ = ["check_limits", "examine_machine", "examine_with_slurm"]
-
 # A data worker holds descriptors for each tensor on its way (torch.multiprocessing, "Sharing
 # strategies"), and a rank starts tens of threads.
 NOFILE_WARN = 4096

@@ -14,8 +14,6 @@ from hpc_train.slurm.command import is_available
 from hpc_train.slurm.jobs import job_details
 from hpc_train.slurm.site import SlurmSite, ask_site
 
-__all__ = ["check_scontrol_in_job", "check_site", "check_slurm"]
-
 ANSWER_S = 5.0
 OLDEST = (22, 5)  # --cpus-per-task of srun means something else before (RELEASE_NOTES)
 _ALIVE = "`scontrol ping`: is the controller up, and does this host reach it?"

@@ -23,8 +23,6 @@ from hpc_train.slurm.inherit import for_step
 from hpc_train.slurm.srun_words import launch_failures
 from hpc_train.slurm.step import one_a_node
 
-__all__ = ["answer_lines", "examine_nodes", "findings_of_nodes", "report_node"]
-
 MARK = "hpc-train-doctor"  # before an answer: a node's shell may print as well
 # slurmstepd sends whole lines, but of a longer one the first 1,024 bytes by themselves, and another
 # node's words come between (SLURM_IO_MAX_MSG_LEN in src/common/io_hdr.h).

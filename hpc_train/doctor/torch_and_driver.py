@@ -14,8 +14,6 @@ from hpc_train.codec import decode
 from hpc_train.preflight.checks.findings import Finding
 from hpc_train.preflight.inventory.gpus import load_nvml
 
-__all__ = ["DriverVersions", "TorchBuild", "ask_driver", "ask_torch", "check_torch"]
-
 TORCH_LIMIT_S = 60.0  # a cold import from a busy file system takes tens of seconds
 # Without garbage collection the import is shorter.
 _ASK_TORCH = """

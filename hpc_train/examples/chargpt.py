@@ -13,8 +13,6 @@ from typing_extensions import override
 
 from hpc_train.errors import ConfigError
 
-__all__ = ["CharData", "CharGPT"]
-
 _VOCABULARY = 256  # bytes: the same for every text, so the model's shape needs no look at the data
 
 

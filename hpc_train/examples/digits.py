@@ -21,8 +21,6 @@ from typing_extensions import override
 
 from hpc_train.errors import ConfigError
 
-__all__ = ["DigitsClassifier", "DigitsData"]
-
 _CLASSES = 10
 _VALIDATION_SAMPLES = 360
 _SPLIT_SEED = 20  # of the split alone: all runs validate on the same images

@@ -20,8 +20,6 @@ from torch.utils.data import DataLoader
 from hpc_train import Session  # +
 from hpc_train.examples.digits import DigitsData
 
-__all__ = ["main", "train"]
-
 
 def make_model(seed: int, world_size: int) -> nn.Module:
     """The same weights on every rank; wrapped in DDP where there are several."""

@@ -12,21 +12,6 @@ from hpc_train.codec import decode
 from hpc_train.plan.plan import Plan, Shape
 from hpc_train.plan.sweep_plan import point_text
 
-__all__ = [
-    "LEAST_STEPS",
-    "SHAPE_KEYS",
-    "STEPS",
-    "WARM_UP",
-    "BenchPlan",
-    "BenchPoint",
-    "bench_name",
-    "last_step",
-    "measured_steps",
-    "shape_text",
-    "speed_key",
-    "variant_text",
-]
-
 STEPS, LEAST_STEPS = 20, 5  # optimizer steps of each of the three measurements
 # Left out: torch's DDP rebuilds its buckets behind the first one, cuDNN tries its algorithms,
 # allocators grow, data workers start.

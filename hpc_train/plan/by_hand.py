@@ -10,8 +10,6 @@ from hpc_train.config.hosts import read_hosts
 from hpc_train.errors import CheckError, UsageError
 from hpc_train.plan.plan import Plan
 
-__all__ = ["MASTER_PORT", "by_env", "by_torchrun", "read_master"]
-
 MASTER_PORT = 29500  # torchrun's own
 _MASTER = re.compile(r"([\w.-]+|\[[0-9A-Fa-f:.]+\]):(\d{1,5})\Z", re.ASCII)
 

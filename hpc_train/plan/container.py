@@ -15,8 +15,6 @@ from hpc_train.config.schema import ContainerConfig
 from hpc_train.errors import ConfigError
 from hpc_train.plan.plan import Plan
 
-__all__ = ["check_container", "check_runtime", "in_container", "is_file", "srun_options"]
-
 _OWN_PLACE = "/opt/hpc-train"  # of hpc-train in the image
 _OWN_PATH = f'PYTHONPATH={_OWN_PLACE}${{PYTHONPATH:+:$PYTHONPATH}} exec "$@"'
 # Options without which a rank's variables would not come in (apptainer-exec(1)).

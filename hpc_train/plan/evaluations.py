@@ -6,8 +6,6 @@ from collections.abc import Mapping
 
 from hpc_train.plan.plan import Verb
 
-__all__ = ["NEEDED"]
-
 # Of the methods of the model one will do: Lightning's own predict_step calls `forward`.
 NEEDED: Mapping[Verb, tuple[tuple[str, ...], str]] = {
     "test": (("test_step",), "test_dataloader"),

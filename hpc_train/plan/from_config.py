@@ -33,8 +33,6 @@ from hpc_train.plan.shape import BatchSplitError, shape_of, split_batch
 from hpc_train.plan.shell import shell_plan
 from hpc_train.plan.units import meant_time, memory_mib, slurm_time, stop_lead_s, time_s
 
-__all__ = ["make_plan", "result_hash", "with_training"]
-
 # Slurm counts minutes in 32 bits, the last values of which have other meanings (slurm.h, NO_VAL).
 _LONGEST_S = (2**32 - 3) * 60
 

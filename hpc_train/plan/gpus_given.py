@@ -9,8 +9,6 @@ import math
 import re
 from collections.abc import Mapping
 
-__all__ = ["gpus_of_job", "gpus_on_node", "gpus_were_given"]
-
 _LISTS = ("SLURM_STEP_GPUS", "SLURM_JOB_GPUS")  # indices, such as 0-3,7
 
 

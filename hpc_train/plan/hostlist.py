@@ -6,8 +6,6 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-__all__ = ["expand", "fold", "fold_numbers", "folded"]
-
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z", re.ASCII)
 _RANGE = re.compile(r"(\d+)(?:-(\d+))?\Z", re.ASCII)
 _PIECE = re.compile(r"(?:[^,\[\]]|\[[^\[\]]*\])+")

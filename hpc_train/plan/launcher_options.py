@@ -10,9 +10,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-__all__ = ["ACCELERATE", "DEEPSPEED", "PYTHON", "SBATCH_SHORT", "SBATCH_SWITCHES", "TORCHRUN"]
-__all__ += ["VARIABLES", "OptionRule"]
-
 
 @dataclass(frozen=True)
 class OptionRule:

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 
 from hpc_train.plan.plan import ScriptPlan
 
-__all__ = ["LrScale", "lr_scale"]
-
 
 @dataclass(frozen=True)
 class LrScale:

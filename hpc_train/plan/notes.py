@@ -8,8 +8,6 @@ from hpc_train.config.schema import Config, SlurmConfig
 from hpc_train.plan.quoting import slug
 from hpc_train.plan.units import stop_lead_s, time_s
 
-__all__ = ["notes_on", "time_notes"]
-
 
 def notes_on(config: Config) -> list[str]:
     """A line each: a folder that is not named as the run, a time that reads like another one."""

@@ -15,8 +15,6 @@ from hpc_train.plan import env_names
 from hpc_train.plan.container import in_container
 from hpc_train.plan.plan import Plan
 
-__all__ = ["LightningRank", "Payload", "payload_of"]
-
 
 class Payload(Protocol):
     """The ranks of one attempt, as command lines."""

@@ -18,19 +18,6 @@ from hpc_train.config.schema import (
 )
 from hpc_train.errors import HpcTrainError
 
-__all__ = [
-    "PLAN_SCHEMA_VERSION",
-    "Batch",
-    "ObjectSpec",
-    "Plan",
-    "ScriptPlan",
-    "Shape",
-    "ShellPlan",
-    "SlurmPlan",
-    "Training",
-    "Verb",
-]
-
 PLAN_SCHEMA_VERSION = 1
 Verb = Literal["fit", "test", "validate", "predict", "bench"]
 

@@ -10,8 +10,6 @@ from hpc_train.config.schema import RequeueConfig
 from hpc_train.plan.hostlist import folded
 from hpc_train.plan.states import Action, Outcome, RunState
 
-__all__ = ["AttemptSummary", "Decision", "Refused", "SchedulerOptions", "decide", "excluded_nodes"]
-
 Refused = Literal["", "nodes", "site", "untold"]
 ATTEMPTS_WITHOUT_A_STEP = 2
 

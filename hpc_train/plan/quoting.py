@@ -7,8 +7,6 @@ import shlex
 
 from hpc_train.errors import ConfigError
 
-__all__ = ["escape_pattern", "fits_output", "quote_path", "quote_sbatch", "quote_shell", "slug"]
-
 _PLAIN = re.compile(r"[A-Za-z0-9_./:=@%+,\[\]*&|!^~-]+\Z", re.ASCII)
 _HETJOB = re.compile("(het|pack)(?=job)", re.IGNORECASE)
 _UNSLUGGED = re.compile(r"[^A-Za-z0-9._-]+", re.ASCII)

@@ -9,8 +9,6 @@ from hpc_train.config.keys import MEMORY_KEYS
 from hpc_train.config.origins import NOWHERE, Origins
 from hpc_train.config.words import did_you_mean
 
-__all__ = ["FORMS", "KNOWN", "OWNED", "PASSED_ON", "extra_options"]
-
 # sbatch(1) of Slurm 22.05, and what 23.02 to 25.05 added. A site's SPANK plugins add their own, so
 # a name that is not here is refused only when it looks like a slip of one that is.
 KNOWN = frozenset(

@@ -12,15 +12,6 @@ from hpc_train.plan.quoting import escape_pattern, fits_output, quote_sbatch, qu
 from hpc_train.plan.shell import environment_lines
 from hpc_train.plan.sweep_plan import SweepPlan, array_text
 
-__all__ = [
-    "HEREDOC",
-    "exclusion",
-    "job_options",
-    "render_script",
-    "render_sweep",
-    "sbatch_arguments",
-]
-
 HEREDOC = "HPC_TRAIN_PLAN"
 _OUTPUT = "slurm-%j.log"
 _OUTPUT_OF_TASK = "slurm-%A_%a.log"

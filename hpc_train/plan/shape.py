@@ -8,8 +8,6 @@ from hpc_train.config.schema import Config
 from hpc_train.errors import CheckError
 from hpc_train.plan.plan import Batch, Shape
 
-__all__ = ["BatchSplitError", "shape_of", "split_batch"]
-
 _CPU = "cpu"
 
 

@@ -9,8 +9,6 @@ from hpc_train.config.schema import EnvConfig
 from hpc_train.plan.plan import ShellPlan
 from hpc_train.plan.quoting import quote_path, quote_shell
 
-__all__ = ["FORGET", "environment_lines", "shell_plan"]
-
 # What a job inherits and must not hand on. The bindings of an outer step silently put all ranks on
 # one core, and SLURM_EXPORT_ENV=NONE, which sbatch --export leaves behind, would start the ranks
 # without their environment (srun(1), --export). SLURM_CONF stays: a cluster may need it.

@@ -8,20 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 
-__all__ = [
-    "ALL_FINISHED",
-    "SLURM_ACTIVE",
-    "SLURM_ENDED",
-    "SLURM_PENDING",
-    "Action",
-    "Follows",
-    "Outcome",
-    "RankExit",
-    "RunState",
-    "run_state_of_slurm",
-]
-
-
 ALL_FINISHED = "all ranks finished"  # of a training that took all of its steps
 
 

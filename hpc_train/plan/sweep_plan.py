@@ -14,17 +14,6 @@ from hpc_train.errors import CheckError, HpcTrainError
 from hpc_train.plan.hostlist import fold_numbers
 from hpc_train.plan.plan import PLAN_SCHEMA_VERSION, Plan
 
-__all__ = [
-    "SweepPlan",
-    "SweepPoint",
-    "array_text",
-    "differing",
-    "point_text",
-    "refused_point",
-    "sweep_point",
-    "task_id",
-]
-
 E = TypeVar("E", bound=HpcTrainError)
 # What one job array has once for all of its tasks: its script, and what sbatch is told.
 _SHARED = {

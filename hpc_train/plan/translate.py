@@ -22,8 +22,6 @@ from hpc_train.plan.translate_slurm import read_slurm_options
 from hpc_train.plan.translate_trainer import read_trainer, trainer_call
 from hpc_train.plan.translation import Translation
 
-__all__ = ["translate"]
-
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)\Z", re.DOTALL)
 _SEPARATORS = frozenset((";", "&&", "\n"))
 _PYTHON = re.compile(r"python(?:\d(?:\.\d+)?)?\Z")

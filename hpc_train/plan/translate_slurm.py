@@ -10,8 +10,6 @@ from hpc_train.plan.launcher_options import SBATCH_SHORT, SBATCH_SWITCHES
 from hpc_train.plan.sbatch_options import KNOWN, OWNED, PASSED_ON
 from hpc_train.plan.translation import Translation
 
-__all__ = ["key_of_option", "read_slurm_options"]
-
 _COUNTED = {
     "nodes": "nodes",
     "ntasks": "tasks",

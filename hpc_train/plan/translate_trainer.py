@@ -17,8 +17,6 @@ from hpc_train.config.trainer_args import ACCELERATORS, OWNED, full_precision
 from hpc_train.config.words import did_you_mean
 from hpc_train.plan.translation import Translation
 
-__all__ = ["read_trainer", "trainer_call"]
-
 _ALL = (-1, "-1", "auto", "all", True)
 _NO_DEVICE = ("tpu", "hpu", "ipu", "mps")
 _BARE = re.compile(r"[a-z_]+=\S")

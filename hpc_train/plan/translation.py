@@ -6,8 +6,6 @@ import shlex
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Translation"]
-
 _SHAPE = {"slurm.nodes": "--nodes", "slurm.gpus_per_node": "--gpus"}
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["meant_time", "memory_mib", "slurm_time", "stop_lead_s", "time_s"]
-
 # sbatch(1), --time: "minutes", "minutes:seconds", "hours:minutes:seconds", "days-hours",
 # "days-hours:minutes" and "days-hours:minutes:seconds".
 _TIME = re.compile(r"(?:(?P<days>\d+)-)?(?P<rest>\d+(?::\d+){0,2})\Z", re.ASCII)

@@ -12,8 +12,6 @@ from hpc_train.plan import env_names
 from hpc_train.plan.hostlist import expand
 from hpc_train.plan.plan import Shape
 
-__all__ = ["Launcher", "World", "expand_tasks_per_node"]
-
 Launcher = Literal["slurm", "torchrun", "single"]
 
 _TASKS = re.compile(r"(\d+)(?:\(x(\d+)\))?\Z", re.ASCII)

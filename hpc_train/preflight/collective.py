@@ -9,8 +9,6 @@ from hpc_train.codec import Document
 from hpc_train.preflight.checks.findings import ALL_NODES, Finding
 from hpc_train.preflight.checks.middle import median_high
 
-__all__ = ["CollectiveResult", "GpuRate", "PairTransport", "check_collectives"]
-
 _GEMM_WARN = 0.8  # of the median rate: a GPU below it is a straggler
 _EXPLAIN = "hpc-train preflight --explain NCCL_LOG"
 

@@ -25,8 +25,6 @@ from hpc_train.preflight.inventory.sysfs import Reader, read_counters
 from hpc_train.preflight.prometheus_text import PrometheusFile
 from hpc_train.runs.layout import RunDir
 
-__all__ = ["Sample", "run", "sample"]
-
 _MIB = 1024 * 1024
 _SKIPPED_INTERFACES = re.compile(r"lo$|veth|docker|br-|virbr|cali|ifb|dummy")
 _SKIPPED_DISKS = re.compile(r"loop|ram|zram|dm-|sr")

@@ -13,15 +13,6 @@ from hpc_train.errors import ConfigError
 from hpc_train.preflight.checks.findings import Thresholds
 from hpc_train.preflight.choose.site_profile import SiteProfile
 
-__all__ = [
-    "TOKEN_ENV",
-    "VERDICT_FILE",
-    "Policy",
-    "PreflightOptions",
-    "PreflightRequest",
-    "positive",
-]
-
 # The name of the variable that carries the run's token to every probe. Never on a command line.
 TOKEN_ENV = "HPC_TRAIN_PREFLIGHT_TOKEN"
 VERDICT_FILE = "preflight.json"

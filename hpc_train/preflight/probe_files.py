@@ -38,16 +38,6 @@ from hpc_train.slurm.inherit import for_step
 from hpc_train.slurm.srun_words import launch_failures
 from hpc_train.slurm.step import SRUN_LOG, one_a_node, run_step
 
-__all__ = [
-    "collect",
-    "deadline_s",
-    "last_words",
-    "new_token",
-    "not_launched",
-    "run_probes",
-    "write_options",
-]
-
 OPTIONS_FILE = "preflight-options.json"
 # When all others have lost the first node, a verdict may still come, from one that is merely cut
 # off; but not for long.

@@ -17,8 +17,6 @@ from hpc_train.preflight.inventory.inventory import NodeInventory, Resolution
 from hpc_train.preflight.options import PreflightOptions
 from hpc_train.preflight.verdict import Skipped, Verdict, decide
 
-__all__ = ["ProbeResults", "assemble", "inventory_of", "lost_node"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class ProbeResults:

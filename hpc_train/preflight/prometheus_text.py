@@ -17,8 +17,6 @@ from typing import Any
 
 from hpc_train.runs.atomic import write_text
 
-__all__ = ["PrometheusFile", "exposition"]
-
 _MIB = 1024 * 1024
 _ABANDONED_S = 3600.0  # a monitor that was killed leaves its file to the next one on the node
 # Where in a sample, which label its parts have: word of the sample -> name, factor, meaning.

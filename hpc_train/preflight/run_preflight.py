@@ -43,14 +43,6 @@ from hpc_train.slurm.inherit import for_step
 from hpc_train.slurm.nodes import silent_nodes
 from hpc_train.slurm.step import free_port, node_shell, run_step
 
-__all__ = [
-    "check_sections",
-    "check_this_host",
-    "preflight_options",
-    "run_on_nodes",
-    "run_preflight",
-]
-
 COLLECTIVE_S = 30.0
 # Each try leaves out at least one node more; then what is known has to do.
 TRIES = 4

@@ -25,8 +25,6 @@ from hpc_train.slurm.jobs import PendingJob, job_details, pending_job
 from hpc_train.slurm.partitions import check_partition
 from hpc_train.slurm.refusals import explain_pending, never_starts
 
-__all__ = ["in_new_allocation", "preflight_here"]
-
 FIRST_QUESTION_S = 2.0  # an allocation that is there sooner waits for nothing
 QUESTIONS_APART_S = 10.0
 QUESTIONS_EVERY_S = 60.0

@@ -15,20 +15,6 @@ from hpc_train.preflight.choose.choose import Choice, Setting
 from hpc_train.preflight.collective import CollectiveResult, check_collectives
 from hpc_train.preflight.options import Policy, PreflightOptions
 
-__all__ = [
-    "Skipped",
-    "Verdict",
-    "decide",
-    "measured",
-    "skipped_verdict",
-    "together",
-    "told",
-    "with_broken",
-    "with_collectives",
-    "with_skipped",
-    "with_unreachable",
-]
-
 SCHEMA_VERSION = 1
 Answer = Literal["go", "go-degraded", "no-go"]
 

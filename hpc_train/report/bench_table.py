@@ -17,8 +17,6 @@ from hpc_train.report.text import number, percent
 from hpc_train.runs.step_times import StepTimes
 from hpc_train.runs.sweep_status import SweepStatus
 
-__all__ = ["BenchRow", "BenchTable", "bench_chart", "bench_rows", "make_table", "picture_lines"]
-
 PARTS = {"compute": "█", "communication": "▒", "data": "░", "saving": "▪"}
 ENOUGH = 0.7  # of the rate a rank of the smallest shape: below, most of what is added is lost
 DOUBTFUL = 1.5  # of that rate: more ranks do not make each so much faster

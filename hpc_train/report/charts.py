@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from hpc_train.report.series import Series
 from hpc_train.report.text import is_logarithmic, number
 
-__all__ = ["Chart", "Drawn", "line_chart"]
-
 WIDTH, HEIGHT = 1000, 200  # the picture is stretched to the page; its lines are not (CSS)
 ROWS = 12  # of the table with the numbers
 

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from hpc_train.report.gather import RunReport
 
-__all__ = ["RunRow", "compared", "efficiencies", "last_values"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class RunRow:

@@ -23,8 +23,6 @@ from hpc_train.runs.ranks import read_heartbeats
 from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.status import SESSION, RunStatus
 
-__all__ = ["SCHEMA_VERSION", "RunReport", "gather"]
-
 SCHEMA_VERSION = 1
 
 

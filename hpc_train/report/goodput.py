@@ -14,8 +14,6 @@ from hpc_train.runs.events import Event, EventKind, since_last
 from hpc_train.runs.history import AttemptRecord, attempts_in
 from hpc_train.runs.ranks import Heartbeat
 
-__all__ = ["GOOD", "PARTS", "AttemptFacts", "AttemptTime", "Goodput", "goodput"]
-
 # In the order in which they are shown; what each is, in words.
 PARTS = {
     "training": "training: steps that were kept",

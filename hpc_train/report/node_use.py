@@ -18,8 +18,6 @@ from typing import Any
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.ranks import Heartbeat
 
-__all__ = ["MEASURES", "Measure", "NodeUse", "gpus_now", "late_nodes", "odd_nodes", "read_nodes"]
-
 SAMPLES = 300  # lines of a node; a file with fewer is read whole
 LINE_BYTES = 16_384  # no line is longer: eight GPUs and eight HCAs are 2,000
 LATELY_BYTES = 256 * 1024  # of a file's end: ten minutes of a node with eight GPUs

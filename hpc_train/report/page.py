@@ -20,8 +20,6 @@ from hpc_train.report.series import Series
 from hpc_train.report.text import is_logarithmic, number, percent
 from hpc_train.runs.history_text import clock, duration
 
-__all__ = ["render_bench", "render_page"]
-
 TEMPLATE = "page.html.j2"
 SHOWN = 200_000  # characters of a diff
 MOST_COMPARED = 6  # metrics that are drawn side by side

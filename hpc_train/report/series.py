@@ -13,8 +13,6 @@ from hpc_train.report.goodput import AttemptTime
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.ranks import read_progress
 
-__all__ = ["Series", "read_metrics", "thinned", "throughput"]
-
 POINTS = 600  # of one series in a picture: least and most of each of half as many buckets
 POINTS_IN_ALL = 30_000  # over all metrics of a run, so that a page stays small
 HIDDEN = ("step", "epoch")

@@ -8,8 +8,6 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
-__all__ = ["html_template"]
-
 
 def html_template(file: Path, **filters: Callable[..., Any]) -> Template:
     """Load a template; a name in it that is not given is an error."""

@@ -16,16 +16,6 @@ from hpc_train.report.series import Series
 from hpc_train.runs.history import AttemptRecord
 from hpc_train.runs.history_text import STATE_COLORS, clock, duration, shortened
 
-__all__ = [
-    "Line",
-    "comparison_table",
-    "is_logarithmic",
-    "number",
-    "percent",
-    "report_lines",
-    "sparkline",
-]
-
 SPARKS = "▁▂▃▄▅▆▇█"
 EIGHTHS = " ▏▎▍▌▋▊▉"
 MOST_METRICS = 6

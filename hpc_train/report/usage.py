@@ -12,8 +12,6 @@ from hpc_train.report.node_use import NodeUse
 from hpc_train.runs.history import AttemptRecord
 from hpc_train.runs.history_text import duration
 
-__all__ = ["Accounted", "AskedUsed", "asked_and_used"]
-
 LITTLE, MUCH = 0.5, 0.95
 ROOM = 1.3  # what is advised beside what was used
 QUARTER_S = 900

@@ -6,8 +6,6 @@ import os
 import socket
 from pathlib import Path
 
-__all__ = ["create_text", "fsync_path", "write_text"]
-
 
 def fsync_path(path: Path) -> None:
     """Wait until a file's bytes, or the renames in a folder, survive a power cut (fsync(2)).

@@ -16,8 +16,6 @@ from pathlib import Path
 from hpc_train.codec import decode, encode
 from hpc_train.runs.state import state_dir
 
-__all__ = ["BadNode", "clusters", "forget", "read_bad_nodes", "remember"]
-
 
 @dataclass(frozen=True)
 class BadNode:

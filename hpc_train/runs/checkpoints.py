@@ -8,16 +8,6 @@ from pathlib import Path
 from hpc_train.runs.layout import CHECKPOINT_NAME, RunDir
 from hpc_train.runs.script_saves import newest_own_step
 
-__all__ = [
-    "KEEP",
-    "MANIFEST",
-    "checkpoint_folders",
-    "checkpoint_steps",
-    "fit_checkpoints",
-    "fits_with_checkpoints",
-    "newest_step",
-]
-
 MANIFEST = "manifest.json"
 KEEP = "keep"  # a file that keeps a checkpoint from being deleted
 

@@ -10,8 +10,6 @@ from pathlib import Path
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.sweep_dir import Entry
 
-__all__ = ["DiskUse", "disk_use", "entry_id", "folders_of", "size_text"]
-
 # Folders of a run and of a sweep; what stands in none of them is `other`.
 _PARTS = {
     **dict.fromkeys(("checkpoints", "models", "weights"), "checkpoints"),

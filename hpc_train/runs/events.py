@@ -20,16 +20,6 @@ from typing import Any
 from hpc_train.plan.states import Outcome, RunState
 from hpc_train.runs.lock import flock
 
-__all__ = [
-    "BEGINNINGS",
-    "Event",
-    "EventKind",
-    "append_event",
-    "event_line",
-    "read_events",
-    "since_last",
-]
-
 
 class EventKind(str, Enum):
     """What can be told of a run; the fields that each carries are listed beside it."""

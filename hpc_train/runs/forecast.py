@@ -10,8 +10,6 @@ from hpc_train.config.schema import RequeueConfig
 from hpc_train.runs.history import AttemptRecord
 from hpc_train.runs.ranks import Heartbeat
 
-__all__ = ["Forecast", "TimeLimit", "forecast_end"]
-
 _TIMES = {1: "once", 2: "twice"}
 
 

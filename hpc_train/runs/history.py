@@ -11,15 +11,6 @@ from hpc_train.plan.states import Outcome
 from hpc_train.runs.events import BEGINNINGS, Event, EventKind, since_last
 from hpc_train.runs.ranks import Damaged
 
-__all__ = [
-    "AttemptRecord",
-    "attempts_in",
-    "job_ids",
-    "newest_job_id",
-    "since_submission",
-    "summaries",
-]
-
 # Fields of the event at an attempt's end that its record takes as they are.
 OF_THE_END = (
     *("reason", "rank", "node", "error", "where", "failed_step", "refused"),

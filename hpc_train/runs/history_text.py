@@ -15,19 +15,6 @@ from hpc_train.runs.layout import RunDir
 from hpc_train.runs.ranks import Heartbeat
 from hpc_train.runs.status import RunStatus
 
-__all__ = [
-    "STATE_COLORS",
-    "clock",
-    "duration",
-    "history_html",
-    "history_lines",
-    "metrics_text",
-    "pace_text",
-    "printable",
-    "progress_text",
-    "shortened",
-]
-
 # As click and CSS name them.
 STATE_COLORS = {
     RunState.PENDING: "yellow",

@@ -12,8 +12,6 @@ from typing import Any
 
 from hpc_train.config.secrets import looks_secret
 
-__all__ = ["installed_packages", "what_is_installed"]
-
 # NAME-VERSION.dist-info; in a name "-" is written "_" (the packaging specifications).
 _DIST_INFO = re.compile(r"(?P<name>[^-]+)-(?P<version>[^-]+)\.(?:dist|egg)-info\Z")
 _DRIVER = Path("/proc/driver/nvidia/version")

@@ -21,15 +21,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-__all__ = [
-    "CHECKPOINT_NAME",
-    "AttemptDir",
-    "InFolder",
-    "RunDir",
-    "SubmittedFiles",
-    "checkpoint_name",
-]
-
 CHECKPOINT_NAME = re.compile(r"step-(\d{9,})\Z")
 
 

@@ -11,8 +11,6 @@ from pathlib import Path
 
 from hpc_train.errors import HpcTrainError
 
-__all__ = ["flock", "held_lock", "is_held"]
-
 # Lustre without `-o flock` says ENOSYS (mount.lustre(8)), an NFS server without locks ENOLCK.
 _NO_LOCKS = frozenset({errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP})
 

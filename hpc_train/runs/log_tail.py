@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-__all__ = ["COLOUR", "last_lines", "last_words", "words_before_traceback"]
-
 BYTES = 4096
 LINES = 5
 WIDTH = 300

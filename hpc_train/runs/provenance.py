@@ -27,18 +27,6 @@ from hpc_train.runs.layout import RunDir
 from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.snapshot import copy_at
 
-__all__ = [
-    "CodeChange",
-    "attempt_environment",
-    "code_change",
-    "code_changes",
-    "code_files",
-    "code_state",
-    "differences",
-    "packages_of",
-    "read_state",
-]
-
 DIFF_LIMIT = 1_000_000  # characters; a larger one is somebody's data
 SOURCES_LIMIT = 1000
 UNTRACKED_LIMIT = 1000

@@ -15,23 +15,6 @@ from hpc_train.codec import decode
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.layout import AttemptDir
 
-__all__ = [
-    "Beginning",
-    "Damaged",
-    "ExitRecord",
-    "Heartbeat",
-    "append_progress",
-    "read_beginning",
-    "read_exits",
-    "read_heartbeat",
-    "read_heartbeats",
-    "read_progress",
-    "write_beginning",
-    "write_exit",
-    "write_heartbeat",
-    "write_heartbeats",
-]
-
 T = TypeVar("T")
 
 

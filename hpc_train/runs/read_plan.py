@@ -6,8 +6,6 @@ from hpc_train.errors import HpcTrainError
 from hpc_train.plan.plan import Plan
 from hpc_train.runs.layout import RunDir
 
-__all__ = ["read_plan"]
-
 
 def read_plan(run: RunDir) -> Plan:
     """The plan of a run.

@@ -22,26 +22,6 @@ from hpc_train.runs.history import job_ids
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.state import state_dir
 
-__all__ = [
-    "PATTERN",
-    "RUNS_DIR_VARIABLE",
-    "absent_folders",
-    "all_runs",
-    "begun",
-    "check_root",
-    "create_run",
-    "find_run",
-    "folders",
-    "matching_runs",
-    "new_run_id",
-    "no_folder",
-    "not_whole",
-    "remember_root",
-    "remove_run",
-    "roots",
-    "unwritable",
-]
-
 RUNS_DIR_VARIABLE = "HPC_TRAIN_RUNS_DIR"
 PATTERN = re.compile(r"[*?\[]")  # a word with one of them means several runs
 STAMP = "%Y%m%d-%H%M%S"

@@ -10,8 +10,6 @@ from hpc_train.plan.states import RunState
 from hpc_train.runs.history_text import clock, duration, pace_text, printable
 from hpc_train.runs.status import RunStatus
 
-__all__ = ["COLUMNS", "SORT_KEYS", "fitted_widths"]
-
 _LOSS = re.compile(r"loss", re.IGNORECASE)
 
 COLUMNS: dict[str, Callable[[RunStatus], str]] = {

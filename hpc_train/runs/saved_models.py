@@ -15,8 +15,6 @@ from hpc_train.errors import HpcTrainError, UsageError
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.layout import RunDir
 
-__all__ = ["SavedModel", "best_models", "choose_best", "read_models", "write_models"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class SavedModel(Document):

@@ -15,8 +15,6 @@ from hpc_train.codec import Document
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.layout import RunDir
 
-__all__ = ["OwnSave", "OwnSaves", "is_whole", "newest_own_step", "newest_save", "stamp"]
-
 
 @dataclass(frozen=True)
 class OwnSave(Document):

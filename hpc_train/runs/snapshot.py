@@ -27,8 +27,6 @@ from hpc_train.config.schema import SnapshotConfig
 from hpc_train.errors import ConfigError
 from hpc_train.runs.atomic import write_text
 
-__all__ = ["CodeCopy", "Selection", "changed_files", "copy_at", "renewed", "select", "take"]
-
 FOLDER, DOCUMENT = "snapshot", "snapshot.json"
 MB = 1_000_000
 GIT_LIMIT_S = 60.0

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["state_dir"]
-
 
 def state_dir(environ: Mapping[str, str]) -> Path:
     """`$XDG_STATE_HOME/hpc-train`, by default `~/.local/state/hpc-train`; it need not exist."""

@@ -15,8 +15,6 @@ from hpc_train.runs.layout import RunDir
 from hpc_train.runs.ranks import Heartbeat
 from hpc_train.runs.saved_models import SavedModel
 
-__all__ = ["SCHEMA_VERSION", "SESSION", "RunStatus", "SchedulerView", "run_status"]
-
 SCHEMA_VERSION = 1
 SESSION = "session"  # the backend of a script of the user's with a Session
 # A job that was submitted this recently may not have reached the scheduler's lists yet.

@@ -23,17 +23,6 @@ from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.status import RunStatus
 from hpc_train.runs.sweep_dir import SweepDir
 
-__all__ = [
-    "Baseline",
-    "StepTimes",
-    "find_baseline",
-    "read_step_times",
-    "slowdown",
-    "slower_text",
-    "step_times_of",
-    "write_step_times",
-]
-
 LEAST_SLOWDOWN = 0.1  # nodes of one kind differ by some percent
 LEAST_RECENT = 20  # steps of a run before its pace is judged
 

@@ -35,21 +35,6 @@ from hpc_train.runs.registry import (
     unwritable,
 )
 
-__all__ = [
-    "Entry",
-    "SweepDir",
-    "all_sweeps",
-    "entries",
-    "events_of_point",
-    "find_point",
-    "find_sweep",
-    "make_point",
-    "make_sweep",
-    "newest_jobs",
-    "sweep_of",
-    "with_sweeps",
-]
-
 _POINT = re.compile(r"(.+)-(\d+)\Z")
 _TASK = re.compile(r"(\d+)_(\d+)\Z")
 

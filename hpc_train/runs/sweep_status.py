@@ -14,8 +14,6 @@ from hpc_train.errors import NoSuchRunError, UsageError
 from hpc_train.plan.states import RunState
 from hpc_train.runs.status import SCHEMA_VERSION, RunStatus
 
-__all__ = ["BestPoint", "PointStatus", "SweepStatus", "best_point"]
-
 # A sweep is in the first of these states that a point is in.
 _BY_WEIGHT = (
     *(RunState.RUNNING, RunState.PENDING, RunState.LOST, RunState.FAILED, RunState.TIMED_OUT),

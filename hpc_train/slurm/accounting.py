@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from hpc_train.errors import SlurmError
 from hpc_train.slurm.command import is_available, run
 
-__all__ = ["JobsUsage", "job_record", "jobs_usage", "usage_in"]
-
 FIELDS = "JobID,ElapsedRaw,AllocCPUS,TotalCPU,MaxRSS,NTasks,NNodes"
 WAIT_S = 5.0  # a report is worth more than these two rows of it
 _CPU_TIME = re.compile(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+(?:\.\d+)?)\Z")

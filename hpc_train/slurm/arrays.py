@@ -7,8 +7,6 @@ import re
 from hpc_train.errors import SlurmError
 from hpc_train.slurm.command import run
 
-__all__ = ["check_array"]
-
 # slurm.conf(5): the largest index of a task is one less than MaxArraySize, and MaxJobCount is of
 # all jobs that the controller holds.
 _LIMIT = re.compile(r"^(MaxArraySize|MaxJobCount)\s*=\s*(\d+)", re.MULTILINE)

@@ -13,8 +13,6 @@ from pathlib import Path
 
 from hpc_train.errors import SlurmError
 
-__all__ = ["NO_ANSWER", "CommandResult", "is_available", "run"]
-
 DEFAULT_TIMEOUT_S = 60.0
 NO_ANSWER = "gave no answer"
 

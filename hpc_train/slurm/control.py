@@ -14,19 +14,6 @@ from hpc_train.slurm.inherit import for_new_job
 from hpc_train.slurm.jobs import job_details, jobs_of_scripts
 from hpc_train.slurm.refusals import refusal_error
 
-__all__ = [
-    "StartEstimate",
-    "cancel",
-    "end_steps",
-    "exclude_nodes",
-    "is_answer_lost",
-    "job_id_in",
-    "requeue",
-    "sbatch",
-    "set_dependency",
-    "test_only",
-]
-
 CANCEL_S = 10.0
 # The request has left, and may be carried out all the same (slurm_strerror, slurm/slurm_errno.h).
 ANSWER_LOST = (NO_ANSWER, "Socket timed out", "Zero Bytes were transmitted or received")

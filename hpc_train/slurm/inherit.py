@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-__all__ = ["for_new_job", "for_step"]
-
 # What an enclosing job was told of itself is not true of the job that it submits, and sbatch hands
 # the environment on (sbatch(1), --export): restarts, the place in an array, nodes.
 OF_THIS_JOB = re.compile(r"(?!SLURM_(?:CONF|CLUSTERS|TIME_FORMAT)$)(?:SLURM|SRUN|SUBMITIT)_")

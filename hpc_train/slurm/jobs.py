@@ -17,17 +17,6 @@ from hpc_train.plan.hostlist import expand
 from hpc_train.plan.states import RunState, run_state_of_slurm
 from hpc_train.slurm.command import is_available, run
 
-__all__ = [
-    "JobDetails",
-    "JobView",
-    "PendingJob",
-    "job_details",
-    "jobs_of_scripts",
-    "pending_job",
-    "query_jobs",
-    "steps_of",
-]
-
 # Above this many jobs the list of ids is left out and all of the user's jobs are read instead.
 IDS_IN_ONE_COMMAND = 500
 BLANK = ("None", "None assigned", "N/A", "Unknown")

@@ -10,8 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from hpc_train.errors import SlurmError
 from hpc_train.slurm.command import run
 
-__all__ = ["answers", "nodes_that_do_not_answer", "silent_nodes", "usable_nodes"]
-
 DEFAULT_SLURMD_PORT = 6818  # slurm.conf(5), SlurmdPort
 CONNECT_S = 2.0
 # sinfo(1), NODE STATE CODES; a trailing "*" is a node that does not respond.

@@ -10,8 +10,6 @@ from hpc_train.errors import SlurmError
 from hpc_train.plan.units import time_s
 from hpc_train.slurm.command import run
 
-__all__ = ["check_partition"]
-
 
 @dataclass(frozen=True)
 class Partition:

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 
 from hpc_train.errors import SlurmError
 
-__all__ = ["PENDING_FOR_GOOD", "Refusal", "explain_pending", "never_starts", "refusal_error"]
-
 
 @dataclass(frozen=True)
 class Refusal:

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from hpc_train.errors import SlurmError
 from hpc_train.slurm.command import run
 
-__all__ = ["OpenPartition", "SlurmSite", "ask_site", "open_partitions", "slurm_version"]
-
 
 @dataclass(frozen=True)
 class SlurmSite:

@@ -12,8 +12,6 @@ from itertools import chain
 
 from hpc_train.plan.hostlist import expand
 
-__all__ = ["launch_failures", "nodes_that_failed"]
-
 _LAUNCH = re.compile(r"Task launch for \S+ failed on node (\S+): (.+)")
 _FAILED = re.compile(r"error: Node failure on (\S+)")
 _BY_INDEX = re.compile(

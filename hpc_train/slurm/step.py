@@ -12,8 +12,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-__all__ = ["SRUN_LOG", "free_port", "node_shell", "one_a_node", "run_step", "start_step"]
-
 SRUN_LOG = "srun.log"
 POLL_S = 0.05
 LEAVE_S = 0.7  # after the answer a probe ends at once, or not at all

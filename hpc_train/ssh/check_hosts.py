@@ -20,8 +20,6 @@ from hpc_train.ssh.connect import CONNECT_S, NEVER_ASK, forwarded, opening, why_
 from hpc_train.ssh.join import way_to
 from hpc_train.ssh.node import MARK
 
-__all__ = ["check_hosts", "judge_host", "silent_hosts"]
-
 LOOK_S = 60.0  # a host's modules or conda may take their time
 ASK_S = 5
 

@@ -16,8 +16,6 @@ from hpc_train.config.hosts import Host
 from hpc_train.plan.plan import Plan
 from hpc_train.plan.shell import environment_lines
 
-__all__ = ["CONNECT_S", "NEVER_ASK", "NODE", "forwarded", "opening", "ssh_argv", "why_not"]
-
 CONNECT_S = 10
 NODE = "hpc_train.ssh.node"
 # BatchMode is not handed to the ssh of a jump host (ssh_config(5), ProxyJump), which would ask at

@@ -32,8 +32,6 @@ from hpc_train.runs.atomic import write_text
 from hpc_train.ssh.connect import CONNECT_S, ssh_argv
 from hpc_train.ssh.node import LEAVE_S
 
-__all__ = ["gathered", "joined", "way_to"]
-
 COME_S = 600.0  # for a person to type the same on every machine
 POLL_S = 0.2
 SILENCE_S = 30.0

@@ -25,8 +25,6 @@ from typing import Any
 
 from hpc_train.slurm.step import free_port
 
-__all__ = ["BEAT_S", "LEAVE_S", "MARK", "SILENCE_S", "look", "main"]
-
 MARK = "hpc-train-node "
 BEAT_S = 2.0
 SILENCE_S = 30.0

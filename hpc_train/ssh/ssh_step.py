@@ -28,8 +28,6 @@ from hpc_train.ssh.connect import CONNECT_S, NEVER_ASK, forwarded, opening, why_
 from hpc_train.ssh.join import way_to
 from hpc_train.ssh.node import BEAT_S, MARK
 
-__all__ = ["main", "step_command"]
-
 START_S = 60.0  # for bash, the lines of `env`, and Python on a host
 SILENCE_S = 20.0
 KILL_WAIT_S = 30.0  # slurm.conf(5), KillWait: from SIGTERM to SIGKILL where one rank has failed

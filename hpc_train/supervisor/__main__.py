@@ -22,8 +22,6 @@ from hpc_train.runs.sweep_dir import SweepDir, make_point, make_sweep
 from hpc_train.slurm.control import job_id_in
 from hpc_train.supervisor.run import supervise
 
-__all__ = ["main", "point_of_job", "run_of_script", "run_of_sweep_script", "run_to_exit_code"]
-
 DISK_TROUBLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
 
 

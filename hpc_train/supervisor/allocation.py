@@ -14,8 +14,6 @@ from hpc_train.errors import CheckError
 from hpc_train.plan.plan import Plan, Shape
 from hpc_train.ssh.ssh_step import step_command
 
-__all__ = ["Allocation"]
-
 Backend = Literal["slurm", "ssh", "local"]
 
 

@@ -40,8 +40,6 @@ from hpc_train.supervisor.stopcause import StopCause, stop_cause
 from hpc_train.supervisor.supervisor_log import SupervisorLog
 from hpc_train.supervisor.watch import Watched, watch
 
-__all__ = ["Attempt", "AttemptResult", "new_attempt"]
-
 LATE_FILES_S = 60.0  # nfs(5), acdirmax: so long a client may say of a new file that there is none
 
 

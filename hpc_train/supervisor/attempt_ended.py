@@ -10,8 +10,6 @@ from hpc_train.plan.policy import AttemptSummary, Decision
 from hpc_train.runs.layout import RunDir
 from hpc_train.supervisor.notices import notify_of_end
 
-__all__ = ["LISTENERS", "AttemptEnded", "Listener", "tell_listeners"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class AttemptEnded:

@@ -10,15 +10,6 @@ from pathlib import Path
 
 import hpc_train
 
-__all__ = [
-    "Crash",
-    "Death",
-    "crash_in_stacks",
-    "deaths_in_elastic_log",
-    "deaths_in_srun_log",
-    "signal_name",
-]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Death:

@@ -23,8 +23,6 @@ from hpc_train.runs.sweep_dir import SweepDir, newest_jobs, sweep_of
 from hpc_train.runs.sweep_status import SweepStatus
 from hpc_train.slurm.control import set_dependency
 
-__all__ = ["Prerequisite", "Prior", "carriers", "move_dependents", "tell_dependents", "wait_for"]
-
 
 class Prior(Protocol):
     """A run, or a sweep, that another one waits for."""

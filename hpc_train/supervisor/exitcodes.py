@@ -5,8 +5,6 @@ from __future__ import annotations
 from hpc_train.errors import RunCancelledError, RunFailedError, RunTimedOutError
 from hpc_train.plan.states import RunState
 
-__all__ = ["EXIT_CODES"]
-
 EXIT_CODES = {
     RunState.COMPLETED: 0,
     RunState.FAILED: RunFailedError.exit_code,

@@ -26,8 +26,6 @@ from hpc_train.supervisor.allocation import Allocation
 from hpc_train.supervisor.deaths import Death, deaths_in_elastic_log, deaths_in_srun_log
 from hpc_train.supervisor.script_resume import script_environment
 
-__all__ = ["Ranks", "code_paths", "rank_environment", "srun_argv", "start_ranks"]
-
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 # Where torch writes what it has recorded when a collective times out; c10d/FlightRecorder.cpp.
 _FLIGHT_RECORDER_FILE = ("TORCH_FR_DUMP_TEMP_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE")

@@ -18,8 +18,6 @@ from hpc_train.supervisor.attempt import Attempt
 from hpc_train.supervisor.outcome import AttemptOutcome
 from hpc_train.supervisor.refusal import judge_refusal
 
-__all__ = ["Checked", "check_nodes"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Checked:

@@ -14,8 +14,6 @@ from hpc_train.slurm.inherit import for_step
 from hpc_train.slurm.step import one_a_node, start_step
 from hpc_train.supervisor.allocation import Allocation
 
-__all__ = ["monitored"]
-
 # The node's name is known on the node alone: its shell puts it into the file's name.
 NODE_SCRIPT = (
     'exec "$0" -m hpc_train.preflight.monitor --path "$1/$SLURMD_NODENAME.jsonl" --interval "$2"'

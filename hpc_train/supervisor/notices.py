@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from hpc_train.supervisor.attempt import Attempt
     from hpc_train.supervisor.attempt_ended import AttemptEnded
 
-__all__ = ["StragglerWatch", "notify_of_end", "notify_of_start", "preempted_often"]
-
 PREEMPTIONS, DAY_S = 3, 24 * 3600.0
 # Nodes are compared over so long, and as often as LOOK_EVERY_S: a save or a validation is shorter.
 STRAGGLER_S, LOOK_EVERY_S = 300.0, 60.0

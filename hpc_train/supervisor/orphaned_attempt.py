@@ -20,8 +20,6 @@ from hpc_train.supervisor.outcome import AttemptOutcome, OrphanEvidence, judge_o
 from hpc_train.supervisor.progress import attempt_steps, record_end, tell_beginning
 from hpc_train.supervisor.supervisor_log import SupervisorLog
 
-__all__ = ["close_unfinished", "refuse_if_superseded"]
-
 # Ranks whose srun died were told to stop by it: they save and leave, if they are given the time.
 LEAVE_S = 30.0
 KILLED_S = 20.0

@@ -16,15 +16,6 @@ from hpc_train.plan.states import ALL_FINISHED, Outcome, RankExit
 from hpc_train.runs.ranks import ExitRecord
 from hpc_train.supervisor.deaths import Crash, Death, signal_name
 
-__all__ = [
-    "AttemptEvidence",
-    "AttemptOutcome",
-    "Hang",
-    "OrphanEvidence",
-    "classify",
-    "judge_orphan",
-]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Hang:

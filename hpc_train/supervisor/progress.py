@@ -14,8 +14,6 @@ from hpc_train.runs.layout import RunDir
 from hpc_train.runs.ranks import Beginning, read_beginning, read_exits, read_heartbeats
 from hpc_train.supervisor.outcome import AttemptOutcome
 
-__all__ = ["AttemptSteps", "attempt_steps", "record_end", "tell_beginning"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class AttemptSteps:

@@ -9,8 +9,6 @@ from hpc_train.preflight.checks.node_checks import SITE_CHECKS
 from hpc_train.preflight.verdict import Verdict, together, told
 from hpc_train.supervisor.outcome import AttemptOutcome, may_say
 
-__all__ = ["judge_refusal"]
-
 TOLD = 4  # findings in the reason of a refusal; all are in preflight.json
 # What they find on all nodes at once is how the site is set up.
 OF_THE_SITE = SITE_CHECKS | {"transport", "user_env"}

@@ -18,8 +18,6 @@ from hpc_train.slurm import control
 from hpc_train.slurm.control import is_answer_lost
 from hpc_train.supervisor.allocation import Allocation
 
-__all__ = ["go_on"]
-
 # The controller may be restarting at this very moment; the batch step lives until it is back.
 CONTROLLER_AWAY = ("Unable to contact", "Connection refused", "Transport endpoint")
 CONTROLLER_WAIT_S = 600.0

@@ -32,8 +32,6 @@ from hpc_train.supervisor.signals import SupervisorSignals
 from hpc_train.supervisor.stopcause import StopCause
 from hpc_train.supervisor.supervisor_log import SupervisorLog
 
-__all__ = ["supervise"]
-
 LOCK_WAIT_S = 120.0
 WENT_ON = int(RankExit.SAVED)  # this job ends unfinished; another one carries the run on
 

@@ -12,8 +12,6 @@ from hpc_train.plan.plan import Plan, ScriptPlan
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.script_saves import OwnSaves, is_whole, newest_save, stamp
 
-__all__ = ["script_environment"]
-
 _NEWEST = "{newest}"
 
 

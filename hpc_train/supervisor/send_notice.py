@@ -22,8 +22,6 @@ from hpc_train.codec import Document
 from hpc_train.config.schema import NotifyConfig
 from hpc_train.errors import HpcTrainError
 
-__all__ = ["Notice", "Sent", "channel_notes", "read_urls", "send"]
-
 _ROOT = Path(__file__).parents[2]  # not the folder of the run: its modules could hide Apprise's
 _MOST_CHARACTERS = 2000  # chats cut what is longer
 FIX = "pip install 'hpc-train[notices]'"

@@ -5,8 +5,6 @@ from __future__ import annotations
 import signal
 from dataclasses import dataclass, field
 
-__all__ = ["SupervisorSignals"]
-
 
 @dataclass
 class SupervisorSignals:

@@ -12,8 +12,6 @@ from hpc_train.supervisor.notices import StragglerWatch
 if TYPE_CHECKING:
     from hpc_train.supervisor.attempt import Attempt
 
-__all__ = ["StopForwarding"]
-
 CANCEL_GRACE_S = 60.0
 SAY_EVERY_S = 10.0  # in the first minute; then once a minute, so that a long job's log stays short
 

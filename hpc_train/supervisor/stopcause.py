@@ -12,8 +12,6 @@ from hpc_train.plan.units import time_s
 from hpc_train.slurm.jobs import JobDetails
 from hpc_train.supervisor.allocation import Allocation
 
-__all__ = ["StopCause", "stop_cause"]
-
 # Slurm sends the user signal up to a minute early, since it looks every 60 s (sbatch(1), --signal).
 SIGNAL_IS_EARLY_S = 60
 SLURM_TIME = "%Y-%m-%dT%H:%M:%S"

@@ -15,8 +15,6 @@ from hpc_train.runs.ranks import Heartbeat, read_exits, read_heartbeats
 from hpc_train.supervisor.launch import Ranks
 from hpc_train.supervisor.outcome import Hang
 
-__all__ = ["Movement", "Watched", "watch"]
-
 POLL_S = 0.1
 BEATS_EVERY_S = 1.0
 # A step of many ranks may take this many times its median and is still only slow.

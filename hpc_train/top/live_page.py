@@ -31,8 +31,6 @@ from hpc_train.top.watched_run import (
     widths_for,
 )
 
-__all__ = ["LivePage", "show_live_page"]
-
 MOST_ROWS = 200  # that are drawn; a filter finds the others
 AROUND = 4  # columns beside the cells: before the first one, behind the last, the scroll bar
 COLORS = {state.value: f"ansi_{color}" for state, color in STATE_COLORS.items()}

@@ -15,8 +15,6 @@ from textual.widgets import Footer, Static
 from hpc_train.runs.log_tail import last_lines
 from hpc_train.top.watched_run import LOG_LINES, WatchedRun, full_text, log_files
 
-__all__ = ["CancelQuestion", "RunScreen"]
-
 
 class RunScreen(Screen[None]):
     """Its history above, the end of one log below.

@@ -22,8 +22,6 @@ from hpc_train.runs.sweep_dir import Entry, all_sweeps, with_sweeps
 from hpc_train.runs.sweep_status import SweepStatus
 from hpc_train.top.watched_run import RunsSnapshot, WatchedRun, unreadable
 
-__all__ = ["RunWatcher"]
-
 FIRST = 30  # runs that are shown before the others have been read
 AT_ONCE = 500  # runs that are read before a page is told of them
 EVERY_S = 2.0

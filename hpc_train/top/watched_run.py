@@ -17,19 +17,6 @@ from hpc_train.runs.status import RunStatus
 from hpc_train.runs.sweep_dir import SweepDir
 from hpc_train.runs.sweep_status import SweepStatus
 
-__all__ = [
-    "HEADER",
-    "LEAST_NEEDED",
-    "RunsSnapshot",
-    "WatchedRun",
-    "brief_text",
-    "chosen",
-    "full_text",
-    "log_files",
-    "unreadable",
-    "widths_for",
-]
-
 HEADER = ("NAME", "STATE", "STEP", "RATE", "LOSS", "LEFT", "LIMIT", "GPU", "RUN", "WHY")
 # Left out first where there is no room; WHY is told below the table as well.
 LEAST_NEEDED = ("RUN", "LIMIT", "RATE", "LOSS", "GPU", "LEFT", "STEP")

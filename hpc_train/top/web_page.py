@@ -23,8 +23,6 @@ from hpc_train.runs.log_tail import last_lines
 from hpc_train.top.run_watcher import RunWatcher
 from hpc_train.top.watched_run import HEADER, LOG_LINES, RunsSnapshot, chosen, full_text, log_files
 
-__all__ = ["application", "serve"]
-
 ADDRESS = "127.0.0.1"
 NAMES = (ADDRESS, "localhost")
 REFRESH_S = 5

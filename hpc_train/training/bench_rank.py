@@ -36,8 +36,6 @@ from hpc_train.training.heartbeat import HeartbeatThread
 from hpc_train.training.private.lightning import Checkpoint, pl
 from hpc_train.training.rank import Rank, main
 
-__all__ = ["BenchRank", "DataWaits", "StepClock"]
-
 
 class BenchRank(Rank):
     """A rank of `hpc-train bench`; what it saves is removed again."""

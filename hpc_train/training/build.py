@@ -15,8 +15,6 @@ from hpc_train.errors import ConfigError
 from hpc_train.plan.plan import ObjectSpec
 from hpc_train.training.private.versions import LIGHTNING_PACKAGES
 
-__all__ = ["build", "import_class", "put_on_path", "spec_of"]
-
 
 def put_on_path(workdir: Path) -> None:
     """Make modules beside the config importable, before installed ones, as `python x.py` does."""

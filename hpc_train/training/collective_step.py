@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
     from hpc_train.training.private.torch_store import Store
 
-__all__ = ["CollectiveStep", "bus_bandwidth_gbps", "main", "result_file"]
-
 _SMALL_ROUNDS = 20
 _LARGE_ROUNDS = 5
 _GEMM_SIZE = 8192  # a square of bf16; large enough to keep every tensor core of an H100 busy

@@ -18,22 +18,6 @@ from hpc_train.plan.world import World
 from hpc_train.preflight.inventory.cgroup import cpu_quota, memory_available_bytes
 from hpc_train.preflight.inventory.sysfs import Reader
 
-__all__ = [
-    "Device",
-    "DevicesSeen",
-    "HostSeen",
-    "LoaderSettings",
-    "check_precision",
-    "choose_device",
-    "cpus_per_rank",
-    "lightning_accelerator",
-    "loader_settings",
-    "ranks_on_host",
-    "see_devices",
-    "see_host",
-    "threads_per_rank",
-]
-
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _MAX_WORKERS = 8  # beyond that, one rank's loader is rarely what a step waits for
 _PINNED_MIN_MIB = 2048  # free host memory a rank; pinned pages cannot be swapped or reclaimed

@@ -5,8 +5,6 @@ from __future__ import annotations
 from hpc_train.training.private.lightning import ClusterEnvironment
 from hpc_train.training.world_environment import WorldEnvironment
 
-__all__ = ["HpcEnvironment"]
-
 
 class HpcEnvironment(WorldEnvironment, ClusterEnvironment):
     """That of a Trainer; a Fabric's has a base of its own package."""

@@ -12,8 +12,6 @@ from hpc_train.runs.atomic import write_text
 from hpc_train.runs.installed import what_is_installed
 from hpc_train.runs.layout import AttemptDir
 
-__all__ = ["write_environment"]
-
 
 def write_environment(attempt: AttemptDir) -> None:
     """Complete the attempt's `environment.json`, which holds the code already, once.

@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from hpc_train.training.devices import Device, LoaderSettings
     from hpc_train.training.private.lightning import pl
 
-__all__ = ["EvaluationRank"]
-
-
 _NOUNS = {"test": "test", "validate": "validation", "predict": "prediction"}
 
 

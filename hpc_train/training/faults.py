@@ -20,8 +20,6 @@ from dataclasses import dataclass
 
 from hpc_train.plan import env_names
 
-__all__ = ["RehearsedFault", "RehearsedFaults", "parse_faults"]
-
 _ACTIONS = ("kill", "stop", "hang", "raise")
 _POINTS = ("start", "step", "validate", "sanity", "save", "commit")
 

@@ -9,8 +9,6 @@ from typing import TextIO
 
 from typing_extensions import Buffer, override
 
-__all__ = ["survive_full_disk"]
-
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 

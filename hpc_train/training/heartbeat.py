@@ -25,8 +25,6 @@ from hpc_train.runs.ranks import Heartbeat, append_progress, write_heartbeat
 from hpc_train.training.node_heartbeats import NodeHeartbeats
 from hpc_train.training.resume.stop import StopFlag
 
-__all__ = ["STACKS_SIGNAL", "HeartbeatThread", "Pace"]
-
 # Dumps stacks where even threads cannot run, since C code holds the GIL. A real-time signal: glibc
 # keeps the first two, NCCL and PyTorch use none (signal(7)).
 STACKS_SIGNAL = signal.SIGRTMIN + 3

@@ -16,8 +16,6 @@ from hpc_train.runs.layout import RunDir
 from hpc_train.runs.script_saves import OwnSaves
 from hpc_train.training.plain_script import PlainScript
 
-__all__ = ["follow_hugging_face"]
-
 _STATE = "trainer_state.json"  # written last but for the model card (Trainer._save_checkpoint)
 
 

@@ -32,16 +32,6 @@ from hpc_train.training.private.lightning import (
 )
 from hpc_train.training.private.lightning_logged import numbers_of_progress_bar
 
-__all__ = [
-    "MetricsCsv",
-    "ProgressLines",
-    "early_end",
-    "make_loggers",
-    "newest_numbers",
-    "steps_in_all",
-    "write_final_metrics",
-]
-
 _MOST_SHOWN = 3
 _SILENT = ("v_num", "epoch", "step")  # said anyway, or of no meaning in a line
 

@@ -18,8 +18,6 @@ from hpc_train.runs.layout import RunDir
 from hpc_train.runs.saved_models import SavedModel, read_models, write_models
 from hpc_train.training.private.lightning import pl
 
-__all__ = ["ModelFiles"]
-
 _PATHS = ("best_model_path", "kth_best_model_path", "last_model_path")
 
 

@@ -22,8 +22,6 @@ from hpc_train.plan import env_names
 from hpc_train.runs.layout import AttemptDir
 from hpc_train.runs.ranks import Heartbeat, read_heartbeats, write_heartbeat, write_heartbeats
 
-__all__ = ["NodeHeartbeats"]
-
 SHARED_FROM = 64  # ranks of a run; fewer each write their own
 LOOK_EVERY_S = 1.0  # for requests of the supervisor: one rank of the node does
 STALE_S = 86_400.0  # a folder that ranks left which were killed

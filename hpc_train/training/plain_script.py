@@ -40,8 +40,6 @@ from hpc_train.training.script_signals import ScriptSignals
 from hpc_train.training.shared_saves import SharedSaves
 from hpc_train.training.stop_together import StopTogether
 
-__all__ = ["PlainScript", "resume_arguments"]
-
 _LOOK_FOR_SAVES_S = 1.0
 _CLOCK_TICK_NS = 20_000_000  # a file's times come from a clock that ticks (inode(7), clock_getres)
 _STILL_S = 3.0  # without a step: then the place of the main thread tells whether it waits

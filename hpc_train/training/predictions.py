@@ -14,8 +14,6 @@ from typing_extensions import override
 from hpc_train.training.private.lightning import pl
 from hpc_train.training.resume.lightning_adapter import LightningAdapter
 
-__all__ = ["PredictionFiles", "in_order"]
-
 
 class PredictionFiles(pl.Callback):
     """Writes `predictions.pt`, or one file a rank where the outputs are not one a sample.

@@ -22,18 +22,6 @@ if TYPE_CHECKING:
     from hpc_train.training.private.lightning import pl
     from hpc_train.training.private.torch_store import Store
 
-__all__ = [
-    "announce_threads",
-    "device_of_rank",
-    "enter_workdir",
-    "import_model",
-    "make_group",
-    "make_model_and_data",
-    "meet",
-    "own_device",
-    "threads_are_users",
-]
-
 _RENDEZVOUS_S = 120.0  # from torch's import here to the last rank's; on a cold file system, minutes
 _GROUP_TIMEOUT_S = 600.0  # of a collective, at least; the watchdog sees a hang long before
 

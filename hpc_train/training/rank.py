@@ -53,8 +53,6 @@ if TYPE_CHECKING:
     from hpc_train.training.private.lightning import pl
     from hpc_train.training.resume.resume_state import ResumeState
 
-__all__ = ["Here", "Rank", "log_to", "main"]
-
 _CLOSE_S = 20.0  # for atexit hooks of loggers; the work is done and recorded by then
 
 

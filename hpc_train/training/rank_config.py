@@ -13,8 +13,6 @@ from hpc_train.plan.plan import Batch, Plan
 from hpc_train.runs.checkpoints import fit_checkpoints
 from hpc_train.runs.layout import RunDir
 
-__all__ = ["RankConfig", "installed_versions"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class RankConfig:

@@ -22,16 +22,6 @@ from hpc_train.training.heartbeat import HeartbeatThread
 from hpc_train.training.private.lightning_frames import in_teardown
 from hpc_train.training.resume.stop import Stopped
 
-__all__ = [
-    "PeerError",
-    "RankFailure",
-    "before_teardown",
-    "failure_of",
-    "leave",
-    "record_exit",
-    "user_frame",
-]
-
 _USER_CODE = 1
 _RESERVED = frozenset(int(code) for code in RankExit)
 

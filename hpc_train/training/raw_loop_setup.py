@@ -19,8 +19,6 @@ from hpc_train.plan.world import World
 from hpc_train.runs.layout import RunDir
 from hpc_train.training.rank_config import RankConfig
 
-__all__ = ["find_run", "join_run"]
-
 
 def find_run(environ: Mapping[str, str], run_dir: str | Path | None) -> RunDir:
     """The run directory that hpc-train names, else `run_dir`.

@@ -8,8 +8,6 @@ from hpc_train.errors import ConfigError
 from hpc_train.plan.lr_scale import LrScale
 from hpc_train.training.private.lightning import pl
 
-__all__ = ["scale_rates"]
-
 
 def scale_rates(trainer: pl.Trainer, scale: LrScale) -> None:
     """Multiply within each step alone: schedulers, checkpoints and monitors see the script's own.

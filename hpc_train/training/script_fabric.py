@@ -28,8 +28,6 @@ from hpc_train.training.script_shape import (
 )
 from hpc_train.training.world_environment import WorldEnvironment
 
-__all__ = ["follow_fabric", "settled_fabric"]
-
 _EXACT = "it goes on by the script's own checkpoint (exact to the bit: hpc_train.Session)"
 
 

@@ -31,8 +31,6 @@ from hpc_train.training.resume.resume_state import ResumeState
 from hpc_train.training.resume.seeds import seed_everything, seed_of_rank
 from hpc_train.training.resume.stop import Stopped
 
-__all__ = ["ScriptFits"]
-
 _ALL_RANKS = -1  # in place of a rank; a number that no script seeds with by chance comes of it
 
 

@@ -26,8 +26,6 @@ from hpc_train.training.script_rank import places, run_script
 if TYPE_CHECKING:
     from hpc_train.plan.plan import ScriptPlan
 
-__all__ = ["ScriptNode"]
-
 _HOOK = Path(__file__).with_name("start_hook")
 _CRASHES = {"Segmentation fault": 11, "Aborted": 6, "Bus error": 7, "Floating-point exception": 8}
 _KILLED = 9

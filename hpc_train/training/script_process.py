@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from hpc_train.training.plain_script import PlainScript
     from hpc_train.training.rank import Here, Rank
 
-__all__ = ["ScriptProcess", "follow_child"]
-
 _LAUNCHERS = ("torchrun", "torch.distributed", "accelerate", "deepspeed")
 
 

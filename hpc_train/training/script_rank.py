@@ -19,8 +19,6 @@ from hpc_train.training import devices
 from hpc_train.training.prepare import announce_threads, threads_are_users
 from hpc_train.training.rank import Rank, main
 
-__all__ = ["ScriptRank", "places", "run_script"]
-
 
 class ScriptRank(Rank):
     """The script, with everything it needs to find the other ranks."""

@@ -13,8 +13,6 @@ from hpc_train.plan.plan import Shape
 from hpc_train.plan.world import World
 from hpc_train.training.private.launch_method import launch_method
 
-__all__ = ["asked_accelerator", "check_counts", "fitting_strategy", "kept_plugins", "told"]
-
 _GPU = ("gpu", "cuda")
 
 

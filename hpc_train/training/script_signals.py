@@ -15,8 +15,6 @@ from typing import Any, Literal
 
 from hpc_train.training.resume.stop import STOP_SIGNALS
 
-__all__ = ["ScriptSignals"]
-
 OnStop = Literal["SIGTERM", "SIGUSR1", "KeyboardInterrupt", "exit"]
 
 

@@ -20,8 +20,6 @@ from hpc_train.training.script_shape import (
 )
 from hpc_train.training.trainer import place_arguments, strategy_of
 
-__all__ = ["settled_arguments"]
-
 
 def settled_arguments(
     given: Mapping[str, Any], *, world: World, device: Device, on_terminal: bool

@@ -34,8 +34,6 @@ from hpc_train.training.rank import Rank
 from hpc_train.training.rank_failure import PeerError
 from hpc_train.training.resume.stop import shielded_from_signals
 
-__all__ = ["watch_script"]
-
 _LAUNCHERS = re.compile(
     r"(^|/)torchrun$|^torch\.distributed\.(run|launch)$|(^|/)(accelerate|deepspeed)$"
 )

@@ -47,8 +47,6 @@ from hpc_train.training.resume.shards import is_sharded, load_shards, save_shard
 from hpc_train.training.resume.stop import StopFlag, Stopped
 from hpc_train.training.session_history import SessionHistory
 
-__all__ = ["Session"]
-
 T = TypeVar("T")
 
 

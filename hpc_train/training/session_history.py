@@ -23,8 +23,6 @@ from hpc_train.runs.ranks import ExitRecord, read_exits
 from hpc_train.runs.registry import remember_root
 from hpc_train.runs.status import SESSION
 
-__all__ = ["SessionHistory"]
-
 _CONSEQUENCES = ("network", "saved", "finished")  # kinds of an exit that another rank's brings
 
 

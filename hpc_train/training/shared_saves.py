@@ -15,8 +15,6 @@ from typing import Any
 from hpc_train.runs.atomic import create_text
 from hpc_train.runs.layout import AttemptDir
 
-__all__ = ["SharedSaves"]
-
 _PATHS = 64  # a rank says so many and no more: each is a small file
 _TOLD = "told"
 

@@ -17,8 +17,6 @@ from pathlib import Path
 
 from hpc_train.training.resume.stop import StopFlag
 
-__all__ = ["StopTogether"]
-
 AGREE_S = 20.0  # then a rank stops where it is: a peer is gone, or its file cannot be seen
 POLL_S = 0.01
 _ASKED = "asked"

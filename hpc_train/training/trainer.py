@@ -32,16 +32,6 @@ from hpc_train.training.private.lightning_trainer import LOGGER_OF_HINTS
 from hpc_train.training.private.torch_data import is_batch_norm
 from hpc_train.training.resume.seeds import choose_determinism
 
-__all__ = [
-    "batch_norm_note",
-    "has_batch_norm",
-    "make_trainer",
-    "place_arguments",
-    "quiet_lightning",
-    "strategy_of",
-    "trainer_arguments",
-]
-
 _GPU_STRATEGIES = ("fsdp", "deepspeed", "model_parallel")
 
 

@@ -15,8 +15,6 @@ from hpc_train.plan.plan import Plan
 from hpc_train.runs.layout import RunDir
 from hpc_train.training.resume.rank_checkpoint import load_tensors
 
-__all__ = ["forget_weights", "load_weights", "told_in_one_line", "weights_path"]
-
 
 def weights_path(run: RunDir, plan: Plan) -> Path:
     """The run's own link to the weights, or what the plan names where there can be no link."""

@@ -23,15 +23,6 @@ from hpc_train.training.rank_failure import PeerError
 if TYPE_CHECKING:
     from hpc_train.training.private.torch_store import Store
 
-__all__ = [
-    "RankReport",
-    "announce",
-    "mismatch",
-    "missing_text",
-    "open_store",
-    "verify",
-]
-
 _ARRIVED = "arrived"
 _VERDICT = "verdict"
 _READ = "read"

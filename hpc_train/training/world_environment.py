@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from hpc_train.plan.world import World
 
-__all__ = ["WorldEnvironment"]
-
 
 class WorldEnvironment:
     """The ranks are there already; who is who was checked before.

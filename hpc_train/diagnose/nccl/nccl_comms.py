@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from hpc_train.diagnose.nccl.nccl_lines import Record
 
-__all__ = ["Communicators", "LoggedRanks"]
-
 _MAX_HOPS = 500_000
 _MAX_COMMS = 20_000
 _MAX_THREADS = 200_000

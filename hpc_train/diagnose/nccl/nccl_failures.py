@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from hpc_train.diagnose.rules import Evidence, Hit, Hits
 
-__all__ = ["judge"]
-
 # ncclGetErrorString's words in the order of ncclResult_t (nccl.h, from 1): what is certain of each,
 # and where to look.
 _WORDS = {

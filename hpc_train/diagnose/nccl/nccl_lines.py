@@ -19,8 +19,6 @@ from hpc_train.runs.log_tail import COLOUR
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-__all__ = ["Record", "plain_lines", "records_of"]
-
 _MAX_RECORDS = 64
 _WINDOW = 512  # host, pid, tid, device, place and function before the level
 _LEVEL = re.compile(r"(?<![A-Za-z_])NCCL (INFO|WARN)(?: |$)")

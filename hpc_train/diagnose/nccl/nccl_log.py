@@ -28,8 +28,6 @@ from hpc_train.errors import HpcTrainError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["LogReader", "read_nccl_lines", "read_nccl_logs"]
-
 _MAX_KEPT = 200
 _MAX_HOSTS = 10_000
 _MAX_WRAPPED = 500

@@ -9,8 +9,6 @@ if TYPE_CHECKING:
     from hpc_train.diagnose.nccl.nccl_comms import LoggedRanks
     from hpc_train.diagnose.rules import Failure
 
-__all__ = ["NcclReport", "Pair"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Pair:

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from hpc_train.diagnose.nccl.nccl_report import NcclReport, Pair
     from hpc_train.diagnose.rules import Evidence, Failure
 
-__all__ = ["explain", "report_json"]
-
 _MAX_SHOWN = 5
 _MAX_WIDTH = 200
 _MAX_RANKS = 40

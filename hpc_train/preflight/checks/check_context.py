@@ -11,8 +11,6 @@ from hpc_train.preflight.choose.choose_hca import HcaChoice, choose_hcas
 from hpc_train.preflight.choose.site_profile import SiteProfile
 from hpc_train.preflight.inventory.inventory import Gpu, NodeInventory
 
-__all__ = ["Context", "Skip"]
-
 
 class Skip(Exception):  # noqa: N818 (not an error: a check that does not apply)
     """Raised by a check that does not apply; its text says why."""

@@ -15,16 +15,6 @@ from hpc_train.preflight.checks.middle import most_common
 from hpc_train.preflight.choose.choose_hca import PortName, gid_indices, port_label, ports_of
 from hpc_train.preflight.inventory.inventory import NodeInventory, Port
 
-__all__ = [
-    "check_gids",
-    "check_hca_set",
-    "check_lids",
-    "check_link_layer",
-    "check_port_state",
-    "check_rate",
-    "check_verbs",
-]
-
 _CABLE = "check the cable and the switch port (ibstat, iblinkinfo)"
 _PHYSICAL_FIX = {
     "Disabled": "it is switched off on purpose: ibportstate ... enable, or leave it out",

@@ -8,15 +8,6 @@ from hpc_train.preflight.checks.check_context import Context, Skip
 from hpc_train.preflight.checks.findings import Finding, Level
 from hpc_train.preflight.checks.middle import most_common
 
-__all__ = [
-    "check_gpu_busy",
-    "check_gpu_count",
-    "check_gpu_health",
-    "check_gpu_model",
-    "check_gpudirect",
-    "check_nvlink",
-]
-
 
 def check_gpu_count(context: Context) -> Iterator[Finding]:
     """NVML sees as many GPUs as Slurm gave."""

@@ -6,8 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["ALL_NODES", "Finding", "Level", "Thresholds", "severity", "worst"]
-
 Level = Literal["ok", "note", "unknown", "warn", "fail"]
 
 # From harmless to bad. `unknown` stands above `note`: it is no pass, but it is no fault either.

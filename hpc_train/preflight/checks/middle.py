@@ -6,8 +6,6 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TypeVar
 
-__all__ = ["median_high", "median_low", "most_common"]
-
 V = TypeVar("V", str, int, float)
 
 

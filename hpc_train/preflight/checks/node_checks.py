@@ -17,8 +17,6 @@ from hpc_train.preflight.checks.middle import most_common
 from hpc_train.preflight.choose.choose_hca import MEMLOCK_FIX
 from hpc_train.preflight.inventory.inventory import Interface, NodeInventory
 
-__all__ = ["CHECKS", "SITE_CHECKS", "CheckResults", "run_checks"]
-
 _MIB = 1024 * 1024
 _TOLD = 8  # paths of a node that could not be read
 Check = Callable[[Context], Iterator[Finding]]

@@ -21,8 +21,6 @@ from hpc_train.preflight.checks.findings import (
 )
 from hpc_train.preflight.checks.middle import median_high, median_low
 
-__all__ = ["MAX_ROUNDS", "Measured", "PairResult", "conclude", "judge", "plan_round"]
-
 # One pairing of all, two of suspects against proven-good nodes, and one more for those who are
 # merely slow or lossy, which a busy moment also makes them.
 MAX_ROUNDS = 4

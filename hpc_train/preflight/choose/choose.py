@@ -22,8 +22,6 @@ from hpc_train.preflight.choose.site_profile import SiteProfile
 from hpc_train.preflight.choose.user_env import check_user_env, has_switched_off_ib
 from hpc_train.preflight.inventory.inventory import NodeInventory
 
-__all__ = ["FOR_THE_TEST", "NCCL_DEBUG_SUBSYS", "Choice", "Setting", "choose"]
-
 # What users reported for InfiniBand against TCP: 2.51 -> 5.72 s a step; 25 -> 5 GB/s.
 TCP_COST = "a step takes 2 to 5 times as long as over InfiniBand"
 

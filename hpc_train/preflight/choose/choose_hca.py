@@ -9,17 +9,6 @@ from hpc_train.preflight.checks.middle import most_common
 from hpc_train.preflight.choose.site_profile import SiteProfile
 from hpc_train.preflight.inventory.inventory import Gid, NodeInventory, Port
 
-__all__ = [
-    "MEMLOCK_FIX",
-    "HcaChoice",
-    "PortName",
-    "choose_hcas",
-    "gid_indices",
-    "is_rail_fabric",
-    "port_label",
-    "ports_of",
-]
-
 VERBS_FIX = "modprobe ib_uverbs; bind /dev/infiniband into the container"
 MEMLOCK_FIX = (
     "LimitMEMLOCK=infinity for slurmd; PropagateResourceLimitsExcept=MEMLOCK in slurm.conf"

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from hpc_train.preflight.choose.site_profile import SiteProfile
 from hpc_train.preflight.inventory.inventory import Interface, NodeInventory
 
-__all__ = ["SocketChoice", "choose_socket", "is_one_host", "usable_interfaces"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class SocketChoice:

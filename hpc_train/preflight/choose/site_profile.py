@@ -10,8 +10,6 @@ from hpc_train.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["SiteProfile"]
-
 _GDR_LEVELS = ("LOC", "PIX", "PXB", "PHB", "SYS")
 
 

@@ -17,8 +17,6 @@ from hpc_train.preflight.choose.choose_hca import (
 from hpc_train.preflight.choose.patterns import NameList
 from hpc_train.preflight.inventory.inventory import NodeInventory
 
-__all__ = ["check_user_env", "has_switched_off_ib"]
-
 
 def has_switched_off_ib(env: Mapping[str, str]) -> bool:
     """Return whether the user wants TCP."""

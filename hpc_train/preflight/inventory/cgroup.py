@@ -6,14 +6,6 @@ import re
 
 from hpc_train.preflight.inventory.sysfs import Reader
 
-__all__ = [
-    "cpu_quota",
-    "cpus_allowed",
-    "meminfo_bytes",
-    "memory_available_bytes",
-    "memory_max_bytes",
-]
-
 
 def _groups(reader: Reader) -> list[str]:
     """Return this process's group and its parents: the tightest limit of all is what counts."""

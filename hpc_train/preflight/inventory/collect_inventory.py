@@ -19,8 +19,6 @@ from hpc_train.preflight.inventory.interfaces import read_interfaces
 from hpc_train.preflight.inventory.inventory import Clock, Limits, NodeInventory, Verbs
 from hpc_train.preflight.inventory.sysfs import Reader, read_hcas
 
-__all__ = ["collect_inventory", "node_name"]
-
 _LIBRARY = "libibverbs.so.1"
 _LIBRARY_FOLDERS = (
     "/usr/lib/x86_64-linux-gnu",

@@ -11,8 +11,6 @@ from typing import Any
 from hpc_train.preflight.inventory.inventory import Gpu, Hca
 from hpc_train.preflight.inventory.sysfs import Reader
 
-__all__ = ["Nvml", "load_nvml", "pci_distance", "read_gpus", "with_nearest_hca"]
-
 _NVML = "libnvidia-ml.so.1"
 _MIB = 1024 * 1024
 _MAX_NVLINKS = 18

@@ -15,8 +15,6 @@ import struct
 from hpc_train.preflight.inventory.inventory import Interface
 from hpc_train.preflight.inventory.sysfs import Reader
 
-__all__ = ["kind_of", "read_interfaces"]
-
 _TYPE_LOOPBACK = 772
 _TYPE_IPOIB = 32
 _TYPE_ETHERNET = 1

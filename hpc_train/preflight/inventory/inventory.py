@@ -11,20 +11,6 @@ from dataclasses import dataclass, field
 
 from hpc_train.codec import Document
 
-__all__ = [
-    "Clock",
-    "Gid",
-    "Gpu",
-    "Hca",
-    "Interface",
-    "Limits",
-    "NodeInventory",
-    "Port",
-    "Resolution",
-    "Unreadable",
-    "Verbs",
-]
-
 # Kinds that may connect two nodes. Bridges and veth pairs named by container engines do not.
 _BETWEEN_NODES = ("ipoib", "bond", "ethernet", "vlan")
 

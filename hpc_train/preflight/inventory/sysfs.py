@@ -13,8 +13,6 @@ from pathlib import Path
 
 from hpc_train.preflight.inventory.inventory import Gid, Hca, Port, Unreadable
 
-__all__ = ["COUNTERS", "Reader", "read_counters", "read_hcas"]
-
 COUNTERS = (
     "symbol_error",
     "link_error_recovery",

@@ -22,8 +22,6 @@ from hpc_train.preflight.inventory.inventory import NodeInventory
 from hpc_train.preflight.probe_results import lost_node
 from hpc_train.preflight.probes.wire import MAX_MESSAGE, Frames, WireError, pack, proof, same
 
-__all__ = ["Connection", "ControlServer"]
-
 _GREETING_S = 2.0
 _PING_S = 0.5
 _MAX_KINDS = 50

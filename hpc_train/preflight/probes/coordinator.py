@@ -20,8 +20,6 @@ from hpc_train.preflight.probes.control_server import ControlServer
 from hpc_train.preflight.probes.pairtest import PairPlan
 from hpc_train.preflight.verdict import Skipped, Verdict
 
-__all__ = ["Coordinator"]
-
 _FINISH_S = 1.5
 _GOODBYE_S = 0.5
 

@@ -6,8 +6,6 @@ import contextlib
 import socket
 import time
 
-__all__ = ["DATAGRAMS", "IP_UDP_HEADERS", "count_lost", "crosses", "udp_socket"]
-
 _FRAME_WAITS_S = (0.1, 0.1, 0.2, 0.4, 0.8)  # one a try; the last is for a node that is busy
 DATAGRAMS = 400
 _BURST = 20

@@ -17,8 +17,6 @@ from hpc_train.preflight.inventory.sysfs import Reader, read_counters
 from hpc_train.preflight.probes.pairtest import DataServer, PairPlan, measure
 from hpc_train.preflight.probes.wire import Frames, WireError, pack
 
-__all__ = ["PairWorker"]
-
 _COORDINATOR_SILENCE_S = 5.0
 
 

@@ -27,8 +27,6 @@ from hpc_train.preflight.probes.datagrams import (
 )
 from hpc_train.preflight.probes.wire import listen, proof, same
 
-__all__ = ["DataServer", "PairPlan", "measure", "rate_gbps"]
-
 _BLOCK = 64 * 1024
 _PINGS = 40
 _PING_BUDGET_S = 0.3

@@ -31,8 +31,6 @@ from hpc_train.preflight.probes.rendezvous import (
 from hpc_train.preflight.probes.wire import WireError, listen
 from hpc_train.runs.atomic import write_text
 
-__all__ = ["main"]
-
 
 def _read_options(path: Path) -> PreflightOptions:
     try:

@@ -17,8 +17,6 @@ from hpc_train.preflight.options import PreflightOptions
 from hpc_train.preflight.probes.wire import ClosedError, Frames, SilenceError, WireError, dial
 from hpc_train.runs.atomic import write_text
 
-__all__ = ["RENDEZVOUS_FILE", "addresses_of", "announce", "find_coordinator", "resolve"]
-
 RENDEZVOUS_FILE = "rendezvous.json"
 _RESOLVER_S = 2.0
 # A coordinator that takes connections and says nothing so often in a row, two seconds each, hangs.

@@ -15,21 +15,6 @@ import struct
 import time
 from typing import Any
 
-__all__ = [
-    "MAX_GREETING",
-    "MAX_MESSAGE",
-    "ClosedError",
-    "Frames",
-    "SilenceError",
-    "WireError",
-    "dial",
-    "listen",
-    "pack",
-    "proof",
-    "receive",
-    "same",
-]
-
 # A node with 16 ports and full GID tables writes about 300 KiB.
 MAX_MESSAGE = 4 * 1024 * 1024
 # What a stranger may say before it has proved the token.

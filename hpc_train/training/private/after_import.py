@@ -10,8 +10,6 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-__all__ = ["after_import", "hold_hydra_clock"]
-
 Change = Callable[[ModuleType], None]
 
 

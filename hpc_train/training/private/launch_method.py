@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["launch_method"]
-
 
 def launch_method(strategy: Any) -> str:
     """How a strategy would start processes, as `DDPStrategy(start_method=...)`."""

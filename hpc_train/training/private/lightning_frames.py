@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["IN_TEARDOWN", "in_teardown"]
-
 # What `pytorch_lightning.trainer.call` does once a fit has raised: callbacks hear of it, and the
 # loops, the loaders and the strategy are closed.
 IN_TEARDOWN = ("_interrupt", "_teardown", "_call_teardown_hook")

@@ -13,8 +13,6 @@ from torchmetrics import Metric
 
 from hpc_train.training.private.lightning import _Metadata, _ResultMetric, _Sync, pl
 
-__all__ = ["average_exactly", "capture_logged", "numbers_of_progress_bar", "restore_logged"]
-
 _REDUCTIONS: dict[str, Any] = {
     "mean": torch.mean,
     "sum": torch.sum,

@@ -15,8 +15,6 @@ from typing import Any, Protocol
 from hpc_train.training.private.lightning import _FitLoop, _TrainingEpochLoop, pl
 from hpc_train.training.private.lightning_trainer import current_epoch
 
-__all__ = ["StepHooks", "replace_loops"]
-
 
 class StepHooks(Protocol):
     """What is called from inside the loops, on all ranks alike."""

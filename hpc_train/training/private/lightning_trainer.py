@@ -16,27 +16,6 @@ from hpc_train.training.private.lightning import (
     pl,
 )
 
-__all__ = [
-    "LOGGER_OF_HINTS",
-    "change_loaders",
-    "check_tuners",
-    "current_epoch",
-    "distributed_sampler",
-    "dump_checkpoint",
-    "evaluation_batches",
-    "is_accumulating",
-    "is_last_batch",
-    "is_tuning",
-    "leave_signals_alone",
-    "reopen",
-    "rescale_batches",
-    "saves_shards",
-    "schedules",
-    "shard_writer",
-    "train_batches",
-    "validation_batches",
-]
-
 Loaders = Callable[[list[Any]], list[Any]]
 _LENGTHS = ("total_steps", "T_max", "total_iters")  # of torch's schedulers
 LOGGER_OF_HINTS = f"{PACKAGE}.utilities.rank_zero"  # of logging

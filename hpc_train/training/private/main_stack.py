@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 import threading
 
-__all__ = ["Place", "place_of_main_thread"]
-
 # Of each frame, the innermost first: file, function, instruction.
 Place = tuple[tuple[str, str, int], ...]
 

@@ -11,8 +11,6 @@ from typing import Any
 
 from hpc_train.training.private.lightning import PACKAGE, TensorBoardLogger, pl
 
-__all__ = ["keep_places", "places", "resume_averaging", "write_config_again"]
-
 _CSV, _WANDB = pl.loggers.CSVLogger, pl.loggers.WandbLogger
 # What makes a logger's folder, or names its run at a service.
 _PLACE: dict[Any, tuple[str, ...]] = {

@@ -12,8 +12,6 @@ from torch.utils.data import DataLoader
 from torch.utils.data._utils.fetch import _MapDatasetFetcher
 from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
 
-__all__ = ["Fetcher", "fetch_by", "forget_iterator", "has_ended", "is_batch_norm", "iterate_from"]
-
 
 class Fetcher(Protocol):
     """What makes a batch of a map-style set, in the rank or in one of its data workers."""

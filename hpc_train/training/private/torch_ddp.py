@@ -9,18 +9,6 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-__all__ = [
-    "clean_name",
-    "has_buckets",
-    "ignored_names",
-    "is_rebuilt",
-    "is_static_after_one_step",
-    "make_reducer",
-    "named_parameters",
-    "names_in_buckets",
-    "reduced_names",
-]
-
 c10d: Any = dist  # for names that torch.distributed has and does not declare
 _SAMPLE_RATE = 100  # torch's own (logger.cpp, kDDPRuntimeLoggingSampleRate)
 

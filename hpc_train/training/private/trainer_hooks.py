@@ -15,8 +15,6 @@ from typing import Any, Protocol
 from hpc_train.training.private.after_import import after_import
 from hpc_train.training.private.versions import LIGHTNING_PACKAGES, use_package
 
-__all__ = ["RUNS", "TrainerHooks", "follow_trainers"]
-
 _MODULES = {f"{package}.trainer.trainer": package for package in LIGHTNING_PACKAGES}
 RUNS = ("fit", "validate", "test", "predict")
 

@@ -11,8 +11,6 @@ from collections.abc import Callable, Container
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
-__all__ = ["LIGHTNING_PACKAGES", "TRIED", "lightning_package", "untried_versions", "use_package"]
-
 # The oldest and the newest, see docs/versions.md. pyproject.toml has the same bounds.
 TRIED = {
     "torch": ("2.6", "2.15"),

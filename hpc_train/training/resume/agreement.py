@@ -19,8 +19,6 @@ import torch.distributed as dist
 
 from hpc_train.training.resume.stop import StopFlag
 
-__all__ = ["Agreed", "Agreement", "cpu_group", "next_check"]
-
 REACTION_S = 0.7  # between two checks; with the step itself, a signal is seen within a second
 COST_SHARE = 0.001  # of the time between two checks
 _CAUSES = ("", "stop file", "SIGUSR1", "SIGUSR2", "SIGTERM")

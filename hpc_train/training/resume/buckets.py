@@ -33,8 +33,6 @@ from torch.nn.parallel import DistributedDataParallel
 from hpc_train.training.private import torch_ddp
 from hpc_train.training.resume.saving import say_loudly
 
-__all__ = ["GradientBuckets"]
-
 State = dict[str, Any]
 
 

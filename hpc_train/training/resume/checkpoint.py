@@ -16,17 +16,6 @@ from hpc_train.runs.checkpoints import KEEP, MANIFEST, checkpoint_folders
 from hpc_train.runs.layout import checkpoint_name
 from hpc_train.training.resume.manifest import DamagedCheckpointError, Manifest, find_problem
 
-__all__ = [
-    "CheckedCheckpoint",
-    "commit",
-    "discard_partials",
-    "find_newest_valid",
-    "list_checkpoints",
-    "open_partial",
-    "prune",
-    "surplus_steps",
-]
-
 
 @dataclass(frozen=True)
 class CheckedCheckpoint:

@@ -9,8 +9,6 @@ from hpc_train.training.private.lightning import pl
 from hpc_train.training.resume.lightning_adapter import LightningAdapter
 from hpc_train.training.resume.resume_state import ResumeState
 
-__all__ = ["fit_with_resume"]
-
 
 def fit_with_resume(
     state: ResumeState,

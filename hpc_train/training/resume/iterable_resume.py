@@ -28,8 +28,6 @@ from hpc_train.training.resume.sample_order import mixed_seed
 from hpc_train.training.resume.sampling import own_generator, replace_iter
 from hpc_train.training.resume.stop import shielded_from_signals
 
-__all__ = ["Stateful", "StreamPosition", "enter_epoch", "stream_loader"]
-
 Loader = DataLoader[Any]
 State = dict[str, Any]
 

@@ -33,8 +33,6 @@ from hpc_train.training.resume.sampling import PlainLoader, indices_of
 from hpc_train.training.resume.saving import Snapshot, say_loudly
 from hpc_train.training.scaled_lr import scale_rates
 
-__all__ = ["LightningAdapter"]
-
 NOT_DEALT = (
     "evaluation loader {number} cannot be dealt out (it is iterable, has a sampler of its own, or "
     "fewer samples than ranks): each of the {ranks} ranks evaluates all that it gives"

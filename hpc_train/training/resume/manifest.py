@@ -23,20 +23,6 @@ from hpc_train.errors import CheckError, HpcTrainError
 from hpc_train.runs.checkpoints import MANIFEST
 from hpc_train.training.rank_failure import PeerError
 
-__all__ = [
-    "CheckpointError",
-    "DamagedCheckpointError",
-    "FileRecord",
-    "LaterCheckpointError",
-    "Manifest",
-    "UnreadableCheckpointError",
-    "find_file_problem",
-    "find_problem",
-    "hash_file",
-    "read_manifest",
-    "record_file",
-]
-
 PIECE_BYTES = 8 << 20
 _THREADS = 8
 # Of the whole folder: manifest.json, model.ckpt, rank-R.pt. What changes any of them adds one here,

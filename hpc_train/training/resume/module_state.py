@@ -6,8 +6,6 @@ from typing import Any
 
 import torch
 
-__all__ = ["capture_module", "restore_module"]
-
 # Buffers above this (masks, tables) are taken for constants, which every start makes anew.
 _BUFFER_MAX_BYTES = 16 << 20
 

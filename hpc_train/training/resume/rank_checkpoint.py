@@ -16,8 +16,6 @@ from hpc_train.training.resume.sample_order import mixed_seed
 from hpc_train.training.resume.saving import MODEL_FILE, SHARDS, rank_file, say_loudly
 from hpc_train.training.resume.seeds import seed_everything
 
-__all__ = ["RankCheckpoint", "load_tensors", "reseeded"]
-
 
 def load_tensors(path: Path) -> Any:
     """What torch.save wrote, on the CPU.

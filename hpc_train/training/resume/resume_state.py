@@ -34,8 +34,6 @@ from hpc_train.training.resume.saving import Saver, say_loudly
 from hpc_train.training.resume.step_controller import StepController
 from hpc_train.training.resume.stop import StopFlag
 
-__all__ = ["ResumeState", "newest_for_all"]
-
 _READ_AGAIN = (
     "the train set is iterable and has no state_dict(): after an interruption it is read again "
     "from its beginning and what was seen is thrown away, which is exact only if it gives the same "

@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 import torch
 
-__all__ = ["capture_rngs", "restore_rngs"]
-
 
 def capture_rngs() -> dict[str, Any]:
     """State of all generators, as tensors and plain numbers so that weights_only can read it."""

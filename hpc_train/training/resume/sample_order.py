@@ -17,17 +17,6 @@ from numpy.typing import NDArray
 
 from hpc_train.plan.plan import Batch
 
-__all__ = [
-    "DataPosition",
-    "EvenBatchSampler",
-    "GlobalBatchSampler",
-    "SeededIndices",
-    "even_batches",
-    "mixed_seed",
-    "sample_order",
-    "sample_seeds",
-]
-
 _ROUNDS = 8
 _BLOCK = 1 << 14  # positions computed at once: numpy's overhead is paid once per block
 _MASK = (1 << 64) - 1

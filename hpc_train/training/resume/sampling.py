@@ -38,17 +38,6 @@ from hpc_train.training.resume.sample_order import (
 )
 from hpc_train.training.resume.stop import shielded_from_signals
 
-__all__ = [
-    "PlainLoader",
-    "evaluation_loader",
-    "indices_of",
-    "is_shuffled",
-    "loader_at",
-    "map_style_loader",
-    "own_generator",
-    "replace_iter",
-]
-
 Loader = DataLoader[Any]
 
 _PR_SET_PDEATHSIG = 1

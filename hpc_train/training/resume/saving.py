@@ -30,8 +30,6 @@ from hpc_train.training.resume.checkpoint import commit, open_partial, prune
 from hpc_train.training.resume.manifest import FileRecord, Manifest, record_file
 from hpc_train.training.resume.staging import StagingBuffers
 
-__all__ = ["MODEL_FILE", "SHARDS", "Saver", "Snapshot", "rank_file", "say_loudly"]
-
 MODEL_FILE = "model.ckpt"  # in Lightning's own format: `load_from_checkpoint` reads it
 SHARDS = "model"  # a folder in its place, for strategies that save in shards
 

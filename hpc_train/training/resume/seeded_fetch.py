@@ -27,8 +27,6 @@ from hpc_train.errors import ConfigError
 from hpc_train.training.private.torch_data import Fetcher, fetch_by
 from hpc_train.training.resume.sample_order import SeededIndices, mixed_seed, sample_seeds
 
-__all__ = ["fetch"]
-
 _UNUSED = 0  # the seed of what is not drawn from
 _FIRST_UNUSED = random.Random(_UNUSED).random(), np.random.RandomState(_UNUSED).random_sample()
 _COLLATE = 0x636F6C6C617465  # so that a batch of one sample is not collated with its own numbers

@@ -8,8 +8,6 @@ import random
 import numpy as np
 import torch
 
-__all__ = ["choose_determinism", "seed_everything", "seed_of_rank"]
-
 
 def seed_everything(seed: int) -> None:
     """Seed python, numpy, torch on the CPU and on all GPUs of this process with the same number."""

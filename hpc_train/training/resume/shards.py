@@ -22,8 +22,6 @@ from torch.distributed.checkpoint.state_dict_loader import load
 from torch.distributed.checkpoint.state_dict_saver import save
 from torch.distributed.tensor import DTensor
 
-__all__ = ["is_sharded", "load_shards", "save_shards"]
-
 
 def is_sharded(model: torch.nn.Module) -> bool:
     """Whether a rank holds only a part of `model`."""

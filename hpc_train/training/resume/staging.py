@@ -13,8 +13,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-__all__ = ["StagingBuffers", "map_tensors"]
-
 _PLAIN = (str, bytes, int, float, bool, complex, type(None))
 
 

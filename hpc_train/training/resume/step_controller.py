@@ -15,8 +15,6 @@ from hpc_train.training.resume.agreement import Agreed, Agreement
 from hpc_train.training.resume.saving import Saver, Snapshot, say_loudly
 from hpc_train.training.resume.stop import Stopped
 
-__all__ = ["StepController"]
-
 _ABANDON_S = 1.5  # an evaluation that takes less is finished before a stop
 
 

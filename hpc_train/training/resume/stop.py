@@ -13,8 +13,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
-__all__ = ["STOP_SIGNALS", "StopFlag", "Stopped", "shielded_from_signals"]
-
 # TERM: preemption, scancel, the time limit. USR1/USR2: sbatch --signal. They all mean the same.
 STOP_SIGNALS = frozenset({signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2})
 
