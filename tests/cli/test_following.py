@@ -102,6 +102,7 @@ def test_resume_in_json_is_one_document_too(hpc, says_in_turn):
     run = json.loads(hpc("submit", DIGITS, "--json", "--wait").out)["run"]
     said = hpc("resume", run, "--json")
     assert json.loads(said.out)["job_id"] == "7"
+    hpc("status", run)  # while Slurm is asked it ends again
     again = json.loads(hpc("resume", run, "--json", "--wait").out)
     assert (again["run"], again["job_id"]) == (run, "7")
 
