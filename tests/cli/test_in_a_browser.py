@@ -152,6 +152,7 @@ def tab_to(page: Any, element: str, *, key: str = "Tab") -> None:
     """Go there with the keyboard, where one can see that one is."""
     for _ in range(20):
         page.keyboard.press(key)
+        page.evaluate("new Promise(requestAnimationFrame)")  # else the next key may come before it
         if page.evaluate("of => document.activeElement.matches(of)", element):
             break
     style = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
