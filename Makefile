@@ -30,7 +30,7 @@ test: $(VENV)/.test
 	@$(MAKE) --no-print-directory --jobs=2 lint types layers
 	@$(BIN)/pytest --numprocesses $(WORKERS) $(PYTEST_ARGS)
 
-# For while one writes: no Slurm, no torch, under a minute.
+# For while one writes: no Slurm, no torch; 2:30 on two cores.
 quick: $(VENV)/.test
 	@$(BIN)/pytest --quick --numprocesses $(WORKERS) $(PYTEST_ARGS)
 
