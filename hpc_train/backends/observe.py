@@ -12,7 +12,7 @@ from hpc_train.codec import read_object
 from hpc_train.config.schema import RequeueConfig
 from hpc_train.errors import HpcTrainError, SlurmError
 from hpc_train.plan.states import RunState
-from hpc_train.runs.events import BEGINNINGS, Event, EventKind, read_events, since_last
+from hpc_train.runs.events import Event, EventKind, end_of, read_events
 from hpc_train.runs.forecast import TimeLimit
 from hpc_train.runs.history import attempts_in, newest_job_id
 from hpc_train.runs.layout import RunDir
@@ -100,9 +100,7 @@ def open_jobs(histories: Iterable[Sequence[Event]]) -> list[str]:
     return [
         job_id
         for events in histories
-        if _backend(events) == "slurm"
-        and not _has_ended(events)
-        and (job_id := newest_job_id(events))
+        if _backend(events) == "slurm" and not end_of(events) and (job_id := newest_job_id(events))
     ]
 
 
@@ -119,7 +117,7 @@ def ask_slurm(job_ids: Collection[str]) -> SlurmAnswer:
 
 
 def _view(directory: RunDir, events: Sequence[Event], answer: SlurmAnswer) -> SchedulerView:
-    if _has_ended(events):
+    if end_of(events):
         return SchedulerView(None)
     if _backend(events) != "slurm":
         return SchedulerView(_local_state(directory, events))
@@ -198,8 +196,3 @@ def is_submitit(pid: int) -> bool:
 def _backend(events: Sequence[Event]) -> str:
     kinds = [event.get("backend") for event in events if event.kind is EventKind.SUBMITTED]
     return str(kinds[-1]) if kinds else ""
-
-
-def _has_ended(events: Sequence[Event]) -> bool:
-    recent = since_last(events, *BEGINNINGS)
-    return any(event.kind is EventKind.RUN_ENDED for event in recent)

@@ -12,7 +12,7 @@ from signal import Signals
 from typing import TYPE_CHECKING
 
 from hpc_train.diagnose.rules import Failure
-from hpc_train.diagnose.timeouts import ranges
+from hpc_train.plan.hostlist import fold_numbers
 
 if TYPE_CHECKING:
     from hpc_train.diagnose.rules import Evidence
@@ -197,7 +197,7 @@ class RasCounts:
             return None
         told = "; ".join(
             f"{count} rank{'s'[: count > 1]}"
-            + (f" ({ranges(ranks)}{' on ' + ', '.join(sorted(hosts)[:3]) if hosts else ''})")
+            + (f" ({fold_numbers(ranks)}{' on ' + ', '.join(sorted(hosts)[:3]) if hosts else ''})")
             * bool(ranks)
             + f" at {number}"
             for count, number, ranks, hosts in self._groups[:4]

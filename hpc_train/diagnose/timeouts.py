@@ -12,6 +12,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from hpc_train.diagnose.rules import Failure
+from hpc_train.plan.hostlist import fold_numbers
 
 if TYPE_CHECKING:
     from hpc_train.diagnose.flight_recorder import Stall
@@ -143,7 +144,7 @@ class Timeouts:
                 if 0 <= last < work.seq and rank >= 0 and groups <= {group}
             }
             if behind - here:
-                absent.add(ranges(behind - here))
+                absent.add(fold_numbers(behind - here))
         if not absent:
             return ""
         return f"never joined it: ranks {', '.join(sorted(absent))}"
@@ -169,15 +170,4 @@ def _name(work: _Work) -> str:
 def rank_words(ranks: set[int]) -> str:
     """Return `ranks 0-3,7`, `rank 2`, or `a rank` where none is known."""
     known = {rank for rank in ranks if rank >= 0}
-    return f"rank{'s'[: len(known) > 1]} {ranges(known)}" if known else "a rank"
-
-
-def ranges(numbers: set[int]) -> str:
-    """Return `0-3,7` of {0, 1, 2, 3, 7}."""
-    parts: list[list[int]] = []
-    for number in sorted(numbers):
-        if parts and number == parts[-1][1] + 1:
-            parts[-1][1] = number
-        else:
-            parts.append([number, number])
-    return ",".join(f"{a}" if a == b else f"{a}-{b}" for a, b in parts)
+    return f"rank{'s'[: len(known) > 1]} {fold_numbers(known)}" if known else "a rank"

@@ -96,6 +96,12 @@ def since_last(events: Sequence[Event], *kinds: EventKind) -> Sequence[Event]:
     return events[places[-1] :] if places else events
 
 
+def end_of(events: Sequence[Event]) -> Event | None:
+    """The run's end; None where there is none, or something has begun after it."""
+    recent = since_last(events, *BEGINNINGS)
+    return next((it for it in reversed(recent) if it.kind is EventKind.RUN_ENDED), None)
+
+
 def _in_order(lines: Sequence[Event]) -> list[Event]:
     events: list[Event] = []
     for event in lines:

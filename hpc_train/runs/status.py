@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hpc_train.plan.states import ALL_FINISHED, Outcome, RunState
-from hpc_train.runs.events import BEGINNINGS, Event, EventKind, since_last
+from hpc_train.runs.events import BEGINNINGS, Event, EventKind, end_of, since_last
 from hpc_train.runs.forecast import Forecast, TimeLimit, forecast_end
 from hpc_train.runs.history import AttemptRecord, attempts_in, newest_job_id
 from hpc_train.runs.layout import RunDir
@@ -176,9 +176,8 @@ def _state(
     events: Sequence[Event], attempts: Sequence[AttemptRecord], view: SchedulerView, now: float
 ) -> tuple[RunState, str]:
     recent = since_last(events, *BEGINNINGS)
-    ended = [event for event in recent if event.kind is EventKind.RUN_ENDED]
-    if ended:
-        return RunState(ended[-1].get("state")), _why(ended[-1], attempts)
+    if ended := end_of(events):
+        return RunState(ended.get("state")), _why(ended, attempts)
     if view.state in (RunState.PENDING, RunState.RUNNING):
         return view.state, view.trouble or view.reason
     begins = bool(recent) and recent[0].kind is EventKind.ATTEMPT_STARTED

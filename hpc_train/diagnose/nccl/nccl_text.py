@@ -6,8 +6,7 @@ from collections import defaultdict
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from hpc_train.diagnose.timeouts import ranges
-from hpc_train.plan.hostlist import fold
+from hpc_train.plan.hostlist import fold, fold_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -144,7 +143,7 @@ def _size(report: NcclReport) -> str:
 
 def _which(places: Collection[int]) -> str:
     """Return the ranks that wrote; others may be named by them, or wrote what is of no rank."""
-    told = ranges(set(places))
+    told = fold_numbers(places)
     who = f"rank{'s'[: len(places) != 1]} {told}"
     return who if 0 < len(told) <= _MAX_RANKS else f"{len(places)} of them"
 
