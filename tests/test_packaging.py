@@ -12,17 +12,19 @@ from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
+import pytest
 import tomllib
 import yaml
 
 import hpc_train
 
-ROOT = Path(__file__).resolve().parents[1]
-# Lightning's TensorBoardLogger imports the one, and that is our default logger; of the other the
-# example reads a file.
-NOT_IMPORTED_BY_US = {"tensorboard", "scikit-learn"}
+pytestmark = pytest.mark.slow
 
-USERS_EXTRAS = ("examples", "notices", "top")
+ROOT = Path(__file__).resolve().parents[1]
+# Lightning's TensorBoardLogger imports it, and that is our default logger.
+NOT_IMPORTED_BY_US = {"tensorboard"}
+
+USERS_EXTRAS = ("notices", "top")
 
 
 def declared(project: dict[str, object], extra: str = "") -> set[str]:

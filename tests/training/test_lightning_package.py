@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ TRAINER = {
 def write_module(folder: Path, imports: str) -> None:
     text = DIGITS.read_text(encoding="utf-8").replace("pytorch_lightning", imports)
     (folder / "mine.py").write_text(text + STOP_ONCE, encoding="utf-8")
+    shutil.copy(DIGITS.with_suffix(".csv.gz"), folder)
 
 
 def train(folder: Path, imports: str, model: str = "mine.StopsOnce", **environ: str) -> Ended:
