@@ -1,13 +1,14 @@
 # The developer's habits. `make demo` and `make test` need Python 3.11, make and pip, and nothing else.
 PYTHON ?= python3
 VENV ?= .venv
+# Where modules may not be kept compiled, each of thousands of processes compiles them anew.
+export PYTHONDONTWRITEBYTECODE :=
 BIN := $(VENV)/bin
 # As root the tests install Debian's Slurm; elsewhere they say what is missing and run the rest.
 PYTEST_ARGS ?=
 # Most tests wait, so more of them run side by side than there are cores; 0 is one after another.
 WORKERS ?= 4
 
-comma := ,
 # Large packages that single tests need, each list in a folder of its own beside the packages.
 BESIDE := hugging_face hydra logger_services
 # pip talks much; what it said is shown where it failed.
@@ -21,7 +22,7 @@ COUNT ?= 120
 .PHONY: demo test quick soak test-slurm-next test-gpu mutants lint types layers house config-page docs licences release-check
 .PHONY: bench cluster-up cluster-down clean
 
-demo: $(VENV)/.examples
+demo: $(VENV)/.package
 	@$(BIN)/hpc-train submit --cluster local --follow --wait configs/digits.yaml
 	@echo "the command is $(BIN)/hpc-train; '. $(BIN)/activate' puts it on your PATH"
 
@@ -30,7 +31,7 @@ test: $(VENV)/.test
 	@$(MAKE) --no-print-directory --jobs=2 lint types layers
 	@$(BIN)/pytest --numprocesses $(WORKERS) $(PYTEST_ARGS)
 
-# For while one writes: no Slurm, no torch; 2:30 on two cores.
+# For while one writes: no Slurm, no torch, none that is marked slow.
 quick: $(VENV)/.test
 	@$(BIN)/pytest --quick --numprocesses $(WORKERS) $(PYTEST_ARGS)
 
@@ -102,16 +103,16 @@ $(BIN)/python:
 	@echo "making $(VENV)"
 	@$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.examples: $(BIN)/python pyproject.toml constraints.txt
-	@echo "installing hpc-train[examples] into $(VENV)"
-	@$(call install,--editable '.[examples]')
+$(VENV)/.package: $(BIN)/python pyproject.toml constraints.txt
+	@echo "installing hpc-train into $(VENV)"
+	@$(call install,--editable .)
 	@touch $@
 
 $(VENV)/.test: $(BIN)/python pyproject.toml constraints.txt $(BESIDE:%=tests/%.txt)
-	@echo "installing hpc-train[examples,test] into $(VENV)"
-	@$(call install,--editable '.[examples$(comma)test]')
+	@echo "installing hpc-train[test] into $(VENV)"
+	@$(call install,--editable '.[test]')
 	@$(foreach it,$(BESIDE),$(call install,--upgrade --no-deps --target $(VENV)/$(subst _,-,$(it)) --requirement tests/$(it).txt);)
-	@touch $@ $(VENV)/.examples
+	@touch $@ $(VENV)/.package
 
 $(VENV)/.bench: $(VENV)/.test
 	@echo "installing the peers that are measured into $(VENV)-bench"

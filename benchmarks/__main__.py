@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
 from pathlib import Path
 
@@ -45,6 +46,8 @@ def main() -> int:
     unknown = [name for name in options.names if name not in NAMES]
     if unknown:
         parser.error(f"no benchmark {unknown[0]!r}; there are {', '.join(NAMES)}")
+    # As users have it: where modules may not be kept compiled, each command compiles ours anew.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     places = Places.find(options.peers)
     print_header()
     missed = 0

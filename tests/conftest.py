@@ -18,7 +18,7 @@ from tests.cluster.requirements import missing
 _REQUIRE = "HPC_TRAIN_REQUIRE_SLURM"
 _SOAK = "HPC_TRAIN_SOAK"
 # Where torch is imported or ranks are started: left out by --quick, as is all that needs Slurm.
-# A test of another folder that starts torch is marked `torch`.
+# A test of another folder that starts torch is marked `torch`, one that takes long `slow`.
 _WITH_TORCH = ("training", "examples", "faults", "e2e", "ssh")
 # No example has a time limit: several tests share this machine.
 settings.register_profile("shared", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -27,7 +27,7 @@ _raised = pytest.StashKey[dict[ClusterSpec, Cluster]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--quick", action="store_true", help="without Slurm and without torch")
+    parser.addoption("--quick", action="store_true", help="without Slurm, torch and the slow ones")
     parser.addoption("--gpu", action="store_true", help="tests/gpu as well; see docs/gpu.md")
     parser.addoption("--gpu-rehearsal", action="store_true", help="tests/gpu on the CPU")
     parser.addoption("--gpu-report", metavar="FILE", help="where the table of tests/gpu goes")
@@ -74,7 +74,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             if item.get_closest_marker("soak"):
                 item.add_marker(pytest.mark.skip(reason=f"many trials: set {_SOAK}=1"))
     if config.getoption("quick"):
-        left_out = [i for i in items if any(map(i.get_closest_marker, ("slurm", "torch")))]
+        kinds = ("slurm", "torch", "slow")
+        left_out = [item for item in items if any(map(item.get_closest_marker, kinds))]
         items[:] = [item for item in items if item not in left_out]
         config.hook.pytest_deselected(items=left_out)
     if hasattr(config, "workerinput"):  # one of several workers

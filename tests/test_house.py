@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.house import ADAPTER, private_uses
 
 ROOT = Path(__file__).parents[1]
@@ -68,10 +70,12 @@ def test_lightning_is_imported_in_one_place_and_by_the_examples() -> None:
     assert elsewhere == {ROOT / ADAPTER / "lightning.py"}
 
 
+@pytest.mark.slow
 def test_the_package_uses_none_outside_the_adapter() -> None:
     assert private_uses(sorted((ROOT / "hpc_train").rglob("*.py"))) == []
 
 
+@pytest.mark.slow
 def test_no_module_of_the_quick_tests_imports_torch() -> None:
     collected = [sys.executable, "-m", "pytest", "--quick", "--collect-only"]
     done = subprocess.run(collected, capture_output=True, text=True, check=False)

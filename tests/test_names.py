@@ -6,6 +6,10 @@ import ast
 from collections import defaultdict
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.slow
+
 PACKAGE = Path(__file__).parents[1] / "hpc_train"
 FILES = sorted(PACKAGE.rglob("*.py"))
 

@@ -125,6 +125,7 @@ def test_completing_loads_no_heavy_library(folder: Path) -> None:
     assert loaded & HEAVY == set()
 
 
+@pytest.mark.slow
 def test_ten_thousand_runs_and_many_modules_are_offered_at_once(folder: Path) -> None:
     for number in range(10_000):
         (folder / "runs" / "digits" / f"20270101-{number:06d}-0000").mkdir()

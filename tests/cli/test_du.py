@@ -84,6 +84,7 @@ def test_a_size_is_short(size: int, text: str) -> None:
     assert size_text(size) == text
 
 
+@pytest.mark.slow
 def test_ten_thousand_runs_are_counted_in_seconds(hpc, slurm: Slurm, tmp_path: Path) -> None:
     for number in range(10_000):
         run = tmp_path / "runs" / "net" / f"20260101-{number:06d}-0000"

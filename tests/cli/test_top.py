@@ -28,6 +28,8 @@ from hpc_train.top.watched_run import chosen
 from tests.cli.conftest import DIGITS, beats, end, tell
 from tests.cli.terminal import Terminal
 
+pytestmark = pytest.mark.slow
+
 HOUR_S = 3600.0
 WIDE = 220
 

@@ -19,6 +19,8 @@ from hpc_train.top.web_page import application
 from tests.cli.conftest import beats
 from tests.cli.terminal import Terminal
 
+pytestmark = pytest.mark.slow
+
 TOKEN = "the-token"
 
 

@@ -16,6 +16,8 @@ from hpc_train.errors import HpcTrainError
 from tests.diagnose.test_causes import LOOK_ALIKES, examples
 from tests.diagnose.test_nccl_causes import examples as nccl_examples
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def always_grep(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,6 +29,7 @@ def test_the_first_name_is_the_first_written_not_the_first_sorted() -> None:
     assert expand("z1,a[3,1]") == ["z1", "a3", "a1"]
 
 
+@pytest.mark.slow
 @given(st.lists(_piece, min_size=1, max_size=4).map(",".join))
 def test_expanding_names_the_same_hosts_as_clustershell(hostlist: str) -> None:
     assert set(expand(hostlist)) == set(NodeSet(hostlist, resolver=RESOLVER_NOGROUP))

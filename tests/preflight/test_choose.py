@@ -341,6 +341,7 @@ def test_an_unknown_key_in_a_profile_is_refused_by_name():
         SiteProfile.from_mapping({"gdr_level": "PIG"})
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10_000))
 def test_the_choice_does_not_depend_on_the_order_of_nodes(tmp_path_factory, seed):

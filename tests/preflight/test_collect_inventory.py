@@ -179,6 +179,7 @@ def test_an_inventory_survives_json(tmp_path):
     assert NodeInventory.from_json(node.to_json()) == node
 
 
+@pytest.mark.slow
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(),

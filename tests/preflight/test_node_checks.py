@@ -221,6 +221,7 @@ def test_every_check_either_says_something_or_why_it_did_not_run(seen):
     assert skipped["port_state"] == "no HCA on any node"
 
 
+@pytest.mark.slow
 def test_every_fault_tells_its_fix(seen):
     for name, (fault, _, _) in FAULTS.items():
         made = several()

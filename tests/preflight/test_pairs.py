@@ -51,7 +51,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.parametrize("count", [3, 4, 5, 8, 33, 128])
+@pytest.mark.parametrize("count", [3, 4, 5, 8, 33, pytest.param(128, marks=pytest.mark.slow)])
 def test_the_one_bad_node_is_named_and_no_other(fault, count):
     for seed in range(12):
         bad = f"n{random.Random(f'{fault}{count}{seed}').randrange(count)}"

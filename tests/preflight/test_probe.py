@@ -22,6 +22,8 @@ from .exported import exported
 from .made_sysfs import bond_hca, ib_node, tcp_node
 from .probes import FAST_CLOCK, LONG_TEST, LOSSY_LINK, MUTE, SLOW_LINK, SMALL_FRAMES, Probes
 
+pytestmark = pytest.mark.slow
+
 LIMIT_S = 60.0  # for what takes a moment, on a machine that does other things as well
 
 

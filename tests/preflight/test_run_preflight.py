@@ -30,6 +30,7 @@ done
 """
 
 
+@pytest.mark.slow
 def test_an_srun_that_hangs_without_a_word_is_bounded_and_the_silent_node_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

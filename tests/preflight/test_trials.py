@@ -4,6 +4,8 @@ import pytest
 
 from .trials import FAULTS, HEALTHY, RUNNING, SIGNALS, table, trial
 
+pytestmark = pytest.mark.slow
+
 
 def check(outcome):
     assert outcome.is_right, (outcome.fault, outcome.bad, outcome.summary)

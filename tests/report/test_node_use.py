@@ -52,6 +52,7 @@ def test_means_and_peaks_are_of_the_lines_of_a_node(tmp_path: Path) -> None:
     assert node.gpu_memory_gib == 80
 
 
+@pytest.mark.slow
 def test_a_long_file_is_read_at_even_distances_and_says_the_same(tmp_path: Path) -> None:
     made = make_run(tmp_path)
     count = 20_000

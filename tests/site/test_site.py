@@ -18,6 +18,8 @@ from hpc_train.errors import HpcTrainError
 from hpc_train.plan.states import Outcome, RankExit, RunState
 from tests.site import from_code, hook
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 
 

@@ -39,6 +39,8 @@ from tests.report.made import gpu_line
 from .channels import SECRET, Channel, channel
 from .test_attempt_ended import _signals_are_put_back
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["_signals_are_put_back"]
 
 # Apprise takes 0.2 s here, and longer where many tests run; a bound is this and some seconds.

@@ -148,6 +148,7 @@ def test_an_srun_that_says_it_cannot_start_on_a_node_is_ended_at_once(hanging: R
     assert hanging.unlaunched(["node1", "node2", "node3"]) == {"node2": "Connection refused"}
 
 
+@pytest.mark.slow
 def test_an_srun_that_hangs_is_ended_where_the_node_of_a_silent_rank_does_not_answer(
     hanging: Ranks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
