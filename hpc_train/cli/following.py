@@ -42,7 +42,7 @@ def follow_run(run: api.Run, *, show: bool, as_json: bool = False) -> int:
             if show and status.trouble and status.trouble != told:
                 told = status.trouble
                 line.clear()
-                _warn_that_it_never_starts(status)
+                _warn_that_it_does_not_start(status)
             if show and not slower and (slower := slower_text(status)):
                 line.clear()
                 click.secho("slow: ", err=True, fg="yellow", nl=False)
@@ -120,7 +120,7 @@ def line_of(status: RunStatus, elapsed_s: float) -> tuple[str, str]:
         fixed, moving = running_line("  ".join(words), status.beat)
         warning = status.forecast.warning if status.forecast else ""
         return fixed, "  ".join(filter(None, (moving, warning)))
-    reason = "will never start" if status.trouble else status.reason
+    reason = "does not start" if status.trouble else status.reason
     goes_on = f"goes on from step {status.step}" if status.attempts else ""
     # In a pipe only a change of the reason is news.
     waited = duration(elapsed_s) if sys.stderr.isatty() else ""
@@ -133,9 +133,9 @@ def running_line(name: str, beat: Heartbeat | None) -> tuple[str, str]:
     return (name, text) if beat and beat.steps_per_s else (f"{name}  {text}", "")
 
 
-def _warn_that_it_never_starts(status: RunStatus) -> None:
+def _warn_that_it_does_not_start(status: RunStatus) -> None:
     click.secho("warning: ", err=True, fg="yellow", nl=False)
-    click.echo(f"the job will never start: {status.trouble}", err=True)
+    click.echo(f"the job does not start: {status.trouble}", err=True)
     click.echo(f"  end it with: hpc-train cancel {shell_word(status.run)}", err=True)
 
 

@@ -19,16 +19,14 @@ _AFTER_LINES = 60
 _AFTER_BYTES = 1 << 16
 _DAY_S = 86_400  # another zone's clock
 _RANK_FILE = re.compile(r"(?:^|[^a-z])rank[-_. ]?(\d{1,6})(?!\d)(?!.*rank[-_. ]?\d)", re.IGNORECASE)
-# torch ([rank3]:, [Rank 3]), mpirun ([1,3]<stderr>), srun's own words; torchrun's [default3]: is a
-# local rank.
-_RANK_TEXT = re.compile(
-    r"\[rank=?(\d+)\]|\[Rank (\d+)\]|^\[\d+,(\d+)\]<"
-    r"|^srun: error: \S{1,200}: task (\d+):"
-)
+# torch ([rank3]:, [Rank 3]), mpirun ([1,3]<stderr>). torchrun's [default3]: is a local rank, and a
+# task of srun may be a launcher of many.
+_RANK_TEXT = re.compile(r"\[rank=?(\d+)\]|\[Rank (\d+)\]|^\[\d+,(\d+)\]<")
 # What a line says of the rank that it is about; others are named further behind.
 _RANK_WORDS = re.compile(r"(?:^\W{0,3}|\b[Oo]n )[Rr]ank (\d+)\b(?! of \d)")
 _OF_NCCL = re.compile(r"NCCL (?:INFO|WARN) ")
 _LABEL = re.compile(r"^ {0,5}(\d{1,5}): ", re.MULTILINE)  # srun -l; ctest -V writes the same
+_LABEL_OF = re.compile(r"^ {0,5}(\d{1,5}): .{0,80}?\[rank(\d+)\]", re.MULTILINE)
 _NODE = re.compile(
     r"srun: error: ([\w.-]{1,200}): tasks? |^\S{3} [ \d]\d [\d:]{8} ([\w.-]{1,200}) kernel:"
     r"|^[\d-]{10}T\S{8,20} ([\w.-]{1,200}) kernel:|\b(?:JOB|STEP) \S{1,40} ON ([\w.-]{1,200})\b"
@@ -94,8 +92,13 @@ def rank_of(place: Evidence, *, is_labelled: bool = False) -> int | None:
 
 
 def _are_labels(text: str) -> bool:
-    """Whether several tasks speak, one of them twice; a list of lines has each number once."""
+    """Whether several ranks speak, one of them twice; a list of lines has each number once.
+
+    Where a line tells another rank than its label, the tasks are launchers.
+    """
     numbers = _LABEL.findall(text)
+    if any(label != rank for label, rank in _LABEL_OF.findall(text)):
+        return False
     return 1 < len({*numbers}) < len(numbers)
 
 

@@ -191,5 +191,5 @@ def _cause(group: _Group, begun: Mapping[int, _Call], late: set[int], silent: se
     if len({call.kind for call in begun.values()}) > 1:
         return f"the ranks {of} left their common order: {told}{tail}"
     tail += f"; never joined it: {rank_words(late)}" if late else ""
-    tail = tail or "; all ranks have joined it, so data does not move"
+    tail = tail or "; all ranks that left a dump have joined it"
     return f"a collective {of} did not end: {told}{tail}"

@@ -22,15 +22,20 @@ if TYPE_CHECKING:
 _HOW = "(?P<how>Segmentation fault|Bus error|Killed|Aborted)"
 _EXITED = rf"(?:Exited with exit code (?P<code>\d+)|{_HOW})"
 _ENDED = (
-    r"srun: error: (?P<host>[\w.-]{1,200}): tasks? (?P<rank>[\d,-]{1,200}): " + _EXITED,
+    r"srun: error: (?P<host>[\w.-]{1,200}): tasks? (?P<tasks>[\d,-]{1,200}): " + _EXITED,
     r"rank (?P<rank>\d+) with PID \S+ on node (?P<host>\S{1,200}) exited on signal (?P<signal>\d+)",
     r"failed \(exitcode: (?P<code>-?\d+)\) local_rank: (?P<local>\d+)",
     r"process \d+ terminated with (?:signal (?P<name>SIG\w{2,6})|exit code (?P<code>\d+))",
     rf": line \d+: +\d+ {_HOW}\b",
+    r"^(?P<how>Killed)\s*$",
     r"exits with return code = (?P<code>-?\d+)",
     r"Child process \d+ \(local_rank (?P<local>\d+)\) FAILED \(exitcode (?P<code>-?\d+)\)",
     r"(?:died with <Signals\.|Signal \d+ \()(?P<name>SIG\w{2,6})(?:: \d+>|\) received by PID)",
     r"'--local[-_]rank=(?P<local>\d+)'.{0,2000}returned non-zero exit status (?P<code>\d+)",
+    (
+        r"CalledProcessError: Command (?!.{0,9}(?:ssh|git|ninja)\b).{0,2000}"
+        r"returned non-zero exit status (?P<code>\d+)"
+    ),
     rf"\] Signal: {_HOW} \(\d+\)",
 )
 _FIELD = re.compile(r"\b(host|rank|exitcode) +: (\S{1,200})")
@@ -130,8 +135,11 @@ class Launchers:
 
 
 def _ended(said: dict[str, str | None]) -> str:
-    rank, local = said.get("rank"), said.get("local")
-    who = f"rank {rank}" if rank else f"local rank {local}" if local else "a process"
+    rank, local, tasks = said.get("rank"), said.get("local"), said.get("tasks")
+    if tasks:
+        who = f"task{'s'[: not tasks.isdigit()]} {tasks} of srun"
+    else:
+        who = f"rank {rank}" if rank else f"local rank {local}" if local else "a process"
     if signal := said.get("signal"):
         return _how(who, f"-{signal}")
     word = said.get("name") or _WORDS.get(said.get("how") or "")

@@ -191,7 +191,7 @@ def _of_history(
     if record and record.outcome:
         said.append(f"{record.outcome.value}: {record.reason or 'nobody says why'}")
     if status.trouble:
-        said.append(f"never starts: {status.trouble}")
+        said.append(f"does not start: {status.trouble}")
     elif record is None or record.outcome is None:
         said.append(f"the run is {status.state.value}: {status.reason or 'nobody says why'}")
         said += [f"Slurm's record: {job_record}"] if job_record else []

@@ -21,14 +21,15 @@ if TYPE_CHECKING:
 _MAX_WORKS = 200
 _TIMEOUT = re.compile(
     r"Watchdog caught collective operation timeout: WorkNCCL\((?:SeqNum=(?P<seq>\d+), )?"
-    r"OpType=(?P<op>\w+)(?:, NumelIn=(?P<numel>\d{1,18})\b)?(?:.{0,200}?Timeout\(ms\)=(?P<ms>\d+))?"
+    r"OpType=(?P<op>\w+)(?=[,)])(?:, NumelIn=(?P<numel>\d{1,18})\b)?"
+    r"(?:.{0,200}?Timeout\(ms\)=(?P<ms>\d+))?"
 )
 # The same where the line is cut, or only the backtrace is there.
 _ANY_TIMEOUT = re.compile(r"Watchdog caught co|WorkNCCL::checkTimeout")
 _STATE = re.compile(
     r"\[PG (?:ID )?(?P<pg>[^\]]{1,80}?) Rank \d+\].{0,120}?(?:at|detected by watchdog at)"
-    r" (?:NCCL )?work: (?P<seq>\d+), last enqueued NCCL work: (?P<queued>-?\d+),"
-    r" last completed NCCL work: (?P<done>-?\d+)"
+    r" (?:NCCL )?work(?: sequence id)?: (?P<seq>\d+)(?:,| PG status:) last enqueued (?:NCCL )?work:"
+    r" (?P<queued>-?\d+), last completed (?:NCCL )?work: (?P<done>-?\d+)"
 )
 _SIGNAL = re.compile(
     r"(?:\[PG (?:ID )?(?P<pg>[^\]]{1,80}?) Rank \d+\].{0,20}?)?"
@@ -102,7 +103,7 @@ class Timeouts:
             fix="did a rank not come? Its own log, py-spy dump, or the dumps of torch's flight"
             " recorder (TORCH_FR_BUFFER_SIZE=2000) given to diagnose; one that is only slow"
             " (loading, evaluating, saving) wants a longer timeout in init_process_group. Do all"
-            " wait in it? Then data does not move: all_reduce_perf on these GPUs, with"
+            " wait in it? Then perhaps data does not move: all_reduce_perf on these GPUs, with"
             " NCCL_P2P_DISABLE=1 and without",
             times=self._times or len(recorded),
             evidence=(*recorded, *self._evidence),
@@ -115,7 +116,7 @@ class Timeouts:
         if not self._works:
             states = [f"number {seq} on rank {rank}" for rank, seq in sorted(self._groups)]
             who = f": {', '.join(states[:4])}" if states else ""
-            who += f", first on rank {self._by}" if self._by else ""
+            who += f", told first by rank {self._by}" if self._by else ""
             return f"a collective did not end in time{who}{tail}"
         works = sorted(self._works.items())
         told = "; ".join(f"{_name(work)} on {rank_words(ranks)}" for work, ranks in works[:4])

@@ -29,7 +29,7 @@ class SchedulerView:
 
     Attributes:
         state: None where nobody knows the job (any more).
-        trouble: Why a pending job will never start, in the config's words.
+        trouble: Why a pending job does not start until something is changed, in the config's words.
         silence: Why Slurm could not tell anything; then the run's own history is all there is.
         last_words: Of the log of a job that failed or is not known, the last lines.
     """
@@ -54,7 +54,7 @@ class RunStatus:
     job_id: str
     backend: str
     reason: str = ""
-    trouble: str = ""  # why a pending job will never start, in the config's words
+    trouble: str = ""  # why a pending job does not start, in the config's words
     silence: str = ""  # why Slurm could not tell anything: `state` is what the run itself tells
     last_words: tuple[str, ...] = ()  # of the job's log, where the run left no end
     submitted: float | None = None

@@ -23,6 +23,7 @@ from hpc_train.training.private.lightning_frames import in_teardown
 from hpc_train.training.resume.stop import Stopped
 
 _USER_CODE = 1
+_MOST_SAID = 400  # characters of a message of several lines
 _RESERVED = frozenset(int(code) for code in RankExit)
 
 # What gloo, NCCL and c10d's TCPStore say when a peer or the way to it is gone. gloo raises plain
@@ -47,6 +48,7 @@ _GPU_MEMORY_TEXT = re.compile(r"CUDA (error: )?out of memory|CUBLAS_STATUS_ALLOC
 # What to do about messages of torch's and Python's that do not say it.
 _FIXES = (
     (r"does not require grad", "the loss has to come from the model's parameters"),
+    (r"EOF when reading a line", "nobody answers in a job: take it as an argument"),
     (r"before Module.__init__\(\) call", "call super().__init__() first"),
     (
         r"[Cc]an't pickle|cannot pickle|Can't get local object",
@@ -208,11 +210,21 @@ def _one_line(error: BaseException) -> str:
     if type(error).__name__ == "ProcessRaisedException":  # torch.multiprocessing.spawn's
         return re.sub(r"^(?:\w+\.)+(?=\w+: )", "", text.splitlines()[-1])
     first = text.splitlines()[0] if text else ""
+    if first.endswith(":"):  # what is to be said comes below
+        first = " ".join(text.split())[:_MOST_SAID]
     name = type(error).__name__
+    if isinstance(error, KeyError) and _is_of_environ(error):
+        return f"{name}: {first}, a variable that is not set: env.variables or env.passthrough"
     return f"{name}: {first}" if first else name
 
 
+def _is_of_environ(error: BaseException) -> bool:
+    frames = traceback.extract_tb(error.__traceback__)
+    return bool(frames) and frames[-1].filename in ("<frozen os>", os.__file__)
+
+
 def _with_fix(said: str) -> str:
+    """The line, and what to do about it."""
     fixes = (fix for pattern, fix in _FIXES if re.search(pattern, said))
     return "; ".join([said, *fixes])
 

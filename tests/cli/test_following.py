@@ -47,17 +47,18 @@ def says_in_turn(slurm: Slurm, monkeypatch: pytest.MonkeyPatch) -> Callable[...,
 
 
 @pytest.mark.parametrize("answers", [1, 2, 7])
-def test_of_a_job_that_can_never_start_that_is_said_once_with_the_command_that_ends_it(
+def test_of_a_job_that_does_not_start_that_is_said_once_with_the_command_that_ends_it(
     hpc, says_in_turn, answers
 ):
     says_in_turn(*["7|PENDING|PartitionDown|N/A"] * answers)
     said = hpc("submit", DIGITS, "--follow")
     run = next(Path.cwd().glob("runs/*/*")).name
-    trouble = "slurm.partition is down: cancel it, change the key, submit again"
+    way = "cancel it, change the key, submit again"
+    trouble = f"slurm.partition is down: `sinfo -R` says why; it starts when that has passed, or {way}"
     assert said.err.splitlines() == [
-        f"warning: the job will never start: {trouble}",
+        f"warning: the job does not start: {trouble}",
         f"  end it with: hpc-train cancel {run}",
-        "digits  pending  will never start",
+        "digits  pending  does not start",
         "cancelled  somebody",
     ]
     assert said.code == 12

@@ -27,6 +27,7 @@ LINES = {
     "on a rank": (["RuntimeError: the communicator was aborted on rank 6"], 6),
     "another rank's": (["timeout waiting for a message from rank 4"], None),
     "NCCL's words of another rank": ([WARN], None),
+    "srun -l of launchers": (["0: a", "3: [rank24]: b", "0: c", f"0: {WARN}"], None),
     "srun -l before NCCL's": (["0: a", "2: b", "0: c", f"2: {WARN}"], 2),
 }
 

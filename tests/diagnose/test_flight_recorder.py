@@ -105,7 +105,7 @@ STALLS = {
     "one never came": ({0: [call(4), OPEN], 1: [call(4), OPEN], 2: [call(4)]}, "", 2, "rank 2"),
     "two never came": ({0: [call(4), OPEN], 1: [call(4)], 2: [call(3)]}, "", None, "ranks 1-2"),
     "one never began any": ({0: [OPEN], 1: []}, "", 1, "never joined it: rank 1"),
-    "all came": ({0: [OPEN, call(6, False)], 1: [OPEN]}, "", None, "so data does not move"),
+    "all came": ({0: [OPEN, call(6, False)], 1: [OPEN]}, "", None, "left a dump have joined it"),
     "one left no dump": ({0: [OPEN], 1: [OPEN]}, "[0, 1, 2]", None, "rank 2 left no dump"),
     "other sizes": (
         {0: [OPEN], 1: [call(5, False, input_sizes=[[3]])]}, "", None,

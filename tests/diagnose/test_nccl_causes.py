@@ -108,6 +108,74 @@ def test_what_torch_explains_about_a_word_of_nccl_is_not_what_happened():
     assert [failure.name for failure in report.failures] == ["error_word"]
 
 
+RESULTS = {
+    "ncclSystemError: System call (e.g. socket, malloc) or external library call failed": "system",
+    "[rank0]: ncclInternalError: Internal check failed.": "a check of its own",
+    "ncclInvalidUsage: This usually reflects invalid usage of NCCL library.": "invalid use",
+    "InternalError: NCCL: unhandled system error. Set NCCL_DEBUG=WARN for detail.": "system",
+    "RuntimeError: ncclAllReduce failed: unhandled cuda error": "a CUDA call",
+}
+
+
+@pytest.mark.parametrize("line", RESULTS)
+def test_a_result_of_nccl_alone_is_told_without_a_reason(line):
+    (failure,) = read(line).failures
+    assert failure.name == "error_word"
+    assert RESULTS[line] in failure.cause
+    assert "no reason of NCCL's own" in failure.cause
+
+
+def test_a_socket_that_was_closed_before_is_not_the_cause():
+    last = "Last NCCL warning(error) log entry (may be unrelated) 'socketTryAccept: Accept failed:"
+    said = f"NCCL operation ncclCommInitRank() failed: unhandled system error. {last}"
+    (failure,) = read(f"INTERNAL: {said} Bad file descriptor'.").failures
+    assert failure.name == "error_word"
+
+
+def test_the_word_of_a_collective_that_is_cut_is_not_told():
+    cut = WORK.format(5, 7, "ALLREDUCE", 8).partition("EDUCE")[0]
+    (failure,) = read(WORK.format(1, 7, "ALLREDUCE", 8), cut).failures
+    assert "ALLR " not in failure.cause
+    assert "common order" not in failure.cause
+
+
+def test_a_list_of_hcas_that_is_cut_and_a_transport_that_is_cut_are_not_told():
+    report = read(
+        f"{HEAD}NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [1]mlx",
+        f"{HEAD}NCCL INFO Channel 00 : 0[1a000] -> 1[1b000] via P2",
+    )
+    assert report.hcas == {}
+    assert report.pairs == ()
+
+
+def test_a_host_whose_name_is_torn_is_no_second_one():
+    report = read(
+        "worker-23:83:2526 [0] NCCL INFO Using network Socket",
+        "[15]23:83:2526 [0] net_socket.cc:219 NCCL WARN NET/Socket : socket progress error",
+    )
+    assert report.speakers == ("worker-23",)
+
+
+def test_a_setting_that_a_log_ends_with_may_be_cut_and_is_not_told():
+    said = f"{HEAD}NCCL INFO NCCL_TOPO_FILE set by environment to /opt/t"
+    assert read(said).settings == {}
+    assert read(said, f"{HEAD}NCCL INFO x").settings == {"NCCL_TOPO_FILE": "/opt/t"}
+
+
+def test_a_memory_that_is_not_the_gpus_is_not_told_as_it():
+    report = read(f"{HEAD}NCCL INFO x", "java.lang.OutOfMemoryError: Java heap space")
+    assert [failure.name for failure in report.failures if failure.name == "torch_oom"] == []
+
+
+def test_ranks_that_finished_are_not_called_all_that_began():
+    lines = [
+        f"{HEAD}NCCL INFO comm 0x1 rank 0 nranks 2 cudaDev 0 busId 1 commId 0x1 - Init START",
+        "n2:1:1 [0] NCCL INFO comm 0x1 rank 1 nranks 2 cudaDev 0 busId 1 commId 0x1 - Init START",
+        f"{HEAD}NCCL INFO comm 0x1 rank 0 nranks 2 cudaDev 0 busId 1 commId 0x1 - Init COMPLETE",
+    ]
+    assert explain(read(*lines))[0].startswith("ranks in this log finished")
+
+
 def test_an_hca_whose_events_end_is_not_told_as_left_out():
     lost = warn("transport/net_ib.cc:80", "NET/IB : Got async event : local catastrophic error")
     events = warn("misc/ibvwrap.cc:220", "Call to ibv_get_async_event failed")
@@ -426,7 +494,7 @@ def test_how_much_goes_by_gpudirect_is_told(suffix, said):
     ]
     assert said in explain(read(*lines))[0]
     nvlink = [line.replace("NET/IB/0", "P2P/MNNVL") for line in lines]
-    assert explain(read(*nvlink))[0] == "P2P/MNNVL between all nodes that talked"
+    assert explain(read(*nvlink))[0] == "P2P/MNNVL between all nodes that talked in this log"
 
 
 def test_a_first_collective_that_hangs_is_not_only_blamed_on_a_rank_that_did_not_come():
@@ -594,6 +662,9 @@ LOOK_ALIKES = {
     "cuda_kernel": "TORCH_USE_CUDA_DSA enables device-side assertions; an illegal move",
     "a death signal": "Received 3 death signals in the game",
     "Python logger": "2026-11-21 08:04:51 WARN trainer.py:3 connection to wandb failed",
+    "rendezvous at the end": "The node 'n1_1_0' has failed to shutdown the rendezvous '77' due to"
+    " an error of type RendezvousConnectionError.",
+    "CPU worker": "failed call to cuInit: CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected",
     "NVIDIA's words in prose": "if you see CUDA out of luck, see the FAQ of NCCL",
 }
 
@@ -703,7 +774,7 @@ def test_what_an_hca_could_and_what_a_channel_does_are_not_said_against_each_oth
     gdr = f"{HEAD}NCCL INFO NET/IB : GPU Direct RDMA %s for HCA 0 'mlx5_0'"
     hop = f"{HEAD}NCCL INFO Channel 00/0 : 1[0] -> 0[0] [send] via NET/IBext_v10/0"
     told = explain(read(gdr % "Enabled", hop))
-    assert told[0] == "InfiniBand (or RoCE) between all nodes that talked"
+    assert told[0] == "InfiniBand (or RoCE) between all nodes that talked in this log"
     assert "  no channel in this log is marked as using it (/GDRDMA)" in told
     assert "none of it with GPUDirect" in explain(read(gdr % "Disabled", hop))[0]
     marked = "\n".join(explain(read(gdr % "Enabled", f"{hop}/GDRDMA")))
@@ -744,7 +815,7 @@ Root Cause (first observed failure):
     [
         ("-9", "killed", "rank 3 was killed"),
         ("-11", "segfault", "native code"),
-        ("1", "rank_exit", "rank 3 ended with exit code 1, the first"),
+        ("1", "rank_exit", "rank 3 ended with exit code 1; why"),
         ("-6", "rank_exit", "with SIGABRT"),
         ("137", "killed", "rank 3 was killed"),
     ],

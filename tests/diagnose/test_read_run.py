@@ -161,7 +161,7 @@ def test_what_the_history_knows_is_used(made, name):
 
 SAID = {
     "torch_oom": "out_of_memory: rank 5 on n2 ran out of GPU memory",
-    "never_starts": "never starts: the account has no such QOS",
+    "does_not_start": "does not start: the account has no such QOS",
     "supervisor_killed": "node_failure: the supervisor was killed; nothing new was saved",
     "environment": "the run is failed: the job ended before its training began: x; hpc-train:"
     " env.venv cannot be activated",

@@ -95,9 +95,9 @@ def test_ctrl_c_leaves_the_job_alone_and_says_so(site: Shell, slurm_cluster: Clu
         (("--partition", "short", "--time", "1:00:00"), "slurm.time"),
         (("slurm.reservation=nope",), "slurm.reservation"),
         (("slurm.licenses=nope",), "slurm.licenses"),
-        (("slurm.begin=2026-13-45",), "change the key of slurm"),
+        (("slurm.begin=2026-13-45",), "slurm.begin"),
         (("slurm.extra.hint=nothing",), "slurm.extra"),
-        (("slurm.exclude=node[1-3]",), "or exclude"),
+        (("slurm.exclude=node[1-3]",), "slurm.exclude leaves 0"),
     ],
 )
 def test_what_slurm_refuses_names_the_key_and_leaves_nothing(
@@ -164,7 +164,7 @@ def test_a_preflight_by_itself_asks_for_nodes_and_says_go(site: Shell) -> None:
     assert {"NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"} <= names
 
 
-def test_of_a_job_that_can_never_start_slurms_reason_is_told_once(
+def test_of_a_job_that_does_not_start_slurms_reason_is_told_once(
     site: Shell, slurm_cluster: Cluster
 ) -> None:
     change_partition(slurm_cluster, "short", State="DOWN")
@@ -179,7 +179,7 @@ def test_of_a_job_that_can_never_start_slurms_reason_is_told_once(
     )
     assert process.stderr is not None
     lines = [process.stderr.readline()]
-    while "digits  pending  will never start" not in lines[-1]:
+    while "digits  pending  does not start" not in lines[-1]:
         assert lines[-1], lines
         lines.append(process.stderr.readline())
     site.hpc("cancel", "digits")
@@ -188,4 +188,4 @@ def test_of_a_job_that_can_never_start_slurms_reason_is_told_once(
     assert process.returncode == 12
     assert told.count("slurm.partition is down") == 1
     assert "end it with: hpc-train cancel" in told
-    assert told.count("will never start\n") == 1
+    assert told.count("does not start\n") == 1

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -46,6 +47,18 @@ def test_an_exception_becomes_the_exit_code_that_says_whose_it_is(
     error: BaseException, code: int, kind: str
 ) -> None:
     assert ended(error) == (code, kind)
+
+
+def test_what_an_error_says_below_its_first_line_or_not_at_all_is_said() -> None:
+    said = failure_of(ValueError("the output should be one of:\n * an optimizer\n * a list")).error
+    assert said == "ValueError: the output should be one of: * an optimizer * a list"
+    with pytest.raises(KeyError) as caught:
+        os.environ["NO_SUCH_VARIABLE"]
+    assert (
+        "'NO_SUCH_VARIABLE', a variable that is not set: env.var" in failure_of(caught.value).error
+    )
+    assert failure_of(KeyError("x")).error == "KeyError: 'x'"
+    assert "take it as an argument" in failure_of(EOFError("EOF when reading a line")).error
 
 
 def test_a_network_error_that_a_library_wrapped_is_still_one() -> None:

@@ -23,7 +23,8 @@ _HOP = re.compile(
     r"(?:Ring|Channel) \d+(?:/\d+)? : (?P<a>\d+)(?:\[[^\]]*\])? -> (?P<b>\d+)(?:\[[^\]]*\])?"
     r"(?: \[(?P<way>send|receive)\])? via "
     r"(?:(?P<net>(?:NET|COLLNET)/[\w+.-][\w +.-]{0,60})/(?P<device>\d+)"
-    r"|(?P<local>[\w-]+(?:/[A-Za-z][\w:.-]*)?))(?P<rest>\S*)"
+    r"|(?P<local>P2P/(?:IPC|CUMEM|MNNVL|direct|indirect)|SHM/(?:direct|CE)|(?:P2P|SHM)(?!/)|direct)"
+    r"(?!\w))(?P<rest>\S*)"
 )
 _RING = re.compile(r"Ring (\d+) : (\d+) -> (\d+) -> (\d+)")
 _ORDER = re.compile(r"(?:Channel|Ring) \d+(?:/\d+)? ?:(?: +\d+)+$")

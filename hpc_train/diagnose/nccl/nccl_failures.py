@@ -23,7 +23,10 @@ _WORDS = {
         "a call of the system inside NCCL failed (sockets, shared memory, verbs)",
         "interfaces, /dev/shm and memlock of the nodes",
     ),
-    "internal error": ("NCCL stopped at a check of its own", "NCCL_* settings and versions"),
+    "internal error": (
+        "NCCL stopped at a check of its own, or of its plugin's",
+        "NCCL_* settings and versions",
+    ),
     "invalid argument": ("NCCL refused an argument", "the call that the traceback names"),
     "invalid usage": (
         "NCCL refused the call as invalid use",
@@ -36,8 +39,22 @@ _WORDS = {
         "one NCCL: the one that is loaded, and the one that the program was built with",
     ),
 }
+# The order of `_WORDS`.
+_NAMES = (
+    "UnhandledCudaError",
+    "SystemError",
+    "InternalError",
+    "InvalidArgument",
+    "InvalidUsage",
+    "RemoteError",
+)
 # Weaker words (cannot, retry, timeout) stand in warnings after which NCCL goes on.
 _SAYS_FAILURE = re.compile(r"(?i)\b(?:fail|error|mismatch|invalid|abort|timed out|refused|denied)")
+
+
+def word_of(name: str) -> str:
+    """Return the words of ncclGetErrorString for a result's name without its `nccl`."""
+    return list(_WORDS)[_NAMES.index(name)]
 
 
 def judge(

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hpc_train.runs.log_tail import COLOUR
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable, Iterator
 
 _MAX_RECORDS = 64
 _WINDOW = 512  # host, pid, tid, device, place and function before the level
@@ -85,6 +85,12 @@ def records_of(line: str, hosts: Collection[str] = ()) -> list[Record]:
     ]
 
 
+def torn_names(of_pids: Iterable[Collection[str]]) -> Iterator[str]:
+    """Yield hosts that are the end of another one's name, with a process of one number."""
+    for names in of_pids:
+        yield from (end for end in names for name in names if end != name and name.endswith(end))
+
+
 def _alone(line: str) -> list[Record]:
     found = _ALONE.search(line) if "WARN" in line or "Function: " in line else None
     if found is None:
@@ -107,3 +113,11 @@ def plain_lines(line: str) -> list[str]:
         return [line]
     said = next((document[name] for name in ("log", "message", "msg") if name in document), "")
     return said.splitlines() if isinstance(said, str) else [line]
+
+
+def version_of(major: str, minor: str, patch: str | None) -> str:
+    """Return `2.10.3`; torch 1.x took NCCL's number 21003 for 21.0.3."""
+    if int(major) < 20:
+        return ".".join(part for part in (major, minor, patch) if part is not None)
+    number = int(major) * 1000 + int(minor) * 100 + int(patch or 0)
+    return f"{number // 10_000}.{number % 10_000 // 100}.{number % 100}"

@@ -18,8 +18,14 @@ from hpc_train.diagnose.log_files import (
     open_log,
 )
 from hpc_train.diagnose.nccl.nccl_comms import Communicators
-from hpc_train.diagnose.nccl.nccl_failures import judge
-from hpc_train.diagnose.nccl.nccl_lines import Record, plain_lines, records_of
+from hpc_train.diagnose.nccl.nccl_failures import judge, word_of
+from hpc_train.diagnose.nccl.nccl_lines import (
+    Record,
+    plain_lines,
+    records_of,
+    torn_names,
+    version_of,
+)
 from hpc_train.diagnose.nccl.nccl_report import NcclReport
 from hpc_train.diagnose.rules import Evidence, Hits, Rule, read_rules
 from hpc_train.diagnose.timeouts import Timeouts
@@ -64,16 +70,19 @@ _OUTER = ("group.", "init.", "enqueue.")
 _TORCH = re.compile(
     r"ProcessGroupNCCL|WorkNCCL|(?:NCCL|C(?:uda|UDA)) (?:[Ee]rror|failure)|NCCL communicator"
     r"|nccl[A-Z]\w{3,30}Error|Last error:|collectives on ranks|collective #|lagging ranks"
-    r"|CUDA out of memory|OutOfMemory|Last NCCL warning|NCCL operation |ncclComm\w{4,20} failed"
+    r"|CUDA out of memory|OutOfMemory|Last NCCL warning|NCCL operation |nccl[A-Z]\w{4,30} failed"
+    r"|NCCL: (?:un|in|remote)|nccl(?:InvalidUsage|InvalidArgument): "
     r"|Duplicate GPU|NCCL_ERROR: |NCCL operations have failed|watchdog got stuck for \d"
 )
 # A line of its own, not the rest of one that a terminal wrapped.
 _STARTS = re.compile(r"\[|Traceback|\S{1,80}Error|\d{4}-\d\d|srun:|slurmstepd:")
 # ncclGetErrorString, as torch, vLLM, nccl-tests and others pass it on.
 _TORCH_ERROR = re.compile(
-    r"(?:NCCL(?:[ _]ERROR| [Ee]rror| failure| operation)|ncclComm\w{4,20} failed).{0,400}?"
+    r"(?:NCCL(?:[ _]ERROR| [Ee]rror| failure| operation|:)|nccl[A-Z]\w{4,30} failed).{0,400}?"
     "(?P<word>unhandled cuda error|unhandled system error|internal error|invalid argument"
     "|invalid usage|remote process exited|unknown result code)"
+    r"|^\W{0,3}(?:rank\d{1,6}\]:\s*)?nccl(?P<name>UnhandledCudaError|SystemError|InternalError"
+    r"|InvalidArgument|InvalidUsage|RemoteError): "
 )
 
 
@@ -124,6 +133,7 @@ class LogReader:
         self.records = 0
         self._versions: set[str] = set()
         self._hosts: set[str] = set()
+        self._of_pid: dict[str, set[str]] = {}
         self._comms = Communicators()
         self._hits = Hits(read_rules())
         self.timeouts = Timeouts()
@@ -133,6 +143,7 @@ class LogReader:
         self._gdr: dict[str, dict[str, bool]] = {}
         self._gdr_reasons: set[str] = set()
         self._settings: dict[str, str] = {}
+        self._set_at: dict[str, Evidence] = {}
         self._library = "NCCL"
         self._chains: dict[tuple[str, str, str], tuple[str, str, str, Evidence]] = {}
         self._trace: tuple[str, str, str, Evidence] | None = None
@@ -169,7 +180,7 @@ class LogReader:
         if "CCL version " in line and (found := _VERSION.search(line)):
             self.records += 1
             self._library = max(self._library, found[1])  # AMD's torch says NCCL as well
-            self._versions.add(_version(*found.groups()[1:]))
+            self._versions.add(version_of(*found.groups()[1:]))
         records = records_of(line, self._hosts)
         if not records:
             self._beside(line, where)
@@ -181,6 +192,7 @@ class LogReader:
         self.records += 1
         if record.host and len(self._hosts) < _MAX_HOSTS:
             self._hosts.add(record.host)
+            self._of_pid.setdefault(record.pid, set()).add(record.host)
         if record.level == "WARN":
             # Without a process it may be any program's.
             is_nccl = bool(record.host) or "NCCL WARN" in where.text
@@ -238,7 +250,7 @@ class LogReader:
     def _torch(self, line: str, where: Evidence) -> bool:
         self.records += 1
         if self._torch_error is None and (found := _TORCH_ERROR.search(line)):
-            self._torch_error = (found["word"], where)
+            self._torch_error = (found["word"] or word_of(found["name"]), where)
         if self.timeouts.take(line, where):
             return True
         return any(
@@ -269,11 +281,7 @@ class LogReader:
             self._uses(host, text)
         elif " set " in text and (found := _SETTING.match(text)):
             value = found[2].strip().rstrip(".")
-            if (
-                len(self._settings) < _MAX_KEPT
-                and self._settings.setdefault(found[1], value) != value
-            ):
-                self._settings[found[1]] = "(not the same in all lines)"
+            self._set(found[1], value, where)
         elif "GPU Direct RDMA" in text:
             self._gpudirect(host, text)
         elif "rovider is" in text and (found := _PROVIDER.search(text)):
@@ -283,12 +291,23 @@ class LogReader:
             self._traced(found, record[:3], where)
         self._hits.take("INFO", text, record.place, host, where, is_warning=False)
 
+    def _set(self, name: str, value: str, where: Evidence) -> None:
+        """Note a setting; a line that was cut (the last one?) has the beginning of a value."""
+        self._set_at.setdefault(name, where)
+        before = self._settings.get(name, "")
+        if value.startswith(before) and len(self._settings) < _MAX_KEPT:
+            self._settings[name] = value
+        elif not before.startswith(value):
+            self._settings[name] = "(not the same in all lines)"
+
     def _using(self, host: str, network: str, rest: str) -> None:
         self._networks.add(network)
         if found := _OOB.search(rest):
             self._uses(host, found[0][4:])
         if network.endswith("Socket"):
             self._uses(host, rest)
+            return
+        if "[" in _MERGED.sub("", _HCA.sub("", rest)).replace("[RO]", ""):  # cut
             return
         names = self._hcas.setdefault(host, {})
         for index, merged in _MERGED.findall(rest):
@@ -351,7 +370,7 @@ class LogReader:
         return NcclReport(
             version=next(iter(self._versions)) if len(self._versions) == 1 else None,
             library=self._library,
-            speakers=tuple(sorted(self._hosts)),
+            speakers=tuple(sorted(self._hosts - set(torn_names(self._of_pid.values())))),
             world=self._comms.world(),
             networks=tuple(sorted(self._networks)),
             hcas={host: tuple(names.values()) for host, names in sorted(self._hcas.items())},
@@ -361,7 +380,11 @@ class LogReader:
             },
             gdr=dict(sorted(self._gdr.items())),
             gdr_reasons=tuple(sorted(self._gdr_reasons)),
-            settings=dict(sorted(self._settings.items())),
+            settings={
+                name: value
+                for name, value in sorted(self._settings.items())
+                if (at := self._set_at[name]).line != self._last[at.file]
+            },
             failures=failures,
             notes=notes,
             warnings=tuple(hit.failure() for hit in hits.unknown()),
@@ -369,14 +392,6 @@ class LogReader:
             records=self.records,
             torn=self._comms.torn,
         )
-
-
-def _version(major: str, minor: str, patch: str | None) -> str:
-    """Return `2.10.3`; torch 1.x took NCCL's number 21003 for 21.0.3."""
-    if int(major) < 20:
-        return ".".join(part for part in (major, minor, patch) if part is not None)
-    number = int(major) * 1000 + int(minor) * 100 + int(patch or 0)
-    return f"{number // 10_000}.{number % 10_000 // 100}.{number % 100}"
 
 
 def _rank_of(trace: tuple[str, str, str, Evidence]) -> tuple[bool, bool]:

@@ -67,18 +67,18 @@ def _headline(report: NcclReport) -> Iterator[str]:
         which = "all" if len(slow) == len(crossing) else "not all, but some"
         yield f"{which} ways between nodes in this log use {kinds}"
         if any(report.hcas.values()):
-            yield "although NCCL found InfiniBand"
+            yield "although NCCL found InfiniBand or RoCE on a host"
     elif crossing:
         names = " and ".join(sorted({pair.transport for pair in crossing}))
         what = "InfiniBand (or RoCE)" if report.all_over_ib else names
         # Not every plugin marks its channels where it has GPUDirect.
         share = None if _is_unmarked(report) else report.gdr_share
-        yield f"{what} between all nodes that talked{_GDR[share]}"
+        yield f"{what} between all nodes that talked in this log{_GDR[share]}"
     elif report.pairs and len(world.places) == (world.ranks or -1) and _is_one_node(report):
         yield "all ranks are on one node: the network"
         yield "between nodes was not used, so this log proves nothing about it"
     elif world.complete:
-        yield "the ranks in this log finished their initialisation"
+        yield "ranks in this log finished their initialisation"
     elif world.started and world.ranks:
         yield "no line of this log says that a rank finished its initialisation"
     else:
