@@ -8,7 +8,7 @@ import socket
 import time
 from collections.abc import Sequence
 
-from hpc_train.backends.observe import is_submitit, observe
+from hpc_train.backends.observe import ask_again, is_submitit, observe
 from hpc_train.errors import HpcTrainError, SlurmError, UsageError
 from hpc_train.plan.states import RunState
 from hpc_train.runs.events import Event, EventKind, append_event, read_events
@@ -40,7 +40,8 @@ def cancel_one(directories: Sequence[RunDir]) -> tuple[RunStatus, str]:
         raise UsageError(f"{len(open_ones)} runs of that name have not ended: {told}", hint)
     run, status = (open_ones or known)[0]
     if status.state.ended and status.state is not RunState.LOST:
-        raise HpcTrainError(f"{status.name} ({status.run}) is already {status.state.value}")
+        what = f"{status.name} ({status.run}) is already {status.state.value}"
+        raise HpcTrainError(what, "`hpc-train list --active` shows what has not ended")
     return status, _cancel(run, status)
 
 
@@ -94,7 +95,7 @@ def _stop_by_file(directory: RunDir, status: RunStatus, why: str) -> str:
 def _not_cancelled(status: RunStatus, why: str) -> SlurmError:
     return SlurmError(
         f"{why}, and job {status.job_id} has not begun: it was not cancelled",
-        f"once `scontrol ping` says UP: hpc-train cancel {status.run}",
+        f"{ask_again(why)}: hpc-train cancel {status.run}",
     )
 
 

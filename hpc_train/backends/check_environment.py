@@ -102,6 +102,10 @@ def _check_venv(
         if any(it.is_dir() for it in (folder.parent, *folder.parents[:-1])):  # seen from here
             message = f"is {env.venv}, and there is no {folder}/bin/activate"
             hint = f"write the folder that has bin/activate; `python3 -m venv {folder}` makes one"
+            if (folder.parent.parent / "bin/activate").is_file():
+                hint = f"write the folder itself: env.venv={folder.parent.parent}"
+            elif folder.is_file():
+                hint = "write the folder that has bin/activate, and not a file in it"
             raise origins.error("env.venv", message, hint)
         return
     if env.modules or env.conda or env.setup:

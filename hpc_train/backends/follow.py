@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from hpc_train.backends.observe import SlurmAnswer, ask_slurm, observe, open_jobs
-from hpc_train.errors import HpcTrainError
+from hpc_train.errors import HpcTrainError, UsageError
 from hpc_train.runs.events import read_events
 from hpc_train.runs.history import attempts_in, newest_job_id
 from hpc_train.runs.layout import RunDir
@@ -29,6 +29,8 @@ def follow(run: RunDir, timeout_s: float | None) -> Iterator[RunStatus]:
     Raises:
         HpcTrainError: when it has not ended after `timeout_s`.
     """
+    if not isinstance(timeout_s, (int, float, type(None))):
+        raise UsageError(f"timeout_s is {timeout_s!r}", "write seconds, such as 3600, or None")
     deadline = None if timeout_s is None else time.monotonic() + timeout_s
     last = _LastAnswer()
     while True:

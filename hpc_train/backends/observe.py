@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,9 +24,11 @@ from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.saved_models import best_models, read_models
 from hpc_train.runs.status import SESSION, RunStatus, SchedulerView, run_status
 from hpc_train.slurm.command import is_available
-from hpc_train.slurm.jobs import JobView, query_jobs
+from hpc_train.slurm.jobs import JobView, is_federated, query_jobs
 from hpc_train.slurm.refusals import explain_pending
+from hpc_train.slurm.site import chosen_cluster
 
+CLUSTERS = "SLURM_CLUSTERS"
 SILENT_S = 60.0  # a file system may show a new file that late (nfs(5), ac)
 
 
@@ -100,7 +103,10 @@ def open_jobs(histories: Iterable[Sequence[Event]]) -> list[str]:
     return [
         job_id
         for events in histories
-        if _backend(events) == "slurm" and not end_of(events) and (job_id := newest_job_id(events))
+        if _backend(events) == "slurm"
+        and not end_of(events)
+        and (job_id := newest_job_id(events))
+        and not _of_another_cluster(events)
     ]
 
 
@@ -122,16 +128,34 @@ def _view(directory: RunDir, events: Sequence[Event], answer: SlurmAnswer) -> Sc
     if _backend(events) != "slurm":
         return SchedulerView(_local_state(directory, events))
     job_id = newest_job_id(events)
-    job = answer.jobs.get(job_id)
+    elsewhere = _of_another_cluster(events)
+    job = None if elsewhere else answer.jobs.get(job_id)
     if job is None:
         words = last_words(directory.job_log(job_id))
-        return SchedulerView(None, silence=answer.silence_on(job_id), last_words=words)
+        silence = elsewhere or answer.silence_on(job_id)
+        return SchedulerView(None, silence=silence, last_words=words)
     words = last_words(directory.job_log(job_id)) if job.state.ended else ()
     trouble = explain_pending(job.reason)
     if trouble and job.reason.startswith("DependencyNeverSatisfied"):
         trouble = _waits_in_vain(events) or trouble
     limit = _limit(directory, job) if job.state is RunState.RUNNING else None
     return SchedulerView(job.state, job.reason, job.start, trouble, last_words=words, limit=limit)
+
+
+def _of_another_cluster(events: Sequence[Event]) -> str:
+    """Why Slurm's commands, as they are set here, would tell of another job with the run's id."""
+    sent = [event for event in events if event.kind is EventKind.SUBMITTED]
+    was, now = str(sent[-1].get("clusters", "")), chosen_cluster(os.environ)
+    if "clusters" not in sent[-1].data or was == now or is_federated(newest_job_id(events)):
+        return ""
+    return (
+        f"{CLUSTERS} was {was or 'not set'} when it was submitted, and is {now or 'not set'} here"
+    )
+
+
+def ask_again(silence: str) -> str:
+    """When to ask again, after this silence."""
+    return f"with {CLUSTERS} as it was" if CLUSTERS in silence else "once `scontrol ping` says UP"
 
 
 def _limit(directory: RunDir, job: JobView) -> TimeLimit | None:

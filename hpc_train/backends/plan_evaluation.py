@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hpc_train.backends.find_weights import FoundWeights, choose_and_hold
+from hpc_train.config.compose import COMMAND_LINE
 from hpc_train.config.load import LoadedConfig, load
 from hpc_train.config.validate import check, check_methods
 from hpc_train.errors import ConfigError, UsageError
@@ -30,6 +31,13 @@ class PlannedEvaluation:
     held: Path  # a folder with links to them, to move or to remove
 
 
+def _forget_what_has_passed(loaded: LoadedConfig) -> None:
+    """The training has begun: what it was to wait for says nothing of its evaluation."""
+    for key in ("begin", "dependency"):
+        if loaded.origins.of(f"slurm.{key}") != COMMAND_LINE:
+            setattr(loaded.config.slurm, key, None)
+
+
 def plan_evaluation(
     run: RunDir, verb: Verb, choice: str, overrides: Sequence[str], flags: Mapping[str, object]
 ) -> PlannedEvaluation:
@@ -42,6 +50,8 @@ def plan_evaluation(
         HpcTrainError: there are no weights.
         ConfigError: the classes lack a method, or the run carries no config.
     """
+    if verb not in NEEDED:
+        raise UsageError(f"{verb!r} is no evaluation", f"write one of {', '.join(NEEDED)}")
     before = read_plan(run)
     if before.verb != "fit":
         raise UsageError(f"{run.name} ({run.run_id}) is no training", "name the training's run")
@@ -60,6 +70,7 @@ def plan_evaluation(
     config.name = f"{before.name}-{verb}"
     config.init_from = None  # the training's own
     config.snapshot.mode = "none"  # it runs in the training's folder, which may be a copy
+    _forget_what_has_passed(loaded)
     # No gradient is shared, so that any number of ranks will do.
     config.micro_batch_size = before.batch.micro_batch_size
     config.global_batch_size = before.batch.micro_batch_size * shape_of(config).world_size

@@ -28,6 +28,7 @@ from hpc_train.slurm.inherit import for_new_job
 from hpc_train.slurm.jobs import jobs_of_scripts
 from hpc_train.slurm.partitions import check_partition
 from hpc_train.slurm.refusals import refusal_error
+from hpc_train.slurm.site import check_one_cluster
 
 USUAL_CONFIGS = ("/etc/slurm/slurm.conf", "/run/slurm/conf/slurm.conf")
 FOREVER_MIN = 60 * 24 * 365
@@ -52,6 +53,25 @@ def is_configured(environ: Mapping[str, str]) -> bool:
     return "SLURM_CONF" in environ or any(Path(path).exists() for path in USUAL_CONFIGS)
 
 
+def check_submission(plan: Plan) -> str:
+    """What can be known before sbatch is asked.
+
+    Returns:
+        What a busy controller left unchecked.
+
+    Raises:
+        SlurmError: Slurm is not here, or the job would never start, or not where it is looked for.
+    """
+    if not is_available("sbatch"):
+        raise SlurmError(
+            "there is no sbatch on this machine's PATH",
+            "log in to a node of the cluster or load its slurm module; or train here with"
+            " --cluster local",
+        )
+    check_one_cluster(os.environ)
+    return check_partition(dict(plan.slurm.options))
+
+
 def submit_slurm(
     run: RunDir, plan: Plan, leave_out: Sequence[str] = (), options: Sequence[str] = ()
 ) -> str:
@@ -65,15 +85,8 @@ def submit_slurm(
         The job id.
 
     Raises:
-        SlurmError: Slurm is not here, or refused; its words, and the key to change.
+        SlurmError: Slurm refused; its words, and the key to change.
     """
-    if not is_available("sbatch"):
-        raise SlurmError(
-            "there is no sbatch on this machine's PATH",
-            "log in to a node of the cluster or load its slurm module; or train here with"
-            " --cluster local",
-        )
-    check_partition(dict(plan.slurm.options))
     from submitit.core.utils import FailedJobError
 
     from hpc_train.backends.script_executor import ScriptExecutor
@@ -161,7 +174,10 @@ def remembered_nodes(environ: Mapping[str, str], now: float) -> tuple[str, ...]:
     known = {name: read_bad_nodes(environ, name, now) for name in clusters(environ)}
     if not any(known.values()):
         return ()
-    said = run_slurm(["scontrol", "show", "config"], timeout_s=10).stdout
+    try:
+        said = run_slurm(["scontrol", "show", "config"], timeout_s=5).stdout
+    except SlurmError:
+        return ()  # busy: the preflight will find them
     found = re.search(r"^ClusterName\s*=\s*(\S+)", said, re.MULTILINE)
     return tuple(bad.node for bad in known.get(found.group(1), ())) if found else ()
 

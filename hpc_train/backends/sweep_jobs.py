@@ -7,8 +7,8 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from hpc_train.backends.observe import SlurmAnswer, observe, read_history
-from hpc_train.backends.submit import leave_out_bad_nodes
+from hpc_train.backends.observe import SlurmAnswer, ask_again, observe, read_history
+from hpc_train.backends.submit import check_submission, leave_out_bad_nodes
 from hpc_train.errors import HpcTrainError, SlurmError, UsageError
 from hpc_train.plan.script import job_options
 from hpc_train.plan.states import RunState
@@ -20,7 +20,7 @@ from hpc_train.runs.status import RunStatus
 from hpc_train.runs.sweep_dir import SweepDir, events_of_point
 from hpc_train.runs.sweep_status import PointStatus, SweepStatus
 from hpc_train.slurm import control
-from hpc_train.slurm.partitions import check_partition
+from hpc_train.slurm.site import chosen_cluster
 from hpc_train.supervisor.dependents import tell_dependents
 
 
@@ -40,7 +40,7 @@ def submit_array(
         SlurmError: when Slurm refuses; nothing was written.
     """
     plan = sweep.plan.plan
-    check_partition(dict(plan.slurm.options))
+    unchecked = check_submission(plan)
     some = [] if points is None else [f"--array={array_text(points, sweep.plan.at_most)}"]
     known = job_ids(read_events(sweep.events))
     began = time.time()
@@ -55,7 +55,8 @@ def submit_array(
             return control.sbatch(sweep.script, wanted, known=known)  # finds what was taken
 
     job_id, left_out = leave_out_bad_nodes(submit)
-    data = {"backend": "slurm", "left_out": list(left_out), "job_id": job_id}
+    where = {"backend": "slurm", "clusters": chosen_cluster(os.environ), "unchecked": unchecked}
+    data = {**where, "left_out": list(left_out), "job_id": job_id}
     whole = data if points is None else {**data, "points": list(points)}
     append_event(sweep.events, Event(began, EventKind.SUBMITTED, whole))
     for number in range(len(sweep.plan.points)) if points is None else points:
@@ -156,7 +157,7 @@ def cancel_sweep(sweep: SweepDir, status: SweepStatus) -> list[int]:
         if point.run.silence:
             raise SlurmError(
                 f"{point.run.silence}: the sweep was not cancelled",
-                f"once `scontrol ping` says UP: hpc-train cancel {status.sweep}",
+                f"{ask_again(point.run.silence)}: hpc-train cancel {status.sweep}",
             )
     if not alive:
         return []

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hpc_train.errors import SlurmError
-from hpc_train.slurm.command import is_available, run
+from hpc_train.slurm.command import SACCT, is_available, run
 
 FIELDS = "JobID,ElapsedRaw,AllocCPUS,TotalCPU,MaxRSS,NTasks,NNodes"
 WAIT_S = 5.0  # a report is worth more than these two rows of it
@@ -35,7 +35,7 @@ def jobs_usage(job_ids: Sequence[str]) -> JobsUsage | None:
     """One sacct for all of them; None where there is no accounting, or it does not answer."""
     if not job_ids or not is_available("sacct"):
         return None
-    argv = ["sacct", "-n", "-P", "-D", f"--jobs={','.join(job_ids)}", f"--format={FIELDS}"]
+    argv = [*SACCT, "-D", f"--jobs={','.join(job_ids)}", f"--format={FIELDS}"]
     try:
         said = run(argv, timeout_s=WAIT_S, env={**os.environ})
     except SlurmError:
@@ -47,7 +47,7 @@ def job_record(job_id: str) -> str:
     """How a job ended by its accounting, `OUT_OF_MEMORY, exit code 0:125, on node1`; or empty."""
     if not job_id or not is_available("sacct"):
         return ""
-    argv = ["sacct", "-n", "-P", "-X", f"--jobs={job_id}", "--format=State,ExitCode,NodeList"]
+    argv = [*SACCT, "-X", f"--jobs={job_id}", "--format=State,ExitCode,NodeList"]
     try:
         said = run(argv, timeout_s=WAIT_S, env={**os.environ})
     except SlurmError:

@@ -15,6 +15,8 @@ from hpc_train.errors import SlurmError
 
 DEFAULT_TIMEOUT_S = 60.0
 NO_ANSWER = "gave no answer"
+# Of a job that was federated, the cluster on which it ran has the record (sacct(1)).
+SACCT = ("sacct", "--federation", "-n", "-P")
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,15 @@ from dataclasses import dataclass, replace
 from hpc_train.errors import SlurmError
 from hpc_train.plan.hostlist import expand
 from hpc_train.plan.states import RunState, run_state_of_slurm
-from hpc_train.slurm.command import is_available, run
+from hpc_train.slurm.command import SACCT, is_available, run
 
 # Above this many jobs the list of ids is left out and all of the user's jobs are read instead.
 IDS_IN_ONE_COMMAND = 500
 BLANK = ("None", "None assigned", "N/A", "Unknown")
 SACCT_FIELDS = "JobID,State,Reason,Start"
+FEDERATED = 1 << 26
+# A cluster's record of a job that another one of its federation runs.
+ELSEWHERE = "REVOKED"
 # Else the tasks of a long array are cut after 64 characters (sacct(1), ENVIRONMENT VARIABLES).
 WHOLE_IDS = "SLURM_BITSTR_LEN"
 _TIME = "%Y-%m-%dT%H:%M:%S"  # local to where squeue runs
@@ -94,6 +97,14 @@ class JobDetails:
         return self.get("Requeue") == "1"
 
 
+def is_federated(job_id: str) -> bool:
+    """Whether any cluster of a federation may run the job.
+
+    The upper bits of its id name the cluster that took it (slurm.conf(5), MaxJobId).
+    """
+    return job_id.isdigit() and int(job_id) >= FEDERATED
+
+
 def query_jobs(job_ids: Collection[str]) -> dict[str, JobView]:
     """All of the given jobs that Slurm still knows, by id: one squeue, and one sacct for the rest.
 
@@ -143,7 +154,9 @@ def job_details(job_id: str) -> JobDetails:
     Raises:
         SlurmError: when it cannot be asked or does not know the job.
     """
-    said = run(["scontrol", "show", "job", "-o", job_id], timeout_s=30)
+    # --local: in a federation the cluster that took the job would be asked for it, which knows
+    # neither its preemption nor its restarts, and which nodes may not reach.
+    said = run(["scontrol", "--local", "show", "job", "-o", job_id], timeout_s=30)
     if said.returncode != 0:
         raise SlurmError(f"scontrol does not know job {job_id}: {said.stderr.strip()}")
     return JobDetails(dict(re.findall(r"(?:^|\s)([A-Za-z:]+)=(\S*)", said.stdout)))
@@ -152,6 +165,8 @@ def job_details(job_id: str) -> JobDetails:
 def _from_squeue(job_ids: Collection[str]) -> dict[str, JobView]:
     asked = _whole_jobs(job_ids)
     whose = ["--jobs", ",".join(asked)] if len(asked) <= IDS_IN_ONE_COMMAND else ["--me"]
+    if any(map(is_federated, asked)):
+        whose.append("--sibling")  # a line of each cluster that knows the job
     # --array: else the tasks of an array that wait are one line, `123_[4-9%2]`.
     said = run(
         ["squeue", "--array", "--noheader", "--states=all", *whose, "--format=%i|%T|%r|%S|%e"],
@@ -161,8 +176,7 @@ def _from_squeue(job_ids: Collection[str]) -> dict[str, JobView]:
         raise SlurmError(
             f"squeue: {said.stderr.strip()}", "`scontrol ping` tells whether the controller is up"
         )
-    views = map(_view, said.stdout.splitlines())
-    return {view.job_id: view for view in views if view and view.job_id in job_ids}
+    return {view.job_id: view for view in _views(said.stdout) if view.job_id in job_ids}
 
 
 def steps_of(job_id: str) -> list[str]:
@@ -171,7 +185,8 @@ def steps_of(job_id: str) -> list[str]:
     Raises:
         SlurmError: when Slurm cannot be asked.
     """
-    said = run(["squeue", "--steps", "--noheader", f"--jobs={job_id}", "--format=%i"], timeout_s=30)
+    argv = ["squeue", "--local", "--steps", "--noheader", f"--jobs={job_id}", "--format=%i"]
+    said = run(argv, timeout_s=30)
     if said.returncode != 0:
         raise SlurmError(f"squeue --steps: {said.stderr.strip()}")
     return [step for step in said.stdout.split() if step.rpartition(".")[2].isdigit()]
@@ -185,7 +200,7 @@ def jobs_of_scripts(prefix: str) -> frozenset[str]:
     Raises:
         SlurmError: when Slurm cannot be asked.
     """
-    said = run(["squeue", "--me", "--noheader", "--format=%F|%o"], timeout_s=30)
+    said = run(["squeue", "--local", "--me", "--noheader", "--format=%F|%o"], timeout_s=30)
     if said.returncode != 0:
         raise SlurmError(f"squeue: {said.stderr.strip()}")
     rows = (line.partition("|") for line in said.stdout.splitlines())
@@ -194,16 +209,17 @@ def jobs_of_scripts(prefix: str) -> frozenset[str]:
 
 def _from_sacct(job_ids: Collection[str]) -> dict[str, JobView]:
     jobs = ",".join(_whole_jobs(job_ids))
-    argv = ["sacct", "-n", "-P", "-X", f"--jobs={jobs}", f"--format={SACCT_FIELDS}"]
+    argv = [*SACCT, "-X", f"--jobs={jobs}", f"--format={SACCT_FIELDS}"]
     try:
         said = run(argv, timeout_s=SACCT_S, env={**os.environ, WHOLE_IDS: "0"})
     except SlurmError:
         return {}
     if said.returncode != 0:
         return {}  # no accounting at this site: squeue's answer is all there is
-    views = [view for view in map(_view, said.stdout.splitlines()) if view]
     return {
-        job_id: replace(view, job_id=job_id) for view in views for job_id in _tasks(view.job_id)
+        job_id: replace(view, job_id=job_id)
+        for view in _views(said.stdout)
+        for job_id in _tasks(view.job_id)
     }
 
 
@@ -215,6 +231,19 @@ def _whole_jobs(job_ids: Collection[str]) -> list[str]:
 def _tasks(job_id: str) -> list[str]:
     """The ids in one line of sacct: `123_[4-6,9%2]` are tasks that ended before they began."""
     return expand(re.sub(r"%\d+(?=\]$)", "", job_id)) if "[" in job_id else [job_id]
+
+
+def _views(text: str) -> list[JobView]:
+    """The jobs in lines of squeue or sacct; of one that several clusters know, what holds last."""
+    views = [view for view in map(_view, text.splitlines()) if view]
+    return sorted(
+        (view for view in views if view.slurm_state != ELSEWHERE),
+        key=lambda view: (
+            view.slurm_state != "REQUEUED",  # where it ran before (sacct alone)
+            not view.state.ended,
+            view.state is not RunState.PENDING,
+        ),
+    )
 
 
 def _view(line: str) -> JobView | None:

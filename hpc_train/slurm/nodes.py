@@ -23,7 +23,7 @@ def usable_nodes(partition: str) -> frozenset[str]:
         SlurmError: when Slurm cannot be asked.
     """
     where = [f"--partition={partition}"] if partition else []
-    said = run(["sinfo", "--noheader", "--Node", *where, "--format=%N %T"], timeout_s=30)
+    said = run(["sinfo", "--local", "--noheader", "--Node", *where, "--format=%N %T"], timeout_s=30)
     if said.returncode != 0:
         raise SlurmError(f"sinfo: {said.stderr.strip()}")
     rows = [line.split() for line in said.stdout.splitlines()]

@@ -3,22 +3,38 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hpc_train.errors import SlurmError
+from hpc_train.plan.hostlist import expand
 from hpc_train.plan.units import time_s
-from hpc_train.slurm.command import run
+from hpc_train.slurm.command import NO_ANSWER, run
+
+SINFO = ("sinfo", "--federation", "--noheader")  # the job may start in any cluster of it
+SINFO_S = 5.0  # a person waits
+_GPUS = re.compile(r"\bgpu:(?:([^:,(]+):)?(\d+)")  # sinfo(1): gpu:4, or gpu:a100:4(S:0-1)
 
 
 @dataclass(frozen=True)
 class Partition:
-    """A row of sinfo: its name, longest time, nodes in any state, and the most a job may have."""
+    """A partition: its name, longest time, nodes in any state, and the most a job may have.
+
+    Attributes:
+        cpus: Of each kind of its nodes.
+        gpus: The same, as sinfo writes them (`%G`).
+        names: The same, as hostlists.
+    """
 
     name: str
     limit: str
     nodes: int
     most: str
+    cpus: tuple[int, ...] = ()
+    gpus: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    is_default: bool = False
 
     def limit_s(self) -> float:
         """The longest time of a job in seconds; infinite where there is no limit."""
@@ -33,44 +49,162 @@ class Partition:
         """The most nodes a job may have; where `is_lifted`, MaxNodes does not count."""
         return int(self.most) if self.most.isdigit() and not is_lifted else self.nodes
 
+    def gpus_of_a_node(self, kind: str) -> int:
+        """The most GPUs of a type (empty: of any) that one of its nodes has."""
+        each = [_GPUS.findall(text) for text in self.gpus]
+        return max(
+            (sum(int(n) for of, n in found if kind in ("", of)) for found in each), default=0
+        )
 
-def check_partition(options: Mapping[str, str | None]) -> None:
-    """Refuse a time limit above the partition's, and more nodes than it has.
+
+def check_partition(options: Mapping[str, str | None]) -> str:
+    """Refuse a time limit above the partition's, and more nodes, CPUs or GPUs than it has.
 
     Without EnforcePartLimits (slurm.conf(5)) sbatch takes such a job, and it pends for ever with
-    the reason PartitionTimeLimit or PartitionNodeLimit. A QOS may lift both limits, though not the
-    number of nodes that there are.
+    the reason PartitionTimeLimit, PartitionNodeLimit or PartitionConfig. A QOS may lift the limits,
+    though not what there is. Where no partition is named, a job_submit plugin may choose another
+    than the default one: what nodes have is then asked of all.
 
     Args:
         options: sbatch's long options by name.
+
+    Returns:
+        Why it was not looked at, where a busy controller gave no answer: sbatch waits longer, and
+        `status` tells of a job that would pend for ever. Empty where all is well.
 
     Raises:
         SlurmError: naming the key and what the partition has.
     """
     if options.get("clusters"):
-        return  # another cluster's partitions
-    asked = _asked(options.get("partition") or "")
-    has_qos = bool(options.get("qos"))
+        return ""  # another cluster's partitions
+    try:
+        known = _partitions()
+    except SlurmError as error:
+        if NO_ANSWER not in error.message:
+            raise
+        return f"{error.message}: not checked against the partition's limits"
+    names = (options.get("partition") or "").split(",")
+    named = [partition for partition in known if partition.name in names]
+    asked = named or [partition for partition in known if partition.is_default]
+    if not asked or (not named and names != [""]):
+        return ""  # sbatch refuses a name that is none
+    if not options.get("qos"):
+        _check_time(options, asked)
+    _check_nodes(options, asked)
+    may_be = named or known
+    _check_names(options, may_be)
+    _check_cpus(options, may_be)
+    _check_gpus(options, may_be, known)
+    return ""
+
+
+def _check_time(options: Mapping[str, str | None], asked: Sequence[Partition]) -> None:
     time = options.get("time")
-    if asked and time and not has_qos:
-        wanted_s = time_s(time) if time != "UNLIMITED" else None
-        if not any(partition.fits_time(wanted_s) for partition in asked):
-            shown = ", ".join(f"{partition.name} {partition.limit}" for partition in asked)
-            raise SlurmError(
-                f"slurm.time {time} is longer than the partition allows ({shown}), so the job would"
-                " never start",
-                _chain(max(asked, key=Partition.limit_s), wanted_s, may_go_on="requeue" in options),
-            )
+    if not time:
+        return
+    wanted_s = time_s(time) if time != "UNLIMITED" else None
+    if not any(partition.fits_time(wanted_s) for partition in asked):
+        shown = ", ".join(dict.fromkeys(f"{it.name} {it.limit}" for it in asked))
+        raise SlurmError(
+            f"slurm.time {time} is longer than the partition allows ({shown}), so the job would"
+            " never start",
+            _chain(max(asked, key=Partition.limit_s), wanted_s, may_go_on="requeue" in options),
+        )
+
+
+def _check_nodes(options: Mapping[str, str | None], asked: Sequence[Partition]) -> None:
     nodes = int(options.get("nodes") or 1)
-    most = {partition.name: partition.nodes_of_a_job(is_lifted=has_qos) for partition in asked}
-    if most and nodes > max(most.values()):
-        shown = ", ".join(f"{name} {number}" for name, number in most.items())
+    lifted = bool(options.get("qos"))
+    most = _most(asked, lambda partition: partition.nodes_of_a_job(is_lifted=lifted))
+    if nodes > max(most.values()):
         raise SlurmError(
             f"slurm.nodes (slurm.spares among them) is {nodes}, more than the partition gives a"
-            f" job ({shown}), so the job would never start",
+            f" job ({_shown(most)}), so the job would never start",
             f"write --nodes {max(most.values())} or fewer, or another slurm.partition"
             " (`sinfo -s` lists them)",
         )
+
+
+def _check_names(options: Mapping[str, str | None], asked: Sequence[Partition]) -> None:
+    """Refuse nodes that the partition has not, and to leave out so many that too few are left."""
+    wanted, left_out = (options.get(it) or "" for it in ("nodelist", "exclude"))
+    if not (wanted or left_out) or "/" in wanted + left_out:  # a file of names
+        return
+    there = {node for partition in asked for node in _expanded(",".join(partition.names))}
+    shown = _shown({partition.name: ",".join(partition.names) for partition in asked})
+    if strange := [node for node in _expanded(wanted) if node not in there]:
+        raise SlurmError(
+            f"slurm.nodelist names {', '.join(strange)}, and the partition has no such node"
+            f" ({shown})",
+            "correct it, or write another slurm.partition",
+        )
+    nodes, rest = int(options.get("nodes") or 1), there - set(_expanded(left_out))
+    if left_out and len(rest) < nodes:
+        raise SlurmError(
+            f"slurm.exclude leaves {len(rest)} of the partition's {len(there)} nodes ({shown}), and"
+            f" {nodes} are asked for",
+            "leave fewer out, or ask for fewer nodes",
+        )
+
+
+def _expanded(hosts: str) -> list[str]:
+    return expand(hosts) if hosts else []
+
+
+def _check_cpus(options: Mapping[str, str | None], asked: Sequence[Partition]) -> None:
+    ranks, each = (int(options.get(it) or 1) for it in ("ntasks-per-node", "cpus-per-task"))
+    cpus = _most(asked, lambda partition: max(partition.cpus, default=0))
+    most = max(cpus.values())
+    if not most or ranks * each <= most or "overcommit" in options:
+        return
+    what = f"slurm.gpus_per_node is {ranks}, and each rank needs a CPU"
+    if each > 1:
+        what = f"slurm.cpus_per_gpu is {each}, for {ranks} ranks a node {ranks * each} CPUs"
+    fix = f"write slurm.cpus_per_gpu={most // ranks} or less" if ranks <= most else ""
+    raise SlurmError(
+        f"{what}; no node of the partition has so many ({_shown(cpus)}), so the job would never"
+        " start",
+        fix or f"write --gpus {most} or fewer, and more --nodes",
+    )
+
+
+def _check_gpus(
+    options: Mapping[str, str | None], asked: Sequence[Partition], known: Iterable[Partition]
+) -> None:
+    found = _GPUS.search(options.get("gres") or "")
+    if found is None:
+        return
+    kind, number = found[1] or "", int(found[2])
+    most = max(partition.gpus_of_a_node(kind) for partition in asked)
+    if number <= most:
+        return
+    there = {it.name: "+".join(sorted(set(it.gpus))).replace("(null)", "none") for it in asked}
+    others = [it.name for it in known if it.gpus_of_a_node(kind) >= number]
+    fixes = [f"--gpus {most} or fewer, and more --nodes"] if most else []
+    fixes += [f"--partition {others[0]}"] if others else []
+    if kind and not most:
+        types = {of for it in known for text in it.gpus for of, _ in _GPUS.findall(text) if of}
+        fixes += [f"slurm.gpu_type={of}" for of in sorted(types)] or ["slurm.gpu_type=null"]
+    what = f"slurm.gpu_type is {kind}" if kind and not most else f"slurm.gpus_per_node is {number}"
+    raise SlurmError(
+        f"{what}, and no node of the partition has that ({_shown(there)}), so the job would never"
+        " start",
+        f"write {' or '.join(fixes)}"
+        if fixes
+        else "no partition here has GPUs: train on CPUs with trainer.accelerator=cpu",
+    )
+
+
+def _most(asked: Sequence[Partition], number: Callable[[Partition], int]) -> dict[str, int]:
+    """The largest number by name: clusters of a federation have partitions of one name."""
+    most: dict[str, int] = {}
+    for partition in asked:
+        most[partition.name] = max(number(partition), most.get(partition.name, 0))
+    return most
+
+
+def _shown(of: Mapping[str, object]) -> str:
+    return ", ".join(f"{name} {what}" for name, what in of.items())
 
 
 def _chain(longest: Partition, wanted_s: int | None, *, may_go_on: bool) -> str:
@@ -82,12 +216,23 @@ def _chain(longest: Partition, wanted_s: int | None, *, may_go_on: bool) -> str:
     return f"{way}; the run saves before each limit and goes on, or write another slurm.partition"
 
 
-def _asked(names: str) -> list[Partition]:
-    """The partitions of these names, or the default one; none where Slurm does not tell."""
-    said = run(["sinfo", "--noheader", "--format=%P|%l|%D|%s"], timeout_s=10)
-    rows = [line.split("|") for line in said.stdout.splitlines()]
+def _partitions() -> list[Partition]:
+    """All, of each cluster of a federation; none where sinfo fails."""
+    said = run([*SINFO, "--exact", "--format=%P|%l|%D|%s|%c|%G|%N|%V"], timeout_s=SINFO_S)
+    kinds: dict[tuple[str, str], list[list[str]]] = {}
+    for row in (line.split("|") for line in said.stdout.splitlines()):
+        if len(row) == 8:  # one a kind of node; the star behind a name is the default's
+            kinds.setdefault((row[0].strip(), row[7].strip()), []).append(row)
     return [
-        Partition(name.rstrip("*"), limit, int(nodes), most.rpartition("-")[2])
-        for name, limit, nodes, most in (row for row in rows if len(row) == 4)
-        if name.rstrip("*") in names.split(",") or (not names and name.endswith("*"))
+        Partition(
+            name=name.rstrip("*"),
+            limit=rows[0][1],
+            nodes=sum(int(row[2]) for row in rows),
+            most=rows[0][3].rpartition("-")[2],
+            cpus=tuple(int(row[4]) for row in rows if row[4].isdigit()),
+            gpus=tuple(row[5].strip() for row in rows),
+            names=tuple(row[6].strip() for row in rows),
+            is_default=name.endswith("*"),
+        )
+        for (name, _), rows in kinds.items()
     ]

@@ -5,10 +5,12 @@ The texts are those of slurm_strerror (slurm/slurm_errno.h) and of sbatch's own 
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 from dataclasses import dataclass
 
+from hpc_train.config.schema import SlurmConfig
 from hpc_train.errors import SlurmError
 
 
@@ -22,10 +24,12 @@ class Refusal:
 
 
 REFUSALS = (
-    Refusal("Invalid partition name", "slurm.partition", "`sinfo -s` lists the partitions"),
+    Refusal(
+        "Invalid partition name", "slurm.partition (--partition)", "`sinfo -s` lists the partitions"
+    ),
     Refusal(
         "Invalid account or account/partition",
-        "slurm.account",
+        "slurm.account (--account)",
         "`sacctmgr show associations user=$USER format=account,partition,qos` lists yours",
     ),
     Refusal(
@@ -52,7 +56,7 @@ REFUSALS = (
     ),
     Refusal(
         r"Invalid generic resource|Invalid Trackable RESource|Invalid GRES",
-        "slurm.gpus_per_node or slurm.gpu_type",
+        "slurm.gpus_per_node, slurm.gpu_type or slurm.extra.gres",
         "`sinfo -o '%P %G'` shows the GPUs by partition and type",
     ),
     Refusal(
@@ -63,7 +67,7 @@ REFUSALS = (
     Refusal(
         "Invalid feature specification",
         "slurm.constraint",
-        "`sinfo -o '%N %f'` lists the features of each node",
+        "`sinfo -o '%N %f'` lists the features of each node; a&b are both, a|b either of them",
     ),
     Refusal(
         "Requested reservation|reservation is invalid|Invalid reservation",
@@ -135,7 +139,7 @@ PENDING_FOR_GOOD = {
     "InvalidAccount": ("slurm.account", "is not valid"),
     "InvalidQOS": ("slurm.qos", "is not valid"),
     "DependencyNeverSatisfied": ("slurm.dependency", "will never be satisfied"),
-    "ReqNodeNotAvail": ("slurm.nodelist or slurm.nodes", "needs a node that is not available"),
+    "ReqNodeNotAvail": ("slurm.nodes or slurm.nodelist", "needs nodes that are down or drained"),
     "AssocMaxWallDurationPerJobLimit": ("slurm.time", "is longer than your account allows"),
     "QOSMaxWallDurationPerJobLimit": ("slurm.time", "is longer than your QOS allows"),
     "QOSMaxNodePerJobLimit": ("slurm.nodes", "is more than your QOS allows"),
@@ -155,6 +159,11 @@ def refusal_error(stderr: str) -> SlurmError:
             hint = f"change {refusal.key}: {refusal.fix}" if refusal.key else refusal.fix
             return SlurmError(f"Slurm refused the job: {words}", hint + also)
     hint = "nothing was submitted: change the key of slurm, or of slurm.extra, that is named"
+    if option := re.search(r"(?:Invalid|value).* ?--([a-z][\w-]+)", stderr):  # sbatch's own parser
+        key = option[1].replace("-", "_")
+        own = key in {field.name for field in dataclasses.fields(SlurmConfig)}
+        name = f"slurm.{key}" if own else f"slurm.extra.{option[1]}"
+        hint = f"change {name}: `man sbatch` says how --{option[1]} is written"
     return SlurmError(f"Slurm refused the job: {words}", hint + also)
 
 
@@ -164,7 +173,10 @@ def explain_pending(reason: str) -> str:
     if word not in PENDING_FOR_GOOD:
         return ""
     key, trouble = PENDING_FOR_GOOD[word]
-    return f"{key} {trouble}: cancel it, change the key, submit again"
+    way = "cancel it, change the key, submit again"
+    if word in _MAY_PASS:
+        way = f"`sinfo -R` says why; it starts when that has passed, or {way}"
+    return f"{key} {trouble}: {way}"
 
 
 def never_starts(reason: str) -> bool:

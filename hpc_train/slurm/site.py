@@ -38,6 +38,32 @@ def ask_site(limit_s: float) -> SlurmSite:
     )
 
 
+def chosen_cluster(environ: Mapping[str, str]) -> str:
+    """The cluster that Slurm's commands talk to by SLURM_CLUSTERS; empty for this machine's own."""
+    return environ.get("SLURM_CLUSTERS", "")
+
+
+def check_one_cluster(environ: Mapping[str, str]) -> None:
+    """Refuse a submission to a cluster that squeue and scancel would not be asking here.
+
+    Raises:
+        SlurmError: naming the variable.
+    """
+    cluster = chosen_cluster(environ)
+    only_sent = environ.get("SBATCH_CLUSTERS", cluster)
+    if only_sent != cluster:
+        raise SlurmError(
+            f"SBATCH_CLUSTERS={only_sent} sends the job to another cluster than the one that squeue"
+            " and scancel talk to here",
+            f"unset it, and set SLURM_CLUSTERS={only_sent}, here and wherever you look at the run",
+        )
+    if "," in cluster or cluster == "all":
+        raise SlurmError(
+            f"SLURM_CLUSTERS={cluster} leaves open which cluster has the job, and ids are its own",
+            "let it name one cluster, here and wherever you look at the run",
+        )
+
+
 def slurm_version() -> str:
     """Of the commands here, as they say it; empty where they say nothing. No daemon is asked."""
     try:

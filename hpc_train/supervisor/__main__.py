@@ -20,6 +20,8 @@ from hpc_train.runs.layout import RunDir
 from hpc_train.runs.registry import create_run, new_run_id
 from hpc_train.runs.sweep_dir import SweepDir, make_point, make_sweep
 from hpc_train.slurm.control import job_id_in
+from hpc_train.slurm.jobs import is_federated
+from hpc_train.slurm.site import chosen_cluster
 from hpc_train.supervisor.run import supervise
 
 DISK_TROUBLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
@@ -46,7 +48,11 @@ def main(arguments: list[str] | None = None) -> int:
 def run_to_exit_code(find: Callable[[], RunDir]) -> int:
     """Supervise in this job's batch step; an error becomes two lines and its exit code."""
     try:
-        return supervise(find(), os.environ, batch="SLURM_JOB_ID" in os.environ)
+        run = find()
+        # Here Slurm's commands know their cluster; to find one by its name they would have to reach
+        # slurmdbd, and a node may not.
+        os.environ.pop("SLURM_CLUSTERS", None)
+        return supervise(run, os.environ, batch="SLURM_JOB_ID" in os.environ)
     except HpcTrainError as error:
         return _told(error)
     except OSError as error:
@@ -73,7 +79,7 @@ def run_of_script(text: str, environ: Mapping[str, str], cwd: Path) -> RunDir:
     workdir = (cwd / plan.workdir).resolve()
     runs_dir = workdir / Path(plan.runs_dir).expanduser()
     job_id = environ.get("SLURM_JOB_ID", "")
-    cluster = environ.get("SLURM_CLUSTER_NAME", "slurm")
+    cluster = _cluster(environ, job_id)
     run_id = slug(f"{cluster}-{job_id}") if job_id else new_run_id(time.time())
     run = RunDir(runs_dir / slug(plan.name) / run_id)
     if run.plan.exists():
@@ -91,13 +97,18 @@ def run_of_script(text: str, environ: Mapping[str, str], cwd: Path) -> RunDir:
     return run
 
 
+def _cluster(environ: Mapping[str, str], job_id: str) -> str:
+    """Whose job it is: one of a federation may go on in any of its clusters after a requeue."""
+    return "federation" if is_federated(job_id) else environ.get("SLURM_CLUSTER_NAME", "slurm")
+
+
 def run_of_sweep_script(text: str, environ: Mapping[str, str], cwd: Path) -> RunDir:
     """The run of this task of a rendered sweep, whose folder the first task makes for all."""
     decided = SweepPlan.from_json(text)
     array = environ.get("SLURM_ARRAY_JOB_ID", "")
     workdir = (cwd / decided.plan.workdir).resolve()
     runs_dir = workdir / Path(decided.plan.runs_dir).expanduser()
-    cluster = environ.get("SLURM_CLUSTER_NAME", "slurm")
+    cluster = _cluster(environ, array)
     sweep = SweepDir(runs_dir / slug(decided.plan.name) / slug(f"{cluster}-{array}"))
     if not sweep.document.exists():
         data = {"job_id": array, "backend": "slurm", "cluster": cluster}
@@ -123,7 +134,8 @@ def point_of_job(sweep: SweepDir, environ: Mapping[str, str]) -> RunDir:
     run = make_point(sweep, int(task))
     if not any(event.kind is EventKind.SUBMITTED for event in read_events(run.events)):
         # The job has begun before the command that submitted it could write so.
-        data = {"job_id": job_id_in(environ), "backend": "slurm"}
+        where = {"backend": "slurm", "clusters": chosen_cluster(environ)}
+        data = {"job_id": job_id_in(environ), **where}
         append_event(run.events, Event(time.time(), EventKind.SUBMITTED, data))
     return run
 

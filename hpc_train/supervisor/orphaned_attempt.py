@@ -11,9 +11,9 @@ from hpc_train.runs.events import Event, EventKind, read_events
 from hpc_train.runs.history import AttemptRecord, attempts_in, job_ids
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.ranks import read_beginning, read_exits
-from hpc_train.slurm.command import is_available, run
+from hpc_train.slurm.command import SACCT, is_available, run
 from hpc_train.slurm.control import end_steps
-from hpc_train.slurm.jobs import job_details, steps_of
+from hpc_train.slurm.jobs import ELSEWHERE, job_details, steps_of
 from hpc_train.slurm.nodes import usable_nodes
 from hpc_train.supervisor.allocation import Allocation
 from hpc_train.supervisor.outcome import AttemptOutcome, OrphanEvidence, judge_orphan
@@ -146,7 +146,7 @@ def _slurm_state(job_id: str) -> str:
     """The state of the job's last finished start: sacct -D keeps a record of each (sacct(1))."""
     if not is_available("sacct"):
         return ""
-    said = run(["sacct", "-n", "-P", "-X", "-D", "-j", job_id, "-o", "State"], timeout_s=30)
+    said = run([*SACCT, "-X", "-D", "-j", job_id, "-o", "State"], timeout_s=30)
     states = [line.split()[0] for line in said.stdout.splitlines() if line.strip()]
-    ended = [state for state in states if state not in ("RUNNING", "PENDING")]
+    ended = [state for state in states if state not in ("RUNNING", "PENDING", ELSEWHERE)]
     return ended[-1] if said.returncode == 0 and ended else ""

@@ -16,6 +16,8 @@ from hpc_train.runs.history import job_ids
 from hpc_train.runs.layout import RunDir
 from hpc_train.slurm import control
 from hpc_train.slurm.control import is_answer_lost
+from hpc_train.slurm.jobs import is_federated
+from hpc_train.slurm.nodes import usable_nodes
 from hpc_train.supervisor.allocation import Allocation
 
 # The controller may be restarting at this very moment; the batch step lives until it is back.
@@ -47,21 +49,35 @@ def go_on(
     Raises:
         SlurmError: when neither a requeue nor a fresh submission was accepted.
     """
+    exclude = _known_here(allocation.job_id, decision.exclude)
     if requeued_already:
-        _exclude(allocation.job_id, plan, decision.exclude, say)
+        _exclude(allocation.job_id, plan, exclude, say)
         return allocation.job_id
-    if decision.action is Action.REQUEUE:
+    if exclude and is_federated(allocation.job_id):
+        say("a federation's job cannot be told which nodes to leave out; submitting a fresh one")
+    elif decision.action is Action.REQUEUE:
         try:
             _patiently(lambda: control.requeue(allocation.job_id, allocation.restarts), say)
         except SlurmError as error:
             say(f"the requeue was refused ({error.message}); submitting a fresh job instead")
         else:
-            _exclude(allocation.job_id, plan, decision.exclude, say)
+            _exclude(allocation.job_id, plan, exclude, say)
             return allocation.job_id
     before_resubmit()
-    options = job_options(plan, decision.exclude)
+    options = job_options(plan, exclude)
     known = {allocation.job_id, *job_ids(read_events(run.events))}
     return _patiently(lambda: control.sbatch(run.script, options, known=known), say)
+
+
+def _known_here(job: str, nodes: Sequence[str]) -> Sequence[str]:
+    """Nodes that this cluster has: another one's names make it refuse a federation's job."""
+    if not (nodes and is_federated(job)):
+        return nodes
+    try:
+        usable = usable_nodes("")
+    except SlurmError:
+        return ()
+    return [node for node in nodes if node in usable]
 
 
 def _exclude(job: str, plan: Plan, nodes: Sequence[str], say: Callable[[str], None]) -> None:

@@ -114,15 +114,17 @@ class Cluster:
     def _raise(self) -> None:
         layout = self.layout
         self._make_folders()
-        if self.spec.accounting:
+        own = self.spec.accounting and not self.spec.sibling_of
+        if own:
             template = accounting.ensure_template(layout)
             accounting.start_database(layout, self.processes, template)
-        accounting.start_munge(layout, self.processes)
+        if not self.spec.sibling_of:
+            accounting.start_munge(layout, self.processes)
         self.nodes = raise_nodes(self.spec, layout, self.processes)
-        if self.spec.accounting:
+        if own:
             accounting.start_slurmdbd(layout, self.processes)
-            if self.spec.cluster_name != ClusterSpec().cluster_name:
-                self.command(["sacctmgr", "-i", "add", "cluster", self.spec.cluster_name])
+        if self.spec.accounting and self.spec.cluster_name != ClusterSpec().cluster_name:
+            self.command(["sacctmgr", "-i", "add", "cluster", self.spec.cluster_name])
         self.start_controller()
         for name in self.nodes:
             self.start_slurmd(name)
@@ -319,7 +321,8 @@ class Cluster:
 
     def node_states(self) -> dict[str, str]:
         """State of each node as sinfo prints it, such as ``idle``, ``mixed``, ``down*``."""
-        rows = self.command(["sinfo", "--Node", "--noheader", "-o", "%N %T"]).stdout.splitlines()
+        argv = ["sinfo", "--local", "--Node", "--noheader", "-o", "%N %T"]
+        rows = self.command(argv).stdout.splitlines()
         return dict(row.split(maxsplit=1) for row in rows)
 
     def wait_nodes(self, state: str, nodes: Collection[str] = (), timeout_s: float = 180) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from tests.cluster.layout import Layout
 from tests.cluster.spec import ClusterSpec
 
@@ -14,13 +16,14 @@ def slurm_conf(spec: ClusterSpec, layout: Layout) -> str:
 
 
 def _daemons(spec: ClusterSpec, layout: Layout) -> list[str]:
+    shared = dataclasses.replace(layout, index=spec.sibling_of or layout.index)
     accounting = (
         [
             "AccountingStorageType=accounting_storage/slurmdbd",
-            f"AccountingStorageHost={layout.accounting_address}",
-            f"AccountingStoragePort={layout.accounting_port}",
+            f"AccountingStorageHost={shared.accounting_address}",
+            f"AccountingStoragePort={shared.accounting_port}",
             # With munge the "password" is the socket (slurm.conf's manual page).
-            f"AccountingStoragePass={layout.munge_socket}",
+            f"AccountingStoragePass={shared.munge_socket}",
             "AccountingStorageTRES=gres/gpu",
         ]
         if spec.accounting
@@ -34,7 +37,7 @@ def _daemons(spec: ClusterSpec, layout: Layout) -> list[str]:
         "SlurmUser=root",
         "SlurmdUser=root",
         "AuthType=auth/munge",
-        f"AuthInfo=socket={layout.munge_socket},cred_expire={spec.cred_expire_s}",
+        f"AuthInfo=socket={shared.munge_socket},cred_expire={spec.cred_expire_s}",
         f"StateSaveLocation={layout.spool}/slurmctld",
         f"SlurmdSpoolDir={layout.spool}/%n",
         f"SlurmctldPidFile={layout.root}/slurmctld.pid",

@@ -11,6 +11,7 @@ import functools
 import os
 import re
 import signal
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -263,9 +264,13 @@ def late_names(cluster: Cluster, folder: Path, *, seconds: int = 60) -> None:
     for node in cluster.nodes.values():
         # Not in the node's network: the mount is no process of the node's, and outlives them.
         inside = ["nsenter", f"--target={node.anchor_pid}", "--mount"]
-        run([*inside, "bindfs", "-o", late, str(folder), str(folder)])
-        undo = [*inside, "umount", "--lazy", str(folder)]
-        cluster.on_reset(functools.partial(run, undo))
+        # By another path: bindfs 1.18 waits for itself if it finds its own mount at its source.
+        behind = Path(tempfile.mkdtemp(dir=cluster.layout.node_dir(node.name)))
+        run([*inside, "mount", "--bind", str(folder), str(behind)])
+        run([*inside, "bindfs", "-o", late, str(behind), str(folder)])
+        for mount in (behind, folder):
+            undo = [*inside, "umount", "--lazy", str(mount)]
+            cluster.on_reset(functools.partial(run, undo))
 
 
 def small_shm(cluster: Cluster, node: str, size_mib: int) -> None:

@@ -33,7 +33,19 @@ make_tree() {
     list=$(IFS=,; echo "${packages[*]}")
     # By the script of Debian's rolling release: an older debootstrap knows no newer names.
     debootstrap --variant=minbase --include="$list" "$debian" "$tree.part" "$mirror" \
-        /usr/share/debootstrap/scripts/sid && mv "$tree.part" "$tree"
+        /usr/share/debootstrap/scripts/sid && older_libmariadb && mv "$tree.part" "$tree"
+}
+# slurmdbd 26.05.5 ends at its first query with libmariadb 11.8.9 ("Number of columns in result"),
+# and not with Debian 13's 11.8.6.
+older_libmariadb() {
+    [ "$debian" = forky ] || return 0
+    chroot "$tree.part" bash -euc '
+        echo "deb $0 trixie main" >/etc/apt/trixie.list
+        apt() { apt-get -o Dir::Etc::SourceList=trixie.list -o Dir::Etc::SourceParts=- "$@"; }
+        cd /tmp
+        apt update
+        apt download libmariadb3/trixie
+        dpkg --extract libmariadb3_*.deb /' "$mirror"
 }
 if [ ! -d "$tree" ]; then
     echo "Making a Debian $debian with its Slurm in $tree"

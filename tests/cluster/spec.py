@@ -36,6 +36,7 @@ class ClusterSpec:
         more: Further lines of slurm.conf, as a site may have them.
         submit_lua: job_submit.lua, with which a site changes or refuses jobs; empty for none.
         host_prefix: What a node's host name has before its name in Slurm.
+        sibling_of: Number of another cluster whose munged and slurmdbd serve this one, too.
     """
 
     nodes: str = "node[1-3]"
@@ -58,6 +59,7 @@ class ClusterSpec:
     more: tuple[str, ...] = ()
     submit_lua: str = ""
     host_prefix: str = ""
+    sibling_of: int = 0
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import shlex
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from hpc_train.errors import SlurmError
 from hpc_train.plan.states import Action
+from hpc_train.runs.bad_nodes import BadNode, remember
 from hpc_train.runs.events import EventKind, read_events
 from hpc_train.runs.layout import RunDir
 from hpc_train.slurm.command import run
@@ -127,6 +129,30 @@ def test_a_submission_whose_answer_is_lost_is_the_job_that_slurm_took(
     assert done.returncode == 0, done.stderr
     assert f"job {taken}" in done.stdout
     assert slurm_cluster.wait(taken, "COMPLETED", timeout_s=120) == "COMPLETED"
+
+
+@pytest.mark.slurm
+@pytest.mark.parametrize("sweep", [(), ("--sweep", "model.init_args.step_s=0.1,0.2")])
+def test_a_question_that_is_answered_late_does_not_keep_a_job_from_being_submitted(
+    slurm_cluster: Cluster, tmp_path: Path, sweep: tuple[str, ...]
+) -> None:
+    before = set(jobs(slurm_cluster))
+    state = {"XDG_STATE_HOME": str(tmp_path / "state")}
+    now = time.time()
+    bad = BadNode(node="node3", reason="a slow cable", run="another", time=now, until=now + 3600)
+    assert not remember(state, slurm_cluster.spec.cluster_name, [bad])
+    late = tmp_path / "bin"
+    late.mkdir()
+    for name in ("sinfo", "scontrol"):
+        (late / name).write_text("#!/bin/sh\nexec sleep 60\n")
+        (late / name).chmod(0o755)
+    words = ("submit", "tests/faults/tiny.yaml", f"runs_dir={tmp_path / 'runs'}", *sweep)
+    path = f"{late}:/usr/bin:/bin"
+    options = ("slurm.nodes=1", "slurm.begin=now+1hour")
+    done = hpc_train(slurm_cluster, *words, *options, env={"PATH": path, **state})
+    assert done.returncode == 0, done.stderr
+    assert "sinfo gave no answer in 5 s: not checked" in done.stderr
+    assert len(set(jobs(slurm_cluster)) - before) == 1
 
 
 def test_a_sigterm_for_all_of_a_batch_step_does_not_reach_slurms_programs() -> None:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from hpc_train.errors import SlurmError
 from hpc_train.slurm.control import end_steps, exclude_nodes, requeue, sbatch
+from hpc_train.slurm.dependencies import check_dependency
 from hpc_train.slurm.jobs import job_details, steps_of
 from hpc_train.slurm.nodes import usable_nodes
+from hpc_train.slurm.partitions import check_partition
 from tests.cluster import Cluster
 from tests.cluster.faults import drain
 from tests.cluster.shell import wait_until
+from tests.e2e.conftest import Shell
 
 pytestmark = pytest.mark.slurm
 
@@ -75,3 +79,56 @@ def test_nodes_are_left_out_after_a_requeue_and_not_while_the_job_runs(
     wait_until(lambda: slurm_cluster.job(job)["Restarts"] == "1", "the restart", timeout_s=60)
     slurm_cluster.wait(job, "RUNNING")
     assert slurm_cluster.job(job)["NodeList"] != where
+
+
+@pytest.mark.parametrize(
+    ("options", "message", "fix"),
+    [
+        ({"ntasks-per-node": "2", "cpus-per-task": "5"}, "for 2 ranks a node 10 CPUs", "_gpu=4"),
+        ({"ntasks-per-node": "9"}, "gpus_per_node is 9, and each rank needs a CPU", "--gpus 8"),
+        (
+            {"gres": "gpu:5"},
+            "gpus_per_node is 5, and no node .* .train gpu:4.",
+            "--gpus 4 or fewer",
+        ),
+        ({"gres": "gpu:h100:1"}, "gpu_type is h100, and no node", "slurm.gpu_type=null"),
+        ({"nodes": "4"}, "is 4, more than the partition gives a job .train 3.", "--nodes 3"),
+        ({"nodelist": "node9"}, "names node9, and the partition has no such node", "correct it"),
+        ({"exclude": "node[1-2]", "nodes": "2"}, "leaves 1 of the partition's 3 nodes", "fewer"),
+        ({"exclude": "node[1-2]", "nodelist": "node3"}, "", ""),
+        ({"ntasks-per-node": "9", "overcommit": None}, "", ""),
+        ({"ntasks-per-node": "2", "cpus-per-task": "4", "gres": "gpu:4"}, "", ""),
+        ({"partition": "nowhere", "ntasks-per-node": "99"}, "", ""),
+    ],
+)
+def test_what_no_node_of_the_partition_has_is_refused_before_it_waits_for_ever(
+    options: dict[str, str | None], message: str, fix: str
+) -> None:
+    if not message:
+        check_partition(options)
+        return
+    with pytest.raises(SlurmError, match=message) as caught:
+        check_partition(options)
+    assert fix in caught.value.hint
+
+
+def test_a_job_that_there_is_not_or_that_failed_is_not_waited_for(slurm_cluster: Cluster) -> None:
+    waits = slurm_cluster.sbatch(["--hold"], "#!/bin/sh\ntrue\n")
+    fails = slurm_cluster.sbatch([], "#!/bin/sh\nfalse\n")
+    works = slurm_cluster.sbatch([], "#!/bin/sh\ntrue\n")
+    slurm_cluster.wait(fails, "FAILED")
+    slurm_cluster.wait(works, "COMPLETED")
+    check_dependency(f"afterok:{waits}:{works},afternotok:{fails}?afterany:{fails}+5")
+    check_dependency("singleton")
+    with pytest.raises(SlurmError, match="knows no job 99999"):
+        check_dependency(f"afterok:{waits}:99999")
+    with pytest.raises(SlurmError, match=f"job {fails} has ended as FAILED") as caught:
+        check_dependency(f"afterok:{fails}")
+    assert f"afterany:{fails}" in caught.value.hint
+
+
+@pytest.mark.parametrize("command", ["doctor", "preflight"])
+def test_what_salloc_would_refuse_is_told_with_a_fix(command: str, tmp_path: Path) -> None:
+    said = Shell(tmp_path, dict(os.environ)).hpc(command, "--nodes=1", "--partition=no", code=4)
+    assert "Slurm refused the job: invalid partition specified: no" in said.stderr
+    assert "fix: change slurm.partition (--partition): `sinfo -s`" in said.stderr

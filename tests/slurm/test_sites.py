@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from hpc_train.runs.events import read_events
+from hpc_train.runs.history import attempts_in
 from tests.cluster.cluster import Cluster
 from tests.e2e.conftest import DIGITS, Shell
 
@@ -75,6 +78,24 @@ def test_a_run_is_completed_where_the_login_nodes_tmp_is_its_own(
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["state"] == "completed"
     assert not list(own.iterdir()), "seen on the login node alone"
+
+
+def test_a_shell_that_salloc_starts_as_a_step_trains_on_all_nodes(
+    make_cluster: Callable[..., Cluster], tmp_path: Path
+) -> None:
+    options = (
+        'InteractiveStepOptions="--interactive --preserve-env /bin/bash"'  # without a terminal
+    )
+    step = ("LaunchParameters=use_interactive_step", options)
+    cluster = make_cluster(nodes="node[1-2]", more=step)
+    train = shlex.join([sys.executable, "-m", "hpc_train.cli", "run", *WORDS])
+    typed = f"cd {tmp_path}\nexport XDG_STATE_HOME=$PWD/state\necho in $SLURM_STEP_ID,\n{train}\n"
+    salloc = ["salloc", "--nodes=2", "--ntasks-per-node=1", "--gres=gpu:1"]
+    done = cluster.command(salloc, stdin=typed, timeout_s=200)
+    assert "in ," not in done.stdout, "a step"
+    (events,) = tmp_path.glob("runs/*/2*/events.jsonl")
+    (attempt,) = attempts_in(read_events(events))
+    assert (attempt.outcome, attempt.nodes) == ("completed", ("node1", "node2")), done.stdout
 
 
 def test_a_sweep_that_is_longer_than_the_sites_arrays_is_refused_with_the_limit(

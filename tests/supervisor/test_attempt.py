@@ -70,7 +70,7 @@ class Scene:
         )
         self.slurm.does(
             "scontrol",
-            f'case "$*" in\n"show job"*) echo "{self.job}" ;;\n"show node"*)\n{rows};;\nesac',
+            f'case "$*" in\n*"show job"*) echo "{self.job}" ;;\n"show node"*)\n{rows};;\nesac',
         )
         self.slurm.does("srun", launcher)
         return attempt.carry_out(NODES, {}, {})

@@ -93,7 +93,7 @@ def test_a_job_that_another_living_one_followed_does_not_train_beside_it(
     with pytest.raises(HpcTrainError, match="job 8 carries this run on since job 7") as caught:
         refuse_if_superseded(run, allocation("7"))
     assert caught.value.hint
-    assert slurm.asked("scontrol") == ["scontrol show job -o 8"]
+    assert slurm.asked("scontrol") == ["scontrol --local show job -o 8"]
 
 
 @pytest.mark.parametrize("state", ["COMPLETED", "CANCELLED", "FAILED", "TIMEOUT"])
@@ -253,7 +253,7 @@ def test_an_earlier_start_ended_as_slurms_accounting_says(
     assert ended[0] is outcome
     assert words in ended[1]
     assert ended[1].endswith("; nothing new was saved")
-    assert slurm.asked("sacct") == ["sacct -n -P -X -D -j 7 -o State"]
+    assert slurm.asked("sacct") == ["sacct --federation -n -P -X -D -j 7 -o State"]
 
 
 def test_accounting_that_fails_or_is_not_there_leaves_the_cause_open(
