@@ -49,7 +49,8 @@ def __getattr__(name: str) -> object:
         from hpc_train import api
 
         return getattr(api, name)
-    raise AttributeError(f"module 'hpc_train' has no attribute {name!r}")
+    known = f"; it has {', '.join(__all__)}" if not name.startswith("_") else ""
+    raise AttributeError(f"module 'hpc_train' has no attribute {name!r}{known}")
 
 
 def __dir__() -> list[str]:

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hpc_train.errors import HpcTrainError, RunFailedError
+from hpc_train.errors import HpcTrainError, NoSuchRunError, RunFailedError
 from hpc_train.plan.plan import Plan, Verb
 from hpc_train.runs.layout import RunDir
 
@@ -83,6 +83,7 @@ def plan(loaded: LoadedConfig, *, for_script: bool = False) -> Plan:
         CheckError: for a batch size that the shape cannot split; ConfigError for other values.
     """
     from hpc_train.config.load import check_loaded
+    from hpc_train.config.values import check_begin
     from hpc_train.plan.from_config import make_plan
 
     check_loaded(loaded)
@@ -101,6 +102,7 @@ def plan(loaded: LoadedConfig, *, for_script: bool = False) -> Plan:
         for_script=for_script,
         origins=loaded.origins,
     )
+    check_begin(loaded.config.slurm, loaded.origins)
     if decided.preflight.thresholds or decided.preflight.network:
         from hpc_train.preflight.run_preflight import check_sections
 
@@ -129,7 +131,13 @@ def prepare(loaded: LoadedConfig) -> Run:
     return Run(make_run(loaded, plan(loaded, for_script=True), Path.cwd()))
 
 
-def submit(loaded: LoadedConfig, *, cluster: str | None = None, after: Prior | None = None) -> Run:
+def submit(
+    loaded: LoadedConfig,
+    *,
+    cluster: str | None = None,
+    after: Prior | None = None,
+    **others: object,
+) -> Run:
     """Submit a training.
 
     Args:
@@ -141,7 +149,9 @@ def submit(loaded: LoadedConfig, *, cluster: str | None = None, after: Prior | N
         ConfigError: when the run directory cannot be made.
     """
     from hpc_train.backends.look_at_hosts import where_to
+    from hpc_train.config.load import check_loaded
 
+    check_loaded(loaded, others)
     decided = plan(loaded, for_script=True)
     return _submit(loaded, decided, Path.cwd(), where_to(decided, cluster), after=after)
 
@@ -158,9 +168,12 @@ def _submit(
     from hpc_train.plan.container import check_runtime
     from hpc_train.plan.quoting import slug
     from hpc_train.runs.registry import absent_folders, remove_run
+    from hpc_train.slurm.dependencies import check_dependency
     from hpc_train.supervisor.dependents import wait_for
 
     check_runtime(portable, is_slurm=cluster == "slurm")
+    if cluster == "slurm":
+        check_dependency(loaded.config.slurm.dependency or "")
     first = wait_for(after.status(), loaded.config.slurm.dependency, cluster) if after else None
     absent = absent_folders(workdir / Path(portable.runs_dir).expanduser() / slug(portable.name))
     run = Run(make_run(loaded, portable, workdir, held))
@@ -209,7 +222,7 @@ def run_here(
     return run, code
 
 
-def list_runs(runs_dir: Path | None = None) -> list[RunStatus]:
+def list_runs(runs_dir: Path | str | None = None) -> list[RunStatus]:
     """The status of every run there is, the newest first, by one query of Slurm for all of them."""
     return statuses(Run.all(runs_dir))
 
@@ -227,16 +240,23 @@ class Run:
 
     directory: RunDir
 
+    def __post_init__(self) -> None:
+        """Refuse a name in the place of a run directory."""
+        given: object = self.directory
+        if not isinstance(given, RunDir):
+            hint = f"write hpc_train.Run.find({str(given)!r})"
+            raise NoSuchRunError(f"{given!r} is no run directory", hint)
+
     @classmethod
-    def all(cls, runs_dir: Path | None = None) -> list[Run]:
+    def all(cls, runs_dir: Path | str | None = None) -> list[Run]:
         """All runs there are, the newest first."""
         from hpc_train.runs.registry import all_runs, folders
 
         return [cls(directory) for directory in all_runs(folders(runs_dir))]
 
     @classmethod
-    def find(cls, reference: str, runs_dir: Path | None = None) -> Run:
-        """The run that a name, a run id, a run directory or a job id means.
+    def find(cls, reference: str, runs_dir: Path | str | None = None) -> Run:
+        """The run that a name, a run id, a run directory or a job id means; `latest` is the newest.
 
         Raises:
             NoSuchRunError: when none does.
@@ -245,7 +265,7 @@ class Run:
         from hpc_train.runs.sweep_dir import find_point
 
         where = folders(runs_dir)
-        return cls(find_point(reference, where) or find_run(reference, where))
+        return cls(find_point(str(reference), where) or find_run(str(reference), where))
 
     def _repr_html_(self) -> str:
         """Where the run stands and what happened, as a notebook shows it."""
@@ -268,21 +288,13 @@ class Run:
         return start_run(self.directory, cluster, options)
 
     def wait(self, timeout_s: float | None = None) -> RunStatus:
-        """Wait for the run's end.
-
-        Raises:
-            HpcTrainError: when it has not ended after `timeout_s`.
-        """
+        """Wait for the run's end. Raises HpcTrainError when that is not after `timeout_s`."""
         for status in self.follow(timeout_s):
             last = status
         return last
 
     def follow(self, timeout_s: float | None = None) -> Iterator[RunStatus]:
-        """The run's status about twice a second, until it has ended; Slurm is asked rarely.
-
-        Raises:
-            HpcTrainError: when it has not ended after `timeout_s`.
-        """
+        """The status about twice a second, as long as `wait` waits; Slurm is asked rarely."""
         from hpc_train.backends.follow import follow
 
         return follow(self.directory, timeout_s)
@@ -293,11 +305,7 @@ class Run:
         return (run.latest_attempt if attempt is None else run.attempt(attempt)).rank_log(rank)
 
     def logs(self, rank: int = 0, attempt: int | None = None) -> str:
-        """What one rank has written so far.
-
-        Raises:
-            RunFailedError: when there is no such log.
-        """
+        """What one rank has written so far. Raises RunFailedError when there is no such log."""
         try:
             return self.log_file(rank, attempt).read_text(encoding="utf-8", errors="replace")
         except FileNotFoundError as error:
@@ -322,21 +330,13 @@ class Run:
         return read_models(self.directory)
 
     def best_model(self, monitor: str | None = None) -> SavedModel:
-        """The best model, by `monitor` where several metrics decide.
-
-        Raises:
-            HpcTrainError: when there is none; UsageError when several metrics decide.
-        """
+        """The best model, by `monitor` where several metrics decide. Raises HpcTrainError."""
         from hpc_train.runs.saved_models import choose_best
 
         return choose_best(self.directory, monitor)
 
     def cancel(self) -> RunStatus:
-        """End the run for good; it can be brought back with `resume`.
-
-        Raises:
-            HpcTrainError: when it has ended already; SlurmError when Slurm refuses.
-        """
+        """End the run for good; `resume` brings it back. Raises HpcTrainError when it has ended."""
         from hpc_train.backends.cancel import cancel_one
 
         return cancel_one([self.directory])[0]

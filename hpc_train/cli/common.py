@@ -18,6 +18,7 @@ from hpc_train.errors import HpcTrainError, UsageError
 
 if TYPE_CHECKING:
     from hpc_train.config.load import LoadedConfig
+    from hpc_train.runs.events import Event
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -235,8 +236,11 @@ def check_page(path: Path) -> None:
     """Refuse a place for a page before it is made.
 
     Raises:
-        UsageError: it is a folder, or in none that is there.
+        UsageError: it is a folder, in none that is there, or named as what is no page.
     """
+    if path.suffix.lower() in (".pdf", ".png", ".svg", ".json", ".csv", ".md", ".txt"):
+        fix = f"write --html {path.with_suffix('.html')}; a browser prints it as PDF"
+        raise UsageError(f"--html {path}: what is written is a page of HTML", fix)
     if str(path) != "-" and (path.is_dir() or not path.absolute().parent.is_dir()):
         raise UsageError(
             f"--html {path} cannot be written", "name a file in a folder that is there"
@@ -278,3 +282,9 @@ def shell_word(text: str) -> str:
     import shlex
 
     return shlex.quote(text)
+
+
+def tell_unchecked(submitted: Event) -> None:
+    """What a busy controller left unchecked at the submission."""
+    if unchecked := submitted.get("unchecked"):
+        click.echo(f"unchecked  {unchecked}", err=True)

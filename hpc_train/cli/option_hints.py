@@ -9,6 +9,9 @@ import click
 
 # Commands of others, by what they are here.
 _COMMANDS = {
+    "submit --dry-run CFG": ("check", "lint", "verify", "plan"),
+    "logs RUN -f": ("watch", "follow"),
+    "rm RUN": ("delete", "remove", "clean", "prune", "purge"),
     "submit CFG --sweep KEY=VALUES": ("sweep", "array", "map_array"),
     "submit CFG": ("sbatch", "train", "start", "fit"),
     "run CFG": ("srun", "exec", "torchrun"),
@@ -39,9 +42,11 @@ _HABITS = {
     ),
     **dict.fromkeys(
         ((command, "m") for command in ("submit", "run", "launch", "render")),
-        "name the module's file: train.py -- ARGUMENTS",
+        "name the module's file: train.py -- ARGUMENTS; Hydra's multirun is --sweep KEY=VALUES",
     ),
     ("submit", "launcher"): "write script.launcher=torchrun, srun or none",
+    ("report", "csv"): "write --json, which holds the same",
+    ("hpc-train", "V"): "write --version",
     ("report", "pdf"): "write --html PAGE, which a browser prints",
     ("rm", "all"): "write '*': all runs that have ended",
     ("list", "user"): "it lists your own runs alone",
@@ -79,12 +84,14 @@ def value_hint(context: click.Context | None, parameter: str, said: str) -> str:
         return f"write --gpus {typed[2]} slurm.gpu_type={typed[1]}"
     if context is not None and context.info_name == "list" and said.startswith("'all'"):
         return "write --all"
+    kind = re.search(r"is not a valid (integer|float)", said)
+    number = f"write a {'whole ' if kind[1] == 'integer' else ''}number" if kind else ""
     is_shape = parameter in ("nodes", "gpus") and any(it.name == "cfg" for it in _options(context))
     several = several_numbers(said[1:].partition("'")[0]) if is_shape else ""
     if several and parameter == "gpus" and any(it.name == "devices" for it in _options(context)):
         return f"write how many; --devices {several} chooses them on this machine"
     shapes = f"one number; several: hpc-train bench --{parameter} {several} CFG"
-    return shapes if several else ""
+    return shapes if several else number
 
 
 def several_numbers(typed: str) -> str:
@@ -108,7 +115,10 @@ def extra_hint(context: click.Context, word: str) -> str:
         return f"one RUN at a time: {context.command_path} RUN"
     if option := {"top": "--filter", "list": "--name"}.get(str(context.info_name)):
         return f"write {option} {shlex.quote(word)}"
-    return "--runs-dir PATH names a folder of runs" if context.info_name == "du" else ""
+    if context.info_name == "du":
+        return "--runs-dir PATH names a folder of runs"
+    checks = f"; hpc-train submit --dry-run {shlex.quote(word)} checks a config"
+    return "leave it out" + (checks if word.endswith((".yaml", ".yml", ".py")) else "")
 
 
 def option_hint(context: click.Context | None, option: str, *, script: str = "") -> str:
@@ -138,7 +148,7 @@ def option_hint(context: click.Context | None, option: str, *, script: str = "")
 def _as_key(context: click.Context, option: str, elsewhere: str, script: str) -> str:
     """What an option of other tools is here, as an option or a key of the config."""
     from hpc_train.config.flags import FLAGS
-    from hpc_train.config.load import OTHER_WORDS
+    from hpc_train.config.unknown_key import OTHER_WORDS, SAID_OF_KEYS
     from hpc_train.plan.launcher_options import ACCELERATE, DEEPSPEED, SBATCH_SHORT, TORCHRUN
     from hpc_train.plan.sbatch_options import OWNED
     from hpc_train.plan.translate_slurm import key_of_option
@@ -147,6 +157,8 @@ def _as_key(context: click.Context, option: str, elsewhere: str, script: str) ->
     if not option.startswith("--"):
         name = SBATCH_SHORT.get(name[:1], name)
     own = [known for it in context.command.params for known in it.opts]
+    if said := SAID_OF_KEYS.get(name.replace("-", "_")):
+        return said
     rule = TORCHRUN.get(name) or ACCELERATE.get(name) or DEEPSPEED.get(name)
     counted = rule.to if rule and rule.does == "number" else "all_ranks" if name == "ntasks" else ""
     flags = {flag.key: flag.option for flag in FLAGS.values() if flag.option in own}
@@ -163,7 +175,7 @@ def _as_key(context: click.Context, option: str, elsewhere: str, script: str) ->
         without = f"a key of the config has no dashes: {key}=..."
         return f"write {flags[key]}" if key in flags else without
     behind = f"arguments of {script} come behind --: {script} -- {option}" if script else ""
-    return rule.why if rule else nothing or OWNED.get(name, behind)
+    return rule.why if rule else nothing or OWNED.get(name, behind) or _longer(context, option)
 
 
 def _options(context: click.Context | None) -> list[click.Parameter]:
@@ -199,8 +211,8 @@ def _key_of_config(name: str) -> str:
     import sys
 
     from hpc_train.config.keys import FIELDS, SECTIONS
-    from hpc_train.config.load import OTHER_WORDS
     from hpc_train.config.trainer_args import trainer_parameters
+    from hpc_train.config.unknown_key import OTHER_WORDS
 
     if "." in name or name in FIELDS:
         return name

@@ -114,10 +114,10 @@ def _refuse_what_contradicts(words: Sequence[str], attempt: int | None, nodes: i
     if len(words) > 1:
         raise UsageError(f"{words[1]!r} is one RUN too many", "several logs: --explain LOG LOG ...")
     if words and Path(words[0]).is_file():
-        raise UsageError(
-            f"{words[0]!r} is a file and no RUN",
-            f"an NCCL log: hpc-train preflight --explain {shell_word(words[0])}",
-        )
+        fix = f"an NCCL log: hpc-train preflight --explain {shell_word(words[0])}"
+        if words[0].endswith((".yaml", ".yml")):
+            fix = f"leave it out; hpc-train submit --dry-run {shell_word(words[0])} checks a config"
+        raise UsageError(f"{words[0]!r} is a file and no RUN", fix)
     if words and nodes is not None:
         raise UsageError("RUN shows a past verdict, --nodes asks for a new one", "leave one out")
     if attempt is not None and not words:

@@ -15,7 +15,7 @@ from hpc_train.cli.common import (
     print_table,
     runs_dir_option,
 )
-from hpc_train.errors import UsageError
+from hpc_train.errors import HpcTrainError, UsageError
 from hpc_train.runs.disk_use import entry_id, size_text
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def _cells(item: Removal) -> list[str]:
 
 
 def _ask(question: str, saved: list[str], *, as_json: bool) -> None:
-    """Raises UsageError where a question is not enough or nobody is there; Abort after a no."""
+    """Raises UsageError where a question is not enough or nobody is there; or after a no."""
     if saved:
         which = ", ".join(saved[:5]) + (" ..." if saved[5:] else "")
         what = "its last checkpoint" if len(saved) == 1 else "their last checkpoints"
@@ -84,4 +84,5 @@ def _ask(question: str, saved: list[str], *, as_json: bool) -> None:
         )
     if as_json or not sys.stdin.isatty():
         raise UsageError("nothing was removed: nobody is there to ask", "add --yes")
-    click.confirm(question, abort=True, err=True)
+    if not click.confirm(question, err=True):
+        raise HpcTrainError("nothing was removed")

@@ -25,7 +25,7 @@ from hpc_train.sweeps import find_sweep, newest_sweep
 @runs_dir_option
 @json_option
 def command(run: str | None, best: str | None, runs_dir: Path | None, as_json: bool) -> int:
-    """Show RUN (a name, a run id, a run directory or a job id) and what happened to it.
+    """Show RUN (a name, a run id, a run directory, a job id, latest) and what happened to it.
 
     RUN may be a sweep, too: a row a point.
     """

@@ -17,6 +17,7 @@ from hpc_train.cli.common import (
     load_config,
     shell_word,
     sweep_options,
+    tell_unchecked,
 )
 from hpc_train.cli.prerequisites import check_prerequisite, order_options, prerequisite
 from hpc_train.cli.staying import stay_options, tell_and_stay
@@ -126,6 +127,7 @@ def _stay(run: api.Run, *, follow: bool, wait: bool, as_json: bool) -> int:
     def say() -> None:
         _tell(run, job_id, backend, err=as_json)
         on_slurm = backend == "slurm" and not follow  # who follows is told by that
+        tell_unchecked(submitted)
         _warn(run, submitted.get("left_out", []), on_slurm=on_slurm, err=as_json)
 
     document = {"job_id": job_id, "cluster": backend}
@@ -172,7 +174,7 @@ def _tell(run: api.Run, job_id: str, backend: str, *, err: bool) -> None:
 
 
 def _warn(run: api.Run, left_out: list[str], *, on_slurm: bool, err: bool) -> None:
-    """What a person should know at once: nodes left out, and a job that will wait for ever."""
+    """What a person should know at once: nodes left out, and a job that cannot start."""
     if left_out:
         click.echo(f"left out   {', '.join(left_out)} (hpc-train nodes says why)", err=err)
     if not on_slurm:
@@ -180,4 +182,4 @@ def _warn(run: api.Run, left_out: list[str], *, on_slurm: bool, err: bool) -> No
     status = run.status()
     if status.state is RunState.PENDING and status.trouble:
         click.secho("warning: ", err=True, fg="yellow", nl=False)
-        click.echo(f"the job will wait for ever: {status.trouble}", err=True)
+        click.echo(f"the job does not start: {status.trouble}", err=True)

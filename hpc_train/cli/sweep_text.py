@@ -9,10 +9,11 @@ from typing import Any
 import click
 
 from hpc_train import sweeps
-from hpc_train.cli.common import print_json, print_table, shell_word
+from hpc_train.cli.common import print_json, print_table, shell_word, tell_unchecked
 from hpc_train.cli.plan_text import PLAN_IN_SCRIPT, plan_lines
 from hpc_train.plan.script import render_sweep
 from hpc_train.plan.sweep_plan import SweepPlan, point_text
+from hpc_train.runs.events import read_events
 from hpc_train.runs.history_text import clock
 from hpc_train.runs.sweep_status import SweepStatus, best_point
 
@@ -36,6 +37,7 @@ def print_dry_sweep(plan: SweepPlan, *, as_json: bool) -> None:
 def tell_submitted(sweep: sweeps.Sweep, *, as_json: bool) -> None:
     """Where it is and what can be typed next."""
     directory, job_id = sweep.directory, sweep.job_id
+    tell_unchecked(read_events(directory.events)[0])
     name, points = shell_word(directory.sweep_id), len(directory.plan.points)
     document: dict[str, Any] = {
         "schema_version": 1,

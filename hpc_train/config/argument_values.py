@@ -157,6 +157,16 @@ def _check_members(
             words = [str(it) for it in choices]
             hint = did_you_mean(str(value), words) or f"write {' or '.join(words)}"
             raise ArgumentError(f"is {value!r}, and {class_path} takes {written}", hint, name)
+    plain = {ast.unparse(it) for it in members} & set(_PLAIN_TYPES)
+    is_known = len(plain) + len(literals) == len(members)
+    if literals and is_known and isinstance(value, str) and "str" not in plain:
+        choices = [
+            it.value for part in literals for it in _slice(part) if isinstance(it, ast.Constant)
+        ]
+        if value not in choices:
+            words = [*map(str, choices), *(["true", "false"] if "bool" in plain else [])]
+            message = f"is {value!r}, and {class_path} takes {written}"
+            raise ArgumentError(message, f"write {' or '.join(words)}", name)
     if isinstance(value, Mapping) and isinstance(dotted := value.get(CLASS_PATH), str):
         answers = [_is_of(dotted, it, found, search_path) for it in members]
         if all(answer is False for answer in answers):

@@ -11,6 +11,8 @@ from typing import Any
 
 from hpc_train.config.argument_values import ArgumentError, check_refused, check_values
 from hpc_train.config.class_kind import Located, cannot_be_made, derives_from, is_value, locate
+from hpc_train.config.meant_class import meant_class
+from hpc_train.config.method_signatures import wrong_method
 from hpc_train.config.modules import Names, find_module, read_names, submodules
 from hpc_train.config.own_modules import check_imports
 from hpc_train.config.words import did_you_mean
@@ -98,7 +100,7 @@ def check_class(
         if not only_found:
             _import(module.name, rest, wanted, search_path)
     elif found is None and names is not None and name not in names.bound:
-        raise _no_name(module.name, rest, names, submodules(module.search))
+        raise _no_name(module.name, rest, names, submodules(module.search), search_path)
     elif found is not None:
         _check_kind(class_path, found, wanted, search_path)
         parameters = parameters_of(found.name, found.names) if found.names else None
@@ -120,6 +122,7 @@ def _check_kind(class_path: str, found: Located, wanted: str, search_path: Seque
     if wanted and found.definition and found.module.partition(".")[0] in sys.stdlib_module_names:
         raise ConfigError(f"{class_path} is Python's own and no {wanted}", f"name a {wanted}")
     if not wanted or derives_from(found, wanted, search_path) is not False:
+        _check_methods(class_path, found)
         return
     names = _classes(found.names) if found.names else []
     fitting = [
@@ -135,6 +138,13 @@ def _check_kind(class_path: str, found: Located, wanted: str, search_path: Seque
         or (f"it belongs to {_PLACES[other]}" if other else "")
         or f"derive it from pytorch_lightning.{wanted}, or name a class that does",
     )
+
+
+def _check_methods(class_path: str, found: Located) -> None:
+    if isinstance(found.definition, ast.ClassDef):
+        said, hint = wrong_method(found.definition)
+        if said:
+            raise ConfigError(f"{class_path}: {said}", hint)
 
 
 def parameters_of(name: str, names: Names) -> Parameters | None:
@@ -208,6 +218,7 @@ def _no_module(class_path: str, search_path: Sequence[str]) -> ConfigError:
         f"there is no module '{word}' in {search_path[0]} or among the installed packages",
         _without_folders(class_path, search_path[:1])
         or did_you_mean(word, submodules(search_path[:1]))
+        or meant_class(class_path, search_path)
         or did_you_mean(word, submodules(search_path), cutoff=0.8)
         or "install it, or submit from its folder",
     )
@@ -231,13 +242,21 @@ def _no_class_in(class_path: str, names: Names | None) -> ConfigError:
     )
 
 
-def _no_name(module: str, rest: str, names: Names, modules: Sequence[str]) -> ConfigError:
+def _no_name(
+    module: str, rest: str, names: Names, modules: Sequence[str], search_path: Sequence[str]
+) -> ConfigError:
     name = rest.partition(".")[0]
     candidates = modules if "." in rest else [*_classes(names), *names.definitions, *names.imports]
     kind = "module" if "." in rest else "class"
     if name == "py":  # the name of a file
-        return ConfigError(f"{module} has no {kind} 'py'", f"write {module}.ClassName without .py")
+        known = meant_class(module, search_path) or f"write {module}.ClassName"
+        return ConfigError(f"{module} has no {kind} 'py'", f"{known} without .py")
+    if holder := next((it for it in names.definitions.values() if _holds(it, name)), None):
+        hint = f"it is inside of {holder.name}: put it at the top level of the module"
+        return ConfigError(f"{module} has no {kind} '{name}' at its top level", hint)
     hint = did_you_mean(name, dict.fromkeys(candidates), prefix=f"{module}.")
+    if not _classes(names):  # a package, whose modules have them
+        hint = hint or meant_class(f"{module}.{rest}", search_path)
     shown = [candidate for candidate in dict.fromkeys(candidates) if not candidate.startswith("_")][
         :6
     ]
@@ -245,6 +264,12 @@ def _no_name(module: str, rest: str, names: Names, modules: Sequence[str]) -> Co
         f"{module} has no {kind} '{name}'",
         hint or (f"it has {', '.join(shown)}" if shown else "check the name"),
     )
+
+
+def _holds(definition: ast.AST, name: str) -> bool:
+    """Whether a function, where nobody else finds it, defines a class of that name."""
+    inside = ast.walk(definition) if isinstance(definition, ast.FunctionDef) else ()
+    return any(isinstance(node, ast.ClassDef) and node.name == name for node in inside)
 
 
 def _classes(names: Names) -> list[str]:
@@ -272,4 +297,7 @@ def _import(module: str, name: str, wanted: str, search_path: Sequence[str]) -> 
             said = f"{module}.{name} is {last.removeprefix(_NO_CLASS)}"
             raise ConfigError(said, "write the name of a class that fits")
         hint = f"`python -c 'import {module}'` tells more"
+        if "has no attribute" in last:
+            hint = meant_class(f"{module}.{name}", search_path) or hint
+            raise ConfigError(f"{module} has no class '{name}'", hint)
         raise ConfigError(f"{module}.{name} cannot be imported: {last}", hint)

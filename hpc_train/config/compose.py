@@ -267,8 +267,10 @@ def split_override(override: str, example: str = "trainer.max_epochs=3") -> tupl
         dotted = key.replace("[", ".").replace("]", "")
         raise ConfigError(f"{COMMAND_LINE}: {key!r} is no key", f"an index has a dot: {dotted}=...")
     if _KEY.match(key) is None:
-        dotted = re.sub("[:/,]", ".", key.lstrip("+"))
+        dotted = re.sub("[:/,.]+", ".", key.lstrip("+\"'")).strip(".")
+        text = text.rstrip("\"'") if key[:1] in "\"'" else text
         hint = f"write {dotted}={text}" if _KEY.match(dotted) else f"write a name, as in {example}"
+        hint = "leave it out: hpc-train submits by itself" if dotted[:6] == "hydra." else hint
         raise ConfigError(f"{COMMAND_LINE}: {key!r} is no key", f"{hint}; key=null empties it")
     return key, text
 

@@ -45,6 +45,10 @@ def _check_value(key: str, kind: str, value: Any, origins: Origins) -> None:
         if not is_list:
             plain = isinstance(value, str) and "," not in value and value != "all"
             fix = f"write [{value}]" if plain else _IN_BRACKETS
+            if value is False or str(value).lower() in ("none", "null", "off", "no"):
+                fix = "write [] for none"
+            if isinstance(value, str) and value.startswith("-"):
+                fix = f"write a space behind each dash: - {value.lstrip('-').partition(' ')[0]}"
             raise origins.error(key, "is no list", fix)
         elements = enumerate(value)
     elif is_mapping or is_list:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +16,6 @@ from omegaconf.errors import OmegaConfBaseException
 from hpc_train.config import values as checks
 from hpc_train.config.assets import config_dir
 from hpc_train.config.compose import (
-    BASES,
     COMMAND_LINE,
     Composed,
     compose,
@@ -31,35 +31,11 @@ from hpc_train.config.read import parse_value
 from hpc_train.config.schema import Config
 from hpc_train.config.script_file import check_args, check_beside, check_resume, is_script
 from hpc_train.config.show import escape
+from hpc_train.config.unknown_key import unknown_key
 from hpc_train.config.words import did_you_mean
 from hpc_train.errors import ConfigError
 
-# Words of sbatch and of other launchers for what has a key of its own here.
-OTHER_WORDS = {
-    **dict.fromkeys(("gpus", "ntasks_per_node"), "slurm.gpus_per_node"),
-    "gres": "slurm.gpus_per_node: 4, and slurm.gpu_type: a100 where the type counts",
-    "array": "sweep: {{KEY: [VALUES]}}, which makes a job array",
-    **dict.fromkeys(("output", "error"), "nothing: `hpc-train logs RUN` shows the ranks' logs"),
-    "ntasks": "slurm.nodes and slurm.gpus_per_node: a rank a GPU",
-    **dict.fromkeys(("cpus_per_task", "cpus_per_rank"), "slurm.cpus_per_gpu"),
-    **dict.fromkeys(("walltime", "time_limit", "timelimit", "timeout_min"), "slurm.time"),
-    **dict.fromkeys(("job_name", "jobname"), "name"),
-    **dict.fromkeys(("batch_size", "train_batch_size"), "global_batch_size"),
-    "logger": "loggers",
-    "cluster": "the option --cluster slurm or --cluster local",
-    **dict.fromkeys(
-        ("monitor", "save_top_k", "save_last", "dirpath", "filename"),
-        "it under init_args of a ModelCheckpoint in trainer.callbacks",
-    ),
-    **dict.fromkeys(("datamodule", "data_module", "dataset"), "data: {{class_path: ...}}"),
-    **dict.fromkeys(("epochs", "num_epochs", "n_epochs"), "trainer.max_epochs"),
-    **dict.fromkeys(("steps", "num_steps"), "trainer.max_steps"),
-    **dict.fromkeys(
-        ("lr", "learning_rate", "optimizer", "scheduler", "lr_scheduler", "weight_decay"),
-        "it as an argument of your model: model.init_args.{key}",
-    ),
-    **{name: f"trainer.{name}" for name in ("callbacks", "max_epochs", "max_steps", "precision")},
-}
+NO_FLAGS: Mapping[str, object] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,15 +79,16 @@ def load(
     Raises:
         ConfigError: naming file, line, key and what to write instead.
     """
+    _check_call(path, arguments, sweep)
     if is_script(Path(path)):
         check_beside(Path(path), overrides)
     composed = compose(Path(path), overrides, assets or config_dir())
     for name, value in (flags or {}).items():
         if name not in FLAGS:
-            raise ConfigError(
-                f"{name} is no option of hpc-train",
-                did_you_mean(name, FLAGS) or f"known: {', '.join(FLAGS)}",
-            )
+            text = f"write it as a text: hpc_train.load(PATH, '{name}={value}')"
+            hint = text if name.partition(".")[0] in FIELDS else did_you_mean(name, FLAGS)
+            known = f"known: {', '.join(FLAGS)}"
+            raise ConfigError(f"{name} is no option of hpc-train", hint or known)
         if value is not None:
             _check_once(composed, FLAGS[name], value)
             composed.merge(nested(FLAGS[name].key.split("."), value), {}, FLAGS[name].option)
@@ -124,14 +101,35 @@ def load(
     return _checked(composed, Path(path))
 
 
-def check_loaded(loaded: object) -> None:
-    """Refuse what `load` has not given, such as the path of a config.
+def _check_call(path: object, arguments: object, sweep: object) -> None:
+    """Refuse what only the Python interface can be given."""
+    if not isinstance(path, (str, os.PathLike)):
+        hint = "write the values into a YAML file, and hpc_train.load('cfg.yaml', 'seed=3')"
+        raise ConfigError(f"a config is a file, and {_short(path)} is none", hint)
+    for name, given in (("arguments", arguments), ("sweep", sweep)):
+        if isinstance(given, (str, Mapping)):
+            example = "['--lr', '0.1']" if name == "arguments" else "['seed=1,2']"
+            raise ConfigError(f"{name} is {_short(given)}, and no list", f"write {name}={example}")
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) < 80 else f"{text[:77]}..."
+
+
+def check_loaded(loaded: object, flags: Mapping[str, object] = NO_FLAGS) -> None:
+    """Refuse what `load` has not given, such as the path of a config, and flags that it takes.
 
     Raises:
         ConfigError: with what to write.
     """
+    for name, value in flags.items():
+        hint = f"write hpc_train.load(PATH, {name}={value!r}), and submit what it gives"
+        raise ConfigError(f"{name} is no argument of submit", hint)
     if not isinstance(loaded, LoadedConfig):
-        raise ConfigError(f"{loaded!r} is no loaded config", f"write hpc_train.load({loaded!r})")
+        hint = f"write hpc_train.load({loaded!r})"
+        hint = hint if isinstance(loaded, (str, os.PathLike)) else "hpc_train.load(PATH) gives one"
+        raise ConfigError(f"{_short(loaded)} is no loaded config", hint)
 
 
 def with_values(
@@ -228,7 +226,7 @@ def _check_keys(values: Mapping[str, Any], origins: Origins, path: Path) -> None
             hint = f"write {section}: {{{key}: ...}}; keys with points are for the command line"
             raise origins.error(name, "is one key with a point in it", hint)
         if name not in FIELDS:
-            raise _unknown(name, FIELDS, origins)
+            raise unknown_key(name, FIELDS, origins)
         if name in SECTIONS:
             _check_section(name, value, origins)
     script = values.get("script") or {}
@@ -237,6 +235,9 @@ def _check_keys(values: Mapping[str, Any], origins: Origins, path: Path) -> None
         for name, example in REQUIRED_KEYS.items()
         if values.get(name) is None and not (script.get("path") and name in OF_THE_SCRIPT)
     }
+    for name in missing:
+        if name in values:
+            raise origins.error(name, "is null", f"write {missing[name]}")
     if missing:
         are = "is missing" if len(missing) == 1 else "are missing"
         raise ConfigError(
@@ -254,35 +255,12 @@ def _check_section(name: str, value: Any, origins: Origins) -> None:
         hint = f"write {name}: {{enabled: {str(value).lower()}}}"
         raise origins.error(name, f"is {str(value).lower()}", hint)
     if not isinstance(value, Mapping):
-        raise origins.error(
-            name,
-            f"is {value!r}",
-            f"it is a section: write keys below it, such as {name}: {{{SECTIONS[name][0]}: ...}}",
-        )
+        example = f"write keys below it, such as {name}: {{{SECTIONS[name][0]}: ...}}"
+        example = "write snapshot: git" if name == "snapshot" else example
+        raise origins.error(name, f"is {value!r}", f"it is a section: {example}")
     for key in value:
         if key not in SECTIONS[name]:
-            raise _unknown(f"{name}.{key}", SECTIONS[name], origins)
-
-
-def _unknown(full: str, known: Sequence[str], origins: Origins) -> ConfigError:
-    section, _, key = full.rpartition(".")
-    places = [name for name in FIELDS if name == key]
-    places += [f"{name}.{key}" for name, keys in SECTIONS.items() if key in keys]
-    if key == "enabled":  # of other sections
-        places = []
-    hint = f"did you mean '{places[0]}'?" if places else ""
-    if full in ("class_path", "init_args"):
-        hint = f"indent {full} below the key of its object: model or data"
-    hint = "write preflight: off" if full == "preflight.enabled" else hint
-    hint = hint or (f"write {OTHER_WORDS[key].format(key=key)}" if key in OTHER_WORDS else "")
-    hint = hint or ("a file builds on others, the command line does not" if key in BASES else "")
-    hint = hint or did_you_mean(key.lower(), known, prefix=f"{section}." if section else "")
-    if not hint and section == "slurm":
-        hint = f"other options of sbatch go under slurm.extra: {{{key.replace('_', '-')}: ...}}"
-    if not hint:
-        hint = f"known: {', '.join(known)}"
-        hint += "" if section else f"; of your model: model.init_args.{key}"
-    return origins.error(full, "is no key of hpc-train", hint)
+            raise unknown_key(f"{name}.{key}", SECTIONS[name], origins)
 
 
 def _typed(values: dict[str, Any], origins: Origins, path: Path) -> Config:

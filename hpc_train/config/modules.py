@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.machinery import PathFinder
@@ -48,7 +48,7 @@ class Names:
         definitions: Classes and functions by name.
         bound: Every name, imported ones included.
         imports: Of imported names the dotted name behind it, with leading dots where relative.
-        values: Names that are bound to literals.
+        values: Names that are bound to literals, or to objects of the module's own classes.
         needs: What it cannot be imported without.
         stars: Modules of which it takes all names, with leading dots where relative.
         is_opaque: Whether its text hides names (its own `__getattr__`, writes to `globals()`).
@@ -141,7 +141,7 @@ def _names_in(source: bytes, file: Path) -> Names:
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
             imports.update(_imports(statement))
             stars += _stars(statement)
-        elif isinstance(statement, ast.Assign) and isinstance(statement.value, _LITERALS):
+        elif isinstance(statement, ast.Assign) and _is_object(statement.value, definitions):
             values.update(_binds(statement))
         if isinstance(statement, (ast.ClassDef, ast.FunctionDef)):
             definitions[statement.name] = statement
@@ -156,6 +156,14 @@ def _names_in(source: bytes, file: Path) -> Names:
         stars=tuple(stars),
         is_opaque=is_opaque,
     )
+
+
+def _is_object(value: ast.expr, definitions: Mapping[str, ast.AST]) -> bool:
+    """Whether it is a literal, or an object of a class of the module itself: `Net()`."""
+    if isinstance(value, _LITERALS):
+        return True
+    made = value.func if isinstance(value, ast.Call) else None
+    return isinstance(made, ast.Name) and isinstance(definitions.get(made.id), ast.ClassDef)
 
 
 def _imports(statement: ast.Import | ast.ImportFrom) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from hpc_train.config.modules import (
@@ -43,17 +43,23 @@ _NEEDED = (
 _DISTRIBUTIONS = {"hydra": "hydra-core", "sklearn": "scikit-learn", "yaml": "pyyaml"}
 
 
-def check_imports(module: FoundModule, search_path: Sequence[str], seen: set[Path]) -> None:
+def check_imports(
+    module: FoundModule,
+    search_path: Sequence[str],
+    seen: set[Path],
+    under_way: Mapping[Path, int] | None = None,
+) -> None:
     """Refuse a module of the user's that cannot be imported for what it imports at its top level.
 
     Args:
         module: Where to begin; a module outside the user's folder is not looked at.
         search_path: As `sys.path`, with the user's folder first.
         seen: Files that were looked at; grows.
+        under_way: Files whose import has begun, and the line that each has come to.
 
     Raises:
         ConfigError: with `FILE:LINE`: a package that is not installed, a module or a name that is
-            not there, a syntax error.
+            not there, a syntax error, two modules that need each other's names.
     """
     if not _is_own(module.file, search_path[0]) or len(seen) >= _MOST_MODULES:
         return
@@ -61,35 +67,54 @@ def check_imports(module: FoundModule, search_path: Sequence[str], seen: set[Pat
     seen.add(module.file)
     for needed in read_names(module.file).needs:
         dotted = absolute_name(needed.module, module)
+        if needed.module.startswith(".") and not dotted.strip("."):
+            raise _no_package(module, needed)
         if not dotted or dotted.partition(".")[0] in sys.stdlib_module_names:
             continue
         where = f"{module.file}:{needed.line}"
-        found, rest = find_module(dotted, search_path)
-        package = dotted.partition(".")[0]
-        if found is None:
-            named = _DISTRIBUTIONS.get(package, package)
-            hint = f"pip install {named}, or name the environment that has it: env.conda, env.venv"
-            raise ConfigError(
-                f"{where}: imports '{package}', which is not installed",
-                _elsewhere(package, Path(search_path[0]))
-                or did_you_mean(package, submodules(search_path), cutoff=0.85)
-                or hint,
-            )
-        if not _is_own(found.file, search_path[0]):
-            if package in _READABLE:
-                _check_installed(where, needed, dotted, search_path)
+        found = _own_module(where, needed, dotted, search_path)
+        if found is None or found.file is None:
             continue
-        if rest or package in _READABLE:
-            if find_module(package, search_path[1:])[0] is not None:
-                message = f"{where}: imports '{dotted}', and {found.file} hides that package"
-                raise ConfigError(message, f"rename {found.file}")
-            hint = did_you_mean(rest, submodules(found.search), prefix=f"{found.name}.")
-            message = f"{where}: imports '{dotted}', and {found.name} has no module '{rest}'"
-            raise ConfigError(message, hint or "correct that line")
+        begun = dict(under_way or {})
+        _check_circle(where, needed, found, begun)
+        if module.name != "__main__":  # which is imported anew by whoever names its file
+            begun[module.file] = needed.line
         if found.file not in seen:
-            check_imports(found, search_path, seen)
+            check_imports(found, search_path, seen, begun)
         _check_names(where, needed, found)
     _check_bases(module, read_names(module.file), search_path)
+
+
+def _own_module(
+    where: str, needed: NeededImport, dotted: str, search_path: Sequence[str]
+) -> FoundModule | None:
+    """The module of the user's that an import means; None where it is an installed one."""
+    found, rest = find_module(dotted, search_path)
+    package = dotted.partition(".")[0]
+    if found is None:
+        what = f"{where}: imports '{package}', which is not installed"
+        raise ConfigError(what, _how_to_get(package, search_path))
+    if not _is_own(found.file, search_path[0]):
+        if package in _READABLE:
+            _check_installed(where, needed, dotted, search_path)
+        return None
+    if rest or package in _READABLE:
+        if find_module(package, search_path[1:])[0] is not None:
+            message = f"{where}: imports '{dotted}', and {found.file} hides that package"
+            raise ConfigError(message, f"rename {found.file}")
+        hint = did_you_mean(rest, submodules(found.search), prefix=f"{found.name}.")
+        message = f"{where}: imports '{dotted}', and {found.name} has no module '{rest}'"
+        raise ConfigError(message, hint or "correct that line")
+    return found
+
+
+def _how_to_get(package: str, search_path: Sequence[str]) -> str:
+    named = _DISTRIBUTIONS.get(package, package)
+    install = f"pip install {named}, or name the environment that has it: env.conda, env.venv"
+    near = did_you_mean(package, submodules(search_path), cutoff=0.75)
+    sure = did_you_mean(package, submodules(search_path), cutoff=0.85)
+    guess = f"{near} Else {install}" if near else install
+    return _elsewhere(package, Path(search_path[0])) or sure or guess
 
 
 def check_hidden(folder: Path) -> None:
@@ -118,6 +143,30 @@ def _check_names(where: str, needed: NeededImport, found: FoundModule) -> None:
                 f"{where}: imports '{name}' from {found.name}, which has no such name",
                 did_you_mean(name, there) or "correct that line",
             )
+
+
+def _check_circle(
+    where: str, needed: NeededImport, found: FoundModule, under_way: Mapping[Path, int]
+) -> None:
+    """Refuse a name of a module whose import is under way and has not come to that name."""
+    assert found.file is not None
+    line = under_way.get(found.file, 0)
+    definitions = read_names(found.file).definitions
+    for name in needed.names:
+        if line and name in definitions and definitions[name].lineno > line:
+            message = f"{where}: imports '{name}' from {found.name}, which imports this module"
+            hint = "move one of the two imports into the function that needs it"
+            raise ConfigError(f"{message} first, in line {line}", hint)
+
+
+def _no_package(module: FoundModule, needed: NeededImport) -> ConfigError:
+    name = needed.module.lstrip(".")
+    written = f"from {name} import {', '.join(needed.names)}"
+    written = written if name else f"import {', '.join(needed.names)}"
+    return ConfigError(
+        f"{module.file}:{needed.line}: a relative import, and {module.name} is in no package",
+        f"write {written}",
+    )
 
 
 def _check_installed(

@@ -58,6 +58,26 @@ _OTHER_FILES = {
     ".toml": ("TOML", "write it as YAML: key: value"),
     ".gz": ("compressed", "gunzip it"),
 }
+# Slips in the line that PyYAML stopped at, or in the one above it, and what to write.
+_SLIPS = (
+    (r"^\s*//(.*)", "a comment begins with #: # {0}"),
+    (r"^\s*([\w.-]+)\s*=\s*([^=].*)", "write {0}: {1}"),
+    (r"^\s*([\w.-]+):(?=[^\s:])(.*)", "write a space behind the colon: {0}: {1}"),
+    (r":\s+'([^'\"]*'[^'\"]*)'\s*$", 'put it in double quotes: "{0}"'),
+    (r":\s+([@`%].*)", 'put it in quotes: "{0}"'),
+    (r"\{.*?(\w+\[[^],\s]+\])", 'put it in quotes: "{0}"'),
+    (r"[\w.-]+:\s+([^\s\"'{\[,][^,{}\[\]\"']*:\s[^,{}\[\]]*)", 'put it in quotes: "{0}"'),
+)
+_OPENED = re.compile("quoted scalar|flow (mapping|sequence)")
+# By a part of what PyYAML says.
+_FIXES = {
+    "another document": "a config is one document: remove the line ---",
+    "for merging": "<<: repeats the keys below an anchor, and there are none: put them below &name",
+    "constructor for the tag": "write plain values: a class is class_path: package.module.Class,"
+    " a variable of the shell ${oc.env:NAME}, another file base: FILE",
+    "hexdecimal number": "in double quotes a backslash is special: use single ones",
+    "unknown escape": "in double quotes a backslash is special: use single ones",
+}
 _Loader.yaml_implicit_resolvers = {
     first: [pair for pair in pairs if pair[0] != "tag:yaml.org,2002:timestamp"]
     for first, pairs in _Loader.yaml_implicit_resolvers.items()
@@ -106,7 +126,8 @@ def read_text(text: str, path: Path) -> Source:
         if node is None:
             return Source(path, {}, {})
         if not isinstance(node, yaml.MappingNode):
-            raise ConfigError(f"{path}:1: not a mapping", "write `key: value` lines")
+            fix = "write base: FILE" if text.startswith("!include") else "write `key: value` lines"
+            raise ConfigError(f"{path}:1: not a mapping", fix)
         lines = dict(_lines(loader, node, "", path))
         values = _construct(loader, node)
     except yaml.MarkedYAMLError as error:
@@ -191,9 +212,13 @@ def _check_text(loader: Any, node: yaml.Node, key: str, where: str) -> None:
 def _check_key(key_node: yaml.Node, seen: dict[str, int], prefix: str, path: Path) -> None:
     line = key_node.start_mark.line + 1
     if not isinstance(key_node, yaml.ScalarNode):
-        raise ConfigError(f"{path}:{line}: a key that is no plain word", "write `key: value`")
+        hint = "write `key: value`; {{...}} is a template's: a key's value is ${key} here"
+        raise ConfigError(f"{path}:{line}: a key that is no plain word", hint)
     if key_node.tag == "tag:yaml.org,2002:merge":
         return
+    if re.fullmatch(r"[^(]*\)", key_node.value):
+        message = f"{path}:{line}: {key_node.value!r} is the end of a bracket that YAML has not"
+        raise ConfigError(message, "write a list: [8, 8] in place of (8, 8)")
     if key_node.tag != "tag:yaml.org,2002:str":
         raise ConfigError(
             f"{path}:{line}: the key {prefix}{key_node.value} is no text in YAML",
@@ -210,6 +235,12 @@ def _check_key(key_node: yaml.Node, seen: dict[str, int], prefix: str, path: Pat
 
 def _not_yaml(error: yaml.MarkedYAMLError, path: Path, text: str) -> ConfigError:
     mark = error.problem_mark or error.context_mark
+    opened = error.context_mark
+    if opened and mark and opened.line < mark.line and _OPENED.search(str(error.context)):
+        where = f"{path}:{opened.line + 1}:{opened.column + 1}"
+        what = "quote" if "quoted" in str(error.context) else "bracket"
+        hint = f"close the {what} that is opened there"
+        return ConfigError(f"{where}: not YAML: a {what} without its end", hint)
     if error.problem == "could not find expected ':'":
         mark = error.context_mark or mark  # the line of the key, and not where the search ended
     where = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else str(path)
@@ -219,13 +250,11 @@ def _not_yaml(error: yaml.MarkedYAMLError, path: Path, text: str) -> ConfigError
     above, line = rows[mark.line : mark.line + 2] if mark and rows[mark.line + 1 :] else ("", "")
     if "\t" in line[: len(line) - len(line.lstrip())]:
         hint = "indent with spaces, YAML takes no tabs"
-    elif "another document" in problem:
-        hint = "a config is one document: remove the line ---"
+    elif known := next((fix for word, fix in _FIXES.items() if word in problem), ""):
+        hint = known
     elif found := re.search(r"^(<<<<<<< |>>>>>>> |=======$)", text, re.MULTILINE):
         where = f"{path}:{text.count(chr(10), 0, found.start()) + 1}"
         hint = "a merge of git left its marks there: keep one side of each, without the marks"
-    elif "constructor for the tag" in problem:
-        hint = "write plain values; a class is named by class_path: package.module.ClassName"
     elif found := re.search(r"\*(\S+)", line) if "undefined alias" in problem else None:
         hint = f"put &{found[1]} before the value that *{found[1]} repeats, or *... in quotes"
     elif slip := _slip_of_typing(above, line):
@@ -238,16 +267,30 @@ def _not_yaml(error: yaml.MarkedYAMLError, path: Path, text: str) -> ConfigError
 
 
 def _slip_of_typing(above: str, line: str) -> str:
-    if found := re.match(r"\s*([\w.-]+):(?=[^\s:])", line):
-        return f"write a space behind the colon: {found[1]}: {line[found.end() :].strip()}"
-    if found := re.search(r"\{.*?(\w+\[[^],\s]+\])", line):
-        return f'put it in quotes: "{found[1]}"'
+    for text in (line, above):
+        for pattern, fix in _SLIPS:
+            if found := re.search(pattern, text):
+                return fix.format(*(word.strip() for word in found.groups()))
+    if found := re.fullmatch(r"\s*([\w.-]+)\s*", line):
+        if above.rstrip().endswith(":"):
+            return f"write it behind its key: {above.strip()} {found[1]}"
+        return f"write a colon behind the key: {found[1]}:"
+    if found := re.fullmatch(r"([\w.-]+)\s*", above):
+        return f"write a colon behind the key: {found[1]}:"
     found = _LOOKALIKES.search(above + line)
-    return f"type a plain one in place of the {unicodedata.name(found[0])}" if found else ""
+    if found:
+        return f"type a plain one in place of the {unicodedata.name(found[0])}"
+    spaces, before = (len(it) - len(it.lstrip()) for it in (line, above))
+    if spaces > before and re.match(r"\s*[\w.-]+:\s*[^\s#]", above):
+        name = line.strip().partition(":")[0]
+        return f"begin {name} in the column of the line above: that line has a value of its own"
+    return ""
 
 
 def _neighbours(path: Path) -> str:
     folder = path.parent
+    if str(path) == "-":
+        return "name a file; what a pipe brings is read with /dev/stdin"
     if str(path).startswith("~"):
         return "the shell replaces ~ where it is not in quotes"
     if re.match(r"\w+:/", str(path)):

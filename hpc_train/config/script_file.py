@@ -35,10 +35,9 @@ def check_beside(path: Path, overrides: Sequence[str]) -> None:
     for word in overrides:
         key = word.partition("=")[0].partition(".")[0].strip()
         if key not in (*FIELDS, "cluster_profile") or "=" not in word or key in OF_THE_SCRIPT:
-            raise ConfigError(
-                f"{word!r} is nothing that hpc-train takes beside a script",
-                f"arguments of {path.name} come behind --: {path} -- {word}",
-            )
+            fix = f"arguments of {path.name} come behind --: {path} -- {word}"
+            fix = "name one script" if word.endswith(".py") else fix
+            raise ConfigError(f"{word!r} is nothing that hpc-train takes beside a script", fix)
 
 
 def check_resume(resume: Any, origins: Origins) -> None:
@@ -100,7 +99,9 @@ def check_script(
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the script's own business, at each start
                 tree = ast.parse(source, filename=written)
+            _check_starts(tree, config, origins)
             _check_places(tree, config, origins)
+            _check_parser(tree, config, origins)
     except FileNotFoundError as error:
         names = [file.name for file in (workdir / written).parent.glob("*.py")]
         where = did_you_mean(Path(written).name, names, cutoff=0.75) or f"looked in {workdir}"
@@ -121,6 +122,34 @@ def check_script(
         file = (workdir / written).resolve()
         module = FoundModule("__main__", file, ())
         check_imports(module, [str(file.parent), *search_path], set())
+
+
+def _check_starts(tree: ast.Module, config: Config, origins: Origins) -> None:
+    """Refuse a module that only defines things, such as the one with the model."""
+    defines = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    binds = (ast.Assign, ast.AnnAssign, ast.Expr, *defines)
+    if not any(isinstance(it, ast.ClassDef) for it in tree.body) or not all(
+        isinstance(it, defines)
+        or (isinstance(it, binds) and not any(isinstance(at, ast.Call) for at in ast.walk(it)))
+        for it in tree.body
+    ):
+        return
+    raise origins.error(
+        "script.path",
+        f": {config.script.path} defines classes and functions, and starts none of them",
+        "call what trains at its end, or submit a config that names its classes: class_path: ...",
+    )
+
+
+def _check_parser(tree: ast.Module, config: Config, origins: Origins) -> None:
+    arguments = [str(word) for word in config.script.args]
+    if any("{" in it for it in arguments):
+        return  # {key} is filled in by a sweep
+    from hpc_train.config.script_arguments import refused_arguments
+
+    said, hint = refused_arguments(tree, arguments)
+    if said:
+        raise origins.error("script.args", f": {config.script.path} refuses: {said}", hint)
 
 
 def _check_places(tree: ast.Module, config: Config, origins: Origins) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -34,9 +35,11 @@ def read_object(
         example = f"write {key}: {{class_path: my_package.MyClass, init_args: {{...}}}}"
         raise origins.error(key, "names no class", slip or example)
     if strangers:
-        raise origins.error(
-            f"{key}.{strangers[0]}", "stands beside class_path", f"put it under {key}.init_args"
-        )
+        from hpc_train.config.trainer_args import trainer_parameters  # on the way to an error
+
+        of_trainer = key == "model" and strangers[0] in trainer_parameters(sys.path)
+        fix = f"write trainer.{strangers[0]}" if of_trainer else f"put it under {key}.init_args"
+        raise origins.error(f"{key}.{strangers[0]}", "stands beside class_path", fix)
     arguments = spec.get(INIT_ARGS)
     if arguments is not None and not isinstance(arguments, Mapping):
         raise origins.error(f"{key}.init_args", f"is {arguments!r}", "write name: value pairs")
@@ -80,13 +83,16 @@ def _read_target(spec: Mapping[str, Any], key: str, origins: Origins) -> tuple[s
 def _class_name(value: object, key: str, origins: Origins) -> str:
     words = value.split(".") if isinstance(value, str) else []
     if len(words) < 2 or not all(word.isidentifier() for word in words):
-        dotted = str(value).replace("/", ".").replace(":", ".").replace(".py.", ".")
+        from hpc_train.config.meant_class import meant_class, plain_path  # on the way to an error
+
+        dotted = plain_path(str(value))
         is_path = "." in dotted and all(word.isidentifier() for word in dotted.split("."))
-        raise origins.error(
-            key,
-            f"is {value!r}, which is no class with its module",
-            f"write {dotted}" if is_path else "write it as in package.module.ClassName",
-        )
+        meant = f"write {dotted}" if is_path else meant_class(dotted) if dotted else ""
+        if "-" in dotted or "-" in str(value):
+            dashed = str(value).replace("-", "_")
+            meant = f"write {dashed}: Python takes no dash in a name, so rename a file that has it"
+        message = f"is {value!r}, which is no class with its module"
+        raise origins.error(key, message, meant or "write it as in package.module.ClassName")
     if words[0] == "__main__":
         raise origins.error(
             key,

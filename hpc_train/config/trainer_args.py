@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from hpc_train.config.keys import FIELDS
 from hpc_train.config.modules import find_module
 from hpc_train.config.origins import Origins
 from hpc_train.config.removed_arguments import (
@@ -70,6 +71,11 @@ _NOTHING = {
 }
 _CLIPPING = ("norm", "value")
 _PROFILERS = ("simple", "advanced", "pytorch", "xla")
+_FIX_OF_TYPE = {  # which a type alone does not tell
+    "max_time": 'write "DD:HH:MM:SS" in quotes: "00:00:30:00" is 30 minutes',
+    "profiler": f"write {', '.join(_PROFILERS)}, or null",
+    "callbacks": "write [{class_path: pytorch_lightning.callbacks.Timer, init_args: {...}}]",
+}
 _SHORT_PRECISIONS = {"64": "64-true", "32": "32-true", "16": "16-mixed", "bf16": "bf16-mixed"}
 # As torch, Hugging Face and other launchers call them.
 _OTHER_PRECISIONS = {
@@ -120,6 +126,7 @@ def check_trainer(
                 key,
                 "is no argument of Lightning's Trainer",
                 _instead(name)
+                or (f"write {name} at the top, beside trainer" if name in FIELDS else "")
                 or did_you_mean(name, usable, prefix="trainer.")
                 or "an argument of your model's own goes under model.init_args",
             )
@@ -165,9 +172,9 @@ def _check_values(arguments: Mapping[str, Any], origins: Origins) -> None:
     """Refuse values of the right type that Lightning cannot work with."""
     for index, callback in enumerate(_listed(arguments.get("callbacks"))):
         if not is_object(callback):
-            it = callback if "." in str(callback) else "pytorch_lightning.callbacks.EarlyStopping"
-            example = f"write {{class_path: {it}, init_args: {{...}}}}"
-            raise origins.error(f"trainer.callbacks.{index}", f"is {callback!r}", example)
+            raise origins.error(
+                f"trainer.callbacks.{index}", f"is {callback!r}", _as_object(callback)
+            )
     for name, least in _LEAST.items():
         value = arguments.get(name)
         is_share = isinstance(value, float) and name in _SHARES
@@ -179,6 +186,7 @@ def _check_values(arguments: Mapping[str, Any], origins: Origins) -> None:
         if arguments.get(name) == 0 and not isinstance(arguments[name], bool):
             said = f"is {arguments[name]}: nothing would be trained"
             raise origins.error(f"trainer.{name}", said, fix)
+    _check_order(arguments, origins)
     _check_choice(arguments, "profiler", _PROFILERS, origins)
     _check_choice(arguments, "gradient_clip_algorithm", _CLIPPING, origins)
     max_time = arguments.get("max_time")
@@ -187,6 +195,28 @@ def _check_values(arguments: Mapping[str, Any], origins: Origins) -> None:
     if isinstance(max_time, str) and not re.search("[1-9]", max_time):
         said = f"is {max_time}: nothing would be trained"
         raise origins.error("trainer.max_time", said, 'write more, such as "00:12:00:00"')
+
+
+def _check_order(arguments: Mapping[str, Any], origins: Origins) -> None:
+    """Refuse a minimum above its maximum: the maximum would win without a word."""
+    for what in ("epochs", "steps"):
+        least, most = arguments.get(f"min_{what}"), arguments.get(f"max_{what}")
+        if isinstance(least, int) and isinstance(most, int) and -1 < most < least:
+            message = f"is {least}, more than trainer.max_{what}, {most}"
+            fix = f"write {most} or less, or a larger trainer.max_{what}"
+            raise origins.error(f"trainer.min_{what}", message, fix)
+
+
+def _as_object(callback: object) -> str:
+    """A class that was named alone, as it is written."""
+    from hpc_train.config.meant_class import meant_class, plain_path
+
+    if isinstance(callback, Mapping) and set(callback) == {INIT_ARGS}:
+        return "indent init_args below the class_path above it, without a dash of its own"
+    path = plain_path(callback) if isinstance(callback, str) else ""
+    found = re.search(r"[\w.]+\.\w+", meant_class(path) if path and "." not in path else path)
+    it = found[0] if found else "pytorch_lightning.callbacks.EarlyStopping"
+    return f"write {{class_path: {it}, init_args: {{...}}}}"
 
 
 def _listed(value: Any) -> list[Any]:
@@ -269,6 +299,7 @@ def _check_type(key: str, value: Any, allowed: set[str], origins: Origins) -> No
     takes = " or ".join([*plain, *sorted(allowed.difference(_TYPES, {"None"}))])
     said = f"is {value!r}, and Lightning's Trainer takes {takes}"
     fix = f"write {', or '.join(words)}"
+    fix = _FIX_OF_TYPE.get(key.removeprefix("trainer."), fix)
     if meant := meant_number(value, " ".join(plain)):
         fix = f"write {'a number' if 'float' in plain else words[0]}{meant}"
     raise origins.error(key, said, fix)

@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, MutableMapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,10 @@ from hpc_train.config.logger_forms import LOGGER_WORDS, OWN_LOGGERS
 from hpc_train.config.origins import Origins
 from hpc_train.config.ranges import RANGES, out_of_range
 from hpc_train.config.read import Sexagesimal
-from hpc_train.config.schema import Config, NotifyConfig
+from hpc_train.config.schema import Config, NotifyConfig, SlurmConfig
 from hpc_train.config.secrets import looks_secret
 from hpc_train.config.specs import is_object
-from hpc_train.config.words import did_you_mean
+from hpc_train.config.words import did_you_mean, meant_number
 from hpc_train.errors import ConfigError
 
 _ENVIRONMENT = re.compile(r"\$\{\s*oc\.env\s*:\s*([A-Za-z_]\w*)")
@@ -26,6 +27,7 @@ _SHELLS = re.compile(r"[/:]\$[A-Za-z_]|^\$[A-Za-z_]\w*[/:]")  # of a path, or of
 _MAX_NAME, _MAX_PATH = 255, 4096
 _BELOW = 256  # the run's name and id, and the longest name below them
 _PLAIN = "write \\${{...}} where a plain ${{...}} is meant"
+_UNITS = {"_s": "seconds", "_minutes": "minutes", "_h": "hours", "_mb": "megabytes"}
 _TWO_FIELDS = 'write hours and seconds, too: "2:00:00" is two hours, "0:02:00" two minutes'
 # OmegaConf 2.4's messages, what is wrong, and what to write.
 _EXPLAINED = (
@@ -99,8 +101,8 @@ def check_texts(values: Mapping[str, Any], origins: Origins) -> None:
             fix = f'write slurm.{key}: "{size}G", or M' if size > 0 else 'write it like "64G"'
             raise origins.error(f"slurm.{key}", f"is {size} without a unit", fix)
     for key, value in _walk(values, ""):
-        if isinstance(value, str) and key in TEXT_KEYS and not value.strip():
-            raise origins.error(key, "is empty", "leave it out, or write a value")
+        if isinstance(value, str) and key in TEXT_KEYS:
+            _check_words(key, value, origins)
         if isinstance(value, bool) and is_text(key):
             raise origins.error(
                 key,
@@ -123,6 +125,13 @@ def check_texts(values: Mapping[str, Any], origins: Origins) -> None:
                 f"is {value.text}, which YAML reads as the number {int(value)}",
                 f'put it in quotes: "{value.text}"',
             )
+
+
+def _check_words(key: str, value: str, origins: Origins) -> None:
+    if not value.strip():
+        raise origins.error(key, "is empty", "leave it out, or write a value")
+    if value == "None":
+        raise origins.error(key, "is None, which is Python's word", "write null")
 
 
 def check_setup(setup: Any, origins: Origins) -> None:
@@ -176,6 +185,18 @@ def check_meaning(config: Config, origins: Origins) -> None:
                 did_you_mean(str(logger), LOGGER_WORDS)
                 or f"write {known}, or {{class_path: ..., init_args: ...}}",
             )
+
+
+def check_begin(slurm: SlurmConfig, origins: Origins) -> None:
+    """Refuse a day that has passed: of `begin`, which Slurm takes, and of sbatch's deadline."""
+    for key, day in (("begin", slurm.begin), ("extra.deadline", slurm.extra.get("deadline"))):
+        try:
+            passed = day is not None and datetime.fromisoformat(str(day).strip()) < datetime.now()
+        except (ValueError, TypeError):  # now+1hour, 16:00 and the like are never in the past
+            continue
+        if passed:
+            hint = "leave it out, or write a later one, such as now+1hour"
+            raise origins.error(f"slurm.{key}", f"is {day}, which has passed", hint)
 
 
 def _check_hosts(config: Config, origins: Origins) -> None:
@@ -232,6 +253,11 @@ def explain(key: str, message: str, origins: Origins) -> ConfigError:
     )
     groups = match.groups()
     hint = hint.format(*groups, key=key)
+    if re.search(r"\s[\w.]+=", str(groups[:1])):
+        hint = "write each key=value as a word of its own"
+    if hint in ("write a whole number", "write a number"):
+        unit = next((name for end, name in _UNITS.items() if key.endswith(end)), "")
+        hint += f" of {unit}" if unit else meant_number(groups[0], "int")
     _, _, null = (RANGES[key].below if key in RANGES else "").partition(", or null")
     hint += f", or null{null}" if null and "number" in hint else ""
     return origins.error(key, complaint.format(*groups), hint)
@@ -242,6 +268,9 @@ def _check_path(key: str, path: str, origins: Origins) -> None:
     if re.match(r"\w+://", path):
         hint = "write a folder of the shared file system; results can be copied there afterwards"
         raise origins.error(key, f"is {path}, which is no folder", hint)
+    if re.match(r"[A-Za-z]:[\\/]|\\\\", path):
+        hint = "write a path of this machine, with /: /scratch/me/runs"
+        raise origins.error(key, f"is {path}, a path of Windows", hint)
     try:
         Path(path).expanduser()
     except RuntimeError:  # ~nobody-here

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+_NUMBER = r"-?(?:\d+\.?\d*|\.\d+)(?:e-?\d+)?"
+
 
 def did_you_mean(
     word: str, candidates: Iterable[str], *, prefix: str = "", cutoff: float = 0.6
@@ -27,11 +29,13 @@ def meant_number(value: object, types: str) -> str:
         return f": {value:.0f}"
     if not isinstance(value, str) or not re.search("int|float", types):
         return ""
+    if re.fullmatch(r"\d{1,3}(,\d{3})+", value):
+        return f": {value.replace(',', '')}"
     if share := re.fullmatch(r"([\d.]+)\s*%", value):
         return f": {float(share[1]) / 100:g}"
     if variable := re.fullmatch(r"\$(\w+)", value):
         return f"; of a variable of the shell: ${{oc.decode:${{oc.env:{variable[1]}}}}}"
-    if slip := re.fullmatch(r"=?(-?[\d.]+(?:e-?\d+)?),?", value):
+    if slip := re.fullmatch(rf"=?({_NUMBER}),?", value):
         as_text = " without quotes; of a variable: ${oc.decode:${oc.env:NAME}}"
         return as_text if slip[1] == value else f": {slip[1]}"
     comma = ", with a point" if re.fullmatch(r"-?\d+,\d+", value) else ""

@@ -6,7 +6,7 @@ import dataclasses
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 from typing import Any
 
@@ -31,7 +31,14 @@ from hpc_train.plan.quoting import quote_sbatch
 from hpc_train.plan.sbatch_options import FORMS, PASSED_ON, extra_options
 from hpc_train.plan.shape import BatchSplitError, shape_of, split_batch
 from hpc_train.plan.shell import shell_plan
-from hpc_train.plan.units import meant_time, memory_mib, slurm_time, stop_lead_s, time_s
+from hpc_train.plan.units import (
+    meant_memory,
+    meant_time,
+    memory_mib,
+    slurm_time,
+    stop_lead_s,
+    time_s,
+)
 
 # Slurm counts minutes in 32 bits, the last values of which have other meanings (slurm.h, NO_VAL).
 _LONGEST_S = (2**32 - 3) * 60
@@ -237,7 +244,8 @@ def _memory(slurm: SlurmConfig, shape: Shape, origins: Origins) -> Iterator[tupl
         try:
             memory_mib(getattr(slurm, key))
         except ValueError as error:
-            raise origins.error(f"slurm.{key}", f": {error}", f'write {key}: "64G"') from error
+            hint = f'write {key}: "{meant_memory(getattr(slurm, key))}"'
+            raise origins.error(f"slurm.{key}", f": {error}", hint) from error
         yield key.replace("_", "-"), getattr(slurm, key)
 
 
@@ -261,11 +269,26 @@ def _check_texts(slurm: SlurmConfig, origins: Origins) -> None:
         value: str | None = getattr(slurm, key)
         if value is not None and not re.fullmatch(form, value.strip(), re.IGNORECASE):
             raise origins.error(f"slurm.{key}", f"is {value!r}", fix)
+    named: dict[str, list[str]] = {}
     for key in ("nodelist", "exclude"):
         hosts: str | None = getattr(slurm, key)
         if hosts and "/" not in hosts:  # with a slash it is a file of names (sbatch(1))
             try:
-                expand(hosts)
+                named[key] = expand(hosts)
             except ValueError as error:
                 hint = 'write as in "node[1-3],gpu7"'
                 raise origins.error(f"slurm.{key}", f": {error}", hint) from error
+    _check_named(named, slurm, origins)
+
+
+def _check_named(named: Mapping[str, list[str]], slurm: SlurmConfig, origins: Origins) -> None:
+    """Refuse more nodes by their names than there are to be, and nodes both named and left out."""
+    wanted, left_out = named.get("nodelist", []), named.get("exclude", [])
+    nodes = slurm.nodes + slurm.spares
+    if both := [node for node in wanted if node in left_out]:
+        message = f"names {', '.join(both)}, which slurm.nodelist asks for"
+        raise origins.error("slurm.exclude", message, "take it from one of the two")
+    if len(wanted) > nodes:
+        message = f"names {len(wanted)} nodes, and slurm.nodes is {slurm.nodes}"
+        hint = f"write --nodes {len(wanted)}; to keep other nodes out: slurm.exclude"
+        raise origins.error("slurm.nodelist", message, hint)

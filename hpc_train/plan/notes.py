@@ -21,6 +21,12 @@ def notes_on(config: Config) -> list[str]:
         )
     if config.slurm.gpu_type and config.trainer.get("accelerator") == "cpu":
         notes.append("slurm.gpu_type is not used: on CPUs no GPU is asked for")
+    given = (config.data.get("init_args") or {}).get("batch_size")
+    if given not in (None, config.global_batch_size, config.micro_batch_size):
+        size = (
+            f"global_batch_size, {config.global_batch_size}, decides what a rank's DataLoader has"
+        )
+        notes.append(f"data.init_args.batch_size is {given}, and {size}")
     return [*notes, *time_notes(config.slurm.time), *_lead_notes(config.slurm)]
 
 

@@ -42,6 +42,11 @@ FORMS: Mapping[str, tuple[str, str]] = {
     "dependency": (rf"{_AFTER}([,?]{_AFTER})*", "write it like afterok:12345, or --after RUN"),
     "mail_type": (rf"({_MAILS})(,({_MAILS}))*", "write END,FAIL; others: BEGIN, REQUEUE, ALL"),
     "mail_user": (r"\S+", "write one address"),
+    "gpu_type": (r"[\w.-]+", "write the type alone: a100; how many is slurm.gpus_per_node"),
+    **dict.fromkeys(
+        ("partition", "nodelist", "exclude", "licenses", "qos", "account", "reservation"),
+        (r"\S+", "write it without spaces: a,b"),
+    ),
 }
 _SHAPE = "it follows from slurm.nodes and slurm.gpus_per_node (--nodes, --gpus)"
 _COMMAND = "it is the command's business: see `hpc-train submit --help`"
@@ -69,10 +74,11 @@ OWNED: Mapping[str, str] = {
     "output": "logs are in the run directory: `hpc-train logs RUN`",
     "error": "logs are in the run directory: `hpc-train logs RUN`",
     "open-mode": "logs are in the run directory, and a requeue appends to them",
+    "array": "write sweep: {KEY: [VALUES]}, or --sweep KEY=VALUES: it makes a job array",
     "chdir": "submit from the folder where the job should start",
     **dict.fromkeys(
         (
-            *("array", "clusters", "help", "hold", "input", "nodefile", "parsable", "quiet"),
+            *("clusters", "help", "hold", "input", "nodefile", "parsable", "quiet"),
             *("test-only", "usage", "verbose", "version", "wait", "wrap", "uid", "gid"),
         ),
         _COMMAND,

@@ -40,6 +40,8 @@ def time_s(text: str) -> int | None:
 
 def meant_time(text: str) -> str:
     """`2:00:00` for `2h`, `2 hours` and the like; an example where nothing is known."""
+    if days := re.fullmatch(r"(\d+):(\d+:\d+:\d+)", text.strip()):
+        return f"{days[1]}-{days[2]}"
     word = _WORDS.fullmatch(text.strip())
     unit_s = {"d": 24 * 3600, "h": 3600, "m": 60, "s": 1}
     return slurm_time(int(word[1]) * unit_s[word[2].lower()]) if word else "1:30:00"
@@ -79,3 +81,14 @@ def memory_mib(text: str) -> int:
         raise ValueError(f"{text!r} is not a memory size with its unit, as in 64G or 512M")
     mib = int(match["number"]) * _MIB_PER_UNIT[match["unit"].upper()]
     return -int(-mib // 1)
+
+
+def meant_memory(text: str) -> str:
+    """`1536M` for `1.5G`, `64G` for `64 GiB`; an example where nothing is known."""
+    found = re.fullmatch(r"([\d.]+)\s*([KMGT])(?:i?B|ig\w*|eg\w*)?", text.strip(), re.IGNORECASE)
+    if found is None or found[1].count(".") > 1 or found[1] == ".":
+        return "64G"
+    number, unit = float(found[1]), found[2].upper()
+    if number.is_integer():
+        return f"{number:.0f}{unit}"
+    return f"{round(number * _MIB_PER_UNIT[unit])}M"

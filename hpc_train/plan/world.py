@@ -90,7 +90,8 @@ def expand_tasks_per_node(text: str) -> list[int]:
 def _read(env: Mapping[str, str]) -> World:
     if "TORCHELASTIC_RUN_ID" in env:
         return _from_torchrun(env)
-    if "SLURM_STEP_ID" in env or "SLURM_STEPID" in env:
+    step = env.get("SLURM_STEP_ID", env.get("SLURM_STEPID"))
+    if step is not None and not step.startswith("-"):  # 26.05 calls the batch script's own -5
         return _from_slurm(env)
     if "WORLD_SIZE" in env or "RANK" in env:
         return _from_torchrun(env)

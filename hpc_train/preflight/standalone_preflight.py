@@ -23,7 +23,7 @@ from hpc_train.slurm.command import is_available
 from hpc_train.slurm.command import run as run_slurm
 from hpc_train.slurm.jobs import PendingJob, job_details, pending_job
 from hpc_train.slurm.partitions import check_partition
-from hpc_train.slurm.refusals import explain_pending, never_starts
+from hpc_train.slurm.refusals import explain_pending, never_starts, refusal_error
 
 FIRST_QUESTION_S = 2.0  # an allocation that is there sooner waits for nothing
 QUESTIONS_APART_S = 10.0
@@ -112,6 +112,10 @@ def in_new_allocation(
             "`scontrol ping` tells when it is back; leave --nodes out to look at this host",
         )
     check_partition(dict(word.removeprefix("--").split("=", 1) for word in salloc))
+    # What Slurm would refuse is asked of sbatch: salloc's words go to the terminal as they are.
+    test = ["sbatch", "--test-only", *salloc, "--wrap=true"]
+    if is_available() and (refused := run_slurm(test, timeout_s=30)).returncode:
+        raise refusal_error(refused.stderr)
     say(f"asking Slurm for {nodes} node{'s' if nodes > 1 else ''}")
     # By its name squeue finds the job whose number salloc tells only in words.
     name = f"hpc-train-{arguments[0]}-{secrets.token_hex(4)}"

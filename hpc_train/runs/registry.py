@@ -24,6 +24,7 @@ from hpc_train.runs.state import state_dir
 
 RUNS_DIR_VARIABLE = "HPC_TRAIN_RUNS_DIR"
 PATTERN = re.compile(r"[*?\[]")  # a word with one of them means several runs
+NEWEST = ("latest", "last")  # words for the newest run, unless one is called that
 STAMP = "%Y%m%d-%H%M%S"
 STAMPED = re.compile(r"(\d{8}-\d{6})-")
 
@@ -119,12 +120,13 @@ def no_folder() -> str:
     return f"{os.environ.get(RUNS_DIR_VARIABLE) or './runs'}, which does not exist"
 
 
-def folders(runs_dir: Path | None) -> list[Path]:
+def folders(runs_dir: Path | str | None) -> list[Path]:
     """Where runs are looked for.
 
     Raises:
         NoSuchRunError: when `runs_dir` is named and is no folder.
     """
+    runs_dir = Path(runs_dir) if runs_dir else None
     if runs_dir and not runs_dir.is_dir():
         what = "that is a file" if runs_dir.is_file() else "there is no such folder"
         hint = "name the folder that runs_dir is in the config, or leave --runs-dir out"
@@ -169,7 +171,7 @@ def find_run(reference: str, folders: Sequence[Path]) -> RunDir:
 
 
 def matching_runs(reference: str, folders: Sequence[Path]) -> list[RunDir]:
-    """The runs that a run directory, a run id, a name or a job id means, the newest first.
+    """The runs that a run directory, a run id, a name, a job id or `latest` means, newest first.
 
     Raises:
         NoSuchRunError: when there is none.
@@ -188,6 +190,7 @@ def matching_runs(reference: str, folders: Sequence[Path]) -> list[RunDir]:
             if reference.isdigit() and reference in job_ids(read_events(run.events))
         ],
         [run for run in runs if len(reference) >= 4 and run.run_id.startswith(reference)],
+        runs[:1] if reference in NEWEST else [],
     ):
         if matches:
             return matches
@@ -214,7 +217,11 @@ def _advice(reference: str, runs: list[RunDir], folders: Sequence[Path]) -> str:
 
     if Path(reference).is_file():
         checked = f"hpc-train submit --dry-run {reference} checks a config"
+        if reference.endswith((".log", ".out", ".err", ".txt")):
+            checked = f"hpc-train diagnose {reference} reads a log"
         return f"that is a file: RUN is a name, a run id, a run directory or a job id; {checked}"
+    if re.search(r"[,\s]", reference.strip()):
+        return "one RUN at a time, by its name or id; `hpc-train list` shows all"
     names = sorted({run.name for run in runs})
     if PATTERN.search(reference) and (matching := fnmatch.filter(names, reference)):
         return f"one at a time: {', '.join(matching[:6])}"

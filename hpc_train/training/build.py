@@ -121,7 +121,9 @@ def _import_module(module_name: str, class_path: str, key: str) -> Any:
         ) from error
     except ImportError as error:
         hint = "a library of the machine is missing: is a module (env.modules) not loaded?"
-        if "lib" not in str(error):
+        if "circular import" in str(error):
+            hint = "two modules import each other: move one import into the function that needs it"
+        elif "lib" not in str(error):
             hint = "the installed version may be another one than the code was written for"
         raise ConfigError(
             f"{key}.class_path: {module_name} cannot be imported: {error}", hint

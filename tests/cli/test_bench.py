@@ -80,7 +80,7 @@ def test_a_shape_larger_than_the_partition_is_refused_before_any_is_submitted(
     hpc, taken: Slurm, tmp_path: Path
 ) -> None:
     taken.has("sbatch", f"echo >> {taken.folder}/sent; echo Submitted batch job 7")
-    taken.has("sinfo", "echo 'train*|infinite|3|1-infinite'")
+    taken.has("sinfo", "echo 'train*|infinite|3|1-infinite|8|gpu:4|n[1-3]|N/A'")
     said = hpc("bench", DIGITS, "--nodes", "1,4", "--gpus", "1")
     assert said.code == 4
     assert "write --nodes 3 or fewer" in said.err

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from hpc_train import api
-from hpc_train.errors import ConfigError
+from hpc_train.errors import ConfigError, HpcTrainError
+from hpc_train.sweeps import submit_sweep
 
 NETS = """\
 import abc
@@ -202,7 +204,7 @@ def refused(hpc, project: Path, words: list[str], code: int, message: str, fix: 
         ("sweep cfg.yaml", 2, "Did you mean 'submit CFG --sweep KEY=VALUES'?", "--help"),
         ("squeue", 2, "no such command: 'squeue'. Did you mean 'list'?", "--help"),
         ("submit cfg.yaml --gpus a100:4", 2, "'a100:4'", "--gpus 4 slurm.gpu_type=a100"),
-        ("submit cfg.yaml --gpus four", 2, "'four' is not a valid integer", "--help"),
+        ("submit cfg.yaml --gpus four", 2, "'four' is not a valid integer", "write a whole"),
         ("list -n all", 2, "'all' is not a valid", "write --all"),
         ("cfg.yaml", 2, "no such command: 'cfg.yaml'. Did you mean 'submit cfg.yaml'?", "--help"),
         ("submit cfg.yaml SLURM={nodes: 1}", 3, "SLURM is no key", "'slurm'"),
@@ -317,6 +319,117 @@ def refused(hpc, project: Path, words: list[str], code: int, message: str, fix: 
         ("submit cfg.yaml notify=slack", 3, "notify is 'slack'", "notify: {urls_from: ...}"),
         ("submit cfg.yaml notify.events=all", 3, "is no list", "[...]"),
         ("submit cfg.yaml preflight.thresholds.min_gbs=3", 3, "no such threshold", "'min_gbps'"),
+        ("submit cfg.yaml model.class_path=Net", 3, "no class with its module", "write nets.Net"),
+        ("submit cfg.yaml model.class_path=nets.Net()", 3, "is 'nets.Net()'", "write nets.Net"),
+        ("submit cfg.yaml model.class_path=./nets.py", 3, "is './nets.py'", "write nets.Net"),
+        (
+            "submit cfg.yaml slurm.begin=2020-01-01",
+            3,
+            "2020-01-01, which has passed",
+            "leave it out",
+        ),
+        ("submit - --dry-run", 3, "-: there is no such file", "/dev/stdin"),
+        ("report x --html x.pdf", 2, "what is written is a page of HTML", "--html x.html"),
+        ("status a,b", 5, "no run answers to 'a,b'", "one RUN at a time"),
+        ("submit cfg.yaml slurm.strategy=ddp", 3, "slurm.strategy is no key", "trainer.strategy"),
+        ("submit cfg.yaml slurm_partition=x", 3, "slurm_partition is no key", "slurm.partition"),
+        ("submit cfg.yaml trainer_max_epochs=3", 3, "is no key", "write trainer.max_epochs"),
+        ("submit cfg.yaml seed_everything=3", 3, "seed_everything is no key", "write seed"),
+        ("submit cfg.yaml fit.x=3", 3, "fit is no key", "the keys below fit without it"),
+        ("submit cfg.yaml mixed_precision=bf16", 3, "is no key", "write trainer.precision"),
+        ("submit cfg.yaml trainer.checkpoint={a:1}", 3, "no argument of", "checkpoint at the top"),
+        ("submit cfg.yaml trainer.max_time=30", 3, "max_time is 30", "is 30 minutes"),
+        ("submit cfg.yaml global_batch_size=1,024", 3, "is '1,024'", "whole number: 1024"),
+        ("submit cfg.yaml watchdog.floor_s=10min", 3, "is '10min'", "a number of seconds"),
+        ("submit cfg.yaml loggers=-csv", 3, "loggers is no list", "space behind each dash: - csv"),
+        ("submit cfg.yaml model.class_path=my-nets.Net", 3, "no class with", "write my_nets.Net"),
+        (
+            "submit cfg.yaml slurm.nodelist=a,b",
+            3,
+            "names 2 nodes, and slurm.nodes is 1",
+            "--nodes 2",
+        ),
+        (
+            "submit cfg.yaml slurm.nodelist=a slurm.exclude=a",
+            3,
+            "slurm.exclude names a, which slurm.nodelist asks for",
+            "take it from one",
+        ),
+        ("submit cfg.yaml slurm.extra.array=0-3", 3, "sets --array itself", "--sweep KEY=VALUES"),
+        ("submit cfg.yaml slurm.partition=None", 3, "is None, which is Python's", "write null"),
+        ("submit cfg.yaml model.init_args.lr=0.1.", 3, "is '0.1.', and", "write a number"),
+        ("submit cfg.yaml resume=true", 3, "resume is no key", "`hpc-train resume RUN` goes on"),
+        ("submit cfg.yaml ckpt_path=a.ckpt", 3, "ckpt_path is no key", "init_from: PATH"),
+        ("submit cfg.yaml wandb.project=x", 3, "wandb is no key", "write loggers: [wandb]"),
+        ("submit cfg.yaml hydra.run=x", 3, "hydra is no key", "leave it out"),
+        ("submit cfg.yaml hydra/launcher=x", 3, "'hydra/launcher' is no key", "leave it out"),
+        ("submit cfg.yaml -m seed=1,2", 2, "No such option '-m'", "--sweep KEY=VALUES"),
+        ("submit cfg.yaml slurm.email=a@b", 3, "slurm.email is no key", "slurm.mail_user"),
+        (
+            "submit cfg.yaml env.python=/usr/bin/python",
+            3,
+            "env.python is no",
+            "env.venv or env.conda",
+        ),
+        ("submit cfg.yaml env.PYTHONPATH=/x", 3, "is no key", "env.variables.PYTHONPATH"),
+        (
+            "submit cfg.yaml notify.email=a@b",
+            3,
+            "notify.email is no key",
+            "notify.urls_from: ~/FILE",
+        ),
+        ("submit cfg.yaml snapshot=true", 3, "snapshot is True", "write snapshot: git"),
+        (r"submit cfg.yaml runs_dir=C:\me\runs", 3, "a path of Windows", "/scratch/me/runs"),
+        (
+            "submit nets.py",
+            3,
+            "nets.py defines classes and functions, and starts",
+            "class_path: ...",
+        ),
+        ("submit cfg.yaml --time 1:00:00:00", 3, "is not a Slurm time", '"1-00:00:00"'),
+        ("submit cfg.yaml slurm.mem=1.5G", 3, "'1.5G' is not a memory", '"1536M"'),
+        ("submit cfg.yaml slurm.mem=64GiB", 3, "'64GiB' is not a memory", '"64G"'),
+        (
+            "submit cfg.yaml slurm.gpu_type=a100:4 trainer.accelerator=gpu",
+            3,
+            "is 'a100:4'",
+            "alone: a100",
+        ),
+        (
+            "submit cfg.yaml slurm.extra.deadline=2020-01-01",
+            3,
+            "2020-01-01, which has",
+            "leave it out",
+        ),
+        ("submit cfg.yaml trainer..max_epochs=3", 3, "is no key", "write trainer.max_epochs=3;"),
+        ('submit cfg.yaml "seed=3"', 3, "is no key", "write seed=3;"),
+        ("submit cfg.yaml model.max_epochs=3", 3, "beside class_path", "write trainer.max_epochs"),
+        ("submit cfg.yaml --gpus all", 2, "not a valid integer", "write a whole number"),
+        ("preflight --budget fast", 2, "not a valid float", "write a number"),
+        ("submit cfg.yaml trainer.profiler=true", 3, "profiler is True", "write simple, advanced"),
+        (
+            "submit cfg.yaml trainer.callbacks=Timer",
+            3,
+            "callbacks is 'Timer'",
+            "write [{class_path:",
+        ),
+        ("submit cfg.yaml loggers=none", 3, "loggers is no list", "write [] for none"),
+        ("submit cfg.yaml loggers=false", 3, "loggers is no list", "write [] for none"),
+        ("submit cfg.yaml env.venv=cfg.yaml", 3, "is cfg.yaml, and there", "and not a file in it"),
+        ("submit a.py b.py", 3, "'b.py' is nothing that hpc-train", "name one script"),
+        ("submit cfg.yaml -g 2", 2, "No such option '-g'", "write --gpus"),
+        ("submit cfg.yaml --cpus 4", 2, "No such option '--cpus'", "slurm.cpus_per_gpu=..."),
+        ("submit cfg.yaml --resume", 2, "No such option '--resume'", "`hpc-train resume RUN`"),
+        ("run cfg.yaml --ckpt_path last", 2, "'--ckpt_path'", "`hpc-train resume RUN`"),
+        ("-V", 2, "No such option '-V'", "write --version"),
+        ("check cfg.yaml", 2, "mean 'submit --dry-run CFG'?", "--help"),
+        ("watch x", 2, "mean 'logs RUN -f'?", "--help"),
+        ("delete x", 2, "mean 'rm RUN'?", "--help"),
+        ("report --csv", 2, "No such option '--csv'", "--json"),
+        ("preflight cfg.yaml", 2, "is a file and no RUN", "submit --dry-run cfg.yaml checks"),
+        ("doctor cfg.yaml", 2, "extra argument (cfg.yaml)", "submit --dry-run cfg.yaml checks"),
+        ("init a b", 2, "extra argument (b)", "leave it out"),
+        ("resume last", 5, "no run answers to 'last'", "looked in"),
     ],
 )
 def test_a_command_line_typed_wrong(
@@ -350,6 +463,42 @@ def test_a_command_line_typed_wrong(
         ("{profiler: fastest}", "trainer.profiler is 'fastest'", "simple, advanced"),
         ("{max_time: 3 hours}", "trainer.max_time is '3 hours'", "DD:HH:MM:SS"),
         ("{callbacks: [EarlyStopping]}", "trainer.callbacks.0 is 'EarlyStopping'", "{class_path:"),
+        (
+            "{min_epochs: 5, max_epochs: 3}",
+            "min_epochs is 5, more than trainer.max_epochs, 3",
+            "3 or",
+        ),
+        (
+            "{min_steps: 5, max_steps: 3}",
+            "min_steps is 5, more than trainer.max_steps",
+            "3 or less",
+        ),
+        (
+            "{callbacks: [{class_path: EarlyStoping}]}",
+            "is 'EarlyStoping', which is no class with its module",
+            "did you mean 'pytorch_lightning.callbacks.EarlyStopping'?",
+        ),
+        (
+            "{callbacks: [{class_path: from pytorch_lightning.callbacks import Timer}]}",
+            "is 'from pytorch_lightning.callbacks import Timer'",
+            "write pytorch_lightning.callbacks.Timer",
+        ),
+        (
+            "{callbacks: [{class_path: pl.callbacks.Timer}]}",
+            "no module 'pl'",
+            "write pytorch_lightning.callbacks.Timer",
+        ),
+        (
+            "{callbacks: [{class_path: pytorch_lightning.Timer}]}",
+            "pytorch_lightning has no class 'Timer'",
+            "write pytorch_lightning.callbacks.Timer",
+        ),
+        ("{callbacks: [Timer]}", "0 is 'Timer'", "{class_path: pytorch_lightning.callbacks.Timer,"),
+        (
+            "{callbacks: [{class_path: nets.Plain}, {init_args: {a: 1}}]}",
+            "trainer.callbacks.1 is {'init_args'",
+            "below the class_path above it, without a dash",
+        ),
         ("{callbacks: [3]}", "trainer.callbacks.0 is 3", "{class_path:"),
         ("{callbacks: [null]}", "trainer.callbacks.0 is None", "{class_path:"),
         ("{callbacks: [{class_path: nets.Plain}]}", "nets.Plain is no Callback", "derive it from"),
@@ -384,6 +533,23 @@ def test_an_argument_of_the_trainer_that_lightning_cannot_work_with(
         (CONFIG.replace("name: x", 'name: "x'), "not YAML: did not find", "a quote or bracket may"),
         ("class_path: nets.Net\n" + CONFIG, "cfg.yaml:1: class_path is no", "indent class_path"),
         ("- name: x\n", "cfg.yaml:1: not a mapping", "key: value"),
+        (CONFIG.replace("size: 8", "size = 8"), "cfg.yaml:2:1: not YAML", "global_batch_size: 8"),
+        (CONFIG.replace("global", " global"), "cfg.yaml:2:19: not YAML", "begin global_batch"),
+        (CONFIG.replace("name: x", "name"), "cfg.yaml:2:18: not YAML", "the key: name:"),
+        (CONFIG.replace("name: x", "name:\nx"), "cfg.yaml:2:1: not YAML", "its key: name: x"),
+        (CONFIG.replace("name: x", "name: 'x"), "cfg.yaml:1:7: not YAML: a quote", "close the"),
+        (CONFIG.replace("Data}", "Data"), "cfg.yaml:4:7: not YAML: a bracket", "close the"),
+        (CONFIG.replace("name: x", "name: 'a's'"), "cfg.yaml:1:10: not YAML", "in double quotes"),
+        ('runs_dir: "C:\\users"\n' + CONFIG, "not YAML", "a backslash is special"),
+        ("x: !env HOME\n" + CONFIG, "constructor for the tag '!env'", "${oc.env:NAME}"),
+        ("!include base.yaml\n", "cfg.yaml:1: not a mapping", "write base: FILE"),
+        (CONFIG.replace("{width: 3}", "{width: (3, 3)}"), "'3)' is the end of", "[8, 8] in pl"),
+        ("// mine\n" + CONFIG, "not YAML", "a comment begins with #: # mine"),
+        (CONFIG.replace("name: x", "name: @x"), "cfg.yaml:1:7: not YAML", 'in quotes: "@x"'),
+        (CONFIG.replace("nodes: 1", "comment: a: b"), "not YAML", 'put it in quotes: "a: b"'),
+        (CONFIG.replace("name: x", "name: {{ x }}"), "cfg.yaml:1: a key that is", "a template's"),
+        ("seed: &a\n" + CONFIG + "env:\n  <<: *a\n", "expected a mapping or list", "put them bel"),
+        (CONFIG.replace("name: x", "name:"), "cfg.yaml:1: name is null", "write name: my-run"),
         ("# name: x\n", "cfg.yaml: no key is in it", "name: my-run; global"),
         (CONFIG.replace("nets.Net, init_args: {width: 3}", "nets.NoInit, init_args: {a: 1}"),
          "model.init_args.a: nets.NoInit takes no such argument", "it takes none"),
@@ -551,6 +717,7 @@ def test_a_value_that_the_text_of_a_class_refuses(
             "every_n_epochs is 1",
             "init_args: line",
         ),
+        ("ModelCheckpoint(save_last: always)", "save_last is 'always'", "link or true or false"),
         ("LearningRateMonitor(logging_interval: batch)", "is 'batch'", "step or epoch"),
         ("ModelCheckpoint(monitor: a, save_top_k: 3, mode: max)", "", ""),
         ("ModelCheckpoint(save_top_k: -1, every_n_train_steps: 5)", "", ""),
@@ -626,6 +793,84 @@ def test_a_file_that_hides_a_package_is_named(hpc, project: Path) -> None:
     (project / "torch.py").unlink()
     words = ["submit", "cfg.yaml"]
     refused(hpc, project, words, 3, "pytorch_lightning.py hides that package", "rename")
+
+
+@pytest.mark.parametrize(
+    ("method", "message", "fix"),
+    [
+        ("def training_step(batch, i): ...", "begins with batch, and not", "(self, batch, i)"),
+        ("def training_step(): return self.x", "begins with nothing", "training_step(self)"),
+        ("def training_step(self, b, i, opt): ...", "needs b, i, opt, and", "(self, batch, batch_"),
+        ("def configure_optimizers(self, lr): ...", "needs lr, and Lightning", "optimizers(self)"),
+        ("def __int__(self, width): ...", "its __int__ (line 6) is called by nobody", "__init__"),
+        (
+            "def setup(self): ...",
+            "its setup (line 6) does not take stage",
+            "def setup(self, stage)",
+        ),
+        ("def training_step(self, b, i=0, opt=None): ...", "", ""),
+        ("def training_step(self, *args): ...", "", ""),
+        ("@staticmethod\n    def loss(x): ...", "", ""),
+        ("@property\n    def loss(self): ...", "", ""),
+    ],
+)
+def test_a_method_that_cannot_be_called_is_told_by_its_text(
+    hpc, project: Path, method: str, message: str, fix: str
+) -> None:
+    text = f"""\
+from pytorch_lightning import LightningModule
+class Net(LightningModule):
+    def training_step(self, batch): ...
+    def configure_optimizers(self): ...
+    def forward(self, x): ...
+    {method}
+"""
+    (project / "more.py").write_text(text)
+    words = ["submit", "cfg.yaml", "--dry-run", "model.class_path=more.Net"]
+    if message:
+        refused(hpc, project, words, 3, message, fix)
+    else:
+        assert hpc(*words).code == 0
+
+
+@pytest.mark.parametrize(
+    ("module", "message", "fix"),
+    [
+        (
+            "from .util import x\n",
+            "more.py:1: a relative import, and more is in no",
+            "from util im",
+        ),
+        (
+            "from circle import y\n",
+            "circle.py:1: imports 'Net' from more, which imports",
+            "move one",
+        ),
+        ("import numpi\n", "more.py:1: imports 'numpi', which is not", "'numpy'? Else pip install"),
+        (
+            "def make():\n    class Net: ...\n",
+            "more has no class 'Net' at its top",
+            "inside of make",
+        ),
+        ("from nets import Net as Base\nNet = Base\n", "", ""),
+        ("class A: ...\nNet = A()\n", "more.Net is a value, not a class", "the name of a class"),
+        ("class A: ...\n", "more has no class 'Net'", "it has A"),
+    ],
+)
+def test_a_module_that_cannot_give_the_class_is_told_by_its_text(
+    hpc, project: Path, module: str, message: str, fix: str
+) -> None:
+    ends = "" if "Net" in module or "A" in module else "from nets import Net\n"
+    ends = "class Net: ...\n" if "circle" in module else ends
+    (project / "more.py").write_text(module + ends)
+    (project / "circle.py").write_text("from more import Net\ny = 1\n")
+    (project / "inner").mkdir()
+    (project / "inner" / "more.py").write_text("class Net: ...\n")
+    words = ["submit", "cfg.yaml", "--dry-run", "model.class_path=more.Net"]
+    if message:
+        refused(hpc, project, words, 3, message, fix)
+    else:
+        assert "is a value" not in hpc(*words).err
 
 
 @pytest.mark.parametrize("text", ["\ufeff" + CONFIG, CONFIG.replace("\n", "\r\n")])
@@ -833,3 +1078,95 @@ def test_a_variable_of_sbatchs_in_the_shell_is_told_where_slurm_refuses(
     monkeypatch.setenv("SBATCH_PARTITION", "gone")
     message = "Slurm refused the job: no --hint of that kind"
     refused(hpc, project, ["submit", "cfg.yaml"], 4, message, "your shell sets SBATCH_PARTITION")
+
+
+PARSED = """\
+import argparse
+parser = argparse.ArgumentParser(description="x")
+group = parser.add_argument_group("model")
+group.add_argument("-w", "--width", type=int, required=True)
+parser.add_argument("--act", choices=["relu", "gelu"], default="relu")
+parser.add_argument("--fast", action="store_true")
+parser.add_argument("--betas", nargs=2, type=float)
+args = parser.parse_args()
+"""
+
+
+@pytest.mark.parametrize(
+    ("typed", "message", "fix"),
+    [
+        ("--widht 3", "refuses: the following arguments are required: -w/--width", "behind --"),
+        ("-w 3 --wdith 4", "refuses: unrecognized arguments: --wdith 4", "did you mean '--width'?"),
+        ("-w 3 --epochs 4", "unrecognized arguments: --epochs 4", "it takes -w, --width, --act"),
+        ("--width wide", "argument -w/--width: invalid int value: 'wide'", "correct it"),
+        ("-w 3 --act tanh", "argument --act: invalid choice: 'tanh'", "correct it"),
+        ("-w 3 --betas 1", "argument --betas: expected 2 arguments", "correct it"),
+        ("--wid 3 --fast --betas 0.9 0.99 --act=gelu", "", ""),
+        ("--help", "", ""),
+    ],
+)
+def test_what_a_scripts_own_parser_would_refuse_is_refused(
+    hpc, project: Path, typed: str, message: str, fix: str
+) -> None:
+    (project / "train.py").write_text(PARSED)
+    words = ["submit", "train.py", "--dry-run", "--", *typed.split()]
+    if message:
+        refused(hpc, project, words, 3, message, fix)
+    else:
+        assert hpc(*words).code == 0
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "args, rest = parser.parse_known_args()",
+        "add_options(parser)",
+        "for name in names: parser.add_argument(name)",
+        "parser.add_subparsers()",
+        "if big: parser.add_argument('--big', required=True)",
+        "sys.argv.remove('--odd')",
+        "other = argparse.ArgumentParser()",
+        "parser.parse_args(['--width', '3'])",
+    ],
+)
+def test_a_parser_whose_text_does_not_tell_all_refuses_nothing(
+    hpc, project: Path, more: str
+) -> None:
+    (project / "train.py").write_text(f"{PARSED}{more}\n")
+    assert hpc("submit", "train.py", "--dry-run", "--", "--odd").code == 0
+
+
+def test_latest_is_the_newest_run_unless_one_is_called_that(hpc, project: Path) -> None:
+    assert hpc("submit", "cfg.yaml", "seed=1").code == 0
+    first = set(project.glob("runs/x/*"))
+    assert hpc("submit", "cfg.yaml", "seed=2").code == 0
+    (newest,) = set(project.glob("runs/x/*")) - first
+    for word in ("latest", "last"):
+        assert newest.name in hpc("status", word).out
+    assert hpc("submit", "cfg.yaml", "name=latest").code == 0
+    assert hpc("submit", "cfg.yaml").code == 0
+    assert hpc("status", "latest").out.startswith("latest")
+
+
+def test_the_python_interface_refuses_what_is_of_another_kind(
+    hpc, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project)
+    loaded = api.load("cfg.yaml")
+    refused_calls: list[tuple[Callable[[], object], str]] = [
+        (lambda: api.load({"seed": 1}), r"\{'seed': 1\} is none .*YAML file"),  # type: ignore[arg-type]
+        (lambda: api.load("cfg.yaml", sweep="seed=1,2"), r"no list \(write sweep=\['seed=1,2"),
+        (lambda: api.load("cfg.yaml", arguments="--lr 1"), "no list .write arguments="),
+        (lambda: api.render("cfg.yaml"), "write hpc_train.load"),  # type: ignore[arg-type]
+        (lambda: api.Run("x"), r"no run directory .write hpc_train.Run.find\('x'\)"),  # type: ignore[arg-type]
+        (lambda: api.Run.find("7", "nope"), "--runs-dir nope: there is no such folder"),
+        (lambda: submit_sweep(loaded), "no key varies"),
+        (lambda: api.submit(loaded, nodes=2), "write hpc_train.load.PATH, nodes=2"),
+        (lambda: api.load("cfg.yaml", **{"slurm.nodes": 2}), "PATH, 'slurm.nodes=2'"),  # type: ignore[arg-type]
+        (lambda: submit_sweep("cfg.yaml"), "write hpc_train.load"),  # type: ignore[arg-type]
+        (lambda: api.prepare(loaded).wait("x"), "timeout_s is 'x' .write seconds"),  # type: ignore[arg-type]
+        (lambda: api.prepare(loaded).evaluate("tset"), "'tset' is no evaluation"),  # type: ignore[arg-type]
+    ]
+    for call, message in refused_calls:
+        with pytest.raises(HpcTrainError, match=message):
+            call()

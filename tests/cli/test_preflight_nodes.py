@@ -16,7 +16,10 @@ def asked(slurm: Slurm) -> Slurm:
     ends = f"kill $!; echo > {slurm.folder}/ended; exit 1"
     slurm.has("salloc", f"trap '{ends}' TERM\nsleep 600 &\nwait")
     slurm.has("scontrol", "exit 0")
-    slurm.has("sinfo", "echo 'train*|infinite|3|1-infinite'; echo 'small|infinite|3|1-2'")
+    slurm.has("sbatch", "exit 0")
+    rest = "8|gpu:4|n[1-3]|N/A"
+    rows = f"train*|infinite|3|1-infinite|{rest}", f"small|infinite|3|1-2|{rest}"
+    slurm.has("sinfo", "; ".join(f"echo '{row}'" for row in rows))
     return slurm
 
 

@@ -112,7 +112,7 @@ def test_a_sweep_has_one_copy_for_all_of_its_points(hpc, taken, project: Path) -
 def test_what_a_copy_would_lack_is_refused_and_nothing_stays_behind(
     hpc, taken, project: Path, words: tuple[str, ...], told: str
 ) -> None:
-    (project / "new.py").write_text(NETS)
+    (project / "new.py").write_text(f"{NETS}print(Net)\n")
     more = ("snapshot=git",) if "new.py" in words else ()
     said = hpc(*words, *more)
     assert said.code == 3, said

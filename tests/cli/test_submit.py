@@ -15,7 +15,7 @@ from tests.cli.conftest import DIGITS, Slurm
     [
         (
             ["7|PENDING|PartitionDown|N/A"],
-            "warning: the job will wait for ever: slurm.partition is",
+            "warning: the job does not start: slurm.partition is",
         ),
         (["7|PENDING|Priority|N/A"], ""),
         (["7|RUNNING|None|N/A"], ""),
@@ -58,7 +58,7 @@ def test_a_submission_that_slurm_refuses_leaves_no_folder(
     if why == "sbatch":
         taken.has("sbatch", "echo sbatch: error: Invalid partition name specified >&2; exit 1")
     else:
-        taken.has("sinfo", "echo 'train*|infinite|1|1-infinite'")
+        taken.has("sinfo", "echo 'train*|infinite|1|1-infinite|8|gpu:4|n[1-3]|N/A'")
     for folder in there:
         (tmp_path / folder).mkdir(parents=True)
     before = sorted(tmp_path.rglob("*"))

@@ -287,7 +287,7 @@ class Net(LightningModule): ...
         ("from .other import x", "own/other.py:2: imports 'gone', which is not installed", "pip"),
         ("from own import other2", "imports 'other2' from own, which has no such name", "'other'"),
         ("from .bad import x", "own/bad.py:1: ", "fix that line"),
-        ("from .circle import x", "", ""),
+        ("from .circle import x", "circle.py:1: imports 'Net' from own.use, which", "move one of"),
     ],
 )
 def test_what_the_users_own_modules_import_is_looked_at_in_each_of_them(
@@ -310,6 +310,7 @@ def test_what_the_users_own_modules_import_is_looked_at_in_each_of_them(
     assert hint in error.hint
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "message", "hint"),
     [

@@ -156,7 +156,7 @@ def test_an_option_of_a_plugin_that_nobody_knows_is_passed_on() -> None:
         ({"env": {"variables": {"HF_TOKEN": "x"}}}, "HF_TOKEN looks like a secret", "passthrough"),
         ({"model": {"init_args": {}}}, "model names no class", "class_path: my_package"),
         ({"model": {"class_pth": "a.B"}}, "model names no class", "write class_path for"),
-        ({"model": {"class_path": "Net"}}, "'Net', which is no class", "package.module"),
+        ({"model": {"class_path": "Nowhere"}}, "'Nowhere', which is no class", "package.module"),
         ({"model": {"class_path": "a.B", "lr": 1}}, "model.lr stands beside", "init_args"),
         ({"data": {"_target_": "a.B", "init_args": {}}}, "stands beside _target_", "one form"),
         ({"data": {"_target_": "a.B", "_partial_": True}}, "_partial_ is not understood", "remove"),

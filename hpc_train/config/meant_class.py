@@ -1,0 +1,74 @@
+"""The class that is meant where none is named with its module: looked up as text, for an error."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from hpc_train.config.modules import find_module, names_of, read_names
+from hpc_train.config.words import did_you_mean
+from hpc_train.errors import ConfigError
+
+_MOST_FILES = 50  # of the folder: a few milliseconds each
+# Packages whose classes are named without them, or by the alias of their usual import.
+_HOMES = (
+    *("pytorch_lightning", "pytorch_lightning.callbacks", "pytorch_lightning.loggers"),
+    *("pytorch_lightning.strategies", "pytorch_lightning.profilers"),
+    *("torch.optim", "torch.optim.lr_scheduler", "torch.nn", "torch.utils.data", "torchmetrics"),
+)
+_IMPORT = re.compile(r"\s*from\s+([\w.]+)\s+import\s+(\w+)\s*")
+_AROUND = re.compile(r"\s*(?:import\s+|<?class\s+'?)?([\w.]+?)(?:\.py)?(?:\(.*\)|'?>)?\s*")
+
+
+def plain_path(written: str) -> str:
+    """`nets.Net` of `from nets import Net`, `nets.Net()`, `nets/Net`, `nets:Net` and the like."""
+    if found := _IMPORT.fullmatch(written):
+        return f"{found[1]}.{found[2]}"
+    dotted = re.sub(r"[/:]", ".", written.strip().removeprefix("./")).replace(".py.", ".")
+    found = _AROUND.fullmatch(dotted)
+    return found[1] if found else ""
+
+
+def meant_class(written: str, search_path: Sequence[str] | None = None) -> str:
+    """`write pytorch_lightning.callbacks.EarlyStopping` for `EarlyStopping` or `EarlyStoping`.
+
+    Args:
+        written: A class without its module, or behind a module that there is not.
+        search_path: As `sys.path`, with the user's folder first.
+
+    Returns:
+        Nothing where no class is near.
+    """
+    path = [str(Path.cwd()), *sys.path] if search_path is None else search_path
+    name = written.rpartition(".")[2]
+    places: dict[str, list[str]] = {}
+    for found, module in _classes(path):
+        places.setdefault(found, []).append(f"{module}.{found}")
+    of_module = [it for many in places.values() for it in many if it.startswith(f"{written}.")]
+    if exact := places.get(name) or of_module:
+        return f"write {' or '.join(exact[:2])}"
+    near = did_you_mean(name, places, cutoff=0.8)
+    for known in places:
+        near = near.replace(f"'{known}'", f"'{places[known][0]}'")
+    return near
+
+
+def _classes(search_path: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Names of classes and their modules: of the user's folder, then of the packages above."""
+    folder = Path(search_path[0])
+    files = [*sorted(folder.glob("*.py")), *sorted(folder.glob("[!._]*/**/*.py"))]
+    for file in files[:_MOST_FILES]:
+        try:
+            found = read_names(file).definitions
+        except ConfigError:
+            continue
+        module = ".".join(file.relative_to(folder).with_suffix("").parts)
+        yield from ((name, module) for name in found if name[:1].isupper())
+    for home in _HOMES:
+        package, rest = find_module(home, search_path)
+        if package is not None and not rest:
+            yield from (
+                (it, home) for it in sorted(names_of(package, search_path)) if it[0].isupper()
+            )

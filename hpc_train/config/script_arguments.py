@@ -1,0 +1,141 @@
+"""What a script's own argparse says of its arguments: its parser is rebuilt from the text."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+from collections.abc import Iterator, Sequence
+from typing import Any, NoReturn
+
+from hpc_train.config.words import did_you_mean
+
+# A script that names one of these may take more than its text shows.
+_OPEN = ("parse_known_args", "parse_intermixed_args", "add_subparsers", "argv")
+_TYPES = {"int": int, "float": float, "str": str}
+_ACTIONS = ("store", "store_true", "store_false", "store_const", "append", "count", "extend")
+
+
+class _OpenError(Exception):
+    """The text does not tell what the parser takes."""
+
+
+class _RefusedError(Exception):
+    """The parser refuses the arguments, in these words."""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise _RefusedError(message)
+
+
+def refused_arguments(tree: ast.Module, arguments: Sequence[str]) -> tuple[str, str]:
+    """What the script would say of its arguments, and what to write; empty where it takes them.
+
+    Nothing of the script is run. Empty as well where its text does not tell: another parser than
+    argparse's, options that are made in a loop, subcommands.
+    """
+    known: list[str] = []
+    try:
+        parser = _rebuilt(tree, known)
+        if {"-h", "--help"}.isdisjoint(arguments):
+            parser.parse_args(list(arguments))
+    except _OpenError:
+        return "", ""
+    except (_RefusedError, argparse.ArgumentError) as error:
+        said = str(error)
+    else:
+        return "", ""
+    if "are required: " in said:
+        return said, f"add behind --: {said.partition('are required: ')[2]}"
+    if not said.startswith("unrecognized"):
+        return said, "correct it: what stands behind -- is the script's"
+    word = said.partition(": ")[2].split()[0].partition("=")[0]
+    return said, did_you_mean(word, known) or f"it takes {', '.join(known) or 'no options'}"
+
+
+def _rebuilt(tree: ast.Module, known: list[str]) -> _Parser:
+    """The parser, and in `known` the options that it takes."""
+    names = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    made = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _is_parser(node)]
+    if len(made) != 1 or not names.isdisjoint(_OPEN) or _is_handed_on(tree):
+        raise _OpenError
+    if {word.arg for word in made[0].keywords} - {"description", "prog", "epilog", "usage"}:
+        raise _OpenError
+    parser = _Parser(add_help=True)
+    for node in ast.walk(tree):
+        if _is_conditional(node) and any(_called(it) == "add_argument" for it in ast.walk(node)):
+            raise _OpenError
+        if isinstance(node, ast.Call):
+            if _called(node) == "add_argument":
+                known += [name for name in _add(parser, node) if name.startswith("-")]
+            elif _called(node) == "parse_args" and (node.args or node.keywords):
+                raise _OpenError
+    return parser
+
+
+def _called(node: ast.AST) -> str:
+    """The method's name; empty where it is no call of one."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return node.func.attr
+    return ""
+
+
+def _is_conditional(node: ast.AST) -> bool:
+    """Whether what stands in it may be left out, or come more than once."""
+    if isinstance(node, ast.If):  # but for a script's own `if __name__ == "__main__"`
+        return "__name__" not in ast.unparse(node.test)
+    return isinstance(node, (ast.For, ast.While, ast.Try, ast.Match))
+
+
+def _is_parser(node: ast.AST) -> bool:
+    called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+    return called.rpartition(".")[2] == "ArgumentParser"
+
+
+def _is_handed_on(tree: ast.Module) -> bool:
+    """Whether other code may add options to the parser: it is an argument of some call."""
+    bound = {
+        target.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and _is_parser(node.value)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    given = (it for node in ast.walk(tree) if isinstance(node, ast.Call) for it in _given(node))
+    return not bound or any(isinstance(it, ast.Name) and it.id in bound for it in given)
+
+
+def _given(call: ast.Call) -> Iterator[ast.expr]:
+    yield from call.args
+    yield from (word.value for word in call.keywords)
+
+
+def _add(parser: _Parser, call: ast.Call) -> list[str]:
+    flags = [it.value if isinstance(it, ast.Constant) else None for it in call.args]
+    written = {word.arg: word.value for word in call.keywords}
+    if not flags or not all(isinstance(it, str) for it in flags) or None in written:
+        raise _OpenError
+    options: dict[str, Any] = {"default": argparse.SUPPRESS}
+    for name in ("action", "nargs", "required", "choices", "dest"):
+        if name in written:
+            options[name] = _literal(written[name])
+    if options.get("action", "store") not in _ACTIONS:
+        raise _OpenError
+    options |= {"const": None} if options.get("action") == "store_const" else {}
+    kind = ast.unparse(written["type"]) if "type" in written else "str"
+    if kind in _TYPES and kind != "str":
+        options["type"] = _TYPES[kind]
+    elif kind != "str":
+        options.pop("choices", None)  # of what it makes of the text
+    try:
+        parser.add_argument(*map(str, flags), **options)
+    except (TypeError, ValueError, argparse.ArgumentError) as error:
+        raise _OpenError from error
+    return list(map(str, flags))
+
+
+def _literal(node: ast.expr) -> Any:
+    try:
+        return ast.literal_eval(node)
+    except ValueError as error:
+        raise _OpenError from error
