@@ -54,7 +54,8 @@ def test_of_a_job_that_does_not_start_that_is_said_once_with_the_command_that_en
     said = hpc("submit", DIGITS, "--follow")
     run = next(Path.cwd().glob("runs/*/*")).name
     way = "cancel it, change the key, submit again"
-    trouble = f"slurm.partition is down: `sinfo -R` says why; it starts when that has passed, or {way}"
+    passes = "`sinfo -R` says why; it starts when that has passed"
+    trouble = f"slurm.partition is down: {passes}, or {way}"
     assert said.err.splitlines() == [
         f"warning: the job does not start: {trouble}",
         f"  end it with: hpc-train cancel {run}",
