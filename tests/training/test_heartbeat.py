@@ -41,7 +41,8 @@ def test_a_rank_tells_its_step_and_phase_while_it_trains(tmp_path: Path) -> None
     assert all(beat.phase == "train" and beat.step >= 4 for beat in seen)
     assert all(0.05 < (beat.step_time_s or 0) < 5 for beat in seen)
     assert all((beat.epoch, beat.epochs, beat.steps) == (1, 1, 166) for beat in seen)
-    assert all(0.2 < (beat.steps_per_s or 0) < 10 for beat in seen)
+    # Two beats see whole steps alone: one more or less, of some ten a second.
+    assert all(0.2 < (beat.steps_per_s or 0) < 15 for beat in seen)
     ranks.send(signal.SIGTERM, 0)
     assert ranks.wait() == [75, 75]
     last = beats(run)
