@@ -35,16 +35,15 @@ make_tree() {
     debootstrap --variant=minbase --include="$list" "$debian" "$tree.part" "$mirror" \
         /usr/share/debootstrap/scripts/sid && older_libmariadb && mv "$tree.part" "$tree"
 }
-# slurmdbd 26.05.5 ends at its first query with libmariadb 11.8.9 ("Number of columns in result"),
-# and not with Debian 13's 11.8.6.
+# slurmdbd ends at its first query with libmariadb 11.8.9 ("Number of columns in result"), which Debian
+# 13 has since its 13.8, and not with Debian 12's 10.11.
 older_libmariadb() {
-    [ "$debian" = forky ] || return 0
     chroot "$tree.part" bash -euc '
-        echo "deb $0 trixie main" >/etc/apt/trixie.list
-        apt() { apt-get -o Dir::Etc::SourceList=trixie.list -o Dir::Etc::SourceParts=- "$@"; }
+        echo "deb $0 bookworm main" >/etc/apt/older.list
+        apt() { apt-get -o Dir::Etc::SourceList=older.list -o Dir::Etc::SourceParts=- "$@"; }
         cd /tmp
         apt update
-        apt download libmariadb3/trixie
+        apt download libmariadb3/bookworm
         dpkg --extract libmariadb3_*.deb /' "$mirror"
 }
 if [ ! -d "$tree" ]; then
