@@ -8,7 +8,7 @@ kept as a warning.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
@@ -27,6 +27,8 @@ _MAX_HOSTS = 10_000
 _MAX_WARNINGS = 50
 _MAX_KINDS = 20_000
 _MAX_TEXT = 300
+_MAX_SAYINGS = 64
+_MAX_COMPARED = 10_000
 # What stands in a sentence where the line lacks it.
 _UNSAID = {
     "peer": "the peer",
@@ -125,10 +127,7 @@ def _rules_of(name: str) -> Iterator[Rule]:
 def _rule(block: dict[str, str], macros: dict[str, str], file: str) -> Rule:
     head, _, unless = block.pop("head").partition(" unless ")
     name, _, rest = head[1:].partition("]")
-    made = {
-        part: _MACRO.sub(lambda found: macros[found[1]].replace("%s", found[2] or ""), text)
-        for part, text in block.items()
-    }
+    made = {part: _expanded(_expanded(text, macros), macros) for part, text in block.items()}
     kinds: list[Kind] = [kind for kind in get_args(Kind) if kind in rest.split()]
     levels: list[Level] = [level for level in get_args(Level) if level in rest.split()]
     return Rule(
@@ -143,6 +142,11 @@ def _rule(block: dict[str, str], macros: dict[str, str], file: str) -> Rule:
         source=made.get("source", ""),
         file=file,
     )
+
+
+def _expanded(text: str, macros: Mapping[str, str]) -> str:
+    """What follows a macro in backticks may hold another one, which a second pass expands."""
+    return _MACRO.sub(lambda found: macros[found[1]].replace("%s", found[2] or ""), text)
 
 
 WHOLE_LOG = "run with NCCL_DEBUG=INFO on all ranks, and read the log of the rank that ended first"
@@ -165,7 +169,12 @@ class Evidence:
 class Failure:
     """One failure, note or warning, told once, with its first lines and all hosts that said so.
 
-    `cause` is one sentence; it is empty where the log shows the failure and not its cause.
+    Attributes:
+        cause: One sentence; empty where the log shows the failure and not its cause.
+        times: The lines that say this sentence.
+        alike: Further lines of the rule: they name another GPU, peer or number.
+        others: What they say, the first of it.
+        firsts: The first line of each file.
     """
 
     name: str
@@ -173,29 +182,26 @@ class Failure:
     fix: str
     evidence: tuple[Evidence, ...]
     times: int = 1
+    alike: int = 0
     hosts: tuple[str, ...] = ()
     kind: Kind = "cause"
-    firsts: tuple[Evidence, ...] = ()  # the first line of each file
+    firsts: tuple[Evidence, ...] = ()
+    others: tuple[Failure, ...] = ()
     of_another: bool = False
 
 
 @dataclass(kw_only=True)
-class Hit:
-    """What a rule found, filled in from its first match; first and last are texts' numbers."""
+class _Saying:
+    """One sentence of a rule, and the lines that say it."""
 
-    rule: Rule
     cause: str
     fix: str
-    first: int
-    last: int = 0
     times: int = 0
     hosts: set[str] = field(default_factory=set)
     evidence: list[Evidence] = field(default_factory=list)
     firsts: dict[str, Evidence] = field(default_factory=dict)
 
-    def add(self, number: int, host: str, where: Evidence) -> None:
-        """Count one more line."""
-        self.last = number
+    def add(self, host: str, where: Evidence) -> None:
         self.times += 1
         if host and len(self.hosts) < _MAX_HOSTS:
             self.hosts.add(host)
@@ -204,17 +210,51 @@ class Hit:
         if len(self.firsts) < _MAX_HOSTS:
             self.firsts.setdefault(where.file, where)
 
+
+@dataclass(kw_only=True)
+class Hit:
+    """The lines of a rule, by what they say; first and last are texts' numbers."""
+
+    rule: Rule
+    first: int
+    last: int = 0
+    times: int = 0
+    sayings: dict[str, _Saying] = field(default_factory=dict)
+
+    @property
+    def evidence(self) -> list[Evidence]:
+        """The first lines that say the first sentence."""
+        return next(iter(self.sayings.values())).evidence
+
+    def add(self, number: int, text: str, host: str, where: Evidence) -> None:
+        """Count one more line; what it says is told apart as far as that is bounded."""
+        self.last = number
+        self.times += 1
+        if self.sayings and "{" not in self.rule.cause:
+            cause, fix = next((said.cause, said.fix) for said in self.sayings.values())
+        elif self.times <= _MAX_COMPARED and (match := self.rule.expression.search(text)):
+            cause, fix = _sentences(self.rule, match.groupdict())
+        else:
+            return
+        if cause in self.sayings or len(self.sayings) < _MAX_SAYINGS:
+            self.sayings.setdefault(cause, _Saying(cause=cause, fix=fix)).add(host, where)
+
     def failure(self, before: str = "") -> Failure:
         """Return it as what is told."""
+        first, *others = (self._failure(said, before) for said in self.sayings.values())
+        return replace(first, others=tuple(others))
+
+    def _failure(self, said: _Saying, before: str) -> Failure:
         return Failure(
             name=self.rule.name,
-            cause=before + self.cause,
-            fix=self.fix,
-            times=self.times,
-            hosts=tuple(sorted(self.hosts)),
-            evidence=tuple(self.evidence),
+            cause=before + said.cause,
+            fix=said.fix,
+            times=said.times,
+            alike=self.times - said.times,
+            hosts=tuple(sorted(said.hosts)),
+            evidence=tuple(said.evidence),
             kind=self.rule.kind,
-            firsts=tuple(self.firsts.values()),
+            firsts=tuple(said.firsts.values()),
             of_another=self.rule.of_another,
         )
 
@@ -252,23 +292,15 @@ class Hits:
             )
         rule = self._kinds[key]
         if rule is not None:
-            if rule.name not in self._hits:
-                self._hits[rule.name] = self._new(rule, said)
-            self._hits[rule.name].add(self.lines, host, where)
+            hit = self._hits.setdefault(rule.name, Hit(rule=rule, first=self.lines))
+            hit.add(self.lines, said, host, where)
         elif is_warning:
             if key[2] not in self._unknown and len(self._unknown) >= _MAX_WARNINGS:
                 self.dropped += 1
                 return None
-            hit = self._unknown.setdefault(key[2], self._new(_UNKNOWN, ""))
-            hit.add(self.lines, host, where)
+            hit = self._unknown.setdefault(key[2], Hit(rule=_UNKNOWN, first=self.lines))
+            hit.add(self.lines, "", host, where)
         return rule
-
-    def _new(self, rule: Rule, text: str) -> Hit:
-        match = rule.expression.search(text)
-        groups = match.groupdict() if match else {}
-        said = {key: value or _UNSAID.get(key, "?") for key, value in groups.items()}
-        cause, fix = (_filled(text, groups).format_map(said) for text in (rule.cause, rule.fix))
-        return Hit(rule=rule, cause=cause, fix=fix, first=self.lines)
 
     def forget(self, text: str) -> None:
         """Drop an unknown warning that turned out to be the beginning of one."""
@@ -286,6 +318,20 @@ class Hits:
     def unknown(self) -> list[Hit]:
         """Return the warnings that no rule knows, in their order."""
         return list(self._unknown.values())
+
+
+def alike_line(failure: Failure) -> str:
+    """Return what the further lines of a failure's rule say; empty where there are none."""
+    if not failure.alike:
+        return ""
+    count = f"{failure.alike} more line{'s'[: failure.alike > 1]} of this kind"
+    return f"{count}, such as: {failure.others[0].cause}" if failure.others else count
+
+
+def _sentences(rule: Rule, groups: Mapping[str, str | None]) -> tuple[str, str]:
+    said = {key: value or _UNSAID.get(key, "?") for key, value in groups.items()}
+    cause, fix = (_filled(text, groups).format_map(said) for text in (rule.cause, rule.fix))
+    return cause, fix
 
 
 def _filled(text: str, groups: Mapping[str, str | None]) -> str:
