@@ -8,13 +8,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from hpc_train.diagnose.around import Around, look_around, node_of, rank_of
+from hpc_train.diagnose.around import Around, look_around
 from hpc_train.diagnose.diagnosis import Culprit, Diagnosis
 from hpc_train.diagnose.first_pass import Marks, telling_lines
 from hpc_train.diagnose.flight_recorder import DumpError, RankDump, find_stall, is_dump, read_dump
 from hpc_train.diagnose.log_files import find_logs, is_binary
 from hpc_train.diagnose.nccl.nccl_log import LogReader
 from hpc_train.diagnose.rules import Evidence, Failure
+from hpc_train.diagnose.who import node_of, rank_of
 from hpc_train.errors import HpcTrainError
 
 _MOST_LOOKED_AT = 32
@@ -89,7 +90,8 @@ class ReadLogs:
     def findings(self) -> tuple[Culprit, ...]:
         """What failed, the first culprit first."""
         self.reader.timeouts.recorded = find_stall([*self.dumps.values()])
-        found = [self._finding(failure) for failure in self.reader.report().failures]
+        report = self.reader.report()
+        found = [self._finding(failure, report.hosts) for failure in report.failures]
         known = [item for item in found if item.is_known]
         if len(known) == len(found) and all(item.time is not None for item in found):
             found.sort(key=lambda item: item.time or 0.0)
@@ -108,22 +110,31 @@ class ReadLogs:
         ]
         return min(looked, key=lambda item: item[1].time or float("inf"))
 
-    def _finding(self, failure: Failure) -> Culprit:
+    def _finding(self, failure: Failure, hosts: Sequence[str]) -> Culprit:
         """With the place of the first line that says so, by the times that the lines tell."""
         places = (failure.firsts or failure.evidence)[:_MOST_LOOKED_AT]
         place, around = self._earliest(places)
         evidence = (place, *(item for item in failure.evidence if item != place))[:3]
         node = node_of(place) or (failure.hosts[0] if len(failure.hosts) == 1 else "")
         rank = rank_of(place, is_labelled=around.is_labelled)
+        said_by = failure.labels if around.is_labelled else failure.ranks
+        ranks = tuple(sorted(said_by)) if rank is not None else ()
+        nodes = _whole_names(failure.nodes, hosts) if node or failure.hosts else ()
+        told_by: tuple[int, ...] = ()
         if failure.of_another:
             rank, node = self._late(failure.cause), ""
+            ranks, told_by, nodes = (), ranks, ()
         recorded = self.reader.timeouts.recorded if failure.name == "collective_timeout" else None
         return Culprit(
             name=failure.name,
             cause=failure.cause,
             fix=failure.fix,
             rank=rank,
+            ranks=ranks,
+            told_by=told_by,
             node=node,
+            nodes=nodes,
+            has_more=failure.has_more,
             time=around.time if around.time or not recorded else recorded.time_ns / 1e9,
             is_later=around.is_later,
             is_dated=around.is_dated,
@@ -175,6 +186,15 @@ def diagnose_logs(words: Sequence[str]) -> Diagnosis:
         hint = "name a log that holds what the ranks or the job have written"
         raise HpcTrainError(f"{', '.join(words)}: that is no text", hint)
     return found
+
+
+def _whole_names(nodes: Iterable[str], hosts: Sequence[str]) -> tuple[str, ...]:
+    """Leave out the rest of a host's name whose beginning was cut off."""
+    return tuple(
+        sorted(
+            name for name in nodes if name in hosts or not any(it.endswith(name) for it in hosts)
+        )
+    )
 
 
 def _any_text(names: Iterable[str]) -> bool:

@@ -13,6 +13,8 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
+from hpc_train.diagnose.who import node_of, rank_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
@@ -27,6 +29,8 @@ _MAX_HOSTS = 10_000
 _MAX_WARNINGS = 50
 _MAX_KINDS = 20_000
 _MAX_TEXT = 300
+_MAX_COMPARED = 1000
+_MAX_ALIKE = 100  # so many lines of one kind that are not NCCL's the sieve lets through
 # What stands in a sentence where the line lacks it.
 _UNSAID = {
     "peer": "the peer",
@@ -40,6 +44,8 @@ _UNSAID = {
     # One of two that a pattern catches.
     **dict.fromkeys(("at", "address", "symbol", "file", "target", "machine"), ""),
 }
+# Groups that catch one of several that may be meant: where other lines say others, that is told.
+_ONE_OF = ("peer", "rank", "node", "gpu", "hca", "xid", "missing", "near", "who")
 # What differs between two warnings of one kind: pointers, addresses with ports, long numbers.
 _VARIES = re.compile(r"0x[0-9a-f]+|\d+\.\d+\.\d+\.\d+|<\d+>|nccl-\w{6}|\d{4,}")
 
@@ -83,11 +89,18 @@ class Rule:
         """The pattern, compiled when it is first asked for."""
         return re.compile(self.pattern)
 
+    @cached_property
+    def one_of(self) -> tuple[str, ...]:
+        """Groups of the cause that catch a rank, a peer, a host or the like."""
+        return tuple(name for name in _GROUP.findall(self.cause) if name.startswith(_ONE_OF))
+
 
 _MACRO = re.compile(r"(@[A-Z_]{2,})(?:`(.*?)`)?")
 _PARTS = {"~": "pattern", "=": "cause", ">": "fix", "<": "source"}
 _OPTIONAL = re.compile(r"\[\[(.*?)\]\]")
 _GROUP = re.compile(r"\{(\w+)\}")
+_NUMBER = re.compile(r"\d+")
+_PORT = re.compile(r"<\d+>$")
 
 
 @cache
@@ -165,7 +178,9 @@ class Evidence:
 class Failure:
     """One failure, note or warning, told once, with its first lines and all hosts that said so.
 
-    `cause` is one sentence; it is empty where the log shows the failure and not its cause.
+    `cause` is one sentence; it is empty where the log shows the failure and not its cause. `ranks`
+    and `nodes` are those that the lines name as their own, `labels` the numbers before them, which
+    may be tasks; where `has_more`, lines were passed over that may name others.
     """
 
     name: str
@@ -177,21 +192,61 @@ class Failure:
     kind: Kind = "cause"
     firsts: tuple[Evidence, ...] = ()  # the first line of each file
     of_another: bool = False
+    ranks: frozenset[int] = frozenset()
+    labels: frozenset[int] = frozenset()
+    nodes: frozenset[str] = frozenset()
+    has_more: bool = False
 
 
 @dataclass(kw_only=True)
 class Hit:
-    """What a rule found, filled in from its first match; first and last are texts' numbers."""
+    """What a rule found, filled in from its first match; first and last are texts' numbers.
+
+    `others` are groups of the cause for which a later line says something else.
+    """
 
     rule: Rule
-    cause: str
+    text: str
+    said: dict[str, str]
     fix: str
     first: int
+    others: set[str] = field(default_factory=set)
     last: int = 0
     times: int = 0
     hosts: set[str] = field(default_factory=set)
     evidence: list[Evidence] = field(default_factory=list)
     firsts: dict[str, Evidence] = field(default_factory=dict)
+    ranks: set[int] = field(default_factory=set)
+    labels: set[int] = field(default_factory=set)
+    nodes: set[str] = field(default_factory=set)
+
+    @property
+    def cause(self) -> str:
+        """The sentence, which says where it names one of several."""
+        more = {name: f"{self.said[name]} (among others)" for name in self.others}
+        return self.text.format_map({**self.said, **more})
+
+    def compare(self, said: str) -> None:
+        """Note what a further line names beside what the first one does."""
+        names = [name for name in self.rule.one_of if name not in self.others]
+        if not names or self.times > _MAX_COMPARED or not (it := self.rule.expression.search(said)):
+            return
+        # Two launchers name one process in two ways: what differs by a number is another one.
+        self.others.update(
+            name
+            for name in names
+            if (new := _PORT.sub("", it[name] or ""))
+            and (old := _PORT.sub("", self.said[name])) not in (new, _UNSAID.get(name))
+            and (name != "who" or _NUMBER.sub("", old) == _NUMBER.sub("", new))
+        )
+
+    def _speaks(self, host: str, where: Evidence) -> None:
+        for ranks, is_labelled in ((self.ranks, False), (self.labels, True)):
+            rank = rank_of(where, is_labelled=is_labelled)
+            if rank is not None and len(ranks) < _MAX_HOSTS:
+                ranks.add(rank)
+        if (node := host or node_of(where)) and len(self.nodes) < _MAX_HOSTS:
+            self.nodes.add(node)
 
     def add(self, number: int, host: str, where: Evidence) -> None:
         """Count one more line."""
@@ -203,6 +258,7 @@ class Hit:
             self.evidence.append(where)
         if len(self.firsts) < _MAX_HOSTS:
             self.firsts.setdefault(where.file, where)
+        self._speaks(host, where)
 
     def failure(self, before: str = "") -> Failure:
         """Return it as what is told."""
@@ -216,6 +272,10 @@ class Hit:
             kind=self.rule.kind,
             firsts=tuple(self.firsts.values()),
             of_another=self.rule.of_another,
+            ranks=frozenset(self.ranks),
+            labels=frozenset(self.labels),
+            nodes=frozenset(self.nodes),
+            has_more=self.times >= _MAX_ALIKE and "NCCL" not in self.evidence[0].text,
         )
 
 
@@ -254,6 +314,8 @@ class Hits:
         if rule is not None:
             if rule.name not in self._hits:
                 self._hits[rule.name] = self._new(rule, said)
+            else:
+                self._hits[rule.name].compare(said)
             self._hits[rule.name].add(self.lines, host, where)
         elif is_warning:
             if key[2] not in self._unknown and len(self._unknown) >= _MAX_WARNINGS:
@@ -267,8 +329,8 @@ class Hits:
         match = rule.expression.search(text)
         groups = match.groupdict() if match else {}
         said = {key: value or _UNSAID.get(key, "?") for key, value in groups.items()}
-        cause, fix = (_filled(text, groups).format_map(said) for text in (rule.cause, rule.fix))
-        return Hit(rule=rule, cause=cause, fix=fix, first=self.lines)
+        cause, fix = (_filled(part, groups) for part in (rule.cause, rule.fix))
+        return Hit(rule=rule, text=cause, said=said, fix=fix.format_map(said), first=self.lines)
 
     def forget(self, text: str) -> None:
         """Drop an unknown warning that turned out to be the beginning of one."""
