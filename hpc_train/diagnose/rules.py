@@ -30,6 +30,7 @@ _MAX_WARNINGS = 50
 _MAX_KINDS = 20_000
 _MAX_TEXT = 300
 _MAX_COMPARED = 1000
+_MAX_SPEAKERS = 20_000
 _MAX_ALIKE = 100  # so many lines of one kind that are not NCCL's the sieve lets through
 # What stands in a sentence where the line lacks it.
 _UNSAID = {
@@ -241,11 +242,13 @@ class Hit:
         )
 
     def _speaks(self, host: str, where: Evidence) -> None:
-        for ranks, is_labelled in ((self.ranks, False), (self.labels, True)):
-            rank = rank_of(where, is_labelled=is_labelled)
-            if rank is not None and len(ranks) < _MAX_HOSTS:
-                ranks.add(rank)
-        if (node := host or node_of(where)) and len(self.nodes) < _MAX_HOSTS:
+        rank = rank_of(where)
+        label = rank_of(where, is_labelled=True) if where.text[:1].isdigit() else rank
+        if rank is not None:
+            self.ranks.add(rank)
+        if label is not None:
+            self.labels.add(label)
+        if node := host or node_of(where):
             self.nodes.add(node)
 
     def add(self, number: int, host: str, where: Evidence) -> None:
@@ -258,7 +261,8 @@ class Hit:
             self.evidence.append(where)
         if len(self.firsts) < _MAX_HOSTS:
             self.firsts.setdefault(where.file, where)
-        self._speaks(host, where)
+        if self.times <= _MAX_SPEAKERS:
+            self._speaks(host, where)
 
     def failure(self, before: str = "") -> Failure:
         """Return it as what is told."""
@@ -275,7 +279,8 @@ class Hit:
             ranks=frozenset(self.ranks),
             labels=frozenset(self.labels),
             nodes=frozenset(self.nodes),
-            has_more=self.times >= _MAX_ALIKE and "NCCL" not in self.evidence[0].text,
+            has_more=self.times > _MAX_SPEAKERS
+            or (self.times >= _MAX_ALIKE and "NCCL" not in self.evidence[0].text),
         )
 
 
