@@ -19,13 +19,17 @@ if TYPE_CHECKING:
     from hpc_train.diagnose.rules import Evidence
 
 _BEFORE_BYTES = 1 << 16
-_AFTER_LINES = 60
+_AFTER_LINES = 400  # a traceback may be long
 _AFTER_BYTES = 1 << 16
 _DAY_S = 86_400  # another zone's clock
 _LABEL_OF = re.compile(r"^ {0,5}(\d{1,5}): .{0,80}?\[rank(\d+)\]", re.MULTILINE)
 _ISO = re.compile(
     r"(?<!\d)(\d{4})[-/](\d\d)[-/](\d\d)[T _](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?"
     r"(Z|[+-]\d\d:?\d\d)?"
+)
+# The same without groups, as loggers write it before each line.
+_CLOCK = re.compile(
+    r"\d{4}[-/]\d\d[-/]\d\d[T _]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?"
 )
 # glog, and torch's own logger, whose number of the month has no nought before it: E321.
 _GLOG = re.compile(r"(?:^|\W)[EWIF](\d\d?)(\d\d) (\d\d):(\d\d):(\d\d)\.(\d{1,9}) ")
@@ -38,7 +42,11 @@ _STEP = re.compile(
     r"(?:^|[\s\[{(,'\"])(?:global[_ ])?[Ss]tep['\"]?\s{0,3}[:=]?\s{0,3}(\d{1,12})\b"
     r"(?!\(|/\d+ : [A-Z]+ )"
 )
-_PREFIX = re.compile(r"^(?:\[(?:rank|default)\d+\]: ?| {0,5}\d{1,5}: |\[\d+,\d+\]<\w+>:? ?)")
+_PREFIX = re.compile(r"(?:\[(?:rank|default)\d+\]: ?| {0,5}\d{1,5}: |\[\d+,\d+\]<\w+>:? ?)+")
+_BEGIN = "Traceback (most recent call last)"
+# A field of torchrun's report, and the time in it (torch's elastic/multiprocessing/errors).
+_FIELD = re.compile(r"\b(?:host|rank|exitcode|error_file|traceback) +: ")
+_TIME_FIELD = re.compile(r"\btime {1,9}: \d{4}-[\d:_-]{10,20}[^\n]*(?:\n[^\n]*){0,4}\Z")
 
 
 @dataclass(frozen=True)
@@ -61,12 +69,46 @@ class Around:
 
     def traceback(self) -> tuple[str, ...]:
         """The traceback that begins with the line, up to its exception."""
-        found = []
-        for number, line in enumerate(_PREFIX.sub("", line) for line in self.lines):
-            found.append(line)
-            if number and line[:1].strip() and not line.startswith("Traceback"):
+        return tuple(line for _, line in self.numbered_traceback())
+
+    def numbered_traceback(self) -> list[tuple[int, str]]:
+        """The same, each line without what stands before it, with its number behind the first."""
+        begin = self.lines[0].find(_BEGIN) if self.lines else -1
+        writer, is_indent = _writer(self.lines, max(begin, 0))
+        found = [(0, self.lines[0][max(begin, 0) :])] if self.lines else []
+        for number, line in enumerate(self.lines[1:], 1):
+            match = writer.match(line)
+            if match is None and line.strip() and is_indent:
                 break
-        return tuple(found)
+            if match is None or not line.strip():  # another process's
+                continue
+            said = line[match.end() :]
+            found.append((number, said))
+            if said[:1].strip() and not said.startswith("Traceback"):
+                break
+        return found
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the lines end where the log does, and not for their number."""
+        size = sum(len(line) + 1 for line in self.lines)
+        return len(self.lines) < _AFTER_LINES and size < _AFTER_BYTES
+
+
+def _writer(lines: Sequence[str], begin: int) -> tuple[re.Pattern[str], bool]:
+    """What the lines of a traceback have before their text, and whether that is nothing but blanks.
+
+    Args:
+        begin: Where the text of the first line begins.
+    """
+    before = lines[0][:begin] if lines else ""
+    parts = [re.escape(part) for part in _CLOCK.split(before)]
+    writer = re.compile(_CLOCK.pattern.join(parts))
+    near = [line for line in lines[1:6] if 'File "' in line]
+    if before and any((found := writer.match(it)) and it[found.end() :][:2] == "  " for it in near):
+        return writer, not before.strip()
+    found = next((found for line in near if (found := _PREFIX.match(line))), None)
+    return re.compile(re.escape(found[0]) if found else ""), found is None
 
 
 def _are_labels(text: str) -> bool:
@@ -103,7 +145,7 @@ def look_around(place: Evidence, offset: int | None = None) -> Around:
         clock, is_dated = _clock(text, place.file)
     return Around(
         time=clock,
-        is_later=own.time is None,
+        is_later=own.time is None and not (_FIELD.search(place.text) and _TIME_FIELD.search(text)),
         is_dated=is_dated,
         step=_counted([int(step) for step in steps]),
         is_labelled=_are_labels("\n".join([text, *lines])),

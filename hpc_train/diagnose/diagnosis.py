@@ -30,6 +30,8 @@ class Culprit:
         time: Seconds since the epoch.
         is_later: Whether the failure came after that time, which is that of an earlier line.
         is_dated: Whether the log tells the year of that time.
+        times: The lines that say this sentence.
+        alike: What further lines of this kind say: of another GPU, peer or number.
         kind: `cause` where it explains; anything else is what is known beside a cause.
     """
 
@@ -48,6 +50,7 @@ class Culprit:
     step: int | None = None
     evidence: tuple[Evidence, ...] = ()
     times: int = 1
+    alike: str = ""
     kind: Kind = "cause"
 
     @property
@@ -172,6 +175,8 @@ def _culprit(first: Culprit) -> Iterator[str]:
         yield f"  {_line(item)}"[:_WIDTH]
     if first.times > len(first.evidence):
         yield f"  {first.times} lines say so"
+    if first.alike:
+        yield f"  {first.alike}"[:_WIDTH]
     yield f"  fix: {first.fix}"
 
 

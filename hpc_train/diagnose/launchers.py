@@ -12,6 +12,7 @@ from signal import Signals
 from typing import TYPE_CHECKING
 
 from hpc_train.diagnose.rules import Failure
+from hpc_train.diagnose.starts import Starts
 from hpc_train.plan.hostlist import fold_numbers, folded
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 # How a process ended, each launcher in its own words: srun, mpirun, torchrun, multiprocessing, a
 # shell, deepspeed, Python's subprocess and torchrun, torch.distributed.launch, Open MPI's handler.
 _HOW = "(?P<how>Segmentation fault|Bus error|Killed|Aborted)"
+# zsh's words, of a job or a command.
+_ZSH = "(?P<how>segmentation fault|bus error|killed|abort)"
 _EXITED = rf"(?:Exited with exit code (?P<code>\d+)|{_HOW})"
 _ENDED = (
     r"srun: error: (?P<host>[\w.-]{1,200}): tasks? (?P<tasks>[\d,-]{1,200}): " + _EXITED,
@@ -28,7 +31,9 @@ _ENDED = (
     r"process \d+ terminated with (?:signal (?P<name>SIG\w{2,6})|exit code (?P<code>\d+))",
     rf": line \d+: +\d+ {_HOW}\b",
     r"^(?P<how>Killed)\s*$",
-    r"exits with return code = (?P<code>-?\d+)",
+    r"^(?P<how>Aborted|Bus error|Segmentation fault) \(core dumped\)\s*$",
+    rf"^(?:zsh: |\[\d{{1,4}}\]  [-+ ] ?)(?:\d{{1,9}} )?{_ZSH}(?: \(core dumped\))?  \S",
+    r"(?:'--local[-_]rank=(?P<local>\d+)'.{0,4000})?exits with return code = (?P<code>-?\d+)",
     r"Child process \d+ \(local_rank (?P<local>\d+)\) FAILED \(exitcode (?P<code>-?\d+)\)",
     r"(?:died with <Signals\.|Signal \d+ \()(?P<name>SIG\w{2,6})(?:: \d+>|\) received by PID)",
     r"'--local[-_]rank=(?P<local>\d+)'.{0,2000}returned non-zero exit status (?P<code>\d+)",
@@ -39,8 +44,13 @@ _ENDED = (
     rf"\] Signal: {_HOW} \(\d+\)",
 )
 _FIELD = re.compile(r"\b(host|rank|exitcode) +: (\S{1,200})")
-_SIGNALS = ("SIGSEGV", "SIGBUS", "SIGKILL", "SIGABRT")
-_WORDS = dict(zip(("Segmentation fault", "Bus error", "Killed", "Aborted"), _SIGNALS, strict=True))
+_WORDS = {
+    "segmentation fault": "SIGSEGV",
+    "bus error": "SIGBUS",
+    "killed": "SIGKILL",
+    "aborted": "SIGABRT",
+    "abort": "SIGABRT",
+}
 _EXCEPTION = re.compile(
     r"^.{0,120}?(?<![\w.'\"(/-])(?<!raise )(?<!except )"
     r"(?P<what>(?:[A-Za-z_]\w{0,60}\.){0,8}(?:[A-Z]\w{0,60}(?:Error|Exception)|Exception"
@@ -67,11 +77,15 @@ class Launchers:
 
     def __init__(self) -> None:
         self._root: dict[str, str] | None = None
-        self._are_others = False
+        self._are_others = False  # whose signals are no news: not the first, or told before
         self._is_traceback = False
         self._is_ignored = False
         self._frame = ("", -_NEAR)
         self._alone: dict[str, tuple[str, Evidence]] = {}
+        # Those that an unfinished traceback follows.
+        self._cut: dict[str, tuple[str, Evidence]] = {}
+        self._starts = Starts()
+        self._told: set[tuple[str, Evidence]] = set()
 
     @property
     def is_open(self) -> bool:
@@ -87,25 +101,33 @@ class Launchers:
         elif self._root is not None and (found := _FIELD.search(line)):
             self._root[found[1]] = found[2]
             if found[1] == "exitcode":
-                root, self._root = self._root, None
+                root, self._root, self._are_others = self._root, None, True
                 return _how(f"rank {root.get('rank', '?')}", root["exitcode"]), root.get("host", "")
         if self._are_others and " received by PID" in line:
             return "", ""
+        self._starts.take(line, where)
         for words in _ENDED:
             if found := re.search(words, line):
                 return _ended(found.groupdict()), found.groupdict().get("host") or ""
         return self._raised(line, where), ""
 
-    def at_end(self, last: dict[str, int]) -> tuple[str, Evidence] | None:
-        """Return an exception without its traceback that a file ends with; `last` lines by file."""
-        return next(
-            (said for file, said in self._alone.items() if last[file] - said[1].line <= _NEAR), None
-        )
+    def at_end(self, last: dict[str, int]) -> list[tuple[str, Evidence]]:
+        """Return what a file ends with, each once: an exception without its traceback, a wait.
+
+        Args:
+            last: The last line by file.
+        """
+        alone = [said for file, said in self._alone.items() if last[file] - said[1].line <= _NEAR]
+        ends = [(f"ends with {what}", where) for what, where in [*alone, *self._cut.values()][:1]]
+        found = [said for said in (*ends, *self._starts.at_end(last)) if said not in self._told]
+        self._told.update(found)
+        return found
 
     def forget(self, where: Evidence) -> None:
         """Drop an exception that a rule explains."""
-        if where.file in self._alone and self._alone[where.file][1] == where:
-            del self._alone[where.file]
+        for kept in (self._alone, self._cut):
+            if where.file in kept and kept[where.file][1] == where:
+                del kept[where.file]
 
     def _raised(self, line: str, where: Evidence) -> str:
         """Return a traceback's last line: the first that is no consequence of another."""
@@ -113,6 +135,9 @@ class Launchers:
             self._is_ignored = True
         elif "Traceback (most recent" in line:
             self._is_traceback = True
+            alone = self._alone.get(where.file)
+            if alone and where.line - alone[1].line <= _NEAR:
+                self._cut[where.file] = alone
         elif found := _WHAT.search(line):
             return f"raised {found[1]}"
         elif found := _EXCEPTION.search(line):
@@ -123,6 +148,7 @@ class Launchers:
 
     def _exception(self, what: str, before: str, where: Evidence) -> str:
         is_open, self._is_traceback = self._is_traceback, False
+        self._cut.pop(where.file, None)
         is_ignored, self._is_ignored = self._is_ignored, False
         if is_ignored or _CONSEQUENCE.search(what):
             return ""
@@ -142,7 +168,7 @@ def _ended(said: dict[str, str | None]) -> str:
         who = f"rank {rank}" if rank else f"local rank {local}" if local else "a process"
     if signal := said.get("signal"):
         return _how(who, f"-{signal}")
-    word = said.get("name") or _WORDS.get(said.get("how") or "")
+    word = said.get("name") or _WORDS.get((said.get("how") or "").lower())
     return f"{who} ended with {word}" if word else _how(who, said.get("code") or "?")
 
 

@@ -14,7 +14,7 @@ from hpc_train.diagnose.first_pass import Marks, telling_lines
 from hpc_train.diagnose.flight_recorder import DumpError, RankDump, find_stall, is_dump, read_dump
 from hpc_train.diagnose.log_files import find_logs, is_binary
 from hpc_train.diagnose.nccl.nccl_log import LogReader
-from hpc_train.diagnose.rules import Evidence, Failure
+from hpc_train.diagnose.rules import Evidence, Failure, alike_line
 from hpc_train.diagnose.who import node_of, rank_of
 from hpc_train.errors import HpcTrainError
 
@@ -112,36 +112,44 @@ class ReadLogs:
 
     def _finding(self, failure: Failure, hosts: Sequence[str]) -> Culprit:
         """With the place of the first line that says so, by the times that the lines tell."""
-        places = (failure.firsts or failure.evidence)[:_MOST_LOOKED_AT]
-        place, around = self._earliest(places)
-        evidence = (place, *(item for item in failure.evidence if item != place))[:3]
-        node = node_of(place) or (failure.hosts[0] if len(failure.hosts) == 1 else "")
+        said = (failure, *failure.others)
+        places: dict[str, tuple[Evidence, Failure]] = {}
+        for one in said:
+            for place in one.firsts or one.evidence:
+                known = places.get(place.file)
+                if known is None or place.line < known[0].line:
+                    places[place.file] = place, one
+        of = dict([*places.values()][:_MOST_LOOKED_AT])
+        place, around = self._earliest([*of])
+        told = of[place]
+        others = tuple(one for one in said if one is not told)
+        evidence = (place, *(item for item in told.evidence if item != place))[:3]
+        node = node_of(place) or (told.hosts[0] if len(told.hosts) == 1 else "")
         rank = rank_of(place, is_labelled=around.is_labelled)
-        said_by = failure.labels if around.is_labelled else failure.ranks
+        said_by = told.labels if around.is_labelled else told.ranks
         ranks = tuple(sorted(said_by)) if rank is not None else ()
-        nodes = _whole_names(failure.nodes, hosts) if node or failure.hosts else ()
-        told_by: tuple[int, ...] = ()
-        if failure.of_another:
-            rank, node = self._late(failure.cause), ""
-            ranks, told_by, nodes = (), ranks, ()
-        recorded = self.reader.timeouts.recorded if failure.name == "collective_timeout" else None
+        nodes = _whole_names(told.nodes, hosts) if node or told.hosts else ()
+        if told.of_another:
+            rank, node, nodes = self._late(told.cause), "", ()
+        recorded = self.reader.timeouts.recorded if told.name == "collective_timeout" else None
         return Culprit(
-            name=failure.name,
-            cause=failure.cause,
-            fix=failure.fix,
+            name=told.name,
+            cause=told.cause,
+            fix=told.fix,
             rank=rank,
-            ranks=ranks,
-            told_by=told_by,
+            ranks=() if told.of_another else ranks,
+            told_by=ranks if told.of_another else (),
             node=node,
             nodes=nodes,
-            has_more=failure.has_more,
+            has_more=told.has_more,
             time=around.time if around.time or not recorded else recorded.time_ns / 1e9,
             is_later=around.is_later,
             is_dated=around.is_dated,
             step=around.step,
             evidence=evidence,
-            times=failure.times,
-            kind=failure.kind,
+            times=told.times,
+            alike=alike_line(replace(told, others=others)),
+            kind=told.kind,
         )
 
     def _late(self, cause: str) -> int | None:
@@ -208,23 +216,34 @@ def _any_text(names: Iterable[str]) -> bool:
 
 
 def _of_traceback(place: Evidence, around: Around) -> Culprit:
-    raw = [line for line in around.traceback() if line.strip()] or [place.text]
-    said = [line.strip() for line in raw]
-    # What stands further in than the first line is of the program, not the exception.
-    is_inner = len(raw[-1]) - len(raw[-1].lstrip()) > len(raw[0]) - len(raw[0].lstrip())
-    is_cut = is_inner or not _EXCEPTION.match(said[-1])
-    frames = [line[line.index('File "') :] for line in said if 'File "' in line]
-    last = frames[-1] if is_cut and frames else said[-1]
+    lines = [(n, line) for n, line in around.numbered_traceback() if line.strip()]
+    number, last, how = _end_of(lines, is_whole=around.is_whole)
+    # Its first line may lack what the others have before them.
+    raw = [place.text, *around.lines[1:]]
+    where = (replace(place, line=place.line + n, text=raw[n]) for n in (0, number))
+    ranks = [rank_of(at, is_labelled=around.is_labelled) for at in where]
     return Culprit(
         name="traceback",
-        cause=f"a traceback {'is cut off at' if is_cut else 'ends with'} {last}",
+        cause=f"a traceback {how} {last}" if last else f"there is {how}",
         fix="the line of the program that the traceback names",
-        rank=rank_of(place, is_labelled=around.is_labelled),
+        rank=next((rank for rank in ranks if rank is not None), None),
         node=node_of(place),
         time=around.time,
         is_later=around.is_later,
         is_dated=around.is_dated,
         step=around.step,
-        evidence=(replace(place, text=last),),
+        evidence=(replace(place, line=place.line + number, text=last or place.text),),
         kind="last",
     )
+
+
+def _end_of(lines: Sequence[tuple[int, str]], *, is_whole: bool) -> tuple[int, str, str]:
+    """Return what a traceback comes to: the line's number behind the first, its text, and how."""
+    if len(lines) < 2:  # of standard input no line can be read again
+        return 0, "", "a traceback, of which no more is known"
+    number, last = lines[-1]
+    if last[:1].strip() and _EXCEPTION.match(last):
+        return number, last.strip(), "ends with"
+    frames = [(n, line[line.index('File "') :]) for n, line in lines if 'File "' in line]
+    number, last = frames[-1] if frames else (number, last.strip())
+    return number, last, "is cut off at" if is_whole else "goes on below"

@@ -8,7 +8,7 @@ kept as a warning.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
@@ -29,7 +29,8 @@ _MAX_HOSTS = 10_000
 _MAX_WARNINGS = 50
 _MAX_KINDS = 20_000
 _MAX_TEXT = 300
-_MAX_COMPARED = 1000
+_MAX_SAYINGS = 64
+_MAX_COMPARED = 10_000
 _MAX_SPEAKERS = 20_000
 _MAX_ALIKE = 100  # so many lines of one kind that are not NCCL's the sieve lets through
 # What stands in a sentence where the line lacks it.
@@ -45,8 +46,6 @@ _UNSAID = {
     # One of two that a pattern catches.
     **dict.fromkeys(("at", "address", "symbol", "file", "target", "machine"), ""),
 }
-# Groups that catch one of several that may be meant: where other lines say others, that is told.
-_ONE_OF = ("peer", "rank", "node", "gpu", "hca", "xid", "missing", "near", "who")
 # What differs between two warnings of one kind: pointers, addresses with ports, long numbers.
 _VARIES = re.compile(r"0x[0-9a-f]+|\d+\.\d+\.\d+\.\d+|<\d+>|nccl-\w{6}|\d{4,}")
 
@@ -90,18 +89,11 @@ class Rule:
         """The pattern, compiled when it is first asked for."""
         return re.compile(self.pattern)
 
-    @cached_property
-    def one_of(self) -> tuple[str, ...]:
-        """Groups of the cause that catch a rank, a peer, a host or the like."""
-        return tuple(name for name in _GROUP.findall(self.cause) if name.startswith(_ONE_OF))
-
 
 _MACRO = re.compile(r"(@[A-Z_]{2,})(?:`(.*?)`)?")
 _PARTS = {"~": "pattern", "=": "cause", ">": "fix", "<": "source"}
 _OPTIONAL = re.compile(r"\[\[(.*?)\]\]")
 _GROUP = re.compile(r"\{(\w+)\}")
-_NUMBER = re.compile(r"\d+")
-_PORT = re.compile(r"<\d+>$")
 
 
 @cache
@@ -139,10 +131,7 @@ def _rules_of(name: str) -> Iterator[Rule]:
 def _rule(block: dict[str, str], macros: dict[str, str], file: str) -> Rule:
     head, _, unless = block.pop("head").partition(" unless ")
     name, _, rest = head[1:].partition("]")
-    made = {
-        part: _MACRO.sub(lambda found: macros[found[1]].replace("%s", found[2] or ""), text)
-        for part, text in block.items()
-    }
+    made = {part: _expanded(_expanded(text, macros), macros) for part, text in block.items()}
     kinds: list[Kind] = [kind for kind in get_args(Kind) if kind in rest.split()]
     levels: list[Level] = [level for level in get_args(Level) if level in rest.split()]
     return Rule(
@@ -157,6 +146,11 @@ def _rule(block: dict[str, str], macros: dict[str, str], file: str) -> Rule:
         source=made.get("source", ""),
         file=file,
     )
+
+
+def _expanded(text: str, macros: Mapping[str, str]) -> str:
+    """What follows a macro in backticks may hold another one, which a second pass expands."""
+    return _MACRO.sub(lambda found: macros[found[1]].replace("%s", found[2] or ""), text)
 
 
 WHOLE_LOG = "run with NCCL_DEBUG=INFO on all ranks, and read the log of the rank that ended first"
@@ -179,9 +173,15 @@ class Evidence:
 class Failure:
     """One failure, note or warning, told once, with its first lines and all hosts that said so.
 
-    `cause` is one sentence; it is empty where the log shows the failure and not its cause. `ranks`
-    and `nodes` are those that the lines name as their own, `labels` the numbers before them, which
-    may be tasks; where `has_more`, lines were passed over that may name others.
+    Attributes:
+        cause: One sentence; empty where the log shows the failure and not its cause.
+        times: The lines that say this sentence.
+        alike: Further lines of the rule: they name another GPU, peer or number.
+        others: What they say, the first of it.
+        firsts: The first line of each file.
+        ranks: Those that the lines name as their own, and so are `nodes`.
+        labels: The numbers before the lines, which may be tasks.
+        has_more: Whether lines were passed over that may name other ranks or nodes.
     """
 
     name: str
@@ -189,9 +189,11 @@ class Failure:
     fix: str
     evidence: tuple[Evidence, ...]
     times: int = 1
+    alike: int = 0
     hosts: tuple[str, ...] = ()
     kind: Kind = "cause"
-    firsts: tuple[Evidence, ...] = ()  # the first line of each file
+    firsts: tuple[Evidence, ...] = ()
+    others: tuple[Failure, ...] = ()
     of_another: bool = False
     ranks: frozenset[int] = frozenset()
     labels: frozenset[int] = frozenset()
@@ -200,19 +202,11 @@ class Failure:
 
 
 @dataclass(kw_only=True)
-class Hit:
-    """What a rule found, filled in from its first match; first and last are texts' numbers.
+class _Saying:
+    """One sentence of a rule, and the lines that say it."""
 
-    `others` are groups of the cause for which a later line says something else.
-    """
-
-    rule: Rule
-    text: str
-    said: dict[str, str]
+    cause: str
     fix: str
-    first: int
-    others: set[str] = field(default_factory=set)
-    last: int = 0
     times: int = 0
     hosts: set[str] = field(default_factory=set)
     evidence: list[Evidence] = field(default_factory=list)
@@ -220,26 +214,6 @@ class Hit:
     ranks: set[int] = field(default_factory=set)
     labels: set[int] = field(default_factory=set)
     nodes: set[str] = field(default_factory=set)
-
-    @property
-    def cause(self) -> str:
-        """The sentence, which says where it names one of several."""
-        more = {name: f"{self.said[name]} (among others)" for name in self.others}
-        return self.text.format_map({**self.said, **more})
-
-    def compare(self, said: str) -> None:
-        """Note what a further line names beside what the first one does."""
-        names = [name for name in self.rule.one_of if name not in self.others]
-        if not names or self.times > _MAX_COMPARED or not (it := self.rule.expression.search(said)):
-            return
-        # Two launchers name one process in two ways: what differs by a number is another one.
-        self.others.update(
-            name
-            for name in names
-            if (new := _PORT.sub("", it[name] or ""))
-            and (old := _PORT.sub("", self.said[name])) not in (new, _UNSAID.get(name))
-            and (name != "who" or _NUMBER.sub("", old) == _NUMBER.sub("", new))
-        )
 
     def _speaks(self, host: str, where: Evidence) -> None:
         rank = rank_of(where)
@@ -251,9 +225,7 @@ class Hit:
         if node := host or node_of(where):
             self.nodes.add(node)
 
-    def add(self, number: int, host: str, where: Evidence) -> None:
-        """Count one more line."""
-        self.last = number
+    def add(self, host: str, where: Evidence) -> None:
         self.times += 1
         if host and len(self.hosts) < _MAX_HOSTS:
             self.hosts.add(host)
@@ -264,24 +236,63 @@ class Hit:
         if self.times <= _MAX_SPEAKERS:
             self._speaks(host, where)
 
+
+@dataclass(kw_only=True)
+class Hit:
+    """The lines of a rule, by what they say; first and last are texts' numbers."""
+
+    rule: Rule
+    first: int
+    last: int = 0
+    times: int = 0
+    sayings: dict[str, _Saying] = field(default_factory=dict)
+
+    @property
+    def evidence(self) -> list[Evidence]:
+        """The first lines that say the first sentence."""
+        return next(iter(self.sayings.values())).evidence
+
+    def add(self, number: int, text: str, host: str, where: Evidence) -> None:
+        """Count one more line; what it says is told apart as far as that is bounded."""
+        self.last = number
+        self.times += 1
+        if self.sayings and "{" not in self.rule.cause:
+            cause, fix = next((said.cause, said.fix) for said in self.sayings.values())
+        elif self.times <= _MAX_COMPARED and (match := self.rule.expression.search(text)):
+            cause, fix = _sentences(self.rule, match.groupdict())
+        else:
+            return
+        if cause in self.sayings or len(self.sayings) < _MAX_SAYINGS:
+            self.sayings.setdefault(cause, _Saying(cause=cause, fix=fix)).add(host, where)
+
     def failure(self, before: str = "") -> Failure:
         """Return it as what is told."""
+        first, *others = (self._failure(said, before) for said in self.sayings.values())
+        return replace(first, others=tuple(others))
+
+    def _failure(self, said: _Saying, before: str) -> Failure:
         return Failure(
             name=self.rule.name,
-            cause=before + self.cause,
-            fix=self.fix,
-            times=self.times,
-            hosts=tuple(sorted(self.hosts)),
-            evidence=tuple(self.evidence),
+            cause=before + said.cause,
+            fix=said.fix,
+            times=said.times,
+            alike=self.times - said.times,
+            hosts=tuple(sorted(said.hosts)),
+            evidence=tuple(said.evidence),
             kind=self.rule.kind,
-            firsts=tuple(self.firsts.values()),
+            firsts=tuple(said.firsts.values()),
             of_another=self.rule.of_another,
-            ranks=frozenset(self.ranks),
-            labels=frozenset(self.labels),
-            nodes=frozenset(self.nodes),
-            has_more=self.times > _MAX_SPEAKERS
-            or (self.times >= _MAX_ALIKE and "NCCL" not in self.evidence[0].text),
+            ranks=frozenset(said.ranks),
+            labels=frozenset(said.labels),
+            nodes=frozenset(said.nodes),
+            has_more=self._has_more(said),
         )
+
+    def _has_more(self, said: _Saying) -> bool:
+        """Whether lines that say the same may have been passed over, here or by the sieve."""
+        most = _MAX_COMPARED if "{" in self.rule.cause else _MAX_SPEAKERS
+        is_nccl = bool(said.evidence) and "NCCL" in said.evidence[0].text
+        return self.times > most or (self.times >= _MAX_ALIKE and not is_nccl)
 
 
 class Hits:
@@ -317,25 +328,15 @@ class Hits:
             )
         rule = self._kinds[key]
         if rule is not None:
-            if rule.name not in self._hits:
-                self._hits[rule.name] = self._new(rule, said)
-            else:
-                self._hits[rule.name].compare(said)
-            self._hits[rule.name].add(self.lines, host, where)
+            hit = self._hits.setdefault(rule.name, Hit(rule=rule, first=self.lines))
+            hit.add(self.lines, said, host, where)
         elif is_warning:
             if key[2] not in self._unknown and len(self._unknown) >= _MAX_WARNINGS:
                 self.dropped += 1
                 return None
-            hit = self._unknown.setdefault(key[2], self._new(_UNKNOWN, ""))
-            hit.add(self.lines, host, where)
+            hit = self._unknown.setdefault(key[2], Hit(rule=_UNKNOWN, first=self.lines))
+            hit.add(self.lines, "", host, where)
         return rule
-
-    def _new(self, rule: Rule, text: str) -> Hit:
-        match = rule.expression.search(text)
-        groups = match.groupdict() if match else {}
-        said = {key: value or _UNSAID.get(key, "?") for key, value in groups.items()}
-        cause, fix = (_filled(part, groups) for part in (rule.cause, rule.fix))
-        return Hit(rule=rule, text=cause, said=said, fix=fix.format_map(said), first=self.lines)
 
     def forget(self, text: str) -> None:
         """Drop an unknown warning that turned out to be the beginning of one."""
@@ -353,6 +354,20 @@ class Hits:
     def unknown(self) -> list[Hit]:
         """Return the warnings that no rule knows, in their order."""
         return list(self._unknown.values())
+
+
+def alike_line(failure: Failure) -> str:
+    """Return what the further lines of a failure's rule say; empty where there are none."""
+    if not failure.alike:
+        return ""
+    count = f"{failure.alike} more line{'s'[: failure.alike > 1]} of this kind"
+    return f"{count}: {failure.others[0].cause}" if failure.others else count
+
+
+def _sentences(rule: Rule, groups: Mapping[str, str | None]) -> tuple[str, str]:
+    said = {key: value or _UNSAID.get(key, "?") for key, value in groups.items()}
+    cause, fix = (_filled(text, groups).format_map(said) for text in (rule.cause, rule.fix))
+    return cause, fix
 
 
 def _filled(text: str, groups: Mapping[str, str | None]) -> str:

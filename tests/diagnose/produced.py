@@ -87,8 +87,12 @@ def nan() -> None:
         (torch.zeros(1, requires_grad=True).sqrt() * 0).sum().backward()
 
 
-def state_dict() -> None:
+def weights_shape() -> None:
     torch.nn.Linear(2, 2).load_state_dict(torch.nn.Linear(3, 3).state_dict())
+
+
+def state_dict() -> None:
+    torch.nn.Linear(2, 2).load_state_dict({"module.weight": torch.zeros(2, 2)})
 
 
 def cut_checkpoint() -> None:
@@ -160,7 +164,7 @@ def collective_mismatch(rank: int, store: str) -> None:
 ALONE = (
     *(disk_full, missing_module, import_name, file_missing, shared_library, arguments, open_files),
     *(host_memory, segfault, no_gpu, port_in_use, nan, state_dict, cut_checkpoint, worker_killed),
-    unused_parameters,
+    *(unused_parameters, weights_shape),
 )
 TOGETHER = (gloo_timeout, barrier, collective_mismatch)
 

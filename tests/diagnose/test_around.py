@@ -9,6 +9,7 @@ import pytest
 
 from hpc_train.diagnose.around import look_around
 from hpc_train.diagnose.diagnosis import Culprit
+from hpc_train.diagnose.read_logs import ReadLogs
 from hpc_train.diagnose.rules import Evidence
 from hpc_train.diagnose.who import rank_of
 
@@ -107,3 +108,73 @@ def test_a_year_is_told_where_the_log_tells_it(tmp_path, line):
     item = Culprit(name="a", cause="b", fix="c", time=around.time, is_dated=around.is_dated)
     assert item.who == f"{DAYS[line]} 23:59:58"
     assert around.time == end - 3
+
+
+FRAMES = ['  File "a.py", line 3, in f', "    g()", '  File "b.py", line 7, in g', "    h(]"]
+# What stands before the lines of one process, and a line of another one between them.
+PREFIXES = {
+    "nothing": ("", ""),
+    "torch": ("[rank1]: ", "[rank0]:   File 'c.py', line 1, in x"),
+    "Ray": ("(pid=71) ", "(pid=72) loading"),
+    "Ray's actors": ("(Worker pid=71, ip=10.0.0.3) ", "(Worker pid=72, ip=10.0.0.4)   File 'c.py'"),
+    "a clock": ("2026-01-02T03:04:05.678Z [a] ", "2026-01-02T03:04:09.000Z [b] step 3"),
+    "blanks": ("      ", ""),
+}
+
+
+@pytest.mark.parametrize("name", PREFIXES)
+@pytest.mark.parametrize("end", ["", "KeyError: 'x'"])
+def test_a_traceback_is_read_to_its_end_whatever_stands_before_its_lines(tmp_path, name, end):
+    before, other = PREFIXES[name]
+    ours = ["Traceback (most recent call last):", *FRAMES, *([end] if end else [])]
+    lines = [f"{before}{line}" for line in ours]
+    if other:
+        lines.insert(3, other)
+    path = tmp_path / "job.log"
+    path.write_text("\n".join(["step 1", *lines, ""]))
+    around = look_around(Evidence(file=str(path), line=2, text=lines[0].strip()))
+    assert list(around.traceback()) == ours
+
+
+@pytest.mark.parametrize("count", [5, 900])
+def test_a_traceback_that_goes_on_is_not_called_cut_and_its_last_frame_has_its_own_line(
+    tmp_path, count
+):
+    frames = [f'[rank2]:   File "a.py", line {n}, in f' for n in range(count)]
+    path = tmp_path / "job.log"
+    path.write_text("\n".join(["step 1", "Traceback (most recent call last):", *frames, ""]))
+    logs = ReadLogs()
+    logs.read(str(path))
+    found = logs.diagnosis("a").findings[0]
+    (place,) = found.evidence
+    assert place.text in path.read_text().splitlines()[place.line - 1]
+    assert found.rank == 2
+    assert found.cause.startswith("a traceback is cut off at") is (count == 5)
+
+
+def test_a_traceback_of_standard_input_is_not_called_cut():
+    logs = ReadLogs()
+    logs.feed("Traceback (most recent call last):", "-", 4)
+    assert logs.diagnosis("-").findings[0].cause == (
+        "there is a traceback, of which no more is known"
+    )
+
+
+def test_the_time_in_torchruns_report_is_that_of_the_failure(tmp_path):
+    path = tmp_path / "job.log"
+    report = [
+        "Root Cause (first observed failure):",
+        "[0]:",
+        "  time      : 2026-01-02_03:04:05",
+        "  host      : n1",
+        "  rank      : 3 (local_rank: 3)",
+        "  exitcode  : -9 (pid: 5)",
+        "  error_file: <N/A>",
+        "  traceback : Signal 9 (SIGKILL) received by PID 5",
+    ]
+    path.write_text("\n".join(report))
+    logs = ReadLogs()
+    logs.read(str(path))
+    (found,) = logs.findings()
+    assert (found.who, found.times) == ("on n1, 2026-01-02 03:04:05", 1)
+    assert found.alike == ""

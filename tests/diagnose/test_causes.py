@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from hpc_train.diagnose.diagnosis import told
 from hpc_train.diagnose.line_words import as_grep, may_tell
-from hpc_train.diagnose.read_logs import ReadLogs
-from hpc_train.diagnose.rules import FILES, Hits, read_rules
+from hpc_train.diagnose.nccl.nccl_log import read_nccl_lines
+from hpc_train.diagnose.nccl.nccl_text import explain
+from hpc_train.diagnose.read_logs import ReadLogs, diagnose_logs
+from hpc_train.diagnose.rules import FILES, Evidence, Hits, read_rules
 from tests.diagnose.test_nccl_causes import plain
 
 HERE = Path(__file__).parent
@@ -54,6 +57,16 @@ def test_every_rule_has_an_example_and_a_source():
 
 
 LOOK_ALIKES = {
+    "toolkit": "Installed CUDA version 12.2 does not match the version torch was compiled with 12.1"
+    " but since the APIs are compatible, accepting this combination",
+    "toolkit skipped": "[WARNING] DeepSpeed Op Builder: Installed CUDA version 11.7 does not match"
+    " the version torch was compiled with 12.1.Detected `DS_SKIP_CUDA_CHECK=1`: Allowing this",
+    "weights": "size mismatch for fc.weight: copying a param with shape torch.Size([9, 4]) from"
+    " checkpoint, the shape in current model is torch.Size([2, 4]).",
+    "driver": "NVRM: loading NVIDIA UNIX x86_64 Kernel Module; driver/library versions match",
+    "gpus": "your machine has 4 GPUs, machine only has: [0] was another one",
+    "symbol": "undefined symbol: _ZN2at6Tensor was looked for in 3 libraries: optional, going on",
+    "fd": "write(): fd 3 failed with Input/output error once, written again",
     "module": "optional: No module named 'apex' (ModuleNotFoundError handled), going on without",
     "glibc": "INFO built with GLIBC 2.34, version checked",
     "nan": "step 5 Loss is nan-safe now, loss 0.3",
@@ -161,22 +174,19 @@ def test_no_line_makes_a_rule_slow(name):
 def test_the_page_has_every_rule():
     page = (HERE.parents[1] / "docs" / "diagnose.md").read_text()
     rows = re.findall(r"^\| `(\w+)` \| (.+) \| (.+) \| (.+) \|$", page, re.MULTILINE)
-    told = [(name, *map(plain, rest)) for name, *rest in rows]
-    assert told == [
+    assert [(name, *map(plain, rest)) for name, *rest in rows] == [
         (rule.name, plain(rule.cause), plain(rule.fix), plain(rule.source)) for rule in OWN
     ]
 
 
 def test_what_a_pattern_did_not_catch_is_left_out_of_the_sentence():
     rule = next(rule for rule in read_rules("nccl.txt") if rule.name == "torch_oom")
-    told = {}
+    said = {}
     for text in ("CUDA out of memory. Tried to allocate 2.00 GiB.", "CUDA out of memory"):
         hits = Hits([rule])
-        from hpc_train.diagnose.rules import Evidence
-
         hits.take("JOB", text, "", "", Evidence(file="", line=1, text=text), is_warning=False)
-        told[text] = hits.of("cause")[0].cause
-    with_amount, without = told.values()
+        said[text] = hits.of("cause")[0].failure().cause
+    with_amount, without = said.values()
     assert with_amount.endswith(". 2.00 GiB were asked for")
     assert without.endswith("ran out of memory")
 
@@ -207,3 +217,44 @@ def test_of_a_full_gpu_it_is_told_how_much_was_asked_what_was_free_and_who_else_
     assert "2.00 GiB were asked for, 1.94 GiB of 79.15 GiB were free on GPU 3" in found.cause
     assert ("Process 18 has 1.00 GiB" in found.cause) is (version == "2.x")
     assert found.rank == 5
+
+
+GPUS = [f"NVRM: Xid (PCI:0000:3d:00): 43, pid={pid}, Ch 8" for pid in (11, 12)] + [
+    "NVRM: Xid (PCI:0000:db:00): 31, pid=13, Ch 8, MMU Fault"
+]
+
+
+def test_lines_that_name_another_gpu_are_not_counted_with_the_first_one(tmp_path):
+    log = tmp_path / "a.log"
+    log.write_text("\n".join(GPUS))
+    logs = ReadLogs()
+    logs.read(str(log))
+    said = [line.strip() for line in told(logs.diagnosis("a"))]
+    assert "3 lines say so" not in said
+    assert [line.partition(": ")[0] for line in said if "of this kind" in line] == [
+        "1 more line of this kind"
+    ]
+    assert "PCI:0000:db:00" in logs.findings()[0].alike
+    assert "1 more line of this kind" in "\n".join(explain(read_nccl_lines(GPUS)))
+
+
+def test_the_numbers_that_are_told_are_of_the_rank_that_is_told(tmp_path):
+    for rank, clock, size in ((0, "10:00:09", "2.00"), (3, "10:00:01", "7.00")):
+        error = f"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate {size} GiB."
+        (tmp_path / f"rank-{rank}.log").write_text(f"2026-01-02 {clock} {error}\n")
+    found = diagnose_logs([str(tmp_path)]).findings[0]
+    assert (found.rank, "7.00 GiB were asked for" in found.cause) == (3, True)
+    assert (found.times, "2.00 GiB" in found.alike) == (1, True)
+
+
+def test_many_lines_that_say_each_its_own_are_bounded_and_none_is_lost():
+    hits = Hits(read_rules("node.txt"))
+    for n in range(200):
+        text = GPUS[0].replace("3d", f"{n:02x}")
+        hits.take("JOB", text, "", "", Evidence(file="", line=n, text=text), is_warning=False)
+    failure = hits.of("cause")[0].failure()
+    assert (failure.times, failure.alike, len(failure.others)) == (1, 199, 63)
+
+
+def test_a_macro_may_stand_within_what_another_one_is_given():
+    assert not [rule.name for rule in read_rules() if re.search("@[A-Z_]{3,}", rule.pattern)]

@@ -36,7 +36,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_each_failure_of_one_process_is_told_by_its_cause(logs):
     names = functions("ALONE")
-    assert len(names) == 16
+    assert len(names) == 17
     found = {name: diagnose_logs([str(logs / f"{name}.log")]).findings for name in names}
     assert {name: [item.name for item in told] for name, told in found.items()} == {
         name: [name] for name in names

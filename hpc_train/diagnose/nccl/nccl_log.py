@@ -119,9 +119,9 @@ def _finish(reader: LogReader, name: str) -> NcclReport:
     report = reader.report()
     if reader.records == 0:
         raise HpcTrainError(
-            f"{name}: no line of NCCL's in it, nor one of torch's, a launcher's or Slurm's that"
-            " tells a failure",
-            "run with NCCL_DEBUG=INFO and give that log",
+            f"{name}: no line of NCCL's in it, and none is recognised of torch's, a launcher's or"
+            " Slurm's that tells a failure",
+            "run with NCCL_DEBUG=INFO and give that log; `hpc-train diagnose` tells of tracebacks",
         )
     return report
 
@@ -355,9 +355,9 @@ class LogReader:
     def report(self) -> NcclReport:
         """Return what was read so far."""
         hits = self._hits
-        if alone := self._launchers.at_end(self._last):
+        for said, where in self._launchers.at_end(self._last):
             self.records += 1
-            hits.take("JOB", f"ends with {alone[0]}", "", "", alone[1], is_warning=False)
+            hits.take("JOB", said, "", "", where, is_warning=False)
         failures, notes = judge(
             hits,
             (self.timeouts.failure(), self._ras.failure()),

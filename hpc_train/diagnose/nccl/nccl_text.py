@@ -6,6 +6,7 @@ from collections import defaultdict
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from hpc_train.diagnose.rules import alike_line
 from hpc_train.plan.hostlist import fold, fold_numbers
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ def _failure(failure: Failure) -> Iterator[str]:
         yield f"  {_place(item)}{item.text}"[:_MAX_WIDTH]
     if failure.times > len(failure.evidence):
         yield f"  {failure.times} lines say so"
+    if more := alike_line(failure):
+        yield f"  {more}"[:_MAX_WIDTH]
     yield f"  fix: {failure.fix}"
 
 

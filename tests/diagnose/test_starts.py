@@ -1,0 +1,94 @@
+"""Ranks that wait for each other: only where a log ends so, and only who is certain."""
+
+from __future__ import annotations
+
+import pytest
+
+from hpc_train.diagnose.read_logs import ReadLogs
+
+BARRIER = (
+    "INFO:root:Waiting in store based barrier to initialize process group for rank: {0}, key:"
+    " store_based_barrier_key:1 (world_size=4, worker_count={1}, timeout=0:30:00)"
+)
+MEMBER = "Initializing distributed: GLOBAL_RANK: {0}, MEMBER: {1}/4"
+
+
+def waits(*said: tuple[int, int]) -> list[str]:
+    return [BARRIER.format(rank, count) for rank, count in said]
+
+
+def members(*ranks: int) -> list[str]:
+    return [MEMBER.format(rank, rank + 1) for rank in ranks]
+
+
+def findings(*lines: str):
+    logs = ReadLogs()
+    for number, line in enumerate(lines, 1):
+        logs.feed(line, "", number)
+    return logs.findings()
+
+
+HEALTHY = {
+    "a wait that ended": [*waits((0, 3), (1, 3), (0, 3)), "step 1"],
+    "a wait of ten seconds": waits((0, 3), (1, 3)),
+    "all have come": waits((0, 3), (0, 4)),
+    "one start": members(0, 1, 2, 3),
+    "two Trainers, one after the other": members(0, 1, 2, 3, 0, 1, 2, 3),
+    "one node's log of two starts": members(0, 1, 0, 1),
+    "it goes on": [*members(0, 0, 1, 1), *["step 1"] * 9],
+}
+
+
+@pytest.mark.parametrize("name", HEALTHY)
+def test_a_start_that_goes_on_is_no_failure(name):
+    assert findings(*HEALTHY[name]) == ()
+
+
+def test_of_ranks_that_wait_the_absent_are_named_only_where_the_count_agrees():
+    (sure,) = findings(*waits((0, 3), (1, 3), (3, 3), (0, 3)))
+    (unsure,) = findings(*waits((0, 3), (1, 3), (0, 3)))
+    assert (sure.rank, sure.cause.endswith("barrier: rank 2")) == (2, True)
+    assert (unsure.rank, unsure.cause.endswith("3 of 4 came")) == (None, True)
+
+
+def test_ranks_of_two_nodes_that_do_not_know_of_each_other_are_told():
+    (found,) = findings(*members(1, 1, 0, 0))
+    assert found.name == "begins_twice"
+    assert "ranks 0-1 began more than once, and ranks 2-3 not at all" in found.cause
+    assert found.rank is None
+
+
+def test_to_ask_twice_counts_a_line_once():
+    logs = ReadLogs()
+    for number, line in enumerate(waits((0, 3), (0, 3)), 1):
+        logs.feed(line, "", number)
+    assert [logs.findings()[0].times, logs.findings()[0].times] == [1, 1]
+
+
+SHELLS = {
+    "Aborted (core dumped)": "a process ended with SIGABRT",
+    "zsh: abort (core dumped)  python a.py": "a process ended with SIGABRT",
+    "[2]    710 segmentation fault (core dumped)  python a.py": "a process crashed in native code",
+    "[2]  + 71034 abort (core dumped)  python a.py": "a process ended with SIGABRT",
+    "['python', '--local_rank=5', '--n', '1'] exits with return code = -6": "local rank 5 ended",
+}
+
+
+@pytest.mark.parametrize("line", SHELLS)
+def test_how_a_process_ended_is_read_in_a_shells_words(line):
+    (found,) = findings(line)
+    assert found.cause.startswith(SHELLS[line])
+
+
+@pytest.mark.parametrize("line", ["to abort (core dumped) press q", "the killed  python was old"])
+def test_words_of_a_shell_within_a_sentence_are_none(line):
+    assert findings(line) == ()
+
+
+def test_an_exception_before_a_traceback_without_its_end_is_told():
+    begun = ["Traceback (most recent call last):", *['  File "a.py", line 1, in f'] * 9]
+    (found,) = findings("ValueError: no such axis", *begun)
+    assert found.cause == "the last exception that a log tells is ValueError: no such axis"
+    assert [it.cause for it in findings("ValueError: no such axis", *begun, "KeyError: 3")] == [
+        "a process raised KeyError: 3"
+    ]
