@@ -361,7 +361,7 @@ def alike_line(failure: Failure) -> str:
     if not failure.alike:
         return ""
     count = f"{failure.alike} more line{'s'[: failure.alike > 1]} of this kind"
-    return f"{count}: {failure.others[0].cause}" if failure.others else count
+    return f"{count}, such as: {failure.others[0].cause}" if failure.others else count
 
 
 def _sentences(rule: Rule, groups: Mapping[str, str | None]) -> tuple[str, str]:

@@ -232,7 +232,7 @@ def test_lines_that_name_another_gpu_are_not_counted_with_the_first_one(tmp_path
     said = [line.strip() for line in told(logs.diagnosis("a"))]
     assert "3 lines say so" not in said
     assert [line.partition(": ")[0] for line in said if "of this kind" in line] == [
-        "1 more line of this kind"
+        "1 more line of this kind, such as"
     ]
     assert "PCI:0000:db:00" in logs.findings()[0].alike
     assert "1 more line of this kind" in "\n".join(explain(read_nccl_lines(GPUS)))
