@@ -64,7 +64,7 @@ NAMED = (
 def test_a_sentence_that_names_one_of_several_does_not_stand_alone(text):
     lines = [warn("a.cc:1", text.format(rank)) for rank in (3, 3, 5)]
     found = finding(*lines)
-    assert found.alike.startswith("1 more line of this kind: ")
+    assert found.alike.startswith("1 more line of this kind, such as: ")
     assert "rank 5" in found.alike or "10.0.0.5" in found.alike
     assert not finding(*lines[:2]).alike
 
@@ -73,7 +73,7 @@ def test_ranks_are_those_of_the_sentence_that_is_told():
     asked = "[rank{0}]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate {1}.00 GiB."
     found = finding(*(asked.format(rank, 2 + rank // 2) for rank in range(4)))
     assert found.who == "ranks 0-1"
-    assert found.alike.startswith("2 more lines of this kind: ")
+    assert found.alike.startswith("2 more lines of this kind, such as: ")
 
 
 AT = (
