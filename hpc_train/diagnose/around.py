@@ -1,4 +1,4 @@
-"""Who wrote a line, and when: by its own words, the name of its file, and the lines before it."""
+"""What the lines before one tell of it: the time, the step, and whether tasks are numbered."""
 
 from __future__ import annotations
 
@@ -9,29 +9,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hpc_train.diagnose.log_files import blocks, open_log
-from hpc_train.diagnose.rules import Evidence
+from hpc_train.diagnose.who import LABEL
 from hpc_train.runs.log_tail import COLOUR
+
+if TYPE_CHECKING:
+    from hpc_train.diagnose.rules import Evidence
 
 _BEFORE_BYTES = 1 << 16
 _AFTER_LINES = 400  # a traceback may be long
 _AFTER_BYTES = 1 << 16
 _DAY_S = 86_400  # another zone's clock
-_RANK_FILE = re.compile(r"(?:^|[^a-z])rank[-_. ]?(\d{1,6})(?!\d)(?!.*rank[-_. ]?\d)", re.IGNORECASE)
-# torch ([rank3]:, [Rank 3]), mpirun ([1,3]<stderr>). torchrun's [default3]: is a local rank, and a
-# task of srun may be a launcher of many.
-_RANK_TEXT = re.compile(r"\[rank=?(\d+)\]|\[Rank (\d+)\]|^\[\d+,(\d+)\]<")
-# What a line says of the rank that it is about; others are named further behind.
-_RANK_WORDS = re.compile(r"(?:^\W{0,3}|\b[Oo]n )[Rr]ank (\d+)\b(?! of \d)")
-_OF_NCCL = re.compile(r"NCCL (?:INFO|WARN) ")
-_LABEL = re.compile(r"^ {0,5}(\d{1,5}): ", re.MULTILINE)  # srun -l; ctest -V writes the same
 _LABEL_OF = re.compile(r"^ {0,5}(\d{1,5}): .{0,80}?\[rank(\d+)\]", re.MULTILINE)
-_NODE = re.compile(
-    r"srun: error: ([\w.-]{1,200}): tasks? |^\S{3} [ \d]\d [\d:]{8} ([\w.-]{1,200}) kernel:"
-    r"|^[\d-]{10}T\S{8,20} ([\w.-]{1,200}) kernel:|\b(?:JOB|STEP) \S{1,40} ON ([\w.-]{1,200})\b"
-    r"|(?:^|\s)([A-Za-z][\w.-]{0,200}):\d{1,10}:\d{1,10} \[\d{1,3}\] .{0,200}NCCL "
-)
 _ISO = re.compile(
     r"(?<!\d)(\d{4})[-/](\d\d)[-/](\d\d)[T _](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?"
     r"(Z|[+-]\d\d:?\d\d)?"
@@ -40,7 +31,8 @@ _ISO = re.compile(
 _CLOCK = re.compile(
     r"\d{4}[-/]\d\d[-/]\d\d[T _]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?"
 )
-_GLOG = re.compile(r"(?:^|\W)[EWIF](\d\d)(\d\d) (\d\d):(\d\d):(\d\d)\.(\d{1,9}) ")
+# glog, and torch's own logger, whose number of the month has no nought before it: E321.
+_GLOG = re.compile(r"(?:^|\W)[EWIF](\d\d?)(\d\d) (\d\d):(\d\d):(\d\d)\.(\d{1,9}) ")
 # vLLM's: `ERROR 08-03 21:49:23 [core.py:1231]`.
 _SHORT = re.compile(r"\b(?:INFO|WARNING|ERROR) (\d\d)-(\d\d) (\d\d):(\d\d):(\d\d) \[")
 _SYSLOG = re.compile(r"^([A-Z][a-z]{2}) ([ \d]\d) (\d\d):(\d\d):(\d\d) ")
@@ -119,35 +111,15 @@ def _writer(lines: Sequence[str], begin: int) -> tuple[re.Pattern[str], bool]:
     return re.compile(re.escape(found[0]) if found else ""), found is None
 
 
-def rank_of(place: Evidence, *, is_labelled: bool = False) -> int | None:
-    """The rank that wrote a line, or of which a launcher wrote it.
-
-    Args:
-        is_labelled: Whether a number before it is a task's.
-    """
-    found = _RANK_FILE.search(place.file.rpartition("/")[2]) or _RANK_TEXT.search(place.text)
-    if found is None and is_labelled:
-        found = _LABEL.match(place.text)
-    if found is None and not _OF_NCCL.search(place.text):
-        found = _RANK_WORDS.search(place.text)
-    return next((int(rank) for rank in found.groups() if rank), None) if found else None
-
-
 def _are_labels(text: str) -> bool:
     """Whether several ranks speak, one of them twice; a list of lines has each number once.
 
     Where a line tells another rank than its label, the tasks are launchers.
     """
-    numbers = _LABEL.findall(text)
+    numbers = LABEL.findall(text)
     if any(label != rank for label, rank in _LABEL_OF.findall(text)):
         return False
     return 1 < len({*numbers}) < len(numbers)
-
-
-def node_of(place: Evidence) -> str:
-    """The node that a line names as its own; empty where it names none."""
-    found = _NODE.search(place.text)
-    return next((name for name in found.groups() if name), "") if found else ""
 
 
 def look_around(place: Evidence, offset: int | None = None) -> Around:

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from hpc_train.diagnose.rules import Evidence, Kind
+from hpc_train.plan.hostlist import fold_numbers, folded
 
 SCHEMA_VERSION = 1
 _WIDTH = 200
@@ -23,6 +24,9 @@ class Culprit:
         name: Of the rule; `docs/diagnose.md` has them all.
         cause: One sentence; empty where a line shows the failure and not its cause.
         rank: That of the first line, None where nobody can tell; so are node, time and step.
+        ranks: All whose lines say so, and so are nodes; empty where it is told of another.
+        told_by: Ranks whose lines tell what happened to another.
+        has_more: Whether lines were passed over that may name others.
         time: Seconds since the epoch.
         is_later: Whether the failure came after that time, which is that of an earlier line.
         is_dated: Whether the log tells the year of that time.
@@ -35,7 +39,11 @@ class Culprit:
     cause: str
     fix: str
     rank: int | None = None
+    ranks: tuple[int, ...] = ()
+    told_by: tuple[int, ...] = ()
     node: str = ""
+    nodes: tuple[str, ...] = ()
+    has_more: bool = False
     time: float | None = None
     is_later: bool = False
     is_dated: bool = True
@@ -53,17 +61,19 @@ class Culprit:
     @property
     def who(self) -> str:
         """`rank 3 on node2, 2026-11-21 08:04:51, step 120`, as far as it is known."""
-        on = f"on {self.node}" if self.node else ""
-        rank = " ".join(
-            word for word in (f"rank {self.rank}" if self.rank is not None else "", on) if word
-        )
+        ranks = self.ranks or ((self.rank,) if self.rank is not None else ())
+        nodes = folded(self.nodes or ([self.node] if self.node else []))
+        more = " among others" * self.has_more
+        on = f"on {nodes}" if nodes else ""
+        rank = " ".join(word for word in (_ranks(ranks, more), on) if word)
+        by = f"told by {_ranks(self.told_by, more)}" if self.told_by else ""
         clock = ""
         if self.time is not None:
             form = "%Y-%m-%d %H:%M:%S" if self.is_dated else "%m-%d %H:%M:%S"
             clock = time.strftime(form, time.localtime(self.time))
             clock = f"after {clock}" if self.is_later else clock
         step = f"step {self.step}" if self.step is not None else ""
-        return ", ".join(part for part in (rank, clock, step) if part)
+        return ", ".join(part for part in (rank, by, clock, step) if part)
 
     def to_json(self) -> dict[str, Any]:
         """The finding as a document."""
@@ -72,6 +82,7 @@ class Culprit:
             **{name: getattr(self, name) for name in told},
             "cause": self.cause or None,
             "node": self.node or None,
+            **{name: list(getattr(self, name)) for name in ("ranks", "nodes", "told_by")},
             "known": self.is_known,
             "evidence": [asdict(item) for item in self.evidence],
         }
@@ -131,14 +142,25 @@ def told(diagnosis: Diagnosis) -> Iterator[str]:
         first, *others = diagnosis.findings
         yield from _culprit(first)
         yield from (
-            f"also: {it.cause or _line(it.evidence[0])}"[:_WIDTH] for it in others[:_MOST_OTHERS]
+            _cut(f"also: {it.cause or _line(it.evidence[0])}") for it in others[:_MOST_OTHERS]
         )
+        if len(others) > _MOST_OTHERS:
+            yield f"also: {len(others) - _MOST_OTHERS} more (--json has them)"
     if diagnosis.traceback:
         at = diagnosis.traceback_at
         where = f" ({at.file}:{at.line})" if at else ""
         yield f"the first traceback{where}:"
         yield from (f"  {line}"[:_WIDTH] for line in diagnosis.traceback[-_MOST_LINES:])
     yield from (f"note: {note}" for note in diagnosis.notes)
+
+
+def _ranks(ranks: tuple[int, ...], more: str = "") -> str:
+    return f"rank{'s'[: len(ranks) > 1]} {fold_numbers(ranks)}{more}" if ranks else ""
+
+
+def _cut(text: str) -> str:
+    """End a long sentence between two words: half a number would be another one."""
+    return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 3].rpartition(' ')[0]} ..."
 
 
 def _culprit(first: Culprit) -> Iterator[str]:

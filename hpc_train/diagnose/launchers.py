@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from hpc_train.diagnose.rules import Failure
 from hpc_train.diagnose.starts import Starts
-from hpc_train.plan.hostlist import fold_numbers
+from hpc_train.plan.hostlist import fold_numbers, folded
 
 if TYPE_CHECKING:
     from hpc_train.diagnose.rules import Evidence
@@ -230,12 +230,11 @@ class RasCounts:
         if not self._groups:
             return None
         told = "; ".join(
-            f"{count} rank{'s'[: count > 1]}"
-            + (f" ({fold_numbers(ranks)}{' on ' + ', '.join(sorted(hosts)[:3]) if hosts else ''})")
-            * bool(ranks)
-            + f" at {number}"
+            f"{count} rank{'s'[: count > 1]}{_named(count, ranks, hosts)} at {number}"
             for count, number, ranks, hosts in self._groups[:4]
         )
+        if len(self._groups) > 4:
+            told += f"; and others at {len(self._groups) - 4} further counts"
         return Failure(
             name="ras_counts",
             cause=f"the ranks were not at the same {self._what} operation: {told}",
@@ -244,3 +243,11 @@ class RasCounts:
             " are ranks that were only not in step at that moment",
             evidence=tuple(self._evidence),
         )
+
+
+def _named(count: int, ranks: set[int], hosts: set[str]) -> str:
+    """Return ` (0-3 on n1,n2)`; a long report leaves ranks out."""
+    if not ranks:
+        return ""
+    more = " among others" if len(ranks) < count else ""
+    return f" ({fold_numbers(ranks)}{more}{' on ' + folded(sorted(hosts)) if hosts else ''})"

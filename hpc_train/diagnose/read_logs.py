@@ -8,13 +8,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from hpc_train.diagnose.around import Around, look_around, node_of, rank_of
+from hpc_train.diagnose.around import Around, look_around
 from hpc_train.diagnose.diagnosis import Culprit, Diagnosis
 from hpc_train.diagnose.first_pass import Marks, telling_lines
 from hpc_train.diagnose.flight_recorder import DumpError, RankDump, find_stall, is_dump, read_dump
 from hpc_train.diagnose.log_files import find_logs, is_binary
 from hpc_train.diagnose.nccl.nccl_log import LogReader
 from hpc_train.diagnose.rules import Evidence, Failure, alike_line
+from hpc_train.diagnose.who import node_of, rank_of
 from hpc_train.errors import HpcTrainError
 
 _MOST_LOOKED_AT = 32
@@ -89,7 +90,8 @@ class ReadLogs:
     def findings(self) -> tuple[Culprit, ...]:
         """What failed, the first culprit first."""
         self.reader.timeouts.recorded = find_stall([*self.dumps.values()])
-        found = [self._finding(failure) for failure in self.reader.report().failures]
+        report = self.reader.report()
+        found = [self._finding(failure, report.hosts) for failure in report.failures]
         known = [item for item in found if item.is_known]
         if len(known) == len(found) and all(item.time is not None for item in found):
             found.sort(key=lambda item: item.time or 0.0)
@@ -108,7 +110,7 @@ class ReadLogs:
         ]
         return min(looked, key=lambda item: item[1].time or float("inf"))
 
-    def _finding(self, failure: Failure) -> Culprit:
+    def _finding(self, failure: Failure, hosts: Sequence[str]) -> Culprit:
         """With the place of the first line that says so, by the times that the lines tell."""
         said = (failure, *failure.others)
         places: dict[str, tuple[Evidence, Failure]] = {}
@@ -124,15 +126,22 @@ class ReadLogs:
         evidence = (place, *(item for item in told.evidence if item != place))[:3]
         node = node_of(place) or (told.hosts[0] if len(told.hosts) == 1 else "")
         rank = rank_of(place, is_labelled=around.is_labelled)
+        said_by = told.labels if around.is_labelled else told.ranks
+        ranks = tuple(sorted(said_by)) if rank is not None else ()
+        nodes = _whole_names(told.nodes, hosts) if node or told.hosts else ()
         if told.of_another:
-            rank, node = self._late(told.cause), ""
+            rank, node, nodes = self._late(told.cause), "", ()
         recorded = self.reader.timeouts.recorded if told.name == "collective_timeout" else None
         return Culprit(
             name=told.name,
             cause=told.cause,
             fix=told.fix,
             rank=rank,
+            ranks=() if told.of_another else ranks,
+            told_by=ranks if told.of_another else (),
             node=node,
+            nodes=nodes,
+            has_more=told.has_more,
             time=around.time if around.time or not recorded else recorded.time_ns / 1e9,
             is_later=around.is_later,
             is_dated=around.is_dated,
@@ -185,6 +194,15 @@ def diagnose_logs(words: Sequence[str]) -> Diagnosis:
         hint = "name a log that holds what the ranks or the job have written"
         raise HpcTrainError(f"{', '.join(words)}: that is no text", hint)
     return found
+
+
+def _whole_names(nodes: Iterable[str], hosts: Sequence[str]) -> tuple[str, ...]:
+    """Leave out the rest of a host's name whose beginning was cut off."""
+    return tuple(
+        sorted(
+            name for name in nodes if name in hosts or not any(it.endswith(name) for it in hosts)
+        )
+    )
 
 
 def _any_text(names: Iterable[str]) -> bool:

@@ -13,6 +13,8 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
+from hpc_train.diagnose.who import node_of, rank_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
@@ -29,6 +31,8 @@ _MAX_KINDS = 20_000
 _MAX_TEXT = 300
 _MAX_SAYINGS = 64
 _MAX_COMPARED = 10_000
+_MAX_SPEAKERS = 20_000
+_MAX_ALIKE = 100  # so many lines of one kind that are not NCCL's the sieve lets through
 # What stands in a sentence where the line lacks it.
 _UNSAID = {
     "peer": "the peer",
@@ -175,6 +179,9 @@ class Failure:
         alike: Further lines of the rule: they name another GPU, peer or number.
         others: What they say, the first of it.
         firsts: The first line of each file.
+        ranks: Those that the lines name as their own, and so are `nodes`.
+        labels: The numbers before the lines, which may be tasks.
+        has_more: Whether lines were passed over that may name other ranks or nodes.
     """
 
     name: str
@@ -188,6 +195,10 @@ class Failure:
     firsts: tuple[Evidence, ...] = ()
     others: tuple[Failure, ...] = ()
     of_another: bool = False
+    ranks: frozenset[int] = frozenset()
+    labels: frozenset[int] = frozenset()
+    nodes: frozenset[str] = frozenset()
+    has_more: bool = False
 
 
 @dataclass(kw_only=True)
@@ -200,6 +211,19 @@ class _Saying:
     hosts: set[str] = field(default_factory=set)
     evidence: list[Evidence] = field(default_factory=list)
     firsts: dict[str, Evidence] = field(default_factory=dict)
+    ranks: set[int] = field(default_factory=set)
+    labels: set[int] = field(default_factory=set)
+    nodes: set[str] = field(default_factory=set)
+
+    def _speaks(self, host: str, where: Evidence) -> None:
+        rank = rank_of(where)
+        label = rank_of(where, is_labelled=True) if where.text[:1].isdigit() else rank
+        if rank is not None:
+            self.ranks.add(rank)
+        if label is not None:
+            self.labels.add(label)
+        if node := host or node_of(where):
+            self.nodes.add(node)
 
     def add(self, host: str, where: Evidence) -> None:
         self.times += 1
@@ -209,6 +233,8 @@ class _Saying:
             self.evidence.append(where)
         if len(self.firsts) < _MAX_HOSTS:
             self.firsts.setdefault(where.file, where)
+        if self.times <= _MAX_SPEAKERS:
+            self._speaks(host, where)
 
 
 @dataclass(kw_only=True)
@@ -256,7 +282,17 @@ class Hit:
             kind=self.rule.kind,
             firsts=tuple(said.firsts.values()),
             of_another=self.rule.of_another,
+            ranks=frozenset(said.ranks),
+            labels=frozenset(said.labels),
+            nodes=frozenset(said.nodes),
+            has_more=self._has_more(said),
         )
+
+    def _has_more(self, said: _Saying) -> bool:
+        """Whether lines that say the same may have been passed over, here or by the sieve."""
+        most = _MAX_COMPARED if "{" in self.rule.cause else _MAX_SPEAKERS
+        is_nccl = bool(said.evidence) and "NCCL" in said.evidence[0].text
+        return self.times > most or (self.times >= _MAX_ALIKE and not is_nccl)
 
 
 class Hits:

@@ -114,13 +114,12 @@ class Timeouts:
         late = self._late()
         tail = f"; {late}" if late else ""
         if not self._works:
-            states = [f"number {seq} on rank {rank}" for rank, seq in sorted(self._groups)]
-            who = f": {', '.join(states[:4])}" if states else ""
+            who = f": {self._numbers()}" if self._groups else ""
             who += f", told first by rank {self._by}" if self._by else ""
             return f"a collective did not end in time{who}{tail}"
         works = sorted(self._works.items())
         told = "; ".join(f"{_name(work)} on {rank_words(ranks)}" for work, ranks in works[:4])
-        more = f"; and {len(works) - 4} others" if len(works) > 4 else ""
+        more = f"; and {len(works) - 4} others" if len(works) > 4 else self._also_at()
         within = f" within {self._ms / 1000:g} s" if self._ms else ""
         if self._differ():
             return (
@@ -131,6 +130,31 @@ class Timeouts:
         if len(set(numbers)) < len(numbers) and len({work.op for work in self._works}) > 1:
             tail = f"; if these ranks are one process group, they left the common order{tail}"
         return f"did not end{within}: {told}{more}{tail}"
+
+    def _numbers(self) -> str:
+        """Say which ranks stood at which number, of as many numbers as fit."""
+        ranks: dict[int, set[int]] = {}
+        for rank, seq in self._groups:
+            ranks.setdefault(seq, set()).add(rank)
+        told = [f"number {seq} on {rank_words(ranks[seq])}" for seq in sorted(ranks)]
+        more = f", and {len(told) - 4} other numbers" if len(told) > 4 else ""
+        return ", ".join(told[:4]) + more
+
+    def _also_at(self) -> str:
+        """Name ranks that stood at the number of the one collective that is told.
+
+        Their line says neither which collective that is nor, for sure, of which process group.
+        """
+        if len(self._works) != 1:
+            return ""
+        ((work, here),) = self._works.items()
+        groups = {self._groups.get((rank, work.seq), "") for rank in here} - {""}
+        also = {
+            rank
+            for (rank, seq), group in self._groups.items()
+            if seq == work.seq and rank >= 0 and group in groups
+        }
+        return f"; {rank_words(also - here)} stood at that number as well" if also - here else ""
 
     def _late(self) -> str:
         """Say who never came, where the log proves it."""

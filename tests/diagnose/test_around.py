@@ -7,10 +7,11 @@ from datetime import datetime
 
 import pytest
 
-from hpc_train.diagnose.around import look_around, rank_of
+from hpc_train.diagnose.around import look_around
 from hpc_train.diagnose.diagnosis import Culprit
 from hpc_train.diagnose.read_logs import ReadLogs
 from hpc_train.diagnose.rules import Evidence
+from hpc_train.diagnose.who import rank_of
 
 WARN = "n1:1:2 [0] bootstrap.cc:131 NCCL WARN Bootstrap Root : rank 1 of 8 ranks has checked in"
 # The lines of a log; the rank that wrote the last one.
@@ -23,6 +24,7 @@ LINES = {
     "torchrun's local rank": (["[default3]:RuntimeError: x"], None),
     "torchrun's local rank before torch's": (["[default0]:[rank12]: RuntimeError: x"], 12),
     "mpirun": (["[1,5]<stderr>:RuntimeError: x"], 5),
+    "mpirun behind a clock": (["2019-06-02T16:13:44Z: [1,5]<stdout>:n1:1:2 [0] x"], 5),
     "a program's own words": (["rank 4 failed"], 4),
     "a sentence about others": (["ValueError: TP rank 1 is ready, others are not"], None),
     "on a rank": (["RuntimeError: the communicator was aborted on rank 6"], 6),
@@ -82,6 +84,18 @@ DAYS = {
     "E1231 23:59:58.000000 1 a.py:1] x": "12-31",
     "Dec 31 23:59:58 n1 kernel: x": "12-31",
 }
+# torch's own logger writes month * 100 + day, without a nought before it.
+MONTHS = {
+    "[rank1]:[W104 02:07:08.123456789 a.cpp:1] x": "01-04 02:07:08",
+    "[E1112 02:07:08.1 a] x": "11-12 02:07:08",
+}
+
+
+@pytest.mark.parametrize("line", MONTHS)
+def test_the_month_of_torchs_own_logger_may_have_one_digit(line):
+    around = look_around(Evidence(file="", line=1, text=line))
+    item = Culprit(name="a", cause="b", fix="c", time=around.time, is_dated=around.is_dated)
+    assert item.who == MONTHS[line]
 
 
 @pytest.mark.parametrize("line", DAYS)

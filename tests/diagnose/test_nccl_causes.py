@@ -176,11 +176,13 @@ def test_ranks_that_finished_are_not_called_all_that_began():
     assert explain(read(*lines))[0].startswith("ranks in this log finished")
 
 
-def test_an_hca_whose_events_end_is_not_told_as_left_out():
+def test_an_hca_that_died_is_not_told_as_one_that_cannot_be_opened():
     lost = warn("transport/net_ib.cc:80", "NET/IB : Got async event : local catastrophic error")
     events = warn("misc/ibvwrap.cc:220", "Call to ibv_get_async_event failed")
-    (note,) = read(lost, events).notes
-    assert "goes on without" not in note.cause
+    report = read(lost, events)
+    assert [failure.name for failure in report.failures] == ["hca_fatal"]
+    assert "cable" not in report.failures[0].fix
+    assert report.notes == ()
 
 
 def test_every_interface_of_a_socket_plugin_is_told_and_none_is_an_hca():
@@ -497,6 +499,46 @@ def test_how_much_goes_by_gpudirect_is_told(suffix, said):
     assert explain(read(*nvlink))[0] == "P2P/MNNVL between all nodes that talked in this log"
 
 
+def test_what_is_made_on_one_node_alone_is_not_blamed_on_the_wire():
+    line = warn("ofi_init:1", "NET/OFI Couldn't open AV. RC: -12, ERROR: Cannot allocate memory")
+    (failure,) = read(line).failures
+    assert "security group" not in failure.fix
+
+
+def test_no_fix_for_amds_gpus_has_a_tool_of_nvidias():
+    place = "/b/hipify/src/transport/p2p.cc:239"
+    for text in ("hipIpcGetMemHandle failed : invalid argument", "HIP failure 'unknown error'"):
+        (failure,) = read(warn(place, text)).failures
+        assert "nvidia" not in failure.fix
+
+
+def test_a_query_of_libfabric_is_not_told_where_a_provider_was_selected():
+    line = next(line for name, line in NOTES if name == "ofi_query")
+    assert [note.name for note in read(line).notes] == ["ofi_query"]
+    assert read(line, next(line for name, line in NOTES if name == "ofi_selected")).notes == ()
+
+
+def test_an_end_that_waits_is_told_with_its_seconds_where_it_is_more_than_one():
+    line = next(line for name, line in NOTES if name == "tcpx_waits")
+    (note,) = read(line).notes
+    assert note.cause.startswith("10.4.0.7 waits for what 10.4.0.9 is to send")
+    assert ", for 30 s by then" in note.cause
+    (short,) = read(line.replace("30000000112", "500001359")).notes
+    assert " s by then" not in short.cause
+
+
+def test_frames_of_a_thread_that_watches_are_no_failure():
+    frame = "frame #4: c10d::ProcessGroupNCCL::watchdogHandler() + 0x1a9 (0x7f in libtorch.so)"
+    assert read(frame).failures == ()
+
+
+def test_a_graph_that_nccl_wrote_is_read_as_that():
+    report = read('<graphs version="1">', '  <graph id="0" pattern="4">', "</graphs>")
+    told = "\n".join(explain(report))
+    assert "no failure is recognised" in told
+    assert "no log" in told
+
+
 def test_a_first_collective_that_hangs_is_not_only_blamed_on_a_rank_that_did_not_come():
     (failure,) = read(WORK.format(1, 1, "BROADCAST", 1)).failures
     assert "data does not move" in failure.fix
@@ -665,6 +707,9 @@ LOOK_ALIKES = {
     "rendezvous at the end": "The node 'n1_1_0' has failed to shutdown the rendezvous '77' due to"
     " an error of type RendezvousConnectionError.",
     "CPU worker": "failed call to cuInit: CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected",
+    "nccl_dump": "<systems version='1'>",
+    "ofi_query": "libfabric:85:1747438790::core:core:fi_getinfo_():1392<info> fi_getinfo: x",
+    "mpi_unreachable": "At least one pair of MPI processes was started",
     "NVIDIA's words in prose": "if you see CUDA out of luck, see the FAQ of NCCL",
 }
 

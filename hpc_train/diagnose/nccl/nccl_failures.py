@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _WORDS = {
     "unhandled cuda error": (
         "a CUDA call inside NCCL failed",
-        "nvidia-smi and dmesg | grep -i xid on the nodes",
+        "nvidia-smi (AMD: rocm-smi) and dmesg on the nodes",
     ),
     "unhandled system error": (
         "a call of the system inside NCCL failed (sockets, shared memory, verbs)",
