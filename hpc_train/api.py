@@ -208,12 +208,11 @@ def run_here(
 
     Returns: the run and the supervisor's exit code.
     """
-    from hpc_train.backends.local_devices import check_gpus_here
+    from hpc_train.backends.local_devices import check_place
     from hpc_train.backends.start_run import note_submission
     from hpc_train.supervisor.run import supervise
 
-    if "SLURM_JOB_ID" not in os.environ:
-        check_gpus_here(plan(loaded))
+    check_place(plan(loaded), os.environ)
     run = prepare(loaded)
     job_id = os.environ.get("SLURM_JOB_ID", "")
     note_submission(run.directory, "foreground", job_id, time.time())
