@@ -88,7 +88,10 @@ def plan(loaded: LoadedConfig, *, for_script: bool = False) -> Plan:
 
     check_loaded(loaded)
     if loaded.config.sweep:
-        fix = "hpc-train submit takes it; sweep={} here"
+        fix = (
+            "hpc-train submit takes it, in Python hpc_train.submit_sweep(loaded); for one training"
+            " leave it out, or write sweep={} where a file has it"
+        )
         raise loaded.origins.error("sweep", "makes many trainings of the config", fix)
     here = Path.cwd()
     if loaded.config.snapshot.mode != "none":
