@@ -4,12 +4,16 @@ A step holds the CPUs and GPUs of its nodes (srun(1), --exact and --overlap, sin
 that the ranks' step would wait for its end: for ever, where it waits for the ranks. Not so in what
 `salloc` starts by `LaunchParameters=use_interactive_step`, nor in a step with --overlap. No
 variable tells that one apart, and neither does `scontrol show step` (22.05): Slurm is asked for a
-step at once.
+step at once. Nor do variables tell that this is a step: those of the step in which `sbatch` or
+`salloc` was typed come along with the job (22.05).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 from hpc_train.errors import CheckError, SlurmError
 from hpc_train.plan.hostlist import expand
@@ -21,18 +25,22 @@ from hpc_train.slurm.jobs import steps_of
 # SLURM_MAX_NORMAL_STEP_ID (slurm/slurm.h): the batch script, the interactive step and others are
 # above it, or -5, -6 in newer versions.
 _MOST_STEPS = 0xFFFFFFF0
+# How slurmstepd calls itself (`setproctitle` in src/slurmd/slurmstepd): [7.0], [7.batch].
+_STEP_DAEMON = re.compile(r"slurmstepd: \[(?:StepId=)?(\d+\.\d+)\]")
 _BUSY = "Requested nodes are busy"
 _ASK_S = 30.0
 _PLACES = "an salloc or a batch script, or hpc-train submit"
 
 
-def refuse_within_step(environ: Mapping[str, str], shape: Shape) -> None:
+def refuse_within_step(
+    environ: Mapping[str, str], shape: Shape, proc: Path = Path("/proc")
+) -> None:
     """Refuse to train where srun has started the trainer and its step holds what the ranks need.
 
     Raises:
         CheckError: srun has started several of them, or Slurm starts no step beside this one.
     """
-    step = own_step(environ)
+    step = own_step(environ, proc)
     if not step:
         return
     tasks = environ.get("SLURM_STEP_NUM_TASKS", "1")
@@ -52,12 +60,30 @@ def refuse_within_step(environ: Mapping[str, str], shape: Shape) -> None:
         )
 
 
-def own_step(environ: Mapping[str, str]) -> str:
-    """`JOB.STEP` of the ordinary step whose task this process is; empty where it is none."""
+def own_step(environ: Mapping[str, str], proc: Path = Path("/proc")) -> str:
+    """`JOB.STEP` of the ordinary step whose task this process is; empty where it surely is none.
+
+    Args:
+        proc: Where the processes are, of which this one's daemon is an ancestor.
+    """
     step = environ.get("SLURM_STEP_ID", "")
-    job = environ.get("SLURM_JOB_ID", "")
     is_task = "SLURM_PROCID" in environ and step.isdigit() and int(step) < _MOST_STEPS
-    return f"{job}.{step}" if job and is_task else ""
+    own = f"{environ.get('SLURM_JOB_ID', '')}.{step}"
+    return own if is_task and own in _steps_above(proc) else ""
+
+
+def _steps_above(proc: Path) -> Iterator[str]:
+    """The steps whose daemons are above this process; none that cannot be read (hidepid)."""
+    process = str(os.getpid())
+    try:
+        while int(process) > 1:
+            title = (proc / process / "cmdline").read_bytes().decode(errors="replace")
+            if found := _STEP_DAEMON.match(title):
+                yield found[1]
+            status = (proc / process / "status").read_text(encoding="utf-8", errors="replace")
+            process = status.partition("\nPPid:")[2].split(maxsplit=1)[0]
+    except (OSError, ValueError, IndexError):
+        return
 
 
 def _holds_the_nodes(step: str, environ: Mapping[str, str], shape: Shape) -> bool:

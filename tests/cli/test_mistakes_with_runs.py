@@ -166,6 +166,11 @@ def test_an_argument_that_is_gone_is_no_key_to_change(hpc, project: Path) -> Non
     refused(hpc, "resume x --dry-run", message, "a run keeps its model, so that the code has to")
 
 
+def test_a_typed_value_that_does_not_fit_a_kept_key_is_left_out(hpc, run: RunDir) -> None:
+    words = "resume x model.init_args.lr=wide"
+    refused(hpc, words, "is 'wide', and nets.Net takes", "leave it out: a run keeps its model")
+
+
 def test_what_may_change_in_a_run_keeps_its_own_fix(hpc, run: RunDir) -> None:
     refused(hpc, "resume x trainer.max_epochs=wide", "trainer.max_epochs is 'wide'", "write")
     refused(hpc, "resume x slurm.mem=lots", "'lots' is not a memory size", '"64G"')

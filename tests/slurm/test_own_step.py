@@ -44,8 +44,22 @@ def answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, s
     return give
 
 
-def looked(environ: dict[str, str]) -> None:
-    refuse_within_step({"PATH": os.environ["PATH"], **environ}, SHAPE)
+def proc(folder: Path, daemon: str = "[7.3]") -> Path:
+    """A /proc in which this process is a child of a shell, and that one of slurmstepd."""
+    for number, parent, title in (
+        (os.getpid(), 100, "python\0run"),
+        (100, 90, "bash\0"),
+        (90, 1, f"slurmstepd: {daemon}\0\0"),
+    ):
+        place = folder / "proc" / str(number)
+        place.mkdir(parents=True)
+        (place / "cmdline").write_text(title)
+        (place / "status").write_text(f"Name:\tx\nPPid:\t{parent}\nUid:\t0\n")
+    return folder / "proc"
+
+
+def looked(environ: dict[str, str], processes: Path) -> None:
+    refuse_within_step({"PATH": os.environ["PATH"], **environ}, SHAPE, processes)
 
 
 BUSY = "echo 'srun: error: Unable to create step for job 7: Requested nodes are busy' >&2; exit 1"
@@ -54,11 +68,24 @@ ALONE = "echo 7.batch; echo 7.3"
 
 @pytest.mark.parametrize("place", NO_STEPS)
 def test_what_is_no_task_of_an_ordinary_step_is_asked_nothing(
-    answers: Callable[[str, str], None], place: str
+    answers: Callable[[str, str], None], tmp_path: Path, place: str
 ) -> None:
     answers(BUSY, "echo 7.3")
-    assert own_step(NO_STEPS[place]) == ""
-    looked(NO_STEPS[place])
+    processes = proc(tmp_path)
+    assert own_step(NO_STEPS[place], processes) == ""
+    looked(NO_STEPS[place], processes)
+
+
+@pytest.mark.parametrize("daemon", ["[7.batch]", "[7.interactive]", "[6.3]", "[7.33]", "other"])
+def test_variables_that_came_along_from_another_step_say_nothing(
+    answers: Callable[[str, str], None], tmp_path: Path, daemon: str
+) -> None:
+    """`sbatch` and `salloc` that are typed in a step hand them on, also to a batch script."""
+    answers(BUSY, "echo 7.3")
+    processes = proc(tmp_path, daemon)
+    looked({**STEP, "SLURM_STEP_NUM_TASKS": "2"}, processes)
+    looked(STEP, processes)
+    looked(STEP, tmp_path / "unreadable")
 
 
 @pytest.mark.parametrize(
@@ -70,11 +97,15 @@ def test_what_is_no_task_of_an_ordinary_step_is_asked_nothing(
     ],
 )
 def test_a_task_of_a_step_that_holds_the_nodes_is_refused(
-    answers: Callable[[str, str], None], more: dict[str, str], message: str, fix: str
+    answers: Callable[[str, str], None],
+    tmp_path: Path,
+    more: dict[str, str],
+    message: str,
+    fix: str,
 ) -> None:
     answers(BUSY, ALONE)
     with pytest.raises(CheckError, match=message) as caught:
-        looked({**STEP, **more})
+        looked({**STEP, **more}, proc(tmp_path))
     assert fix in caught.value.hint
 
 
@@ -88,11 +119,23 @@ def test_a_task_of_a_step_that_holds_the_nodes_is_refused(
     ],
 )
 def test_a_task_whose_ranks_may_start_is_not_refused(
-    answers: Callable[[str, str], None], srun: str, squeue: str
+    answers: Callable[[str, str], None], tmp_path: Path, srun: str, squeue: str
 ) -> None:
     answers(srun, squeue)
-    looked({**STEP})
-    looked({**STEP, "SLURM_PTY_PORT": "1", "SLURM_STEP_NUM_TASKS": "2"})
+    processes = proc(tmp_path)
+    looked(STEP, processes)
+    looked({**STEP, "SLURM_PTY_PORT": "1", "SLURM_STEP_NUM_TASKS": "2"}, processes)
+
+
+def train_script(folder: Path, *words: str) -> Path:
+    argv = [sys.executable, "-m", "hpc_train.cli", *words]
+    script = folder / "train.sh"
+    script.write_text(f"#!/bin/sh\ncd {folder}\n{shlex.join(argv)} 2>&1\n")
+    script.chmod(0o755)
+    return script
+
+
+ONE_NODE = ("trainer.max_epochs=1", "trainer.accelerator=cpu", "--nodes=1", "--gpus=2")
 
 
 @pytest.mark.slurm
@@ -109,14 +152,36 @@ def test_a_task_whose_ranks_may_start_is_not_refused(
 def test_srun_in_front_of_run(
     slurm_cluster: Cluster, tmp_path: Path, srun: str, code: int, said: str
 ) -> None:
-    words = [sys.executable, "-m", "hpc_train.cli", "run", str(DIGITS)]
-    words += ["trainer.max_epochs=1", "trainer.accelerator=cpu", "--nodes=1", "--gpus=2"]
-    train = tmp_path / "train.sh"
-    train.write_text(f"#!/bin/sh\ncd {tmp_path}\nexec {shlex.join(words)} 2>&1\n")
-    train.chmod(0o755)
+    train = train_script(tmp_path, "run", str(DIGITS), *ONE_NODE)
     line = f"{srun} $0" if "$0" not in srun else srun
     salloc = ["salloc", "--nodes=1", "--ntasks=2", "--gres=gpu:2", "sh", "-c", line, str(train)]
     done = slurm_cluster.command(salloc, timeout_s=150, check=False)
     assert said in done.stdout + done.stderr, done
     assert done.returncode == code
     assert bool(list(tmp_path.glob("runs/*/*"))) is (code == 0), "a run is made where it trains"
+
+
+@pytest.mark.slurm
+def test_a_batch_script_that_is_submitted_within_a_step_trains(
+    slurm_cluster: Cluster, tmp_path: Path
+) -> None:
+    """SLURM_STEP_ID and SLURM_STEP_NUM_TASKS are those of the step that it was typed in."""
+    train = train_script(tmp_path, "run", str(DIGITS), *ONE_NODE)
+    options = f"--nodes=1 --ntasks=2 --output={tmp_path}/out --wait"
+    typed = f'test "$SLURM_PROCID" = 0 || exit 0; sbatch {options} {train}'
+    srun = ["srun", "--nodes=1", "--ntasks=2", "--overlap", "sh", "-c", typed]
+    slurm_cluster.command(srun, timeout_s=150)
+    assert "completed" in (tmp_path / "out").read_text()
+
+
+@pytest.mark.slurm
+def test_a_rendered_script_that_srun_starts_is_refused(
+    slurm_cluster: Cluster, tmp_path: Path
+) -> None:
+    script = tmp_path / "job.sbatch"
+    render = [sys.executable, "-m", "hpc_train.cli", "render", str(DIGITS), "-o", str(script)]
+    slurm_cluster.command([*render, *ONE_NODE], timeout_s=60)
+    srun = ["salloc", "--nodes=1", "--ntasks=2", "srun", "--ntasks=1", "bash", str(script)]
+    done = slurm_cluster.command(srun, timeout_s=60, check=False)
+    assert "srun has started this as step" in done.stdout + done.stderr
+    assert done.returncode == 3
