@@ -88,7 +88,10 @@ def plan(loaded: LoadedConfig, *, for_script: bool = False) -> Plan:
 
     check_loaded(loaded)
     if loaded.config.sweep:
-        fix = "hpc-train submit takes it; sweep={} here"
+        fix = (
+            "hpc-train submit takes it, in Python hpc_train.submit_sweep(loaded); for one training"
+            " leave it out, or write sweep={} where a file has it"
+        )
         raise loaded.origins.error("sweep", "makes many trainings of the config", fix)
     here = Path.cwd()
     if loaded.config.snapshot.mode != "none":
@@ -208,12 +211,11 @@ def run_here(
 
     Returns: the run and the supervisor's exit code.
     """
-    from hpc_train.backends.local_devices import check_gpus_here
+    from hpc_train.backends.local_devices import check_place
     from hpc_train.backends.start_run import note_submission
     from hpc_train.supervisor.run import supervise
 
-    if "SLURM_JOB_ID" not in os.environ:
-        check_gpus_here(plan(loaded))
+    check_place(plan(loaded), os.environ)
     run = prepare(loaded)
     job_id = os.environ.get("SLURM_JOB_ID", "")
     note_submission(run.directory, "foreground", job_id, time.time())

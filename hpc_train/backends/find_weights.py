@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import shlex
 import shutil
 import tempfile
 import zipfile
@@ -17,7 +18,8 @@ from hpc_train.runs.checkpoints import MANIFEST
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.registry import find_run
 from hpc_train.runs.saved_models import best_models, choose_best, read_models
-from hpc_train.training.resume.checkpoint import list_checkpoints
+from hpc_train.runs.sweep_dir import refuse_sweep
+from hpc_train.training.resume.checkpoint import CheckedCheckpoint, list_checkpoints
 
 _MODEL = ("model.ckpt", "model")  # of a run's own checkpoint: a file, or a folder of shards
 _SHARDS = ".metadata"  # torch.distributed.checkpoint's index of a folder
@@ -47,13 +49,22 @@ def find_weights(reference: str, folders: Sequence[Path], workdir: Path) -> Foun
             return FoundWeights(_weights_in(path), "as named")
         except CheckError as error:
             raise CheckError(f"init_from: {error.message}", error.hint) from error
+    refuse_sweep(reference, folders)
     try:
         run = find_run(str(path) if path.exists() else reference, folders)
     except NoSuchRunError as error:
         what = f"init_from: {reference!r} is neither a checkpoint nor a run"
         hint = "download it, and name the file" if "://" in reference else error.hint
         raise NoSuchRunError(what, hint) from error
-    return weights_of_run(run)
+    try:
+        return weights_of_run(run)
+    except HpcTrainError as error:
+        hint = f"name a run that has one, or a file: init_from: PATH; {_kept_by(run)}"
+        raise type(error)(f"init_from: {error.message}", hint) from error
+
+
+def _kept_by(run: RunDir) -> str:
+    return f"`hpc-train checkpoints {shlex.quote(run.run_id)}` shows what it has"
 
 
 def settle_weights(loaded: LoadedConfig, folders: Sequence[Path], workdir: Path) -> LoadedConfig:
@@ -83,6 +94,12 @@ def weights_of_run(run: RunDir, choice: str = "") -> FoundWeights:
         if not path.exists():
             raise CheckError(f"--ckpt {choice}: there is no {path}", "write best, last or a path")
         return FoundWeights(_weights_in(path), "as named")
+    if choice == "best" and not best_models(read_models(run)) and _newest_state(run):
+        raise HpcTrainError(
+            f"{run.name} ({run.run_id}) has saved no best model",
+            "write --ckpt last, or leave --ckpt out; a training keeps its best with a"
+            " ModelCheckpoint with init_args.monitor in trainer.callbacks",
+        )
     if choice == "best" or (not choice and any(best_models(read_models(run)))):
         try:
             best = choose_best(run)
@@ -91,12 +108,17 @@ def weights_of_run(run: RunDir, choice: str = "") -> FoundWeights:
             raise UsageError(error.message, f"name its path with --ckpt; {prints_it}") from error
         by = best.metric_text or "the newest model"
         return FoundWeights(Path(best.path), f"best: {by}, step {best.step}")
-    for state in list_checkpoints(run.checkpoints, verify=False):
-        if state.valid:
-            return FoundWeights(_weights_in(state.path), f"last: step {state.step}")
+    if state := _newest_state(run):
+        return FoundWeights(_weights_in(state.path), f"last: step {state.step}")
     raise HpcTrainError(
-        f"{run.name} ({run.run_id}) has saved no checkpoint yet", "name a file: --ckpt PATH"
+        f"{run.name} ({run.run_id}) has saved no checkpoint",
+        f"`hpc-train status {shlex.quote(run.run_id)}` says where it stands; a file: --ckpt PATH",
     )
+
+
+def _newest_state(run: RunDir) -> CheckedCheckpoint | None:
+    states = list_checkpoints(run.checkpoints, verify=False)
+    return next((state for state in states if state.valid), None)
 
 
 def choose_and_hold(run: RunDir, choice: str, folder: Path) -> tuple[FoundWeights, Path]:

@@ -11,8 +11,21 @@ from hpc_train.errors import CheckError, UsageError
 from hpc_train.plan.plan import Plan, Shape
 from hpc_train.preflight.inventory.gpus import load_nvml, read_gpus
 from hpc_train.preflight.inventory.inventory import Gpu
+from hpc_train.slurm.own_step import refuse_within_step
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
+
+
+def check_place(plan: Plan, environ: Mapping[str, str]) -> None:
+    """Refuse a training that could not begin where it is typed.
+
+    Raises:
+        CheckError: see `check_gpus_here` and `refuse_within_step`.
+    """
+    if "SLURM_JOB_ID" not in environ:
+        check_gpus_here(plan)
+    elif not plan.hosts:  # over ssh no step is started
+        refuse_within_step(environ, plan.shape)
 
 
 def check_gpus_here(plan: Plan, dev: Path = Path("/dev")) -> None:

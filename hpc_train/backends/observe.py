@@ -27,6 +27,7 @@ from hpc_train.slurm.command import is_available
 from hpc_train.slurm.jobs import JobView, is_federated, query_jobs
 from hpc_train.slurm.refusals import explain_pending
 from hpc_train.slurm.site import chosen_cluster
+from hpc_train.slurm.srun_words import waits_for
 
 CLUSTERS = "SLURM_CLUSTERS"
 SILENT_S = 60.0  # a file system may show a new file that late (nfs(5), ac)
@@ -126,7 +127,7 @@ def _view(directory: RunDir, events: Sequence[Event], answer: SlurmAnswer) -> Sc
     if end_of(events):
         return SchedulerView(None)
     if _backend(events) != "slurm":
-        return SchedulerView(_local_state(directory, events))
+        return SchedulerView(_local_state(directory, events), waiting=_waiting(directory))
     job_id = newest_job_id(events)
     elsewhere = _of_another_cluster(events)
     job = None if elsewhere else answer.jobs.get(job_id)
@@ -139,7 +140,20 @@ def _view(directory: RunDir, events: Sequence[Event], answer: SlurmAnswer) -> Sc
     if trouble and job.reason.startswith("DependencyNeverSatisfied"):
         trouble = _waits_in_vain(events) or trouble
     limit = _limit(directory, job) if job.state is RunState.RUNNING else None
-    return SchedulerView(job.state, job.reason, job.start, trouble, last_words=words, limit=limit)
+    waiting = _waiting(directory) if job.state is RunState.RUNNING else ""
+    told = (job.state, job.reason, job.start, trouble)
+    return SchedulerView(*told, last_words=words, waiting=waiting, limit=limit)
+
+
+def _waiting(directory: RunDir) -> str:
+    """What keeps srun from starting the ranks, in the words of its own."""
+    attempt = directory.latest_attempt
+    try:
+        if attempt.heartbeat(0).exists():
+            return ""
+        return waits_for(attempt.launcher_log.read_text(encoding="utf-8", errors="replace"))
+    except OSError:
+        return ""
 
 
 def _of_another_cluster(events: Sequence[Event]) -> str:

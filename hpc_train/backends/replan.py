@@ -12,6 +12,13 @@ from pathlib import Path
 
 from hpc_train.backends.check_environment import check_environment, check_image
 from hpc_train.backends.code_copy import renewed_copy, select_again
+from hpc_train.backends.kept_in_a_run import (
+    another_training,
+    kept_as_it_was,
+    of_a_complete_evaluation,
+    refuse_length_of_an_evaluation,
+    what_evaluates,
+)
 from hpc_train.backends.lengthen import (
     LENGTH_KEYS,
     check_longer,
@@ -93,7 +100,8 @@ def _refuse_what_goes_on_by_itself(status: RunStatus, run: RunDir) -> None:
     if not status.state.ended:
         raise HpcTrainError(
             f"{status.name} ({status.run}) is {status.state.value} as job {status.job_id}",
-            f"hpc-train cancel {status.run} ends it",
+            f"it needs nothing: hpc-train status {status.run} shows it; hpc-train cancel"
+            f" {status.run} ends it",
         )
     if status.backend == SESSION:
         raise HpcTrainError(
@@ -129,7 +137,7 @@ def plan_again(
         if completed:
             raise _nothing_left(status, before)
         if run.config.is_file():
-            _check_here(load(run.config), before, is_renewed=new_snapshot)
+            _check_here(load(run.config), run, before, is_renewed=new_snapshot)
         return NextPlan(before, before, run.script.read_text("utf-8"), cluster, code=code)
     if not run.config.is_file():
         raise ConfigError(
@@ -137,9 +145,11 @@ def plan_again(
             "go on in the same shape (resume without options), or submit the config anew",
         )
     loaded = load(run.config, overrides, flags=flags)
-    _check_here(loaded, before, is_renewed=new_snapshot)
+    _check_here(loaded, run, before, is_renewed=new_snapshot)
     again = dataclasses.replace(_decided(run, before, loaded, cluster), code=code)
-    if not length_changes(before, again.plan):
+    changes = length_changes(before, again.plan)
+    refuse_length_of_an_evaluation(before, changes, status)
+    if not changes:
         if completed:
             raise _nothing_left(status, before)
         return again
@@ -148,19 +158,25 @@ def plan_again(
     return dataclasses.replace(again, notes=tuple(schedule_notes(run, again.plan)))
 
 
-def _check_here(loaded: LoadedConfig, before: Plan, *, is_renewed: bool) -> None:
+def _check_here(loaded: LoadedConfig, run: RunDir, before: Plan, *, is_renewed: bool) -> None:
     """What is checked of a new run: code and environment may have changed since the first time.
 
     Args:
         is_renewed: The code that is there gives way to another copy, so it is not looked at.
     """
     if not is_renewed:
-        check(loaded, workdir=Path(before.workdir))
+        try:
+            check(loaded, workdir=Path(before.workdir))
+        except ConfigError as error:
+            raise kept_as_it_was(error, run, loaded) from error
     check_environment(loaded.config.env, Path(before.workdir), os.environ, loaded.origins)
     check_image(loaded.config.container, Path(before.workdir), loaded.origins)
 
 
 def _nothing_left(status: RunStatus, plan: Plan) -> HpcTrainError:
+    if plan.verb not in ("fit", "bench"):
+        what = f"{what_evaluates(plan, status)}; it is complete"
+        return HpcTrainError(what, of_a_complete_evaluation(plan))
     longer = f"to train longer: hpc-train resume {status.run} trainer.max_epochs=N (or max_steps)"
     return HpcTrainError(
         f"{status.name} ({status.run}) is complete; there is nothing to go on with",
@@ -183,13 +199,7 @@ def _decided(run: RunDir, before: Plan, loaded: LoadedConfig, cluster: str) -> N
         # The batch stays as it is in a run, so that only another shape helps.
         raise CheckError(error.message, f"a run keeps its batch; {error.shapes}") from error
     if not _is_same_training(before, portable):
-        fixed = ("model", "data", "trainer", "seed", "reproducible", "global_batch_size", "script")
-        typed = [key for key in loaded.origins.typed() if key.split(".")[0] in fixed]
-        raise ConfigError(
-            f"{', '.join(typed) or 'an override'} makes another training: model, data, trainer (but"
-            " for its length), seed, reproducible and global_batch_size stay as they are in a run",
-            "submit the changed config as a run of its own",
-        )
+        raise another_training(run, load(run.config), loaded)
     is_copy = copy_at(Path(before.workdir)) is not None
     if before.verb == "fit" and (loaded.config.snapshot.mode != "none") != is_copy:
         hint = "submit the changed config as a run of its own"

@@ -116,7 +116,7 @@ def line_of(status: RunStatus, elapsed_s: float) -> tuple[str, str]:
     if status.attempts and status.attempts[-1].attempt:
         words.append(f"attempt {status.attempts[-1].attempt}")
     if status.state is RunState.RUNNING:
-        words += [f"({status.silence})"] if status.silence else []
+        words += [f"({said})" for said in (status.silence, status.waiting) if said]
         fixed, moving = running_line("  ".join(words), status.beat)
         warning = status.forecast.warning if status.forecast else ""
         return fixed, "  ".join(filter(None, (moving, warning)))

@@ -23,7 +23,16 @@ _COMMANDS = {
     "report RUN": ("stats", "seff", "jobstats"),
 }
 
-# What is typed by habit, by command and option; "" is any command.
+_EVALUATIONS = ("test", "validate", "predict")
+_SWEEP = "hpc-train submit CFG --sweep KEY=VALUES"
+# As Lightning and others name the file of weights, and that of what comes out.
+_CHECKPOINT = ("ckpt-path", "ckpt-file", "checkpoint", "checkpoint-path", "resume", "weights")
+_OUTPUT = ("o", "out", "output", "outfile", "output-file", "output-dir", "out-dir", "save", "csv")
+_PREDICTIONS = (
+    "predictions come as predictions/predictions.pt in the folder of the run that is made;"
+    " torch.load reads them"
+)
+# What is typed by habit, by command and option.
 _HABITS = {
     ("logs", "tail"): "write -n LINES",
     ("logs", "lines"): "write -n LINES",
@@ -42,7 +51,15 @@ _HABITS = {
     ),
     **dict.fromkeys(
         ((command, "m") for command in ("submit", "run", "launch", "render")),
-        "name the module's file: train.py -- ARGUMENTS; Hydra's multirun is --sweep KEY=VALUES",
+        f"name the module's file: train.py -- ARGUMENTS; Hydra's multirun is {_SWEEP}",
+    ),
+    **dict.fromkeys(
+        (
+            (command, name)
+            for command in ("submit", "run", "launch", "render")
+            for name in ("multirun", "grid", "sweeper")
+        ),
+        f"write {_SWEEP}",
     ),
     ("submit", "launcher"): "write script.launcher=torchrun, srun or none",
     ("report", "csv"): "write --json, which holds the same",
@@ -52,9 +69,21 @@ _HABITS = {
     ("list", "user"): "it lists your own runs alone",
     ("cancel", "all"): "name each run: `hpc-train list --active` shows them",
     **dict.fromkeys(
-        (("resume", "ckpt"), ("resume", "checkpoint"), ("resume", "ckpt-path")),
+        (("resume", name) for name in ("ckpt", *_CHECKPOINT)),
         "it goes on from the newest checkpoint; a new run can begin with others: init_from=PATH",
     ),
+    **{
+        (verb, name): "write --ckpt best, --ckpt last or --ckpt PATH"
+        for verb in _EVALUATIONS
+        for name in (*_CHECKPOINT, "best", "last", "model")
+    },
+    **{("predict", name): _PREDICTIONS for name in _OUTPUT},
+    **{
+        (verb, name): "the metrics are in the run that is made: hpc-train status RUN --json"
+        for verb in ("test", "validate")
+        for name in _OUTPUT
+    },
+    **{("report", name): "write --html PAGE, or --json > FILE" for name in ("o", "out", "output")},
 }
 _FROM_TO = re.compile(r"\s*(\d+)\s*(?:-|\.\.\.?|:|to)\s*(\d+)\s*")
 _MOST_NUMBERS = 64

@@ -68,7 +68,8 @@ def command(
     again = found.next_plan(*overrides, new_snapshot=new_snapshot, **flags)
     _tell_changes(found)
     print_notes(again.notes)
-    if again.plan.script is None and not any(one.valid for one in found.checkpoints()):
+    trains = again.plan.script is None and again.plan.verb == "fit"
+    if trains and not any(one.valid for one in found.checkpoints()):
         print_notes(["it has no whole checkpoint, and begins again at step 0"])
     if dry_run:
         from hpc_train.cli.plan_text import print_dry_run

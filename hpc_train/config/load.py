@@ -31,10 +31,18 @@ from hpc_train.config.read import parse_value
 from hpc_train.config.schema import Config
 from hpc_train.config.script_file import check_args, check_beside, check_resume, is_script
 from hpc_train.config.show import escape
-from hpc_train.config.unknown_key import unknown_key
+from hpc_train.config.unknown_key import SAID_OF_KEYS, key_of_word, unknown_key
 from hpc_train.config.words import did_you_mean
 from hpc_train.errors import ConfigError
 
+# What belongs to another function of the Python interface.
+_SAID_OF_ARGUMENTS = {
+    "cluster": "write hpc_train.submit(loaded, cluster='local')",
+    "after": "write hpc_train.submit(loaded, after=run)",
+    "array": "write hpc_train.load(PATH, sweep=['seed=1,2']), and submit_sweep(loaded)",
+    "gres": "write gpus=4, and 'slurm.gpu_type=a100' where the type counts",
+    "devices": "write gpus=4, GPUs a node",
+}
 NO_FLAGS: Mapping[str, object] = {}
 
 
@@ -85,10 +93,7 @@ def load(
     composed = compose(Path(path), overrides, assets or config_dir())
     for name, value in (flags or {}).items():
         if name not in FLAGS:
-            text = f"write it as a text: hpc_train.load(PATH, '{name}={value}')"
-            hint = text if name.partition(".")[0] in FIELDS else did_you_mean(name, FLAGS)
-            known = f"known: {', '.join(FLAGS)}"
-            raise ConfigError(f"{name} is no option of hpc-train", hint or known)
+            raise _no_option(name, value)
         if value is not None:
             _check_once(composed, FLAGS[name], value)
             composed.merge(nested(FLAGS[name].key.split("."), value), {}, FLAGS[name].option)
@@ -99,6 +104,19 @@ def load(
         composed.merge({"sweep": {key: _swept(text, key)}}, {}, COMMAND_LINE)
     _settle_script(composed, Path(path), arguments)
     return _checked(composed, Path(path))
+
+
+def _no_option(name: str, value: object) -> ConfigError:
+    """The refusal of a keyword of the Python interface: keys of the config are texts."""
+    if isinstance(value, (list, tuple, dict)) and name in ("overrides", "override", "args", "keys"):
+        hint = "write each as a text: hpc_train.load(PATH, 'seed=3', 'trainer.max_epochs=5')"
+        return ConfigError(f"{name} is no option of hpc-train", hint)
+    said = SAID_OF_KEYS.get(name) or _SAID_OF_ARGUMENTS.get(name)
+    key = key_of_word(name) if not said else ""
+    text = f"write it as a text: hpc_train.load(PATH, '{key}={value}')"
+    known = f"known: {', '.join(FLAGS)}; keys of the config are texts: 'model.init_args.{name}=...'"
+    hint = text if key else said or did_you_mean(name, FLAGS)
+    return ConfigError(f"{name} is no option of hpc-train", hint or known)
 
 
 def _check_call(path: object, arguments: object, sweep: object) -> None:

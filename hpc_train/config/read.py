@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -40,6 +41,7 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
     """YAML 1.1 as PyYAML reads it, where `1e-3` is a number too, and dates stay text."""
 
 
+MADE_BY_US = "# Made by hpc-train. Submit it with: sbatch"  # in sbatch_templates/
 _SHELL = (
     "a shell script",
     "name the .py that it starts, or a YAML file; `translate` shows the way",
@@ -97,6 +99,8 @@ def read_file(path: Path) -> Source:
     """
     if path.suffix in _OTHER_FILES and path.is_file():
         what, fix = _OTHER_FILES[path.suffix]
+        if what == _SHELL[0] and MADE_BY_US in path.read_text("utf-8", errors="replace"):
+            fix = f"it is a rendered training: sbatch {shlex.quote(str(path))}"
         raise ConfigError(f"{path} is {what}, and no config", fix)
     try:
         text = path.read_text(encoding="utf-8")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 
@@ -109,6 +110,17 @@ def unknown_key(full: str, known: Sequence[str], origins: Origins) -> ConfigErro
         hint = f"known: {', '.join(known)}"
         hint += "" if section else f"; of your model: model.init_args.{key}"
     return origins.error(full, "is no key of hpc-train", hint)
+
+
+def key_of_word(word: str) -> str:
+    """The dotted key that a word means, one of ours or of other tools; empty where none is."""
+    if word.partition(".")[0] in FIELDS:
+        return word
+    places = [f"{section}.{word}" for section, keys in SECTIONS.items() if word in keys]
+    said = OTHER_WORDS.get(word, "").format(key=word)
+    meant = said.removeprefix("it as an argument of your ").rpartition(": ")[2] if said else ""
+    found = places if len(places) == 1 else [meant, _with_its_section(word).removeprefix("write ")]
+    return next((key for key in found if re.fullmatch(r"[a-z_]+(?:\.\w+)*", key)), "")
 
 
 def _with_its_section(key: str) -> str:

@@ -10,6 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from hpc_train.config.flags import FLAGS
 from hpc_train.config.hosts import read_hosts, split_hosts
 from hpc_train.config.keys import MEMORY_KEYS, TEXT_KEYS, is_text
 from hpc_train.config.logger_forms import LOGGER_WORDS, OWN_LOGGERS
@@ -203,7 +204,10 @@ def _check_hosts(config: Config, origins: Origins) -> None:
     try:
         read_hosts(config.hosts)
     except ValueError as error:
-        raise origins.error("hosts", f": {error}", "write as in hosts: [a, me@b, c]") from error
+        typed = origins.of("hosts") == FLAGS["hosts"].option
+        as_typed = "--hosts a,me@b,c (commas, no spaces)"
+        hint = f"write as in {as_typed if typed else 'hosts: [a, me@b, c]'}"
+        raise origins.error("hosts", f": {error}", hint) from error
     if file := next((it for it in config.hosts if Path(it).is_file()), ""):
         raise origins.error("hosts", f"names the file {file}", f'--hosts "$(paste -sd, {file})"')
     if config.hosts and config.slurm.nodes > len(config.hosts):

@@ -25,7 +25,7 @@ class EventKind(str, Enum):
     """What can be told of a run; the fields that each carries are listed beside it."""
 
     SUBMITTED = "submitted"  # job_id, backend (slurm | local | foreground), cluster
-    ATTEMPT_STARTED = "attempt_started"  # attempt, job_id, nodes, host, pid
+    ATTEMPT_STARTED = "attempt_started"  # attempt, job_id, nodes, host, pid, unused
     PREFLIGHT = "preflight"  # attempt, verdict, bad_nodes, summary (lines)
     RANKS_STARTED = "ranks_started"  # attempt, nodes
     RANKS_BEGAN = "ranks_began"  # attempt, first_step: where the ranks say that they go on

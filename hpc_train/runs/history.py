@@ -41,6 +41,7 @@ class AttemptRecord:
     decision_reason: str = ""
     went_on_as: str = ""
     preflight: str = ""
+    unused: str = ""  # what the job has, and the plan does not use
     blamed: tuple[str, ...] = ()
     excluded: tuple[str, ...] = ()
     rank: int | None = None
@@ -73,6 +74,7 @@ def attempts_in(events: Sequence[Event]) -> list[AttemptRecord]:
                 nodes=tuple(event.get("nodes", ())),
                 host=event.get("host", ""),
                 pid=event.get("pid", 0),
+                unused=event.get("unused", ""),
                 started=event.time,
                 first_step=event.get("first_step", 0),
                 saved_step=event.get("first_step", 0),

@@ -37,6 +37,7 @@ def history_lines(status: RunStatus, now: float) -> Iterator[str]:
     why = f": {status.reason}" if status.reason else ""
     if status.state is RunState.RUNNING and not status.silence:
         why = f"  {progress_text(status.beat)}"
+        why += f": {status.waiting}" if status.waiting else ""
     told = shortened(f"{status.name}  {status.state.value}{why}", WHOLE)
     yield from textwrap.wrap(told, WIDTH, subsequent_indent="  ", drop_whitespace=False)
     yield f"  run        {status.run}"
@@ -137,6 +138,8 @@ def _attempt_lines(attempt: AttemptRecord, status: RunStatus, now: float) -> Ite
         f" {duration(ended - attempt.started)}  job {attempt.job_id}"
     )
     yield from _told("nodes", [folded(attempt.nodes)])
+    if attempt.unused:
+        yield from _told("not used", textwrap.wrap(attempt.unused, WIDTH - len(INDENT)))
     if attempt.preflight:
         yield from _told("network", _network(attempt))
     for item in attempt.damaged:

@@ -19,6 +19,7 @@ from hpc_train.errors import ConfigError, NoSuchRunError
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.events import read_events
 from hpc_train.runs.history import job_ids
+from hpc_train.runs.inside_run import inside_run
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.state import state_dir
 
@@ -215,6 +216,8 @@ def _closed(reference: str, folders: Sequence[Path]) -> Path | None:
 def _advice(reference: str, runs: list[RunDir], folders: Sequence[Path]) -> str:
     import difflib
 
+    if within := inside_run(reference):
+        return within
     if Path(reference).is_file():
         checked = f"hpc-train submit --dry-run {reference} checks a config"
         if reference.endswith((".log", ".out", ".err", ".txt")):

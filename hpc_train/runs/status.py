@@ -31,6 +31,7 @@ class SchedulerView:
         state: None where nobody knows the job (any more).
         trouble: Why a pending job does not start until something is changed, in the config's words.
         silence: Why Slurm could not tell anything; then the run's own history is all there is.
+        waiting: What keeps srun from starting the ranks, while it does.
         last_words: Of the log of a job that failed or is not known, the last lines.
     """
 
@@ -40,6 +41,7 @@ class SchedulerView:
     trouble: str = ""
     silence: str = ""
     last_words: tuple[str, ...] = ()
+    waiting: str = ""
     limit: TimeLimit | None = None  # of a job that runs, where it is known
 
 
@@ -55,6 +57,7 @@ class RunStatus:
     backend: str
     reason: str = ""
     trouble: str = ""  # why a pending job does not start, in the config's words
+    waiting: str = ""  # why no rank of an attempt that runs has begun yet
     silence: str = ""  # why Slurm could not tell anything: `state` is what the run itself tells
     last_words: tuple[str, ...] = ()  # of the job's log, where the run left no end
     submitted: float | None = None
@@ -80,7 +83,7 @@ class RunStatus:
             "run_dir": self.run_dir,
             "state": self.state.value,
             "outcome": self.outcome.value if self.outcome else None,
-            "reason": self.reason,
+            "reason": self.reason or self.waiting,
             "job_id": self.job_id,
             "backend": self.backend,
             "scheduler": "silent" if self.silence else None,
@@ -123,8 +126,7 @@ def run_status(
     if view.silence and not state.ended:
         far = f", step {step}{_age(beat, now)}" if state is RunState.RUNNING else ""
         ends = "" if attempts else "".join(view.last_words[-1:])
-        known = f"the job has begun, and its log ends: {ends}" if ends else f"{state.value}{far}"
-        reason = f"{view.silence}; last known: {known}"
+        reason = _last_known(view.silence, ends, f"{state.value}{far}")
     trains = state is RunState.RUNNING and _is_open(attempts)
     return RunStatus(
         run=run.run_id,
@@ -135,6 +137,7 @@ def run_status(
         backend=submissions[-1].get("backend", "") if submissions else "",
         reason=reason,
         trouble=view.trouble,
+        waiting=view.waiting if trains and beat is None else "",
         silence=view.silence,
         last_words=view.last_words if state in UNEXPLAINED else (),
         submitted=submissions[0].time if submissions else None,
@@ -146,6 +149,11 @@ def run_status(
         attempts=tuple(attempts),
         best_models=tuple(best_models),
     )
+
+
+def _last_known(silence: str, log_ends: str, state: str) -> str:
+    known = f"the job has begun, and its log ends: {log_ends}" if log_ends else state
+    return f"{silence}; last known: {known}"
 
 
 def _forecast(
@@ -207,7 +215,7 @@ def _without_an_end(state: RunState, view: SchedulerView, *, begun: bool, on_slu
         return "no process of it is left, and it left no end"
     if state is RunState.FAILED and not begun:
         what = f"the job ended before its training began, and left no log (Slurm: {view.reason})"
-        return f"{what}: the lines of env run first, and one of env.setup may have ended it"
+        return f"{what}: where env has lines they run first, and one of env.setup may have ended it"
     return view.reason
 
 

@@ -233,18 +233,31 @@ def find_sweep(reference: str, folders: Sequence[Path]) -> SweepDir | None:
     return None
 
 
+def refuse_sweep(reference: str, folders: Sequence[Path]) -> None:
+    """Refuse a sweep, by its id or its name, where one run is asked for.
+
+    Nothing tells which of its points is meant by a name; that of a single one is clear.
+
+    Raises:
+        NoSuchRunError: with what to name instead.
+    """
+    whole = find_sweep(reference, folders)
+    if whole is None or (reference == whole.name and len(whole.plan.points) == 1):
+        return
+    best = f"; `hpc-train status {whole.sweep_id} --best METRIC` tells the best"
+    raise NoSuchRunError(
+        f"{reference} is a sweep of {len(whole.plan.points)} points, and not one run",
+        f"name one of them: {whole.sweep_id}-0{'' if whole.bench.exists() else best}",
+    )
+
+
 def find_point(reference: str, folders: Sequence[Path]) -> RunDir | None:
     """The run that `SWEEP_ID-K` or the task `ARRAY_K` means, made if it is not there yet.
 
     Raises:
         NoSuchRunError: when the sweep has no such point, and for the sweep itself.
     """
-    whole = find_sweep(reference, folders)
-    if whole and reference != whole.name:
-        raise NoSuchRunError(
-            f"{reference} is a sweep of {len(whole.plan.points)} points, and not one run",
-            f"name one of them: {whole.sweep_id}-0",
-        )
+    refuse_sweep(reference, folders)
     found = _TASK.match(reference) or _POINT.match(Path(reference).name)
     sweep = find_sweep(found[1], folders) if found else None
     if found is None or sweep is None:

@@ -18,6 +18,11 @@ _BY_INDEX = re.compile(
     r"(?:Cannot communicate with|can not test connection to|io error with slurmstepd on"
     r"|io error and missing step on|step missing and io error on) node (\d+)"
 )
+# Of src/api/allocate.c and src/srun/libsrun/launch.c, as srun tries again and once it has its step.
+_WAITS = re.compile(
+    r"(?:[Ss]tep creation (?:temporarily|still) disabled, retrying \((?P<why>[^)]*)\)"
+    r"|Step created for )"
+)
 # slurm_strerror of SLURM_COMMUNICATIONS_* and SLURM_PROTOCOL_SOCKET_*, and errno's own.
 _UNREACHABLE = re.compile(
     r"[Cc]onnect|[Cc]ommunication|[Ss]ocket|Message (?:send|receive)|timed out|Zero Bytes|No route"
@@ -40,6 +45,18 @@ def launch_failures(text: str, nodes: Sequence[str]) -> dict[str, str]:
     unreachable = {node: words for node, words in said.items() if _UNREACHABLE.search(words)}
     named = unreachable or said
     return {} if len(nodes) > 1 and 2 * len(named) > len(nodes) else named
+
+
+def waits_for(text: str) -> str:
+    """Why srun has not got its step yet, for a person; empty where it does not wait.
+
+    Args:
+        text: srun's standard error.
+    """
+    said = [found["why"] or "" for found in _WAITS.finditer(text)]
+    if not said or not said[-1]:
+        return ""
+    return f"srun waits ({said[-1]}): `squeue --steps` shows which step of the job holds the nodes"
 
 
 def nodes_that_failed(text: str, nodes: Sequence[str]) -> tuple[str, ...]:

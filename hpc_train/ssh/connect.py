@@ -34,6 +34,7 @@ _OPTIONS = {
 # (HOME, PATH, SSH_*) belongs to this machine. MASTER_* is decided by each step.
 _FORWARDED = re.compile(r"(?:HPC_TRAIN|NCCL|GLOO|TORCH|UCX|OMP|MKL|PYTHON)[A-Z_0-9]*\Z")
 
+_MOST_SLOTS = 16  # host:4 is mpirun's and Horovod's way to say so many processes
 # ssh's words (OpenSSH's sshconnect.c, ssh.c), what they mean, and what to do; {} is the host.
 _WORDS = (
     (
@@ -113,6 +114,11 @@ def opening(plan: Plan, environ: Mapping[str, str], words: Sequence[str] = ()) -
 def why_not(host: Host, python: str, said: str) -> tuple[str, str]:
     """What is wrong and what to do, where a host did not come to run our program."""
     as_user = f"as {host.user} " if host.user else ""
+    if host.port and "Connection refused" in said:
+        why = f"nothing there listens for ssh on port {host.port}, as in {host.name}:{host.port}"
+        slots = f"GPUs a host are --gpus {host.port}, and a host is named without a number; or "
+        fix = f"{host.name}:PORT is the port of its sshd"
+        return why, slots + fix if host.port <= _MOST_SLOTS else fix
     for pattern, why, fix in _WORDS:
         if re.search(pattern, said):
             names = {"name": host.name, "typed": host.typed, "python": python, "as_user": as_user}

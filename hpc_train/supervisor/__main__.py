@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import errno
 import os
+import stat
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -19,8 +21,10 @@ from hpc_train.runs.events import Event, EventKind, append_event, event_line, re
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.registry import create_run, new_run_id
 from hpc_train.runs.sweep_dir import SweepDir, make_point, make_sweep
+from hpc_train.slurm.command import is_available
 from hpc_train.slurm.control import job_id_in
 from hpc_train.slurm.jobs import is_federated
+from hpc_train.slurm.own_step import refuse_within_step
 from hpc_train.slurm.site import chosen_cluster
 from hpc_train.supervisor.run import supervise
 
@@ -79,6 +83,8 @@ def run_of_script(text: str, environ: Mapping[str, str], cwd: Path) -> RunDir:
     workdir = (cwd / plan.workdir).resolve()
     runs_dir = workdir / Path(plan.runs_dir).expanduser()
     job_id = environ.get("SLURM_JOB_ID", "")
+    if job_id and not plan.hosts:
+        refuse_within_step(environ, plan.shape)  # srun bash job.sbatch
     cluster = _cluster(environ, job_id)
     run_id = slug(f"{cluster}-{job_id}") if job_id else new_run_id(time.time())
     run = RunDir(runs_dir / slug(plan.name) / run_id)
@@ -92,9 +98,25 @@ def run_of_script(text: str, environ: Mapping[str, str], cwd: Path) -> RunDir:
     create_run(runs_dir, slug(plan.name), run_id, files)
     backend = "slurm" if job_id else "local"
     job = job_id_in(environ) if job_id else ""
+    if job_id:
+        _link_job_log(run.job_log(job))
+    elif is_available():
+        say = "this is no job of Slurm's, and trains on this machine; for the cluster: sbatch FILE"
+        print(f"hpc-train: {say}", file=sys.stderr)  # noqa: T201
     data = {"job_id": job, "backend": backend, "cluster": cluster if job_id else ""}
     append_event(run.events, Event(time.time(), EventKind.SUBMITTED, data))
     return run
+
+
+def _link_job_log(place: Path) -> None:
+    """Let the run find what its job says, which sbatch has put where it was typed.
+
+    Where that is no file, nothing is linked: a terminal, or a pipe.
+    """
+    with contextlib.suppress(OSError):
+        said = os.fstat(1)
+        if stat.S_ISREG(said.st_mode) and not os.path.lexists(place):
+            place.symlink_to(Path("/proc/self/fd/1").readlink())
 
 
 def _cluster(environ: Mapping[str, str], job_id: str) -> str:
@@ -116,7 +138,9 @@ def run_of_sweep_script(text: str, environ: Mapping[str, str], cwd: Path) -> Run
         make_sweep(
             sweep, decided.placed(str(workdir), str(runs_dir)), {sweep.events.name: submitted}
         )
-    return point_of_job(sweep, environ)
+    run = point_of_job(sweep, environ)
+    _link_job_log(run.job_log(job_id_in(environ)))
+    return run
 
 
 def point_of_job(sweep: SweepDir, environ: Mapping[str, str]) -> RunDir:

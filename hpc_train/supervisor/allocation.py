@@ -48,6 +48,24 @@ class Allocation:
         """Whether there are nodes on which steps are started: by srun, or over ssh."""
         return self.backend != "local"
 
+    def unused(self, environ: Mapping[str, str], shape: Shape) -> str:
+        """What the job has and the plan does not use, and how it would; empty where it uses all.
+
+        `sbatch --nodes=2` over a script that was rendered for one node is taken without a word.
+        """
+        if not self.is_slurm:
+            return ""
+        rest = len(self.nodes) - shape.nodes - shape.spares
+        ranks = shape.ranks_per_node
+        there = [environ.get("SLURM_NTASKS_PER_NODE", "")]
+        there += [environ.get("SLURM_GPUS_ON_NODE", "")] if shape.gpus_per_node else []
+        each = max((int(number) for number in there if number.isdecimal()), default=0)
+        parts = [f"{rest} of the job's {len(self.nodes)} nodes"] if rest > 0 else []
+        parts += [f"room for {each} ranks a node, where {ranks} start"] if each > ranks else []
+        options = [f"--nodes {len(self.nodes)}"] if rest > 0 else []
+        options += [f"--gpus {each}"] if each > ranks else []
+        return f"{' and '.join(parts)}; to use it plan with {' '.join(options)}" if parts else ""
+
     @classmethod
     def of_hosts(cls, plan: Plan, plan_file: Path) -> Allocation:
         """The hosts that the plan names."""

@@ -294,6 +294,7 @@ def new_attempt(
         link.unlink()
     link.symlink_to(f"attempts/{number}")
     link.replace(run.latest)
+    unused = allocation.unused(environ, plan.shape)
     attempt.tell(
         EventKind.ATTEMPT_STARTED,
         job_id=allocation.job_id,
@@ -302,5 +303,8 @@ def new_attempt(
         host=socket.gethostname(),
         pid=os.getpid(),
         first_step=first,
+        **({"unused": unused} if unused else {}),
     )
+    if unused:
+        log.say(f"not used: {unused}")
     return attempt

@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from hpc_train.runs.ranks import read_heartbeat
+from hpc_train.slurm.srun_words import waits_for
 from hpc_train.supervisor.launch import Ranks
 from hpc_train.supervisor.notices import StragglerWatch
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from hpc_train.supervisor.attempt import Attempt
 
 CANCEL_GRACE_S = 60.0
+WAITS_S = 5.0  # a step that has just ended holds its nodes a moment longer
 SAY_EVERY_S = 10.0  # in the first minute; then once a minute, so that a long job's log stays short
 
 
@@ -26,14 +28,25 @@ class StopForwarding:
         self.asked_at: float | None = None
         self.say_at = self.began + SAY_EVERY_S
         self.said_step = -1
+        self.said_waiting = not attempt.allocation.is_slurm
         self.stragglers = StragglerWatch(attempt)
 
     def look(self) -> None:
         """Pass a stop on to the ranks, and say how far they are."""
         self._stop()
+        self._waiting()
         self.attempt.look_for_beginning()
         self._progress(time.monotonic())
         self.stragglers.look()
+
+    def _waiting(self) -> None:
+        """Say once why srun has not started the ranks yet."""
+        is_early = time.monotonic() - self.began < WAITS_S
+        if is_early or self.said_waiting or self.attempt.beginning_told:
+            return
+        if why := waits_for(self.ranks.said()):
+            self.said_waiting = True
+            self.attempt.log.say(f"the ranks have not started: {why}")
 
     def _stop(self) -> None:
         """By the run's `stop` file; the second Ctrl-C kills."""

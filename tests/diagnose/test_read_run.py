@@ -165,6 +165,8 @@ SAID = {
     "supervisor_killed": "node_failure: the supervisor was killed; nothing new was saved",
     "environment": "the run is failed: the job ended before its training began: x; hpc-train:"
     " env.venv cannot be activated",
+    "refused_at_start": "the run is failed: the job ended before its training began: hpc-train:"
+    " error: the plan wants 2 nodes and job 7 has 1 (n1); fix: ask for 2 nodes",
     "time_limit": "Slurm's record: TIMEOUT, exit code 0:0, on n1",
     "preempted": "Slurm's record: PREEMPTED, exit code 0:0, on n1",
     "cancelled": "Slurm's record: CANCELLED by 1000, exit code 0:0, on n1",

@@ -71,12 +71,18 @@ def test_two_metrics_are_not_chosen_between(run: RunDir) -> None:
 
 
 def test_a_run_without_any_says_so(run: RunDir) -> None:
-    with pytest.raises(HpcTrainError, match="has saved no best model"):
+    with pytest.raises(HpcTrainError, match="has saved no best model") as caught:
         weights_of_run(run, "best")
+    assert caught.value.hint.startswith("write --ckpt last, or leave --ckpt out")
     for state in run.checkpoints.iterdir():
         (state / "manifest.json").unlink()
-    with pytest.raises(HpcTrainError, match="has saved no checkpoint yet"):
+    with pytest.raises(HpcTrainError, match="has saved no checkpoint") as caught:
         weights_of_run(run)
+    assert f"`hpc-train status {run.run_id}`" in caught.value.hint
+    with pytest.raises(HpcTrainError, match=r"init_from: digits .* no checkpoint ") as caught:
+        find_weights("digits", [run.path.parents[1]], run.path)
+    assert "init_from: PATH" in caught.value.hint
+    assert "--ckpt" not in caught.value.hint
 
 
 def test_a_name_is_a_path_or_a_run(run: RunDir, tmp_path: Path) -> None:

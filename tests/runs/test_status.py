@@ -180,6 +180,21 @@ def test_a_running_run_begins_with_where_it_stands() -> None:
     assert next(history_lines(waiting, 1000.0)) == "digits  running  no rank has begun yet"
 
 
+def test_what_keeps_the_ranks_from_starting_is_told_while_none_has_begun() -> None:
+    view = SchedulerView(RunState.RUNNING, waiting="srun waits (Requested nodes are busy)")
+    status = told(view, SUBMITTED, STARTED)
+    said = "digits  running  no rank has begun yet: srun waits (Requested nodes are busy)"
+    assert next(history_lines(status, 1000.0)) == said
+    assert status.to_json()["reason"] == view.waiting
+    assert told(view, SUBMITTED, STARTED, ENDED).waiting == ""
+
+
+def test_what_a_job_has_beyond_the_plan_is_told_of_its_attempt() -> None:
+    unused = "1 of the job's 2 nodes; to use it plan with --nodes 2"
+    started = Event(110.0, EventKind.ATTEMPT_STARTED, {**STARTED.data, "unused": unused})
+    assert f"    not used {unused}" in history_lines(status(SUBMITTED, started), 1000.0)
+
+
 def test_the_json_document_has_the_progress_of_a_running_run_alone() -> None:
     beat = beating(steps=512, steps_per_s=16.5, metrics={"loss": 0.28})
     running = status(SUBMITTED, STARTED, view=RunState.RUNNING, beat=beat).to_json()
@@ -277,7 +292,7 @@ WORDS = ("line 1", "bash: /nope: No such file", "hpc-train: env.venv cannot be a
             [SUBMITTED],
             (
                 "the job ended before its training began, and left no log (Slurm: NonZeroExitCode):"
-                " the lines of env run first, and one of env.setup may have ended it"
+                " where env has lines they run first, and one of env.setup may have ended it"
             ),
         ),
         (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hpc_train.slurm.srun_words import launch_failures, nodes_that_failed
+from hpc_train.slurm.srun_words import launch_failures, nodes_that_failed, waits_for
 
 NODES = [f"node{number}" for number in range(1, 65)]
 CUT = "Communication connection failure"
@@ -78,3 +78,22 @@ def test_without_the_name_of_a_node_of_the_step_nobody_is_named(text: str) -> No
 )  # fmt: skip
 def test_nodes_that_srun_loses_later_are_named(line: str, nodes: tuple[str, ...]) -> None:
     assert nodes_that_failed(line, NODES) == nodes
+
+
+WAITS = "srun: Job 7 step creation {} disabled, retrying (Requested nodes are busy)\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "waits"),
+    [
+        (WAITS.format("temporarily"), True),
+        (WAITS.format("temporarily") + WAITS.format("still"), True),
+        (WAITS.format("temporarily") + "srun: Step created for job 7\n", False),
+        (WAITS.format("temporarily") + "srun: Step created for StepId=7.1\n", False),
+        ("srun: Job step aborted\n", False),
+        ("", False),
+    ],
+)
+def test_srun_is_said_to_wait_until_it_has_its_step(text: str, waits: bool) -> None:
+    said = "srun waits (Requested nodes are busy): `squeue --steps` shows which step of the job"
+    assert waits_for(text) == (f"{said} holds the nodes" if waits else "")

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from hpc_train.plan.from_config import make_plan
+from hpc_train.plan.plan import Shape
+from hpc_train.runs.layout import RunDir
+from hpc_train.runs.log_tail import last_words
 from hpc_train.supervisor.__main__ import run_of_script
+from hpc_train.supervisor.allocation import Allocation
 from tests.plan.configs import config
 
 ORIGIN = 1 << 26  # of the first cluster of a federation
@@ -24,3 +31,65 @@ def test_a_job_finds_its_run_again_in_another_cluster_of_its_federation(
         for name in ("alpha", "beta")
     )
     assert (first.path == second.path) is is_one_run
+
+
+def test_a_job_that_ends_before_its_first_attempt_leaves_its_log_with_the_run(
+    tmp_path: Path,
+) -> None:
+    """sbatch has put it where it was typed, `slurm-JOB.log`, of which the run knew nothing."""
+    made = make_plan(config(), workdir=str(tmp_path), python="python", for_script=True)
+    job = {"SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "n1", "SLURM_CLUSTER_NAME": "c"}
+    argv = [sys.executable, "-m", "hpc_train.supervisor", "--plan", "/dev/stdin"]
+    for _ in range(2):  # also once more, after a requeue
+        with (tmp_path / "slurm-7.log").open("a") as log:
+            done = subprocess.run(
+                argv,
+                input=made.to_json(),
+                text=True,
+                stdout=log,
+                stderr=log,
+                cwd=tmp_path,
+                env={**os.environ, **job},
+            )
+        assert done.returncode == 3
+    (folder,) = tmp_path.glob("runs/*/c-7")
+    words = last_words(RunDir(folder).job_log("7"))
+    assert f"the plan wants {made.shape.nodes} nodes and job 7 has 1 (n1)" in words[-2]
+    assert words[-1].startswith("fix: ask for")
+
+
+def test_a_script_without_a_job_says_what_makes_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    made = make_plan(config(), workdir=str(tmp_path), python="python", for_script=True)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    run_of_script(made.to_json(), {}, tmp_path)
+    assert "sbatch" not in capfd.readouterr().err, "there is no Slurm"
+    (tmp_path / "sbatch").touch(mode=0o755)
+    run_of_script(made.to_json(), {}, tmp_path)
+    assert "this is no job of Slurm's, and trains on this machine" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("nodes", "spares", "more", "said"),
+    [
+        (2, 0, {}, "1 of the job's 2 nodes; to use it plan with --nodes 2"),
+        (2, 1, {}, ""),
+        (1, 0, {"SLURM_GPUS_ON_NODE": "2", "SLURM_NTASKS_PER_NODE": "2"}, ""),
+        (1, 0, {"SLURM_NTASKS_PER_NODE": "4"}, "room for 4 ranks a node, where 2 start; to use it"),
+        (2, 0, {"SLURM_GPUS_ON_NODE": "8"}, "2 start; to use it plan with --nodes 2 --gpus 8"),
+        (1, 0, {"SLURM_GPUS_ON_NODE": "gpu:8"}, ""),
+    ],
+)
+def test_what_a_job_has_beyond_the_plan_is_said(
+    nodes: int, spares: int, more: dict[str, str], said: str
+) -> None:
+    names = tuple(f"n{number}" for number in range(nodes))
+    job = Allocation(backend="slurm", job_id="7", nodes=names)
+    shape = Shape(nodes=1, ranks_per_node=2, gpus_per_node=2, spares=spares)
+    unused = job.unused(more, shape)
+    assert said in unused
+    assert bool(unused) is bool(said)
+    assert Allocation(backend="local", job_id="-", nodes=names).unused(more, shape) == ""
+    of_cpus = Shape(nodes=nodes, ranks_per_node=2, gpus_per_node=0)
+    assert job.unused({"SLURM_GPUS_ON_NODE": "8"}, of_cpus) == "", "GPUs are not asked for"

@@ -1,0 +1,22 @@
+"""A path within a run directory, typed where the run itself belongs. Pure but for looking."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hpc_train.runs.layout import CHECKPOINT_NAME, RunDir
+
+
+def inside_run(reference: str) -> str:
+    """What to name in place of a checkpoint, a log or another part of a run; empty for others."""
+    path = Path(reference).absolute()
+    run = next((it for it in map(RunDir, path.parents) if it.plan.is_file()), None)
+    if run is None or not path.exists():
+        return ""
+    if CHECKPOINT_NAME.match(path.name):
+        return (
+            f"that is a checkpoint of {run.name}: write its run, {run.run_id}; a run goes on from"
+            f" its newest, and a new one begins with this by init_from={path}"
+        )
+    reads = f"; hpc-train diagnose {reference} reads a log" if path.suffix == ".log" else ""
+    return f"that is within a run of {run.name}: write its id, {run.run_id}{reads}"

@@ -1,0 +1,291 @@
+"""What is typed wrong on the second day, of runs that are there: what is said, and that it works.
+
+A fix that a message names is typed as well, and is not refused.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import time
+from pathlib import Path
+
+import pytest
+
+import hpc_train
+from hpc_train import api
+from hpc_train.backends.find_weights import find_weights
+from hpc_train.errors import ConfigError, NoSuchRunError
+from hpc_train.runs.events import Event, EventKind, append_event
+from hpc_train.runs.layout import RunDir
+
+NETS = """\
+from pytorch_lightning import LightningDataModule, LightningModule
+class Net(LightningModule):
+    def __init__(self, lr: float = 0.1): ...
+    def training_step(self, batch): ...
+    def configure_optimizers(self): ...
+    def test_step(self, batch): ...
+class Data(LightningDataModule):
+    def train_dataloader(self): ...
+    def test_dataloader(self): ...
+"""
+CONFIG = """\
+name: x
+global_batch_size: 8
+model: {class_path: nets.Net}
+data: {class_path: nets.Data}
+trainer: {accelerator: cpu, max_epochs: 1}
+slurm: {nodes: 2, gpus_per_node: 2, time: "0:10:00"}
+"""
+
+
+@pytest.fixture
+def project(hpc, taken, tmp_path: Path) -> Path:
+    (tmp_path / "nets.py").write_text(NETS)
+    (tmp_path / "cfg.yaml").write_text(CONFIG)
+    return tmp_path
+
+
+def refused(hpc, words: str, message: str, fix: str) -> str:
+    """The fix that is said of these words."""
+    said = hpc(*shlex.split(words))
+    assert said.code, said
+    error, hint = said.err.splitlines()
+    assert message in error
+    assert fix in hint
+    return hint
+
+
+def ended(run: RunDir, state: str) -> RunDir:
+    append_event(run.events, Event(time.time(), EventKind.RUN_ENDED, {"state": state}))
+    if state == "completed":
+        run.done.touch()
+    return run
+
+
+def saved(run: RunDir, step: int) -> Path:
+    folder = run.checkpoints / f"step-{step:09d}"
+    folder.mkdir()
+    manifest = {"schema_version": 1, "step": step, "epoch": 1, "samples": None, "world_size": 4}
+    manifest |= {"accumulate": 1, "config_hash": "", "attempt": 0, "time": 0.0}
+    (folder / "manifest.json").write_text(json.dumps({**manifest, "versions": {}, "files": []}))
+    (folder / "model.ckpt").write_bytes(b"\x80\x02")
+    return folder
+
+
+@pytest.fixture
+def run(hpc, project: Path) -> RunDir:
+    """A run that was cancelled after 12 steps, which it has saved."""
+    said = hpc("submit", "cfg.yaml", "--json")
+    assert said.code == 0, said
+    made = RunDir(Path(json.loads(said.out)["run_dir"]))
+    saved(made, 12)
+    return ended(made, "cancelled")
+
+
+@pytest.fixture
+def evaluation(hpc, run: RunDir) -> RunDir:
+    """A test of its model, which is complete."""
+    said = hpc("test", "x", "--json")
+    assert said.code == 0, said
+    return ended(RunDir(Path(json.loads(said.out)["run_dir"])), "completed")
+
+
+@pytest.fixture
+def sweep(hpc, slurm, project: Path) -> str:
+    """The id of a sweep of two points, both of which have a run."""
+    slurm.has("sbatch", "echo 7")
+    slurm.has("scontrol", "printf 'MaxArraySize            = 9\\nMaxJobCount = 10000\\n'")
+    said = hpc("submit", "cfg.yaml", "name=sw", "--sweep", "model.init_args.lr=0.1,0.2", "--json")
+    assert said.code == 0, said
+    name: str = json.loads(said.out)["sweep"]
+    for number in (0, 1):
+        assert hpc("status", f"{name}-{number}").code == 0
+    return name
+
+
+@pytest.mark.parametrize(
+    "command", ["logs", "test", "checkpoints", "diff", "diagnose", "preflight"]
+)
+def test_the_name_of_a_sweep_is_no_run_and_the_best_point_is_asked_for(
+    hpc, sweep: str, command: str
+) -> None:
+    """It meant the last point, and nothing said so."""
+    fix = f"name one of them: {sweep}-0; `hpc-train status {sweep} --best METRIC` tells the best"
+    for reference in ("sw", sweep):
+        message = f"{reference} is a sweep of 2 points, and not one run"
+        refused(hpc, f"{command} {reference}", message, fix)
+    assert f"sw  sweep {sweep}  2 points" in hpc("status", "sw").out
+
+
+def test_the_name_of_a_sweep_begins_no_model(hpc, sweep: str, tmp_path: Path) -> None:
+    for reference in ("sw", sweep):
+        with pytest.raises(NoSuchRunError, match="is a sweep of 2 points"):
+            find_weights(reference, [tmp_path / "runs"], tmp_path)
+
+
+def test_the_name_of_a_sweep_of_one_point_means_that(hpc, slurm, project: Path) -> None:
+    slurm.has("sbatch", "echo 7")
+    slurm.has("scontrol", "printf 'MaxArraySize            = 9\\nMaxJobCount = 10000\\n'")
+    words = ("submit", "cfg.yaml", "name=sw", "--sweep", "model.init_args.lr=0.1", "--json")
+    name = json.loads(hpc(*words).out)["sweep"]
+    assert hpc("status", f"{name}-0").code == 0
+    assert api.Run.find("sw").directory.run_id == f"{name}-0"
+
+
+def test_only_the_keys_that_make_another_training_are_named(hpc, run: RunDir) -> None:
+    words = "resume x model.init_args.lr=0.5 trainer.max_epochs=6 trainer.accelerator=cpu"
+    message = "error: model.init_args.lr makes another training: "
+    fix = refused(hpc, words, message, f"with these weights: init_from={run.run_id}")
+    weights = re.search(r"init_from=\S+", fix)
+    assert weights is not None
+    own = ("submit", "cfg.yaml", "--dry-run", "model.init_args.lr=0.5", weights[0])
+    assert hpc(*own).code == 0
+    message = "error: model.init_args.lr, seed make another training: "
+    refused(hpc, "resume x model.init_args.lr=0.5 seed=7", message, "submit the changed config")
+
+
+def test_a_class_that_was_renamed_gets_its_name_back(hpc, project: Path, run: RunDir) -> None:
+    """The name that is nearest was refused by the next command."""
+    (project / "nets.py").write_text(NETS.replace("class Net(", "class MyNet("))
+    message = "model.class_path: nets has no class 'Net'"
+    fix = "a run keeps its model, so that the code has to fit: write `Net = MyNet` in nets"
+    refused(hpc, "resume x --dry-run", message, fix)
+    refused(hpc, "resume x --dry-run trainer.max_epochs=4", message, fix)
+    (project / "nets.py").write_text(NETS.replace("class Net(", "class MyNet(") + "Net = MyNet\n")
+    assert hpc("resume", "x", "--dry-run").code == 0
+
+
+def test_an_argument_that_is_gone_is_no_key_to_change(hpc, project: Path) -> None:
+    submitted = hpc("submit", "cfg.yaml", "model.init_args.lr=0.5", "--json")
+    ended(RunDir(Path(json.loads(submitted.out)["run_dir"])), "cancelled")
+    (project / "nets.py").write_text(NETS.replace("lr: float", "rate: float"))
+    message = "model.init_args.lr"
+    refused(hpc, "resume x --dry-run", message, "a run keeps its model, so that the code has to")
+
+
+def test_a_typed_value_that_does_not_fit_a_kept_key_is_left_out(hpc, run: RunDir) -> None:
+    words = "resume x model.init_args.lr=wide"
+    refused(hpc, words, "is 'wide', and nets.Net takes", "leave it out: a run keeps its model")
+
+
+def test_what_may_change_in_a_run_keeps_its_own_fix(hpc, run: RunDir) -> None:
+    refused(hpc, "resume x trainer.max_epochs=wide", "trainer.max_epochs is 'wide'", "write")
+    refused(hpc, "resume x slurm.mem=lots", "'lots' is not a memory size", '"64G"')
+
+
+def test_a_test_is_not_made_longer(hpc, run: RunDir, evaluation: RunDir) -> None:
+    """It was told to train longer, and then was tested again."""
+    message = f"x-test ({evaluation.run_id}) tests a model, and trains none"
+    longer = "to train longer: hpc-train resume x trainer.max_epochs=N"
+    refused(hpc, "resume x-test", message, f"anew: hpc-train test x; {longer}")
+    for words in ("trainer.max_epochs=5", "trainer.max_steps=9 --dry-run"):
+        refused(hpc, f"resume x-test {words}", message, longer)
+    assert hpc("resume", "x", "trainer.max_epochs=5", "--dry-run").code == 0
+    ended(evaluation, "cancelled")
+    evaluation.done.unlink()
+    said = hpc("resume", "x-test", "--dry-run")
+    assert (said.code, "begins again at step 0" in said.err) == (0, False)
+
+
+def test_a_part_of_a_run_is_told_to_be_one(hpc, run: RunDir) -> None:
+    state = run.checkpoints / "step-000000012"
+    message = f"no run answers to '{state}'"
+    fix = f"that is a checkpoint of x: write its run, {run.run_id}; a run goes on from its newest"
+    begins = re.search(r"init_from=\S+", refused(hpc, f"resume {state}", message, fix))
+    assert begins is not None
+    assert hpc("submit", "cfg.yaml", "--dry-run", begins[0]).code == 0
+    for part in (run.config, run.checkpoints):
+        fix = f"that is within a run of x: write its id, {run.run_id}"
+        refused(hpc, f"resume {part}", f"no run answers to '{part}'", fix)
+
+
+@pytest.mark.parametrize(
+    ("words", "fix"),
+    [
+        ("validate x --ckpt_path last", "write --ckpt best, --ckpt last or --ckpt PATH"),
+        ("test x --checkpoint last", "write --ckpt best, --ckpt last or --ckpt PATH"),
+        ("predict x --weights a.ckpt", "write --ckpt best, --ckpt last or --ckpt PATH"),
+        ("test x --best", "write --ckpt best, --ckpt last or --ckpt PATH"),
+        ("resume x --weights a.ckpt", "a new run can begin with others: init_from=PATH"),
+        ("predict x -o a.csv", "predictions come as predictions/predictions.pt in the folder of"),
+        ("predict x --output a.csv", "torch.load reads them"),
+        ("predict x --out a.csv", "torch.load reads them"),
+        ("test x --output a.json", "hpc-train status RUN --json"),
+        ("report x -o page.html", "write --html PAGE, or --json > FILE"),
+        ("submit cfg.yaml --multirun a=1,2", "write hpc-train submit CFG --sweep KEY=VALUES"),
+        ("run cfg.yaml --multirun a=1,2", "write hpc-train submit CFG --sweep KEY=VALUES"),
+        ("submit cfg.yaml --ckpt_path x", "`hpc-train resume RUN` goes on with a run"),
+    ],
+)
+def test_an_option_of_other_tools(hpc, project: Path, words: str, fix: str) -> None:
+    refused(hpc, words, "No such option", fix)
+
+
+def test_a_run_without_a_best_model_is_told_what_helps_it_now(hpc, run: RunDir) -> None:
+    message, fix = "has saved no best model", "write --ckpt last, or leave --ckpt out"
+    refused(hpc, "test x --ckpt best", message, fix)
+    assert hpc("test", "x", "--ckpt", "last").code == 0
+    assert hpc("test", "x").code == 0
+    refused(hpc, "checkpoints x --best", message, "add a pytorch_lightning.callbacks.ModelCheck")
+
+
+@pytest.mark.parametrize(
+    ("hosts", "fix"),
+    [("a b", "--hosts a,me@b,c (commas, no spaces)"), ("[a, b]", "--hosts a,me@b,c (commas")],
+)
+def test_hosts_are_told_in_the_form_of_their_place(
+    hpc, project: Path, hosts: str, fix: str
+) -> None:
+    refused(hpc, f"launch --hosts '{hosts}' cfg.yaml", "is no host", f"write as in {fix}")
+    (project / "cfg.yaml").write_text(f"{CONFIG}hosts: ['{hosts}']\n")
+    refused(hpc, "launch cfg.yaml", "is no host", "write as in hosts: [a, me@b, c]")
+
+
+def test_a_rendered_script_is_submitted_with_sbatch(hpc, project: Path) -> None:
+    assert hpc("render", "cfg.yaml", "-o", "job.sbatch").code == 0
+    refused(hpc, "submit job.sbatch", "is a shell script, and no config", "sbatch job.sbatch")
+
+
+def test_a_run_that_runs_needs_nothing(hpc, slurm, project: Path) -> None:
+    slurm.says("7|RUNNING|None|N/A")
+    assert hpc("submit", "cfg.yaml").code == 0
+    refused(hpc, "resume x", "is running as job 7", "it needs nothing: hpc-train status 2")
+
+
+def test_a_sweep_in_the_place_of_one_training_names_what_takes_it(project: Path) -> None:
+    loaded = hpc_train.load("cfg.yaml", sweep=["seed=range(2)"])
+    with pytest.raises(ConfigError, match=r"hpc_train\.submit_sweep\(loaded\); for one training"):
+        hpc_train.submit(loaded)
+
+
+def test_a_sweep_of_a_file_is_left_out_as_it_is_said(hpc, project: Path) -> None:
+    (project / "cfg.yaml").write_text(f"{CONFIG}sweep: {{seed: [1, 2]}}\n")
+    refused(hpc, "run cfg.yaml", "makes many trainings", "write sweep={} where a file has it")
+    said = hpc("submit", "cfg.yaml", "--dry-run", "sweep={}")
+    assert (said.code, "--array" in said.out) == (0, False)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "fix"),
+    [
+        ("lr", 0.1, "hpc_train.load(PATH, 'model.init_args.lr=0.1')"),
+        ("max_epochs", 1, "hpc_train.load(PATH, 'trainer.max_epochs=1')"),
+        ("epochs", 1, "hpc_train.load(PATH, 'trainer.max_epochs=1')"),
+        ("strategy", "ddp", "hpc_train.load(PATH, 'trainer.strategy=ddp')"),
+        ("mem", "64G", "hpc_train.load(PATH, 'slurm.mem=64G')"),
+        ("overrides", ["seed=3"], "write each as a text: hpc_train.load(PATH, 'seed=3'"),
+        ("cluster", "local", "write hpc_train.submit(loaded, cluster='local')"),
+        ("ckpt_path", "x", "init_from: PATH"),
+        ("ndes", 2, "did you mean 'nodes'?"),
+        ("whatever", 2, "keys of the config are texts: 'model.init_args.whatever=...'"),
+    ],
+)
+def test_a_keyword_of_python_for_a_key_is_told_as_a_text(
+    project: Path, name: str, value: object, fix: str
+) -> None:
+    with pytest.raises(ConfigError, match=f"{name} is no option of hpc-train") as caught:
+        hpc_train.load("cfg.yaml", **{name: value})  # type: ignore[arg-type]
+    assert fix in caught.value.hint
