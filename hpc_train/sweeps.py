@@ -20,6 +20,7 @@ from hpc_train.plan.states import RunState
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.registry import folders
 from hpc_train.runs.sweep_dir import SweepDir, entries, make_sweep
+from hpc_train.runs.this_folder import newest
 
 if TYPE_CHECKING:
     from hpc_train.config.load import LoadedConfig
@@ -171,18 +172,25 @@ def prepared(
     return sweep, files, decided, code
 
 
-def find_sweep(reference: str, runs_dir: Path | None = None) -> Sweep | None:
-    """The sweep that an id, a folder, the id of its array or a name means, if any does."""
+def find_sweep(
+    reference: str, runs_dir: Path | None = None, *, to_change: bool = False
+) -> Sweep | None:
+    """The sweep that an id, a folder, the id of its array or a name means, if any does.
+
+    Raises:
+        NoSuchRunError: `to_change` it, a name alone leads to another folder's.
+    """
     from hpc_train.runs.sweep_dir import find_sweep as find
 
-    found = find(reference, folders(runs_dir))
+    found = find(reference, folders(runs_dir), to_change=to_change)
     return Sweep(found) if found else None
 
 
 def newest_sweep(runs_dir: Path | None = None) -> Sweep | None:
     """The newest sweep, where no run that is no point of it is newer."""
-    newest = entries(folders(runs_dir))[:1]
-    return Sweep(newest[0]) if newest and isinstance(newest[0], SweepDir) else None
+    where = folders(runs_dir)
+    found = newest(entries(where), where)
+    return Sweep(found) if isinstance(found, SweepDir) else None
 
 
 @dataclass(frozen=True)

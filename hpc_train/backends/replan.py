@@ -20,6 +20,7 @@ from hpc_train.backends.lengthen import (
     schedule_notes,
 )
 from hpc_train.backends.look_at_hosts import look_at_hosts
+from hpc_train.backends.observe import ask_again
 from hpc_train.config.load import LoadedConfig, load
 from hpc_train.config.show import to_yaml
 from hpc_train.config.validate import check
@@ -91,10 +92,13 @@ class NextPlan:
 
 def _refuse_what_goes_on_by_itself(status: RunStatus, run: RunDir) -> None:
     if not status.state.ended:
-        raise HpcTrainError(
-            f"{status.name} ({status.run}) is {status.state.value} as job {status.job_id}",
-            f"hpc-train cancel {status.run} ends it",
-        )
+        what = f"{status.name} ({status.run}) is {status.state.value} as job {status.job_id}"
+        if status.silence:  # the state is the last that is known
+            raise HpcTrainError(
+                f"{what} by its files, and {status.silence}",
+                f"{ask_again(status.silence)}: hpc-train resume {status.run}",
+            )
+        raise HpcTrainError(what, f"hpc-train cancel {status.run} ends it")
     if status.backend == SESSION:
         raise HpcTrainError(
             f"{status.name} ({status.run}) is a script of its own, with a Session",
