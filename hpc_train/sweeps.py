@@ -46,7 +46,7 @@ def plan_sweep(
     """
     from hpc_train.backends.find_weights import settle_weights
     from hpc_train.config.sweep import is_plain, load_point, plain_point, sweep_points
-    from hpc_train.config.validate import check
+    from hpc_train.config.validate import check, check_fit
     from hpc_train.plan.from_config import with_training
     from hpc_train.plan.sweep_plan import SweepPlan, refused_point, sweep_point
 
@@ -63,6 +63,7 @@ def plan_sweep(
             else:
                 point = load_point(loaded, overrides)
                 check(point, workdir=Path.cwd())
+                check_fit(point, workdir=Path.cwd())
                 if point.config.init_from:
                     point = settle_weights(point, folders(None), Path.cwd())
                 decided = api.plan(point, for_script=True)

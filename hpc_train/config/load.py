@@ -31,7 +31,7 @@ from hpc_train.config.read import parse_value
 from hpc_train.config.schema import Config
 from hpc_train.config.script_file import check_args, check_beside, check_resume, is_script
 from hpc_train.config.show import escape
-from hpc_train.config.unknown_key import unknown_key
+from hpc_train.config.unknown_key import key_of_word, unknown_key
 from hpc_train.config.words import did_you_mean
 from hpc_train.errors import ConfigError
 
@@ -85,20 +85,28 @@ def load(
     composed = compose(Path(path), overrides, assets or config_dir())
     for name, value in (flags or {}).items():
         if name not in FLAGS:
-            text = f"write it as a text: hpc_train.load(PATH, '{name}={value}')"
-            hint = text if name.partition(".")[0] in FIELDS else did_you_mean(name, FLAGS)
-            known = f"known: {', '.join(FLAGS)}"
-            raise ConfigError(f"{name} is no option of hpc-train", hint or known)
+            raise _no_flag(name, value)
         if value is not None:
             _check_once(composed, FLAGS[name], value)
             composed.merge(nested(FLAGS[name].key.split("."), value), {}, FLAGS[name].option)
     for typed in sweep:
+        if "=" not in typed:
+            what = f"{COMMAND_LINE}: --sweep {typed} has no values"
+            raise ConfigError(what, f"write them behind an =, with commas: --sweep {typed}=A,B")
         key, text = split_override(typed, "model.init_args.lr=0.1,0.01")
         if composed.origins.of(f"sweep.{key}") == COMMAND_LINE:
             raise ConfigError(f"{key} is to vary twice", f"give all values at once: {key}=A,B,C")
         composed.merge({"sweep": {key: _swept(text, key)}}, {}, COMMAND_LINE)
     _settle_script(composed, Path(path), arguments)
     return _checked(composed, Path(path))
+
+
+def _no_flag(name: str, value: object) -> ConfigError:
+    key = name if name.partition(".")[0] in FIELDS else key_of_word(name)
+    text = f"write it as a text behind the file: hpc_train.load(PATH, '{key}={value}')"
+    known = f"known: {', '.join(FLAGS)}; a key is a text: 'trainer.max_epochs=3'"
+    hint = text if "." in key or key in FIELDS else did_you_mean(name, FLAGS) or known
+    return ConfigError(f"{name} is no option of hpc-train", hint)
 
 
 def _check_call(path: object, arguments: object, sweep: object) -> None:
@@ -220,15 +228,15 @@ def _check_once(composed: Composed, flag: Flag, value: object) -> None:
 
 
 def _check_keys(values: Mapping[str, Any], origins: Origins, path: Path) -> None:
-    for name, value in values.items():
+    for name in values:
         if "." in name:
             section, _, key = name.partition(".")
             hint = f"write {section}: {{{key}: ...}}; keys with points are for the command line"
             raise origins.error(name, "is one key with a point in it", hint)
         if name not in FIELDS:
-            raise unknown_key(name, FIELDS, origins)
+            raise unknown_key(name, FIELDS, origins, values)
         if name in SECTIONS:
-            _check_section(name, value, origins)
+            _check_section(name, values, origins)
     script = values.get("script") or {}
     missing = {
         name: example
@@ -250,7 +258,8 @@ def _check_keys(values: Mapping[str, Any], origins: Origins, path: Path) -> None
             raise origins.error(name, f"is {values[name]!r}", f"write {written}")
 
 
-def _check_section(name: str, value: Any, origins: Origins) -> None:
+def _check_section(name: str, values: Mapping[str, Any], origins: Origins) -> None:
+    value = values[name]
     if isinstance(value, bool) and "enabled" in SECTIONS[name]:
         hint = f"write {name}: {{enabled: {str(value).lower()}}}"
         raise origins.error(name, f"is {str(value).lower()}", hint)
@@ -260,7 +269,7 @@ def _check_section(name: str, value: Any, origins: Origins) -> None:
         raise origins.error(name, f"is {value!r}", f"it is a section: {example}")
     for key in value:
         if key not in SECTIONS[name]:
-            raise unknown_key(f"{name}.{key}", SECTIONS[name], origins)
+            raise unknown_key(f"{name}.{key}", SECTIONS[name], origins, values)
 
 
 def _typed(values: dict[str, Any], origins: Origins, path: Path) -> Config:
