@@ -56,6 +56,7 @@ def load(
     Raises:
         ConfigError: with file, line, key, and what to write instead.
     """
+    from hpc_train.config.code_notes import notes_on_code
     from hpc_train.config.load import load as read
     from hpc_train.config.validate import check, check_fit
     from hpc_train.plan.notes import notes_on
@@ -70,7 +71,8 @@ def load(
         from hpc_train.runs.registry import folders
 
         loaded = settle_weights(loaded, folders(None), Path.cwd())
-    return dataclasses.replace(loaded, notes=(*loaded.notes, *notes_on(loaded.config)))
+    notes = (*notes_on(loaded.config), *notes_on_code(loaded, workdir=Path.cwd()))
+    return dataclasses.replace(loaded, notes=(*loaded.notes, *notes))
 
 
 def plan(loaded: LoadedConfig, *, for_script: bool = False) -> Plan:

@@ -20,6 +20,7 @@ from hpc_train.plan.states import RunState
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.registry import folders
 from hpc_train.runs.sweep_dir import SweepDir, entries, make_sweep
+from hpc_train.runs.this_folder import newest
 
 if TYPE_CHECKING:
     from hpc_train.config.load import LoadedConfig
@@ -45,7 +46,7 @@ def plan_sweep(
     """
     from hpc_train.backends.find_weights import settle_weights
     from hpc_train.config.sweep import is_plain, load_point, plain_point, sweep_points
-    from hpc_train.config.validate import check
+    from hpc_train.config.validate import check, check_fit
     from hpc_train.plan.from_config import with_training
     from hpc_train.plan.sweep_plan import SweepPlan, refused_point, sweep_point
 
@@ -62,6 +63,7 @@ def plan_sweep(
             else:
                 point = load_point(loaded, overrides)
                 check(point, workdir=Path.cwd())
+                check_fit(point, workdir=Path.cwd())
                 if point.config.init_from:
                     point = settle_weights(point, folders(None), Path.cwd())
                 decided = api.plan(point, for_script=True)
@@ -171,18 +173,25 @@ def prepared(
     return sweep, files, decided, code
 
 
-def find_sweep(reference: str, runs_dir: Path | None = None) -> Sweep | None:
-    """The sweep that an id, a folder, the id of its array or a name means, if any does."""
+def find_sweep(
+    reference: str, runs_dir: Path | None = None, *, to_change: bool = False
+) -> Sweep | None:
+    """The sweep that an id, a folder, the id of its array or a name means, if any does.
+
+    Raises:
+        NoSuchRunError: `to_change` it, a name alone leads to another folder's.
+    """
     from hpc_train.runs.sweep_dir import find_sweep as find
 
-    found = find(reference, folders(runs_dir))
+    found = find(reference, folders(runs_dir), to_change=to_change)
     return Sweep(found) if found else None
 
 
 def newest_sweep(runs_dir: Path | None = None) -> Sweep | None:
     """The newest sweep, where no run that is no point of it is newer."""
-    newest = entries(folders(runs_dir))[:1]
-    return Sweep(newest[0]) if newest and isinstance(newest[0], SweepDir) else None
+    where = folders(runs_dir)
+    found = newest(entries(where), where)
+    return Sweep(found) if isinstance(found, SweepDir) else None
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,8 @@ def cancel_one(directories: Sequence[RunDir]) -> tuple[RunStatus, str]:
 
 
 def _shown(status: RunStatus) -> str:
-    return f"{status.state.value}, job {status.job_id}"
+    silence = f"; {status.silence}" if status.silence else ""
+    return f"{status.state.value}, job {status.job_id}{silence}"
 
 
 def _cancel(directory: RunDir, status: RunStatus) -> str:

@@ -12,7 +12,7 @@ from hpc_train.diagnose.read_run import diagnosis_of
 from hpc_train.errors import HpcTrainError, NoSuchRunError, UsageError
 from hpc_train.plan.states import RunState
 from hpc_train.runs.layout import RunDir
-from hpc_train.runs.registry import all_runs, find_run, folders
+from hpc_train.runs.registry import all_runs, find_run, folders, newest_run
 from hpc_train.runs.status import RunStatus
 from hpc_train.runs.sweep_dir import find_point
 from hpc_train.slurm.accounting import job_record
@@ -28,10 +28,7 @@ def run_meant(words: Sequence[str], runs_dir: Path | None) -> RunDir | None:
         UsageError: for a run among others.
     """
     if not words:
-        known = all_runs(folders(runs_dir))
-        if not known:
-            raise NoSuchRunError("there are no runs yet", "or name a log: hpc-train diagnose LOG")
-        return known[0]
+        return newest_run(runs_dir, "or name a log: hpc-train diagnose LOG")
     runs = [run for word in words if (run := _run(word, runs_dir))]
     if runs and len(words) > 1:
         raise UsageError("one RUN at a time, and no logs beside it", "hpc-train diagnose RUN")

@@ -22,6 +22,7 @@ from hpc_train.runs.lock import is_held
 from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.registry import PATTERN, folders, matching_runs
 from hpc_train.runs.sweep_dir import Entry, SweepDir, entries, find_sweep
+from hpc_train.runs.this_folder import is_own, of_another_folder
 
 ALIVE_S = 60.0  # a heartbeat this young: the run goes on where this machine does not see it
 # Removed last, so that what is left of a run is found by its id, and can be removed again.
@@ -64,7 +65,7 @@ def plan_removals(words: Sequence[str], runs_dir: Path | None) -> Removals:
     chosen: dict[Path, tuple[Entry, bool]] = {}
     for word in words:
         is_pattern = PATTERN.search(word) is not None
-        for entry in _matching(word, known) if is_pattern else [_meant(word, where)]:
+        for entry in _matching(word, known, where) if is_pattern else [_meant(word, where)]:
             chosen.setdefault(entry.path, (entry, is_pattern))
     wanted = {entry_id(entry): entry for entry, _ in chosen.values()}  # a path may have two names
     users = _users(list(wanted), known)
@@ -87,7 +88,9 @@ def plan_removals(words: Sequence[str], runs_dir: Path | None) -> Removals:
     return Removals(tuple(removed), kept)
 
 
-def _matching(word: str, known: Iterable[Entry]) -> list[Entry]:
+def _matching(word: str, known: Iterable[Entry], where: Sequence[Path]) -> list[Entry]:
+    """The runs and sweeps of this folder that a pattern names."""
+
     def names(entry: Entry) -> tuple[str, ...]:
         run = entry_id(entry)
         return entry.name, run, f"{entry.name}/{run}"
@@ -95,7 +98,10 @@ def _matching(word: str, known: Iterable[Entry]) -> list[Entry]:
     found = [entry for entry in known if any(fnmatchcase(name, word) for name in names(entry))]
     if not found:
         raise NoSuchRunError(f"no run matches {word!r}", "hpc-train list --all shows all")
-    return found
+    own = [entry for entry in found if is_own(entry, where)]
+    if not own:
+        raise of_another_folder(word, found)
+    return own
 
 
 def _meant(word: str, where: Sequence[Path]) -> Entry:
@@ -109,7 +115,9 @@ def _meant(word: str, where: Sequence[Path]) -> Entry:
     if sweep is not None and word == sweep.name:
         hint = f"name it by its id: {sweep.sweep_id}"
         raise UsageError(f"{word} is the name of a sweep, and may be that of other runs", hint)
-    found: Sequence[Entry] = [sweep] if sweep is not None else matching_runs(word, where)
+    found: Sequence[Entry] = (
+        [sweep] if sweep is not None else matching_runs(word, where, to_change=True)
+    )
     if not _is_ours(found[0], where):
         what = f"{found[0].path} is in no folder of runs, and its plan is none that hpc-train wrote"
         raise NoSuchRunError(what, "name a run: `hpc-train list --all` shows all")

@@ -27,6 +27,7 @@ from hpc_train.backends.lengthen import (
     schedule_notes,
 )
 from hpc_train.backends.look_at_hosts import look_at_hosts
+from hpc_train.backends.observe import ask_again
 from hpc_train.config.load import LoadedConfig, load
 from hpc_train.config.show import to_yaml
 from hpc_train.config.validate import check
@@ -98,8 +99,14 @@ class NextPlan:
 
 def _refuse_what_goes_on_by_itself(status: RunStatus, run: RunDir) -> None:
     if not status.state.ended:
+        what = f"{status.name} ({status.run}) is {status.state.value} as job {status.job_id}"
+        if status.silence:  # the state is the last that is known
+            raise HpcTrainError(
+                f"{what} by its files, and {status.silence}",
+                f"{ask_again(status.silence)}: hpc-train resume {status.run}",
+            )
         raise HpcTrainError(
-            f"{status.name} ({status.run}) is {status.state.value} as job {status.job_id}",
+            what,
             f"it needs nothing: hpc-train status {status.run} shows it; hpc-train cancel"
             f" {status.run} ends it",
         )

@@ -7,10 +7,9 @@ from pathlib import Path
 import click
 
 from hpc_train.cli.common import json_option, print_json, run_argument, runs_dir_option, shell_word
+from hpc_train.cli.finding import runs_to_change
 from hpc_train.cli.sweep_text import tell_cancelled
 from hpc_train.errors import UsageError
-from hpc_train.runs.registry import folders, matching_runs
-from hpc_train.runs.sweep_dir import find_point
 from hpc_train.sweeps import find_sweep
 
 
@@ -33,9 +32,7 @@ def command(run: str, runs_dir: Path | None, as_json: bool) -> int:
             )
         tell_cancelled(sweep, as_json=as_json)
         return 0
-    where = folders(runs_dir)
-    point = find_point(run, where)
-    status, done = cancel_one([point] if point else matching_runs(run, where))
+    status, done = cancel_one(runs_to_change(run, runs_dir))
     if as_json:
         print_json(
             {"schema_version": 1, "run": status.run, "job_id": status.job_id, "done": done},

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hpc_train import api
 from hpc_train.cli.common import (
     json_option,
     print_json,
@@ -16,6 +15,7 @@ from hpc_train.cli.common import (
     run_argument,
     runs_dir_option,
 )
+from hpc_train.cli.finding import run_to_read
 from hpc_train.runs.saved_models import SavedModel, best_models
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def command(
     ModelCheckpoints have saved, with the metric. Without --verify sizes are compared, and the files
     are not read.
     """
-    found = api.Run.find(run, runs_dir)
+    found = run_to_read(run, runs_dir)
     named = {
         "schema_version": 1,
         "run": found.directory.run_id,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from hpc_train.cli.option_hints import option_hint
+from hpc_train.cli.option_hints import option_hint, stray_hint
 from hpc_train.config.flags import FLAGS
 from hpc_train.errors import HpcTrainError, UsageError
 
@@ -87,6 +87,9 @@ class ConfigCommand(click.Command):
             hint = option_hint(ctx, error.option_name, script=script)
             raise UsageError(error.message, hint) from error
         self._refuse_starter(ctx, str(ctx.params.get("cfg", "")), args)
+        is_whole = all("=" in word for word in ctx.params.get("overrides") or ())
+        if not is_whole and (stray := stray_hint(ctx, own)):
+            raise UsageError(*stray)
         ctx.params["arguments"] = behind
         return rest
 

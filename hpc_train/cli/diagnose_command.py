@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from hpc_train.cli.common import complete_runs, json_option, print_json, runs_dir_option
+from hpc_train.cli.finding import tell_folder
 from hpc_train.errors import CheckError, UsageError
 
 
@@ -36,6 +37,7 @@ def command(
             raise UsageError("--attempt is of a RUN, and none is named", "leave it out")
         diagnosis = diagnose_logs(words)
     else:
+        tell_folder("".join(words[:1]), run.name, run, runs_dir)
         diagnosis = diagnose_run(run, attempt=attempt)
     if as_json:
         print_json(diagnosis.to_json())

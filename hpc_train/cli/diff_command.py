@@ -10,6 +10,7 @@ import click
 
 from hpc_train import api
 from hpc_train.cli.common import json_option, print_json, run_argument, runs_dir_option
+from hpc_train.cli.finding import run_to_read
 from hpc_train.errors import NoSuchRunError
 
 if TYPE_CHECKING:
@@ -46,12 +47,12 @@ def command(run: str, other: str | None, runs_dir: Path | None, as_json: bool) -
 
 def _find(reference: str, runs_dir: Path | None) -> tuple[api.Run, int | None]:
     try:
-        return api.Run.find(reference, runs_dir), None
+        return run_to_read(reference, runs_dir), None
     except NoSuchRunError:
         name, _, attempt = reference.rpartition("@")
         if not name or not attempt.isdigit():
             raise
-        return api.Run.find(name, runs_dir), int(attempt)
+        return run_to_read(name, runs_dir), int(attempt)
 
 
 def _print(compared: RunDifferences) -> None:

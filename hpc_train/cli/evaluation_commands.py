@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from hpc_train import api
 from hpc_train.cli.common import (
     complete_keys,
     flag_options,
@@ -16,6 +15,7 @@ from hpc_train.cli.common import (
     runs_dir_option,
     shell_word,
 )
+from hpc_train.cli.finding import run_to_read
 from hpc_train.cli.staying import stay_options, tell_and_stay
 from hpc_train.plan.plan import Verb
 
@@ -54,7 +54,7 @@ def evaluation_command(verb: Verb) -> click.Command:
         as_json: bool,
         **flags: Any,
     ) -> int:
-        found = api.Run.find(run, runs_dir)
+        found = run_to_read(run, runs_dir)
         made, weights = found.evaluate(verb, *overrides, ckpt=ckpt, cluster=cluster or "", **flags)
         told = {"weights": weights}
         if verb == "predict":

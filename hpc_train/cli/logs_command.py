@@ -13,6 +13,7 @@ import click
 
 from hpc_train import api
 from hpc_train.cli.common import run_argument, runs_dir_option, shell_word
+from hpc_train.cli.finding import run_to_read
 from hpc_train.errors import HpcTrainError, RunFailedError, UsageError
 from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.status import SESSION
@@ -57,7 +58,7 @@ def command(
     """
     if every + supervisor + (rank is not None) > 1:
         raise UsageError("--rank, --all and --supervisor exclude one another", "give one of them")
-    found = api.Run.find(run, runs_dir)
+    found = run_to_read(run, runs_dir)
     _refuse_what_cannot_be(found, rank, attempt)
     logs = _Logs(found, None if every else rank or 0, attempt, supervisor, lines)
     if not follow:

@@ -10,13 +10,14 @@ import json
 import os
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from hpc_train import __version__
-from hpc_train.cli.option_hints import command_hint, extra_hint, option_hint, value_hint
+from hpc_train.cli.option_hints import command_hint, extra_hint, long_dash, option_hint, value_hint
 from hpc_train.errors import HpcTrainError, UsageError
 
 if TYPE_CHECKING:
@@ -148,7 +149,7 @@ def main(arguments: list[str] | None = None) -> None:
         _check_folder()
         code = cli.main(args=words, prog_name="hpc-train", standalone_mode=False)
     except HpcTrainError as error:
-        sys.exit(_complain(error, as_json="--json" in words))
+        sys.exit(_complain(_long_dash(words, error), as_json="--json" in words))
     except click.exceptions.Abort:
         click.echo("interrupted", err=True)
         sys.exit(INTERRUPTED)
@@ -156,11 +157,8 @@ def main(arguments: list[str] | None = None) -> None:
         error.show()
         sys.exit(error.exit_code)
     except click.ClickException as error:
-        sys.exit(
-            _complain(
-                _usage(error, words[0] if words[0] in COMMANDS else ""), as_json="--json" in words
-            )
-        )
+        said = _usage(error, words[0] if words[0] in COMMANDS else "")
+        sys.exit(_complain(_long_dash(words, said), as_json="--json" in words))
     except Exception as error:  # noqa: BLE001 - the last resort: a bug of ours, told in two lines
         sys.exit(_complain(_unforeseen(error), as_json="--json" in words))
     sys.exit(code if isinstance(code, int) else 0)
@@ -190,6 +188,17 @@ def _usage(error: click.ClickException, command: str) -> HpcTrainError:
     if isinstance(error, click.BadParameter) and error.param is not None:
         hint = value_hint(context, str(error.param.name), error.message) or hint
     return UsageError(said, hint)
+
+
+def _long_dash(words: Sequence[str], error: HpcTrainError) -> HpcTrainError:
+    """The same error, or that a dash of a web page stands where two of the keyboard's belong."""
+    mark = words.index("--") if "--" in words else len(words)
+    for number, word in enumerate(words):
+        typed = long_dash(word)
+        if typed and (number < mark or word in error.message):
+            what = f"{word} begins with a long dash, as web pages and editors write it"
+            return UsageError(what, f"type {typed}")
+    return error
 
 
 def _unforeseen(error: Exception) -> HpcTrainError:

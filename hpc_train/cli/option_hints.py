@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import shlex
 
@@ -89,12 +90,53 @@ _FROM_TO = re.compile(r"\s*(\d+)\s*(?:-|\.\.\.?|:|to)\s*(\d+)\s*")
 _MOST_NUMBERS = 64
 _GPUS_BY_TYPE = re.compile(r"^'(?:gpu:)?([A-Za-z]\w*):(\d+)' is not")
 _FILE_BY_OPTION = ("config", "cfg", "config-file", "config-name", "config-path", "c", "f", "file")
+# Options whose several values are one word, with what such a value is.
+_SEVERAL = {
+    "--sweep": r"[\w.+-]+",
+    **dict.fromkeys(("--partition", "--partitions", "--hosts"), r"[A-Za-z][\w-]*"),
+    **dict.fromkeys(("--nodes", "--gpus", "--devices"), r"\d+"),
+}
 _COUNTED = {
     "nodes": "--nodes",
     "ranks": "--gpus",
     "all_ranks": "--nodes and --gpus: a rank a GPU",
     "devices": "--devices",
 }
+
+
+def long_dash(word: str) -> str:
+    """`--nodes` where long dashes of a web page stand before `nodes`; empty for other words."""
+    found = re.match("-?[\u2010-\u2015\u2212]+-?(\\w.*)", word)
+    if found is None:
+        return ""
+    name, equals, value = found[1].partition("=")
+    return f"{'-' if len(name) == 1 else '--'}{shlex.quote(name)}{equals}{value}"
+
+
+def stray_hint(context: click.Context, typed: list[str]) -> tuple[str, str] | None:
+    """What is wrong and what to write, where a word too many stands behind an option's value.
+
+    None where none does, and where nothing is known of the option that would be right.
+    """
+    taking = {name: it for it in _options(context) for name in it.opts if not _is_flag(it)}
+    for number, word in enumerate(typed[2:], start=2):
+        option, value = typed[number - 2 : number]
+        pattern = _SEVERAL.get(option) if option in taking else None
+        if pattern is None or "=" in word or not re.fullmatch(pattern, word):
+            continue
+        more = list(itertools.takewhile(re.compile(pattern).fullmatch, typed[number:]))
+        values = ",".join([value, *more])
+        hint = f"write {option} {values}"
+        if option == "--sweep" and "=" not in value:
+            hint = f"write {option} {value}={','.join(more)}"
+        if option in ("--nodes", "--gpus"):
+            hint = f"one number; several: hpc-train bench {option} {values} CFG"
+        return f"{option} takes one word, and {' '.join(more)} stands behind {value}", hint
+    return None
+
+
+def _is_flag(parameter: click.Parameter) -> bool:
+    return bool(getattr(parameter, "is_flag", False))
 
 
 def command_hint(name: str) -> str:
@@ -177,9 +219,9 @@ def option_hint(context: click.Context | None, option: str, *, script: str = "")
 def _as_key(context: click.Context, option: str, elsewhere: str, script: str) -> str:
     """What an option of other tools is here, as an option or a key of the config."""
     from hpc_train.config.flags import FLAGS
-    from hpc_train.config.unknown_key import OTHER_WORDS, SAID_OF_KEYS
+    from hpc_train.config.sbatch_names import OWNED
+    from hpc_train.config.unknown_key import OTHER_WORDS, SAID_OF_KEYS, key_of_word
     from hpc_train.plan.launcher_options import ACCELERATE, DEEPSPEED, SBATCH_SHORT, TORCHRUN
-    from hpc_train.plan.sbatch_options import OWNED
     from hpc_train.plan.translate_slurm import key_of_option
 
     name = option.lstrip("-").replace("_", "-")
@@ -192,7 +234,7 @@ def _as_key(context: click.Context, option: str, elsewhere: str, script: str) ->
     counted = rule.to if rule and rule.does == "number" else "all_ranks" if name == "ntasks" else ""
     flags = {flag.key: flag.option for flag in FLAGS.values() if flag.option in own}
     key = key_of_option(name)
-    key = key if key or script else _key_of_config(name.replace("-", "_"))
+    key = key if key or script else key_of_word(name.replace("-", "_"))
     if name == "array":
         return "--sweep KEY=VALUES makes a job array"
     if counted or f"--{name}" in own:
@@ -201,7 +243,8 @@ def _as_key(context: click.Context, option: str, elsewhere: str, script: str) ->
     if elsewhere and "." not in key and not nothing:
         return elsewhere
     if key:
-        without = f"a key of the config has no dashes: {key}=..."
+        takes = ", where your class takes it" if ".init_args." in key else ""
+        without = f"a key of the config has no dashes: {key}=...{takes}"
         return f"write {flags[key]}" if key in flags else without
     behind = f"arguments of {script} come behind --: {script} -- {option}" if script else ""
     return rule.why if rule else nothing or OWNED.get(name, behind) or _longer(context, option)
@@ -233,22 +276,3 @@ def _longer(context: click.Context, option: str) -> str:
     known = [word for it in context.command.params for word in it.opts]
     near = [word for word in known if len(option) == 2 and word.startswith(f"-{option}")]
     return f"write {' or '.join(near)}" if near else ""
-
-
-def _key_of_config(name: str) -> str:
-    """The key that ends in this name; a section's, the Trainer's, or what others call it."""
-    import sys
-
-    from hpc_train.config.keys import FIELDS, SECTIONS
-    from hpc_train.config.trainer_args import trainer_parameters
-    from hpc_train.config.unknown_key import OTHER_WORDS
-
-    if "." in name or name in FIELDS:
-        return name
-    places = [f"{section}.{name}" for section, keys in SECTIONS.items() if name in keys]
-    if len(places) == 1:
-        return places[0]
-    word = OTHER_WORDS.get(name, "").format(key=name)
-    if word:
-        return "" if word.startswith("nothing") else word.rpartition(": ")[2]
-    return f"trainer.{name}" if name in trainer_parameters(sys.path) else ""

@@ -60,10 +60,11 @@ def check_prerequisite(
     from hpc_train.backends.submit import detect_cluster
 
     if after:
+        from hpc_train.cli.finding import run_to_read
         from hpc_train.supervisor.dependents import wait_for
         from hpc_train.sweeps import find_sweep
 
-        prior = find_sweep(after) or api.Run.find(after)
+        prior = find_sweep(after) or run_to_read(after)
         if dry_run:
             own = loaded.config.slurm.dependency
             wait_for(prior.status(), own, cluster or detect_cluster())

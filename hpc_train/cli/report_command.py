@@ -21,9 +21,11 @@ from hpc_train.cli.common import (
     runs_dir_option,
     write_page,
 )
-from hpc_train.errors import HpcTrainError, NoSuchRunError, UsageError
+from hpc_train.cli.finding import run_to_read
+from hpc_train.errors import HpcTrainError, UsageError
 from hpc_train.runs.layout import RunDir
-from hpc_train.runs.registry import PATTERN
+from hpc_train.runs.registry import PATTERN, folders, newest_run
+from hpc_train.runs.this_folder import own_first
 from hpc_train.sweeps import find_sweep, newest_sweep
 
 if TYPE_CHECKING:
@@ -97,13 +99,10 @@ def _meant(word: str, runs_dir: Path | None) -> list[RunDir]:
     if PATTERN.search(word):
         runs = [run.directory for run in api.Run.all(runs_dir)]
         if matching := [run for run in runs if fnmatch.fnmatchcase(run.name, word)]:
-            return matching
+            return own_first(matching, folders(runs_dir))
     if word:
-        return [api.Run.find(word, runs_dir).directory]
-    known = api.Run.all(runs_dir)
-    if not known:
-        raise NoSuchRunError("there are no runs yet", "hpc-train submit CFG makes one")
-    return [known[0].directory]
+        return [run_to_read(word, runs_dir).directory]
+    return [newest_run(runs_dir)]
 
 
 def _print(reports: Sequence[RunReport]) -> None:

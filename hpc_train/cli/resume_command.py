@@ -18,6 +18,7 @@ from hpc_train.cli.common import (
     runs_dir_option,
     shell_word,
 )
+from hpc_train.cli.finding import runs_to_change
 from hpc_train.cli.staying import stay_options, tell_and_stay
 from hpc_train.cli.sweep_text import tell_resumed
 from hpc_train.errors import UsageError
@@ -58,12 +59,12 @@ def command(
 
     Of trainer, max_epochs, max_steps and max_time may change: also a completed run trains longer.
     """
-    if sweep := find_sweep(run, runs_dir):
+    if sweep := find_sweep(run, runs_dir, to_change=True):
         alone = {"dry-run": dry_run, "follow": follow, "wait": wait, "new-snapshot": new_snapshot}
         _refuse_for_sweep(alone, sweep, run)
         tell_resumed(sweep, overrides, {**flags, "cluster": cluster}, as_json=as_json)
         return 0
-    found = api.Run.find(run, runs_dir)
+    found = api.Run(runs_to_change(run, runs_dir)[0])
     print_notes(time_notes(flags["time"]))
     again = found.next_plan(*overrides, new_snapshot=new_snapshot, **flags)
     _tell_changes(found)

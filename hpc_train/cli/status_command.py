@@ -10,9 +10,11 @@ import click
 from hpc_train import api
 from hpc_train.cli.common import complete_runs, json_option, print_json, runs_dir_option
 from hpc_train.cli.diagnosis_lines import diagnosis_lines
+from hpc_train.cli.finding import run_to_read, tell_folder
 from hpc_train.cli.sweep_text import print_sweep
-from hpc_train.errors import NoSuchRunError, UsageError
+from hpc_train.errors import UsageError
 from hpc_train.runs.history_text import history_lines
+from hpc_train.runs.registry import newest_run
 from hpc_train.runs.step_times import slower_text
 from hpc_train.sweeps import find_sweep, newest_sweep
 
@@ -31,15 +33,13 @@ def command(run: str | None, best: str | None, runs_dir: Path | None, as_json: b
     """
     sweep = newest_sweep(runs_dir) if run is None else find_sweep(run, runs_dir)
     if sweep:
+        tell_folder(run or "", sweep.directory.name, sweep.directory, runs_dir)
         print_sweep(sweep.status(), best, as_json=as_json)
         return 0
     if run is None:
-        known = api.Run.all(runs_dir)
-        if not known:
-            raise NoSuchRunError("there are no runs yet", "hpc-train submit CFG makes one")
-        status = known[0].status()
+        status = api.Run(newest_run(runs_dir)).status()
     else:
-        status = api.Run.find(run, runs_dir).status()
+        status = run_to_read(run, runs_dir).status()
     if best:
         raise UsageError("--best is for a sweep", "hpc-train status SWEEP --best METRIC")
     slower = slower_text(status)

@@ -19,7 +19,7 @@ F = TypeVar("F", bound=Callable[..., object])
 def stay_options(function: F) -> F:
     """`--follow` and `--wait`."""
     follow = click.option(
-        "--follow", is_flag=True, help="Stay and show the progress; Ctrl-C leaves the job."
+        "-f", "--follow", is_flag=True, help="Stay and show the progress; Ctrl-C leaves the job."
     )
     wait = click.option("--wait", is_flag=True, help="Stay; the exit code is the run's.")
     return follow(wait(function))

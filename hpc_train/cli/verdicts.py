@@ -42,12 +42,12 @@ def show_past_verdict(reference: str, attempt: int | None, *, as_json: bool) -> 
         NoSuchRunError: there is no such run.
         HpcTrainError: the attempt has left no verdict.
     """
-    from hpc_train import api
+    from hpc_train.cli.finding import run_to_read
     from hpc_train.errors import HpcTrainError
     from hpc_train.plan.hostlist import folded
     from hpc_train.preflight.verdict import Verdict
 
-    run = api.Run.find(reference).directory
+    run = run_to_read(reference).directory
     found = {int(path.parent.name): path for path in run.attempts.glob("*/preflight.json")}
     numbers = [int(path.name) for path in run.attempts.iterdir() if path.name.isdigit()]
     number = max(numbers, default=0) if attempt is None else attempt

@@ -98,6 +98,9 @@ def load(
             _check_once(composed, FLAGS[name], value)
             composed.merge(nested(FLAGS[name].key.split("."), value), {}, FLAGS[name].option)
     for typed in sweep:
+        if "=" not in typed:
+            what = f"{COMMAND_LINE}: --sweep {typed} has no values"
+            raise ConfigError(what, f"write them behind an =, with commas: --sweep {typed}=A,B")
         key, text = split_override(typed, "model.init_args.lr=0.1,0.01")
         if composed.origins.of(f"sweep.{key}") == COMMAND_LINE:
             raise ConfigError(f"{key} is to vary twice", f"give all values at once: {key}=A,B,C")
@@ -238,15 +241,15 @@ def _check_once(composed: Composed, flag: Flag, value: object) -> None:
 
 
 def _check_keys(values: Mapping[str, Any], origins: Origins, path: Path) -> None:
-    for name, value in values.items():
+    for name in values:
         if "." in name:
             section, _, key = name.partition(".")
             hint = f"write {section}: {{{key}: ...}}; keys with points are for the command line"
             raise origins.error(name, "is one key with a point in it", hint)
         if name not in FIELDS:
-            raise unknown_key(name, FIELDS, origins)
+            raise unknown_key(name, FIELDS, origins, values)
         if name in SECTIONS:
-            _check_section(name, value, origins)
+            _check_section(name, values, origins)
     script = values.get("script") or {}
     missing = {
         name: example
@@ -268,7 +271,8 @@ def _check_keys(values: Mapping[str, Any], origins: Origins, path: Path) -> None
             raise origins.error(name, f"is {values[name]!r}", f"write {written}")
 
 
-def _check_section(name: str, value: Any, origins: Origins) -> None:
+def _check_section(name: str, values: Mapping[str, Any], origins: Origins) -> None:
+    value = values[name]
     if isinstance(value, bool) and "enabled" in SECTIONS[name]:
         hint = f"write {name}: {{enabled: {str(value).lower()}}}"
         raise origins.error(name, f"is {str(value).lower()}", hint)
@@ -278,7 +282,7 @@ def _check_section(name: str, value: Any, origins: Origins) -> None:
         raise origins.error(name, f"is {value!r}", f"it is a section: {example}")
     for key in value:
         if key not in SECTIONS[name]:
-            raise unknown_key(f"{name}.{key}", SECTIONS[name], origins)
+            raise unknown_key(f"{name}.{key}", SECTIONS[name], origins, values)
 
 
 def _typed(values: dict[str, Any], origins: Origins, path: Path) -> Config:

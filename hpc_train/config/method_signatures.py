@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator, Sequence
 
 # What Lightning gives beside self, at most.
 _GIVEN = {
@@ -12,6 +13,15 @@ _GIVEN = {
     "val_dataloader": (),
 }
 _STAGE = ("setup", "teardown")  # which Lightning calls with stage=...
+_PAIR = {
+    "training_step": "configure_optimizers",
+    "configure_optimizers": "training_step",
+}
+# Signs of a class that optimizes by hand, or hands a method on.
+_BY_HAND = (
+    *("automatic_optimization", ".step(", ".backward(", ".optimizers(", "setattr(", "__getattr"),
+    *("super().training_step", "super().configure_optimizers"),
+)
 _INIT = ("init", "int", "inti", "intit", "ini")  # between underscores
 
 
@@ -38,6 +48,64 @@ def wrong_method(definition: ast.ClassDef) -> tuple[str, str]:
             hint = f"write def {method.name}({', '.join(['self', *given])})"
             return f"{where} needs {', '.join(needed)}, and Lightning gives less", hint
     return "", ""
+
+
+def returns_nothing(definition: ast.ClassDef, name: str) -> tuple[int, str] | None:
+    """The line of a method that gives no loss or no optimizer, and what to write; else None.
+
+    None as well wherever that may be meant: the class or a method that it may inherit optimizes by
+    hand, the method is empty, says `return None`, or its counterpart gives nothing, either.
+    """
+    if definition.decorator_list or definition.keywords or not definition.bases:
+        return None
+    if not all(ast.unparse(it).rpartition(".")[2] == "LightningModule" for it in definition.bases):
+        return None
+    text = ast.unparse(definition)
+    if any(word in text for word in _BY_HAND):
+        return None
+    methods = {it.name: it for it in definition.body if isinstance(it, ast.FunctionDef)}
+    method, other = (methods.get(it) for it in (name, _PAIR.get(name, "")))
+    if method is None or other is None or _gives(other) is not True or _gives(method) is not False:
+        return None
+    if name == "training_step":
+        bound = {it.id for it in ast.walk(method) if isinstance(it, ast.Name)}
+        return method.lineno, f"end it with: return {'loss' if 'loss' in bound else 'LOSS'}"
+    last = method.body[-1]
+    made = [it.id for it in ast.walk(last) if isinstance(it, ast.Name) and _is_stored(it)]
+    return method.lineno, (
+        f"write return in front of line {last.lineno}"
+        if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call)
+        else f"end it with: return {made[0] if made else 'OPTIMIZER'}"
+    )
+
+
+def _is_stored(node: ast.Name) -> bool:
+    return isinstance(node.ctx, ast.Store)
+
+
+def _gives(method: ast.FunctionDef) -> bool | None:
+    """Whether it returns a value; None where it says itself that it gives none, or may not end."""
+    nodes = list(_own_nodes(method.body))
+    returned = [it.value for it in nodes if isinstance(it, ast.Return)]
+    values = [it for it in returned if it is not None]
+    if any(not isinstance(it, ast.Constant) or it.value is not None for it in values):
+        return True
+    does = [it for it in method.body if not isinstance(it, (ast.Pass, ast.Import, ast.ImportFrom))]
+    does = [
+        it for it in does if not (isinstance(it, ast.Expr) and isinstance(it.value, ast.Constant))
+    ]
+    stops = (ast.Yield, ast.YieldFrom, ast.Raise, ast.Await)
+    if returned or not does or method.decorator_list or any(isinstance(it, stops) for it in nodes):
+        return None
+    return False
+
+
+def _own_nodes(body: Sequence[ast.AST]) -> Iterator[ast.AST]:
+    """What a function does itself, without the functions that are defined in it."""
+    for node in body:
+        yield node
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
+            yield from _own_nodes(list(ast.iter_child_nodes(node)))
 
 
 def _says_self(definition: ast.ClassDef, method: ast.FunctionDef) -> bool:

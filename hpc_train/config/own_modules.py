@@ -39,6 +39,14 @@ _NEEDED = (
     *("profile", "queue", "random", "secrets", "select", "signal", "socket", "statistics"),
     *("string", "struct", "threading", "timeit", "token", "tokenize", "typing", "warnings"),
 )
+# What projects call their own files; PyPI has packages of other people by most of these names.
+_OF_PROJECTS = (
+    *("util", "utils", "helper", "helpers", "common", "lib", "src", "core", "tools", "misc"),
+    *("config", "configs", "settings", "args", "options", "constants", "train", "trainer"),
+    *("data", "dataset", "dataloader", "dataloaders", "data_utils", "datamodule", "transforms"),
+    *("model", "models", "module", "modules", "net", "nets", "network", "networks", "layers"),
+    *("loss", "losses", "metric", "optim", "callbacks", "engine", "my_utils", "preprocessing"),
+)
 # What is installed under another name than it is imported by.
 _DISTRIBUTIONS = {"hydra": "hydra-core", "sklearn": "scikit-learn", "yaml": "pyyaml"}
 
@@ -72,7 +80,7 @@ def check_imports(
         if not dotted or dotted.partition(".")[0] in sys.stdlib_module_names:
             continue
         where = f"{module.file}:{needed.line}"
-        found = _own_module(where, needed, dotted, search_path)
+        found = _own_module(module, needed, dotted, search_path)
         if found is None or found.file is None:
             continue
         begun = dict(under_way or {})
@@ -86,14 +94,15 @@ def check_imports(
 
 
 def _own_module(
-    where: str, needed: NeededImport, dotted: str, search_path: Sequence[str]
+    importer: FoundModule, needed: NeededImport, dotted: str, search_path: Sequence[str]
 ) -> FoundModule | None:
     """The module of the user's that an import means; None where it is an installed one."""
+    where = f"{importer.file}:{needed.line}"
     found, rest = find_module(dotted, search_path)
     package = dotted.partition(".")[0]
     if found is None:
         what = f"{where}: imports '{package}', which is not installed"
-        raise ConfigError(what, _how_to_get(package, search_path))
+        raise ConfigError(what, _of_the_project(needed, importer, search_path))
     if not _is_own(found.file, search_path[0]):
         if package in _READABLE:
             _check_installed(where, needed, dotted, search_path)
@@ -115,6 +124,27 @@ def _how_to_get(package: str, search_path: Sequence[str]) -> str:
     sure = did_you_mean(package, submodules(search_path), cutoff=0.85)
     guess = f"{near} Else {install}" if near else install
     return _elsewhere(package, Path(search_path[0])) or sure or guess
+
+
+def _of_the_project(needed: NeededImport, importer: FoundModule, search_path: Sequence[str]) -> str:
+    """How to write an import of what lies in the project; else how to get it."""
+    package = needed.module.partition(".")[0]
+    folder = Path(search_path[0])
+    beside = importer.file.parent if importer.file else folder
+    below = [beside, *sorted(path for path in folder.glob("[!._]*") if path.is_dir())]
+    for place in below:
+        parts = place.relative_to(folder).parts if place.is_relative_to(folder) else ()
+        is_there = bool(parts) and package in submodules([str(place)])
+        if is_there and all(part.isidentifier() for part in parts):
+            within = ".".join(parts)
+            written = f"from {within} import {package}"
+            if needed.names:
+                written = f"from {within}.{needed.module} import {', '.join(needed.names)}"
+            return f"write {written}, since it is in the folder {'/'.join(parts)}"
+    if package in _OF_PROJECTS:  # what is installed under such a name is somebody else's
+        own = _elsewhere(package, folder)
+        return own or f"{package}.py of the project is missing: copy it to {folder}, or correct it"
+    return _how_to_get(package, search_path)
 
 
 def check_hidden(folder: Path) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 import shlex
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from hpc_train.config.keys import is_text
+from hpc_train.config.keys import SECTIONS, is_text
 from hpc_train.errors import ConfigError
 
 
@@ -70,6 +70,8 @@ _SLIPS = (
     (r"\{.*?(\w+\[[^],\s]+\])", 'put it in quotes: "{0}"'),
     (r"[\w.-]+:\s+([^\s\"'{\[,][^,{}\[\]\"']*:\s[^,{}\[\]]*)", 'put it in quotes: "{0}"'),
 )
+# Keys below which there are keys.
+_MAPPINGS = {*SECTIONS, "model", "data", "trainer", "init_args", "variables", "extra"}
 _OPENED = re.compile("quoted scalar|flow (mapping|sequence)")
 # By a part of what PyYAML says.
 _FIXES = {
@@ -261,13 +263,27 @@ def _not_yaml(error: yaml.MarkedYAMLError, path: Path, text: str) -> ConfigError
         hint = "a merge of git left its marks there: keep one side of each, without the marks"
     elif found := re.search(r"\*(\S+)", line) if "undefined alias" in problem else None:
         hint = f"put &{found[1]} before the value that *{found[1]} repeats, or *... in quotes"
-    elif slip := _slip_of_typing(above, line):
+    elif slip := _of_a_section(rows, mark.line + 1 if mark else 0) or _slip_of_typing(above, line):
         hint = slip
     elif "did not find expected" in problem or "unexpected end" in problem:
         hint += ", and above: a quote or bracket may be open since an earlier line"
     elif path.suffix == ".py":
         hint = "this is Python: name the YAML file that names its classes"
     return ConfigError(f"{where}: not YAML: {problem}", hint)
+
+
+def _of_a_section(rows: Sequence[str], number: int) -> str:
+    """What to write for `trainer: accelerator: cpu`, where the lines below or the key tell that."""
+    found = re.fullmatch(
+        r"(\s*(?:- )?)([\w.-]+):\s+([\w.-]+:(?:\s.*)?)", rows[min(number, len(rows) - 1)]
+    )
+    if found is None:
+        return ""
+    below = next((it for it in rows[number + 1 :] if it.strip() and it.strip()[0] != "#"), "")
+    spaces = len(below) - len(below.lstrip())
+    if found[2] in _MAPPINGS or (spaces > len(found[1]) and re.match(r"\s*[\w.-]+:", below)):
+        return f"put {found[3].strip()} on a line of its own below {found[2]}:, indented"
+    return ""
 
 
 def _slip_of_typing(above: str, line: str) -> str:

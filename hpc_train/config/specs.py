@@ -87,7 +87,9 @@ def _class_name(value: object, key: str, origins: Origins) -> str:
 
         dotted = plain_path(str(value))
         is_path = "." in dotted and all(word.isidentifier() for word in dotted.split("."))
-        meant = f"write {dotted}" if is_path else meant_class(dotted) if dotted else ""
+        of_module = meant_class(dotted) if "/" in str(value) or ".py" in str(value) else ""
+        of_module = of_module if f"write {dotted}." in of_module else ""
+        meant = of_module or f"write {dotted}" if is_path else meant_class(dotted) if dotted else ""
         if "-" in dotted or "-" in str(value):
             dashed = str(value).replace("-", "_")
             meant = f"write {dashed}: Python takes no dash in a name, so rename a file that has it"

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from hpc_train.config.compose import BASES
 from hpc_train.config.keys import FIELDS, SECTIONS
 from hpc_train.config.origins import Origins
+from hpc_train.config.own_arguments import argument_hint, is_taken, not_taken
+from hpc_train.config.sbatch_names import KNOWN, OWNED
 from hpc_train.config.trainer_args import trainer_parameters
 from hpc_train.config.words import did_you_mean
 from hpc_train.errors import ConfigError
@@ -35,10 +38,6 @@ OTHER_WORDS = {
     **dict.fromkeys(("datamodule", "data_module", "dataset"), "data: {{class_path: ...}}"),
     **dict.fromkeys(("epochs", "num_epochs", "n_epochs"), "trainer.max_epochs"),
     **dict.fromkeys(("steps", "num_steps"), "trainer.max_steps"),
-    **dict.fromkeys(
-        ("lr", "learning_rate", "optimizer", "scheduler", "lr_scheduler", "weight_decay"),
-        "it as an argument of your model: model.init_args.{key}",
-    ),
     **{name: f"trainer.{name}" for name in ("callbacks", "max_epochs", "max_steps", "precision")},
     **dict.fromkeys(("seed_everything", "random_seed", "manual_seed"), "seed"),
     **dict.fromkeys(("mixed_precision", "fp16", "bf16", "amp"), "trainer.precision"),
@@ -58,9 +57,13 @@ OTHER_WORDS = {
         "slurm.gpus_per_node",
     ),
     **dict.fromkeys(("output_dir", "save_dir", "default_root_dir", "log_dir"), "runs_dir"),
+}
+# Settings that a class of the config has, by its section.
+OF_A_CLASS = {
     **dict.fromkeys(
-        ("num_workers", "data_dir"), "it as an argument of your data: data.init_args.{key}"
+        ("lr", "learning_rate", "optimizer", "scheduler", "lr_scheduler", "weight_decay"), "model"
     ),
+    **dict.fromkeys(("num_workers", "data_dir"), "data"),
 }
 _GOES_ON = "`hpc-train resume RUN` goes on with a run; weights alone: init_from: PATH"
 _PYTHON = "write env.venv or env.conda, whose Python the ranks get"
@@ -80,14 +83,59 @@ SAID_OF_KEYS = {
 _SUBCOMMANDS = ("fit", "validate", "test", "predict")
 
 
-def unknown_key(full: str, known: Sequence[str], origins: Origins) -> ConfigError:
+def key_of_word(name: str) -> str:
+    """The key that ends in this name; a section's, the Trainer's, or what others call it; or nothing."""
+    if "." in name or name in FIELDS:
+        return name
+    places = [f"{section}.{name}" for section, keys in SECTIONS.items() if name in keys]
+    if len(places) == 1:
+        return places[0]
+    if name in OF_A_CLASS:
+        return f"{OF_A_CLASS[name]}.init_args.{name}"
+    meant = OTHER_WORDS.get(name, "").rpartition(": ")[2]
+    found = meant, _with_its_section(name).removeprefix("write ")
+    return next((key for key in found if re.fullmatch(r"[a-z_]+(?:\.\w+)*", key)), "")
+
+
+def unknown_key(
+    full: str, known: Sequence[str], origins: Origins, values: Mapping[str, Any]
+) -> ConfigError:
     """The refusal of a key.
 
     Args:
         full: Dotted, below a section or not.
         known: The keys that there are in its place.
+        values: The whole config, whose classes may take it.
     """
-    section, _, key = full.rpartition(".")
+    section, _, written = full.rpartition(".")
+    key = written.replace("-", "_")
+    hint = _known_word(full, section, key) or _of_sbatch(section, key)
+    if not hint and key in OF_A_CLASS:
+        owner = OF_A_CLASS[key]
+        hint = argument_hint(owner, key, values) or not_taken(owner, key, values)
+    hint = hint or _with_its_section(key)
+    hint = hint or did_you_mean(key.lower(), known, prefix=f"{section}." if section else "")
+    if not hint and section == "slurm":
+        hint = f"other options of sbatch go under slurm.extra: {{{key.replace('_', '-')}: ...}}"
+    if not hint:
+        hint = f"known: {', '.join(known)}"
+        of_model = "" if section else argument_hint("model", key, values)
+        hint = of_model if is_taken("model", key, values) else hint
+        hint += f"; of your model: model.init_args.{key}" if of_model and hint != of_model else ""
+    return origins.error(full, "is no key of hpc-train", hint)
+
+
+def _of_sbatch(section: str, key: str) -> str:
+    """What an option of sbatch is, where it stands in `slurm`: of ours, or under `extra`."""
+    option = key.replace("_", "-")
+    if section != "slurm" or option not in KNOWN:
+        return ""
+    under_extra = f"other options of sbatch go under slurm.extra: {{{option}: ...}}"
+    return OWNED.get(option, under_extra)
+
+
+def _known_word(full: str, section: str, key: str) -> str:
+    """What a word of others is here, or where a key of ours belongs."""
     places = [name for name in FIELDS if name == key]
     places += [f"{name}.{key}" for name, keys in SECTIONS.items() if key in keys]
     if key == "enabled":  # of other sections
@@ -95,32 +143,15 @@ def unknown_key(full: str, known: Sequence[str], origins: Origins) -> ConfigErro
     hint = SAID_OF_KEYS.get(full) or SAID_OF_KEYS.get(key) or ""
     hint = hint or (f"did you mean '{places[0]}'?" if places else "")
     if section == "env" and key.isupper():
-        hint = f"write env.variables.{key}"
+        return f"write env.variables.{key}"
     if full in ("class_path", "init_args"):
-        hint = f"indent {full} below the key of its object: model or data"
-    hint = "write preflight: off" if full == "preflight.enabled" else hint
-    hint = f"write the keys below {full} without it" if full in _SUBCOMMANDS else hint
+        return f"indent {full} below the key of its object: model or data"
+    if full == "preflight.enabled":
+        return "write preflight: off"
+    if full in _SUBCOMMANDS:
+        return f"write the keys below {full} without it"
     hint = hint or (f"write {OTHER_WORDS[key].format(key=key)}" if key in OTHER_WORDS else "")
-    hint = hint or ("a file builds on others, the command line does not" if key in BASES else "")
-    hint = hint or _with_its_section(key)
-    hint = hint or did_you_mean(key.lower(), known, prefix=f"{section}." if section else "")
-    if not hint and section == "slurm":
-        hint = f"other options of sbatch go under slurm.extra: {{{key.replace('_', '-')}: ...}}"
-    if not hint:
-        hint = f"known: {', '.join(known)}"
-        hint += "" if section else f"; of your model: model.init_args.{key}"
-    return origins.error(full, "is no key of hpc-train", hint)
-
-
-def key_of_word(word: str) -> str:
-    """The dotted key that a word means, one of ours or of other tools; empty where none is."""
-    if word.partition(".")[0] in FIELDS:
-        return word
-    places = [f"{section}.{word}" for section, keys in SECTIONS.items() if word in keys]
-    said = OTHER_WORDS.get(word, "").format(key=word)
-    meant = said.removeprefix("it as an argument of your ").rpartition(": ")[2] if said else ""
-    found = places if len(places) == 1 else [meant, _with_its_section(word).removeprefix("write ")]
-    return next((key for key in found if re.fullmatch(r"[a-z_]+(?:\.\w+)*", key)), "")
+    return hint or ("a file builds on others, the command line does not" if key in BASES else "")
 
 
 def _with_its_section(key: str) -> str:

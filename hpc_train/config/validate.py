@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import re
+import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,7 +15,8 @@ from hpc_train.config.class_kind import Located, lacks_method, locate
 from hpc_train.config.classes import ArgumentError, check_class
 from hpc_train.config.load import LoadedConfig
 from hpc_train.config.logger_forms import MLFLOW_REFUSES_FILES, MLFLOW_STORES, PACKAGES
-from hpc_train.config.modules import bound_in, find_module
+from hpc_train.config.method_signatures import returns_nothing
+from hpc_train.config.modules import bound_in, find_module, submodules
 from hpc_train.config.origins import Origins
 from hpc_train.config.own_modules import check_hidden
 from hpc_train.config.schema import Config, EnvConfig
@@ -77,6 +79,7 @@ def check(loaded: LoadedConfig, *, workdir: Path, search_path: Sequence[str] | N
         message = f"is {strategy}, and deepspeed is not installed"
         raise loaded.origins.error("trainer.strategy", message, hint)
     for key, spec in _objects(loaded.config):
+        _check_beside(key, spec, loaded, workdir, path)
         if key.startswith("loggers.") and not elsewhere:
             _check_logger(key, spec, loaded.origins, path)
             _check_mlflow_store(key, spec, loaded, path)
@@ -116,6 +119,8 @@ def check_fit(loaded: LoadedConfig, *, workdir: Path) -> None:
         if line := _lacks_start(found.definition if found else None):
             message = f": {class_path} has an __init__ (line {line}) without super().__init__()"
             raise loaded.origins.error(f"{key}.class_path", message, "make that its first line")
+        if found and isinstance(found.definition, ast.ClassDef) and key == "model":
+            _check_returns(class_path, found.definition, method, loaded.origins)
         if (
             not found
             or not lacks_method(class_path, method, path)
@@ -129,6 +134,16 @@ def check_fit(loaded: LoadedConfig, *, workdir: Path) -> None:
         raise loaded.origins.error(
             f"{key}.class_path", f": {class_path} has no {method}, which a training calls", hint
         )
+
+
+def _check_returns(
+    class_path: str, definition: ast.ClassDef, method: str, origins: Origins
+) -> None:
+    """Refuse a method whose text tells that Lightning would train nothing for want of a value."""
+    if found := returns_nothing(definition, method):
+        line, hint = found
+        message = f": {class_path} has a {method} (line {line}) that returns nothing"
+        raise origins.error("model.class_path", f"{message}, so nothing would be learned", hint)
 
 
 def _lacks_start(definition: ast.AST | None) -> int:
@@ -158,6 +173,20 @@ def _check_logger(key: str, spec: dict[str, Any], origins: Origins, path: Sequen
     package = PACKAGES.get(class_path.rpartition(".")[2])
     if package and find_module(package, path)[0] is None:
         raise origins.error(key, f": {package} is not installed", f"pip install {package}")
+
+
+def _check_beside(
+    key: str, spec: dict[str, Any], loaded: LoadedConfig, workdir: Path, path: Sequence[str]
+) -> None:
+    """Name the folder to submit from, where the module lies beside the config and not here."""
+    class_path, _ = read_object(spec, key, loaded.origins)
+    folder, module = loaded.files[-1].parent, class_path.partition(".")[0]
+    is_elsewhere = folder.resolve() != workdir.resolve() and module in submodules([str(folder)])
+    if is_elsewhere and find_module(module, path)[0] is None:
+        form = TARGET if TARGET in spec else CLASS_PATH
+        message = f": there is no module '{module}' in {workdir}, and it lies in {folder}"
+        hint = f"submit from there: cd {shlex.quote(str(folder))}"
+        raise loaded.origins.error(f"{key}.{form}", message, hint)
 
 
 def _check_mlflow_store(

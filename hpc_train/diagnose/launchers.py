@@ -54,7 +54,7 @@ _WORDS = {
 _EXCEPTION = re.compile(
     r"^.{0,120}?(?<![\w.'\"(/-])(?<!raise )(?<!except )"
     r"(?P<what>(?:[A-Za-z_]\w{0,60}\.){0,8}(?:[A-Z]\w{0,60}(?:Error|Exception)|Exception"
-    r"|KeyboardInterrupt|SystemExit|StopIteration)(?::[ '\"\u2018].{0,300}|:? ?$))"
+    r"|KeyboardInterrupt|SystemExit|StopIteration|BdbQuit)(?::[ '\"\u2018].{0,300}|:? ?$))"
 )
 _FRAME = re.compile(r'File "[^"]{1,300}", line \d|^\W{0,40}raise \w')
 # What launchers and loggers write before a line.

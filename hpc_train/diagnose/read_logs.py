@@ -21,7 +21,7 @@ from hpc_train.errors import HpcTrainError
 _MOST_LOOKED_AT = 32
 _MAX_TRACEBACKS = 10_000
 _EXCEPTION = re.compile(
-    r"[A-Za-z_][\w.]*(?::|(?:(?<=[a-z])(?:Error|Exception|Interrupt|Exit|Iteration)"
+    r"[A-Za-z_][\w.]*(?::|(?:(?<=[a-z])(?:Error|Exception|Interrupt|Exit|Iteration|Quit)"
     r"|\.(?:Empty|Full|Error|[Tt]imeout))$)"
 )
 _LATE = re.compile(r"(?:did not come to [\w ]+|never joined it): (?:ranks? )?(\d+)\s*(?:$|;)")

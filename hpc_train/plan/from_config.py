@@ -12,6 +12,7 @@ from typing import Any
 
 from hpc_train.config.keys import MEMORY_KEYS
 from hpc_train.config.origins import Origins
+from hpc_train.config.sbatch_names import PASSED_ON
 from hpc_train.config.schema import Config, SlurmConfig
 from hpc_train.config.specs import read_object, read_tree
 from hpc_train.config.values import check_meaning
@@ -28,7 +29,7 @@ from hpc_train.plan.plan import (
     Training,
 )
 from hpc_train.plan.quoting import quote_sbatch
-from hpc_train.plan.sbatch_options import FORMS, PASSED_ON, extra_options
+from hpc_train.plan.sbatch_options import FORMS, extra_options
 from hpc_train.plan.shape import BatchSplitError, shape_of, split_batch
 from hpc_train.plan.shell import shell_plan
 from hpc_train.plan.units import (

@@ -1,37 +1,14 @@
-"""The long options of sbatch that exist, and the keys by which hpc-train sets some of them."""
+"""Options of sbatch that a config gives as they are: what `slurm.extra` may hold."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 
-from hpc_train.config.keys import MEMORY_KEYS
 from hpc_train.config.origins import NOWHERE, Origins
+from hpc_train.config.sbatch_names import KNOWN, OWNED
 from hpc_train.config.words import did_you_mean
 
-# sbatch(1) of Slurm 22.05, and what 23.02 to 25.05 added. A site's SPANK plugins add their own, so
-# a name that is not here is refused only when it looks like a slip of one that is.
-KNOWN = frozenset(
-    """
-    account acctg-freq array batch bb bbf begin chdir cluster-constraint clusters comment
-    consolidate-segments constraint container container-id contiguous core-spec cores-per-socket
-    cpu-freq cpus-per-gpu cpus-per-task deadline delay-boot dependency error exclude exclusive
-    export export-file extra extra-node-info get-user-env gid gpu-bind gpu-freq gpus gpus-per-node
-    gpus-per-socket gpus-per-task gres gres-flags help hint hold ignore-pbs input job-name
-    kill-on-invalid-dep licenses mail-type mail-user mcs-label mem mem-bind mem-per-cpu
-    mem-per-gpu mincpus network nice no-kill no-requeue nodefile nodelist nodes ntasks
-    ntasks-per-core ntasks-per-gpu ntasks-per-node ntasks-per-socket oom-kill-step open-mode
-    output overcommit oversubscribe parsable partition power prefer priority profile propagate qos
-    quiet reboot requeue reservation resv-ports segment signal sockets-per-node spread-job stepmgr
-    switches test-only thread-spec threads-per-core time time-min tmp tres-bind tres-per-task uid
-    usage use-min-nodes verbose version wait wait-all-nodes wait-for-children wckey wrap
-    """.split()  # noqa: SIM905 - a hundred words read better as words
-)
-# Keys of the config's `slurm` that are options of sbatch, with their value as it is.
-PASSED_ON = (
-    *("account", "partition", "qos", "constraint", "nodelist", "exclude", "reservation"),
-    *("licenses", "dependency", "begin", "comment", "mail_user", "mail_type"),
-)
 _WORDS = "now|today|tomorrow|midnight|noon|elevenses|fika|teatime|[ap]m|uts"
 _MAILS = "NONE|BEGIN|END|FAIL|REQUEUE|ALL|INVALID_DEPEND|STAGE_OUT|TIME_LIMIT(_[589]0)?|ARRAY_TASKS"
 _AFTER = r"(after\w*(:\d+([_+](\d+|\*))*)+|singleton|\d+)"
@@ -46,42 +23,6 @@ FORMS: Mapping[str, tuple[str, str]] = {
     **dict.fromkeys(
         ("partition", "nodelist", "exclude", "licenses", "qos", "account", "reservation"),
         (r"\S+", "write it without spaces: a,b"),
-    ),
-}
-_SHAPE = "it follows from slurm.nodes and slurm.gpus_per_node (--nodes, --gpus)"
-_COMMAND = "it is the command's business: see `hpc-train submit --help`"
-OWNED: Mapping[str, str] = {
-    **{
-        name.replace("_", "-"): f"write slurm.{name}"
-        for name in ("nodes", "time", "exclusive", *MEMORY_KEYS, *PASSED_ON)
-    },
-    "job-name": "write name",
-    "cpus-per-task": "write slurm.cpus_per_gpu",
-    "cpus-per-gpu": "write slurm.cpus_per_gpu",
-    **dict.fromkeys(
-        (
-            *("ntasks", "ntasks-per-node", "ntasks-per-gpu", "ntasks-per-core"),
-            *("ntasks-per-socket", "gpus", "gpus-per-node", "gpus-per-socket", "gpus-per-task"),
-            "tres-per-task",
-        ),
-        _SHAPE,
-    ),
-    "signal": "write slurm.signal_lead_s",
-    "requeue": "write requeue.enabled: true",
-    "no-requeue": "write requeue.enabled: false",
-    "export": "list names in env.passthrough, values in env.variables",
-    "export-file": "write env.variables",
-    "output": "logs are in the run directory: `hpc-train logs RUN`",
-    "error": "logs are in the run directory: `hpc-train logs RUN`",
-    "open-mode": "logs are in the run directory, and a requeue appends to them",
-    "array": "write sweep: {KEY: [VALUES]}, or --sweep KEY=VALUES: it makes a job array",
-    "chdir": "submit from the folder where the job should start",
-    **dict.fromkeys(
-        (
-            *("clusters", "help", "hold", "input", "nodefile", "parsable", "quiet"),
-            *("test-only", "usage", "verbose", "version", "wait", "wrap", "uid", "gid"),
-        ),
-        _COMMAND,
     ),
 }
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*\Z", re.ASCII)

@@ -64,19 +64,29 @@ def environment_lines(shell: ShellPlan) -> list[str]:
     ]
 
 
+# `env.setup` comes behind the modules: what makes the command there has to load them as well.
+_NO_MODULE = (
+    "env.modules: this node has no command module: leave env.modules out, or load them in env.setup"
+    " behind the init file that makes the command"
+)
+
+
 def _setup_lines(env: EnvConfig, workdir: str) -> list[str]:
     lines: list[str] = []
     if env.modules:
         # A batch shell is no login shell, and may not know `module` yet.
         lines.append("type module >/dev/null 2>&1 || . /etc/profile")
+        lines.append(_or_stop("type module >/dev/null 2>&1", _NO_MODULE))
     for module in env.modules:
         quoted = quote_shell(module, "env.modules")
-        lines.append(_or_stop(f"module load {quoted}", "module load failed"))
+        lines.append(_or_stop(f"module load {quoted}", "env.modules: module load failed"))
     if env.conda:
-        lines.append(_or_stop("type conda >/dev/null 2>&1", "conda is not on the PATH"))
-        lines.append(_or_stop('eval "$(conda shell.bash hook)"', "conda has no hook for bash"))
+        lines.append(_or_stop("type conda >/dev/null 2>&1", "env.conda: conda is not on the PATH"))
+        lines.append(
+            _or_stop('eval "$(conda shell.bash hook)"', "env.conda: conda has no hook for bash")
+        )
         quoted = quote_path(env.conda, "env.conda")
-        lines.append(_or_stop(f"conda activate {quoted}", "conda activate failed"))
+        lines.append(_or_stop(f"conda activate {quoted}", "env.conda: conda activate failed"))
     if env.venv:
         folder = env.venv
         if not folder.startswith(("/", "~")) and workdir != ".":

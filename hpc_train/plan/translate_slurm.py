@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from hpc_train.config.keys import MEMORY_KEYS
+from hpc_train.config.sbatch_names import KNOWN, OWNED, PASSED_ON
 from hpc_train.config.words import did_you_mean
 from hpc_train.plan.launcher_options import SBATCH_SHORT, SBATCH_SWITCHES
-from hpc_train.plan.sbatch_options import KNOWN, OWNED, PASSED_ON
 from hpc_train.plan.translation import Translation
 
 _COUNTED = {

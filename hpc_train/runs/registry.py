@@ -22,10 +22,17 @@ from hpc_train.runs.history import job_ids
 from hpc_train.runs.inside_run import inside_run
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.state import state_dir
+from hpc_train.runs.this_folder import (
+    NEWEST,
+    RunFolders,
+    means_another_folders,
+    newest,
+    of_another_folder,
+    own_first,
+)
 
 RUNS_DIR_VARIABLE = "HPC_TRAIN_RUNS_DIR"
 PATTERN = re.compile(r"[*?\[]")  # a word with one of them means several runs
-NEWEST = ("latest", "last")  # words for the newest run, unless one is called that
 STAMP = "%Y%m%d-%H%M%S"
 STAMPED = re.compile(r"(\d{8}-\d{6})-")
 
@@ -108,20 +115,22 @@ def remember_root(environ: Mapping[str, str], runs_dir: Path) -> None:
         return  # a home that is read-only or full costs a convenience, not the submission
 
 
-def roots(environ: Mapping[str, str], cwd: Path) -> list[Path]:
+def roots(environ: Mapping[str, str], cwd: Path) -> RunFolders:
     """Folders that hold runs: the variable, ./runs, and every one a run was ever made in."""
     named = environ.get(RUNS_DIR_VARIABLE)
     candidates = [Path(named)] if named else [cwd / "runs", *_known_roots(environ)]
     unique = dict.fromkeys(Path(os.path.normpath(cwd / path)) for path in candidates)
-    return [path for path in unique if path.is_dir()]
+    return RunFolders((path for path in unique if path.is_dir()), [*unique][:1])
 
 
 def no_folder() -> str:
     """What is said of the folder of runs where `folders` finds none."""
-    return f"{os.environ.get(RUNS_DIR_VARIABLE) or './runs'}, which does not exist"
+    named = os.environ.get(RUNS_DIR_VARIABLE)
+    which = f"{named} ({RUNS_DIR_VARIABLE})" if named else "./runs"
+    return f"{which}, which does not exist"
 
 
-def folders(runs_dir: Path | str | None) -> list[Path]:
+def folders(runs_dir: Path | str | None) -> RunFolders:
     """Where runs are looked for.
 
     Raises:
@@ -136,7 +145,9 @@ def folders(runs_dir: Path | str | None) -> list[Path]:
     if not runs_dir and named and Path(named).exists() and not Path(named).is_dir():
         message = f"{RUNS_DIR_VARIABLE}={named}: that is no folder"
         raise NoSuchRunError(message, f"unset {RUNS_DIR_VARIABLE}, or name the folder of runs")
-    return [runs_dir.absolute()] if runs_dir else roots(os.environ, Path.cwd())
+    if runs_dir is None:
+        return roots(os.environ, Path.cwd())
+    return RunFolders([runs_dir.absolute()], own=[runs_dir.absolute()])
 
 
 def all_runs(folders: Sequence[Path]) -> list[RunDir]:
@@ -157,6 +168,18 @@ def all_runs(folders: Sequence[Path]) -> list[RunDir]:
     return [run for *_, run in sorted(found, key=itemgetter(0, 1, 2), reverse=True)]
 
 
+def newest_run(runs_dir: Path | None, hint: str = "hpc-train submit CFG makes one") -> RunDir:
+    """The newest run of the folder that one is in, or of all where that has none.
+
+    Raises:
+        NoSuchRunError: there is none anywhere.
+    """
+    where = folders(runs_dir)
+    if found := newest(all_runs(where), where):
+        return found
+    raise NoSuchRunError(f"no runs in {', '.join(map(str, where)) or no_folder()}", hint)
+
+
 def not_whole(folders: Sequence[Path], known: Collection[Path]) -> list[Path]:
     """Folders that are named as runs and are neither among the `known` nor of a sweep's files.
 
@@ -171,34 +194,58 @@ def find_run(reference: str, folders: Sequence[Path]) -> RunDir:
     return matching_runs(reference, folders)[0]
 
 
-def matching_runs(reference: str, folders: Sequence[Path]) -> list[RunDir]:
+def matching_runs(
+    reference: str, folders: Sequence[Path], *, to_change: bool = False
+) -> list[RunDir]:
     """The runs that a run directory, a run id, a name, a job id or `latest` means, newest first.
 
+    A name means runs of the folder that one is in; only where it has none, those of other folders.
+
+    Args:
+        to_change: Something is to be done to the run: another folder's is then meant by its id.
+
     Raises:
-        NoSuchRunError: when there is none.
+        NoSuchRunError: when there is none, or a name alone leads to another folder's.
     """
     path = Path(reference)
     for run in (RunDir(path.resolve()), RunDir(path.resolve(), named=False)):
         if os.access(run.plan if run.named else run.session, os.F_OK):
             return [run]
     runs = all_runs(folders)
+    if matches := _answering(reference, runs, folders):
+        run = matches[0]
+        if to_change and means_another_folders(reference, run.name, run, folders):
+            raise of_another_folder(reference, matches)
+        return matches
+    if closed := _closed(reference, folders):
+        hint = f"ask {closed.owner()}, whose it is: a run is its owner's alone (mode 0700)"
+        raise NoSuchRunError(f"{closed}: you may not read that", hint)
+    raise NoSuchRunError(f"no run answers to {reference!r}", _advice(reference, runs, folders))
+
+
+def _answering(reference: str, runs: list[RunDir], folders: Sequence[Path]) -> list[RunDir]:
+    """By the first way in which a reference means any of these runs."""
+    named = own_first([run for run in runs if run.name == reference], folders)
+    is_newest = reference in NEWEST
+    own = [run for run in named if not means_another_folders(reference, reference, run, folders)]
+    latest = newest(runs, folders) if is_newest else None
     for matches in (
         [run for run in runs if run.run_id == reference],
-        [run for run in runs if run.name == reference],
+        own if is_newest else named,
         [
             run
             for run in runs
             if reference.isdigit() and reference in job_ids(read_events(run.events))
         ],
-        [run for run in runs if len(reference) >= 4 and run.run_id.startswith(reference)],
-        runs[:1] if reference in NEWEST else [],
+        own_first(
+            [run for run in runs if len(reference) >= 4 and run.run_id.startswith(reference)],
+            folders,
+        ),
+        [latest] if latest else [],
     ):
         if matches:
             return matches
-    if closed := _closed(reference, folders):
-        hint = f"ask {closed.owner()}, whose it is: a run is its owner's alone (mode 0700)"
-        raise NoSuchRunError(f"{closed}: you may not read that", hint)
-    raise NoSuchRunError(f"no run answers to {reference!r}", _advice(reference, runs, folders))
+    return []
 
 
 def _closed(reference: str, folders: Sequence[Path]) -> Path | None:

@@ -34,6 +34,7 @@ from hpc_train.runs.registry import (
     remove_run,
     unwritable,
 )
+from hpc_train.runs.this_folder import is_own, of_another_folder, own_first
 
 _POINT = re.compile(r"(.+)-(\d+)\Z")
 _TASK = re.compile(r"(\d+)_(\d+)\Z")
@@ -215,22 +216,35 @@ def _sweep_path(run: RunDir) -> Path | None:
     return run.path.with_name(found[1]) if found else None
 
 
-def find_sweep(reference: str, folders: Sequence[Path]) -> SweepDir | None:
+def find_sweep(
+    reference: str, folders: Sequence[Path], *, to_change: bool = False
+) -> SweepDir | None:
     """The sweep that a folder, a sweep id, the id of its array or a name means, if any does.
 
-    A name means what was submitted last under it, a sweep or a run.
+    A name means what was submitted last under it, a sweep or a run; of the folder that one is in,
+    where that has any.
+
+    Raises:
+        NoSuchRunError: `to_change` it, a name alone leads to another folder's.
     """
     path = Path(reference)
     if os.access(path / "sweep.json", os.F_OK):
         return SweepDir(path.resolve())
+    named = []
     for sweep in all_sweeps(folders):
-        if reference == sweep.sweep_id:
+        is_array = reference.isdigit() and reference in _arrays(sweep)
+        if reference == sweep.sweep_id or is_array:
             return sweep
         if reference == sweep.name and _is_newest(sweep):
-            return sweep
-        if reference.isdigit() and reference in _arrays(sweep):
-            return sweep
-    return None
+            named.append(sweep)
+    found = next(iter(own_first(named, folders)), None)
+    if found is None or is_own(found, folders):
+        return found
+    if any(run.name == reference and is_own(run, folders) for run in all_runs(folders)):
+        return None  # a run of this folder is meant
+    if to_change:
+        raise of_another_folder(reference, named)
+    return found
 
 
 def refuse_sweep(reference: str, folders: Sequence[Path]) -> None:

@@ -58,6 +58,10 @@ def run(
     if conf == "":  # each command would look for a file without a name for a minute
         hint = "unset it, or let it name slurm.conf; --cluster local trains on this machine"
         raise SlurmError("SLURM_CONF is set and empty: no command of Slurm works so", hint)
+    if conf and not Path(conf).exists() and _is_slurms_own(argv[0]):
+        # It would look for that file again and again for a minute, and then fail.
+        hint = "let it name the site's slurm.conf, or unset it: `unset SLURM_CONF`"
+        raise SlurmError(f"SLURM_CONF is {conf}, and there is no such file", hint)
     try:
         with _sigterm_blocked():
             process = subprocess.Popen(
@@ -83,6 +87,15 @@ def run(
             hint = f"SLURM_CONF names {conf}, and there is no such file: unset it, or correct it"
         raise SlurmError(f"{argv[0]} {NO_ANSWER} in {timeout_s:.0f} s", hint) from error
     return CommandResult(process.returncode, stdout, stderr)
+
+
+def _is_slurms_own(program: str) -> bool:
+    """Whether it is a binary: a site's wrapper script may set the variable by itself."""
+    try:
+        with open(shutil.which(program) or "", "rb") as stream:  # noqa: PTH123 - '' is no Path
+            return stream.read(4) == b"\x7fELF"
+    except OSError:
+        return False
 
 
 @contextlib.contextmanager

@@ -93,8 +93,8 @@ def check_partition(options: Mapping[str, str | None]) -> str:
     _check_nodes(options, asked)
     may_be = named or known
     _check_names(options, may_be)
-    _check_cpus(options, may_be)
     _check_gpus(options, may_be, known)
+    _check_cpus(options, may_be)
     return ""
 
 
@@ -180,7 +180,10 @@ def _check_gpus(
         return
     there = {it.name: "+".join(sorted(set(it.gpus))).replace("(null)", "none") for it in asked}
     others = [it.name for it in known if it.gpus_of_a_node(kind) >= number]
-    fixes = [f"--gpus {most} or fewer, and more --nodes"] if most else []
+    # Each rank has a GPU, and CPUs of its own.
+    cpus = max(max(partition.cpus, default=0) for partition in asked)
+    fit = min(most, cpus // int(options.get("cpus-per-task") or 1) or most) if cpus else most
+    fixes = [f"--gpus {fit} or fewer, and more --nodes"] if most else []
     fixes += [f"--partition {others[0]}"] if others else []
     if kind and not most:
         types = {of for it in known for text in it.gpus for of, _ in _GPUS.findall(text) if of}

@@ -104,6 +104,12 @@ REFUSALS = (
         "`sbatch --help` lists the options of this Slurm; write them without the leading dashes",
     ),
     Refusal(
+        "cannot stat file|Unable to process configuration file|ClusterName needs to be specified",
+        "",
+        "Slurm finds no configuration of its own: let SLURM_CONF name the site's slurm.conf, or"
+        " unset it; nothing was submitted",
+    ),
+    Refusal(
         "Could not establish a configuration source",
         "",
         "Slurm's commands are here and no cluster is behind them: log in to a node of the cluster",

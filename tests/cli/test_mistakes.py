@@ -58,6 +58,7 @@ def project(taken, tmp_path: Path) -> Path:
     (tmp_path / "nets.py").write_text(NETS)
     (tmp_path / "cfg.yaml").write_text(CONFIG)
     (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "net.py").write_text("class Net(LightningModule): ...\n")
     return tmp_path
 
 
@@ -124,7 +125,16 @@ def refused(hpc, project: Path, words: list[str], code: int, message: str, fix: 
         ("run cfg.yaml model.init_args.lr='0.1'", 3, "is '0.1', and nets.Net", "without quotes"),
         ("submit cfg.yaml trainer.max_epochs=", 3, "trainer.max_epochs is empty", "=null, or a"),
         ("submit cfg.yaml slurm.partition=", 3, "slurm.partition is empty", "=null, or a value"),
-        ("submit cfg.yaml --sweep seed --dry-run", 3, "'seed' is no key=value", "lr=0.1,0.01"),
+        ("submit cfg.yaml --sweep seed --dry-run", 3, "--sweep seed has no values", "seed=A,B"),
+        ("submit cfg.yaml --sweep seed 1 2", 2, "1 2 stands behind seed", "--sweep seed=1,2"),
+        ("submit cfg.yaml --sweep seed=1 2", 2, "2 stands behind seed=1", "--sweep seed=1,2"),
+        ("submit cfg.yaml --partition a b", 2, "--partition takes one word", "--partition a,b"),
+        ("submit cfg.yaml --nodes 1 2 3", 2, "2 3 stands behind 1", "bench --nodes 1,2,3 CFG"),
+        ("run --devices 0 1 cfg.yaml", 2, "1 stands behind 0", "write --devices 0,1"),
+        ("submit \u2014nodes 2 cfg.yaml", 2, "\u2014nodes begins with a long", "type --nodes"),
+        ("submit cfg.yaml \u2013nodes=2", 2, "begins with a long dash", "type --nodes=2"),
+        ("submit cfg.yaml \u2014-nodes 2", 2, "begins with a long dash", "type --nodes"),
+        ("logs x \u2013n 5", 2, "\u2013n begins with a long dash", "type -n"),
         ("submit cfg.yaml runs_dir=~nobody-here/x", 3, "that home is not known", "whole path"),
         ("submit cfg.yaml slurm.ntasks=8", 3, "slurm.ntasks is no key", "slurm.nodes and slurm.g"),
         ("submit cfg.yaml name=${nope.x}", 3, "names the key nope.x", "a key in full"),
@@ -174,7 +184,26 @@ def refused(hpc, project: Path, words: list[str], code: int, message: str, fix: 
         ("render cfg.yaml -o no/job.sh", 2, "no/job.sh cannot be written", "a folder that is"),
         ("render cfg.yaml -o sub", 2, "sub is there already", "name a file in it"),
         ("submit cfg.yaml trainer.lr=0.1", 3, "no argument of Lightning's", "model.init_args"),
-        ("submit cfg.yaml optimizer=Adam", 3, "optimizer is no key", "argument of your model"),
+        (
+            "submit cfg.yaml optimizer=Adam",
+            3,
+            "optimizer is no key",
+            "your model's configure_optim",
+        ),
+        ("submit cfg.yaml lr_scheduler=x", 3, "is no key", "configure_optimizers makes the sched"),
+        ("submit cfg.yaml lr=0.1", 3, "lr is no key", "of your model: model.init_args.lr"),
+        ("submit cfg.yaml learning_rate=1", 3, "is no key", "write model.init_args.lr"),
+        ("submit cfg.yaml width=1", 3, "width is no key", "of your model: model.init_args.width"),
+        ("submit cfg.yaml widht=1", 3, "widht is no key", "known: name"),
+        ("submit cfg.yaml weight_decay=1", 3, "is no key", "nets.Net takes width, lr: let it"),
+        ("submit cfg.yaml data_dir=x", 3, "is no key", "nets.Data takes batch_size: let it"),
+        ("submit cfg.yaml max-epochs=3", 3, "max-epochs is no key", "write trainer.max_epochs"),
+        ("submit cfg.yaml slurm.ntasks-per-node=4", 3, "is no key", "write slurm.gpus_per_node"),
+        ("submit cfg.yaml slurm.gpus-per-task=1", 3, "is no key", "it follows from slurm.nodes"),
+        ("submit cfg.yaml slurm.signal=B:9", 3, "is no key", "write slurm.signal_lead_s"),
+        ("submit cfg.yaml slurm.time-min=9", 3, "is no key", "slurm.extra: {time-min: ...}"),
+        ("submit cfg.yaml model.class_path=sub/net.py", 3, "is 'sub/net.py'", "write sub.net.Net"),
+        ("submit cfg.yaml -f -g", 2, "No such option '-g'", "write --gpus"),
         ("submit cfg.yaml preflight.enabled=false", 3, "preflight.enabled is no", "preflight: off"),
         ("submit cfg.yaml trainer.precision=fp16", 3, "precision is 'fp16'", "write 16-mixed"),
         ("submit cfg.yaml env.passthrough=[A=1]", 3, "'A=1' cannot be", "write A alone"),
@@ -776,7 +805,8 @@ def test_a_variable_that_names_no_folder_of_runs_is_told(
     hpc, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HPC_TRAIN_RUNS_DIR", "/no/such")
-    assert "no runs in /no/such, which does not exist" in hpc("list").err
+    said = hpc("list").err
+    assert "no runs in /no/such (HPC_TRAIN_RUNS_DIR), which does not exist" in said
 
 
 def test_a_file_in_another_encoding_is_told_with_its_line(hpc, project: Path) -> None:
@@ -1163,6 +1193,10 @@ def test_the_python_interface_refuses_what_is_of_another_kind(
         (lambda: submit_sweep(loaded), "no key varies"),
         (lambda: api.submit(loaded, nodes=2), "write hpc_train.load.PATH, nodes=2"),
         (lambda: api.load("cfg.yaml", **{"slurm.nodes": 2}), "PATH, 'slurm.nodes=2'"),  # type: ignore[arg-type]
+        (lambda: api.load("cfg.yaml", lr=0.1), "PATH, 'model.init_args.lr=0.1'"),
+        (lambda: api.load("cfg.yaml", max_epochs=3), "PATH, 'trainer.max_epochs=3'"),
+        (lambda: api.load("cfg.yaml", node=3), "did you mean 'nodes'"),
+        (lambda: api.load("cfg.yaml", odd=3), "a key is a text: 'trainer.max_epochs=3'"),
         (lambda: submit_sweep("cfg.yaml"), "write hpc_train.load"),  # type: ignore[arg-type]
         (lambda: api.prepare(loaded).wait("x"), "timeout_s is 'x' .write seconds"),  # type: ignore[arg-type]
         (lambda: api.prepare(loaded).evaluate("tset"), "'tset' is no evaluation"),  # type: ignore[arg-type]

@@ -81,7 +81,7 @@ def test_the_newest_run_is_meant_without_one_and_none_is_said(hpc, slurm, made) 
     assert hpc("report").out.startswith("digits  completed")
     Path("empty").mkdir()
     nothing = hpc("report", "--runs-dir", "empty")
-    assert (nothing.code, "no runs yet" in nothing.err) == (5, True)
+    assert (nothing.code, "no runs in " in nothing.err) == (5, True)
     absent = hpc("report", "--runs-dir", "elsewhere")
     assert (absent.code, "elsewhere" in absent.err) == (5, True)
     assert hpc("report", "nope").code == 5

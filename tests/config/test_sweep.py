@@ -89,7 +89,7 @@ def test_a_value_that_is_made_of_a_swept_one_follows_it(tmp_path: Path) -> None:
         (["seed=range(1,9,0)"], "whose step is 0"),
         (["seed=range(x)"], "sweep.seed is 'range(x)'"),
         (["seed=1,2,1"], "sweep.seed has 1 twice"),
-        (["seed"], "no key=value"),
+        (["seed"], "--sweep seed has no values"),
         (["seeed=1,2"], "did you mean 'seed'"),
         ([f"{LR}r=1,2"], "did you mean 'lr'"),
         (["trainer.max_epoch=1,2"], "did you mean 'trainer.max_epochs'"),

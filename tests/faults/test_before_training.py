@@ -32,8 +32,8 @@ def test_a_job_that_ends_before_python_starts_tells_its_logs_last_words(
     absent = "/nope/on/this/host/bin/activate: No such file or directory"
     wanted = {
         "env.venv=/nope/on/this/host": (absent, "hpc-train: env.venv cannot be activated"),
-        "env.conda=nope": ("hpc-train: conda is not on the PATH",),
-        "env.modules=[cuda/12.9]": ("module: command not found", "hpc-train: module load failed"),
+        "env.conda=nope": ("hpc-train: env.conda: conda is not on the PATH",),
+        "env.modules=[cuda/12.9]": ("hpc-train: env.modules: this node has no command module",),
         "env.setup=[exit 3]": ("left no log",),
         f"env={{venv: {tmp_path}/bare, setup: ['true']}}": ("No module named 'hpc_train'",),
     }
@@ -66,7 +66,9 @@ def test_a_job_that_ends_before_python_starts_tells_its_logs_last_words(
     assert all(words[-1] in listed.stdout for words in wanted.values()), listed.stdout
     done = waited.result()
     assert done.returncode == 10
-    assert "before its training began: hpc-train: conda is not on the PATH" in done.stderr
+    assert (
+        "before its training began: hpc-train: env.conda: conda is not on the PATH" in done.stderr
+    )
 
 
 def test_a_rendered_script_that_is_submitted_elsewhere_says_where_to_submit_it(

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from hpc_train.config.origins import Origins
+from hpc_train.config.sbatch_names import KNOWN, OWNED
 from hpc_train.errors import CheckError, ConfigError
 from hpc_train.plan.from_config import make_plan
 from hpc_train.plan.plan import Batch, ObjectSpec, Plan, Shape
-from hpc_train.plan.sbatch_options import KNOWN, OWNED
 from tests.plan.configs import config, no_requeue
 
 

@@ -209,8 +209,8 @@ def test_a_variable_that_must_come_from_the_submitter_and_does_not_ends_the_job_
 @pytest.mark.parametrize(
     ("env", "words"),
     [
-        ({"modules": ["a b'c"]}, "hpc-train: module load failed"),
-        ({"conda": "x"}, "hpc-train: conda is not on the PATH"),
+        ({"modules": ["a b'c"]}, "hpc-train: env.modules: this node has no command module"),
+        ({"conda": "x"}, "hpc-train: env.conda: conda is not on the PATH"),
         ({"venv": "/no/such"}, "hpc-train: env.venv cannot be activated"),
         ({"venv": "no/such"}, "hpc-train: env.venv cannot be activated"),
     ],

@@ -16,6 +16,7 @@ from hpc_train.runs.events import EventKind, read_events
 from hpc_train.runs.layout import RunDir
 from hpc_train.slurm.command import run
 from hpc_train.slurm.control import is_answer_lost
+from hpc_train.slurm.partitions import check_partition
 from hpc_train.slurm.refusals import refusal_error
 from tests.cluster import Cluster
 from tests.faults.running import hpc_train, until
@@ -174,6 +175,55 @@ def test_a_slurm_conf_that_is_empty_is_told_at_once() -> None:
     with pytest.raises(SlurmError, match="SLURM_CONF is set and empty") as caught:
         run(["sh", "-c", "exit 0"], env={"PATH": "/bin", "SLURM_CONF": ""})
     assert "unset it" in str(caught.value.hint)
+
+
+def test_a_slurm_conf_that_is_not_there_is_told_at_once_but_for_a_script_of_the_site(
+    tmp_path: Path,
+) -> None:
+    """A script of that name may set the variable by itself."""
+    environ = {"PATH": "/bin", "SLURM_CONF": "/no/such/slurm.conf"}
+    with pytest.raises(
+        SlurmError, match=r"SLURM_CONF is /no/such/slurm.conf, and there is"
+    ) as caught:
+        run(["true"], env=environ)
+    assert "unset SLURM_CONF" in str(caught.value.hint)
+    wrapper = tmp_path / "sbatch"
+    wrapper.write_text("#!/bin/sh\necho heard\n")
+    wrapper.chmod(0o755)
+    assert run([str(wrapper)], env=environ).stdout == "heard\n"
+
+
+def test_a_configuration_that_slurm_does_not_find_is_no_refusal_of_a_key() -> None:
+    said = "s_p_parse_file: cannot stat file /etc/slurm/slurm.conf: No such file or directory"
+    assert "let SLURM_CONF name" in str(refusal_error(f"sbatch: error: {said}\n").hint)
+
+
+@pytest.mark.parametrize(
+    ("options", "message", "fix"),
+    [
+        ({"ntasks-per-node": "12", "gres": "gpu:12"}, "no node .* .train gpu:4.", "--gpus 4 or"),
+        (
+            {"ntasks-per-node": "12", "gres": "gpu:12", "cpus-per-task": "3"},
+            "gpus_per_node is 12, and no node",
+            "--gpus 2 or fewer",
+        ),
+        ({"ntasks-per-node": "12"}, "each rank needs a CPU", "--gpus 8 or fewer"),
+    ],
+)
+def test_the_number_of_gpus_that_is_named_fits_the_cpus_as_well(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    options: dict[str, str | None],
+    message: str,
+    fix: str,
+) -> None:
+    sinfo = tmp_path / "sinfo"
+    sinfo.write_text("#!/bin/sh\necho 'train*|1:00:00|3|1-infinite|8|gpu:4|node[1-3]|c'\n")
+    sinfo.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin")
+    with pytest.raises(SlurmError, match=message) as caught:
+        check_partition(options)
+    assert fix in str(caught.value.hint)
 
 
 @pytest.mark.parametrize(

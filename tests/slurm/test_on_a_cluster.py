@@ -91,6 +91,7 @@ def test_nodes_are_left_out_after_a_requeue_and_not_while_the_job_runs(
             "gpus_per_node is 5, and no node .* .train gpu:4.",
             "--gpus 4 or fewer",
         ),
+        ({"gres": "gpu:12", "ntasks-per-node": "12"}, "no node .* .train gpu:4.", "--gpus 4 or"),
         ({"gres": "gpu:h100:1"}, "gpu_type is h100, and no node", "slurm.gpu_type=null"),
         ({"nodes": "4"}, "is 4, more than the partition gives a job .train 3.", "--nodes 3"),
         ({"nodelist": "node9"}, "names node9, and the partition has no such node", "correct it"),

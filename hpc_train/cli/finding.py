@@ -1,0 +1,41 @@
+"""The run that a word on the command line means, and what is said where it is another folder's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hpc_train import api
+from hpc_train.cli.common import print_notes
+from hpc_train.runs.layout import RunDir
+from hpc_train.runs.registry import folders, matching_runs
+from hpc_train.runs.sweep_dir import find_point
+from hpc_train.runs.this_folder import InFolderOfRuns, means_another_folders
+
+
+def run_to_read(word: str, runs_dir: Path | None = None) -> api.Run:
+    """The run that is meant; the folder is named where a name has led to another one's.
+
+    Raises:
+        NoSuchRunError: there is none.
+    """
+    found = api.Run.find(word, runs_dir)
+    tell_folder(word, found.directory.name, found.directory, runs_dir)
+    return found
+
+
+def runs_to_change(word: str, runs_dir: Path | None) -> list[RunDir]:
+    """The runs that are meant, the newest first; another folder's by its id alone.
+
+    Raises:
+        NoSuchRunError: there is none, or a name has led to another folder's.
+    """
+    where = folders(runs_dir)
+    point = find_point(word, where)
+    return [point] if point else matching_runs(word, where, to_change=True)
+
+
+def tell_folder(word: str, name: str, found: InFolderOfRuns, runs_dir: Path | None = None) -> None:
+    """Say on stderr where a run lies that only its name has led to, in another folder."""
+    if means_another_folders(word, name, found, folders(runs_dir)):
+        what = f"no run of this folder answers to {word!r}"
+        print_notes([f"{what}: {found.path.name} is in {found.path.parent.parent}"])

@@ -1,0 +1,51 @@
+"""What a person should know of the text of a model's and a data's class, though it may be meant."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from hpc_train.config.class_kind import locate
+from hpc_train.config.load import LoadedConfig
+from hpc_train.config.specs import read_object
+
+_STOPS = ("breakpoint", "pdb.set_trace", "ipdb.set_trace")
+
+
+def notes_on_code(loaded: LoadedConfig, *, workdir: Path) -> list[str]:
+    """A line each: a breakpoint, a batch size beside the config's."""
+    return [] if loaded.config.script.path else list(_notes(loaded, workdir))
+
+
+def _notes(loaded: LoadedConfig, workdir: Path) -> Iterator[str]:
+    config = loaded.config
+    for key in ("model", "data"):
+        class_path, _ = read_object(getattr(config, key), key, loaded.origins)
+        found = locate(class_path, [str(workdir), *sys.path])
+        if found is None or not isinstance(found.definition, ast.ClassDef):
+            continue
+        for call in (it for it in ast.walk(found.definition) if isinstance(it, ast.Call)):
+            if (name := ast.unparse(call.func)) in _STOPS:
+                where = f"{class_path} has a {name}() (line {call.lineno})"
+                yield f"{where}: a job has no terminal to type at, and ends there"
+        size = _train_batch_size(found.definition) if key == "data" else None
+        if size not in (None, config.global_batch_size, config.micro_batch_size):
+            decides = f"global_batch_size, {config.global_batch_size}, decides what a rank has"
+            yield f"{class_path} has train_dataloader give batches of {size}, and {decides}"
+
+
+def _train_batch_size(definition: ast.ClassDef) -> int | None:
+    """The number that stands in the DataLoader of `train_dataloader`; None where none does."""
+    for method in definition.body:
+        if not isinstance(method, ast.FunctionDef) or method.name != "train_dataloader":
+            continue
+        for call in (it for it in ast.walk(method) if isinstance(it, ast.Call)):
+            if ast.unparse(call.func).rpartition(".")[2] != "DataLoader":
+                continue
+            named = [it.value for it in call.keywords if it.arg == "batch_size"]
+            value = (*named, *call.args[1:2], None)[0]
+            if isinstance(value, ast.Constant) and type(value.value) is int:
+                return value.value
+    return None

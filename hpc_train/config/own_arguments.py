@@ -1,0 +1,73 @@
+"""Where a setting of the model or of the data belongs, by what the class of the config takes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from hpc_train.config.class_kind import locate
+from hpc_train.config.classes import parameters_of
+from hpc_train.config.words import did_you_mean
+
+# Names of one thing.
+_SAME = (
+    {"lr", "learning_rate", "max_lr", "base_lr"},
+    {"data_dir", "path", "root", "folder", "data_path", "data_root"},
+    {"wd", "weight_decay"},
+)
+_OPTIMIZERS = ("optimizer", "scheduler", "lr_scheduler")
+
+
+def argument_hint(section: str, key: str, values: Mapping[str, Any]) -> str:
+    """What to write for a setting that is no key: an argument of the class, where it takes one.
+
+    Args:
+        section: `model` or `data`.
+        key: As it was written.
+        values: The config.
+
+    Returns:
+        Nothing where the class takes nothing that is near.
+    """
+    class_path = _class_path(section, values)
+    taken = _taken(class_path) if class_path else None
+    if taken is None or key in taken:
+        return f"write it as an argument of your {section}: {section}.init_args.{key}"
+    same = {name for names in _SAME if key in names for name in names}
+    if found := [name for name in taken if name in same]:
+        return f"write {section}.init_args.{found[0]}"
+    if near := did_you_mean(key, taken, prefix=f"{section}.init_args.", cutoff=0.75):
+        return near
+    if key in _OPTIMIZERS and section == "model":
+        return f"your model's configure_optimizers makes the {key.removeprefix('lr_')}"
+    return ""
+
+
+def is_taken(section: str, key: str, values: Mapping[str, Any]) -> bool:
+    """Whether the class is known to take it."""
+    return key in (_taken(_class_path(section, values)) or ())
+
+
+def not_taken(section: str, key: str, values: Mapping[str, Any]) -> str:
+    """What is left to say of a setting that the class does not take."""
+    class_path = _class_path(section, values)
+    takes = ", ".join(_taken(class_path) or ()) or "none"
+    return (
+        f"{class_path} takes {takes}: let it take {key}, too, and write {section}.init_args.{key}"
+    )
+
+
+def _class_path(section: str, values: Mapping[str, Any]) -> str:
+    spec = values.get(section)
+    return str(spec.get("class_path") or "") if isinstance(spec, Mapping) else ""
+
+
+def _taken(class_path: str) -> Sequence[str] | None:
+    """The arguments of a class by its text; None where that does not tell."""
+    found = locate(class_path, [str(Path.cwd()), *sys.path])
+    if found is None or found.names is None:
+        return None
+    parameters = parameters_of(found.name, found.names)
+    return None if parameters is None else parameters.names

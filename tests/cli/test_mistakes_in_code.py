@@ -1,0 +1,193 @@
+"""Mistakes in modules and their imports, told by their text before anything is submitted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hpc_train.config.load import load
+from hpc_train.errors import ConfigError
+from tests.cli.test_mistakes import CONFIG, NETS, project, refused
+
+__all__ = ["project"]
+
+MODULE = """\
+import torch
+from pytorch_lightning import LightningModule
+class Base(LightningModule): ...
+class Net(LightningModule):
+    def __init__(self, width):
+        super().__init__()
+    def training_step(self, batch, batch_idx):
+        loss = self.net(batch)
+        return loss
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), 0.1)
+"""
+STEP, OPTIMIZER = "        return loss\n", "        return torch.optim.SGD"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message", "fix"),
+    [
+        (STEP, "", "training_step (line 7) that returns nothing", "end it with: return loss"),
+        (
+            OPTIMIZER,
+            OPTIMIZER.replace("return ", ""),
+            "configure_optimizers (line 10) that returns nothing, so nothing would be learned",
+            "write return in front of line 11",
+        ),
+        (
+            OPTIMIZER,
+            OPTIMIZER.replace("return", "optimizer ="),
+            "configure_optimizers (line 10)",
+            "end it with: return optimizer",
+        ),
+        (
+            STEP,
+            "        def closure(): return loss\n",
+            "training_step (line 7)",
+            "end it with: return loss",
+        ),
+    ],
+)
+def test_a_method_that_returns_nothing_is_refused(
+    hpc, project: Path, before: str, after: str, message: str, fix: str
+) -> None:
+    (project / "nets.py").write_text(NETS.replace("class Net(", "class Other(") + MODULE)
+    assert hpc("submit", "cfg.yaml", "--dry-run").code == 0
+    text = MODULE.replace(before, after)
+    assert text != MODULE
+    (project / "nets.py").write_text(text + NETS.replace("class Net(", "class Other("))
+    refused(hpc, project, ["submit", "cfg.yaml"], 3, message, fix)
+    refused(
+        hpc, project, ["submit", "cfg.yaml", "--sweep", "seed=1,2", "--dry-run"], 3, message, fix
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (STEP, "        self.automatic_optimization = False\n"),
+        (STEP, "        self.optimizers().step()\n"),
+        (STEP, "        self.manual_backward(loss); loss.backward()\n"),
+        (STEP, "        return None\n"),
+        (STEP, "        yield loss\n"),
+        (STEP, "        if self.x: return\n"),
+        (STEP, "        super().training_step(batch, batch_idx)\n"),
+        ("        loss = self.net(batch)\n" + STEP, "        ...\n"),
+        ("        loss = self.net(batch)\n" + STEP, '        """Later."""\n        pass\n'),
+        (STEP, "        raise NotImplementedError\n"),
+        ("class Net(LightningModule)", "class Net(Base)"),
+        ("class Net(", "@torch.compile\nclass Net("),
+        ("    def training_step", "    @wrapped\n    def training_step"),
+        (OPTIMIZER, "        self.sgd = torch.optim.SGD"),
+        ("SGD(self.parameters(), 0.1)\n", "SGD(self.parameters(), 0.1) if self.x else None\n"),
+    ],
+)
+def test_a_method_that_may_be_meant_so_is_not_refused(
+    hpc, project: Path, before: str, after: str
+) -> None:
+    """What returns nothing where the class may optimize by hand, or has both ends empty."""
+    text = MODULE.replace(before, after)
+    assert text != MODULE
+    if "self.sgd" in after or "class Net" in before:
+        text = text.replace(STEP, "")  # neither a loss nor an optimizer, or another's step
+    (project / "nets.py").write_text(text + NETS.replace("class Net(", "class Other("))
+    said = hpc("submit", "cfg.yaml", "--dry-run")
+    assert "returns nothing" not in said.err, said
+
+
+@pytest.mark.parametrize(
+    ("line", "fix"),
+    [
+        ("from data import Set", "write from flowers.data import Set, since it is in the folder"),
+        ("import data", "write from flowers import data, since it is in the folder flowers"),
+        ("from parts.blocks import B", "write from flowers.parts.blocks import B, since"),
+        ("from utils import accuracy", "utils.py of the project is missing"),
+        ("from losses import focal", "losses.py of the project is missing"),
+    ],
+)
+def test_a_file_of_the_project_is_named_and_no_package_of_that_name(
+    hpc, project: Path, line: str, fix: str
+) -> None:
+    flowers = project / "flowers"
+    (flowers / "parts").mkdir(parents=True)
+    (flowers / "parts" / "__init__.py").touch()
+    (flowers / "parts" / "blocks.py").write_text("B = 1\n")
+    (flowers / "data.py").write_text("class Set: ...\n")
+    (flowers / "model.py").write_text(f"{line}\n{NETS}")
+    words = ["submit", "cfg.yaml", "--dry-run", "model.class_path=flowers.model.Net"]
+    words.append("model.init_args.width=3")
+    package = line.split()[1].partition(".")[0]
+    message = f"flowers/model.py:1: imports '{package}', which is not installed"
+    said = hpc(*words)
+    error, hint = said.err.splitlines()[-2:]
+    assert (said.code, message in error) == (3, True)
+    assert hint.startswith(f"  fix: {fix}")
+    assert "pip" not in hint
+    if "write " in fix:  # what is written is right
+        fixed = hint.partition("write ")[2].partition(", since")[0]
+        (flowers / "model.py").write_text(f"{fixed}\n{NETS}")
+        assert hpc(*words).code == 0
+
+
+def test_a_config_of_another_folder_names_the_folder_to_submit_from(hpc, project: Path) -> None:
+    inner = project / "my project"
+    inner.mkdir()
+    (inner / "training.py").write_text(NETS)
+    (project / "train.py").touch()  # is near, and not meant
+    (inner / "cfg.yaml").write_text(CONFIG.replace("nets.Net", "training.Net"))
+    message = f"there is no module 'training' in {project}, and it lies in my project"
+    refused(hpc, project, ["submit", "my project/cfg.yaml"], 3, message, "cd 'my project'")
+
+
+@pytest.mark.parametrize(
+    ("written", "fix"),
+    [
+        ("trainer: accelerator: cpu\n  max_epochs: 1\n", "put accelerator: cpu on a line of its"),
+        ("trainer: accelerator: cpu\n", "own below trainer:, indented"),
+        ("slurm: nodes: 1\n", "put nodes: 1 on a line of its own below slurm:"),
+        ("model:\n  class_path: a.B\n  init_args: width: 3\n", "below init_args:"),
+        ("x: y: 1\n  z: 2\n", "put y: 1 on a line of its own below x:"),
+        ("name: part: two\n", 'put it in quotes: "part: two"'),
+    ],
+)
+def test_keys_in_the_line_of_their_section_are_told_from_a_text_with_a_colon(
+    tmp_path: Path, written: str, fix: str
+) -> None:
+    file = tmp_path / "cfg.yaml"
+    file.write_text(f"seed: 1\n{written}")
+    with pytest.raises(ConfigError) as caught:
+        load(file)
+    assert fix in str(caught.value.hint)
+
+
+@pytest.mark.parametrize(
+    ("loader", "noted"),
+    [
+        ("DataLoader(self.set, 64, shuffle=True)", "train_dataloader give batches of 64"),
+        ("torch.utils.data.DataLoader(self.set, batch_size=64)", "global_batch_size, 8, decides"),
+        ("DataLoader(self.set, batch_size=8)", ""),
+        ("DataLoader(self.set, batch_size=self.batch_size)", ""),
+        ("DataLoader(self.set)", ""),
+    ],
+)
+def test_a_batch_size_in_the_code_that_is_not_used_is_noted(
+    hpc, project: Path, loader: str, noted: str
+) -> None:
+    method = f"    def train_dataloader(self): return {loader}\n"
+    (project / "nets.py").write_text(NETS + method)
+    said = hpc("submit", "cfg.yaml", "--dry-run")
+    assert (said.code, "note: nets.Data" in said.err) == (0, bool(noted))
+    assert noted in said.err
+
+
+@pytest.mark.parametrize("call", ["breakpoint()", "pdb.set_trace()"])
+def test_a_breakpoint_is_noted_and_not_refused(hpc, project: Path, call: str) -> None:
+    text = NETS.replace("lr: float = 0.1): ...", f"lr: float = 0.1): super().__init__(); {call}")
+    (project / "nets.py").write_text(text)
+    said = hpc("submit", "cfg.yaml", "--dry-run")
+    name = call.removesuffix("()")
+    assert (said.code, f"note: nets.Net has a {name}() (line 4): a job" in said.err) == (0, True)

@@ -1,0 +1,154 @@
+"""A name means the runs of the folder that one is in; another folder's are changed by id alone."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from hpc_train.runs.events import Event, EventKind, append_event, read_events
+from hpc_train.runs.layout import RunDir
+from hpc_train.runs.registry import remember_root
+
+CHANGES = ("cancel", "resume", "rm")
+
+
+class Projects:
+    """Two projects with folders of runs, in the second of which one is."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.count = 0
+
+    def run(self, project: str, name: str = "net", *, ended: bool, workdir: Path | None = None):
+        self.count += 1
+        folder = self.folder / project / "runs"
+        run = RunDir(folder / name / f"20260101-00000{self.count}-000{self.count}")
+        run.attempt(0).path.mkdir(parents=True)
+        run.plan.write_text(json.dumps({"workdir": str(workdir or self.folder / project)}))
+        run.latest.symlink_to("attempts/0")
+        run.attempt(0).rank_log(0).write_text(f"a line of {project}\n")
+        self.tell(run, EventKind.SUBMITTED, job_id=str(self.count), backend="slurm")
+        if ended:
+            self.tell(run, EventKind.RUN_ENDED, attempt=0, state="completed", reason="done")
+        remember_root({"XDG_STATE_HOME": str(self.folder / "state")}, folder)
+        return run
+
+    @staticmethod
+    def tell(run: RunDir, kind: EventKind, **data: object) -> None:
+        append_event(run.events, Event(time.time(), kind, data))
+
+
+@pytest.fixture
+def projects(hpc, slurm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Projects:
+    slurm.has("scancel", f'echo "$@" >> {tmp_path}/cancelled')
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    return Projects(tmp_path)
+
+
+def test_a_name_is_this_folders_run_though_another_folders_is_newer(
+    hpc, projects: Projects
+) -> None:
+    own = projects.run("here", ended=True)
+    other = projects.run("other", ended=False)
+    said = hpc("cancel", "net")
+    assert (said.code, f"net ({own.run_id}) is already completed" in said.err) == (1, True)
+    assert not (projects.folder / "cancelled").exists()
+    for word in ("net", "latest", "2026"):
+        assert hpc("logs", word).out == "a line of here\n"
+        assert own.run_id in hpc("status", word).out
+    assert own.run_id in hpc("status").out
+    assert own.run_id in hpc("diagnose").out
+    assert hpc("rm", "net", "--yes").code == 0
+    assert not own.path.exists()
+    assert other.path.exists()
+
+
+@pytest.mark.parametrize("command", CHANGES)
+@pytest.mark.parametrize("word", ["net", "latest", "last"])
+def test_another_folders_run_is_changed_by_its_id_and_not_by_a_word(
+    hpc, projects: Projects, command: str, word: str
+) -> None:
+    other = projects.run("other", ended=False)
+    before = other.events.read_bytes()
+    said = hpc(command, word)
+    assert said.code == 5
+    where = f"{other.run_id} is in {projects.folder}/other/runs"
+    assert said.err.splitlines() == [
+        f"error: no run of this folder answers to {word!r}; {where}",
+        f"  fix: if you mean that one, type its id: {other.run_id}",
+    ]
+    assert other.events.read_bytes() == before
+    assert "no run of this folder" not in hpc(command, other.run_id).err
+    named = f"--runs-dir={other.path.parents[1]}"
+    assert "no run of this folder" not in hpc(command, word, named).err
+
+
+def test_an_id_and_a_job_lead_to_a_run_of_any_folder(hpc, projects: Projects) -> None:
+    projects.run("here", ended=True)
+    other, third = (projects.run("other", ended=False) for _ in range(2))
+    assert hpc("cancel", other.run_id).code == 0
+    assert hpc("cancel", "3").code == 0
+    for run in (other, third):
+        kinds = [event.kind for event in read_events(run.events)]
+        assert EventKind.CANCEL_REQUESTED in kinds
+
+
+@pytest.mark.parametrize("command", ["logs", "status", "checkpoints", "diagnose", "report"])
+def test_where_only_another_folder_has_the_name_it_is_told(
+    hpc, projects: Projects, command: str
+) -> None:
+    other = projects.run("other", ended=True)
+    note = "note: no run of this folder answers to 'net'"
+    assert f"{note}: {other.run_id} is in {other.path.parents[1]}" in hpc(command, "net").err
+    assert "note" not in hpc(command, other.run_id).err
+
+
+def test_a_run_that_was_submitted_here_is_this_folders_wherever_it_lies(
+    hpc, projects: Projects
+) -> None:
+    here = projects.folder / "here"
+    own = projects.run("scratch", ended=False, workdir=here)
+    projects.run("scratch", ended=False)
+    said = hpc("cancel", "net")
+    assert (said.code, own.run_id in said.out) == (0, True)
+
+
+def test_a_run_with_a_copy_of_the_code_is_of_the_project_that_was_copied(
+    hpc, projects: Projects
+) -> None:
+    own = projects.run("scratch", ended=False, workdir=Path("/copy"))
+    copied = {"project": str(projects.folder), "prefix": "here", "names": []}
+    (own.path / "snapshot.json").write_text(json.dumps(copied))
+    assert hpc("cancel", "net").code == 0
+
+
+def test_a_pattern_removes_the_runs_of_this_folder_alone(hpc, projects: Projects) -> None:
+    other = projects.run("other", ended=True)
+    refused = hpc("rm", "*", "--yes")
+    assert (refused.code, f"type its id: {other.run_id}" in refused.err) == (5, True)
+    own = projects.run("here", ended=True)
+    assert hpc("rm", "*", "--yes").code == 0
+    assert (own.path.exists(), other.path.exists()) == (False, True)
+
+
+def test_a_state_that_slurm_did_not_confirm_is_told_as_such(hpc, slurm, projects: Projects) -> None:
+    slurm.has("squeue", "exit 1")
+    projects.run("here", ended=False)
+    said = hpc("resume", "net").err
+    assert "is pending as job 1 by its files, and Slurm does not answer" in said
+    projects.run("here", ended=False)
+    assert "(pending, job 1; Slurm does not answer)" in hpc("cancel", "net").err
+
+
+def test_a_folder_of_runs_that_is_gone_is_named(
+    hpc, projects: Projects, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = projects.folder / "gone"
+    monkeypatch.setenv("HPC_TRAIN_RUNS_DIR", str(gone))
+    for command in ("status", "report", "diagnose", "list"):
+        said = hpc(command).err
+        assert f"no runs in {gone} (HPC_TRAIN_RUNS_DIR), which does not exist" in said
