@@ -128,7 +128,7 @@ def _check_tools(
     code, said = _run(["bash", "-c", "\n".join(lines)], workdir, environ) if lines else (0, "")
     if not code:
         return
-    key = "env.conda" if "hpc-train: conda" in said else "env.modules"
+    key = "env.conda" if "hpc-train: env.conda" in said else "env.modules"
     value = env.conda if key == "env.conda" else ", ".join(env.modules)
     words = [line.strip() for line in said.splitlines() if line.strip()] or ["it says nothing"]
     reason = next((line for line in words if re.search("error|not ?found", line, re.I)), words[0])

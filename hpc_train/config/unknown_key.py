@@ -84,7 +84,7 @@ _SUBCOMMANDS = ("fit", "validate", "test", "predict")
 
 
 def key_of_word(name: str) -> str:
-    """The key that ends in this name; a section's, the Trainer's, or what others call it; or nothing."""
+    """The key that ends in this name; a section's, the Trainer's, or what others call it."""
     if "." in name or name in FIELDS:
         return name
     places = [f"{section}.{name}" for section, keys in SECTIONS.items() if name in keys]
