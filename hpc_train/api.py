@@ -85,16 +85,12 @@ def plan(loaded: LoadedConfig, *, for_script: bool = False) -> Plan:
         CheckError: for a batch size that the shape cannot split; ConfigError for other values.
     """
     from hpc_train.config.load import check_loaded
+    from hpc_train.config.sweep import check_is_one
     from hpc_train.config.values import check_begin
     from hpc_train.plan.from_config import make_plan
 
     check_loaded(loaded)
-    if loaded.config.sweep:
-        fix = (
-            "hpc-train submit takes it, in Python hpc_train.submit_sweep(loaded); for one training"
-            " leave it out, or write sweep={} where a file has it"
-        )
-        raise loaded.origins.error("sweep", "makes many trainings of the config", fix)
+    check_is_one(loaded)
     here = Path.cwd()
     if loaded.config.snapshot.mode != "none":
         from hpc_train.backends.code_copy import settle_paths

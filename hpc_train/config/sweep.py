@@ -26,6 +26,20 @@ _SWEEP = "sweep"  # the section
 _ARGS = "script.args"
 
 
+def check_is_one(loaded: LoadedConfig) -> None:
+    """Refuse a sweep where one training is wanted.
+
+    Raises:
+        ConfigError: with both ways out.
+    """
+    if loaded.config.sweep:
+        fix = (
+            "hpc-train submit takes it, in Python hpc_train.submit_sweep(loaded); for one training"
+            " leave it out, or write sweep={} where a file has it"
+        )
+        raise loaded.origins.error("sweep", "makes many trainings of the config", fix)
+
+
 def sweep_points(sweep: Mapping[str, Any], origins: Origins) -> list[dict[str, Any]]:
     """The points as value by key, the last key's values changing first.
 
