@@ -210,11 +210,13 @@ def run_here(
     Returns: the run and the supervisor's exit code.
     """
     from hpc_train.backends.local_devices import check_place
+    from hpc_train.backends.make_run import make_run
     from hpc_train.backends.start_run import note_submission
     from hpc_train.supervisor.run import supervise
 
-    check_place(plan(loaded), os.environ)
-    run = prepare(loaded)
+    decided = plan(loaded, for_script=True)
+    check_place(decided, os.environ)
+    run = Run(make_run(loaded, decided, Path.cwd()))
     job_id = os.environ.get("SLURM_JOB_ID", "")
     note_submission(run.directory, "foreground", job_id, time.time())
     with around(run):

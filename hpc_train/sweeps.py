@@ -107,27 +107,13 @@ def submit_sweep(
         CheckError: when `after` cannot be waited for.
         SlurmError: when Slurm refuses, or takes no array of that size; nothing stays behind.
     """
-    from hpc_train.backends.submit import detect_cluster
     from hpc_train.backends.sweep_jobs import submit_array
-    from hpc_train.config.load import check_loaded
-    from hpc_train.config.sweep import sweep_points
     from hpc_train.plan.script import render_sweep as render
     from hpc_train.runs.registry import absent_folders, remember_root, remove_run
     from hpc_train.runs.snapshot import take
-    from hpc_train.slurm.arrays import check_array
-    from hpc_train.slurm.dependencies import check_dependency
     from hpc_train.supervisor.dependents import wait_for
 
-    check_loaded(loaded)
-    if not loaded.config.sweep:
-        raise ConfigError("no key varies in this config", "load(..., sweep=['seed=1,2'])")
-    if detect_cluster() != "slurm":
-        raise SlurmError(
-            "a sweep is a job array of Slurm, and there is no Slurm here",
-            "log in to a node of a cluster; or train its points one by one with hpc-train run",
-        )
-    check_dependency(loaded.config.slurm.dependency or "")
-    check_array(len(sweep_points(loaded.config.sweep, loaded.origins)))
+    _check_submission(loaded)
     first = wait_for(after.status(), loaded.config.slurm.dependency, "slurm") if after else None
     portable, configs = plan_sweep(loaded, at_most=at_most)
     sweep, files, decided, code = prepared(loaded, portable, configs)
@@ -145,6 +131,26 @@ def submit_sweep(
         first.note(sweep, job_id)
     remember_root(os.environ, sweep.path.parent.parent)
     return Sweep(sweep)
+
+
+def _check_submission(loaded: LoadedConfig) -> None:
+    """Refuse what could not be an array of jobs here, before a point is planned."""
+    from hpc_train.backends.submit import detect_cluster
+    from hpc_train.config.load import check_loaded
+    from hpc_train.config.sweep import sweep_points
+    from hpc_train.slurm.arrays import check_array
+    from hpc_train.slurm.dependencies import check_dependency
+
+    check_loaded(loaded)
+    if not loaded.config.sweep:
+        raise ConfigError("no key varies in this config", "load(..., sweep=['seed=1,2'])")
+    if detect_cluster() != "slurm":
+        raise SlurmError(
+            "a sweep is a job array of Slurm, and there is no Slurm here",
+            "log in to a node of a cluster; or train its points one by one with hpc-train run",
+        )
+    check_dependency(loaded.config.slurm.dependency or "")
+    check_array(len(sweep_points(loaded.config.sweep, loaded.origins)))
 
 
 def prepared(

@@ -24,7 +24,7 @@ from hpc_train.runs.lock import flock
 class EventKind(str, Enum):
     """What can be told of a run; the fields that each carries are listed beside it."""
 
-    SUBMITTED = "submitted"  # job_id, backend (slurm | local | foreground), cluster
+    SUBMITTED = "submitted"  # job_id, backend (slurm | local | foreground), left_out, clusters
     ATTEMPT_STARTED = "attempt_started"  # attempt, job_id, nodes, host, pid, unused
     PREFLIGHT = "preflight"  # attempt, verdict, bad_nodes, summary (lines)
     RANKS_STARTED = "ranks_started"  # attempt, nodes

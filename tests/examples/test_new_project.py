@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,10 @@ COMMAND = [sys.executable, "-m", "hpc_train.cli"]
 
 
 def call(argv: list[str], folder: Path) -> str:
-    done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, timeout=300)
+    environ = {**os.environ, "XDG_STATE_HOME": str(folder / "state")}  # not the user's own
+    done = subprocess.run(
+        argv, cwd=folder, env=environ, capture_output=True, text=True, timeout=300
+    )
     assert done.returncode == 0, (done.stdout, done.stderr)
     return done.stdout
 

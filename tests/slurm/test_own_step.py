@@ -130,7 +130,8 @@ def test_a_task_whose_ranks_may_start_is_not_refused(
 def train_script(folder: Path, *words: str) -> Path:
     argv = [sys.executable, "-m", "hpc_train.cli", *words]
     script = folder / "train.sh"
-    script.write_text(f"#!/bin/sh\ncd {folder}\n{shlex.join(argv)} 2>&1\n")
+    state = f"export XDG_STATE_HOME={folder}/state"
+    script.write_text(f"#!/bin/sh\ncd {folder}\n{state}\n{shlex.join(argv)} 2>&1\n")
     script.chmod(0o755)
     return script
 
