@@ -91,8 +91,9 @@ cluster-up: $(VENV)/.test
 	@bash tests/cluster/install.sh
 	@$(BIN)/python -m tests.cluster up
 
+# NUMBER=2 takes that one down, NUMBER=--all all that anybody has raised by hand; without it they are listed.
 cluster-down: $(VENV)/.test
-	@$(BIN)/python -m tests.cluster down
+	@$(BIN)/python -m tests.cluster down $(NUMBER)
 
 clean:
 	rm -rf $(VENV) site .mypy_cache .ruff_cache .hypothesis build dist
@@ -114,10 +115,10 @@ $(VENV)/.test: $(BIN)/python pyproject.toml constraints.txt $(BESIDE:%=tests/%.t
 	@$(foreach it,$(BESIDE),$(call install,--upgrade --no-deps --target $(VENV)/$(subst _,-,$(it)) --requirement tests/$(it).txt);)
 	@touch $@ $(VENV)/.package
 
-$(VENV)/.bench: $(VENV)/.test
+$(VENV)/.bench: $(VENV)/.test benchmarks/peers.txt
 	@echo "installing the peers that are measured into $(VENV)-bench"
 	@$(PYTHON) -m venv $(VENV)-bench
-	@$(VENV)-bench/bin/pip install --quiet --disable-pip-version-check --constraint constraints.txt torchx seml
+	@$(VENV)-bench/bin/pip install --quiet --disable-pip-version-check --requirement benchmarks/peers.txt
 	@touch $@
 
 $(VENV)-release/.tools: constraints.txt

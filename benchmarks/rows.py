@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from benchmarks.measure import Compared
+from benchmarks.measure import BenchError, Compared
+from benchmarks.places import Places
 
-__all__ = ["Row", "memory_row", "print_header", "print_row", "row_of"]
+__all__ = ["Row", "memory_row", "print_benchmark", "print_header", "row_of"]
 
 HEADER = ("what", "ours", "peer", "ratio", "CPU ratio", "target", "ok")
 WIDTHS = (58, 9, 9, 6, 9, 7, 3)
@@ -61,7 +64,21 @@ def print_header() -> None:
     _print(["-" * width for width in WIDTHS])
 
 
-def print_row(row: Row) -> None:
+def print_benchmark(name: str, places: Places) -> int:
+    """Print a benchmark's rows; how many of its targets are missed."""
+    missed = 0
+    try:
+        for row in importlib.import_module(f"benchmarks.{name}").rows(places):
+            _print_row(row)
+            missed += row.ok is False
+    except BenchError as error:
+        _print_row(Row(what=f"{name}: not run", ours="", peer="", ratio=""))
+        print(f"{name}: {error}", file=sys.stderr)
+        missed += 1
+    return missed
+
+
+def _print_row(row: Row) -> None:
     """One line, at once: a benchmark takes a while."""
     verdict = "" if row.ok is None else "yes" if row.ok else "NO"
     _print([row.what, row.ours, row.peer, row.ratio, row.cpu_ratio, row.target, verdict])

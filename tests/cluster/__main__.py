@@ -43,8 +43,9 @@ def _parser() -> argparse.ArgumentParser:
         "field", nargs="*", type=_field, help="field=value of ClusterSpec, such as grace_s=5"
     )
     up.set_defaults(function=_up)
-    down = commands.add_parser("down", help="take down every cluster raised by hand, or one")
-    down.add_argument("index", nargs="?", type=int, help="its number; any cluster, whoever owns it")
+    down = commands.add_parser("down", help="take clusters down, by their numbers")
+    down.add_argument("index", nargs="*", type=int, help="any cluster, whoever owns it")
+    down.add_argument("--all", action="store_true", help="all that were raised by hand, by anybody")
     down.set_defaults(function=_down)
     status = commands.add_parser("status", help="show every cluster of this machine")
     status.set_defaults(function=_status)
@@ -72,13 +73,20 @@ def _up(args: argparse.Namespace) -> int:
 
 
 def _down(args: argparse.Namespace) -> int:
-    for layout in registry.existing():
-        state = registry.read_state(layout.root)
-        if args.index == layout.index or (
-            args.index is None and state.get("owner", {}).get("detached")
-        ):
-            registry.remove(layout)
-            print(f"cluster {layout.index} is down")
+    known = {layout.index: layout for layout in registry.existing()}
+    by_hand = [
+        it for it in known if registry.read_state(known[it].root).get("owner", {}).get("detached")
+    ]
+    chosen = by_hand if args.all else args.index
+    strange = [str(index) for index in chosen if index not in known]
+    if strange or not (chosen or args.all):
+        _status(args)
+        what = f"there is no cluster {', '.join(strange)}" if strange else "which of them?"
+        print(f"{what} Write: down NUMBER..., or down --all for all by hand", file=sys.stderr)
+        return 2
+    for index in chosen:
+        registry.remove(known[index])
+        print(f"cluster {index} is down")
     return 0
 
 

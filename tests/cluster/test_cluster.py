@@ -398,6 +398,10 @@ def test_by_hand_a_cluster_stays_until_it_is_taken_down() -> None:
             ["bash", "-c", f"{export}; {example}"], capture_output=True, text=True, check=True
         )
         assert both.stdout == "solo1\n"
+        for words, said in (([], "which of them?"), (["999"], "there is no cluster 999")):
+            asked = subprocess.run([*command, "down", *words], capture_output=True, text=True)
+            assert (asked.returncode, said in asked.stderr) == (2, True)
+            assert f"cluster {index}: SLURM_CONF=" in asked.stdout, "it is still there"
     finally:
         down = subprocess.run([*command, "down", index], capture_output=True, text=True, check=True)
     assert down.stdout == f"cluster {index} is down\n"
