@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hpc_train.diagnose.log_files import blocks, open_log
+from hpc_train.diagnose.log_files import ONE_LINE, blocks, open_log, unfolded
 from hpc_train.diagnose.who import LABEL
 from hpc_train.runs.log_tail import COLOUR
 
@@ -42,7 +42,12 @@ _STEP = re.compile(
     r"(?:^|[\s\[{(,'\"])(?:global[_ ])?[Ss]tep['\"]?\s{0,3}[:=]?\s{0,3}(\d{1,12})\b"
     r"(?!\(|/\d+ : [A-Z]+ )"
 )
-_PREFIX = re.compile(r"(?:\[(?:rank|default)\d+\]: ?| {0,5}\d{1,5}: |\[\d+,\d+\]<\w+>:? ?)+")
+# What launchers write before each line.
+PREFIX = re.compile(r"^(?:\[(?:rank|default)\d+\]: ?| {0,5}\d{1,5}: |\[\d+,\d+\]<\w+>:? ?)+")
+# What a traceback ends with, where a paste has taken the blanks before its lines.
+_ENDS = re.compile(
+    r"(?:[A-Za-z_][\w.]{0,200})?(?:Error|Exception|Interrupt|Exit|Iteration)(?::|\s*$)"
+)
 _BEGIN = "Traceback (most recent call last)"
 # A field of torchrun's report, and the time in it (torch's elastic/multiprocessing/errors).
 _FIELD = re.compile(r"\b(?:host|rank|exitcode|error_file|traceback) +: ")
@@ -74,8 +79,12 @@ class Around:
     def numbered_traceback(self) -> list[tuple[int, str]]:
         """The same, each line without what stands before it, with its number behind the first."""
         begin = self.lines[0].find(_BEGIN) if self.lines else -1
+        if self.lines and ONE_LINE in self.lines[0]:
+            return _one_line(self.lines[0][begin:])
         writer, is_indent = _writer(self.lines, max(begin, 0))
         found = [(0, self.lines[0][max(begin, 0) :])] if self.lines else []
+        behind = 0
+        is_flat = _is_flat(self.lines[1:3], writer)
         for number, line in enumerate(self.lines[1:], 1):
             match = writer.match(line)
             if match is None and line.strip() and is_indent:
@@ -84,7 +93,10 @@ class Around:
                 continue
             said = line[match.end() :]
             found.append((number, said))
-            if said[:1].strip() and not said.startswith("Traceback"):
+            behind = 0 if said.startswith('File "') else behind + bool(said.strip("~^ "))
+            if is_flat and behind < 2 and not _ENDS.match(said):  # a frame has one line of code
+                continue
+            if said[:1].strip() and (is_flat or not said.startswith("Traceback")):
                 break
         return found
 
@@ -93,6 +105,22 @@ class Around:
         """Whether the lines end where the log does, and not for their number."""
         size = sum(len(line) + 1 for line in self.lines)
         return len(self.lines) < _AFTER_LINES and size < _AFTER_BYTES
+
+
+def _is_flat(near: Sequence[str], writer: re.Pattern[str]) -> bool:
+    """Whether frames begin where the traceback does."""
+    found = ((writer.match(line), line) for line in near)
+    return any(match and line[match.end() :].startswith('File "') for match, line in found)
+
+
+def _one_line(text: str) -> list[tuple[int, str]]:
+    """The same of a traceback that JSON or a repr has put into one line."""
+    found: list[tuple[int, str]] = []
+    for line in unfolded(text):
+        found.append((0, line))
+        if line[:1].strip() and not line.startswith("Traceback"):
+            break
+    return found
 
 
 def _writer(lines: Sequence[str], begin: int) -> tuple[re.Pattern[str], bool]:
@@ -107,7 +135,7 @@ def _writer(lines: Sequence[str], begin: int) -> tuple[re.Pattern[str], bool]:
     near = [line for line in lines[1:6] if 'File "' in line]
     if before and any((found := writer.match(it)) and it[found.end() :][:2] == "  " for it in near):
         return writer, not before.strip()
-    found = next((found for line in near if (found := _PREFIX.match(line))), None)
+    found = next((found for line in near if (found := PREFIX.match(line))), None)
     return re.compile(re.escape(found[0]) if found else ""), found is None
 
 

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from hpc_train.diagnose.rules import Evidence, Kind
+from hpc_train.diagnose.shorten import shortened
 from hpc_train.plan.hostlist import fold_numbers, folded
 
 SCHEMA_VERSION = 1
@@ -150,7 +151,7 @@ def told(diagnosis: Diagnosis) -> Iterator[str]:
         at = diagnosis.traceback_at
         where = f" ({at.file}:{at.line})" if at else ""
         yield f"the first traceback{where}:"
-        yield from (f"  {line}"[:_WIDTH] for line in diagnosis.traceback[-_MOST_LINES:])
+        yield from (shortened(f"  {line}", _WIDTH) for line in diagnosis.traceback[-_MOST_LINES:])
     yield from (f"note: {note}" for note in diagnosis.notes)
 
 
@@ -172,13 +173,18 @@ def _culprit(first: Culprit) -> Iterator[str]:
     if first.who:
         yield f"  {first.who}"
     for item in first.evidence:
-        yield f"  {_line(item)}"[:_WIDTH]
+        where, text = _place(item), item.text
+        yield f"  {where}{shortened(text, _WIDTH - len(where) - 2)}"
     if first.times > len(first.evidence):
         yield f"  {first.times} lines say so"
     if first.alike:
-        yield f"  {first.alike}"[:_WIDTH]
+        yield _cut(f"  {first.alike}")
     yield f"  fix: {first.fix}"
 
 
 def _line(item: Evidence) -> str:
-    return f"{item.file}:{item.line}: {item.text}" if item.line else f"{item.file}: {item.text}"
+    return f"{_place(item)}{item.text}"
+
+
+def _place(item: Evidence) -> str:
+    return f"{item.file}:{item.line}: " if item.line else f"{item.file}: "

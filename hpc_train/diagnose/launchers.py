@@ -11,8 +11,10 @@ import re
 from signal import Signals
 from typing import TYPE_CHECKING
 
+from hpc_train.diagnose.nan_reports import NanReports
 from hpc_train.diagnose.rules import Failure
 from hpc_train.diagnose.starts import Starts
+from hpc_train.diagnose.torchrun_json import FailedWorker, error_of_file, failed_worker
 from hpc_train.plan.hostlist import fold_numbers, folded
 
 if TYPE_CHECKING:
@@ -33,10 +35,11 @@ _ENDED = (
     r"^(?P<how>Killed)\s*$",
     r"^(?P<how>Aborted|Bus error|Segmentation fault) \(core dumped\)\s*$",
     rf"^(?:zsh: |\[\d{{1,4}}\]  [-+ ] ?)(?:\d{{1,9}} )?{_ZSH}(?: \(core dumped\))?  \S",
-    r"(?:'--local[-_]rank=(?P<local>\d+)'.{0,4000})?exits with return code = (?P<code>-?\d+)",
+    # The command that deepspeed and torch.distributed.launch tell is the last one they spawned, not
+    # that of the process that ended: no rank follows from it.
+    r"exits with return code = (?P<code>-?\d+)",
     r"Child process \d+ \(local_rank (?P<local>\d+)\) FAILED \(exitcode (?P<code>-?\d+)\)",
     r"(?:died with <Signals\.|Signal \d+ \()(?P<name>SIG\w{2,6})(?:: \d+>|\) received by PID)",
-    r"'--local[-_]rank=(?P<local>\d+)'.{0,2000}returned non-zero exit status (?P<code>\d+)",
     (
         r"CalledProcessError: Command (?!.{0,9}(?:ssh|git|ninja)\b).{0,2000}"
         r"returned non-zero exit status (?P<code>\d+)"
@@ -44,6 +47,11 @@ _ENDED = (
     rf"\] Signal: {_HOW} \(\d+\)",
 )
 _FIELD = re.compile(r"\b(host|rank|exitcode) +: (\S{1,200})")
+# Of those before the root cause: who was ended with it (SIGTERM) has not failed.
+_REPORTED = re.compile(
+    r"\brank +: (?P<rank>\d{1,6}) \(local_rank: \d+\)"
+    r"|\bexitcode +: (?P<code>(?!-15\b)-?\d+) \(pid: "
+)
 _WORDS = {
     "segmentation fault": "SIGSEGV",
     "bus error": "SIGBUS",
@@ -57,12 +65,36 @@ _EXCEPTION = re.compile(
     r"|KeyboardInterrupt|SystemExit|StopIteration|BdbQuit)(?::[ '\"\u2018].{0,300}|:? ?$))"
 )
 _FRAME = re.compile(r'File "[^"]{1,300}", line \d|^\W{0,40}raise \w')
+# A state on its way into a file, or into the copy that is written behind the training's back.
+_PICKLES = re.compile(
+    r'(?:torch/serialization\.py", line \d+, in _?(?:legacy_)?save\b|/resume/staging\.py", line \d)'
+)
+_UNPICKLED = re.compile(r"pickle|Can't get local object")
 # What launchers and loggers write before a line.
 _HEAD = re.compile(
     r"\[[^\]]*\]|\([^)]*\)|<[^>]*>|[\d:.,|TZ+-]+|\S+\.py|\b(?:stderr|ERROR|CRITICAL|[EFW])\b"
 )
 _WHAT = re.compile(r"(?:^|\s)what\(\):\s+(\S.{0,300})")  # C++, of what ended the process
 _NEAR = 5  # lines
+# torch/distributed/rendezvous.py and elastic's, where a process goes to the store.
+_STORE_FRAME = re.compile(
+    r"[\\/]torch[\\/]distributed[\\/](?:elastic[\\/])?rendezvous\b.{0,60}\.py\", line \d{1,6},"
+    r" in _(?:env|tcp)_rendezvous_handler|\b_create_(?:c10d|tcp)_store\b"
+)
+_NOT_REACHED = re.compile(
+    r"RuntimeError: (?:Connection (?:timed out|refused)|No route to host|Network is unreachable)$"
+)
+# transformers, DeepSpeed, Megatron, accelerate: what they write before or while they save.
+_SAVES = re.compile(
+    r"(?:Saving (?:model checkpoint|current state)(?: to|:) "
+    r"|(?:Configuration|weights|file) saved in |\[Torch\] Saving "
+    r"|saving checkpoint at iteration +\d{1,12} to )(?P<path>[^\s,]{1,300})"
+)
+_WRITES = re.compile(
+    r"No space left on device$|[Dd]isk quota exceeded$"
+    r"|failed writing file \S{1,80}: file write failed"
+)
+_SAVED_NEAR = 200  # lines: a traceback of each rank of a node may stand between
 # Raised because another process or call failed; that one's words are the cause.
 _CONSEQUENCE = re.compile(
     r"^(?:[\w.]+\.)?(?:ChildFailed|DistBackend|CalledProcess|SignalException|BrokenPipe|EOF"
@@ -77,35 +109,65 @@ class Launchers:
 
     def __init__(self) -> None:
         self._root: dict[str, str] | None = None
+        # The ranks that torchrun's report says to have failed before it names the first.
+        self._reported: set[int] = set()
+        self._field_of = ""
         self._are_others = False  # whose signals are no news: not the first, or told before
         self._is_traceback = False
         self._is_ignored = False
+        self._is_save = False
         self._frame = ("", -_NEAR)
         self._alone: dict[str, tuple[str, Evidence]] = {}
         # Those that an unfinished traceback follows.
         self._cut: dict[str, tuple[str, Evidence]] = {}
         self._starts = Starts()
+        self._reports = NanReports()
         self._told: set[tuple[str, Evidence]] = set()
+        self._is_only = False  # what torchrun's report says of the others
+        self._is_at_store = False
+        self._saved: dict[str, tuple[str, int]] = {}
 
     @property
     def is_open(self) -> bool:
-        """Whether the lines of torchrun's root cause follow."""
-        return self._root is not None
+        """Whether lines follow that belong to what was said: torchrun's root cause, a report."""
+        return self._root is not None or self._reports.is_open
 
     def meaning(self, line: str, where: Evidence) -> tuple[str, str]:
         """Return (text, host); the text is empty where the line tells nothing of that kind."""
         if line.rstrip().endswith("Failures:"):  # of torchrun's report: not the first one
-            self._are_others = True
+            self._are_others, self._is_only = True, False
+            self._reported = set()
+        elif "<NO_OTHER_FAILURES>" in line:
+            self._is_only = True
         elif "Root Cause (first" in line:
             self._root, self._are_others = {}, False
         elif self._root is not None and (found := _FIELD.search(line)):
             self._root[found[1]] = found[2]
             if found[1] == "exitcode":
                 root, self._root, self._are_others = self._root, None, True
-                return _how(f"rank {root.get('rank', '?')}", root["exitcode"]), root.get("host", "")
+                return _how(self._root_rank(root), root["exitcode"]), root.get("host", "")
+        elif self._root is None and (found := _REPORTED.search(line)):
+            if found["code"] and self._field_of:
+                self._reported.add(int(self._field_of))
+            self._field_of = found["rank"] or ""
         if self._are_others and " received by PID" in line:
             return "", ""
+        return self._of_process(line, where)
+
+    def _root_rank(self, root: dict[str, str]) -> str:
+        who = f"rank {root.get('rank', '?')}"
+        others, self._reported = self._reported, set()
+        if others:
+            return f"{who} (the first; its torchrun saw {fold_numbers(others)} fail as well)"
+        return f"{who}{' (the only one that its torchrun saw fail)' * self._is_only}"
+
+    def _of_process(self, line: str, where: Evidence) -> tuple[str, str]:
         self._starts.take(line, where)
+        self._reports.take(line, where)
+        if worker := failed_worker(line):
+            return _recorded(worker), worker.host
+        if found := _SAVES.search(line):
+            self._saved[where.file] = (found["path"].rstrip("."), where.line)
         for words in _ENDED:
             if found := re.search(words, line):
                 return _ended(found.groupdict()), found.groupdict().get("host") or ""
@@ -119,7 +181,8 @@ class Launchers:
         """
         alone = [said for file, said in self._alone.items() if last[file] - said[1].line <= _NEAR]
         ends = [(f"ends with {what}", where) for what, where in [*alone, *self._cut.values()][:1]]
-        found = [said for said in (*ends, *self._starts.at_end(last)) if said not in self._told]
+        found = [*ends, *self._starts.at_end(last), *self._reports.at_end()]
+        found = [said for said in found if said not in self._told]
         self._told.update(found)
         return found
 
@@ -134,30 +197,56 @@ class Launchers:
         if "Exception ignored in" in line:
             self._is_ignored = True
         elif "Traceback (most recent" in line:
-            self._is_traceback = True
+            self._is_traceback, self._is_save = True, False
             alone = self._alone.get(where.file)
             if alone and where.line - alone[1].line <= _NEAR:
                 self._cut[where.file] = alone
         elif found := _WHAT.search(line):
             return f"raised {found[1]}"
+        elif error := error_of_file(line):
+            return "" if _CONSEQUENCE.search(error) else f"raised {error}"
         elif found := _EXCEPTION.search(line):
             return self._exception(found["what"].rstrip(": "), line[: found.start("what")], where)
         elif _FRAME.search(line):
             self._frame = (where.file, where.line)
+            self._is_at_store = _STORE_FRAME.search(line) is not None
+            self._is_save = self._is_save or bool(_PICKLES.search(line))
         return ""
 
     def _exception(self, what: str, before: str, where: Evidence) -> str:
         is_open, self._is_traceback = self._is_traceback, False
+        if self._is_save and _UNPICKLED.search(what):
+            what += " (torch.save)"  # else it was on its way to another process
+        self._is_save = False
         self._cut.pop(where.file, None)
         is_ignored, self._is_ignored = self._is_ignored, False
         if is_ignored or _CONSEQUENCE.search(what):
             return ""
         file, line = self._frame
-        if is_open or (file == where.file and where.line - line <= _NEAR):
-            return f"raised {what}"
+        is_near = file == where.file and where.line - line <= _NEAR
+        if is_open or is_near:
+            return f"raised {what}{self._place(what, where) if is_near else ''}"
         if not _HEAD.sub("", before).strip():
             self._alone[where.file] = (what, where)
         return ""
+
+    def _place(self, what: str, where: Evidence) -> str:
+        """What the lines above an exception add to words that do not say where they are from."""
+        if self._is_at_store and _NOT_REACHED.search(what):
+            return " at the store of the rendezvous"
+        path, line = self._saved.get(where.file, ("", 0))
+        if path and where.line - line <= _SAVED_NEAR and _WRITES.search(what):
+            return f", after the log told of saving {path}"
+        return ""
+
+
+def _recorded(worker: FailedWorker) -> str:
+    if worker.error and not _CONSEQUENCE.search(worker.error):
+        return f"raised {worker.error}"
+    if worker.code:
+        return _how(worker.who, worker.code)
+    on = f" on {worker.host}" if worker.host else ""
+    return f"recorded as failed: {worker.who}{on}{worker.how}"
 
 
 def _ended(said: dict[str, str | None]) -> str:
@@ -225,8 +314,11 @@ class RasCounts:
             self._evidence.append(where)
         return True
 
-    def failure(self) -> Failure | None:
-        """Return what the report says, None where there was none."""
+    def note(self) -> Failure | None:
+        """Return what the report says, None where there was none.
+
+        It is a warning of ncclras: its counts are of a moment, and it has other words for errors.
+        """
         if not self._groups:
             return None
         told = "; ".join(
@@ -241,6 +333,7 @@ class RasCounts:
             fix="ask ncclras again: counts that stand still are a hang: the stacks (py-spy dump) of"
             " the ranks that are behind, and did they call the same collectives? Counts that go on"
             " are ranks that were only not in step at that moment",
+            kind="note",
             evidence=tuple(self._evidence),
         )
 

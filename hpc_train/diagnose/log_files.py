@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 # A line longer than this is cut: NCCL's own longest (a merged list of HCAs) has a few thousand.
 MAX_LINE = 64 * 1024
 _BLOCK = 1 << 18
+ONE_LINE = "Traceback (most recent call last):\\n"
 # Of formats that are no text; NUL is none of them: a log on NFS may have holes.
 _CONTROLS = frozenset((*range(1, 7), *range(14, 27), *range(28, 32)))
 _SUFFIXES = (".log", ".out", ".err", ".txt", ".gz", "trace_rank_", "flight-recorder-")
@@ -142,6 +143,13 @@ def lines_in(number: int, line: bytes) -> Iterator[tuple[int, str]]:
     """Yield what a line says: a progress bar writes over its own."""
     for part in line.split(b"\r"):
         yield number, part[:MAX_LINE].decode("utf-8", "replace")
+
+
+def unfolded(line: str) -> list[str]:
+    """Return the lines of a traceback that JSON or a repr made one line, else the line itself."""
+    if ONE_LINE not in line:
+        return [line]
+    return [part.replace('\\"', '"') for part in line.split("\\n")]
 
 
 def blocks(file: Any) -> Iterator[bytes]:

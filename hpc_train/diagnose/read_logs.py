@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -14,16 +14,25 @@ from hpc_train.diagnose.first_pass import Marks, telling_lines
 from hpc_train.diagnose.flight_recorder import DumpError, RankDump, find_stall, is_dump, read_dump
 from hpc_train.diagnose.log_files import find_logs, is_binary
 from hpc_train.diagnose.nccl.nccl_log import LogReader
-from hpc_train.diagnose.rules import Evidence, Failure, alike_line
+from hpc_train.diagnose.rules import MAX_TEXT, Evidence, Failure, alike_line
+from hpc_train.diagnose.shorten import shortened
+from hpc_train.diagnose.stacks import is_installed
 from hpc_train.diagnose.who import node_of, rank_of
 from hpc_train.errors import HpcTrainError
 
 _MOST_LOOKED_AT = 32
 _MAX_TRACEBACKS = 10_000
+# Of NCCL's own side notes one, a driver that it does not find; how far a program came; warnings.
+_TOLD_NOTES = (
+    *("ras_counts", "start_open", "libcuda", "only_warned", "optional_import"),
+    *("nccl_tests_no_row", "nccl_tests_no_mpi", "nccl_tests_alone"),
+)
 _EXCEPTION = re.compile(
     r"[A-Za-z_][\w.]*(?::|(?:(?<=[a-z])(?:Error|Exception|Interrupt|Exit|Iteration|Quit)"
     r"|\.(?:Empty|Full|Error|[Tt]imeout))$)"
 )
+_FILE = re.compile(r'File "([^"]{1,300})", line \d')
+_LAUNCHER = re.compile(r"/torch/distributed/(?:launcher/|elastic/|run\.py|launch\.py)")
 _LATE = re.compile(r"(?:did not come to [\w ]+|never joined it): (?:ranks? )?(\d+)\s*(?:$|;)")
 
 
@@ -84,7 +93,7 @@ class ReadLogs:
             and len(self.tracebacks) < _MAX_TRACEBACKS
             and self.ignored != (name, number)
         ):
-            where = Evidence(file=name, line=number, text=line.strip()[:300])
+            where = Evidence(file=name, line=number, text=shortened(line.strip(), MAX_TEXT))
             self.tracebacks.setdefault(name, where)
 
     def findings(self) -> tuple[Culprit, ...]:
@@ -170,8 +179,14 @@ class ReadLogs:
             findings=found,
             traceback=first[1].traceback() if first else (),
             traceback_at=first[0] if first else None,
-            notes=tuple(self.notes),
+            notes=(*self.notes, *(() if found else self._progress())),
         )
+
+    def _progress(self) -> Iterator[str]:
+        """Yield how far a program came by its log, where that is less than one would expect."""
+        for note in self.reader.report().notes:
+            if note.name in _TOLD_NOTES:
+                yield f"{note.cause}; {note.fix}"
 
 
 def diagnose_logs(words: Sequence[str]) -> Diagnosis:
@@ -225,7 +240,7 @@ def _of_traceback(place: Evidence, around: Around) -> Culprit:
     return Culprit(
         name="traceback",
         cause=f"a traceback {how} {last}" if last else f"there is {how}",
-        fix="the line of the program that the traceback names",
+        fix=_todo([line for _, line in lines]),
         rank=next((rank for rank in ranks if rank is not None), None),
         node=node_of(place),
         time=around.time,
@@ -234,6 +249,23 @@ def _of_traceback(place: Evidence, around: Around) -> Culprit:
         step=around.step,
         evidence=(replace(place, line=place.line + number, text=last or place.text),),
         kind="last",
+    )
+
+
+def _todo(lines: Sequence[str]) -> str:
+    """What to do about a traceback: one without a line of the user's own names nothing to mend."""
+    files = [found[1].replace("\\", "/") for line in lines if (found := _FILE.search(line))]
+    if not files or any(not is_installed(file) and "/bin/" not in file for file in files):
+        return "the line of the program that the traceback names"
+    if any(_LAUNCHER.search(file) for file in files):
+        return (
+            "the traceback is the launcher's own: the output of the rank that failed (torchrun"
+            " --redirects 3 --log-dir LOGS writes a file for each), or `record` of"
+            " torch.distributed.elastic around main()"
+        )
+    return (
+        "no line of the traceback is of the program itself, but of Python and its packages: what"
+        " that process wrote before it, and what called them"
     )
 
 

@@ -13,7 +13,8 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
-from hpc_train.diagnose.who import node_of, rank_of
+from hpc_train.diagnose.sums import with_sums
+from hpc_train.diagnose.who import is_part_of_address, node_of, rank_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -28,7 +29,7 @@ _MAX_EVIDENCE = 3
 _MAX_HOSTS = 10_000
 _MAX_WARNINGS = 50
 _MAX_KINDS = 20_000
-_MAX_TEXT = 300
+MAX_TEXT = 300
 _MAX_SAYINGS = 64
 _MAX_COMPARED = 10_000
 _MAX_SPEAKERS = 20_000
@@ -227,6 +228,7 @@ class _Saying:
 
     def add(self, host: str, where: Evidence) -> None:
         self.times += 1
+        host = "" if is_part_of_address(host) else host
         if host and len(self.hosts) < _MAX_HOSTS:
             self.hosts.add(host)
         if len(self.evidence) < _MAX_EVIDENCE and where not in self.evidence:
@@ -318,7 +320,7 @@ class Hits:
         """Take one text, and return the rule it is of; an unknown warning is kept."""
         self.lines += 1
         said = f"{place} {text}"
-        key = (level, place.partition(":")[0], _VARIES.sub("#", text[:_MAX_TEXT]))
+        key = (level, place.partition(":")[0], _VARIES.sub("#", text[:MAX_TEXT]))
         if key not in self._kinds:
             if len(self._kinds) >= _MAX_KINDS:
                 self.dropped += 1
@@ -340,7 +342,7 @@ class Hits:
 
     def forget(self, text: str) -> None:
         """Drop an unknown warning that turned out to be the beginning of one."""
-        self._unknown.pop(_VARIES.sub("#", text[:_MAX_TEXT]), None)
+        self._unknown.pop(_VARIES.sub("#", text[:MAX_TEXT]), None)
 
     def of(self, kind: Kind) -> list[Hit]:
         """Return what was found of that kind, roots first."""
@@ -350,6 +352,10 @@ class Hits:
             if hit.rule.kind == kind and not any(name in self._hits for name in hit.rule.unless)
         ]
         return sorted(found, key=lambda hit: self._order[hit.rule.name])
+
+    def has(self, name: str) -> bool:
+        """Whether a line was of the rule of that name."""
+        return name in self._hits
 
     def unknown(self) -> list[Hit]:
         """Return the warnings that no rule knows, in their order."""
@@ -365,6 +371,7 @@ def alike_line(failure: Failure) -> str:
 
 
 def _sentences(rule: Rule, groups: Mapping[str, str | None]) -> tuple[str, str]:
+    groups = with_sums(groups)
     said = {key: value or _UNSAID.get(key, "?") for key, value in groups.items()}
     cause, fix = (_filled(text, groups).format_map(said) for text in (rule.cause, rule.fix))
     return cause, fix

@@ -30,6 +30,14 @@ _GOES_ON = {
     b"Root Cause": 8,
     b"Communicator ranks": 99,
     b"DEAD": 2,
+    b"norm: nan": 2,
+    b"norm': nan": 2,
+    b"loss: nan": 2,
+    b"loss': nan": 2,
+    b"loss nan": 2,
+    b"loss=nan": 2,
+    b"FullMesh failed": 2,
+    b"Detected mismatch between": 5,
     b"ProcessGroupNCCL": 2,  # a terminal's width may wrap it
 }
 _COLLECTIVE = b": opCount "  # SUBSYS=COLL logs each

@@ -9,9 +9,10 @@ Source: torch's ProcessGroupNCCL.cpp (checkTimeout, the watchdog's loop) and Tra
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from hpc_train.diagnose.rules import Failure
+from hpc_train.diagnose.timeout_fixes import fix_of
 from hpc_train.plan.hostlist import fold_numbers
 
 if TYPE_CHECKING:
@@ -19,8 +20,10 @@ if TYPE_CHECKING:
     from hpc_train.diagnose.rules import Evidence
 
 _MAX_WORKS = 200
+_MAX_BEFORE = 500
 _TIMEOUT = re.compile(
-    r"Watchdog caught collective operation timeout: WorkNCCL\((?:SeqNum=(?P<seq>\d+), )?"
+    # Another process may write into the middle of it.
+    r"Watchdog caught collective operat.{0,200}?ion timeout: WorkNCCL\((?:SeqNum=(?P<seq>\d+), )?"
     r"OpType=(?P<op>\w+)(?=[,)])(?:, NumelIn=(?P<numel>\d{1,18})\b)?"
     r"(?:.{0,200}?Timeout\(ms\)=(?P<ms>\d+))?"
 )
@@ -41,6 +44,9 @@ _ABSENT = re.compile(
     r"\[(?P<ranks>[\d, -]+)\] (?:finished collective #\d+, but )?"
     r"(?:didn't join collective|are the lagging ranks that caused this timeout)"
 )
+# In these each rank may have its own number or size.
+_UNEVEN = re.compile(r"SEND|RECV|ALLTOALL|COALESCED|GATHER$|SCATTER$")
+_WHOLE = ("ALLGATHER", "REDUCE_SCATTER")
 _RANK = re.compile(r"\[rank(\d+)\]|\[Rank (\d+)\]| Rank (\d+)\]")
 
 
@@ -62,7 +68,14 @@ class Timeouts:
         self._times = 0
         self._ms = 0
         self._by = ""
+        self._last = ("", 0, "")  # file, number and text of the last line of any kind
+        self._before = ""
         self.recorded: Stall | None = None
+
+    def passes(self, line: str, where: Evidence) -> None:
+        """See a line of any kind: what stands just before a time-out may tell of it."""
+        if not self._evidence and not _ANY_TIMEOUT.search(line):
+            self._last = where.file, where.line, line[:_MAX_BEFORE]
 
     def take(self, line: str, where: Evidence) -> bool:
         """Take a line; returns whether it was about a collective that timed out."""
@@ -82,6 +95,10 @@ class Timeouts:
         elif not _ANY_TIMEOUT.search(line):
             return False
         self._times += 1
+        if not self._evidence:
+            file, number, said = self._last
+            is_near = file == where.file and 0 <= where.line - number <= 2
+            self._before = f"{said if is_near else ''} {line.partition('ProcessGroupNCCL')[0]}"
         if len(self._evidence) < 3:
             self._evidence.append(where)
         return True
@@ -100,11 +117,7 @@ class Timeouts:
         return Failure(
             name="collective_timeout",
             cause=self.recorded.cause if self.recorded else self._cause(),
-            fix="did a rank not come? Its own log, py-spy dump, or the dumps of torch's flight"
-            " recorder (TORCH_FR_BUFFER_SIZE=2000) given to diagnose; one that is only slow"
-            " (loading, evaluating, saving) wants a longer timeout in init_process_group. Do all"
-            " wait in it? Then perhaps data does not move: all_reduce_perf on these GPUs, with"
-            " NCCL_P2P_DISABLE=1 and without",
+            fix=fix_of(self._before, self._ms, is_apart=not self.recorded and bool(self._apart())),
             times=self._times or len(recorded),
             evidence=(*recorded, *self._evidence),
             of_another=True,
@@ -121,13 +134,13 @@ class Timeouts:
         told = "; ".join(f"{_name(work)} on {rank_words(ranks)}" for work, ranks in works[:4])
         more = f"; and {len(works) - 4} others" if len(works) > 4 else self._also_at()
         within = f" within {self._ms / 1000:g} s" if self._ms else ""
-        if self._differ():
+        apart = self._apart()
+        if apart == "certain":
             return (
-                f"the ranks wait in different collectives: {told}{more}. They left the common"
-                f" order{tail}"
+                f"the ranks wait in different collectives{within}: {told}{more}. They left the"
+                f" common order{tail}"
             )
-        numbers = [work.seq for work in self._works if work.seq >= 0]
-        if len(set(numbers)) < len(numbers) and len({work.op for work in self._works}) > 1:
+        if apart:
             tail = f"; if these ranks are one process group, they left the common order{tail}"
         return f"did not end{within}: {told}{more}{tail}"
 
@@ -174,17 +187,29 @@ class Timeouts:
             return ""
         return f"never joined it: ranks {', '.join(sorted(absent))}"
 
-    def _differ(self) -> bool:
-        """Whether one group waits in two collectives of one number."""
-        seen: dict[tuple[str, int], str] = {}
+    def _apart(self) -> Literal["", "likely", "certain"]:
+        """Whether ranks left the common order; the log may not tell of which group they are."""
+        kinds: dict[str, set[_Work]] = {}
+        seen: set[int] = set()
+        is_one_each = True
         for work, ranks in self._works.items():
-            for rank in ranks:
-                group = self._groups.get((rank, work.seq))
-                if group is None:
-                    continue
-                if seen.setdefault((group, work.seq), work.op) != work.op:
-                    return True
-        return False
+            known = {rank for rank in ranks if rank >= 0}
+            is_one_each &= not known & seen  # else it waits in several groups
+            seen |= known
+            if work.seq >= 0 and not _is_uneven(work.op):
+                for rank in known:
+                    kinds.setdefault(self._groups.get((rank, work.seq), ""), set()).add(work)
+        unknown = kinds.pop("", set())
+        if any(len(works) > 1 for works in kinds.values()):
+            return "certain"
+        works = unknown.union(*kinds.values())
+        if unknown and is_one_each and len(works) > 1 and len(kinds) < 2:
+            return "likely"
+        return ""
+
+
+def _is_uneven(op: str) -> bool:
+    return not op.strip("_").startswith(_WHOLE) and _UNEVEN.search(op) is not None
 
 
 def _name(work: _Work) -> str:

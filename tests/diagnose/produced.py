@@ -47,7 +47,7 @@ def file_missing() -> None:
     Path("/nowhere/train.bin").read_bytes()
 
 
-def shared_library() -> None:
+def ctypes_library() -> None:
     ctypes.CDLL("libnothing_of_ours.so.1")
 
 
@@ -154,7 +154,7 @@ def barrier(rank: int, store: str) -> None:
     time.sleep(600)
 
 
-def collective_mismatch(rank: int, store: str) -> None:
+def collective_shapes(rank: int, store: str) -> None:
     os.environ["TORCH_DISTRIBUTED_DEBUG"] = "DETAIL"
     dist.set_debug_level_from_env()
     _meet(rank, store)
@@ -162,11 +162,11 @@ def collective_mismatch(rank: int, store: str) -> None:
 
 
 ALONE = (
-    *(disk_full, missing_module, import_name, file_missing, shared_library, arguments, open_files),
+    *(disk_full, missing_module, import_name, file_missing, ctypes_library, arguments, open_files),
     *(host_memory, segfault, no_gpu, port_in_use, nan, state_dict, cut_checkpoint, worker_killed),
     *(unused_parameters, weights_shape),
 )
-TOGETHER = (gloo_timeout, barrier, collective_mismatch)
+TOGETHER = (gloo_timeout, barrier, collective_shapes)
 
 
 def _fail(log: Path, work: Callable[..., None], arguments: tuple[object, ...]) -> None:

@@ -18,7 +18,7 @@ from tests.diagnose.test_nccl_causes import plain
 
 HERE = Path(__file__).parent
 OWN = [rule for name in FILES if name != "nccl.txt" for rule in read_rules(name)]
-IN_LOGS = [rule for rule in OWN if rule.level != "RUN"]
+IN_LOGS = [rule for rule in OWN if rule.level != "RUN" and rule.kind != "note"]
 
 
 def examples() -> list[tuple[str, str, str]]:
@@ -109,6 +109,9 @@ LOOK_ALIKES = {
     "controller": "Unable to contact ... retried, fine",
     "key": "KeyError: 'state_dict' is what an old file raises; this one is new",
     "nan iteration": "watching whether Loss became infinite or NaN: no",
+    "a name of CUDA": "Search for `cudaErrorIllegalAddress' in the runtime's documentation; cuInit"
+    " took 802 ms",
+    "a word of CUDA": "0 Cuda failures so far; Cuda failure rate 0.1 'low'",
     "numbers": "   524288    131072    float    sum    -1   663.1   0.79   0.79     0   569.4",
     "old numbers": "    128      32   float   sum  38.55   0.00   0.01  2e-07   38.87  1e-07",
 }
@@ -220,7 +223,7 @@ def test_of_a_full_gpu_it_is_told_how_much_was_asked_what_was_free_and_who_else_
 
 
 GPUS = [f"NVRM: Xid (PCI:0000:3d:00): 43, pid={pid}, Ch 8" for pid in (11, 12)] + [
-    "NVRM: Xid (PCI:0000:db:00): 31, pid=13, Ch 8, MMU Fault"
+    "NVRM: Xid (PCI:0000:db:00): 13, pid=13, Graphics SM Warp Exception"
 ]
 
 
@@ -236,6 +239,21 @@ def test_lines_that_name_another_gpu_are_not_counted_with_the_first_one(tmp_path
     ]
     assert "PCI:0000:db:00" in logs.findings()[0].alike
     assert "1 more line of this kind" in "\n".join(explain(read_nccl_lines(GPUS)))
+
+
+SM_EXCEPTION = (
+    "NVRM: Xid (PCI:0000:3d:00): 13, pid={}, Graphics SM Warp Exception on (GPC 7, TPC 7, SM 0):"
+    " Illegal Instruction Parameter"
+)
+
+
+def test_a_process_is_named_where_the_line_of_the_driver_names_it():
+    (known,) = findings(SM_EXCEPTION.format("4711, name=python"))
+    assert known.fix.startswith("the traceback of process 4711 there; ")
+    (unknown,) = findings(SM_EXCEPTION.format("'<unknown>', name=<unknown>"))
+    assert unknown.fix.startswith("the line names no process (<unknown>): ")
+    (old,) = findings(SM_EXCEPTION.replace(" pid={},", ""))
+    assert old.fix.startswith("CUDA_LAUNCH_BLOCKING=1")
 
 
 def test_the_numbers_that_are_told_are_of_the_rank_that_is_told(tmp_path):

@@ -12,6 +12,7 @@ import pytest
 from hpc_train.diagnose.nccl.nccl_lines import records_of
 from hpc_train.diagnose.nccl.nccl_log import read_nccl_lines, read_nccl_logs
 from hpc_train.diagnose.nccl.nccl_text import explain, report_json
+from hpc_train.diagnose.read_logs import ReadLogs
 from hpc_train.diagnose.rules import read_rules
 from hpc_train.errors import HpcTrainError
 
@@ -32,6 +33,9 @@ def ib(status: str, place: str = "transport/net_ib.cc:1295") -> str:
     )
 
 
+VENDOR = "vendor err {0} (Send)", "vendor_err={0} Send"
+
+
 LAST = (
     "RuntimeError: NCCL error in: x/NCCLUtils.cpp:93, unhandled system error, NCCL version 2.21.5\n"
 )
@@ -46,7 +50,7 @@ def examples() -> list[tuple[str, str, str]]:
     """(rule, words of its cause, lines of a log); see the file."""
     text = (Path(__file__).parent / "nccl_failures.txt").read_text()
     found = []
-    for block in text.split("== ")[1:]:
+    for block in text.split("\n== ")[1:]:
         head, _, lines = block.partition("\n")
         name, _, said = head.partition(":")
         found.append((name, said.strip(), lines.strip()))
@@ -69,7 +73,9 @@ def test_a_failure_is_told_with_its_cause_its_line_and_a_fix(name, said, line):
     assert said in failure.cause
     assert " ? " not in failure.cause  # a word that the line does not have
     assert failure.fix
-    assert failure.evidence[0].line == len(line.splitlines())
+    # Where the row of reports begins; else the line that decides.
+    at = 1 if name == "diverged" else len(line.splitlines())
+    assert failure.evidence[0].line == at
     lines = explain(report)
     assert lines[0].startswith("failed: ")
     assert any(text.startswith("  fix: ") for text in lines)
@@ -125,6 +131,48 @@ def test_a_result_of_nccl_alone_is_told_without_a_reason(line):
     assert "no reason of NCCL's own" in failure.cause
 
 
+FALLBACK = (
+    f"{HEAD}NCCL INFO transport.cc:356 -> 2",
+    warn("transport.cc:384", "Cannot initialize CollNet, using point-to-point network instead"),
+    f"{HEAD}NCCL INFO transport/coll_net.cc:1358 -> 2",
+)
+OF_THE_NEXT_RANK = "gpu07:4101:4189 [1] NCCL INFO {} -> {}"
+
+
+def test_a_rank_that_goes_on_without_collnet_has_not_failed():
+    sharp = warn(
+        "sharp_plugin.c:440", "NET/IB : SHARP coll init error: Cannot create SHARP job(-11)"
+    )
+    inside = [f"{HEAD}NCCL INFO {place} -> 3" for place in ("include/coll_net.h:20", "proxy.cc:9")]
+    others = [OF_THE_NEXT_RANK.format(place, 2) for place in ("transport.cc:356", "init.cc:718")]
+    report = read(sharp, *inside, *FALLBACK, *others)
+    assert report.failures == ()
+    (note,) = report.notes
+    assert note.cause.endswith(
+        "could not be set up: Cannot create SHARP job(-11), and it goes on without them"
+    )
+
+
+def test_of_a_log_of_one_rank_its_way_past_collnet_is_no_failure():
+    """Only the first rank of a node warns of it."""
+    assert read(OF_THE_NEXT_RANK.format("transport/coll_net.cc:1358", 2)).failures == ()
+    tried = OF_THE_NEXT_RANK.format("init.cc:718", 2)
+    done = COMPLETE.replace(":4100:4188", ":4101:4189")
+    assert read(tried, done).failures == ()
+    for goes_on in (done.replace(":4189", ":4190"), ""):
+        (failure,) = read(tried, goes_on).failures
+        assert failure.name == "error_code"
+
+
+def test_a_failure_after_collnet_was_given_up_is_told():
+    passed_up = [
+        OF_THE_NEXT_RANK.format(place, 1) for place in ("transport/p2p.cc:9", "group.cc:110")
+    ]
+    (failure,) = read(*FALLBACK, *passed_up).failures
+    assert "unhandled cuda error in transport/p2p.cc" in failure.cause
+    assert [it.name for it in read(*FALLBACK, ib("12")).failures] == ["retry_exceeded"]
+
+
 def test_a_socket_that_was_closed_before_is_not_the_cause():
     last = "Last NCCL warning(error) log entry (may be unrelated) 'socketTryAccept: Accept failed:"
     said = f"NCCL operation ncclCommInitRank() failed: unhandled system error. {last}"
@@ -154,6 +202,34 @@ def test_a_host_whose_name_is_torn_is_no_second_one():
         "[15]23:83:2526 [0] net_socket.cc:219 NCCL WARN NET/Socket : socket progress error",
     )
     assert report.speakers == ("worker-23",)
+
+
+OF_ADDRESS = "comm 0x{0} rank {0} nranks 2 cudaDev 0 busId 1 commId 0xa - Init COMPLETE"
+
+
+def test_hosts_that_are_named_by_the_first_part_of_their_address_are_not_counted():
+    """NCCL ends a host's name at its first dot."""
+    lines = [f"192:41{rank}:42 [0] NCCL INFO {OF_ADDRESS.format(rank)}" for rank in (0, 1)]
+    report = read(*lines, REFUSED.replace("gpu07", "192"))
+    told = "\n".join(explain(report))
+    assert "on host 192" not in told
+    assert "(on 192)" not in told
+    assert "hosts called 192 (perhaps the first part of addresses)" in told
+    logs = ReadLogs()
+    for number, line in enumerate([*lines, REFUSED.replace("gpu07", "192")]):
+        logs.feed(line, "", number)
+    assert (logs.findings()[0].node, logs.findings()[0].nodes) == ("", ())
+    two = "\n".join(explain(read(lines[0], lines[1].replace("192:", "10:"))))
+    assert "2 hosts" not in two
+    longer = [line.replace("192", f"100{rank}") for rank, line in enumerate(lines)]
+    assert "2 ranks on 2 hosts" in "\n".join(explain(read(*longer)))
+
+
+@pytest.mark.parametrize("clock", ["10:00:05", "2026-01-01T10:00:05"])
+def test_a_time_is_no_host(clock):
+    assert read(f"{clock} [0] NCCL INFO Bootstrap : Using eth0:10.0.0.1<0>").hosts == ()
+    of_a_host = read(f"{clock} n1:41:42 [0] NCCL INFO Bootstrap : Using eth0:10.0.0.1<0>")
+    assert of_a_host.hosts == ("n1",)
 
 
 def test_a_setting_that_a_log_ends_with_may_be_cut_and_is_not_told():
@@ -259,6 +335,16 @@ def test_a_warning_is_read_whatever_names_its_place(form):
 def test_a_warning_without_its_process_counts_as_well(form):
     report = read(form + "Call to ibv_modify_qp failed with 110")
     assert report.failures[0].name == "gid_timeout"
+
+
+@pytest.mark.parametrize("status", [4, 9, 11, 12, 13, 21, 5])
+@pytest.mark.parametrize("form", VENDOR)
+def test_the_vendors_number_is_the_logs_own(status, form):
+    said = warn("a.cc:1", f"NET/IB : Got completion from peer n9<1> with status={status} opcode=0")
+    (failure,) = read(f"{said} len=0 {form.format(244)} hca mlx5_3").failures
+    assert "vendor err 244" in failure.cause
+    (without,) = read(said).failures
+    assert "vendor" not in without.cause
 
 
 def test_a_flood_hides_neither_the_root_nor_how_much_was_dropped():
@@ -527,6 +613,48 @@ def test_an_end_that_waits_is_told_with_its_seconds_where_it_is_more_than_one():
     assert " s by then" not in short.cause
 
 
+def test_a_fix_names_the_variable_of_the_recorder_that_every_torch_reads():
+    work = WORK.format(0, 7, "ALLREDUCE", 1)
+    watchdog = next(line for name, _, line in CASES if name == "watchdog")
+    for line in (work, watchdog):
+        (failure,) = read(line).failures
+        assert "TORCH_NCCL_TRACE_BUFFER_SIZE=2000" in failure.fix
+    assert not [rule.name for rule in read_rules() if "TORCH_FR_BUFFER_SIZE" in rule.fix]
+
+
+def test_a_loss_scale_that_goes_down_and_a_run_that_goes_on_is_no_failure():
+    said = "Gradient overflow.  Skipping step, loss scaler 0 reducing loss scale to {}"
+    report = read(f"{HEAD}NCCL INFO x", *(said.format(scale) for scale in ("2.0", "1.0", "0.5")))
+    assert (report.failures, [note.name for note in report.notes]) == ((), ["loss_scale"])
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["store_timeout", "store_connect", "rendezvous", "store_waits", "host_name", "port_in_use"],
+)
+def test_a_fix_about_the_meeting_of_ranks_names_torchruns_own_option(name):
+    line = next(line for case, _, line in CASES if case == name)
+    (failure,) = read(line).failures
+    assert "--rdzv-endpoint" in failure.fix
+    assert ("--standalone" in failure.fix) is (name == "port_in_use")
+
+
+def test_a_quoted_line_that_is_too_long_keeps_its_end_and_says_that_it_was_cut():
+    words = "failed : No route to host"
+    line = warn("a.cc:1", f"Connect to 10.0.0.4<5> {words}")
+    long = f"{'[a launcher wrote this] ' * 40}{line}"
+    report = read(long)
+    quoted = explain(report)[1]
+    assert quoted.endswith(words)
+    assert " ... " in quoted
+    assert len(quoted) <= 200
+    text = report.failures[0].evidence[0].text
+    assert text.endswith(words)
+    assert len(text) <= 300
+    assert " ... " in text
+    assert " ... " not in explain(read(line))[1]
+
+
 def test_frames_of_a_thread_that_watches_are_no_failure():
     frame = "frame #4: c10d::ProcessGroupNCCL::watchdogHandler() + 0x1a9 (0x7f in libtorch.so)"
     assert read(frame).failures == ()
@@ -595,7 +723,7 @@ def test_ranks_of_one_group_in_two_collectives_have_left_the_common_order():
     assert "different collectives" not in cause
     assert "if these ranks are one process group, they left the common order" in cause
     works = [WORK.format(0, 7, "ALLREDUCE", 1), WORK.format(1, 8, "BROADCAST", 1)]
-    assert "common order" not in read(*works).failures[0].cause
+    assert "if these ranks are one process group" in read(*works).failures[0].cause
 
 
 @pytest.mark.parametrize("what", ["creating", "attaching to"])
@@ -746,7 +874,14 @@ HOP = f"{HEAD}NCCL INFO Channel 00/0 : 0[0] -> 1[0] [send] via NET/Socket/0"
 BESIDE = ("[RANK 1]", "(Actor", "torch/lib")
 
 
-@pytest.mark.parametrize("name", ["collective_mismatch", "mlx5_completion", "nccl_library"])
+def test_a_failure_of_cuda_without_nccls_head_is_found_among_other_lines(tmp_path):
+    lines = [*STEPS, "worker3: Cuda failure 802 'system not yet initialized'", *STEPS]
+    (tmp_path / "a.log").write_text("\n".join(lines))
+    (failure,) = read_nccl_logs([str(tmp_path / "a.log")]).failures
+    assert (failure.name, failure.evidence[0].line) == ("system_not_ready", len(STEPS) + 1)
+
+
+@pytest.mark.parametrize("name", ["collective_kinds", "mlx5_completion", "nccl_library"])
 def test_a_failure_is_found_in_a_file_of_other_lines_alone(tmp_path, name):
     line = next(line for case, _, line in CASES if case == name and line.startswith(BESIDE))
     (tmp_path / "a.log").write_text(f"(Actor pid=3) step 1\n{line}\n(Actor pid=3) ends\n")
@@ -948,10 +1083,11 @@ NONE = """3 ranks have launched up to operation 1
 def test_a_report_of_ncclras_tells_which_ranks_are_at_another_operation(tmp_path, lines, said):
     (tmp_path / "ras.txt").write_text(RAS.format(lines))
     for report in (read(RAS.format(lines)), read_nccl_logs([str(tmp_path / "ras.txt")])):
-        (failure,) = report.failures
-        assert said in failure.cause
-        assert "AllReduce" in failure.cause
+        (note,) = report.notes
+        assert said in note.cause
+        assert "AllReduce" in note.cause
         assert report.version == "2.26.2"
+        assert report.failures == ()  # the counts of a moment, which ncclras calls a warning
 
 
 @pytest.mark.parametrize("between", ["failed :", "failed : No ro", "Connect to 10."])
@@ -969,6 +1105,34 @@ def test_a_warning_that_a_terminal_wrapped_is_read_as_one(tmp_path, between):
 
 
 LINE = warn("misc/ibvwrap.cc:187", "Call to ibv_modify_qp failed with 110")
+BUS = (
+    "ERROR: Unexpected bus error encountered in worker. This might be caused by insufficient shared"
+    " memory (shm)."
+)
+KILLED = (
+    "RuntimeError: DataLoader worker (pid 4711) is killed by signal: Bus error. It is possible that"
+    " dataloader's workers are out of shared memory. Please try to raise your shared memory limit."
+)
+BEFORE = ("", "[1,3]<stderr>:", "12: ", "[rank3]: ", "[default3]:")
+
+
+@pytest.mark.parametrize("before", BEFORE)
+@pytest.mark.parametrize("said", [BUS, KILLED])
+@pytest.mark.parametrize("width", [60, 72, 80, 100, 120])
+def test_words_of_shared_memory_are_read_whatever_width_wrapped_them(before, said, width, tmp_path):
+    parts = [said[at : at + width] for at in range(0, len(said), width)]
+    (tmp_path / "a.log").write_text("\n".join(["step 1", *(before + part for part in parts)]))
+    (failure,) = read_nccl_logs([str(tmp_path / "a.log")]).failures
+    assert failure.name == "worker_shm"
+
+
+@pytest.mark.parametrize("before", BEFORE)
+def test_a_warning_that_was_wrapped_behind_a_launchers_prefix_is_read_as_one(before):
+    said = warn("misc/socket.cc:1", "socketPoll: Connect to 10.0.0.4<5> failed :")
+    (failure,) = read(before + said, f"{before}No route to host").failures
+    assert failure.name == "connect"
+
+
 DRESSED = {
     "docker's JSON": json.dumps({"log": LINE + "\n", "stream": "stderr", "time": "2026"}),
     "a logger's JSON": json.dumps({"level": "error", "message": f"x\n{LINE}"}),

@@ -287,7 +287,7 @@ def test_a_log_that_is_none_of_nccls_is_refused_in_one_line(tmp_path, text):
     path.write_text(text)
     with pytest.raises(HpcTrainError, match="no line of NCCL's") as error:
         read_nccl_logs([str(path)])
-    assert "NCCL_DEBUG=INFO" in error.value.hint
+    assert "hpc-train diagnose" in error.value.hint
 
 
 def test_a_log_that_is_not_there_is_refused_in_one_line(tmp_path):
@@ -372,15 +372,38 @@ def test_what_is_known_at_the_start_is_told():
     assert "networks found: Socket" in told
     assert "NCCL_SOCKET_IFNAME=^lo,docker" in told
     assert "interfaces on node1: eth0, veth12ab, tun0" in told
-    assert "veth12ab, tun0 on node1: other nodes do not reach" in told
+    assert "veth12ab is used with fe80::1%veth: link-local" in told
+    assert "tun0 by its name is of this host alone as a rule on node1; NCCL_SOCKET" in told
+    assert "first interface" not in told
     assert "no InfiniBand or RoCE device on node1" in told
 
 
-@pytest.mark.parametrize("interface", ["lo:127.0.0.1", "eth0:169.254.3.4", "docker0:172.17.0.1"])
-def test_an_interface_of_one_host_alone_is_told_only_where_there_are_others(interface):
+LOCAL = {
+    "lo:127.0.0.1": "this host itself",
+    "eth0:169.254.3.4": "link-local",
+    "ib0:fe80::1%ib0": "ib0 is used with fe80::1%ib0: link-local",
+    "docker0:172.17.0.1": "Docker's own bridge",
+    "virbr0:192.168.122.1": "virbr0 by its name",
+}
+
+
+@pytest.mark.parametrize("interface", LOCAL)
+def test_an_interface_of_one_host_alone_is_told_with_why_where_there_are_others(interface):
     lines = [f"node{i}:1:2 [0] NCCL INFO Bootstrap : Using {interface}<0>" for i in (1, 2)]
-    assert any("do not reach" in line for line in explain(read_nccl_lines(lines)))
-    assert not any("do not reach" in line for line in explain(read_nccl_lines(lines[:1])))
+    assert any(LOCAL[interface] in line for line in explain(read_nccl_lines(lines)))
+    assert not any(LOCAL[interface] in line for line in explain(read_nccl_lines(lines[:1])))
+
+
+def test_hosts_whose_first_interfaces_have_different_names_are_told_as_perhaps_fine():
+    line = "node{0}:1:2 [0] NCCL INFO Bootstrap : Using {1}:10.0.0.{0}<0>"
+    (told,) = [
+        said
+        for said in explain(read_nccl_lines([line.format(1, "ib0"), line.format(2, "bond0")]))
+        if "first interface" in said
+    ]
+    assert "ib0 on node1" in told
+    assert "bond0 on node2" in told
+    assert "no fault where" in told
 
 
 def test_one_hosts_share_of_a_job_is_not_the_whole_job():

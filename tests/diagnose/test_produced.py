@@ -15,7 +15,7 @@ pytestmark = pytest.mark.torch
 
 ROOT = Path(__file__).resolve().parents[2]
 # Who is to blame where two ranks left a log each; None where nobody can tell.
-RANKS = {"gloo_timeout": 1, "barrier": 1, "collective_mismatch": None}
+RANKS = {"gloo_timeout": 1, "barrier": 1, "collective_shapes": None}
 
 
 def functions(name: str) -> list[str]:

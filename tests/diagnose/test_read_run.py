@@ -137,6 +137,16 @@ OUTCOMES = {
         "the script ended with exit code 0 and took no optimizer step; if that is right: x",
         {},
     ),
+    "run_disk_full": (
+        "user_error",
+        "the ranks ended, and the run directory cannot be written: Disk quota exceeded (/runs/x)",
+        {},
+    ),
+    "environment_of_ranks": (
+        "user_error",
+        "the ranks' environment could not be made: env.conda: conda is not on the PATH: name",
+        {},
+    ),
     "segfault": (
         "user_error",
         "rank 1 on n1 was killed by SIGSEGV first, in f (a.py:3); its stack is in rank-1.txt",

@@ -33,8 +33,12 @@ HEALTHY = {
     "a wait of ten seconds": waits((0, 3), (1, 3)),
     "all have come": waits((0, 3), (0, 4)),
     "one start": members(0, 1, 2, 3),
+    "some came, and the log is cut there": members(0, 1, 3),
     "two Trainers, one after the other": members(0, 1, 2, 3, 0, 1, 2, 3),
     "one node's log of two starts": members(0, 1, 0, 1),
+    "one start, all registered": [*members(0), "All distributed processes registered. Starting"],
+    "a part of a start that goes on": [*members(0, 1), "Missing logger folder: /w"],
+    "a start of which a step follows": [*members(0, 1), "step 1"],
     "it goes on": [*members(0, 0, 1, 1), *["step 1"] * 9],
 }
 
@@ -49,6 +53,36 @@ def test_of_ranks_that_wait_the_absent_are_named_only_where_the_count_agrees():
     (unsure,) = findings(*waits((0, 3), (1, 3), (0, 3)))
     assert (sure.rank, sure.cause.endswith("barrier: rank 2")) == (2, True)
     assert (unsure.rank, unsure.cause.endswith("3 of 4 came")) == (None, True)
+
+
+STOPPED_BY = (
+    "slurmstepd: error: *** STEP 77.0 ON n1 CANCELLED AT 2026-11-21T08:04:51 ***",
+    "srun: Job step aborted: Waiting up to 32 seconds for job step to finish.",
+)
+
+
+def test_ranks_that_came_to_a_start_are_a_note_where_a_log_ends_with_them():
+    logs = ReadLogs()
+    for number, line in enumerate(members(0, 1, 3), 1):
+        logs.feed(line, "", number)
+    found = logs.diagnosis("a.log")
+    assert found.findings == ()
+    (note,) = found.notes
+    assert "3 of 4 came, by what this log has; not in it: rank 2; a log that was cut" in note
+
+
+@pytest.mark.parametrize("stopped", [STOPPED_BY[:1], STOPPED_BY])
+def test_how_many_ranks_came_is_told_where_a_log_ends_while_they_wait(stopped):
+    (of_members,) = findings(*members(0, 1, 3), *stopped)
+    (of_barrier,) = findings(*waits((0, 3), (1, 3), (3, 3), (0, 3)), *stopped)
+    assert {of_members.name, of_barrier.name} == {"waits_at_start"}
+    assert "3 of 4 came, by what this log has; not in it: rank 2" in of_members.cause
+    assert "3 of 4 came; did not come to the barrier: rank 2" in of_barrier.cause
+    assert not of_members.is_known
+
+
+def test_a_step_between_a_wait_and_its_end_is_a_wait_that_was_over():
+    assert findings(*members(0, 1), "step 1", STOPPED_BY[1]) == ()
 
 
 def test_ranks_of_two_nodes_that_do_not_know_of_each_other_are_told():
@@ -70,7 +104,10 @@ SHELLS = {
     "zsh: abort (core dumped)  python a.py": "a process ended with SIGABRT",
     "[2]    710 segmentation fault (core dumped)  python a.py": "a process crashed in native code",
     "[2]  + 71034 abort (core dumped)  python a.py": "a process ended with SIGABRT",
-    "['python', '--local_rank=5', '--n', '1'] exits with return code = -6": "local rank 5 ended",
+    "['python', '--local_rank=5', '--n', '1'] exits with return code = -6": "a process ended with",
+    "['python', '--local_rank=5', 'a.py'] exits with return code = -9": "a process was killed",
+    "subprocess.CalledProcessError: Command '['python', '-u', 'a.py', '--local_rank=1']' returned"
+    " non-zero exit status 1.": "a process ended with exit code 1",
 }
 
 
@@ -83,6 +120,38 @@ def test_how_a_process_ended_is_read_in_a_shells_words(line):
 @pytest.mark.parametrize("line", ["to abort (core dumped) press q", "the killed  python was old"])
 def test_words_of_a_shell_within_a_sentence_are_none(line):
     assert findings(line) == ()
+
+
+STOPPED = """Traceback (most recent call last):
+  File "/env/bin/deepspeed", line 6, in <module>
+    main()
+  File "/env/deepspeed/launcher/runner.py", line 548, in sigkill_handler
+    result_kill = subprocess.Popen(kill_cmd, env=env)
+NameError: {}"""
+NAME_ERRORS = (
+    "free variable 'kill_cmd' referenced before assignment in enclosing scope",
+    "cannot access free variable 'kill_cmd' where it is not associated with a value",
+)
+
+
+@pytest.mark.parametrize("error", NAME_ERRORS)
+def test_a_launcher_of_deepspeeds_that_was_told_to_stop_has_no_cause_of_its_own(error):
+    (found,) = findings(*STOPPED.format(error).splitlines())
+    assert found.name == "deepspeed_stopped"
+    assert not found.is_known
+    oom = "[rank1]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
+    (found,) = findings(*STOPPED.format(error).splitlines(), oom)
+    assert found.name == "torch_oom"
+    raised = ["Traceback (most recent call last):", '  File "a.py", line 1, in f', "KeyError: 'x'"]
+    (found,) = findings(*raised, *STOPPED.format(error).splitlines())
+    assert found.cause == "a process raised KeyError: 'x'"
+
+
+def test_a_launcher_of_deepspeeds_that_says_its_signal_was_told_to_stop():
+    said = "[2026-11-21 08:04:51,885] [INFO] [launch.py:434:sigkill_handler] Main process received"
+    (found,) = findings(f"{said} SIGTERM, exiting")
+    assert found.name == "deepspeed_stopped"
+    assert findings(f"{said} 3 messages") == ()
 
 
 def test_an_exception_before_a_traceback_without_its_end_is_told():

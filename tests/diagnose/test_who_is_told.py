@@ -6,6 +6,7 @@ import pytest
 
 from hpc_train.diagnose.diagnosis import Culprit, Diagnosis, told
 from hpc_train.diagnose.read_logs import ReadLogs
+from hpc_train.diagnose.rules import Evidence
 from tests.diagnose.test_nccl_causes import WORK, ib, warn
 
 STUCK = (
@@ -46,6 +47,15 @@ def test_who_tells_of_another_is_told_as_that():
     found = finding(*(LOST.format(rank) for rank in (8, 12)))
     assert found.who == "told by ranks 8,12, 03-18 10:00:41"
     assert (found.rank, found.told_by) == (None, (8, 12))
+
+
+def test_a_rank_that_asks_another_for_nccls_id_is_the_one_that_tells():
+    line = (
+        "RuntimeError: [14] is setting up NCCL communicator and retrieving ncclUniqueId from [0]"
+        " via c10d key-value store by key '0', but store->get('0') got error: Connection reset by"
+        " peer. This may indicate a possible application crash on rank 0 or a network set up issue."
+    )
+    assert finding(line).told_by == (14,)
 
 
 def test_ranks_of_lines_that_were_passed_over_may_be_others():
@@ -102,8 +112,22 @@ def test_numbers_at_which_ranks_stood_are_told_with_all_of_their_ranks():
 def test_a_report_of_ncclras_tells_all_hosts_and_says_where_ranks_are_left_out():
     head = "Communicator ranks have different AllReduce operation counts"
     ranks = [f"Rank {n} -- GPU 0 managed by process 9 on node n{n}" for n in range(1, 6)]
-    cause = finding(head, "6 ranks have launched up to operation 7", *ranks).cause
-    assert "6 ranks (1-5 among others on n[1-5]) at 7" in cause
+    logs = ReadLogs()
+    for number, line in enumerate([head, "6 ranks have launched up to operation 7", *ranks], 1):
+        logs.feed(line, "", number)
+    (note,) = logs.diagnosis("a").notes
+    assert "6 ranks (1-5 among others on n[1-5]) at 7" in note
+    assert logs.findings() == ()
+
+
+def test_a_line_of_the_culprit_keeps_its_end_and_no_half_of_a_number():
+    text = f"step {'1234567 ' * 60}RuntimeError: the words at the end"
+    first = Culprit(name="a", cause="c", fix="f", evidence=(Evidence(file="a", line=7, text=text),))
+    quoted = next(line for line in told(Diagnosis(of="x", findings=(first,))) if " a:7: " in line)
+    assert quoted.endswith("RuntimeError: the words at the end")
+    assert len(quoted) <= 200
+    before, _, after = quoted.partition(" ... ")
+    assert {*before.split()[2:], *after.split()[:-6]} == {"1234567"}
 
 
 def test_what_does_not_fit_ends_between_two_words():

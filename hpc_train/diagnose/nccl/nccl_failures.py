@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hpc_train.diagnose.rules import WHOLE_LOG, Failure
@@ -51,6 +52,11 @@ _NAMES = (
 # Weaker words (cannot, retry, timeout) stand in warnings after which NCCL goes on.
 _SAYS_FAILURE = re.compile(r"(?i)\b(?:fail|error|mismatch|invalid|abort|timed out|refused|denied)")
 
+# The level of a line: torch's C++ log, Python's warnings, loggers.
+_WARNED = re.compile(
+    r"(?:^|[\s\]])\[W[ \d]|(?:^|[\s:])[A-Z]\w{0,40}Warning: |^[\s\d\[:.,-]{0,40}WARNING\b"
+)
+
 
 def word_of(name: str) -> str:
     """Return the words of ncclGetErrorString for a result's name without its `nccl`."""
@@ -75,7 +81,7 @@ def judge(
     Args:
         trace: (file, code, the kernel's word, line) of an error that was passed up.
         torch_error: (one of ncclGetErrorString's words, line).
-        others: What torch's watchdog and ncclras said.
+        others: What torch's watchdog said.
         initialised: How many texts the rules had seen at the last `Init COMPLETE`.
         overcome: The numbers of texts that no rule knows, after which their thread went on.
         ends_open: Whether the last line of a log is of an `open` rule.
@@ -83,11 +89,8 @@ def judge(
     causes, follows, last, notes = (hits.of(kind) for kind in ("cause", "follows", "last", "note"))
     told = [hit.failure() for hit in notes]
     beside = [failure for failure in others if failure]
-    warned = [
-        hit
-        for hit in hits.unknown()
-        if hit.first not in overcome and _SAYS_FAILURE.search(_said(hit))
-    ]
+    unknown = [hit for hit in hits.unknown() if hit.first not in overcome]
+    warned = [hit for hit in unknown if _SAYS_FAILURE.search(_said(hit))]
     ended = [hit for hit in follows if hit.rule.name in ("raised", "killed")]
     follows = [hit for hit in follows if hit not in ended]
     if not (follows or last or beside or trace or torch_error):
@@ -109,7 +112,28 @@ def judge(
         or ([_of_word(*torch_error)] if torch_error else [])
         or [hit.failure() for hit in (ended or last or again)[:1]]
     )
-    return tuple(found), tuple(told)
+    is_alone = not (last or ended or trace or torch_error) and len(follows) == 1
+    return _weighed((*found, *_recorded(last, found)), tuple(told), is_alone=is_alone)
+
+
+def _weighed(
+    found: tuple[Failure, ...], told: tuple[Failure, ...], *, is_alone: bool
+) -> tuple[tuple[Failure, ...], tuple[Failure, ...]]:
+    """Make a note of one line alone, a warning of what another failure would bring about."""
+    if not is_alone or len(found) != 1 or found[0].kind != "follows":
+        return found, told
+    (one,) = found
+    if one.times + one.alike > 1 or not _WARNED.search(one.evidence[0].text):
+        return found, told
+    cause = f"only a warning says so, and a program may go on after it: {one.cause}"
+    return (), (*told, replace(one, name="only_warned", cause=cause, kind="note"))
+
+
+def _recorded(last: list[Hit], found: Sequence[Failure]) -> list[Failure]:
+    """What torchrun recorded of the rank that failed, where nothing that was found names one."""
+    if any(failure.ranks or failure.name == "worker_failed" for failure in found):
+        return []
+    return [hit.failure() for hit in last if hit.rule.name == "worker_failed"]
 
 
 def _of_consequences(

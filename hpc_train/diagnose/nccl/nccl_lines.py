@@ -14,18 +14,21 @@ import re
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
+from hpc_train.diagnose.log_files import unfolded
 from hpc_train.runs.log_tail import COLOUR
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
 _MAX_RECORDS = 64
+_SHORT = 160
 _WINDOW = 512  # host, pid, tid, device, place and function before the level
 _LEVEL = re.compile(r"(?<![A-Za-z_])NCCL (INFO|WARN)(?: |$)")
 # Each alternative starts at the edge of a word: a long run of word characters is tried once. A host
-# behind digits and a colon is glued to a time zone or to a line that was cut.
+# behind digits and a colon is glued to a time zone or to a line that was cut; a time alone is none.
 _HEAD = re.compile(
-    r"(?:(?<![\w.-])(?<!\d\d:)(?P<host>[A-Za-z0-9][\w.-]{0,252}):(?P<pid>\d{1,10}):(?P<tid>\d{1,10})"
+    r"(?:(?<![\w.-])(?<!\d\d:)(?!(?:[\d-]{8,10}T)?\d\d:[0-5]\d:[0-5]\d(?!\d))"
+    r"(?P<host>[A-Za-z0-9][\w.-]{0,252}):(?P<pid>\d{1,10}):(?P<tid>\d{1,10})"
     r"(?!\S) ?)?"
     r"(?:\[-?\d{1,4}\] ?)?"
     r"(?:(?<![\w/.+-])(?P<place>[\w/.+-]{1,200}:\d{1,6})(?: \(.{0,160}?\))? )?$"
@@ -36,6 +39,8 @@ _ALONE = re.compile(
     r"(?:^|[\s>|])(?P<place>(?:\w{1,40}/){0,3}\w{1,40}\.(?:cc|cu|h|c):\d{1,6}) WARN (?P<text>.+)"
     r"|(?P<level>WARN|INFO): Function: (?P<call>\w{1,80}) Line: (?P<at>\d{1,6}): (?P<said>.+)"
 )
+# Packages of RCCL name the folder that they were built in.
+_BUILT_IN = re.compile(r"(?<!\S)/\S{40,400}(?=/src/[\w/]{1,80}\.\w{1,3}:\d)")
 _WRAPPED = re.compile(r'\{.{0,4000}?"(?:log|message|msg)" ?: ?"')
 
 
@@ -106,13 +111,18 @@ def plain_lines(line: str) -> list[str]:
     if "\x1b" in line:
         line = COLOUR.sub("", line)
     if "{" not in line or not (found := _WRAPPED.search(line)):
-        return [line]
+        return unfolded(line)
     try:
         document = json.JSONDecoder().raw_decode(line, found.start())[0]
     except ValueError:
-        return [line]
+        return unfolded(line)
     said = next((document[name] for name in ("log", "message", "msg") if name in document), "")
     return said.splitlines() if isinstance(said, str) else [line]
+
+
+def short_places(text: str) -> str:
+    """Return a line without long folders in front of a source file, which would hide its words."""
+    return _BUILT_IN.sub("...", text) if len(text) > _SHORT and "/src/" in text else text
 
 
 def version_of(major: str, minor: str, patch: str | None) -> str:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from hpc_train.diagnose.around import PREFIX
+from hpc_train.diagnose.collectives import Calls
 from hpc_train.diagnose.launchers import Launchers, RasCounts
 from hpc_train.diagnose.line_words import may_tell
 from hpc_train.diagnose.log_files import (
@@ -23,12 +25,17 @@ from hpc_train.diagnose.nccl.nccl_lines import (
     Record,
     plain_lines,
     records_of,
+    short_places,
     torn_names,
-    version_of,
 )
 from hpc_train.diagnose.nccl.nccl_report import NcclReport
-from hpc_train.diagnose.rules import Evidence, Hits, Rule, read_rules
+from hpc_train.diagnose.nccl.nccl_shown import Shown
+from hpc_train.diagnose.nccl.nccl_traces import Traces
+from hpc_train.diagnose.rules import MAX_TEXT, Evidence, Hits, Rule, read_rules
+from hpc_train.diagnose.shorten import shortened
 from hpc_train.diagnose.timeouts import Timeouts
+from hpc_train.diagnose.torchrun_json import failed_worker
+from hpc_train.diagnose.wrapped_lines import Wrapped
 from hpc_train.errors import HpcTrainError
 
 if TYPE_CHECKING:
@@ -38,7 +45,6 @@ _MAX_KEPT = 200
 _MAX_HOSTS = 10_000
 _MAX_WRAPPED = 500
 
-_VERSION = re.compile(r"(NCCL|RCCL) version ?:? (\d+)\.(\d+)(?:\.(\d+))?")
 _HCA = re.compile(r"\[(\d+)\]\s?([\w.-]{1,64}:\d+)/(IB|RoCE)")
 _MERGED = re.compile(r"\[(\d+)\]=\{(.{0,500}?)\}")
 # Without a device there is none: `Using [RO]; OOB eth0:...`
@@ -48,24 +54,13 @@ _NETWORK = re.compile(
     r"|(?:Assigned|Initialized) NET plugin ([\w+.-][\w +.-]{0,60}?)(?: to comm.*)?$"
 )
 _INTERFACE = re.compile(r"(?:\[\d+\])?([\w.@-]{1,64}):([^\s<]{1,80})<\d+>")
+_ERRNO = re.compile(r"\((?:errno|system error): \d{1,6}\b")
 _OOB = re.compile(r"OOB (\S{1,64}?):\S{1,80}<\d+>")
 _PROVIDER = re.compile(r"Selected [Pp]rovider is ([^\s,]{1,64})(?:.{0,80}\(found (\d+) nics\))?")
 _GDR = re.compile(
     r"GPU Direct RDMA (?:\([\w-]{1,20}\) )?(Enabled|Disabled|enabled) for "
     r"(?:GPU \S{1,20} / )?HCA (\w{1,20})(?: '([\w.+-]{1,64}))?(?:'? ?\(([^)]{1,80})\))?"
 )
-_SETTING = re.compile(
-    r"(NCCL_\w{1,60}) set (?:by environment )?to (.{0,200}?)(?: \[repeated \d+x across cluster\])?$"
-)
-# An error that was passed up: at these places it ends a call of the program, elsewhere it may be
-# expected (a plugin that is not there, a shut-down).
-_TRACE = re.compile(
-    r"(?:/\S{0,200}?/src/|/\S{0,200}/)?((?:[a-z]\w{0,40}/){0,2}\w{1,40}\.(?:cc|cu|h)):\d+"
-    r" -> ([1-6])"
-    r"(?: \(([^)]{1,80})\))?"
-)
-_ENDS = ("init.", "group.", "bootstrap.", "enqueue.", "channel.", "transport.", "transport/")
-_OUTER = ("group.", "init.", "enqueue.")
 # What torch or CUDA says beside NCCL's own lines; anything else with "NCCL" in it is prose.
 _TORCH = re.compile(
     r"ProcessGroupNCCL|WorkNCCL|(?:NCCL|C(?:uda|UDA)) (?:[Ee]rror|failure)|NCCL communicator"
@@ -118,11 +113,7 @@ def read_nccl_lines(lines: Iterable[str], name: str = "the log") -> NcclReport:
 def _finish(reader: LogReader, name: str) -> NcclReport:
     report = reader.report()
     if reader.records == 0:
-        raise HpcTrainError(
-            f"{name}: no line of NCCL's in it, and none is recognised of torch's, a launcher's or"
-            " Slurm's that tells a failure",
-            "run with NCCL_DEBUG=INFO and give that log; `hpc-train diagnose` tells of tracebacks",
-        )
+        raise reader.shown.no_line(name)
     return report
 
 
@@ -131,7 +122,7 @@ class LogReader:
 
     def __init__(self) -> None:
         self.records = 0
-        self._versions: set[str] = set()
+        self.shown = Shown()
         self._hosts: set[str] = set()
         self._of_pid: dict[str, set[str]] = {}
         self._comms = Communicators()
@@ -142,13 +133,10 @@ class LogReader:
         self._interfaces: dict[str, dict[str, str]] = {}
         self._gdr: dict[str, dict[str, bool]] = {}
         self._gdr_reasons: set[str] = set()
-        self._settings: dict[str, str] = {}
-        self._set_at: dict[str, Evidence] = {}
-        self._library = "NCCL"
-        self._chains: dict[tuple[str, str, str], tuple[str, str, str, Evidence]] = {}
-        self._trace: tuple[str, str, str, Evidence] | None = None
+        self._traces = Traces()
         self._launchers = Launchers()
         self._ras = RasCounts()
+        self._messages, self._calls = Wrapped(), Calls()
         self._unfinished: tuple[Record, Evidence] | None = None
         self._torch_error: tuple[str, Evidence] | None = None
         self._initialised = 0
@@ -160,6 +148,7 @@ class LogReader:
         self._overcome: set[int] = set()
         self._retrying: set[str] = set()
         self._last: dict[str, int] = {}
+        self._errno: dict[str, str] = {}  # by file
 
     def feed(self, line: str, file: str = "", number: int = 0) -> None:
         """Take one line, with or without its newline, of any kind."""
@@ -169,7 +158,8 @@ class LogReader:
             said = " ".join(part.split()) if "    " in part else part.strip()
             if said:
                 (self._retrying.add if ", retrying" in said else self._retrying.discard)(file)
-            self._feed(part, Evidence(file=file, line=number, text=said[:300]))
+            text = shortened(short_places(said), MAX_TEXT)
+            self._feed(part, Evidence(file=file, line=number, text=text))
 
     def feed_history(self, text: str, where: Evidence) -> Rule | None:
         """Take what a run's history or Slurm's record says, and return the rule it is of."""
@@ -177,10 +167,8 @@ class LogReader:
         return self._hits.take("RUN", text, "", "", where, is_warning=False)
 
     def _feed(self, line: str, where: Evidence) -> None:
-        if "CCL version " in line and (found := _VERSION.search(line)):
-            self.records += 1
-            self._library = max(self._library, found[1])  # AMD's torch says NCCL as well
-            self._versions.add(version_of(*found.groups()[1:]))
+        self.records += self.shown.take(line)
+        self.timeouts.passes(line, where)
         records = records_of(line, self._hosts)
         if not records:
             self._beside(line, where)
@@ -207,6 +195,7 @@ class LogReader:
             self._setup(record, where)
         elif "Init COMPLETE" in record.text:
             self._initialised = self._hits.lines + 1
+            self._traces.initialised(record[:3])
 
     def _beside(self, line: str, where: Evidence) -> None:
         """Take a line of torch's, a launcher's or Slurm's; after "Last error:" it is NCCL's own."""
@@ -224,13 +213,21 @@ class LogReader:
         if self._ras.take(line, where):
             self.records += 1
             return
+        for whole, at in self._messages.take(line, where):
+            self._message(whole, at, is_error=is_error)
+
+    def _message(self, line: str, where: Evidence, *, is_error: bool = False) -> None:
+        if self._calls.take(line, where):
+            return
+        line = self._with_errno(line, where.file)
         begun, self._wrapped = self._wrapped, ""
         if begun and not _STARTS.match(line):
             whole = begun + line.rstrip("\n")
             if self._torch(whole, where):
                 return
             self._wrapped = whole if len(whole) < _MAX_WRAPPED else ""
-        if is_error or _TORCH.search(line):
+        # An event of torchrun may quote torch's words, and names the host.
+        if is_error or (_TORCH.search(line) and not failed_worker(line)):
             if not self._torch(line, where) and "ProcessGroupNCCL" in line:
                 self._wrapped = line.rstrip("\n")
         elif self._launchers.is_open or may_tell(line):
@@ -240,8 +237,9 @@ class LogReader:
         """Whether the line is the rest of a warning that a terminal wrapped."""
         if "ProcessGroupNCCL" in line:
             return False
+        rest = PREFIX.sub("", line, count=1).strip()
         for between in (" ", ""):
-            text = f"{record.text}{between}{line.strip()}"
+            text = f"{record.text}{between}{rest}"
             if self._hits.take("WARN", text, record.place, record.host, start, is_warning=False):
                 self._hits.forget(record.text)
                 return True
@@ -257,6 +255,14 @@ class LogReader:
             self._hits.take(level, line, "", "", where, is_warning=False)
             for level in ("WARN", "JOB")
         )
+
+    def _with_errno(self, line: str, file: str) -> str:
+        """Add why a socket did not connect, which torch says in the line before."""
+        if found := _ERRNO.search(line):
+            self._errno[file] = found[0]
+        elif "any network address" in line and file in self._errno:
+            return f"{line.rstrip()} {self._errno.pop(file)}"
+        return line
 
     def _job(self, line: str, where: Evidence) -> None:
         if "Avg bus bandwidth" in line:  # nccl-tests' last line
@@ -279,26 +285,16 @@ class LogReader:
                 self._networks.add(found[1] or found[2])
         elif text.startswith("Bootstrap"):
             self._uses(host, text)
-        elif " set " in text and (found := _SETTING.match(text)):
-            value = found[2].strip().rstrip(".")
-            self._set(found[1], value, where)
+        elif " set " in text and self.shown.take_setting(text, where):
+            pass
         elif "GPU Direct RDMA" in text:
             self._gpudirect(host, text)
         elif "rovider is" in text and (found := _PROVIDER.search(text)):
             nics = f", {found[2]} NICs" if found[2] else ""
             self._networks.add(f"libfabric {found[1]}{nics}")
-        elif " -> " in text and (found := _TRACE.match(text)):
-            self._traced(found, record[:3], where)
+        elif " -> " in text:
+            self._traces.take(text, record[:3], where)
         self._hits.take("INFO", text, record.place, host, where, is_warning=False)
-
-    def _set(self, name: str, value: str, where: Evidence) -> None:
-        """Note a setting; a line that was cut (the last one?) has the beginning of a value."""
-        self._set_at.setdefault(name, where)
-        before = self._settings.get(name, "")
-        if value.startswith(before) and len(self._settings) < _MAX_KEPT:
-            self._settings[name] = value
-        elif not before.startswith(value):
-            self._settings[name] = "(not the same in all lines)"
 
     def _using(self, host: str, network: str, rest: str) -> None:
         self._networks.add(network)
@@ -335,41 +331,27 @@ class LogReader:
         if found[1] == "Disabled" and found[4] and len(self._gdr_reasons) < _MAX_KEPT:
             self._gdr_reasons.add(found[4])
 
-    def _traced(self, found: re.Match[str], thread: tuple[str, str, str], where: Evidence) -> None:
-        """Note an error that was passed up, from the innermost place of its thread."""
-        file, code, why = found[1], found[2], found[3] or ""
-        # A chain begins inside, and each place around it passes on the same code.
-        begin = self._chains.get(thread)
-        if begin is None or begin[1] != code:
-            begin = (file, code, why, where)
-            if len(self._chains) < _MAX_HOSTS or thread in self._chains:
-                self._chains[thread] = begin
-        if not file.startswith(_ENDS):
-            return
-        before = self._trace
-        if before is None or _rank_of(begin) < _rank_of(before):
-            self._trace = begin
-        elif why and not before[2] and before[1] == code:
-            self._trace = (before[0], code, why, where)
-
     def report(self) -> NcclReport:
         """Return what was read so far."""
         hits = self._hits
-        for said, where in self._launchers.at_end(self._last):
+        for line, where in self._messages.rest():
+            self._message(line, where)
+        for said, where in [*self._calls.at_end(), *self._launchers.at_end(self._last)]:
             self.records += 1
-            hits.take("JOB", said, "", "", where, is_warning=False)
+            any(hits.take(kind, said, "", "", where, is_warning=False) for kind in ("JOB", "WARN"))
         failures, notes = judge(
             hits,
-            (self.timeouts.failure(), self._ras.failure()),
-            self._trace,
+            (self.timeouts.failure(),),
+            self._traces.root(has_fallback=hits.has("collnet")),
             self._torch_error,
             self._initialised,
             self._overcome,
             ends_open=bool(self._retrying),
         )
+        settings, counts = self.shown.settings(self._last), filter(None, [self._ras.note()])
         return NcclReport(
-            version=next(iter(self._versions)) if len(self._versions) == 1 else None,
-            library=self._library,
+            version=self.shown.version,
+            library=self.shown.library,
             speakers=tuple(sorted(self._hosts - set(torn_names(self._of_pid.values())))),
             world=self._comms.world(),
             networks=tuple(sorted(self._networks)),
@@ -380,20 +362,11 @@ class LogReader:
             },
             gdr=dict(sorted(self._gdr.items())),
             gdr_reasons=tuple(sorted(self._gdr_reasons)),
-            settings={
-                name: value
-                for name, value in sorted(self._settings.items())
-                if (at := self._set_at[name]).line != self._last[at.file]
-            },
-            failures=failures,
-            notes=notes,
+            settings=settings,
+            failures=tuple(self.shown.fitted(item, settings) for item in failures),
+            notes=tuple(self.shown.fitted(item, settings) for item in (*notes, *counts)),
             warnings=tuple(hit.failure() for hit in hits.unknown()),
             dropped=hits.dropped,
             records=self.records,
             torn=self._comms.torn,
         )
-
-
-def _rank_of(trace: tuple[str, str, str, Evidence]) -> tuple[bool, bool]:
-    """The less, the nearer to the root: 3 and 6 follow from another rank's error."""
-    return trace[1] in "36", trace[0].startswith(_OUTER)

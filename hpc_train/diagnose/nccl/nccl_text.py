@@ -7,10 +7,12 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from hpc_train.diagnose.rules import alike_line
+from hpc_train.diagnose.shorten import shortened
+from hpc_train.diagnose.who import is_part_of_address
 from hpc_train.plan.hostlist import fold, fold_numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from hpc_train.diagnose.nccl.nccl_report import NcclReport, Pair
     from hpc_train.diagnose.rules import Evidence, Failure
@@ -26,31 +28,46 @@ _GDR = {
 }
 # Interfaces that other nodes do not reach as a rule: bridges, containers, tunnels, loopback.
 _LOCAL_NAMES = ("lo", "docker", "veth", "br-", "virbr", "cni", "cali", "flannel", "tun", "tap")
-_LOCAL_ADDRESSES = ("127.", "169.254.", "fe80:", "[fe80", "::1", "172.17.")
+_LOOPBACK = "loopback, which is this host itself"
+_LINK_LOCAL = "link-local, which other nodes reach only on the same link, if at all"
+_LOCAL_ADDRESSES = {
+    "127.": _LOOPBACK,
+    "::1": _LOOPBACK,
+    "[::1": _LOOPBACK,
+    "169.254.": _LINK_LOCAL,
+    "fe80:": _LINK_LOCAL,
+    "[fe80": _LINK_LOCAL,
+    "172.17.": "as a rule Docker's own bridge, which other nodes do not reach",
+}
 
 
 def explain(report: NcclReport) -> list[str]:
     """Return the report in lines: each failure with its evidence and fix first, then what is so."""
-    lines = [line for failure in report.failures for line in _failure(failure)]
+    lines = [line for failure in report.failures for line in _failure(failure, report.library)]
     return [*(lines or _headline(report)), *_facts(report), *_rest(report)]
 
 
-def _failure(failure: Failure) -> Iterator[str]:
+def _failure(failure: Failure, library: str) -> Iterator[str]:
     where = f" (on {_folded(failure.hosts)})" if failure.hosts else ""
-    cause = failure.cause or "NCCL warned of something that this reader does not know"
+    cause = failure.cause or f"{library} warned of something that this reader does not know"
     yield f"failed: {cause}{where}"
     for item in failure.evidence:
-        yield f"  {_place(item)}{item.text}"[:_MAX_WIDTH]
+        yield _quoted("  ", item)
     if failure.times > len(failure.evidence):
         yield f"  {failure.times} lines say so"
     if more := alike_line(failure):
-        yield f"  {more}"[:_MAX_WIDTH]
+        yield shortened(f"  {more}", _MAX_WIDTH)
     yield f"  fix: {failure.fix}"
 
 
 def _place(item: Evidence) -> str:
     name = item.file or "line"
     return f"{name}:{item.line}: " if item.line else ""
+
+
+def _quoted(before: str, item: Evidence) -> str:
+    where = f"{before}{_place(item)}"
+    return where + shortened(item.text, _MAX_WIDTH - len(where))
 
 
 def _folded(hosts: Iterable[str]) -> str:
@@ -91,6 +108,7 @@ def _headline(report: NcclReport) -> Iterator[str]:
 def _is_one_node(report: NcclReport) -> bool:
     """Whether one host has all that wrote: machines may have one name, and then use the network."""
     is_told = report.world.nodes <= 1 and len(report.hosts) == 1
+    is_told = is_told and (report.world.nodes == 1 or not is_part_of_address(report.hosts[0]))
     return is_told and not any(pair.transport.startswith("NET/") for pair in report.pairs)
 
 
@@ -126,13 +144,14 @@ def _where(pair: Pair) -> str:
 
 def _size(report: NcclReport) -> str:
     world, hosts = report.world, report.hosts
-    where = "" if not hosts else f"host {hosts[0]}" if len(hosts) == 1 else f"{len(hosts)} hosts"
+    where = _hosts(hosts)
     if not world.ranks:
         return where
     is_whole = len(world.places) >= world.ranks
     are_hosts = (world.nodes or len(hosts)) == len(hosts) and (
         len(hosts) != 1 or _is_one_node(report)
     )
+    are_hosts = are_hosts and (world.nodes > 0 or not any(map(is_part_of_address, hosts)))
     if is_whole and world.groups <= 1 and len(hosts) <= world.ranks and are_hosts:
         text = _ranks(world.ranks) + (f" on {where}" if where else "")
     else:
@@ -142,6 +161,13 @@ def _size(report: NcclReport) -> str:
         text += "" if is_whole else f"; this log shows at least {_which(world.places)}"
         text += f"; {where} in this log" if where else ""
     return text
+
+
+def _hosts(hosts: Sequence[str]) -> str:
+    """Return `host node1` or `4 hosts`, and no number where a name may stand for several."""
+    if any(map(is_part_of_address, hosts)):
+        return f"hosts called {_list(hosts, _MAX_SHOWN)} (perhaps the first part of addresses)"
+    return f"{len(hosts)} hosts" if len(hosts) > 1 else f"host {hosts[0]}" if hosts else ""
 
 
 def _which(places: Collection[int]) -> str:
@@ -193,22 +219,30 @@ def _unreachable(report: NcclReport) -> Iterator[str]:
     is_alone = report.world.nodes <= 1 and len(report.hosts) <= 1 and not report.crossing
     if is_alone and not any(item.name.startswith("connect") for item in report.failures):
         return
-    doubtful: dict[str, tuple[str, ...]] = {
-        host: tuple(name.partition(":")[0] for name in names if _is_local(name))
+    doubtful = {
+        host: tuple(dict.fromkeys(said for name in names if (said := _doubt(name))))
         for host, names in report.interfaces.items()
     }
-    for names, hosts in _alike(doubtful).items():
-        if names:
-            yield (
-                f"{_list(names, 4)}{_on(hosts)}: other nodes do not reach such an interface as a"
-                " rule; NCCL_SOCKET_IFNAME chooses"
-            )
+    for doubts, hosts in _alike(doubtful).items():
+        if doubts:
+            yield f"{_list(doubts, 4)}{_on(hosts)}; NCCL_SOCKET_IFNAME chooses"
+    firsts = {host: (names[0].partition(":")[0],) for host, names in report.interfaces.items()}
+    if len(by_name := _alike(firsts)) > 1:
+        told = [f"{name}{_on(hosts)}" for (name,), hosts in by_name.items()]
+        yield (
+            f"the first interface is not the same on all hosts ({_list(told, 4)}): no fault where"
+            " these networks reach each other, else NCCL_SOCKET_IFNAME chooses one that all share"
+        )
 
 
-def _is_local(interface: str) -> bool:
+def _doubt(interface: str) -> str:
+    """Why other nodes may not reach an interface: by its address, or else by its name."""
     name, _, address = interface.partition(":")
+    why = next((why for begin, why in _LOCAL_ADDRESSES.items() if address.startswith(begin)), "")
+    if why:
+        return f"{name} is used with {address}: {why}"
     is_named = name == "lo" or name.startswith(_LOCAL_NAMES[1:])
-    return is_named or address.startswith(_LOCAL_ADDRESSES)
+    return f"{name} by its name is of this host alone as a rule" if is_named else ""
 
 
 def _rest(report: NcclReport) -> Iterator[str]:
@@ -219,7 +253,7 @@ def _rest(report: NcclReport) -> Iterator[str]:
     for warned in others[:_MAX_SHOWN]:
         times = f" ({warned.times} times)" if warned.times > 1 else ""
         first = warned.evidence[0]
-        yield f"warning{times}: {_place(first)}{first.text}"[:_MAX_WIDTH]
+        yield _quoted(f"warning{times}: ", first)
     if len(others) > _MAX_SHOWN or report.dropped:
         more = max(len(others) - _MAX_SHOWN, 0)
         yield f"{more} further kinds of warnings, {report.dropped} lines not kept"

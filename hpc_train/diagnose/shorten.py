@@ -1,0 +1,24 @@
+"""A long line of a log, shortened for a reader."""
+
+from __future__ import annotations
+
+_MARK = " ... "
+_LEAST = 40
+
+
+def shortened(text: str, width: int) -> str:
+    """Return a text of at most that width: what is left out of its middle is marked.
+
+    A line ends with the words of its error, so its end is kept. It is cut between words, as half a
+    number would be another one; only a word without an end is cut itself.
+    """
+    if len(text) <= width:
+        return text
+    room = max(width, _LEAST) - len(_MARK)
+    end = room * 2 // 5
+    head, tail = text[: room - end], text[-end:]
+    if not text[room - end].isspace():
+        head = head.rpartition(" ")[0] or head
+    if not text[-end - 1].isspace():
+        tail = tail.partition(" ")[2] or tail
+    return f"{head.rstrip()}{_MARK}{tail.lstrip()}"
