@@ -37,7 +37,7 @@ class EventKind(str, Enum):
     WAITS_FOR = "waits_for"  # run: has to be complete before this one begins
     CANCEL_REQUESTED = "cancel_requested"  # by
     RUN_ENDED = "run_ended"  # state, reason
-    NOTE = "note"  # text
+    NOTE = "note"  # attempt, text
 
 
 # With each of these the run has something to do again.

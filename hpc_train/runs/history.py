@@ -14,7 +14,7 @@ from hpc_train.runs.ranks import Damaged
 # Fields of the event at an attempt's end that its record takes as they are.
 OF_THE_END = (
     *("reason", "rank", "node", "error", "where", "failed_step", "refused"),
-    *("first_step", "last_step", "saved_step"),
+    *("first_step", "last_step", "saved_step", "failed_saves"),
 )
 
 
@@ -55,6 +55,8 @@ class AttemptRecord:
     last_step: int = 0
     saved_step: int = 0
     kept_step: int = 0
+    notes: tuple[str, ...] = ()  # what the run went on in spite of
+    failed_saves: str = ""  # at its end, where its newest saves had failed
 
     @property
     def steps_lost(self) -> int:
@@ -160,4 +162,6 @@ def _told_by(event: Event, record: AttemptRecord) -> dict[str, Any]:
     if event.kind is EventKind.CHECKPOINT_DAMAGED:
         damaged = Damaged(event.get("step", 0), event.get("reason", ""))
         return {"damaged": (*record.damaged, damaged)}
+    if event.kind is EventKind.NOTE:
+        return {"notes": (*record.notes, str(event.get("text", "")))}
     return {}

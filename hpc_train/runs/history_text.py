@@ -53,6 +53,8 @@ def history_lines(status: RunStatus, now: float) -> Iterator[str]:
         warning = f"; {status.forecast.warning}" if status.forecast.warning else ""
         yield f"  limit      in {duration(status.forecast.limit_in_s)}{warning}"
     yield f"  step       {status.step}"
+    if status.failed_saves:
+        yield shortened(f"  saves      {status.failed_saves}", WIDTH)
     if status.metrics:
         yield shortened(f"  metrics    {metrics_text(status.metrics)}", WIDTH)
     for model in status.best_models:
@@ -140,6 +142,8 @@ def _attempt_lines(attempt: AttemptRecord, status: RunStatus, now: float) -> Ite
     yield from _told("nodes", [folded(attempt.nodes)])
     if attempt.unused:
         yield from _told("not used", textwrap.wrap(attempt.unused, WIDTH - len(INDENT)))
+    for note in attempt.notes:
+        yield from _told("note", textwrap.wrap(note, WIDTH - len(INDENT)))
     if attempt.preflight:
         yield from _told("network", _network(attempt))
     for item in attempt.damaged:
@@ -151,6 +155,8 @@ def _attempt_lines(attempt: AttemptRecord, status: RunStatus, now: float) -> Ite
         yield (
             f"    steps    {attempt.first_step} to {attempt.last_step}, {attempt.steps_lost} lost"
         )
+    if attempt.failed_saves and attempt.failed_saves != status.failed_saves:
+        yield from _told("saves", textwrap.wrap(attempt.failed_saves, WIDTH - len(INDENT)))
     if attempt.decision:
         why = f"{attempt.decision}: {attempt.decision_reason}"
         yield from _told("decided", textwrap.wrap(why, WIDTH - len(INDENT)))

@@ -82,6 +82,25 @@ class Beginning:
 
 
 @dataclass(frozen=True, kw_only=True)
+class FailedSaves:
+    """Checkpoints that the storage refused, one after the other, up to now.
+
+    Attributes:
+        since_step: Optimizer steps at the first of them.
+        error: What the storage said of the newest one.
+    """
+
+    count: int
+    since_step: int
+    error: str
+
+    @property
+    def text(self) -> str:
+        """`3 failed since step 15: No space left on device`."""
+        return f"{self.count} failed since step {self.since_step}: {self.error}"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Heartbeat:
     """A rank's sign of life, rewritten about every second from a thread of its own.
 
@@ -98,6 +117,7 @@ class Heartbeat:
         metrics: The newest numbers of what a person watches.
         seconds: Spent in each phase so far; empty of a version that did not count them.
         ranks: How many there are, where a script decides it; None where the plan does.
+        failed_saves: None where the newest save came about, or none was made.
     """
 
     rank: int
@@ -117,6 +137,7 @@ class Heartbeat:
     metrics: dict[str, float] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     ranks: int | None = None
+    failed_saves: FailedSaves | None = None
 
     @property
     def eta_s(self) -> float | None:

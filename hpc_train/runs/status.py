@@ -70,6 +70,13 @@ class RunStatus:
     best_models: tuple[SavedModel, ...] = ()  # one for each metric that decided
 
     @property
+    def failed_saves(self) -> str:
+        """How many of the newest saves the storage refused, and its words; empty if it did not."""
+        if self.beat is not None:
+            return self.beat.failed_saves.text if self.beat.failed_saves else ""
+        return self.attempts[-1].failed_saves if self.attempts else ""
+
+    @property
     def outcome(self) -> Outcome | None:
         """How the newest attempt ended; None while it runs or before there is one."""
         return self.attempts[-1].outcome if self.attempts else None
@@ -91,6 +98,7 @@ class RunStatus:
             "submitted": self.submitted,
             "start_estimate": self.start_estimate,
             "step": self.step,
+            "failed_saves": self.failed_saves or None,
             "progress": _progress_json(self.beat),
             "limit_in_s": round(self.forecast.limit_in_s) if self.forecast else None,
             "requeues_expected": self.forecast.requeues if self.forecast else None,

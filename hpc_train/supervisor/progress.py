@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from hpc_train.plan.states import Outcome
 from hpc_train.runs.checkpoints import newest_step
-from hpc_train.runs.events import Event, EventKind, append_event
+from hpc_train.runs.events import Event, EventKind, append_event, read_events
+from hpc_train.runs.history import attempts_in
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.ranks import Beginning, read_beginning, read_exits, read_heartbeats
 from hpc_train.supervisor.outcome import AttemptOutcome
@@ -23,11 +24,13 @@ class AttemptSteps:
         first: In the checkpoint that the ranks went on from.
         last: The newest that any rank has told of.
         saved: In the newest checkpoint that a later attempt can go on from.
+        failed_saves: What became of newer saves; empty where the newest one came about.
     """
 
     first: int
     last: int
     saved: int
+    failed_saves: str = ""
 
     @property
     def newly_saved(self) -> int | None:
@@ -45,10 +48,15 @@ def attempt_steps(run: RunDir, attempt: int, *, assumed_first: int) -> AttemptSt
     beginning = read_beginning(folder) or Beginning(assumed_first)
     left = {item.step for item in beginning.damaged if not item.moved_aside}
     saved = newest_step(run, damaged=left)
-    steps = [beat.step for beat in read_heartbeats(folder)]
+    beats = read_heartbeats(folder)
+    failed = next((beat.failed_saves for beat in beats if beat.rank == 0), None)
+    steps = [beat.step for beat in beats]
     steps += [record.step for record in read_exits(folder) if record.step is not None]
     return AttemptSteps(
-        first=beginning.step, last=max([beginning.step, saved, *steps]), saved=saved
+        first=beginning.step,
+        last=max([beginning.step, saved, *steps]),
+        saved=saved,
+        failed_saves=failed.text if failed else "",
     )
 
 
@@ -71,9 +79,16 @@ def tell_beginning(
         append_event(run.events, Event(time.time(), EventKind.CHECKPOINT_DAMAGED, damage))
         say(f"step {item.step} is damaged ({item.reason}): goes on from {beginning.step}")
     append_event(run.events, Event(time.time(), EventKind.RANKS_BEGAN, first))
-    say(f"the ranks go on from step {beginning.step}" if beginning.step else "the ranks begin anew")
+    say(_where_they_begin(run, attempt, beginning.step))
     if None not in (asked, beginning.ranks) and beginning.ranks != asked:
         say(f"the script's own ranks: {beginning.ranks}, of {asked} that were asked for")
+
+
+def _where_they_begin(run: RunDir, attempt: int, step: int) -> str:
+    if step:
+        return f"the ranks go on from step {step}"
+    earlier = [it for it in attempts_in(read_events(run.events)) if it.attempt < attempt]
+    return "the ranks begin anew" if any(it.last_step for it in earlier) else "the ranks begin"
 
 
 def record_end(run: RunDir, attempt: int, ending: AttemptOutcome, steps: AttemptSteps) -> None:
@@ -87,5 +102,6 @@ def record_end(run: RunDir, attempt: int, ending: AttemptOutcome, steps: Attempt
         "first_step": steps.first,
         "last_step": steps.last,
         "saved_step": steps.last if completed else steps.saved,
+        **({"failed_saves": steps.failed_saves} if steps.failed_saves else {}),
     }
     append_event(run.events, Event(time.time(), EventKind.ATTEMPT_ENDED, data))

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from hpc_train.plan.states import RankExit
 from hpc_train.runs.layout import AttemptDir
-from hpc_train.runs.ranks import Heartbeat, append_progress, write_heartbeat
+from hpc_train.runs.ranks import FailedSaves, Heartbeat, append_progress, write_heartbeat
 from hpc_train.training.node_heartbeats import NodeHeartbeats
 from hpc_train.training.resume.stop import StopFlag
 
@@ -73,6 +73,7 @@ class HeartbeatThread:
         steps: In all; None where nobody knows.
         epoch: The one at hand, from 1; `epochs` are all of them.
         metrics: Gives the numbers to tell; called in the thread, so it reads what is there.
+        failed_saves: Gives what is told of saves; called in the thread.
         also: Called in the thread, four times a second.
         ranks: How many there are, where the script at hand decides it.
         is_quiet: Another process tells what this rank does.
@@ -91,6 +92,7 @@ class HeartbeatThread:
         self.epoch: int | None = None
         self.epochs: int | None = None
         self.metrics: Callable[[], dict[str, float]] = dict
+        self.failed_saves: Callable[[], FailedSaves | None] = lambda: None
         self.also: Callable[[], None] = lambda: None
         self.ranks: int | None = None
         self.is_quiet = False
@@ -236,6 +238,7 @@ class HeartbeatThread:
             steps_per_s=self._pace.see(self.phase, self.step, time.monotonic()),
             metrics=self.metrics(),
             ranks=self.ranks,
+            failed_saves=self.failed_saves(),
             seconds={phase: round(spent, 2) for phase, spent in self.seconds().items()},
         )
         try:

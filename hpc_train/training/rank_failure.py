@@ -21,6 +21,7 @@ from hpc_train.runs.ranks import ExitRecord, write_exit
 from hpc_train.training.heartbeat import HeartbeatThread
 from hpc_train.training.private.lightning_frames import in_teardown
 from hpc_train.training.resume.stop import Stopped
+from hpc_train.training.resume.unsavable import UnsavableError
 
 _USER_CODE = 1
 _MOST_SAID = 400  # characters of a message of several lines
@@ -91,6 +92,10 @@ def failure_of(error: BaseException | None) -> RankFailure:
     if isinstance(error, Stopped):
         return RankFailure(code=int(RankExit.SAVED), kind="saved", cause=error.cause)
     code, kind = _code_and_kind(error)
+    if isinstance(error, UnsavableError):
+        told = error.cause
+        where, trace = told.where, told.traceback
+        return RankFailure(code=code, kind=kind, error=str(error), where=where, traceback=trace)
     ours = isinstance(error, HpcTrainError)
     return RankFailure(
         code=code,
@@ -187,6 +192,11 @@ def _chain(error: BaseException) -> list[BaseException]:
     while chain[-1].__cause__ is not None:
         chain.append(chain[-1].__cause__)
     return chain
+
+
+def is_of_node(error: BaseException) -> bool:
+    """Whether peers, the network or a GPU's memory failed, whatever was asked of them."""
+    return any(_is_gpu_memory(item) or _is_network(item) for item in _chain(error))
 
 
 def _is_gpu_memory(error: BaseException) -> bool:

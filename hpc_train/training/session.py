@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -45,6 +45,7 @@ from hpc_train.training.resume.rng import capture_rngs, restore_rngs
 from hpc_train.training.resume.saving import Snapshot
 from hpc_train.training.resume.shards import is_sharded, load_shards, save_shards
 from hpc_train.training.resume.stop import StopFlag, Stopped
+from hpc_train.training.resume.unsavable import Author, class_name
 from hpc_train.training.session_history import SessionHistory
 
 T = TypeVar("T")
@@ -276,12 +277,20 @@ class Session:
             model={"objects": objects, "state_dict": flat} if self.rank == 0 else None,
             own=self._state.own(inside, self._micro_batches, over=over),
             shards=self._write_shards if sharded else None,
+            authors=self._author,
             parameters=frozenset(
                 f"{name}.{key}"
                 for name, item in modules.items()
                 for key, _ in item.named_parameters()
             ),
         )
+
+    def _author(self, keys: Sequence[Any]) -> Author:
+        """Of what `restore` got: whose state_dict has it."""
+        if len(keys) < 3 or tuple(keys[:2]) != ("model", "objects"):
+            return Author()
+        kind = class_name(type(self._objects[keys[2]]))
+        return Author(f"state_dict of {keys[2]} ({kind})")
 
     def _write_shards(self, folder: Path) -> None:
         (model,) = self._of(Module).values()

@@ -184,6 +184,10 @@ def test_a_full_disk_is_said_and_costs_checkpoints_but_not_the_training(
     training.wait_step(new=full + 220)
     assert max(checkpoint_steps(training.run)) == good, "the last good one stays"
     assert "could not be saved" in training.run.attempt(0).rank_log(0).read_text()
+    failed = training.beats(0)[0].failed_saves
+    assert failed is not None
+    assert failed.error == "No space left on device"
+    assert failed.since_step > good
     filler.unlink()
     assert training.wait_end() == "completed"
     (attempt,) = training.status()["attempts"]

@@ -11,7 +11,7 @@ from hpc_train.plan.states import Outcome, RunState
 from hpc_train.runs.events import Event, EventKind
 from hpc_train.runs.history_text import duration, history_html, history_lines, progress_text
 from hpc_train.runs.layout import RunDir
-from hpc_train.runs.ranks import Heartbeat, read_heartbeat
+from hpc_train.runs.ranks import FailedSaves, Heartbeat, read_heartbeat
 from hpc_train.runs.status import RunStatus, SchedulerView, run_status
 
 SUBMITTED = Event(100.0, EventKind.SUBMITTED, {"job_id": "7", "backend": "slurm"})
@@ -214,6 +214,38 @@ def test_a_heartbeat_of_the_version_before_is_read_as_what_it_tells(tmp_path: Pa
         '{"rank": 0, "node": "n", "pid": 1, "time": 1, "moved": 1, "phase": "train", "step": 3}'
     )
     assert progress_text(read_heartbeat(path)) == "step 3"
+
+
+def test_a_note_stands_with_its_attempt() -> None:
+    note = Event(111.0, EventKind.NOTE, {"attempt": 0, "text": "env.setup.0 (`x`) exited with 1"})
+    noted = status(SUBMITTED, STARTED, note, view=RunState.RUNNING)
+    assert "    note     env.setup.0 (`x`) exited with 1" in history_lines(noted, 1000.0)
+    assert noted.to_json()["attempts"][0]["notes"] == ("env.setup.0 (`x`) exited with 1",)
+
+
+def test_saves_that_fail_are_told_until_one_comes_about() -> None:
+    said = "3 failed since step 15: No space left on device"
+    failed = FailedSaves(count=3, since_step=15, error="No space left on device")
+    fails = status(SUBMITTED, STARTED, view=RunState.RUNNING, beat=beating(failed_saves=failed))
+    assert f"  saves      {said}" in history_lines(fails, 1000.0)
+    assert fails.to_json()["failed_saves"] == said
+    well = status(SUBMITTED, STARTED, view=RunState.RUNNING, beat=beating())
+    assert not [line for line in history_lines(well, 1000.0) if "saves" in line]
+    assert well.to_json()["failed_saves"] is None
+
+
+def test_saves_that_had_failed_at_an_attempts_end_stay_with_it() -> None:
+    said = "1 failed since step 12: No space left on device"
+    ended = Event(150.0, EventKind.ATTEMPT_ENDED, {**PREEMPTED.data, "failed_saves": said})
+    waits = status(SUBMITTED, STARTED, ended, WENT_ON, view=RunState.PENDING)
+    assert [line for line in history_lines(waits, 1000.0) if said in line] == [
+        f"  saves      {said}"
+    ]
+    again = Event(200.0, EventKind.ATTEMPT_STARTED, {"attempt": 1, "job_id": "7"})
+    runs = status(SUBMITTED, STARTED, ended, WENT_ON, again, view=RunState.RUNNING, beat=beating())
+    assert [line for line in history_lines(runs, 1000.0) if said in line] == [
+        f"    saves    {said}"
+    ]
 
 
 def test_a_notebook_shows_the_state_and_no_markup_of_a_name() -> None:

@@ -6,10 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from hpc_train.runs.events import EventKind, read_events
+from hpc_train.plan.states import Outcome
+from hpc_train.runs.events import Event, EventKind, append_event, read_events
+from hpc_train.runs.history import attempts_in
 from hpc_train.runs.layout import RunDir, checkpoint_name
-from hpc_train.runs.ranks import Beginning, Damaged, Heartbeat, write_beginning, write_heartbeat
-from hpc_train.supervisor.progress import attempt_steps, tell_beginning
+from hpc_train.runs.ranks import (
+    Beginning,
+    Damaged,
+    FailedSaves,
+    Heartbeat,
+    write_beginning,
+    write_heartbeat,
+)
+from hpc_train.supervisor.outcome import AttemptOutcome
+from hpc_train.supervisor.progress import AttemptSteps, attempt_steps, record_end, tell_beginning
 
 
 @pytest.fixture
@@ -69,7 +79,35 @@ def test_a_script_that_starts_another_number_of_ranks_than_asked_for_is_told(
     said: list[str] = []
     tell_beginning(run, 0, Beginning(0, ranks=own), said.append, asked=asked)
     line = f"the script's own ranks: {own}, of {asked} that were asked for"
-    assert said == ["the ranks begin anew", *([line] if told else [])]
+    assert said == ["the ranks begin", *([line] if told else [])]
+
+
+@pytest.mark.parametrize(
+    ("before", "said"),
+    [(None, "the ranks begin"), (0, "the ranks begin"), (7, "the ranks begin anew")],
+)
+def test_ranks_begin_anew_only_where_others_took_steps_before(
+    run: RunDir, before: int | None, said: str
+) -> None:
+    if before is not None:
+        append_event(run.events, Event(1.0, EventKind.ATTEMPT_STARTED, {"attempt": 0}))
+        ending = AttemptOutcome(outcome=Outcome.USER_ERROR, reason="KeyError")
+        record_end(run, 0, ending, AttemptSteps(first=0, last=before, saved=0))
+    told: list[str] = []
+    tell_beginning(run, 1, Beginning(0), told.append)
+    assert told == [said]
+
+
+def test_saves_that_had_failed_when_the_attempt_ended_stand_in_its_record(run: RunDir) -> None:
+    append_event(run.events, Event(1.0, EventKind.ATTEMPT_STARTED, {"attempt": 0}))
+    failed = FailedSaves(count=3, since_step=15, error="No space left on device")
+    for rank, saves in ((0, failed), (1, None)):
+        told = {"pid": 1, "time": 1.0, "moved": 1.0, "phase": "train", "failed_saves": saves}
+        write_heartbeat(run.attempt(0), Heartbeat(rank=rank, node="n", step=21, **told))
+    ending = AttemptOutcome(outcome=Outcome.CANCELLED, reason="by somebody")
+    record_end(run, 0, ending, attempt_steps(run, 0, assumed_first=0))
+    (record,) = attempts_in(read_events(run.events))
+    assert record.failed_saves == "3 failed since step 15: No space left on device"
 
 
 def test_each_damaged_checkpoint_is_an_event_of_its_own(run: RunDir) -> None:

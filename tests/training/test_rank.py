@@ -8,10 +8,14 @@ import re
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from hpc_train.config.schema import CheckpointConfig
+from hpc_train.errors import RunFailedError
 from hpc_train.plan import env_names
 from hpc_train.plan.plan import ObjectSpec
 from hpc_train.runs.layout import RunDir
@@ -49,6 +53,14 @@ class Unpicklable(DigitsData):
             collate_fn=lambda samples: samples,
         )
 
+class SavesALambda(DigitsClassifier):
+    def on_save_checkpoint(self, checkpoint):
+        checkpoint["best"] = {"of": lambda loss: loss}
+
+class SaveRaises(DigitsClassifier):
+    def on_save_checkpoint(self, checkpoint):
+        raise LookupError("no score so far")
+
 class StopsEarly(DigitsClassifier):
     def training_step(self, batch, batch_idx):
         self.trainer.should_stop = self.global_step == 3
@@ -58,6 +70,8 @@ class OutOfMemory(DigitsClassifier):
     def training_step(self, batch, batch_idx):
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB")
 """
+
+SAVES_A_LAMBDA = FAULTY.partition('checkpoint["best"]')[0].count("\n") + 1
 
 
 def faulty(tmp_path: Path, name: str) -> ObjectSpec:
@@ -272,6 +286,36 @@ def test_an_error_that_the_tear_down_follows_is_told_and_not_the_tear_downs(tmp_
     (record,) = read_exits(ended.attempt)
     assert record.error.startswith("AttributeError: Can't pickle local object 'Unpicklable.")
     assert "combined_loader" not in ended.log(0).splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    "saves", [{"every_n_steps": 3}, {"every_n_steps": 3, "asynchronous": False}]
+)
+def test_a_checkpoint_that_the_programs_own_hook_spoils_ends_all_ranks_at_its_first_save(
+    saves: dict[str, Any], tmp_path: Path
+) -> None:
+    model = faulty(tmp_path, "SavesALambda")
+    plan = replace(make_plan(tmp_path, model=model), checkpoint=CheckpointConfig(**saves))
+    ended = run_ranks(plan, tmp_path / "run")
+    assert ended.codes == [RunFailedError.exit_code] * 2
+    records = read_exits(ended.attempt)
+    for record in records:
+        assert "on_save_checkpoint of faulty_models.SavesALambda put a lambda" in record.error
+        assert "at checkpoint['best']['of'] (AttributeError" in record.error
+        assert record.where == f"{tmp_path / 'faulty_models.py'}:{SAVES_A_LAMBDA}"
+        assert 3 <= (record.step or 0) < 12, "of 23 steps"
+        assert "in _save" in record.traceback
+    assert "could not be saved" not in ended.log(0) + ended.log(1)
+
+
+def test_a_hook_that_raises_as_it_saves_ends_the_training_with_its_own_error(
+    tmp_path: Path,
+) -> None:
+    plan = make_plan(tmp_path, model=faulty(tmp_path, "SaveRaises"))
+    ended = run_ranks(plan, tmp_path / "run")
+    assert set(ended.codes) == {1}
+    assert read_exits(ended.attempt)[0].error == "LookupError: no score so far"
+    assert "in on_save_checkpoint" in ended.log(0)
 
 
 @pytest.mark.parametrize(

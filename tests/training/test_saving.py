@@ -148,8 +148,27 @@ def test_a_full_disk_in_the_background_is_told_at_once(
     saving.wait_idle()
     assert "step 2 could not be saved" in capsys.readouterr().err
     saving.finish()
+    assert "could not be saved" not in capsys.readouterr().err, "it was told"
     assert [found.step for found in list_checkpoints(small_disk, verify=True)] == [1]
     assert saving.save(snapshot(2, torch.ones(100_000)))  # the same step can be tried again
+
+
+@as_root
+def test_saves_that_fail_are_counted_until_one_comes_about(
+    small_disk: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    saving = saver(small_disk)
+    for step in (10, 15, 20):
+        saving.start(snapshot(step, torch.ones(900_000)))
+    saving.finish()
+    assert saving.failed is not None
+    assert saving.failed.text == "3 failed since step 10: No space left on device"
+    assert not saving.save(snapshot(25, torch.ones(900_000)))
+    said = capsys.readouterr().err
+    assert [said.count(f"of step {step} could") for step in (10, 15, 20, 25)] == [1] * 4
+    assert "and there is none yet" in said
+    assert saving.save(snapshot(30, torch.ones(10)))
+    assert saving.failed is None
 
 
 @as_root

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import threading
+import traceback
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 import torch.distributed as dist
+from torch.distributed.checkpoint.api import CheckpointException
 
 from hpc_train.config.schema import CheckpointConfig
 from hpc_train.errors import RunFailedError
@@ -25,6 +29,7 @@ from hpc_train.training.resume.saving import (
     Snapshot,
     rank_file,
 )
+from hpc_train.training.resume.unsavable import UnsavableError
 from tests.training.controlled import Held, rank_config
 from tests.training.threads import as_ranks
 
@@ -157,9 +162,7 @@ def test_one_rank_that_cannot_write_costs_this_checkpoint_on_all(
             saving.start(state(step, number))
             saving.finish()
             last.append(saving.last_step)
-        if number == 0:
-            blocked.rmdir()
-        dist.all_reduce(torch.zeros(1), group=group)
+        assert not blocked.exists(), "what a failed save left takes no room"
         saving.start(state(2, number))  # the same step once more
         saving.finish()
         return [*last, saving.last_step]
@@ -318,16 +321,83 @@ def test_a_state_that_cannot_be_written_leaves_no_save_and_no_waiting(
             return self
 
     saving = saver(tmp_path)
-    saving.start(state(1, own=Unwritable()))
-    saving.finish()
-    assert saving.last_step is None
-    assert (saving.written, saving.busy) == (1, False)
-    said = capsys.readouterr().err
-    assert "KeyError: 'cannot be pickled'" in said
-    assert "the checkpoint of step 1 could not be saved" in said
+    saving.start(state(1, own={"meter": [Unwritable()]}))
+    with pytest.raises(UnsavableError, match="KeyError: 'cannot be pickled'") as caught:
+        saving.finish()
+    assert (saving.written, saving.busy, saving.failed) == (1, False, None)
+    cause = caught.value.cause
+    assert "Unwritable, at this rank's own part['meter'][0] (KeyError" in cause.why
+    assert Path(__file__).name in cause.where
+    assert "in __reduce__" in cause.traceback
+    assert "could not be saved" not in capsys.readouterr().err
     saving.start(state(2))
     saving.finish()
     assert steps(tmp_path) == [2]
+
+
+class Shards:
+    """What a strategy of torch.distributed.checkpoint does: the errors of all ranks at once."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def __call__(self, folder: Path) -> None:
+        raise CheckpointException("write", {1: (self.error, traceback.StackSummary())})
+
+
+@pytest.mark.parametrize("asynchronous", [True, False])
+@pytest.mark.parametrize("bad", [0, 1])
+def test_what_cannot_be_written_ends_all_ranks_with_the_same_words(
+    bad: int, asynchronous: bool, tmp_path: Path
+) -> None:
+    def rank(number: int, group: dist.ProcessGroup) -> tuple[str, str]:
+        saving = saver(tmp_path, number, group, asynchronous=asynchronous)
+        own = {"hook": lambda: 1} if number == bad else {}
+
+        def save() -> None:
+            saving.start(state(1, number, own=own))
+            saving.finish()
+
+        with pytest.raises(UnsavableError) as caught:
+            save()
+        return caught.value.message, caught.value.cause.traceback
+
+    first, second = as_ranks(2, rank)
+    assert first == second
+    assert "it holds a lambda, at this rank's own part['hook'] (AttributeError" in first[0]
+    assert "torch/serialization.py" in first[1]
+    assert steps(tmp_path) == []
+
+
+def test_a_sharded_state_that_cannot_be_written_ends_all_ranks_and_a_full_disk_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def rank(number: int, group: dist.ProcessGroup) -> int:
+        saving = saver(tmp_path, number, group)
+        full = Shards(OSError(errno.EIO, "Input/output error"))
+        saving.start(state(1, number, model=None, shards=full))
+        failed = saving.failed.count if saving.failed else 0
+        broken = Shards(TypeError("cannot pickle 'generator' object"))
+        hooks = {"state_dict": {}, "stream": (item for item in ())}
+        with pytest.raises(UnsavableError, match=r"generator, at checkpoint\['stream'\]"):
+            saving.start(state(2, number, model=None, shards=broken, beside_shards=hooks))
+        return failed
+
+    assert as_ranks(2, rank) == [1, 0], "rank 0 tells it for all"
+    said = capsys.readouterr().err
+    assert said.count("could not be saved") == 1
+    assert "Input/output error; the training goes on, and there is none yet" in said
+
+
+def test_a_state_that_no_copy_can_be_made_of_ends_the_training_before_its_first_save(
+    tmp_path: Path,
+) -> None:
+    saving = saver(tmp_path)
+    locked = state(1, model={"state_dict": {}, "extra": {"lock": threading.Lock()}})
+    for begin in (saving.prepare, saving.start):
+        with pytest.raises(UnsavableError, match=r"_thread.lock, at checkpoint\['extra'\]\['lo"):
+            begin(locked)
+    assert not saving.busy
 
 
 def test_the_thread_that_saves_leaves_the_cpu_to_the_training(
@@ -364,15 +434,14 @@ def test_faults_of_saves_happen_at_the_save_that_they_name(
     fault: str, saves: list[int], tmp_path: Path
 ) -> None:
     saving = saver(tmp_path, faults=fault)
-    for step in (1, 2):
-        saving.start(state(step))
-        saving.finish()
+    with contextlib.suppress(UnsavableError):
+        for step in (1, 2):
+            saving.start(state(step))
+            saving.finish()
     assert steps(tmp_path) == saves
 
 
-def test_a_state_that_cannot_be_written_leaves_no_other_job_undone(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_state_that_cannot_be_written_leaves_no_other_job_undone(tmp_path: Path) -> None:
     queued = threading.Event()
 
     class Unwritable:
@@ -384,14 +453,22 @@ def test_a_state_that_cannot_be_written_leaves_no_other_job_undone(
             raise KeyError("cannot be pickled")
 
     saving = saver(tmp_path)
+    ended: list[BaseException] = []
+
+    def finish() -> None:
+        try:
+            saving.finish()
+        except UnsavableError as error:
+            ended.append(error)
+
     saving.start(state(1, own=Unwritable()))
     saving.prepare(state(2))
     queued.set()
-    finished = threading.Thread(target=saving.finish, daemon=True)
+    finished = threading.Thread(target=finish, daemon=True)
     finished.start()
     finished.join(100)
     assert not finished.is_alive(), "it waits for ever, and with it the training"
-    assert "cannot be pickled" in capsys.readouterr().err
+    assert "cannot be pickled" in str(ended[0])
     assert saving.save(state(2))
 
 
@@ -400,7 +477,7 @@ def test_only_a_full_disk_costs_old_checkpoints(
 ) -> None:
     class Odd:
         def __reduce__(self) -> Any:
-            raise RuntimeError("not about the disk\nat all")
+            raise OSError(errno.EIO, "Input/output error")
 
     saving = saver(tmp_path, keep_last=9)
     for step in (1, 2):
@@ -408,5 +485,5 @@ def test_only_a_full_disk_costs_old_checkpoints(
     assert not saving.save(state(3, own=Odd()))
     assert steps(tmp_path) == [1, 2]
     said = capsys.readouterr().err
-    assert "not about the disk; the training goes on" in said
+    assert "Input/output error; the training goes on" in said
     assert said.count("could not be saved") == 1, "only a full disk is tried once more"

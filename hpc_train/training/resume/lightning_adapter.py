@@ -25,6 +25,7 @@ from hpc_train.training.private.lightning_logged import (
     restore_logged,
 )
 from hpc_train.training.private.lightning_loops import replace_loops
+from hpc_train.training.resume.checkpoint_authors import author_in_trainer
 from hpc_train.training.resume.module_state import capture_module, restore_module
 from hpc_train.training.resume.rank_checkpoint import RankCheckpoint, load_tensors
 from hpc_train.training.resume.resume_state import ResumeState
@@ -283,6 +284,8 @@ class LightningAdapter(pl.Callback):
                 "whole_epoch": inner.is_last_batch(trainer),
             },
             shards=inner.shard_writer(trainer.strategy, model) if sharded else None,
+            beside_shards=model if sharded else None,
+            authors=lambda keys: author_in_trainer(trainer, keys),
             parameters=frozenset(name for name, _ in module.named_parameters()),
         )
 

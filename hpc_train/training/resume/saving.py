@@ -7,7 +7,6 @@ from the agreement they make anyway, so nothing depends on what one node sees of
 
 from __future__ import annotations
 
-import errno
 import os
 import queue
 import sys
@@ -21,14 +20,28 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from torch.distributed.checkpoint.api import CheckpointException
 
 from hpc_train.errors import RunFailedError
 from hpc_train.runs.atomic import fsync_path
+from hpc_train.runs.ranks import FailedSaves
 from hpc_train.training.faults import RehearsedFaults
 from hpc_train.training.rank_config import RankConfig, installed_versions
-from hpc_train.training.resume.checkpoint import commit, open_partial, prune
+from hpc_train.training.rank_failure import is_of_node, user_frame
+from hpc_train.training.resume.checkpoint import commit, discard_partials, open_partial, prune
 from hpc_train.training.resume.manifest import FileRecord, Manifest, record_file
-from hpc_train.training.resume.staging import StagingBuffers
+from hpc_train.training.resume.staging import NotCopiedError, StagingBuffers
+from hpc_train.training.resume.unsavable import (
+    Authors,
+    Unsavable,
+    UnsavableError,
+    explain,
+    first_of,
+    is_full,
+    is_of_storage,
+    unknown_author,
+    words_of,
+)
 
 MODEL_FILE = "model.ckpt"  # in Lightning's own format: `load_from_checkpoint` reads it
 SHARDS = "model"  # a folder in its place, for strategies that save in shards
@@ -54,6 +67,8 @@ class Snapshot:
         own: What every rank writes of itself.
         shards: Writes the rank's part of a sharded state into a folder; collective.
         parameters: Keys of `model["state_dict"]` that are trained; none of them may be NaN.
+        beside_shards: What `shards` writes of whole objects, as `model` would hold them.
+        authors: Who made what stands under some keys of {"model": ..., "own": ...}.
     """
 
     step: int
@@ -63,20 +78,35 @@ class Snapshot:
     own: Any
     shards: Callable[[Path], None] | None = None
     parameters: frozenset[str] = frozenset()
+    beside_shards: Any = None
+    authors: Authors = unknown_author
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Written:
-    """How one rank's part of a save went; sent to the others."""
+    """How one rank's part of a save went; sent to the others.
+
+    Attributes:
+        error: What the storage said; `is_told` where this rank's log has it already.
+        unsavable: What the program put into it and cannot be written.
+    """
 
     files: tuple[FileRecord, ...] = ()
     error: str = ""
     full: bool = False
+    is_told: bool = False
     nan: str = ""
+    unsavable: Unsavable | None = None
 
 
 class Saver:
     """Saves of one rank. All ranks call the same methods in the same order.
+
+    What the storage refuses costs that save alone; what the program put into the state and nothing
+    can write ends the training.
+
+    Attributes:
+        failed: Saves since the newest one that came about, as rank 0 knows; None where none did.
 
     Args:
         group: A CPU group; None for a world of one.
@@ -97,6 +127,7 @@ class Saver:
         self._result = _Written()
         self._under_way: Snapshot | None = None
         self._commit_ok = True
+        self.failed: FailedSaves | None = None
         self.written = 0  # saves whose part this rank has written (or failed to)
         self.last_step: int | None = None  # of the newest save that was committed or is being
 
@@ -106,8 +137,12 @@ class Saver:
         return self._settled < self._started or self._jobs.unfinished_tasks > 0
 
     def prepare(self, snapshot: Snapshot) -> None:
-        """Make the host buffers ahead of the first asynchronous save, in the background."""
-        shapes = StagingBuffers.layout({"model": snapshot.model, "own": snapshot.own})
+        """Make the host buffers ahead of the first asynchronous save, in the background.
+
+        Raises:
+            UnsavableError: the state can never be saved.
+        """
+        shapes = self._of_state(snapshot, StagingBuffers.layout)
         self._run(lambda: self._host.prepare(shapes))
 
     def start(self, snapshot: Snapshot) -> None:
@@ -128,11 +163,18 @@ class Saver:
 
         Raises:
             RuntimeError: a save still needs the buffers.
+            UnsavableError: the state can never be saved.
         """
         if self.busy:
             raise RuntimeError("the host buffers are in use")
-        copied = self._host.copy({"model": snapshot.model, "own": snapshot.own})
+        copied = self._of_state(snapshot, self._host.copy)
         return replace(snapshot, model=copied["model"], own=copied["own"])
+
+    def _of_state(self, snapshot: Snapshot, use: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
+        try:
+            return use({"model": snapshot.model, "own": snapshot.own})
+        except NotCopiedError as error:
+            raise UnsavableError(_unsavable(snapshot, error.refused)) from error
 
     def wait_idle(self) -> None:
         """Wait until the background thread has nothing to do."""
@@ -142,7 +184,7 @@ class Saver:
         """Commit the save under way if every rank has written its part. Collective.
 
         Raises:
-            RunFailedError: the weights that were to be saved are not numbers any more.
+            RunFailedError: the weights are not numbers any more, or the state cannot be written.
         """
         if self._settled == self._started or written_by_all < self._started:
             return
@@ -150,7 +192,8 @@ class Saver:
         snapshot, self._under_way = self._under_way, None
         assert snapshot is not None
         parts = self._exchange(self._result)
-        if not self._acceptable(snapshot, parts):
+        if not self._acceptable(parts, snapshot.step):
+            self._complain(snapshot.step, parts)
             self.last_step = None
         elif self.rank.rank == 0:
             self._run(lambda: self._commit(snapshot, parts))
@@ -158,14 +201,15 @@ class Saver:
     def save(self, snapshot: Snapshot) -> bool:
         """Save now; returns on all ranks whether the checkpoint is there. Collective.
 
-        A full disk is tried once more after the oldest checkpoints have been deleted.
+        A full disk is tried once more after the oldest checkpoints have been deleted. Raises what
+        `settle` does.
         """
         self.finish()
         if snapshot.step == self.last_step and self._commit_ok:
             return True
         for _ in range(2):
             parts = self._exchange(self._write(snapshot))
-            acceptable = self._acceptable(snapshot, parts)
+            acceptable = self._acceptable(parts, snapshot.step)
             if acceptable and self.rank.rank == 0:
                 self._commit(snapshot, parts)
             if self._agree_on_commit(acceptable):
@@ -173,6 +217,7 @@ class Saver:
                 return True
             if not any(part.full for part in parts):
                 break
+        self._complain(snapshot.step, parts)
         return False
 
     def finish(self) -> None:
@@ -188,8 +233,9 @@ class Saver:
         try:
             self._result = self._write(snapshot)
         finally:
-            if self._result.error:
-                self._complain(snapshot.step, self._result.error)
+            if self._result.error:  # the ranks may agree on it much later
+                self._say_failed(snapshot.step, self._result.error)
+                self._result = replace(self._result, is_told=True)
             self.written += 1
 
     def _write(self, snapshot: Snapshot) -> _Written:
@@ -203,17 +249,21 @@ class Saver:
             if snapshot.shards is not None:  # first: no rank may fail before a collective
                 paths += self._write_shards(snapshot.shards, partial / SHARDS)
             paths.append(partial / rank_file(self.rank.rank))
-            torch.save(snapshot.own, paths[-1])
+            _save(snapshot.own, paths[-1])
             if snapshot.model is not None and self.rank.rank == 0:
                 paths.append(partial / MODEL_FILE)
-                torch.save(snapshot.model, paths[-1])
+                _save(snapshot.model, paths[-1])
             for path in (*paths, partial):
                 fsync_path(path)
             files = tuple(record_file(partial, path) for path in paths)
-        except (OSError, RuntimeError) as error:
-            # PyTorchStreamWriter turns an OSError into a RuntimeError with the text alone.
-            return _Written(error=_text(error), full=_is_full(error, self._folder))
-        self._faults.at("save", self._started)
+            self._faults.at("save", self._started)
+        except (Exception, CheckpointException) as error:  # all ranks have to know
+            first = first_of(error)
+            if is_of_storage(first):
+                return _Written(error=words_of(first), full=is_full(first, self._folder))
+            if snapshot.shards is not None and is_of_node(first):
+                raise
+            return _Written(unsavable=_unsavable(snapshot, error))
         return _Written(files=files)
 
     def _write_shards(self, shards: Callable[[Path], None], folder: Path) -> list[Path]:
@@ -224,20 +274,29 @@ class Saver:
             own += [path for path in folder.iterdir() if not path.name.startswith("__")]
         return own
 
-    def _acceptable(self, snapshot: Snapshot, parts: list[_Written]) -> bool:
+    def _acceptable(self, parts: list[_Written], step: int) -> bool:
         nan = next((part.nan for part in parts if part.nan), "")
         if nan:
             raise RunFailedError(
-                f"{nan} is NaN after step {snapshot.step}: the training has diverged",
+                f"{nan} is NaN after step {step}: the training has diverged",
                 "nothing after the newest checkpoint is worth keeping: lower the learning rate, "
                 "clip gradients, or look at the data of the last steps",
             )
-        errors = [part.error for part in parts if part.error]
-        if errors and self.rank.rank == 0:
-            self._complain(snapshot.step, errors[0])
+        broken = next((part.unsavable for part in parts if part.unsavable), None)
+        if broken is not None:
+            raise UnsavableError(broken)
+        failed = any(part.error for part in parts)
+        if failed and self.rank.rank == 0:  # nobody writes until all have agreed again
+            discard_partials(self._folder)
             if any(part.full for part in parts):
                 self._make_room()
-        return not errors
+        return not failed
+
+    def _complain(self, step: int, parts: list[_Written]) -> None:
+        """Rank 0 says it for all, unless it has said it of its own part."""
+        errors = [part.error for part in parts if part.error]
+        if errors and self.rank.rank == 0 and not parts[0].is_told:
+            self._say_failed(step, errors[0])
 
     def _commit(self, snapshot: Snapshot, parts: list[_Written]) -> None:
         self._commit_ok = False
@@ -258,8 +317,9 @@ class Saver:
         try:
             commit(open_partial(self._folder, snapshot.step, rank.attempt), manifest)
             self._commit_ok = True
+            self.failed = None
         except OSError as error:
-            self._complain(snapshot.step, _text(error))
+            self._say_failed(snapshot.step, words_of(error))
         else:
             self._prune(rank.checkpoint.keep_last)
 
@@ -268,7 +328,7 @@ class Saver:
         try:
             return prune(self._folder, keep_last=keep_last, keep_every_n_steps=every)
         except OSError as error:
-            say_loudly(f"old checkpoints cannot be deleted: {_text(error)}")
+            say_loudly(f"old checkpoints cannot be deleted: {words_of(error)}")
             return []
 
     def _make_room(self) -> None:
@@ -276,10 +336,14 @@ class Saver:
         if deleted:
             say_loudly(f"the disk is full: deleted the checkpoints of steps {deleted}")
 
-    def _complain(self, step: int, error: str) -> None:
+    def _say_failed(self, step: int, error: str) -> None:
+        before = self.failed or FailedSaves(count=0, since_step=step, error="")
+        self.failed = replace(before, count=before.count + 1, error=error)
+        is_first = not any(self._folder.glob("step-*"))
+        stays = "there is none yet" if is_first else "the newest one before it stays"
         say_loudly(
             f"the checkpoint of step {step} could not be saved to {self._folder}: {error}; "
-            "the training goes on, and the newest one before it stays"
+            f"the training goes on, and {stays}"
         )
 
     def _exchange(self, own: _Written) -> list[_Written]:
@@ -314,23 +378,23 @@ class Saver:
                 self._jobs.task_done()
 
 
+def _save(state: Any, path: Path) -> None:
+    # Into an open file: torch.save to a path makes of "No space left" an error of its own words.
+    with path.open("wb") as stream:
+        torch.save(state, stream)
+
+
+def _unsavable(snapshot: Snapshot, error: BaseException) -> Unsavable:
+    first = first_of(error)
+    model = snapshot.model if snapshot.model is not None else snapshot.beside_shards
+    state = {"model": model, "own": snapshot.own}
+    cause = explain(first, state, snapshot.authors, user_frame(first))
+    return replace(cause, traceback="".join(traceback.format_exception(error)))
+
+
 def _first_nan(snapshot: Snapshot) -> str:
     state = snapshot.model.get("state_dict", {}) if isinstance(snapshot.model, dict) else {}
     for name in snapshot.parameters:
         if name in state and bool(torch.isnan(state[name]).any()):
             return name
     return ""
-
-
-def _is_full(error: BaseException, folder: Path) -> bool:
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return True
-    try:
-        room = os.statvfs(folder)
-    except OSError:
-        return False
-    return isinstance(error, RuntimeError) and room.f_bavail * room.f_frsize < 1 << 20
-
-
-def _text(error: BaseException) -> str:
-    return str(error).splitlines()[0] if str(error) else type(error).__name__

@@ -11,7 +11,6 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from torch.distributed.checkpoint.api import CheckpointException
 from torch.distributed.checkpoint.state_dict import (
     get_model_state_dict,
     get_optimizer_state_dict,
@@ -45,13 +44,10 @@ def save_shards(
     """Write this rank's part into `folder`. Collective.
 
     Raises:
-        RuntimeError: some rank could not write (CheckpointException, on all ranks).
+        CheckpointException: some rank could not write, on all ranks; no Exception, by its base.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    try:
-        save(_state(model, optimizers), checkpoint_id=folder, process_group=group)
-    except CheckpointException as error:
-        raise RuntimeError(f"a shard could not be written: {error}") from error
+    save(_state(model, optimizers), checkpoint_id=folder, process_group=group)
 
 
 def load_shards(

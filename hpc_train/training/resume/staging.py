@@ -13,6 +13,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
+
+class NotCopiedError(Exception):
+    """An object's own code, or Python, refuses a copy of it, in words of its own."""
+
+    def __init__(self, refused: Exception) -> None:
+        super().__init__(str(refused))
+        self.refused = refused
+
+
 _PLAIN = (str, bytes, int, float, bool, complex, type(None))
 
 
@@ -37,9 +46,16 @@ def map_tensors(tree: Any, change: Callable[[str, Tensor], Any], path: str = "")
             same = copy.copy(tree)
             same.update(changed)
         except (TypeError, AttributeError):
-            return copy.deepcopy(tree)
+            return _deep_copy(tree)
         return same
-    return copy.deepcopy(tree)
+    return _deep_copy(tree)
+
+
+def _deep_copy(item: Any) -> Any:
+    try:
+        return copy.deepcopy(item)
+    except Exception as error:
+        raise NotCopiedError(error) from error
 
 
 class StagingBuffers:

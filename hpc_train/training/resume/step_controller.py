@@ -38,6 +38,7 @@ class StepController:
     ) -> None:
         self.saver = saver
         self.heartbeat = heartbeat
+        heartbeat.failed_saves = lambda: saver.failed
         self.faults = faults
         self._config = config
         self._agreement = agreement
