@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hpc_train.backends.find_weights import FoundWeights, choose_and_hold
+from hpc_train.backends.moved_run import at_its_place
 from hpc_train.config.compose import COMMAND_LINE
 from hpc_train.config.load import LoadedConfig, load
 from hpc_train.config.validate import check, check_methods
@@ -66,7 +67,8 @@ def plan_evaluation(
             "submit the training with hpc-train submit, or call trainer.test yourself",
         )
     loaded = load(run.config, overrides, flags=flags)
-    config, workdir = loaded.config, Path(before.workdir)
+    placed, _ = at_its_place(run, before, lambda folder: check(loaded, workdir=folder))
+    config, workdir, runs = loaded.config, Path(placed.workdir), Path(before.runs_dir)
     config.name = f"{before.name}-{verb}"
     config.init_from = None  # the training's own
     config.snapshot.mode = "none"  # it runs in the training's folder, which may be a copy
@@ -76,14 +78,10 @@ def plan_evaluation(
     config.global_batch_size = before.batch.micro_batch_size * shape_of(config).world_size
     check(loaded, workdir=workdir)
     check_methods(loaded, NEEDED[verb], verb, workdir=workdir)
-    decided = make_plan(
-        config,
-        workdir=workdir,
-        python=before.shell.python,
-        for_script=True,
-        origins=loaded.origins,
-    )
-    weights, held = choose_and_hold(run, choice, Path(before.runs_dir))  # last: it makes a folder
+    python, origins = before.shell.python, loaded.origins
+    decided = make_plan(config, workdir=workdir, python=python, for_script=True, origins=origins)
+    runs = runs if runs.is_dir() else workdir / Path(config.runs_dir).expanduser()
+    weights, held = choose_and_hold(run, choice, runs)  # last: it makes a folder
     config.init_from = str(weights.path)
     plan = dataclasses.replace(decided, verb=verb, weights=config.init_from)
     return PlannedEvaluation(loaded, plan, workdir, weights, held)

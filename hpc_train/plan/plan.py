@@ -100,6 +100,12 @@ class ShellPlan:
     variables: dict[str, str]  # exported; never a secret
     passthrough: list[str]  # names that sbatch --export hands on
     python: str  # absolute path, or "python" where `setup` activates an environment
+    own_from: int | None = None  # of `setup`, the first line that is one of env.setup
+
+    def own_line(self, item: int) -> str:
+        """An item of env.setup as it was written; empty where nobody can tell which that is."""
+        own = self.setup[self.own_from :] if self.own_from is not None else []
+        return own[item] if item < len(own) else ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,6 +133,12 @@ class Plan:
     notify: NotifyConfig = field(default_factory=NotifyConfig)
     reopened_step: int | None = None  # where the run was over, before it was made longer
     schema_version: int = PLAN_SCHEMA_VERSION
+
+    @property
+    def insists_on_gpus(self) -> bool:
+        """Whether the ranks refuse to train on CPUs; a script itself decides that."""
+        takes_cpus = self.script or self.training.trainer.get("accelerator") == "auto"
+        return bool(self.shape.gpus_per_node) and not takes_cpus
 
     def placed(self, workdir: str, runs_dir: str) -> Plan:
         """The same plan with its folders settled, both absolute."""

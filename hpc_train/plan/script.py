@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from string import Template
 
@@ -13,6 +14,7 @@ from hpc_train.plan.shell import environment_lines
 from hpc_train.plan.sweep_plan import SweepPlan, array_text
 
 HEREDOC = "HPC_TRAIN_PLAN"
+PLAN_IN_SCRIPT = re.compile(rf"(?<=<<'{HEREDOC}'\n).*?(?=^{HEREDOC}$)", re.DOTALL | re.MULTILINE)
 _OUTPUT = "slurm-%j.log"
 _OUTPUT_OF_TASK = "slurm-%A_%a.log"
 
@@ -35,6 +37,16 @@ def render_script(plan: Plan, *, run_dir: str | None = None) -> str:
         where="" if run_dir is None else f" --run-dir {quote_shell(run_dir, 'runs_dir')}",
         body=_body(plan.to_json()),
     )
+
+
+def script_elsewhere(script: str, run_dir: str) -> str:
+    """The script of a run that was moved to `run_dir`.
+
+    Raises:
+        HpcTrainError: it holds no plan.
+    """
+    found = PLAN_IN_SCRIPT.search(script)
+    return render_script(Plan.from_json(found[0] if found else ""), run_dir=run_dir)
 
 
 def render_sweep(sweep: SweepPlan, *, sweep_dir: str | None = None) -> str:

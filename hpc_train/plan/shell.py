@@ -8,11 +8,12 @@ from hpc_train.config.origins import NOWHERE, Origins
 from hpc_train.config.schema import EnvConfig
 from hpc_train.plan.plan import ShellPlan
 from hpc_train.plan.quoting import quote_path, quote_shell
+from hpc_train.plan.setup_watch import FAILED, watched
 
 # What a job inherits and must not hand on. The bindings of an outer step silently put all ranks on
 # one core, and SLURM_EXPORT_ENV=NONE, which sbatch --export leaves behind, would start the ranks
 # without their environment (srun(1), --export). SLURM_CONF stays: a cluster may need it.
-FORGET = "unset ${!SLURM_CPU_BIND*} ${!SLURM_MEM_BIND*} SLURM_EXPORT_ENV"
+FORGET = f"unset ${{!SLURM_CPU_BIND*}} ${{!SLURM_MEM_BIND*}} SLURM_EXPORT_ENV {FAILED}"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z", re.ASCII)
 _OURS = re.compile(
     r"(?:SLURM_|SLURMD_|HPC_TRAIN_|TORCHELASTIC_).*\Z"
@@ -40,19 +41,23 @@ def shell_plan(
     for name in env.passthrough:
         _check_variable("env.passthrough", name, origins)
     activates = bool(env.conda or env.venv) or any("activate" in line for line in env.setup)
+    ours = _setup_lines(env, workdir)
     return ShellPlan(
-        setup=_setup_lines(env, workdir),
+        setup=[*ours, *env.setup],
         variables=dict(env.variables),
         passthrough=list(env.passthrough),
         python="python" if activates else python,
+        own_from=len(ours),
     )
 
 
 def environment_lines(shell: ShellPlan) -> list[str]:
     """All lines of bash before Python: forget, set up, export, require."""
+    ours = len(shell.setup) if shell.own_from is None else shell.own_from
     return [
         FORGET,
-        *shell.setup,
+        *shell.setup[:ours],
+        *watched(shell.setup[ours:]),
         *(
             f"export {name}={quote_shell(value, f'env.variables.{name}')}"
             for name, value in shell.variables.items()
@@ -70,6 +75,11 @@ _NO_MODULE = (
     " behind the init file that makes the command"
 )
 
+_NO_CONDA = (
+    "env.conda: conda is not on the PATH: name the module that brings it in env.modules, or leave"
+    " env.conda out, and in env.setup: source CONDA/etc/profile.d/conda.sh, conda activate NAME"
+)
+
 
 def _setup_lines(env: EnvConfig, workdir: str) -> list[str]:
     lines: list[str] = []
@@ -81,12 +91,12 @@ def _setup_lines(env: EnvConfig, workdir: str) -> list[str]:
         quoted = quote_shell(module, "env.modules")
         lines.append(_or_stop(f"module load {quoted}", "env.modules: module load failed"))
     if env.conda:
-        lines.append(_or_stop("type conda >/dev/null 2>&1", "env.conda: conda is not on the PATH"))
-        lines.append(
-            _or_stop('eval "$(conda shell.bash hook)"', "env.conda: conda has no hook for bash")
-        )
+        lines.append(_or_stop("type conda >/dev/null 2>&1", _NO_CONDA))
+        hook = "env.conda: conda has no hook for bash: a conda of 4.6 or later, first on the PATH"
+        lines.append(_or_stop('eval "$(conda shell.bash hook)"', hook))
         quoted = quote_path(env.conda, "env.conda")
-        lines.append(_or_stop(f"conda activate {quoted}", "env.conda: conda activate failed"))
+        failed = "env.conda: conda activate failed: conda env list on that node shows what there is"
+        lines.append(_or_stop(f"conda activate {quoted}", failed))
     if env.venv:
         folder = env.venv
         if not folder.startswith(("/", "~")) and workdir != ".":
@@ -94,7 +104,7 @@ def _setup_lines(env: EnvConfig, workdir: str) -> list[str]:
         activate = quote_path(f"{folder}/bin/activate", "env.venv")
         prefix = "" if folder.startswith(("/", "~")) else "./"
         lines.append(_or_stop(f". {prefix}{activate}", "env.venv cannot be activated"))
-    return lines + list(env.setup)
+    return lines
 
 
 def _or_stop(command: str, why: str) -> str:
@@ -104,8 +114,6 @@ def _or_stop(command: str, why: str) -> str:
 def _check_variable(key: str, name: str, origins: Origins) -> None:
     if _NAME.match(name) is None:
         hint = "write letters, digits and underscores, not a digit first"
-        if "=" in name:
-            hint = f"write {name.partition('=')[0]} alone; values go under env.variables"
         raise origins.error(key, f": {name!r} cannot be the name of a variable", hint)
     if _OURS.match(name):
         raise origins.error(

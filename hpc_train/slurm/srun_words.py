@@ -67,6 +67,11 @@ def nodes_that_failed(text: str, nodes: Sequence[str]) -> tuple[str, ...]:
     return tuple(node for node in nodes if node in lost)
 
 
+def loses_a_node(line: str) -> bool:
+    """Whether srun says here that it has lost a node: it ends the other ranks then."""
+    return bool(_FAILED.search(line) or _BY_INDEX.search(line))
+
+
 def _names(hostlist: str) -> list[str]:
     try:
         return expand(hostlist)

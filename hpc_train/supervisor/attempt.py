@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hpc_train.plan.plan import Plan
+from hpc_train.plan.setup_watch import FAILED, failed_in_log, failed_in_variable
 from hpc_train.plan.states import Outcome
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.checkpoints import newest_step
@@ -34,6 +35,7 @@ from hpc_train.supervisor.node_monitors import monitored
 from hpc_train.supervisor.notices import notify_of_start
 from hpc_train.supervisor.outcome import AttemptEvidence, AttemptOutcome, classify
 from hpc_train.supervisor.progress import AttemptSteps, attempt_steps, record_end, tell_beginning
+from hpc_train.supervisor.setup_notes import tell_failed_setup
 from hpc_train.supervisor.signals import SupervisorSignals
 from hpc_train.supervisor.stop_forwarding import StopForwarding
 from hpc_train.supervisor.stopcause import StopCause, stop_cause
@@ -134,6 +136,13 @@ class Attempt:
             asked = self.plan.shape.world_size
             tell_beginning(self.run, self.number, beginning, self.log.say, asked=asked)
             self.beginning_told = True
+            log = self.folder.launcher_log  # of ranks that are no steps of a job: they have begun
+            said = log.read_text("utf-8", "replace") if log.exists() else ""
+            self.tell_failed_setup(failed_in_log(said))
+
+    def tell_failed_setup(self, failed: Mapping[int, int]) -> None:
+        """Pass on which lines of env.setup failed, with their exit codes."""
+        tell_failed_setup(self.run, self.number, self.plan.shell, failed, self.log.say)
 
     def _steps(self) -> AttemptSteps:
         return attempt_steps(self.run, self.number, assumed_first=self.assumed_first)
@@ -197,6 +206,7 @@ class Attempt:
         nodes: Sequence[str],
     ) -> AttemptEvidence:
         said = ranks.said()
+        self.tell_failed_setup(failed_in_log(said))
         failed = watched.launcher_code != 0 and stop.outcome is None
         lost = watched.lost_nodes
         if failed and not lost:
@@ -205,7 +215,7 @@ class Attempt:
         if watched.launcher_code == 0 and not may_take_no_steps:
             self._wait_for_exits(nodes)
         records = [self._with_words(record) for record in read_exits(self.folder)]
-        deaths = ranks.deaths()
+        deaths = watched.deaths if watched.lost_nodes else ranks.deaths()
         wordless = {death.rank for death in deaths} - {record.rank for record in records}
         logs = {rank: last_words(self.folder.rank_log(rank)) for rank in wordless}
         return AttemptEvidence(
@@ -257,7 +267,7 @@ class Attempt:
         try:
             write_text(self.folder.path / "disk-check", "x" * 4096)
         except OSError as error:
-            return error.strerror or str(error)
+            return f"{error.strerror or error} ({self.folder.path})"
         (self.folder.path / "disk-check").unlink()
         return ""
 
@@ -307,4 +317,5 @@ def new_attempt(
     )
     if unused:
         log.say(f"not used: {unused}")
+    attempt.tell_failed_setup(failed_in_variable(environ.get(FAILED, "")))
     return attempt

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import hpc_train
+from hpc_train.slurm.srun_words import loses_a_node
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,12 +27,18 @@ SRUN_TASK = re.compile(r"srun: error: (\S+): tasks? ([\d,\-\[\]]+): (.+)")
 SRUN_GIVES_UP = re.compile(r"srun: (?:Terminating|Force Terminated)")
 SRUN_WORDS = {signal.strsignal(number): int(number) for number in signal.valid_signals()}
 
+# Not the note of a line that failed, behind which the shell went on.
+_REFUSED = re.compile(
+    r"^hpc-train: (?:error: )?(?P<why>env\.(?!setup\.\d+ exited).+)(?:\n  fix: (?P<fix>.+))?",
+    re.MULTILINE,
+)
+
 
 def deaths_in_srun_log(text: str) -> list[Death]:
     """The tasks that ended before srun began to stop the others, in srun's order."""
     deaths: list[Death] = []
     for line in text.splitlines():
-        if SRUN_GIVES_UP.search(line) and deaths:
+        if loses_a_node(line) or (SRUN_GIVES_UP.search(line) and deaths):
             break
         found = SRUN_TASK.search(line)
         if found:
@@ -122,3 +129,11 @@ def crash_in_stacks(text: str, file: str) -> Crash | None:
     others = (*NOT_USERS, str(Path(hpc_train.__file__).parent))
     users = [f"{path}:{line}" for path, line, _ in frames if not any(o in path for o in others)]
     return Crash("".join(first), "".join(users[:1]), file)
+
+
+def environment_refused(said: str) -> str:
+    """Why the shell around a launcher gave up, in the words of `plan.shell`; else empty."""
+    found = _REFUSED.search(said)
+    if found is None:
+        return ""
+    return f"{found['why']}: {found['fix']}" if found["fix"] else found["why"]

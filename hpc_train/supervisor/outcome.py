@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 from hpc_train.plan.policy import Refused
 from hpc_train.plan.states import ALL_FINISHED, Outcome, RankExit
 from hpc_train.runs.ranks import ExitRecord
-from hpc_train.supervisor.deaths import Crash, Death, signal_name
+from hpc_train.supervisor.deaths import Crash, Death, environment_refused, signal_name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +90,7 @@ class AttemptOutcome:
     refused: Refused = ""
 
 
+DISK = "the run directory cannot be written: {}: see df -h and quota there, then hpc-train resume"
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 SECONDARY = (RankExit.FINISHED, RankExit.SAVED, RankExit.NETWORK, RankExit.WATCHDOG)
 
@@ -257,6 +258,9 @@ def _killed(seen: AttemptEvidence) -> AttemptOutcome | None:
     if first.signal == signal.SIGKILL:
         reason = f"{who} {how} first, by something outside the training"
         return who_first(outcome=Outcome.NODE_FAILURE, reason=reason, error=how)
+    if seen.disk_trouble:
+        reason = f"{who} {how} first, and {DISK.format(seen.disk_trouble)}"
+        return who_first(outcome=Outcome.USER_ERROR, reason=reason, error=seen.disk_trouble)
     crash, words = seen.crashes.get(first.rank), seen.last_words.get(first.rank, "")
     ends = f"its log ends with: {words}" if words else "without a Python error"
     reason = f"{who} {how} first, {crash.place if crash else ends}"
@@ -326,8 +330,11 @@ def _unexplained(seen: AttemptEvidence) -> AttemptOutcome:
     last = next((line for line in reversed(tail) if "error" in line), tail[-1] if tail else "")
     words = f": {last}" if last else ""
     if seen.disk_trouble:
-        reason = f"the ranks ended, and the run directory cannot be written: {seen.disk_trouble}"
+        reason = f"the ranks ended, and {DISK.format(seen.disk_trouble)}"
         return AttemptOutcome(outcome=Outcome.USER_ERROR, reason=reason, error=seen.disk_trouble)
+    if not seen.records and (why := environment_refused(seen.launcher_tail)):
+        reason = f"the ranks' environment could not be made: {why}"
+        return AttemptOutcome(outcome=Outcome.USER_ERROR, reason=reason, error=why)
     if not seen.records and not seen.started:
         reason = f"the ranks never started (the launcher exited {seen.launcher_code}){words}"
         return AttemptOutcome(outcome=Outcome.NODE_FAILURE, reason=reason, error=reason)

@@ -12,6 +12,7 @@ from hpc_train.config.schema import WatchdogConfig
 from hpc_train.plan.states import RankExit
 from hpc_train.runs.layout import AttemptDir
 from hpc_train.runs.ranks import Heartbeat, read_exits, read_heartbeats
+from hpc_train.supervisor.deaths import Death
 from hpc_train.supervisor.launch import Ranks
 from hpc_train.supervisor.outcome import Hang
 
@@ -38,11 +39,17 @@ STACKS_S = 3.0
 
 @dataclass(frozen=True)
 class Watched:
-    """What was seen: the launcher's status, and why it was ended where we ended it."""
+    """What was seen: the launcher's status, and why it was ended where we ended it.
+
+    Attributes:
+        deaths: Where nodes were lost, the ranks that had ended before; those that are reported
+            later were ended by us.
+    """
 
     launcher_code: int
     hang: Hang | None = None
     lost_nodes: tuple[str, ...] = ()
+    deaths: tuple[Death, ...] = ()
 
 
 @dataclass
@@ -274,13 +281,14 @@ def _ended(
     lost_nodes: tuple[str, ...] = (),
 ) -> Watched:
     """End the step, once ranks that still can have had the time to leave by themselves."""
+    deaths = tuple(ranks.deaths()) if lost_nodes else ()
     with contextlib.suppress(OSError):  # a full disk: then the launcher ends them
         attempt.abort.write_text(f"{int(code)}\n", encoding="utf-8")
     deadline = time.monotonic() + 3
     while ranks.poll() is None and time.monotonic() < deadline:
         time.sleep(POLL_S)
     ranks.kill()
-    return Watched(ranks.poll() or 1, hang, lost_nodes)
+    return Watched(ranks.poll() or 1, hang, lost_nodes, deaths)
 
 
 def _position(beat: Heartbeat) -> tuple[str, int, int, float]:

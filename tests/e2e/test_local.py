@@ -31,6 +31,24 @@ def test_two_simulated_nodes_train_the_digits(here: Shell) -> None:
     assert re.search(r"^digits  running  step \d+/56  epoch \d/4", done.stderr, re.MULTILINE)
 
 
+def test_a_line_of_setup_that_fails_is_noted_and_one_that_cannot_work_ends_the_run(
+    here: Shell,
+) -> None:
+    short = ("--cluster", "local", "--gpus", 1, DIGITS, "trainer.max_steps=4")
+    setup = "env.setup=[ls /nosuch, 'true']"
+    done = here.hpc("submit", *short, setup, "--wait")
+    note = "env.setup.0 (`ls /nosuch`) exited with 2"
+    assert f"note: {note}" in done.stderr
+    assert f"    note     {note}" in here.hpc("status").stdout
+    here.hpc("submit", *short, "env.setup=[conda activate nosuch]", "--wait", code=10)
+    (attempt,) = json.loads(here.hpc("status", "--json").stdout)["attempts"]
+    assert (attempt["outcome"], attempt["decision"]) == ("user_error", "stop")
+    assert (
+        "env.setup.0: `conda activate nosuch` exited with 127: `conda env list`"
+        in (attempt["reason"])
+    )
+
+
 def test_a_run_is_cancelled_with_its_steps_and_brought_back_in_another_shape(here: Shell) -> None:
     began = time.time()
     run = here.submit(*LONG)

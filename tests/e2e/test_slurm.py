@@ -62,6 +62,18 @@ def test_wait_gives_the_exit_code_of_the_run(site: Shell) -> None:
     assert len(status["attempts"]) == 1
 
 
+def test_lines_of_setup_that_fail_are_told_of_a_submitted_and_of_a_rendered_job(
+    site: Shell,
+) -> None:
+    short = ("--nodes", 1, DIGITS, "trainer.max_steps=4")
+    script = site.folder / "job.sh"
+    script.write_text(site.hpc("render", *short, "env.setup=[ls /nosuch, 'true']").stdout)
+    site.run("sbatch", "--wait", script)
+    assert "    note     env.setup.0 (`ls /nosuch`) exited with 2" in site.hpc("status").stdout
+    ended = site.hpc("submit", *short, "env.setup=[sorce x.sh]", "--wait", code=10)
+    assert "env.setup.0: `sorce x.sh` exited with 127; fix: correct it" in ended.stderr
+
+
 def test_ctrl_c_leaves_the_job_alone_and_says_so(site: Shell, slurm_cluster: Cluster) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "hpc_train.cli", "submit", *map(str, SHORT), "--follow"],

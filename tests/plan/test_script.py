@@ -11,6 +11,7 @@ import pytest
 from hpc_train.plan.from_config import make_plan
 from hpc_train.plan.plan import Plan
 from hpc_train.plan.script import job_options, render_script
+from hpc_train.plan.setup_watch import FAILED, failed_in_log, failed_in_variable
 from tests.plan.configs import config
 from tests.plan.sbatch_parser import read_line
 from tests.plan.test_quoting import NASTY
@@ -91,6 +92,20 @@ def test_the_script_of_a_plan_is_the_golden_one() -> None:
 def test_the_script_of_a_run_is_the_golden_one() -> None:
     golden = GOLDEN / "run.sbatch"
     assert render_script(make(), run_dir="/runs/50%/x") == golden.read_text(encoding="utf-8")
+
+
+def test_options_behind_the_script_end_it_at_once_with_a_line() -> None:
+    done = subprocess.run(
+        ["bash", "-s", "--", "--nodes=4"],
+        input=render_script(make()),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    (line,) = done.stderr.splitlines()
+    assert (done.returncode, done.stdout) == (2, "")
+    assert line.startswith("hpc-train: error: this script takes no arguments (--nodes=4): options")
 
 
 def test_the_same_plan_gives_the_same_script() -> None:
@@ -221,6 +236,78 @@ def test_an_environment_that_is_not_there_ends_the_job_with_its_name(
     ran = run(render_script(make(env=env)), tmp_path)
     assert ran.done.returncode == 1
     assert words in ran.done.stderr
+
+
+ENDS = {
+    "a command that is not there": (["sorce x.sh"], "env.setup.0: `sorce x.sh` exited with 127"),
+    "within a block of several items": (
+        ["if true; then", "  nosuchcommand a", "fi"],
+        "env.setup.1: `nosuchcommand a` exited with 127",
+    ),
+    "no conda": (["conda activate x"], "env.setup.0: `conda activate x` exited with 127"),
+    "conda that refuses": (
+        ["conda() { return 1; }", "conda activate x"],
+        "env.setup.1: `conda activate x` exited with 1\n  fix: `conda env list` on that node",
+    ),
+    "a module that is not there": (
+        ["module() { ls /nosuch; }", "echo a\nmodule load 'it s'"],
+        "env.setup.1: `module load 'it s'` exited with 2\n  fix: `module avail` on that node",
+    ),
+    "set -e of the user's own": (
+        ["set -euo pipefail", "test -e /nosuch"],
+        "env.setup.1: `test -e /nosuch` exited with 1\n  fix: it ends the job by set -e",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_a_line_of_setup_that_cannot_work_ends_the_job_with_a_fix(
+    name: str, python: str, tmp_path: Path
+) -> None:
+    lines, said = ENDS[name]
+    ran = run(render_script(make(python, env={"setup": lines})), tmp_path)
+    assert ran.done.returncode == 1
+    assert f"hpc-train: error: {said}" in ran.done.stderr
+    assert "\n  fix: " in ran.done.stderr
+    assert not (tmp_path / "arguments").exists()
+
+
+GOES_ON = {
+    "all is well": (["true", "x=1"], []),
+    "a test": (["test -e /nosuch"], [(0, 1)]),
+    "what is asked is no failure": (
+        ["false || true", "if false; then", "  echo a", "fi", "! false", "test -e /x && echo y"],
+        [],
+    ),
+    "items that belong together": (
+        ["for name in a b; do", "  ls /nosuch", "done", "cat > /dev/null <<'EOF'", "it's", "EOF"],
+        [(1, 2)],
+    ),
+    "text with quotes and breaks": (
+        ["echo 'a\nb' \"c\"", "(exit 3)\nfalse\ntrue", "false"],
+        [(1, 3), (2, 1)],
+    ),
+    "within a file that is read": (["source ./inner.sh"], []),
+    "a file that ends so": (["source ./inner.sh false"], [(0, 1)]),
+    "a pipe": (["false | true", "true | false"], [(1, 1)]),
+    "a function": (["f() { false; true; }; f", "g() { nosuch; }; g || :"], []),
+    "what the tool may": (["module load x || true"], []),
+    "a trap of the user's own": (["trap 'echo mine >&2' ERR", "false"], []),
+    "set -u": (["set -u", "false"], [(1, 1)]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GOES_ON)
+def test_a_line_of_setup_that_fails_is_noted_and_the_job_goes_on(
+    name: str, python: str, tmp_path: Path
+) -> None:
+    lines, failed = GOES_ON[name]
+    (tmp_path / "inner.sh").write_text('false\nnosuchcommand\n"${1:-true}"\n')
+    stale = {FAILED: " 7:1"}  # of the job that this one was submitted from
+    ran = run(render_script(make(python, env={"setup": lines})), tmp_path, **stale)
+    assert ran.done.returncode == 0, ran.done.stderr
+    assert failed_in_variable(ran.environment.get(FAILED, "")) == dict(failed)
+    assert failed_in_log(f"19:36:54 hpc-train: attempt 0\n{ran.done.stderr}") == dict(failed)
 
 
 def test_modules_are_loaded_and_a_venv_is_activated_before_python(

@@ -300,7 +300,7 @@ def test_a_run_directory_that_cannot_be_written_explains_silent_ranks(scene: Sce
     (attempt.folder.path / "disk-check").mkdir()
     result = scene.carry_out(attempt, "exit 1")
     assert result.ending.outcome is Outcome.USER_ERROR
-    assert result.ending.error == "Is a directory"
+    assert result.ending.error == f"Is a directory ({attempt.folder.path})"
 
 
 def test_where_a_stop_explains_the_end_the_disk_is_not_tried(scene: Scene) -> None:

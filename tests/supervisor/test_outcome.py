@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sysconfig
 
 import pytest
@@ -186,6 +187,14 @@ def test_ranks_that_the_supervisor_told_to_leave_do_not_hide_the_dead_node() -> 
     assert ending.reason == "node3 no longer answers"
 
 
+def test_ranks_that_srun_ends_as_it_loses_a_node_are_not_the_first_to_die() -> None:
+    killed_0 = "srun: error: node1: task 0: Killed\n"
+    lost = "srun: error: Node failure on node2\nsrun: Terminating StepId=3.0\n"
+    assert deaths_in_srun_log(lost + killed_0) == []
+    (first,) = deaths_in_srun_log(killed_0 + lost)
+    assert (first.rank, first.signal) == (0, 9)
+
+
 def test_a_stop_that_comes_before_python_has_started_is_no_error_of_the_users() -> None:
     deaths = deaths_in_srun_log("srun: error: node1: task 0: Terminated\n")
     for told, outcome in ((None, Outcome.PREEMPTED), (Outcome.TIMEOUT, Outcome.TIMEOUT)):
@@ -340,6 +349,47 @@ def test_the_launchers_last_line_is_quoted_if_it_said_any() -> None:
         Outcome.USER_ERROR,
         "Disk quota exceeded",
     )
+
+
+def test_a_rank_that_died_of_a_full_run_directory_is_told_with_its_path_and_a_fix() -> None:
+    ending = classify(
+        AttemptEvidence(
+            world_size=2,
+            launcher_code=1,
+            deaths=[Death(rank=0, code=1)],
+            last_words={0: "error: OSError: [Errno 28] No space left on device"},
+            disk_trouble="No space left on device (/runs/x/attempts/0)",
+        )
+    )
+    assert ending.outcome is Outcome.USER_ERROR
+    assert ending.reason == (
+        "rank 0 exited 1 first, and the run directory cannot be written: No space left on device "
+        "(/runs/x/attempts/0): see df -h and quota there, then hpc-train resume"
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        (
+            "bash: sorce: not found\nhpc-train: error: env.setup.0: `sorce x` exited\n  fix: see\n",
+            "env.setup.0: `sorce x` exited: see",
+        ),
+        (
+            "hpc-train: env.conda: conda is not on the PATH: x\n",
+            "env.conda: conda is not on the PATH: x",
+        ),
+    ],
+)
+def test_an_environment_that_cannot_be_made_is_not_tried_again(said: str, reason: str) -> None:
+    seen = AttemptEvidence(world_size=2, launcher_code=1, launcher_tail=said)
+    ending = classify(seen)
+    assert ending.outcome is Outcome.USER_ERROR
+    assert ending.reason == f"the ranks' environment could not be made: {reason}"
+    note = dataclasses.replace(
+        seen, launcher_tail="hpc-train: env.setup.0 exited with 1; the job goes on\n"
+    )
+    assert classify(note).outcome is Outcome.NODE_FAILURE, "it was not that"
 
 
 @pytest.mark.parametrize(

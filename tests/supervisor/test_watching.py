@@ -34,6 +34,7 @@ class Launcher:
     def kill(self) -> None:
         self.killed = True
         self.code = 137
+        self.dead = [*self.dead, Death(rank=0, node=NODES[0], signal=9)]
 
     def deaths(self) -> list[Death]:
         return self.dead
@@ -218,6 +219,24 @@ def test_a_node_whose_rank_says_nothing_after_another_failed_is_asked(scene: Sce
     scene.act = act
     scene.lost = {"node1", "node2"}
     assert scene.watch().lost_nodes == ("node2",)
+
+
+@pytest.mark.parametrize("died_before", [False, True])
+def test_a_rank_that_is_ended_for_a_lost_node_has_not_died_before_it(
+    scene: Scene, died_before: bool
+) -> None:
+    own = Death(rank=1, node="node2", signal=11)
+
+    def act(second: float) -> None:
+        scene.beat(0, int(second), second)
+        if second < 5:
+            scene.beat(1, int(second), second)
+        if second >= 9 and died_before:
+            scene.launcher.dead = [own]
+
+    scene.act = act
+    scene.lost = {"node2"}
+    assert scene.watch().deaths == ((own,) if died_before else ())
 
 
 def test_all_nodes_are_asked_where_steps_stall_and_not_more_often_than_needed(

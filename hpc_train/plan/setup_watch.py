@@ -1,0 +1,107 @@
+"""Watching the lines of `env.setup` as bash runs them: which one failed, and whether it matters.
+
+bash goes on behind a line that fails. Some sites have lines that end so without harm: the job goes
+on as well, and the history of the run names the line. Where a command is not there, and where
+`module load` or `conda activate` fails, the job would train in another environment than was meant:
+it ends. Pure; `docs/environments.md` says it to people.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from hpc_train.plan.quoting import quote_shell
+
+# `ITEM:CODE` for each item that failed, of the shell that started the supervisor.
+FAILED = "HPC_TRAIN_SETUP_FAILED"
+_SAID = re.compile(
+    r"^hpc-train: env\.setup\.(\d+) exited with (\d+); the job goes on", re.MULTILINE
+)
+_PAIR = re.compile(r"(\d+):(\d+)")
+# A line that is this one command: where it is but a part, its own code decides.
+_TOOLS = (
+    (
+        r"(?:module\s+(?:load|add|swap|switch)|ml)\s+[^;&|]+",
+        "`module avail` on that node shows what there is; if it may fail: LINE || true",
+    ),
+    (
+        r"(?:(?:conda|mamba|micromamba)\s+activate|(?:source|\.)\s+activate)\b[^;&|]*",
+        "`conda env list` on that node; before it: source CONDA/etc/profile.d/conda.sh",
+    ),
+)
+_ABSENT = "correct it, or source what makes the command in a line before it"
+# The trap is called where `set -e` would end the shell, so not inside of `if` and `||`. LINENO is
+# that of the line in this very text, and BASH_SOURCE is longer inside of a sourced file.
+_BEFORE = """\
+# bash goes on behind a line of env.setup that fails: it is noted, or ends the job.
+hpc_train_failed() {{
+  local code=$1 command=$3 item="" fix=""
+  case $2 in
+{items}
+  esac
+{tools}  if [ -z "$fix" ] && [ "$code" -eq 127 ]; then
+    type -- "${{command%%[[:space:]]*}}" >/dev/null 2>&1 || fix={absent}
+  fi
+  if [ -z "$fix" ] && [ "${{-#*e}}" = "$-" ]; then
+    case " ${{{failed}-}}" in *" $item:"*) return 0 ;; esac
+    export {failed}="${{{failed}-}} $item:$code"
+    echo "hpc-train: env.setup.$item exited with $code; the job goes on" >&2
+    return 0
+  fi
+  echo "hpc-train: error: env.setup.$item: \\`$command\\` exited with $code" >&2
+  echo "  fix: ${{fix:-it ends the job by set -e; if it may fail: LINE || true}}" >&2
+  exit 1
+}}
+hpc_train_depth=${{#BASH_SOURCE[@]}}
+trap 'hpc_train_code=$?; [ "${{#BASH_SOURCE[@]}}" -ne "$hpc_train_depth" ] ||\
+ hpc_train_failed "$hpc_train_code" $((LINENO - hpc_train_line)) "$BASH_COMMAND"' ERR
+hpc_train_line=$LINENO"""
+_AFTER = """\
+case $(trap -p ERR) in *hpc_train_failed*) trap - ERR ;; esac"""
+
+
+def watched(items: Sequence[str]) -> list[str]:
+    """The lines, between those that watch them; none where there are none."""
+    if not items:
+        return []
+    places: list[str] = []
+    tools: list[str] = []
+    at = 0
+    for number, item in enumerate(items):
+        lines = item.split("\n")
+        numbers = range(at + 1, at + 1 + len(lines))
+        places.append(f"    {'|'.join(map(str, numbers))}) item={number} ;;")
+        tools += [
+            tool for place, line in zip(numbers, lines, strict=True) if (tool := _tool(place, line))
+        ]
+        at += len(lines)
+    before = _BEFORE.format(
+        items="\n".join(places),
+        tools="".join(["  case $2 in\n", *tools, "  esac\n"]) if tools else "",
+        absent=quote_shell(_ABSENT, "env.setup"),
+        failed=FAILED,
+    )
+    return [before, *items, _AFTER]
+
+
+def failed_in_log(text: str) -> dict[int, int]:
+    """The items that failed and their exit codes, as the shell has said it in a log."""
+    return {int(item): int(code) for item, code in _SAID.findall(text)}
+
+
+def failed_in_variable(text: str) -> dict[int, int]:
+    """The same, of the variable `FAILED`."""
+    return {int(item): int(code) for item, code in _PAIR.findall(text)}
+
+
+def _tool(place: int, line: str) -> str:
+    command = line.strip()
+    for pattern, fix in _TOOLS:
+        if re.fullmatch(pattern, command):
+            said = fix.replace("LINE", command)
+            words = (
+                f"command={quote_shell(command, 'env.setup')} fix={quote_shell(said, 'env.setup')}"
+            )
+            return f"    {place}) {words} ;;\n"
+    return ""
