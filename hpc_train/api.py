@@ -20,13 +20,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hpc_train.errors import HpcTrainError, NoSuchRunError, RunFailedError
 from hpc_train.plan.plan import Plan, Verb
 from hpc_train.runs.layout import RunDir
+from hpc_train.runs.run_hints import RunHints
 
 if TYPE_CHECKING:
     from hpc_train.backends.replan import NextPlan
@@ -166,20 +166,19 @@ def _submit(
     after: Prior | None = None,
 ) -> Run:
     from hpc_train.backends.make_run import make_run
+    from hpc_train.backends.start_run import check_start, start_run
     from hpc_train.plan.container import check_runtime
     from hpc_train.plan.quoting import slug
     from hpc_train.runs.registry import absent_folders, remove_run
-    from hpc_train.slurm.dependencies import check_dependency
     from hpc_train.supervisor.dependents import wait_for
 
     check_runtime(portable, is_slurm=cluster == "slurm")
-    if cluster == "slurm":
-        check_dependency(loaded.config.slurm.dependency or "")
+    unchecked = check_start(portable, cluster, loaded.config.slurm.dependency)
     first = wait_for(after.status(), loaded.config.slurm.dependency, cluster) if after else None
     absent = absent_folders(workdir / Path(portable.runs_dir).expanduser() / slug(portable.name))
     run = Run(make_run(loaded, portable, workdir, held))
     try:
-        job_id = run.start(cluster, first.options if first else ())
+        job_id = start_run(run.directory, cluster, first.options if first else (), unchecked)
     except HpcTrainError:
         remove_run(run.directory, absent)
         raise
@@ -236,8 +235,8 @@ def statuses(wanted: Sequence[Run]) -> list[RunStatus]:
     return observe([run.directory for run in wanted], time.time())
 
 
-@dataclass(frozen=True)
-class Run:
+@dataclasses.dataclass(frozen=True)
+class Run(RunHints):
     """A run: one training, from its first submission to its end."""
 
     directory: RunDir

@@ -15,6 +15,8 @@ A traceback is only for our own bugs: whatever a user, a site or the network can
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, NoReturn
+
 
 class HpcTrainError(Exception):
     """What is wrong in one line, and what to do about it in another.
@@ -81,3 +83,23 @@ class RunCancelledError(HpcTrainError):
     """Somebody cancelled the run."""
 
     exit_code = 12
+
+
+class Hinted:
+    """An object whose missing attributes are told with where they are.
+
+    Only at run time: a type checker has to go on refusing what is not there.
+    """
+
+    @staticmethod
+    def where(name: str) -> str:  # noqa: ARG004 - those who have it name it
+        """What to write for an attribute that there is not; empty where nothing can be said."""
+        return ""
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """Raise AttributeError."""
+            said = "" if name.startswith("_") else self.where(name)
+            hint = f": write {said}" if said else ""
+            raise AttributeError(f"{type(self).__name__} has no {name!r}{hint}")

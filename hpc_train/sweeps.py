@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -46,24 +46,27 @@ def plan_sweep(
     """
     from hpc_train.backends.find_weights import settle_weights
     from hpc_train.config.sweep import is_plain, load_point, plain_point, sweep_points
-    from hpc_train.config.validate import check, check_fit
+    from hpc_train.config.validate import check, check_fit, point_check
     from hpc_train.plan.from_config import with_training
     from hpc_train.plan.sweep_plan import SweepPlan, refused_point, sweep_point
 
     chosen = sweep_points(loaded.config.sweep, loaded.origins)
     quick = is_plain(loaded, chosen)
+    fits: Callable[[Config], bool] = bool
     plans: list[Plan] = []
     points: list[SweepPoint] = []
     configs: list[Config] = []
     for number, overrides in enumerate(chosen):
         try:
-            if number and quick:
-                config = plain_point(configs[0], overrides)
+            config = plain_point(configs[0], overrides) if number and quick else None
+            if config is not None and fits(config):
                 decided = with_training(plans[0], config, loaded.origins)
             else:
                 point = load_point(loaded, overrides)
                 check(point, workdir=Path.cwd())
                 check_fit(point, workdir=Path.cwd())
+                if quick:
+                    fits = point_check(point, workdir=Path.cwd())
                 if point.config.init_from:
                     point = settle_weights(point, folders(None), Path.cwd())
                 decided = api.plan(point, for_script=True)
@@ -107,6 +110,7 @@ def submit_sweep(
         CheckError: when `after` cannot be waited for.
         SlurmError: when Slurm refuses, or takes no array of that size; nothing stays behind.
     """
+    from hpc_train.backends.submit import check_submission
     from hpc_train.backends.sweep_jobs import submit_array
     from hpc_train.plan.script import render_sweep as render
     from hpc_train.runs.registry import absent_folders, remember_root, remove_run
@@ -116,6 +120,7 @@ def submit_sweep(
     _check_submission(loaded)
     first = wait_for(after.status(), loaded.config.slurm.dependency, "slurm") if after else None
     portable, configs = plan_sweep(loaded, at_most=at_most)
+    unchecked = check_submission(portable.plan)
     sweep, files, decided, code = prepared(loaded, portable, configs)
     files[sweep.script.name] = render(portable, sweep_dir=str(sweep.path))
     absent = absent_folders(sweep.path.parent)
@@ -123,7 +128,7 @@ def submit_sweep(
     try:
         if code is not None:
             take(code, sweep.path)
-        job_id = submit_array(sweep, options=first.options if first else ())
+        job_id = submit_array(sweep, None, first.options if first else (), unchecked)
     except (SlurmError, OSError):
         remove_run(RunDir(sweep.path), absent)
         raise
@@ -135,6 +140,7 @@ def submit_sweep(
 
 def _check_submission(loaded: LoadedConfig) -> None:
     """Refuse what could not be an array of jobs here, before a point is planned."""
+    from hpc_train.backends.started_by import refuse_several
     from hpc_train.backends.submit import detect_cluster
     from hpc_train.config.load import check_loaded
     from hpc_train.config.sweep import sweep_points
@@ -142,6 +148,7 @@ def _check_submission(loaded: LoadedConfig) -> None:
     from hpc_train.slurm.dependencies import check_dependency
 
     check_loaded(loaded)
+    refuse_several(os.environ)
     if not loaded.config.sweep:
         raise ConfigError("no key varies in this config", "load(..., sweep=['seed=1,2'])")
     if detect_cluster() != "slurm":
@@ -169,7 +176,7 @@ def prepared(
     check_image(loaded.config.container, here, loaded.origins)
     runs_dir = here / Path(portable.plan.runs_dir).expanduser()
     sweep = SweepDir(runs_dir / slug(portable.plan.name) / new_run_id(time.time()))
-    code = code_for(loaded, portable.plan, here, runs_dir)
+    code = code_for(loaded, here, runs_dir, configs)
     workdir = code.workdir_in(sweep.path) if code else here
     decided = portable.placed(str(workdir), str(runs_dir))
     files = {
@@ -257,12 +264,14 @@ class Sweep:
         Raises:
             HpcTrainError: when there are none; SlurmError when Slurm refuses.
         """
+        from hpc_train.backends.moved_run import refuse_moved_sweep
         from hpc_train.backends.sweep_jobs import submit_array
 
         if self.directory.bench.exists():
             raise HpcTrainError(
                 f"{self.directory.sweep_id} is a bench, which is not gone on with", "bench again"
             )
+        refuse_moved_sweep(self.directory)
         points = self._ended()
         for number in points:
             self.directory.point(number).stop.unlink(missing_ok=True)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from hpc_train.config.imported_files import imported_files
 from hpc_train.config.load import LoadedConfig, load
 from hpc_train.config.schema import Config
 from hpc_train.errors import ConfigError, HpcTrainError
@@ -19,6 +21,8 @@ from hpc_train.runs.layout import RunDir
 from hpc_train.runs.provenance import code_files, code_state, packages_of, read_state
 from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.snapshot import Selection
+
+MOST_SHOWN = 5
 
 
 def settle_paths(config: Config, workdir: Path) -> None:
@@ -41,42 +45,45 @@ def settle_paths(config: Config, workdir: Path) -> None:
         config.script.path = os.path.relpath(Path(folder).resolve() / name, workdir.resolve())
 
 
-def code_for(loaded: LoadedConfig, plan: Plan, workdir: Path, runs_dir: Path) -> Selection | None:
+def code_for(
+    loaded: LoadedConfig, workdir: Path, runs_dir: Path, configs: Sequence[Config] = ()
+) -> Selection | None:
     """What is to be copied for a new run; None where it runs in the project itself.
 
+    Args:
+        configs: Of the points, where the run is a sweep.
+
     Raises:
-        ConfigError: it cannot be copied, or what the config names would not be in it.
+        ConfigError: it cannot be copied, or what the ranks import would not be in it.
     """
     wanted = loaded.config.snapshot
     if wanted.mode == "none":
         return None
     selection = snapshot.select(wanted, workdir, runs_dir, loaded.origins)
-    top = f"{selection.prefix}/" if selection.prefix else ""
-    for name in _own_files(plan):
-        inside = os.path.normpath(f"{top}{name}")
-        if (workdir / name).exists() and inside not in selection.names:
-            raise ConfigError(
-                f"snapshot: git does not track {name}, so that a copy would lack it",
-                f"git add {name}, or snapshot.untracked=true",
-            )
-    return selection
+    project = Path(selection.project)
+    files = imported_files(configs or [loaded.config], workdir.resolve(), project)
+    names = [str(it.relative_to(project)) for it in files if it.is_relative_to(project)]
+    copied = {*selection.names}
+    linked = tuple(f"{name}/" for name in selection.links)
+    missing = [it for it in names if it not in copied and not it.startswith(linked)]
+    if not missing:
+        return selection
+    shown = [os.path.relpath(project / name, workdir.resolve()) for name in missing[:MOST_SHOWN]]
+    more = f" and {len(missing) - MOST_SHOWN} more" if missing[MOST_SHOWN:] else ""
+    add = shlex.join(["git", "add", *(["-f"] if wanted.untracked else []), *shown])
+    raise ConfigError(
+        f"snapshot: git does not track {', '.join(shown)}{more}, so that a copy would lack it",
+        add if wanted.untracked else f"{add}, or snapshot.untracked=true",
+    )
 
 
-def _own_files(plan: Plan) -> list[str]:
-    if plan.script is not None:
-        return [plan.script.path]
-    modules = sorted(packages_of(plan))
-    return [name for module in modules for name in (f"{module}.py", f"{module}/__init__.py")]
-
-
-def select_again(run: RunDir) -> Selection:
-    """What a newer copy of the run's project would hold.
+def select_again(run: RunDir, plan: Plan) -> Selection:
+    """What a newer copy of the run's project would hold, by its plan.
 
     Raises:
         HpcTrainError: the run has no copy of its own.
         ConfigError: see `snapshot.select`.
     """
-    plan = read_plan(run)
     copy = snapshot.copy_at(Path(plan.workdir))
     if copy is None:
         raise HpcTrainError(
@@ -89,7 +96,7 @@ def select_again(run: RunDir) -> Selection:
             "submit the training anew for newer code",
         )
     loaded = load(run.config)
-    found = code_for(loaded, plan, copy.original, Path(plan.runs_dir))
+    found = code_for(loaded, copy.original, Path(plan.runs_dir))
     if found is None:
         raise ConfigError("the run's config says snapshot: none", "resume RUN snapshot=git")
     return found

@@ -11,7 +11,8 @@ from hpc_train.errors import CheckError, UsageError
 from hpc_train.plan.plan import Plan, Shape
 from hpc_train.preflight.inventory.gpus import load_nvml, read_gpus
 from hpc_train.preflight.inventory.inventory import Gpu
-from hpc_train.slurm.own_step import refuse_within_step
+from hpc_train.slurm.own_job import check_own_job
+from hpc_train.supervisor.allocation import Allocation
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 
@@ -20,12 +21,13 @@ def check_place(plan: Plan, environ: Mapping[str, str]) -> None:
     """Refuse a training that could not begin where it is typed.
 
     Raises:
-        CheckError: see `check_gpus_here` and `refuse_within_step`.
+        CheckError: see `check_gpus_here`, `Allocation.from_env` and `check_own_job`.
     """
     if "SLURM_JOB_ID" not in environ:
         check_gpus_here(plan)
     elif not plan.hosts:  # over ssh no step is started
-        refuse_within_step(environ, plan.shape)
+        Allocation.from_env(environ, plan.shape)
+        check_own_job(environ, plan)
 
 
 def check_gpus_here(plan: Plan, dev: Path = Path("/dev")) -> None:
@@ -38,14 +40,24 @@ def check_gpus_here(plan: Plan, dev: Path = Path("/dev")) -> None:
         CheckError: the accelerator is not auto, which takes the CPUs then.
     """
     wanted = plan.training.trainer.get("accelerator")
-    if plan.script or wanted == "auto" or not plan.shape.gpus_per_node:
-        return
-    if not any(next(dev.glob(name), None) for name in ("nvidia[0-9]*", "dxg", "kfd")):
+    if plan.insists_on_gpus and not _has_gpu(dev):
         said = f"is {wanted}" if wanted else "is not written, which means gpu"
         raise CheckError(
             f"this machine has no GPU, and trainer.accelerator {said}",
             "write trainer.accelerator=cpu to train on its CPUs, or submit where Slurm is",
         )
+
+
+def notes_here(plan: Plan, dev: Path = Path("/dev")) -> list[str]:
+    """What to know of a script that is to start on this machine: whether it can have its GPUs."""
+    gpus = plan.shape.gpus_per_node
+    if plan.script is None or gpus < 2 or _has_gpu(dev):  # one is the default
+        return []
+    return [f"this machine has no GPU: the script's {gpus} ranks are on its CPUs"]
+
+
+def _has_gpu(dev: Path) -> bool:
+    return any(next(dev.glob(name), None) for name in ("nvidia[0-9]*", "dxg", "kfd"))
 
 
 def read_devices(text: str) -> tuple[int, ...]:

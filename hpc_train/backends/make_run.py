@@ -9,6 +9,7 @@ from pathlib import Path
 from hpc_train.backends.check_environment import check_environment, check_image
 from hpc_train.backends.code_copy import code_for
 from hpc_train.backends.look_at_hosts import look_at_hosts
+from hpc_train.backends.started_by import refuse_several
 from hpc_train.config.load import LoadedConfig
 from hpc_train.config.show import to_yaml
 from hpc_train.plan.plan import Plan
@@ -37,17 +38,19 @@ def make_run(
 
     Raises:
         ConfigError: when `env` cannot be had, or `runs_dir` cannot be written.
-        CheckError: when a host cannot begin.
+        CheckError: when a host cannot begin, or a launcher has started this several times.
     """
     from concurrent.futures import ThreadPoolExecutor
 
+    if not portable.hosts:  # machines that are joined by hand may be started by any launcher
+        refuse_several(os.environ)
     check_environment(loaded.config.env, workdir, os.environ, loaded.origins)
     check_image(loaded.config.container, workdir, loaded.origins)
     look_at_hosts(portable, workdir)
     runs = workdir / Path(portable.runs_dir).expanduser()
     folder, run_id = slug(portable.name), new_run_id(time.time())
     run = RunDir(runs / folder / run_id)
-    code = code_for(loaded, portable, workdir, runs)
+    code = code_for(loaded, workdir, runs)
     decided = portable.placed(str(code.workdir_in(run.path) if code else workdir), str(runs))
     with ThreadPoolExecutor(max_workers=1) as beside:  # git answers meanwhile
         state = beside.submit(code_state, workdir, packages_of(decided))

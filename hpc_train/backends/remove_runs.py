@@ -21,7 +21,7 @@ from hpc_train.runs.layout import RunDir
 from hpc_train.runs.lock import is_held
 from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.registry import PATTERN, folders, matching_runs
-from hpc_train.runs.sweep_dir import Entry, SweepDir, entries, find_sweep
+from hpc_train.runs.sweep_dir import Entry, SweepDir, entries, find_sweep, others_of_name
 from hpc_train.runs.this_folder import is_own, of_another_folder
 
 ALIVE_S = 60.0  # a heartbeat this young: the run goes on where this machine does not see it
@@ -111,13 +111,12 @@ def _meant(word: str, where: Sequence[Path]) -> Entry:
     is_run = begun and not (path / "sweep.json").exists() and path.parent.parent in where
     if is_run or path.is_symlink():
         return RunDir(path)  # also where its plan is gone
-    sweep = find_sweep(word, where)
-    if sweep is not None and word == sweep.name:
-        hint = f"name it by its id: {sweep.sweep_id}"
-        raise UsageError(f"{word} is the name of a sweep, and may be that of other runs", hint)
-    found: Sequence[Entry] = (
-        [sweep] if sweep is not None else matching_runs(word, where, to_change=True)
-    )
+    sweep = find_sweep(word, where, to_change=True)
+    found: Sequence[Entry]
+    if sweep is None:
+        found = matching_runs(word, where, to_change=True)
+    else:
+        found = [sweep, *(others_of_name(sweep, where) if word == sweep.name else [])]
     if not _is_ours(found[0], where):
         what = f"{found[0].path} is in no folder of runs, and its plan is none that hpc-train wrote"
         raise NoSuchRunError(what, "name a run: `hpc-train list --all` shows all")

@@ -27,14 +27,16 @@ from hpc_train.backends.lengthen import (
     schedule_notes,
 )
 from hpc_train.backends.look_at_hosts import look_at_hosts
+from hpc_train.backends.moved_run import at_its_place
 from hpc_train.backends.observe import ask_again
+from hpc_train.backends.started_by import refuse_several
 from hpc_train.config.load import LoadedConfig, load
 from hpc_train.config.show import to_yaml
 from hpc_train.config.validate import check
 from hpc_train.errors import CheckError, ConfigError, HpcTrainError
 from hpc_train.plan.from_config import make_plan, result_hash
 from hpc_train.plan.plan import Plan
-from hpc_train.plan.script import render_script
+from hpc_train.plan.script import render_script, script_elsewhere
 from hpc_train.plan.shape import BatchSplitError
 from hpc_train.plan.states import RunState
 from hpc_train.runs.atomic import write_text
@@ -63,6 +65,8 @@ class NextPlan:
 
         When it is refused in the block, all is as before.
         """
+        if not self.plan.hosts:
+            refuse_several(os.environ)
         look_at_hosts(self.plan, Path.cwd())
         with self._plan_in_place(run), contextlib.ExitStack() as stack:
             if self.code is not None:
@@ -74,15 +78,15 @@ class NextPlan:
         if self.plan is self.before:
             yield
             return
-        script_before, config_before = (
-            file.read_text(encoding="utf-8") for file in (run.script, run.config)
-        )
+        files = [file for file in (run.script, run.config) if file.is_file()]
+        texts_before = {file: file.read_text(encoding="utf-8") for file in files}
         done = run.done.exists()
         kept = run.path / f"plan-before-{time.strftime('%Y%m%d-%H%M%S')}.json"
         write_text(kept, self.before.to_json())
         write_text(run.script, self.script)
         write_text(run.plan, self.plan.to_json())
-        write_text(run.config, self.config)
+        if self.config:
+            write_text(run.config, self.config)
         if done:
             keep_finished(run)
         try:
@@ -90,8 +94,8 @@ class NextPlan:
         except HpcTrainError:
             if done:
                 run.done.touch()
-            write_text(run.config, config_before)
-            write_text(run.script, script_before)
+            for file, text in texts_before.items():
+                write_text(file, text)
             write_text(run.plan, self.before.to_json())
             kept.unlink()
             raise
@@ -138,31 +142,52 @@ def plan_again(
     _refuse_what_goes_on_by_itself(status, run)
     before = read_plan(run)
     cluster = "slurm" if status.backend == "slurm" else "local"
-    code = select_again(run) if new_snapshot else None
     completed = status.state is RunState.COMPLETED
-    if not overrides and all(value is None for value in flags.values()):
-        if completed:
-            raise _nothing_left(status, before)
+    is_as_it_was = not overrides and all(value is None for value in flags.values())
+    if completed and is_as_it_was:
+        raise _nothing_left(status, before)
+    placed, moves = at_its_place(run, before, lambda folder: _check_code(run, before, folder))
+    code = select_again(run, placed) if new_snapshot else None
+    if is_as_it_was:
         if run.config.is_file():
-            _check_here(load(run.config), run, before, is_renewed=new_snapshot)
-        return NextPlan(before, before, run.script.read_text("utf-8"), cluster, code=code)
+            _check_here(load(run.config), run, placed, is_renewed=new_snapshot)
+        return _as_it_was(run, before, placed, cluster, moves, code)
     if not run.config.is_file():
         raise ConfigError(
             f"{run.path} was made by a rendered script, which carries no config",
             "go on in the same shape (resume without options), or submit the config anew",
         )
     loaded = load(run.config, overrides, flags=flags)
-    _check_here(loaded, run, before, is_renewed=new_snapshot)
-    again = dataclasses.replace(_decided(run, before, loaded, cluster), code=code)
+    _check_here(loaded, run, placed, is_renewed=new_snapshot)
+    decided = _decided(run, placed, loaded, cluster)
+    again = dataclasses.replace(decided, before=before, code=code, notes=tuple(moves))
     changes = length_changes(before, again.plan)
     refuse_length_of_an_evaluation(before, changes, status)
+    if completed and not changes:
+        raise _nothing_left(status, before)
     if not changes:
-        if completed:
-            raise _nothing_left(status, before)
         return again
     if completed:
         check_longer(run, again.plan)
-    return dataclasses.replace(again, notes=tuple(schedule_notes(run, again.plan)))
+    return dataclasses.replace(again, notes=(*moves, *schedule_notes(run, again.plan)))
+
+
+def _as_it_was(
+    run: RunDir, before: Plan, placed: Plan, cluster: str, moves: list[str], code: Selection | None
+) -> NextPlan:
+    script = run.script.read_text("utf-8")
+    if not moves:
+        return NextPlan(before, before, script, cluster, code=code)
+    script = script_elsewhere(script, str(run.path))
+    return NextPlan(before, placed, script, cluster, notes=tuple(moves), code=code)
+
+
+def _check_code(run: RunDir, before: Plan, folder: Path) -> None:
+    """Refuse a folder that has not the code of a run whose project is gone."""
+    if not run.config.is_file():
+        what = f"nothing tells whether {folder} has the code of a rendered script"
+        raise ConfigError(what, f"bring {before.workdir} back")
+    check(load(run.config), workdir=folder)
 
 
 def _check_here(loaded: LoadedConfig, run: RunDir, before: Plan, *, is_renewed: bool) -> None:

@@ -12,19 +12,46 @@ from hpc_train.backends.submit import (
     submit_local,
     submit_slurm,
 )
+from hpc_train.plan.plan import Plan
 from hpc_train.runs.events import Event, EventKind, append_event
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.registry import remember_root
+from hpc_train.slurm.dependencies import check_dependency
 from hpc_train.slurm.site import chosen_cluster
 from hpc_train.supervisor.dependents import move_dependents
 
 
-def start_run(run: RunDir, cluster: str, options: Sequence[str] = ()) -> str:
+def check_start(plan: Plan, cluster: str, dependency: str | None = None) -> str:
+    """What can be known of a start on `slurm` or `local` before there is a folder for the run.
+
+    Args:
+        dependency: As `slurm.dependency` of a new run is.
+
+    Returns:
+        What a busy controller left unchecked.
+
+    Raises:
+        SlurmError: see `check_dependency` and `check_submission`; CheckError when this machine
+            lacks the GPUs.
+    """
+    if cluster == "slurm":
+        check_dependency(dependency or "")
+        return check_submission(plan)
+    from hpc_train.backends.local_devices import check_gpus_here
+
+    check_gpus_here(plan)
+    return ""
+
+
+def start_run(
+    run: RunDir, cluster: str, options: Sequence[str] = (), unchecked: str | None = None
+) -> str:
     """Submit it to `slurm` or `local`.
 
     Args:
         options: More of sbatch's.
+        unchecked: What `check_start` gave, where it was asked.
 
     Returns:
         The job id.
@@ -34,15 +61,11 @@ def start_run(run: RunDir, cluster: str, options: Sequence[str] = ()) -> str:
     """
     began = time.time()
     left_out: tuple[str, ...] = ()
-    unchecked = ""
     plan = read_plan(run)
+    unchecked = check_start(plan, cluster) if unchecked is None else unchecked
     if cluster == "slurm":
-        unchecked = check_submission(plan)
         job_id, left_out = leave_out_bad_nodes(lambda bad: submit_slurm(run, plan, bad, options))
     else:
-        from hpc_train.backends.local_devices import check_gpus_here
-
-        check_gpus_here(plan)
         job_id = submit_local(run, os.environ)
     note_submission(run, cluster, job_id, began, left_out, unchecked)
     move_dependents(run, lambda _said: None)

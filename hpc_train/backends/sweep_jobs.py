@@ -25,13 +25,17 @@ from hpc_train.supervisor.dependents import tell_dependents
 
 
 def submit_array(
-    sweep: SweepDir, points: Sequence[int] | None = None, options: Sequence[str] = ()
+    sweep: SweepDir,
+    points: Sequence[int] | None = None,
+    options: Sequence[str] = (),
+    unchecked: str | None = None,
 ) -> str:
     """Submit the sweep's script once, for all points or for some of them.
 
     Args:
         points: In ascending order; None for all.
         options: More of sbatch's.
+        unchecked: What `check_submission` gave, where it was asked.
 
     Returns:
         The array's job id.
@@ -40,7 +44,7 @@ def submit_array(
         SlurmError: when Slurm refuses; nothing was written.
     """
     plan = sweep.plan.plan
-    unchecked = check_submission(plan)
+    unchecked = check_submission(plan) if unchecked is None else unchecked
     some = [] if points is None else [f"--array={array_text(points, sweep.plan.at_most)}"]
     known = job_ids(read_events(sweep.events))
     began = time.time()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -10,7 +12,25 @@ from hpc_train.cli.common import json_option, print_json, run_argument, runs_dir
 from hpc_train.cli.finding import runs_to_change
 from hpc_train.cli.sweep_text import tell_cancelled
 from hpc_train.errors import UsageError
+from hpc_train.runs.disk_use import entry_id
+from hpc_train.runs.registry import folders
+from hpc_train.runs.sweep_dir import SweepDir, others_of_name
 from hpc_train.sweeps import find_sweep
+
+
+def _refuse_several(sweep: SweepDir, where: Sequence[Path]) -> None:
+    """Refuse the name of a sweep that means other runs as well that could be cancelled."""
+    from hpc_train.backends.sweep_jobs import observe_all
+
+    others = others_of_name(sweep, where)
+    seen = zip(others, observe_all(others, time.time()), strict=True) if others else ()
+    going = [entry_id(other) for other, status in seen if not status.state.ended]
+    if going:
+        raise UsageError(
+            f"{sweep.name} is the name of the sweep {sweep.sweep_id} and of what has not ended"
+            f" either: {', '.join(going[:5])}{' ...' if going[5:] else ''}",
+            f"cancel it by its id: hpc-train cancel {sweep.sweep_id}",
+        )
 
 
 @click.command("cancel")
@@ -24,12 +44,9 @@ def command(run: str, runs_dir: Path | None, as_json: bool) -> int:
     """
     from hpc_train.backends.cancel import cancel_one
 
-    if sweep := find_sweep(run, runs_dir):
+    if sweep := find_sweep(run, runs_dir, to_change=True):
         if run == sweep.directory.name:
-            raise UsageError(
-                f"{run} is the name of a sweep, and may be that of other runs",
-                f"cancel it by its id: hpc-train cancel {sweep.directory.sweep_id}",
-            )
+            _refuse_several(sweep.directory, folders(runs_dir))
         tell_cancelled(sweep, as_json=as_json)
         return 0
     status, done = cancel_one(runs_to_change(run, runs_dir))

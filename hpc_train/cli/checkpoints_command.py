@@ -16,7 +16,7 @@ from hpc_train.cli.common import (
     runs_dir_option,
 )
 from hpc_train.cli.finding import run_to_read
-from hpc_train.runs.saved_models import SavedModel, best_models
+from hpc_train.runs.saved_models import SavedModel, best_models, never_logged
 
 if TYPE_CHECKING:
     from hpc_train.training.resume.checkpoint import CheckedCheckpoint
@@ -75,7 +75,8 @@ def command(
     else:
         click.echo("no checkpoints yet", err=True)
     if not models:
-        click.echo(NO_MODELS, err=True)
+        why = never_logged(found.directory)
+        click.echo(f"no best model: {why[0]}; {why[1]}" if why else NO_MODELS, err=True)
     return 0
 
 

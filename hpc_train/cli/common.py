@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from hpc_train.cli.option_hints import option_hint, stray_hint
+from hpc_train.cli.option_hints import option_hint, stray_hint, swallowed_hint
 from hpc_train.config.flags import FLAGS
 from hpc_train.errors import HpcTrainError, UsageError
 
@@ -66,6 +66,7 @@ def complete_keys(ctx: click.Context, param: click.Parameter, incomplete: str) -
 run_argument = click.argument("run", metavar="RUN", shell_complete=complete_runs)
 
 
+FILES = (".py", ".yaml", ".yml")
 # Programs that start a script elsewhere; here its name alone is typed.
 _STARTERS = ("python", "python3", "torchrun", "accelerate", "deepspeed", "srun", "mpirun", "bash")
 
@@ -78,8 +79,15 @@ class ConfigCommand(click.Command):
         mark = args.index("--") if "--" in args else len(args)
         own, behind = args[:mark], args[mark + 1 :] if mark < len(args) else None
         self._refuse_starter(ctx, args[0] if args else "", args)  # before its own options are met
+        if swallowed := swallowed_hint(ctx, own):
+            raise UsageError(*swallowed)
         try:
             rest = super().parse_args(ctx, [*own])
+        except click.MissingParameter as error:
+            if not behind:
+                raise
+            what = "-- stands in front of CFG, and what is behind it is for a script"
+            raise UsageError(what, f"write {_typed(ctx, behind)}") from error
         except click.NoSuchOption as error:
             script = next((word for word in own if word.endswith(".py")), None)
             if script is None:
@@ -87,6 +95,7 @@ class ConfigCommand(click.Command):
             hint = option_hint(ctx, error.option_name, script=script)
             raise UsageError(error.message, hint) from error
         self._refuse_starter(ctx, str(ctx.params.get("cfg", "")), args)
+        _refuse_quoted(ctx, ctx.params.get("cfg"))
         is_whole = all("=" in word for word in ctx.params.get("overrides") or ())
         if not is_whole and (stray := stray_hint(ctx, own)):
             raise UsageError(*stray)
@@ -100,6 +109,22 @@ class ConfigCommand(click.Command):
                 f"{word} stands where CFG belongs, and hpc-train starts the ranks itself",
                 f"{ctx.command_path} {named} -- ARGUMENTS; `hpc-train translate` shows the rest",
             )
+
+
+def _refuse_quoted(ctx: click.Context, cfg: Path | None) -> None:
+    """Refuse `"train.py --lr 0.1"`, which is one word to the shell."""
+    words = str(cfg or "").split()
+    first = next((it for it, word in enumerate(words) if word.endswith(FILES)), None)
+    is_meant = first == 0 or words[:1] in ([it] for it in _STARTERS)
+    if cfg is not None and first is not None and is_meant and words[1:] and not cfg.exists():
+        fix = f"leave the quotes out: {_typed(ctx, words[first:])}"
+        raise UsageError(f"'{cfg}' is one word, and no file is called that", fix)
+
+
+def _typed(ctx: click.Context, words: Sequence[str]) -> str:
+    """A command line of the file that is the first of the words, and of what belongs to it."""
+    is_script = words[0].endswith(".py") and words[1:2] not in ([], ["--"])
+    return " ".join([ctx.command_path, words[0], *["--"] * is_script, *words[1:]])
 
 
 def config_arguments(function: F) -> F:

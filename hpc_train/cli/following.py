@@ -36,6 +36,7 @@ def follow_run(run: api.Run, *, show: bool, as_json: bool = False) -> int:
     began = time.monotonic()
     line = LiveLine(show)
     told = slower = ""
+    told_notes: set[str] = set()
     status: RunStatus | None = None
     try:
         for status in run.follow():
@@ -47,6 +48,10 @@ def follow_run(run: api.Run, *, show: bool, as_json: bool = False) -> int:
                 line.clear()
                 click.secho("slow: ", err=True, fg="yellow", nl=False)
                 click.echo(slower, err=True)
+            for note in _new_notes(status, told_notes):
+                line.clear()
+                click.secho("note: ", err=True, fg="yellow", nl=False)
+                click.echo(note, err=True)
             if not status.state.ended:
                 line.show(*line_of(status, time.monotonic() - began))
     except KeyboardInterrupt:
@@ -131,6 +136,17 @@ def running_line(name: str, beat: Heartbeat | None) -> tuple[str, str]:
     """The same while it trains; that the first step begins is a change."""
     text = progress_text(beat)
     return (name, text) if beat and beat.steps_per_s else (f"{name}  {text}", "")
+
+
+def _new_notes(status: RunStatus, told: set[str]) -> list[str]:
+    """What went wrong and the run goes on, once each: also who only waits has to know."""
+    notes = [note for attempt in status.attempts for note in attempt.notes]
+    if status.failed_saves:
+        # By its words: the count and the step go on.
+        notes.append(f"saves fail: {status.failed_saves.partition(': ')[2]}")
+    new = [note for note in dict.fromkeys(notes) if note not in told]
+    told.update(new)
+    return new
 
 
 def _warn_that_it_does_not_start(status: RunStatus) -> None:

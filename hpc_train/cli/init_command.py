@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from hpc_train.cli.common import shell_word
+from hpc_train.cli.common import FILES, print_notes, shell_word
 
 
 @click.command("init")
@@ -20,7 +20,10 @@ def command(folder: Path) -> int:
     from hpc_train.backends.new_project import new_project, shape_here
 
     shape = shape_here(os.environ)
+    folder = folder.expanduser()  # of a ~ in quotes
     made = new_project(folder, shape)
+    if folder.suffix in FILES:
+        print_notes([f"{folder} is a folder now: its config is {folder / 'config.yaml'}"])
     click.echo(f"made       {', '.join(path.name for path in made)} in {folder.absolute()}")
     click.echo(f"found      {shape.found}")
     if folder != Path():

@@ -8,6 +8,8 @@ import shlex
 
 import click
 
+from hpc_train.config.words import EVERY
+
 # Commands of others, by what they are here.
 _COMMANDS = {
     "submit --dry-run CFG": ("check", "lint", "verify", "plan"),
@@ -21,6 +23,7 @@ _COMMANDS = {
     "resume RUN": ("requeue", "restart", "continue", "retry"),
     "status RUN": ("show", "info", "describe"),
     "logs RUN": ("tail", "cat", "log", "attach"),
+    "--version": ("version", "about"),
     "report RUN": ("stats", "seff", "jobstats"),
 }
 
@@ -32,6 +35,10 @@ _OUTPUT = ("o", "out", "output", "outfile", "output-file", "output-dir", "out-di
 _PREDICTIONS = (
     "predictions come as predictions/predictions.pt in the folder of the run that is made;"
     " torch.load reads them"
+)
+_DOCTOR_THERE = (
+    "it looks at the machine that it runs on: srun --nodelist={} hpc-train doctor;"
+    " hpc-train doctor --nodes 1 looks at one that Slurm chooses"
 )
 # What is typed by habit, by command and option.
 _HABITS = {
@@ -65,6 +72,10 @@ _HABITS = {
     ("submit", "launcher"): "write script.launcher=torchrun, srun or none",
     ("report", "csv"): "write --json, which holds the same",
     ("hpc-train", "V"): "write --version",
+    **dict.fromkeys(
+        (("doctor", name) for name in ("w", "nodelist", "node", "host")),
+        _DOCTOR_THERE.format("NODE"),
+    ),
     ("report", "pdf"): "write --html PAGE, which a browser prints",
     ("rm", "all"): "write '*': all runs that have ended",
     ("list", "user"): "it lists your own runs alone",
@@ -92,10 +103,11 @@ _GPUS_BY_TYPE = re.compile(r"^'(?:gpu:)?([A-Za-z]\w*):(\d+)' is not")
 _FILE_BY_OPTION = ("config", "cfg", "config-file", "config-name", "config-path", "c", "f", "file")
 # Options whose several values are one word, with what such a value is.
 _SEVERAL = {
-    "--sweep": r"[\w.+-]+",
+    "--sweep": r"(?!-+[A-Za-z]|.*\.(?:ya?ml|py)\Z)[\w.+-]+",
     **dict.fromkeys(("--partition", "--partitions", "--hosts"), r"[A-Za-z][\w-]*"),
     **dict.fromkeys(("--nodes", "--gpus", "--devices"), r"\d+"),
 }
+_OUTPUT_FILE = re.compile(r"[^=:~]+(?<!\.py)(?<!\.yaml)(?<!\.yml)")
 _COUNTED = {
     "nodes": "--nodes",
     "ranks": "--gpus",
@@ -113,12 +125,27 @@ def long_dash(word: str) -> str:
     return f"{'-' if len(name) == 1 else '--'}{shlex.quote(name)}{equals}{value}"
 
 
+def swallowed_hint(context: click.Context, typed: list[str]) -> tuple[str, str] | None:
+    """What is wrong and what to write, where an option has taken another one for its value."""
+    taking = {name: it for it in _options(context) for name in it.opts if not _is_flag(it)}
+    known = {name for it in _options(context) for name in it.opts}
+    for option, word in itertools.pairwise(typed):
+        if option in taking and word.startswith("-") and word.partition("=")[0] in known:
+            value = taking[option].metavar
+            said = f"{option} wants {value or 'a value'}, and {word} follows"
+            return said, f"write {option} {value or 'VALUE'}"
+    return None
+
+
 def stray_hint(context: click.Context, typed: list[str]) -> tuple[str, str] | None:
     """What is wrong and what to write, where a word too many stands behind an option's value.
 
     None where none does, and where nothing is known of the option that would be right.
     """
     taking = {name: it for it in _options(context) for name in it.opts if not _is_flag(it)}
+    outputs = [word for word in context.params["overrides"] if _OUTPUT_FILE.fullmatch(word)]
+    if "--output" in taking and outputs:
+        return f"{outputs[0]} stands where KEY=VALUE belongs", f"write -o {outputs[0]}"
     for number, word in enumerate(typed[2:], start=2):
         option, value = typed[number - 2 : number]
         pattern = _SEVERAL.get(option) if option in taking else None
@@ -161,6 +188,8 @@ def value_hint(context: click.Context | None, parameter: str, said: str) -> str:
     several = several_numbers(said[1:].partition("'")[0]) if is_shape else ""
     if several and parameter == "gpus" and any(it.name == "devices" for it in _options(context)):
         return f"write how many; --devices {several} chooses them on this machine"
+    if parameter == "gpus" and said[1:].partition("'")[0] in EVERY:
+        return "write how many GPUs of each node are used, such as --gpus 4"
     shapes = f"one number; several: hpc-train bench --{parameter} {several} CFG"
     return shapes if several else number
 
@@ -178,10 +207,16 @@ def several_numbers(typed: str) -> str:
 def extra_hint(context: click.Context, word: str) -> str:
     """What to write for a word too many; empty where nothing can be said."""
     words = [it.name for it in context.command.params]
+    if context.info_name == "doctor" and not word.endswith((".yaml", ".yml", ".py")):
+        return _DOCTOR_THERE.format(shlex.quote(word))
     if context.info_name == "nodes":
         return f"write --forget {shlex.quote(word)}, to use it again"
     if "run" in words and "other" in words:
         return f"two RUNs at most; report takes more: hpc-train report RUN RUN {shlex.quote(word)}"
+    key, equals, value = word.partition("=")
+    typed = f"--{key.replace('_', '-')}"
+    if equals and any(typed in it.opts for it in _options(context)):
+        return f"write {typed} {shlex.quote(value)}"
     if "run" in words:
         return f"one RUN at a time: {context.command_path} RUN"
     if option := {"top": "--filter", "list": "--name"}.get(str(context.info_name)):

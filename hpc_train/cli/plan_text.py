@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 
 import click
@@ -10,11 +9,9 @@ import click
 from hpc_train.cli.common import print_json
 from hpc_train.plan.lr_scale import lr_scale
 from hpc_train.plan.plan import Plan, ScriptPlan
-from hpc_train.plan.script import HEREDOC
+from hpc_train.plan.script import PLAN_IN_SCRIPT
 from hpc_train.plan.units import time_s
 from hpc_train.runs.history_text import duration
-
-PLAN_IN_SCRIPT = re.compile(rf"(?<=<<'{HEREDOC}'\n).*?(?=^{HEREDOC}$)", re.DOTALL | re.MULTILINE)
 
 
 def print_dry_run(plan: Plan, script: str, *, verbose: bool, as_json: bool) -> None:

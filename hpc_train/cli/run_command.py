@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hpc_train import api
-from hpc_train.cli.common import ConfigCommand, config_arguments, devices_option, load_config
+from hpc_train.cli.common import (
+    ConfigCommand,
+    config_arguments,
+    devices_option,
+    load_config,
+    print_notes,
+)
 from hpc_train.cli.join_by_hand import Place, join_options, run_joined
 from hpc_train.cli.main import INTERRUPTED
 from hpc_train.plan.states import RunState
@@ -50,9 +56,12 @@ def command(
 
 def run_in_foreground(loaded: LoadedConfig) -> int:
     """Train and show it, to its end."""
+    from hpc_train.backends.local_devices import notes_here
     from hpc_train.cli.following import print_end
     from hpc_train.cli.foreground import shown
 
+    if "SLURM_JOB_ID" not in os.environ and not loaded.config.hosts:
+        print_notes(notes_here(api.plan(loaded)))
     run, code = api.run_here(loaded, shown)
     status = run.status()
     print_end(status)

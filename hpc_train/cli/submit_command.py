@@ -15,6 +15,7 @@ from hpc_train.cli.common import (
     devices_option,
     json_option,
     load_config,
+    print_notes,
     shell_word,
     sweep_options,
     tell_unchecked,
@@ -102,6 +103,7 @@ def _asked_cluster(cluster: str | None, test_only: bool) -> str | None:
 
 def _dry_run(loaded: LoadedConfig, cluster: str | None, *, verbose: bool, as_json: bool) -> int:
     from hpc_train.backends.check_environment import check_environment, check_image
+    from hpc_train.backends.code_copy import code_for
     from hpc_train.backends.local_devices import check_gpus_here
     from hpc_train.backends.submit import detect_cluster
     from hpc_train.cli.plan_text import print_dry_run
@@ -111,6 +113,7 @@ def _dry_run(loaded: LoadedConfig, cluster: str | None, *, verbose: bool, as_jso
     check_image(loaded.config.container, Path.cwd(), loaded.origins)
     check_root(Path(loaded.config.runs_dir).expanduser().absolute())
     plan = api.plan(loaded)
+    code_for(loaded, Path.cwd(), Path(plan.runs_dir).expanduser())
     if (cluster or detect_cluster()) == "local":
         check_gpus_here(plan)
     print_dry_run(plan, api.render(loaded), verbose=verbose, as_json=as_json)
@@ -119,13 +122,17 @@ def _dry_run(loaded: LoadedConfig, cluster: str | None, *, verbose: bool, as_jso
 
 def _stay(run: api.Run, *, follow: bool, wait: bool, as_json: bool) -> int:
     """The history says where the job went."""
+    from hpc_train.backends.local_devices import notes_here
     from hpc_train.runs.events import read_events
+    from hpc_train.runs.read_plan import read_plan
 
     (submitted,) = read_events(run.directory.events)[:1]
     job_id, backend = str(submitted.get("job_id")), str(submitted.get("backend"))
 
     def say() -> None:
         _tell(run, job_id, backend, err=as_json)
+        if backend == "local":
+            print_notes(notes_here(read_plan(run.directory)))
         on_slurm = backend == "slurm" and not follow  # who follows is told by that
         tell_unchecked(submitted)
         _warn(run, submitted.get("left_out", []), on_slurm=on_slurm, err=as_json)
@@ -144,13 +151,16 @@ def _submit_sweep(
     as_json: bool,
 ) -> int:
     from hpc_train import sweeps
+    from hpc_train.backends.code_copy import code_for
     from hpc_train.cli.sweep_text import print_dry_sweep, tell_submitted
 
     for option in (option for option, given in only.items() if given):
         raise UsageError(f"{option} is for one training, not for a sweep", "leave it out")
     if dry_run:
         check_prerequisite(loaded, **order, cluster="slurm", dry_run=True)
-        print_dry_sweep(sweeps.plan_sweep(loaded, at_most=at_most)[0], as_json=as_json)
+        plan, configs = sweeps.plan_sweep(loaded, at_most=at_most)
+        code_for(loaded, Path.cwd(), Path(plan.plan.runs_dir).expanduser(), configs)
+        print_dry_sweep(plan, as_json=as_json)
         return 0
     first = prerequisite(
         sweeps.first_point(loaded) if order["smoke"] or order["bench_first"] else loaded,

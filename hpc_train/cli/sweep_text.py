@@ -10,8 +10,8 @@ import click
 
 from hpc_train import sweeps
 from hpc_train.cli.common import print_json, print_table, shell_word, tell_unchecked
-from hpc_train.cli.plan_text import PLAN_IN_SCRIPT, plan_lines
-from hpc_train.plan.script import render_sweep
+from hpc_train.cli.plan_text import plan_lines
+from hpc_train.plan.script import PLAN_IN_SCRIPT, render_sweep
 from hpc_train.plan.sweep_plan import SweepPlan, point_text
 from hpc_train.runs.events import read_events
 from hpc_train.runs.history_text import clock

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from hpc_train.config.class_kind import Located, derives_from, locate
@@ -94,7 +95,7 @@ def check_refused(
     """
     if not isinstance(found.definition, ast.ClassDef):
         return
-    tests = " ".join(ast.unparse(it) for it in _tests(found.definition))
+    tests = _tests_of(found.definition)
     for name, least in _LEAST.items():
         value = arguments.get(name)
         if type(value) is int and value < least and not re.search(rf"\b{name}\b", tests):
@@ -103,7 +104,8 @@ def check_refused(
     if ahead and arguments.get("num_workers") == 0 and "num_workers" not in tests:
         message = f"is {ahead}, and num_workers is 0: there is no worker that fetches ahead"
         raise ArgumentError(message, "write null, or num_workers: 1 or more", "prefetch_factor")
-    if refusal := refusal_of(found.definition, arguments, filled_in):
+    may_refuse = _raises(found.definition)
+    if may_refuse and (refusal := refusal_of(found.definition, arguments, filled_in)):
         named = [it for it in arguments if re.search(rf"(?<![^\W_]){it}", refusal.test)]
         if not named:
             return
@@ -142,11 +144,7 @@ def _check_members(
     search_path: Sequence[str],
 ) -> None:
     """Refuse a word that is none of a Literal, and an object that is of no class of a union."""
-    try:
-        members = _members(ast.parse(written.strip("'\""), mode="eval").body)
-    except SyntaxError:
-        return
-    members = [it for it in members if ast.unparse(it) != "None"]
+    members = _members_of(written)
     if value is None or not members:
         return
     literals = [it for it in members if _outer(it) == "Literal"]
@@ -190,6 +188,16 @@ def _is_of(
     return derives_from(given, wanted.name, search_path)
 
 
+@lru_cache(maxsize=256)  # a sweep asks for each of its points
+def _members_of(written: str) -> tuple[ast.expr, ...]:
+    """What an annotation allows but for None; nothing where it cannot be read."""
+    try:
+        members = _members(ast.parse(written.strip("'\""), mode="eval").body)
+    except SyntaxError:
+        return ()
+    return tuple(it for it in members if ast.unparse(it) != "None")
+
+
 def _members(node: ast.expr) -> list[ast.expr]:
     """The parts of `X | Y`, `Union[X, Y]` and `Optional[X]`."""
     if isinstance(node, ast.BinOp):
@@ -207,6 +215,16 @@ def _outer(node: ast.expr) -> str:
 def _slice(node: ast.expr) -> list[ast.expr]:
     inner = node.slice if isinstance(node, ast.Subscript) else node
     return inner.elts if isinstance(inner, ast.Tuple) else [inner]
+
+
+@lru_cache(maxsize=64)
+def _raises(definition: ast.ClassDef) -> bool:
+    return any(isinstance(node, ast.Raise) for node in ast.walk(definition))
+
+
+@lru_cache(maxsize=64)
+def _tests_of(definition: ast.ClassDef) -> str:
+    return " ".join(ast.unparse(it) for it in _tests(definition))
 
 
 def _tests(definition: ast.ClassDef) -> Iterator[ast.expr]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from hpc_train.config.modules import Names, absolute_name, bound_in, find_module, read_names
@@ -16,7 +17,8 @@ _OTHER_ROOTS = ("torch.nn.Module", "torch.nn.modules.module.Module", "torch.util
 _OTHER_MODULES = ("abc", "builtins", "typing", "typing_extensions", "collections", "dataclasses")
 
 
-_OF_LIGHTNING = ("pytorch_lightning.", "lightning.")  # what their classes lack is known
+# The roots of what a training is made of: they have each method, and it does nothing.
+_ROOTS = re.compile(r"(?:pytorch_lightning|lightning)\.(?:\w+\.)*Lightning(?:Data)?Module\Z")
 
 
 @dataclass(frozen=True)
@@ -135,7 +137,7 @@ def _base_is(
 def lacks_method(
     dotted: str, method: str, search_path: Sequence[str], steps: int = _MOST_STEPS
 ) -> bool:
-    """Whether the text tells that neither the class nor any base below Lightning's has a method.
+    """Whether the text tells that neither the class nor any base below Lightning's roots has one.
 
     False as well where it does not tell: a base in C, a decorator, a module that is not found.
     """
@@ -143,14 +145,51 @@ def lacks_method(
     definition = found.definition if found else None
     if found is None or found.names is None or not isinstance(definition, ast.ClassDef):
         return False
-    if definition.decorator_list or method in bound_in(definition):
+    if definition.decorator_list or {method, "__init_subclass__"} & bound_in(definition):
+        return False
+    if definition.keywords or _gives_elsewhere(found, method, search_path):
         return False
     answers = []
     for base in map(ast.unparse, definition.bases):
         first, _, rest = base.partition(".")
-        written = f"{found.names.imports.get(first, first)}.{rest}"
+        written = f"{found.names.imports.get(first, first)}.{rest}".rstrip(".")
         answers.append(
-            written.startswith(_OF_LIGHTNING)
+            _ROOTS.match(written) is not None
             or lacks_method(f"{found.module}.{base}", method, search_path, steps - 1)
         )
-    return bool(answers) and all(answers)
+    is_mixin = not definition.bases and steps < _MOST_STEPS  # what it lacks another base may have
+    return is_mixin or (bool(answers) and all(answers))
+
+
+def _gives_elsewhere(found: Located, method: str, search_path: Sequence[str]) -> bool:
+    """Whether the module of a class speaks of a method so that the class may get it that way.
+
+    Not so where another class of it has the method, or calls it: `Net.step = step` and
+    `setattr(self, "step", ...)` do.
+    """
+    module = find_module(found.module, search_path)[0]
+    if module is None or module.file is None:
+        return True
+    text = module.file.read_text("utf-8", "replace")
+    return any(_may_give(node, method) for node in _outside_of_classes(ast.parse(text)))
+
+
+def _outside_of_classes(tree: ast.AST) -> Iterator[ast.AST]:
+    """All but what the body of a class says of its own names: `validation_step = test_step`."""
+    for node in ast.iter_child_nodes(tree):
+        own = (ast.Assign, ast.AnnAssign) if isinstance(tree, ast.ClassDef) else ()
+        if not isinstance(node, own):
+            yield node
+            yield from _outside_of_classes(node)
+
+
+def _may_give(node: ast.AST, method: str) -> bool:
+    if isinstance(node, ast.Attribute):
+        return node.attr == method and isinstance(node.ctx, ast.Store)
+    if isinstance(node, ast.Call) and ast.unparse(node.func) == "setattr":
+        return not (len(node.args) > 1 and isinstance(node.args[1], ast.Constant))
+    if isinstance(node, ast.Constant):
+        return node.value == method
+    if not isinstance(node, ast.Name) or isinstance(node.ctx, ast.Store):
+        return False
+    return node.id in (method, "exec")

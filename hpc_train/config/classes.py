@@ -5,16 +5,17 @@ from __future__ import annotations
 import ast
 import os
 import sys
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from hpc_train.config.argument_values import ArgumentError, check_refused, check_values
 from hpc_train.config.class_kind import Located, cannot_be_made, derives_from, is_value, locate
-from hpc_train.config.meant_class import meant_class
+from hpc_train.config.meant_class import fitting, meant_class
 from hpc_train.config.method_signatures import wrong_method
 from hpc_train.config.modules import Names, find_module, read_names, submodules
-from hpc_train.config.own_modules import check_imports
+from hpc_train.config.own_modules import check_imports, elsewhere
 from hpc_train.config.words import did_you_mean
 from hpc_train.errors import ConfigError
 
@@ -88,9 +89,9 @@ def check_class(
     if only_found and (module is None or module.file is None):
         return
     if module is None:
-        raise _no_module(class_path, search_path)
+        raise _no_module(class_path, search_path, wanted)
     if not rest:
-        raise _no_class_in(class_path, read_names(module.file) if module.file else None)
+        raise _no_class_in(class_path, wanted, search_path)
     name = rest.partition(".")[0]
     names = read_names(module.file) if module.file else None
     if not only_found:
@@ -100,21 +101,43 @@ def check_class(
         if not only_found:
             _import(module.name, rest, wanted, search_path)
     elif found is None and names is not None and name not in names.bound:
-        raise _no_name(module.name, rest, names, submodules(module.search), search_path)
+        modules = submodules(module.search)
+        raise _no_name(module.name, rest, names, modules, search_path, wanted)
     elif found is not None:
         _check_kind(class_path, found, wanted, search_path)
-        parameters = parameters_of(found.name, found.names) if found.names else None
-        if parameters is not None:
+        if parameters := _parameters(found):
             _check_arguments(class_path, arguments, parameters, filled_in)
-            annotations, required = parameters.annotations, parameters.required
-            check_values(class_path, arguments, annotations, required, found, search_path)
-            check_refused(class_path, arguments, found, filled_in)
+        values_check(class_path, search_path, filled_in)(arguments)
+
+
+def values_check(
+    class_path: str, search_path: Sequence[str], filled_in: Sequence[str]
+) -> Callable[[Mapping[str, Any]], None]:
+    """What holds values against a class whose arguments are known: its text is read once.
+
+    Returns:
+        A function that raises ArgumentError.
+    """
+    found = locate(class_path, search_path)
+    parameters = _parameters(found)
+
+    def check_values_of(arguments: Mapping[str, Any]) -> None:
+        if found is None or parameters is None:
+            return
+        annotations, required = parameters.annotations, parameters.required
+        check_values(class_path, arguments, annotations, required, found, search_path)
+        check_refused(class_path, arguments, found, filled_in)
+
+    return check_values_of
+
+
+def _parameters(found: Located | None) -> Parameters | None:
+    return parameters_of(found.name, found.names) if found and found.names else None
 
 
 def _check_kind(class_path: str, found: Located, wanted: str, search_path: Sequence[str]) -> None:
     if not found.name:
-        file = find_module(found.module, search_path)[0]
-        raise _no_class_in(class_path, read_names(file.file) if file and file.file else None)
+        raise _no_class_in(found.module, wanted, search_path, class_path)
     if is_value(found):
         raise ConfigError(f"{class_path} is a value, not a class", "write the name of a class")
     if why := cannot_be_made(found.definition):
@@ -125,7 +148,7 @@ def _check_kind(class_path: str, found: Located, wanted: str, search_path: Seque
         _check_methods(class_path, found)
         return
     names = _classes(found.names) if found.names else []
-    fitting = [
+    sure = [
         name
         for name in names
         if derives_from(Located(found.module, name, found.names), wanted, search_path)
@@ -133,8 +156,8 @@ def _check_kind(class_path: str, found: Located, wanted: str, search_path: Seque
     other = next((it for it in _PLACES if derives_from(found, it, search_path)), "")
     raise ConfigError(
         f"{class_path} is no {wanted}",
-        did_you_mean(found.name, fitting, prefix=f"{found.module}.")
-        or (f"{found.module} has {', '.join(fitting)}" if fitting else "")
+        did_you_mean(found.name, sure, prefix=f"{found.module}.")
+        or (f"{found.module} has {', '.join(sure)}" if sure else "")
         or (f"it belongs to {_PLACES[other]}" if other else "")
         or f"derive it from pytorch_lightning.{wanted}, or name a class that does",
     )
@@ -212,13 +235,14 @@ def _known(names: Iterable[str]) -> str:
     return "it takes " + (", ".join(names) or "none")
 
 
-def _no_module(class_path: str, search_path: Sequence[str]) -> ConfigError:
+def _no_module(class_path: str, search_path: Sequence[str], wanted: str) -> ConfigError:
     word = class_path.partition(".")[0]
     return ConfigError(
         f"there is no module '{word}' in {search_path[0]} or among the installed packages",
-        _without_folders(class_path, search_path[:1])
+        elsewhere(word, Path(search_path[0]))
+        or _without_folders(class_path, search_path[:1])
         or did_you_mean(word, submodules(search_path[:1]))
-        or meant_class(class_path, search_path)
+        or meant_class(class_path, search_path, wanted=wanted)
         or did_you_mean(word, submodules(search_path), cutoff=0.8)
         or "install it, or submit from its folder",
     )
@@ -234,29 +258,42 @@ def _without_folders(class_path: str, own: Sequence[str]) -> str:
     return ""
 
 
-def _no_class_in(class_path: str, names: Names | None) -> ConfigError:
-    classes = [] if names is None else _classes(names)
-    return ConfigError(
-        f"{class_path} is a module, not a class",
-        f"did you mean '{class_path}.{classes[-1]}'?" if classes else "add the name of the class",
-    )
+def _no_class_in(
+    module: str, wanted: str, search_path: Sequence[str], written: str = ""
+) -> ConfigError:
+    written = written or module
+    found = find_module(module, search_path)[0]
+    names = read_names(found.file) if found and found.file else None
+    classes = [f"{module}.{name}" for name in _classes(names)] if names else []
+    fit = fitting(classes, wanted, search_path)
+    hint = f"add the name of the class{f', a {wanted}' if wanted else ''}"
+    if fit:
+        hint = f"did you mean '{written}{fit[-1].removeprefix(module)}'?"
+    return ConfigError(f"{written} is a module, not a class", hint)
 
 
 def _no_name(
-    module: str, rest: str, names: Names, modules: Sequence[str], search_path: Sequence[str]
+    module: str,
+    rest: str,
+    names: Names,
+    modules: Sequence[str],
+    search_path: Sequence[str],
+    wanted: str,
 ) -> ConfigError:
     name = rest.partition(".")[0]
-    candidates = modules if "." in rest else [*_classes(names), *names.definitions, *names.imports]
+    own = dict.fromkeys([*_classes(names), *names.definitions, *names.imports])
+    fit = fitting([f"{module}.{it}" for it in own], wanted, search_path)
+    candidates = modules if "." in rest else [it.rpartition(".")[2] for it in fit]
     kind = "module" if "." in rest else "class"
     if name == "py":  # the name of a file
-        known = meant_class(module, search_path) or f"write {module}.ClassName"
+        known = meant_class(module, search_path, wanted=wanted) or f"write {module}.ClassName"
         return ConfigError(f"{module} has no {kind} 'py'", f"{known} without .py")
     if holder := next((it for it in names.definitions.values() if _holds(it, name)), None):
         hint = f"it is inside of {holder.name}: put it at the top level of the module"
         return ConfigError(f"{module} has no {kind} '{name}' at its top level", hint)
     hint = did_you_mean(name, dict.fromkeys(candidates), prefix=f"{module}.")
     if not _classes(names):  # a package, whose modules have them
-        hint = hint or meant_class(f"{module}.{rest}", search_path)
+        hint = hint or meant_class(f"{module}.{rest}", search_path, wanted=wanted)
     shown = [candidate for candidate in dict.fromkeys(candidates) if not candidate.startswith("_")][
         :6
     ]
@@ -298,6 +335,6 @@ def _import(module: str, name: str, wanted: str, search_path: Sequence[str]) -> 
             raise ConfigError(said, "write the name of a class that fits")
         hint = f"`python -c 'import {module}'` tells more"
         if "has no attribute" in last:
-            hint = meant_class(f"{module}.{name}", search_path) or hint
+            hint = meant_class(f"{module}.{name}", search_path, wanted=wanted) or hint
             raise ConfigError(f"{module} has no class '{name}'", hint)
         raise ConfigError(f"{module}.{name} cannot be imported: {last}", hint)

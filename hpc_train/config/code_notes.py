@@ -9,18 +9,21 @@ from pathlib import Path
 
 from hpc_train.config.class_kind import locate
 from hpc_train.config.load import LoadedConfig
+from hpc_train.config.own_modules import hiding
 from hpc_train.config.specs import read_object
 
 _STOPS = ("breakpoint", "pdb.set_trace", "ipdb.set_trace")
 
 
 def notes_on_code(loaded: LoadedConfig, *, workdir: Path) -> list[str]:
-    """A line each: a breakpoint, a batch size beside the config's."""
+    """A line each: a file in Python's own's place, a breakpoint, another batch size."""
     return [] if loaded.config.script.path else list(_notes(loaded, workdir))
 
 
 def _notes(loaded: LoadedConfig, workdir: Path) -> Iterator[str]:
     config = loaded.config
+    for file in hiding(workdir):
+        yield f"{file} hides Python's own module {file.stem} from all that the ranks import"
     for key in ("model", "data"):
         class_path, _ = read_object(getattr(config, key), key, loaded.origins)
         found = locate(class_path, [str(workdir), *sys.path])

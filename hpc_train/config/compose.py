@@ -153,12 +153,13 @@ def compose(path: Path, overrides: Sequence[str], assets: Path) -> Composed:
     for key, text in pairs:
         if not text.strip():
             raise ConfigError(f"{COMMAND_LINE}: {key} is empty", f"write {key}=null, or a value")
-    chosen = [text for key, text in pairs if key == _PROFILE]
-    _add_file(composed, path, assets, (), chosen[-1] if chosen else None)
+    chosen = [_text(text, key) for key, text in pairs if key == _PROFILE]
+    _add_file(composed, path, assets, (), {_PROFILE: chosen[-1]} if chosen else None)
     for key, text in pairs:
         if key != _PROFILE:
             # so that `slurm.time=1:30:00` needs no quotes there
-            value = _text(text, key) if is_text(key) else parse_value(text, key)
+            is_time = key == "trainer.max_time" and re.fullmatch(r"[\d:]+:\d+", text)
+            value = _text(text, key) if is_text(key) or is_time else parse_value(text, key)
             composed.set_key(composed.values, key.split("."), value, "")
     return composed
 
@@ -168,7 +169,7 @@ def _add_file(
     path: Path,
     assets: Path,
     above: tuple[Path, ...],
-    profile: str | None = None,
+    typed: Mapping[str, Any] | None = None,
 ) -> None:
     if path.resolve() in above:
         raise ConfigError(
@@ -179,8 +180,9 @@ def _add_file(
     for name in BASES:
         for base in _base_names(source, name):
             _add_file(composed, _find(base, source, name, assets), assets, above)
-    own_profile = source.values.pop(_PROFILE, None)
-    site = profile or own_profile
+    site = source.values.pop(_PROFILE, None)
+    if typed:
+        site, source.lines[_PROFILE] = typed[_PROFILE], COMMAND_LINE
     if site is not None:
         if not isinstance(site, str):
             raise _at(

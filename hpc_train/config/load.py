@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,10 +30,11 @@ from hpc_train.config.origins import Origins
 from hpc_train.config.read import parse_value
 from hpc_train.config.schema import Config
 from hpc_train.config.script_file import check_args, check_beside, check_resume, is_script
+from hpc_train.config.secrets import check_passthrough
 from hpc_train.config.show import escape
 from hpc_train.config.unknown_key import SAID_OF_KEYS, key_of_word, unknown_key
 from hpc_train.config.words import did_you_mean
-from hpc_train.errors import ConfigError
+from hpc_train.errors import ConfigError, Hinted
 
 # What belongs to another function of the Python interface.
 _SAID_OF_ARGUMENTS = {
@@ -43,11 +44,22 @@ _SAID_OF_ARGUMENTS = {
     "gres": "write gpus=4, and 'slurm.gpu_type=a100' where the type counts",
     "devices": "write gpus=4, GPUs a node",
 }
+# What the options of the command are in Python, where submit does not take them.
+_SAID_OF_SUBMIT = {
+    "wait": "write hpc_train.submit(loaded).wait()",
+    "timeout_s": "write hpc_train.submit(loaded).wait(timeout_s=...)",
+    "follow": "write: for status in hpc_train.submit(loaded).follow(): print(status.state)",
+    "dry_run": "print(hpc_train.render(loaded)) shows what would be submitted",
+    "test_only": "write hpc_train.test_only(loaded)",
+    "sweep": "write hpc_train.submit_sweep(hpc_train.load(PATH, sweep=['seed=1,2']))",
+    "at_most": "write hpc_train.submit_sweep(loaded, at_most=...)",
+    "arguments": "write hpc_train.load('train.py', arguments=[...])",
+}
 NO_FLAGS: Mapping[str, object] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
-class LoadedConfig:
+class LoadedConfig(Hinted):
     """A config that reads well.
 
     Attributes:
@@ -63,6 +75,12 @@ class LoadedConfig:
     files: tuple[Path, ...]
     composed: Composed = field(repr=False)
     notes: tuple[str, ...] = ()
+
+    @staticmethod
+    def where(name: str) -> str:
+        """`loaded.config.slurm` for `slurm`, `loaded.config.slurm.nodes` for `nodes`."""
+        key = name if name in FIELDS else FLAGS[name].key if name in FLAGS else ""
+        return f"loaded.config.{key}" if key else ""
 
 
 def load(
@@ -100,13 +118,43 @@ def load(
     for typed in sweep:
         if "=" not in typed:
             what = f"{COMMAND_LINE}: --sweep {typed} has no values"
-            raise ConfigError(what, f"write them behind an =, with commas: --sweep {typed}=A,B")
+            fix = f"write them behind an =, with commas: --sweep {typed}=A,B"
+            if typed.endswith((".yaml", ".yml", ".json")):
+                fix = "write --sweep KEY=A,B; or in the config: sweep: {KEY: [A, B]}"
+            raise ConfigError(what, fix)
         key, text = split_override(typed, "model.init_args.lr=0.1,0.01")
         if composed.origins.of(f"sweep.{key}") == COMMAND_LINE:
             raise ConfigError(f"{key} is to vary twice", f"give all values at once: {key}=A,B,C")
         composed.merge({"sweep": {key: _swept(text, key)}}, {}, COMMAND_LINE)
+    _refuse_swept(composed, overrides, flags or {})
     _settle_script(composed, Path(path), arguments)
     return _checked(composed, Path(path))
+
+
+def _refuse_swept(
+    composed: Composed, overrides: Sequence[str], flags: Mapping[str, object]
+) -> None:
+    """Refuse a key that is typed and varies as well: the sweep would win without a word.
+
+    Raises:
+        ConfigError: with both ways out.
+    """
+    typed = {split_override(it)[0]: it for it in overrides}
+    typed |= {FLAGS[it].key: f"{FLAGS[it].option} {flags[it]}" for it in flags if flags[it]}
+    for key in _leaves(composed.values.get("sweep"), ""):
+        if key in typed:
+            place = composed.origins.of(f"sweep.{key}")
+            way = f"--sweep {key}=..." if place == COMMAND_LINE else f"sweep.{key} ({place})"
+            hint = "leave one of them out" + ("" if place == COMMAND_LINE else "; sweep={} for all")
+            raise ConfigError(f"{COMMAND_LINE}: {typed[key]} and {way} are both there", hint)
+
+
+def _leaves(values: object, prefix: str) -> Iterator[str]:
+    for name, value in values.items() if isinstance(values, Mapping) else ():
+        if isinstance(value, Mapping):
+            yield from _leaves(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}"
 
 
 def _no_option(name: str, value: object) -> ConfigError:
@@ -145,8 +193,9 @@ def check_loaded(loaded: object, flags: Mapping[str, object] = NO_FLAGS) -> None
         ConfigError: with what to write.
     """
     for name, value in flags.items():
-        hint = f"write hpc_train.load(PATH, {name}={value!r}), and submit what it gives"
-        raise ConfigError(f"{name} is no argument of submit", hint)
+        key = f"{name}={value!r}" if name in FLAGS else f"'{name}={value}'"
+        hint = f"write hpc_train.load(PATH, {key}), and submit what it gives"
+        raise ConfigError(f"{name} is no argument of submit", _SAID_OF_SUBMIT.get(name, hint))
     if not isinstance(loaded, LoadedConfig):
         hint = f"write hpc_train.load({loaded!r})"
         hint = hint if isinstance(loaded, (str, os.PathLike)) else "hpc_train.load(PATH) gives one"
@@ -179,6 +228,7 @@ def _checked(composed: Composed, path: Path) -> LoadedConfig:
     origins = composed.origins
     checks.read_switches(composed.values)
     _check_keys(composed.values, origins, path)
+    check_passthrough(composed.values, origins)
     check_containers(composed.values, origins)
     checks.check_texts(composed.values, origins)
     config = _typed(composed.values, origins, path)
@@ -188,7 +238,7 @@ def _checked(composed: Composed, path: Path) -> LoadedConfig:
         origins=origins,
         files=tuple(composed.files),
         composed=composed,
-        notes=tuple(composed.notes()),
+        notes=(*composed.notes(), *checks.notes_on_texts(composed.values, origins)),
     )
 
 
@@ -226,7 +276,13 @@ def _swept(text: str, key: str) -> Any:
         whole = f"range({first},{int(last) + 1})" if is_whole else ""
         hint = f"write {key}='{whole}'" if whole else f"write each value: {key}={first},...,{last}"
         raise ConfigError(f"{COMMAND_LINE}: {key}={text} is no list of values", hint)
-    return parse_value(text if text.strip().startswith("[") else f"[{text}]", key)
+    is_list = text.strip().startswith("[")
+    try:
+        return parse_value(text if is_list else f"[{text}]", key)
+    except ConfigError:
+        if not (is_list and text.strip().endswith("]")):
+            raise
+        return parse_value(f"[{text}]", key)  # [8],[8,8]: each value is a list
 
 
 def _check_once(composed: Composed, flag: Flag, value: object) -> None:

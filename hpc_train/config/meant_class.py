@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from hpc_train.config.class_kind import derives_from, locate
 from hpc_train.config.modules import find_module, names_of, read_names
 from hpc_train.config.words import did_you_mean
 from hpc_train.errors import ConfigError
@@ -31,12 +32,13 @@ def plain_path(written: str) -> str:
     return found[1] if found else ""
 
 
-def meant_class(written: str, search_path: Sequence[str] | None = None) -> str:
+def meant_class(written: str, search_path: Sequence[str] | None = None, *, wanted: str = "") -> str:
     """`write pytorch_lightning.callbacks.EarlyStopping` for `EarlyStopping` or `EarlyStoping`.
 
     Args:
         written: A class without its module, or behind a module that there is not.
         search_path: As `sys.path`, with the user's folder first.
+        wanted: Name of a class that it has to derive from; empty where anything will do.
 
     Returns:
         Nothing where no class is near.
@@ -47,12 +49,24 @@ def meant_class(written: str, search_path: Sequence[str] | None = None) -> str:
     for found, module in _classes(path):
         places.setdefault(found, []).append(f"{module}.{found}")
     of_module = [it for many in places.values() for it in many if it.startswith(f"{written}.")]
-    if exact := places.get(name) or of_module:
+    if exact := fitting(places.get(name) or of_module, wanted, path):
         return f"write {' or '.join(exact[:2])}"
     near = did_you_mean(name, places, cutoff=0.8)
     for known in places:
+        if f"'{known}'" in near and not fitting(places[known][:1], wanted, path):
+            return ""
         near = near.replace(f"'{known}'", f"'{places[known][0]}'")
     return near
+
+
+def fitting(dotted: Sequence[str], wanted: str, search_path: Sequence[str]) -> list[str]:
+    """Those that may derive from what is wanted, by their text; all where anything will do."""
+    return [it for it in dotted if not wanted or _may_be(it, wanted, search_path)]
+
+
+def _may_be(dotted: str, wanted: str, search_path: Sequence[str]) -> bool:
+    found = locate(dotted, search_path)
+    return found is None or derives_from(found, wanted, search_path) is not False
 
 
 def _classes(search_path: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -70,5 +84,7 @@ def _classes(search_path: Sequence[str]) -> Iterator[tuple[str, str]]:
         package, rest = find_module(home, search_path)
         if package is not None and not rest:
             yield from (
-                (it, home) for it in sorted(names_of(package, search_path)) if it[0].isupper()
+                (it, home)
+                for it in sorted(names_of(package, search_path))
+                if it[0].isupper() and "_" not in it
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 
 from hpc_train.config.modules import (
@@ -32,12 +32,21 @@ sys.exit(0 if hasattr(importlib.import_module(sys.argv[1]), sys.argv[2]) else {_
 # Packages of which names that are typed wrong are known by the text, before anything is imported.
 _READABLE = ("pytorch_lightning", "lightning", "lightning_fabric", "torch", "torchmetrics")
 
-# Of Python's own modules those that torch and Lightning import, and files may be named after.
-_NEEDED = (
-    *("calendar", "copy", "csv", "dataclasses", "datetime", "email", "enum", "functools", "http"),
-    *("inspect", "json", "logging", "multiprocessing", "numbers", "operator", "pickle", "platform"),
-    *("profile", "queue", "random", "secrets", "select", "signal", "socket", "statistics"),
-    *("string", "struct", "threading", "timeit", "token", "tokenize", "typing", "warnings"),
+# Of Python's own modules those that torch and Lightning import.
+NEEDED = (
+    *("argparse", "array", "ast", "asyncio", "base64", "binascii", "bisect", "bz2", "cProfile"),
+    *("calendar", "cmath", "collections", "colorsys", "concurrent", "configparser", "contextlib"),
+    *("contextvars", "copy", "copyreg", "csv", "ctypes", "dataclasses", "datetime", "decimal"),
+    *("difflib", "dis", "email", "enum", "fcntl", "fnmatch", "fractions", "functools", "getpass"),
+    *("gettext", "glob", "grp", "gzip", "hashlib", "heapq", "hmac", "http", "importlib"),
+    *("inspect", "ipaddress", "json", "keyword", "linecache", "locale", "logging", "lzma"),
+    *("math", "mmap", "multiprocessing", "ntpath", "numbers", "opcode", "operator", "pathlib"),
+    *("pickle", "pickletools", "pkgutil", "platform", "pprint", "profile", "pstats", "queue"),
+    *("quopri", "random", "re", "reprlib", "runpy", "secrets", "select", "selectors", "shlex"),
+    *("shutil", "signal", "socket", "ssl", "statistics", "string", "struct", "subprocess"),
+    *("sysconfig", "tarfile", "tempfile", "termios", "textwrap", "threading", "timeit", "token"),
+    *("tokenize", "traceback", "types", "typing", "unicodedata", "unittest", "urllib", "uuid"),
+    *("warnings", "weakref", "zipfile", "zlib"),
 )
 # What projects call their own files; PyPI has packages of other people by most of these names.
 _OF_PROJECTS = (
@@ -77,7 +86,9 @@ def check_imports(
         dotted = absolute_name(needed.module, module)
         if needed.module.startswith(".") and not dotted.strip("."):
             raise _no_package(module, needed)
-        if not dotted or dotted.partition(".")[0] in sys.stdlib_module_names:
+        if (first := dotted.partition(".")[0]) in sys.stdlib_module_names:
+            check_hidden(Path(search_path[0]), [first])
+        if not first or first in sys.stdlib_module_names:
             continue
         where = f"{module.file}:{needed.line}"
         found = _own_module(module, needed, dotted, search_path)
@@ -123,7 +134,7 @@ def _how_to_get(package: str, search_path: Sequence[str]) -> str:
     near = did_you_mean(package, submodules(search_path), cutoff=0.75)
     sure = did_you_mean(package, submodules(search_path), cutoff=0.85)
     guess = f"{near} Else {install}" if near else install
-    return _elsewhere(package, Path(search_path[0])) or sure or guess
+    return elsewhere(package, Path(search_path[0])) or sure or guess
 
 
 def _of_the_project(needed: NeededImport, importer: FoundModule, search_path: Sequence[str]) -> str:
@@ -134,7 +145,7 @@ def _of_the_project(needed: NeededImport, importer: FoundModule, search_path: Se
     below = [beside, *sorted(path for path in folder.glob("[!._]*") if path.is_dir())]
     for place in below:
         parts = place.relative_to(folder).parts if place.is_relative_to(folder) else ()
-        is_there = bool(parts) and package in submodules([str(place)])
+        is_there = bool(parts) and package in submodules([str(place)]) and parts != ("src",)
         if is_there and all(part.isidentifier() for part in parts):
             within = ".".join(parts)
             written = f"from {within} import {package}"
@@ -142,25 +153,43 @@ def _of_the_project(needed: NeededImport, importer: FoundModule, search_path: Se
                 written = f"from {within}.{needed.module} import {', '.join(needed.names)}"
             return f"write {written}, since it is in the folder {'/'.join(parts)}"
     if package in _OF_PROJECTS:  # what is installed under such a name is somebody else's
-        own = _elsewhere(package, folder)
+        own = elsewhere(package, folder)
         return own or f"{package}.py of the project is missing: copy it to {folder}, or correct it"
     return _how_to_get(package, search_path)
 
 
-def check_hidden(folder: Path) -> None:
-    """Raise a ConfigError for a random.py and the like, which stands in Python's own's place."""
-    for file in sorted(folder.glob("*.py")):
-        if file.stem in _NEEDED:
-            message = f"{file} hides Python's own module {file.stem}, which every rank imports"
-            raise ConfigError(message, "rename it")
+def check_hidden(folder: Path, used: Container[str] = ()) -> None:
+    """Raise a ConfigError for a random.py and the like, which stands in Python's own's place.
+
+    Args:
+        used: Names that are imported, beside those that every rank imports.
+    """
+    for file in hiding(folder):
+        is_needed = file.stem in NEEDED
+        if is_needed or file.stem in used:
+            who = ", which every rank imports" if is_needed else ""
+            raise ConfigError(f"{file} hides Python's own module {file.stem}{who}", "rename it")
 
 
-def _elsewhere(package: str, folder: Path) -> str:
-    """How to find a package that lies in a folder above."""
-    for above in folder.parents[:3]:
-        if package in submodules([str(above)]):
-            return f"it is in {above}: write env.variables.PYTHONPATH={above}"
+def hiding(folder: Path) -> list[Path]:
+    """Modules and packages of a folder that are named as a module of Python's own."""
+    found = [*folder.glob("*.py"), *(it.parent for it in folder.glob("*/__init__.py"))]
+    return sorted(it for it in found if it.stem in sys.stdlib_module_names)
+
+
+def elsewhere(package: str, folder: Path) -> str:
+    """How to find a package that lies in src of the project, or in a folder above."""
+    for place in (it for above in (folder, *folder.parents[:3]) for it in (above, above / "src")):
+        if package in submodules([str(place)]) and not _is_package_src(place):
+            written = place.name if place == Path.cwd() / "src" else place
+            made = any((place.parent / it).exists() for it in ("pyproject.toml", "setup.py"))
+            install = f", or pip install -e {place.parent}" if place.name == "src" and made else ""
+            return f"it is in {place}: write env.variables.PYTHONPATH={written}{install}"
     return ""
+
+
+def _is_package_src(place: Path) -> bool:
+    return place.name == "src" and (place / "__init__.py").exists()
 
 
 def _check_names(where: str, needed: NeededImport, found: FoundModule) -> None:

@@ -35,7 +35,8 @@ RANGES: Mapping[str, Range] = {
     "slurm.gpus_per_node": Range(
         1,
         1024,
-        "without GPUs write trainer.accelerator: cpu, and the number of ranks a node here",
+        "write how many GPUs of each node are used; without GPUs write trainer.accelerator: cpu,"
+        " and the number of ranks a node here",
     ),
     "slurm.spares": Range(0, 100_000),
     "slurm.cpus_per_gpu": Range(1, 65_533),  # 16 bits in Slurm, the last two reserved (slurm.h)

@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 
 from hpc_train.config.keys import SECTIONS, is_text
+from hpc_train.config.words import WEIGHTS, did_you_mean
 from hpc_train.errors import ConfigError
 
 
@@ -56,13 +57,14 @@ _LOOKALIKES = re.compile("[\u00a0\u2000-\u201f\u3000\uff01-\uff5e]")
 _OTHER_FILES = {
     ".ipynb": ("a notebook", "put the code into a .py; in a notebook: hpc_train.submit(...)"),
     **dict.fromkeys((".sh", ".sbatch", ".slurm"), _SHELL),
-    **dict.fromkeys((".ckpt", ".pt", ".pth", ".safetensors"), _WEIGHTS),
+    **dict.fromkeys(WEIGHTS, _WEIGHTS),
     ".toml": ("TOML", "write it as YAML: key: value"),
     ".gz": ("compressed", "gunzip it"),
 }
 # Slips in the line that PyYAML stopped at, or in the one above it, and what to write.
 _SLIPS = (
-    (r"^\s*//(.*)", "a comment begins with #: # {0}"),
+    (r"^\s*(?://|/\*|--\s)(.*?)(?:\*/)?\s*$", "a comment begins with #: # {0}"),
+    (r"\s//\s(.*)", "a comment begins with #: # {0}"),
     (r"^\s*([\w.-]+)\s*=\s*([^=].*)", "write {0}: {1}"),
     (r"^\s*([\w.-]+):(?=[^\s:])(.*)", "write a space behind the colon: {0}: {1}"),
     (r":\s+'([^'\"]*'[^'\"]*)'\s*$", 'put it in double quotes: "{0}"'),
@@ -72,10 +74,11 @@ _SLIPS = (
 )
 # Keys below which there are keys.
 _MAPPINGS = {*SECTIONS, "model", "data", "trainer", "init_args", "variables", "extra"}
+_COMMENT = re.compile(r"(.*?)\s*(?<!\S)//\s+(.*)", re.DOTALL)
 _OPENED = re.compile("quoted scalar|flow (mapping|sequence)")
 # By a part of what PyYAML says.
 _FIXES = {
-    "another document": "a config is one document: remove the line ---",
+    "another document": "a config is one document: remove the line ---; two trainings, two files",
     "for merging": "<<: repeats the keys below an anchor, and there are none: put them below &name",
     "constructor for the tag": "write plain values: a class is class_path: package.module.Class,"
     " a variable of the shell ${oc.env:NAME}, another file base: FILE",
@@ -188,6 +191,8 @@ def _mark(node: yaml.Node, value: Any) -> Any:
 
 
 def _lines(loader: Any, node: yaml.Node, prefix: str, path: Path) -> Iterator[tuple[str, str]]:
+    if isinstance(node, yaml.ScalarNode) and not node.style:
+        _check_comment(node.value, prefix[:-1], f"{path}:{node.start_mark.line + 1}")
     if isinstance(node, yaml.SequenceNode):
         for index, item in enumerate(node.value):
             yield f"{prefix}{index}", f"{path}:{item.start_mark.line + 1}"
@@ -215,6 +220,14 @@ def _check_text(loader: Any, node: yaml.Node, key: str, where: str) -> None:
         raise ConfigError(message, f'put it in quotes: "{node.value}"')
 
 
+def _check_comment(text: str, key: str, where: str) -> None:
+    """Refuse a text without quotes that ends in a comment of another language."""
+    found = _COMMENT.fullmatch(text)
+    if found and not key.startswith("env.setup"):
+        hint = f"a comment begins with #: {found[1]} # {found[2]}; or put the text in quotes"
+        raise ConfigError(f"{where}: {key} is {text!r}", hint)
+
+
 def _check_key(key_node: yaml.Node, seen: dict[str, int], prefix: str, path: Path) -> None:
     line = key_node.start_mark.line + 1
     if not isinstance(key_node, yaml.ScalarNode):
@@ -222,6 +235,9 @@ def _check_key(key_node: yaml.Node, seen: dict[str, int], prefix: str, path: Pat
         raise ConfigError(f"{path}:{line}: a key that is no plain word", hint)
     if key_node.tag == "tag:yaml.org,2002:merge":
         return
+    if key_node.value.startswith("//"):
+        hint = f"a comment begins with #: # {key_node.value[2:].strip()}"
+        raise ConfigError(f"{path}:{line}: the key {key_node.value!r}", hint)
     if re.fullmatch(r"[^(]*\)", key_node.value):
         message = f"{path}:{line}: {key_node.value!r} is the end of a bracket that YAML has not"
         raise ConfigError(message, "write a list: [8, 8] in place of (8, 8)")
@@ -317,8 +333,6 @@ def _neighbours(path: Path) -> str:
         return "download it, and name the file"
     if not folder.is_dir():
         return f"there is no folder {folder} either"
-    from hpc_train.config.words import did_you_mean
-
     names = [entry.name for entry in folder.iterdir() if entry.suffix in (".yaml", ".yml")]
     return did_you_mean(path.name, names) or (
         f"in {folder} there are: {', '.join(sorted(names)[:5])}"

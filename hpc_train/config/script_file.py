@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,8 @@ from hpc_train.config.schema import Config
 from hpc_train.config.script_trainers import places_asked_for
 from hpc_train.config.words import did_you_mean
 from hpc_train.errors import ConfigError
+
+_SUBMITTING = ("submit", "submit_sweep", "submit_bench", "run_here")
 
 
 def is_script(path: Path) -> bool:
@@ -93,6 +95,7 @@ def check_script(
             each of its Trainers asks for more than the run has.
     """
     key, written = "script.path", config.script.path or ""
+    _check_filled(config.script.args, origins)
     try:
         source = (workdir / written).read_bytes()
         if search_path:
@@ -100,6 +103,7 @@ def check_script(
                 warnings.simplefilter("ignore")  # the script's own business, at each start
                 tree = ast.parse(source, filename=written)
             _check_starts(tree, config, origins)
+            _check_submits(tree, config, origins)
             _check_places(tree, config, origins)
             _check_parser(tree, config, origins)
     except FileNotFoundError as error:
@@ -122,6 +126,26 @@ def check_script(
         file = (workdir / written).resolve()
         module = FoundModule("__main__", file, ())
         check_imports(module, [str(file.parent), *search_path], set())
+
+
+def _check_filled(arguments: Sequence[Any], origins: Origins) -> None:
+    """Refuse the place of a sweep's value that no sweep fills: `--lr {lr}`, `model.lr={lr}`.
+
+    By itself or behind another name it may be the script's own: `--filename {epoch}`.
+    """
+    before = ""
+    for index, word in enumerate(map(str, arguments)):
+        option, equals, value = word.rpartition("=") if not word.startswith("{") else ("", "", word)
+        option = option if equals else before
+        before = word if word.startswith("-") else ""
+        found = re.fullmatch(r"\{([A-Za-z_][\w.]*)\}", value)
+        last = option.lstrip("-").replace("-", "_").rpartition(".")[2]
+        if found and last == found[1].rpartition(".")[2]:
+            raise origins.error(
+                f"script.args.{index}",
+                f"is {word}, and no sweep fills it",
+                f"write --sweep {found[1]}=A,B, or the value",
+            )
 
 
 def _check_starts(tree: ast.Module, config: Config, origins: Origins) -> None:
@@ -150,6 +174,36 @@ def _check_parser(tree: ast.Module, config: Config, origins: Origins) -> None:
     said, hint = refused_arguments(tree, arguments)
     if said:
         raise origins.error("script.args", f": {config.script.path} refuses: {said}", hint)
+
+
+def _check_submits(tree: ast.Module, config: Config, origins: Origins) -> None:
+    """Refuse a script that submits a training itself: each of its ranks would.
+
+    Not so where it does under a condition, which may be that it is no job yet.
+    """
+    names = {}  # of what it has imported
+    for node in ast.walk(tree):
+        module = node.module or "" if isinstance(node, ast.ImportFrom) else ""
+        for it in node.names if isinstance(node, (ast.Import, ast.ImportFrom)) else ():
+            names[it.asname or it.name] = f"{module}.{it.name}".strip(".")
+    for node in _unconditional(tree.body):
+        if not isinstance(node, ast.Call):
+            continue
+        word, dot, rest = ast.unparse(node.func).partition(".")
+        called = f"{names.get(word, '')}{dot}{rest}"
+        if called.startswith("hpc_train.") and called.rpartition(".")[2] in _SUBMITTING:
+            file = config.script.path
+            message = f": {file} submits a training itself (line {node.lineno}: {called})"
+            raise origins.error("script.path", message, f"python {file} submits it")
+
+
+def _unconditional(body: Sequence[ast.AST]) -> Iterator[ast.AST]:
+    """What a module does, but for what stands under a condition other than that it is run."""
+    for node in body:
+        yield node
+        is_start = isinstance(node, ast.If) and "__name__" in ast.unparse(node.test)
+        if is_start or not isinstance(node, (ast.If, ast.IfExp, ast.Try, ast.While)):
+            yield from _unconditional(list(ast.iter_child_nodes(node)))
 
 
 def _check_places(tree: ast.Module, config: Config, origins: Origins) -> None:

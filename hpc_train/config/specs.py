@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -12,6 +13,30 @@ from hpc_train.config.words import did_you_mean
 CLASS_PATH = "class_path"
 INIT_ARGS = "init_args"
 TARGET = "_target_"
+# What others call the two, and of Hydra's words those that are not read: what to write.
+_OTHER_WORDS = {
+    **dict.fromkeys(("class", "cls", "class_name", "target", "type", "name", "path"), CLASS_PATH),
+    **dict.fromkeys(("params", "parameters", "args", "kwargs", "arguments", "config"), INIT_ARGS),
+}
+_HYDRAS = {
+    "_partial_": "remove it: an object is made at once; for an optimizer give the model plain"
+    " values (lr: 0.1), and make it in configure_optimizers",
+    "_args_": "name each argument, as in width: 3",
+}
+# What a class has to derive from, by its key.
+_WANTED = (
+    (r"model", "LightningModule"),
+    (r"data", "LightningDataModule"),
+    (r"loggers\.\d+", "Logger"),
+    (r"trainer\.callbacks(\.\d+)?", "Callback"),
+    (r"trainer\.strategy", "Strategy"),
+    (r"trainer\.profiler", "Profiler"),
+)
+
+
+def wanted_of(key: str) -> str:
+    """The name of what the class of this key has to derive from; empty where anything will do."""
+    return next((name for pattern, name in _WANTED if re.fullmatch(pattern, key)), "")
 
 
 def is_object(value: object) -> bool:
@@ -31,15 +56,14 @@ def read_object(
         return _read_target(spec, key, origins)
     strangers = [name for name in spec if name not in (CLASS_PATH, INIT_ARGS)]
     if CLASS_PATH not in spec:
-        slip = did_you_mean(CLASS_PATH, strangers) and f"write {CLASS_PATH} for '{strangers[0]}'"
+        slip = next((it for it in strangers if _meant_by(it, spec[it]) == CLASS_PATH), "")
         example = f"write {key}: {{class_path: my_package.MyClass, init_args: {{...}}}}"
-        raise origins.error(key, "names no class", slip or example)
-    if strangers:
-        from hpc_train.config.trainer_args import trainer_parameters  # on the way to an error
-
-        of_trainer = key == "model" and strangers[0] in trainer_parameters(sys.path)
-        fix = f"write trainer.{strangers[0]}" if of_trainer else f"put it under {key}.init_args"
-        raise origins.error(f"{key}.{strangers[0]}", "stands beside class_path", fix)
+        hint = f"write {CLASS_PATH} for '{slip}'" if slip else example
+        raise origins.error(key, "names no class", hint)
+    for name in strangers:
+        raise origins.error(
+            f"{key}.{name}", "stands beside class_path", _elsewhere(key, name, spec[name])
+        )
     arguments = spec.get(INIT_ARGS)
     if arguments is not None and not isinstance(arguments, Mapping):
         raise origins.error(f"{key}.init_args", f"is {arguments!r}", "write name: value pairs")
@@ -47,6 +71,27 @@ def read_object(
         name: read_tree(value, f"{key}.{INIT_ARGS}.{name}", origins)
         for name, value in (arguments or {}).items()
     }
+
+
+def _meant_by(name: str, value: object) -> str:
+    """`class_path` or `init_args` for another word of that meaning, or a slip; empty for others."""
+    if not isinstance(value, (str, Mapping)):
+        return ""
+    form = INIT_ARGS if isinstance(value, Mapping) else CLASS_PATH
+    same = _OTHER_WORDS.get(name.strip("_")) == form or did_you_mean(form, [name], cutoff=0.75)
+    return form if same else ""
+
+
+def _elsewhere(key: str, name: str, value: object) -> str:
+    """What to write for a word beside class_path."""
+    from hpc_train.config.trainer_args import trainer_parameters  # on the way to an error
+
+    if name in _HYDRAS:
+        return _HYDRAS[name]
+    if _meant_by(name, value) == INIT_ARGS:
+        return f"write {INIT_ARGS} for '{name}'"
+    of_trainer = key == "model" and name in trainer_parameters(sys.path)
+    return f"write trainer.{name}" if of_trainer else f"put it under {key}.init_args"
 
 
 def read_tree(value: Any, key: str, origins: Origins = NOWHERE) -> Any:
@@ -71,7 +116,9 @@ def _read_target(spec: Mapping[str, Any], key: str, origins: Origins) -> tuple[s
             )
         if name.startswith("_") and name.endswith("_") and name != TARGET:
             raise origins.error(
-                f"{key}.{name}", "is not understood: of Hydra's keys only _target_ is", "remove it"
+                f"{key}.{name}",
+                "is not understood: of Hydra's keys only _target_ is",
+                _HYDRAS.get(name, "remove it"),
             )
     return _class_name(spec[TARGET], f"{key}.{TARGET}", origins), {
         name: read_tree(value, f"{key}.{name}", origins)
@@ -87,9 +134,10 @@ def _class_name(value: object, key: str, origins: Origins) -> str:
 
         dotted = plain_path(str(value))
         is_path = "." in dotted and all(word.isidentifier() for word in dotted.split("."))
-        of_module = meant_class(dotted) if "/" in str(value) or ".py" in str(value) else ""
-        of_module = of_module if f"write {dotted}." in of_module else ""
-        meant = of_module or f"write {dotted}" if is_path else meant_class(dotted) if dotted else ""
+        near = meant_class(dotted, wanted=wanted_of(key.rpartition(".")[0])) if dotted else ""
+        is_file = "/" in str(value) or ".py" in str(value)
+        of_module = near if is_file and f"write {dotted}." in near else ""
+        meant = of_module or f"write {dotted}" if is_path else near
         if "-" in dotted or "-" in str(value):
             dashed = str(value).replace("-", "_")
             meant = f"write {dashed}: Python takes no dash in a name, so rename a file that has it"

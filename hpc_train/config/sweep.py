@@ -61,10 +61,10 @@ def sweep_points(sweep: Mapping[str, Any], origins: Origins) -> list[dict[str, A
 
 
 def is_plain(loaded: LoadedConfig, points: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether the points differ in nothing that a check of the config looks at.
+    """Whether the points differ in nothing but what `config.validate.point_check` looks at.
 
-    So are numbers and texts for arguments of the model and the data, whose names alone are
-    checked, and seeds: `plain_point` then gives what reading the config anew would.
+    So are numbers and texts for arguments of the model and the data, and seeds: `plain_point` then
+    gives what reading the config anew would.
     """
     if loaded.config.script.path or "${" in repr(loaded.composed.values):
         return False  # another value may be made of a swept one

@@ -24,7 +24,7 @@ from hpc_train.config.words import did_you_mean, meant_number
 # Arguments that exist, and that hpc-train gives itself: what to write instead.
 OWNED: Mapping[str, str] = {
     "num_nodes": "write slurm.nodes, or --nodes",
-    "devices": "write slurm.gpus_per_node, or --gpus",
+    "devices": "write how many a node has: slurm.gpus_per_node: N, or --gpus N",
     "accumulate_grad_batches": "it follows from global_batch_size and micro_batch_size",
     "default_root_dir": "everything goes into the run directory; write runs_dir to move it",
     "logger": "write loggers: [csv, tensorboard]",
@@ -72,10 +72,11 @@ _NOTHING = {
 _CLIPPING = ("norm", "value")
 _PROFILERS = ("simple", "advanced", "pytorch", "xla")
 _FIX_OF_TYPE = {  # which a type alone does not tell
-    "max_time": 'write "DD:HH:MM:SS" in quotes: "00:00:30:00" is 30 minutes',
+    "max_time": 'write "DD:HH:MM:SS", in quotes in a file: "00:00:30:00" is 30 minutes',
     "profiler": f"write {', '.join(_PROFILERS)}, or null",
     "callbacks": "write [{class_path: pytorch_lightning.callbacks.Timer, init_args: {...}}]",
 }
+_SECONDS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 _SHORT_PRECISIONS = {"64": "64-true", "32": "32-true", "16": "16-mixed", "bf16": "bf16-mixed"}
 # As torch, Hugging Face and other launchers call them.
 _OTHER_PRECISIONS = {
@@ -191,10 +192,26 @@ def _check_values(arguments: Mapping[str, Any], origins: Origins) -> None:
     _check_choice(arguments, "gradient_clip_algorithm", _CLIPPING, origins)
     max_time = arguments.get("max_time")
     if isinstance(max_time, str) and not re.match(r"\d+:\d\d:\d\d:\d\d\Z", max_time):
-        raise origins.error("trainer.max_time", f"is {max_time!r}", 'write "DD:HH:MM:SS" in quotes')
+        raise origins.error("trainer.max_time", f"is {max_time!r}", max_time_of(max_time))
     if isinstance(max_time, str) and not re.search("[1-9]", max_time):
         said = f"is {max_time}: nothing would be trained"
         raise origins.error("trainer.max_time", said, 'write more, such as "00:12:00:00"')
+
+
+def max_time_of(text: str) -> str:
+    """What to write for a time of Slurm's form, or with its unit, as `trainer.max_time`."""
+    whole = re.fullmatch(r"(?:(\d+)-)?(\d+):(\d\d):(\d\d)", text)
+    unit = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([dhms])[a-z]*", text.strip().lower())
+    if unit:
+        minutes, seconds = divmod(round(float(unit[1]) * _SECONDS[unit[2]]), 60)
+    elif whole:
+        days, hours, minutes, seconds = (int(part or 0) for part in whole.groups())
+        minutes += 60 * (24 * days + hours)
+    else:
+        return _FIX_OF_TYPE["max_time"]
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    return f'write "{days:02}:{hours:02}:{minutes:02}:{seconds:02}": days, hours, minutes, seconds'
 
 
 def _check_order(arguments: Mapping[str, Any], origins: Origins) -> None:

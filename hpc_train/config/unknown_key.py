@@ -30,6 +30,7 @@ OTHER_WORDS = {
     **dict.fromkeys(("job_name", "jobname"), "name"),
     **dict.fromkeys(("batch_size", "train_batch_size", "total_batch_size"), "global_batch_size"),
     "logger": "loggers",
+    **dict.fromkeys(("site", "profile", "site_profile", "cluster_profile"), "cluster_profile"),
     "cluster": "the option --cluster slurm or --cluster local",
     **dict.fromkeys(
         ("monitor", "save_top_k", "save_last", "dirpath", "filename"),

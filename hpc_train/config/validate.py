@@ -7,12 +7,12 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hpc_train.config.class_kind import Located, lacks_method, locate
-from hpc_train.config.classes import ArgumentError, check_class
+from hpc_train.config.class_kind import lacks_method, locate
+from hpc_train.config.classes import ArgumentError, check_class, values_check
 from hpc_train.config.load import LoadedConfig
 from hpc_train.config.logger_forms import MLFLOW_REFUSES_FILES, MLFLOW_STORES, PACKAGES
 from hpc_train.config.method_signatures import returns_nothing
@@ -21,7 +21,7 @@ from hpc_train.config.origins import Origins
 from hpc_train.config.own_modules import check_hidden
 from hpc_train.config.schema import Config, EnvConfig
 from hpc_train.config.script_file import check_script
-from hpc_train.config.specs import CLASS_PATH, INIT_ARGS, TARGET, is_object, read_object
+from hpc_train.config.specs import CLASS_PATH, INIT_ARGS, TARGET, is_object, read_object, wanted_of
 from hpc_train.config.trainer_args import check_trainer
 from hpc_train.config.words import did_you_mean
 from hpc_train.errors import ConfigError
@@ -41,15 +41,7 @@ _OTHER_HOOKS = {
     *("val_dataloader", "test_dataloader", "predict_dataloader"),
     *("validation_step", "test_step", "predict_step"),
 }
-# What a class has to derive from, by its key.
-_WANTED = (
-    (r"model", "LightningModule"),
-    (r"data", "LightningDataModule"),
-    (r"loggers\.\d+", "Logger"),
-    (r"trainer\.callbacks(\.\d+)?", "Callback"),
-    (r"trainer\.strategy", "Strategy"),
-    (r"trainer\.profiler", "Profiler"),
-)
+_WITH_LOGGER = ("LearningRateMonitor", "DeviceStatsMonitor")
 
 
 def check(loaded: LoadedConfig, *, workdir: Path, search_path: Sequence[str] | None = None) -> None:
@@ -71,19 +63,47 @@ def check(loaded: LoadedConfig, *, workdir: Path, search_path: Sequence[str] | N
         check_script(loaded.config, workdir, loaded.origins, search_path=path)
         return
     check_trainer(loaded.config.trainer, loaded.origins, search_path=installed)
-    path = _search_path(loaded.config.env, workdir, installed)
+    path = search_path_of(loaded.config.env, workdir, installed)
     strategy = str(loaded.config.trainer.get("strategy"))
     is_deepspeed = strategy.startswith("deepspeed") and not elsewhere
     if is_deepspeed and find_module("deepspeed", path)[0] is None:
         hint = "pip install deepspeed, or write ddp or fsdp"
         message = f"is {strategy}, and deepspeed is not installed"
         raise loaded.origins.error("trainer.strategy", message, hint)
-    for key, spec in _objects(loaded.config):
+    for key, spec in objects_of(loaded.config):
+        check_hidden(workdir, [read_object(spec, key, loaded.origins)[0].partition(".")[0]])
         _check_beside(key, spec, loaded, workdir, path)
         if key.startswith("loggers.") and not elsewhere:
             _check_logger(key, spec, loaded.origins, path)
             _check_mlflow_store(key, spec, loaded, path)
         _check_object(key, spec, loaded.origins, path, elsewhere=elsewhere)
+        name = read_object(spec, key, loaded.origins)[0].rpartition(".")[2]
+        if name in _WITH_LOGGER and not loaded.config.loggers:
+            message = f": {name} refuses to train without a logger, and loggers is empty"
+            raise loaded.origins.error(key, message, "write loggers: [csv], or leave it out")
+
+
+def point_check(loaded: LoadedConfig, *, workdir: Path) -> Callable[[Config], bool]:
+    """Whether model and data take the arguments of a config that differs in their values alone.
+
+    Args:
+        loaded: Which `check` has taken; the classes are read once for all that are asked about.
+    """
+    path = search_path_of(loaded.config.env, workdir, sys.path)
+    checks = {}
+    for key in ("model", "data"):
+        class_path, _ = read_object(getattr(loaded.config, key), key, loaded.origins)
+        checks[key] = values_check(class_path, path, _FILLED_IN.get(key, ()))
+
+    def fits(config: Config) -> bool:
+        try:
+            for key, check_arguments in checks.items():
+                check_arguments(read_object(getattr(config, key), key)[1])
+        except ArgumentError:
+            return False
+        return True
+
+    return fits
 
 
 def check_methods(
@@ -97,7 +117,7 @@ def check_methods(
     Raises:
         ConfigError: with the class and the method.
     """
-    path = _search_path(loaded.config.env, workdir, sys.path)
+    path = search_path_of(loaded.config.env, workdir, sys.path)
     for key, names in (("model", needed[0]), ("data", (needed[1],))):
         class_path, _ = read_object(getattr(loaded.config, key), key, loaded.origins)
         if all(lacks_method(class_path, name, path) for name in names):
@@ -112,7 +132,7 @@ def check_fit(loaded: LoadedConfig, *, workdir: Path) -> None:
     """
     if loaded.config.script.path:
         return
-    path = _search_path(loaded.config.env, workdir, sys.path)
+    path = search_path_of(loaded.config.env, workdir, sys.path)
     for key, method in _OF_A_FIT:
         class_path, _ = read_object(getattr(loaded.config, key), key, loaded.origins)
         found = locate(class_path, path)
@@ -121,14 +141,10 @@ def check_fit(loaded: LoadedConfig, *, workdir: Path) -> None:
             raise loaded.origins.error(f"{key}.class_path", message, "make that its first line")
         if found and isinstance(found.definition, ast.ClassDef) and key == "model":
             _check_returns(class_path, found.definition, method, loaded.origins)
-        if (
-            not found
-            or not lacks_method(class_path, method, path)
-            or _is_named(method, found, path)
-        ):
+        if not found or not lacks_method(class_path, method, path):
             continue
         own = bound_in(found.definition) if isinstance(found.definition, ast.ClassDef) else set()
-        if not own - {"__init__"}:
+        if not own - {"__init__"} and not _start_of(found.definition):
             continue  # an empty class gets its methods some other way
         hint = did_you_mean(method, own - _OTHER_HOOKS) or f"write it: def {method}(self, ...)"
         raise loaded.origins.error(
@@ -148,22 +164,21 @@ def _check_returns(
 
 def _lacks_start(definition: ast.AST | None) -> int:
     """The line of an `__init__` that never calls the one of its base; 0 where there is none."""
+    method = _start_of(definition)
+    text = " ".join(map(ast.unparse, method.body)) if method else ""
+    return 0 if method is None or "__init__" in text or "super(" in text else method.lineno
+
+
+def _start_of(definition: ast.AST | None) -> ast.FunctionDef | None:
+    """The `__init__` of a class; None where it has none, or one that is still to be written."""
     for method in definition.body if isinstance(definition, ast.ClassDef) else ():
         if isinstance(method, ast.FunctionDef) and method.name == "__init__":
-            text = " ".join(map(ast.unparse, method.body))
-            return 0 if text == "..." or "__init__" in text or "super(" in text else method.lineno
-    return 0
+            return None if " ".join(map(ast.unparse, method.body)) == "..." else method
+    return None
 
 
-def _is_named(method: str, found: Located, path: Sequence[str]) -> bool:
-    """Whether the module speaks of the method anywhere: it may give it to the class some way."""
-    module = find_module(found.module, path)[0]
-    if module is None or module.file is None:
-        return True
-    return re.search(rf"\b{method}\b", module.file.read_text("utf-8", "replace")) is not None
-
-
-def _search_path(env: EnvConfig, workdir: Path, installed: Sequence[str]) -> list[str]:
+def search_path_of(env: EnvConfig, workdir: Path, installed: Sequence[str]) -> list[str]:
+    """Where the ranks find modules, as far as this is known here: the user's folder first."""
     path = [str(workdir), *_own_folders(env, workdir)]
     return path if _other_environment(env) else [*path, *installed]
 
@@ -223,17 +238,13 @@ def _check_object(
             search_path=path,
             filled_in=filled_in,
             only_found=elsewhere,
-            wanted=_wanted(key),
+            wanted=wanted_of(key),
         )
     except ArgumentError as error:
         message = error.message if error.message.startswith("is ") else f": {error.message}"
         raise origins.error(f"{arguments_key}.{error.name}", message, error.hint) from error
     except ConfigError as error:
         raise origins.error(f"{key}.{form}", f": {error.message}", error.hint) from error
-
-
-def _wanted(key: str) -> str:
-    return next((name for pattern, name in _WANTED if re.fullmatch(pattern, key)), "")
 
 
 def _other_environment(env: EnvConfig) -> bool:
@@ -254,7 +265,8 @@ def _own_folders(env: EnvConfig, workdir: Path) -> list[str]:
     return folders
 
 
-def _objects(config: Config) -> Iterator[tuple[str, dict[str, Any]]]:
+def objects_of(config: Config) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every class that the config names, with its key, however deep."""
     for key in ("model", "data"):
         yield key, getattr(config, key)
         yield from _nested(getattr(config, key), key)

@@ -20,11 +20,18 @@ from hpc_train.config.read import Sexagesimal
 from hpc_train.config.schema import Config, NotifyConfig, SlurmConfig
 from hpc_train.config.secrets import looks_secret
 from hpc_train.config.specs import is_object
-from hpc_train.config.words import did_you_mean, meant_number
+from hpc_train.config.words import EVERY, did_you_mean, meant_number
 from hpc_train.errors import ConfigError
 
 _ENVIRONMENT = re.compile(r"\$\{\s*oc\.env\s*:\s*([A-Za-z_]\w*)")
 _SHELLS = re.compile(r"[/:]\$[A-Za-z_]|^\$[A-Za-z_]\w*[/:]")  # of a path, or of several
+# Keys whose texts others read, and a ~ in them that stands for a home.
+_HANDED_ON = (
+    *("model.", "data.", "trainer.", "loggers.", "script.args.", "sweep."),
+    *("env.variables.", "env.setup."),
+)
+_TILDE = re.compile(r"(?:^|(?<==))~(?=/)")
+_QUOTED_TILDE = re.compile(r"""(?<=["'])~(?=/)""")
 _MAX_NAME, _MAX_PATH = 255, 4096
 _BELOW = 256  # the run's name and id, and the longest name below them
 _PLAIN = "write \\${{...}} where a plain ${{...}} is meant"
@@ -121,11 +128,12 @@ def check_texts(values: Mapping[str, Any], origins: Origins) -> None:
             hint = "nothing replaces it here: write ${oc.env:NAME}; env.setup is the shell's"
             raise origins.error(key, f"is {value}, with a variable of the shell", hint)
         if isinstance(value, Sexagesimal):
-            raise origins.error(
-                key,
-                f"is {value.text}, which YAML reads as the number {int(value)}",
-                f'put it in quotes: "{value.text}"',
-            )
+            from hpc_train.config.trainer_args import max_time_of  # on the way to an error
+
+            is_short = key == "trainer.max_time" and value.text.count(":") < 3
+            fix = max_time_of(value.text) if is_short else f'put it in quotes: "{value.text}"'
+            message = f"is {value.text}, which YAML reads as the number {int(value)}"
+            raise origins.error(key, message, fix)
 
 
 def _check_words(key: str, value: str, origins: Origins) -> None:
@@ -133,6 +141,20 @@ def _check_words(key: str, value: str, origins: Origins) -> None:
         raise origins.error(key, "is empty", "leave it out, or write a value")
     if value == "None":
         raise origins.error(key, "is None, which is Python's word", "write null")
+
+
+def notes_on_texts(values: Mapping[str, Any], origins: Origins) -> list[str]:
+    """A line for each ~ that stays one, in what is handed on and in quotes of the shell."""
+    notes = []
+    for key, value in _walk(values, ""):
+        in_setup = key.startswith("env.setup")
+        tilde = _QUOTED_TILDE if in_setup else _TILDE
+        if isinstance(value, str) and key.startswith(_HANDED_ON) and tilde.search(value):
+            why = "bash replaces no ~ in quotes" if in_setup else "nothing replaces its ~"
+            what = f"{origins.prefix(key)}{key} is {value}, and {why}"
+            but = "" if in_setup else ", unless your code calls expanduser"
+            notes.append(f"{what}: write {tilde.sub(str(Path.home()), value)}{but}")
+    return notes
 
 
 def check_setup(setup: Any, origins: Origins) -> None:
@@ -264,6 +286,8 @@ def explain(key: str, message: str, origins: Origins) -> ConfigError:
         hint += f" of {unit}" if unit else meant_number(groups[0], "int")
     _, _, null = (RANGES[key].below if key in RANGES else "").partition(", or null")
     hint += f", or null{null}" if null and "number" in hint else ""
+    if key == "slurm.gpus_per_node" and groups[0] in EVERY:
+        hint += ": how many GPUs of each node are used"
     return origins.error(key, complaint.format(*groups), hint)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+WEIGHTS = (".ckpt", ".pt", ".pth", ".safetensors")  # how files of a model's weights end
+EVERY = ("all", "auto", "max", "any")  # in the place of a number
 _NUMBER = r"-?(?:\d+\.?\d*|\.\d+)(?:e-?\d+)?"
 
 

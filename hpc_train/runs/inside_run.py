@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from hpc_train.config.words import WEIGHTS
 from hpc_train.runs.layout import CHECKPOINT_NAME, RunDir
 
 
@@ -13,10 +14,11 @@ def inside_run(reference: str) -> str:
     run = next((it for it in map(RunDir, path.parents) if it.plan.is_file()), None)
     if run is None or not path.exists():
         return ""
-    if CHECKPOINT_NAME.match(path.name):
+    if CHECKPOINT_NAME.match(path.name) or path.suffix in WEIGHTS:
         return (
             f"that is a checkpoint of {run.name}: write its run, {run.run_id}; a run goes on from"
-            f" its newest, and a new one begins with this by init_from={path}"
+            f" its newest, hpc-train test {run.run_id} --ckpt {path} takes this one, and a new run"
+            f" begins with it by init_from={path}"
         )
     reads = f"; hpc-train diagnose {reference} reads a log" if path.suffix == ".log" else ""
     return f"that is within a run of {run.name}: write its id, {run.run_id}{reads}"

@@ -15,6 +15,7 @@ from collections.abc import Collection, Mapping, Sequence
 from operator import itemgetter
 from pathlib import Path
 
+from hpc_train.config.words import WEIGHTS
 from hpc_train.errors import ConfigError, NoSuchRunError
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.events import read_events
@@ -265,6 +266,9 @@ def _advice(reference: str, runs: list[RunDir], folders: Sequence[Path]) -> str:
 
     if within := inside_run(reference):
         return within
+    if reference.endswith(WEIGHTS):
+        named = "that names a checkpoint, and RUN is the run whose model it is"
+        return f"{named}: hpc-train test RUN --ckpt {reference}"
     if Path(reference).is_file():
         checked = f"hpc-train submit --dry-run {reference} checks a config"
         if reference.endswith((".log", ".out", ".err", ".txt")):

@@ -11,9 +11,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hpc_train.codec import Document, encode
+from hpc_train.config.specs import is_object, read_object
+from hpc_train.config.words import did_you_mean
 from hpc_train.errors import HpcTrainError, UsageError
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.layout import RunDir
+from hpc_train.runs.read_plan import read_plan
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,6 +100,29 @@ def _is_better(model: SavedModel, than: SavedModel) -> bool:
     return model.score < than.score if model.mode == "min" else model.score > than.score
 
 
+def never_logged(run: RunDir) -> tuple[str, str] | None:
+    """What is wrong and what to write, where a ModelCheckpoint waits for what nothing has logged.
+
+    None as well where it is not known what was logged: the run has not ended, or is a script.
+    """
+    try:
+        final = json.loads(run.final_metrics.read_text(encoding="utf-8"))
+        logged = sorted(name for name in final if name not in ("step", "epoch"))
+        callbacks = read_plan(run).training.trainer.get("callbacks") or []
+    except (OSError, ValueError, TypeError, HpcTrainError):
+        return None
+    for callback in callbacks if isinstance(callbacks, list) else [callbacks]:
+        class_path, arguments = read_object(callback, "") if is_object(callback) else ("", {})
+        monitor = arguments.get("monitor")
+        known = (*logged, "step", "epoch")
+        if class_path.endswith("ModelCheckpoint") and monitor and monitor not in known:
+            metrics = ", ".join(logged) or "nothing"
+            what = f"its ModelCheckpoint monitors {monitor}, never logged; logged: {metrics}"
+            fix = f'write self.log("{monitor}", ...) in the model'
+            return what, did_you_mean(monitor, logged) or fix
+    return None
+
+
 def choose_best(run: RunDir, monitor: str | None = None) -> SavedModel:
     """The best model of a run.
 
@@ -109,6 +135,8 @@ def choose_best(run: RunDir, monitor: str | None = None) -> SavedModel:
     """
     best = best_models(read_models(run))
     named = sorted(name for name in best if name)
+    if not best and (why := never_logged(run)):
+        raise HpcTrainError(f"{run.name} ({run.run_id}) has saved no best model: {why[0]}", why[1])
     if not best:
         raise HpcTrainError(
             f"{run.name} ({run.run_id}) has saved no best model",

@@ -247,6 +247,12 @@ def find_sweep(
     return found
 
 
+def others_of_name(sweep: SweepDir, folders: Sequence[Path]) -> list[Entry]:
+    """The other runs and sweeps of this folder that have the name of a sweep."""
+    named = [it for it in entries(folders) if it.name == sweep.name and it.path != sweep.path]
+    return [it for it in named if is_own(it, folders)]
+
+
 def refuse_sweep(reference: str, folders: Sequence[Path]) -> None:
     """Refuse a sweep, by its id or its name, where one run is asked for.
 

@@ -73,13 +73,17 @@ def own_step(environ: Mapping[str, str], proc: Path = Path("/proc")) -> str:
 
 
 def _steps_above(proc: Path) -> Iterator[str]:
-    """The steps whose daemons are above this process; none that cannot be read (hidepid)."""
+    """The steps whose daemons are above this process."""
+    found = map(_STEP_DAEMON.match, titles_above(proc))
+    return (step[1] for step in found if step)
+
+
+def titles_above(proc: Path) -> Iterator[str]:
+    """What this process and those above it are called; none that cannot be read (hidepid)."""
     process = str(os.getpid())
     try:
         while int(process) > 1:
-            title = (proc / process / "cmdline").read_bytes().decode(errors="replace")
-            if found := _STEP_DAEMON.match(title):
-                yield found[1]
+            yield (proc / process / "cmdline").read_bytes().decode(errors="replace")
             status = (proc / process / "status").read_text(encoding="utf-8", errors="replace")
             process = status.partition("\nPPid:")[2].split(maxsplit=1)[0]
     except (OSError, ValueError, IndexError):

@@ -219,6 +219,11 @@ def _chain(longest: Partition, wanted_s: int | None, *, may_go_on: bool) -> str:
     return f"{way}; the run saves before each limit and goes on, or write another slurm.partition"
 
 
+def any_gpus() -> bool:
+    """Whether Slurm knows of GPUs here at all: not every site tells it of them."""
+    return any(partition.gpus_of_a_node("") for partition in _partitions())
+
+
 def _partitions() -> list[Partition]:
     """All, of each cluster of a federation; none where sinfo fails."""
     said = run([*SINFO, "--exact", "--format=%P|%l|%D|%s|%c|%G|%N|%V"], timeout_s=SINFO_S)

@@ -24,7 +24,7 @@ from hpc_train.runs.sweep_dir import SweepDir, make_point, make_sweep
 from hpc_train.slurm.command import is_available
 from hpc_train.slurm.control import job_id_in
 from hpc_train.slurm.jobs import is_federated
-from hpc_train.slurm.own_step import refuse_within_step
+from hpc_train.slurm.own_job import check_own_job
 from hpc_train.slurm.site import chosen_cluster
 from hpc_train.supervisor.run import supervise
 
@@ -84,7 +84,7 @@ def run_of_script(text: str, environ: Mapping[str, str], cwd: Path) -> RunDir:
     runs_dir = workdir / Path(plan.runs_dir).expanduser()
     job_id = environ.get("SLURM_JOB_ID", "")
     if job_id and not plan.hosts:
-        refuse_within_step(environ, plan.shape)  # srun bash job.sbatch
+        check_own_job(environ, plan)  # srun bash job.sbatch, sbatch --ntasks=1 job.sbatch
     cluster = _cluster(environ, job_id)
     run_id = slug(f"{cluster}-{job_id}") if job_id else new_run_id(time.time())
     run = RunDir(runs_dir / slug(plan.name) / run_id)

@@ -42,7 +42,7 @@ def config(tmp_path: Path, text: str) -> str:
         ),
         ("env.variables=[A=1]", "env.variables is no mapping", "key: value"),
         ("env.variables={A: [1]}", "env.variables.A is [1]", "one value"),
-        ("env.passthrough={A: 1}", "env.passthrough is no list", "[...]"),
+        ("env.passthrough={A: 1}", "holds more than names of variables", "names only: [A]"),
         ("env.modules=[[gcc]]", "env.modules.0 is ['gcc']", "one value"),
         ("slurm.extra=[nice]", "slurm.extra is no mapping", "key: value"),
         ("trainer=[1]", "trainer is no mapping", "key: value"),

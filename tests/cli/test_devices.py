@@ -9,7 +9,12 @@ import pytest
 
 from hpc_train import api
 from hpc_train.backends import local_devices
-from hpc_train.backends.local_devices import check_devices, flags_for_devices, read_devices
+from hpc_train.backends.local_devices import (
+    check_devices,
+    flags_for_devices,
+    notes_here,
+    read_devices,
+)
 from hpc_train.errors import CheckError, UsageError
 from hpc_train.preflight.inventory.inventory import Gpu
 from tests.cli.conftest import DIGITS
@@ -104,3 +109,16 @@ def test_what_is_started_sees_the_chosen_gpus_alone(hpc, monkeypatch) -> None:
     assert hpc("submit", DIGITS, "--cluster", "local", "--devices", "1,3").code == 3
     assert seen == [("GPU-1f,GPU-3f", 1, 2)]
     assert not Path("runs").exists()
+
+
+@pytest.mark.parametrize(("gpus", "noted"), [(2, True), (1, False)])
+def test_a_script_for_gpus_that_are_not_there_is_noted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gpus: int, noted: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.py").write_text("print(1)\n")
+    plan = api.plan(api.load("train.py", gpus=gpus))
+    told = notes_here(plan, dev=tmp_path)
+    assert told == (["this machine has no GPU: the script's 2 ranks are on its CPUs"] * noted)
+    (tmp_path / "nvidia0").touch()
+    assert notes_here(plan, dev=tmp_path) == []

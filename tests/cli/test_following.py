@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 import time
@@ -16,7 +17,7 @@ from hpc_train.cli import following, foreground
 from hpc_train.plan.states import RunState
 from hpc_train.runs.events import Event, EventKind, append_event
 from hpc_train.runs.layout import RunDir
-from hpc_train.runs.ranks import Heartbeat, write_heartbeat
+from hpc_train.runs.ranks import FailedSaves, Heartbeat, read_heartbeat, write_heartbeat
 from tests.cli.conftest import DIGITS, Slurm
 
 ENDED = '{"time": 9e9, "event": "run_ended", "state": "%s", "reason": "%s"}'
@@ -81,6 +82,31 @@ def test_that_a_run_is_slower_than_its_baseline_is_said_once(hpc, says_in_turn, 
     said = hpc("submit", DIGITS, "--follow")
     slow = [line for line in said.err.splitlines() if "slower" in line]
     assert slow == ["slow: 23 % slower than its baseline"]
+
+
+@pytest.mark.parametrize("word", ["--wait", "--follow"])
+def test_what_a_run_goes_on_in_spite_of_is_said_once(hpc, says_in_turn, monkeypatch, word):
+    says_in_turn(*["7|RUNNING|None|N/A"] * 5)
+    noted = {"attempt": 0, "text": "env.setup.0 (`ls /x`) exited with 2"}
+
+    def begin_and_note(run: RunDir) -> None:
+        if not run.latest.is_symlink():
+            begin(run, 0)
+            tell(run, EventKind.NOTE, **noted)
+        failed = FailedSaves(count=3, since_step=5, error="No space left on device")
+        beat = read_heartbeat(run.attempt(0).heartbeat(0))
+        write_heartbeat(run.attempt(0), dataclasses.replace(beat, failed_saves=failed))
+
+    seen = follow.observe
+
+    def observed(runs, *args, **more):
+        begin_and_note(runs[0])
+        return seen(runs, *args, **more)
+
+    monkeypatch.setattr(follow, "observe", observed)
+    said = hpc("submit", DIGITS, word)
+    notes = [line for line in said.err.splitlines() if line.startswith("note: ")]
+    assert notes == [f"note: {noted['text']}", "note: saves fail: No space left on device"]
 
 
 @pytest.mark.parametrize("word", ["--wait", "--follow"])

@@ -29,6 +29,17 @@ def test_without_slurm_it_is_this_machine(hpc, without_slurm, tmp_path) -> None:
     assert config.name
 
 
+def test_a_folder_that_is_named_as_a_file_or_from_the_home_is_told(
+    hpc, without_slurm, tmp_path, monkeypatch
+) -> None:
+    said = hpc("init", "my.yaml")
+    assert (said.code, (tmp_path / "my.yaml/config.yaml").is_file()) == (0, True)
+    assert said.err == "note: my.yaml is a folder now: its config is my.yaml/config.yaml\n"
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert (hpc("init", "~/p").err, made(tmp_path / "home/p").name) == ("", "p")
+    assert not (tmp_path / "~").exists()
+
+
 @pytest.mark.parametrize(
     ("rows", "partition", "gpus", "time"),
     [

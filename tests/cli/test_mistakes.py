@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from hpc_train import api
+from hpc_train.config.own_modules import NEEDED
 from hpc_train.errors import ConfigError, HpcTrainError
 from hpc_train.sweeps import submit_sweep
 
@@ -112,6 +113,9 @@ def refused(hpc, project: Path, words: list[str], code: int, message: str, fix: 
         ("list --user me", 2, "No such option '--user'", "your own runs"),
         ("cancel --all", 2, "No such option '--all'", "hpc-train list --active"),
         ("resume x --ckpt last", 2, "No such option '--ckpt'", "init_from=PATH"),
+        ("logs x rank=0", 2, "unexpected extra argument (rank=0)", "write --rank 0"),
+        ("status x runs_dir=a", 2, "unexpected extra argument", "write --runs-dir a"),
+        ("version", 2, "no such command: 'version'. Did you mean '--version'?", "--help"),
         ("logs", 2, "Missing argument 'RUN'", "`hpc-train list` names the runs"),
         ("run cfg.yaml name=${NAME}", 3, "names the key NAME, which is not", "${oc.env:NAME}"),
         ("run cfg.yaml name=${seed", 3, "name has a broken ${...}", "close its brace"),
@@ -126,6 +130,11 @@ def refused(hpc, project: Path, words: list[str], code: int, message: str, fix: 
         ("submit cfg.yaml trainer.max_epochs=", 3, "trainer.max_epochs is empty", "=null, or a"),
         ("submit cfg.yaml slurm.partition=", 3, "slurm.partition is empty", "=null, or a value"),
         ("submit cfg.yaml --sweep seed --dry-run", 3, "--sweep seed has no values", "seed=A,B"),
+        ("submit cfg.yaml --sweep seeds.yaml", 3, "has no values", "write --sweep KEY=A,B; or in"),
+        ("submit cfg.yaml --sweep seed=[1,2", 3, "seed: '[1,2' is not YAML", "close its brackets"),
+        ("submit cfg.yaml cluster_profile=no", 3, "command line: cluster_profile names clu", ""),
+        ("submit cfg.yaml --cluster-profile x", 2, "'--cluster-profile'", "cluster_profile=..."),
+        ("submit cfg.yaml profile=x", 3, "profile is no key", "write cluster_profile"),
         ("submit cfg.yaml --sweep seed 1 2", 2, "1 2 stands behind seed", "--sweep seed=1,2"),
         ("submit cfg.yaml --sweep seed=1 2", 2, "2 stands behind seed=1", "--sweep seed=1,2"),
         ("submit cfg.yaml --partition a b", 2, "--partition takes one word", "--partition a,b"),
@@ -206,7 +215,6 @@ def refused(hpc, project: Path, words: list[str], code: int, message: str, fix: 
         ("submit cfg.yaml -f -g", 2, "No such option '-g'", "write --gpus"),
         ("submit cfg.yaml preflight.enabled=false", 3, "preflight.enabled is no", "preflight: off"),
         ("submit cfg.yaml trainer.precision=fp16", 3, "precision is 'fp16'", "write 16-mixed"),
-        ("submit cfg.yaml env.passthrough=[A=1]", 3, "'A=1' cannot be", "write A alone"),
         ("submit cfg.yaml name=${oc.env:NOPE}", 3, "the variable NOPE, not set", "export NOPE="),
         ("submit cfg.yaml ~trainer.max_epochs", 3, "no key=value", "trainer.max_epochs=null"),
         ("submit cfg.yaml model.init_args.lr=1,2", 3, "takes float", "--sweep KEY=VALUES"),
@@ -256,6 +264,15 @@ def refused(hpc, project: Path, words: list[str], code: int, message: str, fix: 
         ("diff ../..", 5, "no run answers to '../..'", "looked in"),
         ("resume nope --gpu 3", 2, "No such option '--gpu'", "--help"),
         ("train.py", 2, "Did you mean 'submit train.py'?", "--help"),
+        ("submit -- none.py --lr 1", 2, "-- stands in front of", "submit none.py -- --lr 1"),
+        ("submit -- cfg.yaml seed=3", 2, "-- stands in front", "hpc-train submit cfg.yaml seed=3"),
+        ("render cfg.yaml job.sh", 2, "job.sh stands where KEY=VALUE", "write -o job.sh"),
+        ("render none.py out/job -- --lr 1", 2, "out/job stands where KEY", "write -o out/job"),
+        ("render cfg.yaml seed:3", 3, "'seed:3' is no key=value", "write seed=3"),
+        ("doctor node1", 2, "extra argument (node1)", "srun --nodelist=node1 hpc-train doctor"),
+        ("doctor -w node1", 2, "No such option '-w'", "srun --nodelist=NODE hpc-train doctor"),
+        ("test sub/last.ckpt", 5, "'sub/last.ckpt'", "hpc-train test RUN --ckpt sub/last.ckpt"),
+        ("predict best.pt", 5, "no run answers to 'best.pt'", "test RUN --ckpt best.pt"),
         ("submit python none.py", 2, "python stands where CFG", "hpc-train submit none.py --"),
         ("submit --nodes 2 srun none.py", 2, "srun stands where CFG", "submit none.py --"),
         ("submit torchrun --nnodes 2 a.py", 2, "torchrun stands where", "hpc-train submit a.py --"),
@@ -433,7 +450,7 @@ def refused(hpc, project: Path, words: list[str], code: int, message: str, fix: 
         ("submit cfg.yaml trainer..max_epochs=3", 3, "is no key", "write trainer.max_epochs=3;"),
         ('submit cfg.yaml "seed=3"', 3, "is no key", "write seed=3;"),
         ("submit cfg.yaml model.max_epochs=3", 3, "beside class_path", "write trainer.max_epochs"),
-        ("submit cfg.yaml --gpus all", 2, "not a valid integer", "write a whole number"),
+        ("submit cfg.yaml --gpus all", 2, "not a valid integer", "write how many GPUs"),
         ("preflight --budget fast", 2, "not a valid float", "write a number"),
         ("submit cfg.yaml trainer.profiler=true", 3, "profiler is True", "write simple, advanced"),
         (
@@ -490,7 +507,7 @@ def test_a_command_line_typed_wrong(
         ("{max_epochs: .inf}", "trainer.max_epochs is inf", "whole number"),
         ("{gradient_clip_val: .nan}", "trainer.gradient_clip_val is nan", "0 or more"),
         ("{profiler: fastest}", "trainer.profiler is 'fastest'", "simple, advanced"),
-        ("{max_time: 3 hours}", "trainer.max_time is '3 hours'", "DD:HH:MM:SS"),
+        ("{max_time: 3 hours}", "trainer.max_time is '3 hours'", 'write "00:03:00:00"'),
         ("{callbacks: [EarlyStopping]}", "trainer.callbacks.0 is 'EarlyStopping'", "{class_path:"),
         (
             "{min_epochs: 5, max_epochs: 3}",
@@ -592,6 +609,26 @@ def test_an_argument_of_the_trainer_that_lightning_cannot_work_with(
         (CONFIG.replace("{width: 3}", "&a {width: *a}"), "nested without end", "an anchor (&name)"),
         (CONFIG + "x: " + "[" * 900 + "]" * 900 + "\n", "or too deeply", "an anchor"),
         (CONFIG + "env: [a]\n", "cfg.yaml:7: env is ['a']", "it is a section"),
+        (CONFIG + "---\nseed: 1\n", "another document", "the line ---; two trainings,"),
+        (CONFIG.replace("name: x", "name: x // mine"), "cfg.yaml:1: name is 'x // mine'",
+         "a comment begins with #: x # mine; or put the text in quotes"),
+        (CONFIG + "loggers:\n  - csv // b\n", "cfg.yaml:8: loggers.0 is", "csv # b; or put"),
+        (CONFIG + "seed: 1\n// a: b\n", "the key '// a'", "a comment begins with #: # a"),
+        (CONFIG + "/* end */\n", "not YAML", "a comment begins with #: # end"),
+        (CONFIG.replace('"0:10:00"}', '"0:10:00"} // b'), "not YAML", "with #: # b"),
+        (CONFIG.replace("init_args", "init_arg"), "model.init_arg stands beside class_path",
+         "write init_args for 'init_arg'"),
+        (CONFIG.replace("init_args", "params"), "model.params stands", "init_args for 'params'"),
+        (CONFIG.replace("init_args: {width: 3}", "size: 3"), "model.size", "model.init_args"),
+        (CONFIG.replace("init_args", "_partial_: true, init_args"), "model._partial_ stands",
+         "make it in configure_optimizers"),
+        (CONFIG.replace("class_path: nets.Net, init_args: {", "_partial_: true, _target_: nets.Net,"
+         " {").replace(" {width: 3}}", " width: 3}"), "only _target_", "in configure_opt"),
+        (CONFIG.replace("class_path: nets.Net", "target: nets.Net, seed: 1"),
+         "model names no class", "write class_path for 'target'"),
+        (CONFIG.replace("max_epochs: 1}", "max_epochs: 1, callbacks: [{class_path:"
+         " pytorch_lightning.callbacks.LearningRateMonitor}]}\nloggers: []"),
+         "LearningRateMonitor refuses to train without a logger", "write loggers: [csv]"),
         (CONFIG + "seed:1\n", "cfg.yaml:7:1: not YAML", "space behind the colon: seed: 1"),
         (CONFIG + "seed\uff1a 1\n", "cfg.yaml:7:1: not YAML", "in place of the FULLWIDTH COLON"),
         (CONFIG.replace('"0:10:00"', "“0:10:00”"), "quotes that YAML does not", '"0:10:00"'),
@@ -884,7 +921,11 @@ class Net(LightningModule):
         ),
         ("from nets import Net as Base\nNet = Base\n", "", ""),
         ("class A: ...\nNet = A()\n", "more.Net is a value, not a class", "the name of a class"),
-        ("class A: ...\n", "more has no class 'Net'", "it has A"),
+        (
+            "from pytorch_lightning import LightningModule\n\n\nclass A(LightningModule): ...\n",
+            "more has no class 'Net'",
+            "it has A",
+        ),
     ],
 )
 def test_a_module_that_cannot_give_the_class_is_told_by_its_text(
@@ -1025,6 +1066,76 @@ def test_a_file_that_is_no_config(hpc, project: Path, name: str, message: str, f
     refused(hpc, project, ["submit", name], 3, message, fix)
 
 
+@pytest.mark.parametrize(
+    ("typed", "fix"),
+    [
+        ("train.py --lr 0.1", "hpc-train run train.py -- --lr 0.1"),
+        ("train.py -- --lr 0.1", "hpc-train run train.py -- --lr 0.1"),
+        ("python train.py --lr 0.1", "hpc-train run train.py -- --lr 0.1"),
+        ("cfg.yaml seed=3", "hpc-train run cfg.yaml seed=3"),
+    ],
+)
+def test_several_words_in_quotes_are_told_without_them(
+    hpc, project: Path, typed: str, fix: str
+) -> None:
+    message = f"'{typed}' is one word, and no file is called that"
+    refused(hpc, project, ["run", typed], 2, message, f"leave the quotes out: {fix}")
+
+
+def test_lists_are_values_of_a_sweep(hpc, project: Path) -> None:
+    words = ["submit", "cfg.yaml", "--dry-run", "model={class_path: nets.Forms}", "--sweep"]
+    both = [
+        hpc(*words, f"model.init_args.words={values}") for values in ("[a],[a, b]", "[[a],[a, b]]")
+    ]
+    assert [said.code for said in both] == [0, 0]
+    assert both[0].out == both[1].out
+
+
+def test_the_site_profile_of_a_file_is_emptied_as_it_is_said(hpc, project: Path) -> None:
+    (project / "cfg.yaml").write_text(f"{CONFIG}cluster_profile: nope\n")
+    refused(hpc, project, ["submit", "cfg.yaml"], 3, "cfg.yaml:7: cluster_profile names", "write")
+    words = ["submit", "cfg.yaml", "cluster_profile="]
+    refused(hpc, project, words, 3, "cluster_profile is empty", "write cluster_profile=null")
+    assert hpc("submit", "cfg.yaml", "--dry-run", "cluster_profile=null").code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "note"),
+    [
+        (["cfg.yaml", "env.variables.D=~/d"], "env.variables.D is ~/d, and nothing replaces its ~"),
+        (["cfg.yaml", "model={class_path: nets.Forms, init_args: {words: [~/d]}}"], "words.0 is"),
+        (["any.py", "--", "--data=~/d"], "script.args.0 is --data=~/d, and nothing"),
+        (["cfg.yaml", "env.setup=['D=\"~/d\"']"], "bash replaces no ~ in quotes"),
+        (["cfg.yaml", "env.setup=['cd ~']", "runs_dir=~/d"], ""),
+        (["any.py", "--", "a~/d"], ""),
+    ],
+)
+def test_a_home_that_nothing_puts_in_the_place_of_its_tilde_is_noted(
+    hpc, project: Path, words: list[str], note: str
+) -> None:
+    (project / "any.py").write_text("print(1)\n")
+    said = hpc("submit", "--dry-run", *words)
+    assert said.code == 0, said
+    assert note in said.err
+    assert (f"write {Path.home()}/d" in said.err.replace('D="', "").replace("--data=", "")) == (
+        bool(note)
+    )
+
+
+def test_a_package_in_src_is_told_with_what_finds_it(hpc, project: Path) -> None:
+    (project / "src" / "parts").mkdir(parents=True)
+    (project / "src" / "parts" / "__init__.py").write_text(NETS)
+    (project / "train.py").write_text("import parts\n")
+    fix = "env.variables.PYTHONPATH=src"
+    named = ["submit", "cfg.yaml", "model.class_path=parts.Net", "model.init_args.width=3"]
+    refused(hpc, project, named, 3, "there is no module 'parts'", f"src: write {fix}")
+    refused(hpc, project, ["submit", "train.py"], 3, "imports 'parts', which", f"write {fix}")
+    (project / "setup.py").touch()
+    refused(hpc, project, named, 3, "there is no", f"{fix}, or pip install -e {project}")
+    assert hpc(*named, "--dry-run", fix).code == 0
+    assert hpc("submit", "train.py", "--dry-run", fix).code == 0
+
+
 def test_a_module_in_a_folder_above_the_script_is_told(hpc, project: Path) -> None:
     (project / "sub" / "train.py").write_text("import nets\n")
     message, fix = "train.py:1: imports 'nets'", f"env.variables.PYTHONPATH={project}"
@@ -1082,11 +1193,42 @@ def test_model_and_data_in_one_anothers_place_are_told(hpc, project: Path) -> No
     refused(hpc, project, words, 3, "sets.Set is no LightningModule", "it belongs to data")
 
 
-def test_a_file_in_the_place_of_a_module_of_pythons_is_told(hpc, project: Path) -> None:
-    (project / "random.py").touch()
+@pytest.mark.parametrize("file", ["random.py", "random/__init__.py"])
+def test_a_file_in_the_place_of_a_module_of_pythons_is_told(hpc, project: Path, file: str) -> None:
+    (project / file).parent.mkdir(exist_ok=True)
+    (project / file).touch()
     (project / "test.py").touch()  # a name that hides nothing anybody needs
-    message = f"{project}/random.py hides Python's own module random"
+    message = "hides Python's own module random, which every rank imports"
     refused(hpc, project, ["submit", "cfg.yaml"], 3, message, "rename it")
+
+
+def test_a_file_in_the_place_of_a_module_that_few_import_is_refused_where_it_is_meant(
+    hpc, project: Path
+) -> None:
+    (project / "code.py").write_text(NETS)
+    (project / "more.py").write_text("from code import Net\nclass More(Net): ...\n")
+    (project / "train.py").write_text("import code\n")
+    said = hpc("submit", "cfg.yaml", "--dry-run")
+    assert (said.code, "note: " in said.err) == (0, True)
+    message = f"{project}/code.py hides Python's own module code"
+    assert message in said.err
+    for words in (["cfg.yaml", "model.class_path=code.Net"], ["train.py"]):
+        refused(hpc, project, ["submit", *words], 3, message, "rename it")
+    refused(
+        hpc, project, ["submit", "cfg.yaml", "model.class_path=more.More"], 3, message, "rename"
+    )
+
+
+@pytest.mark.torch
+def test_every_module_of_pythons_that_torch_and_lightning_import_is_kept_free() -> None:
+    code = "import sys; at_start = {*sys.modules}; import torch, pytorch_lightning"
+    code += "; print(*({*sys.modules} - at_start & sys.stdlib_module_names))"
+    said = subprocess.run(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True
+    )
+    names = {it for it in said.stdout.split() if it[0] != "_"} - {*sys.builtin_module_names}
+    assert "random" in names
+    assert names <= {*NEEDED}
 
 
 def test_an_output_that_is_full_or_closed_is_told_or_left_alone(project: Path) -> None:
@@ -1204,3 +1346,177 @@ def test_the_python_interface_refuses_what_is_of_another_kind(
     for call, message in refused_calls:
         with pytest.raises(HpcTrainError, match=message):
             call()
+
+
+@pytest.mark.parametrize(
+    ("typed", "names"),
+    [
+        ("[WANDB_API_KEY=s3cr3t]", "[WANDB_API_KEY]"),
+        ("WANDB_API_KEY=s3cr3t", "[WANDB_API_KEY]"),
+        ("{WANDB_API_KEY: s3cr3t}", "[WANDB_API_KEY]"),
+        ("[HOME, {WANDB_API_KEY: s3cr3t}]", "[HOME, WANDB_API_KEY]"),
+        ("[$HF_TOKEN]", "[HF_TOKEN]"),
+        ("['${oc.env:HF_TOKEN}']", "[HF_TOKEN]"),
+        ("[s3cr3t-of-mine]", "[WANDB_API_KEY]"),
+        ("[s3cr3t7f40cfb3b3e90c1d2]", "[WANDB_API_KEY]"),
+    ],
+)
+def test_a_value_among_the_names_that_are_handed_on_is_never_repeated(
+    hpc, project: Path, monkeypatch: pytest.MonkeyPatch, typed: str, names: str
+) -> None:
+    """Neither where it is typed nor where a file has it; what the fix says is taken."""
+    monkeypatch.setenv("WANDB_API_KEY", "other")
+    monkeypatch.setenv("HF_TOKEN", "other")
+    message, fix = "env.passthrough holds more than names", f"names only: {names}; the values"
+    words = ["submit", "cfg.yaml", "--dry-run", f"env.passthrough={typed}"]
+    refused(hpc, project, words, 3, message, fix)
+    assert "s3cr3t" not in hpc(*words).err
+    (project / "cfg.yaml").write_text(f"{CONFIG}env: {{passthrough: {typed}}}\n")
+    refused(hpc, project, words[:3], 3, message, fix)
+    assert "s3cr3t" not in hpc(*words[:3]).err
+    assert hpc(*words[:3], f"env.passthrough={names}").code == 0
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("1:00:00", "00:01:00:00"),
+        ("36:00:00", "01:12:00:00"),
+        ("2-00:30:00", "02:00:30:00"),
+        ("90m", "00:01:30:00"),
+        ("1.5 hours", "00:01:30:00"),
+        ("3:00", "00:00:30:00"),
+    ],
+)
+def test_a_time_of_slurms_form_is_told_as_lightning_reads_it(
+    hpc, project: Path, typed: str, meant: str
+) -> None:
+    """The fix is right at once, where YAML reads a number as well, and needs no quotes if typed."""
+    words = ["submit", "cfg.yaml", "--dry-run", f"trainer.max_time={typed}"]
+    refused(hpc, project, words, 3, f"trainer.max_time is '{typed}'", meant)
+    assert hpc(*words[:3], f"trainer.max_time={meant}").code == 0
+    assert hpc(*words[:3], f"trainer.max_time='{meant}'").code == 0
+    (project / "cfg.yaml").write_text(CONFIG.replace("epochs: 1", f"epochs: 1, max_time: {typed}"))
+    refused(hpc, project, words[:3], 3, "trainer.max_time is", meant)
+
+
+@pytest.mark.parametrize("count", ["--gpus=-1", "--gpus=all", "slurm.gpus_per_node=auto"])
+def test_as_many_gpus_as_there_are_is_told_to_be_counted(hpc, project: Path, count: str) -> None:
+    said = hpc("submit", "cfg.yaml", count)
+    assert said.code in (2, 3)
+    assert "how many GPUs of each node are used" in said.err
+    for value in ("-1", "auto"):
+        words = ["submit", "cfg.yaml", f"trainer.devices={value}"]
+        refused(hpc, project, words, 3, "set by hpc-train", "write how many a node has: slurm.gpus")
+
+
+KINDS = """\
+import torch
+from pytorch_lightning import LightningDataModule, LightningModule
+class Model(LightningModule): ...
+class Encoder(torch.nn.Module): ...
+class Images(LightningDataModule): ...
+"""
+
+
+@pytest.mark.parametrize("typed", ["kinds", "kinds.py", "./kinds.py", "kinds.Nothing", "kinds.X"])
+def test_only_classes_of_the_right_kind_are_proposed(hpc, project: Path, typed: str) -> None:
+    (project / "kinds.py").write_text(KINDS)
+    for key, right in (("model", "Model"), ("data", "Images")):
+        said = hpc("submit", "cfg.yaml", f"{key}.class_path={typed}", "--dry-run")
+        assert said.code == 3, said
+        hint = said.err.splitlines()[-1]
+        assert right in hint
+        assert not any(it in hint for it in {"Model", "Encoder", "Images"} - {right}), hint
+    (project / "kinds.py").write_text("import torch\nclass Encoder(torch.nn.Module): ...\n")
+    assert "Encoder" not in hpc("submit", "cfg.yaml", f"model.class_path={typed}").err
+
+
+@pytest.mark.parametrize(
+    ("words", "message", "fix"),
+    [
+        ("--sweep seed=1 2 3 --nodes 1", "and 2 3 stands behind", "write --sweep seed=1,2,3"),
+        ("--sweep --nodes 1", "--sweep wants KEY=VALUES, and --nodes", "--sweep KEY="),
+        ("--sweep --dry-run", "--sweep wants KEY=VALUES, and --dry-run fol", "--sweep KEY=VALUES"),
+        ("--name --nodes=1", "--name wants a value, and --nodes=1 follows", "write --name VALUE"),
+        ("seed=3 --sweep seed=1,2", "seed=3 and --sweep seed=... are both", "leave one of"),
+        ("--nodes 3 --sweep slurm.nodes=1,2", "--nodes 3 and --sweep slurm.nodes=... are", "leave"),
+    ],
+)  # fmt: skip
+def test_a_sweep_that_is_typed_wrong_is_told(
+    hpc, project: Path, words: str, message: str, fix: str
+) -> None:
+    said = hpc("submit", "cfg.yaml", *words.split())
+    assert said.code in (2, 3)
+    error, hint = said.err.splitlines()
+    assert message in error
+    assert fix in hint
+    assert "--nodes" not in hint
+
+
+def test_a_key_of_the_files_sweep_that_is_typed_is_told(hpc, project: Path) -> None:
+    (project / "cfg.yaml").write_text(f"{CONFIG}sweep: {{model: {{init_args: {{lr: [1, 2]}}}}}}\n")
+    words = ["submit", "cfg.yaml", "--dry-run"]
+    message = "model.init_args.lr=3 and sweep.model.init_args.lr (cfg.yaml:7) are both there"
+    refused(hpc, project, [*words, "model.init_args.lr=3"], 3, message, "sweep={} for all")
+    assert hpc(*words, "model.init_args.lr=3", "sweep={}").code == 0
+    assert hpc(*words, "model.init_args.width=5").code == 0
+
+
+@pytest.mark.parametrize(
+    ("sweep", "point", "message"),
+    [
+        ("model.init_args.lr=0.1,abc", "point 1 of the sweep (model.init_args.lr=abc)", "takes fl"),
+        ("data.init_args.batch_size=8,4,0", "point 2 of the sweep (data.init_args.b", "is 0"),
+        ("model.init_args.width=8,9", "point 1 of the sweep", "refuses: no multiple of 8"),
+    ],
+)
+def test_each_point_of_a_sweep_is_held_against_the_classes(
+    hpc, project: Path, sweep: str, point: str, message: str
+) -> None:
+    body = "\n        if width % 8: raise ValueError('no multiple of 8')\n"
+    nets = NETS.replace("width: int, lr: float = 0.1): ...", f"width: int, lr: float = 0.1):{body}")
+    steps = "    def training_step(self, b): ...\n    def configure_optimizers(self): ...\n"
+    nets = nets.replace("class Abstract", f"        super().__init__()\n{steps}class Abstract")
+    (project / "nets.py").write_text(nets)
+    words = ["submit", "cfg.yaml", "--dry-run", "model.init_args.width=16", "--sweep", sweep]
+    words = [*(word for word in words[:-1] if not sweep.startswith(word.split("=")[0])), sweep]
+    said = hpc(*words)
+    assert said.code == 3, said
+    error, hint = said.err.splitlines()
+    assert error.startswith(f"error: {point}")
+    assert message in error
+    assert hint
+    few = sweep.rpartition(",")[0]
+    assert hpc(*words[:-1], f"{few},{'24' if 'width' in sweep else '16'}").code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "unfilled"),
+    [
+        ("--lr {lr}", "{lr}"),
+        ("--lr={lr}", "--lr={lr}"),
+        ("lr={lr}", "lr={lr}"),
+        ("{lr}", ""),
+        ("--model.weight-decay {weight_decay}", "{weight_decay}"),
+        ("--filename {epoch}", ""),
+        ("--format=%{lr}", ""),
+        ("--lr 0.1", ""),
+    ],
+)
+def test_the_place_of_a_value_that_no_sweep_gives_is_refused(
+    hpc, project: Path, arguments: str, unfilled: str
+) -> None:
+    (project / "train.py").write_text("import sys\nprint(sys.argv)\n")
+    words = ["submit", "train.py", "--dry-run", "--gpus", "2", "--", *arguments.split()]
+    if not unfilled:
+        assert hpc(*words).code == 0
+        return
+    name = unfilled.partition("{")[2].rstrip("}")
+    message, fix = f"is {unfilled}, and no sweep fills it", f"write --sweep {name}=A,B, or"
+    refused(hpc, project, words, 3, message, fix)
+    sweep = ["--sweep", f"{name}=1,2"]
+    assert hpc(*words[:3], *sweep, *words[3:]).code == 0
+    other = ["--sweep", "momentum=1,2"]
+    more = ["--momentum", "{momentum}"]
+    refused(hpc, project, [*words[:3], *other, *words[3:], *more], 3, message, fix)

@@ -25,6 +25,10 @@ class Net(LightningModule):
     def configure_optimizers(self):
         return torch.optim.SGD(self.parameters(), 0.1)
 """
+STEPS = """\
+    def training_step(self, batch): ...
+    def configure_optimizers(self): ...
+"""
 STEP, OPTIMIZER = "        return loss\n", "        return torch.optim.SGD"
 
 
@@ -187,7 +191,96 @@ def test_a_batch_size_in_the_code_that_is_not_used_is_noted(
 @pytest.mark.parametrize("call", ["breakpoint()", "pdb.set_trace()"])
 def test_a_breakpoint_is_noted_and_not_refused(hpc, project: Path, call: str) -> None:
     text = NETS.replace("lr: float = 0.1): ...", f"lr: float = 0.1): super().__init__(); {call}")
+    text = text.replace("class Abstract", f"{STEPS}class Abstract")
     (project / "nets.py").write_text(text)
     said = hpc("submit", "cfg.yaml", "--dry-run")
     name = call.removesuffix("()")
     assert (said.code, f"note: nets.Net has a {name}() (line 4): a job" in said.err) == (0, True)
+
+
+LACKING = """\
+import torch
+import pytorch_lightning as pl
+from pytorch_lightning.demos.boring_classes import BoringModel
+class Whole(pl.LightningModule):
+    def training_step(self, batch): return self.layer(batch).sum()
+    def configure_optimizers(self): return torch.optim.SGD(self.parameters(), 0.1)
+class Optimizes:
+    def configure_optimizers(self): return torch.optim.SGD(self.parameters(), 0.1)
+class Says:
+    def say(self): print("epoch")
+class Same(Whole):
+    def training_step(self, batch): return self.layer(batch).sum()
+    validation_step = training_step
+class NoOptimizer(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(8, 1)
+    def training_step(self, batch): return self.layer(batch).sum()
+class NoStep(Says, pl.LightningModule):
+    def configure_optimizers(self): return torch.optim.SGD(self.parameters(), 0.1)
+class Neither(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(8, 1)
+class Mixed(Optimizes, NoOptimizer): ...
+class Longer(Whole):
+    def __init__(self): super().__init__()
+class Boring(BoringModel):
+    def forward(self, x): return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "lacks"),
+    [
+        ("NoOptimizer", "", "configure_optimizers"),
+        ("NoStep", "", "training_step"),
+        ("Neither", "", "training_step"),
+        ("Mixed", "", ""),
+        ("Longer", "", ""),
+        ("Boring", "", ""),
+        ("NoStep", "NoStep.training_step = Whole.training_step", ""),
+        ("NoStep", "for it in ('a', 'b'): setattr(NoStep, it, print)", ""),
+        ("NoStep", "setattr(NoStep, 'forward', print)", "training_step"),
+        ("NoStep", "NoStep = type('NoStep', (NoStep,), {'training_step': print})", ""),
+    ],
+)
+def test_a_model_that_cannot_be_trained_is_refused_by_its_text(
+    hpc, project: Path, name: str, more: str, lacks: str
+) -> None:
+    """Also where another class of the module has the method."""
+    (project / "more.py").write_text(f"{LACKING}{more}\n")
+    words = ["submit", "cfg.yaml", "--dry-run", "model.init_args=null"]
+    words.append(f"model.class_path=more.{name}")
+    if lacks:
+        message = f"more.{name} has no {lacks}, which a training calls"
+        refused(hpc, project, words, 3, message, f"write it: def {lacks}(self, ...)")
+    else:
+        said = hpc(*words)
+        assert said.code == 0, said.err
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("import hpc_train\nrun = hpc_train.submit(hpc_train.load('cfg.yaml'))", 2),
+        ("from hpc_train import load, submit as go\nprint(go(load('cfg.yaml')).wait())", 2),
+        ("import hpc_train as h\ndef main():\n    h.run_here(h.load('cfg.yaml'))\nmain()", 3),
+        ("import hpc_train as h\nif __name__ == '__main__':\n    h.submit_sweep(h.load('x'))", 3),
+        ("import hpc_train as h, os\nif 'SLURM_JOB_ID' not in os.environ:\n    h.submit(1)", 0),
+        ("import pool\npool.submit(print)", 0),
+        ("import hpc_train\nwith hpc_train.Session() as session:\n    print(1)", 0),
+    ],
+)
+def test_a_script_that_submits_a_training_itself_is_refused(
+    hpc, project: Path, text: str, line: int
+) -> None:
+    (project / "pool.py").touch()
+    (project / "call.py").write_text(f"{text}\n")
+    words = ["submit", "call.py", "--dry-run"]
+    if line:
+        message = f"call.py submits a training itself (line {line}: hpc_train."
+        refused(hpc, project, words, 3, message, "python call.py submits it")
+    else:
+        assert hpc(*words).code == 0

@@ -6,8 +6,11 @@ A fix that a message names is typed as well, and is not refused.
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
+import shutil
+import subprocess
 import time
 from pathlib import Path
 
@@ -197,6 +200,7 @@ def test_a_part_of_a_run_is_told_to_be_one(hpc, run: RunDir) -> None:
     begins = re.search(r"init_from=\S+", refused(hpc, f"resume {state}", message, fix))
     assert begins is not None
     assert hpc("submit", "cfg.yaml", "--dry-run", begins[0]).code == 0
+    assert f"hpc-train test {run.run_id} --ckpt {state} takes" in hpc("test", str(state)).err
     for part in (run.config, run.checkpoints):
         fix = f"that is within a run of x: write its id, {run.run_id}"
         refused(hpc, f"resume {part}", f"no run answers to '{part}'", fix)
@@ -289,3 +293,123 @@ def test_a_keyword_of_python_for_a_key_is_told_as_a_text(
     with pytest.raises(ConfigError, match=f"{name} is no option of hpc-train") as caught:
         hpc_train.load("cfg.yaml", **{name: value})  # type: ignore[arg-type]
     assert fix in caught.value.hint
+
+
+def test_a_run_that_was_moved_goes_on_where_it_is(hpc, run: RunDir, tmp_path: Path) -> None:
+    """Its script and its plan named the folder in which it was made."""
+    moved = RunDir(tmp_path / "archive" / "x" / run.run_id)
+    moved.path.parent.mkdir(parents=True)
+    run.path.rename(moved.path)
+    said = hpc("resume", str(moved.path))
+    assert said.code == 0, said
+    assert f"note: the run was moved from {run.path}, and goes on in {moved.path}" in said.err
+    assert str(run.path) not in moved.script.read_text()
+    assert f"--run-dir {moved.path}" in moved.script.read_text()
+    assert json.loads(moved.plan.read_text())["runs_dir"] == str(tmp_path / "archive")
+    ended(moved, "cancelled")
+    assert "was moved" not in hpc("resume", str(moved.path), "--dry-run").err
+
+
+def test_a_copy_of_a_run_goes_on_by_itself(hpc, run: RunDir, tmp_path: Path) -> None:
+    copy = RunDir(tmp_path / "copies" / "x" / run.run_id)
+    shutil.copytree(run.path, copy.path)
+    before = run.script.read_text()
+    assert hpc("resume", str(copy.path), "--nodes", "1").code == 0
+    assert f"--run-dir {copy.path}" in copy.script.read_text()
+    assert run.script.read_text() == before
+
+
+def test_a_folder_of_runs_with_two_names_is_no_move(hpc, run: RunDir, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(run.path.parent.parent)
+    said = hpc("resume", str(tmp_path / "link" / "x" / run.run_id), "--dry-run")
+    assert (said.code, "was moved" in said.err) == (0, False)
+
+
+def test_a_run_whose_project_was_renamed_goes_on_with_its_code(
+    hpc, run: RunDir, project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    renamed = project.with_name(f"{project.name}-renamed")
+    project.rename(renamed)
+    monkeypatch.chdir(renamed)
+    for name in ("SLURM_CONF", "PATH"):  # the commands that stand for Slurm's lie in it
+        monkeypatch.setenv(name, os.environ[name].replace(str(project), str(renamed)))
+    gone = f"the run's project was in {project}, which is gone"
+    code = (renamed / "nets.py").rename(renamed / "other.py")
+    for words in (f"resume {run.run_id}", f"resume {run.run_id} --nodes 1", f"test {run.run_id}"):
+        message = f"{gone}; in this folder, "
+        fix = refused(hpc, words, message, "go to the folder where the project is now")
+        assert f"ln -s FOLDER {project}" in fix
+    code.rename(renamed / "nets.py")
+    said = hpc("resume", run.run_id)
+    assert said.code == 0, said
+    assert f"{gone}: it goes on with the code of {renamed}" in said.err
+    moved = RunDir(renamed / run.path.relative_to(project))
+    assert json.loads(moved.plan.read_text())["workdir"] == str(renamed)
+    saved(moved, 24)
+    assert hpc("test", run.run_id).code == 0
+
+
+def test_a_sweep_that_was_moved_is_moved_back(hpc, sweep: str, tmp_path: Path) -> None:
+    for number in (0, 1):
+        ended(RunDir(tmp_path / "runs" / "sw" / f"{sweep}-{number}"), "cancelled")
+    (tmp_path / "old").mkdir()
+    (tmp_path / "runs" / "sw").rename(tmp_path / "old" / "sw")
+    moved = tmp_path / "old" / "sw" / sweep
+    fix = refused(hpc, f"resume {moved}", f"was moved from {tmp_path}/runs/sw", "mkdir -p")
+    subprocess.run(fix.split("points: ")[1].split(";")[0], shell=True, check=True)
+    assert hpc("resume", sweep).code == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "fix"),
+    [
+        ("wait", True, "write hpc_train.submit(loaded).wait()"),
+        ("follow", True, "hpc_train.submit(loaded).follow()"),
+        ("dry_run", True, "hpc_train.render(loaded)"),
+        ("sweep", ["seed=1,2"], "hpc_train.submit_sweep(hpc_train.load(PATH, sweep=['seed=1,2']))"),
+        ("nodes", 3, "hpc_train.load(PATH, nodes=3)"),
+        ("seed", 3, "hpc_train.load(PATH, 'seed=3')"),
+    ],
+)
+def test_an_option_of_the_command_is_told_as_python_has_it(
+    project: Path, name: str, value: object, fix: str
+) -> None:
+    loaded = hpc_train.load("cfg.yaml")
+    with pytest.raises(ConfigError, match=f"{name} is no argument of submit") as caught:
+        hpc_train.submit(loaded, **{name: value})
+    assert fix in caught.value.hint
+
+
+def test_an_attribute_of_another_object_is_told(run: RunDir) -> None:
+    loaded, known = hpc_train.load("cfg.yaml"), hpc_train.Run.find("x")
+    for holder, name, place in (
+        (loaded, "slurm", "loaded.config.slurm"),
+        (loaded, "nodes", "loaded.config.slurm.nodes"),
+        (known, "metrics", "run.status().metrics"),
+        (known, "run_id", "run.directory.run_id"),
+    ):
+        with pytest.raises(AttributeError, match=re.escape(f"has no '{name}': write {place}")):
+            getattr(holder, name)
+        owner = {"loaded": loaded, "run": known}
+        assert eval(place, owner) is not None, "what is told is there"
+    with pytest.raises(AttributeError, match=r"has no 'nothing'$"):
+        known.nothing  # noqa: B018
+    assert not hasattr(loaded, "__nothing__")
+
+
+def test_a_monitor_that_was_never_logged_is_told(hpc, project: Path) -> None:
+    kept = (
+        "{class_path: pytorch_lightning.callbacks.ModelCheckpoint, init_args: {monitor: val_los}}"
+    )
+    text = CONFIG.replace("epochs: 1", f"epochs: 1, callbacks: [{kept}]")
+    (project / "cfg.yaml").write_text(text)
+    made = RunDir(Path(json.loads(hpc("submit", "cfg.yaml", "--json").out)["run_dir"]))
+    saved(made, 12)
+    assert "never logged" not in hpc("checkpoints", "x").err, "it may still be"
+    made.final_metrics.write_text(json.dumps({"loss": 0.5, "val_loss": 0.25}))
+    ended(made, "completed")
+    message = "monitors val_los, never logged; logged: loss, val_loss"
+    refused(hpc, "checkpoints x --best", message, "did you mean 'val_loss'?")
+    assert message in hpc("checkpoints", "x").err
+    made.final_metrics.write_text(json.dumps({"loss": 0.5}))
+    refused(hpc, "checkpoints x --best", "logged: loss", 'write self.log("val_los", ...)')

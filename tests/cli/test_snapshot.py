@@ -121,6 +121,60 @@ def test_what_a_copy_would_lack_is_refused_and_nothing_stays_behind(
     assert not (project / "runs").exists()
 
 
+@pytest.mark.parametrize(
+    ("module", "text", "words"),
+    [
+        ("parts/blocks.py", "from parts.blocks import B\n", ("cfg.yaml",)),
+        ("parts/blocks.py", "from parts import blocks\n", ("cfg.yaml",)),
+        ("parts/blocks.py", "def later():\n    from parts.blocks import B\n", ("cfg.yaml",)),
+        ("parts/blocks.py", "try:\n    import parts.blocks\nexcept OSError: ...\n", ("cfg.yaml",)),
+        ("tools.py", "import parts.more\n", ("cfg.yaml",)),
+        ("parts/blocks.py", "import parts.blocks\n", ("main.py", "snapshot=git")),
+        (
+            "stops.py",
+            "",
+            ("cfg.yaml", "trainer.callbacks=[{class_path: stops.Stop}]"),
+        ),
+        ("parts/blocks.py", "import parts.blocks\n", ("cfg.yaml", "--sweep", "seed=1,2")),
+    ],
+)
+def test_every_module_that_is_imported_is_looked_for(
+    hpc, taken, project: Path, module: str, text: str, words: tuple[str, ...]
+) -> None:
+    taken.has("scontrol", "echo MaxArraySize = 1001")
+    (project / "parts").mkdir()
+    (project / "parts/__init__.py").write_text("")
+    (project / "parts/more.py").write_text("import tools\n" if module == "tools.py" else "")
+    (project / "nets.py").write_text(f"{text}{NETS}")
+    (project / "main.py").write_text("import nets\nprint(nets)\n")
+    git(project, "add", ".")
+    git(project, "commit", "-qm", "2")
+    code = "from pytorch_lightning import Callback\nclass Stop(Callback): ...\nB = 1\n"
+    (project / module).write_text(code)
+    for more in (("--dry-run",), ()):
+        said = hpc("submit", *words, *more)
+        assert said.code == 3, said
+        assert f"git does not track {module}, so" in said.err
+        assert f"fix: git add {module}, or snapshot.untracked=true" in said.err
+    assert not (project / "runs").exists()
+    assert hpc("submit", *words, "--dry-run", "snapshot.untracked=true").code == 0
+    (project / ".gitignore").write_text("*.py\n")
+    said = hpc("submit", *words, "--dry-run", "snapshot.untracked=true")
+    assert f"fix: git add -f {module}\n" in said.err
+    git(project, "add", "-f", module)
+    assert hpc("submit", *words).code == 0
+
+
+def test_what_nobody_imports_and_what_is_linked_may_be_untracked(hpc, taken, project: Path) -> None:
+    (project / "linked").mkdir()
+    (project / "linked/far.py").write_text("")
+    (project / "other.py").write_text("")
+    (project / "nets.py").write_text(f"import linked.far, json, torch\n{NETS}")
+    words = ["submit", "cfg.yaml", "--dry-run"]
+    assert "does not track linked/far.py" in hpc(*words).err
+    assert hpc(*words, "snapshot.link=[linked]").code == 0
+
+
 def test_a_run_without_a_snapshot_has_no_new_one_and_gets_none_later(
     hpc, taken, project: Path
 ) -> None:

@@ -68,6 +68,24 @@ def test_a_submission_that_slurm_refuses_leaves_no_folder(
     assert after == [path for path in before if "bin" not in path.parts]
 
 
+@pytest.mark.parametrize("words", [[], ["--sweep", "seed=1,2"]])
+def test_what_slurm_can_be_asked_is_asked_before_a_folder_is_made(
+    hpc, taken, tmp_path: Path, words: list[str]
+) -> None:
+    seen = taken.folder / "seen"
+    taken.has("scontrol", "echo MaxArraySize = 1001")
+    taken.has(
+        "sinfo",
+        f"ls {tmp_path} >> {seen}; echo 'train*|infinite|1|1-infinite|8|gpu:4|n[1-3]|N/A'",
+    )
+    assert hpc("submit", DIGITS, *words).code == 4
+    assert "runs" not in seen.read_text().split()
+    taken.has("sinfo", f"echo >> {seen}; echo 'train*|infinite|3|1-infinite|8|gpu:4|n[1-3]|N/A'")
+    seen.write_text("")
+    assert hpc("submit", DIGITS, *words).code == 0
+    assert seen.read_text() == "\n", "asked once"
+
+
 def test_a_runs_dir_that_cannot_be_filled_is_left_as_it_was(hpc, taken, tmp_path: Path) -> None:
     (tmp_path / "a" / "digits").mkdir(parents=True)
     (tmp_path / "a" / "digits").chmod(0o500)

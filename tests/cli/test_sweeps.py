@@ -116,8 +116,7 @@ def test_a_sweep_is_cancelled_at_once_and_resumed_as_one_array(hpc, array: Slurm
     sweep = json.loads(hpc(*SWEEP, "--json", "--at-most", "3").out)
     hpc("status", f"{sweep['sweep']}-1")
     ended(sweep, 1, "completed")
-    assert "cancel it by its id" in hpc("cancel", "digits").err
-    assert json.loads(hpc("cancel", sweep["sweep"], "--json").out)["points"] == [0, 2, 3]
+    assert json.loads(hpc("cancel", "digits", "--json").out)["points"] == [0, 2, 3]
     assert (array.folder / "cancelled").read_text() == "7\n", "the array, once"
     array.says(*(f"7_{number}|CANCELLED|None|N/A" for number in range(4)))
     assert json.loads(hpc("status", "7", "--json").out)["states"] == {
@@ -213,11 +212,34 @@ def test_a_sweep_is_removed_with_its_points_once_all_have_ended(
     assert (said.code, f"({sweep['sweep']}) is pending" in said.err) == (1, True)
     assert array.asked() == 1
     assert points(tmp_path) == ["0", "1", "2", "3"]
-    assert "digits is the name of a sweep" in hpc("rm", "digits", "--yes").err
+    assert f"({sweep['sweep']}) is pending" in hpc("rm", "digits", "--yes").err
     assert hpc("rm", f"{sweep['sweep']}-0", "--yes").code == 0
     assert points(tmp_path) == ["1", "2", "3"]
     ended(sweep, 3, "failed")
     hpc("status", f"{sweep['sweep']}-0")
     ended(sweep, 0, "failed")
     assert hpc("rm", "digits/*", "--yes").code == 0
+    assert list((tmp_path / "runs").iterdir()) == []
+
+
+def test_the_name_of_a_sweep_is_not_enough_where_another_has_it(
+    hpc, array: Slurm, tmp_path: Path
+) -> None:
+    """What has ended is not meant by `cancel`; `rm` would remove it."""
+    first, second = sorted(json.loads(hpc(*SWEEP, "--json").out)["sweep"] for _ in range(2))
+    said = hpc("cancel", "digits")
+    assert said.code == 2
+    assert f"of what has not ended either: {first}" in said.err
+    assert f"hpc-train cancel {second}" in said.err
+    assert hpc("cancel", first).code == 0
+    array.says(*(f"7_{number}|CANCELLED|None|N/A" for number in range(4)))
+    assert f"2 runs are named digits: {second}, {first}" in hpc("rm", "digits", "--yes").err
+    assert hpc("rm", first, second, "--yes").code == 0
+    assert list((tmp_path / "runs").iterdir()) == []
+
+
+def test_a_sweep_is_removed_by_its_name(hpc, array: Slurm, tmp_path: Path) -> None:
+    hpc(*SWEEP)
+    array.says(*(f"7_{number}|CANCELLED|None|N/A" for number in range(4)))
+    assert hpc("rm", "digits", "--yes").code == 0
     assert list((tmp_path / "runs").iterdir()) == []

@@ -318,7 +318,7 @@ def test_a_key_without_a_default_must_be_there(key: str, tmp_path: Path) -> None
         ("runs_dir: '${nope}'\n", "names the key nope, which is not there", "\\${...}"),
         ("runs_dir: '${a'\n", "has a broken ${...}", "\\${...}"),
         ("trainer:\n  max_epochs: ???\n", "trainer.max_epochs is ???", "trainer.max_epochs=..."),
-        ("trainer: {max_time: 1:30:00}\n", "which YAML reads as the number 5400", '"1:30:00"'),
+        ("trainer: {max_time: 1:30:00}\n", "which YAML reads as the number 5400", '"00:01:30:00"'),
         ("seed: -1\n", "cfg.yaml:5: seed is -1", "0 or more"),
     ],
 )

@@ -116,7 +116,7 @@ def test_a_class_is_found_without_importing_its_module(model: str, nets: Path) -
         (
             "{class_path: nets.Transformer}",
             "nets has no class 'Transformer'",
-            "it has Net, Child, Open, Foreign, Data, Hidden",
+            "it has Net, Child, Open, Foreign, Hidden",
         ),
         ("{class_path: pkg.sub.Net}", "pkg has no module 'sub'", "did you mean 'pkg.subs'?"),
         ("{class_path: pkg.subs}", "pkg.subs is a module, not a class", "'pkg.subs.Deep'"),
@@ -143,7 +143,7 @@ def test_a_class_that_is_not_there_is_refused_with_the_nearest(
     model: str, message: str, hint: str, nets: Path
 ) -> None:
     write(nets, "", "pkg/__init__.py")
-    write(nets, "class Deep: ...\n", "pkg/subs.py")
+    write(nets, "from nets import Net\nclass Deep(Net): ...\nclass No: ...\n", "pkg/subs.py")
     write(nets, "class Net:\n    def f(:\n", "broken.py")
     write(nets, "import os, json.decoder\n\nfrom not_here.x import Net\n", "needy.py")
     error = refusal_in(nets, model)

@@ -1,0 +1,72 @@
+"""A run whose folder was moved or copied, or whose project was: where it goes on."""
+
+from __future__ import annotations
+
+import dataclasses
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+from hpc_train.errors import ConfigError, HpcTrainError
+from hpc_train.plan.plan import Plan
+from hpc_train.plan.quoting import slug
+from hpc_train.runs.layout import RunDir
+from hpc_train.runs.sweep_dir import SweepDir
+
+
+def moved_from(run: RunDir, plan: Plan) -> Path | None:
+    """Where a run was made, if that is elsewhere; a folder of two names is one."""
+    made = Path(plan.runs_dir) / slug(plan.name) / run.run_id
+    try:
+        return None if not run.named or made.samefile(run.path) else made
+    except OSError:
+        return made
+
+
+def at_its_place(run: RunDir, plan: Plan, check: Callable[[Path], None]) -> tuple[Plan, list[str]]:
+    """The plan with the folders of today, and what has changed, a line each.
+
+    Args:
+        check: Refuses a folder that has not the code of the run.
+
+    Raises:
+        ConfigError: the project is gone, and the folder that one is in has not its code.
+    """
+    made, notes = moved_from(run, plan), []
+    runs_dir, workdir = plan.runs_dir, Path(plan.workdir)
+    if made is not None:
+        runs_dir = str(run.path.parent.parent)
+        notes.append(f"the run was moved from {made}, and goes on in {run.path}")
+        if workdir.is_relative_to(made):  # its snapshot
+            workdir = run.path / workdir.relative_to(made)
+    if not workdir.is_dir():
+        gone, workdir = workdir, Path.cwd()
+        what = f"the run's project was in {gone}, which is gone"
+        try:
+            check(workdir)
+        except ConfigError as error:
+            raise ConfigError(
+                f"{what}; in this folder, {error.message}",
+                "go to the folder where the project is now, and type it there; or let the old"
+                f" name lead to it: ln -s FOLDER {shlex.quote(str(gone))}",
+            ) from error
+        notes.append(f"{what}: it goes on with the code of {workdir}")
+    return dataclasses.replace(plan, workdir=str(workdir), runs_dir=runs_dir), notes
+
+
+def refuse_moved_sweep(sweep: SweepDir) -> None:
+    """Refuse to submit a sweep whose tasks would look for it where it was made.
+
+    Raises:
+        HpcTrainError: with the command that moves it back.
+    """
+    plan = sweep.plan.plan
+    made = Path(plan.runs_dir) / slug(plan.name) / sweep.sweep_id
+    if made.is_dir() and made.samefile(sweep.path):
+        return
+    here, there = shlex.quote(str(sweep.path)), shlex.quote(str(made.parent))
+    raise HpcTrainError(
+        f"{sweep.name} ({sweep.sweep_id}) was moved from {made.parent}, where its tasks look",
+        f"move it back with its points: mkdir -p {there} && mv {here}* {there}; or resume one"
+        f" point: hpc-train resume {here}-0",
+    )

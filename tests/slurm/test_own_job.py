@@ -1,0 +1,155 @@
+"""A job of Slurm's that has no room for the ranks: refused before a run is made in it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hpc_train.errors import CheckError
+from hpc_train.plan.from_config import make_plan
+from hpc_train.slurm.own_job import check_own_job
+from tests.cluster import Cluster
+from tests.e2e.conftest import DIGITS
+from tests.plan.configs import config
+from tests.slurm.test_own_step import train_script
+
+# What scontrol says of jobs, with spaces in front of names that are looked for.
+NO_GPUS = "JobId=7 OverSubscribe=OK TRES=cpu=8,mem=2000M,node=1,billing=1"
+WITH_GPUS = f"{NO_GPUS},gres/gpu=2 TresPerNode=gres:gpu:2"
+
+
+def looked(accelerator: str = "cpu", *, cpus: int | None = None, **environ: str) -> None:
+    slurm = {"nodes": 2, "gpus_per_node": 4, "cpus_per_gpu": cpus}
+    made = make_plan(
+        config(trainer={"accelerator": accelerator, "max_epochs": 1}, slurm=slurm),
+        workdir=Path("/x"),
+        python="python",
+        for_script=True,
+    )
+    check_own_job({"SLURM_JOB_ID": "7", **environ}, made)
+
+
+@pytest.mark.parametrize(
+    ("cpus", "environ"),
+    [
+        (None, {"SLURM_JOB_CPUS_PER_NODE": "4(x2)"}),
+        (None, {"SLURM_JOB_CPUS_PER_NODE": "2,4(x2)"}),  # a spare one is too small
+        (2, {"SLURM_JOB_CPUS_PER_NODE": "8,72"}),
+        (2, {"SLURM_JOB_CPUS_PER_NODE": "4(x2)", "SLURM_OVERCOMMIT": "1"}),
+        (2, {"SLURM_JOB_CPUS_PER_NODE": "4", "SLURM_HET_SIZE": "2"}),
+        (2, {}),
+    ],
+)
+def test_a_job_that_may_have_room_is_not_refused(cpus: int | None, environ: dict[str, str]) -> None:
+    looked(cpus=cpus, **environ)
+
+
+@pytest.mark.parametrize(
+    ("cpus", "there", "needed", "fix"),
+    [
+        (None, "1(x2)", 4, "salloc --nodes=2 --ntasks-per-node=4,"),
+        (None, "4,3", 4, "--ntasks-per-node=4,"),
+        (2, "4(x2)", 8, "--ntasks-per-node=4 --cpus-per-task=2,"),
+    ],
+)
+def test_a_job_with_too_few_cpus_is_refused(
+    cpus: int | None, there: str, needed: int, fix: str
+) -> None:
+    said = f"4 ranks a node need {needed} CPUs, and job 7 has {there} a node"
+    with pytest.raises(CheckError) as caught:
+        looked(cpus=cpus, SLURM_JOB_CPUS_PER_NODE=there)
+    assert caught.value.message == said
+    assert fix in caught.value.hint
+
+
+@pytest.fixture
+def answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], None]:
+    """What scontrol says of the job, and which GPUs sinfo knows."""
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.delenv("SLURM_CONF", raising=False)
+
+    def give(job: str, gpus: str) -> None:
+        row = f"train*|infinite|2|1-infinite|8|{gpus}|n[1-2]|N/A"
+        for name, said in (("scontrol", job), ("sinfo", row)):
+            (tmp_path / name).write_text(f"#!/bin/sh\necho '{said}'\n" if said else "exit 1\n")
+            (tmp_path / name).chmod(0o755)
+
+    return give
+
+
+@pytest.mark.parametrize(
+    ("accelerator", "job", "gpus"),
+    [
+        ("gpu", WITH_GPUS, "gpu:4"),
+        ("gpu", NO_GPUS, "(null)"),  # Slurm is told of no GPU at this site
+        ("gpu", NO_GPUS.replace("=OK", "=NO"), "gpu:4"),  # --exclusive
+        ("gpu", "", "gpu:4"),
+        ("auto", NO_GPUS, "gpu:4"),
+        ("cpu", NO_GPUS, "gpu:4"),
+    ],
+)
+def test_a_job_that_may_have_gpus_or_needs_none_is_not_refused(
+    answers: Callable[[str, str], None], accelerator: str, job: str, gpus: str
+) -> None:
+    answers(job, gpus)
+    looked(accelerator)
+
+
+def test_a_job_without_the_gpus_that_the_ranks_insist_on_is_refused(
+    answers: Callable[[str, str], None],
+) -> None:
+    answers(NO_GPUS, "gpu:4")
+    with pytest.raises(CheckError, match="need 4 GPUs, and job 7 has none") as caught:
+        looked("gpu")
+    assert "salloc --nodes=2 --ntasks-per-node=4 --gres=gpu:4, with" in caught.value.hint
+
+
+@pytest.mark.slurm
+@pytest.mark.parametrize(
+    ("salloc", "words", "code", "said"),
+    [
+        (["--ntasks=1"], ["trainer.accelerator=cpu"], 3, "2 ranks a node need 2 CPUs, and job"),
+        (
+            ["--ntasks=2"],
+            ["trainer.accelerator=cpu", "--nodes=2"],
+            3,
+            "the plan wants 2 nodes and job",
+        ),
+        (["--ntasks=2"], ["trainer.accelerator=gpu"], 3, "2 ranks a node need 2 GPUs, and job"),
+        (["--ntasks=1", "--overcommit"], ["trainer.accelerator=cpu"], 0, "completed"),
+    ],
+)
+def test_run_in_an_salloc_is_refused_before_a_run_is_made(
+    slurm_cluster: Cluster,
+    tmp_path: Path,
+    salloc: list[str],
+    words: list[str],
+    code: int,
+    said: str,
+) -> None:
+    shape = ["trainer.max_epochs=1", "--nodes=1", "--gpus=2"]
+    train = train_script(tmp_path, "run", str(DIGITS), *shape, *words)
+    done = slurm_cluster.command(
+        ["salloc", "--nodes=1", *salloc, str(train)], timeout_s=150, check=False
+    )
+    assert said in done.stdout + done.stderr, done
+    assert done.returncode == code
+    assert bool(list(tmp_path.glob("runs/*/*"))) is (code == 0)
+
+
+@pytest.mark.slurm
+def test_a_rendered_script_in_a_job_that_is_too_small_is_refused_before_a_run_is_made(
+    slurm_cluster: Cluster, tmp_path: Path
+) -> None:
+    script = tmp_path / "job.sbatch"
+    render = [sys.executable, "-m", "hpc_train.cli", "render", str(DIGITS), "-o", str(script)]
+    shape = ["trainer.accelerator=cpu", "--nodes=1", "--gpus=2"]
+    slurm_cluster.command([*render, *shape], timeout_s=60)
+    sbatch = ["sbatch", "--wait", "--ntasks-per-node=1", "--ntasks=1", f"--chdir={tmp_path}"]
+    done = slurm_cluster.command([*sbatch, str(script)], timeout_s=60, check=False)
+    log = next(tmp_path.glob("slurm-*.log")).read_text()
+    assert "2 ranks a node need 2 CPUs, and job" in log
+    assert (done.returncode, (tmp_path / "runs").exists()) == (3, False)
