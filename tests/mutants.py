@@ -39,8 +39,8 @@ TESTS = {
     "plan/policy": ("plan/test_policy",),
     "plan/world": ("plan/test_world",),
     "runs/history": ("runs/test_history", "runs/test_events"),
-    "supervisor/outcome": ("supervisor/test_outcome",),
-    "supervisor/attempt": ("supervisor/test_attempt",),
+    "supervisor/outcome": ("supervisor/test_outcome", "supervisor/test_deaths"),
+    "supervisor/attempt": ("supervisor/test_attempt", "supervisor/test_attempt_start"),
     "preflight/choose/choose": (
         "preflight/test_choose",
         "preflight/test_choose_hca",
@@ -52,7 +52,11 @@ TESTS = {
     "training/resume/sample_order": ("training/test_sample_order", "training/test_sampling"),
     "training/resume/sampling": ("training/test_sampling",),
     "training/resume/manifest": ("training/test_checkpoint", "training/test_manifest"),
-    "training/resume/saving": ("training/test_saving", "training/test_saving_ranks"),
+    "training/resume/saving": (
+        "training/test_saving",
+        "training/test_saving_ranks",
+        "training/test_saving_refused",
+    ),
     "training/resume/agreement": ("training/test_agreement",),
     "training/resume/step_controller": (
         "training/test_step_controller",

@@ -10,7 +10,7 @@ import pytest
 from hpc_train.runs.events import EventKind, read_events
 from hpc_train.top.run_screen import CancelQuestion
 from tests.cli.conftest import beats
-from tests.cli.test_top import HOUR_S, piloted, plan_json, rows, shown, until
+from tests.cli.live_page import HOUR_S, piloted, plan_json, rows, shown, until
 from tests.cluster import Cluster
 
 pytestmark = pytest.mark.slurm

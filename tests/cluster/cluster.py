@@ -14,7 +14,7 @@ from types import TracebackType
 from tests.cluster import accounting, config, registry
 from tests.cluster.layout import Layout
 from tests.cluster.nodes import Node, entering, known_nodes, raise_nodes
-from tests.cluster.processes import Processes, in_network_of, kill_all
+from tests.cluster.processes import Processes, in_network_of, kill_all, name_of
 from tests.cluster.requirements import slurm_version
 from tests.cluster.shell import ClusterError, run, wait_until
 from tests.cluster.spec import ClusterSpec
@@ -395,11 +395,4 @@ class Cluster:
 
     def _kill_jobs(self, node: str) -> None:
         # A job that ignores SIGTERM would otherwise keep its node for KillWait.
-        kill_all([p for p in self.pids(node) if _command(p) not in _NEVER_KILLED])
-
-
-def _command(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/comm").read_text().strip()
-    except (FileNotFoundError, ProcessLookupError):
-        return ""
+        kill_all([p for p in self.pids(node) if name_of(p) not in _NEVER_KILLED])

@@ -204,3 +204,11 @@ class Processes:
         for child in ended:
             child.wait(timeout=10)
         self._children = [child for child in self._children if child.returncode is None]
+
+
+def name_of(pid: int) -> str:
+    """A process's command name (proc(5), comm); empty once it has ended."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
