@@ -71,7 +71,7 @@ def segfault() -> None:
     os.kill(os.getpid(), signal.SIGSEGV)
 
 
-def no_gpu() -> None:
+def no_cuda() -> None:
     torch.zeros(1, device="cuda")
 
 
@@ -163,7 +163,7 @@ def collective_shapes(rank: int, store: str) -> None:
 
 ALONE = (
     *(disk_full, missing_module, import_name, file_missing, ctypes_library, arguments, open_files),
-    *(host_memory, segfault, no_gpu, port_in_use, nan, state_dict, cut_checkpoint, worker_killed),
+    *(host_memory, segfault, no_cuda, port_in_use, nan, state_dict, cut_checkpoint, worker_killed),
     *(unused_parameters, weights_shape),
 )
 TOGETHER = (gloo_timeout, barrier, collective_shapes)

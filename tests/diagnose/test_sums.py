@@ -76,11 +76,11 @@ BARRIER = (
 @pytest.mark.parametrize(
     ("count", "said", "todo"),
     [
-        (16, "8 too many, as a rule those of an earlier start", "another MASTER_PORT"),
+        (16, "8 too many, of this start or of an earlier one", "another MASTER_PORT"),
         (5, "3 did not start, or ended", "what the other 3 wrote"),
     ],
 )
-def test_too_many_at_a_barrier_are_of_an_earlier_start_and_too_few_did_not_come(count, said, todo):
+def test_too_many_at_a_barrier_came_twice_and_too_few_did_not_come(count, said, todo):
     found = finding(BARRIER.format(count))
     assert found.cause.endswith(said) or f"{said} " in found.cause
     assert found.fix.startswith((todo, f"a new store for each start ({todo}"))

@@ -31,7 +31,7 @@ _WORDS = {
     "invalid argument": ("NCCL refused an argument", "the call that the traceback names"),
     "invalid usage": (
         "NCCL refused the call as invalid use",
-        "one GPU a rank, and no more ranks than GPUs that the process sees",
+        "has each rank a GPU of its own, that its process sees?",
     ),
     "remote process exited": ("a peer ended or could not be reached any more", "the peers' logs"),
     # The words of every other number.
@@ -52,6 +52,8 @@ _NAMES = (
 # Weaker words (cannot, retry, timeout) stand in warnings after which NCCL goes on.
 _SAYS_FAILURE = re.compile(r"(?i)\b(?:fail|error|mismatch|invalid|abort|timed out|refused|denied)")
 
+# What a program may live with: a component it does not need, a tool of a script that is missing.
+_MAY_GO_ON = ("ucx_said", "mpi_component", "command_missing")
 # The level of a line: torch's C++ log, Python's warnings, loggers.
 _WARNED = re.compile(
     r"(?:^|[\s\]])\[W[ \d]|(?:^|[\s:])[A-Z]\w{0,40}Warning: |^[\s\d\[:.,-]{0,40}WARNING\b"
@@ -93,6 +95,9 @@ def judge(
     warned = [hit for hit in unknown if _SAYS_FAILURE.search(_said(hit))]
     ended = [hit for hit in follows if hit.rule.name in ("raised", "killed")]
     follows = [hit for hit in follows if hit not in ended]
+    if not (follows or beside or trace or torch_error) and _went_on(last, initialised):
+        told += [hit.failure("this was overcome: ") for hit in last]
+        last = []
     if not (follows or last or beside or trace or torch_error):
         told += [it.failure("this was overcome: ") for it in causes if it.last < initialised]
         causes = [hit for hit in causes if hit.last >= initialised]
@@ -114,6 +119,11 @@ def judge(
     )
     is_alone = not (last or ended or trace or torch_error) and len(follows) == 1
     return _weighed((*found, *_recorded(last, found)), tuple(told), is_alone=is_alone)
+
+
+def _went_on(last: Sequence[Hit], initialised: int) -> bool:
+    """Whether all of them are what a program may live with, and it came further after them."""
+    return all(hit.rule.name in _MAY_GO_ON and hit.last < initialised for hit in last)
 
 
 def _weighed(

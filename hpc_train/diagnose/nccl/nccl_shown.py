@@ -25,6 +25,7 @@ _IS_INFO = re.compile(
 )
 _WAITS = re.compile(r"(?i)collective.{0,80}(?:timeout|timed out)")
 _VARIABLE = re.compile(r"\bNCCL_\w+")
+_ASSIGNED = re.compile(r"\bNCCL_\w+=\w+")
 _SETTING = re.compile(
     r"(NCCL_\w{1,60}) set (?:by environment )?to (.{0,200}?)(?: \[repeated \d+x across cluster\])?$"
 )
@@ -102,6 +103,7 @@ class Shown:
             fix = fix.replace(WHOLE_LOG, _OTHER_LOG)
         if self.library != "NCCL" and failure.name in _SAYS_NCCL:
             cause = re.sub(r"\bNCCL\b", self.library, cause)
+        fix = _without_what_is_set(fix, settings)
         names = dict.fromkeys(_VARIABLE.findall(fix))
         has = [f"{name}={settings[name]}" for name in names if name in settings]
         fix += f" (this log has {', '.join(has)})" if has else ""
@@ -116,3 +118,11 @@ class Shown:
             f"{name}: no line of NCCL's in it, and no failure is recognised in what else it says",
             hint,
         )
+
+
+def _without_what_is_set(fix: str, settings: Mapping[str, str]) -> str:
+    """Leave out the parts of a fix that ask for what the log has set already, if others stay."""
+    parts = fix.split("; ")
+    has = {f"{name}={value}" for name, value in settings.items()}
+    left = [part for part in parts if not has.intersection(_ASSIGNED.findall(part))]
+    return "; ".join(left) if left else fix
