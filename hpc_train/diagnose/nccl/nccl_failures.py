@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hpc_train.diagnose.rules import WHOLE_LOG, Failure
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from hpc_train.diagnose.rules import Evidence, Hit, Hits
 
@@ -52,10 +52,17 @@ _NAMES = (
 # Weaker words (cannot, retry, timeout) stand in warnings after which NCCL goes on.
 _SAYS_FAILURE = re.compile(r"(?i)\b(?:fail|error|mismatch|invalid|abort|timed out|refused|denied)")
 
-# The level of a line: torch's C++ log, Python's warnings, loggers.
+# The level of a line: torch's C++ and Python log, Python's warnings, loggers.
 _WARNED = re.compile(
-    r"(?:^|[\s\]])\[W[ \d]|(?:^|[\s:])[A-Z]\w{0,40}Warning: |^[\s\d\[:.,-]{0,40}WARNING\b"
+    r"(?:^|[\s\]:])\[W[ \d]|(?:^|[\s\]:])W\d{3,4} \d\d:\d\d:\d\d"
+    r"|(?:^|[\s:])[A-Z]\w{0,40}Warning: |^[\s\d\[:.,-]{0,40}WARNING\b"
 )
+# Warnings of what ended: CUDA in that process, a connection of Open MPI.
+_STATES_END = re.compile(r"CUDA initialization: |Open MPI (?:failed|detected)")
+# A job that Slurm starts again appends to its log.
+_MAY_GO_ON = ("requeued",)
+_GOES_ON = 20  # lines behind
+_ENDS = 5
 
 
 def word_of(name: str) -> str:
@@ -70,6 +77,7 @@ def judge(
     torch_error: tuple[str, Evidence] | None,
     initialised: int,
     overcome: Collection[int] = (),
+    lines: Mapping[str, int] | None = None,
     *,
     ends_open: bool = False,
 ) -> tuple[tuple[Failure, ...], tuple[Failure, ...]]:
@@ -84,10 +92,13 @@ def judge(
         others: What torch's watchdog said.
         initialised: How many texts the rules had seen at the last `Init COMPLETE`.
         overcome: The numbers of texts that no rule knows, after which their thread went on.
+        lines: The last line by file.
         ends_open: Whether the last line of a log is of an `open` rule.
     """
     causes, follows, last, notes = (hits.of(kind) for kind in ("cause", "follows", "last", "note"))
-    told = [hit.failure() for hit in notes]
+    went_on = [hit for hit in last if hit.rule.name in _MAY_GO_ON and _behind(hit, lines) > _GOES_ON]
+    last = [hit for hit in last if hit not in went_on]
+    told = [hit.failure() for hit in (*notes, *went_on)]
     beside = [failure for failure in others if failure]
     unknown = [hit for hit in hits.unknown() if hit.first not in overcome]
     warned = [hit for hit in unknown if _SAYS_FAILURE.search(_said(hit))]
@@ -112,21 +123,46 @@ def judge(
         or ([_of_word(*torch_error)] if torch_error else [])
         or [hit.failure() for hit in (ended or last or again)[:1]]
     )
-    is_alone = not (last or ended or trace or torch_error) and len(follows) == 1
-    return _weighed((*found, *_recorded(last, found)), tuple(told), is_alone=is_alone)
+    is_alone = not (last or ended or trace or torch_error or beside or warned)
+    is_alone = is_alone and len(causes) + len(follows) == 1
+    behind = {hit.rule.name: _behind(hit, lines) for hit in (*causes, *follows)} if is_alone else {}
+    return _weighed((*found, *_recorded(last, found)), tuple(told), behind)
+
+
+def _behind(hit: Hit, lines: Mapping[str, int] | None) -> int:
+    """How many lines of its file are behind the last one of a rule."""
+    at = hit.at
+    return max(0, (lines or {}).get(at.file, at.line) - at.line) if at else 0
 
 
 def _weighed(
-    found: tuple[Failure, ...], told: tuple[Failure, ...], *, is_alone: bool
+    found: tuple[Failure, ...], told: tuple[Failure, ...], behind: Mapping[str, int]
 ) -> tuple[tuple[Failure, ...], tuple[Failure, ...]]:
-    """Make a note of one line alone, a warning of what another failure would bring about."""
-    if not is_alone or len(found) != 1 or found[0].kind != "follows":
+    """Make a note of a warning that is alone: of what a program may go on after.
+
+    Args:
+        behind: How many lines follow on each rule that may be alone.
+    """
+    if len(found) != 1 or found[0].name not in behind or not _is_only_warned(found[0]):
         return found, told
     (one,) = found
-    if one.times + one.alike > 1 or not _WARNED.search(one.evidence[0].text):
+    has_more = one.times + one.alike > 1
+    if _STATES_END.search(one.evidence[0].text):
+        is_end = behind[one.name] <= _GOES_ON
+    elif one.kind == "follows":
+        is_end = has_more
+    else:  # said again until the log ends
+        is_end = has_more and behind[one.name] <= _ENDS
+    if is_end:
         return found, told
     cause = f"only a warning says so, and a program may go on after it: {one.cause}"
     return (), (*told, replace(one, name="only_warned", cause=cause, kind="note"))
+
+
+def _is_only_warned(failure: Failure) -> bool:
+    said = (failure, *failure.others)
+    places = [place for one in said for place in (*one.evidence, *one.firsts)]
+    return all(_WARNED.search(place.text) for place in places)
 
 
 def _recorded(last: list[Hit], found: Sequence[Failure]) -> list[Failure]:
