@@ -75,6 +75,7 @@ _HEAD = re.compile(
     r"\[[^\]]*\]|\([^)]*\)|<[^>]*>|[\d:.,|TZ+-]+|\S+\.py|\b(?:stderr|ERROR|CRITICAL|[EFW])\b"
 )
 _WHAT = re.compile(r"(?:^|\s)what\(\):\s+(\S.{0,300})")  # C++, of what ended the process
+_BOXED = re.compile(r".{0,60}?\u2502 ")  # within the frame that rich draws around a traceback
 _NEAR = 5  # lines
 # torch/distributed/rendezvous.py and elastic's, where a process goes to the store.
 _STORE_FRAME = re.compile(
@@ -203,6 +204,8 @@ class Launchers:
                 self._cut[where.file] = alone
         elif found := _WHAT.search(line):
             return f"raised {found[1]}"
+        elif self._is_traceback and _BOXED.match(line):
+            self._frame = (where.file, where.line)
         elif error := error_of_file(line):
             return "" if _CONSEQUENCE.search(error) else f"raised {error}"
         elif found := _EXCEPTION.search(line):

@@ -22,7 +22,7 @@ _WORDS = {
     ),
     "unhandled system error": (
         "a call of the system inside NCCL failed (sockets, shared memory, verbs)",
-        "interfaces, /dev/shm and memlock of the nodes",
+        "what else that rank, and the others, wrote before it",
     ),
     "internal error": (
         "NCCL stopped at a check of its own, or of its plugin's",
@@ -31,7 +31,7 @@ _WORDS = {
     "invalid argument": ("NCCL refused an argument", "the call that the traceback names"),
     "invalid usage": (
         "NCCL refused the call as invalid use",
-        "one GPU a rank, and no more ranks than GPUs that the process sees",
+        "has each rank a GPU of its own (LOCAL_RANK), and does the process see that many",
     ),
     "remote process exited": ("a peer ended or could not be reached any more", "the peers' logs"),
     # The words of every other number.
@@ -96,7 +96,9 @@ def judge(
         ends_open: Whether the last line of a log is of an `open` rule.
     """
     causes, follows, last, notes = (hits.of(kind) for kind in ("cause", "follows", "last", "note"))
-    went_on = [hit for hit in last if hit.rule.name in _MAY_GO_ON and _behind(hit, lines) > _GOES_ON]
+    went_on = [
+        hit for hit in last if hit.rule.name in _MAY_GO_ON and _behind(hit, lines) > _GOES_ON
+    ]
     last = [hit for hit in last if hit not in went_on]
     told = [hit.failure() for hit in (*notes, *went_on)]
     beside = [failure for failure in others if failure]
