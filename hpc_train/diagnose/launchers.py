@@ -64,6 +64,8 @@ _EXCEPTION = re.compile(
     r"(?P<what>(?:[A-Za-z_]\w{0,60}\.){0,8}(?:[A-Z]\w{0,60}(?:Error|Exception)|Exception"
     r"|KeyboardInterrupt|SystemExit|StopIteration|BdbQuit)(?::[ '\"\u2018].{0,300}|:? ?$))"
 )
+# After such a line Python, or its logging, goes on: the traceback behind it ended nothing.
+IGNORED = re.compile(r"Exception ignored in|--- Logging error ---")
 _FRAME = re.compile(r'File "[^"]{1,300}", line \d|^\W{0,40}raise \w')
 # A state on its way into a file, or into the copy that is written behind the training's back.
 _PICKLES = re.compile(
@@ -195,7 +197,7 @@ class Launchers:
 
     def _raised(self, line: str, where: Evidence) -> str:
         """Return a traceback's last line: the first that is no consequence of another."""
-        if "Exception ignored in" in line:
+        if IGNORED.search(line):
             self._is_ignored = True
         elif "Traceback (most recent" in line:
             self._is_traceback, self._is_save = True, False

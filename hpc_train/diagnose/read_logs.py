@@ -12,6 +12,7 @@ from hpc_train.diagnose.around import Around, look_around
 from hpc_train.diagnose.diagnosis import Culprit, Diagnosis
 from hpc_train.diagnose.first_pass import Marks, telling_lines
 from hpc_train.diagnose.flight_recorder import DumpError, RankDump, find_stall, is_dump, read_dump
+from hpc_train.diagnose.launchers import IGNORED
 from hpc_train.diagnose.log_files import find_logs, is_binary
 from hpc_train.diagnose.nccl.nccl_log import LogReader
 from hpc_train.diagnose.rules import MAX_TEXT, Evidence, Failure, alike_line
@@ -86,7 +87,7 @@ class ReadLogs:
         """Take one line."""
         self.lines += 1
         self.reader.feed(line, name, number)
-        if "Exception ignored in" in line:
+        if IGNORED.search(line):
             self.ignored = name, number + 1
         elif (
             "Traceback (most recent call last)" in line

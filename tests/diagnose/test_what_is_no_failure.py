@@ -190,3 +190,9 @@ def test_a_requeue_is_told_where_nothing_else_is_and_no_failure_of_what_goes_on(
     assert failed(tmp_path, f"{REQUEUED}\n[rank3]: ValueError: seven\n")[0] != "requeued"
     killed = "/job/slurm_script: line 3: 4242 Killed                  python train.py"
     assert failed(tmp_path, f"{killed}\n{REQUEUED}\n") == ["killed"]
+
+
+def test_a_traceback_of_logging_itself_is_no_failure(tmp_path):
+    trace = 'Traceback (most recent call last):\n  File "/usr/lib/python3.11/logging/__init__.py",'
+    text = f"--- Logging error ---\n{trace} line 1110, in emit\nTypeError: not all arguments\n"
+    assert failed(tmp_path, f"{text}{STEPS}") == []
