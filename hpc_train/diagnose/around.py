@@ -49,6 +49,12 @@ _ENDS = re.compile(
     r"(?:[A-Za-z_][\w.]{0,200})?(?:Error|Exception|Interrupt|Exit|Iteration)(?::|\s*$)"
 )
 _BEGIN = "Traceback (most recent call last)"
+# The frame that rich draws (typer, Lightning's CLI), a place in it, which may be of two lines, and
+# what Python writes of such a place.
+_BOX = re.compile(r"\u256d\u2500+ Traceback \(most")
+_BOX_LINE = re.compile(r"\u2502 (.*?) *\u2502?\s*$")
+_BOX_END = "\u2570\u2500"
+_BOX_PLACE = re.compile(r"^(\S.{0,300}?\.\w{1,4}):(\d{1,7}) in (\S{1,200})$")
 # A field of torchrun's report, and the time in it (torch's elastic/multiprocessing/errors).
 _FIELD = re.compile(r"\b(?:host|rank|exitcode|error_file|traceback) +: ")
 _TIME_FIELD = re.compile(r"\btime {1,9}: \d{4}-[\d:_-]{10,20}[^\n]*(?:\n[^\n]*){0,4}\Z")
@@ -81,6 +87,8 @@ class Around:
         begin = self.lines[0].find(_BEGIN) if self.lines else -1
         if self.lines and ONE_LINE in self.lines[0]:
             return _one_line(self.lines[0][begin:])
+        if self.lines and _BOX.search(self.lines[0]):
+            return _boxed(self.lines)
         writer, is_indent = _writer(self.lines, max(begin, 0))
         found = [(0, self.lines[0][max(begin, 0) :])] if self.lines else []
         behind = 0
@@ -111,6 +119,25 @@ def _is_flat(near: Sequence[str], writer: re.Pattern[str]) -> bool:
     """Whether frames begin where the traceback does."""
     found = ((writer.match(line), line) for line in near)
     return any(match and line[match.end() :].startswith('File "') for match, line in found)
+
+
+def _boxed(lines: Sequence[str]) -> list[tuple[int, str]]:
+    """The same of a traceback that rich has drawn, as Python would have written it."""
+    found, half, is_open = [(0, f"{_BEGIN}:")], "", True
+    for number, line in enumerate(lines[1:], 1):
+        inside = _BOX_LINE.search(line)
+        if is_open and inside:
+            said, half = f"{half}{inside[1]}", ""
+            if place := _BOX_PLACE.match(said):
+                found.append((number, '  File "{}", line {}, in {}'.format(*place.groups())))
+            elif said.startswith("/") and " " not in said:
+                half = said
+        elif is_open and _BOX_END in line:
+            is_open = False
+        elif not is_open and (said := PREFIX.sub("", line, count=1).strip()):
+            found.append((number, said))
+            break
+    return found
 
 
 def _one_line(text: str) -> list[tuple[int, str]]:

@@ -64,6 +64,8 @@ _EXCEPTION = re.compile(
     r"(?P<what>(?:[A-Za-z_]\w{0,60}\.){0,8}(?:[A-Z]\w{0,60}(?:Error|Exception)|Exception"
     r"|KeyboardInterrupt|SystemExit|StopIteration|BdbQuit)(?::[ '\"\u2018].{0,300}|:? ?$))"
 )
+# After such a line Python, or its logging, goes on: the traceback behind it ended nothing.
+IGNORED = re.compile(r"Exception ignored in|--- Logging error ---")
 _FRAME = re.compile(r'File "[^"]{1,300}", line \d|^\W{0,40}raise \w')
 # A state on its way into a file, or into the copy that is written behind the training's back.
 _PICKLES = re.compile(
@@ -75,6 +77,7 @@ _HEAD = re.compile(
     r"\[[^\]]*\]|\([^)]*\)|<[^>]*>|[\d:.,|TZ+-]+|\S+\.py|\b(?:stderr|ERROR|CRITICAL|[EFW])\b"
 )
 _WHAT = re.compile(r"(?:^|\s)what\(\):\s+(\S.{0,300})")  # C++, of what ended the process
+_BOXED = re.compile(r".{0,60}?\u2502 ")  # within the frame that rich draws around a traceback
 _NEAR = 5  # lines
 # torch/distributed/rendezvous.py and elastic's, where a process goes to the store.
 _STORE_FRAME = re.compile(
@@ -194,7 +197,7 @@ class Launchers:
 
     def _raised(self, line: str, where: Evidence) -> str:
         """Return a traceback's last line: the first that is no consequence of another."""
-        if "Exception ignored in" in line:
+        if IGNORED.search(line):
             self._is_ignored = True
         elif "Traceback (most recent" in line:
             self._is_traceback, self._is_save = True, False
@@ -203,6 +206,8 @@ class Launchers:
                 self._cut[where.file] = alone
         elif found := _WHAT.search(line):
             return f"raised {found[1]}"
+        elif self._is_traceback and _BOXED.match(line):
+            self._frame = (where.file, where.line)
         elif error := error_of_file(line):
             return "" if _CONSEQUENCE.search(error) else f"raised {error}"
         elif found := _EXCEPTION.search(line):

@@ -12,6 +12,7 @@ from hpc_train.diagnose.around import Around, look_around
 from hpc_train.diagnose.diagnosis import Culprit, Diagnosis
 from hpc_train.diagnose.first_pass import Marks, telling_lines
 from hpc_train.diagnose.flight_recorder import DumpError, RankDump, find_stall, is_dump, read_dump
+from hpc_train.diagnose.launchers import IGNORED
 from hpc_train.diagnose.log_files import find_logs, is_binary
 from hpc_train.diagnose.nccl.nccl_log import LogReader
 from hpc_train.diagnose.rules import MAX_TEXT, Evidence, Failure, alike_line
@@ -24,7 +25,7 @@ _MOST_LOOKED_AT = 32
 _MAX_TRACEBACKS = 10_000
 # Of NCCL's own side notes one, a driver that it does not find; how far a program came; warnings.
 _TOLD_NOTES = (
-    *("ras_counts", "start_open", "libcuda", "only_warned", "optional_import"),
+    *("ras_counts", "start_open", "libcuda", "only_warned", "optional_import", "requeued"),
     "stray_connection",
     *("nccl_tests_no_row", "nccl_tests_no_mpi", "nccl_tests_alone"),
 )
@@ -87,7 +88,7 @@ class ReadLogs:
         """Take one line."""
         self.lines += 1
         self.reader.feed(line, name, number)
-        if "Exception ignored in" in line:
+        if IGNORED.search(line):
             self.ignored = name, number + 1
         elif (
             "Traceback (most recent call last)" in line

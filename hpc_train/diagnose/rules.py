@@ -241,11 +241,12 @@ class _Saying:
 
 @dataclass(kw_only=True)
 class Hit:
-    """The lines of a rule, by what they say; first and last are texts' numbers."""
+    """The lines of a rule, by what they say; first and last are texts' numbers, `at` a line."""
 
     rule: Rule
     first: int
     last: int = 0
+    at: Evidence | None = None
     times: int = 0
     sayings: dict[str, _Saying] = field(default_factory=dict)
 
@@ -256,7 +257,7 @@ class Hit:
 
     def add(self, number: int, text: str, host: str, where: Evidence) -> None:
         """Count one more line; what it says is told apart as far as that is bounded."""
-        self.last = number
+        self.last, self.at = number, where
         self.times += 1
         if self.sayings and "{" not in self.rule.cause:
             cause, fix = next((said.cause, said.fix) for said in self.sayings.values())

@@ -103,7 +103,9 @@ class Sieve:
             return False
         if 2 * len(kinds) > len(lines) > _MAX_FEW:  # nothing is said twice: kinds do not help
             self._unlike = _MAX_FEW
-        if is_rare(b"\n".join(kinds)):
+        # With their numbers: words have some.
+        whole = dict(zip(lines, piece.split(b"\n"), strict=True))
+        if is_rare(b"\n".join([whole[kind] for kind in kinds])):
             return True
         self._learn(kinds)
         return False

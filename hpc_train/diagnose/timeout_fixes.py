@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 
-_LONG_MS = 1_800_000  # torch's default of old: what takes longer is rarely only slow
 _SAVES = re.compile(
     r"(?i)\bsaving (?:[\w.]{1,40} ){0,3}(?:model|optimizer|checkpoint|state|weights)\b"
 )
@@ -23,7 +22,7 @@ _APART = (
     f" rank of each kind, or {_RECORDER} diagnose, show where"
 )
 _HUNG = f"did a rank not come? Its own log, py-spy dump, or {_RECORDER} diagnose"
-_SLOW = "; one that is only slow (loading, evaluating) wants a longer timeout in init_process_group"
+_CAME_NOT = f"why did they not come? Their own logs, py-spy dump, or {_RECORDER} diagnose"
 _WIRE = (
     ". Do all wait in it? Then perhaps data does not move: all_reduce_perf on these GPUs, with"
     " NCCL_P2P_DISABLE=1 and without"
@@ -39,13 +38,16 @@ _OF_DATA = (
 )
 
 
-def fix_of(before: str, ms: int, *, is_apart: bool) -> str:
+def fix_of(before: str, *, is_apart: bool, late: str = "") -> str:
     """Return what to do.
+
+    A longer timeout is advised only where the log shows what was slow: as a rule a rank has ended
+    or hangs, and the others would only wait longer.
 
     Args:
         before: What stands in the log just before the first such line.
-        ms: The limit; 0 where it is not told.
         is_apart: Whether ranks wait in different collectives.
+        late: The ranks that never came, where the log proves it.
     """
     if is_apart:
         return (_OF_SAVING if _SAVES.search(before) else "") + _APART
@@ -53,4 +55,4 @@ def fix_of(before: str, ms: int, *, is_apart: bool) -> str:
         return _OF_SAVING + _HUNG
     if _PREPARES.search(before):
         return _OF_DATA + _HUNG
-    return _HUNG + (_SLOW if ms < _LONG_MS else "") + _WIRE
+    return _CAME_NOT if late else _HUNG + _WIRE

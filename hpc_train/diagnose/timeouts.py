@@ -117,7 +117,11 @@ class Timeouts:
         return Failure(
             name="collective_timeout",
             cause=self.recorded.cause if self.recorded else self._cause(),
-            fix=fix_of(self._before, self._ms, is_apart=not self.recorded and bool(self._apart())),
+            fix=fix_of(
+                self._before,
+                is_apart=not self.recorded and bool(self._apart()),
+                late="" if self.recorded else self._late(),
+            ),
             times=self._times or len(recorded),
             evidence=(*recorded, *self._evidence),
             of_another=True,
@@ -140,7 +144,9 @@ class Timeouts:
                 f"the ranks wait in different collectives{within}: {told}{more}. They left the"
                 f" common order{tail}"
             )
-        if apart:
+        if apart == "ahead":
+            tail = f"; some of these ranks are ahead, or left the common order{tail}"
+        elif apart:
             tail = f"; if these ranks are one process group, they left the common order{tail}"
         return f"did not end{within}: {told}{more}{tail}"
 
@@ -187,8 +193,11 @@ class Timeouts:
             return ""
         return f"never joined it: ranks {', '.join(sorted(absent))}"
 
-    def _apart(self) -> Literal["", "likely", "certain"]:
-        """Whether ranks left the common order; the log may not tell of which group they are."""
+    def _apart(self) -> Literal["", "likely", "ahead", "certain"]:
+        """Whether ranks left the common order; the log may not tell of which group they are.
+
+        A rank whose part has ended (the root of a broadcast) goes on to the next number.
+        """
         kinds: dict[str, set[_Work]] = {}
         seen: set[int] = set()
         is_one_each = True
@@ -200,8 +209,11 @@ class Timeouts:
                 for rank in known:
                     kinds.setdefault(self._groups.get((rank, work.seq), ""), set()).add(work)
         unknown = kinds.pop("", set())
-        if any(len(works) > 1 for works in kinds.values()):
+        apart = [works for works in kinds.values() if len(works) > 1]
+        if any(len({work.seq for work in works}) < len(works) for works in apart):
             return "certain"
+        if apart:
+            return "ahead"
         works = unknown.union(*kinds.values())
         if unknown and is_one_each and len(works) > 1 and len(kinds) < 2:
             return "likely"

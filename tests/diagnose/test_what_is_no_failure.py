@@ -131,3 +131,68 @@ def test_an_optional_package_that_was_not_imported_is_a_note(tmp_path):
     (note,) = notes(tmp_path, said.format(54, "pyg-lib") + said.format(110, "torch-sparse"))
     assert note.startswith("pyg-lib, a package that the program can do without")
     assert "GLIBC_2.29" in note
+
+
+LISTEN = "[W socket.cpp:401] [c10d] The server socket has failed to listen on [::]:47531 (errno: 98"
+WARNINGS = {
+    "one address of several": f"{LISTEN} - Address already in use).",
+    "a name that is asked for again": "[W socket.cpp:663] [c10d] The IPv4 network addresses of"
+    " (node9, 29500) cannot be retrieved (gai error: -2 - Name or service not known).",
+    "an extension that is not needed": "/env/torchvision/io/image.py:13: UserWarning: Failed to"
+    " load image Python extension: libpng16.so.16: cannot open shared object file: No such file",
+    "a graph that is run without a compiler": "[rank0]:W1024 01:17:10.936000 140404 torch/_dynamo/"
+    "convert_frame.py:1009] torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:",
+}
+CUDA = (
+    "torch/cuda/__init__.py:52: UserWarning: CUDA initialization: CUDA unknown error - this may be"
+    " due to an incorrectly set up environment"
+)
+STEPS = "".join(f"step {n} loss 1\n" for n in range(40))
+
+
+@pytest.mark.parametrize("name", WARNINGS)
+def test_a_warning_alone_that_states_a_cause_is_a_note(tmp_path, name):
+    (note,) = notes(tmp_path, f"step 1\n{WARNINGS[name]}\n{STEPS}")
+    assert note.startswith("only a warning says so, and a program may go on after it: ")
+
+
+def failed(tmp_path, text: str) -> list[str]:
+    (tmp_path / "b.log").write_text(text)
+    return [item.name for item in diagnose_logs([str(tmp_path / "b.log")]).findings]
+
+
+def test_a_warning_beside_an_error_tells_its_cause(tmp_path):
+    line = f"{WARNINGS['one address of several']}\n"
+    error = "RuntimeError: The server socket has failed to listen on any local network address."
+    assert failed(tmp_path, f"{line}{error}\n") == ["port_in_use"]
+
+
+def test_a_warning_that_is_said_until_the_log_ends_is_a_failure(tmp_path):
+    line = f"{WARNINGS['a name that is asked for again']}\n"
+    assert failed(tmp_path, line * 2) == ["host_name"]
+    assert failed(tmp_path, line * 2 + STEPS) == []
+
+
+def test_a_warning_that_cuda_is_gone_is_a_failure_unless_the_program_goes_on(tmp_path):
+    assert failed(tmp_path, f"{CUDA}\nstep 1\n") == ["cuda_start"]
+    assert failed(tmp_path, f"{CUDA}\n{STEPS}") == []
+
+
+REQUEUED = (
+    "slurmstepd: error: *** JOB 6 ON node1 CANCELLED AT 2026-08-12T03:06:12 DUE TO JOB REQUEUE ***"
+)
+
+
+def test_a_requeue_is_told_where_nothing_else_is_and_no_failure_of_what_goes_on(tmp_path):
+    assert failed(tmp_path, f"{STEPS}{REQUEUED}\n") == ["requeued"]
+    (note,) = notes(tmp_path, f"{STEPS}{REQUEUED}\n{STEPS}")
+    assert note.startswith("Slurm ended the job to start it again")
+    assert failed(tmp_path, f"{REQUEUED}\n[rank3]: ValueError: seven\n")[0] != "requeued"
+    killed = "/job/slurm_script: line 3: 4242 Killed                  python train.py"
+    assert failed(tmp_path, f"{killed}\n{REQUEUED}\n") == ["killed"]
+
+
+def test_a_traceback_of_logging_itself_is_no_failure(tmp_path):
+    trace = 'Traceback (most recent call last):\n  File "/usr/lib/python3.11/logging/__init__.py",'
+    text = f"--- Logging error ---\n{trace} line 1110, in emit\nTypeError: not all arguments\n"
+    assert failed(tmp_path, f"{text}{STEPS}") == []

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hpc_train.diagnose.rules import WHOLE_LOG, Failure
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from hpc_train.diagnose.rules import Evidence, Hit, Hits
 
@@ -22,7 +22,7 @@ _WORDS = {
     ),
     "unhandled system error": (
         "a call of the system inside NCCL failed (sockets, shared memory, verbs)",
-        "interfaces, /dev/shm and memlock of the nodes",
+        "what else that rank, and the others, wrote before it",
     ),
     "internal error": (
         "NCCL stopped at a check of its own, or of its plugin's",
@@ -31,7 +31,7 @@ _WORDS = {
     "invalid argument": ("NCCL refused an argument", "the call that the traceback names"),
     "invalid usage": (
         "NCCL refused the call as invalid use",
-        "has each rank a GPU of its own, that its process sees?",
+        "has each rank a GPU of its own (LOCAL_RANK), and does the process see that many?",
     ),
     "remote process exited": ("a peer ended or could not be reached any more", "the peers' logs"),
     # The words of every other number.
@@ -53,11 +53,18 @@ _NAMES = (
 _SAYS_FAILURE = re.compile(r"(?i)\b(?:fail|error|mismatch|invalid|abort|timed out|refused|denied)")
 
 # What a program may live with: a component it does not need, a tool of a script that is missing.
-_MAY_GO_ON = ("ucx_said", "mpi_component", "command_missing")
-# The level of a line: torch's C++ log, Python's warnings, loggers.
+_LIVED_WITH = ("ucx_said", "mpi_component", "command_missing")
+# The level of a line: torch's C++ and Python log, Python's warnings, loggers.
 _WARNED = re.compile(
-    r"(?:^|[\s\]])\[W[ \d]|(?:^|[\s:])[A-Z]\w{0,40}Warning: |^[\s\d\[:.,-]{0,40}WARNING\b"
+    r"(?:^|[\s\]:])\[W[ \d]|(?:^|[\s\]:])W\d{3,4} \d\d:\d\d:\d\d"
+    r"|(?:^|[\s:])[A-Z]\w{0,40}Warning: |^[\s\d\[:.,-]{0,40}WARNING\b"
 )
+# Warnings of what ended: CUDA in that process, a connection of Open MPI.
+_STATES_END = re.compile(r"CUDA initialization: |Open MPI (?:failed|detected)")
+# A job that Slurm starts again appends to its log.
+_STARTS_AGAIN = ("requeued",)
+_GOES_ON = 20  # lines behind
+_ENDS = 5
 
 
 def word_of(name: str) -> str:
@@ -72,6 +79,7 @@ def judge(
     torch_error: tuple[str, Evidence] | None,
     initialised: int,
     overcome: Collection[int] = (),
+    lines: Mapping[str, int] | None = None,
     *,
     ends_open: bool = False,
 ) -> tuple[tuple[Failure, ...], tuple[Failure, ...]]:
@@ -86,6 +94,7 @@ def judge(
         others: What torch's watchdog said.
         initialised: How many texts the rules had seen at the last `Init COMPLETE`.
         overcome: The numbers of texts that no rule knows, after which their thread went on.
+        lines: The last line by file.
         ends_open: Whether the last line of a log is of an `open` rule.
     """
     causes, follows, last, notes = (hits.of(kind) for kind in ("cause", "follows", "last", "note"))
@@ -95,17 +104,16 @@ def judge(
     warned = [hit for hit in unknown if _SAYS_FAILURE.search(_said(hit))]
     ended = [hit for hit in follows if hit.rule.name in ("raised", "killed")]
     follows = [hit for hit in follows if hit not in ended]
-    if not (follows or beside or trace or torch_error) and _went_on(last, initialised):
-        told += [hit.failure("this was overcome: ") for hit in last]
-        last = []
+    is_all = not (follows or beside or trace or torch_error)
+    last, lived_with = _without_lived_with(last, initialised, lines, is_all=is_all)
+    told += lived_with
     if not (follows or last or beside or trace or torch_error):
         told += [it.failure("this was overcome: ") for it in causes if it.last < initialised]
         causes = [hit for hit in causes if hit.last >= initialised]
         warned = [hit for hit in warned if hit.first >= initialised]
         ended = [hit for hit in ended if hit.last >= initialised]
-    after: list[Hit] = []
-    if follows and follows[0].rule.name == "aftermath" and trace and trace[1] not in "36":
-        after, follows = follows[:1], []  # the code says more
+    after = _says_less(follows, trace)
+    follows = [] if after else follows
     found = [hit.failure() for hit in causes]
     if not found and ended:
         errors = [item[-1] for item in (trace, torch_error) if item]
@@ -117,26 +125,73 @@ def judge(
         or ([_of_word(*torch_error)] if torch_error else [])
         or [hit.failure() for hit in (ended or last or again)[:1]]
     )
-    is_alone = not (last or ended or trace or torch_error) and len(follows) == 1
-    return _weighed((*found, *_recorded(last, found)), tuple(told), is_alone=is_alone)
+    is_alone = not (last or ended or trace or torch_error or beside or warned)
+    behind = _behind_alone([*causes, *follows] if is_alone else [], lines)
+    return _weighed((*found, *_recorded(last, found)), tuple(told), behind)
 
 
-def _went_on(last: Sequence[Hit], initialised: int) -> bool:
-    """Whether all of them are what a program may live with, and it came further after them."""
-    return all(hit.rule.name in _MAY_GO_ON and hit.last < initialised for hit in last)
+def _says_less(follows: Sequence[Hit], trace: tuple[str, str, str, Evidence] | None) -> list[Hit]:
+    """What is only told of an end, where the code that was passed up says more."""
+    says_more = follows and follows[0].rule.name == "aftermath" and trace and trace[1] not in "36"
+    return list(follows[:1]) if says_more else []
+
+
+def _behind_alone(hits: Sequence[Hit], lines: Mapping[str, int] | None) -> dict[str, int]:
+    """How many lines follow on the one rule that says something; empty where several do."""
+    return {hit.rule.name: _behind(hit, lines) for hit in hits} if len(hits) == 1 else {}
+
+
+def _behind(hit: Hit, lines: Mapping[str, int] | None) -> int:
+    """How many lines of its file are behind the last one of a rule."""
+    at = hit.at
+    return max(0, (lines or {}).get(at.file, at.line) - at.line) if at else 0
+
+
+def _without_lived_with(
+    last: Sequence[Hit], initialised: int, lines: Mapping[str, int] | None, *, is_all: bool
+) -> tuple[list[Hit], list[Failure]]:
+    """Take out what the log shows to have been lived with: those that stay, and notes.
+
+    Args:
+        is_all: Whether nothing else says that anything failed.
+    """
+    again = [it for it in last if it.rule.name in _STARTS_AGAIN and _behind(it, lines) > _GOES_ON]
+    kept = [hit for hit in last if hit not in again]
+    notes = [hit.failure() for hit in again]
+    if is_all and all(it.rule.name in _LIVED_WITH and it.last < initialised for it in kept):
+        notes += [hit.failure("this was overcome: ") for hit in kept]
+        kept = []
+    return kept, notes
 
 
 def _weighed(
-    found: tuple[Failure, ...], told: tuple[Failure, ...], *, is_alone: bool
+    found: tuple[Failure, ...], told: tuple[Failure, ...], behind: Mapping[str, int]
 ) -> tuple[tuple[Failure, ...], tuple[Failure, ...]]:
-    """Make a note of one line alone, a warning of what another failure would bring about."""
-    if not is_alone or len(found) != 1 or found[0].kind != "follows":
+    """Make a note of a warning that is alone: of what a program may go on after.
+
+    Args:
+        behind: How many lines follow on each rule that may be alone.
+    """
+    if len(found) != 1 or found[0].name not in behind or not _is_only_warned(found[0]):
         return found, told
     (one,) = found
-    if one.times + one.alike > 1 or not _WARNED.search(one.evidence[0].text):
+    has_more = one.times + one.alike > 1
+    if _STATES_END.search(one.evidence[0].text):
+        is_end = behind[one.name] <= _GOES_ON
+    elif one.kind == "follows":
+        is_end = has_more
+    else:  # said again until the log ends
+        is_end = has_more and behind[one.name] <= _ENDS
+    if is_end:
         return found, told
     cause = f"only a warning says so, and a program may go on after it: {one.cause}"
     return (), (*told, replace(one, name="only_warned", cause=cause, kind="note"))
+
+
+def _is_only_warned(failure: Failure) -> bool:
+    said = (failure, *failure.others)
+    places = [place for one in said for place in (*one.evidence, *one.firsts)]
+    return all(_WARNED.search(place.text) for place in places)
 
 
 def _recorded(last: list[Hit], found: Sequence[Failure]) -> list[Failure]:

@@ -346,6 +346,7 @@ class LogReader:
             self._torch_error,
             self._initialised,
             self._overcome,
+            lines=self._last,
             ends_open=bool(self._retrying),
         )
         settings, counts = self.shown.settings(self._last), filter(None, [self._ras.note()])
