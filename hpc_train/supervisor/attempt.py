@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hpc_train.plan.plan import Plan
-from hpc_train.plan.setup_watch import FAILED, failed_in_log, failed_in_variable
+from hpc_train.plan.setup_watch import FAILED, SetupTold, told_in_log, told_in_variable
 from hpc_train.plan.states import Outcome
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.checkpoints import newest_step
@@ -35,7 +35,7 @@ from hpc_train.supervisor.node_monitors import monitored
 from hpc_train.supervisor.notices import notify_of_start
 from hpc_train.supervisor.outcome import AttemptEvidence, AttemptOutcome, classify
 from hpc_train.supervisor.progress import AttemptSteps, attempt_steps, record_end, tell_beginning
-from hpc_train.supervisor.setup_notes import tell_failed_setup
+from hpc_train.supervisor.setup_notes import tell_setup
 from hpc_train.supervisor.signals import SupervisorSignals
 from hpc_train.supervisor.stop_forwarding import StopForwarding
 from hpc_train.supervisor.stopcause import StopCause, stop_cause
@@ -138,11 +138,11 @@ class Attempt:
             self.beginning_told = True
             log = self.folder.launcher_log  # of ranks that are no steps of a job: they have begun
             said = log.read_text("utf-8", "replace") if log.exists() else ""
-            self.tell_failed_setup(failed_in_log(said))
+            self.tell_setup(told_in_log(said))
 
-    def tell_failed_setup(self, failed: Mapping[int, int]) -> None:
-        """Pass on which lines of env.setup failed, with their exit codes."""
-        tell_failed_setup(self.run, self.number, self.plan.shell, failed, self.log.say)
+    def tell_setup(self, told: SetupTold) -> None:
+        """Pass on what a shell has told of the lines of env.setup."""
+        tell_setup(self.run, self.number, self.plan.shell, told, self.log.say)
 
     def _steps(self) -> AttemptSteps:
         return attempt_steps(self.run, self.number, assumed_first=self.assumed_first)
@@ -206,7 +206,7 @@ class Attempt:
         nodes: Sequence[str],
     ) -> AttemptEvidence:
         said = ranks.said()
-        self.tell_failed_setup(failed_in_log(said))
+        self.tell_setup(told_in_log(said))
         failed = watched.launcher_code != 0 and stop.outcome is None
         lost = watched.lost_nodes
         if failed and not lost:
@@ -317,5 +317,5 @@ def new_attempt(
     )
     if unused:
         log.say(f"not used: {unused}")
-    attempt.tell_failed_setup(failed_in_variable(environ.get(FAILED, "")))
+    attempt.tell_setup(told_in_variable(environ.get(FAILED, "")))
     return attempt

@@ -1,11 +1,12 @@
-"""Lines of env.setup that failed, and the job went on: a note each in the run's history."""
+"""Lines of env.setup that failed, or could not be watched: a note each in the run's history."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator
 
 from hpc_train.plan.plan import ShellPlan
+from hpc_train.plan.setup_watch import SetupTold
 from hpc_train.runs.events import Event, EventKind, append_event, read_events
 from hpc_train.runs.history import attempts_in
 from hpc_train.runs.layout import RunDir
@@ -13,27 +14,29 @@ from hpc_train.runs.layout import RunDir
 WIDTH = 120  # of a line as it is shown
 
 
-def tell_failed_setup(
-    run: RunDir,
-    attempt: int,
-    shell: ShellPlan,
-    failed: Mapping[int, int],
-    say: Callable[[str], None],
+def tell_setup(
+    run: RunDir, attempt: int, shell: ShellPlan, told: SetupTold, say: Callable[[str], None]
 ) -> None:
-    """Note what failed, unless the attempt's history has it.
-
-    Args:
-        failed: Items of env.setup, and their exit codes.
-    """
-    if not failed:
+    """Note what failed and the job went on, unless the attempt's history has it."""
+    notes = list(_notes(shell, told))
+    if not notes:
         return
-    told = next(it.notes for it in attempts_in(read_events(run.events)) if it.attempt == attempt)
-    for item, code in failed.items():
-        note = f"env.setup.{item} (`{_shown(shell.own_line(item))}`) exited with {code}"
-        if note not in told:
+    there = next(it.notes for it in attempts_in(read_events(run.events)) if it.attempt == attempt)
+    for note in notes:
+        if note not in there:
             data = {"attempt": attempt, "text": note}
             append_event(run.events, Event(time.time(), EventKind.NOTE, data))
             say(f"note: {note}; the run goes on")
+
+
+def _notes(shell: ShellPlan, told: SetupTold) -> Iterator[str]:
+    for item, code in told.failed.items():
+        yield f"env.setup.{item} (`{_shown(shell.own_line(item))}`) exited with {code}"
+    if told.has_own_trap:
+        yield (
+            "env.setup sets a trap of its own for ERR, so lines of it that fail are not noted:"
+            " without it they are; LINE || exit 1 ends the job"
+        )
 
 
 def _shown(line: str) -> str:

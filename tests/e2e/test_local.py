@@ -35,11 +35,13 @@ def test_a_line_of_setup_that_fails_is_noted_and_one_that_cannot_work_ends_the_r
     here: Shell,
 ) -> None:
     short = ("--cluster", "local", "--gpus", 1, DIGITS, "trainer.max_steps=4")
-    setup = "env.setup=[ls /nosuch, 'true']"
+    setup = "env.setup=[ls /nosuch, 'trap : ERR', 'false']"
     done = here.hpc("submit", *short, setup, "--wait")
     note = "env.setup.0 (`ls /nosuch`) exited with 2"
     assert f"note: {note}" in done.stderr
-    assert f"    note     {note}" in here.hpc("status").stdout
+    said = here.hpc("status").stdout
+    assert f"    note     {note}" in said
+    assert said.count("    note     env.setup sets a trap of its own for ERR, so lines of it") == 1
     here.hpc("submit", *short, "env.setup=[conda activate nosuch]", "--wait", code=10)
     (attempt,) = json.loads(here.hpc("status", "--json").stdout)["attempts"]
     assert (attempt["outcome"], attempt["decision"]) == ("user_error", "stop")
