@@ -213,7 +213,7 @@ class Rank:
             announce_threads(cpus, world)
         given = plan.training.trainer
         wanted = given.get("accelerator", "gpu" if plan.shape.gpus_per_node else "cpu")
-        device = device_of_rank(str(wanted), given.get("precision"), world)
+        device = device_of_rank(str(wanted), given.get("precision"), world, self.here.attempt_dir)
         if decide_threads:  # what the data workers leave of this rank's CPUs
             import torch
 

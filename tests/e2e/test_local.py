@@ -26,6 +26,10 @@ def test_two_simulated_nodes_train_the_digits(here: Shell) -> None:
     assert status["state"] == "completed"
     assert status["metrics"]["val_acc"] >= 0.9
     assert "val_acc" in done.stdout
+    if not any(Path("/dev").glob("nvidia[0-9]*")):
+        (note,) = status["attempts"][0]["notes"]
+        assert note.startswith("the node shows no GPU: trains on the CPU (accelerator: auto)")
+        assert done.stderr.count("no GPU") == 1, "said once"
     assert f"hpc-train status {status['run']}" in done.stdout
     assert Path(status["run_dir"], "metrics", "metrics.csv").is_file()
     assert re.search(r"^digits  running  step \d+/56  epoch \d/4", done.stderr, re.MULTILINE)

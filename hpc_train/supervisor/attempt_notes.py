@@ -1,9 +1,9 @@
-"""Lines of env.setup that failed, or could not be watched: a note each in the run's history."""
+"""Notes in the run's history: of lines of env.setup that failed, and what the ranks leave."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from hpc_train.plan.plan import ShellPlan
 from hpc_train.plan.setup_watch import SetupTold
@@ -14,22 +14,20 @@ from hpc_train.runs.layout import RunDir
 WIDTH = 120  # of a line as it is shown
 
 
-def tell_setup(
-    run: RunDir, attempt: int, shell: ShellPlan, told: SetupTold, say: Callable[[str], None]
-) -> None:
-    """Note what failed and the job went on, unless the attempt's history has it."""
-    notes = list(_notes(shell, told))
-    if not notes:
+def tell_notes(run: RunDir, attempt: int, notes: Iterable[str], say: Callable[[str], None]) -> None:
+    """Write each into the history, unless the attempt's history has it."""
+    if not (new := list(notes)):
         return
     there = next(it.notes for it in attempts_in(read_events(run.events)) if it.attempt == attempt)
-    for note in notes:
+    for note in new:
         if note not in there:
             data = {"attempt": attempt, "text": note}
             append_event(run.events, Event(time.time(), EventKind.NOTE, data))
-            say(f"note: {note}; the run goes on")
+            say(f"note: {note}")
 
 
-def _notes(shell: ShellPlan, told: SetupTold) -> Iterator[str]:
+def setup_notes(shell: ShellPlan, told: SetupTold) -> Iterator[str]:
+    """What failed and the job went on, a note each."""
     for item, code in told.failed.items():
         yield f"env.setup.{item} (`{_shown(shell.own_line(item))}`) exited with {code}"
     if told.has_own_trap:
