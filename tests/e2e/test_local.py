@@ -35,6 +35,15 @@ def test_two_simulated_nodes_train_the_digits(here: Shell) -> None:
     assert re.search(r"^digits  running  step \d+/56  epoch \d/4", done.stderr, re.MULTILINE)
 
 
+def test_a_monitor_that_nothing_logs_is_noted_at_the_end(here: Shell) -> None:
+    kept = "{class_path: pytorch_lightning.callbacks.ModelCheckpoint, init_args: {monitor: los}}"
+    short = ("trainer.max_steps=4", "trainer.limit_val_batches=0", f"trainer.callbacks=[{kept}]")
+    done = here.hpc("submit", "--cluster", "local", "--gpus", 1, DIGITS, *short, "--wait")
+    note = "ModelCheckpoint monitors los, never logged; logged: loss; did you mean 'loss'?"
+    assert done.stderr.count(note) == 1
+    assert f"    note     {note}" in here.hpc("status").stdout
+
+
 def test_a_line_of_setup_that_fails_is_noted_and_one_that_cannot_work_ends_the_run(
     here: Shell,
 ) -> None:
