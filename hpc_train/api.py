@@ -23,7 +23,8 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hpc_train.errors import HpcTrainError, NoSuchRunError, RunFailedError
+from hpc_train.config.call_arguments import checked_call, checked_methods
+from hpc_train.errors import NoSuchRunError, RunFailedError
 from hpc_train.plan.plan import Plan, Verb
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.run_hints import RunHints
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from hpc_train.training.resume.checkpoint import CheckedCheckpoint
 
 
+@checked_call
 def load(
     path: str | Path,
     *overrides: str,
@@ -111,6 +113,7 @@ def plan(loaded: LoadedConfig, *, for_script: bool = False) -> Plan:
     return decided
 
 
+@checked_call
 def render(loaded: LoadedConfig) -> str:
     """The sbatch script that does by itself what `submit` does; of `env`, `setup` is checked."""
     from hpc_train.backends.check_environment import check_setup
@@ -132,13 +135,8 @@ def prepare(loaded: LoadedConfig) -> Run:
     return Run(make_run(loaded, plan(loaded, for_script=True), Path.cwd()))
 
 
-def submit(
-    loaded: LoadedConfig,
-    *,
-    cluster: str | None = None,
-    after: Prior | None = None,
-    **others: object,
-) -> Run:
+@checked_call
+def submit(loaded: LoadedConfig, *, cluster: str | None = None, after: Prior | None = None) -> Run:
     """Submit a training.
 
     Args:
@@ -150,43 +148,16 @@ def submit(
         ConfigError: when the run directory cannot be made.
     """
     from hpc_train.backends.look_at_hosts import where_to
+    from hpc_train.backends.start_run import make_and_start
     from hpc_train.config.load import check_loaded
 
-    check_loaded(loaded, others)
+    check_loaded(loaded)
     decided = plan(loaded, for_script=True)
-    return _submit(loaded, decided, Path.cwd(), where_to(decided, cluster), after=after)
+    where = where_to(decided, cluster)
+    return Run(make_and_start(loaded, decided, Path.cwd(), where, after=after))
 
 
-def _submit(
-    loaded: LoadedConfig,
-    portable: Plan,
-    workdir: Path,
-    cluster: str,
-    held: Path | None = None,
-    after: Prior | None = None,
-) -> Run:
-    from hpc_train.backends.make_run import make_run
-    from hpc_train.backends.start_run import check_start, start_run
-    from hpc_train.plan.container import check_runtime
-    from hpc_train.plan.quoting import slug
-    from hpc_train.runs.registry import absent_folders, remove_run
-    from hpc_train.supervisor.dependents import wait_for
-
-    check_runtime(portable, is_slurm=cluster == "slurm")
-    unchecked = check_start(portable, cluster, loaded.config.slurm.dependency)
-    first = wait_for(after.status(), loaded.config.slurm.dependency, cluster) if after else None
-    absent = absent_folders(workdir / Path(portable.runs_dir).expanduser() / slug(portable.name))
-    run = Run(make_run(loaded, portable, workdir, held))
-    try:
-        job_id = start_run(run.directory, cluster, first.options if first else (), unchecked)
-    except HpcTrainError:
-        remove_run(run.directory, absent)
-        raise
-    if first:
-        first.note(run.directory, job_id)
-    return run
-
-
+@checked_call
 def test_only(loaded: LoadedConfig) -> StartEstimate:
     """Slurm's own verdict on the job and its estimate of the start; nothing is submitted.
 
@@ -197,6 +168,7 @@ def test_only(loaded: LoadedConfig) -> StartEstimate:
     return ask_for_start(plan(loaded), render(loaded))
 
 
+@checked_call
 def run_here(
     loaded: LoadedConfig,
     around: Callable[[Run], AbstractContextManager[object]] = nullcontext,
@@ -223,6 +195,7 @@ def run_here(
     return run, code
 
 
+@checked_call
 def list_runs(runs_dir: Path | str | None = None) -> list[RunStatus]:
     """The status of every run there is, the newest first, by one query of Slurm for all of them."""
     return statuses(Run.all(runs_dir))
@@ -235,6 +208,7 @@ def statuses(wanted: Sequence[Run]) -> list[RunStatus]:
     return observe([run.directory for run in wanted], time.time())
 
 
+@checked_methods
 @dataclasses.dataclass(frozen=True)
 class Run(RunHints):
     """A run: one training, from its first submission to its end."""
@@ -382,14 +356,17 @@ class Run(RunHints):
             HpcTrainError: when there are no weights; ConfigError when a method is missing.
         """
         from hpc_train.backends.plan_evaluation import plan_evaluation
+        from hpc_train.backends.start_run import make_and_start
 
         planned = plan_evaluation(self.directory, verb, ckpt, overrides, flags)
         where = cluster or ("slurm" if self.status().backend == "slurm" else "local")
         try:
-            run = _submit(planned.loaded, planned.plan, planned.workdir, where, planned.held)
+            made = make_and_start(
+                planned.loaded, planned.plan, planned.workdir, where, planned.held
+            )
         finally:
             shutil.rmtree(planned.held, ignore_errors=True)
-        return run, f"{planned.weights.path} ({planned.weights.said})"
+        return Run(made), f"{planned.weights.path} ({planned.weights.said})"
 
     def next_plan(self, *overrides: str, new_snapshot: bool = False, **flags: object) -> NextPlan:
         """What `resume` would submit, or what it would raise; nothing is written."""

@@ -10,6 +10,7 @@ A bench is a sweep whose points differ in what the tasks of one job array share.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Generator, Mapping
 from dataclasses import replace
@@ -101,12 +102,14 @@ def submit_bench(loaded: LoadedConfig, *, cluster: str, steps: int = STEPS) -> S
     """
     from hpc_train.backends.local_devices import check_gpus_here
     from hpc_train.backends.start_run import note_submission
+    from hpc_train.backends.started_by import refuse_several
     from hpc_train.runs.layout import RunDir
     from hpc_train.runs.registry import absent_folders, remove_run
     from hpc_train.runs.snapshot import take
     from hpc_train.runs.sweep_dir import make_sweep
     from hpc_train.slurm.partitions import check_partition
 
+    refuse_several(os.environ)
     portable, configs, bench = plan_bench(loaded, steps=steps)
     for plan in map(portable.plan_of, range(len(portable.points))):
         if cluster == "slurm":

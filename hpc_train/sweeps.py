@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hpc_train import api
+from hpc_train.config.call_arguments import checked_call, checked_methods
 from hpc_train.errors import ConfigError, HpcTrainError, NoSuchRunError, SlurmError
 from hpc_train.plan.states import RunState
 from hpc_train.runs.layout import RunDir
@@ -96,6 +97,7 @@ def render_sweep(loaded: LoadedConfig, *, at_most: int | None = None) -> str:
     return render(plan_sweep(loaded, at_most=at_most)[0])
 
 
+@checked_call
 def submit_sweep(
     loaded: LoadedConfig, *, at_most: int | None = None, after: Prior | None = None
 ) -> Sweep:
@@ -207,6 +209,7 @@ def newest_sweep(runs_dir: Path | None = None) -> Sweep | None:
     return Sweep(found) if isinstance(found, SweepDir) else None
 
 
+@checked_methods
 @dataclass(frozen=True)
 class Sweep:
     """A sweep: one submission, a run a point."""

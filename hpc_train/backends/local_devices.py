@@ -48,10 +48,22 @@ def check_gpus_here(plan: Plan, dev: Path = Path("/dev")) -> None:
         )
 
 
-def notes_here(plan: Plan, dev: Path = Path("/dev")) -> list[str]:
-    """What to know of a script that is to start on this machine: whether it can have its GPUs."""
+def notes_here(plan: Plan, dev: Path = Path("/dev"), *, is_followed: bool = False) -> list[str]:
+    """What to know of a training that is to start on this machine: whether it can have GPUs.
+
+    Args:
+        is_followed: What the ranks say is shown; those of a config say it themselves.
+    """
     gpus = plan.shape.gpus_per_node
-    if plan.script is None or gpus < 2 or _has_gpu(dev):  # one is the default
+    if not gpus or plan.insists_on_gpus or _has_gpu(dev):
+        return []
+    if plan.script is None:
+        return (
+            []
+            if is_followed
+            else ["this machine has no GPU: trains on its CPUs (trainer.accelerator: auto)"]
+        )
+    if gpus < 2:  # one is the default, and says nothing of what the script takes
         return []
     return [f"this machine has no GPU: the script's {gpus} ranks are on its CPUs"]
 

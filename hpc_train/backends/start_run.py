@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hpc_train.backends.submit import (
     check_submission,
@@ -12,14 +14,20 @@ from hpc_train.backends.submit import (
     submit_local,
     submit_slurm,
 )
+from hpc_train.errors import HpcTrainError
+from hpc_train.plan.container import check_runtime
 from hpc_train.plan.plan import Plan
+from hpc_train.plan.quoting import slug
 from hpc_train.runs.events import Event, EventKind, append_event
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.read_plan import read_plan
-from hpc_train.runs.registry import remember_root
+from hpc_train.runs.registry import absent_folders, remember_root, remove_run
 from hpc_train.slurm.dependencies import check_dependency
 from hpc_train.slurm.site import chosen_cluster
-from hpc_train.supervisor.dependents import move_dependents
+from hpc_train.supervisor.dependents import Prior, move_dependents, wait_for
+
+if TYPE_CHECKING:
+    from hpc_train.config.load import LoadedConfig
 
 
 def check_start(plan: Plan, cluster: str, dependency: str | None = None) -> str:
@@ -42,6 +50,37 @@ def check_start(plan: Plan, cluster: str, dependency: str | None = None) -> str:
 
     check_gpus_here(plan)
     return ""
+
+
+def make_and_start(
+    loaded: LoadedConfig,
+    portable: Plan,
+    workdir: Path,
+    cluster: str,
+    held: Path | None = None,
+    after: Prior | None = None,
+) -> RunDir:
+    """Make a new run and submit it to `slurm` or `local`; refused, nothing of it stays behind.
+
+    Args:
+        held: As `make_run` takes it.
+        after: A run or a sweep that has to be complete before.
+    """
+    from hpc_train.backends.make_run import make_run
+
+    check_runtime(portable, is_slurm=cluster == "slurm")
+    unchecked = check_start(portable, cluster, loaded.config.slurm.dependency)
+    first = wait_for(after.status(), loaded.config.slurm.dependency, cluster) if after else None
+    absent = absent_folders(workdir / Path(portable.runs_dir).expanduser() / slug(portable.name))
+    run = make_run(loaded, portable, workdir, held)
+    try:
+        job_id = start_run(run, cluster, first.options if first else (), unchecked)
+    except HpcTrainError:
+        remove_run(run, absent)
+        raise
+    if first:
+        first.note(run, job_id)
+    return run
 
 
 def start_run(

@@ -1,8 +1,9 @@
-"""Whether a launcher has started this command several times, where one is meant to start ranks."""
+"""Whether a launcher has started this process several times, where one is meant to start ranks."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import islice
 from pathlib import Path
 
 from hpc_train.errors import CheckError
@@ -27,7 +28,8 @@ def refuse_several(environ: Mapping[str, str], proc: Path = Path("/proc")) -> No
     """Refuse to make a run where each of several processes would make one.
 
     A variable alone says nothing: it may be left in a shell, or have come along with a job. Nor is
-    what a rank of some training types refused: the launcher has to stand right above hpc-train.
+    what a rank of some training types refused: the launcher has to stand right above this process,
+    which is hpc-train or a script that calls its Python interface.
 
     Args:
         proc: Where the processes are.
@@ -37,18 +39,18 @@ def refuse_several(environ: Mapping[str, str], proc: Path = Path("/proc")) -> No
     """
     launcher, number = _launcher_of(environ, proc)
     if number.isdigit() and int(number) > 1:
+        is_command = bool(set(_OURS) & set(_words(next(titles_above(proc), ""))))
+        shape = "--nodes and --gpus say" if is_command else "load(PATH, nodes=3, gpus=4) says"
+        one = "" if is_command else "; one rank alone: subprocess.run(['hpc-train', 'submit', ...])"
         raise CheckError(
             f"{launcher} has started this {number} times, and each would make a run of its own: one"
             " starts all the ranks itself",
-            f"leave {launcher} out: --nodes and --gpus say how many ranks there are",
+            f"leave {launcher} out: {shape} how many ranks there are{one}",
         )
 
 
 def _launcher_of(environ: Mapping[str, str], proc: Path) -> tuple[str, str]:
-    titles = titles_above(proc)
-    if not set(_OURS) & set(_words(next(titles, ""))):
-        return "", ""
-    for title in titles:
+    for title in islice(titles_above(proc), 1, None):  # those above this process
         if title.startswith("slurmstepd:"):  # a shell of srun --pty is that of task 0 alone
             is_task = own_step(environ, proc) and "SLURM_PTY_PORT" not in environ
             return ("srun", environ.get("SLURM_STEP_NUM_TASKS", "")) if is_task else ("", "")

@@ -61,7 +61,7 @@ def run_in_foreground(loaded: LoadedConfig) -> int:
     from hpc_train.cli.foreground import shown
 
     if "SLURM_JOB_ID" not in os.environ and not loaded.config.hosts:
-        print_notes(notes_here(api.plan(loaded)))
+        print_notes(notes_here(api.plan(loaded), is_followed=True))
     run, code = api.run_here(loaded, shown)
     status = run.status()
     print_end(status)

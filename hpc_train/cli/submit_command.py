@@ -104,7 +104,7 @@ def _asked_cluster(cluster: str | None, test_only: bool) -> str | None:
 def _dry_run(loaded: LoadedConfig, cluster: str | None, *, verbose: bool, as_json: bool) -> int:
     from hpc_train.backends.check_environment import check_environment, check_image
     from hpc_train.backends.code_copy import code_for
-    from hpc_train.backends.local_devices import check_gpus_here
+    from hpc_train.backends.local_devices import check_gpus_here, notes_here
     from hpc_train.backends.submit import detect_cluster
     from hpc_train.cli.plan_text import print_dry_run
     from hpc_train.runs.registry import check_root
@@ -116,6 +116,7 @@ def _dry_run(loaded: LoadedConfig, cluster: str | None, *, verbose: bool, as_jso
     code_for(loaded, Path.cwd(), Path(plan.runs_dir).expanduser())
     if (cluster or detect_cluster()) == "local":
         check_gpus_here(plan)
+        print_notes(notes_here(plan))
     print_dry_run(plan, api.render(loaded), verbose=verbose, as_json=as_json)
     return 0
 
@@ -132,7 +133,7 @@ def _stay(run: api.Run, *, follow: bool, wait: bool, as_json: bool) -> int:
     def say() -> None:
         _tell(run, job_id, backend, err=as_json)
         if backend == "local":
-            print_notes(notes_here(read_plan(run.directory)))
+            print_notes(notes_here(read_plan(run.directory), is_followed=follow or wait))
         on_slurm = backend == "slurm" and not follow  # who follows is told by that
         tell_unchecked(submitted)
         _warn(run, submitted.get("left_out", []), on_slurm=on_slurm, err=as_json)

@@ -14,7 +14,7 @@ from hpc_train.config.argument_values import ArgumentError, check_refused, check
 from hpc_train.config.class_kind import Located, cannot_be_made, derives_from, is_value, locate
 from hpc_train.config.meant_class import fitting, meant_class
 from hpc_train.config.method_signatures import wrong_method
-from hpc_train.config.modules import Names, find_module, read_names, submodules
+from hpc_train.config.modules import FoundModule, Names, find_module, read_names, submodules
 from hpc_train.config.own_modules import check_imports, elsewhere
 from hpc_train.config.words import did_you_mean
 from hpc_train.errors import ConfigError
@@ -92,22 +92,36 @@ def check_class(
         raise _no_module(class_path, search_path, wanted)
     if not rest:
         raise _no_class_in(class_path, wanted, search_path)
-    name = rest.partition(".")[0]
     names = read_names(module.file) if module.file else None
     if not only_found:
         check_imports(module, search_path, set())
     found = locate(class_path, search_path)
-    if found is None and (names is None or (name not in names.bound and names.open_ended)):
-        if not only_found:
+    if found is None:
+        _check_not_in_text(module, rest, names, search_path, wanted, may_import=not only_found)
+        return
+    _check_kind(class_path, found, wanted, search_path)
+    if parameters := _parameters(found):
+        _check_arguments(class_path, arguments, parameters, filled_in)
+    values_check(class_path, search_path, filled_in)(arguments)
+
+
+def _check_not_in_text(
+    module: FoundModule,
+    rest: str,
+    names: Names | None,
+    search_path: Sequence[str],
+    wanted: str,
+    *,
+    may_import: bool,
+) -> None:
+    """Refuse a class that the text does not define; import what the text alone cannot tell."""
+    name = rest.partition(".")[0]
+    if names is None or (name not in names.bound and names.open_ended):
+        if may_import:
             _import(module.name, rest, wanted, search_path)
-    elif found is None and names is not None and name not in names.bound:
+    elif name not in names.bound:
         modules = submodules(module.search)
         raise _no_name(module.name, rest, names, modules, search_path, wanted)
-    elif found is not None:
-        _check_kind(class_path, found, wanted, search_path)
-        if parameters := _parameters(found):
-            _check_arguments(class_path, arguments, parameters, filled_in)
-        values_check(class_path, search_path, filled_in)(arguments)
 
 
 def values_check(

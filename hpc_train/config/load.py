@@ -44,18 +44,7 @@ _SAID_OF_ARGUMENTS = {
     "gres": "write gpus=4, and 'slurm.gpu_type=a100' where the type counts",
     "devices": "write gpus=4, GPUs a node",
 }
-# What the options of the command are in Python, where submit does not take them.
-_SAID_OF_SUBMIT = {
-    "wait": "write hpc_train.submit(loaded).wait()",
-    "timeout_s": "write hpc_train.submit(loaded).wait(timeout_s=...)",
-    "follow": "write: for status in hpc_train.submit(loaded).follow(): print(status.state)",
-    "dry_run": "print(hpc_train.render(loaded)) shows what would be submitted",
-    "test_only": "write hpc_train.test_only(loaded)",
-    "sweep": "write hpc_train.submit_sweep(hpc_train.load(PATH, sweep=['seed=1,2']))",
-    "at_most": "write hpc_train.submit_sweep(loaded, at_most=...)",
-    "arguments": "write hpc_train.load('train.py', arguments=[...])",
-}
-NO_FLAGS: Mapping[str, object] = {}
+_OF_LOAD = ("arguments", "sweep")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,7 +155,7 @@ def _no_option(name: str, value: object) -> ConfigError:
     key = key_of_word(name) if not said else ""
     text = f"write it as a text: hpc_train.load(PATH, '{key}={value}')"
     known = f"known: {', '.join(FLAGS)}; keys of the config are texts: 'model.init_args.{name}=...'"
-    hint = text if key else said or did_you_mean(name, FLAGS)
+    hint = text if key else said or did_you_mean(name, (*FLAGS, *_OF_LOAD))
     return ConfigError(f"{name} is no option of hpc-train", hint or known)
 
 
@@ -186,16 +175,12 @@ def _short(value: object) -> str:
     return text if len(text) < 80 else f"{text[:77]}..."
 
 
-def check_loaded(loaded: object, flags: Mapping[str, object] = NO_FLAGS) -> None:
-    """Refuse what `load` has not given, such as the path of a config, and flags that it takes.
+def check_loaded(loaded: object) -> None:
+    """Refuse what `load` has not given, such as the path of a config.
 
     Raises:
         ConfigError: with what to write.
     """
-    for name, value in flags.items():
-        key = f"{name}={value!r}" if name in FLAGS else f"'{name}={value}'"
-        hint = f"write hpc_train.load(PATH, {key}), and submit what it gives"
-        raise ConfigError(f"{name} is no argument of submit", _SAID_OF_SUBMIT.get(name, hint))
     if not isinstance(loaded, LoadedConfig):
         hint = f"write hpc_train.load({loaded!r})"
         hint = hint if isinstance(loaded, (str, os.PathLike)) else "hpc_train.load(PATH) gives one"

@@ -3,18 +3,22 @@
 bash goes on behind a line that fails. Some sites have lines that end so without harm: the job goes
 on as well, and the history of the run names the line. Where a command is not there, and where
 `module load` or `conda activate` fails, the job would train in another environment than was meant:
-it ends. Pure; `docs/environments.md` says it to people.
+it ends. A trap for ERR that the lines set themselves takes the place of ours, and that is told.
+Pure; `docs/environments.md` says it to people.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from hpc_train.plan.quoting import quote_shell
 
-# `ITEM:CODE` for each item that failed, of the shell that started the supervisor.
+# `ITEM:CODE` for each item that failed, and `trap`, of the shell that started the supervisor.
 FAILED = "HPC_TRAIN_SETUP_FAILED"
+_TRAP = "trap"
+_TRAP_SAID = "hpc-train: env.setup sets a trap of its own for ERR"
 _SAID = re.compile(
     r"^hpc-train: env\.setup\.(\d+) exited with (\d+); the job goes on", re.MULTILINE
 )
@@ -57,8 +61,22 @@ hpc_train_depth=${{#BASH_SOURCE[@]}}
 trap 'hpc_train_code=$?; [ "${{#BASH_SOURCE[@]}}" -ne "$hpc_train_depth" ] ||\
  hpc_train_failed "$hpc_train_code" $((LINENO - hpc_train_line)) "$BASH_COMMAND"' ERR
 hpc_train_line=$LINENO"""
-_AFTER = """\
-case $(trap -p ERR) in *hpc_train_failed*) trap - ERR ;; esac"""
+_AFTER = f"""\
+case $(trap -p ERR) in
+  *hpc_train_failed*) trap - ERR ;;
+  *)
+    export {FAILED}="${{{FAILED}-}} {_TRAP}"
+    echo "{_TRAP_SAID}; what fails behind it is not noted" >&2
+    ;;
+esac"""
+
+
+@dataclass(frozen=True)
+class SetupTold:
+    """What a shell has told of the lines of env.setup: items with their exit codes, or a trap."""
+
+    failed: Mapping[int, int] = field(default_factory=dict)
+    has_own_trap: bool = False
 
 
 def watched(items: Sequence[str]) -> list[str]:
@@ -85,14 +103,16 @@ def watched(items: Sequence[str]) -> list[str]:
     return [before, *items, _AFTER]
 
 
-def failed_in_log(text: str) -> dict[int, int]:
-    """The items that failed and their exit codes, as the shell has said it in a log."""
-    return {int(item): int(code) for item, code in _SAID.findall(text)}
+def told_in_log(text: str) -> SetupTold:
+    """What failed and the job went on, as the shell has said it in a log."""
+    failed = {int(item): int(code) for item, code in _SAID.findall(text)}
+    return SetupTold(failed, _TRAP_SAID in text)
 
 
-def failed_in_variable(text: str) -> dict[int, int]:
+def told_in_variable(text: str) -> SetupTold:
     """The same, of the variable `FAILED`."""
-    return {int(item): int(code) for item, code in _PAIR.findall(text)}
+    failed = {int(item): int(code) for item, code in _PAIR.findall(text)}
+    return SetupTold(failed, _TRAP in text.split())
 
 
 def _tool(place: int, line: str) -> str:

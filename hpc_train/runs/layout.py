@@ -57,6 +57,8 @@ class AttemptDir:
     beginning = InFolder("beginning.json")
     # The code as the attempt began, and what was installed where its rank 0 ran.
     environment = InFolder("environment.json")
+    # What a person should know of the training, by rank 0: a JSON document a line.
+    notes = InFolder("notes.jsonl")
     # When the training was at which step, by rank 0: a JSON document a line.
     progress = InFolder("progress.jsonl")
     # What the supervisor said.

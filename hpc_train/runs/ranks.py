@@ -192,6 +192,22 @@ def _rewrite(path: Path, text: str) -> None:
             stream.write(text.ljust(path.stat().st_size))
 
 
+def leave_note(attempt: AttemptDir, text: str) -> None:
+    """Have the run's history, and so `status`, say this; a full disk costs the note alone."""
+    with contextlib.suppress(OSError), attempt.notes.open("a", encoding="utf-8") as stream:
+        stream.write(json.dumps({"text": text}) + "\n")
+
+
+def read_notes(attempt: AttemptDir) -> list[str]:
+    """What was left so far; a torn last line is read once it is whole."""
+    notes = []
+    with contextlib.suppress(OSError), attempt.notes.open(errors="replace") as stream:
+        for line in stream:
+            with contextlib.suppress(ValueError, KeyError, TypeError):
+                notes.append(str(json.loads(line)["text"]))
+    return notes
+
+
 def append_progress(attempt: AttemptDir, beat: Heartbeat) -> None:
     """Add where the training stands now; at worst a reader gets a torn last line.
 

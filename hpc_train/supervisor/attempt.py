@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hpc_train.plan.plan import Plan
-from hpc_train.plan.setup_watch import FAILED, failed_in_log, failed_in_variable
+from hpc_train.plan.setup_watch import FAILED, SetupTold, told_in_log, told_in_variable
 from hpc_train.plan.states import Outcome
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.checkpoints import newest_step
@@ -22,20 +22,20 @@ from hpc_train.runs.history import attempts_in
 from hpc_train.runs.layout import AttemptDir, RunDir
 from hpc_train.runs.log_tail import last_words, words_before_traceback
 from hpc_train.runs.provenance import attempt_environment
-from hpc_train.runs.ranks import ExitRecord, read_beginning, read_exits, read_heartbeats
+from hpc_train.runs.ranks import ExitRecord, read_beginning, read_exits, read_heartbeats, read_notes
 from hpc_train.slurm.jobs import job_details
 from hpc_train.slurm.nodes import silent_nodes
 from hpc_train.slurm.site import slurm_version
 from hpc_train.slurm.srun_words import nodes_that_failed
 from hpc_train.ssh.check_hosts import silent_hosts
 from hpc_train.supervisor.allocation import Allocation
+from hpc_train.supervisor.attempt_notes import setup_notes, tell_notes
 from hpc_train.supervisor.deaths import Crash, crash_in_stacks
 from hpc_train.supervisor.launch import Ranks, start_ranks
 from hpc_train.supervisor.node_monitors import monitored
 from hpc_train.supervisor.notices import notify_of_start
 from hpc_train.supervisor.outcome import AttemptEvidence, AttemptOutcome, classify
 from hpc_train.supervisor.progress import AttemptSteps, attempt_steps, record_end, tell_beginning
-from hpc_train.supervisor.setup_notes import tell_failed_setup
 from hpc_train.supervisor.signals import SupervisorSignals
 from hpc_train.supervisor.stop_forwarding import StopForwarding
 from hpc_train.supervisor.stopcause import StopCause, stop_cause
@@ -66,6 +66,7 @@ class Attempt:
     log: SupervisorLog
     assumed_first: int = 0  # the newest checkpoint's step, until the ranks have looked into it
     beginning_told: bool = False
+    notes_told: int = 0
     unreachable: dict[str, str] = field(default_factory=dict)  # node -> why srun cannot start there
     addresses: dict[str, tuple[str, int]] = field(default_factory=dict)  # of the nodes' slurmd
 
@@ -138,11 +139,17 @@ class Attempt:
             self.beginning_told = True
             log = self.folder.launcher_log  # of ranks that are no steps of a job: they have begun
             said = log.read_text("utf-8", "replace") if log.exists() else ""
-            self.tell_failed_setup(failed_in_log(said))
+            self.tell_setup(told_in_log(said))
 
-    def tell_failed_setup(self, failed: Mapping[int, int]) -> None:
-        """Pass on which lines of env.setup failed, with their exit codes."""
-        tell_failed_setup(self.run, self.number, self.plan.shell, failed, self.log.say)
+    def tell_setup(self, told: SetupTold) -> None:
+        """Pass on what a shell has told of the lines of env.setup."""
+        tell_notes(self.run, self.number, setup_notes(self.plan.shell, told), self.log.say)
+
+    def look_for_notes(self) -> None:
+        """Pass on what rank 0 has left to be told, once."""
+        new = read_notes(self.folder)[self.notes_told :]
+        tell_notes(self.run, self.number, new, self.log.say)
+        self.notes_told += len(new)
 
     def _steps(self) -> AttemptSteps:
         return attempt_steps(self.run, self.number, assumed_first=self.assumed_first)
@@ -206,7 +213,7 @@ class Attempt:
         nodes: Sequence[str],
     ) -> AttemptEvidence:
         said = ranks.said()
-        self.tell_failed_setup(failed_in_log(said))
+        self.tell_setup(told_in_log(said))
         failed = watched.launcher_code != 0 and stop.outcome is None
         lost = watched.lost_nodes
         if failed and not lost:
@@ -278,6 +285,7 @@ class Attempt:
 
     def _record(self, ending: AttemptOutcome, stop: StopCause) -> AttemptResult:
         self.look_for_beginning()
+        self.look_for_notes()
         record_end(self.run, self.number, ending, self._steps())
         outcome = ending.outcome.value.replace("_", " ")
         self.log.say(f"attempt {self.number} ended: {outcome}: {ending.reason}")
@@ -317,5 +325,5 @@ def new_attempt(
     )
     if unused:
         log.say(f"not used: {unused}")
-    attempt.tell_failed_setup(failed_in_variable(environ.get(FAILED, "")))
+    attempt.tell_setup(told_in_variable(environ.get(FAILED, "")))
     return attempt

@@ -10,12 +10,13 @@ from hpc_train.plan.states import RankExit
 from hpc_train.runs.events import Event, EventKind, read_events
 from hpc_train.runs.history import AttemptRecord, attempts_in, job_ids
 from hpc_train.runs.layout import RunDir
-from hpc_train.runs.ranks import read_beginning, read_exits
+from hpc_train.runs.ranks import read_beginning, read_exits, read_notes
 from hpc_train.slurm.command import SACCT, is_available, run
 from hpc_train.slurm.control import end_steps
 from hpc_train.slurm.jobs import ELSEWHERE, job_details, steps_of
 from hpc_train.slurm.nodes import usable_nodes
 from hpc_train.supervisor.allocation import Allocation
+from hpc_train.supervisor.attempt_notes import tell_notes
 from hpc_train.supervisor.outcome import AttemptOutcome, OrphanEvidence, judge_orphan
 from hpc_train.supervisor.progress import attempt_steps, record_end, tell_beginning
 from hpc_train.supervisor.supervisor_log import SupervisorLog
@@ -75,6 +76,7 @@ def close_unfinished(
     beginning = read_beginning(directory.attempt(last.attempt))
     if beginning is not None and not _beginning_told(events, last.attempt):
         tell_beginning(directory, last.attempt, beginning, log.say)
+    tell_notes(directory, last.attempt, read_notes(directory.attempt(last.attempt)), log.say)
     steps = attempt_steps(directory, last.attempt, assumed_first=last.first_step)
     alone = same_start or not allocation.is_slurm
     state = "" if alone else _slurm_state(last.job_id)

@@ -36,6 +36,7 @@ class StopForwarding:
         self._stop()
         self._waiting()
         self.attempt.look_for_beginning()
+        self.attempt.look_for_notes()
         self._progress(time.monotonic())
         self.stragglers.look()
 

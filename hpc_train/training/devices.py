@@ -108,13 +108,7 @@ def choose_device(
     if not seen.capabilities:
         if wanted != "auto":
             raise CheckError("the config asks for GPUs and torch sees none", _why_no_gpu(seen))
-        note = ""
-        if given:
-            note = (
-                "WARNING: GPUs were given and torch sees none, training on the CPU "
-                f"(accelerator: auto): {_why_no_gpu(seen)}"
-            )
-        return Device(kind="cpu", note=note)
+        return Device(kind="cpu", note=_why_on_cpu(seen, given=given))
     return _gpu_of_rank(seen, local_rank, ranks_per_node)
 
 
@@ -139,6 +133,16 @@ def _gpu_of_rank(seen: DevicesSeen, local_rank: int, ranks_per_node: int) -> Dev
         capability=seen.capabilities[index],
         note=note,
     )
+
+
+def _why_on_cpu(seen: DevicesSeen, *, given: bool) -> str:
+    """What to say where `auto` takes the CPU: loud where GPUs were given."""
+    if given:
+        what = "WARNING: GPUs were given and torch sees none, training on the CPU"
+        return f"{what} (accelerator: auto): {_why_no_gpu(seen)}"
+    if seen.device_files:
+        return f"torch sees no GPU: trains on the CPU (accelerator: auto): {_why_no_gpu(seen)}"
+    return "the node shows no GPU: trains on the CPU (accelerator: auto); gpu would refuse that"
 
 
 def _why_no_gpu(seen: DevicesSeen) -> str:

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 from hpc_train.errors import ConfigError
 from hpc_train.plan.plan import Plan
 from hpc_train.plan.world import World
+from hpc_train.runs.layout import AttemptDir
+from hpc_train.runs.ranks import leave_note
 from hpc_train.training.rank_config import installed_versions
 
 if TYPE_CHECKING:
@@ -69,11 +71,14 @@ def own_device(wanted: str, world: World) -> Device:
     )
 
 
-def device_of_rank(wanted: str, precision: str | int | None, world: World) -> Device:
+def device_of_rank(
+    wanted: str, precision: str | int | None, world: World, attempt: AttemptDir
+) -> Device:
     """Where this rank trains, checked against the precision; rank 0 says what has to be said.
 
     Args:
         wanted: gpu, cuda, cpu or auto.
+        attempt: Where rank 0 leaves it to be told as well, when it is on the CPU.
 
     Raises:
         CheckError: see `own_device` and `devices.check_precision`.
@@ -84,6 +89,8 @@ def device_of_rank(wanted: str, precision: str | int | None, world: World) -> De
     check_precision(precision, device)
     if device.note and world.rank == 0:
         print(device.note, flush=True)  # noqa: T201 - a rank's log
+        if device.kind == "cpu":
+            leave_note(attempt, device.note.removeprefix("WARNING: "))
     return device
 
 

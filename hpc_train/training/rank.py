@@ -26,6 +26,7 @@ from hpc_train.plan.plan import Plan, Shape
 from hpc_train.plan.states import RankExit
 from hpc_train.plan.world import World
 from hpc_train.runs.layout import AttemptDir, RunDir
+from hpc_train.runs.ranks import leave_note
 from hpc_train.training.full_disk import survive_full_disk
 from hpc_train.training.heartbeat import HeartbeatThread
 from hpc_train.training.node_heartbeats import NodeHeartbeats
@@ -213,7 +214,7 @@ class Rank:
             announce_threads(cpus, world)
         given = plan.training.trainer
         wanted = given.get("accelerator", "gpu" if plan.shape.gpus_per_node else "cpu")
-        device = device_of_rank(str(wanted), given.get("precision"), world)
+        device = device_of_rank(str(wanted), given.get("precision"), world, self.here.attempt_dir)
         if decide_threads:  # what the data workers leave of this rank's CPUs
             import torch
 
@@ -230,6 +231,7 @@ class Rank:
         trainer, model, data = self.build(plan, world, device, loader)
         from hpc_train.training.loggers import early_end, write_final_metrics
         from hpc_train.training.resume.fit_with_resume import fit_with_resume
+        from hpc_train.training.unlogged_monitors import unlogged_monitors
         from hpc_train.training.weights import forget_weights, load_weights, weights_path
 
         if plan.weights and start is None:
@@ -238,6 +240,8 @@ class Rank:
         self.early_end = early_end(trainer)
         if world.rank == 0:
             write_final_metrics(self.here.run, trainer)
+            for text in unlogged_monitors(trainer):
+                leave_note(self.here.attempt_dir, text)
             forget_weights(self.here.run)
 
     def make_state(self, plan: Plan, world: World) -> ResumeState:

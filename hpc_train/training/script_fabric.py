@@ -42,7 +42,8 @@ def follow_fabric(rank: Rank, plan: Plan, world: World) -> None:
         def init(self: Any, **given: Any) -> None:
             try:
                 wanted = asked_accelerator(given, plan.shape)
-                device = device_of_rank(wanted, given.get("precision"), world)
+                folder = rank.here.attempt_dir
+                device = device_of_rank(wanted, given.get("precision"), world, folder)
                 settled, said = settled_fabric(given, module, world=world, device=device)
             except HpcTrainError as error:  # nothing of the script may catch it
                 rank.end(error)

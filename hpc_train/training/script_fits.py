@@ -22,6 +22,7 @@ from hpc_train.plan.lr_scale import LrScale, lr_scale
 from hpc_train.plan.plan import Batch, Plan, Shape
 from hpc_train.plan.shape import BatchSplitError, split_batch
 from hpc_train.plan.world import World
+from hpc_train.runs.ranks import leave_note
 from hpc_train.training.prepare import device_of_rank, meet
 from hpc_train.training.rank import Rank
 from hpc_train.training.rank_config import RankConfig
@@ -87,7 +88,7 @@ class ScriptFits:
 
         quiet_lightning()
         world, wanted = self._world, asked_accelerator(given, self._plan.shape)
-        device = device_of_rank(wanted, given.get("precision"), world)
+        device = device_of_rank(wanted, given.get("precision"), world, self._rank.here.attempt_dir)
         settled, told = settled_arguments(
             given, world=world, device=device, on_terminal=sys.stdout.isatty()
         )
@@ -102,6 +103,7 @@ class ScriptFits:
         from hpc_train.training.loggers import ProgressLines, early_end, write_final_metrics
         from hpc_train.training.private.lightning_trainer import check_tuners
         from hpc_train.training.resume.fit_with_resume import fit_with_resume
+        from hpc_train.training.unlogged_monitors import unlogged_monitors
 
         check_tuners(trainer)
         rank = self._rank_config(trainer)
@@ -123,6 +125,8 @@ class ScriptFits:
         self._steps = rank.steps_before + trainer.global_step
         if rank.rank == 0:
             write_final_metrics(rank.run, trainer)
+            for text in unlogged_monitors(trainer):
+                leave_note(self._rank.here.attempt_dir, text)
 
     def _rank_config(self, trainer: Any) -> RankConfig:
         here = self._rank.here

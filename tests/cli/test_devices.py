@@ -111,6 +111,18 @@ def test_what_is_started_sees_the_chosen_gpus_alone(hpc, monkeypatch) -> None:
     assert not Path("runs").exists()
 
 
+@pytest.mark.parametrize(("accelerator", "noted"), [("auto", True), ("gpu", False), ("cpu", False)])
+def test_a_config_that_takes_cpus_where_no_gpu_is_is_noted(
+    tmp_path: Path, accelerator: str, noted: bool
+) -> None:
+    plan = api.plan(api.load(DIGITS, f"trainer.accelerator={accelerator}"))
+    said = "this machine has no GPU: trains on its CPUs (trainer.accelerator: auto)"
+    assert notes_here(plan, dev=tmp_path) == [said] * noted
+    assert notes_here(plan, dev=tmp_path, is_followed=True) == []
+    (tmp_path / "nvidia0").touch()
+    assert notes_here(plan, dev=tmp_path) == []
+
+
 @pytest.mark.parametrize(("gpus", "noted"), [(2, True), (1, False)])
 def test_a_script_for_gpus_that_are_not_there_is_noted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gpus: int, noted: bool

@@ -69,17 +69,51 @@ def test_a_launcher_right_above_is_told_by_its_process(
     assert caught.value.hint.startswith(f"leave {launcher} out")
 
 
-def test_a_training_of_a_notebook_or_a_script_is_left_alone(tmp_path: Path) -> None:
-    refuse_several({"WORLD_SIZE": "2"}, proc(tmp_path, "python\0call.py\0", TORCHRUN))
+@pytest.mark.parametrize(
+    ("environ", "above", "launcher"),
+    [
+        ({"WORLD_SIZE": "2"}, [TORCHRUN], "torchrun"),
+        ({**STEP, "SLURM_STEP_NUM_TASKS": "2"}, ["slurmstepd: [7.3]\0"], "srun"),
+        # A process of a rank's own, and a notebook whose server was started by a launcher.
+        ({"WORLD_SIZE": "2"}, ["python\0train.py\0", TORCHRUN], ""),
+        ({"WORLD_SIZE": "2"}, ["python\0-m\0jupyterlab\0", TORCHRUN], ""),
+        ({"WORLD_SIZE": "1"}, [TORCHRUN], ""),
+    ],
+)
+def test_a_script_that_calls_the_python_interface_is_told_as_the_command_is(
+    tmp_path: Path, environ: dict[str, str], above: list[str], launcher: str
+) -> None:
+    processes = proc(tmp_path, "python\0-u\0call.py\0", *above)
+    if not launcher:
+        refuse_several(environ, processes)
+        return
+    with pytest.raises(CheckError, match=f"{launcher} has started this 2 times") as caught:
+        refuse_several(environ, processes)
+    assert "load(PATH, nodes=3, gpus=4) says" in caught.value.hint
+    assert "subprocess.run(['hpc-train', 'submit'" in caught.value.hint
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize("command", ["run", "submit"])
+@pytest.mark.parametrize("command", ["run", "submit", "bench"])
 def test_torchrun_in_front_makes_no_run(project: Path, command: str) -> None:
     argv = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2", "--standalone"]
     argv += ["-m", "hpc_train.cli", command, "cfg.yaml"]
-    argv += ["--cluster", "local"] if command == "submit" else []
+    argv += ["--cluster", "local"] if command != "run" else []
     done = subprocess.run(argv, cwd=project, capture_output=True, text=True, check=False)
     assert "has started this 2 times" in done.stderr
+    assert done.returncode
+    assert not list(project.glob("runs/*/*"))
+
+
+@pytest.mark.torch
+def test_torchrun_in_front_of_a_script_that_submits_makes_no_run(project: Path) -> None:
+    (project / "call.py").write_text(
+        "import hpc_train\nhpc_train.submit(hpc_train.load('cfg.yaml'), cluster='local')\n"
+    )
+    argv = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2", "--standalone"]
+    done = subprocess.run(
+        [*argv, "call.py"], cwd=project, capture_output=True, text=True, check=False
+    )
+    assert "torch.distributed.run has started this 2 times" in done.stderr
     assert done.returncode
     assert not list(project.glob("runs/*/*"))

@@ -26,20 +26,35 @@ def test_two_simulated_nodes_train_the_digits(here: Shell) -> None:
     assert status["state"] == "completed"
     assert status["metrics"]["val_acc"] >= 0.9
     assert "val_acc" in done.stdout
+    if not any(Path("/dev").glob("nvidia[0-9]*")):
+        (note,) = status["attempts"][0]["notes"]
+        assert note.startswith("the node shows no GPU: trains on the CPU (accelerator: auto)")
+        assert done.stderr.count("no GPU") == 1, "said once"
     assert f"hpc-train status {status['run']}" in done.stdout
     assert Path(status["run_dir"], "metrics", "metrics.csv").is_file()
     assert re.search(r"^digits  running  step \d+/56  epoch \d/4", done.stderr, re.MULTILINE)
+
+
+def test_a_monitor_that_nothing_logs_is_noted_at_the_end(here: Shell) -> None:
+    kept = "{class_path: pytorch_lightning.callbacks.ModelCheckpoint, init_args: {monitor: los}}"
+    short = ("trainer.max_steps=4", "trainer.limit_val_batches=0", f"trainer.callbacks=[{kept}]")
+    done = here.hpc("submit", "--cluster", "local", "--gpus", 1, DIGITS, *short, "--wait")
+    note = "ModelCheckpoint monitors los, never logged; logged: loss; did you mean 'loss'?"
+    assert done.stderr.count(note) == 1
+    assert f"    note     {note}" in here.hpc("status").stdout
 
 
 def test_a_line_of_setup_that_fails_is_noted_and_one_that_cannot_work_ends_the_run(
     here: Shell,
 ) -> None:
     short = ("--cluster", "local", "--gpus", 1, DIGITS, "trainer.max_steps=4")
-    setup = "env.setup=[ls /nosuch, 'true']"
+    setup = "env.setup=[ls /nosuch, 'trap : ERR', 'false']"
     done = here.hpc("submit", *short, setup, "--wait")
     note = "env.setup.0 (`ls /nosuch`) exited with 2"
     assert f"note: {note}" in done.stderr
-    assert f"    note     {note}" in here.hpc("status").stdout
+    said = here.hpc("status").stdout
+    assert f"    note     {note}" in said
+    assert said.count("    note     env.setup sets a trap of its own for ERR, so lines of it") == 1
     here.hpc("submit", *short, "env.setup=[conda activate nosuch]", "--wait", code=10)
     (attempt,) = json.loads(here.hpc("status", "--json").stdout)["attempts"]
     assert (attempt["outcome"], attempt["decision"]) == ("user_error", "stop")

@@ -11,7 +11,7 @@ import pytest
 from hpc_train.plan.from_config import make_plan
 from hpc_train.plan.plan import Plan
 from hpc_train.plan.script import job_options, render_script
-from hpc_train.plan.setup_watch import FAILED, failed_in_log, failed_in_variable
+from hpc_train.plan.setup_watch import FAILED, told_in_log, told_in_variable
 from tests.plan.configs import config
 from tests.plan.sbatch_parser import read_line
 from tests.plan.test_quoting import NASTY
@@ -293,6 +293,10 @@ GOES_ON = {
     "a function": (["f() { false; true; }; f", "g() { nosuch; }; g || :"], []),
     "what the tool may": (["module load x || true"], []),
     "a trap of the user's own": (["trap 'echo mine >&2' ERR", "false"], []),
+    "a trap that is taken back": (["trap : ERR", "trap - ERR", "false"], []),
+    "a trap behind what failed": (["false; trap : ERR", "false"], [(0, 1)]),
+    "a trap for something else": (["trap : EXIT", "false"], [(1, 1)]),
+    "a trap in a shell of its own": (["(trap : err; false)"], [(0, 1)]),
     "set -u": (["set -u", "false"], [(1, 1)]),
 }  # fmt: skip
 
@@ -306,8 +310,10 @@ def test_a_line_of_setup_that_fails_is_noted_and_the_job_goes_on(
     stale = {FAILED: " 7:1"}  # of the job that this one was submitted from
     ran = run(render_script(make(python, env={"setup": lines})), tmp_path, **stale)
     assert ran.done.returncode == 0, ran.done.stderr
-    assert failed_in_variable(ran.environment.get(FAILED, "")) == dict(failed)
-    assert failed_in_log(f"19:36:54 hpc-train: attempt 0\n{ran.done.stderr}") == dict(failed)
+    told = told_in_variable(ran.environment.get(FAILED, ""))
+    assert told.failed == dict(failed)
+    assert told.has_own_trap == ("ERR" in lines[0])
+    assert told == told_in_log(f"19:36:54 hpc-train: attempt 0\n{ran.done.stderr}")
 
 
 def test_modules_are_loaded_and_a_venv_is_activated_before_python(

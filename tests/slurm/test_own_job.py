@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from hpc_train.slurm.own_job import check_own_job
 from tests.cluster import Cluster
 from tests.e2e.conftest import DIGITS
 from tests.plan.configs import config
-from tests.slurm.test_own_step import train_script
+from tests.slurm.job_scripts import rendered_script, train_script
 
 # What scontrol says of jobs, with spaces in front of names that are looked for.
 NO_GPUS = "JobId=7 OverSubscribe=OK TRES=cpu=8,mem=2000M,node=1,billing=1"
@@ -144,10 +143,8 @@ def test_run_in_an_salloc_is_refused_before_a_run_is_made(
 def test_a_rendered_script_in_a_job_that_is_too_small_is_refused_before_a_run_is_made(
     slurm_cluster: Cluster, tmp_path: Path
 ) -> None:
-    script = tmp_path / "job.sbatch"
-    render = [sys.executable, "-m", "hpc_train.cli", "render", str(DIGITS), "-o", str(script)]
     shape = ["trainer.accelerator=cpu", "--nodes=1", "--gpus=2"]
-    slurm_cluster.command([*render, *shape], timeout_s=60)
+    script = rendered_script(slurm_cluster, tmp_path, *shape)
     sbatch = ["sbatch", "--wait", "--ntasks-per-node=1", "--ntasks=1", f"--chdir={tmp_path}"]
     done = slurm_cluster.command([*sbatch, str(script)], timeout_s=60, check=False)
     log = next(tmp_path.glob("slurm-*.log")).read_text()

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +13,7 @@ from hpc_train.plan.plan import Shape
 from hpc_train.slurm.own_step import own_step, refuse_within_step
 from tests.cluster import Cluster
 from tests.e2e.conftest import DIGITS
+from tests.slurm.job_scripts import rendered_script, train_script
 
 SHAPE = Shape(nodes=1, ranks_per_node=2, gpus_per_node=0)
 # As 22.05 gives them to each; 26.05 calls the batch script -5 and the interactive step -6.
@@ -127,15 +126,6 @@ def test_a_task_whose_ranks_may_start_is_not_refused(
     looked({**STEP, "SLURM_PTY_PORT": "1", "SLURM_STEP_NUM_TASKS": "2"}, processes)
 
 
-def train_script(folder: Path, *words: str) -> Path:
-    argv = [sys.executable, "-m", "hpc_train.cli", *words]
-    script = folder / "train.sh"
-    state = f"export XDG_STATE_HOME={folder}/state"
-    script.write_text(f"#!/bin/sh\ncd {folder}\n{state}\n{shlex.join(argv)} 2>&1\n")
-    script.chmod(0o755)
-    return script
-
-
 ONE_NODE = ("trainer.max_epochs=1", "trainer.accelerator=cpu", "--nodes=1", "--gpus=2")
 
 
@@ -179,9 +169,7 @@ def test_a_batch_script_that_is_submitted_within_a_step_trains(
 def test_a_rendered_script_that_srun_starts_is_refused(
     slurm_cluster: Cluster, tmp_path: Path
 ) -> None:
-    script = tmp_path / "job.sbatch"
-    render = [sys.executable, "-m", "hpc_train.cli", "render", str(DIGITS), "-o", str(script)]
-    slurm_cluster.command([*render, *ONE_NODE], timeout_s=60)
+    script = rendered_script(slurm_cluster, tmp_path, *ONE_NODE)
     srun = ["salloc", "--nodes=1", "--ntasks=2", "srun", "--ntasks=1", "bash", str(script)]
     done = slurm_cluster.command(srun, timeout_s=60, check=False)
     assert "srun has started this as step" in done.stdout + done.stderr

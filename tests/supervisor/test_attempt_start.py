@@ -11,6 +11,7 @@ from hpc_train.runs.events import EventKind, read_events
 from hpc_train.runs.ranks import (
     Beginning,
     Damaged,
+    leave_note,
     read_exits,
     read_heartbeats,
     write_beginning,
@@ -126,3 +127,18 @@ def test_where_the_ranks_began_is_told_also_when_they_end_before_anybody_looks(
     kinds = [event.kind for event in read_events(scene.run.events)]
     assert kinds.index(EventKind.RANKS_BEGAN) < kinds.index(EventKind.ATTEMPT_ENDED)
     assert scene.ended().first_step == 20
+
+
+def test_what_a_rank_leaves_to_be_told_is_told_once(
+    scene: Scene, capsys: pytest.CaptureFixture[str]
+) -> None:
+    attempt = scene.attempt()
+    attempt.look_for_notes()
+    leave_note(attempt.folder, "trains on the CPU")
+    for _ in range(2):
+        attempt.look_for_notes()
+    leave_note(attempt.folder, "trains on the CPU")
+    leave_note(attempt.folder, "another")
+    attempt.look_for_notes()
+    assert scene.ended().notes == ("trains on the CPU", "another")
+    assert capsys.readouterr().out.count("note: trains on the CPU\n") == 1

@@ -16,6 +16,7 @@ from hpc_train.runs.ranks import (
     Damaged,
     ExitRecord,
     Heartbeat,
+    leave_note,
     write_beginning,
     write_exit,
     write_heartbeat,
@@ -348,3 +349,13 @@ def test_only_the_newest_start_counts_as_this_one(run: RunDir, slurm: Slurm, clo
     slurm.says("sacct", "PREEMPTED")
     assert close(run, allocation("7", restarts=1))[0] is Outcome.NODE_FAILURE
     assert slurm.asked("squeue")
+
+
+def test_what_a_rank_left_to_be_told_is_told_of_an_attempt_without_an_end(
+    run: RunDir, slurm: Slurm
+) -> None:
+    started(run)
+    run.attempt(0).path.mkdir(parents=True, exist_ok=True)
+    leave_note(run.attempt(0), "trains on the CPU")
+    close(run, LOCAL)
+    assert attempts_in(read_events(run.events))[0].notes == ("trains on the CPU",)

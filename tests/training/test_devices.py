@@ -89,11 +89,16 @@ def test_a_config_that_asks_for_gpus_never_trains_on_the_cpu(seen: DevicesSeen, 
     assert cause in caught.value.hint
 
 
-def test_auto_falls_back_to_the_cpu_and_warns_where_gpus_were_given() -> None:
+def test_auto_falls_back_to_the_cpu_and_says_so() -> None:
     device = choose("auto", CPU_BUILD, given=True)
     assert device.backend == "gloo"
     assert device.note.startswith("WARNING: GPUs were given and torch sees none")
-    assert choose("auto", CPU_BUILD, given=False).note == ""
+    said = choose("auto", NO_GPU_HERE, given=False).note
+    assert said.startswith("the node shows no GPU: trains on the CPU (accelerator: auto)")
+    with_files = DevicesSeen(torch_version="2.13.0", cuda_build=None, device_files=True)
+    said = choose("auto", with_files, given=False).note
+    assert said.startswith("torch sees no GPU: trains on the CPU (accelerator: auto): torch 2.13.0")
+    assert choose("cpu", NO_GPU_HERE, given=True).note == ""
 
 
 def test_an_accelerator_that_is_not_supported_is_named() -> None:

@@ -98,26 +98,24 @@ def judge(
         ends_open: Whether the last line of a log is of an `open` rule.
     """
     causes, follows, last, notes = (hits.of(kind) for kind in ("cause", "follows", "last", "note"))
-    told = [hit.failure() for hit in notes]
     beside = [failure for failure in others if failure]
-    unknown = [hit for hit in hits.unknown() if hit.first not in overcome]
-    warned = [hit for hit in unknown if _SAYS_FAILURE.search(_said(hit))]
+    new = [hit for hit in hits.unknown() if hit.first not in overcome]
+    warned = [hit for hit in new if _SAYS_FAILURE.search(_said(hit))]
     ended = [hit for hit in follows if hit.rule.name in ("raised", "killed")]
     follows = [hit for hit in follows if hit not in ended]
     is_all = not (follows or beside or trace or torch_error)
     last, lived_with = _without_lived_with(last, initialised, lines, is_all=is_all)
-    told += lived_with
-    if not (follows or last or beside or trace or torch_error):
+    told = [*(hit.failure() for hit in notes), *lived_with]
+    if is_all and not last:
         told += [it.failure("this was overcome: ") for it in causes if it.last < initialised]
         causes = [hit for hit in causes if hit.last >= initialised]
         warned = [hit for hit in warned if hit.first >= initialised]
         ended = [hit for hit in ended if hit.last >= initialised]
-    after = _says_less(follows, trace)
-    follows = [] if after else follows
+    if after := _says_less(follows, trace):
+        follows = []
     found = [hit.failure() for hit in causes]
     if not found and ended:
-        errors = [item[-1] for item in (trace, torch_error) if item]
-        found += _if_first(ended[0], [*follows, *warned], beside, errors)
+        found += _if_first(ended[0], [*follows, *warned], beside, trace, torch_error)
     again = [hit for hit in hits.of("open") if ends_open and hit.times > 1]
     found = (
         [*found, *beside]
@@ -125,8 +123,8 @@ def judge(
         or ([_of_word(*torch_error)] if torch_error else [])
         or [hit.failure() for hit in (ended or last or again)[:1]]
     )
-    is_alone = not (last or ended or trace or torch_error or beside or warned)
-    behind = _behind_alone([*causes, *follows] if is_alone else [], lines)
+    beside_it = last or ended or trace or torch_error or beside or warned
+    behind = {} if beside_it else _behind_alone([*causes, *follows], lines)
     return _weighed((*found, *_recorded(last, found)), tuple(told), behind)
 
 
@@ -217,11 +215,15 @@ def _of_consequences(
 
 
 def _if_first(
-    ended: Hit, hits: Sequence[Hit], failures: Sequence[Failure], errors: Sequence[Evidence]
+    ended: Hit,
+    hits: Sequence[Hit],
+    failures: Sequence[Failure],
+    *errors: tuple[str, str, str, Evidence] | tuple[str, Evidence] | None,
 ) -> list[Failure]:
     """The end of a process, where no sign of another failure is earlier in its file."""
     end = ended.evidence[0]
-    signs = [*(hit.evidence[0] for hit in hits), *(it.evidence[0] for it in failures), *errors]
+    signs = [*(hit.evidence[0] for hit in hits), *(it.evidence[0] for it in failures)]
+    signs += [error[-1] for error in errors if error]
     is_first = all(end.file != sign.file or end.line <= sign.line for sign in signs)
     return [ended.failure()] if is_first else []
 

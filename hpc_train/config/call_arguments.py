@@ -1,0 +1,135 @@
+"""Calls of the Python interface that do not fit, told as errors of ours and not as TypeError."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, ParamSpec, TypeVar
+
+from hpc_train.config.flags import FLAGS
+from hpc_train.config.words import did_you_mean
+from hpc_train.errors import ConfigError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+C = TypeVar("C")
+
+_SWEEP = "write hpc_train.submit_sweep(hpc_train.load(PATH, sweep=['seed=1,2']))"
+# What the options of the command are in Python, by the function that does not take them.
+_SAID: Mapping[str, Mapping[str, str]] = {
+    "submit": {
+        "wait": "write hpc_train.submit(loaded).wait()",
+        "timeout_s": "write hpc_train.submit(loaded).wait(timeout_s=...)",
+        "follow": "write: for status in hpc_train.submit(loaded).follow(): print(status.state)",
+        "dry_run": "print(hpc_train.render(loaded)) shows what would be submitted",
+        "test_only": "write hpc_train.test_only(loaded)",
+        "at_most": "write hpc_train.submit_sweep(loaded, at_most=...)",
+    },
+    "submit_sweep": {
+        "wait": "leave it out; sweep = submit_sweep(loaded), and sweep.status().state.ended tells",
+        "follow": "leave it out; sweep = submit_sweep(loaded), and sweep.status().summary tells",
+        "cluster": "leave it out: a sweep is a job array, for Slurm alone",
+        "dry_run": "print(hpc_train.sweeps.render_sweep(loaded)) shows what would be submitted",
+        "test_only": "hpc_train.test_only(loaded) is for a config without a sweep",
+    },
+    "run_here": {
+        "cluster": "leave it out: run_here trains where it is called",
+        "wait": "leave it out: run_here returns when the training has ended",
+        "after": "write hpc_train.submit(loaded, after=run)",
+        "devices": "set os.environ['CUDA_VISIBLE_DEVICES'] = '0,2' before it",
+    },
+    "render": {"output": "write Path('job.sbatch').write_text(hpc_train.render(loaded))"},
+}
+_SAID_OF_LOADED = {
+    "sweep": _SWEEP,
+    "arguments": "write hpc_train.load('train.py', arguments=[...])",
+}
+_MADE = {
+    "loaded": "loaded = hpc_train.load('cfg.yaml') makes one",
+    "path": "write hpc_train.load('cfg.yaml')",
+    "reference": "name a run, by its name, its id or its job's: find('latest')",
+}
+
+
+def checked_call(function: Callable[P, R]) -> Callable[P, R]:
+    """Have a call whose arguments do not fit refused with what to write instead."""
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        check_call(function, args, kwargs)
+        return function(*args, **kwargs)
+
+    return call
+
+
+def checked_methods(holder: type[C]) -> type[C]:
+    """The same of every public method of a class."""
+    for name, member in list(vars(holder).items()):
+        if name.startswith("_"):
+            continue
+        if isinstance(member, classmethod):
+            setattr(holder, name, classmethod(checked_call(member.__func__)))
+        elif inspect.isfunction(member):
+            setattr(holder, name, checked_call(member))
+    return holder
+
+
+def check_call(
+    function: Callable[..., object], args: tuple[object, ...], kwargs: Mapping[str, object]
+) -> None:
+    """Refuse a call that Python would.
+
+    Raises:
+        ConfigError: an argument is not known, is missing, or stands where a name is needed.
+    """
+    signature = inspect.signature(function)
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as error:
+        raise _refusal(function.__qualname__, signature, args, kwargs, str(error)) from None
+
+
+def _refusal(
+    name: str,
+    signature: inspect.Signature,
+    args: tuple[object, ...],
+    kwargs: Mapping[str, Any],
+    said: str,
+) -> ConfigError:
+    parameters = [it for it in signature.parameters.values() if it.name not in ("self", "cls")]
+    own = len(signature.parameters) - len(parameters)
+    kinds = {it.kind for it in parameters}
+    by_name = [it.name for it in parameters if it.kind not in (it.VAR_POSITIONAL, it.VAR_KEYWORD)]
+    for word, value in kwargs.items():
+        if word not in by_name and inspect.Parameter.VAR_KEYWORD not in kinds:
+            hint = _said_of(name, word, value, by_name)
+            return ConfigError(f"{word} is no argument of {name}", hint)
+    by_place = [it.name for it in parameters if it.kind is it.POSITIONAL_OR_KEYWORD]
+    required = [it.name for it in parameters if it.name in by_place and it.default is it.empty]
+    given = {*by_place[: len(args) - own], *kwargs}
+    if missing := [it for it in required if it not in given]:
+        hint = _MADE.get(missing[0], f"write {name}({missing[0]}=...)")
+        return ConfigError(f"{name} is called without {', '.join(missing)}", hint)
+    if len(args) - own > len(by_place):
+        shown = [*by_place, *(f"{it}=..." for it in by_name if it not in by_place)]
+        takes = f"{len(by_place)} argument{'' if len(by_place) == 1 else 's'} without a name"
+        return ConfigError(
+            f"{name} takes {takes}, and {len(args) - own} are there",
+            f"write {name}({', '.join(shown)})",
+        )
+    return ConfigError(f"{name}: {said}", f"it takes {', '.join(by_name)}")
+
+
+def _said_of(name: str, word: str, value: object, known: list[str]) -> str:
+    """What to write for an argument that there is not."""
+    said = _SAID.get(name, {}).get(word) or did_you_mean(word, known)
+    if said:
+        return said
+    takes = f"it takes {', '.join(known)}" if known else f"write {name}()"
+    if "loaded" not in known:
+        return takes
+    if word in _SAID_OF_LOADED:
+        return _SAID_OF_LOADED[word]
+    key = f"{word}={value!r}" if word in FLAGS else f"'{word}={value}'"
+    return f"write hpc_train.load(PATH, {key}), and {name} what it gives"

@@ -1,0 +1,47 @@
+"""Metrics that a callback or a schedule waits for, and that nothing has logged, at a fit's end.
+
+Lightning raises where it looks for one after a validation. Otherwise it warns in a line of the
+log (ModelCheckpoint, `strict=False`), or never looks, and saves, stops or lowers nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, cast
+
+from hpc_train.config.words import did_you_mean
+
+if TYPE_CHECKING:
+    from hpc_train.training.private.lightning import pl
+
+_WAITING = {"ModelCheckpoint", "EarlyStopping"}
+
+
+def unlogged_monitors(trainer: pl.Trainer) -> list[str]:
+    """What to tell of a fit that has taken its steps: a line for each metric that never came."""
+    logged = {*trainer.callback_metrics, *trainer.logged_metrics}
+    missing: dict[str, list[str]] = {}
+    for who, monitor in _monitors(trainer):
+        if monitor not in {*logged, "step", "epoch"}:
+            missing.setdefault(monitor, []).append(who)
+    names = sorted(logged - {"step", "epoch"})
+    return [_told(monitor, who, names) for monitor, who in missing.items()]
+
+
+def _monitors(trainer: pl.Trainer) -> Iterator[tuple[str, str]]:
+    for callback in cast("Any", trainer).callbacks:
+        kinds = {base.__name__ for base in type(callback).__mro__}  # of either package
+        if not kinds & _WAITING or getattr(callback, "save_top_k", None) == 0:
+            continue
+        if monitor := callback.monitor:
+            yield type(callback).__name__, monitor
+    for schedule in trainer.lr_scheduler_configs:
+        if schedule.reduce_on_plateau and schedule.monitor:
+            yield type(schedule.scheduler).__name__, schedule.monitor
+
+
+def _told(monitor: str, who: list[str], names: list[str]) -> str:
+    verb = "monitors" if len(who) == 1 else "monitor"
+    fix = did_you_mean(monitor, names) or f'write self.log("{monitor}", ...) in the model'
+    logged = ", ".join(names) or "nothing"
+    return f"{', '.join(who)} {verb} {monitor}, never logged; logged: {logged}; {fix}"

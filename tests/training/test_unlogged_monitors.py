@@ -1,0 +1,77 @@
+"""What is told of a metric that a callback waits for and nothing has logged: real, short fits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytorch_lightning as pl
+import torch
+from pytorch_lightning.callbacks import EarlyStopping, ModelCheckpoint
+
+from hpc_train.training.unlogged_monitors import unlogged_monitors
+
+
+class Tiny(pl.LightningModule):
+    def __init__(self, plateau: str = "") -> None:
+        super().__init__()
+        self.layer = torch.nn.Linear(2, 1)
+        self.plateau = plateau
+
+    def training_step(self, batch: torch.Tensor, index: int) -> torch.Tensor:
+        loss = self.layer(batch).square().mean()
+        self.log("train_loss", loss)
+        return loss
+
+    def configure_optimizers(self) -> Any:
+        optimizer = torch.optim.SGD(self.parameters(), lr=0.1)
+        if not self.plateau:
+            return optimizer
+        schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer)
+        kept = {"scheduler": schedule, "monitor": self.plateau, "strict": False}
+        return {"optimizer": optimizer, "lr_scheduler": kept}
+
+
+def told(folder: Path, *callbacks: pl.Callback, plateau: str = "") -> list[str]:
+    trainer = pl.Trainer(
+        accelerator="cpu",
+        max_epochs=1,
+        callbacks=list(callbacks),
+        default_root_dir=str(folder),
+        logger=False,
+        enable_checkpointing=any(isinstance(it, ModelCheckpoint) for it in callbacks),
+        enable_progress_bar=False,
+        enable_model_summary=False,
+    )
+    data = torch.utils.data.DataLoader(torch.ones(4, 2), batch_size=2)  # type: ignore[arg-type]
+    trainer.fit(Tiny(plateau), data)
+    return unlogged_monitors(trainer)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_what_waits_for_a_metric_that_never_came_is_told_with_what_there_is(tmp_path: Path) -> None:
+    stops = EarlyStopping("val_los", check_on_train_epoch_end=False)  # never looks
+    keeps = ModelCheckpoint(tmp_path, monitor="val_los")  # warns, and saves nothing
+    (said,) = told(tmp_path, stops, keeps)
+    what, fix = said.split("; logged: train_loss; ")
+    assert what == "EarlyStopping, ModelCheckpoint monitor val_los, never logged"
+    assert fix == 'write self.log("val_los", ...) in the model'
+    (said,) = told(tmp_path, plateau="train_los")
+    what, fix = said.split("; logged: train_loss; ")
+    assert what == "ReduceLROnPlateau monitors train_los, never logged"
+    assert fix == "did you mean 'train_loss'?"
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("monitor", ["train_loss", "step", "epoch", None])
+def test_a_metric_that_came_and_none_are_told_nothing_of(
+    tmp_path: Path, monitor: str | None
+) -> None:
+    kept = ModelCheckpoint(tmp_path, monitor=monitor)
+    assert told(tmp_path, kept, plateau="train_loss") == []
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_checkpoint_that_is_to_save_none_waits_for_nothing(tmp_path: Path) -> None:
+    assert told(tmp_path, ModelCheckpoint(tmp_path, monitor="val_los", save_top_k=0)) == []
