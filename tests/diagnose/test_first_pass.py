@@ -13,8 +13,8 @@ from hpc_train.diagnose import first_pass
 from hpc_train.diagnose.first_pass import telling_lines
 from hpc_train.diagnose.read_logs import ReadLogs, diagnose_logs
 from hpc_train.errors import HpcTrainError
+from tests.diagnose.nccl_lines_made import examples as nccl_examples
 from tests.diagnose.test_causes import LOOK_ALIKES, examples
-from tests.diagnose.test_nccl_causes import examples as nccl_examples
 
 pytestmark = pytest.mark.slow
 

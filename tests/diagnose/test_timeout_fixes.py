@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.diagnose.test_nccl_causes import WORK, read
+from tests.diagnose.nccl_lines_made import WORK, read
 
 APART = "do differently there"
 STATE = (

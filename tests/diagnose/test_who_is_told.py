@@ -7,7 +7,7 @@ import pytest
 from hpc_train.diagnose.diagnosis import Culprit, Diagnosis, told
 from hpc_train.diagnose.read_logs import ReadLogs
 from hpc_train.diagnose.rules import Evidence
-from tests.diagnose.test_nccl_causes import WORK, ib, warn
+from tests.diagnose.nccl_lines_made import WORK, ib, warn
 
 STUCK = (
     "[rank{0}]:[E1204 11:00:0{0}.5 ProcessGroupNCCL.cpp:1316] [PG 0 Rank {0}] Heartbeat monitor"
