@@ -24,6 +24,7 @@ class Culprit:
     Attributes:
         name: Of the rule; `docs/diagnose.md` has them all.
         cause: One sentence; empty where a line shows the failure and not its cause.
+        fix: What to do; empty where nothing certain can be said.
         rank: That of the first line, None where nobody can tell; so are node, time and step.
         ranks: All whose lines say so, and so are nodes; empty where it is told of another.
         told_by: Ranks whose lines tell what happened to another.
@@ -78,10 +79,11 @@ class Culprit:
 
     def to_json(self) -> dict[str, Any]:
         """The finding as a document."""
-        told = ("name", "fix", "rank", "time", "step", "times")
+        told = ("name", "rank", "time", "step", "times")
         return {
             **{name: getattr(self, name) for name in told},
             "cause": self.cause or None,
+            "fix": self.fix or None,
             "node": self.node or None,
             **{name: list(getattr(self, name)) for name in ("ranks", "nodes", "told_by")},
             "known": self.is_known,
@@ -179,7 +181,8 @@ def _culprit(first: Culprit) -> Iterator[str]:
         yield f"  {first.times} lines say so"
     if first.alike:
         yield _cut(f"  {first.alike}")
-    yield f"  fix: {first.fix}"
+    if first.fix:
+        yield f"  fix: {first.fix}"
 
 
 def _line(item: Evidence) -> str:

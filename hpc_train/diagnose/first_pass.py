@@ -28,7 +28,8 @@ _GREP = 'ulimit -v 262144; exec grep -a -n -b -A 2 --no-group-separator -E -e "$
 _NCCL = (
     r"NCCL([^ ]| [^I]|$)|NCCL INFO (NET/|[^ ]{1,200} -> [1-6])|, retrying|Init COMPLETE"
     r"|lagging ranks|collectives? (on ranks|#)|nccl[A-Z][A-Za-z]{3,30}Error"
-    r"|^ *(host|rank|exitcode) +: |launched (up to|any) operation|^ *Rank [0-9]+ --"
+    r"|^ *(host|rank|exitcode|error_file) *: |^ *(Local|Remote) host: "
+    r"|launched (up to|any) operation|^ *Rank [0-9]+ --"
 )
 
 

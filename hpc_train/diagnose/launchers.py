@@ -11,10 +11,13 @@ import re
 from signal import Signals
 from typing import TYPE_CHECKING
 
+from hpc_train.diagnose.lines_before import MpiBoxes
 from hpc_train.diagnose.nan_reports import NanReports
 from hpc_train.diagnose.rules import Failure
+from hpc_train.diagnose.stacks import is_installed
 from hpc_train.diagnose.starts import Starts
 from hpc_train.diagnose.torchrun_json import FailedWorker, error_of_file, failed_worker
+from hpc_train.diagnose.wrapped_lines import innermost_import
 from hpc_train.plan.hostlist import fold_numbers, folded
 
 if TYPE_CHECKING:
@@ -47,6 +50,7 @@ _ENDED = (
     rf"\] Signal: {_HOW} \(\d+\)",
 )
 _FIELD = re.compile(r"\b(host|rank|exitcode) +: (\S{1,200})")
+_NO_ERROR_FILE = re.compile(r"\berror_file *: <N/A>")
 # Of those before the root cause: who was ended with it (SIGTERM) has not failed.
 _REPORTED = re.compile(
     r"\brank +: (?P<rank>\d{1,6}) \(local_rank: \d+\)"
@@ -79,6 +83,7 @@ _HEAD = re.compile(
 _WHAT = re.compile(r"(?:^|\s)what\(\):\s+(\S.{0,300})")  # C++, of what ended the process
 _BOXED = re.compile(r".{0,60}?\u2502 ")  # within the frame that rich draws around a traceback
 _NEAR = 5  # lines
+_LONGEST = 400  # lines of a traceback
 # torch/distributed/rendezvous.py and elastic's, where a process goes to the store.
 _STORE_FRAME = re.compile(
     r"[\\/]torch[\\/]distributed[\\/](?:elastic[\\/])?rendezvous\b.{0,60}\.py\", line \d{1,6},"
@@ -112,6 +117,9 @@ class Launchers:
 
     def __init__(self) -> None:
         self._root: dict[str, str] | None = None
+        # How the first rank ended, and its host, until its error file is told.
+        self._unexplained = ("", "")
+        self._has_own_frames = False  # of the program, and not of the launcher
         # The ranks that torchrun's report says to have failed before it names the first.
         self._reported: set[int] = set()
         self._field_of = ""
@@ -126,6 +134,8 @@ class Launchers:
         self._starts = Starts()
         self._reports = NanReports()
         self._told: set[tuple[str, Evidence]] = set()
+        self._mpi = MpiBoxes()
+        self._begun: dict[str, int] = {}  # tracebacks without an end, by file
         self._is_only = False  # what torchrun's report says of the others
         self._is_at_store = False
         self._saved: dict[str, tuple[str, int]] = {}
@@ -133,10 +143,23 @@ class Launchers:
     @property
     def is_open(self) -> bool:
         """Whether lines follow that belong to what was said: torchrun's root cause, a report."""
-        return self._root is not None or self._reports.is_open
+        is_open = self._root is not None or self._unexplained[0] != "" or self._mpi.is_open
+        return is_open or self._reports.is_open
+
+    def sees(self, line: str) -> None:
+        """Take a line of any kind, before it is known whether it tells something."""
+        self._starts.sees(line)
+
+    def cut_at(self, last: dict[str, int]) -> dict[str, int]:
+        """Return the lines, by file, of tracebacks that go on to the end of their file."""
+        begun = self._begun.items()
+        return {file: line for file, line in begun if last[file] - line <= _LONGEST}
 
     def meaning(self, line: str, where: Evidence) -> tuple[str, str]:
         """Return (text, host); the text is empty where the line tells nothing of that kind."""
+        line = innermost_import(line)
+        if way := self._mpi.take(line, where):
+            return way, ""
         if line.rstrip().endswith("Failures:"):  # of torchrun's report: not the first one
             self._are_others, self._is_only = True, False
             self._reported = set()
@@ -144,11 +167,9 @@ class Launchers:
             self._is_only = True
         elif "Root Cause (first" in line:
             self._root, self._are_others = {}, False
-        elif self._root is not None and (found := _FIELD.search(line)):
-            self._root[found[1]] = found[2]
-            if found[1] == "exitcode":
-                root, self._root, self._are_others = self._root, None, True
-                return _how(self._root_rank(root), root["exitcode"]), root.get("host", "")
+        elif (root := self._of_root(line)) is not None:
+            if root[0]:
+                return root
         elif self._root is None and (found := _REPORTED.search(line)):
             if found["code"] and self._field_of:
                 self._reported.add(int(self._field_of))
@@ -156,6 +177,24 @@ class Launchers:
         if self._are_others and " received by PID" in line:
             return "", ""
         return self._of_process(line, where)
+
+    def _of_root(self, line: str) -> tuple[str, str] | None:
+        """Take a line of torchrun's root cause; None where it is none, text where it tells."""
+        if self._root is not None and (found := _FIELD.search(line)):
+            root = self._root
+            root[found[1]] = found[2]
+            if found[1] != "exitcode":
+                return "", ""
+            self._root, self._are_others = None, True
+            self._unexplained = _how(self._root_rank(root), root["exitcode"]), root.get("host", "")
+            return self._unexplained
+        if self._unexplained[0]:
+            (how, host), self._unexplained = self._unexplained, ("", "")
+            is_told = _NO_ERROR_FILE.search(line) and not self._has_own_frames
+            return (
+                (f"without an error file: {how}", host) if is_told and "exit code" in how else None
+            )
+        return None
 
     def _root_rank(self, root: dict[str, str]) -> str:
         who = f"rank {root.get('rank', '?')}"
@@ -185,6 +224,7 @@ class Launchers:
         alone = [said for file, said in self._alone.items() if last[file] - said[1].line <= _NEAR]
         ends = [(f"ends with {what}", where) for what, where in [*alone, *self._cut.values()][:1]]
         found = [*ends, *self._starts.at_end(last), *self._reports.at_end()]
+        found += self._mpi.at_end()
         found = [said for said in found if said not in self._told]
         self._told.update(found)
         return found
@@ -201,6 +241,7 @@ class Launchers:
             self._is_ignored = True
         elif "Traceback (most recent" in line:
             self._is_traceback, self._is_save = True, False
+            self._begun[where.file] = where.line
             alone = self._alone.get(where.file)
             if alone and where.line - alone[1].line <= _NEAR:
                 self._cut[where.file] = alone
@@ -214,6 +255,7 @@ class Launchers:
             return self._exception(found["what"].rstrip(": "), line[: found.start("what")], where)
         elif _FRAME.search(line):
             self._frame = (where.file, where.line)
+            self._has_own_frames = self._has_own_frames or _is_own(line)
             self._is_at_store = _STORE_FRAME.search(line) is not None
             self._is_save = self._is_save or bool(_PICKLES.search(line))
         return ""
@@ -224,6 +266,7 @@ class Launchers:
             what += " (torch.save)"  # else it was on its way to another process
         self._is_save = False
         self._cut.pop(where.file, None)
+        self._begun.pop(where.file, None)
         is_ignored, self._is_ignored = self._is_ignored, False
         if is_ignored or _CONSEQUENCE.search(what):
             return ""
@@ -243,6 +286,12 @@ class Launchers:
         if path and where.line - line <= _SAVED_NEAR and _WRITES.search(what):
             return f", after the log told of saving {path}"
         return ""
+
+
+def _is_own(line: str) -> bool:
+    """Whether a frame is of a program that the user wrote."""
+    found = re.search(r'File "([^"<]{1,300})", line \d', line)
+    return found is not None and not is_installed(found[1]) and "/bin/" not in found[1]
 
 
 def _recorded(worker: FailedWorker) -> str:

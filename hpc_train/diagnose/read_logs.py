@@ -34,7 +34,6 @@ _EXCEPTION = re.compile(
     r"|\.(?:Empty|Full|Error|[Tt]imeout))$)"
 )
 _FILE = re.compile(r'File "([^"]{1,300})", line \d')
-_LAUNCHER = re.compile(r"/torch/distributed/(?:launcher/|elastic/|run\.py|launch\.py)")
 _LATE = re.compile(r"(?:did not come to [\w ]+|never joined it): (?:ranks? )?(\d+)\s*(?:$|;)")
 
 
@@ -255,20 +254,18 @@ def _of_traceback(place: Evidence, around: Around) -> Culprit:
 
 
 def _todo(lines: Sequence[str]) -> str:
-    """What to do about a traceback: one without a line of the user's own names nothing to mend."""
+    """What to do about a traceback; empty where it names no line of the user's own to mend."""
     files = [found[1].replace("\\", "/") for line in lines if (found := _FILE.search(line))]
-    if not files or any(not is_installed(file) and "/bin/" not in file for file in files):
+    if any(not is_installed(file) and "/bin/" not in file for file in files):
         return "the line of the program that the traceback names"
-    if any(_LAUNCHER.search(file) for file in files):
+    # Of the launcher's tracebacks this one alone is about a rank, and not about the launcher.
+    if any("raise ChildFailedError" in line for line in lines):
         return (
             "the traceback is the launcher's own: the output of the rank that failed (torchrun"
             " --redirects 3 --log-dir LOGS writes a file for each), or `record` of"
             " torch.distributed.elastic around main()"
         )
-    return (
-        "no line of the traceback is of the program itself, but of Python and its packages: what"
-        " that process wrote before it, and what called them"
-    )
+    return ""
 
 
 def _end_of(lines: Sequence[tuple[int, str]], *, is_whole: bool) -> tuple[int, str, str]:

@@ -61,7 +61,7 @@ class Rule:
             Quantifiers are bounded, so that no line makes it slow.
         cause: One sentence. `{group}` stands for what the pattern caught; what stands in `[[ ]]` is
             left out where the pattern did not catch all of its groups.
-        fix: What to do.
+        fix: What to do; empty where nothing holds for every log that has such a line.
         kind: `cause` is a failure; `follows` is one that another failure brings about; `last` is
             one that is told where nothing else is known, and so is an `open` one, if it was said
             again and again and a log ends with it; a `note` is worth telling and no failure;

@@ -29,6 +29,9 @@ _ALL_CAME = "All distributed processes registered"
 _STOPPED = re.compile(
     r"CANCELLED|slurmstepd: |srun: |Terminated|KeyboardInterrupt|SIGTERM|SIGINT|death signal"
 )
+_CANCELLED = re.compile(r"\bCANCELLED AT \d")
+# Of the launcher, whose options a fix may name.
+_TORCHRUN = re.compile(r"torchrun|torch[./]distributed[./](?:run|launch|elastic)\b")
 _NEAR = 5  # lines
 _TABLE = re.compile(r"#\s{1,20}size\s{1,20}count\s{1,20}type ")
 _DEVICE = re.compile(
@@ -53,15 +56,23 @@ class Starts:
         self._members_at: Evidence | None = None
         self._is_mixed = False
         self._stopped_at: Evidence | None = None
+        self._is_cancelled = self._has_torchrun = False
         self._table_at: Evidence | None = None
         self._is_one_each = False
         self._devices: list[int] = []  # the ranks of nccl-tests' heads, in the order of their lines
 
+    def sees(self, line: str) -> None:
+        """Take a line of any kind for what it tells of the launcher."""
+        if not self._has_torchrun and "torch" in line:
+            self._has_torchrun = _TORCHRUN.search(line) is not None
+
     def take(self, line: str, where: Evidence) -> None:
         """Take a line of any kind."""
         if _STOPPED.search(line) and self._follows(where):
+            self._is_cancelled = self._is_cancelled or _CANCELLED.search(line) is not None
             self._stopped_at = where
             return
+        self._is_cancelled = False
         if _ALL_CAME in line:
             self._members_at = None
         elif found := _WAITS.search(line):
@@ -115,7 +126,7 @@ class Starts:
                 absent = {*range(self._of)} - {*self._waits}
                 is_certain = len(absent) == self._of - came
                 who = f"; did not come to the barrier: {_ranks(absent)}" if is_certain else ""
-                yield f"waits at the start: {came} of {self._of} came{who}", at
+                yield f"{self._waits_how()}: {came} of {self._of} came{who}{self._by()}", at
         at = self._members_at
         if at and self._is_last(at, last) and not self._is_mixed:
             came = len(self._members)
@@ -123,8 +134,10 @@ class Starts:
                 missing = _ranks({*range(self._world)} - {*self._members})
                 said = f"{came} of {self._world} came, by what this log has; not in it: {missing}"
                 # A log of which a part was copied ends so as well.
-                begin = "waits at the start" if last[at.file] != at.line else "begun by then"
-                yield f"{begin}: {said}", at
+                if last[at.file] == at.line:
+                    yield f"begun by then: {said}", at
+                else:
+                    yield f"{self._waits_how()}: {said}{self._by(is_lightning=True)}", at
         if at and last[at.file] - at.line <= _NEAR and self._is_mixed:
             twice = {rank for rank, count in self._members.items() if count > 1}
             if absent := {*range(self._world)} - {*self._members}:
@@ -133,6 +146,15 @@ class Starts:
         at = self._table_at
         if at and last[at.file] - at.line <= _UNITS:
             yield f"the table of nccl-tests has no row{self._units()}", at
+
+    def _waits_how(self) -> str:
+        return "cancelled at the start" if self._is_cancelled else "waits at the start"
+
+    def _by(self, *, is_lightning: bool = False) -> str:
+        """What has started the ranks, where the log tells that and a fix depends on it."""
+        if self._has_torchrun:
+            return " (torchrun)"
+        return " (Lightning)" if is_lightning and self._is_cancelled else ""
 
     def _units(self) -> str:
         """What the heads above a table tell of the ranks that it is of."""

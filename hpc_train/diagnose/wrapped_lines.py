@@ -6,6 +6,8 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from hpc_train.diagnose.around import PREFIX
+
 if TYPE_CHECKING:
     from hpc_train.diagnose.rules import Evidence
 
@@ -13,6 +15,11 @@ _MAX_LINES = 8
 _MAX_TEXT = 4000
 _MAX_EVIDENCE = 300
 _MESH_OPEN = re.compile(r"connectFullMesh failed with \[[^\]\s]{1,200}\](?!.*\(rank=)")
+# transformers, diffusers, trl: an import that is done late tells its reason in the next line.
+_LAZY = "because of the following error (look up to see its traceback):"
+_LAZY_HEADS = re.compile(
+    r"RuntimeError: Failed to import .{1,3000}\(look up to see its traceback\): "
+)
 _CALLS = "Detected mismatch between collectives on ranks. Rank"
 _CALL = "CollectiveFingerPrint("
 # A line that another process wrote, or another message.
@@ -51,6 +58,8 @@ class Wrapped:
     def _goes_on(self, line: str, where: Evidence) -> bool:
         last = self._held[-1][1]
         is_next = (where.file, where.line) == (last.file, last.line + 1)
+        if self._text().endswith(_LAZY):
+            return is_next and not _STARTS.match(PREFIX.sub("", line, count=1))
         is_indented = line[:1].isspace() or _CALLS in self._text()
         return is_next and is_indented and not _STARTS.match(line)
 
@@ -58,6 +67,8 @@ class Wrapped:
         first, *others = (line.rstrip("\r\n") for line, _ in self._held)
         if _CALLS in first:  # a terminal cuts where its width ends
             return "".join([first, *others])
+        if _LAZY in first:
+            others = [PREFIX.sub("", line, count=1) for line in others]
         return " ".join([first, *(line.strip() for line in others)])
 
 
@@ -67,4 +78,9 @@ def _is_open(text: str) -> bool:
     if _CALLS in text:
         rest = text.partition(_CALL)[2]
         return not rest or rest.count("(") >= rest.count(")")
-    return _MESH_OPEN.search(text) is not None
+    return text.endswith(_LAZY) or _MESH_OPEN.search(text) is not None
+
+
+def innermost_import(line: str) -> str:
+    """Return the reason alone of imports that failed one within the other; else the line."""
+    return _LAZY_HEADS.sub("ImportError: ", line, count=1) if "look up to see" in line else line

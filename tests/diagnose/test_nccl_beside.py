@@ -189,7 +189,7 @@ Root Cause (first observed failure):
     [
         ("-9", "killed", "rank 3 was killed"),
         ("-11", "segfault", "native code"),
-        ("1", "rank_exit", "rank 3 ended with exit code 1; why"),
+        ("1", "rank_exit_report", "rank 3 ended with exit code 1; torchrun's report has no"),
         ("-6", "rank_exit", "with SIGABRT"),
         ("137", "killed", "rank 3 was killed"),
     ],
@@ -215,7 +215,7 @@ def test_a_process_that_the_launcher_ended_is_not_the_first():
     for report in (read(others, killed), read(cut)):
         assert [failure.name for failure in report.failures] == ["child_failed"]
     (failure,) = read(others, killed, ROOT.format("1")).failures
-    assert failure.name == "rank_exit"
+    assert failure.name == "rank_exit_report"
 
 
 RAISED = ["[rank3]: Traceback (most recent call last):", "[rank3]: KeyError: 'labels'"]

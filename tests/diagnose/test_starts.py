@@ -75,7 +75,7 @@ def test_ranks_that_came_to_a_start_are_a_note_where_a_log_ends_with_them():
 def test_how_many_ranks_came_is_told_where_a_log_ends_while_they_wait(stopped):
     (of_members,) = findings(*members(0, 1, 3), *stopped)
     (of_barrier,) = findings(*waits((0, 3), (1, 3), (3, 3), (0, 3)), *stopped)
-    assert {of_members.name, of_barrier.name} == {"waits_at_start"}
+    assert {of_members.name, of_barrier.name} == {"cancelled_at_start"}
     assert "3 of 4 came, by what this log has; not in it: rank 2" in of_members.cause
     assert "3 of 4 came; did not come to the barrier: rank 2" in of_barrier.cause
     assert not of_members.is_known

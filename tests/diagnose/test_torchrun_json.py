@@ -95,15 +95,15 @@ def test_a_traceback_that_json_has_put_into_one_line_is_read(tmp_path):
 @pytest.mark.parametrize(
     ("file", "todo"),
     [
-        ("/env/lib/python3.10/site-packages/torch/distributed/run.py", "the launcher's own"),
-        ("C:\\\\env\\\\Lib\\\\site-packages\\\\torch\\\\serialization.py", "no line of the tra"),
+        ("/env/lib/python3.10/site-packages/torch/distributed/run.py", ""),
+        ("C:\\\\env\\\\Lib\\\\site-packages\\\\torch\\\\serialization.py", ""),
         ("/home/u/train.py", "the line of the program that the traceback names"),
     ],
 )
 def test_only_a_line_of_the_program_itself_is_named_as_what_to_mend(file, todo, tmp_path):
     text = f'Traceback (most recent call last):\n  File "{file}", line 3, in f\n    g()\nOdd: 3\n'
     (found,) = diagnosis(tmp_path, text).findings
-    assert todo in found.fix
+    assert todo == found.fix
 
 
 def test_a_traceback_that_lost_its_blanks_is_still_one(tmp_path):

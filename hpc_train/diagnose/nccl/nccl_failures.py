@@ -59,6 +59,10 @@ _WARNED = re.compile(
     r"(?:^|[\s\]:])\[W[ \d]|(?:^|[\s\]:])W\d{3,4} \d\d:\d\d:\d\d"
     r"|(?:^|[\s:])[A-Z]\w{0,40}Warning: |^[\s\d\[:.,-]{0,40}WARNING\b"
 )
+# An error after which torchrun may join the store of another one on that machine.
+_MAY_JOIN = re.compile(
+    r"(?:^|[\s\]:])\[?E[ \d].{0,120}failed to listen on any local network address"
+)
 # Warnings of what ended: CUDA in that process, a connection of Open MPI.
 _STATES_END = re.compile(r"CUDA initialization: |Open MPI (?:failed|detected)")
 # A job that Slurm starts again appends to its log.
@@ -174,7 +178,8 @@ def _weighed(
         return found, told
     (one,) = found
     has_more = one.times + one.alike > 1
-    if _STATES_END.search(one.evidence[0].text):
+    places = (*one.evidence, *one.firsts)
+    if _STATES_END.search(one.evidence[0].text) or any(_MAY_JOIN.search(at.text) for at in places):
         is_end = behind[one.name] <= _GOES_ON
     elif one.kind == "follows":
         is_end = has_more
@@ -189,7 +194,7 @@ def _weighed(
 def _is_only_warned(failure: Failure) -> bool:
     said = (failure, *failure.others)
     places = [place for one in said for place in (*one.evidence, *one.firsts)]
-    return all(_WARNED.search(place.text) for place in places)
+    return all(_WARNED.search(at.text) or _MAY_JOIN.search(at.text) for at in places)
 
 
 def _recorded(last: list[Hit], found: Sequence[Failure]) -> list[Failure]:

@@ -13,6 +13,7 @@ from hpc_train.diagnose.around import PREFIX
 from hpc_train.diagnose.collectives import Calls
 from hpc_train.diagnose.launchers import Launchers, RasCounts
 from hpc_train.diagnose.line_words import may_tell
+from hpc_train.diagnose.lines_before import SocketErrors
 from hpc_train.diagnose.log_files import (
     MAX_LINE,
     find_logs,
@@ -54,13 +55,15 @@ _NETWORK = re.compile(
     r"|(?:Assigned|Initialized) NET plugin ([\w+.-][\w +.-]{0,60}?)(?: to comm.*)?$"
 )
 _INTERFACE = re.compile(r"(?:\[\d+\])?([\w.@-]{1,64}):([^\s<]{1,80})<\d+>")
-_ERRNO = re.compile(r"\((?:errno|system error): \d{1,6}\b")
 _OOB = re.compile(r"OOB (\S{1,64}?):\S{1,80}<\d+>")
 _PROVIDER = re.compile(r"Selected [Pp]rovider is ([^\s,]{1,64})(?:.{0,80}\(found (\d+) nics\))?")
 _GDR = re.compile(
     r"GPU Direct RDMA (?:\([\w-]{1,20}\) )?(Enabled|Disabled|enabled) for "
     r"(?:GPU \S{1,20} / )?HCA (\w{1,20})(?: '([\w.+-]{1,64}))?(?:'? ?\(([^)]{1,80})\))?"
 )
+# Of what is tried again and again; a look-up of a name has lines of its own around it.
+_WAITS = re.compile(r", retrying|waiting for master$|nslookup: can't resolve|: NXDOMAIN$")
+_ASKED = re.compile(r"(?:Server|Address(?: \d)?|Name):\s|;; ")
 # What torch or CUDA says beside NCCL's own lines; anything else with "NCCL" in it is prose.
 _TORCH = re.compile(
     r"ProcessGroupNCCL|WorkNCCL|(?:NCCL|C(?:uda|UDA)) (?:[Ee]rror|failure)|NCCL communicator"
@@ -148,7 +151,7 @@ class LogReader:
         self._overcome: set[int] = set()
         self._retrying: set[str] = set()
         self._last: dict[str, int] = {}
-        self._errno: dict[str, str] = {}  # by file
+        self._sockets = SocketErrors()
 
     def feed(self, line: str, file: str = "", number: int = 0) -> None:
         """Take one line, with or without its newline, of any kind."""
@@ -157,7 +160,10 @@ class LogReader:
         for part in plain_lines(line[:MAX_LINE]):
             said = " ".join(part.split()) if "    " in part else part.strip()
             if said:
-                (self._retrying.add if ", retrying" in said else self._retrying.discard)(file)
+                if _WAITS.search(said):
+                    self._retrying.add(file)
+                elif not _ASKED.match(said):
+                    self._retrying.discard(file)
             text = shortened(short_places(said), MAX_TEXT)
             self._feed(part, Evidence(file=file, line=number, text=text))
 
@@ -219,7 +225,8 @@ class LogReader:
     def _message(self, line: str, where: Evidence, *, is_error: bool = False) -> None:
         if self._calls.take(line, where):
             return
-        line = self._with_errno(line, where.file)
+        line = self._sockets.completed(line, where.file)
+        self._launchers.sees(line)
         begun, self._wrapped = self._wrapped, ""
         if begun and not _STARTS.match(line):
             whole = begun + line.rstrip("\n")
@@ -255,14 +262,6 @@ class LogReader:
             self._hits.take(level, line, "", "", where, is_warning=False)
             for level in ("WARN", "JOB")
         )
-
-    def _with_errno(self, line: str, file: str) -> str:
-        """Add why a socket did not connect, which torch says in the line before."""
-        if found := _ERRNO.search(line):
-            self._errno[file] = found[0]
-        elif "any network address" in line and file in self._errno:
-            return f"{line.rstrip()} {self._errno.pop(file)}"
-        return line
 
     def _job(self, line: str, where: Evidence) -> None:
         if "Avg bus bandwidth" in line:  # nccl-tests' last line
@@ -346,7 +345,7 @@ class LogReader:
             self._torch_error,
             self._initialised,
             self._overcome,
-            lines=self._last,
+            lines={**self._last, **self._launchers.cut_at(self._last)},
             ends_open=bool(self._retrying),
         )
         settings, counts = self.shown.settings(self._last), filter(None, [self._ras.note()])

@@ -57,7 +57,8 @@ def _failure(failure: Failure, library: str) -> Iterator[str]:
         yield f"  {failure.times} lines say so"
     if more := alike_line(failure):
         yield shortened(f"  {more}", _MAX_WIDTH)
-    yield f"  fix: {failure.fix}"
+    if failure.fix:
+        yield f"  fix: {failure.fix}"
 
 
 def _place(item: Evidence) -> str:
@@ -297,7 +298,7 @@ def report_json(report: NcclReport) -> dict[str, Any]:
         "transports": _transports(report),
         "cause": (first.cause or None) if first else None,
         "evidence": [asdict(item) for item in first.evidence] if first else [],
-        "fix": first.fix if first else None,
+        "fix": (first.fix or None) if first else None,
         "failures": [_failure_json(item) for item in report.failures],
         "notes": [_failure_json(item) for item in report.notes],
         "warnings": [
