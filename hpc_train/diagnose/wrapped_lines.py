@@ -18,7 +18,7 @@ _MESH_OPEN = re.compile(r"connectFullMesh failed with \[[^\]\s]{1,200}\](?!.*\(r
 # transformers, diffusers, trl: an import that is done late tells its reason in the next line.
 _LAZY = "because of the following error (look up to see its traceback):"
 _LAZY_HEADS = re.compile(
-    r"RuntimeError: Failed to import .{1,3000}\(look up to see its traceback\): "
+    r"RuntimeError: Failed to import .{1,3000}\(look up to see its traceback\): (?=\S)"
 )
 _CALLS = "Detected mismatch between collectives on ranks. Rank"
 _CALL = "CollectiveFingerPrint("
@@ -59,7 +59,9 @@ class Wrapped:
         last = self._held[-1][1]
         is_next = (where.file, where.line) == (last.file, last.line + 1)
         if self._text().endswith(_LAZY):
-            return is_next and not _STARTS.match(PREFIX.sub("", line, count=1))
+            return (
+                is_next and line.strip() != "" and not _STARTS.match(PREFIX.sub("", line, count=1))
+            )
         is_indented = line[:1].isspace() or _CALLS in self._text()
         return is_next and is_indented and not _STARTS.match(line)
 
