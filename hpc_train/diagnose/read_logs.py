@@ -47,7 +47,7 @@ class ReadLogs:
 
     reader: LogReader = field(default_factory=LogReader)
     tracebacks: dict[str, Evidence] = field(default_factory=dict)
-    # By file a frame before any head of a traceback, as a log that was cut begins; None where there is none.
+    # By file a frame before any head of a traceback, as in a log that was cut; None: it has none.
     frames: dict[str, Evidence | None] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     ranks: dict[str, int] = field(default_factory=dict)

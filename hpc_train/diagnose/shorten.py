@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 _MARK = " ... "
 _LEAST = 40
+# A fix that is the quoted line itself.
+_AS_SAID = re.compile(r"what (?:the line|the message|it|this line) says?\b")
 
 
 def shortened(text: str, width: int) -> str:
@@ -22,3 +26,9 @@ def shortened(text: str, width: int) -> str:
     if not text[-end - 1].isspace():
         tail = tail.partition(" ")[2] or tail
     return f"{head.rstrip()}{_MARK}{tail.lstrip()}"
+
+
+def fitting(fix: str, quote: str) -> str:
+    """Return a fix without "what the line says" where the line is not quoted whole."""
+    first, _, rest = fix.partition("; ")
+    return rest if _MARK in quote and _AS_SAID.match(first) else fix

@@ -39,6 +39,7 @@ _GOES_ON = {
     b"FullMesh failed": 2,
     b"Detected mismatch between": 5,
     b"ProcessGroupNCCL": 2,  # a terminal's width may wrap it
+    b"Error: ": 3,  # and this
 }
 _COLLECTIVE = b": opCount "  # SUBSYS=COLL logs each
 # Lines that differ in numbers alone are one kind: once one of it told nothing, none does.

@@ -214,7 +214,7 @@ class LogReader:
             self.records += 1
             return
         for whole, at in self._messages.take(line, where):
-            self._message(whole, at, is_error=is_error)
+            self._message(whole, at, is_error=is_error and at.line == where.line)
 
     def _message(self, line: str, where: Evidence, *, is_error: bool = False) -> None:
         if self._calls.take(line, where):
