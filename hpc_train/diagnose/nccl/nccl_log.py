@@ -31,7 +31,9 @@ from hpc_train.diagnose.nccl.nccl_lines import (
 from hpc_train.diagnose.nccl.nccl_report import NcclReport
 from hpc_train.diagnose.nccl.nccl_shown import Shown
 from hpc_train.diagnose.nccl.nccl_traces import Traces
+from hpc_train.diagnose.requeues import Requeues
 from hpc_train.diagnose.rules import MAX_TEXT, Evidence, Hits, Rule, read_rules
+from hpc_train.diagnose.same_folder import with_folder
 from hpc_train.diagnose.shorten import shortened
 from hpc_train.diagnose.timeouts import Timeouts
 from hpc_train.diagnose.torchrun_json import failed_worker
@@ -136,6 +138,7 @@ class LogReader:
         self._traces = Traces()
         self._launchers = Launchers()
         self._ras = RasCounts()
+        self._requeues = Requeues()
         self._messages, self._calls = Wrapped(), Calls()
         self._unfinished: tuple[Record, Evidence] | None = None
         self._torch_error: tuple[str, Evidence] | None = None
@@ -265,6 +268,7 @@ class LogReader:
         return line
 
     def _job(self, line: str, where: Evidence) -> None:
+        self._requeues.take(line, where)
         if "Avg bus bandwidth" in line:  # nccl-tests' last line
             self._initialised = self._hits.lines + 1
         meaning, host = self._launchers.meaning(line, where)
@@ -349,6 +353,8 @@ class LogReader:
             lines=self._last,
             ends_open=bool(self._retrying),
         )
+        failures, again = self._requeues.told(failures)
+        notes = (*notes, *again)
         settings, counts = self.shown.settings(self._last), filter(None, [self._ras.note()])
         return NcclReport(
             version=self.shown.version,
@@ -364,7 +370,7 @@ class LogReader:
             gdr=dict(sorted(self._gdr.items())),
             gdr_reasons=tuple(sorted(self._gdr_reasons)),
             settings=settings,
-            failures=tuple(self.shown.fitted(item, settings) for item in failures),
+            failures=tuple(self.shown.fitted(with_folder(it), settings) for it in failures),
             notes=tuple(self.shown.fitted(item, settings) for item in (*notes, *counts)),
             warnings=tuple(hit.failure() for hit in hits.unknown()),
             dropped=hits.dropped,
