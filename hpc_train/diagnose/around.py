@@ -90,7 +90,7 @@ class Around:
         if self.lines and _BOX.search(self.lines[0]):
             return _boxed(self.lines)
         writer, is_indent = _writer(self.lines, max(begin, 0))
-        found = [(0, self.lines[0][max(begin, 0) :])] if self.lines else []
+        found = [(0, PREFIX.sub("", line[max(begin, 0) :], count=1)) for line in self.lines[:1]]
         behind = 0
         is_flat = _is_flat(self.lines[1:3], writer)
         for number, line in enumerate(self.lines[1:], 1):

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from hpc_train.diagnose.rules import Evidence, Kind
-from hpc_train.diagnose.shorten import shortened
+from hpc_train.diagnose.shorten import fitting, shortened
 from hpc_train.plan.hostlist import fold_numbers, folded
 
 SCHEMA_VERSION = 1
@@ -174,15 +174,19 @@ def _culprit(first: Culprit) -> Iterator[str]:
         yield f"failed: {what}; no rule knows why"
     if first.who:
         yield f"  {first.who}"
-    for item in first.evidence:
-        where, text = _place(item), item.text
-        yield f"  {where}{shortened(text, _WIDTH - len(where) - 2)}"
+    quotes = [_quoted(item) for item in first.evidence]
+    yield from quotes
     if first.times > len(first.evidence):
         yield f"  {first.times} lines say so"
     if first.alike:
         yield _cut(f"  {first.alike}")
-    if first.fix:
-        yield f"  fix: {first.fix}"
+    if fix := fitting(first.fix, quotes[0] if quotes else ""):
+        yield f"  fix: {fix}"
+
+
+def _quoted(item: Evidence) -> str:
+    where = _place(item)
+    return f"  {where}{shortened(item.text, _WIDTH - len(where) - 2)}"
 
 
 def _line(item: Evidence) -> str:

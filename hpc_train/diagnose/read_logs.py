@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from hpc_train.diagnose.around import Around, look_around
+from hpc_train.diagnose.around import PREFIX, Around, look_around
 from hpc_train.diagnose.diagnosis import Culprit, Diagnosis
 from hpc_train.diagnose.first_pass import Marks, telling_lines
 from hpc_train.diagnose.flight_recorder import DumpError, RankDump, find_stall, is_dump, read_dump
@@ -33,6 +33,9 @@ _EXCEPTION = re.compile(
     r"[A-Za-z_][\w.]*(?::|(?:(?<=[a-z])(?:Error|Exception|Interrupt|Exit|Iteration|Quit)"
     r"|\.(?:Empty|Full|Error|[Tt]imeout))$)"
 )
+_HEAD = "Traceback (most recent call last)"
+_RAISED = re.compile(r"[\w.]{0,200}(?:Error|Exception|Interrupt|Exit)(?::|$)")
+_FRAME = re.compile(rf'(?:{PREFIX.pattern})?\s*File "[^"]{{1,300}}", line \d{{1,7}}, in \S')
 _FILE = re.compile(r'File "([^"]{1,300})", line \d')
 _LATE = re.compile(r"(?:did not come to [\w ]+|never joined it): (?:ranks? )?(\d+)\s*(?:$|;)")
 
@@ -43,6 +46,8 @@ class ReadLogs:
 
     reader: LogReader = field(default_factory=LogReader)
     tracebacks: dict[str, Evidence] = field(default_factory=dict)
+    # By file a frame before any head of a traceback, as in a log that was cut; None: it has none.
+    frames: dict[str, Evidence | None] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     ranks: dict[str, int] = field(default_factory=dict)
     marks: Marks = field(default_factory=dict)
@@ -87,15 +92,15 @@ class ReadLogs:
         """Take one line."""
         self.lines += 1
         self.reader.feed(line, name, number)
+        where = Evidence(file=name, line=number, text=shortened(line.strip(), MAX_TEXT))
         if IGNORED.search(line):
             self.ignored = name, number + 1
-        elif (
-            "Traceback (most recent call last)" in line
-            and len(self.tracebacks) < _MAX_TRACEBACKS
-            and self.ignored != (name, number)
-        ):
-            where = Evidence(file=name, line=number, text=shortened(line.strip(), MAX_TEXT))
-            self.tracebacks.setdefault(name, where)
+        elif _HEAD in line:
+            self.frames.setdefault(name, None)
+            if len(self.tracebacks) < _MAX_TRACEBACKS and self.ignored != (name, number):
+                self.tracebacks.setdefault(name, where)
+        elif len(self.frames) < _MAX_TRACEBACKS and 'File "' in line and _FRAME.match(line):
+            self.frames.setdefault(name, where)
 
     def findings(self) -> tuple[Culprit, ...]:
         """What failed, the first culprit first."""
@@ -109,8 +114,17 @@ class ReadLogs:
 
     def first_traceback(self) -> tuple[Evidence, Around] | None:
         """The first in time; in the order of the files where no line tells one."""
-        places = [*self.tracebacks.values()][:_MOST_LOOKED_AT]
+        places = [self._begin(place) for place in [*self.tracebacks.values()][:_MOST_LOOKED_AT]]
         return self._earliest(places) if places else None
+
+    def _begin(self, head: Evidence) -> Evidence:
+        """Where the first traceback of a file begins; a log that was cut has no head of it."""
+        frame = self.frames.get(head.file)
+        if frame is None:
+            return head
+        lines = look_around(frame, self.marks.get((frame.file, frame.line))).traceback()
+        is_whole = len(lines) > 1 and _RAISED.match(lines[-1])
+        return frame if is_whole else head
 
     def _earliest(self, places: Sequence[Evidence]) -> tuple[Evidence, Around]:
         """The first in time, by what the lines and those before them tell."""

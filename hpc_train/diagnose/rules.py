@@ -30,7 +30,7 @@ _MAX_HOSTS = 10_000
 _MAX_WARNINGS = 50
 _MAX_KINDS = 20_000
 MAX_TEXT = 300
-_MAX_SAYINGS = 64
+MAX_SAYINGS = 64
 _MAX_COMPARED = 10_000
 _MAX_SPEAKERS = 20_000
 _MAX_ALIKE = 100  # so many lines of one kind that are not NCCL's the sieve lets through
@@ -265,7 +265,7 @@ class Hit:
             cause, fix = _sentences(self.rule, match.groupdict())
         else:
             return
-        if cause in self.sayings or len(self.sayings) < _MAX_SAYINGS:
+        if cause in self.sayings or len(self.sayings) < MAX_SAYINGS:
             self.sayings.setdefault(cause, _Saying(cause=cause, fix=fix)).add(host, where)
 
     def failure(self, before: str = "") -> Failure:

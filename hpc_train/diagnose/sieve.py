@@ -42,6 +42,9 @@ _GOES_ON = {
     b"Detected mismatch between": 5,
     b"ProcessGroupNCCL": 2,  # a terminal's width may wrap it
 }
+# An exception whose message a terminal may have cut at its width, and how many lines go on with it.
+_LONG_ERROR = re.compile(rb"\b[A-Za-z]\w{0,200}(?:Error|Exception): .{30}")
+_WRAPS = 3
 _COLLECTIVE = b": opCount "  # SUBSYS=COLL logs each
 # Lines that differ in numbers alone are one kind: once one of it told nothing, none does.
 _KEY = b"0123456789."
@@ -91,6 +94,8 @@ class Sieve:
                 continue
             if more := next((more for word, more in _GOES_ON.items() if word in line), 0):
                 self._after = max(more, self._after - 1)
+            elif not self._after and _LONG_ERROR.search(line):
+                self._after = _WRAPS
             elif self._after and line.strip():
                 self._after -= 1
 

@@ -32,7 +32,9 @@ from hpc_train.diagnose.nccl.nccl_lines import (
 from hpc_train.diagnose.nccl.nccl_report import NcclReport
 from hpc_train.diagnose.nccl.nccl_shown import Shown
 from hpc_train.diagnose.nccl.nccl_traces import Traces
+from hpc_train.diagnose.requeues import Requeues
 from hpc_train.diagnose.rules import MAX_TEXT, Evidence, Hits, Rule, read_rules
+from hpc_train.diagnose.same_folder import with_folder
 from hpc_train.diagnose.shorten import shortened
 from hpc_train.diagnose.timeouts import Timeouts
 from hpc_train.diagnose.torchrun_json import failed_worker
@@ -139,6 +141,7 @@ class LogReader:
         self._traces = Traces()
         self._launchers = Launchers()
         self._ras = RasCounts()
+        self._requeues = Requeues()
         self._messages, self._calls = Wrapped(), Calls()
         self._unfinished: tuple[Record, Evidence] | None = None
         self._torch_error: tuple[str, Evidence] | None = None
@@ -220,7 +223,7 @@ class LogReader:
             self.records += 1
             return
         for whole, at in self._messages.take(line, where):
-            self._message(whole, at, is_error=is_error)
+            self._message(whole, at, is_error=is_error and at.line == where.line)
 
     def _message(self, line: str, where: Evidence, *, is_error: bool = False) -> None:
         if self._calls.take(line, where):
@@ -264,6 +267,7 @@ class LogReader:
         )
 
     def _job(self, line: str, where: Evidence) -> None:
+        self._requeues.take(line, where)
         if "Avg bus bandwidth" in line:  # nccl-tests' last line
             self._initialised = self._hits.lines + 1
         meaning, host = self._launchers.meaning(line, where)
@@ -348,6 +352,7 @@ class LogReader:
             lines={**self._last, **self._launchers.cut_at(self._last)},
             ends_open=bool(self._retrying),
         )
+        failures, again = self._requeues.told(failures)
         settings, counts = self.shown.settings(self._last), filter(None, [self._ras.note()])
         return NcclReport(
             version=self.shown.version,
@@ -363,8 +368,8 @@ class LogReader:
             gdr=dict(sorted(self._gdr.items())),
             gdr_reasons=tuple(sorted(self._gdr_reasons)),
             settings=settings,
-            failures=tuple(self.shown.fitted(item, settings) for item in failures),
-            notes=tuple(self.shown.fitted(item, settings) for item in (*notes, *counts)),
+            failures=tuple(self.shown.fitted(with_folder(it), settings) for it in failures),
+            notes=tuple(self.shown.fitted(item, settings) for item in (*notes, *again, *counts)),
             warnings=tuple(hit.failure() for hit in hits.unknown()),
             dropped=hits.dropped,
             records=self.records,

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from hpc_train.diagnose.rules import alike_line
-from hpc_train.diagnose.shorten import shortened
+from hpc_train.diagnose.shorten import fitting, shortened
 from hpc_train.diagnose.who import is_part_of_address
 from hpc_train.plan.hostlist import fold, fold_numbers
 
@@ -51,14 +51,14 @@ def _failure(failure: Failure, library: str) -> Iterator[str]:
     where = f" (on {_folded(failure.hosts)})" if failure.hosts else ""
     cause = failure.cause or f"{library} warned of something that this reader does not know"
     yield f"failed: {cause}{where}"
-    for item in failure.evidence:
-        yield _quoted("  ", item)
+    quotes = [_quoted("  ", item) for item in failure.evidence]
+    yield from quotes
     if failure.times > len(failure.evidence):
         yield f"  {failure.times} lines say so"
     if more := alike_line(failure):
         yield shortened(f"  {more}", _MAX_WIDTH)
-    if failure.fix:
-        yield f"  fix: {failure.fix}"
+    if fix := fitting(failure.fix, quotes[0] if quotes else ""):
+        yield f"  fix: {fix}"
 
 
 def _place(item: Evidence) -> str:
