@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from hpc_train.config.class_kind import locate
+from hpc_train.config.default_types import texts_for_numbers
 from hpc_train.config.load import LoadedConfig
 from hpc_train.config.own_modules import hiding
 from hpc_train.config.specs import read_object
@@ -25,8 +26,12 @@ def _notes(loaded: LoadedConfig, workdir: Path) -> Iterator[str]:
     for file in hiding(workdir):
         yield f"{file} hides Python's own module {file.stem} from all that the ranks import"
     for key in ("model", "data"):
-        class_path, _ = read_object(getattr(config, key), key, loaded.origins)
+        class_path, arguments = read_object(getattr(config, key), key, loaded.origins)
         found = locate(class_path, [str(workdir), *sys.path])
+        if found is not None:
+            for name, said in texts_for_numbers(class_path, arguments, found).items():
+                full = f"{key}.init_args.{name}"
+                yield f"{loaded.origins.prefix(full)}{full} {said}"
         if found is None or not isinstance(found.definition, ast.ClassDef):
             continue
         for call in (it for it in ast.walk(found.definition) if isinstance(it, ast.Call)):
