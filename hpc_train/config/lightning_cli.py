@@ -8,6 +8,7 @@ from typing import Any
 
 from hpc_train.config.keys import FIELDS, REQUIRED_KEYS
 from hpc_train.config.origins import Origins
+from hpc_train.config.removed_arguments import REMOVED_ARGUMENTS
 from hpc_train.config.specs import is_object
 from hpc_train.config.trainer_args import OWNED
 from hpc_train.config.unknown_key import unknown_key
@@ -21,8 +22,9 @@ _UNCHOSEN: Mapping[str, tuple[Any, ...]] = {
     "accumulate_grad_batches": (1,),
     "use_distributed_sampler": (True,),
     "barebones": (False,),
-    **dict.fromkeys(("logger", "enable_checkpointing"), (None, True)),
+    "enable_checkpointing": (None, True),
     **dict.fromkeys(("default_root_dir", "plugins", "deterministic", "benchmark"), (None,)),
+    "logger": (None,),
 }
 _TOP = ("ckpt_path", "weights_only", "optimizer", "lr_scheduler", "seed_everything")
 _SHAPE = ("trainer.devices", "trainer.num_nodes")
@@ -31,16 +33,18 @@ _COMMANDS = ("fit", "validate", "test", "predict")
 
 
 def leave_out_unchosen(values: MutableMapping[str, Any], origins: Origins) -> list[str]:
-    """Take out what changes nothing, in place.
+    """Take out what changes nothing, in place: of files, since what is typed was chosen.
 
     Returns:
         A line that names all of it, or nothing.
     """
+    typed = origins.typed()
     unset = [it for it in _TOP if it in values and (values[it] is None or values[it] is False)]
-    left_out = [_taken(values, name, "") for name in unset]
+    left_out = [_taken(values, name, "") for name in unset if name not in typed]
     trainer = values.get("trainer")
     if isinstance(trainer, dict):
         unset = [it for it in trainer if _is_unchosen(it, trainer[it])]
+        unset = [it for it in unset if f"trainer.{it}" not in typed]
         left_out += [_taken(trainer, name, "trainer.") for name in unset]
     if not left_out:
         return []
@@ -75,14 +79,12 @@ def check_lightning_cli(values: Mapping[str, Any], origins: Origins, path: Path)
     if not any(isinstance(inner.get(it), Mapping) for it in ("model", "trainer")):
         return
     changes = dict(_changes({**values, **inner}, origins, below))
-    changes |= {f"trainer.{it}": OWNED[it].removeprefix("write ") for it in owned}
+    told = {**REMOVED_ARGUMENTS, **{it: OWNED[it] for it in owned}}
+    changes |= {f"trainer.{it}": told[it].removeprefix("write ") for it in trainer if it in told}
     what = f"{path}: this is a config of LightningCLI, and not so here: {', '.join(changes)}"
-    raise ConfigError(
-        what,
-        "; ".join(
-            hint if key.endswith(_MISSING) else f"{key} -> {hint}" for key, hint in changes.items()
-        ),
-    )
+    fixes = [hint if it.endswith(_MISSING) else f"{it} -> {hint}" for it, hint in changes.items()]
+    as_it_is = f"or as it is, with its script: hpc-train submit train.py -- fit --config {path}"
+    raise ConfigError(what, "; ".join([*fixes, as_it_is]))
 
 
 def _changes(values: Mapping[str, Any], origins: Origins, below: str) -> Iterator[tuple[str, str]]:

@@ -41,6 +41,7 @@ _OTHER_HOOKS = {
     *("val_dataloader", "test_dataloader", "predict_dataloader"),
     *("validation_step", "test_step", "predict_step"),
 }
+CALLED = frozenset({*_OTHER_HOOKS, *(name for _, name in _OF_A_FIT)})  # by Lightning
 _WITH_LOGGER = ("LearningRateMonitor", "DeviceStatsMonitor")
 
 
@@ -161,7 +162,7 @@ def _own_names(found: Located | None) -> set[str]:
 
 def _renamed(method: str, own: set[str]) -> str:
     """What to do where a class has the method that is wanted, under a name that nobody calls."""
-    near = near_words(method, sorted(own - _OTHER_HOOKS - {name for _, name in _OF_A_FIT}))
+    near = near_words(method, sorted(own - CALLED))
     return f"rename {near[0]} to {method}" if near else ""
 
 
