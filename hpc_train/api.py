@@ -21,11 +21,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hpc_train.config.call_arguments import checked_call, checked_methods
-from hpc_train.errors import NoSuchRunError, RunFailedError
+from hpc_train.errors import HpcTrainError, NoSuchRunError, RunFailedError
 from hpc_train.plan.plan import Plan, Verb
+from hpc_train.plan.states import RunState
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.run_hints import RunHints
 
@@ -280,15 +281,18 @@ class Run(RunHints):
         return (run.latest_attempt if attempt is None else run.attempt(attempt)).rank_log(rank)
 
     def logs(self, rank: int = 0, attempt: int | None = None) -> str:
-        """What one rank has written so far. Raises RunFailedError when there is no such log."""
+        """What one rank has written so far. Raises HpcTrainError when there is no such log."""
         try:
             return self.log_file(rank, attempt).read_text(encoding="utf-8", errors="replace")
         except FileNotFoundError as error:
             status = self.status()
-            why = f", since {status.reason}" if status.last_words else f" yet: {error.filename}"
+            yet = f": {error.filename}" if status.state.ended else f" yet: it is {status.stands}"
+            why = f", since {status.reason}" if status.last_words else yet
             all_of_it = f"all of it: {self.directory.job_log(status.job_id)}"
             hint = all_of_it if status.last_words else ""
-            raise RunFailedError(f"rank {rank} has no log{why}", hint) from error
+            failed = status.state in (RunState.FAILED, RunState.LOST)
+            kind = RunFailedError if failed else HpcTrainError
+            raise kind(f"rank {rank} has no log{why}", hint) from error
 
     def checkpoints(self, *, verify: bool = False) -> list[CheckedCheckpoint]:
         """The run's checkpoints, newest first; `verify` reads every file and compares its hash."""
@@ -316,14 +320,21 @@ class Run(RunHints):
 
         return cancel_one([self.directory])[0]
 
-    def resume(self, *overrides: str, cluster: str | None = None, **flags: Any) -> str:
+    def resume(
+        self,
+        *overrides: str,
+        cluster: str | None = None,
+        new_snapshot: bool = False,
+        **flags: object,
+    ) -> str:
         """Submit the run again; it goes on from its newest valid checkpoint.
 
         Args:
             overrides: `key=value` of anything that does not make another training; its length
                 may change, also of one that is complete.
             cluster: `slurm` or `local`; by default where it was.
-            flags: As the options of `hpc-train submit`: `nodes=3`; and `new_snapshot=True`.
+            new_snapshot: The project's code of now takes the place of the run's copy.
+            flags: As the options of `hpc-train submit`: `nodes=3`.
 
         Returns:
             The job id.
@@ -333,7 +344,8 @@ class Run(RunHints):
             ConfigError: when it would be another training.
             SlurmError: when Slurm refuses; the run is as it was.
         """
-        return self.go_on(self.next_plan(*overrides, **flags), cluster=cluster)
+        plan = self.next_plan(*overrides, new_snapshot=new_snapshot, **flags)
+        return self.go_on(plan, cluster=cluster)
 
     def go_on(self, plan: NextPlan, *, cluster: str | None = None) -> str:
         """Submit the run again with what `next_plan` gave; returns the job id."""

@@ -5,6 +5,7 @@
     ├── ConfigError          3   the config or a check of it was refused
     ├── CheckError           3   the preflight or a check of the plan said no
     ├── SlurmError           4   Slurm refused, or is not there
+    ├── NoMetricError        1   a run has not logged that metric (a KeyError, too)
     ├── NoSuchRunError       5   no run answers to that name
     ├── RunFailedError      10   the run failed
     ├── RunTimedOutError    11   the run ran out of time for good
@@ -65,6 +66,12 @@ class NoSuchRunError(HpcTrainError):
     """No run answers to that name, id, folder or job id."""
 
     exit_code = 5
+
+
+class NoMetricError(HpcTrainError, KeyError):
+    """A run has no such metric: it logs others, or has not come that far."""
+
+    __str__ = HpcTrainError.__str__  # a KeyError shows the repr of its argument
 
 
 class RunFailedError(HpcTrainError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 import time
@@ -12,7 +13,7 @@ from hpc_train import api
 from hpc_train.cli.common import print_json, shell_word
 from hpc_train.cli.diagnosis_lines import diagnosis_lines
 from hpc_train.cli.main import INTERRUPTED
-from hpc_train.plan.states import RunState
+from hpc_train.plan.states import SUBMIT_AGAIN, RunState
 from hpc_train.runs.history_text import duration, metrics_text, progress_text, shortened
 from hpc_train.runs.ranks import Heartbeat
 from hpc_train.runs.status import RunStatus
@@ -174,4 +175,10 @@ def print_end(status: RunStatus, *, err: bool = False) -> None:
         of_rank = f" --rank {rank}" if rank else ""
         if status.attempts:
             click.echo(f"logs       hpc-train logs {name}{of_rank}", err=err)
-        click.echo(f"go on      hpc-train resume {name}", err=err)
+        click.echo(f"go on      {_goes_on(status, name)}", err=err)
+
+
+def _goes_on(status: RunStatus, name: str) -> str:
+    """What to type next; a key that makes another training is for a new run."""
+    found = re.search(rf"{SUBMIT_AGAIN} (\S+=\S+)", status.reason)
+    return f"hpc-train submit CFG {found[1]}" if found else f"hpc-train resume {name}"

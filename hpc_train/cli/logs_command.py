@@ -16,7 +16,7 @@ from hpc_train.cli.common import run_argument, runs_dir_option, shell_word
 from hpc_train.cli.finding import run_to_read
 from hpc_train.errors import HpcTrainError, RunFailedError, UsageError
 from hpc_train.runs.read_plan import read_plan
-from hpc_train.runs.status import SESSION
+from hpc_train.runs.status import SESSION, UNEXPLAINED
 
 POLL_S = 0.3
 OF_RANK = re.compile(r"rank-(\d+)\.log\Z")
@@ -159,7 +159,8 @@ def _world_size(run: api.Run) -> int | None:
         return None
 
 
-def _no_log(run: api.Run, who: str) -> RunFailedError:
+def _no_log(run: api.Run, who: str) -> HpcTrainError:
+    """Why there is none; only a run that has failed is told as one."""
     status = run.status()
     name = f"{status.name} ({status.run})"
     if status.last_words:
@@ -167,16 +168,17 @@ def _no_log(run: api.Run, who: str) -> RunFailedError:
         return RunFailedError(f"{who}{name} has left no log, since {status.reason}", hint)
     if status.backend == SESSION:
         said = "what it prints is where it was started"
-        return RunFailedError(f"{name} is a script of its own, with a Session: {said}")
+        return HpcTrainError(f"{name} is a script of its own, with a Session: {said}")
     if status.state.ended:
-        word = shell_word(status.run)
-        return RunFailedError(f"{who}{name} has left no log", f"hpc-train status {word} says why")
-    return RunFailedError(f"{who}{name} has no log yet", "-f waits for it")
+        kind = RunFailedError if status.state in UNEXPLAINED else HpcTrainError
+        hint = f"hpc-train status {shell_word(status.run)} says why"
+        return kind(f"{who}{name} has left no log", hint)
+    return HpcTrainError(f"{who}{name} has no log yet: it is {status.stands}", "-f waits for it")
 
 
 def _follow(run: api.Run, logs: _Logs, attempt: int | None) -> Iterator[str]:
     """New text as it comes, to the end of the run or of the one attempt."""
-    waiting = False
+    waiting, told = False, ""
     statuses = run.follow()
     next_status = 0.0
     ended = False
@@ -190,7 +192,11 @@ def _follow(run: api.Run, logs: _Logs, attempt: int | None) -> Iterator[str]:
             click.echo(f"waiting for {run.log_file(logs.rank or 0, attempt)}", err=True)
         if time.monotonic() >= next_status:
             next_status = time.monotonic() + 2
-            ended = attempt_is_over(run, attempt) or next(statuses).state.ended
+            status = next(statuses)
+            ended = attempt_is_over(run, attempt) or status.state.ended
+            if not (ended or logs.files()) and status.stands != told:
+                told = status.stands
+                click.echo(f"it is {told}", err=True)
         time.sleep(0 if ended else POLL_S)
 
 

@@ -16,6 +16,7 @@ R = TypeVar("R")
 C = TypeVar("C")
 
 _SWEEP = "write hpc_train.submit_sweep(hpc_train.load(PATH, sweep=['seed=1,2']))"
+_GOES_ON_FROM = "leave it out: it goes on from the newest valid checkpoint"
 # What the options of the command are in Python, by the function that does not take them.
 _SAID: Mapping[str, Mapping[str, str]] = {
     "submit": {
@@ -39,7 +40,15 @@ _SAID: Mapping[str, Mapping[str, str]] = {
         "after": "write hpc_train.submit(loaded, after=run)",
         "devices": "set os.environ['CUDA_VISIBLE_DEVICES'] = '0,2' before it",
     },
+    "Run.resume": {"ckpt": _GOES_ON_FROM},
+    "Run.next_plan": {"ckpt": _GOES_ON_FROM},
     "render": {"output": "write Path('job.sbatch').write_text(hpc_train.render(loaded))"},
+}
+# Methods whose flags are options, and how a key of the config is written there.
+_RUN_AGAIN: Mapping[str, str] = {
+    "Run.resume": "run.resume({!r})",
+    "Run.next_plan": "run.next_plan({!r})",
+    "Run.evaluate": "run.evaluate(VERB, {!r})",
 }
 _SAID_OF_LOADED = {
     "sweep": _SWEEP,
@@ -88,6 +97,23 @@ def check_call(
         signature.bind(*args, **kwargs)
     except TypeError as error:
         raise _refusal(function.__qualname__, signature, args, kwargs, str(error)) from None
+    if function.__qualname__ in _RUN_AGAIN:
+        _check_flags(function.__qualname__, list(signature.parameters)[1:], kwargs)
+
+
+def _check_flags(name: str, known: list[str], kwargs: Mapping[str, object]) -> None:
+    """Refuse what a method of a run takes neither by its own names nor as an option."""
+    named = [it for it in known if it not in ("overrides", "flags")]
+    for word, value in kwargs.items():
+        if word in named or word in FLAGS:
+            continue
+        from hpc_train.config.unknown_key import key_of_word  # on the way to an error
+
+        key = key_of_word(word)
+        as_text = f"write it as a text: {_RUN_AGAIN[name].format(f'{key}={value}')}" if key else ""
+        takes = f"it takes {', '.join([*named, *FLAGS])}; keys of the config are texts: 'seed=3'"
+        said = _SAID.get(name, {}).get(word) or did_you_mean(word, [*named, *FLAGS])
+        raise ConfigError(f"{word} is no argument of {name}", said or as_text or takes)
 
 
 def _refusal(

@@ -12,6 +12,7 @@ from typing import Any
 
 from hpc_train.config.argument_values import ArgumentError, check_refused, check_values
 from hpc_train.config.class_kind import Located, cannot_be_made, derives_from, is_value, locate
+from hpc_train.config.default_types import check_texts_for_numbers
 from hpc_train.config.meant_class import fitting, meant_class
 from hpc_train.config.method_signatures import wrong_method
 from hpc_train.config.modules import FoundModule, Names, find_module, read_names, submodules
@@ -134,19 +135,25 @@ def values_check(
     """
     found = locate(class_path, search_path)
     parameters = _parameters(found)
+    open_ended = _parameters(found, open_too=True)  # of **kwargs the others are known all the same
 
     def check_values_of(arguments: Mapping[str, Any]) -> None:
-        if found is None or parameters is None:
+        if found is not None:
+            check_texts_for_numbers(class_path, arguments, found)
+        if found is None or (known := parameters or open_ended) is None:
             return
-        annotations, required = parameters.annotations, parameters.required
+        annotations, required = known.annotations, known.required
         check_values(class_path, arguments, annotations, required, found, search_path)
-        check_refused(class_path, arguments, found, filled_in)
+        if parameters is not None:
+            check_refused(class_path, arguments, found, filled_in)
 
     return check_values_of
 
 
-def _parameters(found: Located | None) -> Parameters | None:
-    return parameters_of(found.name, found.names) if found and found.names else None
+def _parameters(found: Located | None, *, open_too: bool = False) -> Parameters | None:
+    if not found or not found.names:
+        return None
+    return parameters_of(found.name, found.names, open_too=open_too)
 
 
 def _check_kind(class_path: str, found: Located, wanted: str, search_path: Sequence[str]) -> None:
@@ -184,23 +191,27 @@ def _check_methods(class_path: str, found: Located) -> None:
             raise ConfigError(f"{class_path}: {said}", hint)
 
 
-def parameters_of(name: str, names: Names) -> Parameters | None:
-    """What `name(...)` takes; None where the text does not tell (`**kwargs`, a base elsewhere)."""
+def parameters_of(name: str, names: Names, *, open_too: bool = False) -> Parameters | None:
+    """What `name(...)` takes; None where the text does not tell (`**kwargs`, a base elsewhere).
+
+    Args:
+        open_too: Give what is named beside `**kwargs`.
+    """
     definition = names.definitions.get(name)
     if isinstance(definition, ast.FunctionDef):
-        return None if definition.decorator_list else _of_function(definition, bound=False)
+        return None if definition.decorator_list else _of_function(definition, open_too)
     if definition is None:
         return None
     if definition.decorator_list:
         return None
     for statement in definition.body:
         if isinstance(statement, ast.FunctionDef) and statement.name in ("__init__", "__new__"):
-            return _of_function(statement, bound=True)
+            return _of_function(statement, open_too, bound=True)
     if definition.bases and all(_takes_nothing(base) for base in definition.bases):
         return Parameters((), ())
     bases = [base.id for base in definition.bases if isinstance(base, ast.Name)]
     if len(bases) == len(definition.bases) == 1 and bases[0] != name:
-        return parameters_of(bases[0], names)
+        return parameters_of(bases[0], names, open_too=open_too)
     return None
 
 
@@ -209,9 +220,11 @@ def _takes_nothing(base: ast.expr) -> bool:
     return ast.unparse(base).rpartition(".")[2] in ("LightningModule", "LightningDataModule")
 
 
-def _of_function(function: ast.FunctionDef, *, bound: bool) -> Parameters | None:
+def _of_function(
+    function: ast.FunctionDef, open_too: bool, *, bound: bool = False
+) -> Parameters | None:
     given = function.args
-    if given.kwarg is not None or (bound and function.decorator_list):
+    if (given.kwarg is not None and not open_too) or (bound and function.decorator_list):
         return None
     positional = [argument.arg for argument in (*given.posonlyargs, *given.args)][int(bound) :]
     required = positional[: max(0, len(positional) - len(given.defaults))]

@@ -7,11 +7,16 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from hpc_train.config.class_kind import locate
+from hpc_train.config.class_kind import lacks_method, locate
+from hpc_train.config.default_types import texts_for_numbers
 from hpc_train.config.load import LoadedConfig
 from hpc_train.config.own_modules import hiding
 from hpc_train.config.specs import read_object
+from hpc_train.config.validate import CALLED
+from hpc_train.config.words import near_words
 
+# Hooks of Lightning that a training can do without, by whose class has them.
+_OPTIONAL = {"model": ("validation_step",), "data": ("val_dataloader",)}
 _STOPS = ("breakpoint", "pdb.set_trace", "ipdb.set_trace")
 
 
@@ -25,10 +30,15 @@ def _notes(loaded: LoadedConfig, workdir: Path) -> Iterator[str]:
     for file in hiding(workdir):
         yield f"{file} hides Python's own module {file.stem} from all that the ranks import"
     for key in ("model", "data"):
-        class_path, _ = read_object(getattr(config, key), key, loaded.origins)
+        class_path, arguments = read_object(getattr(config, key), key, loaded.origins)
         found = locate(class_path, [str(workdir), *sys.path])
+        if found is not None:
+            for name, said in texts_for_numbers(class_path, arguments, found).items():
+                full = f"{key}.init_args.{name}"
+                yield f"{loaded.origins.prefix(full)}{full} {said}"
         if found is None or not isinstance(found.definition, ast.ClassDef):
             continue
+        yield from _misnamed(key, class_path, found.definition, [str(workdir), *sys.path])
         for call in (it for it in ast.walk(found.definition) if isinstance(it, ast.Call)):
             if (name := ast.unparse(call.func)) in _STOPS:
                 where = f"{class_path} has a {name}() (line {call.lineno})"
@@ -37,6 +47,19 @@ def _notes(loaded: LoadedConfig, workdir: Path) -> Iterator[str]:
         if size not in (None, config.global_batch_size, config.micro_batch_size):
             decides = f"global_batch_size, {config.global_batch_size}, decides what a rank has"
             yield f"{class_path} has train_dataloader give batches of {size}, and {decides}"
+
+
+def _misnamed(key: str, class_path: str, definition: ast.ClassDef, path: list[str]) -> list[str]:
+    """A line for each hook that a training can do without, under a name that nobody calls."""
+    text = ast.unparse(definition)
+    methods = [it.name for it in definition.body if isinstance(it, ast.FunctionDef)]
+    unused = [it for it in methods if f".{it}" not in text and it not in CALLED]
+    told = []
+    for hook in _OPTIONAL[key]:
+        near = near_words(hook, unused, cutoff=0.8)
+        if near and lacks_method(class_path, hook, path):
+            told.append(f"{class_path} has a {near[0]}, which nothing calls: {hook} may be meant")
+    return told
 
 
 def _train_batch_size(definition: ast.ClassDef) -> int | None:

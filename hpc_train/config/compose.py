@@ -29,6 +29,7 @@ class Composed:
         self.files: list[Path] = []
         # Of each class that the command line put in another's place: the keys that it dropped
         self.dropped: dict[str, list[str]] = {}
+        self.left_out: list[str] = []  # a line on what was written and changes nothing
 
     def merge(self, values: Mapping[str, Any], places: Mapping[str, str], place: str) -> None:
         """Lay `values` over what is there.
@@ -118,8 +119,8 @@ class Composed:
             self.origins.put(written, places.get(written, place))
 
     def notes(self) -> list[str]:
-        """What the command line left out without being told to."""
-        return [
+        """What was left out without being told to."""
+        return self.left_out + [
             f"{COMMAND_LINE}: {key} names another class, and what the old one was given is left"
             f" out: {', '.join(left_out)}; give again what the new one takes: {left_out[0]}=..."
             for key, dropped in self.dropped.items()

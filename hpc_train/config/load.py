@@ -25,6 +25,7 @@ from hpc_train.config.compose import (
 from hpc_train.config.containers import check_containers
 from hpc_train.config.flags import FLAGS, Flag
 from hpc_train.config.keys import FIELDS, OF_THE_SCRIPT, REQUIRED_KEYS, SECTIONS
+from hpc_train.config.lightning_cli import check_lightning_cli, leave_out_unchosen
 from hpc_train.config.logger_forms import write_out_loggers
 from hpc_train.config.origins import Origins
 from hpc_train.config.read import parse_value
@@ -117,6 +118,8 @@ def load(
         composed.merge({"sweep": {key: _swept(text, key)}}, {}, COMMAND_LINE)
     _refuse_swept(composed, overrides, flags or {})
     _settle_script(composed, Path(path), arguments)
+    composed.left_out = leave_out_unchosen(composed.values, composed.origins)
+    check_lightning_cli(composed.values, composed.origins, Path(path))
     return _checked(composed, Path(path))
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import yaml
 
+from hpc_train.config.flow_slips import all_flow_slips, flow_slips
 from hpc_train.config.keys import SECTIONS, is_text
 from hpc_train.config.words import WEIGHTS, did_you_mean
 from hpc_train.errors import ConfigError
@@ -161,10 +162,14 @@ def parse_value(text: str, what: str) -> Any:
     loader = _Loader(text)
     try:
         node = loader.get_single_node()
+        for _, message, hint in all_flow_slips(node, f"{what}."):
+            raise ConfigError(f"command line: {message}", hint)
         return None if node is None else _construct(loader, node)
     except (yaml.YAMLError, ValueError) as error:
         problem = getattr(error, "problem", None) or str(error)
         hint = "close its brackets, or put it in quotes"
+        if re.search(r"[\w\"']:[{\[]", text) and text.count("{") == text.count("}"):
+            hint = "write a space behind each colon"
         raise ConfigError(f"{what}: {text!r} is not YAML: {problem}", hint) from error
     finally:
         loader.dispose()
@@ -200,6 +205,8 @@ def _lines(loader: Any, node: yaml.Node, prefix: str, path: Path) -> Iterator[tu
     if not isinstance(node, yaml.MappingNode):
         return
     seen: dict[str, int] = {}
+    for slip, message, hint in flow_slips(node, prefix):
+        raise ConfigError(f"{path}:{slip.start_mark.line + 1}: {message}", hint)
     for key_node, _ in node.value:
         _check_key(key_node, seen, prefix, path)
     loader.flatten_mapping(node)  # resolves `<<: *anchor`; keys of the mapping itself come last

@@ -74,7 +74,6 @@ _PROFILERS = ("simple", "advanced", "pytorch", "xla")
 _FIX_OF_TYPE = {  # which a type alone does not tell
     "max_time": 'write "DD:HH:MM:SS", in quotes in a file: "00:00:30:00" is 30 minutes',
     "profiler": f"write {', '.join(_PROFILERS)}, or null",
-    "callbacks": "write [{class_path: pytorch_lightning.callbacks.Timer, init_args: {...}}]",
 }
 _SECONDS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 _SHORT_PRECISIONS = {"64": "64-true", "32": "32-true", "16": "16-mixed", "bf16": "bf16-mixed"}
@@ -84,6 +83,8 @@ _OTHER_PRECISIONS = {
     **dict.fromkeys(("fp32", "float32", "full", "single"), "32-true"),
     **dict.fromkeys(("bfloat16", "bf16-amp"), "bf16-mixed"),
 }
+# fp16 has no autocast on CPUs that is worth having, and Lightning makes it bf16; FP8 is of GPUs.
+NOT_ON_A_CPU = ("16-mixed", "16-true", "transformer-engine")
 _ZERO = ("zero", "zero_", "zero-", "deepspeed_zero", "deepspeed_zero_", "deepspeed_")
 # As torch and Lightning's classes call them; ModelParallelStrategy has no name in the registry.
 _OTHER_STRATEGIES = {
@@ -153,11 +154,17 @@ def check_trainer(
 
 
 def _check_precision(arguments: Mapping[str, Any], origins: Origins) -> None:
+    """Refuse a word that is no precision, and one that a CPU, where that is asked for, has not."""
     value = arguments.get("precision")
+    on_cpu = arguments.get("accelerator") == "cpu"
     if isinstance(value, str) and value in _OTHER_PRECISIONS:
-        hint = f"write {_OTHER_PRECISIONS[value]}"
+        meant = _OTHER_PRECISIONS[value]
+        hint = f"write {'bf16-mixed' if on_cpu and meant in NOT_ON_A_CPU else meant}"
         raise origins.error("trainer.precision", f"is {value!r}", hint)
     _check_choice(arguments, "precision", _PRECISIONS, origins)
+    if on_cpu and full_precision(value).startswith(NOT_ON_A_CPU):
+        message = f"is {value}, which does not work on a CPU (trainer.accelerator)"
+        raise origins.error("trainer.precision", message, "write bf16-mixed or 32-true")
 
 
 def _instead(name: str) -> str:
@@ -224,15 +231,17 @@ def _check_order(arguments: Mapping[str, Any], origins: Origins) -> None:
             raise origins.error(f"trainer.min_{what}", message, fix)
 
 
-def _as_object(callback: object) -> str:
-    """A class that was named alone, as it is written."""
+def _as_object(callback: object, example: str = "EarlyStopping") -> str:
+    """A class that was named alone, or as the key of its arguments, as it is written."""
     from hpc_train.config.meant_class import meant_class, plain_path
 
     if isinstance(callback, Mapping) and set(callback) == {INIT_ARGS}:
         return "indent init_args below the class_path above it, without a dash of its own"
+    if isinstance(callback, Mapping) and len(callback) == 1:
+        callback = next(iter(callback))
     path = plain_path(callback) if isinstance(callback, str) else ""
     found = re.search(r"[\w.]+\.\w+", meant_class(path) if path and "." not in path else path)
-    it = found[0] if found else "pytorch_lightning.callbacks.EarlyStopping"
+    it = found[0] if found else f"pytorch_lightning.callbacks.{example}"
     return f"write {{class_path: {it}, init_args: {{...}}}}"
 
 
@@ -317,6 +326,8 @@ def _check_type(key: str, value: Any, allowed: set[str], origins: Origins) -> No
     said = f"is {value!r}, and Lightning's Trainer takes {takes}"
     fix = f"write {', or '.join(words)}"
     fix = _FIX_OF_TYPE.get(key.removeprefix("trainer."), fix)
+    if key == "trainer.callbacks":
+        fix = _as_object(value, "Timer").replace("write ", "write [") + "]"
     if meant := meant_number(value, " ".join(plain)):
         fix = f"write {'a number' if 'float' in plain else words[0]}{meant}"
     raise origins.error(key, said, fix)

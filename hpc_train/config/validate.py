@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hpc_train.config.class_kind import lacks_method, locate
+from hpc_train.config.class_kind import Located, lacks_method, locate
 from hpc_train.config.classes import ArgumentError, check_class, values_check
 from hpc_train.config.load import LoadedConfig
 from hpc_train.config.logger_forms import MLFLOW_REFUSES_FILES, MLFLOW_STORES, PACKAGES
@@ -23,7 +23,7 @@ from hpc_train.config.schema import Config, EnvConfig
 from hpc_train.config.script_file import check_script
 from hpc_train.config.specs import CLASS_PATH, INIT_ARGS, TARGET, is_object, read_object, wanted_of
 from hpc_train.config.trainer_args import check_trainer
-from hpc_train.config.words import did_you_mean
+from hpc_train.config.words import near_words
 from hpc_train.errors import ConfigError
 
 # Arguments that a rank gives by itself where a class takes them and the config is silent.
@@ -41,6 +41,7 @@ _OTHER_HOOKS = {
     *("val_dataloader", "test_dataloader", "predict_dataloader"),
     *("validation_step", "test_step", "predict_step"),
 }
+CALLED = frozenset({*_OTHER_HOOKS, *(name for _, name in _OF_A_FIT)})  # by Lightning
 _WITH_LOGGER = ("LearningRateMonitor", "DeviceStatsMonitor")
 
 
@@ -121,7 +122,9 @@ def check_methods(
     for key, names in (("model", needed[0]), ("data", (needed[1],))):
         class_path, _ = read_object(getattr(loaded.config, key), key, loaded.origins)
         if all(lacks_method(class_path, name, path) for name in names):
-            raise ConfigError(f"{class_path} has no {names[0]}", f"{verb} calls it: write it")
+            found = locate(class_path, path)
+            hint = _renamed(names[0], _own_names(found)) or f"{verb} calls it: write it"
+            raise ConfigError(f"{class_path} has no {names[0]}", hint)
 
 
 def check_fit(loaded: LoadedConfig, *, workdir: Path) -> None:
@@ -143,13 +146,24 @@ def check_fit(loaded: LoadedConfig, *, workdir: Path) -> None:
             _check_returns(class_path, found.definition, method, loaded.origins)
         if not found or not lacks_method(class_path, method, path):
             continue
-        own = bound_in(found.definition) if isinstance(found.definition, ast.ClassDef) else set()
+        own = _own_names(found)
         if not own - {"__init__"} and not _start_of(found.definition):
             continue  # an empty class gets its methods some other way
-        hint = did_you_mean(method, own - _OTHER_HOOKS) or f"write it: def {method}(self, ...)"
+        hint = _renamed(method, own) or f"write it: def {method}(self, ...)"
         raise loaded.origins.error(
             f"{key}.class_path", f": {class_path} has no {method}, which a training calls", hint
         )
+
+
+def _own_names(found: Located | None) -> set[str]:
+    definition = found.definition if found else None
+    return bound_in(definition) if isinstance(definition, ast.ClassDef) else set()
+
+
+def _renamed(method: str, own: set[str]) -> str:
+    """What to do where a class has the method that is wanted, under a name that nobody calls."""
+    near = near_words(method, sorted(own - CALLED))
+    return f"rename {near[0]} to {method}" if near else ""
 
 
 def _check_returns(

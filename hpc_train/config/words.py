@@ -14,15 +14,20 @@ def did_you_mean(
     word: str, candidates: Iterable[str], *, prefix: str = "", cutoff: float = 0.6
 ) -> str:
     """`did you mean 'nodes'?`, or nothing when no candidate is near."""
+    near = near_words(word, candidates, cutoff=cutoff)
+    if not near:
+        return ""
+    return f"did you mean {' or '.join(repr(prefix + match) for match in near)}?"
+
+
+def near_words(word: str, candidates: Iterable[str], *, cutoff: float = 0.6) -> list[str]:
+    """The one or two of the candidates that are near to a word, the nearest first."""
     import difflib  # only on the way to an error
 
     known = list(candidates)
     lower = {name.lower(): name for name in known}
     same = [lower[word.lower()]] if word.lower() in lower else []
-    near = same or difflib.get_close_matches(word, known, n=2, cutoff=cutoff)
-    if not near:
-        return ""
-    return f"did you mean {' or '.join(repr(prefix + match) for match in near)}?"
+    return same or difflib.get_close_matches(word, known, n=2, cutoff=cutoff)
 
 
 def meant_number(value: object, types: str) -> str:
@@ -38,6 +43,9 @@ def meant_number(value: object, types: str) -> str:
     if variable := re.fullmatch(r"\$(\w+)", value):
         return f"; of a variable of the shell: ${{oc.decode:${{oc.env:{variable[1]}}}}}"
     if slip := re.fullmatch(rf"=?({_NUMBER}),?", value):
+        if "float" not in types and not slip[1].lstrip("-").isdecimal():
+            number = float(slip[1])
+            return f": {number:.0f}, without a point" if number.is_integer() else ""
         as_text = " without quotes; of a variable: ${oc.decode:${oc.env:NAME}}"
         return as_text if slip[1] == value else f": {slip[1]}"
     comma = ", with a point" if re.fullmatch(r"-?\d+,\d+", value) else ""

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum
 
 ALL_FINISHED = "all ranks finished"  # of a training that took all of its steps
+# In a reason, before the keys that have to be others: `resume` would refuse them.
+SUBMIT_AGAIN = "submit again with"
 
 
 class RankExit(IntEnum):

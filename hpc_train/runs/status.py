@@ -12,6 +12,7 @@ from hpc_train.runs.events import BEGINNINGS, Event, EventKind, end_of, since_la
 from hpc_train.runs.forecast import Forecast, TimeLimit, forecast_end
 from hpc_train.runs.history import AttemptRecord, attempts_in, newest_job_id
 from hpc_train.runs.layout import RunDir
+from hpc_train.runs.metrics import Metrics
 from hpc_train.runs.ranks import Heartbeat
 from hpc_train.runs.saved_models import SavedModel
 
@@ -68,6 +69,12 @@ class RunStatus:
     metrics: Mapping[str, Any] = field(default_factory=dict)
     attempts: tuple[AttemptRecord, ...] = ()
     best_models: tuple[SavedModel, ...] = ()  # one for each metric that decided
+
+    @property
+    def stands(self) -> str:
+        """Its state, and why where that is known: `pending: Resources`."""
+        why = self.trouble or self.reason or self.waiting
+        return f"{self.state.value}{f': {why}' if why else ''}"
 
     @property
     def failed_saves(self) -> str:
@@ -153,7 +160,7 @@ def run_status(
         beat=beat if trains else None,
         forecast=_forecast(state, beat if trains else None, attempts, view.limit, now),
         step=step,
-        metrics=metrics,
+        metrics=Metrics(metrics, f"{run.name} ({run.run_id}) is {state.value}", reason),
         attempts=tuple(attempts),
         best_models=tuple(best_models),
     )

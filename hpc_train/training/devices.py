@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hpc_train.config.trainer_args import ACCELERATORS, full_precision
+from hpc_train.config.trainer_args import ACCELERATORS, NOT_ON_A_CPU, full_precision
 from hpc_train.errors import CheckError, ConfigError
 from hpc_train.plan.world import World
 from hpc_train.preflight.inventory.cgroup import cpu_quota, memory_available_bytes
@@ -178,7 +178,7 @@ def check_precision(precision: str | int | None, device: Device) -> None:
     name = full_precision(precision)
     if name.startswith("transformer-engine"):
         _check_transformer_engine(device)
-    elif device.kind == "cpu" and name in ("16-mixed", "16-true"):
+    elif device.kind == "cpu" and name in NOT_ON_A_CPU:
         raise CheckError(
             f"trainer.precision: {name} does not work on a CPU",
             "write precision: bf16-mixed or 32-true",

@@ -630,7 +630,7 @@ def test_a_trainer_argument_that_cannot_be_is_refused_with_what_to_write(
 
 def test_lightnings_own_arguments_pass(nets: Path) -> None:
     more = (
-        "trainer: {accelerator: cpu, strategy: my_registered_one, precision: 16-mixed,"
+        "trainer: {accelerator: cpu, strategy: my_registered_one, precision: bf16-mixed,"
         " max_steps: 3, limit_val_batches: 0.5, gradient_clip_val: 1.0, profiler: simple}\n"
     )
     check_in(nets, "{class_path: nets.Open}", "{class_path: nets.OpenData}", more)

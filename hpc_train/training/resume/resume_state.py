@@ -144,6 +144,7 @@ class ResumeState:
                 world_size=rank.world_size,
                 saved_size=start.samples_in_set if start is not None else None,
                 may_shuffle=may_shuffle,
+                is_script=rank.is_script,
             )
         is_first = self.stream is None
         self._streaming, self.stream = stream_loader(

@@ -29,6 +29,7 @@ from torch.utils.data.distributed import DistributedSampler
 
 from hpc_train.errors import ConfigError
 from hpc_train.plan.plan import Batch
+from hpc_train.plan.states import SUBMIT_AGAIN
 from hpc_train.training.private.torch_data import forget_iterator
 from hpc_train.training.resume import seeded_fetch  # noqa: F401 - torch learns of SeededIndices
 from hpc_train.training.resume.sample_order import (
@@ -80,11 +81,13 @@ def loader_at(
     world_size: int,
     saved_size: int | None,
     may_shuffle: bool = True,
+    is_script: bool = False,
 ) -> Loader:
     """A copy of the user's map-style train loader that goes on at `position`.
 
     Args:
         saved_size: Samples in the set when the position was saved; None for a fresh start.
+        is_script: The batch is that of a script's loader, times its ranks, and of no config.
 
     Raises:
         ConfigError: the set has another size now, or is too small; or see `is_shuffled`.
@@ -96,7 +99,7 @@ def loader_at(
         raise ConfigError(
             f"the train set has {n} samples, fewer than global_batch_size "
             f"{batch.global_batch_size}",
-            "lower global_batch_size (in a script its batch size), or use fewer ranks",
+            _smaller_batch(n, world_size, is_script=is_script),
         )
     if saved_size not in (None, n):
         raise ConfigError(
@@ -112,6 +115,15 @@ def loader_at(
         shuffle=is_shuffled(loader) and may_shuffle,
     )
     return map_style_loader(loader, sampler)
+
+
+def _smaller_batch(n: int, world_size: int, *, is_script: bool) -> str:
+    """What gives a global batch that `n` samples fill; a config's is the same on fewer ranks."""
+    if is_script:
+        return "lower the batch size in the script, or use fewer ranks"
+    most = n // world_size * world_size
+    fewer = "" if most else f", on {n} ranks at most"
+    return f"{SUBMIT_AGAIN} global_batch_size={most or n} or less{fewer}"
 
 
 def map_style_loader(loader: Loader, sampler: GlobalBatchSampler | EvenBatchSampler) -> Loader:

@@ -1,0 +1,97 @@
+"""Texts for arguments without an annotation whose default is a number: what a class expects."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from hpc_train.config.argument_values import ArgumentError
+from hpc_train.config.class_kind import Located
+from hpc_train.config.modules import Names
+from hpc_train.config.words import meant_number
+
+_NUMBER = r"[-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:e[-+]?\d+)?"
+_NUMBERS = re.compile(rf"[\[(]?\s*{_NUMBER}(?:[\s,;:|]+{_NUMBER})*[\s,%]*[\])]?", re.IGNORECASE)
+_SWITCH = re.compile("true|false|yes|no|on|off", re.IGNORECASE)
+
+
+def check_texts_for_numbers(class_path: str, arguments: Mapping[str, Any], found: Located) -> None:
+    """Refuse a list of numbers, or a number in quotes, where the default is a number.
+
+    Raises:
+        ArgumentError: naming the argument.
+    """
+    for name, value, default in _texts(arguments, found):
+        is_switch = isinstance(default, bool)
+        if not (_SWITCH if is_switch else _NUMBERS).fullmatch(value.strip()):
+            continue
+        message = f"is the text {value!r}, and {class_path} has {default} there by default"
+        if is_switch:
+            raise ArgumentError(message, f"write {value.lower()} without quotes", name)
+        # A default of 0 takes 0.5 as well: only an annotation tells that a number has to be whole.
+        raise ArgumentError(message, f"write a number{meant_number(value, 'float')}", name)
+
+
+def texts_for_numbers(
+    class_path: str, arguments: Mapping[str, Any], found: Located
+) -> dict[str, str]:
+    """By argument what is to be said of each text there that is no number: it may be meant."""
+    return {
+        name: f"is the text {value!r}, and {class_path} has {default} there by default"
+        for name, value, default in _texts(arguments, found)
+    }
+
+
+def _texts(
+    arguments: Mapping[str, Any], found: Located
+) -> Iterator[tuple[str, str, float | int | bool]]:
+    """Each argument that is a text, and the number or the switch that the class has there."""
+    defaults = _defaults(found.name, found.names) if found.names else {}
+    for name, value in arguments.items():
+        if isinstance(value, str) and name in defaults:
+            yield name, value, defaults[name]
+
+
+def _defaults(name: str, names: Names, steps: int = 12) -> dict[str, float | int | bool]:
+    """Of arguments without an annotation, of `__init__` or of one that a base in the file has."""
+    definition = names.definitions.get(name)
+    start = definition if isinstance(definition, ast.FunctionDef) else None
+    if isinstance(definition, ast.ClassDef) and not definition.decorator_list:
+        methods = (it for it in definition.body if isinstance(it, ast.FunctionDef))
+        start = next((it for it in methods if it.name == "__init__"), None)
+        bases = [it.id for it in definition.bases if isinstance(it, ast.Name)]
+        if start is None or start.args.kwarg is not None:
+            above = [_defaults(it, names, steps - 1) for it in bases if steps and it != name]
+            inherited = {key: value for many in reversed(above) for key, value in many.items()}
+            return inherited | (_of(start) if start else {})
+    return _of(start) if start else {}
+
+
+def _of(start: ast.FunctionDef) -> dict[str, float | int | bool]:
+    if start.decorator_list:
+        return {}
+    places = [*start.args.posonlyargs, *start.args.args]
+    last = places[len(places) - len(start.args.defaults) :]
+    pairs = [*zip(last, start.args.defaults, strict=True)]
+    pairs += [
+        (it, default)
+        for it, default in zip(start.args.kwonlyargs, start.args.kw_defaults, strict=True)
+        if default is not None
+    ]
+    found = {}
+    for argument, default in pairs:
+        value = _number(default) if argument.annotation is None else None
+        if value is not None:
+            found[argument.arg] = value
+    return found
+
+
+def _number(default: ast.expr) -> float | int | bool | None:
+    """What a default is, `-1` and `1e-3` included; None where it is no plain number."""
+    try:
+        value = ast.literal_eval(default)
+    except ValueError:
+        return None
+    return value if isinstance(value, (float, int)) else None

@@ -1,0 +1,105 @@
+"""A config that was written for LightningCLI: what is left out of it, and all that is to change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, MutableMapping
+from pathlib import Path
+from typing import Any
+
+from hpc_train.config.keys import FIELDS, REQUIRED_KEYS
+from hpc_train.config.origins import Origins
+from hpc_train.config.removed_arguments import REMOVED_ARGUMENTS
+from hpc_train.config.specs import is_object
+from hpc_train.config.trainer_args import OWNED
+from hpc_train.config.unknown_key import unknown_key
+from hpc_train.errors import ConfigError
+
+# Values that LightningCLI writes for what nobody chose; source: the defaults of Lightning's Trainer
+# and `--print_config`. hpc-train decides these itself.
+_UNCHOSEN: Mapping[str, tuple[Any, ...]] = {
+    "devices": ("auto",),
+    "num_nodes": (1,),
+    "accumulate_grad_batches": (1,),
+    "use_distributed_sampler": (True,),
+    "barebones": (False,),
+    "enable_checkpointing": (None, True),
+    **dict.fromkeys(("default_root_dir", "plugins", "deterministic", "benchmark"), (None,)),
+    "logger": (None,),
+}
+_TOP = ("ckpt_path", "weights_only", "optimizer", "lr_scheduler", "seed_everything")
+_SHAPE = ("trainer.devices", "trainer.num_nodes")
+_MISSING = " (missing)"
+_COMMANDS = ("fit", "validate", "test", "predict")
+
+
+def leave_out_unchosen(values: MutableMapping[str, Any], origins: Origins) -> list[str]:
+    """Take out what changes nothing, in place: of files, since what is typed was chosen.
+
+    Returns:
+        A line that names all of it, or nothing.
+    """
+    typed = origins.typed()
+    unset = [it for it in _TOP if it in values and (values[it] is None or values[it] is False)]
+    left_out = [_taken(values, name, "") for name in unset if name not in typed]
+    trainer = values.get("trainer")
+    if isinstance(trainer, dict):
+        unset = [it for it in trainer if _is_unchosen(it, trainer[it])]
+        unset = [it for it in unset if f"trainer.{it}" not in typed]
+        left_out += [_taken(trainer, name, "trainer.") for name in unset]
+    if not left_out:
+        return []
+    place = origins.prefix(left_out[0].partition(":")[0])
+    decides = "; slurm.nodes and slurm.gpus_per_node are the shape"
+    decides = decides if any(it.startswith(_SHAPE) for it in left_out) else ""
+    return [f"{place}left out, since it changes nothing: {', '.join(left_out)}{decides}"]
+
+
+def _is_unchosen(name: str, value: object) -> bool:
+    return any(value == it and type(value) is type(it) for it in _UNCHOSEN.get(name, ()))
+
+
+def _taken(holder: MutableMapping[str, Any], name: str, prefix: str) -> str:
+    value = holder.pop(name)
+    return f"{prefix}{name}: {'null' if value is None else str(value).lower()}"
+
+
+def check_lightning_cli(values: Mapping[str, Any], origins: Origins, path: Path) -> None:
+    """Refuse a whole config of LightningCLI at once, with each key that is to be another.
+
+    Raises:
+        ConfigError: with all of them in one line.
+    """
+    below = next((it for it in _COMMANDS if isinstance(values.get(it), Mapping)), "")
+    inner: Mapping[str, Any] = values[below] if below else values
+    trainer = inner.get("trainer")
+    trainer = trainer if isinstance(trainer, Mapping) else {}
+    owned = [it for it in OWNED if it in trainer and not _is_unchosen(it, trainer[it])]
+    if "global_batch_size" in values or not (below or owned or "seed_everything" in values):
+        return
+    if not any(isinstance(inner.get(it), Mapping) for it in ("model", "trainer")):
+        return
+    changes = dict(_changes({**values, **inner}, origins, below))
+    told = {**REMOVED_ARGUMENTS, **{it: OWNED[it] for it in owned}}
+    changes |= {f"trainer.{it}": told[it].removeprefix("write ") for it in trainer if it in told}
+    what = f"{path}: this is a config of LightningCLI, and not so here: {', '.join(changes)}"
+    fixes = [hint if it.endswith(_MISSING) else f"{it} -> {hint}" for it, hint in changes.items()]
+    as_it_is = f"or as it is, with its script: hpc-train submit train.py -- fit --config {path}"
+    raise ConfigError(what, "; ".join([*fixes, as_it_is]))
+
+
+def _changes(values: Mapping[str, Any], origins: Origins, below: str) -> Iterator[tuple[str, str]]:
+    """Each key that is to be another, and what to write."""
+    if below:
+        yield below, "its keys, one step to the left"
+    for name, value in values.items():
+        if name == "seed_everything" and value is not None:
+            yield name, f"seed: {'N' if isinstance(value, bool) else value}"
+        elif name not in (*FIELDS, *_COMMANDS) and not (value is None and name in _TOP):
+            hint = unknown_key(name, FIELDS, origins, values).hint
+            yield name, hint.removeprefix("write ")
+    for name, example in REQUIRED_KEYS.items():
+        value = values.get(name)
+        if value is None:
+            yield f"{name}{_MISSING}", example
+        elif name in ("model", "data") and not is_object(value):
+            yield name, "{class_path: MODULE.CLASS, init_args: {...}}, with what is there now"
