@@ -10,8 +10,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from hpc_train.diagnose.rules import Evidence, Failure
 
 _REQUEUED = re.compile(r"\bRequeued job (\d{1,12}(?:_\d{1,9})?)")
@@ -35,15 +33,17 @@ class Requeues:
         elif self._job and (found := _STARTED.search(line)) and found[1] == self._job:
             self._again = where
 
-    def told(self, failures: Sequence[Failure]) -> tuple[tuple[Failure, ...], tuple[Failure, ...]]:
+    def told(
+        self, failures: tuple[Failure, ...], notes: tuple[Failure, ...]
+    ) -> tuple[tuple[Failure, ...], tuple[Failure, ...]]:
         """Return failures and notes: beside another failure the end before a new start is none."""
         if self._again is None:
-            return tuple(failures), ()
+            return failures, notes
         again = [self._of(one) for one in failures if one.name in _ENDS]
         others = tuple(one for one in failures if one.name not in _ENDS)
         if others:
-            return others, tuple(replace(one, kind="note") for one in again)
-        return tuple(again), ()
+            return others, (*notes, *(replace(one, kind="note") for one in again))
+        return tuple(again), notes
 
     def _of(self, failure: Failure) -> Failure:
         assert self._again is not None

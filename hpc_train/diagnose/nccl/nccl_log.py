@@ -353,8 +353,7 @@ class LogReader:
             lines=self._last,
             ends_open=bool(self._retrying),
         )
-        failures, again = self._requeues.told(failures)
-        notes = (*notes, *again)
+        failures, notes = self._requeues.told(failures, notes)
         settings, counts = self.shown.settings(self._last), filter(None, [self._ras.note()])
         return NcclReport(
             version=self.shown.version,
