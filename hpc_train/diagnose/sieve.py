@@ -39,8 +39,9 @@ _GOES_ON = {
     b"FullMesh failed": 2,
     b"Detected mismatch between": 5,
     b"ProcessGroupNCCL": 2,  # a terminal's width may wrap it
-    b"Error: ": 3,  # and this
 }
+_ERROR = b"Error: "  # a terminal may wrap its message as well
+_ERROR_LINES = 4  # with its own
 _COLLECTIVE = b": opCount "  # SUBSYS=COLL logs each
 # Lines that differ in numbers alone are one kind: once one of it told nothing, none does.
 _KEY = b"0123456789."
@@ -84,8 +85,9 @@ class Sieve:
                     self._has_collective = True
                 if not self._is_known(line):
                     yield line_number, line
-            elif self._after or (is_rare and self._tells(line)):
+            elif (tells := is_rare and self._tells(line)) or self._after:
                 yield line_number, line
+                self._after = max(self._after, _ERROR_LINES * (tells and _ERROR in line))
             else:
                 continue
             if more := next((more for word, more in _GOES_ON.items() if word in line), 0):
