@@ -18,6 +18,7 @@ from hpc_train.config.schema import CheckpointConfig
 from hpc_train.errors import RunFailedError
 from hpc_train.plan import env_names
 from hpc_train.plan.plan import ObjectSpec
+from hpc_train.runs.checkpoints import newest_step
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.ranks import read_exits
 from tests.training.launched import DIGITS, free_port, make_plan, rank_environ, run_ranks
@@ -306,6 +307,25 @@ def test_a_checkpoint_that_the_programs_own_hook_spoils_ends_all_ranks_at_its_fi
         assert 3 <= (record.step or 0) < 12, "of 23 steps"
         assert "in _save" in record.traceback
     assert "could not be saved" not in ended.log(0) + ended.log(1)
+
+
+def test_a_training_whose_last_state_is_not_saved_has_failed_and_goes_on_later(
+    tmp_path: Path,
+) -> None:
+    plan, run = make_plan(tmp_path), RunDir(tmp_path / "run")
+    run.path.mkdir()
+    run.checkpoints.write_text("in the way")
+    ended = run_ranks(plan, run.path)
+    assert ended.codes == [RunFailedError.exit_code] * 2, ended.log(0)
+    end = "trained to step 22, and its last state could not be saved: Not a directory"
+    for record in read_exits(ended.attempt):
+        assert (record.kind, record.step, record.traceback) == ("unsaved", 22, "")
+        assert record.error.startswith(f"{end} ({run.checkpoints}); once one can write there: hpc")
+    assert f"error: {end}" in ended.log(0)
+    assert "Traceback" not in ended.log(0)
+    run.checkpoints.unlink()
+    assert run_ranks(plan, run.path, attempt=1).codes == [0, 0]
+    assert newest_step(run) == 22
 
 
 def test_a_hook_that_raises_as_it_saves_ends_the_training_with_its_own_error(
