@@ -22,6 +22,7 @@ from hpc_train.training.heartbeat import HeartbeatThread
 from hpc_train.training.private.lightning_frames import in_teardown
 from hpc_train.training.resume.stop import Stopped
 from hpc_train.training.resume.unsavable import UnsavableError, UnsavedEndError
+from hpc_train.training.resume.untrained import UntrainedError
 
 _USER_CODE = 1
 _MOST_SAID = 400  # characters of a message of several lines
@@ -103,7 +104,7 @@ def failure_of(error: BaseException | None) -> RankFailure:
         code=code,
         kind=kind,
         error=str(error) if ours else _with_fix(_one_line(error)),
-        where=user_frame(error),
+        where=error.where if isinstance(error, UntrainedError) else user_frame(error),
         traceback="" if ours else "".join(traceback.format_exception(error)),
     )
 

@@ -67,11 +67,28 @@ class StopsEarly(DigitsClassifier):
         self.trainer.should_stop = self.global_step == 3
         return super().training_step(batch, batch_idx)
 
+class NoLoss(DigitsClassifier):
+    def __init__(self, but=-1):
+        super().__init__(8)
+        self.but = but
+
+    def training_step(self, batch, batch_idx):
+        loss = super().training_step(batch, batch_idx)
+        if batch_idx == self.but:
+            return loss
+
+class StepsByHand(NoLoss):
+    def training_step(self, batch, batch_idx):
+        self.zero_grad()
+        super(NoLoss, self).training_step(batch, batch_idx).backward()
+        self.trainer.optimizers[0].step()
+
 class OutOfMemory(DigitsClassifier):
     def training_step(self, batch, batch_idx):
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB")
 """
 
+NO_LOSS = FAULTY.partition("self.but = but")[0].count("\n") + 3
 SAVES_A_LAMBDA = FAULTY.partition('checkpoint["best"]')[0].count("\n") + 1
 
 
@@ -326,6 +343,32 @@ def test_a_training_whose_last_state_is_not_saved_has_failed_and_goes_on_later(
     run.checkpoints.unlink()
     assert run_ranks(plan, run.path, attempt=1).codes == [0, 0]
     assert newest_step(run) == 22
+
+
+@pytest.mark.parametrize("trainer", [{"max_epochs": 9}, {"max_steps": 3}])
+def test_a_training_step_that_never_gives_a_loss_fails_at_the_end_of_its_first_epoch(
+    trainer: dict[str, Any], tmp_path: Path
+) -> None:
+    model = faulty(tmp_path, "NoLoss")
+    plan = make_plan(tmp_path, ranks_per_node=1, model=model, trainer=trainer)
+    ended = run_ranks(plan, tmp_path / "run")
+    assert ended.codes == [RunFailedError.exit_code], ended.log(0)
+    (record,) = read_exits(ended.attempt)
+    said = "training_step of faulty_models.NoLoss returned None at every step: no optimizer step"
+    assert record.error.startswith(said)
+    assert "write `return loss` at its end" in record.error
+    assert record.where == f"{tmp_path / 'faulty_models.py'}:{NO_LOSS}"
+    assert record.step == min(22, trainer.get("max_steps", 22))
+
+
+@pytest.mark.parametrize(("name", "arguments"), [("NoLoss", {"but": 3}), ("StepsByHand", {})])
+def test_a_training_step_may_give_no_loss_now_and_then_or_take_its_steps_by_hand(
+    name: str, arguments: dict[str, int], tmp_path: Path
+) -> None:
+    model = replace(faulty(tmp_path, name), init_args=arguments)
+    plan = make_plan(tmp_path, ranks_per_node=1, model=model)
+    ended = run_ranks(plan, tmp_path / "run")
+    assert ended.codes == [0], ended.log(0)
 
 
 def test_a_hook_that_raises_as_it_saves_ends_the_training_with_its_own_error(
