@@ -165,7 +165,7 @@ def read_beginning(attempt: AttemptDir) -> Beginning | None:
 def write_exit(attempt: AttemptDir, record: ExitRecord) -> None:
     """Leave the record of one rank; it is durable, since the node may go next."""
     path = attempt.exit_record(record.rank)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    _make_folder(path)
     write_text(path, json.dumps(dataclasses.asdict(record)))
 
 
@@ -179,11 +179,17 @@ def write_heartbeats(path: Path, beats: Sequence[Heartbeat]) -> None:
     _rewrite(path, json.dumps([dataclasses.asdict(beat) for beat in beats]))
 
 
+def _make_folder(file: Path) -> None:
+    """As RUN/attempts/K/FOLDER; not where the run is gone: who moves one gets no second one."""
+    if file.parents[3].is_dir():
+        file.parent.mkdir(parents=True, exist_ok=True)
+
+
 def _rewrite(path: Path, text: str) -> None:
     try:
         write_text(path, text, durable=False)
     except FileNotFoundError:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        _make_folder(path)
         write_text(path, text, durable=False)
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT) or not path.exists():

@@ -26,13 +26,13 @@ from hpc_train.training.private.lightning_logged import (
 )
 from hpc_train.training.private.lightning_loops import replace_loops
 from hpc_train.training.resume.checkpoint_authors import author_in_trainer
+from hpc_train.training.resume.loss_watch import LossWatch
 from hpc_train.training.resume.module_state import capture_module, restore_module
 from hpc_train.training.resume.rank_checkpoint import RankCheckpoint, load_tensors
 from hpc_train.training.resume.resume_state import ResumeState
 from hpc_train.training.resume.rng import capture_rngs, restore_rngs
 from hpc_train.training.resume.sampling import PlainLoader, indices_of
 from hpc_train.training.resume.saving import Snapshot, say_loudly
-from hpc_train.training.resume.untrained import LossWatch
 from hpc_train.training.scaled_lr import scale_rates
 
 NOT_DEALT = (
