@@ -11,7 +11,7 @@ from hpc_train.cli.main import INTERRUPTED
 from hpc_train.config.keys import TYPES
 from hpc_train.errors import HpcTrainError
 from hpc_train.plan.states import Outcome
-from hpc_train.supervisor import refusal
+from hpc_train.supervisor import refusal, run_folder
 from hpc_train.supervisor.outcome import JUDGES
 from tests import config_page
 
@@ -35,16 +35,18 @@ def test_every_file_that_a_map_names_is_there(page: str) -> None:
 
 
 def test_the_map_has_the_row_of_each_outcome() -> None:
-    assert refusal.judge_refusal.__name__ in JUDGES
+    for judge in (refusal.judge_refusal, run_folder.judge_moved):
+        assert judge.__name__ in JUDGES
     text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
     rows = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", text, re.MULTILINE))
     for outcome in Outcome:
-        judges = ", ".join(f"`{name}`" for name, says in JUDGES.items() if outcome in says)
+        judges = {f"`{name}`" for name, says in JUDGES.items() if outcome in says}
         follows = outcome.follows
         what = "goes on, counts against `requeue.budget`" if follows.is_fault else "goes on"
         if follows.state is not None:
             what = f"ends as {follows.state.value}: {follows.reason}"
-        assert rows[outcome.value] == f"{judges} | {what}"
+        named, _, follows_then = rows[outcome.value].partition(" | ")
+        assert (set(named.split(", ")), follows_then) == (judges, what)
 
 
 def test_what_a_map_calls_a_table_is_one() -> None:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 from hpc_train.backends.observe import ask_again, is_submitit, observe
-from hpc_train.errors import HpcTrainError, SlurmError, UsageError
+from hpc_train.errors import HpcTrainError, NoSuchRunError, SlurmError, UsageError
 from hpc_train.plan.states import RunState
 from hpc_train.runs.events import Event, EventKind, append_event, read_events
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.lock import is_held
 from hpc_train.runs.status import SESSION, RunStatus
+from hpc_train.slurm.command import is_available
 from hpc_train.slurm.control import cancel, is_answer_lost
+from hpc_train.slurm.jobs import live_script
 
 
 def cancel_one(directories: Sequence[RunDir]) -> tuple[RunStatus, str]:
@@ -43,6 +47,17 @@ def cancel_one(directories: Sequence[RunDir]) -> tuple[RunStatus, str]:
         what = f"{status.name} ({status.run}) is already {status.state.value}"
         raise HpcTrainError(what, "`hpc-train list --active` shows what has not ended")
     return status, _cancel(run, status)
+
+
+def refuse_orphan(word: str) -> None:
+    """Raise for the number of a job that is alive and whose run's folder is gone; else nothing."""
+    if not re.fullmatch(r"\d+(_\d+)?", word) or not is_available("squeue"):
+        return
+    script = Path(live_script(word))
+    if script.is_absolute() and not script.exists():
+        raise NoSuchRunError(
+            f"job {word} is alive, but its run's folder is gone ({script})", f"scancel {word}"
+        )
 
 
 def _shown(status: RunStatus) -> str:

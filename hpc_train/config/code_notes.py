@@ -10,6 +10,7 @@ from pathlib import Path
 from hpc_train.config.class_kind import lacks_method, locate
 from hpc_train.config.default_types import texts_for_numbers
 from hpc_train.config.load import LoadedConfig
+from hpc_train.config.method_signatures import step_without_loss
 from hpc_train.config.own_modules import hiding
 from hpc_train.config.specs import read_object
 from hpc_train.config.validate import CALLED
@@ -21,7 +22,7 @@ _STOPS = ("breakpoint", "pdb.set_trace", "ipdb.set_trace")
 
 
 def notes_on_code(loaded: LoadedConfig, *, workdir: Path) -> list[str]:
-    """A line each: a file in Python's own's place, a breakpoint, another batch size."""
+    """A line each: a file in Python's own's place, a breakpoint, no loss, another batch size."""
     return [] if loaded.config.script.path else list(_notes(loaded, workdir))
 
 
@@ -43,6 +44,9 @@ def _notes(loaded: LoadedConfig, workdir: Path) -> Iterator[str]:
             if (name := ast.unparse(call.func)) in _STOPS:
                 where = f"{class_path} has a {name}() (line {call.lineno})"
                 yield f"{where}: a job has no terminal to type at, and ends there"
+        if key == "model" and (line := step_without_loss(found.definition)):
+            says = f"{class_path} has a training_step (line {line}) that gives no loss"
+            yield f"{says}: unless it optimizes by hand, nothing is learned; write `return loss`"
         size = _train_batch_size(found.definition) if key == "data" else None
         if size not in (None, config.global_batch_size, config.micro_batch_size):
             decides = f"global_batch_size, {config.global_batch_size}, decides what a rank has"

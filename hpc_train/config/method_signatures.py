@@ -20,8 +20,8 @@ _PAIR = {
 # Signs of a class that optimizes by hand, or hands a method on.
 _BY_HAND = (
     *("automatic_optimization", ".step(", ".backward(", ".optimizers(", "setattr(", "__getattr"),
-    *("super().training_step", "super().configure_optimizers"),
 )
+_HANDS_ON = ("super().training_step", "super().configure_optimizers")
 _INIT = ("init", "int", "inti", "intit", "ini")  # between underscores
 
 
@@ -61,7 +61,7 @@ def returns_nothing(definition: ast.ClassDef, name: str) -> tuple[int, str] | No
     if not all(ast.unparse(it).rpartition(".")[2] == "LightningModule" for it in definition.bases):
         return None
     text = ast.unparse(definition)
-    if any(word in text for word in _BY_HAND):
+    if any(word in text for word in (*_BY_HAND, *_HANDS_ON)):
         return None
     methods = {it.name: it for it in definition.body if isinstance(it, ast.FunctionDef)}
     method, other = (methods.get(it) for it in (name, _PAIR.get(name, "")))
@@ -77,6 +77,27 @@ def returns_nothing(definition: ast.ClassDef, name: str) -> tuple[int, str] | No
         if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call)
         else f"end it with: return {made[0] if made else 'OPTIMIZER'}"
     )
+
+
+def step_without_loss(definition: ast.ClassDef) -> int:
+    """The line of a training_step that gives no value anywhere; 0 where that may well be meant."""
+    text = ast.unparse(definition)
+    for method in (it for it in definition.body if isinstance(it, ast.FunctionDef)):
+        if method.name != "training_step" or any(word in text for word in _BY_HAND):
+            continue
+        said = [it for it in _own_nodes(method.body) if isinstance(it, ast.Return)]
+        if _gives(method) is False or (said and _is_blank(method) and not method.decorator_list):
+            return method.lineno
+    return 0
+
+
+def _is_blank(method: ast.FunctionDef) -> bool:
+    """Whether all its returns are without a value, and it neither yields nor raises."""
+    nodes = list(_own_nodes(method.body))
+    if any(isinstance(it, (ast.Yield, ast.YieldFrom, ast.Raise, ast.Await)) for it in nodes):
+        return False
+    values = [it.value for it in nodes if isinstance(it, ast.Return) and it.value is not None]
+    return all(isinstance(it, ast.Constant) and it.value is None for it in values)
 
 
 def _is_stored(node: ast.Name) -> bool:

@@ -26,7 +26,7 @@ _MAX_TRACEBACKS = 10_000
 # Of NCCL's own side notes one, a driver that it does not find; how far a program came; warnings.
 _TOLD_NOTES = (
     *("ras_counts", "start_open", "libcuda", "only_warned", "optional_import", "requeued"),
-    "stray_connection",
+    *("stray_connection", "no_loss_once"),
     *("nccl_tests_no_row", "nccl_tests_no_mpi", "nccl_tests_alone"),
 )
 _EXCEPTION = re.compile(

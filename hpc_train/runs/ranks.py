@@ -16,6 +16,7 @@ from hpc_train.runs.atomic import write_text
 from hpc_train.runs.layout import AttemptDir
 
 T = TypeVar("T")
+UNSAVED = "unsaved"  # the kind of an exit after the last step, whose state is on no disk
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,8 +27,8 @@ class ExitRecord:
         time: Seconds since the epoch, on the rank's own clock.
         code: As in `plan.states.RankExit`; anything else is the user's.
         kind: finished, left (a script ended with 0, whatever that means), saved, network, storage
-            (a file is out of reach), watchdog, check (a clear message of ours), gpu_memory or user;
-            what `code` cannot tell apart.
+            (a file is out of reach), watchdog, check (a clear message of ours), gpu_memory, unsaved
+            (after the last step) or user; what `code` cannot tell apart.
         cause: Of a rank that saved and left: SIGTERM, SIGUSR1, SIGUSR2 or "stop file", as agreed
             between the ranks (any one of them suffices). Of one that finished before its last
             step: what ended its training.
@@ -164,7 +165,7 @@ def read_beginning(attempt: AttemptDir) -> Beginning | None:
 def write_exit(attempt: AttemptDir, record: ExitRecord) -> None:
     """Leave the record of one rank; it is durable, since the node may go next."""
     path = attempt.exit_record(record.rank)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    _make_folder(path)
     write_text(path, json.dumps(dataclasses.asdict(record)))
 
 
@@ -178,11 +179,17 @@ def write_heartbeats(path: Path, beats: Sequence[Heartbeat]) -> None:
     _rewrite(path, json.dumps([dataclasses.asdict(beat) for beat in beats]))
 
 
+def _make_folder(file: Path) -> None:
+    """As RUN/attempts/K/FOLDER; not where the run is gone: who moves one gets no second one."""
+    if file.parents[3].is_dir():
+        file.parent.mkdir(parents=True, exist_ok=True)
+
+
 def _rewrite(path: Path, text: str) -> None:
     try:
         write_text(path, text, durable=False)
     except FileNotFoundError:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        _make_folder(path)
         write_text(path, text, durable=False)
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT) or not path.exists():

@@ -8,7 +8,7 @@ import re
 import shutil
 import socket
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -31,7 +31,7 @@ from hpc_train.ssh.check_hosts import silent_hosts
 from hpc_train.supervisor.allocation import Allocation
 from hpc_train.supervisor.attempt_notes import setup_notes, tell_notes
 from hpc_train.supervisor.deaths import Crash, crash_in_stacks
-from hpc_train.supervisor.launch import Ranks, start_ranks
+from hpc_train.supervisor.launch import Ranks, ended_with, start_ranks
 from hpc_train.supervisor.node_monitors import monitored
 from hpc_train.supervisor.notices import notify_of_start
 from hpc_train.supervisor.outcome import AttemptEvidence, AttemptOutcome, classify
@@ -67,6 +67,7 @@ class Attempt:
     assumed_first: int = 0  # the newest checkpoint's step, until the ranks have looked into it
     beginning_told: bool = False
     notes_told: int = 0
+    check_folder: Callable[[], None] = lambda: None  # raises where somebody has moved the run
     unreachable: dict[str, str] = field(default_factory=dict)  # node -> why srun cannot start there
     addresses: dict[str, tuple[str, int]] = field(default_factory=dict)  # of the nodes' slurmd
 
@@ -111,7 +112,8 @@ class Attempt:
         shape = self.plan.shape
         self.log.say(f"attempt {self.number}: {shape.world_size} ranks on {', '.join(nodes)}")
         notify_of_start(self)
-        with monitored(self.plan, self.allocation, self.run, nodes, self.environ):
+        here = (self.plan, self.allocation, self.run, nodes, self.environ)
+        with monitored(*here), ended_with(ranks):
             watched = watch(
                 ranks,
                 self.folder,
@@ -121,6 +123,7 @@ class Attempt:
                 lost_nodes=lambda: self._lost(nodes),
                 each_second=StopForwarding(self, ranks).look,
             )
+            self.check_folder()
         stop = self._why_stopped(watched)
         unlaunched = self._unlaunched(ranks, watched, nodes)
         if stop.outcome is None and self._can_start_without(unlaunched):

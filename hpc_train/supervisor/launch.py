@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -73,6 +73,16 @@ class Ranks:
     def deaths(self) -> list[Death]:
         """Ranks that ended before the launcher began to stop the others, first one first."""
         return self.read_deaths(self.said())
+
+
+@contextlib.contextmanager
+def ended_with(ranks: Ranks) -> Iterator[None]:
+    """Leave no rank behind where an error ends the block."""
+    try:
+        yield
+    except BaseException:
+        ranks.kill()
+        raise
 
 
 def start_ranks(

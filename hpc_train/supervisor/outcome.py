@@ -13,7 +13,7 @@ from typing import Any, TypeVar, cast
 
 from hpc_train.plan.policy import Refused
 from hpc_train.plan.states import ALL_FINISHED, Outcome, RankExit
-from hpc_train.runs.ranks import ExitRecord
+from hpc_train.runs.ranks import UNSAVED, ExitRecord
 from hpc_train.supervisor.deaths import Crash, Death, environment_refused, signal_name
 
 
@@ -211,9 +211,10 @@ def _own_failure(seen: AttemptEvidence) -> AttemptOutcome | None:
     where = f" ({first.where})" if first.where else ""
     memory = first.kind == "gpu_memory"
     what = "ran out of GPU memory" if memory else f"failed{at}: {first.error}{where}"
+    reason = f"rank {first.rank} on {first.node} {what}"
     return AttemptOutcome(
         outcome=Outcome.OUT_OF_MEMORY if memory else Outcome.USER_ERROR,
-        reason=f"rank {first.rank} on {first.node} {what}",
+        reason=first.error if first.kind == UNSAVED else reason,
         rank=first.rank,
         node=first.node,
         error=first.error,

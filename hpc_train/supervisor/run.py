@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from hpc_train.errors import HpcTrainError, SlurmError
-from hpc_train.plan.policy import Decision, SchedulerOptions, decide
+from hpc_train.plan.policy import AttemptSummary, Decision, SchedulerOptions, decide
 from hpc_train.plan.states import Action, RankExit, RunState
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.events import EventKind, read_events
@@ -28,6 +28,7 @@ from hpc_train.supervisor.node_check import check_nodes
 from hpc_train.supervisor.orphaned_attempt import close_unfinished, refuse_if_superseded
 from hpc_train.supervisor.outcome import AttemptOutcome
 from hpc_train.supervisor.resubmit import go_on
+from hpc_train.supervisor.run_folder import watched_folder
 from hpc_train.supervisor.signals import SupervisorSignals
 from hpc_train.supervisor.stopcause import StopCause
 from hpc_train.supervisor.supervisor_log import SupervisorLog
@@ -67,10 +68,11 @@ def supervise(run: RunDir, environ: Mapping[str, str], *, batch: bool) -> int:
     signals = SupervisorSignals()
     signals.install()
     with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(watched_folder(run))
         owner = f"job {allocation.job_id} (process {os.getpid()} on {os.uname().nodename})"
         stack.enter_context(held_lock(run.lock, owner, wait_s=LOCK_WAIT_S))
         left_open = close_unfinished(run, allocation, environ, log)
-        if left_open is not None:
+        if left_open is not None and _is_of_submission(run, left_open[0]):
             number, ending = left_open
             past = Attempt(number, plan, allocation, run, environ, signals, log)
             decision = _decide(past, ending, StopCause(None, requeued=True), batch=batch)
@@ -78,6 +80,7 @@ def supervise(run: RunDir, environ: Mapping[str, str], *, batch: bool) -> int:
                 return _end(past, decision)
         while True:
             attempt = new_attempt(plan, allocation, run, environ, signals, log)
+            attempt.check_folder = folder.check
             result = _check_and_train(attempt)
             decision = _decide(attempt, result.ending, result.stop, batch=batch)
             if decision.action is Action.STOP:
@@ -85,6 +88,12 @@ def supervise(run: RunDir, environ: Mapping[str, str], *, batch: bool) -> int:
             if batch and allocation.is_slurm:
                 return _hand_over(attempt, result, decision, stack)
             log.say(f"starting again: {decision.reason}")
+
+
+def _is_of_submission(run: RunDir, attempt: int) -> bool:
+    """Whether nobody has submitted or resumed the run since; after that it goes on anyway."""
+    recent = since_submission(read_events(run.events))
+    return any(record.attempt == attempt for record in recent)
 
 
 def _check_and_train(attempt: Attempt) -> AttemptResult:
@@ -99,7 +108,7 @@ def _check_and_train(attempt: Attempt) -> AttemptResult:
 
 
 def _decide(attempt: Attempt, ending: AttemptOutcome, stop: StopCause, *, batch: bool) -> Decision:
-    history = summaries(since_submission(read_events(attempt.run.events)))
+    history = _ended_attempts(attempt.run)
     on_slurm = attempt.allocation.is_slurm and batch
     # In the foreground a stop that came from Slurm takes the allocation away: nothing can follow.
     can_relaunch = not on_slurm and stop.outcome is None
@@ -125,8 +134,23 @@ def _decide(attempt: Attempt, ending: AttemptOutcome, stop: StopCause, *, batch:
     return decision
 
 
+def _ended_attempts(run: RunDir) -> list[AttemptSummary]:
+    """Those since the run was last submitted, the newest of which has just ended.
+
+    Raises:
+        HpcTrainError: the history holds none: somebody has changed it.
+    """
+    history = summaries(since_submission(read_events(run.events)))
+    if not history:
+        raise HpcTrainError(
+            f"{run.events} tells of no attempt that has ended, though one has",
+            f"was it replaced meanwhile? hpc-train resume {run.path} goes on from what is saved",
+        )
+    return history
+
+
 def _tell_all(attempt: Attempt, decision: Decision) -> None:
-    newest = summaries(since_submission(read_events(attempt.run.events)))[-1]
+    newest = _ended_attempts(attempt.run)[-1]
     event = AttemptEnded(run=attempt.run, plan=attempt.plan, attempt=newest, decision=decision)
     tell_listeners(event, attempt.log.say)
 

@@ -33,6 +33,7 @@ class StopForwarding:
 
     def look(self) -> None:
         """Pass a stop on to the ranks, and say how far they are."""
+        self.attempt.check_folder()
         self._stop()
         self._waiting()
         self.attempt.look_for_beginning()

@@ -48,6 +48,7 @@ from hpc_train.training.rank_failure import (
     record_exit,
 )
 from hpc_train.training.resume.stop import StopFlag
+from hpc_train.training.resume.unsavable import UnsavedEndError
 
 if TYPE_CHECKING:
     from hpc_train.training.devices import Device, LoaderSettings
@@ -145,6 +146,7 @@ class Rank:
         self.first_step = 0
         self.early_end = ""
         self.kind_of_end = "finished"
+        self.unsaved: UnsavedEndError | None = None  # of the newest fit
 
     def run(self) -> int:
         """Train; whatever ends it is recorded before any peer can notice."""
@@ -154,6 +156,8 @@ class Rank:
             world = World.from_env(os.environ, planned=self.started(plan.shape))
             self.begin(plan)
             self.train(plan, world, hashlib.sha256(text.encode()).hexdigest()[:12])
+            if self.unsaved is not None:
+                raise self.unsaved
         except BaseException as error:  # noqa: BLE001 - the end of the process: all are recorded
             return self.end(error)
         self.finish()
@@ -237,8 +241,8 @@ class Rank:
         if plan.weights and start is None:
             load_weights(model, weights_path(self.here.run, plan))
         fit_with_resume(state, trainer, model=model, datamodule=data)
-        self.early_end = early_end(trainer)
-        if world.rank == 0:
+        self.early_end, self.unsaved = early_end(trainer), state.controller.unsaved
+        if world.rank == 0 and self.unsaved is None:
             write_final_metrics(self.here.run, trainer)
             for text in unlogged_monitors(trainer):
                 leave_note(self.here.attempt_dir, text)

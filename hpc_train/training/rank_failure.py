@@ -17,11 +17,12 @@ import hpc_train
 from hpc_train.errors import HpcTrainError
 from hpc_train.plan.states import RankExit
 from hpc_train.runs.layout import AttemptDir
-from hpc_train.runs.ranks import ExitRecord, write_exit
+from hpc_train.runs.ranks import UNSAVED, ExitRecord, write_exit
 from hpc_train.training.heartbeat import HeartbeatThread
 from hpc_train.training.private.lightning_frames import in_teardown
 from hpc_train.training.resume.stop import Stopped
-from hpc_train.training.resume.unsavable import UnsavableError
+from hpc_train.training.resume.unsavable import UnsavableError, UnsavedEndError
+from hpc_train.training.resume.untrained import UntrainedError
 
 _USER_CODE = 1
 _MOST_SAID = 400  # characters of a message of several lines
@@ -92,6 +93,8 @@ def failure_of(error: BaseException | None) -> RankFailure:
     if isinstance(error, Stopped):
         return RankFailure(code=int(RankExit.SAVED), kind="saved", cause=error.cause)
     code, kind = _code_and_kind(error)
+    if isinstance(error, UnsavedEndError):
+        return RankFailure(code=code, kind=UNSAVED, error=f"{error.message}; {error.hint}")
     if isinstance(error, UnsavableError):
         told = error.cause
         where, trace = told.where, told.traceback
@@ -101,7 +104,7 @@ def failure_of(error: BaseException | None) -> RankFailure:
         code=code,
         kind=kind,
         error=str(error) if ours else _with_fix(_one_line(error)),
-        where=user_frame(error),
+        where=error.where if isinstance(error, UntrainedError) else user_frame(error),
         traceback="" if ours else "".join(traceback.format_exception(error)),
     )
 

@@ -122,8 +122,9 @@ class ScriptFits:
         fit_with_resume(state, trainer, fit=method, **named)
         self._fits += 1
         self._rank.early_end = early_end(trainer)
+        self._rank.unsaved = state.controller.unsaved
         self._steps = rank.steps_before + trainer.global_step
-        if rank.rank == 0:
+        if rank.rank == 0 and self._rank.unsaved is None:
             write_final_metrics(rank.run, trainer)
             for text in unlogged_monitors(trainer):
                 leave_note(self._rank.here.attempt_dir, text)

@@ -120,7 +120,7 @@ class Session:
         """End the process with 75 after a stop; the user's own exceptions pass."""
         if error is None and self._stopped is None:
             self._controller.end(lambda: self._snapshot(over=True))
-        ending = error or self._stopped
+        ending = error or self._stopped or self._controller.unsaved
         if isinstance(ending, Stopped) and self.rank == 0:
             print(ending, flush=True)  # noqa: T201 - a rank's log
         record_exit(self._attempt, ending, self._heartbeat, first_step=self._first_step)
@@ -128,6 +128,8 @@ class Session:
         self._history.ends(self._first_step)
         if isinstance(ending, Stopped):
             leave(int(RankExit.SAVED))
+        if error is None and ending is not None:
+            raise ending
 
     @property
     def rank(self) -> int:

@@ -19,7 +19,7 @@ from hpc_train.runs.atomic import write_text
 from hpc_train.runs.checkpoints import newest_step
 from hpc_train.runs.events import Event, EventKind, append_event
 from hpc_train.runs.layout import RunDir
-from hpc_train.runs.ranks import ExitRecord, read_exits
+from hpc_train.runs.ranks import UNSAVED, ExitRecord, read_exits
 from hpc_train.runs.registry import remember_root
 from hpc_train.runs.status import SESSION
 
@@ -93,5 +93,7 @@ def _end_of(record: ExitRecord) -> tuple[Outcome, RunState, str]:
         return Outcome.COMPLETED, RunState.COMPLETED, "all ranks finished"
     if record.kind == "saved":
         return Outcome.CANCELLED, RunState.CANCELLED, f"stopped by {record.cause}"
+    if record.kind == UNSAVED:
+        return Outcome.USER_ERROR, RunState.FAILED, record.error
     where = f" ({record.where})" if record.where else ""
     return Outcome.USER_ERROR, RunState.FAILED, f"rank {record.rank}: {record.error}{where}"

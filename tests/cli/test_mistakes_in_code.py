@@ -104,6 +104,33 @@ def test_a_method_that_may_be_meant_so_is_not_refused(
 
 
 @pytest.mark.parametrize(
+    ("before", "after", "noted"),
+    [
+        ("class Net(LightningModule)", "class Net(Base)", True),
+        (STEP, "        super().training_step(batch, batch_idx)\n", True),
+        (STEP, "        return None\n", True),
+        (STEP, "        if self.x: return\n", True),
+        (STEP, "        self.automatic_optimization = False\n", False),
+        (STEP, "        self.optimizers().step()\n", False),
+        (STEP, "        yield loss\n", False),
+        (STEP, "        raise NotImplementedError\n", False),
+        ("    def training_step", "    @wrapped\n    def training_step", False),
+        (STEP, STEP, False),
+    ],
+)
+def test_a_step_that_gives_no_loss_is_noted_where_it_may_be_meant(
+    hpc, project: Path, before: str, after: str, noted: bool
+) -> None:
+    text = MODULE.replace(before, after)
+    if STEP not in (before, after):
+        text = text.replace(STEP, "")
+    (project / "nets.py").write_text(text + NETS.replace("class Net(", "class Other("))
+    said = hpc("submit", "cfg.yaml", "--dry-run")
+    note = "nets.Net has a training_step (line 7) that gives no loss: unless it optimizes by hand"
+    assert (note in said.err) is noted, said
+
+
+@pytest.mark.parametrize(
     ("line", "fix"),
     [
         ("from data import Set", "write from flowers.data import Set, since it is in the folder"),

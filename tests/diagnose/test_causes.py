@@ -51,6 +51,18 @@ def test_a_cause_is_told_by_its_line(name, said, text, tmp_path):
     assert first.evidence[0].line == len(text.splitlines()) + 1
 
 
+def test_a_batch_without_a_loss_is_a_note_and_no_failure():
+    logs = ReadLogs()
+    warned = "automatic.py:134: `training_step` returned `None`. If this was on purpose, ignore"
+    for number, line in enumerate(("step 1 loss 2", f"{warned} this warning..."), 1):
+        logs.feed(line, "", number)
+    told = logs.diagnosis("a.log")
+    assert told.findings == ()
+    (note,) = told.notes
+    assert "returned no loss" in note
+    assert "write `return loss`" in note
+
+
 def test_every_rule_has_an_example_and_a_source():
     assert {rule.name for rule in IN_LOGS} == {name for name, *_ in examples()}
     assert [rule.name for rule in OWN if not (rule.source and rule.fix and rule.cause)] == []

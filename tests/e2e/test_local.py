@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 import hpc_train
-from tests.e2e.conftest import DIGITS, Shell
+from tests.e2e.conftest import DIGITS, ROOT, Shell
 
 WITHOUT_END = ("trainer.max_epochs=200", "trainer.limit_val_batches=0")
+TINY = ROOT / "tests" / "faults" / "tiny.yaml"
 LONG = ("--cluster", "local", "--gpus", 1, DIGITS, *WITHOUT_END)
 
 
@@ -96,6 +97,34 @@ def test_a_run_is_cancelled_with_its_steps_and_brought_back_in_another_shape(her
         assert times["seconds"]["training"] >= 0.001 * steps
         assert times["seconds"]["startup"] > 1, "importing torch takes that long"
     assert report["nodes"][0]["values"]["memory_gib"] > 0.1
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounts need root")
+def test_a_full_disk_at_the_end_fails_the_run_and_resume_ends_it_once_there_is_room(
+    here: Shell,
+) -> None:
+    disk = here.folder / "disk"
+    disk.mkdir()
+    here.run("mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", disk)
+    try:
+        model = ("model.init_args.weights_mib=3", "model.init_args.step_s=0")
+        short = (*model, "trainer.max_steps=4", f"runs_dir={disk}")
+        here.environment["PYTHONPATH"] = str(ROOT)
+        here.hpc("submit", "--cluster", "local", TINY, *short, "--wait", code=10)
+        (run,) = json.loads(here.hpc("list", "--json", "--runs-dir", disk).stdout)["runs"]
+        status = here.status(run["run"])
+        end = "trained to step 4, and its last state could not be saved: No space left on device"
+        folder = Path(status["run_dir"], "checkpoints")
+        fix = f"make room there, then hpc-train resume {run['run']}"
+        assert status["reason"] == f"{end} ({folder}); {fix}"
+        assert (status["state"], status["outcome"]) == ("failed", "user_error")
+        here.run("mount", "-o", "remount,size=64m", disk)
+        here.hpc("resume", run["run"], "--wait")
+        again = here.status(run["run"])
+        assert (again["state"], again["step"]) == ("completed", 4)
+        assert again["attempts"][1]["first_step"] == 0
+    finally:
+        here.run("umount", disk)
 
 
 def test_a_killed_supervisor_is_seen_and_its_ranks_do_not_stay(here: Shell) -> None:

@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from hpc_train.plan.states import Outcome, RankExit
+from hpc_train.plan.states import Outcome, RankExit, RunState
 from hpc_train.runs.ranks import ExitRecord
 from hpc_train.supervisor.deaths import (
     Death,
@@ -267,6 +267,14 @@ def test_a_ranks_own_words_come_with_their_step_and_place_where_it_has_them() ->
     assert reason(1) == "rank 0 on node1 failed: ValueError: x"
     assert reason(1, step=0) == "rank 0 on node1 failed at step 0: ValueError: x"
     assert reason(2, where="a.py:1") == "rank 0 on node1 failed: ValueError: x (a.py:1)"
+
+
+def test_a_last_state_that_was_not_saved_is_the_reason_in_the_ranks_words() -> None:
+    said = "trained to step 24, and its last state could not be saved: No space left on device (/x)"
+    own = [record(rank, 1.0 + rank, 10, error=said, kind="unsaved", step=24) for rank in (0, 1)]
+    ending = classify(AttemptEvidence(world_size=2, launcher_code=10, records=own))
+    assert (ending.outcome, ending.reason) == (Outcome.USER_ERROR, said)
+    assert ending.outcome.follows.state is RunState.FAILED
 
 
 def test_the_launchers_last_line_is_quoted_if_it_said_any() -> None:

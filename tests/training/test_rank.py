@@ -18,6 +18,7 @@ from hpc_train.config.schema import CheckpointConfig
 from hpc_train.errors import RunFailedError
 from hpc_train.plan import env_names
 from hpc_train.plan.plan import ObjectSpec
+from hpc_train.runs.checkpoints import newest_step
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.ranks import read_exits
 from tests.training.launched import DIGITS, free_port, make_plan, rank_environ, run_ranks
@@ -66,11 +67,28 @@ class StopsEarly(DigitsClassifier):
         self.trainer.should_stop = self.global_step == 3
         return super().training_step(batch, batch_idx)
 
+class NoLoss(DigitsClassifier):
+    def __init__(self, but=-1):
+        super().__init__(8)
+        self.but = but
+
+    def training_step(self, batch, batch_idx):
+        loss = super().training_step(batch, batch_idx)
+        if batch_idx == self.but:
+            return loss
+
+class StepsByHand(NoLoss):
+    def training_step(self, batch, batch_idx):
+        self.zero_grad()
+        super(NoLoss, self).training_step(batch, batch_idx).backward()
+        self.trainer.optimizers[0].step()
+
 class OutOfMemory(DigitsClassifier):
     def training_step(self, batch, batch_idx):
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB")
 """
 
+NO_LOSS = FAULTY.partition("self.but = but")[0].count("\n") + 3
 SAVES_A_LAMBDA = FAULTY.partition('checkpoint["best"]')[0].count("\n") + 1
 
 
@@ -306,6 +324,51 @@ def test_a_checkpoint_that_the_programs_own_hook_spoils_ends_all_ranks_at_its_fi
         assert 3 <= (record.step or 0) < 12, "of 23 steps"
         assert "in _save" in record.traceback
     assert "could not be saved" not in ended.log(0) + ended.log(1)
+
+
+def test_a_training_whose_last_state_is_not_saved_has_failed_and_goes_on_later(
+    tmp_path: Path,
+) -> None:
+    plan, run = make_plan(tmp_path), RunDir(tmp_path / "run")
+    run.path.mkdir()
+    run.checkpoints.write_text("in the way")
+    ended = run_ranks(plan, run.path)
+    assert ended.codes == [RunFailedError.exit_code] * 2, ended.log(0)
+    end = "trained to step 22, and its last state could not be saved: Not a directory"
+    for record in read_exits(ended.attempt):
+        assert (record.kind, record.step, record.traceback) == ("unsaved", 22, "")
+        assert record.error.startswith(f"{end} ({run.checkpoints}); once one can write there: hpc")
+    assert f"error: {end}" in ended.log(0)
+    assert "Traceback" not in ended.log(0)
+    run.checkpoints.unlink()
+    assert run_ranks(plan, run.path, attempt=1).codes == [0, 0]
+    assert newest_step(run) == 22
+
+
+@pytest.mark.parametrize("trainer", [{"max_epochs": 9}, {"max_steps": 3}])
+def test_a_training_step_that_never_gives_a_loss_fails_at_the_end_of_its_first_epoch(
+    trainer: dict[str, Any], tmp_path: Path
+) -> None:
+    model = faulty(tmp_path, "NoLoss")
+    plan = make_plan(tmp_path, ranks_per_node=1, model=model, trainer=trainer)
+    ended = run_ranks(plan, tmp_path / "run")
+    assert ended.codes == [RunFailedError.exit_code], ended.log(0)
+    (record,) = read_exits(ended.attempt)
+    said = "training_step of faulty_models.NoLoss returned None at every step: no optimizer step"
+    assert record.error.startswith(said)
+    assert "write `return loss` at its end" in record.error
+    assert record.where == f"{tmp_path / 'faulty_models.py'}:{NO_LOSS}"
+    assert record.step == min(22, trainer.get("max_steps", 22))
+
+
+@pytest.mark.parametrize(("name", "arguments"), [("NoLoss", {"but": 3}), ("StepsByHand", {})])
+def test_a_training_step_may_give_no_loss_now_and_then_or_take_its_steps_by_hand(
+    name: str, arguments: dict[str, int], tmp_path: Path
+) -> None:
+    model = replace(faulty(tmp_path, name), init_args=arguments)
+    plan = make_plan(tmp_path, ranks_per_node=1, model=model)
+    ended = run_ranks(plan, tmp_path / "run")
+    assert ended.codes == [0], ended.log(0)
 
 
 def test_a_hook_that_raises_as_it_saves_ends_the_training_with_its_own_error(

@@ -16,8 +16,9 @@ import torch
 
 import hpc_train
 from hpc_train import api
-from hpc_train.errors import ConfigError, HpcTrainError
+from hpc_train.errors import ConfigError, HpcTrainError, RunFailedError
 from hpc_train.plan.states import RunState
+from hpc_train.runs.events import read_events
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.ranks import read_exits, read_heartbeat
 from hpc_train.training.session import Session
@@ -99,6 +100,20 @@ def test_each_rank_says_how_it_ended(tmp_path: Path) -> None:
     assert [(item.code, item.kind, item.cause, item.step) for item in records] == [
         (75, "saved", "SIGTERM", 3)
     ] * 2
+
+
+def test_a_raw_loop_whose_last_state_is_not_saved_has_failed(tmp_path: Path) -> None:
+    run = Run(tmp_path, **JOB)
+    run.dir.checkpoints.write_text("in the way")
+    assert run.run(2) == [1] * 2, run.log(0, 0)
+    for record in read_exits(run.dir.attempt(0)):
+        assert (record.kind, record.code) == ("unsaved", RunFailedError.exit_code)
+        assert "its last state could not be saved: Not a directory" in record.error
+        assert record.error.endswith("once one can write there: start the script again")
+    (status,) = [event for event in read_events(run.dir.events) if event.get("state")]
+    assert status.get("state") == RunState.FAILED.value
+    run.dir.checkpoints.unlink()
+    assert run.run(2) == [0] * 2
 
 
 def test_without_a_run_directory_there_is_no_session() -> None:

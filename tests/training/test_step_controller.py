@@ -205,6 +205,34 @@ def test_a_stop_that_cannot_be_saved_says_so_and_leaves(
     assert "stopped by SIGTERM after step 1, and it could not be saved" in capsys.readouterr().err
 
 
+def test_an_end_that_cannot_be_saved_is_tried_again_and_kept_for_who_ends_the_rank(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    training = Training(tmp_path, every_n_steps=2, every_n_minutes=None)
+    waited: list[float] = []
+    monkeypatch.setattr("time.sleep", waited.append)
+    training.controller.begin(0)
+    training.train(2)
+    training.saver.finish()
+    aside = training.folder.rename(tmp_path / "aside")
+    training.folder.write_text("in the way")
+    training.controller.end(training.snapshot)
+    assert training.controller.unsaved is None, "the last step is saved already"
+    training.train(3)
+    training.controller.end(training.snapshot)
+    unsaved = training.controller.unsaved
+    assert unsaved is not None
+    end = "trained to step 3, and its last state could not be saved: Not a directory"
+    assert unsaved.message == f"{end} ({training.folder})"
+    assert waited == [0.0, 0.0, 2.0, 4.0]
+    assert "the training goes on" not in capsys.readouterr().err
+    training.folder.unlink()
+    aside.rename(training.folder)
+    training.controller.end(training.snapshot)
+    assert training.controller.unsaved is None
+    assert training.saved == [2, 3]
+
+
 @pytest.mark.parametrize(("fault", "steps"), [("raise@start", 0), ("raise@step=2", 2)])
 def test_faults_that_were_asked_for_happen_where_they_should(
     fault: str, steps: int, tmp_path: Path

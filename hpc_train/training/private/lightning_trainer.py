@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from torch import Tensor
+
 from hpc_train.errors import ConfigError
 from hpc_train.training.private.lightning import (
     PACKAGE,
@@ -92,6 +94,16 @@ def check_tuners(trainer: pl.Trainer) -> None:
                 "size, so that the fit cannot go on exactly",
                 "use Tuner(trainer) before the fit, and accumulate_grad_batches=N for all epochs",
             )
+
+
+def has_optimizers(trainer: pl.Trainer) -> bool:
+    """Whether configure_optimizers gave any: for None Lightning takes one that does nothing."""
+    return any(type(it).__name__ != "_MockOptimizer" for it in trainer.optimizers)
+
+
+def version_of(tensor: Tensor) -> int:
+    """How often a tensor was changed in place, as autograd counts it."""
+    return int(tensor._version)
 
 
 def current_epoch(trainer: pl.Trainer) -> int:

@@ -84,7 +84,8 @@ def open_partial(folder: Path, step: int, attempt: int) -> Path:
         OSError: as the file system says.
     """
     partial = folder / f".{checkpoint_name(step)}.partial-{attempt}"
-    partial.mkdir(parents=True, exist_ok=True)
+    for made in (folder, partial):  # and no parents: of a run that was moved nothing is made anew
+        made.mkdir(exist_ok=True)
     return partial
 
 

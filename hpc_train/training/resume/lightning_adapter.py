@@ -26,6 +26,7 @@ from hpc_train.training.private.lightning_logged import (
 )
 from hpc_train.training.private.lightning_loops import replace_loops
 from hpc_train.training.resume.checkpoint_authors import author_in_trainer
+from hpc_train.training.resume.loss_watch import LossWatch
 from hpc_train.training.resume.module_state import capture_module, restore_module
 from hpc_train.training.resume.rank_checkpoint import RankCheckpoint, load_tensors
 from hpc_train.training.resume.resume_state import ResumeState
@@ -50,6 +51,7 @@ class LightningAdapter(pl.Callback):
         self._models: ModelFiles | None = None  # a script's stay where it has them
         self._loaded = state.start
         self._evaluated = 0
+        self._losses = LossWatch()
 
     def attach(self, trainer: pl.Trainer) -> None:
         """Put our loops, data sources and reader in place of Lightning's."""
@@ -182,6 +184,7 @@ class LightningAdapter(pl.Callback):
         if self.state.lr_scale is not None:
             scale_rates(self._trainer, self.state.lr_scale)
         self._note_schedules()
+        self._losses.begin(self._trainer.lightning_module, resumed=loaded is not None)
         self.state.buckets.begin(model=cast("Any", self._trainer.strategy.model))
         self.controller.begin(self._step)
         return loaded is not None and bool(loaded.own["validation_pending"])
@@ -228,11 +231,18 @@ class LightningAdapter(pl.Callback):
     def on_before_backward(self, *_: Any) -> None:
         """This rank's own part of a step is done."""
         self.controller.heartbeat.computed()
+        self._losses.loss_came()
 
     @override
     def on_train_batch_end(self, *_: Any, **__: Any) -> None:
         """A sign of life within an accumulation."""
         self.controller.heartbeat.batch = inner.train_batches(self._trainer)
+        self._losses.batch_ended()
+
+    @override
+    def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Was there anything to learn from in it?"""
+        self._losses.epoch_ended(pl_module)
 
     def ends(self) -> None:
         """The last state is saved, while all ranks are here, as a longer training goes on from."""

@@ -7,10 +7,7 @@ from the agreement they make anyway, so nothing depends on what one node sees of
 
 from __future__ import annotations
 
-import os
-import queue
 import sys
-import threading
 import time
 import traceback
 from collections.abc import Callable
@@ -30,6 +27,7 @@ from hpc_train.training.rank_config import RankConfig, installed_versions
 from hpc_train.training.rank_failure import is_of_node, user_frame
 from hpc_train.training.resume.checkpoint import commit, discard_partials, open_partial, prune
 from hpc_train.training.resume.manifest import FileRecord, Manifest, record_file
+from hpc_train.training.resume.saving_thread import SavingThread
 from hpc_train.training.resume.staging import NotCopiedError, StagingBuffers
 from hpc_train.training.resume.unsavable import (
     Authors,
@@ -120,8 +118,7 @@ class Saver:
         self._group = group
         self._faults = faults
         self._host = StagingBuffers()
-        self._jobs: queue.Queue[Callable[[], None]] = queue.Queue()
-        self._thread: threading.Thread | None = None
+        self._thread = SavingThread()
         self._started = 0
         self._settled = 0
         self._result = _Written()
@@ -130,11 +127,12 @@ class Saver:
         self.failed: FailedSaves | None = None
         self.written = 0  # saves whose part this rank has written (or failed to)
         self.last_step: int | None = None  # of the newest save that was committed or is being
+        self.is_last = False  # the training is over, and what is saved now is its last state
 
     @property
     def busy(self) -> bool:
         """Whether a save is under way on this rank."""
-        return self._settled < self._started or self._jobs.unfinished_tasks > 0
+        return self._settled < self._started or self._thread.busy
 
     def prepare(self, snapshot: Snapshot) -> None:
         """Make the host buffers ahead of the first asynchronous save, in the background.
@@ -143,7 +141,7 @@ class Saver:
             UnsavableError: the state can never be saved.
         """
         shapes = self._of_state(snapshot, StagingBuffers.layout)
-        self._run(lambda: self._host.prepare(shapes))
+        self._thread.run(lambda: self._host.prepare(shapes))
 
     def start(self, snapshot: Snapshot) -> None:
         """Save while the training goes on (or at once, where that cannot be). Collective."""
@@ -156,7 +154,7 @@ class Saver:
         job = self._under_way = self.copy(snapshot)
         self._started += 1
         self.last_step = snapshot.step
-        self._run(lambda: self._write_in_background(job))
+        self._thread.run(lambda: self._write_in_background(job))
 
     def copy(self, snapshot: Snapshot) -> Snapshot:
         """A snapshot that the training cannot change any more; valid until the next copy.
@@ -178,7 +176,7 @@ class Saver:
 
     def wait_idle(self) -> None:
         """Wait until the background thread has nothing to do."""
-        self._jobs.join()
+        self._thread.wait()
 
     def settle(self, written_by_all: int) -> None:
         """Commit the save under way if every rank has written its part. Collective.
@@ -196,7 +194,7 @@ class Saver:
             self._complain(snapshot.step, parts)
             self.last_step = None
         elif self.rank.rank == 0:
-            self._run(lambda: self._commit(snapshot, parts))
+            self._thread.run(lambda: self._commit(snapshot, parts))
 
     def save(self, snapshot: Snapshot) -> bool:
         """Save now; returns on all ranks whether the checkpoint is there. Collective.
@@ -341,10 +339,16 @@ class Saver:
         self.failed = replace(before, count=before.count + 1, error=error)
         is_first = not any(self._folder.glob("step-*"))
         stays = "there is none yet" if is_first else "the newest one before it stays"
+        goes_on = "" if self.is_last else "the training goes on, and "
         say_loudly(
             f"the checkpoint of step {step} could not be saved to {self._folder}: {error}; "
-            f"the training goes on, and {stays}"
+            f"{goes_on}{stays}"
         )
+
+    def why_failed(self) -> str:
+        """What the storage said of the save that failed last, on whichever rank. Collective."""
+        own = _Written(error=self.failed.error if self.failed else "")
+        return next((part.error for part in self._exchange(own) if part.error), "")
 
     def _exchange(self, own: _Written) -> list[_Written]:
         if self._group is None:
@@ -358,24 +362,6 @@ class Saver:
         if self._group is not None:
             dist.all_reduce(ok, op=dist.ReduceOp.MIN, group=self._group)
         return bool(ok.item())
-
-    def _run(self, job: Callable[[], None]) -> None:
-        self._jobs.put(job)
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._serve, name="hpc-train save", daemon=True)
-            self._thread.start()
-
-    def _serve(self) -> None:
-        # The training comes first; on Linux this is a thread's own nice value (sched(7)).
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
-        while True:
-            job = self._jobs.get()
-            try:
-                job()
-            except Exception:  # noqa: BLE001 (the jobs behind it are done all the same)
-                traceback.print_exc()
-            finally:
-                self._jobs.task_done()
 
 
 def _save(state: Any, path: Path) -> None:

@@ -14,7 +14,9 @@ from hpc_train.training.heartbeat import HeartbeatThread
 from hpc_train.training.resume.agreement import Agreed, Agreement
 from hpc_train.training.resume.saving import Saver, Snapshot, say_loudly
 from hpc_train.training.resume.stop import Stopped
+from hpc_train.training.resume.unsavable import UnsavedEndError
 
+LAST_SAVES_S = (0.0, 2.0, 4.0)  # waited before each trial to save the last state
 _ABANDON_S = 1.5  # an evaluation that takes less is finished before a stop
 
 
@@ -23,6 +25,9 @@ class StepController:
 
     Args:
         clock: Seconds, monotonic.
+
+    Attributes:
+        unsaved: Why the last state of a training that is over is on no disk.
     """
 
     def __init__(
@@ -40,6 +45,7 @@ class StepController:
         self.heartbeat = heartbeat
         heartbeat.failed_saves = lambda: saver.failed
         self.faults = faults
+        self.unsaved: UnsavedEndError | None = None
         self._config = config
         self._agreement = agreement
         self._evaluation = evaluation
@@ -192,6 +198,19 @@ class StepController:
         self._agreement.rest()
 
     def end(self, snapshot: Callable[[], Snapshot]) -> None:
-        """The training is over: its last state is saved. Collective."""
+        """The training is over: its last state is saved, or `unsaved` says why not. Collective.
+
+        Nothing is raised here: callbacks and a script may still save what they have elsewhere.
+        """
         with self.heartbeat.during("save"):
-            self.saver.save(snapshot())
+            self.unsaved = self._save_last(snapshot())
+
+    def _save_last(self, snapshot: Snapshot) -> UnsavedEndError | None:
+        saver = self.saver
+        saver.is_last = True
+        for wait_s in LAST_SAVES_S:
+            time.sleep(wait_s)  # others that write there may make room
+            if saver.save(snapshot):
+                return None
+        rank = saver.rank
+        return UnsavedEndError(snapshot.step, saver.why_failed(), rank.run, rank.checkpoints)

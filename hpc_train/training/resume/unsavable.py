@@ -17,6 +17,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from hpc_train.errors import RunFailedError
+from hpc_train.runs.layout import RunDir
 
 FIX = (
     "leave out what pickle cannot write (lambdas and functions in functions, locks, open files, "
@@ -70,6 +71,18 @@ class UnsavableError(RunFailedError):
     def __init__(self, cause: Unsavable) -> None:
         super().__init__(f"the checkpoint cannot be written: {cause.why}", FIX)
         self.cause = cause
+
+
+class UnsavedEndError(RunFailedError):
+    """The training has taken its steps, and the storage refused its last state."""
+
+    def __init__(self, step: int, why: str, run: RunDir, folder: Path) -> None:
+        is_full = why in (os.strerror(errno.ENOSPC), os.strerror(errno.EDQUOT))
+        again = f"hpc-train resume {run.run_id}" if run.plan.exists() else "start the script again"
+        super().__init__(
+            f"trained to step {step}, and its last state could not be saved: {why} ({folder})",
+            f"make room there, then {again}" if is_full else f"once one can write there: {again}",
+        )
 
 
 @dataclass(frozen=True)

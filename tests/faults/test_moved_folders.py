@@ -1,0 +1,93 @@
+"""The run's folder is renamed or removed by its user while the run trains."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from hpc_train.runs.layout import RunDir
+from tests.cluster import Cluster
+from tests.faults.running import Training, hpc_train, submit, until
+
+pytestmark = pytest.mark.slurm
+
+ONE = ("slurm.nodes=1", "trainer.max_steps=400")
+
+
+def gone(training: Training) -> bool:
+    """Whether Slurm has ended the job."""
+    queue = training.cluster.command(["squeue", "--noheader", "--format=%i"]).stdout
+    return training.job_id not in queue.split()
+
+
+def test_a_folder_that_is_moved_ends_its_attempt_and_resume_goes_on_at_once(
+    slurm_cluster: Cluster, tmp_path: Path
+) -> None:
+    training = submit(slurm_cluster, tmp_path, *ONE, "checkpoint.every_n_steps=10")
+    training.wait_step(new=25)
+    old = training.run.path.parent
+    place = old.rename(old.with_name("moved-old")) / training.run.run_id
+    until(lambda: gone(training), "the job's end", 60)
+    assert not old.exists(), "nothing is made anew where it was"
+    moved = Training(slurm_cluster, RunDir(place), training.job_id)
+    status = moved.status()
+    (first,) = status["attempts"]
+    said = f"its folder was moved while it ran, from {training.run.path} to {place}"
+    assert status["reason"].startswith(f"{said}; step {first['saved_step']} is saved")
+    assert (status["state"], first["outcome"]) == ("failed", "user_error")
+    assert first["decision"] == "stop"
+    assert first["saved_step"] >= 20
+    log = moved.run.job_log(training.job_id).read_text()
+    assert f"was moved to {place} while it ran: its ranks are ended" in log
+    assert f"fix: hpc-train resume {place}" in log
+    assert "Traceback" not in log
+    done = hpc_train(slurm_cluster, "resume", str(place))
+    assert done.returncode == 0, done.stderr
+    assert moved.wait_end() == "completed"
+    again = moved.status()["attempts"][1]
+    assert (again["first_step"], again["last_step"]) == (first["saved_step"], 400)
+
+
+def test_a_folder_that_is_removed_ends_the_job(slurm_cluster: Cluster, tmp_path: Path) -> None:
+    training = submit(slurm_cluster, tmp_path, *ONE)
+    training.wait_step()
+    shutil.rmtree(training.run.path.parent)
+    until(lambda: gone(training), "the job's end", 60)
+    assert not training.run.path.exists()
+
+
+def test_a_job_whose_folder_is_gone_can_be_told_by_its_number(
+    slurm_cluster: Cluster, tmp_path: Path
+) -> None:
+    """As while a job waits, or its supervisor has been killed."""
+    training = submit(slurm_cluster, tmp_path, *ONE, "slurm.begin=now+1hour")
+    shutil.rmtree(training.run.path.parent)
+    own = {"XDG_STATE_HOME": str(tmp_path / "state")}
+    done = hpc_train(slurm_cluster, "cancel", training.job_id, env=own)
+    assert done.returncode == 5, done
+    told = f"error: job {training.job_id} is alive, but its run's folder is gone"
+    assert done.stderr.startswith(told), done.stderr
+    assert f"fix: scancel {training.job_id}" in done.stderr
+    other = hpc_train(slurm_cluster, "cancel", "999999", env=own)
+    assert "no run answers to '999999'" in other.stderr
+
+
+def test_a_job_that_was_resumed_after_its_end_was_lost_decides_nothing_of_it(
+    slurm_cluster: Cluster, tmp_path: Path
+) -> None:
+    training = submit(slurm_cluster, tmp_path, *ONE, "checkpoint.every_n_steps=10")
+    training.wait_step(new=25)
+    slurm_cluster.cancel(training.job_id)
+    assert training.wait_end() == "cancelled"
+    history = training.run.events.read_text().splitlines()
+    kept = [line for line in history if json.loads(line)["event"] not in ENDS]
+    training.run.events.write_text("".join(f"{line}\n" for line in kept))
+    done = hpc_train(slurm_cluster, "resume", str(training.run.path))
+    assert done.returncode == 0, done.stderr
+    assert training.wait_end() == "completed"
+
+
+ENDS = ("attempt_ended", "decided", "run_ended", "cancel_requested")
