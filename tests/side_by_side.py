@@ -29,6 +29,7 @@ FIRST = (
     "tests/training/test_session.py",
     "tests/training/test_faults_of_saves.py",
     "tests/training/test_rank.py",
+    "tests/training/test_rank_ends.py",
     "tests/preflight/test_probe.py",
     "tests/preflight/test_trials.py",
     "tests/test_mutants.py",

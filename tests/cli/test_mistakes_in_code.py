@@ -8,7 +8,7 @@ import pytest
 
 from hpc_train.config.load import load
 from hpc_train.errors import ConfigError
-from tests.cli.test_mistakes import CONFIG, NETS, project, refused
+from tests.cli.mistaken import CONFIG, NETS, project, refused
 
 __all__ = ["project"]
 

@@ -18,7 +18,7 @@ from hpc_train.config.load import load
 from hpc_train.errors import ConfigError, HpcTrainError
 from hpc_train.runs.events import Event, EventKind, append_event
 from hpc_train.runs.layout import RunDir
-from tests.cli.test_mistakes import CONFIG, NETS, project, refused
+from tests.cli.mistaken import CONFIG, NETS, project, refused
 from tests.training.launched import make_plan
 
 __all__ = ["project"]

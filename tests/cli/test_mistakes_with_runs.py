@@ -6,12 +6,7 @@ A fix that a message names is typed as well, and is not refused.
 from __future__ import annotations
 
 import json
-import os
 import re
-import shlex
-import shutil
-import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -20,72 +15,10 @@ import hpc_train
 from hpc_train import api
 from hpc_train.backends.find_weights import find_weights
 from hpc_train.errors import ConfigError, NoSuchRunError
-from hpc_train.runs.events import Event, EventKind, append_event
 from hpc_train.runs.layout import RunDir
+from tests.cli.run_of_yesterday import CONFIG, NETS, ended, project, refused, run, saved, sweep
 
-NETS = """\
-from pytorch_lightning import LightningDataModule, LightningModule
-class Net(LightningModule):
-    def __init__(self, lr: float = 0.1): ...
-    def training_step(self, batch): ...
-    def configure_optimizers(self): ...
-    def test_step(self, batch): ...
-class Data(LightningDataModule):
-    def train_dataloader(self): ...
-    def test_dataloader(self): ...
-"""
-CONFIG = """\
-name: x
-global_batch_size: 8
-model: {class_path: nets.Net}
-data: {class_path: nets.Data}
-trainer: {accelerator: cpu, max_epochs: 1}
-slurm: {nodes: 2, gpus_per_node: 2, time: "0:10:00"}
-"""
-
-
-@pytest.fixture
-def project(hpc, taken, tmp_path: Path) -> Path:
-    (tmp_path / "nets.py").write_text(NETS)
-    (tmp_path / "cfg.yaml").write_text(CONFIG)
-    return tmp_path
-
-
-def refused(hpc, words: str, message: str, fix: str) -> str:
-    """The fix that is said of these words."""
-    said = hpc(*shlex.split(words))
-    assert said.code, said
-    error, hint = said.err.splitlines()
-    assert message in error
-    assert fix in hint
-    return hint
-
-
-def ended(run: RunDir, state: str) -> RunDir:
-    append_event(run.events, Event(time.time(), EventKind.RUN_ENDED, {"state": state}))
-    if state == "completed":
-        run.done.touch()
-    return run
-
-
-def saved(run: RunDir, step: int) -> Path:
-    folder = run.checkpoints / f"step-{step:09d}"
-    folder.mkdir()
-    manifest = {"schema_version": 1, "step": step, "epoch": 1, "samples": None, "world_size": 4}
-    manifest |= {"accumulate": 1, "config_hash": "", "attempt": 0, "time": 0.0}
-    (folder / "manifest.json").write_text(json.dumps({**manifest, "versions": {}, "files": []}))
-    (folder / "model.ckpt").write_bytes(b"\x80\x02")
-    return folder
-
-
-@pytest.fixture
-def run(hpc, project: Path) -> RunDir:
-    """A run that was cancelled after 12 steps, which it has saved."""
-    said = hpc("submit", "cfg.yaml", "--json")
-    assert said.code == 0, said
-    made = RunDir(Path(json.loads(said.out)["run_dir"]))
-    saved(made, 12)
-    return ended(made, "cancelled")
+__all__ = ["project", "run", "sweep"]
 
 
 @pytest.fixture
@@ -94,19 +27,6 @@ def evaluation(hpc, run: RunDir) -> RunDir:
     said = hpc("test", "x", "--json")
     assert said.code == 0, said
     return ended(RunDir(Path(json.loads(said.out)["run_dir"])), "completed")
-
-
-@pytest.fixture
-def sweep(hpc, slurm, project: Path) -> str:
-    """The id of a sweep of two points, both of which have a run."""
-    slurm.has("sbatch", "echo 7")
-    slurm.has("scontrol", "printf 'MaxArraySize            = 9\\nMaxJobCount = 10000\\n'")
-    said = hpc("submit", "cfg.yaml", "name=sw", "--sweep", "model.init_args.lr=0.1,0.2", "--json")
-    assert said.code == 0, said
-    name: str = json.loads(said.out)["sweep"]
-    for number in (0, 1):
-        assert hpc("status", f"{name}-{number}").code == 0
-    return name
 
 
 @pytest.mark.parametrize(
@@ -293,71 +213,6 @@ def test_a_keyword_of_python_for_a_key_is_told_as_a_text(
     with pytest.raises(ConfigError, match=f"{name} is no option of hpc-train") as caught:
         hpc_train.load("cfg.yaml", **{name: value})  # type: ignore[arg-type]
     assert fix in caught.value.hint
-
-
-def test_a_run_that_was_moved_goes_on_where_it_is(hpc, run: RunDir, tmp_path: Path) -> None:
-    """Its script and its plan named the folder in which it was made."""
-    moved = RunDir(tmp_path / "archive" / "x" / run.run_id)
-    moved.path.parent.mkdir(parents=True)
-    run.path.rename(moved.path)
-    said = hpc("resume", str(moved.path))
-    assert said.code == 0, said
-    assert f"note: the run was moved from {run.path}, and goes on in {moved.path}" in said.err
-    assert str(run.path) not in moved.script.read_text()
-    assert f"--run-dir {moved.path}" in moved.script.read_text()
-    assert json.loads(moved.plan.read_text())["runs_dir"] == str(tmp_path / "archive")
-    ended(moved, "cancelled")
-    assert "was moved" not in hpc("resume", str(moved.path), "--dry-run").err
-
-
-def test_a_copy_of_a_run_goes_on_by_itself(hpc, run: RunDir, tmp_path: Path) -> None:
-    copy = RunDir(tmp_path / "copies" / "x" / run.run_id)
-    shutil.copytree(run.path, copy.path)
-    before = run.script.read_text()
-    assert hpc("resume", str(copy.path), "--nodes", "1").code == 0
-    assert f"--run-dir {copy.path}" in copy.script.read_text()
-    assert run.script.read_text() == before
-
-
-def test_a_folder_of_runs_with_two_names_is_no_move(hpc, run: RunDir, tmp_path: Path) -> None:
-    (tmp_path / "link").symlink_to(run.path.parent.parent)
-    said = hpc("resume", str(tmp_path / "link" / "x" / run.run_id), "--dry-run")
-    assert (said.code, "was moved" in said.err) == (0, False)
-
-
-def test_a_run_whose_project_was_renamed_goes_on_with_its_code(
-    hpc, run: RunDir, project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    renamed = project.with_name(f"{project.name}-renamed")
-    project.rename(renamed)
-    monkeypatch.chdir(renamed)
-    for name in ("SLURM_CONF", "PATH"):  # the commands that stand for Slurm's lie in it
-        monkeypatch.setenv(name, os.environ[name].replace(str(project), str(renamed)))
-    gone = f"the run's project was in {project}, which is gone"
-    code = (renamed / "nets.py").rename(renamed / "other.py")
-    for words in (f"resume {run.run_id}", f"resume {run.run_id} --nodes 1", f"test {run.run_id}"):
-        message = f"{gone}; in this folder, "
-        fix = refused(hpc, words, message, "go to the folder where the project is now")
-        assert f"ln -s FOLDER {project}" in fix
-    code.rename(renamed / "nets.py")
-    said = hpc("resume", run.run_id)
-    assert said.code == 0, said
-    assert f"{gone}: it goes on with the code of {renamed}" in said.err
-    moved = RunDir(renamed / run.path.relative_to(project))
-    assert json.loads(moved.plan.read_text())["workdir"] == str(renamed)
-    saved(moved, 24)
-    assert hpc("test", run.run_id).code == 0
-
-
-def test_a_sweep_that_was_moved_is_moved_back(hpc, sweep: str, tmp_path: Path) -> None:
-    for number in (0, 1):
-        ended(RunDir(tmp_path / "runs" / "sw" / f"{sweep}-{number}"), "cancelled")
-    (tmp_path / "old").mkdir()
-    (tmp_path / "runs" / "sw").rename(tmp_path / "old" / "sw")
-    moved = tmp_path / "old" / "sw" / sweep
-    fix = refused(hpc, f"resume {moved}", f"was moved from {tmp_path}/runs/sw", "mkdir -p")
-    subprocess.run(fix.split("points: ")[1].split(";")[0], shell=True, check=True)
-    assert hpc("resume", sweep).code == 0
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 
 from hpc_train.backends.started_by import refuse_several
 from hpc_train.errors import CheckError
-from tests.cli.test_mistakes import project
+from tests.cli.mistaken import project
 
 __all__ = ["project"]
 

@@ -2,51 +2,26 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import pytest
 
-from hpc_train.plan.states import Outcome, RunState
+from hpc_train.plan.states import RunState
 from hpc_train.runs.events import Event, EventKind
 from hpc_train.runs.history_text import duration, history_html, history_lines, progress_text
-from hpc_train.runs.layout import RunDir
 from hpc_train.runs.ranks import FailedSaves, Heartbeat, read_heartbeat
-from hpc_train.runs.status import RunStatus, SchedulerView, run_status
-
-SUBMITTED = Event(100.0, EventKind.SUBMITTED, {"job_id": "7", "backend": "slurm"})
-STARTED = Event(110.0, EventKind.ATTEMPT_STARTED, {"attempt": 0, "job_id": "7", "nodes": ["n1"]})
-PREEMPTED = Event(
-    150.0,
-    EventKind.ATTEMPT_ENDED,
-    {
-        "attempt": 0,
-        "outcome": "preempted",
-        "reason": "preempted by Slurm",
-        "last_step": 12,
-        "saved_step": 12,
-    },
+from hpc_train.runs.status import SchedulerView
+from tests.runs.told_status import (
+    CANCEL,
+    DECIDED,
+    ENDED,
+    PREEMPTED,
+    STARTED,
+    SUBMITTED,
+    WENT_ON,
+    status,
+    told,
 )
-DECIDED = Event(151.0, EventKind.DECIDED, {"attempt": 0, "action": "requeue", "reason": "goes on"})
-WENT_ON = Event(152.0, EventKind.WENT_ON, {"attempt": 0, "action": "requeue", "job_id": "7"})
-CANCEL = Event(160.0, EventKind.CANCEL_REQUESTED, {"by": "me"})
-ENDED = Event(170.0, EventKind.RUN_ENDED, {"state": "completed", "reason": "complete"})
-
-
-def status(
-    *events: Event,
-    view: RunState | None = None,
-    now: float = 1000.0,
-    beat: Heartbeat | None = None,
-) -> RunStatus:
-    return run_status(
-        RunDir(Path("/runs/digits/one")),
-        events,
-        SchedulerView(view),
-        beat=beat,
-        metrics={"val_acc": 0.98765},
-        now=now,
-    )
 
 
 @pytest.mark.parametrize(
@@ -254,158 +229,3 @@ def test_a_notebook_shows_the_state_and_no_markup_of_a_name() -> None:
     assert '<span style="color:red">failed</span>' in html
     assert "&lt;b&gt;no" in html
     assert html.count("<b>") == 1
-
-
-SILENT = SchedulerView(None, silence="Slurm does not answer")
-
-
-def told(view: SchedulerView, *events: Event, step: int | None = None, now: float = 1000.0):
-    beat = None
-    if step is not None:
-        at = {"time": now, "moved": now}
-        beat = Heartbeat(rank=0, node="n", pid=1, phase="train", step=step, **at)
-    run = RunDir(Path("/runs/digits/one"))
-    return run_status(run, events, view, beat=beat, metrics={}, now=now)
-
-
-@pytest.mark.parametrize(
-    ("events", "step", "state", "reason"),
-    [
-        ([SUBMITTED], None, "pending", "pending"),
-        ([SUBMITTED, STARTED], None, "running", "running, step 0"),
-        ([SUBMITTED, STARTED], 184, "running", "running, step 184"),
-        ([SUBMITTED, STARTED, CANCEL], 184, "running", "running, step 184"),
-        ([SUBMITTED, STARTED, PREEMPTED, DECIDED, WENT_ON], 12, "pending", "pending"),
-        ([SUBMITTED, STARTED, ENDED], 184, "completed", None),
-    ],
-)
-def test_a_slurm_that_does_not_answer_leaves_what_the_run_itself_tells(
-    events: list[Event], step: int | None, state: str, reason: str | None
-) -> None:
-    # Just submitted, a minute after, or long ago: silence is no news about a job.
-    for now in (171.0, 231.0, 1e6):
-        seen = told(SILENT, *events, step=step, now=now)
-        assert seen.state == state
-        if reason is not None:
-            assert seen.reason == f"Slurm does not answer; last known: {reason}"
-        assert seen.silence == "Slurm does not answer"
-
-
-def test_a_silent_slurm_leaves_what_the_log_of_the_job_tells() -> None:
-    view = SchedulerView(None, silence="Slurm does not answer", last_words=("a", "no such venv"))
-    known = "last known: the job has begun, and its log ends: no such venv"
-    assert told(view, SUBMITTED).reason == f"Slurm does not answer; {known}"
-    assert "log ends" not in told(view, SUBMITTED, STARTED).reason
-
-
-WORDS = ("line 1", "bash: /nope: No such file", "hpc-train: env.venv cannot be activated")
-
-
-@pytest.mark.parametrize(
-    ("view", "events", "reason"),
-    [
-        (
-            SchedulerView(RunState.FAILED, "NonZeroExitCode", last_words=WORDS),
-            [SUBMITTED],
-            f"the job ended before its training began: {WORDS[1]}; {WORDS[2]}",
-        ),
-        (
-            SchedulerView(None, last_words=WORDS[:1]),  # Slurm has forgotten the job
-            [SUBMITTED],
-            "the job ended before its training began: line 1",
-        ),
-        (
-            SchedulerView(RunState.FAILED, "NodeFail", last_words=WORDS[2:]),
-            [SUBMITTED, STARTED],
-            f"the job ended without a word of its supervisor: {WORDS[2]}",
-        ),
-        (
-            SchedulerView(RunState.FAILED, "NonZeroExitCode"),
-            [SUBMITTED],
-            (
-                "the job ended before its training began, and left no log (Slurm: NonZeroExitCode):"
-                " where env has lines they run first, and one of env.setup may have ended it"
-            ),
-        ),
-        (
-            SchedulerView(RunState.TIMED_OUT, "TimeLimit", last_words=WORDS),
-            [SUBMITTED],
-            "TimeLimit",
-        ),
-    ],
-)
-def test_a_run_that_left_no_end_is_told_by_the_end_of_its_jobs_log(
-    view: SchedulerView, events: list[Event], reason: str
-) -> None:
-    seen = told(view, *events)
-    assert seen.reason == reason
-    kept = list(view.last_words) if seen.state in (RunState.FAILED, RunState.LOST) else []
-    assert seen.to_json()["last_words"] == kept
-    lines = list(history_lines(seen, 1000.0))
-    assert [line.strip() for line in lines if line.strip() in WORDS] == kept
-    assert any(line.startswith("  job log    /runs/digits/one/") for line in lines) == bool(kept)
-
-
-def ending(outcome: str, reason: str, decision: str, state: str) -> list[Event]:
-    end = {"attempt": 0, "outcome": outcome, "reason": reason}
-    return [
-        SUBMITTED,
-        STARTED,
-        Event(150.0, EventKind.ATTEMPT_ENDED, end),
-        Event(151.0, EventKind.DECIDED, {"attempt": 0, "action": "stop", "reason": decision}),
-        Event(152.0, EventKind.RUN_ENDED, {"attempt": 0, "state": state, "reason": decision}),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("outcome", "reason", "decision", "state", "head"),
-    [
-        ("user_error", "rank 0 failed: ValueError: x", None, "failed", None),
-        ("cancelled", "`hpc-train cancel` asked for it", None, "cancelled", None),
-        (
-            "node_failure",
-            "n1 no longer answers",
-            "4 failures in a row",
-            "failed",
-            "n1 no longer answers (4 failures in a row)",
-        ),
-        ("completed", "all ranks finished", None, "completed", "the training is complete"),
-        (
-            "completed",
-            "EarlyStopping ended it at step 28 of 210, epoch 2: val: worse",
-            None,
-            "completed",
-            None,
-        ),
-    ],
-)
-def test_the_first_line_says_what_ended_the_run_and_nothing_says_it_twice(
-    outcome: str, reason: str, decision: str | None, state: str, head: str | None
-) -> None:
-    usual = Outcome(outcome).follows.reason
-    seen = status(*ending(outcome, reason, decision or usual, state))
-    assert seen.reason == (head or reason)
-    text = "\n".join(history_lines(seen, 1000.0))
-    assert text.count(head or reason) == 1 + (head == usual)
-    assert "comes back each time" not in text
-    assert text.count(reason) == 1
-
-
-def test_an_attempts_reason_that_does_not_fit_into_the_first_line_is_told_whole_below_it() -> None:
-    long = "rank 0 failed: " + "very long words " * 12 + "the end"
-    seen = status(*ending("user_error", long, Outcome.USER_ERROR.follows.reason, "failed"))
-    text = " ".join("\n".join(history_lines(seen, 1000.0)).split())
-    assert "the end" in text
-
-
-@pytest.mark.parametrize("ahead_s", [-290.0, 290.0])
-def test_a_node_whose_clock_is_minutes_off_changes_no_state(ahead_s: float) -> None:
-    def on_node(*events: Event) -> list[Event]:
-        return [dataclasses.replace(event, time=event.time + ahead_s) for event in events]
-
-    assert status(SUBMITTED, *on_node(STARTED, ENDED)).state is RunState.COMPLETED
-    again = dataclasses.replace(SUBMITTED, time=ENDED.time + 100)
-    resumed = status(SUBMITTED, *on_node(STARTED, ENDED), again, view=RunState.RUNNING)
-    assert resumed.state is RunState.RUNNING
-    cancelled = status(SUBMITTED, *on_node(STARTED, PREEMPTED, WENT_ON), CANCEL)
-    assert cancelled.state is RunState.CANCELLED
