@@ -1,7 +1,7 @@
 """`make house`: how large the package is and where, and what must not be in it.
 
-Fails on a file over 400 lines, of the tests and benchmarks as well, on eight lines or more that stand twice, and on a private name of a
-library outside the adapter.
+Fails on a file over 400 lines, of the tests and benchmarks as well, on eight lines or more that
+stand twice, and on a private name of a library outside the adapter.
 """
 
 from __future__ import annotations
