@@ -45,10 +45,16 @@ def judge_moved(seen: Moved) -> AttemptOutcome:
 
 @dataclass(frozen=True)
 class RunFolder:
-    """A run's folder, held open: so it is known again, and found wherever it is moved to."""
+    """A run's folder, held open: so it is known again, and found wherever it is moved to.
+
+    Attributes:
+        identity: Its device and inode as it was opened; asked later, a server may have forgotten it
+            (NFS: ESTALE).
+    """
 
     run: RunDir
     descriptor: int
+    identity: tuple[int, int]
 
     @property
     def is_there(self) -> bool:
@@ -64,7 +70,6 @@ class RunFolder:
             raise FolderGoneError(self._what(), self._fix())
 
     def _seen(self) -> bool:
-        held = os.fstat(self.descriptor)
         try:
             there = self.run.path.stat()
             self.run.plan.stat()
@@ -72,12 +77,18 @@ class RunFolder:
             return False
         except OSError:
             return True  # a file system that does not answer is no moved folder
-        return (there.st_dev, there.st_ino) == (held.st_dev, held.st_ino)
+        # Some file systems number a folder anew: then it counts where the kernel has it.
+        is_same = (there.st_dev, there.st_ino) == self.identity
+        return is_same or self._held_at == self.run.path.resolve()
+
+    @property
+    def _held_at(self) -> Path:
+        return Path(f"/proc/self/fd/{self.descriptor}").resolve()
 
     @property
     def moved(self) -> RunDir | None:
         """The run in its new place; None where it is no more."""
-        place = RunDir(Path(f"/proc/self/fd/{self.descriptor}").resolve())
+        place = RunDir(self._held_at)
         return place if place.plan.exists() and place.path != self.run.path else None
 
     def close_attempt(self) -> None:
@@ -117,7 +128,8 @@ def watched_folder(run: RunDir) -> Iterator[RunFolder]:
         FolderGoneError: The folder was moved or removed.
     """
     descriptor = os.open(run.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    folder = RunFolder(run, descriptor)
+    held = os.fstat(descriptor)
+    folder = RunFolder(run, descriptor, (held.st_dev, held.st_ino))
     try:
         yield folder
     except FolderGoneError:

@@ -42,6 +42,10 @@ def test_a_folder_in_its_place_is_no_matter(folder: RunFolder) -> None:
     folder.check()
 
 
+def test_a_file_system_that_numbers_folders_anew_has_moved_none(folder: RunFolder) -> None:
+    RunFolder(folder.run, folder.descriptor, (0, 0)).check()
+
+
 def test_a_moved_run_is_told_with_its_new_place_and_its_attempt_has_an_end(
     run: RunDir, tmp_path: Path
 ) -> None:
