@@ -11,7 +11,7 @@ from hpc_train.diagnose.rules import WHOLE_LOG
 from hpc_train.errors import HpcTrainError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from hpc_train.diagnose.rules import Evidence, Failure
 
@@ -30,6 +30,15 @@ _SETTING = re.compile(
     r"(NCCL_\w{1,60}) set (?:by environment )?to (.{0,200}?)(?: \[repeated \d+x across cluster\])?$"
 )
 _MAX_SETTINGS = 200
+_NO_END_POINT = (
+    "the libfabric plugin could not be started: the provider was found, and its endpoint could not"
+    " be made; NCCL then takes what else it finds"
+)
+_END_POINT_FIX = (
+    "FI_LOG_LEVEL=warn tells libfabric's own reason; are its devices passed into the container"
+    " (EFA: /dev/infiniband/uverbs*), is `ulimit -l` unlimited there, and are driver, libfabric and"
+    " plugin of one release?"
+)
 _OTHER_LOG = "the log of the rank that ended first, where that is another one"
 # Their causes are this reader's own sentences, and quote nothing of the log.
 _SAYS_NCCL = ("error_code", "error_word")
@@ -108,6 +117,15 @@ class Shown:
         has = [f"{name}={settings[name]}" for name in names if name in settings]
         fix += f" (this log has {', '.join(has)})" if has else ""
         return replace(failure, cause=cause, fix=fix)
+
+    @staticmethod
+    def with_provider(notes: Iterable[Failure]) -> Iterator[Failure]:
+        """Yield notes of a log that names the provider of libfabric: it was not wanting."""
+        for note in notes:
+            if note.name == "ofi_no_provider":
+                yield replace(note, cause=_NO_END_POINT, fix=_END_POINT_FIX)
+            else:
+                yield note
 
     def no_line(self, name: str) -> HpcTrainError:
         """Return the refusal of a log in which nothing is NCCL's and nothing failed."""
