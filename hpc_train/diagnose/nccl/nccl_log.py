@@ -297,6 +297,7 @@ class LogReader:
         elif "GPU Direct RDMA" in text:
             self._gpudirect(host, text)
         elif "rovider is" in text and (found := _PROVIDER.search(text)):
+            self.shown.has_provider = True
             nics = f", {found[2]} NICs" if found[2] else ""
             self._networks.add(f"libfabric {found[1]}{nics}")
         elif " -> " in text:
@@ -356,8 +357,6 @@ class LogReader:
             lines={**self._last, **self._launchers.cut_at(self._last)},
             ends_open=bool(self._retrying),
         )
-        if hits.has("ofi_selected"):
-            notes = tuple(self.shown.with_provider(notes))
         failures, again = self._requeues.told(self._proxies.told(failures))
         settings, counts = self.shown.settings(self._last), filter(None, [self._ras.note()])
         return NcclReport(

@@ -11,7 +11,7 @@ from hpc_train.diagnose.rules import WHOLE_LOG
 from hpc_train.errors import HpcTrainError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Mapping
 
     from hpc_train.diagnose.rules import Evidence, Failure
 
@@ -51,6 +51,7 @@ class Shown:
         self.library = "NCCL"
         self._versions: set[str] = set()
         self.is_info = False
+        self.has_provider = False  # libfabric's, which it then did not want
         self._asks = self._is_told = False
         self._settings: dict[str, str] = {}
         self._set_at: dict[str, Evidence] = {}
@@ -108,6 +109,8 @@ class Shown:
     def fitted(self, failure: Failure, settings: Mapping[str, str]) -> Failure:
         """Return it with the library's name, and a fix that knows what is set already."""
         cause, fix = failure.cause, failure.fix
+        if failure.name == "ofi_no_provider" and self.has_provider:
+            cause, fix = _NO_END_POINT, _END_POINT_FIX
         if self.is_info:
             fix = fix.replace(WHOLE_LOG, _OTHER_LOG)
         if self.library != "NCCL" and failure.name in _SAYS_NCCL:
@@ -117,15 +120,6 @@ class Shown:
         has = [f"{name}={settings[name]}" for name in names if name in settings]
         fix += f" (this log has {', '.join(has)})" if has else ""
         return replace(failure, cause=cause, fix=fix)
-
-    @staticmethod
-    def with_provider(notes: Iterable[Failure]) -> Iterator[Failure]:
-        """Yield notes of a log that names the provider of libfabric: it was not wanting."""
-        for note in notes:
-            if note.name == "ofi_no_provider":
-                yield replace(note, cause=_NO_END_POINT, fix=_END_POINT_FIX)
-            else:
-                yield note
 
     def no_line(self, name: str) -> HpcTrainError:
         """Return the refusal of a log in which nothing is NCCL's and nothing failed."""
