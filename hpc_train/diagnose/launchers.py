@@ -2,7 +2,7 @@
 
 Sources: torch's elastic/multiprocessing/errors (ChildFailedError's report) and api.py, Slurm's srun
 (task_exit messages of launch.c), Open MPI's and PRRTE's abort reports, torch.multiprocessing.spawn,
-Python's traceback module, NCCL's src/ras/client_support.cc.
+Python's traceback module. What is of one program alone has a file of its own.
 """
 
 from __future__ import annotations
@@ -11,14 +11,15 @@ import re
 from signal import Signals
 from typing import TYPE_CHECKING
 
+from hpc_train.diagnose.containers import Containers
 from hpc_train.diagnose.lines_before import MpiBoxes
 from hpc_train.diagnose.nan_reports import NanReports
-from hpc_train.diagnose.rules import Failure
+from hpc_train.diagnose.ray_ends import RayEnds
 from hpc_train.diagnose.stacks import is_installed
 from hpc_train.diagnose.starts import Starts
 from hpc_train.diagnose.torchrun_json import FailedWorker, error_of_file, failed_worker
 from hpc_train.diagnose.wrapped_lines import innermost_import
-from hpc_train.plan.hostlist import fold_numbers, folded
+from hpc_train.plan.hostlist import fold_numbers
 
 if TYPE_CHECKING:
     from hpc_train.diagnose.rules import Evidence
@@ -41,8 +42,13 @@ _ENDED = (
     # The command that deepspeed and torch.distributed.launch tell is the last one they spawned, not
     # that of the process that ended: no rank follows from it.
     r"exits with return code = (?P<code>-?\d+)",
+    # A row of torchrun's report, of which a copy has lost the blanks and the ends of the lines.
+    (
+        r"\brank {0,9}:? {0,2}(?P<rank>\d{1,6}) \(local[_ ]rank: \d{1,6}\) {0,9}"
+        r"exitcode {0,9}: (?P<code>-?\d{1,5}) "
+    ),
     r"Child process \d+ \(local_rank (?P<local>\d+)\) FAILED \(exitcode (?P<code>-?\d+)\)",
-    r"(?:died with <Signals\.|Signal \d+ \()(?P<name>SIG\w{2,6})(?:: \d+>|\) received by PID)",
+    r"(?:died with <Signals\.|[Ss]ignal \d+ \()(?P<name>SIG\w{2,6})(?:: \d+>|\) received by PID)",
     (
         r"CalledProcessError: Command (?!.{0,9}(?:ssh|git|ninja)\b).{0,2000}"
         r"returned non-zero exit status (?P<code>\d+)"
@@ -89,6 +95,8 @@ _STORE_FRAME = re.compile(
     r"[\\/]torch[\\/]distributed[\\/](?:elastic[\\/])?rendezvous\b.{0,60}\.py\", line \d{1,6},"
     r" in _(?:env|tcp)_rendezvous_handler|\b_create_(?:c10d|tcp)_store\b"
 )
+# elastic/agent/server/api.py, where the agents wait for each other once their workers have ended.
+_EXIT_FRAME = re.compile(r"\bin _exit_barrier\s*$")
 _NOT_REACHED = re.compile(
     r"RuntimeError: (?:Connection (?:timed out|refused)|No route to host|Network is unreachable)$"
 )
@@ -134,17 +142,17 @@ class Launchers:
         self._starts = Starts()
         self._reports = NanReports()
         self._told: set[tuple[str, Evidence]] = set()
-        self._mpi = MpiBoxes()
+        self._mpi, self._ray, self._containers = MpiBoxes(), RayEnds(), Containers()
         self._begun: dict[str, int] = {}  # tracebacks without an end, by file
         self._is_only = False  # what torchrun's report says of the others
-        self._is_at_store = False
+        self._is_at_store = self._is_at_exit = False
         self._saved: dict[str, tuple[str, int]] = {}
 
     @property
     def is_open(self) -> bool:
         """Whether lines follow that belong to what was said: torchrun's root cause, a report."""
         is_open = self._root is not None or self._unexplained[0] != "" or self._mpi.is_open
-        return is_open or self._reports.is_open
+        return is_open or self._reports.is_open or self._ray.is_open
 
     def sees(self, line: str) -> None:
         """Take a line of any kind, before it is known whether it tells something."""
@@ -158,7 +166,8 @@ class Launchers:
     def meaning(self, line: str, where: Evidence) -> tuple[str, str]:
         """Return (text, host); the text is empty where the line tells nothing of that kind."""
         line = innermost_import(line)
-        if way := self._mpi.take(line, where):
+        way = self._mpi.take(line, where) or self._ray.take(line, where)
+        if way := way or self._containers.take(line):
             return way, ""
         if line.rstrip().endswith("Failures:"):  # of torchrun's report: not the first one
             self._are_others, self._is_only = True, False
@@ -240,7 +249,7 @@ class Launchers:
         if IGNORED.search(line):
             self._is_ignored = True
         elif "Traceback (most recent" in line:
-            self._is_traceback, self._is_save = True, False
+            self._is_traceback, self._is_save, self._is_at_exit = True, False, False
             self._begun[where.file] = where.line
             alone = self._alone.get(where.file)
             if alone and where.line - alone[1].line <= _NEAR:
@@ -257,6 +266,7 @@ class Launchers:
             self._frame = (where.file, where.line)
             self._has_own_frames = self._has_own_frames or _is_own(line)
             self._is_at_store = _STORE_FRAME.search(line) is not None
+            self._is_at_exit = self._is_at_exit or _EXIT_FRAME.search(line) is not None
             self._is_save = self._is_save or bool(_PICKLES.search(line))
         return ""
 
@@ -268,6 +278,9 @@ class Launchers:
         self._cut.pop(where.file, None)
         self._begun.pop(where.file, None)
         is_ignored, self._is_ignored = self._is_ignored, False
+        is_at_exit, self._is_at_exit = self._is_at_exit, False
+        if is_at_exit and is_open and not is_ignored:
+            return f"raised {what} at torchrun's exit barrier"
         if is_ignored or _CONSEQUENCE.search(what):
             return ""
         file, line = self._frame
@@ -323,78 +336,3 @@ def _how(who: str, code: str) -> str:
         name = Signals(-number).name if -number in set(Signals) else f"signal {-number}"
         return f"{who} ended with {name}"
     return f"{who} ended with exit code {code}"
-
-
-_COUNTS = re.compile(r"Communicator ranks have different (?P<what>\w{1,40}) operation counts")
-_LAUNCHED = re.compile(
-    r"(?:(?<!\d)(?P<n>\d{1,9}) ranks have|Rank (?P<rank>\d+) has) (?:launched up to operation"
-    r" (?P<op>\d+)|not launched any operations)"
-    r"(?: -- GPU \S{1,40} managed by process \d+ on node (?P<host>\S{1,200}))?"
-)
-_RANK = re.compile(
-    r"Rank (?P<rank>\d+) -- (?:GPU \S{1,40} managed by .{1,40} on node (?P<host>\S+))?"
-)
-_MAX_GROUPS = 100
-
-
-class RasCounts:
-    """The first report of ncclras whose ranks are at different operations."""
-
-    def __init__(self) -> None:
-        self._what = ""
-        self._is_open = False
-        self._groups: list[tuple[int, str, set[int], set[str]]] = []
-        self._evidence: list[Evidence] = []
-
-    def take(self, line: str, where: Evidence) -> bool:
-        """Take a line; returns whether it was about the ranks' operations."""
-        if found := _COUNTS.search(line):
-            self._is_open = not self._what
-            self._what = self._what or found["what"]
-        elif found := _LAUNCHED.search(line):
-            if self._is_open and len(self._groups) < _MAX_GROUPS:
-                ranks = {int(found["rank"])} if found["rank"] else set()
-                hosts = {found["host"]} if found["host"] else set()
-                at = (int(found["n"] or 1), found["op"] or "none", ranks, hosts)
-                self._groups.append(at)
-        elif (found := _RANK.search(line)) and self._groups:
-            if self._is_open:
-                self._groups[-1][2].add(int(found["rank"]))
-                self._groups[-1][3].update({found["host"]} - {None})
-            return True
-        else:
-            return False
-        if self._is_open and len(self._evidence) < 3:
-            self._evidence.append(where)
-        return True
-
-    def note(self) -> Failure | None:
-        """Return what the report says, None where there was none.
-
-        It is a warning of ncclras: its counts are of a moment, and it has other words for errors.
-        """
-        if not self._groups:
-            return None
-        told = "; ".join(
-            f"{count} rank{'s'[: count > 1]}{_named(count, ranks, hosts)} at {number}"
-            for count, number, ranks, hosts in self._groups[:4]
-        )
-        if len(self._groups) > 4:
-            told += f"; and others at {len(self._groups) - 4} further counts"
-        return Failure(
-            name="ras_counts",
-            cause=f"the ranks were not at the same {self._what} operation: {told}",
-            fix="ask ncclras again: counts that stand still are a hang: the stacks (py-spy dump) of"
-            " the ranks that are behind, and did they call the same collectives? Counts that go on"
-            " are ranks that were only not in step at that moment",
-            kind="note",
-            evidence=tuple(self._evidence),
-        )
-
-
-def _named(count: int, ranks: set[int], hosts: set[str]) -> str:
-    """Return ` (0-3 on n1,n2)`; a long report leaves ranks out."""
-    if not ranks:
-        return ""
-    more = " among others" if len(ranks) < count else ""
-    return f" ({fold_numbers(ranks)}{more}{' on ' + folded(sorted(hosts)) if hosts else ''})"

@@ -126,6 +126,18 @@ class ReadLogs:
         is_whole = len(lines) > 1 and _RAISED.match(lines[-1])
         return frame if is_whole else head
 
+    def _cut_frames(self) -> tuple[Evidence, Around] | None:
+        """The frames that a file ends with, where it has neither their head nor their exception."""
+        frames = [place for place in self.frames.values() if place][:_MOST_LOOKED_AT]
+        for place in frames:
+            around = look_around(place, self.marks.get((place.file, place.line)))
+            lines = [item for item in around.numbered_traceback() if item[1].strip()]
+            last = [number for number, line in enumerate(around.lines) if line.strip()]
+            is_end = bool(lines and last) and lines[-1][0] == last[-1] and around.is_whole
+            if is_end and lines[-1][1][:1].isspace():
+                return place, around
+        return None
+
     def _earliest(self, places: Sequence[Evidence]) -> tuple[Evidence, Around]:
         """The first in time, by what the lines and those before them tell."""
         looked = [
@@ -189,6 +201,8 @@ class ReadLogs:
         first = self.first_traceback() if not (found and found[0].is_known) else None
         if first and not found:
             found = (_of_traceback(*first),)
+        if not found and (cut := self._cut_frames()):
+            found, first = (replace(_of_traceback(*cut), fix=""),), cut
         return Diagnosis(
             of=of,
             findings=found,
@@ -276,8 +290,8 @@ def _todo(lines: Sequence[str]) -> str:
     if any("raise ChildFailedError" in line for line in lines):
         return (
             "the traceback is the launcher's own: the output of the rank that failed (torchrun"
-            " --redirects 3 --log-dir LOGS writes a file for each), or `record` of"
-            " torch.distributed.elastic around main()"
+            " --redirects 3 --log-dir LOGS writes a file for each), or, of a rank that no signal"
+            " ended, `record` of torch.distributed.elastic around main()"
         )
     return ""
 

@@ -30,6 +30,7 @@ _GOES_ON = {
     b"Root Cause": 8,
     b"Communicator ranks": 99,
     b"DEAD": 2,
+    b"The actor died unexpectedly": 12,
     b"unable to complete a TCP": 6,
     b"look up to see its": 2,
     b"norm: nan": 2,

@@ -15,6 +15,9 @@ _POWERS = ("", "K", "M", "G", "T")
 _OWN_SHARE, _OWN_GIB = 0.2, 3.0
 # Newer torch asks the driver what the whole process holds.
 _TOLD_SHARE, _TOLD_GIB = 0.05, 1.0
+# Shards are padded, so that their sizes are no exact multiples.
+_PADDED = 0.01
+_MAX_SHARDS = 1024
 
 
 def with_sums(groups: Mapping[str, str | None]) -> dict[str, str | None]:
@@ -22,9 +25,10 @@ def with_sums(groups: Mapping[str, str | None]) -> dict[str, str | None]:
 
     `held` is the memory of a GPU that others hold: `total` less `free` and what the process has
     itself (`reserved` by torch alone, or `used` as a whole). `missing` and `surplus` tell `n`
-    processes from the `of` that were to come.
+    processes from the `of` that were to come. `shards` is how many times the larger of two flat
+    sizes is the smaller one, where that is near a whole number.
     """
-    return {**groups, **_held(groups), **_came(groups)}
+    return {**groups, **_held(groups), **_came(groups), **_shards(groups)}
 
 
 def _held(groups: Mapping[str, str | None]) -> dict[str, str | None]:
@@ -56,3 +60,12 @@ def _came(groups: Mapping[str, str | None]) -> dict[str, str | None]:
     if more == 0:
         return {}
     return {"surplus": str(more)} if more > 0 else {"missing": str(-more)}
+
+
+def _shards(groups: Mapping[str, str | None]) -> dict[str, str | None]:
+    a, b = (int(groups.get(name) or 0) for name in ("flat_a", "flat_b"))
+    if not a or not b:
+        return {}
+    times = max(a, b) / min(a, b)
+    is_whole = abs(times - round(times)) < _PADDED and 2 <= round(times) <= _MAX_SHARDS
+    return {"shards": str(round(times))} if is_whole else {}

@@ -19,10 +19,10 @@ _RECORDER = "the dumps of torch's flight recorder (TORCH_NCCL_TRACE_BUFFER_SIZE=
 _APART = (
     "what do the programs of these ranks do differently there? A branch that not all take, saving"
     " or validation on some ranks alone, batches that end earlier on one rank; py-spy dump of a"
-    f" rank of each kind, or {_RECORDER} diagnose, show where"
+    " rank of each kind{}, shows where"
 )
-_HUNG = f"did a rank not come? Its own log, py-spy dump, or {_RECORDER} diagnose"
-_CAME_NOT = f"why did they not come? Their own logs, py-spy dump, or {_RECORDER} diagnose"
+_HUNG = "did a rank not come? Its own log, or py-spy dump{}"
+_CAME_NOT = "why did they not come? Their own logs, or py-spy dump{}"
 _WIRE = (
     ". Do all wait in it? Then perhaps data does not move: all_reduce_perf on these GPUs, with"
     " NCCL_P2P_DISABLE=1 and without"
@@ -38,7 +38,7 @@ _OF_DATA = (
 )
 
 
-def fix_of(before: str, *, is_apart: bool, late: str = "") -> str:
+def fix_of(before: str, *, is_apart: bool, late: str = "", has_recorder: bool = True) -> str:
     """Return what to do.
 
     A longer timeout is advised only where the log shows what was slow: as a rule a rank has ended
@@ -48,11 +48,15 @@ def fix_of(before: str, *, is_apart: bool, late: str = "") -> str:
         before: What stands in the log just before the first such line.
         is_apart: Whether ranks wait in different collectives.
         late: The ranks that never came, where the log proves it.
+        has_recorder: Whether the lines are of a torch that may have the flight recorder: those of
+            2.1 and later tell the number of elements.
     """
+    recorder = f", or {_RECORDER} diagnose" if has_recorder else ""
+    apart, hung, came_not = (text.format(recorder) for text in (_APART, _HUNG, _CAME_NOT))
     if is_apart:
-        return (_OF_SAVING if _SAVES.search(before) else "") + _APART
+        return (_OF_SAVING if _SAVES.search(before) else "") + apart
     if _SAVES.search(before):
-        return _OF_SAVING + _HUNG
+        return _OF_SAVING + hung
     if _PREPARES.search(before):
-        return _OF_DATA + _HUNG
-    return _CAME_NOT if late else _HUNG + _WIRE
+        return _OF_DATA + hung
+    return came_not if late else hung + _WIRE

@@ -121,6 +121,7 @@ class Timeouts:
                 self._before,
                 is_apart=not self.recorded and bool(self._apart()),
                 late="" if self.recorded else self._late(),
+                has_recorder=any(work.numel for work in self._works),
             ),
             times=self._times or len(recorded),
             evidence=(*recorded, *self._evidence),

@@ -45,3 +45,23 @@ def test_frames_that_end_in_no_error_are_none(tmp_path):
         tmp_path, '  File "/w/train.py", line 7, in main\nstep 1\n' + LATER.format("")
     )
     assert found.traceback[0] == "Traceback (most recent call last): (RANK 1)"
+
+
+CUT = """step 1
+{0}  File "/w/train.py", line 7, in main
+{0}    run()
+{0}  File "/w/loop.py", line 3, in run
+"""
+
+
+@pytest.mark.parametrize("prefix", ["", "[rank0]: "])
+@pytest.mark.parametrize("rest", ["", "{0}    step()\n", "\n"])
+def test_frames_that_a_log_ends_with_are_a_traceback_that_was_cut(tmp_path, prefix, rest):
+    found = diagnosed(tmp_path, (CUT + rest).format(prefix))
+    (one,) = found.findings
+    assert one.cause == 'a traceback is cut off at File "/w/loop.py", line 3, in run'
+    assert one.fix == ""
+
+
+def test_frames_that_lines_follow_are_no_end(tmp_path):
+    assert diagnosed(tmp_path, f"{CUT.format('')}step 2\n").findings == ()

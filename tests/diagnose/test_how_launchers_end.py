@@ -109,3 +109,52 @@ def test_a_report_of_torchrun_names_all_ranks_that_failed():
 def test_a_rank_that_was_ended_with_the_first_one_has_not_failed():
     text = report(4, 5, 6).replace("1 (pid: 15)", "-15 (pid: 15)")
     assert "torchrun saw 6 fail as well" in findings(text)[0].cause
+
+
+def test_a_report_of_torchrun_that_was_copied_flat_is_read():
+    flat = "rank2 (local rank: 2)exitcode: -9 (pid: 36071)error file: <N/A>"
+    signal = "traceback : signal 9 (SIGKILL) received by PID 36071"
+    for text in (flat, f"{flat}\n{signal}"):
+        (found,) = findings(text)
+        assert found.cause.startswith("rank 2 was killed (SIGKILL)")
+        assert "record" not in found.fix
+    assert "was killed (SIGKILL)" in findings(signal)[0].cause
+
+
+EXIT = """Error waiting on exit barrier. Elapsed: 300.1 seconds
+Traceback (most recent call last):
+  File "/o/torch/distributed/elastic/agent/server/api.py", line 947, in _exit_barrier
+    store_util.barrier(
+  File "/o/torch/distributed/elastic/utils/store.py", line 79, in barrier
+    synchronize(store, data, rank, world_size, key_prefix, barrier_timeout)
+RuntimeError: Socket Timeout
+"""
+
+
+def test_agents_that_waited_for_each_other_at_the_end_rank_last():
+    (found,) = findings(EXIT)
+    assert found.cause.startswith("torchrun's agents waited for each other at the end")
+    assert "store_key" not in [item.name for item in findings(EXIT)]
+    (other,) = findings(
+        'Traceback (most recent call last):\n  File "a.py", line 3, in f\n'
+        f"ValueError: seven\n{EXIT}"
+    )
+    assert other.cause == "a process raised ValueError: seven"
+
+
+BACK_OFF = (
+    "back-off 40s restarting failed container=trainer pod=job-worker-1_team-a(0f1-2)",
+    "kubectl logs -n team-a job-worker-1 -c trainer --previous",
+)
+ENDED = "INFO Pod: team-a.job-worker-1 exited with code {}"
+
+
+def test_a_container_that_is_started_again_and_again_has_its_reason_in_its_own_log():
+    for text, fix in (
+        BACK_OFF,
+        (ENDED.format(1), "kubectl logs -n team-a job-worker-1 --previous"),
+        ('  "reason": "CrashLoopBackOff",', "kubectl logs POD --previous"),
+    ):
+        (found,) = findings(text)
+        assert (found.name, fix in found.fix) == ("crash_loop", True)
+    assert findings(ENDED.format(0)) == ()

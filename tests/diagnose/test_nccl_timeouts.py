@@ -7,7 +7,6 @@ import pytest
 from hpc_train.diagnose.nccl.nccl_log import read_nccl_logs
 from hpc_train.diagnose.rules import read_rules
 from tests.diagnose.nccl_lines_made import (
-    CASES,
     COMPLETE,
     HEAD,
     NOTES,
@@ -97,10 +96,8 @@ def test_an_end_that_waits_is_told_with_its_seconds_where_it_is_more_than_one():
 
 def test_a_fix_names_the_variable_of_the_recorder_that_every_torch_reads():
     work = WORK.format(0, 7, "ALLREDUCE", 1)
-    watchdog = next(line for name, _, line in CASES if name == "watchdog")
-    for line in (work, watchdog):
-        (failure,) = read(line).failures
-        assert "TORCH_NCCL_TRACE_BUFFER_SIZE=2000" in failure.fix
+    (failure,) = read(work).failures
+    assert "TORCH_NCCL_TRACE_BUFFER_SIZE=2000" in failure.fix
     assert not [rule.name for rule in read_rules() if "TORCH_FR_BUFFER_SIZE" in rule.fix]
 
 

@@ -44,3 +44,31 @@ def test_a_file_that_was_taken_for_an_image_of_a_registry_is_told_first(tmp_path
     (found,) = diagnosed(tmp_path, text.format("[ERROR] error code: 401 Unauthorized")).findings
     assert found.name == "container_file"
     assert "--container-image=./train.sqsh" in found.fix
+
+
+STARTED = FAILED.replace("child 912 failed", "container start failed").replace(
+    f"{SAID}failed to import docker image\n", ""
+)
+HOOK = "[ERROR] /etc/enroot/hooks.d/98-nvidia.sh exited with return code 1"
+
+
+def test_a_tool_that_enroot_lacks_is_the_cause_and_not_the_image(tmp_path):
+    text = STARTED.format(f"[ERROR] Command not found: nvidia-container-cli, see x\n{ENROOT}{HOOK}")
+    (found,) = diagnosed(tmp_path, text).findings
+    assert found.name == "container_tool"
+    assert "needs nvidia-container-cli" in found.cause
+    assert "registry" not in found.fix
+
+
+def test_a_start_that_failed_is_not_told_as_an_import(tmp_path):
+    imported = f"slurmstepd: pyxis: imported docker image: x\n{FAILED.format(HOOK)}"
+    for text in (
+        STARTED.format(HOOK),
+        imported.replace(f"{SAID}failed to import docker image\n", ""),
+    ):
+        (found,) = diagnosed(tmp_path, text).findings
+        assert found.name == "container_start"
+        assert "hooks.d/98-nvidia.sh" in found.cause
+        assert "credentials" not in found.fix
+    (found,) = diagnosed(tmp_path, FAILED.format("[ERROR] curl: 7")).findings
+    assert "credentials" in found.fix

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.diagnose.nccl_lines_made import WORK, read
@@ -101,3 +103,13 @@ def test_a_timeout_while_saving_asks_for_all_ranks():
     assert fix.startswith("the log tells of saving just before: with FSDP or ZeRO all ranks must")
     assert "longer timeout" not in fix
     assert "saving just before" not in failure("epoch 1 done", work).fix
+
+
+@pytest.mark.parametrize("name", TWO)
+def test_the_flight_recorder_is_advised_where_torch_may_have_it(name):
+    works = [WORK.format(*work) for work in TWO[name]]
+    assert "TORCH_NCCL_TRACE_BUFFER_SIZE" in failure(*works).fix
+    old = [re.sub(r"NumelIn=\d+, NumelOut=\d+, ", "", work) for work in works]
+    found = failure(*old)
+    assert "flight recorder" not in found.fix
+    assert "py-spy dump" in found.fix

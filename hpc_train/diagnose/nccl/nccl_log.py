@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from hpc_train.diagnose.around import PREFIX
 from hpc_train.diagnose.collectives import Calls
-from hpc_train.diagnose.launchers import Launchers, RasCounts
+from hpc_train.diagnose.launchers import Launchers
 from hpc_train.diagnose.line_words import may_tell
 from hpc_train.diagnose.lines_before import SocketErrors
 from hpc_train.diagnose.log_files import (
@@ -29,9 +29,11 @@ from hpc_train.diagnose.nccl.nccl_lines import (
     short_places,
     torn_names,
 )
+from hpc_train.diagnose.nccl.nccl_proxies import Proxies
 from hpc_train.diagnose.nccl.nccl_report import NcclReport
 from hpc_train.diagnose.nccl.nccl_shown import Shown
 from hpc_train.diagnose.nccl.nccl_traces import Traces
+from hpc_train.diagnose.ras_counts import RasCounts
 from hpc_train.diagnose.requeues import Requeues
 from hpc_train.diagnose.rules import MAX_TEXT, Evidence, Hits, Rule, read_rules
 from hpc_train.diagnose.same_folder import with_folder
@@ -141,6 +143,7 @@ class LogReader:
         self._traces = Traces()
         self._launchers = Launchers()
         self._ras = RasCounts()
+        self._proxies = Proxies()
         self._requeues = Requeues()
         self._messages, self._calls = Wrapped(), Calls()
         self._unfinished: tuple[Record, Evidence] | None = None
@@ -191,6 +194,7 @@ class LogReader:
             self._hosts.add(record.host)
             self._of_pid.setdefault(record.pid, set()).add(record.host)
         if record.level == "WARN":
+            self._proxies.take(record, where)
             # Without a process it may be any program's.
             is_nccl = bool(record.host) or "NCCL WARN" in where.text
             take = self._hits.take
@@ -293,6 +297,7 @@ class LogReader:
         elif "GPU Direct RDMA" in text:
             self._gpudirect(host, text)
         elif "rovider is" in text and (found := _PROVIDER.search(text)):
+            self.shown.has_provider = True
             nics = f", {found[2]} NICs" if found[2] else ""
             self._networks.add(f"libfabric {found[1]}{nics}")
         elif " -> " in text:
@@ -352,7 +357,7 @@ class LogReader:
             lines={**self._last, **self._launchers.cut_at(self._last)},
             ends_open=bool(self._retrying),
         )
-        failures, again = self._requeues.told(failures)
+        failures, again = self._requeues.told(self._proxies.told(failures))
         settings, counts = self.shown.settings(self._last), filter(None, [self._ras.note()])
         return NcclReport(
             version=self.shown.version,

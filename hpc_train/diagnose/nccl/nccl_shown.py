@@ -30,6 +30,15 @@ _SETTING = re.compile(
     r"(NCCL_\w{1,60}) set (?:by environment )?to (.{0,200}?)(?: \[repeated \d+x across cluster\])?$"
 )
 _MAX_SETTINGS = 200
+_NO_END_POINT = (
+    "the libfabric plugin could not be started: the provider was found, and its endpoint could not"
+    " be made; NCCL then takes what else it finds"
+)
+_END_POINT_FIX = (
+    "FI_LOG_LEVEL=warn tells libfabric's own reason; are its devices passed into the container"
+    " (EFA: /dev/infiniband/uverbs*), is `ulimit -l` unlimited there, and are driver, libfabric and"
+    " plugin of one release?"
+)
 _OTHER_LOG = "the log of the rank that ended first, where that is another one"
 # Their causes are this reader's own sentences, and quote nothing of the log.
 _SAYS_NCCL = ("error_code", "error_word")
@@ -42,6 +51,7 @@ class Shown:
         self.library = "NCCL"
         self._versions: set[str] = set()
         self.is_info = False
+        self.has_provider = False  # libfabric's, which it then did not want
         self._asks = self._is_told = False
         self._settings: dict[str, str] = {}
         self._set_at: dict[str, Evidence] = {}
@@ -99,6 +109,8 @@ class Shown:
     def fitted(self, failure: Failure, settings: Mapping[str, str]) -> Failure:
         """Return it with the library's name, and a fix that knows what is set already."""
         cause, fix = failure.cause, failure.fix
+        if failure.name == "ofi_no_provider" and self.has_provider:
+            cause, fix = _NO_END_POINT, _END_POINT_FIX
         if self.is_info:
             fix = fix.replace(WHOLE_LOG, _OTHER_LOG)
         if self.library != "NCCL" and failure.name in _SAYS_NCCL:
