@@ -84,8 +84,11 @@ def open_partial(folder: Path, step: int, attempt: int) -> Path:
         OSError: as the file system says.
     """
     partial = folder / f".{checkpoint_name(step)}.partial-{attempt}"
-    for made in (folder, partial):  # and no parents: of a run that was moved nothing is made anew
-        made.mkdir(exist_ok=True)
+    try:
+        partial.mkdir(exist_ok=True)
+    except FileNotFoundError:
+        folder.mkdir(exist_ok=True)  # and no parents: of a run that was moved nothing is made anew
+        partial.mkdir(exist_ok=True)
     return partial
 
 
