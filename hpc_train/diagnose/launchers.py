@@ -11,9 +11,9 @@ import re
 from signal import Signals
 from typing import TYPE_CHECKING
 
-from hpc_train.diagnose.containers import Containers
 from hpc_train.diagnose.lines_before import MpiBoxes
 from hpc_train.diagnose.nan_reports import NanReports
+from hpc_train.diagnose.pyxis import Containers
 from hpc_train.diagnose.ray_ends import RayEnds
 from hpc_train.diagnose.stacks import is_installed
 from hpc_train.diagnose.starts import Starts
