@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hpc_train.diagnose.rules import WHOLE_LOG, Failure
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from hpc_train.diagnose.rules import Evidence, Hit, Hits
 
@@ -89,8 +89,8 @@ def judge(
 ) -> tuple[tuple[Failure, ...], tuple[Failure, ...]]:
     """Return failures from root to consequence, and notes.
 
-    What only follows from a failure is left out beside a cause. Where nothing says that the job
-    stopped, a warning before an initialisation that succeeded was overcome: it is a note.
+    What only follows is left out beside a cause. Where nothing says that the job stopped, a
+    warning before an initialisation that succeeded was overcome: it is a note.
 
     Args:
         trace: (file, code, the kernel's word, line) of an error that was passed up.
@@ -103,33 +103,48 @@ def judge(
     """
     causes, follows, last, notes = (hits.of(kind) for kind in ("cause", "follows", "last", "note"))
     beside = [failure for failure in others if failure]
-    new = [hit for hit in hits.unknown() if hit.first not in overcome]
-    warned = [hit for hit in new if _SAYS_FAILURE.search(_said(hit))]
+    warned = _of_failures(hit for hit in hits.unknown() if hit.first not in overcome)
     ended = [hit for hit in follows if hit.rule.name in ("raised", "killed")]
     follows = [hit for hit in follows if hit not in ended]
     is_all = not (follows or beside or trace or torch_error)
     last, lived_with = _without_lived_with(last, initialised, lines, is_all=is_all)
     told = [*(hit.failure() for hit in notes), *lived_with]
     if is_all and not last:
-        told += [it.failure("this was overcome: ") for it in causes if it.last < initialised]
-        causes = [hit for hit in causes if hit.last >= initialised]
+        told += [_overcome(it) for it in causes if it.last < initialised]
+        causes, ended = ([it for it in some if it.last >= initialised] for some in (causes, ended))
         warned = [hit for hit in warned if hit.first >= initialised]
-        ended = [hit for hit in ended if hit.last >= initialised]
     if after := _says_less(follows, trace):
         follows = []
     found = [hit.failure() for hit in causes]
     if not found and ended:
         found += _if_first(ended[0], [*follows, *warned], beside, trace, torch_error)
-    again = [hit for hit in hits.of("open") if ends_open and hit.times > 1]
     found = (
         [*found, *beside]
         or _of_consequences(follows, warned, trace, hits.unknown() or after)
-        or ([_of_word(*torch_error)] if torch_error else [])
-        or [hit.failure() for hit in (ended or last or again)[:1]]
+        or _least(torch_error, ended or last or _tried_again(hits, ends_open=ends_open))
     )
     beside_it = last or ended or trace or torch_error or beside or warned
     behind = {} if beside_it else _behind_alone([*causes, *follows], lines)
     return _weighed((*found, *_recorded(last, found)), tuple(told), behind)
+
+
+def _of_failures(hits: Iterable[Hit]) -> list[Hit]:
+    """Those of the lines that no rule knows whose words speak of a failure."""
+    return [hit for hit in hits if _SAYS_FAILURE.search(_said(hit))]
+
+
+def _tried_again(hits: Hits, *, ends_open: bool) -> list[Hit]:
+    """What a log says again and again, and ends with."""
+    return [hit for hit in hits.of("open") if ends_open and hit.times > 1]
+
+
+def _overcome(hit: Hit) -> Failure:
+    return hit.failure("this was overcome: ")
+
+
+def _least(torch_error: tuple[str, Evidence] | None, ends: Sequence[Hit]) -> list[Failure]:
+    """What is told where nothing says more: torch's word of it, or how a process ended."""
+    return [_of_word(*torch_error)] if torch_error else [hit.failure() for hit in ends[:1]]
 
 
 def _says_less(follows: Sequence[Hit], trace: tuple[str, str, str, Evidence] | None) -> list[Hit]:
@@ -161,7 +176,7 @@ def _without_lived_with(
     kept = [hit for hit in last if hit not in again]
     notes = [hit.failure() for hit in again]
     if is_all and all(it.rule.name in _LIVED_WITH and it.last < initialised for it in kept):
-        notes += [hit.failure("this was overcome: ") for hit in kept]
+        notes += [_overcome(hit) for hit in kept]
         kept = []
     return kept, notes
 
