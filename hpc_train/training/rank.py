@@ -26,7 +26,6 @@ from hpc_train.plan.plan import Plan, Shape
 from hpc_train.plan.states import RankExit
 from hpc_train.plan.world import World
 from hpc_train.runs.layout import AttemptDir, RunDir
-from hpc_train.runs.ranks import leave_note
 from hpc_train.training.full_disk import survive_full_disk
 from hpc_train.training.heartbeat import HeartbeatThread
 from hpc_train.training.node_heartbeats import NodeHeartbeats
@@ -235,7 +234,7 @@ class Rank:
         trainer, model, data = self.build(plan, world, device, loader)
         from hpc_train.training.loggers import early_end, write_final_metrics
         from hpc_train.training.resume.fit_with_resume import fit_with_resume
-        from hpc_train.training.unlogged_monitors import unlogged_monitors
+        from hpc_train.training.unlogged_monitors import note_unlogged
         from hpc_train.training.weights import forget_weights, load_weights, weights_path
 
         if plan.weights and start is None:
@@ -244,8 +243,7 @@ class Rank:
         self.early_end, self.unsaved = early_end(trainer), state.controller.unsaved
         if world.rank == 0 and self.unsaved is None:
             write_final_metrics(self.here.run, trainer)
-            for text in unlogged_monitors(trainer):
-                leave_note(self.here.attempt_dir, text)
+            note_unlogged(self.here.attempt_dir, trainer)
             forget_weights(self.here.run)
 
     def make_state(self, plan: Plan, world: World) -> ResumeState:

@@ -22,7 +22,6 @@ from hpc_train.plan.lr_scale import LrScale, lr_scale
 from hpc_train.plan.plan import Batch, Plan, Shape
 from hpc_train.plan.shape import BatchSplitError, split_batch
 from hpc_train.plan.world import World
-from hpc_train.runs.ranks import leave_note
 from hpc_train.training.prepare import device_of_rank, meet
 from hpc_train.training.rank import Rank
 from hpc_train.training.rank_config import RankConfig
@@ -103,7 +102,7 @@ class ScriptFits:
         from hpc_train.training.loggers import ProgressLines, early_end, write_final_metrics
         from hpc_train.training.private.lightning_trainer import check_tuners
         from hpc_train.training.resume.fit_with_resume import fit_with_resume
-        from hpc_train.training.unlogged_monitors import unlogged_monitors
+        from hpc_train.training.unlogged_monitors import note_unlogged
 
         check_tuners(trainer)
         rank = self._rank_config(trainer)
@@ -126,8 +125,7 @@ class ScriptFits:
         self._steps = rank.steps_before + trainer.global_step
         if rank.rank == 0 and self._rank.unsaved is None:
             write_final_metrics(rank.run, trainer)
-            for text in unlogged_monitors(trainer):
-                leave_note(self._rank.here.attempt_dir, text)
+            note_unlogged(self._rank.here.attempt_dir, trainer)
 
     def _rank_config(self, trainer: Any) -> RankConfig:
         here = self._rank.here

@@ -1,7 +1,8 @@
-"""Metrics that a callback or a schedule waits for, and that nothing has logged, at a fit's end.
+"""Metrics that a callback or a schedule waits for, and that nothing has logged.
 
-Lightning raises where it looks for one after a validation. Otherwise it warns in a line of the
-log (ModelCheckpoint, `strict=False`), or never looks, and saves, stops or lowers nothing.
+Looked for when the first whole epoch is over, and at a fit's end. Lightning raises where it looks
+for one after a validation. Otherwise it warns in a line of the log (ModelCheckpoint,
+`strict=False`), or never looks, and saves, stops or lowers nothing.
 """
 
 from __future__ import annotations
@@ -10,6 +11,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, cast
 
 from hpc_train.config.words import did_you_mean
+from hpc_train.runs.layout import AttemptDir
+from hpc_train.runs.ranks import leave_note, read_notes
+from hpc_train.training.private.lightning_logged import logged_names
 
 if TYPE_CHECKING:
     from hpc_train.training.private.lightning import pl
@@ -17,15 +21,26 @@ if TYPE_CHECKING:
 _WAITING = {"ModelCheckpoint", "EarlyStopping"}
 
 
-def unlogged_monitors(trainer: pl.Trainer) -> list[str]:
-    """What to tell of a fit that has taken its steps: a line for each metric that never came."""
-    logged = {*trainer.callback_metrics, *trainer.logged_metrics}
+NEVER = "never logged"
+
+
+def note_unlogged(attempt: AttemptDir, trainer: pl.Trainer, said: str = NEVER) -> None:
+    """Leave a note for each metric that has not come, unless this attempt has one of it."""
+    there = read_notes(attempt)
+    for what, rest in unlogged_monitors(trainer).items():
+        if not any(note.startswith(f"{what}, ") for note in there):
+            leave_note(attempt, f"{what}, {said}; {rest}")
+
+
+def unlogged_monitors(trainer: pl.Trainer) -> dict[str, str]:
+    """Who waits for which metric that has not come -> what has been logged, and what to write."""
+    logged = logged_names(trainer)
     missing: dict[str, list[str]] = {}
     for who, monitor in _monitors(trainer):
         if monitor not in {*logged, "step", "epoch"}:
             missing.setdefault(monitor, []).append(who)
     names = sorted(logged - {"step", "epoch"})
-    return [_told(monitor, who, names) for monitor, who in missing.items()]
+    return dict(_told(monitor, who, names) for monitor, who in missing.items())
 
 
 def _monitors(trainer: pl.Trainer) -> Iterator[tuple[str, str]]:
@@ -40,8 +55,7 @@ def _monitors(trainer: pl.Trainer) -> Iterator[tuple[str, str]]:
             yield type(schedule.scheduler).__name__, schedule.monitor
 
 
-def _told(monitor: str, who: list[str], names: list[str]) -> str:
+def _told(monitor: str, who: list[str], names: list[str]) -> tuple[str, str]:
     verb = "monitors" if len(who) == 1 else "monitor"
     fix = did_you_mean(monitor, names) or f'write self.log("{monitor}", ...) in the model'
-    logged = ", ".join(names) or "nothing"
-    return f"{', '.join(who)} {verb} {monitor}, never logged; logged: {logged}; {fix}"
+    return f"{', '.join(who)} {verb} {monitor}", f"logged: {', '.join(names) or 'nothing'}; {fix}"

@@ -15,6 +15,7 @@ import hpc_train
 from tests.e2e.conftest import DIGITS, ROOT, Shell
 
 WITHOUT_END = ("trainer.max_epochs=200", "trainer.limit_val_batches=0")
+MODEL_CHECKPOINT = "pytorch_lightning.callbacks.ModelCheckpoint"
 TINY = ROOT / "tests" / "faults" / "tiny.yaml"
 LONG = ("--cluster", "local", "--gpus", 1, DIGITS, *WITHOUT_END)
 
@@ -36,13 +37,20 @@ def test_two_simulated_nodes_train_the_digits(here: Shell) -> None:
     assert re.search(r"^digits  running  step \d+/56  epoch \d/4", done.stderr, re.MULTILINE)
 
 
-def test_a_monitor_that_nothing_logs_is_noted_at_the_end(here: Shell) -> None:
-    kept = "{class_path: pytorch_lightning.callbacks.ModelCheckpoint, init_args: {monitor: los}}"
-    short = ("trainer.max_steps=4", "trainer.limit_val_batches=0", f"trainer.callbacks=[{kept}]")
-    done = here.hpc("submit", "--cluster", "local", "--gpus", 1, DIGITS, *short, "--wait")
-    note = "ModelCheckpoint monitors los, never logged; logged: loss; did you mean 'loss'?"
-    assert done.stderr.count(note) == 1
-    assert f"    note     {note}" in here.hpc("status").stdout
+def test_a_monitor_that_nothing_logs_is_noted_once_an_epoch_is_over_or_at_the_end(
+    here: Shell,
+) -> None:
+    kept = f"trainer.callbacks=[{{class_path: {MODEL_CHECKPOINT}, init_args: {{monitor: los}}}}]"
+    begin = ("submit", "--cluster", "local", "--gpus", 1, DIGITS, "trainer.limit_val_batches=0")
+    note = "ModelCheckpoint monitors los, {}; logged: loss; did you mean 'loss'?"
+    done = here.hpc(*begin, "trainer.max_steps=4", kept, "--wait")
+    assert done.stderr.count(note.format("never logged")) == 1
+    assert f"    note     {note.format('never logged')}" in here.hpc("status").stdout
+    done = here.hpc(*begin, "trainer.max_epochs=3", kept, "--follow", "--wait")
+    early = note.format("not logged by the end of epoch 1")
+    assert (done.stderr.count(early), done.stderr.count("never logged")) == (1, 0)
+    assert done.stderr.index(early) < done.stderr.index("epoch 3/3")
+    assert here.hpc("status").stdout.count("    note     ModelCheckpoint") == 1
 
 
 def test_a_line_of_setup_that_fails_is_noted_and_one_that_cannot_work_ends_the_run(

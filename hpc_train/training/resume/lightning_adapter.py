@@ -34,6 +34,7 @@ from hpc_train.training.resume.rng import capture_rngs, restore_rngs
 from hpc_train.training.resume.sampling import PlainLoader, indices_of
 from hpc_train.training.resume.saving import Snapshot, say_loudly
 from hpc_train.training.scaled_lr import scale_rates
+from hpc_train.training.unlogged_monitors import note_unlogged
 
 NOT_DEALT = (
     "evaluation loader {number} cannot be dealt out (it is iterable, has a sampler of its own, or "
@@ -52,6 +53,7 @@ class LightningAdapter(pl.Callback):
         self._loaded = state.start
         self._evaluated = 0
         self._losses = LossWatch()
+        self._validated = self._epoch_ended = self._monitors_judged = False
 
     def attach(self, trainer: pl.Trainer) -> None:
         """Put our loops, data sources and reader in place of Lightning's."""
@@ -114,11 +116,20 @@ class LightningAdapter(pl.Callback):
         beat, epochs = self.controller.heartbeat, self._trainer.max_epochs
         beat.epoch, beat.steps = epoch + 1, steps_in_all(self._trainer)
         beat.epochs = epochs if epochs and epochs > 0 else None
+        self._judge_monitors(epoch)
         if self._loaded is not None and self.state.reopens:
             # As if this process had trained on: everything an epoch's begin does comes after it.
             self._restore(self._loaded)
             self._loaded = None
         self.state.epoch_begins(epoch)
+
+    def _judge_monitors(self, epoch: int) -> None:
+        """Once an epoch has been validated: days before the end, where nothing would be saved."""
+        whole = self._epoch_ended and (self._validated or not self._trainer.enable_validation)
+        if whole and not self._monitors_judged and self._trainer.is_global_zero:
+            self._monitors_judged = True
+            here = self.state.rank.run.attempt(self.state.rank.attempt)
+            note_unlogged(here, self._trainer, f"not logged by the end of epoch {epoch}")
 
     def _evaluation(self, loaders: list[Any]) -> list[Any]:
         """What `val_dataloader` or `test_dataloader` returned, dealt out over the ranks."""
@@ -242,6 +253,7 @@ class LightningAdapter(pl.Callback):
     @override
     def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Was there anything to learn from in it?"""
+        self._epoch_ended = True
         self._losses.epoch_ended(pl_module)
 
     def ends(self) -> None:
@@ -354,6 +366,7 @@ class LightningAdapter(pl.Callback):
     def on_validation_end(self, trainer: pl.Trainer, *_: Any) -> None:
         """Back to training."""
         if not trainer.sanity_checking:
+            self._validated = True
             self.controller.evaluation_ends()
 
 
