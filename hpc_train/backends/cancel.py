@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import socket
 import time
@@ -19,7 +18,7 @@ from hpc_train.runs.lock import is_held
 from hpc_train.runs.status import SESSION, RunStatus
 from hpc_train.slurm.command import is_available
 from hpc_train.slurm.control import cancel, is_answer_lost
-from hpc_train.slurm.jobs import live_script
+from hpc_train.slurm.jobs import live_scripts
 
 
 def cancel_one(directories: Sequence[RunDir]) -> tuple[RunStatus, str]:
@@ -50,14 +49,30 @@ def cancel_one(directories: Sequence[RunDir]) -> tuple[RunStatus, str]:
 
 
 def refuse_orphan(word: str) -> None:
-    """Raise for the number of a job that is alive and whose run's folder is gone; else nothing."""
-    if not re.fullmatch(r"\d+(_\d+)?", word) or not is_available("squeue"):
+    """Raise for a job that is alive and whose run's folder is gone; else nothing.
+
+    Args:
+        word: The job's number, or the run's name, id or folder.
+    """
+    if not is_available("squeue"):
         return
-    script = Path(live_script(word))
-    if script.is_absolute() and not script.exists():
-        raise NoSuchRunError(
-            f"job {word} is alive, but its run's folder is gone ({script})", f"scancel {word}"
-        )
+    asked = Path(word).name
+    for job_id, path in live_scripts().items():
+        script = Path(path)
+        means = asked in (job_id, job_id.partition("_")[0], *_names(script))
+        if means and script.is_absolute() and not script.exists():
+            raise NoSuchRunError(
+                f"job {job_id} is alive, but its run's folder is gone ({script})",
+                f"scancel {job_id}",
+            )
+
+
+def _names(script: Path) -> tuple[str, ...]:
+    """The name and the id of the run or the sweep in whose folder a job's script lies."""
+    for folder in script.parents[:2]:
+        if script.parent == RunDir(folder).submitit or script == RunDir(folder).script:
+            return folder.parent.name, folder.name
+    return ()
 
 
 def _shown(status: RunStatus) -> str:

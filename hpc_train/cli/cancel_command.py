@@ -11,7 +11,7 @@ import click
 from hpc_train.cli.common import json_option, print_json, run_argument, runs_dir_option, shell_word
 from hpc_train.cli.finding import runs_to_change
 from hpc_train.cli.sweep_text import tell_cancelled
-from hpc_train.errors import NoSuchRunError, UsageError
+from hpc_train.errors import UsageError
 from hpc_train.runs.disk_use import entry_id
 from hpc_train.runs.registry import folders
 from hpc_train.runs.sweep_dir import SweepDir, others_of_name
@@ -42,19 +42,14 @@ def command(run: str, runs_dir: Path | None, as_json: bool) -> int:
 
     Where several runs of a name have not ended, none is cancelled, and their ids are listed.
     """
-    from hpc_train.backends.cancel import cancel_one, refuse_orphan
+    from hpc_train.backends.cancel import cancel_one
 
     if sweep := find_sweep(run, runs_dir, to_change=True):
         if run == sweep.directory.name:
             _refuse_several(sweep.directory, folders(runs_dir))
         tell_cancelled(sweep, as_json=as_json)
         return 0
-    try:
-        found = runs_to_change(run, runs_dir)
-    except NoSuchRunError:
-        refuse_orphan(run)
-        raise
-    status, done = cancel_one(found)
+    status, done = cancel_one(runs_to_change(run, runs_dir))
     if as_json:
         print_json(
             {"schema_version": 1, "run": status.run, "job_id": status.job_id, "done": done},

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from hpc_train import api
 from hpc_train.cli.common import print_notes
+from hpc_train.errors import NoSuchRunError
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.registry import folders, matching_runs
 from hpc_train.runs.sweep_dir import find_point
@@ -16,9 +19,10 @@ def run_to_read(word: str, runs_dir: Path | None = None) -> api.Run:
     """The run that is meant; the folder is named where a name has led to another one's.
 
     Raises:
-        NoSuchRunError: there is none.
+        NoSuchRunError: there is none; where its job is still there, that is said.
     """
-    found = api.Run.find(word, runs_dir)
+    with _orphans_told(word):
+        found = api.Run.find(word, runs_dir)
     tell_folder(word, found.directory.name, found.directory, runs_dir)
     return found
 
@@ -30,8 +34,22 @@ def runs_to_change(word: str, runs_dir: Path | None) -> list[RunDir]:
         NoSuchRunError: there is none, or a name has led to another folder's.
     """
     where = folders(runs_dir)
-    point = find_point(word, where)
-    return [point] if point else matching_runs(word, where, to_change=True)
+    if point := find_point(word, where):
+        return [point]
+    with _orphans_told(word):
+        return matching_runs(word, where, to_change=True)
+
+
+@contextmanager
+def _orphans_told(word: str) -> Iterator[None]:
+    """Name the job, where one trains on for a run whose folder somebody has removed."""
+    try:
+        yield
+    except NoSuchRunError:
+        from hpc_train.backends.cancel import refuse_orphan  # on the way to an error
+
+        refuse_orphan(word)
+        raise
 
 
 def tell_folder(word: str, name: str, found: InFolderOfRuns, runs_dir: Path | None = None) -> None:

@@ -179,17 +179,20 @@ def _from_squeue(job_ids: Collection[str]) -> dict[str, JobView]:
     return {view.job_id: view for view in _views(said.stdout) if view.job_id in job_ids}
 
 
-def live_script(job_id: str) -> str:
-    """The path of the script of the user's job that waits or runs; empty where there is none such.
+def live_scripts() -> dict[str, str]:
+    """The paths of the scripts of the user's jobs that wait or run, by job id.
 
-    Of a job that sbatch was given on its standard input it is no path. Never raises.
+    Of a job that sbatch was given on its standard input it is no path. Empty where Slurm does not
+    answer. Never raises.
     """
     try:
-        argv = ["squeue", "--me", "--noheader", f"--jobs={job_id}", "--format=%o"]
-        said = run(argv, timeout_s=SQUEUE_S)
+        said = run(
+            ["squeue", "--me", "--noheader", "--array", "--format=%i|%o"], timeout_s=SQUEUE_S
+        )
     except SlurmError:
-        return ""
-    return said.stdout.strip().split("\n")[0] if said.returncode == 0 else ""
+        return {}
+    rows = (line.partition("|") for line in said.stdout.splitlines())
+    return {job_id: script for job_id, _, script in rows} if said.returncode == 0 else {}
 
 
 def steps_of(job_id: str) -> list[str]:

@@ -59,20 +59,24 @@ def test_a_folder_that_is_removed_ends_the_job(slurm_cluster: Cluster, tmp_path:
     assert not training.run.path.exists()
 
 
-def test_a_job_whose_folder_is_gone_can_be_told_by_its_number(
+def test_a_job_whose_folder_is_gone_is_told_by_its_number_its_name_and_its_runs_id(
     slurm_cluster: Cluster, tmp_path: Path
 ) -> None:
     """As while a job waits, or its supervisor has been killed."""
     training = submit(slurm_cluster, tmp_path, *ONE, "slurm.begin=now+1hour")
+    name, run_id = training.run.path.parts[-2:]
     shutil.rmtree(training.run.path.parent)
     own = {"XDG_STATE_HOME": str(tmp_path / "state")}
-    done = hpc_train(slurm_cluster, "cancel", training.job_id, env=own)
-    assert done.returncode == 5, done
-    told = f"error: job {training.job_id} is alive, but its run's folder is gone"
-    assert done.stderr.startswith(told), done.stderr
-    assert f"fix: scancel {training.job_id}" in done.stderr
-    other = hpc_train(slurm_cluster, "cancel", "999999", env=own)
-    assert "no run answers to '999999'" in other.stderr
+    for command in ("cancel", "status", "logs"):
+        for word in (training.job_id, name, run_id, str(training.run.path)):
+            done = hpc_train(slurm_cluster, command, word, env=own)
+            assert done.returncode == 5, done
+            told = f"error: job {training.job_id} is alive, but its run's folder is gone"
+            assert done.stderr.startswith(told), done.stderr
+            assert f"fix: scancel {training.job_id}" in done.stderr
+    for word in ("999999", "other"):
+        other = hpc_train(slurm_cluster, "cancel", word, env=own)
+        assert f"no run answers to '{word}'" in other.stderr
 
 
 def test_a_job_that_was_resumed_after_its_end_was_lost_decides_nothing_of_it(
