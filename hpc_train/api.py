@@ -78,6 +78,7 @@ def load(
     return dataclasses.replace(loaded, notes=(*loaded.notes, *notes))
 
 
+@checked_call
 def plan(loaded: LoadedConfig, *, for_script: bool = False) -> Plan:
     """Decide everything that follows from the config.
 
@@ -125,6 +126,7 @@ def render(loaded: LoadedConfig) -> str:
     return render_script(decided)
 
 
+@checked_call
 def prepare(loaded: LoadedConfig) -> Run:
     """Make the run directory with config, plan and script; nothing is submitted yet.
 
@@ -202,6 +204,7 @@ def list_runs(runs_dir: Path | str | None = None) -> list[RunStatus]:
     return statuses(Run.all(runs_dir))
 
 
+@checked_call
 def statuses(wanted: Sequence[Run]) -> list[RunStatus]:
     """The status of some runs, by one query of Slurm for all of them."""
     from hpc_train.backends.observe import observe

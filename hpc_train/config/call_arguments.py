@@ -42,6 +42,18 @@ _SAID: Mapping[str, Mapping[str, str]] = {
     },
     "Run.resume": {"ckpt": _GOES_ON_FROM},
     "Run.next_plan": {"ckpt": _GOES_ON_FROM},
+    "plan": {"output": "write Path('plan.json').write_text(hpc_train.api.plan(loaded).to_json())"},
+    "Session.open": {
+        **dict.fromkeys(("batch_size", "bs"), "write global_batch_size=..., over all ranks"),
+        **dict.fromkeys(("runs_dir", "dir", "path", "checkpoint_dir"), "write run_dir=..."),
+        "epochs": "write: for epoch in session.epochs(10):",
+        **dict.fromkeys(
+            ("nodes", "gpus", "devices", "world_size", "rank"),
+            "leave it out: the environment of the ranks tells it (torchrun, srun, hpc-train)",
+        ),
+    },
+    "Session.epochs": {"start": "leave it out: it begins with the interrupted epoch by itself"},
+    "Session.batches": {"batch_size": "write Session.open(global_batch_size=...), over all ranks"},
     "render": {"output": "write Path('job.sbatch').write_text(hpc_train.render(loaded))"},
 }
 # Methods whose flags are options, and how a key of the config is written there.
@@ -54,9 +66,19 @@ _SAID_OF_LOADED = {
     "sweep": _SWEEP,
     "arguments": "write hpc_train.load('train.py', arguments=[...])",
 }
+_NAMED = {"Session.restore": "write session.restore(model=model, optimizer=optimizer)"}
+_NOT_CALLED = {
+    "Session.__init__": (
+        "a Session is made by its method open",
+        "write: with hpc_train.Session.open(global_batch_size=64) as session:",
+    ),
+}
 _MADE = {
     "loaded": "loaded = hpc_train.load('cfg.yaml') makes one",
     "path": "write hpc_train.load('cfg.yaml')",
+    "global_batch_size": "samples an optimizer step, over all ranks: global_batch_size=64",
+    "count": "how many epochs there are in all: session.epochs(10)",
+    "loader": "write session.batches(DataLoader(train_set, shuffle=True))",
     "reference": "name a run, by its name, its id or its job's: find('latest')",
 }
 
@@ -96,6 +118,8 @@ def check_call(
     try:
         signature.bind(*args, **kwargs)
     except TypeError as error:
+        if function.__qualname__ in _NOT_CALLED:
+            raise ConfigError(*_NOT_CALLED[function.__qualname__]) from None
         raise _refusal(function.__qualname__, signature, args, kwargs, str(error)) from None
     if function.__qualname__ in _RUN_AGAIN:
         _check_flags(function.__qualname__, list(signature.parameters)[1:], kwargs)
@@ -132,12 +156,15 @@ def _refusal(
             hint = _said_of(name, word, value, by_name)
             return ConfigError(f"{word} is no argument of {name}", hint)
     by_place = [it.name for it in parameters if it.kind is it.POSITIONAL_OR_KEYWORD]
-    required = [it.name for it in parameters if it.name in by_place and it.default is it.empty]
+    too_many = len(args) - own > len(by_place)
+    if too_many and kinds & {inspect.Parameter.VAR_KEYWORD} and not by_place:
+        return ConfigError(f"{name} takes its arguments by name", _NAMED.get(name, ""))
+    required = [it.name for it in parameters if it.name in by_name and it.default is it.empty]
     given = {*by_place[: len(args) - own], *kwargs}
     if missing := [it for it in required if it not in given]:
         hint = _MADE.get(missing[0], f"write {name}({missing[0]}=...)")
         return ConfigError(f"{name} is called without {', '.join(missing)}", hint)
-    if len(args) - own > len(by_place):
+    if too_many:
         shown = [*by_place, *(f"{it}=..." for it in by_name if it not in by_place)]
         takes = f"{len(by_place)} argument{'' if len(by_place) == 1 else 's'} without a name"
         return ConfigError(

@@ -31,6 +31,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.optim import Optimizer
 from torch.utils.data import DataLoader
 
+from hpc_train.config.call_arguments import checked_call
 from hpc_train.config.schema import CheckpointConfig
 from hpc_train.plan.states import RankExit
 from hpc_train.training.heartbeat import HeartbeatThread
@@ -46,6 +47,13 @@ from hpc_train.training.resume.saving import Snapshot
 from hpc_train.training.resume.shards import is_sharded, load_shards, save_shards
 from hpc_train.training.resume.stop import StopFlag, Stopped
 from hpc_train.training.resume.unsavable import Author, class_name
+from hpc_train.training.session_arguments import (
+    check_epochs,
+    check_evaluated,
+    check_objects,
+    check_opened,
+    no_attribute,
+)
 from hpc_train.training.session_history import SessionHistory
 
 T = TypeVar("T")
@@ -54,6 +62,7 @@ T = TypeVar("T")
 class Session:
     """One attempt of a training that may be interrupted at any time. Make it with `open`."""
 
+    @checked_call
     def __init__(self, rank: RankConfig, stop: StopFlag, environ: Mapping[str, str]) -> None:
         self._attempt = rank.run.attempt(rank.attempt)
         self._heartbeat = HeartbeatThread(
@@ -76,6 +85,7 @@ class Session:
         self.step = 0
 
     @classmethod
+    @checked_call
     def open(
         cls,
         *,
@@ -96,9 +106,10 @@ class Session:
             micro_batch_size: The most samples a rank takes at once.
 
         Raises:
-            ConfigError: no run directory is named.
+            ConfigError: no run directory is named, or an argument is of another kind.
             CheckError: the ranks cannot share the global batch.
         """
+        check_opened(global_batch_size, seed, micro_batch_size, run_dir, checkpoint)
         run = find_run(environ, run_dir)
         stop = StopFlag(run.stop).install()
         rank = join_run(
@@ -110,6 +121,9 @@ class Session:
             checkpoint=checkpoint or CheckpointConfig(),
         )
         return cls(rank, stop, environ)
+
+    def __getattr__(self, name: str) -> Any:
+        raise no_attribute(type(self), name)
 
     def __enter__(self) -> Session:
         self._history.begins()
@@ -156,6 +170,7 @@ class Session:
         """Whether the batch at hand is the last of its accumulation."""
         return self._micro_batches % self._batch.accumulate == 0
 
+    @checked_call
     def restore(self, **objects: Any) -> bool:
         """Keep `objects`, and put them back where the newest valid checkpoint has them.
 
@@ -168,7 +183,9 @@ class Session:
 
         Raises:
             CheckError: it is one of another seed or global batch.
+            ConfigError: an object has no state to keep.
         """
+        check_objects(objects)
         # Without DDP's wrapper, so that one rank can go on with what two have saved.
         self._objects = {
             name: item.module if isinstance(item, DistributedDataParallel) else item
@@ -187,8 +204,10 @@ class Session:
             self._stopped = stopped
         return start is not None
 
+    @checked_call
     def epochs(self, count: int) -> Iterator[int]:
         """Numbers of the epochs still to be trained, the interrupted one first."""
+        check_epochs(count)
         self._heartbeat.epochs = count
         while self._epoch < count and not self.should_stop:
             self._heartbeat.epoch = self._epoch + 1
@@ -197,6 +216,7 @@ class Session:
                 self._epoch += 1
                 self._micro_batches = 0
 
+    @checked_call
     def batches(self, loader: Any) -> Iterator[Any]:
         """This rank's micro batches of the rest of the epoch.
 
@@ -224,6 +244,7 @@ class Session:
             if self.should_stop:
                 return
 
+    @checked_call
     def evaluation(self, loader: DataLoader[Any]) -> Iterator[Any]:
         """This rank's share of an evaluation, each sample once over all ranks.
 
@@ -231,6 +252,7 @@ class Session:
             Stopped: through the loop; the state from before the evaluation is saved, and the next
                 attempt evaluates anew.
         """
+        check_evaluated(loader)
         if self.should_stop:
             return
         share = self._state.evaluation_loader(loader)
