@@ -25,7 +25,7 @@ from hpc_train.runs.saved_models import best_models, read_models
 from hpc_train.runs.status import SESSION, RunStatus, SchedulerView, run_status
 from hpc_train.slurm.command import is_available
 from hpc_train.slurm.jobs import JobView, is_federated, query_jobs
-from hpc_train.slurm.refusals import explain_pending
+from hpc_train.slurm.refusals import explain_pending, explain_running
 from hpc_train.slurm.site import chosen_cluster
 from hpc_train.slurm.srun_words import waits_for
 
@@ -141,8 +141,16 @@ def _view(directory: RunDir, events: Sequence[Event], answer: SlurmAnswer) -> Sc
         trouble = _waits_in_vain(events) or trouble
     limit = _limit(directory, job) if job.state is RunState.RUNNING else None
     waiting = _waiting(directory) if job.state is RunState.RUNNING else ""
-    told = (job.state, job.reason, job.start, trouble)
-    return SchedulerView(*told, last_words=words, waiting=waiting, limit=limit)
+    return SchedulerView(
+        job.state,
+        job.reason,
+        job.start,
+        trouble,
+        last_words=words,
+        waiting=waiting,
+        standing=explain_running(job.slurm_state),
+        limit=limit,
+    )
 
 
 def _waiting(directory: RunDir) -> str:

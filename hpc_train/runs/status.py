@@ -33,6 +33,7 @@ class SchedulerView:
         trouble: Why a pending job does not start until something is changed, in the config's words.
         silence: Why Slurm could not tell anything; then the run's own history is all there is.
         waiting: What keeps srun from starting the ranks, while it does.
+        standing: Why the ranks of a job that has begun do not train on, while they do not.
         last_words: Of the log of a job that failed or is not known, the last lines.
     """
 
@@ -43,6 +44,7 @@ class SchedulerView:
     silence: str = ""
     last_words: tuple[str, ...] = ()
     waiting: str = ""
+    standing: str = ""
     limit: TimeLimit | None = None  # of a job that runs, where it is known
 
 
@@ -58,7 +60,7 @@ class RunStatus:
     backend: str
     reason: str = ""
     trouble: str = ""  # why a pending job does not start, in the config's words
-    waiting: str = ""  # why no rank of an attempt that runs has begun yet
+    waiting: str = ""  # why no rank of an attempt that runs has begun yet, or trains on
     silence: str = ""  # why Slurm could not tell anything: `state` is what the run itself tells
     last_words: tuple[str, ...] = ()  # of the job's log, where the run left no end
     submitted: float | None = None
@@ -152,7 +154,7 @@ def run_status(
         backend=submissions[-1].get("backend", "") if submissions else "",
         reason=reason,
         trouble=view.trouble,
-        waiting=view.waiting if trains and beat is None else "",
+        waiting=(view.standing or (view.waiting if beat is None else "")) if trains else "",
         silence=view.silence,
         last_words=view.last_words if state in UNEXPLAINED else (),
         submitted=submissions[0].time if submissions else None,

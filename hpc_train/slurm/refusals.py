@@ -173,6 +173,14 @@ def refusal_error(stderr: str) -> SlurmError:
     return SlurmError(f"Slurm refused the job: {words}", hint + also)
 
 
+_BEGUN = {
+    "SUSPENDED": "Slurm has suspended the job; its ranks go on when it resumes it",
+    "STOPPED": "somebody has stopped the job (scancel --signal=STOP); it goes on after CONT",
+    "COMPLETING": "Slurm is ending the job",
+    "SIGNALING": "Slurm is ending the job",
+}
+
+
 def explain_pending(reason: str) -> str:
     """Why a job will wait for ever, in the config's words; empty for ordinary reasons."""
     word = _word(reason)
@@ -183,6 +191,14 @@ def explain_pending(reason: str) -> str:
     if word in _MAY_PASS:
         way = f"`sinfo -R` says why; it starts when that has passed, or {way}"
     return f"{key} {trouble}: {way}"
+
+
+def explain_running(slurm_state: str) -> str:
+    """Why the ranks of a job that has begun do not train, or will not for long; else empty.
+
+    Source: squeue(1), JOB STATE CODES.
+    """
+    return _BEGUN.get(slurm_state, "")
 
 
 def never_starts(reason: str) -> bool:

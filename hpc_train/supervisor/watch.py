@@ -12,6 +12,7 @@ from hpc_train.config.schema import WatchdogConfig
 from hpc_train.plan.states import RankExit
 from hpc_train.runs.layout import AttemptDir
 from hpc_train.runs.ranks import Heartbeat, read_exits, read_heartbeats
+from hpc_train.supervisor.awake_clock import awake_clock
 from hpc_train.supervisor.deaths import Death
 from hpc_train.supervisor.launch import Ranks
 from hpc_train.supervisor.outcome import Hang
@@ -66,7 +67,7 @@ class Movement:
     last: dict[int, Heartbeat] = field(default_factory=dict)
 
     def see(self, beats: Sequence[Heartbeat], now: float) -> None:
-        """Take in the newest beats; `now` is monotonic."""
+        """Take in the newest beats; `now` is by the clock of `watch`, as everywhere here."""
         for beat in beats:
             before = self.last.get(beat.rank)
             if before is None or before.time != beat.time:
@@ -170,15 +171,29 @@ def watch(
         lost_nodes: Asks all nodes, and says which do not answer; may take seconds.
         each_second: Called about once a second (signals to pass on, progress to tell).
     """
-    movement = Movement(limits, started=time.monotonic())
+    with awake_clock(time.monotonic) as clock:
+        return _watch(ranks, attempt, limits, nodes, world_size, lost_nodes, each_second, clock)
+
+
+def _watch(
+    ranks: Ranks,
+    attempt: AttemptDir,
+    limits: WatchdogConfig,
+    nodes: Sequence[str],
+    world_size: int,
+    lost_nodes: Callable[[], Collection[str]],
+    each_second: Callable[[], None],
+    clock: Callable[[], float],
+) -> Watched:
+    movement = Movement(limits, started=clock())
     failure = _FailureWatch(attempt, ranks, nodes, world_size)
-    questions = _NodeQuestions(movement, failure, nodes, world_size, lost_nodes)
-    next_look = time.monotonic()
+    questions = _NodeQuestions(movement, failure, nodes, world_size, lost_nodes, clock)
+    next_look = clock()
     # Many ranks' files are read less often, so that watching costs the file system little.
     look_every_s = max(BEATS_EVERY_S, world_size / 200)
     while (code := ranks.poll()) is None:
         time.sleep(POLL_S)
-        now = time.monotonic()
+        now = clock()
         if now < next_look:
             continue
         next_look = now + look_every_s
@@ -248,13 +263,15 @@ class _NodeQuestions:
         nodes: Sequence[str],
         world_size: int,
         lost_nodes: Callable[[], Collection[str]],
+        clock: Callable[[], float],
     ) -> None:
         self._movement = movement
         self._failure = failure
         self._nodes = nodes
         self._ranks = frozenset(range(world_size))
         self._lost_nodes = lost_nodes
-        self._next = time.monotonic()
+        self._clock = clock
+        self._next = clock()
         self._next_first_beats = self._next + FIRST_BEATS_S
 
     def lost(self, now: float) -> tuple[str, ...]:
@@ -268,7 +285,7 @@ class _NodeQuestions:
         if not suspects or now < self._next:
             return ()
         lost = tuple(sorted(suspects.intersection(self._lost_nodes())))
-        self._next = time.monotonic() + ASK_NODES_EVERY_S
+        self._next = self._clock() + ASK_NODES_EVERY_S
         return lost
 
 
