@@ -105,6 +105,9 @@ def start_ranks(
     folder = run.attempt(attempt)
     environment = rank_environment(environ, run, attempt) | code_paths(plan, environ)
     environment |= script_environment(plan, run, attempt, say)
+    # What follows from the order of a set, the numbers of classes say, is alike on all ranks and in
+    # each attempt (python(1), PYTHONHASHSEED).
+    environment.setdefault("PYTHONHASHSEED", str(plan.training.seed % 2**32))
     if not any(name in environment | plan.shell.variables for name in _FLIGHT_RECORDER_FILE):
         environment[_FLIGHT_RECORDER_FILE[0]] = str(folder.flight_recorder)
     check_runtime(plan, is_slurm=allocation.is_slurm)

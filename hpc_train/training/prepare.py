@@ -179,7 +179,9 @@ def make_group(
 def make_model_and_data(
     plan: Plan, world: World, device: Device, loader: LoaderSettings
 ) -> tuple[pl.LightningModule, pl.LightningDataModule]:
-    """Build the user's classes, with the same weights on every rank and other RNGs after that.
+    """Build the user's classes, with the same weights on every rank.
+
+    The generators stay alike on all ranks until the first step: `setup` may split a set at random.
 
     Args:
         loader: Given to a DataModule that takes its fields by name and leaves them open.
@@ -189,7 +191,7 @@ def make_model_and_data(
     """
     from hpc_train.training.build import build
     from hpc_train.training.private.lightning import pl
-    from hpc_train.training.resume.seeds import seed_everything, seed_of_rank
+    from hpc_train.training.resume.seeds import seed_everything
     from hpc_train.training.trainer import batch_norm_note, quiet_lightning
 
     quiet_lightning()
@@ -207,7 +209,6 @@ def make_model_and_data(
     note = batch_norm_note(model, world, device)
     if note and world.rank == 0:
         print(note, flush=True)  # noqa: T201 - a rank's log
-    seed_everything(seed_of_rank(training.seed, world.rank))  # dropout differs between ranks
     return model, data
 
 

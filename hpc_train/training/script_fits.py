@@ -116,7 +116,7 @@ class ScriptFits:
             self._rank.first_step = start.manifest.step if start is not None else rank.steps_before
         if trainer.progress_bar_callback is None and trainer not in self._fitted:
             trainer.callbacks.append(ProgressLines(1, unit="steps"))
-        self._seed_apart()
+        state.seed_apart = self._seed_apart
         self._fitted.add(trainer)
         fit_with_resume(state, trainer, fit=method, **named)
         self._fits += 1

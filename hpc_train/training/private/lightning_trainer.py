@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +65,19 @@ def leave_signals_alone(trainer: pl.Trainer) -> None:
     """Lightning's handlers communicate from inside a signal handler: a deadlock with a step."""
     connector: Any = trainer._signal_connector
     connector.register_signal_handlers = lambda: None
+
+
+def around_prepare_data(
+    trainer: pl.Trainer, around: Callable[[], AbstractContextManager[None]]
+) -> None:
+    """Call the user's `prepare_data` within `around()`: it runs on one rank a node alone."""
+    connector: Any = trainer._data_connector
+
+    def within() -> None:
+        with around():
+            type(connector).prepare_data(connector)
+
+    connector.prepare_data = within
 
 
 @contextmanager

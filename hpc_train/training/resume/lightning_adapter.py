@@ -30,7 +30,7 @@ from hpc_train.training.resume.loss_watch import LossWatch
 from hpc_train.training.resume.module_state import capture_module, restore_module
 from hpc_train.training.resume.rank_checkpoint import RankCheckpoint, load_tensors
 from hpc_train.training.resume.resume_state import ResumeState
-from hpc_train.training.resume.rng import capture_rngs, restore_rngs
+from hpc_train.training.resume.rng import capture_rngs, kept_rngs, restore_rngs
 from hpc_train.training.resume.sampling import PlainLoader, indices_of
 from hpc_train.training.resume.saving import Snapshot, say_loudly
 from hpc_train.training.scaled_lr import scale_rates
@@ -68,6 +68,7 @@ class LightningAdapter(pl.Callback):
             prediction=None if self.state.rank.is_script else self._prediction,
         )
         inner.leave_signals_alone(trainer)
+        inner.around_prepare_data(trainer, kept_rngs)
         average_exactly()
         if self.state.rank.is_script:
             self._keep_places()
@@ -192,6 +193,8 @@ class LightningAdapter(pl.Callback):
         if loaded is not None:
             script_places.resume_averaging(self._trainer)
             self._restore(loaded)
+        elif self.state.start is None:
+            self.state.seed_apart()
         if self.state.lr_scale is not None:
             scale_rates(self._trainer, self.state.lr_scale)
         self._note_schedules()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ from hpc_train.training.resume.rank_checkpoint import RankCheckpoint
 from hpc_train.training.resume.sample_order import DataPosition, mixed_seed
 from hpc_train.training.resume.sampling import evaluation_loader, loader_at
 from hpc_train.training.resume.saving import Saver, say_loudly
+from hpc_train.training.resume.seeds import seed_everything, seed_of_rank
 from hpc_train.training.resume.step_controller import StepController
 from hpc_train.training.resume.stop import StopFlag
 
@@ -50,6 +52,8 @@ class ResumeState:
         buckets: DDP's order of sums.
         stream: The position in an iterable train set; None for a map-style one.
         lr_scale: Of a script's learning rates.
+        seed_apart: Called before the first step of a training that begins: dropout is to differ
+            between ranks, and what `setup` draws is not.
     """
 
     def __init__(self, rank: RankConfig, heartbeat: HeartbeatThread, stop: StopFlag) -> None:
@@ -68,9 +72,15 @@ class ResumeState:
         self.buckets = GradientBuckets(None)
         self.stream: StreamPosition | None = None
         self.lr_scale: LrScale | None = None
+        self.seed_apart: Callable[[], None] = lambda: seed_everything(
+            seed_of_rank(rank.seed, rank.rank)
+        )
         self._streaming: Any = None
         self._samples_in_set: int | None = None
         self._loader_start: RankCheckpoint | None = None
+
+    def _seed_apart(self) -> None:
+        seed_everything(seed_of_rank(self.rank.seed, self.rank.rank))
 
     def load(self) -> RankCheckpoint | None:
         """Pick the newest checkpoint that verifies, and read this rank's part. Collective.

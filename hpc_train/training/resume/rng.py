@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -28,6 +30,16 @@ def capture_rngs() -> dict[str, Any]:
         # A rank that owns one GPU of several visible ones must not create contexts on the others.
         state["cuda"] = torch.cuda.get_rng_state(torch.cuda.current_device())
     return state
+
+
+@contextmanager
+def kept_rngs() -> Iterator[None]:
+    """Leave the generators as they are, whatever draws on them meanwhile."""
+    state = capture_rngs()
+    try:
+        yield
+    finally:
+        restore_rngs(state)
 
 
 def restore_rngs(state: dict[str, Any]) -> None:
