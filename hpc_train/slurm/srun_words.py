@@ -61,9 +61,18 @@ def waits_for(text: str) -> str:
 
 def nodes_that_failed(text: str, nodes: Sequence[str]) -> tuple[str, ...]:
     """The nodes that srun says it has lost after the start of a step, in the order of `nodes`."""
-    lost = set(chain.from_iterable(map(_names, _FAILED.findall(text))))
+    lost = set(nodes_taken(text, nodes))
     by_index = [int(number) for number in _BY_INDEX.findall(text)]
     lost |= {nodes[number] for number in by_index if number < len(nodes)}
+    return tuple(node for node in nodes if node in lost)
+
+
+def nodes_taken(text: str, nodes: Sequence[str]) -> tuple[str, ...]:
+    """The nodes that Slurm itself has taken from the step, in the order of `nodes`.
+
+    Where these are all of its nodes, srun ends with 0 before any rank has ended (seen on 22.05).
+    """
+    lost = set(chain.from_iterable(map(_names, _FAILED.findall(text))))
     return tuple(node for node in nodes if node in lost)
 
 

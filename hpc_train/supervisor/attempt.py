@@ -26,7 +26,7 @@ from hpc_train.runs.ranks import ExitRecord, read_beginning, read_exits, read_he
 from hpc_train.slurm.jobs import job_details
 from hpc_train.slurm.nodes import silent_nodes
 from hpc_train.slurm.site import slurm_version
-from hpc_train.slurm.srun_words import nodes_that_failed
+from hpc_train.slurm.srun_words import nodes_taken, nodes_that_failed
 from hpc_train.ssh.check_hosts import silent_hosts
 from hpc_train.supervisor.allocation import Allocation
 from hpc_train.supervisor.attempt_notes import setup_notes, tell_notes
@@ -124,12 +124,26 @@ class Attempt:
                 each_second=StopForwarding(self, ranks).look,
             )
             self.check_folder()
+        watched, taken = self._without_taken(watched, ranks, nodes)
         stop = self._why_stopped(watched)
+        if taken and stop.outcome is not None and not self.cancel_requested():
+            # Slurm ends the batch step as in a preemption, or as scancel does, and requeues it.
+            stop = replace(stop, outcome=None, reason="")
         unlaunched = self._unlaunched(ranks, watched, nodes)
         if stop.outcome is None and self._can_start_without(unlaunched):
             return None
         seen = self._seen(ranks, watched, stop, nodes)
         return self._record(classify(replace(seen, unlaunched=unlaunched)), stop)
+
+    def _without_taken(
+        self, watched: Watched, ranks: Ranks, nodes: Sequence[str]
+    ) -> tuple[Watched, bool]:
+        """The same with the nodes that Slurm has taken from the step, and whether there are any."""
+        taken = nodes_taken(ranks.said(), nodes) if self.allocation.is_slurm else ()
+        if not taken or watched.lost_nodes:
+            return watched, bool(taken)
+        code, deaths = watched.launcher_code or 1, tuple(ranks.deaths())
+        return replace(watched, launcher_code=code, lost_nodes=taken, deaths=deaths), True
 
     def look_for_beginning(self) -> None:
         """Pass on where the ranks say that they begin, once they have said it."""
@@ -221,8 +235,9 @@ class Attempt:
         lost = watched.lost_nodes
         if failed and not lost:
             lost = nodes_that_failed(said, nodes) or self._lost(nodes)
-        may_take_no_steps = self.plan.script is None or self.plan.script.may_take_no_steps
-        if watched.launcher_code == 0 and not may_take_no_steps:
+        script = self.plan.script
+        may_take_no_steps = script is None or script.may_take_no_steps
+        if watched.launcher_code == 0 and (script is None or not may_take_no_steps):
             self._wait_for_exits(nodes)
         records = [self._with_words(record) for record in read_exits(self.folder)]
         deaths = watched.deaths if watched.lost_nodes else ranks.deaths()
@@ -245,6 +260,7 @@ class Attempt:
             started=bool(read_heartbeats(self.folder)),
             disk_trouble=self._disk_trouble() if failed else "",
             may_take_no_steps=may_take_no_steps,
+            ranks_tell=script is None,
         )
 
     def _wait_for_exits(self, nodes: Sequence[str]) -> None:

@@ -14,6 +14,7 @@ from typing import Any, TypeVar, cast
 from hpc_train.plan.policy import Refused
 from hpc_train.plan.states import ALL_FINISHED, Outcome, RankExit
 from hpc_train.runs.ranks import UNSAVED, ExitRecord
+from hpc_train.slurm.srun_words import nodes_taken
 from hpc_train.supervisor.deaths import Crash, Death, environment_refused, signal_name
 
 
@@ -46,6 +47,7 @@ class AttemptEvidence:
         launcher_tail: The launcher's last words.
         started: Whether any rank gave a sign of life.
         may_take_no_steps: Whether a script may end well without a step.
+        ranks_tell: Whether a rank that has finished always says so: that of a config.
         disk_trouble: Why nothing can be written into the run directory; empty if it can.
     """
 
@@ -66,6 +68,7 @@ class AttemptEvidence:
     started: bool = False
     disk_trouble: str = ""
     may_take_no_steps: bool = True
+    ranks_tell: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,6 +176,10 @@ def _left_alone(seen: AttemptEvidence) -> AttemptOutcome | None:
 def _completed(seen: AttemptEvidence) -> AttemptOutcome | None:
     if seen.launcher_code != 0 or seen.hang:
         return None
+    codes = {record.code for record in seen.records}
+    # srun may end well though the ranks did not: theirs is the word that counts.
+    if RankExit.SAVED in codes or (seen.ranks_tell and RankExit.FINISHED not in codes):
+        return None
     early = next((record.cause for record in seen.records if record.cause), "")
     return AttemptOutcome(outcome=Outcome.COMPLETED, reason=early or ALL_FINISHED)
 
@@ -274,9 +281,12 @@ def _lost(seen: AttemptEvidence) -> AttemptOutcome | None:
     if not seen.lost_nodes:
         return None
     verb = "answers" if len(seen.lost_nodes) == 1 else "answer"
+    names = ", ".join(seen.lost_nodes)
+    taken = nodes_taken(seen.launcher_tail, seen.lost_nodes) == seen.lost_nodes
+    by_slurm = f"Slurm took {names} from the job (node failure; sinfo -R may say why)"
     return AttemptOutcome(
         outcome=Outcome.NODE_FAILURE,
-        reason=f"{', '.join(seen.lost_nodes)} no longer {verb}",
+        reason=by_slurm if taken else f"{names} no longer {verb}",
         node=seen.lost_nodes[0],
         blamed=seen.lost_nodes,
         gone=seen.lost_nodes,

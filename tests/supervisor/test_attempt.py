@@ -20,6 +20,7 @@ def test_a_complete_training_needs_no_questions(scene: Scene) -> None:
     attempt = scene.attempt()
     beat(attempt, 30)
     scene.save(20)
+    say(attempt, 0, 0)
     scene.job = PREEMPTED  # it may be, and it does not matter any more
     result = scene.carry_out(attempt, "exit 0")
     assert result.ending.outcome is Outcome.COMPLETED

@@ -104,6 +104,7 @@ def test_a_node_that_srun_cannot_start_on_is_left_out_where_a_spare_is_there(
         assert not attempt.folder.abort.exists()
         kept = attempt.folder.path / "launcher-1.log"
         assert "failed on node n2" in kept.read_text()
+        say(attempt, 0, 0)
         assert scene.carry_out(attempt, "exit 0") is not None
         assert scene.ended().outcome is Outcome.COMPLETED
 

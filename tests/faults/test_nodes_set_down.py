@@ -1,0 +1,39 @@
+"""An administrator, or a health check, sets a node down while its daemon still runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cluster import Cluster
+from tests.faults.running import submit
+
+pytestmark = pytest.mark.slurm
+
+
+@pytest.mark.parametrize(
+    ("shape", "down"),
+    [
+        pytest.param(("slurm.nodes=1",), 0, id="the only one"),
+        pytest.param(("slurm.nodes=2",), 1, id="the last of two"),
+        pytest.param(("slurm.nodes=2",), 0, id="the first of two"),
+    ],
+)
+def test_a_run_on_a_node_that_is_set_down_goes_on_elsewhere(
+    shape: tuple[str, ...], down: int, slurm_cluster: Cluster, tmp_path: Path
+) -> None:
+    training = submit(slurm_cluster, tmp_path, *shape, "checkpoint.every_n_steps=10")
+    training.wait_step(new=15)
+    node = training.records()[0].nodes[down]
+    update = ("update", f"NodeName={node}", "State=DOWN", "Reason=test")
+    slurm_cluster.scontrol(*update)
+    training.wait_step(1)
+    first, second = training.status()["attempts"]
+    assert first["outcome"] == "node_failure"
+    assert first["reason"].startswith(f"Slurm took {node} from the job (node failure")
+    assert first["blamed"] == [node]
+    # Ranks that Slurm has told to leave may save while the next attempt waits for its nodes.
+    assert second["first_step"] >= first["saved_step"] > 0
+    assert node not in second["nodes"]
+    assert training.status()["state"] == "running"
