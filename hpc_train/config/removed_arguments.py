@@ -40,8 +40,8 @@ REMOVED_ARGUMENTS: Mapping[str, str] = {
     "move_metrics_to_cpu": "call .cpu() on what you keep",
     "multiple_trainloader_mode": "return CombinedLoader(loaders, mode) from train_dataloader",
     "prepare_data_per_node": "set it as an attribute of the LightningDataModule",
-    "resume_from_checkpoint": "a stopped run goes on with hpc-train resume RUN; the weights of another"
-    " training: init_from: PATH, at the top of the config",
+    "resume_from_checkpoint": "a stopped run goes on with hpc-train resume RUN; the weights of"
+    " another training: init_from: PATH, at the top of the config",
     "stochastic_weight_avg": "write trainer.callbacks: [{class_path:"
     " pytorch_lightning.callbacks.StochasticWeightAveraging, init_args: {swa_lrs: ...}}]",
     "terminate_on_nan": "raise in training_step where the loss is not finite",
