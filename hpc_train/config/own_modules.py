@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import sys
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from hpc_train.config.modules import (
@@ -19,6 +19,7 @@ from hpc_train.config.modules import (
     read_names,
     submodules,
 )
+from hpc_train.config.script_trainers import fit_on_import
 from hpc_train.config.words import did_you_mean
 from hpc_train.errors import ConfigError
 
@@ -102,6 +103,25 @@ def check_imports(
             check_imports(found, search_path, seen, begun)
         _check_names(where, needed, found)
     _check_bases(module, read_names(module.file), search_path)
+
+
+def check_nothing_trains(files: Iterable[Path], folder: str) -> None:
+    """Refuse a module that trains as it is imported, which each rank would do by itself.
+
+    Args:
+        files: Of the user's, in or below the folder.
+
+    Raises:
+        ConfigError: with `FILE:LINE`.
+    """
+    for file in sorted(files):
+        text = file.read_bytes()
+        call = fit_on_import(ast.parse(text)) if b"Trainer" in text else None
+        if call is not None:
+            said = f"{file}:{call.lineno}: {ast.unparse(call.func)}(...) runs as it is imported"
+            guard = 'put it below `if __name__ == "__main__":`'
+            hint = f"{guard}, or submit it as a script: hpc-train submit {file.relative_to(folder)}"
+            raise ConfigError(f"{said}, which each rank does", hint)
 
 
 def _own_module(

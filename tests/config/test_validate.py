@@ -342,3 +342,52 @@ def test_a_callback_of_ones_own_may_have_the_name_of_one_that_is_refused(nets: P
     model = "{class_path: nets.Net, init_args: {width: 3}}"
     more = "trainer: {callbacks: [{class_path: cbs.BatchSizeFinder}]}\n"
     check_in(nets, model, "{class_path: nets.Data}", more)
+
+
+TRAINS = """\
+import pytorch_lightning as pl
+from pytorch_lightning import Trainer
+
+class Net(pl.LightningModule):
+    pass
+
+def main(epochs=1):
+    trainer = Trainer(max_epochs=epochs)
+    trainer.fit(Net())
+
+class Scaler:
+    def fit(self, x):
+        return self
+
+Scaler().fit([1])
+scaler = Scaler()
+scaler.fit([2])
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("trainer = pl.Trainer()\ntrainer.fit(Net())", "train.py:19: trainer.fit(...) runs"),
+        ("Trainer(max_epochs=2).fit(Net())", "train.py:18: Trainer(max_epochs=2).fit(...) runs"),
+        ("main(3)", "train.py:9: trainer.fit(...) runs as it is imported, which each rank does"),
+        ("for n in range(3):\n    main(n)", "train.py:9: trainer.fit(...) runs as it is imported"),
+        ("if __name__ == '__main__':\n    main()", ""),
+        ("import sys\nif len(sys.argv) > 7:\n    main()", ""),
+        ("trainer = pl.Trainer", ""),
+        ("def later():\n    main()", ""),
+    ],
+)
+def test_a_module_that_trains_as_it_is_imported_is_refused(
+    more: str, said: str, nets: Path
+) -> None:
+    write(nets, f"{TRAINS}{more}\n", "train.py")
+    write(nets, "from train import Net\n\nclass Wider(Net):\n    pass\n", "wider.py")
+    for model in ("train.Net", "wider.Wider"):
+        if said:
+            error = refusal_in(nets, f"{{class_path: {model}}}")
+            assert error.message.startswith("cfg.yaml:3: model.class_path: train.py:")
+            assert said in error.message
+            assert "hpc-train submit train.py" in error.hint
+        else:
+            check_in(nets, f"{{class_path: {model}}}")
