@@ -62,6 +62,9 @@ def trainer_arguments(
         **_built(given),
     }
     callbacks = list(arguments.get("callbacks") or [])
+    if given.get("enable_progress_bar") is None:
+        callbacks = _fitting_bars(callbacks, on_terminal=on_terminal)
+        arguments["enable_progress_bar"] = on_terminal or any(map(_is_bar, callbacks))
     if not arguments["enable_progress_bar"]:
         callbacks.append(ProgressLines(plan.batch.global_batch_size))
     if device.kind == "cuda" and world.world_size > 1:
@@ -76,6 +79,16 @@ def trainer_arguments(
         "accumulate_grad_batches": plan.batch.accumulate,
         "enable_checkpointing": any(isinstance(item, Checkpoint) for item in callbacks),
     }
+
+
+def _fitting_bars(callbacks: list[Any], *, on_terminal: bool) -> list[Any]:
+    """Without Lightning's own bars where none can be seen: `ProgressLines` says what they would."""
+    bars = (pl.callbacks.TQDMProgressBar, pl.callbacks.RichProgressBar)
+    return callbacks if on_terminal else [it for it in callbacks if type(it) not in bars]
+
+
+def _is_bar(callback: Any) -> bool:
+    return isinstance(callback, pl.callbacks.ProgressBar)
 
 
 def place_arguments(world: World, device: Device) -> dict[str, Any]:
