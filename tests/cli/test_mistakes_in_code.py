@@ -130,6 +130,43 @@ def test_a_step_that_gives_no_loss_is_noted_where_it_may_be_meant(
     assert (note in said.err) is noted, said
 
 
+ASKS = """
+    def on_train_end(self):
+        print(self.trainer.checkpoint_callback.best_model_path)
+"""
+ASKS_IF = """
+    def on_train_end(self):
+        if self.trainer.checkpoint_callback:
+            print(self.trainer.checkpoint_callback.best_model_path)
+"""
+OF_LIGHTNING = "pytorch_lightning.callbacks"
+
+
+@pytest.mark.parametrize(
+    ("method", "callback", "noted"),
+    [
+        (ASKS, "", True),
+        (ASKS, f"{OF_LIGHTNING}.EarlyStopping, init_args: {{monitor: val_loss}}", True),
+        (ASKS, f"{OF_LIGHTNING}.ModelCheckpoint", False),
+        (ASKS, "nets.Saves", False),
+        (ASKS_IF, "", False),
+        ("", "", False),
+    ],
+)
+def test_a_model_that_asks_for_a_model_checkpoint_where_none_is_is_noted(
+    hpc, project: Path, method: str, callback: str, noted: bool
+) -> None:
+    saves = (
+        "from pytorch_lightning.callbacks import ModelCheckpoint\nclass Saves(ModelCheckpoint): ..."
+    )
+    others = NETS.replace("class Net(", "class Other(")
+    (project / "nets.py").write_text(MODULE.replace(STEP, STEP + method) + others + "\n" + saves)
+    callbacks = f"[{{class_path: {callback}}}]" if callback else "[]"
+    said = hpc("submit", "cfg.yaml", f"trainer.callbacks={callbacks}", "--dry-run")
+    note = "which is None without a ModelCheckpoint: add {class_path: pytorch_lightning.callbacks."
+    assert (note in said.err) is noted, said
+
+
 @pytest.mark.parametrize(
     ("line", "fix"),
     [
