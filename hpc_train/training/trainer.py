@@ -11,7 +11,7 @@ from typing import Any
 
 from torch import nn
 
-from hpc_train.config.trainer_args import starts_processes
+from hpc_train.config.trainer_args import ON_GPUS, starts_processes
 from hpc_train.errors import ConfigError
 from hpc_train.plan.plan import Plan
 from hpc_train.plan.world import World
@@ -31,8 +31,6 @@ from hpc_train.training.private.lightning import (
 from hpc_train.training.private.lightning_trainer import LOGGER_OF_HINTS
 from hpc_train.training.private.torch_data import is_batch_norm
 from hpc_train.training.resume.seeds import choose_determinism
-
-_GPU_STRATEGIES = ("fsdp", "deepspeed", "model_parallel")
 
 
 def trainer_arguments(
@@ -211,7 +209,7 @@ def _check_strategy(name: str, device: Device) -> None:
         fix = "write strategy: ddp"
     elif name not in known:
         problem, fix = f"Lightning knows no {name!r}", f"one of {', '.join(usable)}"
-    elif device.kind == "cpu" and name.startswith(_GPU_STRATEGIES):
+    elif device.kind == "cpu" and name.startswith(ON_GPUS):
         problem = f"{name} needs GPUs, and this run trains on the CPU"
         fix = "write strategy: ddp, or accelerator: gpu"
     if problem:
