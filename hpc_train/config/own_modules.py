@@ -162,16 +162,20 @@ def _of_the_project(needed: NeededImport, importer: FoundModule, search_path: Se
     package = needed.module.partition(".")[0]
     folder = Path(search_path[0])
     beside = importer.file.parent if importer.file else folder
-    below = [beside, *sorted(path for path in folder.glob("[!._]*") if path.is_dir())]
+    roots = [it for it in beside.parents if it != folder and it.is_relative_to(folder)]
+    below = [beside, *roots, *sorted(path for path in folder.glob("[!._]*") if path.is_dir())]
     for place in below:
         parts = place.relative_to(folder).parts if place.is_relative_to(folder) else ()
-        is_there = bool(parts) and package in submodules([str(place)]) and parts != ("src",)
+        is_there = bool(parts) and package in submodules([str(place)])
+        is_there = is_there and (parts != ("src",) or _is_package_src(place))
         if is_there and all(part.isidentifier() for part in parts):
             within = ".".join(parts)
             written = f"from {within} import {package}"
             if needed.names:
                 written = f"from {within}.{needed.module} import {', '.join(needed.names)}"
-            return f"write {written}, since it is in the folder {'/'.join(parts)}"
+            since = f"write {written}, since it is in the folder {'/'.join(parts)}"
+            root = f"; or env.variables.PYTHONPATH={'/'.join(parts)}" if place in roots else ""
+            return since + root
     if package in _OF_PROJECTS:  # what is installed under such a name is somebody else's
         own = elsewhere(package, folder)
         return own or f"{package}.py of the project is missing: copy it to {folder}, or correct it"

@@ -201,6 +201,29 @@ def test_a_file_of_the_project_is_named_and_no_package_of_that_name(
         assert hpc(*words).code == 0
 
 
+@pytest.mark.parametrize("root", ["src", "ml/src"])
+@pytest.mark.parametrize("line", ["from models.blocks import B", "from models import blocks"])
+def test_a_package_below_a_root_of_sources_is_named_with_both_ways_to_import_it(
+    hpc, project: Path, root: str, line: str
+) -> None:
+    models = project / root / "models"
+    models.mkdir(parents=True)
+    for folder in (models, *models.parents):
+        if folder != project and folder.is_relative_to(project):
+            (folder / "__init__.py").touch()
+    (models / "blocks.py").write_text("B = 1\n")
+    (models / "net.py").write_text(f"{line}\n{NETS}")
+    within = root.replace("/", ".")
+    words = ["submit", "cfg.yaml", "--dry-run", f"model.class_path={within}.models.net.Net"]
+    words.append("model.init_args.width=3")
+    hint = hpc(*words).err.splitlines()[-1]
+    fixed, variable = line.replace("models", f"{within}.models"), f"env.variables.PYTHONPATH={root}"
+    assert hint == f"  fix: write {fixed}, since it is in the folder {root}; or {variable}"
+    assert hpc(*words, variable).code == 0
+    (models / "net.py").write_text(f"{fixed}\n{NETS}")
+    assert hpc(*words).code == 0
+
+
 def test_a_config_of_another_folder_names_the_folder_to_submit_from(hpc, project: Path) -> None:
     inner = project / "my project"
     inner.mkdir()
