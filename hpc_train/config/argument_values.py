@@ -124,9 +124,14 @@ def _check_form(class_path: str, name: str, value: Any, form: re.Match[str]) -> 
     is_object = isinstance(value, Mapping) and CLASS_PATH in value
     if not is_object and not isinstance(value, kind):
         raise ArgumentError(f"is {value!r}, and {class_path} takes {form[0]}", fix, name)
+    message = f"is {value!r}, and {class_path} takes {form[0]}"
+    if kind is Mapping and not is_object and each[0] in ("int", "str"):
+        other = next((it for it in value if type(it).__name__ != each[0]), None)
+        if other is not None:
+            quotes = "without quotes" if each[0] == "int" else f'in quotes: "{other}":'
+            raise ArgumentError(message, f"write the key {other} {quotes}", name)
     if not isinstance(value, list):
         return
-    message = f"is {value!r}, and {class_path} takes {form[0]}"
     if is_fixed and len(value) != len(each):
         raise ArgumentError(message, f"write {len(each)} values", name)
     for item, plain in zip(value, each if is_fixed else each[:1] * len(value), strict=True):

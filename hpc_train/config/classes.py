@@ -16,7 +16,7 @@ from hpc_train.config.default_types import check_texts_for_numbers
 from hpc_train.config.meant_class import fitting, meant_class
 from hpc_train.config.method_signatures import wrong_method
 from hpc_train.config.modules import FoundModule, Names, find_module, read_names, submodules
-from hpc_train.config.own_modules import check_imports, elsewhere
+from hpc_train.config.own_modules import check_imports, check_nothing_trains, elsewhere
 from hpc_train.config.words import did_you_mean
 from hpc_train.errors import ConfigError
 
@@ -95,7 +95,9 @@ def check_class(
         raise _no_class_in(class_path, wanted, search_path)
     names = read_names(module.file) if module.file else None
     if not only_found:
-        check_imports(module, search_path, set())
+        seen: set[Path] = set()
+        check_imports(module, search_path, seen)
+        check_nothing_trains(seen, search_path[0])
     found = locate(class_path, search_path)
     if found is None:
         _check_not_in_text(module, rest, names, search_path, wanted, may_import=not only_found)

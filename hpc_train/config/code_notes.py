@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ from hpc_train.config.default_types import texts_for_numbers
 from hpc_train.config.load import LoadedConfig
 from hpc_train.config.method_signatures import step_without_loss
 from hpc_train.config.own_modules import hiding
+from hpc_train.config.schema import Config
 from hpc_train.config.specs import read_object
 from hpc_train.config.validate import CALLED
 from hpc_train.config.words import near_words
@@ -19,6 +21,9 @@ from hpc_train.config.words import near_words
 # Hooks of Lightning that a training can do without, by whose class has them.
 _OPTIONAL = {"model": ("validation_step",), "data": ("val_dataloader",)}
 _STOPS = ("breakpoint", "pdb.set_trace", "ipdb.set_trace")
+
+# Of callbacks: by its name, or a class of the user's own.
+_MAY_BE_CHECKPOINT = re.compile(r"Checkpoint|(?:class_path|_target_)': '(?!pytorch_l|lightning\.)")
 
 
 def notes_on_code(loaded: LoadedConfig, *, workdir: Path) -> list[str]:
@@ -44,13 +49,22 @@ def _notes(loaded: LoadedConfig, workdir: Path) -> Iterator[str]:
             if (name := ast.unparse(call.func)) in _STOPS:
                 where = f"{class_path} has a {name}() (line {call.lineno})"
                 yield f"{where}: a job has no terminal to type at, and ends there"
-        if key == "model" and (line := step_without_loss(found.definition)):
-            says = f"{class_path} has a training_step (line {line}) that gives no loss"
-            yield f"{says}: unless it optimizes by hand, nothing is learned; write `return loss`"
+        if key == "model":
+            yield from _of_a_model(class_path, found.definition, config)
         size = _train_batch_size(found.definition) if key == "data" else None
         if size not in (None, config.global_batch_size, config.micro_batch_size):
             decides = f"global_batch_size, {config.global_batch_size}, decides what a rank has"
             yield f"{class_path} has train_dataloader give batches of {size}, and {decides}"
+
+
+def _of_a_model(class_path: str, definition: ast.ClassDef, config: Config) -> Iterator[str]:
+    if line := _asks_for_checkpoints(definition, config):
+        says = f"{class_path} asks trainer.checkpoint_callback (line {line}), which is None"
+        add = "{class_path: pytorch_lightning.callbacks.ModelCheckpoint}"
+        yield f"{says} without a ModelCheckpoint: add {add} to trainer.callbacks"
+    if line := step_without_loss(definition):
+        says = f"{class_path} has a training_step (line {line}) that gives no loss"
+        yield f"{says}: unless it optimizes by hand, nothing is learned; write `return loss`"
 
 
 def _misnamed(key: str, class_path: str, definition: ast.ClassDef, path: list[str]) -> list[str]:
@@ -64,6 +78,26 @@ def _misnamed(key: str, class_path: str, definition: ast.ClassDef, path: list[st
         if near and lacks_method(class_path, hook, path):
             told.append(f"{class_path} has a {near[0]}, which nothing calls: {hook} may be meant")
     return told
+
+
+def _asks_for_checkpoints(definition: ast.ClassDef, config: Config) -> int:
+    """The line that takes something of the Trainer's ModelCheckpoint, where there is none; else 0.
+
+    Lightning's own default one is switched off: hpc-train saves.
+    """
+    text = ast.unparse(definition)
+    others = repr(config.trainer.get("callbacks"))
+    if _MAY_BE_CHECKPOINT.search(others) or "configure_callbacks" in text:
+        return 0
+    if re.search(r"\bif\b[^\n]*checkpoint_callback|checkpoint_callback[^\n]*\bif\b", text):
+        return 0
+    held = (it.value for it in ast.walk(definition) if isinstance(it, ast.Attribute))
+    lines = (
+        it.lineno
+        for it in held
+        if isinstance(it, ast.Attribute) and it.attr == "checkpoint_callback"
+    )
+    return next(lines, 0)
 
 
 def _train_batch_size(definition: ast.ClassDef) -> int | None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hpc_train.config.keys import SECTIONS, TYPES, is_text
+from hpc_train.config.number_keys import check_same_kind, meant_key
 from hpc_train.config.origins import DEFAULT, Origins
 from hpc_train.config.read import Source, parse_value, read_file
 from hpc_train.config.script_file import is_script, script_source
@@ -58,6 +59,8 @@ class Composed:
         for name, value in values.items():
             key = f"{prefix}{name}"
             here = places.get(key, place)
+            if name not in into:
+                check_same_kind(name, into, key, here, self.origins.of(key))
             empties = here == COMMAND_LINE and value == {}  # typed as that, so it is meant
             if isinstance(value, Mapping) and isinstance(into.get(name), dict) and not empties:
                 self._merge(into[name], value, f"{key}.", places, here)
@@ -99,18 +102,21 @@ class Composed:
     def set_key(self, into: dict[str, Any], words: Sequence[str], value: Any, prefix: str) -> None:
         """Set the value below `into` that `words` lead to, through mappings and lists."""
         at: Any = into
-        for depth, word in enumerate(words[:-1], start=1):
-            at = at.get(word) if isinstance(at, dict) else None
+        keys: list[Any] = [meant_key(words[0], into), *words[1:]]
+        for depth, word in enumerate(words[1:], start=1):
+            at = at.get(keys[depth - 1]) if isinstance(at, dict) else None
             above = f"{prefix}{'.'.join(words[:depth])}"
             if isinstance(at, list):
                 self.set_element(at, words[depth:], value, f"{above}.")
                 return
-            if words[depth].isdecimal() and not (isinstance(at, dict) and words[depth] in at):
+            keys[depth] = meant_key(word, at)
+            is_text = isinstance(keys[depth], str)
+            if is_text and word.isdecimal() and not (isinstance(at, dict) and word in at):
                 raise ConfigError(
                     f"{COMMAND_LINE}: {prefix}{'.'.join(words)}: the files give no list {above}",
                     f"give the whole list: {above}=[...]",
                 )
-        self._merge(into, nested(words, value), prefix, {}, COMMAND_LINE)
+        self._merge(into, nested(keys, value), prefix, {}, COMMAND_LINE)
 
     def note_origins(self, key: str, value: Any, places: Mapping[str, str], place: str) -> None:
         """Note where `key` and all that is below it come from, in place of what was known."""
@@ -128,7 +134,7 @@ class Composed:
         ]
 
 
-def nested(words: Sequence[str], value: Any) -> dict[str, Any]:
+def nested(words: Sequence[Any], value: Any) -> dict[str, Any]:
     """`{a: {b: value}}` of the words a and b."""
     for word in reversed(words):
         value = {word: value}

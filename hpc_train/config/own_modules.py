@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import sys
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from hpc_train.config.modules import (
@@ -19,6 +19,7 @@ from hpc_train.config.modules import (
     read_names,
     submodules,
 )
+from hpc_train.config.script_trainers import fit_on_import
 from hpc_train.config.words import did_you_mean
 from hpc_train.errors import ConfigError
 
@@ -104,6 +105,25 @@ def check_imports(
     _check_bases(module, read_names(module.file), search_path)
 
 
+def check_nothing_trains(files: Iterable[Path], folder: str) -> None:
+    """Refuse a module that trains as it is imported, which each rank would do by itself.
+
+    Args:
+        files: Of the user's, in or below the folder.
+
+    Raises:
+        ConfigError: with `FILE:LINE`.
+    """
+    for file in sorted(files):
+        text = file.read_bytes()
+        call = fit_on_import(ast.parse(text)) if b"Trainer" in text else None
+        if call is not None:
+            said = f"{file}:{call.lineno}: {ast.unparse(call.func)}(...) runs as it is imported"
+            guard = 'put it below `if __name__ == "__main__":`'
+            hint = f"{guard}, or submit it as a script: hpc-train submit {file.relative_to(folder)}"
+            raise ConfigError(f"{said}, which each rank does", hint)
+
+
 def _own_module(
     importer: FoundModule, needed: NeededImport, dotted: str, search_path: Sequence[str]
 ) -> FoundModule | None:
@@ -142,16 +162,20 @@ def _of_the_project(needed: NeededImport, importer: FoundModule, search_path: Se
     package = needed.module.partition(".")[0]
     folder = Path(search_path[0])
     beside = importer.file.parent if importer.file else folder
-    below = [beside, *sorted(path for path in folder.glob("[!._]*") if path.is_dir())]
+    roots = [it for it in beside.parents if it != folder and it.is_relative_to(folder)]
+    below = [beside, *roots, *sorted(path for path in folder.glob("[!._]*") if path.is_dir())]
     for place in below:
         parts = place.relative_to(folder).parts if place.is_relative_to(folder) else ()
-        is_there = bool(parts) and package in submodules([str(place)]) and parts != ("src",)
+        is_there = bool(parts) and package in submodules([str(place)])
+        is_there = is_there and (parts != ("src",) or _is_package_src(place))
         if is_there and all(part.isidentifier() for part in parts):
             within = ".".join(parts)
             written = f"from {within} import {package}"
             if needed.names:
                 written = f"from {within}.{needed.module} import {', '.join(needed.names)}"
-            return f"write {written}, since it is in the folder {'/'.join(parts)}"
+            since = f"write {written}, since it is in the folder {'/'.join(parts)}"
+            root = f"; or env.variables.PYTHONPATH={'/'.join(parts)}" if place in roots else ""
+            return since + root
     if package in _OF_PROJECTS:  # what is installed under such a name is somebody else's
         own = elsewhere(package, folder)
         return own or f"{package}.py of the project is missing: copy it to {folder}, or correct it"

@@ -14,6 +14,7 @@ import yaml
 
 from hpc_train.config.flow_slips import all_flow_slips, flow_slips
 from hpc_train.config.keys import SECTIONS, is_text
+from hpc_train.config.number_keys import check_all_kinds, check_kind, key_of
 from hpc_train.config.words import WEIGHTS, did_you_mean
 from hpc_train.errors import ConfigError
 
@@ -164,6 +165,7 @@ def parse_value(text: str, what: str) -> Any:
         node = loader.get_single_node()
         for _, message, hint in all_flow_slips(node, f"{what}."):
             raise ConfigError(f"command line: {message}", hint)
+        check_all_kinds(node, f"{what}.", "command line")
         return None if node is None else _construct(loader, node)
     except (yaml.YAMLError, ValueError) as error:
         problem = getattr(error, "problem", None) or str(error)
@@ -184,8 +186,8 @@ def _mark(node: yaml.Node, value: Any) -> Any:
     """Mark the integers that were written as 1:30:00, which only the node still knows."""
     if isinstance(node, yaml.MappingNode) and isinstance(value, dict):
         for key_node, value_node in node.value:
-            if key_node.value in value:
-                value[key_node.value] = _mark(value_node, value[key_node.value])
+            if (key := key_of(key_node)) in value:
+                value[key] = _mark(value_node, value[key])
     elif isinstance(node, yaml.SequenceNode) and isinstance(value, list):
         return [_mark(*pair) for pair in zip(node.value, value, strict=True)]
     elif type(value) in (int, float) and re.match(r".*:|[-+]?0\d", str(node.value)):
@@ -241,18 +243,14 @@ def _check_key(key_node: yaml.Node, seen: dict[str, int], prefix: str, path: Pat
         hint = "write `key: value`; {{...}} is a template's: a key's value is ${key} here"
         raise ConfigError(f"{path}:{line}: a key that is no plain word", hint)
     if key_node.tag == "tag:yaml.org,2002:merge":
-        return
+        return  # may be there twice
     if key_node.value.startswith("//"):
         hint = f"a comment begins with #: # {key_node.value[2:].strip()}"
         raise ConfigError(f"{path}:{line}: the key {key_node.value!r}", hint)
     if re.fullmatch(r"[^(]*\)", key_node.value):
         message = f"{path}:{line}: {key_node.value!r} is the end of a bracket that YAML has not"
         raise ConfigError(message, "write a list: [8, 8] in place of (8, 8)")
-    if key_node.tag != "tag:yaml.org,2002:str":
-        raise ConfigError(
-            f"{path}:{line}: the key {prefix}{key_node.value} is no text in YAML",
-            f'write it in quotes: "{key_node.value}":',
-        )
+    check_kind(key_node, prefix, f"{path}:{line}")
     if key_node.value in seen:
         raise ConfigError(
             f"{path}:{line}: {prefix}{key_node.value} is here for the second time"

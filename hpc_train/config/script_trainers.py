@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence, Set
 
 _HOMES = ("pytorch_lightning", "lightning", "lightning.pytorch")
+_RUNS = ("fit", "validate", "test", "predict")  # of a Trainer's methods
+_MOST_CALLS = 4  # of functions that call functions
 
 
 def places_asked_for(tree: ast.Module) -> dict[str, tuple[int, int]]:
@@ -46,6 +48,48 @@ def _imported(tree: ast.Module) -> tuple[set[str], Mapping[str, str]]:
         elif isinstance(node, ast.ImportFrom) and node.module in _HOMES:
             names |= {it.asname or it.name: it.name for it in node.names}
     return modules | {name for name, what in names.items() if what == "pytorch"}, names
+
+
+def fit_on_import(tree: ast.Module) -> ast.Call | None:
+    """The call of a Trainer's `fit` or the like that the import of a module reaches in any case.
+
+    None where it stands below an `if`, such as `if __name__ == "__main__"`, or where the text does
+    not tell that it is a Trainer's.
+    """
+    functions = {it.name: it for it in tree.body if isinstance(it, ast.FunctionDef)}
+    made = {ast.unparse(call.func) for call in _trainers(tree)}
+    return next(_fits(tree.body, functions, made, set(), _MOST_CALLS), None)
+
+
+def _fits(
+    body: Sequence[ast.stmt],
+    functions: Mapping[str, ast.FunctionDef],
+    made: Set[str],
+    trainers: Set[str],
+    steps: int,
+) -> Iterator[ast.Call]:
+    """Such calls in statements, and in the module's own functions that they call.
+
+    Args:
+        made: How the module writes the class `Trainer`.
+        trainers: Names that are bound to one.
+    """
+    known = set(trainers)
+    for statement in body:
+        if isinstance(statement, (ast.With, ast.For, ast.Try)):
+            yield from _fits(statement.body, functions, made, known, steps)
+        value = getattr(statement, "value", None)
+        if not isinstance(statement, (ast.Expr, ast.Assign)) or not isinstance(value, ast.Call):
+            continue
+        if ast.unparse(value.func) in made and isinstance(statement, ast.Assign):
+            known |= {ast.unparse(target) for target in statement.targets}
+        if isinstance(value.func, ast.Attribute) and value.func.attr in _RUNS:
+            held = value.func.value
+            is_new = isinstance(held, ast.Call) and ast.unparse(held.func) in made
+            yield from [value] if is_new or ast.unparse(held) in known else []
+        called = functions.get(ast.unparse(value.func)) if steps else None
+        if called is not None and not called.decorator_list:
+            yield from _fits(called.body, functions, made, known, steps - 1)
 
 
 def _count(call: ast.Call, name: str) -> int | None:

@@ -52,6 +52,11 @@ def read_object(
     Raises:
         ConfigError: when neither form is there, or both are mixed.
     """
+    arguments = spec.get(INIT_ARGS)
+    for holder in (spec, arguments if isinstance(arguments, Mapping) else {}):
+        for number in (it for it in holder if not isinstance(it, str)):
+            where = key if holder is spec else f"{key}.{INIT_ARGS}"
+            raise origins.error(f"{where}.{number}", "names no argument", "write name: value pairs")
     if TARGET in spec:
         return _read_target(spec, key, origins)
     strangers = [name for name in spec if name not in (CLASS_PATH, INIT_ARGS)]
@@ -64,7 +69,6 @@ def read_object(
         raise origins.error(
             f"{key}.{name}", "stands beside class_path", _elsewhere(key, name, spec[name])
         )
-    arguments = spec.get(INIT_ARGS)
     if arguments is not None and not isinstance(arguments, Mapping):
         raise origins.error(f"{key}.init_args", f"is {arguments!r}", "write name: value pairs")
     return _class_name(spec[CLASS_PATH], f"{key}.{CLASS_PATH}", origins), {

@@ -85,6 +85,7 @@ _OTHER_PRECISIONS = {
 }
 # fp16 has no autocast on CPUs that is worth having, and Lightning makes it bf16; FP8 is of GPUs.
 NOT_ON_A_CPU = ("16-mixed", "16-true", "transformer-engine")
+ON_GPUS = ("fsdp", "deepspeed")  # how the names of strategies begin that Lightning has for GPUs
 _ZERO = ("zero", "zero_", "zero-", "deepspeed_zero", "deepspeed_zero_", "deepspeed_")
 # As torch and Lightning's classes call them; ModelParallelStrategy has no name in the registry.
 _OTHER_STRATEGIES = {
@@ -151,6 +152,23 @@ def check_trainer(
     if isinstance(strategy, str) and (named := _OTHER_STRATEGIES.get(strategy.lower())):
         raise origins.error("trainer.strategy", f"is {strategy!r}", f"write {named}")
     _check_choice(arguments, "strategy", _STRATEGIES, origins, registry=True)
+    _check_place_of_strategy(arguments, origins)
+
+
+def _check_place_of_strategy(arguments: Mapping[str, Any], origins: Origins) -> None:
+    """Refuse one that Lightning has for GPUs alone, in each of its forms, where a CPU is asked for.
+
+    A class of the user's own that derives from one may do without.
+    """
+    value = arguments.get("strategy")
+    if isinstance(value, Mapping):
+        value = value.get("name") or value.get(CLASS_PATH) or value.get(TARGET)
+    word = str(value)
+    if word.startswith(("pytorch_lightning.", "lightning.")):
+        word = word.rpartition(".")[2].removesuffix("Strategy").lower()
+    if arguments.get("accelerator") == "cpu" and word.lower().startswith(ON_GPUS):
+        message = f"is {value}, which needs GPUs, and trainer.accelerator is cpu"
+        raise origins.error("trainer.strategy", message, "write ddp, or trainer.accelerator: gpu")
 
 
 def _check_precision(arguments: Mapping[str, Any], origins: Origins) -> None:

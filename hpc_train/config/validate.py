@@ -19,6 +19,7 @@ from hpc_train.config.method_signatures import returns_nothing
 from hpc_train.config.modules import bound_in, find_module, submodules
 from hpc_train.config.origins import Origins
 from hpc_train.config.own_modules import check_hidden
+from hpc_train.config.refused_callbacks import refused_callback
 from hpc_train.config.schema import Config, EnvConfig
 from hpc_train.config.script_file import check_script
 from hpc_train.config.specs import CLASS_PATH, INIT_ARGS, TARGET, is_object, read_object, wanted_of
@@ -77,11 +78,9 @@ def check(loaded: LoadedConfig, *, workdir: Path, search_path: Sequence[str] | N
         if key.startswith("loggers.") and not elsewhere:
             _check_logger(key, spec, loaded.origins, path)
             _check_mlflow_store(key, spec, loaded, path)
+        if wanted_of(key) == "Callback":
+            _check_callback(key, spec, loaded, path)
         _check_object(key, spec, loaded.origins, path, elsewhere=elsewhere)
-        name = read_object(spec, key, loaded.origins)[0].rpartition(".")[2]
-        if name in _WITH_LOGGER and not loaded.config.loggers:
-            message = f": {name} refuses to train without a logger, and loggers is empty"
-            raise loaded.origins.error(key, message, "write loggers: [csv], or leave it out")
 
 
 def point_check(loaded: LoadedConfig, *, workdir: Path) -> Callable[[Config], bool]:
@@ -195,6 +194,19 @@ def search_path_of(env: EnvConfig, workdir: Path, installed: Sequence[str]) -> l
     """Where the ranks find modules, as far as this is known here: the user's folder first."""
     path = [str(workdir), *_own_folders(env, workdir)]
     return path if _other_environment(env) else [*path, *installed]
+
+
+def _check_callback(
+    key: str, spec: dict[str, Any], loaded: LoadedConfig, path: Sequence[str]
+) -> None:
+    class_path, _ = read_object(spec, key, loaded.origins)
+    name = class_path.rpartition(".")[2]
+    if name in _WITH_LOGGER and not loaded.config.loggers:
+        message = f": {name} refuses to train without a logger, and loggers is empty"
+        raise loaded.origins.error(key, message, "write loggers: [csv], or leave it out")
+    message, hint = refused_callback(class_path, path)
+    if message:
+        raise loaded.origins.error(key, message, hint)
 
 
 def _check_logger(key: str, spec: dict[str, Any], origins: Origins, path: Sequence[str]) -> None:

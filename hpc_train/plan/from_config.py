@@ -18,6 +18,7 @@ from hpc_train.config.specs import read_object, read_tree
 from hpc_train.config.values import check_meaning
 from hpc_train.plan.container import check_container
 from hpc_train.plan.hostlist import expand
+from hpc_train.plan.json_keys import as_json
 from hpc_train.plan.plan import (
     Batch,
     ObjectSpec,
@@ -162,19 +163,22 @@ def _script(config: Config) -> ScriptPlan | None:
 
 def _training(config: Config, origins: Origins) -> Training:
     model, data = (
-        ObjectSpec("", {})
-        if config.script.path
-        else ObjectSpec(*read_object(getattr(config, key), key, origins))
+        ObjectSpec("", {}) if config.script.path else _object(getattr(config, key), key, origins)
         for key in ("model", "data")
     )
     return Training(
         model=model,
         data=data,
-        trainer=read_tree(config.trainer, "trainer", origins),
-        loggers=read_tree(config.loggers, "loggers", origins),
+        trainer=as_json(read_tree(config.trainer, "trainer", origins)),
+        loggers=as_json(read_tree(config.loggers, "loggers", origins)),
         seed=config.seed,
         reproducible=config.reproducible,
     )
+
+
+def _object(spec: Mapping[str, Any], key: str, origins: Origins) -> ObjectSpec:
+    class_path, arguments = read_object(spec, key, origins)
+    return ObjectSpec(class_path, as_json(arguments))
 
 
 def _slurm_plan(config: Config, shape: Shape, shell: ShellPlan, origins: Origins) -> SlurmPlan:

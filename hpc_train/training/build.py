@@ -12,6 +12,7 @@ from typing import Any
 from hpc_train.config.classes import Parameters
 from hpc_train.config.words import did_you_mean
 from hpc_train.errors import ConfigError
+from hpc_train.plan.json_keys import pairs_in
 from hpc_train.plan.plan import ObjectSpec
 from hpc_train.training.private.versions import LIGHTNING_PACKAGES
 
@@ -135,7 +136,8 @@ def _build_value(value: Any, key: str) -> Any:
     if spec is not None:
         return build(spec, key=key)
     if isinstance(value, Mapping):
-        return {name: _build_value(item, f"{key}.{name}") for name, item in value.items()}
+        items = pairs_in(value).items()
+        return {name: _build_value(item, f"{key}.{name}") for name, item in items}
     if isinstance(value, list):
         return [_build_value(item, f"{key}[{index}]") for index, item in enumerate(value)]
     return value

@@ -53,6 +53,10 @@ _FIXES = (
     (r"EOF when reading a line", "nobody answers in a job: take it as an argument"),
     (r"before Module.__init__\(\) call", "call super().__init__() first"),
     (
+        r"'NoneType' object has no attribute '(?:best_model_|best_k_models|last_model_path)",
+        "add {class_path: pytorch_lightning.callbacks.ModelCheckpoint} to trainer.callbacks",
+    ),
+    (
         r"[Cc]an't pickle|cannot pickle|Can't get local object",
         "no lambda and no function in a function can go into a checkpoint or to data workers",
     ),

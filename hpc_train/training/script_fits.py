@@ -104,7 +104,7 @@ class ScriptFits:
         from hpc_train.training.resume.fit_with_resume import fit_with_resume
         from hpc_train.training.unlogged_monitors import note_unlogged
 
-        check_tuners(trainer)
+        check_tuners(trainer, is_script=True)
         rank = self._rank_config(trainer)
         state = ResumeState(rank, self._rank.heartbeat, self._rank.stop)
         start = state.load()

@@ -11,7 +11,7 @@ from typing import Any
 
 from torch import nn
 
-from hpc_train.config.trainer_args import starts_processes
+from hpc_train.config.trainer_args import ON_GPUS, starts_processes
 from hpc_train.errors import ConfigError
 from hpc_train.plan.plan import Plan
 from hpc_train.plan.world import World
@@ -31,8 +31,6 @@ from hpc_train.training.private.lightning import (
 from hpc_train.training.private.lightning_trainer import LOGGER_OF_HINTS
 from hpc_train.training.private.torch_data import is_batch_norm
 from hpc_train.training.resume.seeds import choose_determinism
-
-_GPU_STRATEGIES = ("fsdp", "deepspeed", "model_parallel")
 
 
 def trainer_arguments(
@@ -62,6 +60,9 @@ def trainer_arguments(
         **_built(given),
     }
     callbacks = list(arguments.get("callbacks") or [])
+    if given.get("enable_progress_bar") is None:
+        callbacks = _fitting_bars(callbacks, on_terminal=on_terminal)
+        arguments["enable_progress_bar"] = on_terminal or any(map(_is_bar, callbacks))
     if not arguments["enable_progress_bar"]:
         callbacks.append(ProgressLines(plan.batch.global_batch_size))
     if device.kind == "cuda" and world.world_size > 1:
@@ -76,6 +77,16 @@ def trainer_arguments(
         "accumulate_grad_batches": plan.batch.accumulate,
         "enable_checkpointing": any(isinstance(item, Checkpoint) for item in callbacks),
     }
+
+
+def _fitting_bars(callbacks: list[Any], *, on_terminal: bool) -> list[Any]:
+    """Without Lightning's own bars where none can be seen: `ProgressLines` says what they would."""
+    bars = (pl.callbacks.TQDMProgressBar, pl.callbacks.RichProgressBar)
+    return callbacks if on_terminal else [it for it in callbacks if type(it) not in bars]
+
+
+def _is_bar(callback: Any) -> bool:
+    return isinstance(callback, pl.callbacks.ProgressBar)
 
 
 def place_arguments(world: World, device: Device) -> dict[str, Any]:
@@ -198,7 +209,7 @@ def _check_strategy(name: str, device: Device) -> None:
         fix = "write strategy: ddp"
     elif name not in known:
         problem, fix = f"Lightning knows no {name!r}", f"one of {', '.join(usable)}"
-    elif device.kind == "cpu" and name.startswith(_GPU_STRATEGIES):
+    elif device.kind == "cpu" and name.startswith(ON_GPUS):
         problem = f"{name} needs GPUs, and this run trains on the CPU"
         fix = "write strategy: ddp, or accelerator: gpu"
     if problem:

@@ -130,6 +130,43 @@ def test_a_step_that_gives_no_loss_is_noted_where_it_may_be_meant(
     assert (note in said.err) is noted, said
 
 
+ASKS = """
+    def on_train_end(self):
+        print(self.trainer.checkpoint_callback.best_model_path)
+"""
+ASKS_IF = """
+    def on_train_end(self):
+        if self.trainer.checkpoint_callback:
+            print(self.trainer.checkpoint_callback.best_model_path)
+"""
+OF_LIGHTNING = "pytorch_lightning.callbacks"
+
+
+@pytest.mark.parametrize(
+    ("method", "callback", "noted"),
+    [
+        (ASKS, "", True),
+        (ASKS, f"{OF_LIGHTNING}.EarlyStopping, init_args: {{monitor: val_loss}}", True),
+        (ASKS, f"{OF_LIGHTNING}.ModelCheckpoint", False),
+        (ASKS, "nets.Saves", False),
+        (ASKS_IF, "", False),
+        ("", "", False),
+    ],
+)
+def test_a_model_that_asks_for_a_model_checkpoint_where_none_is_is_noted(
+    hpc, project: Path, method: str, callback: str, noted: bool
+) -> None:
+    saves = (
+        "from pytorch_lightning.callbacks import ModelCheckpoint\nclass Saves(ModelCheckpoint): ..."
+    )
+    others = NETS.replace("class Net(", "class Other(")
+    (project / "nets.py").write_text(MODULE.replace(STEP, STEP + method) + others + "\n" + saves)
+    callbacks = f"[{{class_path: {callback}}}]" if callback else "[]"
+    said = hpc("submit", "cfg.yaml", f"trainer.callbacks={callbacks}", "--dry-run")
+    note = "which is None without a ModelCheckpoint: add {class_path: pytorch_lightning.callbacks."
+    assert (note in said.err) is noted, said
+
+
 @pytest.mark.parametrize(
     ("line", "fix"),
     [
@@ -162,6 +199,29 @@ def test_a_file_of_the_project_is_named_and_no_package_of_that_name(
         fixed = hint.partition("write ")[2].partition(", since")[0]
         (flowers / "model.py").write_text(f"{fixed}\n{NETS}")
         assert hpc(*words).code == 0
+
+
+@pytest.mark.parametrize("root", ["src", "ml/src"])
+@pytest.mark.parametrize("line", ["from models.blocks import B", "from models import blocks"])
+def test_a_package_below_a_root_of_sources_is_named_with_both_ways_to_import_it(
+    hpc, project: Path, root: str, line: str
+) -> None:
+    models = project / root / "models"
+    models.mkdir(parents=True)
+    for folder in (models, *models.parents):
+        if folder != project and folder.is_relative_to(project):
+            (folder / "__init__.py").touch()
+    (models / "blocks.py").write_text("B = 1\n")
+    (models / "net.py").write_text(f"{line}\n{NETS}")
+    within = root.replace("/", ".")
+    words = ["submit", "cfg.yaml", "--dry-run", f"model.class_path={within}.models.net.Net"]
+    words.append("model.init_args.width=3")
+    hint = hpc(*words).err.splitlines()[-1]
+    fixed, variable = line.replace("models", f"{within}.models"), f"env.variables.PYTHONPATH={root}"
+    assert hint == f"  fix: write {fixed}, since it is in the folder {root}; or {variable}"
+    assert hpc(*words, variable).code == 0
+    (models / "net.py").write_text(f"{fixed}\n{NETS}")
+    assert hpc(*words).code == 0
 
 
 def test_a_config_of_another_folder_names_the_folder_to_submit_from(hpc, project: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -286,3 +287,107 @@ def test_packages_in_a_venv_beside_the_code_are_not_the_users(nets: Path) -> Non
     text = "name: x\nglobal_batch_size: 8\ndata: {class_path: nets.Data}\n"
     text += "model: {class_path: nets.Open, init_args: {a: {class_path: thing.Thing}}}\n"
     check(load(write(nets, text)), workdir=nets, search_path=path)
+
+
+CALLBACKS = """\
+import pytorch_lightning as pl
+from pytorch_lightning.callbacks import Callback, LearningRateFinder
+
+class Finds(LearningRateFinder):
+    pass
+
+class FindsLater(Finds):
+    pass
+
+class Sizes(pl.callbacks.BatchSizeFinder):
+    pass
+
+class BatchSizeFinder(Callback):
+    pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("callback", "said"),
+    [
+        (
+            "pytorch_lightning.callbacks.LearningRateFinder",
+            ": pytorch_lightning.callbacks.LearningRateFinder takes trial steps within the fit",
+        ),
+        ("lightning.pytorch.callbacks.BatchSizeFinder", "BatchSizeFinder takes trial steps"),
+        (
+            "pytorch_lightning.callbacks.GradientAccumulationScheduler",
+            "changes how many samples a step has",
+        ),
+        ("cbs.FindsLater", "cbs.FindsLater, a LearningRateFinder, takes trial steps"),
+        ("cbs.Sizes", "cbs.Sizes, a BatchSizeFinder, takes trial steps"),
+    ],
+)
+def test_a_callback_with_which_a_fit_cannot_go_on_exactly_is_refused(
+    callback: str, said: str, nets: Path
+) -> None:
+    write(nets, CALLBACKS, "cbs.py")
+    more = f"trainer: {{callbacks: [{{class_path: {callback}}}]}}\n"
+    if callback.startswith("lightning.") and not find_spec("lightning"):
+        pytest.skip("the package lightning is not installed")
+    model = "{class_path: nets.Net, init_args: {width: 3}}"
+    error = refusal_in(nets, model, "{class_path: nets.Data}", more)
+    assert error.message.startswith("cfg.yaml:5: trainer.callbacks.0: ")
+    assert said in error.message
+    assert error.hint.startswith("leave it out")
+
+
+def test_a_callback_of_ones_own_may_have_the_name_of_one_that_is_refused(nets: Path) -> None:
+    write(nets, CALLBACKS, "cbs.py")
+    model = "{class_path: nets.Net, init_args: {width: 3}}"
+    more = "trainer: {callbacks: [{class_path: cbs.BatchSizeFinder}]}\n"
+    check_in(nets, model, "{class_path: nets.Data}", more)
+
+
+TRAINS = """\
+import pytorch_lightning as pl
+from pytorch_lightning import Trainer
+
+class Net(pl.LightningModule):
+    pass
+
+def main(epochs=1):
+    trainer = Trainer(max_epochs=epochs)
+    trainer.fit(Net())
+
+class Scaler:
+    def fit(self, x):
+        return self
+
+Scaler().fit([1])
+scaler = Scaler()
+scaler.fit([2])
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("trainer = pl.Trainer()\ntrainer.fit(Net())", "train.py:19: trainer.fit(...) runs"),
+        ("Trainer(max_epochs=2).fit(Net())", "train.py:18: Trainer(max_epochs=2).fit(...) runs"),
+        ("main(3)", "train.py:9: trainer.fit(...) runs as it is imported, which each rank does"),
+        ("for n in range(3):\n    main(n)", "train.py:9: trainer.fit(...) runs as it is imported"),
+        ("if __name__ == '__main__':\n    main()", ""),
+        ("import sys\nif len(sys.argv) > 7:\n    main()", ""),
+        ("trainer = pl.Trainer", ""),
+        ("def later():\n    main()", ""),
+    ],
+)
+def test_a_module_that_trains_as_it_is_imported_is_refused(
+    more: str, said: str, nets: Path
+) -> None:
+    write(nets, f"{TRAINS}{more}\n", "train.py")
+    write(nets, "from train import Net\n\nclass Wider(Net):\n    pass\n", "wider.py")
+    for model in ("train.Net", "wider.Wider"):
+        if said:
+            error = refusal_in(nets, f"{{class_path: {model}}}")
+            assert error.message.startswith("cfg.yaml:3: model.class_path: train.py:")
+            assert said in error.message
+            assert "hpc-train submit train.py" in error.hint
+        else:
+            check_in(nets, f"{{class_path: {model}}}")

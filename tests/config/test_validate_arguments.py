@@ -282,6 +282,18 @@ def trainer_refusal(folder: Path, trainer: str) -> ConfigError:
         ("{strategy: DDPStrategy}", "is 'DDPStrategy'", "write ddp"),
         ("{strategy: {class_path: nets.Open}}", "nets.Open is no Strategy", "has OwnStrategy"),
         ("{strategy: colossalai}", "is colossalai", "fsdp"),
+        (
+            "{strategy: fsdp, accelerator: cpu}",
+            "cfg.yaml:5: trainer.strategy is fsdp, which needs GPUs, and trainer.accelerator is",
+            "write ddp, or trainer.accelerator: gpu",
+        ),
+        ("{strategy: deepspeed_stage_2, accelerator: cpu}", "which needs GPUs", "write ddp"),
+        ("{strategy: {name: fsdp}, accelerator: cpu}", "is fsdp, which needs GPUs", "write ddp"),
+        (
+            "{strategy: {class_path: lightning.pytorch.strategies.FSDPStrategy}, accelerator: cpu}",
+            "strategies.FSDPStrategy, which needs GPUs",
+            "write ddp",
+        ),
     ],
 )
 def test_a_trainer_argument_that_cannot_be_is_refused_with_what_to_write(
@@ -290,6 +302,17 @@ def test_a_trainer_argument_that_cannot_be_is_refused_with_what_to_write(
     error = trainer_refusal(nets, trainer)
     assert message in error.message
     assert hint in error.hint
+
+
+@pytest.mark.parametrize(
+    "strategy", ["fsdp", "{class_path: pytorch_lightning.strategies.FSDPStrategy}"]
+)
+def test_a_strategy_of_gpus_passes_where_no_cpu_is_asked_for(strategy: str, nets: Path) -> None:
+    for accelerator in ("gpu", "auto"):
+        more = f"trainer: {{accelerator: {accelerator}, strategy: {strategy}}}\n"
+        check_in(nets, "{class_path: nets.Open}", "{class_path: nets.OpenData}", more)
+    ours = "trainer: {accelerator: cpu, strategy: {class_path: nets.OwnStrategy}}\n"
+    check_in(nets, "{class_path: nets.Open}", "{class_path: nets.OpenData}", ours)
 
 
 def test_lightnings_own_arguments_pass(nets: Path) -> None:

@@ -121,10 +121,10 @@ def test_a_tuner_is_told_from_a_fit_and_tuning_inside_of_one_is_refused() -> Non
     trainer = make(callbacks=[finder])
     assert not is_tuning(trainer)
     with pytest.raises(Exception, match="LearningRateFinder takes steps within a fit"):
-        check_tuners(trainer)
+        check_tuners(trainer, is_script=True)
     finder._early_exit = True
     assert is_tuning(trainer)
-    check_tuners(make(callbacks=[pl.callbacks.EarlyStopping("x")]))
+    check_tuners(make(callbacks=[pl.callbacks.EarlyStopping("x")]), is_script=False)
 
 
 def test_checkpoints_and_loggers_go_on_in_the_folders_where_they_were(tmp_path: Path) -> None:

@@ -67,6 +67,11 @@ class StopsEarly(DigitsClassifier):
         self.trainer.should_stop = self.global_step == 3
         return super().training_step(batch, batch_idx)
 
+class BringsAFinder(DigitsClassifier):
+    def configure_callbacks(self):
+        from pytorch_lightning.callbacks import LearningRateFinder
+        return [LearningRateFinder()]
+
 class NoLoss(DigitsClassifier):
     def __init__(self, but=-1):
         super().__init__(8)
@@ -295,3 +300,13 @@ def test_what_ends_a_training_early_is_recorded_with_its_step(
     (record,) = read_exits(ended.attempt)
     assert record.kind == "finished"
     assert re.fullmatch(cause, record.cause), record.cause
+
+
+def test_a_callback_that_a_model_brings_and_that_takes_trial_steps_is_refused(
+    tmp_path: Path,
+) -> None:
+    plan = make_plan(tmp_path, ranks_per_node=1, model=faulty(tmp_path, "BringsAFinder"))
+    ended = run_ranks(plan, tmp_path / "run")
+    assert ended.codes == [3], ended.log(0)
+    (record,) = read_exits(ended.attempt)
+    assert record.error.startswith("the callback LearningRateFinder takes trial steps within")

@@ -58,6 +58,8 @@ def test_what_an_error_says_below_its_first_line_or_not_at_all_is_said() -> None
         "'NO_SUCH_VARIABLE', a variable that is not set: env.var" in failure_of(caught.value).error
     )
     assert failure_of(KeyError("x")).error == "KeyError: 'x'"
+    none = AttributeError("'NoneType' object has no attribute 'best_model_path'")
+    assert "callbacks.ModelCheckpoint} to trainer.callbacks" in failure_of(none).error
     assert "take it as an argument" in failure_of(EOFError("EOF when reading a line")).error
 
 

@@ -145,6 +145,26 @@ def test_callbacks_come_from_their_specs_and_lines_replace_the_bar(tmp_path: Pat
     assert arguments(tmp_path, on_terminal=True)["callbacks"] == []
 
 
+class OwnBar(pl.callbacks.ProgressBar):
+    """Writes what it likes, where it likes."""
+
+
+def test_a_bar_among_the_callbacks_is_shown_where_it_can_be_seen(tmp_path: Path) -> None:
+    own = {"class_path": f"{__name__}.OwnBar"}
+    for name in ("RichProgressBar", "TQDMProgressBar"):
+        bar = {"class_path": f"pytorch_lightning.callbacks.{name}"}
+        (lines,) = arguments(tmp_path, callbacks=[bar])["callbacks"]
+        assert isinstance(lines, ProgressLines)
+        make_trainer(arguments(tmp_path, callbacks=[bar]))
+        seen = arguments(tmp_path, on_terminal=True, callbacks=[bar])
+        assert [type(it).__name__ for it in seen["callbacks"]] == [name]
+        assert make_trainer(seen).progress_bar_callback is seen["callbacks"][0]
+        asked = arguments(tmp_path, callbacks=[bar], enable_progress_bar=True)
+        assert make_trainer(asked).progress_bar_callback is asked["callbacks"][0]
+    kept = make_trainer(arguments(tmp_path, callbacks=[own]))
+    assert isinstance(kept.progress_bar_callback, OwnBar)
+
+
 def test_a_callback_that_is_none_of_lightnings_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"collections\.OrderedDict is no Callback"):
         arguments(tmp_path, callbacks=[{"class_path": "collections.OrderedDict"}])

@@ -9,6 +9,7 @@ from typing import Any
 
 from torch import Tensor
 
+from hpc_train.config.refused_callbacks import REFUSED, is_lightnings
 from hpc_train.errors import ConfigError
 from hpc_train.training.private.lightning import (
     PACKAGE,
@@ -96,17 +97,24 @@ def is_tuning(trainer: pl.Trainer) -> bool:
     return any(getattr(it, "_early_exit", False) for it in trainer.callbacks)  # type: ignore[attr-defined]
 
 
-def check_tuners(trainer: pl.Trainer) -> None:
-    """Refuse callbacks that take trial steps, or change the accumulation, inside of a fit."""
-    kinds = pl.callbacks
-    refused = (kinds.LearningRateFinder, kinds.BatchSizeFinder, kinds.GradientAccumulationScheduler)
+def check_tuners(trainer: pl.Trainer, *, is_script: bool) -> None:
+    """Refuse callbacks that take trial steps, or change the accumulation, inside of a fit.
+
+    Raises:
+        ConfigError: with what a script, or a config, has in their place.
+    """
     for item in trainer.callbacks:  # type: ignore[attr-defined]
-        if isinstance(item, refused):
+        kinds = [it.__name__ for it in type(item).__mro__ if is_lightnings(it.__module__)]
+        name = next((it for it in kinds if it in REFUSED), "")
+        if name and is_script:
             raise ConfigError(
                 f"the callback {type(item).__name__} takes steps within a fit, or changes their "
                 "size, so that the fit cannot go on exactly",
                 "use Tuner(trainer) before the fit, and accumulate_grad_batches=N for all epochs",
             )
+        if name:
+            why, fix = REFUSED[name]
+            raise ConfigError(f"the callback {type(item).__name__} {why}", fix)
 
 
 def has_optimizers(trainer: pl.Trainer) -> bool:

@@ -93,6 +93,8 @@ class LightningAdapter(pl.Callback):
     @override
     def setup(self, trainer: pl.Trainer, pl_module: Any, stage: str) -> None:
         """All callbacks are known now, those of the model's `configure_callbacks` included."""
+        if stage == "fit" and not inner.is_tuning(trainer):
+            inner.check_tuners(trainer, is_script=self.state.rank.is_script)
         if self._models is not None:
             self._models.place()
             if stage == "fit" and self._loaded is None:
