@@ -6,6 +6,7 @@ import re
 import shutil
 import sys
 import time
+from pathlib import Path
 
 import click
 
@@ -13,9 +14,10 @@ from hpc_train import api
 from hpc_train.cli.common import print_json, shell_word
 from hpc_train.cli.diagnosis_lines import diagnosis_lines
 from hpc_train.cli.main import INTERRUPTED
-from hpc_train.plan.states import SUBMIT_AGAIN, RunState
+from hpc_train.plan.states import SUBMIT_AGAIN, Outcome, RunState
 from hpc_train.runs.history_text import duration, metrics_text, progress_text, shortened
 from hpc_train.runs.ranks import Heartbeat
+from hpc_train.runs.snapshot import DOCUMENT
 from hpc_train.runs.status import RunStatus
 from hpc_train.runs.step_times import slower_text
 from hpc_train.supervisor.exitcodes import EXIT_CODES
@@ -181,4 +183,12 @@ def print_end(status: RunStatus, *, err: bool = False) -> None:
 def _goes_on(status: RunStatus, name: str) -> str:
     """What to type next; a key that makes another training is for a new run."""
     found = re.search(rf"{SUBMIT_AGAIN} (\S+=\S+)", status.reason)
-    return f"hpc-train submit CFG {found[1]}" if found else f"hpc-train resume {name}"
+    if found:
+        return f"hpc-train submit CFG {found[1]}"
+    last = status.attempts[-1] if status.attempts else None
+    if last is None or last.outcome is not Outcome.USER_ERROR:
+        return f"hpc-train resume {name}"
+    has_copy = (Path(status.run_dir) / DOCUMENT).is_file()
+    renewed = " --new-snapshot" if has_copy else ""
+    own = "with model, data or trainer changed in the config: hpc-train submit CFG"
+    return f"hpc-train resume {name}{renewed}, once that is mended; {own}"

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from hpc_train.config.class_kind import Located, derives_from, locate
+from hpc_train.config.refusal_hints import hint_of
 from hpc_train.config.refused_values import refusal_of
 from hpc_train.config.specs import CLASS_PATH
 from hpc_train.config.words import did_you_mean, meant_number
@@ -112,9 +113,18 @@ def check_refused(
         value, why = arguments[named[-1]], refusal.said or refusal.test
         choices = [str(it) for it in refusal.choices if it is not None]
         meant = did_you_mean(str(value), choices) or f"write {' or '.join(choices)}"
-        other = f"correct its init_args: line {refusal.line} of {found.module} decides"
+        other = hint_of(refusal.test, named, _arguments_of(found.definition))
+        other = other or f"correct its init_args: line {refusal.line} of {found.module} decides"
         message = f"is {value!r}, which {class_path} refuses: {why}"
         raise ArgumentError(message, meant if choices else other, named[-1])
+
+
+def _arguments_of(definition: ast.ClassDef) -> set[str]:
+    """What `__init__` takes by name."""
+    for method in definition.body:
+        if isinstance(method, ast.FunctionDef) and method.name == "__init__":
+            return {it.arg for it in (*method.args.args[1:], *method.args.kwonlyargs)}
+    return set()
 
 
 def _check_form(class_path: str, name: str, value: Any, form: re.Match[str]) -> None:

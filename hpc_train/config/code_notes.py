@@ -10,11 +10,12 @@ from pathlib import Path
 
 from hpc_train.config.class_kind import lacks_method, locate
 from hpc_train.config.default_types import texts_for_numbers
+from hpc_train.config.hook_notes import hook_notes, only_prepared
 from hpc_train.config.load import LoadedConfig
 from hpc_train.config.method_signatures import step_without_loss
 from hpc_train.config.own_modules import hiding
 from hpc_train.config.schema import Config
-from hpc_train.config.specs import read_object
+from hpc_train.config.specs import is_object, read_object, wanted_of
 from hpc_train.config.validate import CALLED
 from hpc_train.config.words import near_words
 
@@ -33,6 +34,7 @@ def notes_on_code(loaded: LoadedConfig, *, workdir: Path) -> list[str]:
 
 def _notes(loaded: LoadedConfig, workdir: Path) -> Iterator[str]:
     config = loaded.config
+    yield from _on_hooks(loaded, [str(workdir), *sys.path])
     for file in hiding(workdir):
         yield f"{file} hides Python's own module {file.stem} from all that the ranks import"
     for key in ("model", "data"):
@@ -65,6 +67,22 @@ def _of_a_model(class_path: str, definition: ast.ClassDef, config: Config) -> It
     if line := step_without_loss(definition):
         says = f"{class_path} has a training_step (line {line}) that gives no loss"
         yield f"{says}: unless it optimizes by hand, nothing is learned; write `return loss`"
+
+
+def _on_hooks(loaded: LoadedConfig, path: list[str]) -> Iterator[str]:
+    """Of the model, the data and each callback: see `hook_notes`."""
+    config = loaded.config
+    callbacks = config.trainer.get("callbacks") or []
+    callbacks = callbacks if isinstance(callbacks, list) else [callbacks]
+    specs = [("model", config.model), ("data", config.data)]
+    specs += [(f"trainer.callbacks.{index}", it) for index, it in enumerate(callbacks)]
+    for key, spec in ((key, it) for key, it in specs if is_object(it)):
+        class_path, _ = read_object(spec, key, loaded.origins)
+        if (found := locate(class_path, path)) is None:
+            continue
+        yield from hook_notes(wanted_of(key), class_path, found, path)
+        if key in ("model", "data") and config.slurm.gpus_per_node > 1:
+            yield from only_prepared(class_path, found, path)
 
 
 def _misnamed(key: str, class_path: str, definition: ast.ClassDef, path: list[str]) -> list[str]:

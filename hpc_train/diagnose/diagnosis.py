@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
@@ -15,6 +16,8 @@ SCHEMA_VERSION = 1
 _WIDTH = 200
 _MOST_OTHERS = 5
 _MOST_LINES = 25
+# A row of a printed tensor or array.
+_NUMBERS = re.compile(r"[\s\[\]+\-.,\d]*(?:\d|nan|inf)[\s\[\]+\-.,\deainf]*\Z")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,7 +156,8 @@ def told(diagnosis: Diagnosis) -> Iterator[str]:
         at = diagnosis.traceback_at
         where = f" ({at.file}:{at.line})" if at else ""
         yield f"the first traceback{where}:"
-        yield from (shortened(f"  {line}", _WIDTH) for line in diagnosis.traceback[-_MOST_LINES:])
+        lines = [line for line in diagnosis.traceback if not _NUMBERS.match(line)]
+        yield from (shortened(f"  {line}", _WIDTH) for line in lines[-_MOST_LINES:])
     yield from (f"note: {note}" for note in diagnosis.notes)
 
 

@@ -12,7 +12,7 @@ from hpc_train.diagnose.diagnosis import Culprit, Diagnosis
 from hpc_train.diagnose.last_sample import last_sample
 from hpc_train.diagnose.read_logs import ReadLogs
 from hpc_train.diagnose.rules import Evidence
-from hpc_train.diagnose.stacks import late_by_stacks, read_stacks
+from hpc_train.diagnose.stacks import apart_by_stacks, late_by_stacks, read_stacks
 from hpc_train.errors import UsageError
 from hpc_train.plan.states import Outcome, RunState
 from hpc_train.runs.history import AttemptRecord
@@ -23,6 +23,11 @@ from hpc_train.runs.status import RunStatus
 _MAX_LOGS = 5000
 # What the supervisor says is the history; a sentence of it that names an error is not the error.
 _OWN_WORDS = re.compile(r"[\d:]{8} hpc-train: ")
+_APART = "the ranks wait for each other at different lines"
+_TOGETHER = (
+    "what all ranks have to call together (self.log with sync_dist=True, all_gather, a barrier)"
+    " must not stand under an `if` that is true on some ranks alone"
+)
 # In these the rank's own exception says why.
 _OF_A_RANK = (Outcome.USER_ERROR, Outcome.OUT_OF_MEMORY)
 
@@ -130,9 +135,7 @@ def _why(
         same = [item for item in logs.findings() if item.name == found.name]
         evidence = (*(it for item in same for it in item.evidence[:1]), *found.evidence)
         return replace(found, evidence=evidence), logs
-    known = _of_history(run, status, record, job_record)
-    if known and failed and failed.kind == "check":  # a clear message of ours
-        known = replace(known, kind="cause")
+    known = _as_rank_knows(_of_history(run, status, record, job_record), failed)
     if record and known and known.name == "hang":
         known = _with_stacks(run, record, known)
     logs = ReadLogs()
@@ -148,6 +151,13 @@ def _why(
     if read and (read[0].is_known or known is None):
         return read[0], logs
     return known, logs
+
+
+def _as_rank_knows(known: Culprit | None, failed: ExitRecord | None) -> Culprit | None:
+    """It is a cause where the rank itself says clearly what is wrong, or what to do."""
+    if known and failed and (failed.fix or failed.kind == "check"):  # a clear message of ours
+        return replace(known, kind="cause", fix=failed.fix or known.fix)
+    return known
 
 
 def _exits(run: RunDir, record: AttemptRecord | None) -> list[ExitRecord]:
@@ -179,7 +189,9 @@ def _of_exception(run: RunDir, record: AttemptRecord, failed: ExitRecord) -> Cul
         return None
     step = failed.step if failed.step is not None else record.failed_step
     found = replace(known[0], rank=failed.rank, node=failed.node, time=failed.time, step=step)
-    return replace(found, is_dated=True, evidence=found.evidence[:1])
+    told = failed.error + (f" ({failed.where})" if failed.where else "")
+    evidence = [replace(item, text=told or item.text) for item in found.evidence[:1]]
+    return replace(found, is_dated=True, evidence=tuple(evidence), fix=failed.fix or found.fix)
 
 
 def _of_history(
@@ -237,9 +249,11 @@ def _is_of(line: str, attempt: int) -> bool:
 def _with_stacks(run: RunDir, record: AttemptRecord, found: Culprit) -> Culprit:
     """Who was late by the stacks, where the history cannot tell the ranks apart."""
     stacks = read_stacks(run.attempt(record.attempt))
-    late = late_by_stacks(stacks)
+    late, apart = late_by_stacks(stacks), apart_by_stacks(stacks)
     waiting = [stack for stack in stacks if stack not in late]
-    shown = tuple(stack.place for stack in [*late[:2], *waiting[:1]])
+    shown = tuple(stack.place for stack in [*late[:2], *(apart[:3] or waiting[:1])])
+    if apart:
+        found = replace(found, cause=f"{found.cause}; {_APART}", fix=f"{_TOGETHER}; {found.fix}")
     if len(late) == 1 and late[0].rank != found.rank:
         found = replace(found, rank=late[0].rank, node="")
     return replace(found, evidence=(*found.evidence, *shown))

@@ -83,3 +83,14 @@ def late_by_stacks(stacks: Sequence[Stack]) -> list[Stack]:
     """Those that do not wait, where others do; none where nobody stands out."""
     late = [stack for stack in stacks if not stack.waits]
     return late if 0 < len(late) < len(stacks) else []
+
+
+def apart_by_stacks(stacks: Sequence[Stack]) -> list[Stack]:
+    """One rank of each place, the place of the fewest first, where all wait, and not at one."""
+    if not all(stack.waits for stack in stacks):
+        return []
+    places: dict[str, list[Stack]] = {}
+    for stack in stacks:
+        places.setdefault(stack.place.text.partition(" was in ")[2], []).append(stack)
+    found = sorted(places.values(), key=len)
+    return [ranks[0] for ranks in found] if len(found) > 1 else []

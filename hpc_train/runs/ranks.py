@@ -35,9 +35,10 @@ class ExitRecord:
         first_step: Optimizer steps in the checkpoint it went on from; 0 for a fresh start.
         step: Optimizer steps taken when it ended; None before training began.
         phase: start, train, validate, save, end.
-        error: Type and message of the exception, one line; empty without one.
+        error: Type and message of the exception, one line, with the fix; empty without one.
         where: `file:line` of the innermost frame of the user's own code.
         traceback: The whole traceback; empty without one.
+        fix: What to do, where more is known than the message says.
     """
 
     rank: int
@@ -52,6 +53,7 @@ class ExitRecord:
     error: str = ""
     where: str = ""
     traceback: str = ""
+    fix: str = ""
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from hpc_train.errors import HpcTrainError, UsageError
 from hpc_train.plan import env_names
-from hpc_train.plan.plan import Plan, Shape
+from hpc_train.plan.plan import Batch, Plan, Shape
 from hpc_train.plan.states import RankExit
 from hpc_train.plan.world import World
 from hpc_train.runs.layout import AttemptDir, RunDir
@@ -146,6 +146,7 @@ class Rank:
         self.early_end = ""
         self.kind_of_end = "finished"
         self.unsaved: UnsavedEndError | None = None  # of the newest fit
+        self.batch: Batch | None = None  # what is trained with, once that is known
 
     def run(self) -> int:
         """Train; whatever ends it is recorded before any peer can notice."""
@@ -166,6 +167,7 @@ class Rank:
     def begin(self, plan: Plan) -> None:
         """Give signs of life from now on."""
         self.heartbeat.every_s = plan.watchdog.heartbeat_s
+        self.batch = None if plan.script else plan.batch
         starts_its_own = plan.script is not None and plan.script.launcher == "none"
         if not starts_its_own:
             here, ranks = self.here, plan.shape.world_size
@@ -193,7 +195,7 @@ class Rank:
     def _record(self, error: BaseException | None) -> RankFailure:
         attempt = self.here.attempt_dir
         if not self.is_rank:
-            return failure_of(error)
+            return failure_of(error, self.batch)
         return record_exit(
             attempt,
             error,
@@ -201,6 +203,7 @@ class Rank:
             first_step=self.first_step,
             early_end=self.early_end,
             kind_of_end=self.kind_of_end,
+            batch=self.batch,
         )
 
     def train(self, plan: Plan, world: World, plan_hash: str) -> None:

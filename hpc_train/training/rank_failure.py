@@ -15,9 +15,12 @@ from typing import NoReturn
 
 import hpc_train
 from hpc_train.errors import HpcTrainError
+from hpc_train.plan.plan import Batch
 from hpc_train.plan.states import RankExit
 from hpc_train.runs.layout import AttemptDir
 from hpc_train.runs.ranks import UNSAVED, ExitRecord, write_exit
+from hpc_train.training.called_hooks import called_hook
+from hpc_train.training.failure_words import fix_of, said_by
 from hpc_train.training.heartbeat import HeartbeatThread
 from hpc_train.training.private.lightning_frames import in_teardown
 from hpc_train.training.resume.stop import Stopped
@@ -25,7 +28,6 @@ from hpc_train.training.resume.unsavable import UnsavableError, UnsavedEndError
 from hpc_train.training.resume.untrained import UntrainedError
 
 _USER_CODE = 1
-_MOST_SAID = 400  # characters of a message of several lines
 _RESERVED = frozenset(int(code) for code in RankExit)
 
 # What gloo, NCCL and c10d's TCPStore say when a peer or the way to it is gone. gloo raises plain
@@ -47,20 +49,6 @@ _NOT_NETWORK_TEXT = re.compile(
 _DIST_ERRORS = frozenset({"DistBackendError", "DistNetworkError", "DistStoreError"})
 _GPU_MEMORY_ERRORS = frozenset({"OutOfMemoryError"})
 _GPU_MEMORY_TEXT = re.compile(r"CUDA (error: )?out of memory|CUBLAS_STATUS_ALLOC_FAILED")
-# What to do about messages of torch's and Python's that do not say it.
-_FIXES = (
-    (r"does not require grad", "the loss has to come from the model's parameters"),
-    (r"EOF when reading a line", "nobody answers in a job: take it as an argument"),
-    (r"before Module.__init__\(\) call", "call super().__init__() first"),
-    (
-        r"'NoneType' object has no attribute '(?:best_model_|best_k_models|last_model_path)",
-        "add {class_path: pytorch_lightning.callbacks.ModelCheckpoint} to trainer.callbacks",
-    ),
-    (
-        r"[Cc]an't pickle|cannot pickle|Can't get local object",
-        "no lambda and no function in a function can go into a checkpoint or to data workers",
-    ),
-)
 _FRAME_LINE = re.compile(r'^\s*File "([^"]+)", line (\d+), in ', re.MULTILINE)
 _PACKAGE = Path(hpc_train.__file__).parent
 _EXAMPLES = _PACKAGE / "examples"
@@ -84,13 +72,17 @@ class RankFailure:
     error: str = ""
     where: str = ""
     traceback: str = ""
+    fix: str = ""
 
 
-def failure_of(error: BaseException | None) -> RankFailure:
+def failure_of(error: BaseException | None, batch: Batch | None = None) -> RankFailure:
     """Judge what ended a rank; None is the end of its training.
 
     An exit code that the user's code chooses is kept, unless it means something here: 0 before
     the end of the training, and those of `RankExit`, become 1.
+
+    Args:
+        batch: What each rank takes of a global batch, where it trains.
     """
     if error is None:
         return RankFailure(code=int(RankExit.FINISHED), kind="finished")
@@ -104,12 +96,15 @@ def failure_of(error: BaseException | None) -> RankFailure:
         where, trace = told.where, told.traceback
         return RankFailure(code=code, kind=kind, error=str(error), where=where, traceback=trace)
     ours = isinstance(error, HpcTrainError)
+    fix = "" if ours else fix_of(error, batch)
+    said = str(error) if ours else said_by(error)
     return RankFailure(
         code=code,
         kind=kind,
-        error=str(error) if ours else _with_fix(_one_line(error)),
+        error=f"{said}; {fix}" if fix else said,
         where=error.where if isinstance(error, UntrainedError) else user_frame(error),
         traceback="" if ours else "".join(traceback.format_exception(error)),
+        fix=fix,
     )
 
 
@@ -131,6 +126,7 @@ def record_exit(
     first_step: int,
     early_end: str = "",
     kind_of_end: str = "finished",
+    batch: Batch | None = None,
 ) -> RankFailure:
     """Leave the rank's exit record, with the time of this call.
 
@@ -139,9 +135,10 @@ def record_exit(
         first_step: Optimizer steps in the checkpoint it went on from.
         early_end: What ended a training that is over before its last step.
         kind_of_end: "finished", or "left" where it was a script that knows of no training's end.
+        batch: See `failure_of`.
     """
     now = time.time()
-    failure = failure_of(error)
+    failure = failure_of(error, batch)
     if error is None:
         failure = replace(failure, cause=early_end, kind=kind_of_end)
     if failure.kind in ("finished", "left", "saved"):
@@ -219,40 +216,16 @@ def _is_network(error: BaseException) -> bool:
     return type(error).__name__ in _DIST_ERRORS or bool(_NETWORK_TEXT.search(str(error)))
 
 
-def _one_line(error: BaseException) -> str:
-    """`ValueError: text`, the text's first line; of a data worker's error, its own last line."""
-    text = str(error).strip()
-    if "Original Traceback (most recent call last)" in text:  # torch.utils.data's ExceptionWrapper
-        return text.splitlines()[-1]
-    if type(error).__name__ == "ProcessRaisedException":  # torch.multiprocessing.spawn's
-        return re.sub(r"^(?:\w+\.)+(?=\w+: )", "", text.splitlines()[-1])
-    first = text.splitlines()[0] if text else ""
-    if first.endswith(":"):  # what is to be said comes below
-        first = " ".join(text.split())[:_MOST_SAID]
-    name = type(error).__name__
-    if isinstance(error, KeyError) and _is_of_environ(error):
-        return f"{name}: {first}, a variable that is not set: env.variables or env.passthrough"
-    return f"{name}: {first}" if first else name
-
-
-def _is_of_environ(error: BaseException) -> bool:
-    frames = traceback.extract_tb(error.__traceback__)
-    return bool(frames) and frames[-1].filename in ("<frozen os>", os.__file__)
-
-
-def _with_fix(said: str) -> str:
-    """The line, and what to do about it."""
-    fixes = (fix for pattern, fix in _FIXES if re.search(pattern, said))
-    return "; ".join([said, *fixes])
-
-
 def user_frame(error: BaseException) -> str:
     """`file:line` of the innermost frame in the user's own code.
 
     That is outside the standard library, installed packages and hpc_train (its examples count as
-    the user's). Where the user's package is itself installed, the innermost frame outside torch,
-    Lightning and hpc_train; empty where there is none.
+    the user's); of a hook that cannot be called as Lightning does, its def. Where the user's
+    package is itself installed, the innermost frame outside torch, Lightning and hpc_train; empty
+    where there is none.
     """
+    if hook := called_hook(error).where:
+        return hook
     frames = _frames(error.__traceback__) + _worker_frames(str(error))
     for is_candidate in (_is_users, _is_outside_frameworks):
         found = [f"{file}:{line}" for file, line in frames if is_candidate(file)]

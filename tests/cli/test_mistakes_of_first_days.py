@@ -386,6 +386,19 @@ def test_a_batch_larger_than_the_set_is_for_a_new_run(hpc, capfd, run: RunDir) -
     assert "hpc-train resume" not in said
 
 
+def test_what_fails_again_as_it_is_is_not_told_to_go_on_as_it_is(hpc, capfd, run: RunDir) -> None:
+    data = {"attempt": 0, "outcome": "user_error", "reason": "rank 0 on n1 failed: ValueError: x"}
+    append_event(run.events, Event(time.time(), EventKind.ATTEMPT_STARTED, {"attempt": 0}))
+    append_event(run.events, Event(time.time(), EventKind.ATTEMPT_ENDED, data))
+    end(run, "failed", data["reason"])
+    assert follow_run(api.Run(run), show=False) == 10
+    said = capfd.readouterr().out
+    assert f"go on      hpc-train resume {run.run_id}, once that is mended; with model, dat" in said
+    (run.path / "snapshot.json").write_text("{}")
+    assert follow_run(api.Run(run), show=False) == 10
+    assert f"hpc-train resume {run.run_id} --new-snapshot, once" in capfd.readouterr().out
+
+
 def test_what_is_left_out_is_not_in_the_config_that_is_kept(hpc, project: Path) -> None:
     write(project, CONFIG.replace("max_epochs: 1", "max_epochs: 1, num_nodes: 1"))
     said = hpc("submit", "cfg.yaml", "--json")

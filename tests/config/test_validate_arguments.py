@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from hpc_train.config.refusal_hints import hint_of
 from hpc_train.config.trainer_args import OWNED, trainer_parameters
 from hpc_train.errors import ConfigError
 from tests.config.checking import check_in, nets, refusal_in
@@ -352,3 +353,26 @@ def test_checking_imports_neither_torch_nor_lightning_nor_the_users_modules() ->
         check=True,
     )
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    ("test", "given", "fix"),
+    [
+        (
+            "self.monitor is None and self.save_top_k not in (-1, 0, 1)",
+            ["save_top_k"],
+            "write monitor: ..., or save_top_k: -1, 0 or 1",
+        ),
+        ("self.save_top_k < -1", ["save_top_k"], "write save_top_k: -1 or more"),
+        ("self._every_n <= 0", ["every_n"], "write every_n: more than 0"),
+        ("a_set + b_set > 1", ["a", "b"], "write one of a, b, and leave the rest out"),
+        ("a_set + b_set > 1", ["a"], ""),
+        ("self.other < 3", ["save_top_k"], ""),
+        ("self.save_top_k < self.least", ["save_top_k"], ""),
+        ("not save_top_k", ["save_top_k"], ""),
+    ],
+)
+def test_a_refusal_of_a_class_is_told_with_what_it_takes(
+    test: str, given: list[str], fix: str
+) -> None:
+    assert hint_of(test, given, {"monitor", "save_top_k", "every_n", "a", "b"}) == fix

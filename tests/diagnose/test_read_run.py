@@ -110,6 +110,34 @@ def test_the_exception_of_the_rank_that_failed_first_says_why(made, name):
     assert places == [("rank-5.log", 3), ("rank-5.json", 1)]
 
 
+def test_what_the_rank_knew_to_do_is_the_fix_and_is_no_riddle(made):
+    for error, fix in (
+        ("AttributeError: 'Prep' object has no attribute 'val'", "assign self.val in setup"),
+        ("TypeError: Old.on_train_end() missing 1 required positional argument: 'x'", "takes y"),
+    ):
+        reason = f"rank 0 on n1 failed: {error}; {fix}"
+        ended(made, "user_error", reason, rank=0, node="n1", failed_step=0)
+        left(made, 0, error)
+        path = made.run.attempt(0).exit_record(0)
+        record = json.loads(path.read_text())
+        record.update(error=f"{error}; {fix}", fix=fix, where="/home/u/cb.py:5")
+        path.write_text(json.dumps(record))
+        lines = list(told(diagnose_run(made.run)))
+        assert "no rule knows why" not in "\n".join(lines)
+        assert f"  fix: {fix}" in lines
+    quotes = [item.text for item in diagnose_run(made.run).findings[0].evidence]
+    assert f"{error}; {fix} (/home/u/cb.py:5)" in quotes
+
+
+def test_rows_of_numbers_in_a_traceback_are_left_out(made):
+    error = "ValueError: no such axis in tensor([[-0.4594],\n        [1e-3],\n        [nan]])` of x"
+    ended(made, "user_error", "rank 0 on n1 failed: ValueError", rank=0, node="n1")
+    left(made, 0, error)
+    shown = "\n".join(told(diagnose_run(made.run)))
+    assert "[1e-3]" not in shown
+    assert "[nan]])` of x" in shown
+
+
 OUTCOMES = {
     "time_limit": ("timeout", "the job's time limit came near; saved at step 9", {}),
     "preempted": ("preempted", "preempted by Slurm; saved at step 9", {}),
@@ -217,6 +245,19 @@ def test_of_a_hang_the_stacks_say_who_did_not_wait(made):
     assert said[0] == "rank 1 was in slow (/home/u/train.py:42)"
     assert said[1].startswith("rank 0 was in step (/home/u/train.py:7), waiting for the others")
     assert found.evidence[1].line == 5
+
+
+def test_of_a_hang_in_which_all_wait_each_place_is_told(made):
+    ended(made, "hang", "nothing moved for 300 s (limit 300 s); late: ranks 0, 1, 2 on n1, n2")
+    for rank in (0, 1, 2):
+        text = STACK.format(WAITS.replace("line 7", "line 9") if rank == 1 else WAITS)
+        write(made.run.attempt(0).rank_stacks(rank), text)
+    found = first(made)
+    assert found.cause.endswith("; the ranks wait for each other at different lines")
+    assert found.fix.startswith("what all ranks have to call together (self.log with sync_dist")
+    said = [item.text for item in found.evidence[1:]]
+    assert said[0].startswith("rank 1 was in step (/home/u/train.py:9), waiting for the others")
+    assert said[1].startswith("rank 0 was in step (/home/u/train.py:7), waiting for the others")
 
 
 @pytest.mark.parametrize(

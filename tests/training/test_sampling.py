@@ -15,6 +15,7 @@ from torch.utils.data import (
     Dataset,
     IterableDataset,
     Subset,
+    SubsetRandomSampler,
     TensorDataset,
     WeightedRandomSampler,
 )
@@ -124,6 +125,16 @@ def test_an_order_that_cannot_be_continued_is_refused_with_a_way_out(loader: Any
     with pytest.raises(ConfigError) as caught:
         is_shuffled(loader)
     assert caught.value.hint
+
+
+def test_a_subset_and_weights_are_kept_by_the_way_out() -> None:
+    for sampler, way in (
+        (SubsetRandomSampler([1, 2]), "torch.utils.data.Subset(DATASET, INDICES) and shuffle=True"),
+        (WeightedRandomSampler([1.0] * 8, 8), "use shuffle=True and weights in the loss"),
+    ):
+        with pytest.raises(ConfigError) as caught:
+            is_shuffled(DataLoader(Augmented(8), sampler=sampler))
+        assert way in caught.value.hint
 
 
 def test_evaluation_has_every_sample_once_over_the_ranks() -> None:

@@ -14,6 +14,7 @@ from typing_extensions import override
 from hpc_train.errors import ConfigError
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.checkpoints import fit_checkpoints
+from hpc_train.training.data_notes import tell_of_data
 from hpc_train.training.loggers import newest_numbers, steps_in_all
 from hpc_train.training.model_files import ModelFiles
 from hpc_train.training.private import lightning_trainer as inner
@@ -112,7 +113,10 @@ class LightningAdapter(pl.Callback):
             )
         epoch = inner.current_epoch(self._trainer)
         may_shuffle = not cast("Any", self._trainer).overfit_batches
-        return [self.state.train_loader(loaders[0], epoch=epoch, may_shuffle=may_shuffle)]
+        loader = self.state.train_loader(loaders[0], epoch=epoch, may_shuffle=may_shuffle)
+        maker = cast("Any", self._trainer).datamodule or self._trainer.lightning_module
+        tell_of_data(self.state.rank, loaders[0], maker)
+        return [loader]
 
     def epoch_begins(self, epoch: int) -> None:
         """The next iteration of the train data is `epoch`."""

@@ -22,7 +22,9 @@ from torch.utils.data import (
     RandomSampler,
     SequentialSampler,
     Subset,
+    SubsetRandomSampler,
     TensorDataset,
+    WeightedRandomSampler,
     default_collate,
 )
 from torch.utils.data.distributed import DistributedSampler
@@ -42,6 +44,7 @@ from hpc_train.training.resume.stop import shielded_from_signals
 Loader = DataLoader[Any]
 
 _PR_SET_PDEATHSIG = 1
+_PLAIN_ORDER = "use shuffle=True or shuffle=False"
 
 
 def is_shuffled(loader: Loader) -> bool:
@@ -67,9 +70,18 @@ def is_shuffled(loader: Loader) -> bool:
     raise ConfigError(
         f"train_dataloader: the order that {type(sampler if plain else batch_sampler).__name__} "
         "gives cannot be continued by other ranks or after an interruption",
-        "use shuffle=True or shuffle=False; for another order give the DataLoader an "
-        "IterableDataset with state_dict() and load_state_dict()",
+        f"{_instead_of(sampler) if plain else _PLAIN_ORDER}; for another order give the DataLoader "
+        "an IterableDataset with state_dict() and load_state_dict()",
     )
+
+
+def _instead_of(sampler: Any) -> str:
+    """What keeps to the samples, or the weights, that a sampler is there for."""
+    if isinstance(sampler, SubsetRandomSampler):
+        return "give the DataLoader torch.utils.data.Subset(DATASET, INDICES) and shuffle=True"
+    if isinstance(sampler, WeightedRandomSampler):
+        return "use shuffle=True and weights in the loss (CrossEntropyLoss(weight=...))"
+    return _PLAIN_ORDER
 
 
 def loader_at(

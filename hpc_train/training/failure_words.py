@@ -1,0 +1,137 @@
+"""What an exception says in one line, and what to do about it where its words do not say."""
+
+from __future__ import annotations
+
+import os
+import re
+import traceback
+from types import FrameType
+
+from hpc_train.plan.plan import Batch
+from hpc_train.plan.states import SUBMIT_AGAIN
+from hpc_train.training.called_hooks import called_hook
+
+_MOST_SAID = 400  # characters of a message of several lines
+_MOST_READ = 20_000
+_LONG = 80  # characters of a tensor on one line that are left as they are
+# A tensor or an array as it prints itself, and rows of numbers without a name before them.
+_PRINTED = re.compile(r"\b(tensor|Parameter containing:\s*tensor|array)\((?:[^()]|\([^()]*\))*\)")
+_ROWS = re.compile(r"\[[\s\d.,+\-eEinfajx\[\]]*\]")
+_UNFINISHED = re.compile(r"[:,(\[{]$")
+# What to do about messages of torch's, Lightning's and Python's that do not say it.
+_FIXES = (
+    (r"does not require grad", "the loss has to come from the model's parameters"),
+    (r"EOF when reading a line", "nobody answers in a job: take it as an argument"),
+    (r"before Module.__init__\(\) call", "call super().__init__() first"),
+    (
+        r"'NoneType' object has no attribute '(?:best_model_|best_k_models|last_model_path)",
+        "add {class_path: pytorch_lightning.callbacks.ModelCheckpoint} to trainer.callbacks",
+    ),
+    (
+        r"[Cc]an't pickle|cannot pickle|Can't get local object",
+        "no lambda and no function in a function can go into a checkpoint or to data workers",
+    ),
+    (
+        r"'AttributeDict' object has no attribute",
+        "self.hparams has the arguments of __init__ once it has called self.save_hyperparameters()",
+    ),
+)
+_ONE_VALUE = re.compile(r"Expected more than 1 value per channel when training")
+_NO_ATTRIBUTE = re.compile(r"'(?P<kind>\w+)' object has no attribute '(?P<name>\w+)'")
+
+
+def fix_of(error: BaseException, batch: Batch | None = None) -> str:
+    """What to do about it; empty where its own words say it, or nothing is known.
+
+    Args:
+        batch: What each rank of the training takes, where that is known.
+    """
+    said = said_by(error)
+    fixes = [fix for pattern, fix in _FIXES if re.search(pattern, said)]
+    fixes += [_of_batch_norm(batch)] if _ONE_VALUE.search(said) else []
+    fixes += [_of_prepare_data(error), called_hook(error).passed]
+    return "; ".join(filter(None, fixes))
+
+
+def said_by(error: BaseException) -> str:
+    """`ValueError: text`, the text's first line; of a data worker's error, its own last line.
+
+    Tensors and rows of numbers are left out, and a first line that stops in the middle of a
+    sentence has the rest of it.
+    """
+    text = str(error).strip()
+    if "Original Traceback (most recent call last)" in text:  # torch.utils.data's ExceptionWrapper
+        return text.splitlines()[-1]
+    if type(error).__name__ == "ProcessRaisedException":  # torch.multiprocessing.spawn's
+        return re.sub(r"^(?:\w+\.)+(?=\w+: )", "", text.splitlines()[-1])
+    text = _without_numbers(text).strip()
+    first = text.splitlines()[0].rstrip() if text else ""
+    if _stops_within(first):  # what is to be said comes below
+        first = _cut(" ".join(text.split()))
+    name = type(error).__name__
+    if isinstance(error, KeyError) and _is_of_environ(error):
+        return f"{name}: {first}, a variable that is not set: env.variables or env.passthrough"
+    return f"{name}: {first}" if first else name
+
+
+def _without_numbers(text: str) -> str:
+    """A text whose printed tensors, and lists of numbers over several lines, are cut short."""
+
+    def shorter(found: re.Match[str]) -> str:
+        whole = found[0]
+        if "\n" not in whole and len(whole) <= _LONG:
+            return whole
+        return f"{found[1]}(...)" if found.re is _PRINTED else "[...]"
+
+    return _ROWS.sub(shorter, _PRINTED.sub(shorter, text[:_MOST_READ]))
+
+
+def _stops_within(line: str) -> bool:
+    """Whether a line is no sentence yet: it ends with a colon, or in quotes, or has only values."""
+    if _UNFINISHED.search(line) or line.count("`") % 2:
+        return True
+    return not re.search(r"[A-Za-z]", re.sub(r"\b(?:tensor|array)\(\.\.\.\)", "", line))
+
+
+def _cut(text: str) -> str:
+    """Its beginning, and its end, where the reason stands as a rule."""
+    if len(text) <= _MOST_SAID:
+        return text
+    head, tail = text[: _MOST_SAID * 3 // 5], text[-_MOST_SAID * 2 // 5 :]
+    return f"{head.rpartition(' ')[0] or head} ... {tail.partition(' ')[2] or tail}"
+
+
+def _is_of_environ(error: BaseException) -> bool:
+    frames = traceback.extract_tb(error.__traceback__)
+    return bool(frames) and frames[-1].filename in ("<frozen os>", os.__file__)
+
+
+def _of_batch_norm(batch: Batch | None) -> str:
+    """What gives a rank more than the one sample that batch norm cannot work with."""
+    if batch is None or batch.micro_batch_size > 1:
+        return "a rank had one sample: raise the batch size, use fewer ranks, or drop_last=True"
+    total, ranks = batch.global_batch_size, batch.global_batch_size // batch.accumulate
+    if batch.accumulate > 1:
+        return "a rank takes one sample at a time: write micro_batch_size: 2"
+    has = f"global_batch_size {total} gives each of {ranks} ranks one sample"
+    return f"{has}: use fewer ranks, or {SUBMIT_AGAIN} global_batch_size={2 * ranks}"
+
+
+def _of_prepare_data(error: BaseException) -> str:
+    """Where an attribute that is missing is assigned on one rank of a node alone."""
+    found = _NO_ATTRIBUTE.search(str(error))
+    if found is None or not isinstance(error, AttributeError):
+        return ""
+    for kind in _classes_named(found["kind"], error):
+        code = getattr(getattr(kind, "prepare_data", None), "__code__", None)
+        if code is not None and found["name"] in code.co_names:
+            one = "prepare_data runs on one rank of a node alone"
+            return f"{one}: assign self.{found['name']} in setup(self, stage)"
+    return ""
+
+
+def _classes_named(name: str, error: AttributeError) -> list[type]:
+    """Classes of that name, of the objects that the failed methods are of."""
+    frames: list[FrameType] = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    owners = [error.obj, *(frame.f_locals.get("self") for frame in frames)]
+    return [type(owner) for owner in owners if type(owner).__name__ == name]

@@ -1,0 +1,199 @@
+"""What is said of an exception that Lightning or torch raises, from real, short fits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytorch_lightning as pl
+import torch
+
+from hpc_train.plan.plan import Batch
+from hpc_train.training.rank_failure import RankFailure, failure_of
+
+
+class Net(pl.LightningModule):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = torch.nn.Linear(2, 1)
+
+    def training_step(self, batch: torch.Tensor, index: int) -> torch.Tensor:
+        return self.layer(batch).square().mean()
+
+    def configure_optimizers(self) -> Any:
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+
+
+class LogsVector(Net):
+    def training_step(self, batch: torch.Tensor, index: int) -> torch.Tensor:
+        out = self.layer(batch)
+        self.log("out", out)
+        return out.mean()
+
+
+class Normed(Net):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = torch.nn.Sequential(torch.nn.BatchNorm1d(2))  # type: ignore[assignment]
+
+
+class NoHparams(Net):
+    def __init__(self, lr: float = 0.1) -> None:
+        super().__init__()
+
+    def configure_optimizers(self) -> Any:
+        return torch.optim.SGD(self.parameters(), lr=self.hparams.lr)
+
+
+class OldCallback(pl.Callback):
+    def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx, dataloader_idx):
+        pass
+
+
+class OldNet(Net):
+    def on_train_epoch_end(self, outputs):  # type: ignore[override]
+        pass
+
+
+class OldStep(Net):
+    def training_step(self, batch, batch_idx, hiddens):  # type: ignore[override]
+        pass
+
+
+class OldData(pl.LightningDataModule):
+    def setup(self):  # type: ignore[override]
+        pass
+
+    def train_dataloader(self) -> Any:
+        return torch.utils.data.DataLoader(torch.ones(4, 2), batch_size=2)  # type: ignore[arg-type]
+
+
+class Calls(Net):
+    def training_step(self, batch: torch.Tensor, index: int) -> torch.Tensor:
+        return self.helper()  # type: ignore[call-arg]
+
+    def helper(self, batch: torch.Tensor) -> torch.Tensor:
+        return batch
+
+
+class Prepares(pl.LightningDataModule):
+    def prepare_data(self) -> None:
+        self.train = torch.ones(4, 2)
+
+    def train_dataloader(self) -> Any:
+        return torch.utils.data.DataLoader(self.train, batch_size=2)  # type: ignore[arg-type]
+
+
+def fit(
+    folder: Path, model: Any, *callbacks: pl.Callback, data: Any = None, samples: int = 40
+) -> RankFailure:
+    trainer = pl.Trainer(
+        accelerator="cpu",
+        max_epochs=1,
+        callbacks=list(callbacks),
+        default_root_dir=str(folder),
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+    )
+    loader = torch.utils.data.DataLoader(torch.ones(samples, 2), batch_size=samples)  # type: ignore[arg-type]
+    with pytest.raises(BaseException) as caught:
+        trainer.fit(model, **({"datamodule": data} if data else {"train_dataloaders": loader}))
+    return failure_of(caught.value, Batch(4, 1, 1))
+
+
+def line_of(method: Callable[..., Any]) -> str:
+    return f"{__file__}:{method.__code__.co_firstlineno}"
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_reason_is_kept_and_the_rows_of_a_printed_tensor_are_not(tmp_path: Path) -> None:
+    said = fit(tmp_path, LogsVector()).error
+    assert "`self.log(out, tensor(...))` was called, but the tensor must have a single elem" in said
+    assert ".mean())`" in said
+    assert "\n" not in said
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("bad value [[1.  2.]\n [3.  nan]] of x", "bad value [...] of x"),
+        (f"{torch.ones(3, 3)}\nis not symmetric", "tensor(...) is not symmetric"),
+        ("shape '[2, 3]' is invalid\nfor input", "shape '[2, 3]' is invalid"),
+        ("CUDA error: an assert\nkernel errors might be reported later", "CUDA error: an assert"),
+        ("f(\n  x,\n) is wrong", "f( x, ) is wrong"),
+        ("", ""),
+    ],
+)
+def test_a_message_of_several_lines_is_told_by_what_it_says(text: str, said: str) -> None:
+    assert failure_of(ValueError(text)).error == (f"ValueError: {said}" if said else "ValueError")
+
+
+def test_of_a_long_message_below_its_first_line_the_end_is_kept() -> None:
+    said = failure_of(ValueError(f"these:\n{'word ' * 400}\nare the reason")).error
+    assert said.startswith("ValueError: these: word")
+    assert said.endswith("are the reason")
+    assert len(said) < 450
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_hook_that_cannot_take_what_lightning_gives_is_named_with_its_line(
+    tmp_path: Path,
+) -> None:
+    failure = fit(tmp_path, Net(), OldCallback())
+    assert failure.where == line_of(OldCallback.on_train_batch_end)
+    assert failure.error.endswith(
+        "Lightning calls it with trainer, pl_module, outputs, batch, batch_idx"
+    )
+    failure = fit(tmp_path, OldNet())
+    assert failure.where == line_of(OldNet.on_train_epoch_end)
+    assert failure.error.endswith("'outputs'; Lightning calls it with nothing")
+    failure = fit(tmp_path, Net(), data=OldData())
+    assert failure.where == line_of(OldData.setup)
+    assert failure.error.endswith("Lightning calls it with stage")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_step_of_lightning_1_is_told_what_it_gets(tmp_path: Path) -> None:
+    failure = fit(tmp_path, OldStep())
+    assert failure.where == line_of(OldStep.training_step)
+    assert failure.error.endswith("'hiddens'; Lightning calls it with batch, batch_idx")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_method_that_the_user_calls_wrongly_is_placed_at_the_call(tmp_path: Path) -> None:
+    failure = fit(tmp_path, Calls())
+    assert failure.where == f"{__file__}:{Calls.training_step.__code__.co_firstlineno + 1}"
+    assert "Lightning" not in failure.error
+
+
+def test_what_prepare_data_alone_assigns_is_told_to_be_of_setup() -> None:
+    with pytest.raises(AttributeError) as caught:
+        Prepares().train_dataloader()
+    said = failure_of(caught.value).error
+    assert said.endswith(
+        "prepare_data runs on one rank of a node alone: assign self.train in setup(self, stage)"
+    )
+    with pytest.raises(AttributeError) as caught:
+        _ = Prepares().other
+    assert ";" not in failure_of(caught.value).error
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_batch_norm_with_one_sample_a_rank_is_told_with_the_batch(tmp_path: Path) -> None:
+    said = fit(tmp_path, Normed(), samples=1).error
+    assert said.endswith(
+        "; global_batch_size 4 gives each of 4 ranks one sample: use fewer ranks, or submit again"
+        " with global_batch_size=8"
+    )
+    error = ValueError("Expected more than 1 value per channel when training, got input size 1")
+    assert "write micro_batch_size: 2" in failure_of(error, Batch(8, 1, 2)).error
+    assert "drop_last=True" in failure_of(error).error
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_hyperparameters_that_were_not_saved_are_told_how_to_be(tmp_path: Path) -> None:
+    assert "save_hyperparameters()" in fit(tmp_path, NoHparams()).error
