@@ -221,26 +221,22 @@ def test_what_a_script_went_on_after_is_a_note_and_ends_a_job_that_did_not(tmp_p
     assert len(diagnose_logs([str(tmp_path / "a.log")]).findings) == 1
 
 
+NO_FOLDER = f"{SCRIPT} cd: /scratch/me: No such file or directory"
+NO_SCRIPT = "python: can't open file '/home/u/train.py': [Errno 2] No such file or directory"
+NO_MODULE = f"{SCRIPT} module: command not found"
+RAISED = """Traceback (most recent call last):
+  File "train.py", line 1, in <module>
+ModuleNotFoundError: No module named 'torch'"""
+
+
 @pytest.mark.parametrize(
     ("lines", "name"),
     [
-        (
-            f"{SCRIPT} cd: /scratch/me: No such file or directory\n"
-            "python: can't open file '/home/u/train.py': [Errno 2] No such file or directory",
-            "folder_missing",
-        ),
-        (
-            f"{SCRIPT} module: command not found\n{SCRIPT} torchrun: command not found",
-            "command_missing",
-        ),
-        (
-            f"{SCRIPT} module: command not found\nTraceback (most recent call last):\n"
-            '  File "train.py", line 1, in <module>\n'
-            "ModuleNotFoundError: No module named 'torch'",
-            "missing_module",
-        ),
+        ([NO_FOLDER, NO_SCRIPT], "folder_missing"),
+        ([NO_MODULE, f"{SCRIPT} torchrun: command not found"], "command_missing"),
+        ([NO_MODULE, RAISED], "missing_module"),
     ],
 )
 def test_of_a_script_that_went_wrong_the_first_thing_that_matters_is_told(tmp_path, lines, name):
-    (tmp_path / "a.log").write_text(f"{lines}\n")
+    (tmp_path / "a.log").write_text("\n".join([*lines, ""]))
     assert diagnose_logs([str(tmp_path / "a.log")]).findings[0].name == name
