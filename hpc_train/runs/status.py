@@ -184,7 +184,8 @@ def _forecast(
     limit: TimeLimit | None,
     now: float,
 ) -> Forecast | None:
-    if limit is None or state is not RunState.RUNNING:
+    # The end of a job that Slurm is ending is now.
+    if limit is None or state is not RunState.RUNNING or limit.at <= now:
         return None
     return forecast_end(beat, attempts, limit, now)
 
