@@ -145,8 +145,7 @@ def run_status(
     state, reason = _state(events, attempts, view, now)
     if view.silence and not state.ended:
         far = f", step {step}{_age(beat, now)}" if state is RunState.RUNNING else ""
-        ends = "" if attempts else "".join(view.last_words[-1:])
-        reason = _last_known(view.silence, ends, f"{state.value}{far}")
+        reason = _last_known(view, attempts, f"{state.value}{far}")
     trains = state is RunState.RUNNING and _is_open(attempts)
     return RunStatus(
         run=run.run_id,
@@ -172,9 +171,10 @@ def run_status(
     )
 
 
-def _last_known(silence: str, log_ends: str, state: str) -> str:
+def _last_known(view: SchedulerView, attempts: Sequence[AttemptRecord], state: str) -> str:
+    log_ends = "" if attempts else "".join(view.last_words[-1:])
     known = f"the job has begun, and its log ends: {log_ends}" if log_ends else state
-    return f"{silence}; last known: {known}"
+    return f"{view.silence}; last known: {known}"
 
 
 def _forecast(
