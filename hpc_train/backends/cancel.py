@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import time
@@ -67,6 +68,34 @@ def refuse_orphan(word: str) -> None:
             )
 
 
+def refuse_foreign(word: str) -> None:
+    """Raise for the number of a living job of the user's that is not a run's; else nothing.
+
+    A job of a script that `hpc-train render` wrote is one of a run that is not there yet.
+    """
+    if not re.fullmatch(r"\d+(_\d+)?", word) or not is_available("squeue"):
+        return
+    jobs = live_scripts()
+    mine = [job for job in jobs if word in (job, job.partition("_")[0])]
+    if not mine or _is_ours(Path(jobs[mine[0]])):
+        return
+    logs = [f"slurm-{job}.out" for job in (word, *mine) if Path(f"slurm-{job}.out").is_file()]
+    log = logs[0] if logs else "LOG"
+    raise NoSuchRunError(
+        f"{word} is a job of Slurm's that hpc-train did not submit ({jobs[mine[0]]})",
+        f"scancel {word} ends it; hpc-train diagnose {log} reads what it has written",
+    )
+
+
+def _is_ours(script: Path) -> bool:
+    """Whether it is, or may be, a script of hpc-train's."""
+    try:
+        text = script.read_bytes()
+    except OSError:  # on another node, or unreadable: nobody knows
+        return bool(_names(script))
+    return re.search(rb"hpc[-_]train|submitit", text) is not None
+
+
 def _names(script: Path) -> tuple[str, ...]:
     """The name and the id of the run or the sweep in whose folder a job's script lies."""
     for folder in script.parents[:2]:
@@ -101,6 +130,9 @@ def _cancel(directory: RunDir, status: RunStatus) -> str:
             if status.state is RunState.PENDING:
                 raise _not_cancelled(status, error.message) from error
             return _stop_by_file(directory, status, error.message)
+        if status.state is RunState.PENDING:
+            stays = "; what it has saved stays" if status.attempts else ""
+            return f"cancelling job {status.job_id}, which waited{stays}"
         return f"cancelling job {status.job_id}; its ranks save if there is time"
     attempt = status.attempts[-1] if status.attempts else None
     if attempt is not None and attempt.host != socket.gethostname():

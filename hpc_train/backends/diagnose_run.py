@@ -6,7 +6,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from hpc_train.backends.cancel import refuse_foreign, refuse_orphan
 from hpc_train.backends.observe import observe
+from hpc_train.backends.sweep_jobs import observe_sweep
 from hpc_train.diagnose.diagnosis import Diagnosis
 from hpc_train.diagnose.read_run import diagnosis_of
 from hpc_train.errors import HpcTrainError, NoSuchRunError, UsageError
@@ -14,7 +16,7 @@ from hpc_train.plan.states import RunState
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.registry import all_runs, find_run, folders, newest_run
 from hpc_train.runs.status import RunStatus
-from hpc_train.runs.sweep_dir import find_point
+from hpc_train.runs.sweep_dir import find_point, find_sweep
 from hpc_train.slurm.accounting import job_record
 
 _UNEXPLAINED = (RunState.FAILED, RunState.LOST, RunState.TIMED_OUT, RunState.CANCELLED)
@@ -54,13 +56,36 @@ def _run(word: str, runs_dir: Path | None) -> RunDir | None:
         if path.exists():
             return None
         if not error.message.startswith("no run answers"):  # a sweep, or a point that it lacks
-            raise
+            return _failed_point(word, where, error)
+        refuse_orphan(word)
+        refuse_foreign(word)
         raise NoSuchRunError(
             f"{error.message}, and it is no file",
             f"name a run, a job id or a log, for example slurm-{word}.out"
             if word.isdigit()
             else error.hint,
         ) from None
+
+
+def _failed_point(word: str, where: Sequence[Path], error: NoSuchRunError) -> RunDir:
+    """The one point of a sweep that has failed.
+
+    Raises:
+        NoSuchRunError: there are several, which are named, or none.
+    """
+    sweep = find_sweep(word, where)
+    if sweep is None:
+        raise error
+    points = observe_sweep(sweep, time.time()).points
+    failed = [point.number for point in points if point.run.state in _UNEXPLAINED]
+    if not failed:
+        raise error
+    if len(failed) == 1:
+        return sweep.point(failed[0])
+    names = ", ".join(f"{sweep.sweep_id}-{number}" for number in failed[:5])
+    more = f" and {len(failed) - 5} more" if len(failed) > 5 else ""
+    what = f"{word} is a sweep, of which these points did not end well: {names}{more}"
+    raise NoSuchRunError(what, f"hpc-train diagnose {sweep.sweep_id}-{failed[0]}") from None
 
 
 def diagnose_run(run: RunDir, *, attempt: int | None = None) -> Diagnosis:

@@ -22,6 +22,7 @@ from hpc_train.runs.sweep_dir import refuse_sweep
 from hpc_train.training.resume.checkpoint import CheckedCheckpoint, list_checkpoints
 
 _MODEL = ("model.ckpt", "model")  # of a run's own checkpoint: a file, or a folder of shards
+_SUFFIXES = (".ckpt", ".pt", ".pth", ".bin", ".safetensors")
 _SHARDS = ".metadata"  # torch.distributed.checkpoint's index of a folder
 
 
@@ -54,7 +55,12 @@ def find_weights(reference: str, folders: Sequence[Path], workdir: Path) -> Foun
         run = find_run(str(path) if path.exists() else reference, folders)
     except NoSuchRunError as error:
         what = f"init_from: {reference!r} is neither a checkpoint nor a run"
-        hint = "download it, and name the file" if "://" in reference else error.hint
+        hint = error.hint
+        if "://" in reference:
+            hint = "download it, and name the file"
+        elif os.sep in reference or path.suffix in _SUFFIXES:
+            what += f": there is no {path.absolute()}"
+            hint = "correct the path, or name a run, by its name or id"
         raise NoSuchRunError(what, hint) from error
     try:
         return weights_of_run(run)

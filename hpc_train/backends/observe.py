@@ -25,11 +25,13 @@ from hpc_train.runs.saved_models import best_models, read_models
 from hpc_train.runs.status import SESSION, RunStatus, SchedulerView, run_status
 from hpc_train.slurm.command import is_available
 from hpc_train.slurm.jobs import JobView, is_federated, query_jobs
-from hpc_train.slurm.refusals import explain_pending, explain_running
+from hpc_train.slurm.refusals import explain_pending, explain_running, explain_waiting
 from hpc_train.slurm.site import chosen_cluster
 from hpc_train.slurm.srun_words import waits_for
 
 CLUSTERS = "SLURM_CLUSTERS"
+FAR_S = 300 * 86400.0  # a job without a time limit counts as one of a year
+NO_LIMIT_IN_FRONT = "jobs in front have no time limit, so its start is not known"
 SILENT_S = 60.0  # a file system may show a new file that late (nfs(5), ac)
 
 
@@ -136,7 +138,7 @@ def _view(directory: RunDir, events: Sequence[Event], answer: SlurmAnswer) -> Sc
         silence = elsewhere or answer.silence_on(job_id)
         return SchedulerView(None, silence=silence, last_words=words)
     words = last_words(directory.job_log(job_id)) if job.state.ended else ()
-    trouble = explain_pending(job.reason)
+    trouble = explain_pending(job.reason, job_id)
     if trouble and job.reason.startswith("DependencyNeverSatisfied"):
         trouble = _waits_in_vain(events) or trouble
     limit = _limit(directory, job) if job.state is RunState.RUNNING else None
@@ -150,7 +152,14 @@ def _view(directory: RunDir, events: Sequence[Event], answer: SlurmAnswer) -> Sc
         waiting=waiting,
         standing=explain_running(job.slurm_state),
         limit=limit,
+        meaning=_meaning(job) if job.state is RunState.PENDING else "",
     )
+
+
+def _meaning(job: JobView) -> str:
+    """What it waits for; without time limits Slurm expects the jobs in front to take a year."""
+    far = NO_LIMIT_IN_FRONT if job.starts_in_s(time.time()) > FAR_S else ""
+    return "; ".join(filter(None, (explain_waiting(job.reason), far)))
 
 
 def _waiting(directory: RunDir) -> str:

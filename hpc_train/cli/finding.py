@@ -42,13 +42,14 @@ def runs_to_change(word: str, runs_dir: Path | None) -> list[RunDir]:
 
 @contextmanager
 def _orphans_told(word: str) -> Iterator[None]:
-    """Name the job, where one trains on for a run whose folder somebody has removed."""
+    """Name the job, where one is alive that has no run, or whose run's folder is removed."""
     try:
         yield
     except NoSuchRunError:
-        from hpc_train.backends.cancel import refuse_orphan  # on the way to an error
+        from hpc_train.backends import cancel  # on the way to an error
 
-        refuse_orphan(word)
+        cancel.refuse_orphan(word)
+        cancel.refuse_foreign(word)
         raise
 
 

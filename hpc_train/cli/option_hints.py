@@ -46,7 +46,10 @@ _HABITS = {
     ("logs", "lines"): "write -n LINES",
     ("logs", "json"): "logs are what ranks have printed; hpc-train status RUN --json is the run",
     **dict.fromkeys(
-        (("status", "watch"), ("status", "follow"), ("list", "watch"), ("list", "follow")),
+        (
+            *(("status", name) for name in ("watch", "follow", "f", "w")),
+            *(("list", name) for name in ("watch", "follow", "f", "w")),
+        ),
         "`hpc-train logs RUN -f` shows what comes; `watch hpc-train status RUN` asks again",
     ),
     **dict.fromkeys(
@@ -70,6 +73,10 @@ _HABITS = {
         f"write {_SWEEP}",
     ),
     ("submit", "launcher"): "write script.launcher=torchrun, srun or none",
+    **dict.fromkeys(
+        (("list", name) for name in ("running", "pending", "live", "r")),
+        "write --active: runs that wait or train",
+    ),
     ("report", "csv"): "write --json, which holds the same",
     ("hpc-train", "V"): "write --version",
     **dict.fromkeys(

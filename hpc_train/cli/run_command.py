@@ -19,6 +19,8 @@ from hpc_train.cli.common import (
 from hpc_train.cli.join_by_hand import Place, join_options, run_joined
 from hpc_train.cli.main import INTERRUPTED
 from hpc_train.plan.states import RunState
+from hpc_train.runs.events import EventKind, read_events, since_last
+from hpc_train.supervisor.exitcodes import EXIT_CODES
 
 if TYPE_CHECKING:
     from hpc_train.config.load import LoadedConfig
@@ -65,4 +67,12 @@ def run_in_foreground(loaded: LoadedConfig) -> int:
     run, code = api.run_here(loaded, shown)
     status = run.status()
     print_end(status)
-    return INTERRUPTED if status.state is RunState.CANCELLED else code
+    if status.state is not RunState.CANCELLED:
+        return code
+    return EXIT_CODES[status.state] if _is_asked_to_end(run) else INTERRUPTED
+
+
+def _is_asked_to_end(run: api.Run) -> bool:
+    """Whether `hpc-train cancel` ended it, and not a Ctrl-C here."""
+    events = since_last(read_events(run.directory.events), EventKind.SUBMITTED)
+    return any(event.kind is EventKind.CANCEL_REQUESTED for event in events)

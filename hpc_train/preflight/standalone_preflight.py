@@ -23,7 +23,7 @@ from hpc_train.slurm.command import is_available
 from hpc_train.slurm.command import run as run_slurm
 from hpc_train.slurm.jobs import PendingJob, job_details, pending_job
 from hpc_train.slurm.partitions import check_partition
-from hpc_train.slurm.refusals import explain_pending, never_starts, refusal_error
+from hpc_train.slurm.refusals import explain_pending, explain_waiting, never_starts, refusal_error
 
 FIRST_QUESTION_S = 2.0  # an allocation that is there sooner waits for nothing
 QUESTIONS_APART_S = 10.0
@@ -149,7 +149,7 @@ def _told_why_it_waits(
 
 def _why_waiting(job: PendingJob) -> str:
     why = job.reason or "Slurm gives no reason yet"
-    if for_good := explain_pending(job.reason):
-        why += f" ({for_good})"
+    if meaning := explain_pending(job.reason, job.job_id) or explain_waiting(job.reason):
+        why += f" ({meaning})"
     start = f"; Slurm expects it to start at {job.start}" if job.start else ""
     return f"job {job.job_id} waits since {job.submitted}: {why}{start}"

@@ -34,7 +34,8 @@ INDENT = " " * 13
 
 def history_lines(status: RunStatus, now: float) -> Iterator[str]:
     """When, where, what happened, what was decided and why, steps lost."""
-    why = f": {status.reason}" if status.reason else ""
+    meaning = f" ({status.meaning})" if status.meaning else ""
+    why = f": {status.reason}{meaning}" if status.reason else ""
     if status.state is RunState.RUNNING and not status.silence:
         why = f"  {progress_text(status.beat)}"
         why += f": {status.waiting}" if status.waiting else ""

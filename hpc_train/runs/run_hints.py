@@ -14,6 +14,8 @@ class RunHints(Hinted):
     @staticmethod
     def where(name: str) -> str:
         """`run.status().metrics` for `metrics`; empty for what is nowhere."""
+        if name in ("test", "validate", "predict"):
+            return f"run.evaluate({name!r})"
         from hpc_train.runs.status import RunStatus
 
         if name in {field.name for field in dataclasses.fields(RunStatus)}:

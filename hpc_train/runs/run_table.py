@@ -74,7 +74,9 @@ def _why(run: RunStatus) -> str:
     if run.forecast and run.forecast.warning:
         return run.forecast.warning
     starts = f"; starts {run.start_estimate}" if run.start_estimate else ""
-    return re.sub(r"^(rank \d+) on \S+ failed(?: at step \d+)?: ", r"\1: ", run.reason) + starts
+    meaning = f"; {run.meaning}" if run.meaning else ""
+    why = re.sub(r"^(rank \d+) on \S+ failed(?: at step \d+)?: ", r"\1: ", run.reason)
+    return f"{why}{starts}{meaning}"
 
 
 def _step(run: RunStatus) -> str:

@@ -35,6 +35,7 @@ class SchedulerView:
         waiting: What keeps srun from starting the ranks, while it does.
         standing: Why the ranks of a job that has begun do not train on, while they do not.
         last_words: Of the log of a job that failed or is not known, the last lines.
+        meaning: What the reason of a pending job means, for somebody who does not know Slurm's.
     """
 
     state: RunState | None
@@ -46,6 +47,7 @@ class SchedulerView:
     waiting: str = ""
     standing: str = ""
     limit: TimeLimit | None = None  # of a job that runs, where it is known
+    meaning: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +62,7 @@ class RunStatus:
     backend: str
     reason: str = ""
     trouble: str = ""  # why a pending job does not start, in the config's words
+    meaning: str = ""  # what the reason of a pending job means
     waiting: str = ""  # why no rank of an attempt that runs has begun yet, or trains on
     silence: str = ""  # why Slurm could not tell anything: `state` is what the run itself tells
     last_words: tuple[str, ...] = ()  # of the job's log, where the run left no end
@@ -142,8 +145,7 @@ def run_status(
     state, reason = _state(events, attempts, view, now)
     if view.silence and not state.ended:
         far = f", step {step}{_age(beat, now)}" if state is RunState.RUNNING else ""
-        ends = "" if attempts else "".join(view.last_words[-1:])
-        reason = _last_known(view.silence, ends, f"{state.value}{far}")
+        reason = _last_known(view, attempts, f"{state.value}{far}")
     trains = state is RunState.RUNNING and _is_open(attempts)
     return RunStatus(
         run=run.run_id,
@@ -154,6 +156,7 @@ def run_status(
         backend=submissions[-1].get("backend", "") if submissions else "",
         reason=reason,
         trouble=view.trouble,
+        meaning=view.meaning if state is RunState.PENDING and not view.trouble else "",
         waiting=(view.standing or (view.waiting if beat is None else "")) if trains else "",
         silence=view.silence,
         last_words=view.last_words if state in UNEXPLAINED else (),
@@ -168,9 +171,10 @@ def run_status(
     )
 
 
-def _last_known(silence: str, log_ends: str, state: str) -> str:
+def _last_known(view: SchedulerView, attempts: Sequence[AttemptRecord], state: str) -> str:
+    log_ends = "" if attempts else "".join(view.last_words[-1:])
     known = f"the job has begun, and its log ends: {log_ends}" if log_ends else state
-    return f"{silence}; last known: {known}"
+    return f"{view.silence}; last known: {known}"
 
 
 def _forecast(
@@ -180,7 +184,8 @@ def _forecast(
     limit: TimeLimit | None,
     now: float,
 ) -> Forecast | None:
-    if limit is None or state is not RunState.RUNNING:
+    # The end of a job that Slurm is ending is now.
+    if limit is None or state is not RunState.RUNNING or limit.at <= now:
         return None
     return forecast_end(beat, attempts, limit, now)
 

@@ -59,6 +59,13 @@ class JobView:
             return None
         return start, end
 
+    def starts_in_s(self, now: float) -> float:
+        """Until the start that the scheduler estimates; 0 where it tells none."""
+        try:
+            return time.mktime(time.strptime(self.start, _TIME)) - now
+        except ValueError:
+            return 0.0
+
 
 @dataclass(frozen=True)
 class JobDetails:

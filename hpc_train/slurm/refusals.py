@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hpc_train.config.schema import SlurmConfig
@@ -153,6 +154,28 @@ PENDING_FOR_GOOD = {
 }
 # Of these, the ones that an administrator or a repair may end.
 _MAY_PASS = ("PartitionDown", "PartitionInactive", "ReqNodeNotAvail")
+# A job that is held waits until somebody lets it go.
+_HELD = {
+    r"JobHeldUser": "somebody holds the job (scontrol hold): `scontrol release {job}` lets it go",
+    r"JobHeldAdmin": "an administrator holds the job, and only they can release it: ask them, with"
+    " its number ({job})",
+    r"requeued held|held state": "Slurm could not start the job on its nodes, requeued and holds"
+    " it: `sinfo -R` names nodes with trouble, `scontrol release {job}` lets it go",
+}
+# What the ordinary reasons mean.
+_MEANINGS = {
+    r"Resources$": "nodes that it could have are taken by other jobs",
+    r"Priority$": "other jobs are in front of it",
+    r"BeginTime$": "not before its slurm.begin; after a requeue Slurm waits for two minutes",
+    r"Dependency$": "another job has to end first: --after, or slurm.dependency",
+    r"JobArrayTaskLimit$": "as many points as --at-most allows have begun",
+    r"Licenses$": "all of its slurm.licenses are in use",
+    r"Reservation$": "its slurm.reservation has not begun, or is full",
+    r"QOS(?!NotAllowed)\w+$": "its QOS (slurm.qos) is at a limit, which other jobs use: `sacctmgr"
+    " show qos` shows it",
+    r"Assoc\w+$": "your account (slurm.account) is at a limit, which other jobs use: `sacctmgr"
+    " show associations user=$USER` shows it",
+}
 
 
 def refusal_error(stderr: str) -> SlurmError:
@@ -181,8 +204,10 @@ _BEGUN = {
 }
 
 
-def explain_pending(reason: str) -> str:
+def explain_pending(reason: str, job_id: str = "JOB") -> str:
     """Why a job will wait for ever, in the config's words; empty for ordinary reasons."""
+    if held := _meaning(reason, _HELD):
+        return held.format(job=job_id)
     word = _word(reason)
     if word not in PENDING_FOR_GOOD:
         return ""
@@ -191,6 +216,14 @@ def explain_pending(reason: str) -> str:
     if word in _MAY_PASS:
         way = f"`sinfo -R` says why; it starts when that has passed, or {way}"
     return f"{key} {trouble}: {way}"
+
+
+def explain_waiting(reason: str) -> str:
+    """What an ordinary reason of a job that waits means, and its key; empty where none is known.
+
+    Source: squeue(1), JOB REASON CODES.
+    """
+    return "" if explain_pending(reason) else _meaning(_word(reason), _MEANINGS)
 
 
 def explain_running(slurm_state: str) -> str:
@@ -205,6 +238,10 @@ def never_starts(reason: str) -> bool:
     """Whether a job that waits for this reason can start only after it has been changed."""
     word = _word(reason)
     return word in PENDING_FOR_GOOD and word not in _MAY_PASS
+
+
+def _meaning(reason: str, table: Mapping[str, str]) -> str:
+    return next((text for pattern, text in table.items() if re.search(pattern, reason)), "")
 
 
 def _word(reason: str) -> str:

@@ -33,6 +33,7 @@ from torch.utils.data import DataLoader
 
 from hpc_train.config.call_arguments import checked_call
 from hpc_train.config.schema import CheckpointConfig
+from hpc_train.errors import HpcTrainError
 from hpc_train.plan.states import RankExit
 from hpc_train.training.heartbeat import HeartbeatThread
 from hpc_train.training.node_heartbeats import NodeHeartbeats
@@ -48,11 +49,13 @@ from hpc_train.training.resume.shards import is_sharded, load_shards, save_shard
 from hpc_train.training.resume.stop import StopFlag, Stopped
 from hpc_train.training.resume.unsavable import Author, class_name
 from hpc_train.training.session_arguments import (
+    check_entered,
     check_epochs,
     check_evaluated,
     check_objects,
     check_opened,
     no_attribute,
+    no_step,
 )
 from hpc_train.training.session_history import SessionHistory
 
@@ -79,6 +82,8 @@ class Session:
         self._first_step = 0
         self._epoch = 0
         self._micro_batches = 0
+        self._entered = False
+        self._drew_all = False  # whether the batches at hand came to their end
         self._stopped: Stopped | None = None
         self._history = SessionHistory(rank.run, rank.attempt, environ, rank=rank.rank)
         self._rng: dict[str, Any] | None = None
@@ -128,13 +133,15 @@ class Session:
     def __enter__(self) -> Session:
         self._history.begins()
         self._heartbeat.start()
+        self._entered = True
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """End the process with 75 after a stop; the user's own exceptions pass."""
-        if error is None and self._stopped is None:
+        ending = error or self._stopped or self._lacks_steps(is_over=self._drew_all)
+        if ending is None:
             self._controller.end(lambda: self._snapshot(over=True))
-        ending = error or self._stopped or self._controller.unsaved
+            ending = self._controller.unsaved
         if isinstance(ending, Stopped) and self.rank == 0:
             print(ending, flush=True)  # noqa: T201 - a rank's log
         record_exit(self._attempt, ending, self._heartbeat, first_step=self._first_step)
@@ -206,13 +213,20 @@ class Session:
 
     @checked_call
     def epochs(self, count: int) -> Iterator[int]:
-        """Numbers of the epochs still to be trained, the interrupted one first."""
+        """Numbers of the epochs still to be trained, the interrupted one first.
+
+        Raises:
+            RunFailedError: the first one is over, and `stepped` was not called.
+        """
         check_epochs(count)
+        check_entered("epochs", entered=self._entered)
         self._heartbeat.epochs = count
         while self._epoch < count and not self.should_stop:
             self._heartbeat.epoch = self._epoch + 1
             yield self._epoch
             if not self.should_stop:
+                if lacks := self._lacks_steps(is_over=self._drew_all or self._epoch == count - 1):
+                    raise lacks
                 self._epoch += 1
                 self._micro_batches = 0
 
@@ -227,6 +241,8 @@ class Session:
         Raises:
             ConfigError: the order of its samples cannot be continued, and why.
         """
+        check_entered("batches", entered=self._entered)
+        self._drew_all = False
         steps = self._micro_batches // self._batch.accumulate
         exact = self._state.train_loader(
             loader, epoch=self._epoch, samples=steps * self._batch.global_batch_size
@@ -243,6 +259,7 @@ class Session:
             yield batch
             if self.should_stop:
                 return
+        self._drew_all = True
 
     @checked_call
     def evaluation(self, loader: DataLoader[Any]) -> Iterator[Any]:
@@ -278,6 +295,11 @@ class Session:
             self._controller.boundary(self.step, self._snapshot, over=False)
         except Stopped as stopped:
             self._stopped = stopped
+
+    def _lacks_steps(self, *, is_over: bool) -> HpcTrainError | None:
+        """What is wrong where an epoch is over, and no step has ever been counted."""
+        counted = self.step > 0 or self._micro_batches < self._batch.accumulate
+        return None if counted or not is_over else no_step(self._micro_batches)
 
     def _of(self, kind: type[T]) -> dict[str, T]:
         return {name: item for name, item in self._objects.items() if isinstance(item, kind)}

@@ -1,4 +1,4 @@
-"""What a training loop hands to a Session, refused with what to write where it cannot be used."""
+"""What a training loop does wrongly with a Session, refused with what to write."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from hpc_train.config.schema import CheckpointConfig
 from hpc_train.config.words import did_you_mean
-from hpc_train.errors import ConfigError
+from hpc_train.errors import ConfigError, RunFailedError
 
 _STATES = ("state_dict", "load_state_dict")
 # What other libraries call what a Session does by itself.
@@ -76,6 +76,29 @@ def check_epochs(count: object) -> None:
         ConfigError: naming it.
     """
     _check_count("session.epochs: count", count, least=0)
+
+
+def check_entered(method: str, *, entered: bool) -> None:
+    """Refuse to train outside of `with`: no stop would be heeded, and no end told.
+
+    Raises:
+        ConfigError: naming the method.
+    """
+    if not entered:
+        raise ConfigError(
+            f"session.{method}() is used outside of the session's `with` block",
+            "write: with hpc_train.Session.open(global_batch_size=64) as session:, and the loop"
+            " in it",
+        )
+
+
+def no_step(batches: int) -> RunFailedError:
+    """What is said of an epoch after which not one step was counted."""
+    return RunFailedError(
+        f"{batches} batches of this rank and no session.stepped(): no step is counted, so nothing "
+        "is saved and no stop heeded",
+        "call session.stepped() after each optimizer.step()",
+    )
 
 
 def check_evaluated(loader: object) -> None:

@@ -59,6 +59,41 @@ def scancel(slurm: Slurm) -> None:
 # --- which run
 
 
+@pytest.mark.parametrize("command", ["status", "cancel", "logs", "diagnose", "resume"])
+def test_a_job_of_slurms_that_is_no_run_is_told_as_that(
+    hpc, slurm: Slurm, tmp_path: Path, command: str
+) -> None:
+    (tmp_path / "job.sbatch").write_text("#!/bin/sh\ntorchrun train.py\n")
+    slurm.says(f"2|{tmp_path}/job.sbatch", f"3_1|{tmp_path}/job.sbatch")
+    for word in ("2", "3", "3_1"):
+        (tmp_path / f"slurm-{word}.out").write_text("step 1\n")
+        said = hpc(command, word)
+        assert said.code == 5
+        assert f"{word} is a job of Slurm's that hpc-train did not submit" in said.err
+        assert f"scancel {word} ends it; hpc-train diagnose slurm-{word}.out" in said.err
+    assert "no run answers to '4'" in hpc(command, "4").err
+    assert cancelled(slurm) == []
+
+
+@pytest.mark.parametrize(
+    ("begun", "told"), [(False, "which waited\n"), (True, "which waited; what it has saved stays")]
+)
+def test_a_job_that_waits_has_no_ranks_that_could_save(
+    hpc, slurm: Slurm, make_run, begun: bool, told: str
+) -> None:
+    run = make_run(3, begun=begun)
+    slurm.says("3|PENDING|Priority|N/A")
+    assert told in hpc("cancel", run.run_id).out
+
+
+def test_a_job_of_a_rendered_script_is_not_told_to_be_anothers(
+    hpc, slurm: Slurm, tmp_path: Path
+) -> None:
+    (tmp_path / "job.sbatch").write_text("#!/bin/sh\npython -m hpc_train.supervisor\n")
+    slurm.says(f"2|{tmp_path}/job.sbatch")
+    assert "no run answers to '2'" in hpc("status", "2").err
+
+
 @pytest.mark.parametrize("running", [[1, 2], [1, 2, 3]])
 def test_a_name_of_several_runs_that_go_on_cancels_none_and_lists_them(
     hpc, slurm, make_run, running

@@ -262,6 +262,40 @@ def test_in_a_pipe_nothing_is_cut_and_nothing_is_coloured(hpc, slurm, make_run, 
     assert "\x1b" not in text
 
 
+@pytest.mark.parametrize(
+    ("reason", "told"),
+    [
+        ("Resources", "pending: Resources (nodes that it could have are taken by other jobs)"),
+        ("Priority", "pending: Priority (other jobs are in front of it)"),
+        ("BeginTime", "BeginTime (not before its slurm.begin; after a requeue"),
+        ("Dependency", "another job has to end first: --after, or slurm.dependency"),
+        ("QOSMaxCpuPerUserLimit", "its QOS (slurm.qos) is at a limit"),
+        ("AssocGrpGRES", "your account (slurm.account) is at a limit"),
+        ("JobHeldUser", "pending: somebody holds the job (scontrol hold): `scontrol release 3`"),
+        ("JobHeldAdmin", "an administrator holds the job"),
+        ("launch failed requeued held", "`scontrol release 3` lets it go"),
+        ("QOSMaxNodePerJobLimit", "slurm.nodes is more than your QOS allows"),
+    ],
+)
+def test_what_a_job_waits_for_is_told_in_words(hpc, slurm, make_run, reason, told):
+    run = make_run(3, ended=False)
+    slurm.says(f"3|PENDING|{reason}|N/A")
+    said = hpc("status", run.run_id).out
+    assert " ".join(told.split()) in " ".join(said.replace("\n  ", " ").split())
+    meant = told.removeprefix(f"pending: {reason} ").removeprefix(f"{reason} ")
+    assert meant.removeprefix("pending: ").strip("()") in hpc("list").out
+
+
+@pytest.mark.parametrize(("days", "told"), [(2, False), (364, True)])
+def test_a_start_in_a_year_is_told_to_be_none(hpc, slurm, make_run, days, told):
+    run = make_run(3, ended=False)
+    start = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(time.time() + days * 86400))
+    slurm.says(f"3|PENDING|Resources|{start}")
+    said = hpc("status", run.run_id).out
+    assert f"{start} (Slurm's estimate)" in said
+    assert ("jobs in front have no time limit" in " ".join(said.split())) is told
+
+
 def test_states_have_their_colours_on_a_terminal(slurm, make_run, tmp_path):
     make_run(1, ended=True)
     make_run(2, ended=False)

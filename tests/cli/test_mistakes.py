@@ -42,6 +42,8 @@ __all__ = ["project"]
         ("logs x --tail 5", 2, "No such option '--tail'.", "write -n LINES"),
         ("logs x -r 1", 2, "No such option '-r'", "write --rank or --runs-dir"),
         ("status x --watch", 2, "No such option '--watch'", "logs RUN -f"),
+        ("status x -f", 2, "No such option '-f'", "watch hpc-train status RUN"),
+        ("list --running", 2, "No such option '--running'", "write --active"),
         ("list --user me", 2, "No such option '--user'", "your own runs"),
         ("cancel --all", 2, "No such option '--all'", "hpc-train list --active"),
         ("resume x --ckpt last", 2, "No such option '--ckpt'", "init_from=PATH"),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ import hpc_train
 from hpc_train import api
 from hpc_train.backends.find_weights import find_weights
 from hpc_train.errors import ConfigError, NoSuchRunError
+from hpc_train.runs.events import Event, EventKind, append_event
 from hpc_train.runs.layout import RunDir
 from tests.cli.run_of_yesterday import CONFIG, NETS, ended, project, refused, run, saved, sweep
 
@@ -247,9 +249,24 @@ def test_an_attribute_of_another_object_is_told(run: RunDir) -> None:
             getattr(holder, name)
         owner = {"loaded": loaded, "run": known}
         assert eval(place, owner) is not None, "what is told is there"
+    for verb in ("test", "validate", "predict"):
+        with pytest.raises(AttributeError, match=re.escape(f"write run.evaluate('{verb}')")):
+            getattr(known, verb)
     with pytest.raises(AttributeError, match=r"has no 'nothing'$"):
         known.nothing  # noqa: B018
     assert not hasattr(loaded, "__nothing__")
+
+
+@pytest.mark.parametrize(("is_asked", "code"), [(True, 12), (False, 130)])
+def test_a_run_in_the_foreground_tells_by_its_code_who_ended_it(
+    hpc, run: RunDir, monkeypatch: pytest.MonkeyPatch, is_asked: bool, code: int
+) -> None:
+    """`hpc-train cancel` in another terminal, or a Ctrl-C in this one."""
+    if is_asked:
+        append_event(run.events, Event(time.time(), EventKind.CANCEL_REQUESTED, {"by": "me"}))
+    ended(run, "cancelled")
+    monkeypatch.setattr(api, "run_here", lambda *_: (api.Run(run), 1))
+    assert hpc("run", "cfg.yaml").code == code
 
 
 def test_a_monitor_that_was_never_logged_is_told(hpc, project: Path) -> None:

@@ -112,6 +112,22 @@ def test_a_list_has_one_line_for_a_sweep_and_asks_slurm_once(hpc, array: Slurm) 
     assert row["run"] == f"{sweep['sweep']}-1"
 
 
+def test_diagnose_of_a_sweep_tells_of_the_point_that_failed(hpc, array: Slurm) -> None:
+    sweep = json.loads(hpc(*SWEEP, "--json").out)
+    for number in range(4):
+        hpc("status", f"{sweep['sweep']}-{number}")
+        ended(sweep, number, "failed" if number == 2 else "completed")
+    said = hpc("diagnose", sweep["sweep"])
+    assert said.code == 3
+    assert f"{sweep['sweep']}-2" in said.out
+    assert "so it was" in said.out
+    ended(sweep, 0, "failed")
+    both = hpc("diagnose", sweep["sweep"])
+    assert both.code == 5
+    assert f"did not end well: {sweep['sweep']}-0, {sweep['sweep']}-2" in both.err
+    assert f"fix: hpc-train diagnose {sweep['sweep']}-0" in both.err
+
+
 def test_a_sweep_is_cancelled_at_once_and_resumed_as_one_array(hpc, array: Slurm) -> None:
     sweep = json.loads(hpc(*SWEEP, "--json", "--at-most", "3").out)
     hpc("status", f"{sweep['sweep']}-1")

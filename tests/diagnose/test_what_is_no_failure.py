@@ -196,3 +196,47 @@ def test_a_traceback_of_logging_itself_is_no_failure(tmp_path):
     trace = 'Traceback (most recent call last):\n  File "/usr/lib/python3.11/logging/__init__.py",'
     text = f"--- Logging error ---\n{trace} line 1110, in emit\nTypeError: not all arguments\n"
     assert failed(tmp_path, f"{text}{STEPS}") == []
+
+
+SCRIPT = "/var/spool/slurmd/job12/slurm_script: line 4:"
+
+
+@pytest.mark.parametrize(
+    ("said", "more"),
+    [
+        (f"{SCRIPT} module: command not found", 3),
+        (f"{SCRIPT} nvidia-smi: command not found\nbash: line 2: conda: command not found", 3),
+        (f"{SCRIPT} dates: command not found", 21),
+        (f"{SCRIPT} cd: /scratch/me: No such file or directory", 21),
+        ("/home/u/env.sh: line 2: $'\\r': command not found", 21),
+    ],
+)
+def test_what_a_script_went_on_after_is_a_note_and_ends_a_job_that_did_not(tmp_path, said, more):
+    steps = "".join(f"step {number} loss 0.3\n" for number in range(more))
+    for text in (f"{said}\n{steps}", f"{said}\n{steps}" + "epoch 7\n" * 300_000):
+        found = notes(tmp_path, text)
+        assert len(found) == 1
+        assert "this was overcome: " in found[0]
+    (tmp_path / "a.log").write_text(f"step 0\n{said}\n")
+    assert len(diagnose_logs([str(tmp_path / "a.log")]).findings) == 1
+
+
+NO_FOLDER = f"{SCRIPT} cd: /scratch/me: No such file or directory"
+NO_SCRIPT = "python: can't open file '/home/u/train.py': [Errno 2] No such file or directory"
+NO_MODULE = f"{SCRIPT} module: command not found"
+RAISED = """Traceback (most recent call last):
+  File "train.py", line 1, in <module>
+ModuleNotFoundError: No module named 'torch'"""
+
+
+@pytest.mark.parametrize(
+    ("lines", "name"),
+    [
+        ([NO_FOLDER, NO_SCRIPT], "folder_missing"),
+        ([NO_MODULE, f"{SCRIPT} torchrun: command not found"], "command_missing"),
+        ([NO_MODULE, RAISED], "missing_module"),
+    ],
+)
+def test_of_a_script_that_went_wrong_the_first_thing_that_matters_is_told(tmp_path, lines, name):
+    (tmp_path / "a.log").write_text("\n".join([*lines, ""]))
+    assert diagnose_logs([str(tmp_path / "a.log")]).findings[0].name == name

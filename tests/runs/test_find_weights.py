@@ -97,6 +97,10 @@ def test_a_name_is_a_path_or_a_run(run: RunDir, tmp_path: Path) -> None:
         assert find_weights(name, roots, tmp_path).path == newest
     with pytest.raises(NoSuchRunError, match="'digit' is neither a checkpoint nor a run"):
         find_weights("digit", roots, tmp_path)
+    for gone in ("gone.ckpt", "weights/gone"):
+        with pytest.raises(NoSuchRunError, match=f"there is no {tmp_path / gone}") as caught:
+            find_weights(gone, roots, tmp_path)
+        assert "--ckpt" not in caught.value.hint
     with pytest.raises(CheckError, match="is a folder, and no checkpoint"):
         find_weights("runs", roots, tmp_path)
     with pytest.raises(CheckError, match=r"there is no /nowhere\.ckpt"):

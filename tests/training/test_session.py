@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import textwrap
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -114,6 +115,80 @@ def test_a_raw_loop_whose_last_state_is_not_saved_has_failed(tmp_path: Path) -> 
     assert status.get("state") == RunState.FAILED.value
     run.dir.checkpoints.unlink()
     assert run.run(2) == [0] * 2
+
+
+LOOP = """
+import sys
+import torch, hpc_train
+from torch.utils.data import DataLoader, TensorDataset
+data = TensorDataset(torch.ones(8, 1))
+opened = hpc_train.Session.open(run_dir=sys.argv[1], global_batch_size=4, micro_batch_size=2)
+"""
+NO_STEP = "4 batches of this rank and no session.stepped()"
+
+
+@pytest.mark.parametrize(
+    ("loop", "told"),
+    [
+        (
+            "for _ in session.epochs(3):\n  for x in session.batches(DataLoader(data)): pass",
+            NO_STEP,
+        ),
+        (
+            (
+                "for e in session.epochs(3):\n"
+                "  for n, x in enumerate(session.batches(DataLoader(data))):\n"
+                "    if n == 3: break"
+            ),
+            NO_STEP,
+        ),
+        ("for x in session.batches(DataLoader(data)): pass", NO_STEP),
+    ],
+    ids=["whole epochs", "batches that are left early", "no epochs"],
+)
+def test_a_loop_that_never_calls_stepped_has_failed(tmp_path: Path, loop: str, told: str) -> None:
+    body = "with opened as session:\n" + textwrap.indent(loop, " ")
+    got = run_script(tmp_path, body)
+    assert got.returncode == 1
+    assert told in got.stderr
+    assert got.stderr.rstrip().endswith("(call session.stepped() after each optimizer.step())")
+    status = api.Run.find(str(tmp_path / "run")).status()
+    assert (status.state, status.step) == (RunState.FAILED, 0)
+    assert told in status.reason
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "for _ in session.epochs(2): list(session.evaluation(DataLoader(data)))",
+        (
+            "for _ in session.epochs(2):\n  for x in session.batches(DataLoader(data)): pass\n"
+            "  session.stepped()"
+        ),
+        "for _ in session.epochs(2):\n  next(session.batches(DataLoader(data)))",
+        "next(session.batches(DataLoader(data)))",
+        "list(session.epochs(0))",
+    ],
+    ids=["evaluations alone", "a step an epoch", "less than a step", "a look", "no epoch"],
+)
+def test_a_loop_that_has_no_step_to_count_is_complete(tmp_path: Path, loop: str) -> None:
+    got = run_script(tmp_path, "with opened as session:\n" + textwrap.indent(loop, " "))
+    assert got.returncode == 0, got.stderr
+
+
+@pytest.mark.parametrize("method", ["epochs(2)", "batches(DataLoader(data))"])
+def test_a_session_that_is_not_entered_does_not_train(tmp_path: Path, method: str) -> None:
+    got = run_script(tmp_path, f"for _ in opened.{method}: pass")
+    assert got.returncode == 1
+    assert f"session.{method.partition('(')[0]}() is used outside of" in got.stderr
+    assert "write: with hpc_train.Session.open(global_batch_size=64) as session:" in got.stderr
+
+
+def run_script(tmp_path: Path, body: str) -> subprocess.CompletedProcess[str]:
+    (tmp_path / "loop.py").write_text(f"{LOOP}{body}\n")
+    command = [sys.executable, str(tmp_path / "loop.py"), str(tmp_path / "run")]
+    environment = {**os.environ, "XDG_STATE_HOME": str(tmp_path / "state")}
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=250)
 
 
 def test_without_a_run_directory_there_is_no_session() -> None:

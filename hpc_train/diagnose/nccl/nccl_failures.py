@@ -68,6 +68,12 @@ _STATES_END = re.compile(r"CUDA initialization: |Open MPI (?:failed|detected)")
 # A job that Slurm starts again appends to its log.
 _STARTS_AGAIN = ("requeued",)
 _GOES_ON = 20  # lines behind
+# What a shell goes on after, by the lines behind it from which on it did: a tool of the set-up, or
+# what may have been the job's program.
+_SHELL_WENT_ON = {
+    "tool_missing": 2,
+    **dict.fromkeys(("command_missing", "folder_missing", "crlf"), _GOES_ON),
+}
 _ENDS = 5
 
 
@@ -175,10 +181,17 @@ def _without_lived_with(
     again = [it for it in last if it.rule.name in _STARTS_AGAIN and _behind(it, lines) > _GOES_ON]
     kept = [hit for hit in last if hit not in again]
     notes = [hit.failure() for hit in again]
-    if is_all and all(it.rule.name in _LIVED_WITH and it.last < initialised for it in kept):
+    if is_all and all(_is_lived_with(it, initialised, lines) for it in kept):
         notes += [_overcome(hit) for hit in kept]
         kept = []
     return kept, notes
+
+
+def _is_lived_with(hit: Hit, initialised: int, lines: Mapping[str, int] | None) -> bool:
+    name = hit.rule.name
+    if name in (*_LIVED_WITH, *_SHELL_WENT_ON) and hit.last < initialised:
+        return True
+    return name in _SHELL_WENT_ON and _behind(hit, lines) > _SHELL_WENT_ON[name]
 
 
 def _weighed(
