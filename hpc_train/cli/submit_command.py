@@ -22,6 +22,7 @@ from hpc_train.cli.common import (
 )
 from hpc_train.cli.prerequisites import check_prerequisite, order_options, prerequisite
 from hpc_train.cli.staying import stay_options, tell_and_stay
+from hpc_train.cli.submission_notes import note_submission_to
 from hpc_train.errors import UsageError
 from hpc_train.plan.states import RunState
 
@@ -75,6 +76,7 @@ def command(
     order: dict[str, Any] = {"after": after, "smoke": smoke, "bench_first": bench_first}
     where = _asked_cluster(cluster, test_only)
     loaded = load_config(cfg, overrides, flags, sweep=sweep, devices=devices, cluster=where)
+    note_submission_to(where or cluster, loaded)
     if loaded.config.sweep:
         only = {"--follow": follow, "--wait": wait, "--test-only": test_only}
         only["--cluster local"] = cluster == "local"
