@@ -22,7 +22,6 @@ from hpc_train.cli.common import (
     write_page,
 )
 from hpc_train.cli.option_hints import several_numbers
-from hpc_train.cli.submission_notes import note_submission_to
 from hpc_train.errors import HpcTrainError, UsageError
 from hpc_train.plan.bench_plan import LEAST_STEPS, STEPS
 
@@ -94,7 +93,6 @@ def command(
         *vary,
     ]
     loaded = load_config(cfg, overrides, flags, sweep=axes)
-    note_submission_to(cluster, loaded)
     _refuse_axes(loaded, axes)
     if dry_run:
         return _dry_run(loaded, steps, as_json=as_json)
