@@ -15,7 +15,15 @@ from hpc_train.config.schema import Config
 from hpc_train.errors import HpcTrainError
 from hpc_train.runs.installed import installed_packages
 from hpc_train.runs.layout import RunDir
-from hpc_train.runs.provenance import CodeChange, code_change, code_state, packages_of, read_state
+from hpc_train.runs.provenance import (
+    CodeChange,
+    code_change,
+    code_state,
+    edited_files,
+    packages_of,
+    read_state,
+    state_before,
+)
 from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.snapshot import changed_files, copy_at
 
@@ -25,11 +33,27 @@ Pairs = dict[str, tuple[Any, Any]]  # key -> before, after; None = it is not the
 
 
 @dataclass(frozen=True, kw_only=True)
+class AttemptDifferences:
+    """What an attempt of a run had that the one before had not.
+
+    Attributes:
+        before: The attempt before; None for the submission.
+        files: Python files whose text differs.
+    """
+
+    before: int | None
+    files: tuple[str, ...] = ()
+    place: Pairs = field(default_factory=dict)
+    packages: Pairs = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunDifferences:
     """Empty where nothing differs.
 
     Attributes:
         place: Python, Slurm, driver, how torch was built.
+        attempts: How the run's later attempts differ from the ones before, by their numbers.
         unknown: What could not be compared, and why.
     """
 
@@ -37,6 +61,7 @@ class RunDifferences:
     place: Pairs = field(default_factory=dict)
     packages: Pairs = field(default_factory=dict)
     config: Pairs = field(default_factory=dict)
+    attempts: Mapping[int, AttemptDifferences] = field(default_factory=dict)
     unknown: tuple[str, ...] = ()
 
 
@@ -63,10 +88,36 @@ def compare_with_now(run: RunDir, attempt: int | None = None) -> RunDifferences:
     before = _state(run, attempt)
     place = _known_of_both(before, now, ("python", "hpc_train"))
     compared = _compared(before, now, place, config, unknown)
+    if attempt is None:
+        compared = dataclasses.replace(compared, attempts=_among_attempts(run))
     if copy is None:
         return compared
     code = dataclasses.replace(compared.code, files=tuple(changed_files(copy)))
     return dataclasses.replace(compared, code=code)
+
+
+def _among_attempts(run: RunDir) -> dict[int, AttemptDifferences]:
+    """What changed while the run went on, of each attempt that began with something else."""
+    found = {}
+    for number in _attempts(run):
+        before, state = state_before(run, number)
+        now = read_state(run, number)
+        if not (state and now):
+            continue
+        one = AttemptDifferences(
+            before=before,
+            files=tuple(edited_files(state, now)),
+            place=_known_of_both(_place(state), _place(now), ("python", "hpc_train")),
+            packages=_known_of_both(state, now, ("packages",))
+            and _differing(state["packages"], now["packages"]),
+        )
+        if one.files or one.place or one.packages:
+            found[number] = one
+    return found
+
+
+def _attempts(run: RunDir) -> list[int]:
+    return sorted(int(path.name) for path in run.attempts.glob("*") if path.name.isdigit())
 
 
 def compare_runs(
@@ -116,8 +167,7 @@ def _state(run: RunDir, attempt: int | None) -> dict[str, Any]:
                 f"hpc-train status {run.run_id} lists the attempts",
             )
         return state
-    numbers = [int(path.name) for path in run.attempts.glob("*") if path.name.isdigit()]
-    states = (read_state(run, number) for number in sorted(numbers, reverse=True))
+    states = (read_state(run, number) for number in reversed(_attempts(run)))
     return next((state for state in states if state), None) or read_state(run)
 
 

@@ -28,7 +28,7 @@ from hpc_train.backends.lengthen import (
 )
 from hpc_train.backends.look_at_hosts import look_at_hosts
 from hpc_train.backends.moved_run import at_its_place
-from hpc_train.backends.observe import ask_again
+from hpc_train.backends.observe import ask_again, read_history
 from hpc_train.backends.started_by import refuse_several
 from hpc_train.config.load import LoadedConfig, load
 from hpc_train.config.show import to_yaml
@@ -41,10 +41,14 @@ from hpc_train.plan.shape import BatchSplitError
 from hpc_train.plan.states import RunState
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.checkpoints import newest_step
+from hpc_train.runs.history import newest_job_id
 from hpc_train.runs.layout import RunDir
+from hpc_train.runs.lock import waited_lock
 from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.snapshot import Selection, copy_at
 from hpc_train.runs.status import SESSION, RunStatus
+
+LOCK_WAIT_S = 60.0  # a busy controller takes so long for an sbatch
 
 
 @dataclass(frozen=True)
@@ -58,20 +62,34 @@ class NextPlan:
     config: str = ""
     notes: tuple[str, ...] = ()  # what a longer training means, a line each
     code: Selection | None = None  # in place of the run's snapshot
+    last_job: str = ""  # the newest that carried the run as this was decided
 
     @contextlib.contextmanager
     def in_place(self, run: RunDir) -> Iterator[None]:
         """Put it in the place of the run's plan and script; the plan before is kept beside them.
 
         When it is refused in the block, all is as before.
+
+        Raises:
+            HpcTrainError: somebody else has resumed the run since this was decided.
         """
         if not self.plan.hosts:
             refuse_several(os.environ)
         look_at_hosts(self.plan, Path.cwd())
-        with self._plan_in_place(run), contextlib.ExitStack() as stack:
+        with waited_lock(run.plan, wait_s=LOCK_WAIT_S), contextlib.ExitStack() as stack:
+            self._refuse_where_another_resumed(run)
+            stack.enter_context(self._plan_in_place(run))
             if self.code is not None:
                 stack.enter_context(renewed_copy(run, self.code))
             yield
+
+    def _refuse_where_another_resumed(self, run: RunDir) -> None:
+        job_id = newest_job_id(read_history(run.events))
+        if job_id != self.last_job:
+            raise HpcTrainError(
+                f"{run.name} ({run.run_id}) has just been resumed as job {job_id}",
+                f"it needs nothing: hpc-train status {run.run_id} shows it",
+            )
 
     @contextlib.contextmanager
     def _plan_in_place(self, run: RunDir) -> Iterator[None]:
@@ -140,12 +158,24 @@ def plan_again(
         CheckError: when the ranks cannot share the batch, with shapes that can.
     """
     _refuse_what_goes_on_by_itself(status, run)
+    again = _next_plan(status, run, overrides, flags, new_snapshot=new_snapshot)
+    return dataclasses.replace(again, last_job=status.job_id)
+
+
+def _next_plan(
+    status: RunStatus,
+    run: RunDir,
+    overrides: Sequence[str],
+    flags: Mapping[str, object],
+    *,
+    new_snapshot: bool,
+) -> NextPlan:
     before = read_plan(run)
     cluster = "slurm" if status.backend == "slurm" else "local"
     completed = status.state is RunState.COMPLETED
     is_as_it_was = not overrides and all(value is None for value in flags.values())
     if completed and is_as_it_was:
-        raise _nothing_left(status, before)
+        raise _nothing_left(status, run, before)
     placed, moves = at_its_place(run, before, lambda folder: _check_code(run, before, folder))
     code = select_again(run, placed) if new_snapshot else None
     if is_as_it_was:
@@ -155,7 +185,9 @@ def plan_again(
     if not run.config.is_file():
         raise ConfigError(
             f"{run.path} was made by a rendered script, which carries no config",
-            "go on in the same shape (resume without options), or submit the config anew",
+            _render_again(status)
+            if completed
+            else "go on in the same shape (resume without options), or submit the config anew",
         )
     loaded = load(run.config, overrides, flags=flags)
     _check_here(loaded, run, placed, is_renewed=new_snapshot)
@@ -164,7 +196,7 @@ def plan_again(
     changes = length_changes(before, again.plan)
     refuse_length_of_an_evaluation(before, changes, status)
     if completed and not changes:
-        raise _nothing_left(status, before)
+        raise _nothing_left(status, run, before)
     if not changes:
         return again
     if completed:
@@ -205,14 +237,24 @@ def _check_here(loaded: LoadedConfig, run: RunDir, before: Plan, *, is_renewed: 
     check_image(loaded.config.container, Path(before.workdir), loaded.origins)
 
 
-def _nothing_left(status: RunStatus, plan: Plan) -> HpcTrainError:
+def _render_again(status: RunStatus) -> str:
+    return (
+        "its length is the script's: hpc-train render CFG trainer.max_epochs=N makes another;"
+        f" with init_from={status.run} that begins with these weights"
+    )
+
+
+def _nothing_left(status: RunStatus, run: RunDir, plan: Plan) -> HpcTrainError:
     if plan.verb not in ("fit", "bench"):
         what = f"{what_evaluates(plan, status)}; it is complete"
         return HpcTrainError(what, of_a_complete_evaluation(plan))
     longer = f"to train longer: hpc-train resume {status.run} trainer.max_epochs=N (or max_steps)"
+    if plan.script is not None:
+        longer = "how long it trains is the script's: submit it again"
+    elif not run.config.is_file():
+        longer = _render_again(status)
     return HpcTrainError(
-        f"{status.name} ({status.run}) is complete; there is nothing to go on with",
-        longer if plan.script is None else "how long it trains is the script's: submit it again",
+        f"{status.name} ({status.run}) is complete; there is nothing to go on with", longer
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,7 @@ def command(run: str, other: str | None, runs_dir: Path | None, as_json: bool) -
 
     RUN@K is attempt K of a run; without it, the newest that has begun. Now is the folder that the
     run was submitted from, the Python that runs this command, and the config file as it stands.
+    What an attempt of RUN had otherwise than the one before is named as well.
     """
     from hpc_train.backends.compare_runs import compare_runs, compare_with_now
 
@@ -66,9 +68,20 @@ def _print(compared: RunDifferences) -> None:
     ):
         for name, (before, after) in pairs.items():
             lines.append(f"{kind:<9} {name}: {_said(before)} -> {_said(after)}")
-    click.echo("\n".join(lines) if lines else "nothing differs")
+    among = list(_among_attempts(compared))
+    lines = lines or ["nothing differs from now, but among the attempts:"] * bool(among)
+    click.echo("\n".join([*lines, *among]) or "nothing differs")
     for reason in compared.unknown:
         click.echo(f"not compared: {reason}", err=True)
+
+
+def _among_attempts(compared: RunDifferences) -> Iterator[str]:
+    for number, one in compared.attempts.items():
+        than = "the submission" if one.before is None else f"attempt {one.before}"
+        what = [*one.files]
+        for pairs in (one.place, one.packages):
+            what += [f"{name} {_said(old)} -> {_said(new)}" for name, (old, new) in pairs.items()]
+        yield f"attempt   {number} differs from {than}: {', '.join(what)}"
 
 
 def _said(value: object) -> str:

@@ -22,6 +22,7 @@ from hpc_train.cli.common import (
 )
 from hpc_train.cli.prerequisites import check_prerequisite, order_options, prerequisite
 from hpc_train.cli.staying import stay_options, tell_and_stay
+from hpc_train.cli.submission_notes import note_submission_to
 from hpc_train.errors import UsageError
 from hpc_train.plan.states import RunState
 
@@ -102,6 +103,7 @@ def _asked_cluster(cluster: str | None, test_only: bool) -> str | None:
 
 
 def _dry_run(loaded: LoadedConfig, cluster: str | None, *, verbose: bool, as_json: bool) -> int:
+    note_submission_to(cluster, loaded)
     from hpc_train.backends.check_environment import check_environment, check_image
     from hpc_train.backends.code_copy import code_for
     from hpc_train.backends.local_devices import check_gpus_here, notes_here
@@ -136,6 +138,7 @@ def _stay(run: api.Run, *, follow: bool, wait: bool, as_json: bool) -> int:
             print_notes(notes_here(read_plan(run.directory), is_followed=follow or wait))
         on_slurm = backend == "slurm" and not follow  # who follows is told by that
         tell_unchecked(submitted)
+        note_submission_to(backend, read_plan(run.directory))
         _warn(run, submitted.get("left_out", []), on_slurm=on_slurm, err=as_json)
 
     document = {"job_id": job_id, "cluster": backend}
@@ -157,6 +160,7 @@ def _submit_sweep(
 
     for option in (option for option, given in only.items() if given):
         raise UsageError(f"{option} is for one training, not for a sweep", "leave it out")
+    note_submission_to("slurm", loaded)
     if dry_run:
         check_prerequisite(loaded, **order, cluster="slurm", dry_run=True)
         plan, configs = sweeps.plan_sweep(loaded, at_most=at_most)

@@ -110,11 +110,13 @@ def _waits(status: RunStatus) -> bool:
 
 def _earlier(status: RunStatus, record: AttemptRecord | None) -> tuple[str, ...]:
     last = record.attempt if record else len(status.attempts)
-    return tuple(
+    ends = tuple(
         f"attempt {it.attempt} ended as {it.outcome.value.replace('_', ' ')}: {it.reason}"[:300]
         for it in status.attempts
         if it.attempt < last and it.outcome and it.outcome is not Outcome.COMPLETED
     )
+    told = {note: it.attempt for it in reversed(status.attempts) for note in it.notes}
+    return (*ends, *(f"attempt {number}: {note}" for note, number in told.items()))
 
 
 def _why(

@@ -17,7 +17,9 @@ from hpc_train.runs.lock import flock
 SPACE_WARN_GIB = 20.0  # a few checkpoints of a model of 1e9 parameters with Adam's state
 ANSWER_S = 60.0  # a busy shared file system takes seconds for an fsync
 _ELSEWHERE = "set runs_dir to a folder on the shared file system where you may write"
-_NOT_SHARED = ("tmpfs", "ramfs", "overlay")  # in memory, or of one container
+_IN_MEMORY = ("tmpfs", "ramfs")
+_NOT_SHARED = (*_IN_MEMORY, "overlay")  # or of one container, which may be the whole cluster
+MOUNTS = Path("/proc/self/mounts")
 
 
 def existing_parent(path: Path) -> Path:
@@ -64,10 +66,23 @@ def check_folder(folder: Path) -> Iterator[Finding]:
         yield Finding("", "", "free space", "warn", f"{free_gib:.1f} GiB", fix)
 
 
+def unseen_elsewhere(folder: Path) -> str:
+    """That it is in this machine's memory; empty where it may be shared."""
+    try:
+        kind = _file_system(folder, MOUNTS)
+    except OSError:
+        return ""
+    return _unseen(folder, kind) if kind in _IN_MEMORY else ""
+
+
+def _unseen(folder: Path, kind: str) -> str:
+    return f"{folder} is on {kind}, which other nodes do not see"
+
+
 def _kind(folder: Path) -> Finding:
-    kind = _file_system(folder, Path("/proc/self/mounts"))
+    kind = _file_system(folder, MOUNTS)
     if kind in _NOT_SHARED:
-        text = f"{folder} is on {kind}, which other nodes do not see"
+        text = _unseen(folder, kind)
         return Finding("", "", "runs folder", "warn", text, _ELSEWHERE)
     return Finding("", "", "runs folder", "ok", f"{folder} ({kind or 'unknown file system'})")
 

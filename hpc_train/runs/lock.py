@@ -6,7 +6,7 @@ import errno
 import fcntl
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from hpc_train.errors import HpcTrainError
@@ -52,6 +52,20 @@ def held_lock(path: Path, owner: str, *, wait_s: float = 0.0) -> Iterator[None]:
         stream.truncate(0)
         stream.write(owner + "\n")
         stream.flush()
+        yield
+
+
+@contextmanager
+def waited_lock(path: Path, *, wait_s: float) -> Iterator[None]:
+    """Have others of this lock wait for the block, but none for longer than `wait_s`.
+
+    Args:
+        path: A file that is there; one that cannot be opened is not locked.
+    """
+    with ExitStack() as stack:
+        with suppress(OSError):
+            stream = stack.enter_context(path.open("r+b"))
+            _lock(stream.fileno(), time.monotonic() + wait_s)
         yield
 
 

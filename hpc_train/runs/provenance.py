@@ -14,7 +14,7 @@ import platform
 import re
 import subprocess
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -105,6 +105,42 @@ def code_changes(run: RunDir) -> str:
     return differences(before, code_state(Path(plan.workdir), packages_of(plan)))
 
 
+def state_before(run: RunDir, attempt: int) -> tuple[int | None, dict[str, Any]]:
+    """The attempt before that has a record of its code, and the record; else the submission's."""
+    for number in range(attempt - 1, -1, -1):
+        if state := read_state(run, number):
+            return number, state
+    return None, read_state(run)
+
+
+def edited_files(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """The Python files whose text differs between two `code_state`s of one folder.
+
+    Unlike `code_change` it passes over a commit of what was there already, and over other files
+    of the repository, such as the next training's config.
+    """
+    files = _differing(before.get("sources"), now.get("sources"))
+    diff = _diff_against(str(before.get("git_commit") or ""), now)
+    if "git_diff" not in before or diff is None or before.get("workdir") != now.get("workdir"):
+        return files
+    known = {*(before.get("sources") or ()), *(now.get("sources") or ())}
+    in_git = _differing(_by_file(before["git_diff"]), _by_file(diff))
+    in_git = [name for name in in_git if name.endswith(".py")]
+    return files + [
+        name for name in in_git if not any(f"/{name}".endswith(f"/{file}") for file in known)
+    ]
+
+
+def _diff_against(commit: str, now: Mapping[str, Any]) -> str | None:
+    """What differs from this commit, as far as git still has it."""
+    if not commit or commit == now.get("git_commit"):
+        return now.get("git_diff") if commit else None
+    workdir = Path(str(now.get("workdir", "")))
+    if not _git(workdir, "cat-file", "-t", commit):
+        return None
+    return _git(workdir, "diff", commit, "--", ":/*.py")[:DIFF_LIMIT]
+
+
 def packages_of(plan: Plan) -> set[str]:
     """Folders with the training's code, from `workdir`; a script's own is one of them."""
     if plan.script is not None:
@@ -125,11 +161,15 @@ class CodeChange:
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     """What differs between two `code_state`s, in a few words; empty where nothing does."""
     change = code_change(before, now)
-    words = list(change.files[:SHOWN_FILES])
-    more = len(change.files) - SHOWN_FILES
-    words += [f"{more} more files"] if more > 0 else []
+    words = [named_files(change.files)] if change.files else []
     words += [f"commit {change.commit[0][:9]} -> {change.commit[1][:9]}"] if change.commit else []
     return ", ".join(words)
+
+
+def named_files(files: Sequence[str]) -> str:
+    """The first few, and how many more."""
+    more = len(files) - SHOWN_FILES
+    return ", ".join([*files[:SHOWN_FILES], *([f"{more} more files"] if more > 0 else [])])
 
 
 def code_change(before: Mapping[str, Any], now: Mapping[str, Any]) -> CodeChange:

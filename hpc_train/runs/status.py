@@ -20,6 +20,8 @@ SCHEMA_VERSION = 1
 SESSION = "session"  # the backend of a script of the user's with a Session
 # A job that was submitted this recently may not have reached the scheduler's lists yet.
 FRESH_S = 60.0
+# What Slurm says of a job whose script could not begin: its exit code is then 0:53.
+UNOPENED_LOG = ("JobLaunchFailure", "RaisedSignal:53")
 # Ended by nobody's word: the log of the job itself is all that tells.
 UNEXPLAINED = (RunState.FAILED, RunState.LOST)
 
@@ -142,7 +144,7 @@ def run_status(
     attempts = attempts_in(events)
     submissions = [event for event in events if event.kind is EventKind.SUBMITTED]
     step = _step(attempts, beat.step if beat else 0)
-    state, reason = _state(events, attempts, view, now)
+    state, reason = _state(run, events, attempts, view, now)
     if view.silence and not state.ended:
         far = f", step {step}{_age(beat, now)}" if state is RunState.RUNNING else ""
         reason = _last_known(view, attempts, f"{state.value}{far}")
@@ -203,7 +205,11 @@ def _is_open(attempts: Sequence[AttemptRecord]) -> bool:
 
 
 def _state(
-    events: Sequence[Event], attempts: Sequence[AttemptRecord], view: SchedulerView, now: float
+    run: RunDir,
+    events: Sequence[Event],
+    attempts: Sequence[AttemptRecord],
+    view: SchedulerView,
+    now: float,
 ) -> tuple[RunState, str]:
     recent = since_last(events, *BEGINNINGS)
     if ended := end_of(events):
@@ -223,10 +229,12 @@ def _state(
     if went_on and now - began < FRESH_S:
         return RunState.PENDING, attempts[-1].decision_reason
     state = view.state or RunState.LOST
-    return state, _without_an_end(state, view, begun=begins, on_slurm=on_slurm)
+    return state, _without_an_end(run, state, view, begun=begins, on_slurm=on_slurm)
 
 
-def _without_an_end(state: RunState, view: SchedulerView, *, begun: bool, on_slurm: bool) -> str:
+def _without_an_end(
+    run: RunDir, state: RunState, view: SchedulerView, *, begun: bool, on_slurm: bool
+) -> str:
     """Why a run is over that does not say so itself; the job's own log knows most."""
     if state in UNEXPLAINED and view.last_words:
         when = "without a word of its supervisor" if begun else "before its training began"
@@ -236,6 +244,12 @@ def _without_an_end(state: RunState, view: SchedulerView, *, begun: bool, on_slu
             return "Slurm knows no job of it any more, and it left no end"
         return "no process of it is left, and it left no end"
     if state is RunState.FAILED and not begun:
+        if view.reason.startswith(UNOPENED_LOG):
+            return (
+                f"the job ended before its training began: its node could not open the job's log in"
+                f" {run.submitit} (Slurm: {view.reason}): as a rule that folder is on a file system"
+                " which the nodes do not see; set runs_dir to one that they see, and submit again"
+            )
         what = f"the job ended before its training began, and left no log (Slurm: {view.reason})"
         return f"{what}: where env has lines they run first, and one of env.setup may have ended it"
     return view.reason

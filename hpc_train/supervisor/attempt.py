@@ -29,7 +29,7 @@ from hpc_train.slurm.site import slurm_version
 from hpc_train.slurm.srun_words import nodes_taken, nodes_that_failed
 from hpc_train.ssh.check_hosts import silent_hosts
 from hpc_train.supervisor.allocation import Allocation
-from hpc_train.supervisor.attempt_notes import setup_notes, tell_notes
+from hpc_train.supervisor.attempt_notes import code_notes, setup_notes, tell_notes
 from hpc_train.supervisor.deaths import Crash, crash_in_stacks
 from hpc_train.supervisor.launch import Ranks, ended_with, start_ranks
 from hpc_train.supervisor.node_monitors import monitored
@@ -102,6 +102,8 @@ class Attempt:
         self.run.stop.unlink(missing_ok=True)
         with contextlib.suppress(OSError):  # a full disk: the ranks say more of it
             attempt_environment(self.run, self.plan, self.number, slurm=self._slurm_version())
+            code = code_notes(self.run, self.number, self.plan)
+            tell_notes(self.run, self.number, code, self.log.say)
         environ = {**self.environ, **environment}
         ranks = start_ranks(
             *(self.plan, self.allocation, self.run, self.number, nodes, environ),

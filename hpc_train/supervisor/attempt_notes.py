@@ -1,17 +1,21 @@
-"""Notes in the run's history: of lines of env.setup that failed, and what the ranks leave."""
+"""Notes in the run's history: failed lines of env.setup, edited code, and what the ranks leave."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 
-from hpc_train.plan.plan import ShellPlan
+from hpc_train.plan.plan import Plan, ShellPlan
 from hpc_train.plan.setup_watch import SetupTold
 from hpc_train.runs.events import Event, EventKind, append_event, read_events
 from hpc_train.runs.history import attempts_in
 from hpc_train.runs.layout import RunDir
+from hpc_train.runs.provenance import edited_files, named_files, read_state, state_before
+from hpc_train.runs.snapshot import copy_at
 
 WIDTH = 120  # of a line as it is shown
+KEEP_CODE = "; a run that was submitted with snapshot=git keeps its code"
 
 
 def tell_notes(run: RunDir, attempt: int, notes: Iterable[str], say: Callable[[str], None]) -> None:
@@ -35,6 +39,15 @@ def setup_notes(shell: ShellPlan, told: SetupTold) -> Iterator[str]:
             "env.setup sets a trap of its own for ERR, so lines of it that fail are not noted:"
             " without it they are; LINE || exit 1 ends the job"
         )
+
+
+def code_notes(run: RunDir, attempt: int, plan: Plan) -> Iterator[str]:
+    """That it trains with other code than the attempt before, or than what was submitted."""
+    before, state = state_before(run, attempt)
+    if files := edited_files(state, read_state(run, attempt)):
+        than = "that of the submission" if before is None else f"that of attempt {before}"
+        keep = "" if copy_at(Path(plan.workdir)) else KEEP_CODE
+        yield f"the code is not {than}: {named_files(files)}{keep}"
 
 
 def _shown(line: str) -> str:

@@ -121,8 +121,9 @@ def on_terminal(*words: str, columns: int, **variables: str) -> str:
 
 
 @pytest.fixture
-def taken(slurm: Slurm) -> Slurm:
-    """A Slurm that takes every job, as its number 7."""
+def taken(slurm: Slurm, monkeypatch: pytest.MonkeyPatch) -> Slurm:
+    """A Slurm that takes every job, as its number 7, and sees the tests' folder."""
+    monkeypatch.setattr("hpc_train.doctor.examine_folder.MOUNTS", Path("/dev/null"))
     slurm.has("sbatch", "echo Submitted batch job 7")
     for program in ("srun", "scontrol", "sinfo"):
         slurm.has(program, "exit 1")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from hpc_train.plan.plan import Plan
 from hpc_train.runs.layout import RunDir
-from hpc_train.runs.provenance import attempt_environment
+from hpc_train.runs.provenance import attempt_environment, code_state, edited_files
 from hpc_train.training.environment_record import write_environment
 from tests.cli.test_resume import CONFIG, NETS
 
@@ -53,7 +55,8 @@ def test_code_config_and_packages_that_have_changed_since_are_named(
     assert "config    global_batch_size: 8 -> 16" in told
     assert "package   gone: 2 -> (absent)" in told
     assert sum(line.startswith("package   numpy: 1.0 -> ") for line in told) == 1
-    assert len(told) == 4
+    assert told[-1].startswith("attempt   1 differs from attempt 0: numpy ")
+    assert len(told) == 5
     between = json.loads(hpc("diff", "x@0", "x@1", "--json").out)
     assert between["packages"]["gone"] == [None, "2"]
     assert (between["code"], between["config"]) == ({"files": [], "commit": None}, {})
@@ -90,3 +93,48 @@ def test_a_record_names_no_secret_and_holds_the_diff_beside_it(
     assert known["slurm"] == "slurm 22.05"
     assert {"torch", "pytorch-lightning", "hpc-train"} <= known["packages"].keys()
     assert known["kernel"]
+
+
+def test_what_an_attempt_had_otherwise_than_the_one_before_is_named(
+    hpc, run: RunDir, tmp_path: Path
+) -> None:
+    (tmp_path / "nets.py").write_text(NETS + "# 2\n")
+    begin(run, 2)
+    begin(run, 3)
+    said = hpc("diff", "x")
+    assert said.out.splitlines() == [
+        "nothing differs from now, but among the attempts:",
+        "attempt   2 differs from attempt 1: nets.py",
+    ]
+    among = json.loads(hpc("diff", "x", "--json").out)["attempts"]
+    assert among == {"2": {"before": 1, "files": ["nets.py"], "place": {}, "packages": {}}}
+    assert hpc("diff", "x@1").out == "code      nets.py\n"
+
+
+def test_a_commit_of_what_was_there_and_other_files_are_no_edit_of_the_code(
+    tmp_path: Path,
+) -> None:
+    def git(*words: str) -> None:
+        argv = ["git", "-c", "user.name=x", "-c", "user.email=x@x", "-C", str(tmp_path), *words]
+        subprocess.run(argv, check=True, capture_output=True)
+
+    (tmp_path / "lib").mkdir()
+    files = [tmp_path / name for name in ("nets.py", "lib/help.py", "cfg.yaml")]
+    for file in files:
+        file.write_text("1\n")
+    git("init", "-q")
+    git("add", ".")
+    git("commit", "-qm", "1")
+    files[1].write_text("2\n")
+    before = code_state(tmp_path)
+    files[2].write_text("lr: 2\n")
+    assert edited_files(before, code_state(tmp_path)) == []
+    git("commit", "-qam", "2")
+    assert edited_files(before, code_state(tmp_path)) == []
+    files[1].write_text("3\n")
+    assert edited_files(before, code_state(tmp_path)) == ["lib/help.py"]
+    files[0].write_text("3\n")
+    git("commit", "-qam", "3")
+    assert edited_files(before, code_state(tmp_path)) == ["nets.py", "lib/help.py"]
+    shutil.rmtree(tmp_path / ".git")
+    assert edited_files(before, code_state(tmp_path)) == ["nets.py"]

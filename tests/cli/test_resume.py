@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from hpc_train import api
+from hpc_train.errors import HpcTrainError
 from hpc_train.runs.events import Event, EventKind, append_event
 from hpc_train.runs.layout import RunDir
 
@@ -230,3 +232,31 @@ def test_a_schedule_that_ends_with_an_error_is_refused_before(hpc, complete: Run
     assert said.code == 3
     assert "OneCycleLR was built for 12 steps and cannot go on behind them" in said.err
     assert f"init_from={complete.path}" in said.err
+
+
+def test_of_two_that_resume_a_run_at_once_the_second_is_told_who_has_it(
+    hpc, taken, stopped: RunDir
+) -> None:
+    run = api.Run(stopped)
+    first, second = run.next_plan(), run.next_plan()
+    taken.has("sbatch", "echo Submitted batch job 8")
+    assert run.go_on(first) == "8"
+    before = contents(stopped)
+    with pytest.raises(HpcTrainError, match=r"x \(.*\) has just been resumed as job 8") as told:
+        run.go_on(second)
+    assert told.value.hint == f"it needs nothing: hpc-train status {stopped.run_id} shows it"
+    assert contents(stopped) == before
+
+
+def test_a_complete_run_of_a_rendered_script_is_not_sent_to_a_resume_that_is_refused(
+    hpc, stopped: RunDir
+) -> None:
+    append_event(stopped.events, Event(time.time(), EventKind.RUN_ENDED, {"state": "completed"}))
+    assert "hpc-train resume" in hpc("resume", "x").err
+    stopped.config.unlink()
+    for more in ([], ["trainer.max_epochs=3"]):
+        said = hpc("resume", "x", *more)
+        assert f"with init_from={stopped.run_id} that begins with these weights" in said.err
+        assert (
+            "fix: its length is the script's: hpc-train render CFG trainer.max_epochs=N" in said.err
+        )

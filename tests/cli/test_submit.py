@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hpc_train.doctor import examine_folder
 from tests.cli.conftest import DIGITS, Slurm
 
 
@@ -229,3 +230,17 @@ def venv(folder: Path, *, has_us: bool) -> None:
     python = folder / "bin/python"
     python.write_text(f'#!/bin/sh\nexec {sys.executable} {isolated} "$@"\n')
     python.chmod(0o755)
+
+
+@pytest.mark.parametrize("kind", ["tmpfs", "nfs4", "overlay"])
+def test_a_folder_of_runs_in_memory_is_noted_where_slurm_takes_the_job(
+    hpc, taken, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    mounts = tmp_path / "mounts"
+    mounts.write_text(f"x / ext4 rw 0 0\nx {tmp_path} {kind} rw 0 0\n")
+    monkeypatch.setattr(examine_folder, "MOUNTS", mounts)
+    told = "is on tmpfs, which other nodes do not see: set runs_dir to a folder on the shared"
+    for more in ([], ["--sweep", "seed=1,2"], ["--dry-run"]):
+        said = hpc("submit", DIGITS, *more)
+        assert (said.code, told in said.err) == (0, kind == "tmpfs"), said
+    assert told not in hpc("submit", DIGITS, "--dry-run", "--cluster", "local").err

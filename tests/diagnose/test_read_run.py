@@ -205,6 +205,9 @@ SAID = {
     " env.venv cannot be activated",
     "refused_at_start": "the run is failed: the job ended before its training began: hpc-train:"
     " error: the plan wants 2 nodes and job 7 has 1 (n1); fix: ask for 2 nodes",
+    "unseen_folder": "the run is failed: the job ended before its training began: its node could"
+    " not open the job's log in /tmp/runs/x/1/submitit (Slurm: JobLaunchFailure): as a rule that"
+    " folder is on a file system which the nodes do not see; set runs_dir",
     "time_limit": "Slurm's record: TIMEOUT, exit code 0:0, on n1",
     "preempted": "Slurm's record: PREEMPTED, exit code 0:0, on n1",
     "cancelled": "Slurm's record: CANCELLED by 1000, exit code 0:0, on n1",

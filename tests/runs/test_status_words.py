@@ -85,6 +85,16 @@ WORDS = ("line 1", "bash: /nope: No such file", "hpc-train: env.venv cannot be a
             ),
         ),
         (
+            SchedulerView(RunState.FAILED, "JobLaunchFailure"),
+            [SUBMITTED],
+            (
+                "the job ended before its training began: its node could not open the job's log in"
+                " /runs/digits/one/submitit (Slurm: JobLaunchFailure): as a rule that folder is on"
+                " a file system which the nodes do not see; set runs_dir to one that they see, and"
+                " submit again"
+            ),
+        ),
+        (
             SchedulerView(RunState.TIMED_OUT, "TimeLimit", last_words=WORDS),
             [SUBMITTED],
             "TimeLimit",

@@ -9,6 +9,7 @@ import pytest
 
 from hpc_train.plan.states import Outcome, RankExit
 from hpc_train.runs.events import Event, EventKind, append_event, read_events
+from hpc_train.runs.provenance import code_files, code_state
 from tests.supervisor.attempted import NODES, Scene, beat, say, scene
 
 __all__ = ["scene"]
@@ -214,3 +215,36 @@ def test_where_a_stop_explains_the_end_the_disk_is_not_tried(scene: Scene) -> No
     (attempt.folder.path / "disk-check").mkdir()
     scene.job = PREEMPTED
     assert scene.carry_out(attempt, "exit 75").ending.outcome is Outcome.PREEMPTED
+
+
+def test_code_that_was_edited_before_an_attempt_began_by_itself_is_noted(
+    scene: Scene, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nets = scene.run.path.parent / "nets.py"
+    nets.write_text("1")
+    for name, text in code_files(code_state(nets.parent)).items():
+        (scene.run.path / name).write_text(text)
+    keep = "; a run that was submitted with snapshot=git keeps its code"
+    notes = []
+    for text in ("1", "2", "2", "3"):
+        nets.write_text(text)
+        scene.carry_out(scene.attempt(), "exit 1")
+        notes.append(scene.ended().notes)
+    assert notes == [
+        (),
+        (f"the code is not that of attempt 0: nets.py{keep}",),
+        (),
+        (f"the code is not that of attempt 2: nets.py{keep}",),
+    ]
+    assert "note: the code is not that of attempt 0: nets.py" in capsys.readouterr().out
+
+
+def test_code_that_was_edited_while_the_run_waited_is_noted(scene: Scene) -> None:
+    nets = scene.run.path.parent / "nets.py"
+    nets.write_text("1")
+    for name, text in code_files(code_state(nets.parent)).items():
+        (scene.run.path / name).write_text(text)
+    nets.write_text("2")
+    scene.carry_out(scene.attempt(), "exit 1")
+    (note,) = scene.ended().notes
+    assert note.startswith("the code is not that of the submission: nets.py; ")
