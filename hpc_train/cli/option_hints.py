@@ -103,7 +103,7 @@ _GPUS_BY_TYPE = re.compile(r"^'(?:gpu:)?([A-Za-z]\w*):(\d+)' is not")
 _FILE_BY_OPTION = ("config", "cfg", "config-file", "config-name", "config-path", "c", "f", "file")
 # Options whose several values are one word, with what such a value is.
 _SEVERAL = {
-    "--sweep": r"(?!-+[A-Za-z]|.*\.(?:ya?ml|py)\Z)[\w.+-]+",
+    "--sweep": r"(?!-+[A-Za-z]|.*\.(?:ya?ml|py)\Z)[\w.+,-]+",
     **dict.fromkeys(("--partition", "--partitions", "--hosts"), r"[A-Za-z][\w-]*"),
     **dict.fromkeys(("--nodes", "--gpus", "--devices"), r"\d+"),
 }
@@ -152,6 +152,8 @@ def stray_hint(context: click.Context, typed: list[str]) -> tuple[str, str] | No
         if pattern is None or "=" in word or not re.fullmatch(pattern, word):
             continue
         more = list(itertools.takewhile(re.compile(pattern).fullmatch, typed[number:]))
+        more = [bare for it in more if (bare := it.strip(","))]
+        value = value.strip(",")
         values = ",".join([value, *more])
         hint = f"write {option} {values}"
         if option == "--sweep" and "=" not in value:
