@@ -184,6 +184,8 @@ def value_hint(context: click.Context | None, parameter: str, said: str) -> str:
         return f"write --gpus {typed[2]} slurm.gpu_type={typed[1]}"
     if context is not None and context.info_name == "list" and said.startswith("'all'"):
         return "write --all"
+    if too_small := re.search(r"is not in the range x>=(\d+)", said):
+        return f"write {too_small[1]} or more, or leave it out"
     kind = re.search(r"is not a valid (integer|float)", said)
     number = f"write a {'whole ' if kind[1] == 'integer' else ''}number" if kind else ""
     is_shape = parameter in ("nodes", "gpus") and any(it.name == "cfg" for it in _options(context))

@@ -342,6 +342,9 @@ def _neighbours(path: Path) -> str:
     if not folder.is_dir():
         return f"there is no folder {folder} either"
     names = [entry.name for entry in folder.iterdir() if entry.suffix in (".yaml", ".yml")]
+    for ending in (".yaml", ".yml", ".py"):  # an ending left out
+        if (whole := folder / f"{path.name}{ending}").is_file():
+            return f"did you mean '{whole}'?"
     return did_you_mean(path.name, names) or (
         f"in {folder} there are: {', '.join(sorted(names)[:5])}"
         if names
