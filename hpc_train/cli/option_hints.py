@@ -110,7 +110,7 @@ _GPUS_BY_TYPE = re.compile(r"^'(?:gpu:)?([A-Za-z]\w*):(\d+)' is not")
 _FILE_BY_OPTION = ("config", "cfg", "config-file", "config-name", "config-path", "c", "f", "file")
 # Options whose several values are one word, with what such a value is.
 _SEVERAL = {
-    "--sweep": r"(?!-+[A-Za-z]|.*\.(?:ya?ml|py)\Z)[\w.+-]+",
+    "--sweep": r"(?!-+[A-Za-z]|.*\.(?:ya?ml|py)\Z)[\w.+,-]+",
     **dict.fromkeys(("--partition", "--partitions", "--hosts"), r"[A-Za-z][\w-]*"),
     **dict.fromkeys(("--nodes", "--gpus", "--devices"), r"\d+"),
 }
@@ -159,6 +159,8 @@ def stray_hint(context: click.Context, typed: list[str]) -> tuple[str, str] | No
         if pattern is None or "=" in word or not re.fullmatch(pattern, word):
             continue
         more = list(itertools.takewhile(re.compile(pattern).fullmatch, typed[number:]))
+        more = [bare for it in more if (bare := it.strip(","))]
+        value = value.strip(",")
         values = ",".join([value, *more])
         hint = f"write {option} {values}"
         if option == "--sweep" and "=" not in value:
@@ -189,6 +191,8 @@ def value_hint(context: click.Context | None, parameter: str, said: str) -> str:
         return f"write --gpus {typed[2]} slurm.gpu_type={typed[1]}"
     if context is not None and context.info_name == "list" and said.startswith("'all'"):
         return "write --all"
+    if too_small := re.search(r"is not in the range x>=(\d+)", said):
+        return f"write {too_small[1]} or more, or leave it out"
     kind = re.search(r"is not a valid (integer|float)", said)
     number = f"write a {'whole ' if kind[1] == 'integer' else ''}number" if kind else ""
     is_shape = parameter in ("nodes", "gpus") and any(it.name == "cfg" for it in _options(context))

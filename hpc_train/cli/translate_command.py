@@ -9,6 +9,8 @@ import click
 from hpc_train.cli.common import json_option, print_json
 from hpc_train.errors import ConfigError
 
+_LONGEST = 1_000_000  # characters of a batch script
+
 
 @click.command("translate", context_settings={"ignore_unknown_options": True})
 @click.argument("words", metavar="COMMAND", nargs=-1, required=True, type=click.UNPROCESSED)
@@ -19,7 +21,9 @@ def command(words: tuple[str, ...], keep_nccl: bool, as_json: bool) -> int:
 
     Put it in quotes: without them the shell replaces its variables and ends it at a && or |.
 
-    COMMAND is of torchrun, torch.distributed.launch, accelerate, deepspeed, srun or sbatch (also
+    COMMAND may be a file, the script that sbatch takes: hpc-train translate job.sbatch
+
+    Else it is of torchrun, torch.distributed.launch, accelerate, deepspeed, srun or sbatch (also
     its #SBATCH lines), or the arguments of a Lightning Trainer: "Trainer(gpus=4)".
 
     The exit code is 3 where a word has no equivalent.
@@ -32,6 +36,8 @@ def command(words: tuple[str, ...], keep_nccl: bool, as_json: bool) -> int:
     from hpc_train.plan.translate import translate
 
     text = words[0] if len(words) == 1 else shlex.join(words)
+    file = words[1] if words[0] == "sbatch" and len(words) == 2 else text
+    text = _batch_script(file) or text
     made = translate(text, list(trainer_parameters(sys.path)), keep_nccl=keep_nccl)
     if as_json:
         document = {"schema_version": 1, "config": made.nested(), "command": made.submit_line()}
@@ -52,3 +58,15 @@ def command(words: tuple[str, ...], keep_nccl: bool, as_json: bool) -> int:
         click.secho("no equivalent: ", err=True, fg="red", nl=False)
         click.echo(f"{' '.join(word.split())}: {why}", err=True)
     return ConfigError.exit_code if made.refused else 0
+
+
+def _batch_script(name: str) -> str:
+    """The text of a file of shell lines; empty where it is none."""
+    try:
+        with open(name, encoding="utf-8", errors="replace") as stream:  # noqa: PTH123 - any text
+            text = stream.read(_LONGEST)
+    except (OSError, ValueError):
+        return ""
+    is_script = name.endswith((".sh", ".sbatch", ".slurm", ".job", ".bash"))
+    shebang = text.startswith("#!") and "sh" in text.partition("\n")[0]
+    return text if is_script or shebang or "\n#SBATCH" in text else ""

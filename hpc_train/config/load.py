@@ -258,6 +258,11 @@ def _swept(text: str, key: str) -> Any:
     """The values of a key: a list in brackets or without, or a range as it stands."""
     if text.strip().startswith("range("):
         return text
+    if found := re.fullmatch(r"\s*(choice|interval|shuffle|sort|glob)\((.*)\)\s*", text):
+        word, inner = found.groups()
+        values = inner if word == "choice" else "A,B,C"
+        fix = f"write the values as they are: --sweep {key}={values.replace(' ', '')}"
+        raise ConfigError(f"{COMMAND_LINE}: {key}={text.strip()}: {word}() is Hydra's", fix)
     if found := re.fullmatch(r"\s*(-?\d[\d.e-]*?)\s*(?:\.\.\.?|[:;])\s*(-?\d[\d.e-]*)\s*", text):
         first, last = found.groups()
         is_whole = first.isdecimal() and last.isdecimal() and ";" not in text

@@ -47,7 +47,7 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
 MADE_BY_US = "# Made by hpc-train. Submit it with: sbatch"  # in sbatch_templates/
 _SHELL = (
     "a shell script",
-    "name the .py that it starts, or a YAML file; `translate` shows the way",
+    "hpc-train translate {0} makes a config of it; or name the .py that it starts",
 )
 _WEIGHTS = (
     "a checkpoint",
@@ -58,7 +58,7 @@ _LOOKALIKES = re.compile("[\u00a0\u2000-\u201f\u3000\uff01-\uff5e]")
 # What is named in a config's place.
 _OTHER_FILES = {
     ".ipynb": ("a notebook", "put the code into a .py; in a notebook: hpc_train.submit(...)"),
-    **dict.fromkeys((".sh", ".sbatch", ".slurm"), _SHELL),
+    **dict.fromkeys((".sh", ".sbatch", ".slurm", ".job"), _SHELL),
     **dict.fromkeys(WEIGHTS, _WEIGHTS),
     ".toml": ("TOML", "write it as YAML: key: value"),
     ".gz": ("compressed", "gunzip it"),
@@ -106,6 +106,7 @@ def read_file(path: Path) -> Source:
     """
     if path.suffix in _OTHER_FILES and path.is_file():
         what, fix = _OTHER_FILES[path.suffix]
+        fix = fix.replace("{0}", shlex.quote(str(path)))
         if what == _SHELL[0] and MADE_BY_US in path.read_text("utf-8", errors="replace"):
             fix = f"it is a rendered training: sbatch {shlex.quote(str(path))}"
         raise ConfigError(f"{path} is {what}, and no config", fix)
@@ -339,6 +340,9 @@ def _neighbours(path: Path) -> str:
     if not folder.is_dir():
         return f"there is no folder {folder} either"
     names = [entry.name for entry in folder.iterdir() if entry.suffix in (".yaml", ".yml")]
+    for ending in (".yaml", ".yml", ".py"):  # an ending left out
+        if (whole := folder / f"{path.name}{ending}").is_file():
+            return f"did you mean '{whole}'?"
     return did_you_mean(path.name, names) or (
         f"in {folder} there are: {', '.join(sorted(names)[:5])}"
         if names

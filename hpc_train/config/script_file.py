@@ -15,7 +15,7 @@ from hpc_train.config.origins import Origins
 from hpc_train.config.own_modules import check_imports
 from hpc_train.config.read import Source
 from hpc_train.config.schema import Config
-from hpc_train.config.script_trainers import places_asked_for
+from hpc_train.config.script_trainers import places_asked_for, word_of_old
 from hpc_train.config.words import did_you_mean
 from hpc_train.errors import ConfigError
 
@@ -105,6 +105,7 @@ def check_script(
             _check_starts(tree, config, origins)
             _check_submits(tree, config, origins)
             _check_places(tree, config, origins)
+            _check_old(tree, config, origins)
             _check_parser(tree, config, origins)
     except FileNotFoundError as error:
         names = [file.name for file in (workdir / written).parent.glob("*.py")]
@@ -217,3 +218,13 @@ def _check_places(tree: ast.Module, config: Config, origins: Origins) -> None:
                 f": {path}:{line} asks for Trainer({name}={asked}), and this run has {number}",
                 f"submit it with {option} {asked}, or leave {name} out of the Trainer",
             )
+
+
+def _check_old(tree: ast.Module, config: Config, origins: Origins) -> None:
+    """Refuse what Lightning 2 has dropped, and a strategy that starts ranks beside ours."""
+    if config.script.launcher == "none":
+        return  # its one process may start them
+    if found := word_of_old(tree, list(_unconditional(tree.body))):
+        line, word, fix = found
+        said = f": {config.script.path}:{line} has {word}, which cannot be here or in Lightning 2"
+        raise origins.error("script.path", said, fix)

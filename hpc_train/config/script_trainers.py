@@ -5,6 +5,26 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping, Sequence, Set
 
+from hpc_train.config.removed_arguments import (
+    OLD_STRATEGIES,
+    REMOVED_ARGUMENTS,
+    RENAMED_ARGUMENTS,
+    UNUSED_ARGUMENTS,
+)
+
+_PARSED = {  # methods of the Trainer that Lightning 2.0 dropped
+    "add_argparse_args": 'write parser.add_argument("--max_epochs", type=int), or use LightningCLI',
+    "from_argparse_args": "write Trainer(max_epochs=args.max_epochs, ...), or use LightningCLI",
+}
+_IN_A_SCRIPT = {
+    "gpus": "leave it out, and submit the script with --gpus N",
+    "num_processes": "leave it out, and submit the script with --gpus N script.accelerator=cpu",
+    "distributed_backend": 'write strategy="ddp"',
+    "resume_from_checkpoint": "leave it out: a stopped run goes on with hpc-train resume RUN",
+}
+# Packages of others register strategies by these names.
+_OF_OTHERS = ("horovod", "bagua", "colossalai", "hivemind", "collaborative", "tpu_spawn")
+
 _HOMES = ("pytorch_lightning", "lightning", "lightning.pytorch")
 _RUNS = ("fit", "validate", "test", "predict")  # of a Trainer's methods
 _MOST_CALLS = 4  # of functions that call functions
@@ -23,6 +43,44 @@ def places_asked_for(tree: ast.Module) -> dict[str, tuple[int, int]]:
         if known and len(known) == len(calls):
             asked[name] = min(known)
     return asked
+
+
+def word_of_old(tree: ast.Module, run: Sequence[ast.AST]) -> tuple[int, str, str] | None:
+    """What Lightning 2 no longer has: the line, the word and the fix; None where all may work.
+
+    An argument counts where every Trainer of the script has one, so that no other is made instead.
+
+    Args:
+        tree: The script.
+        run: The parts of it that stand under no condition.
+    """
+    modules, names = _imported(tree)
+    trainers = {name for name, what in names.items() if what == "Trainer"}
+    trainers |= {f"{module}.Trainer" for module in modules}
+    for node in run:
+        called = node.func if isinstance(node, ast.Call) else None
+        if not isinstance(called, ast.Attribute) or ast.unparse(called.value) not in trainers:
+            continue
+        if fix := _PARSED.get(called.attr):
+            return called.lineno, f"Trainer.{called.attr}", fix
+    calls = list(_trainers(tree))
+    found = [_old_argument(call) for call in calls]
+    return found[0] if found and all(found) and set(calls) <= set(run) else None
+
+
+def _old_argument(call: ast.Call) -> tuple[int, str, str] | None:
+    for word in call.keywords:
+        name = word.arg or ""
+        value = str(word.value.value) if isinstance(word.value, ast.Constant) else ""
+        if name in RENAMED_ARGUMENTS:
+            return call.lineno, f"Trainer({name}=...)", f"write {RENAMED_ARGUMENTS[name][0]}="
+        if why := REMOVED_ARGUMENTS.get(name) or UNUSED_ARGUMENTS.get(name):
+            fix = _IN_A_SCRIPT.get(name, f"leave it out of the Trainer: {why}")
+            return call.lineno, f"Trainer({name}=...)", fix
+        if name == "strategy" and value in OLD_STRATEGIES and value not in _OF_OTHERS:
+            today, why = OLD_STRATEGIES[value]
+            return call.lineno, f'Trainer(strategy="{value}")', f'write strategy="{today}": {why}'
+    return None
 
 
 def _trainers(tree: ast.Module) -> Iterator[ast.Call]:

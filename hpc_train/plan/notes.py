@@ -6,7 +6,10 @@ import re
 
 from hpc_train.config.schema import Config, SlurmConfig
 from hpc_train.plan.quoting import slug
-from hpc_train.plan.units import stop_lead_s, time_s
+from hpc_train.plan.units import SIGNAL_IS_EARLY_S, slurm_time, stop_lead_s, time_s
+
+_DAYS_H = (36, 48, 72, 96)  # hours that people give jobs; more than 24 may as well be minutes
+_SHORT_S = 60  # less of a job is no time to train: it has to start first
 
 
 def notes_on(config: Config) -> list[str]:
@@ -27,28 +30,73 @@ def notes_on(config: Config) -> list[str]:
             f"global_batch_size, {config.global_batch_size}, decides what a rank's DataLoader has"
         )
         notes.append(f"data.init_args.batch_size is {given}, and {size}")
-    return [*notes, *time_notes(config.slurm.time), *_lead_notes(config.slurm)]
+    slurm = config.slurm
+    notes += _end_notes(config)
+    return [*notes, *time_notes(slurm.time, slurm.signal_lead_s), *_lead_notes(slurm)]
 
 
-def time_notes(time: str | None) -> list[str]:
-    """A line about a time of two fields, which Slurm reads as minutes and seconds."""
-    if not re.fullmatch(r"\d+:\d+", time or ""):  # sbatch(1), --time: "minutes:seconds"
+def time_notes(time: str | None, lead_s: int = SlurmConfig.signal_lead_s) -> list[str]:
+    """A line about a time that Slurm reads otherwise than people may, or that is hardly any.
+
+    Args:
+        lead_s: `slurm.signal_lead_s`.
+    """
+    written = (time or "").strip()
+    if re.fullmatch(r"\d+:\d+", written):  # sbatch(1), --time: "minutes:seconds"
+        minutes, seconds = map(int, written.split(":"))
+        rest = f" {seconds} s" if seconds else ""
+        hours = f"{minutes}:{seconds:02d}:00"
+        is_read = f"{minutes} min{rest} to Slurm (M:S)"
+        return [f'slurm.time "{written}" is {is_read}; hours are written "{hours}"']
+    if re.fullmatch(r"[1-9]\d*", written) and (int(written) <= 24 or int(written) in _DAYS_H):
+        return [f'slurm.time "{written}" is {written} min to Slurm; hours: "{written}:00:00"']
+    return _short_notes(written, lead_s)
+
+
+def _short_notes(time: str, lead_s: int) -> list[str]:
+    limit_s = _limit_s(time)
+    if not limit_s:
         return []
-    minutes, seconds = map(int, str(time).split(":"))
-    rest = f" {seconds} s" if seconds else ""
-    hours = f"{minutes}:{seconds:02d}:00"
-    note = f'slurm.time "{time}" is {minutes} min{rest} to Slurm (M:S); hours are written "{hours}"'
+    lead_s = stop_lead_s(lead_s, limit_s)
+    left_s = max(0, limit_s - lead_s - SIGNAL_IS_EARLY_S)
+    if left_s >= _SHORT_S:
+        return []
+    note = (
+        f"slurm.time {slurm_time(limit_s)} leaves a job {left_s} s or little more: it stops and"
+        f" saves {lead_s} s before its limit (slurm.signal_lead_s), to which Slurm may add"
+        f" {SIGNAL_IS_EARLY_S} s; then another goes on."
+        ' Write a longer one ("0:10:00") or a smaller lead'
+    )
     return [note]
 
 
-def _lead_notes(slurm: SlurmConfig) -> list[str]:
+def _limit_s(time: str | None) -> int | None:
     try:
-        limit_s = time_s(slurm.time or "UNLIMITED")
+        return time_s(time or "UNLIMITED")
     except ValueError:
-        return []  # the plan refuses it
+        return None  # the plan refuses it
+
+
+def _end_notes(config: Config) -> list[str]:
+    """A line where nothing ends the training but Lightning's own default."""
+    trainer = config.trainer
+    has_end = trainer.get("max_epochs") is not None or trainer.get("max_steps", -1) not in (
+        None,
+        -1,
+    )
+    if config.script.path or has_end or trainer.get("max_time") or trainer.get("fast_dev_run"):
+        return []
+    is_long = "no trainer.max_epochs, max_steps or max_time: Lightning trains for 1000 epochs"
+    return [f"{is_long}; write trainer.max_epochs=N, or -1 for no end"]
+
+
+def _lead_notes(slurm: SlurmConfig) -> list[str]:
+    limit_s = _limit_s(slurm.time)
     lead_s = stop_lead_s(slurm.signal_lead_s, limit_s)
     if slurm.signal_lead_s in (lead_s, SlurmConfig.signal_lead_s):  # the default is nobody's wish
         return []
+    if _short_notes(slurm.time or "", slurm.signal_lead_s):
+        return []  # that says it
     note = (
         f"slurm.signal_lead_s is {slurm.signal_lead_s}, and slurm.time {limit_s} s:"
         f" the job stops and saves {lead_s} s before its limit"

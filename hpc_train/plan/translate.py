@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 from hpc_train.config.keys import FIELDS
 from hpc_train.config.secrets import looks_secret
@@ -18,13 +18,15 @@ from hpc_train.plan.launcher_options import (
     VARIABLES,
     OptionRule,
 )
+from hpc_train.plan.translate_shell import ARGUMENT, ShellLines
 from hpc_train.plan.translate_slurm import read_slurm_options
 from hpc_train.plan.translate_trainer import read_trainer, trainer_call
 from hpc_train.plan.translation import Translation
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)\Z", re.DOTALL)
-_SEPARATORS = frozenset((";", "&&", "\n"))
+_SEPARATORS = frozenset((";", "&&"))
 _PYTHON = re.compile(r"python(?:\d(?:\.\d+)?)?\Z")
+_BATCH_SCRIPTS = (".sh", ".sbatch", ".slurm", ".job")
 _MODULES = ("torch.distributed.launch", "torch.distributed.run")
 _SHORT = {"m": "module", "r": "redirects", "t": "tee"}  # torchrun's
 
@@ -32,7 +34,7 @@ _SHORT = {"m": "module", "r": "redirects", "t": "tee"}  # torchrun's
 def translate(
     text: str, trainer_arguments: Collection[str], *, keep_nccl: bool = False
 ) -> Translation:
-    """Read a command line, several, `#SBATCH` lines, or the arguments of a Trainer.
+    """Read a command line, several, a batch script, or the arguments of a Trainer.
 
     Args:
         text: As it stands in the tutorial.
@@ -46,38 +48,59 @@ def translate(
     if call := trainer_call(text):
         read_trainer(call, made, trainer_arguments)
     else:
-        commands = list(_commands(text))
-        if not commands:
+        lines = list(_lines(text))
+        if not lines:
             raise UsageError("there is no command", 'hpc-train translate "torchrun ... train.py"')
-        for words in commands:
-            _CommandReader(made, keep_nccl).command(words)
+        shell, reader = ShellLines(made), _CommandReader(made, keep_nccl)
+        for line in lines:
+            filled = shell.filled_in(line)
+            for words in [] if shell.take(filled) else _commands(filled):
+                reader.command(words)
     made.settle_shape()
     return made
 
 
-def _commands(text: str) -> list[list[str]]:
-    """The words of each command; a line of `#SBATCH` is one of sbatch."""
+def _lines(text: str) -> Iterator[str]:
+    """Those that say something; a line of `#SBATCH` is one of sbatch."""
+    for whole in text.replace("\\\n", " ").splitlines():
+        line = whole.strip()
+        directive = line.removeprefix("#SBATCH")
+        if directive != line:
+            yield f"sbatch {directive}"
+        elif line and not line.startswith("#"):
+            bare = not any(mark in line for mark in "'\"(`")
+            parts = re.split(r"&&|;", re.split(r"\s#", line)[0]) if bare else [line]
+            yield from (part.strip() for part in parts if part.strip())
+
+
+def _commands(line: str) -> list[list[str]]:
+    """The words of each command."""
     commands: list[list[str]] = [[]]
-    for line in text.replace("\\\n", " ").splitlines():
-        directive = line.strip().removeprefix("#SBATCH")
-        if directive != line.strip():
-            line = f"sbatch {directive}"
-        elif directive.startswith("#"):
-            continue
-        lexer = shlex.shlex(line, posix=True, punctuation_chars=";&|<>")
-        lexer.whitespace_split = True
-        lexer.commenters = ""
-        try:
-            words = list(lexer)
-        except ValueError as error:
-            raise UsageError(f"the quotes do not close: {error}", "quote the whole once") from None
-        comment = words.index("#") if "#" in words else len(words)
-        for word in [*words[:comment], "\n"]:
-            if word in _SEPARATORS:
-                commands.append([])
-            else:
-                commands[-1].append(word)
+    lexer = shlex.shlex(line, posix=True, punctuation_chars=";&|<>")
+    lexer.whitespace_split = True
+    lexer.commenters = ""
+    try:
+        words = list(lexer)
+    except ValueError as error:
+        raise UsageError(f"the quotes do not close: {error}", "quote the whole once") from None
+    comment = words.index("#") if "#" in words else len(words)
+    for word in words[:comment]:
+        if word in _SEPARATORS:
+            commands.append([])
+        else:
+            commands[-1].append(word)
     return [words for words in commands if words]
+
+
+def _why_not(program: str) -> str:
+    """Why a command that is not known starts no training here."""
+    if program.endswith(_BATCH_SCRIPTS):
+        return "there is no such file in this folder"
+    if program.startswith("Trainer("):
+        return "its bracket is not closed, or the quotes are missing"
+    if program in ("horovodrun", "mpirun", "mpiexec"):
+        return "hpc-train starts the ranks, without MPI: use torch.distributed (strategy ddp)"
+    return "starts no training that is known: put it into env.setup"
 
 
 class _CommandReader:
@@ -92,9 +115,7 @@ class _CommandReader:
             "deepspeed": lambda words: self._launcher(words, DEEPSPEED),
             **dict.fromkeys(("srun", "salloc", "sbatch"), self._slurm),
             **dict.fromkeys(("export", "env", "nohup", "time", "exec"), self.command),
-            "module": self._modules,
-            "source": lambda words: self._environment("env.venv", words),
-            "conda": lambda words: self._environment("env.conda", words[1:]),
+            "conda": self._conda_run,
         }
 
     def command(self, words: list[str]) -> None:
@@ -116,13 +137,8 @@ class _CommandReader:
             self._python(rest)
         elif program.endswith(".py"):
             self._script(words)
-        elif program.startswith("Trainer("):
-            self.made.refuse(program, "its bracket is not closed, or the quotes are missing")
-        elif program in ("horovodrun", "mpirun", "mpiexec"):
-            why = "hpc-train starts the ranks, without MPI: use torch.distributed (strategy ddp)"
-            self.made.refuse(program, why)
         else:
-            self.made.refuse(program, "starts no training that is known: put it into env.setup")
+            self.made.refuse(program, _why_not(program))
 
     def _variable(self, name: str, value: str) -> None:
         rule = VARIABLES.get(name, OptionRule("variable", name))
@@ -167,6 +183,10 @@ class _CommandReader:
         elif rule.does == "number" and rule.to == "devices":
             made.devices = value.replace(" ", "")
             made.say(word, "--devices on one machine; on Slurm the job's own are numbered from 0")
+        elif rule.does == "number" and "$" in value:
+            made.say(
+                word, "left out: the shape is that of the #SBATCH lines, or --nodes and --gpus"
+            )
         elif rule.does == "number":
             made.number(word, rule.to, value.rpartition(":")[2])  # --nnodes=1:4 is elastic
         elif rule.is_switch:
@@ -191,23 +211,20 @@ class _CommandReader:
 
     def _slurm(self, words: list[str]) -> None:
         rest = read_slurm_options(words, self.made)
-        if rest and rest[0].endswith((".sh", ".sbatch", ".slurm", ".job")):
-            self.made.refuse(rest[0], "its lines are not read: translate them, #SBATCH and all")
+        if rest and rest[0].endswith(_BATCH_SCRIPTS):
+            self.made.refuse(rest[0], f"its lines are not read: hpc-train translate {rest[0]}")
         elif rest:
             self.command(rest)
 
-    def _modules(self, words: list[str]) -> None:
-        if words[:1] != ["load"]:
-            self.made.say(
-                shlex.join(["module", *words]), "left out: env.modules loads what it names"
-            )
+    def _conda_run(self, words: list[str]) -> None:
+        """`conda run -n NAME COMMAND`."""
+        options = {"-n", "--name", "-p", "--prefix"}
+        if words[:1] != ["run"] or not options & set(words[1:]):
+            self.made.refuse("conda", "starts no training that is known: put it into env.setup")
             return
-        self.made.config["env.modules"] = [*self.made.config.get("env.modules", []), *words[1:]]
-        self.made.say("module load", f"env.modules: [{', '.join(words[1:])}]")
-
-    def _environment(self, key: str, words: list[str]) -> None:
-        for word in words[:1]:
-            self.made.key(word, key, word.removesuffix("/bin/activate"))
+        words = [word for word in words[1:] if word not in ("--no-capture-output", "--live-stream")]
+        self.made.key(" ".join(words[:2]), "env.conda", "".join(words[1:2]))
+        self.command(words[2:])
 
     def _script(self, words: list[str]) -> None:
         """What is left is a script and its own arguments, which stay as they are."""
@@ -218,8 +235,10 @@ class _CommandReader:
             self.made.refuse(shlex.join(words), "is a second training: a run is one of them")
             return
         for word in words[1:]:
-            if "$" in word:
-                self.made.say(word, "the shell fills it in where you type it, not in the job")
+            if ARGUMENT.search(word):
+                self.made.refuse(word, "an argument of the batch script: write its value")
+            elif "$" in word:
+                self.made.say(word, "no shell fills it in: write the value that it stands for")
         self.made.script = words
         if "script" not in FIELDS:
             why = "its LightningModule and data stand in config.yaml: hpc-train init shows one"

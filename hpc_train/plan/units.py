@@ -47,6 +47,10 @@ def meant_time(text: str) -> str:
     return slurm_time(int(word[1]) * unit_s[word[2].lower()]) if word else "1:30:00"
 
 
+# Slurm sends the user signal up to a minute early, since it looks every 60 s (sbatch(1), --signal).
+SIGNAL_IS_EARLY_S = 60
+
+
 def stop_lead_s(wanted_s: int, limit_s: int | None) -> int:
     """How long before its limit a job stops and saves; at most half of it.
 

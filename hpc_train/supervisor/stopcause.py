@@ -8,12 +8,10 @@ from dataclasses import dataclass
 
 from hpc_train.errors import SlurmError
 from hpc_train.plan.states import Outcome
-from hpc_train.plan.units import time_s
+from hpc_train.plan.units import SIGNAL_IS_EARLY_S, time_s
 from hpc_train.slurm.jobs import JobDetails
 from hpc_train.supervisor.allocation import Allocation
 
-# Slurm sends the user signal up to a minute early, since it looks every 60 s (sbatch(1), --signal).
-SIGNAL_IS_EARLY_S = 60
 SLURM_TIME = "%Y-%m-%dT%H:%M:%S"
 
 

@@ -33,6 +33,7 @@ from hpc_train.plan.world import World
 from hpc_train.runs.step_times import StepTimes, step_times_of, write_step_times
 from hpc_train.training.devices import Device, LoaderSettings
 from hpc_train.training.heartbeat import HeartbeatThread
+from hpc_train.training.metrics_csv import MetricsCsv
 from hpc_train.training.private.lightning import Checkpoint, pl
 from hpc_train.training.rank import Rank, main
 
@@ -48,6 +49,9 @@ class BenchRank(Rank):
         trainer, model, data = self.build(plan, world, device, loader)
         from hpc_train.training.resume.fit_with_resume import fit_with_resume
 
+        for logger in trainer.loggers:  # a bench has csv alone, and the model expects the config's
+            if isinstance(logger, MetricsCsv):
+                logger.take_everything()
         waits = DataWaits()
         every = plan.checkpoint.every_n_steps or 0
         clock = StepClock(waits, self.heartbeat, every, is_cuda=device.kind == "cuda")

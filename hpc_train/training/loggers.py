@@ -5,23 +5,20 @@ Everything here writes on global rank 0 only.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import sys
 import time
-from argparse import Namespace
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TextIO, cast
 
-from torch import Tensor
 from typing_extensions import override
 
 from hpc_train.errors import ConfigError
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.layout import RunDir
 from hpc_train.training.build import build, spec_of
+from hpc_train.training.metrics_csv import MetricsCsv, number
 from hpc_train.training.private.lightning import (
     PACKAGE,
     Logger,
@@ -38,6 +35,9 @@ _SILENT = ("v_num", "epoch", "step")  # said anyway, or of no meaning in a line
 
 def make_loggers(kinds: list[Any], run: RunDir, first_step: int) -> list[Logger]:
     """Build the config's loggers so that every attempt goes on in the same place.
+
+    Lightning's `self.logger` is the first, so hpc-train's own csv comes last: models know those
+    of Lightning.
 
     Args:
         kinds: "csv", "tensorboard" or {class_path, init_args}.
@@ -62,7 +62,7 @@ def make_loggers(kinds: list[Any], run: RunDir, first_step: int) -> list[Logger]
             loggers.append(board)
         else:
             loggers.append(_custom_logger(kind, place, run))
-    return loggers
+    return sorted(loggers, key=lambda logger: type(logger) is MetricsCsv)
 
 
 def _custom_logger(kind: Any, place: int, run: RunDir) -> Logger:
@@ -97,138 +97,6 @@ def _keep_mlflow_run(logger: Any, file: Path) -> None:
     if run_id := logger.run_id:
         file.parent.mkdir(parents=True, exist_ok=True)
         write_text(file, f"{run_id}\n")
-
-
-class MetricsCsv(Logger):
-    """metrics.csv: a row a step that logged anything, a column a metric, `step` first.
-
-    Lightning's own CSVLogger deletes the file of an earlier attempt. This one goes on in it: rows
-    of steps that are taken again are dropped, and what is logged twice for one step is merged,
-    so that a step has one row whatever happened.
-
-    Args:
-        path: The file.
-        first_step: Optimizer steps taken before this attempt.
-    """
-
-    def __init__(self, path: Path, first_step: int = 0) -> None:
-        super().__init__()
-        self._path = path
-        self._first_step = first_step
-        self._columns = ["step"]
-        self._row: dict[str, Any] = {}  # the last one in the file; it may still get more metrics
-        self._row_start = 0  # its offset in bytes
-        self._file: io.BufferedRandom | None = None
-
-    @property
-    @override
-    def name(self) -> str:
-        """Lightning's word for the kind of logger."""
-        return "csv"
-
-    @property
-    @override
-    def version(self) -> str:
-        """One for all attempts."""
-        return ""
-
-    @property
-    def newest(self) -> dict[str, Any]:
-        """A copy of the newest row."""
-        return dict(self._row)
-
-    @property
-    @override
-    def save_dir(self) -> str:
-        """The folder of metrics.csv."""
-        return str(self._path.parent)
-
-    @override
-    @rank_zero_only
-    def log_hyperparams(self, params: dict[str, Any] | Namespace, *_: Any, **__: Any) -> None:
-        """Nothing: the run directory has the whole config."""
-
-    @override
-    @rank_zero_only
-    def log_metrics(self, metrics: Mapping[str, float | Tensor], step: int | None = None) -> None:
-        """Write one row, or add to the last one where it is of the same step."""
-        file = self._file or self._open()
-        values = {name: _number(value) for name, value in metrics.items() if name != "step"}
-        if step is None:
-            step = self._row.get("step", -1) + 1
-        if self._row.get("step") == step:
-            self._row |= values
-        else:
-            self._row_start = file.seek(0, io.SEEK_END)
-            self._row = {"step": step, **values}
-        new = [name for name in self._row if name not in self._columns]
-        if new:  # another header; rare, so the whole file is written
-            self._columns += new
-            self._store([row for row in _read_rows(self._path) if row["step"] != step])
-        self._write_row()
-
-    @override
-    @rank_zero_only
-    def finalize(self, status: str) -> None:
-        """Close the file; a later row opens it again."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
-
-    def _open(self) -> io.BufferedRandom:
-        """Take over what earlier attempts left, without the steps to come."""
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        rows = _read_rows(self._path)
-        if not self._row:  # else it is opened again by the same attempt
-            rows = [row for row in rows if row["step"] < self._first_step]
-            self._columns = list(dict.fromkeys(["step", *(name for row in rows for name in row)]))
-        self._row = rows.pop() if rows else {}
-        file = self._store(rows)
-        if self._row:
-            self._write_row()
-        return file
-
-    def _store(self, rows: list[dict[str, Any]]) -> io.BufferedRandom:
-        """Write the header and `rows`; the last row comes behind them."""
-        lines = [self._columns, *([row.get(name, "") for name in self._columns] for row in rows)]
-        write_text(self._path, "".join(map(_csv_line, lines)))
-        if self._file is not None:
-            self._file.close()
-        self._file = self._path.open("r+b")
-        self._row_start = self._file.seek(0, io.SEEK_END)
-        return self._file
-
-    def _write_row(self) -> None:
-        assert self._file is not None
-        line = _csv_line([self._row.get(name, "") for name in self._columns])
-        self._file.seek(self._row_start)
-        self._file.write(line.encode())
-        self._file.truncate()
-        self._file.flush()
-
-
-def _csv_line(values: list[Any]) -> str:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerow(values)
-    return text.getvalue()
-
-
-def _read_rows(path: Path) -> list[dict[str, Any]]:
-    """Rows of a metrics.csv without their empty cells; a torn last line is left out."""
-    if not path.exists():
-        return []
-    text = path.read_text(encoding="utf-8")
-    whole = text[: text.rfind("\n") + 1]
-    rows: list[dict[str, Any]] = []
-    for row in csv.DictReader(io.StringIO(whole)):
-        if row.get("step", "").isdigit() and None not in row.values():
-            kept = {name: value for name, value in row.items() if value != ""}
-            rows.append({**kept, "step": int(row["step"])})
-    return rows
-
-
-def _number(value: float | Tensor) -> float:
-    return value.item() if isinstance(value, Tensor) else value
 
 
 class ProgressLines(pl.Callback):
@@ -353,13 +221,13 @@ def _is_over(timer: pl.callbacks.Timer) -> bool:
 
 
 def _metrics_text(metrics: Mapping[str, Any]) -> str:
-    shown = {name: _number(value) for name, value in metrics.items() if name not in _SILENT}
+    shown = {name: number(value) for name, value in metrics.items() if name not in _SILENT}
     return "".join(f"  {name} {value:.4g}" for name, value in shown.items())
 
 
 def write_final_metrics(run: RunDir, trainer: pl.Trainer) -> None:
     """Leave `metrics/final.json`: every metric's last value, of a fit with `step` and `epoch`."""
-    document = {name: _number(value) for name, value in trainer.callback_metrics.items()}
+    document = {name: number(value) for name, value in trainer.callback_metrics.items()}
     if trainer.state.fn == TrainerFn.FITTING:
         document |= {"step": trainer.global_step, "epoch": trainer.current_epoch}
     run.metrics.mkdir(parents=True, exist_ok=True)

@@ -36,3 +36,9 @@ def test_a_reader_that_has_enough_is_no_error(tmp_path, words):
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_package_is_the_command_as_well() -> None:
+    command = [sys.executable, "-m", "hpc_train", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.split()[0]) == (0, "hpc-train")

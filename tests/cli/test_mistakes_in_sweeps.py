@@ -131,6 +131,10 @@ def test_only_classes_of_the_right_kind_are_proposed(hpc, project: Path, typed: 
     ("words", "message", "fix"),
     [
         ("--sweep seed=1 2 3 --nodes 1", "and 2 3 stands behind", "write --sweep seed=1,2,3"),
+        ("--sweep seed=1, 2, 3 --nodes 1", "and 2 3 stands behind", "write --sweep seed=1,2,3"),
+        ("--sweep seed=choice(1,2)", "choice() is Hydra's", "--sweep seed=1,2"),
+        ("--sweep seed=interval(1,2)", "interval() is Hydra's", "--sweep seed=A,B,C"),
+        ("--sweep seed=1,2 --at-most 0", "0 is not in the range", "write 1 or more"),
         ("--sweep --nodes 1", "--sweep wants KEY=VALUES, and --nodes", "--sweep KEY="),
         ("--sweep --dry-run", "--sweep wants KEY=VALUES, and --dry-run fol", "--sweep KEY=VALUES"),
         ("--name --nodes=1", "--name wants a value, and --nodes=1 follows", "write --name VALUE"),

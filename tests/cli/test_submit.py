@@ -112,6 +112,16 @@ def test_a_runs_dir_that_cannot_be_filled_is_left_as_it_was(hpc, taken, tmp_path
         (["slurm.signal_lead_s=600"], ""),
         (["--time", "0:10:00", "slurm.signal_lead_s=600"], "saves 300 s before its limit"),
         (["--time", "30"], ""),
+        (["--time", "24"], 'slurm.time "24" is 24 min to Slurm; hours: "24:00:00"'),
+        (["slurm.time=72"], 'slurm.time "72" is 72 min to Slurm; hours: "72:00:00"'),
+        (["--time", "0:01:00"], "leaves a job 0 s or little more: it stops and saves 30 s before"),
+        (["--time", "0:03:00"], "leaves a job 30 s or little more"),
+        (["--time", "0:03:00", "slurm.signal_lead_s=30"], ""),
+        (["--time", "0:04:00"], ""),
+        (["trainer.max_epochs=null"], "for 1000 epochs; write trainer.max_epochs=N"),
+        (["trainer.max_epochs=-1"], ""),
+        (["trainer.max_epochs=null", "trainer.max_steps=9"], ""),
+        (["trainer.max_epochs=null", "trainer.max_time=00:01:00:00"], ""),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("command", [["submit", "--dry-run"], ["submit"], ["render"]])

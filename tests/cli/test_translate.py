@@ -45,3 +45,19 @@ def test_nothing_to_translate_is_a_usage_error(hpc, text) -> None:
     said = hpc("translate", text)
     assert said.code == 2
     assert "fix:" in said.err
+
+
+def test_a_batch_script_is_read_and_submit_names_the_command_for_it(hpc, tmp_path) -> None:
+    job = tmp_path / "job.sbatch"
+    job.write_text("#!/bin/bash\n#SBATCH -t 60\nsource ~/.bashrc\nsrun python train.py --lr 1\n")
+    assert "fix: hpc-train translate job.sbatch makes" in hpc("submit", "job.sbatch").err
+    said = hpc("translate", "--json", "job.sbatch")
+    assert (said.code, json.loads(said.out)["config"]) == (
+        0,
+        {
+            "slurm": {"time": "60"},
+            "env": {"setup": ["source ~/.bashrc"]},
+            "script": {"path": "train.py", "args": ["--lr", "1"]},
+        },
+    )
+    assert hpc("translate", "--json", "sbatch", "job.sbatch").out == said.out

@@ -6,9 +6,19 @@ from pathlib import Path
 
 import pytest
 
+from hpc_train.config.load import load
+from hpc_train.errors import ConfigError
 from tests.config.files import MINIMAL, loaded, refusal, refused, write
 
 # Files
+
+
+def test_a_config_without_its_ending_is_proposed_with_it(tmp_path: Path) -> None:
+    for name in ("ok.yaml", *(f"c{number}.yaml" for number in range(6))):
+        (tmp_path / name).write_text("name: x\n")
+    with pytest.raises(ConfigError) as caught:
+        load(tmp_path / "ok")
+    assert caught.value.hint == f"did you mean '{tmp_path / 'ok.yaml'}'?"
 
 
 def test_a_missing_file_names_one_that_is_there(tmp_path: Path) -> None:

@@ -66,6 +66,43 @@ def test_a_trainer_that_asks_for_more_than_there_is_is_refused_before_the_queue(
     api.load("train.py", nodes=4, gpus=8)
 
 
+@pytest.mark.parametrize(
+    ("text", "word", "fix"),
+    [
+        ("pl.Trainer(gpus=args.gpus)", "Trainer(gpus=...)", "--gpus N"),
+        ("def main():\n  pl.Trainer(gpus=4)\nmain()", "Trainer(gpus=...)", "--gpus N"),
+        ("pl.Trainer(progress_bar_refresh_rate=0)", "Trainer(progress", "write enable_pro"),
+        ("pl.Trainer(auto_lr_find=True)", "Trainer(auto_lr_find=...)", "tuner.Tuner"),
+        ("pl.Trainer(weights_save_path='x')", "Trainer(weights_save_path=...)", "run directory"),
+        ("pl.Trainer(strategy='ddp_spawn')", 'strategy="ddp_spawn"', 'write strategy="ddp"'),
+        ("pl.Trainer(strategy='dp')", 'strategy="dp"', 'write strategy="ddp"'),
+        ("pl.Trainer.add_argparse_args(p)", "Trainer.add_argparse_args", "LightningCLI"),
+        ("T.from_argparse_args(a)", "Trainer.from_argparse_args", "Trainer(max_epochs=args"),
+        # what another version, package or choice may make right
+        ("if old:\n  pl.Trainer(gpus=1)", "", ""),
+        ("pl.Trainer(gpus=1)\npl.Trainer()", "", ""),
+        ("try:\n  pl.Trainer.add_argparse_args(p)\nexcept: pass", "", ""),
+        ("pl.Trainer(strategy='hivemind')", "", ""),
+        ("pl.Trainer(strategy='ddp', max_epochs=3, logger=None)", "", ""),
+        ("pl.Trainer(**options)", "", ""),
+    ],
+)  # fmt: skip
+def test_what_lightning_2_dropped_is_refused_in_a_script_before_the_queue(
+    script: Path, text: str, word: str, fix: str
+) -> None:
+    both = "import pytorch_lightning as pl\nfrom pytorch_lightning import Trainer as T\n"
+    script.write_text(f"{both}{text}\n")
+    if not word:
+        api.load("train.py")
+        return
+    with pytest.raises(ConfigError) as caught:
+        api.load("train.py")
+    assert "script.path: train.py:" in caught.value.message
+    assert word in caught.value.message
+    assert fix in caught.value.hint
+    api.load("train.py", "script.launcher=none")
+
+
 @pytest.mark.parametrize("arguments", [None, (), ("fit",), NASTY])
 def test_arguments_come_through_config_plan_and_rendered_script_unharmed(
     script: Path, tmp_path: Path, arguments: tuple[str, ...] | None

@@ -188,7 +188,10 @@ def test_a_script_on_cpus_says_so_where_a_script_can() -> None:
         ("python a.py && python b.py", "b.py", "second training"),
         ("srun --nodes=3 -n8 python train.py", "8 on 3 nodes", "divide"),
         ("srun --nodes=3 torchrun --nnodes=2 train.py", "--nnodes 2", "contradicts 3"),
-        ("sbatch job.sh", "job.sh", "#SBATCH and all"),
+        ("sbatch job.sh", "job.sh", "hpc-train translate job.sh"),
+        ("job.sh", "job.sh", "no such file"),
+        ("srun python train.py $1", "$1", "write its value"),
+        ("for i in 1 2; do", "for i in 1 2", "env.setup"),
         ("sbatch --array=1-9 --wrap 'python t.py'", "--array=1-9", "--sweep"),
         ("sbatch --patition=gpu", "--patition", "--partition"),
     ],
@@ -272,11 +275,66 @@ srun python train.py \\
         },
         "env": {
             "modules": ["cuda/12.4", "nccl"],
-            "venv": "$HOME/venv",
+            "venv": "~/venv",
             "variables": {"NCCL_DEBUG": "INFO"},
         },
     }
     assert "hpc-train logs RUN" in told(found, "--output=log-%j")
+
+
+@pytest.mark.parametrize(
+    ("lines", "env"),
+    [
+        ("source ~/.bashrc", {"setup": ["source ~/.bashrc"]}),
+        (". /opt/site.sh", {"setup": [". /opt/site.sh"]}),
+        ("source activate torch", {"conda": "torch"}),
+        ("conda activate torch && echo ready", {"conda": "torch"}),
+        (". envs/t/bin/activate", {"venv": "envs/t"}),
+        ("ml cuda/12.4 nccl", {"modules": ["cuda/12.4", "nccl"]}),
+        # what follows a line of env.setup may need it
+        (
+            "source ~/.bashrc\nconda activate torch",
+            {"setup": ["source ~/.bashrc", "conda activate torch"]},
+        ),
+        (
+            "module use /sw\nmodule load cuda\nsource venv/bin/activate",
+            {"setup": ["module use /sw", "module load cuda", "source venv/bin/activate"]},
+        ),
+        ("ulimit -n 9999\nmodule load cuda", {"setup": ["ulimit -n 9999"], "modules": ["cuda"]}),
+        (
+            "V=$SCRATCH/v\nsource $V/bin/activate",
+            {"setup": ["V=$SCRATCH/v", "source $V/bin/activate"]},
+        ),
+        ("V=/sw/v\nsource ${V}/bin/activate", {"venv": "/sw/v"}),
+        ("export OUT=$SCRATCH/out", {"setup": ["export OUT=$SCRATCH/out"]}),
+        ("conda run -n torch true", {"conda": "torch"}),
+    ],
+)
+def test_lines_that_make_the_shell_ready_keep_their_order(lines: str, env: dict) -> None:
+    assert made(f"{lines}\nsrun python train.py").nested()["env"] == env
+
+
+def test_the_script_of_a_torchrun_tutorial_needs_none_of_its_addresses() -> None:
+    script = """#!/bin/bash
+#SBATCH --nodes=4
+#SBATCH --ntasks=4
+#SBATCH --gpus-per-task=1
+set -euo pipefail
+nodes=( $( scontrol show hostnames $SLURM_JOB_NODELIST ) )
+head_node_ip=$(srun --nodes=1 --ntasks=1 -w "$head_node" hostname --ip-address)
+export MASTER_PORT=$(expr 10000 + $(echo -n $SLURM_JOBID | tail -c 4))
+echo Node IP: $head_node_ip
+cd $SLURM_SUBMIT_DIR
+LR=0.1
+srun torchrun --nnodes $SLURM_NNODES --nproc_per_node 1 \\
+  --rdzv_endpoint $head_node_ip:29500 train.py 50 --lr $LR
+"""
+    found = made(script)
+    assert found.refused == []
+    assert found.nested() == {
+        "slurm": {"nodes": 4, "gpus_per_node": 1},
+        "script": {"path": "train.py", "args": ["50", "--lr", "0.1"]},
+    }
 
 
 @pytest.mark.parametrize("text", ["", "   ", "# only a comment", 'python "train.py'])

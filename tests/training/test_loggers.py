@@ -15,13 +15,13 @@ from hpc_train.cli.foreground import PROGRESS_LINE
 from hpc_train.errors import ConfigError
 from hpc_train.runs.layout import RunDir
 from hpc_train.training.loggers import (
-    MetricsCsv,
     ProgressLines,
     make_loggers,
     newest_numbers,
     steps_in_all,
     write_final_metrics,
 )
+from hpc_train.training.metrics_csv import MetricsCsv
 
 
 def rows(folder: Path) -> list[dict[str, str]]:
@@ -89,11 +89,41 @@ def test_a_torn_last_line_is_passed_over(tmp_path: Path) -> None:
 
 def test_loggers_keep_one_place_over_all_attempts(tmp_path: Path) -> None:
     run = RunDir(tmp_path / "digits" / "20260101-abc")
-    csv_log, board = make_loggers(["csv", "tensorboard"], run, 7)
+    board, csv_log = make_loggers(["csv", "tensorboard"], run, 7)
     assert Path(csv_log.save_dir or "") == run.metrics
     assert isinstance(board, TensorBoardLogger)
     assert Path(board.log_dir) == run.metrics / "tensorboard"
     assert board._kwargs["purge_step"] == 7
+
+
+@pytest.mark.parametrize("words", [["csv", "tensorboard"], ["tensorboard", "csv"]])
+def test_a_models_logger_is_lightnings_own_and_writes_through_its_experiment(
+    words: list[str], tmp_path: Path
+) -> None:
+    first = make_loggers(words, RunDir(tmp_path), 0)[0]  # Lightning: `trainer.logger`
+    assert isinstance(first, TensorBoardLogger)
+    first.experiment.add_scalar("mine", 0.5, 0)
+    assert Path(first.log_dir).is_dir()
+
+
+def test_the_csv_logger_has_a_folder_and_names_the_logger_that_a_model_expects(
+    tmp_path: Path,
+) -> None:
+    (log,) = make_loggers(["csv"], RunDir(tmp_path), 0)
+    assert isinstance(log, MetricsCsv)
+    log.save()
+    assert (log.name, log.version, Path(log.log_dir).is_dir()) == ("csv", "", True)
+    assert not hasattr(log.experiment, "__len__")
+    with pytest.raises(
+        AttributeError, match=r"no add_image, .* write loggers: \[tensorboard, csv\]"
+    ):
+        log.experiment.add_image("x", None)
+    for asked in (lambda: log.experiment.log({}), lambda: log.log_image("x", [])):
+        with pytest.raises(AttributeError, match=r"write loggers: \[wandb, csv\]"):
+            asked()
+    log.take_everything()  # as in a bench
+    log.log_image("x", [])
+    log.experiment.add_image("x", None)
 
 
 class WandbLogger(MetricsCsv):
