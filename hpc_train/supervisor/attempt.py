@@ -31,10 +31,11 @@ from hpc_train.ssh.check_hosts import silent_hosts
 from hpc_train.supervisor.allocation import Allocation
 from hpc_train.supervisor.attempt_notes import code_notes, setup_notes, tell_notes
 from hpc_train.supervisor.deaths import Crash, crash_in_stacks
+from hpc_train.supervisor.evidence import AttemptEvidence
 from hpc_train.supervisor.launch import Ranks, ended_with, start_ranks
 from hpc_train.supervisor.node_monitors import monitored
 from hpc_train.supervisor.notices import notify_of_start
-from hpc_train.supervisor.outcome import AttemptEvidence, AttemptOutcome, classify
+from hpc_train.supervisor.outcome import AttemptOutcome, classify
 from hpc_train.supervisor.progress import AttemptSteps, attempt_steps, record_end, tell_beginning
 from hpc_train.supervisor.signals import SupervisorSignals
 from hpc_train.supervisor.stop_forwarding import StopForwarding
@@ -100,10 +101,7 @@ class Attempt:
             None where some nodes are `unreachable` and enough others are left to start again.
         """
         self.run.stop.unlink(missing_ok=True)
-        with contextlib.suppress(OSError):  # a full disk: the ranks say more of it
-            attempt_environment(self.run, self.plan, self.number, slurm=self._slurm_version())
-            code = code_notes(self.run, self.number, self.plan)
-            tell_notes(self.run, self.number, code, self.log.say)
+        self._record_environment()
         environ = {**self.environ, **environment}
         ranks = start_ranks(
             *(self.plan, self.allocation, self.run, self.number, nodes, environ),
@@ -127,10 +125,7 @@ class Attempt:
             )
             self.check_folder()
         watched, taken = self._without_taken(watched, ranks, nodes)
-        stop = self._why_stopped(watched)
-        if taken and stop.outcome is not None and not self.cancel_requested():
-            # Slurm ends the batch step as in a preemption, or as scancel does, and requeues it.
-            stop = replace(stop, outcome=None, reason="")
+        stop = self._why_stopped(watched, taken=taken)
         unlaunched = self._unlaunched(ranks, watched, nodes)
         if stop.outcome is None and self._can_start_without(unlaunched):
             return None
@@ -209,20 +204,29 @@ class Attempt:
         events = since_last(read_events(self.run.events), EventKind.ATTEMPT_STARTED)
         return any(event.kind is EventKind.CANCEL_REQUESTED for event in events)
 
-    def _why_stopped(self, watched: Watched) -> StopCause:
+    def _why_stopped(self, watched: Watched, *, taken: bool) -> StopCause:
         if watched.launcher_code == 0:
             return StopCause(None)
         if self.signals.interrupts:
             return StopCause(Outcome.CANCELLED, "Ctrl-C in the foreground")
-        return stop_cause(
+        cancelled = self.cancel_requested()
+        stop = stop_cause(
             self.allocation,
-            told_to_cancel=self.cancel_requested(),
+            told_to_cancel=cancelled,
             stop_file=self.run.stop.exists(),
             terminated=self.signals.terminated,
             signal_lead_s=self.plan.slurm.signal_lead_s,
             details=job_details,
             now=time.time(),
         )
+        # Slurm ends the batch step as in a preemption, or as scancel does, and requeues the job.
+        return replace(stop, outcome=None, reason="") if taken and not cancelled else stop
+
+    def _record_environment(self) -> None:
+        with contextlib.suppress(OSError):  # a full disk: the ranks say more of it
+            attempt_environment(self.run, self.plan, self.number, slurm=self._slurm_version())
+            code = code_notes(self.run, self.number, self.plan)
+            tell_notes(self.run, self.number, code, self.log.say)
 
     def _seen(
         self,

@@ -103,11 +103,8 @@ def start_ranks(
         say: Writes a line into the supervisor's log.
     """
     folder = run.attempt(attempt)
-    environment = rank_environment(environ, run, attempt) | code_paths(plan, environ)
-    environment |= script_environment(plan, run, attempt, say)
-    # What follows from the order of a set, the numbers of classes say, is alike on all ranks and in
-    # each attempt (python(1), PYTHONHASHSEED).
-    environment.setdefault("PYTHONHASHSEED", str(plan.training.seed % 2**32))
+    environment = _order_of_sets(plan) | rank_environment(environ, run, attempt)
+    environment |= code_paths(plan, environ) | script_environment(plan, run, attempt, say)
     if not any(name in environment | plan.shell.variables for name in _FLIGHT_RECORDER_FILE):
         environment[_FLIGHT_RECORDER_FILE[0]] = str(folder.flight_recorder)
     check_runtime(plan, is_slurm=allocation.is_slurm)
@@ -132,6 +129,14 @@ def start_ranks(
         for node in range(plan.shape.nodes)
     ]
     return Ranks(processes, folder.launcher_log, deaths_in_elastic_log)
+
+
+def _order_of_sets(plan: Plan) -> dict[str, str]:
+    """What follows from it, numbers of classes say, is alike on all ranks and in each attempt.
+
+    Source: python(1), PYTHONHASHSEED. What the user has set outranks it.
+    """
+    return {"PYTHONHASHSEED": str(plan.training.seed % 2**32)}
 
 
 def rank_environment(environ: Mapping[str, str], run: RunDir, attempt: int) -> dict[str, str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
@@ -15,60 +15,8 @@ from hpc_train.plan.policy import Refused
 from hpc_train.plan.states import ALL_FINISHED, Outcome, RankExit
 from hpc_train.runs.ranks import UNSAVED, ExitRecord
 from hpc_train.slurm.srun_words import nodes_taken
-from hpc_train.supervisor.deaths import Crash, Death, environment_refused, signal_name
-
-
-@dataclass(frozen=True, kw_only=True)
-class Hang:
-    """What the watchdog saw before it stopped the step."""
-
-    reason: str
-    late_ranks: tuple[int, ...] = ()
-    nodes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class AttemptEvidence:
-    """Everything that is known when the ranks are gone.
-
-    Attributes:
-        launcher_code: Exit status of srun or the elastic launcher.
-        records: Exit records of the ranks, by time.
-        deaths: Ends that the launcher reported before it stopped the others, in their order.
-        hang: What the watchdog stopped, if it did.
-        lost_nodes: Nodes that no longer answer.
-        unlaunched: Nodes on which srun could not start the step, with its words.
-        crashes: Ranks whose faulthandler caught a signal of their own making.
-        last_words: Of the logs of ranks that ended without an exit record, the last line.
-        oom_nodes: Nodes whose kernel killed for memory.
-        stop_outcome: What a stop from outside means here: preempted, timeout or cancelled.
-        stop_reason: The same in words.
-        saved_step: The newest checkpoint of this attempt; None where it made none.
-        launcher_tail: The launcher's last words.
-        started: Whether any rank gave a sign of life.
-        may_take_no_steps: Whether a script may end well without a step.
-        ranks_tell: Whether a rank that has finished always says so: that of a config.
-        disk_trouble: Why nothing can be written into the run directory; empty if it can.
-    """
-
-    world_size: int
-    launcher_code: int
-    records: Sequence[ExitRecord] = ()
-    deaths: Sequence[Death] = ()
-    hang: Hang | None = None
-    lost_nodes: tuple[str, ...] = ()
-    unlaunched: Mapping[str, str] = field(default_factory=dict)
-    crashes: Mapping[int, Crash] = field(default_factory=dict)
-    last_words: Mapping[int, str] = field(default_factory=dict)
-    oom_nodes: tuple[str, ...] = ()
-    stop_outcome: Outcome | None = None
-    stop_reason: str = ""
-    saved_step: int | None = None
-    launcher_tail: str = ""
-    started: bool = False
-    disk_trouble: str = ""
-    may_take_no_steps: bool = True
-    ranks_tell: bool = False
+from hpc_train.supervisor.deaths import environment_refused, signal_name
+from hpc_train.supervisor.evidence import AttemptEvidence
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,8 +14,8 @@ from hpc_train.runs.layout import AttemptDir
 from hpc_train.runs.ranks import Heartbeat, read_exits, read_heartbeats
 from hpc_train.supervisor.awake_clock import awake_clock
 from hpc_train.supervisor.deaths import Death
+from hpc_train.supervisor.evidence import Hang
 from hpc_train.supervisor.launch import Ranks
-from hpc_train.supervisor.outcome import Hang
 
 POLL_S = 0.1
 BEATS_EVERY_S = 1.0

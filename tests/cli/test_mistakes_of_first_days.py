@@ -13,7 +13,6 @@ import pytest
 from omegaconf import OmegaConf
 
 from hpc_train import api
-from hpc_train.cli.following import follow_run
 from hpc_train.config.load import load
 from hpc_train.errors import ConfigError, HpcTrainError
 from hpc_train.runs.events import Event, EventKind, append_event
@@ -374,29 +373,6 @@ def test_a_method_of_an_evaluation_is_to_be_renamed(hpc, told: Path) -> None:
     end(made, "cancelled", "")
     said = hpc("test", "x", "--ckpt", "cfg.yaml")
     assert "rename tests_step to test_step" in said.err, said
-
-
-def test_a_batch_larger_than_the_set_is_for_a_new_run(hpc, capfd, run: RunDir) -> None:
-    """`resume` was proposed, which takes no other batch."""
-    reason = "the train set has 256 samples (submit again with global_batch_size=256 or less)"
-    end(run, "failed", reason)
-    assert follow_run(api.Run(run), show=False) == 10
-    said = capfd.readouterr().out
-    assert "go on      hpc-train submit CFG global_batch_size=256" in said
-    assert "hpc-train resume" not in said
-
-
-def test_what_fails_again_as_it_is_is_not_told_to_go_on_as_it_is(hpc, capfd, run: RunDir) -> None:
-    data = {"attempt": 0, "outcome": "user_error", "reason": "rank 0 on n1 failed: ValueError: x"}
-    append_event(run.events, Event(time.time(), EventKind.ATTEMPT_STARTED, {"attempt": 0}))
-    append_event(run.events, Event(time.time(), EventKind.ATTEMPT_ENDED, data))
-    end(run, "failed", data["reason"])
-    assert follow_run(api.Run(run), show=False) == 10
-    said = capfd.readouterr().out
-    assert f"go on      hpc-train resume {run.run_id}, once that is mended; with model, dat" in said
-    (run.path / "snapshot.json").write_text("{}")
-    assert follow_run(api.Run(run), show=False) == 10
-    assert f"hpc-train resume {run.run_id} --new-snapshot, once" in capfd.readouterr().out
 
 
 def test_what_is_left_out_is_not_in_the_config_that_is_kept(hpc, project: Path) -> None:

@@ -17,7 +17,8 @@ from hpc_train.runs.layout import RunDir
 from hpc_train.supervisor import attempt_ended, run
 from hpc_train.supervisor.attempt import Attempt, AttemptResult
 from hpc_train.supervisor.attempt_ended import AttemptEnded
-from hpc_train.supervisor.outcome import JUDGES, AttemptEvidence, AttemptOutcome, may_say
+from hpc_train.supervisor.evidence import AttemptEvidence
+from hpc_train.supervisor.outcome import JUDGES, AttemptOutcome, may_say
 from hpc_train.supervisor.progress import attempt_steps, record_end
 from hpc_train.supervisor.stopcause import StopCause
 from tests.plan.configs import config

@@ -13,7 +13,8 @@ from hpc_train.supervisor.deaths import (
     deaths_in_elastic_log,
     deaths_in_srun_log,
 )
-from hpc_train.supervisor.outcome import AttemptEvidence, classify
+from hpc_train.supervisor.evidence import AttemptEvidence
+from hpc_train.supervisor.outcome import classify
 from tests.supervisor.rank_ends import SRUN_KILLED, killed
 
 ELASTIC_FAILED = """\

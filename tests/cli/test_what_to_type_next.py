@@ -1,0 +1,36 @@
+"""What the end of a run that failed proposes to type."""
+
+from __future__ import annotations
+
+import time
+
+from hpc_train import api
+from hpc_train.cli.following import follow_run
+from hpc_train.runs.events import Event, EventKind, append_event
+from hpc_train.runs.layout import RunDir
+from tests.cli.test_mistakes_of_first_days import end, project, run
+
+__all__ = ["project", "run"]
+
+
+def test_a_batch_larger_than_the_set_is_for_a_new_run(hpc, capfd, run: RunDir) -> None:
+    """`resume` was proposed, which takes no other batch."""
+    reason = "the train set has 256 samples (submit again with global_batch_size=256 or less)"
+    end(run, "failed", reason)
+    assert follow_run(api.Run(run), show=False) == 10
+    said = capfd.readouterr().out
+    assert "go on      hpc-train submit CFG global_batch_size=256" in said
+    assert "hpc-train resume" not in said
+
+
+def test_what_fails_again_as_it_is_is_not_told_to_go_on_as_it_is(hpc, capfd, run: RunDir) -> None:
+    data = {"attempt": 0, "outcome": "user_error", "reason": "rank 0 on n1 failed: ValueError: x"}
+    append_event(run.events, Event(time.time(), EventKind.ATTEMPT_STARTED, {"attempt": 0}))
+    append_event(run.events, Event(time.time(), EventKind.ATTEMPT_ENDED, data))
+    end(run, "failed", data["reason"])
+    assert follow_run(api.Run(run), show=False) == 10
+    said = capfd.readouterr().out
+    assert f"go on      hpc-train resume {run.run_id}, once that is mended; with model, dat" in said
+    (run.path / "snapshot.json").write_text("{}")
+    assert follow_run(api.Run(run), show=False) == 10
+    assert f"hpc-train resume {run.run_id} --new-snapshot, once" in capfd.readouterr().out
