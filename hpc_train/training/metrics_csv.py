@@ -82,8 +82,9 @@ class MetricsCsv(Logger):
     @override
     @rank_zero_only
     def save(self) -> None:
-        """Make the folder: Lightning calls this before it trains."""
-        self._path.parent.mkdir(parents=True, exist_ok=True)
+        """Make the folder: Lightning calls this before it trains, and at each logged step."""
+        if self._file is None:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
 
     @override
     @rank_zero_only
