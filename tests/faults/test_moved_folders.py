@@ -86,6 +86,7 @@ def test_a_job_that_was_resumed_after_its_end_was_lost_decides_nothing_of_it(
     training.wait_step(new=25)
     slurm_cluster.cancel(training.job_id)
     assert training.wait_end() == "cancelled"
+    until(lambda: gone(training), "the job's end", 60)  # while Slurm ends it, it is running
     history = training.run.events.read_text().splitlines()
     kept = [line for line in history if json.loads(line)["event"] not in ENDS]
     training.run.events.write_text("".join(f"{line}\n" for line in kept))
