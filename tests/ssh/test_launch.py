@@ -90,7 +90,7 @@ def test_a_host_that_vanishes_is_replaced_by_the_one_in_reserve(hosts: Hosts) ->
     cut_cable(hosts.cluster, "node2", end="switch")
     training.wait_step(1, new=2)
     hosts.hpc("cancel", str(training.run.path))
-    assert launched.end() == 130
+    assert launched.end() == 12
     first, second = training.status()["attempts"]
     assert (first["outcome"], first["node"]) == ("node_failure", "b")
     assert first["reason"] == "b no longer answers"
@@ -120,7 +120,7 @@ def test_hosts_named_by_ipv6_address_behind_a_jump_host_keep_their_connection(
         os.kill(launched.ranks("b")[0], signal.SIGKILL)
         training.wait_step(1, new=2)
         hosts.hpc("cancel", str(training.run.path))
-        assert launched.end() == 130
+        assert launched.end() == 12
         for address in addresses[:2]:
             hosts.ssh("-O", "exit", address)
     first, second = training.status()["attempts"]
