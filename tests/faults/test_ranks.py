@@ -72,7 +72,8 @@ def test_a_stopped_rank_is_called_late_by_name_and_its_node_is_left_out(
     assert late not in second["nodes"]
     assert second["first_step"] == first["saved_step"] >= 5
     stacks = (training.run.attempt(0).stacks / "rank-0.txt").read_text()
-    assert "all_reduce" in stacks or "backward" in stacks
+    # Where rank 0 waits for the other one: in a step, or at the boundary behind a save.
+    assert any(place in stacks for place in ("all_reduce", "backward", "all_gather"))
     assert training.diagnosed() == ("hang", 1, late)
 
 
