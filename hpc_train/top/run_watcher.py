@@ -73,7 +73,7 @@ class RunWatcher:
         self._is_sorted = False
         self._there: tuple[object, ...] | None = None
         self._whole: set[Path] = set()
-        self._partial: tuple[str, ...] = ()
+        self._partial: tuple[Path, ...] = ()
         self._answer = SlurmAnswer(asked=())
         self._asking: threading.Thread | None = None
         self._ask_at, self._turn = 0.0, 0
@@ -116,7 +116,7 @@ class RunWatcher:
             if some:
                 yield self._snapshot()
         if is_new:
-            self._partial = tuple(map(str, not_whole(self._roots, self._whole)))
+            self._partial = tuple(not_whole(self._roots, self._whole))
         self._ask()
         self._observe(self._to_look_at())
         yield self._snapshot()
@@ -131,8 +131,8 @@ class RunWatcher:
         return found
 
     def _scan(self) -> bool:
-        """Find the runs, where a folder of them has changed."""
-        there = tuple(_changes(self._roots))
+        """Find the runs, where a folder of them has changed, or a run that was half made."""
+        there = (*_changes(self._roots), *map(_mtime_ns, self._partial))
         if there == self._there:
             return False
         try:

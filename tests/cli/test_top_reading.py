@@ -88,6 +88,19 @@ def test_whatever_a_folder_holds_its_row_is_there_or_a_line_says_so(slurm, make_
     assert note == f"half deleted, or not yours to read: {half.path}"
 
 
+def test_a_run_that_is_seen_while_it_is_made_is_shown_once_it_is_whole(slurm, make_run, tmp_path):
+    made = make_run(1, ended=True)
+    hidden = made.plan.rename(tmp_path / "plan.json")
+    watcher = RunWatcher(tmp_path / "runs")
+    for _ in range(3):
+        snapshot = watcher.look_once()
+        assert (snapshot.rows, len(snapshot.notes)) == ((), 2), "none that is whole"
+    hidden.rename(made.plan)
+    snapshot = watcher.look_once()
+    assert [row.status.run for row in snapshot.rows] == [made.run_id]
+    assert not snapshot.notes
+
+
 @pytest.mark.parametrize(
     "name",
     ["[red]bold[&red]", "<script>alert(1)<script>", "a\x1b[2Jb\nc", "é" * 60, "[@click=app.quit]x"],
