@@ -133,6 +133,9 @@ def check_trainer(
                 or did_you_mean(name, usable, prefix="trainer.")
                 or "an argument of your model's own goes under model.init_args",
             )
+        if arguments[name] in ("None", "null"):
+            said = f"is the text {arguments[name]!r} (YAML's None is null)"
+            raise origins.error(key, said, "write null")
         if known:
             _check_type(key, arguments[name], _members(known[name]), origins)
     _check_values(arguments, origins)

@@ -12,7 +12,7 @@ from typing import Any
 
 from hpc_train.config.flags import FLAGS
 from hpc_train.config.hosts import read_hosts, split_hosts
-from hpc_train.config.keys import MEMORY_KEYS, TEXT_KEYS, is_text
+from hpc_train.config.keys import MEMORY_KEYS, TEXT_KEYS, TYPES, is_text
 from hpc_train.config.logger_forms import LOGGER_WORDS, OWN_LOGGERS
 from hpc_train.config.origins import Origins
 from hpc_train.config.ranges import RANGES, out_of_range
@@ -109,7 +109,7 @@ def check_texts(values: Mapping[str, Any], origins: Origins) -> None:
             fix = f'write slurm.{key}: "{size}G", or M' if size > 0 else 'write it like "64G"'
             raise origins.error(f"slurm.{key}", f"is {size} without a unit", fix)
     for key, value in _walk(values, ""):
-        if isinstance(value, str) and key in TEXT_KEYS:
+        if isinstance(value, str):
             _check_words(key, value, origins)
         if isinstance(value, bool) and is_text(key):
             raise origins.error(
@@ -137,10 +137,12 @@ def check_texts(values: Mapping[str, Any], origins: Origins) -> None:
 
 
 def _check_words(key: str, value: str, origins: Origins) -> None:
-    if not value.strip():
+    if key in TEXT_KEYS and not value.strip():
         raise origins.error(key, "is empty", "leave it out, or write a value")
-    if value == "None":
-        raise origins.error(key, "is None, which is Python's word", "write null")
+    may_be_null = TYPES.get(key, "").startswith("Optional[")
+    if value == "None" and (may_be_null or key in TEXT_KEYS):
+        hint = "write null" if may_be_null else "leave it out, or write a value"
+        raise origins.error(key, "is the text 'None' (YAML's None is null)", hint)
 
 
 def notes_on_texts(values: Mapping[str, Any], origins: Origins) -> list[str]:

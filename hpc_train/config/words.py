@@ -7,7 +7,13 @@ from collections.abc import Iterable
 
 WEIGHTS = (".ckpt", ".pt", ".pth", ".safetensors")  # how files of a model's weights end
 EVERY = ("all", "auto", "max", "any")  # in the place of a number
+_NULLS = ("None", "none", "NONE", "nil", "Nil", "NIL", "null", "Null", "NULL")
 _NUMBER = r"-?(?:\d+\.?\d*|\.\d+)(?:e-?\d+)?"
+
+
+def is_null_word(text: str) -> bool:
+    """Whether a text is a language's word for nothing; YAML's own is one only in quotes."""
+    return text.strip() in _NULLS
 
 
 def did_you_mean(

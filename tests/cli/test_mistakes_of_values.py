@@ -233,7 +233,7 @@ __all__ = ["project"]
             "take it from one",
         ),
         ("submit cfg.yaml slurm.extra.array=0-3", 3, "sets --array itself", "--sweep KEY=VALUES"),
-        ("submit cfg.yaml slurm.partition=None", 3, "is None, which is Python's", "write null"),
+        ("submit cfg.yaml slurm.partition=None", 3, "is the text 'None' (YAML's", "write null"),
         ("submit cfg.yaml model.init_args.lr=0.1.", 3, "is '0.1.', and", "write a number"),
         ("submit cfg.yaml resume=true", 3, "resume is no key", "`hpc-train resume RUN` goes on"),
         ("submit cfg.yaml ckpt_path=a.ckpt", 3, "ckpt_path is no key", "init_from: PATH"),
