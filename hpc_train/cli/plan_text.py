@@ -7,6 +7,7 @@ import shlex
 import click
 
 from hpc_train.cli.common import print_json
+from hpc_train.plan.length import length_text
 from hpc_train.plan.lr_scale import lr_scale
 from hpc_train.plan.plan import Plan, ScriptPlan
 from hpc_train.plan.script import PLAN_IN_SCRIPT
@@ -37,13 +38,11 @@ def print_dry_run(plan: Plan, script: str, *, verbose: bool, as_json: bool) -> N
 def plan_lines(plan: Plan) -> list[str]:
     """Ten lines: what will run, in which shape, how the batch is split, where, and how long."""
     options, training = dict(plan.slurm.options), plan.training
-    ends = ("max_epochs", "max_steps", "max_time")
-    until = [f"{end} {training.trainer[end]}" for end in ends if training.trainer.get(end)]
     billed = [f"{name} {options[name]}" for name in ("account", "qos") if options.get(name)]
     what = {
         "model": training.model.class_path,
         "data": training.data.class_path,
-        "until": ", ".join(until) or "the end of Lightning's default, 1000 epochs",
+        "until": length_text(training.trainer),
     }
     told = {
         "name": plan.name,

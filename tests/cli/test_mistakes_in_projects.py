@@ -239,3 +239,27 @@ def test_a_class_of_a_package_that_is_not_installed_is_no_slip_for_a_file_of_the
     (project / "bs.py").touch()
     words = ["submit", "cfg.yaml", "model.class_path=bs4.Net"]
     refused(hpc, project, words, 3, "there is no module 'bs4'", "fix: pip install beautifulsoup4,")
+
+
+@pytest.mark.parametrize(
+    ("text", "is_values"),
+    [
+        ("lr = 0.1\nepochs: int = 3\n", True),
+        ('"""Settings."""\nimport os\nmodel = dict(lr=0.1, root=os.path.join("a", "b"))\n', True),
+        ("lr = 0.1\nresult = train(lr)\n", False),
+        ("lr = 0.1\nprint(lr)\n", False),
+        ("lr = 0.1\nimport other\n", False),
+        ("lr = 0.1\nfor epoch in range(3): lr /= 2\n", False),
+    ],
+)
+def test_a_python_file_that_only_assigns_values_is_no_script(
+    hpc, project: Path, text: str, is_values: bool
+) -> None:
+    (project / "other.py").touch()
+    (project / "config.py").write_text(text)
+    if is_values:
+        for command in ("submit", "run"):
+            message = "config.py only assigns values, and a config is a YAML file"
+            refused(hpc, project, [command, "config.py"], 3, message, "write a YAML file with name")
+    else:
+        assert hpc("submit", "config.py", "--dry-run").code == 0
