@@ -18,6 +18,7 @@ from hpc_train.errors import ConfigError
 
 COMMAND_LINE = "command line"
 BASES = ("defaults", "base")
+HOLDS_ANCHORS = "x-"  # as in Docker's compose files
 _PROFILE = "cluster_profile"
 _KEY = re.compile(r"[A-Za-z_][\w-]*(?:\.[\w-]+)*\Z")
 
@@ -206,7 +207,12 @@ def _add_file(
 
 
 def _leave_out_comments(values: dict[str, Any]) -> None:
-    """A section, a mapping or a list whose lines are all comments says nothing."""
+    """A section, a mapping or a list whose lines are all comments says nothing.
+
+    Nor does a key of the top that begins with x-: what it holds has an anchor, and is used by that.
+    """
+    for name in [name for name in values if str(name).startswith(HOLDS_ANCHORS)]:
+        del values[name]
     holders = [("", values), *((f"{name}.", values.get(name)) for name in SECTIONS)]
     for prefix, holder in holders:
         if not isinstance(holder, dict):

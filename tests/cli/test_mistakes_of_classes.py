@@ -43,7 +43,7 @@ def test_a_model_without_class_path_is_told_the_whole_form_and_that_is_taken(
     ("section", "message", "form"),
     [
         ("data: {name: cifar, batch_size: 8}", "data names no class",
-         "data: {class_path: nets.Data, init_args: {batch_size: 8}}"),
+         "data: {class_path: nets.NoLoader, init_args: {batch_size: 8}}"),
         ("trainer: {callbacks: [{name: EarlyStopping, monitor: loss}]}", "callbacks.0", CALLBACK),
         ("trainer: {callbacks: [{EarlyStopping: {monitor: loss}}]}", "callbacks.0", CALLBACK),
         ("loggers: [{name: wandb, project: p}]", "loggers.0 is",
