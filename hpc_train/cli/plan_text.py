@@ -15,8 +15,15 @@ from hpc_train.plan.units import time_s
 from hpc_train.runs.history_text import duration
 
 
-def print_dry_run(plan: Plan, script: str, *, verbose: bool, as_json: bool) -> None:
-    """Print what would be submitted; the plan itself only where `verbose`."""
+def print_dry_run(
+    plan: Plan, script: str, *, verbose: bool, as_json: bool, with_script: bool = True
+) -> None:
+    """Print what would be submitted.
+
+    Args:
+        verbose: Print the plan itself, too.
+        with_script: A scheduler gets the script; on this machine nothing does.
+    """
     if as_json:
         import dataclasses
 
@@ -30,8 +37,9 @@ def print_dry_run(plan: Plan, script: str, *, verbose: bool, as_json: bool) -> N
         click.echo(plan.to_json(), nl=False)
     else:
         script = PLAN_IN_SCRIPT.sub("(the plan; -v shows it)\n", script)
-    click.secho("\n# job.sbatch", bold=True)
-    click.echo(script)
+    if with_script:
+        click.secho("\n# job.sbatch", bold=True)
+        click.echo(script)
     click.echo("nothing was submitted and nothing was written (--dry-run)", err=True)
 
 

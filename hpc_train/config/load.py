@@ -25,11 +25,12 @@ from hpc_train.config.compose import (
 )
 from hpc_train.config.containers import check_containers
 from hpc_train.config.flags import FLAGS, Flag
-from hpc_train.config.keys import FIELDS, OF_THE_SCRIPT, REQUIRED_KEYS, SECTIONS
+from hpc_train.config.keys import FIELDS, OF_THE_SCRIPT, SECTIONS
 from hpc_train.config.lightning_cli import check_lightning_cli, leave_out_unchosen
 from hpc_train.config.logger_forms import write_out_loggers
 from hpc_train.config.origins import Origins
 from hpc_train.config.read import parse_value
+from hpc_train.config.required import check_required
 from hpc_train.config.schema import Config
 from hpc_train.config.script_file import check_args, check_beside, check_resume, is_script
 from hpc_train.config.secrets import check_passthrough
@@ -326,21 +327,7 @@ def _check_keys(values: Mapping[str, Any], origins: Origins, path: Path) -> None
             raise unknown_key(name, FIELDS, origins, values)
         if name in SECTIONS:
             _check_section(name, values, origins)
-    script = values.get("script") or {}
-    missing = {
-        name: example
-        for name, example in REQUIRED_KEYS.items()
-        if values.get(name) is None and not (script.get("path") and name in OF_THE_SCRIPT)
-    }
-    for name in missing:
-        if name in values:
-            raise origins.error(name, "is null", f"write {missing[name]}")
-    if missing:
-        are = "is missing" if len(missing) == 1 else "are missing"
-        raise ConfigError(
-            f"{path}: {', '.join(missing)} {are}" if values else f"{path}: no key is in it",
-            f"write {'; '.join(missing.values())}",
-        )
+    check_required(values, origins, path)
     for name in ("model", "data"):
         if isinstance(values.get(name), str):
             written = f"{name}: {{class_path: {values[name]}}}"

@@ -73,3 +73,10 @@ def test_the_plan_is_shown_to_who_wants_all_of_it_and_the_script_to_all(hpc):
     assert short.out.splitlines()[:10] == whole.out.splitlines()[:10]
     document = json.loads(hpc("submit", "--dry-run", "--json", DIGITS).out)
     assert document["plan"]["shape"]["ranks_per_node"] == 2
+
+
+def test_on_this_machine_no_script_of_slurms_is_shown(hpc):
+    said = hpc("submit", "--dry-run", DIGITS, "--cluster", "local", "trainer.accelerator=cpu")
+    assert (said.code, "#SBATCH" in said.out) == (0, False)
+    assert said.out.splitlines()[-1].startswith("runs in ")
+    assert "#SBATCH" in hpc("submit", "--dry-run", DIGITS).out

@@ -89,3 +89,29 @@ def test_the_trainers_logger_is_told_as_loggers_with_what_was_asked(
     refused(
         hpc, project, ["submit", "cfg.yaml"], 3, f"cfg.yaml:5: {message}", f"write {written} at"
     )
+
+
+@pytest.mark.parametrize(
+    ("batch", "words", "fix"),
+    [
+        ("init_args: {batch_size: 32}", [], "global_batch_size: 64 (your batch_size, 32, times 2"),
+        (
+            "init_args: {batch_size: 32}",
+            ["--nodes", "2", "--gpus", "3"],
+            "global_batch_size: 192 (your batch_size, 32, times 6 ranks)",
+        ),
+        ("init_args: {}", [], "global_batch_size: 64 (samples an optimizer step"),
+    ],
+)
+def test_a_missing_global_batch_size_is_made_of_the_batch_size_that_is_there(
+    hpc, project: Path, batch: str, words: list[str], fix: str
+) -> None:
+    text = CONFIG.replace("global_batch_size: 8\n", "")
+    (project / "cfg.yaml").write_text(text.replace("nets.Data", f"nets.Data, {batch}"))
+    typed = ["submit", "cfg.yaml", *words]
+    refused(hpc, project, typed, 3, "global_batch_size is missing", f"fix: write {fix}")
+
+
+def test_an_override_behind_o_is_told_as_a_word_by_itself(hpc, project: Path) -> None:
+    words = ["submit", "cfg.yaml", "-o", "trainer.max_epochs=1"]
+    refused(hpc, project, words, 2, "No such option '-o'", "a word by itself, without -o: trainer")
