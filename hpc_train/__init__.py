@@ -35,6 +35,18 @@ __all__ = [
 ]
 
 
+# What the words of the command are in Python.
+_FOUND = "hpc_train.Run.find('latest')"
+_SAID = {
+    **dict.fromkeys(("run", "train", "fit", "launch"), "hpc_train.run_here(hpc_train.load(PATH))"),
+    **{it: f"{_FOUND}.{it}()" for it in ("status", "logs", "cancel", "resume", "checkpoints")},
+    **{it: f"{_FOUND}.evaluate('{it}')" for it in ("test", "validate", "predict")},
+    "list": "hpc_train.list_runs()",
+    "find": _FOUND,
+    "sweep": "hpc_train.submit_sweep(hpc_train.load(PATH, sweep=['seed=1,2']))",
+}
+
+
 def __getattr__(name: str) -> object:
     # The ranks and the commands import this package first: the rest loads when it is asked for.
     if name == "Session":
@@ -49,6 +61,8 @@ def __getattr__(name: str) -> object:
         from hpc_train import api
 
         return getattr(api, name)
+    if name in _SAID:
+        raise AttributeError(f"module 'hpc_train' has no attribute {name!r}: write {_SAID[name]}")
     known = f"; it has {', '.join(__all__)}" if not name.startswith("_") else ""
     raise AttributeError(f"module 'hpc_train' has no attribute {name!r}{known}")
 

@@ -226,6 +226,10 @@ class Run(RunHints):
             hint = f"write hpc_train.Run.find({str(given)!r})"
             raise NoSuchRunError(f"{given!r} is no run directory", hint)
 
+    def __repr__(self) -> str:
+        """The run's id and its folder."""
+        return f"Run({self.directory.run_id}, {str(self.directory.path)!r})"
+
     @classmethod
     def all(cls, runs_dir: Path | str | None = None) -> list[Run]:
         """All runs there are, the newest first."""

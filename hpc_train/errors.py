@@ -109,4 +109,7 @@ class Hinted:
             """Raise AttributeError."""
             said = "" if name.startswith("_") else self.where(name)
             hint = f": write {said}" if said else ""
-            raise AttributeError(f"{type(self).__name__} has no {name!r}{hint}")
+            message = f"{type(self).__name__} has no {name!r}{hint}"
+            if hint:  # an object, and Python would propose a name of its own behind it
+                raise AttributeError(message, name=name, obj=None)
+            raise AttributeError(message)

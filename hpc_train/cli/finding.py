@@ -10,9 +10,9 @@ from hpc_train import api
 from hpc_train.cli.common import print_notes
 from hpc_train.errors import NoSuchRunError
 from hpc_train.runs.layout import RunDir
-from hpc_train.runs.registry import folders, matching_runs
+from hpc_train.runs.registry import folders, matching_runs, newest_run
 from hpc_train.runs.sweep_dir import find_point
-from hpc_train.runs.this_folder import InFolderOfRuns, means_another_folders
+from hpc_train.runs.this_folder import NEWEST, InFolderOfRuns, means_another_folders
 
 
 def run_to_read(word: str, runs_dir: Path | None = None) -> api.Run:
@@ -24,6 +24,17 @@ def run_to_read(word: str, runs_dir: Path | None = None) -> api.Run:
     with _orphans_told(word):
         found = api.Run.find(word, runs_dir)
     tell_folder(word, found.directory.name, found.directory, runs_dir)
+    return found
+
+
+def newest_to_read(runs_dir: Path | None) -> RunDir:
+    """The newest run; the folder is named where that is another one.
+
+    Raises:
+        NoSuchRunError: there is none anywhere.
+    """
+    found = newest_run(runs_dir)
+    tell_folder("", found.name, found, runs_dir)
     return found
 
 
@@ -54,7 +65,11 @@ def _orphans_told(word: str) -> Iterator[None]:
 
 
 def tell_folder(word: str, name: str, found: InFolderOfRuns, runs_dir: Path | None = None) -> None:
-    """Say on stderr where a run lies that only its name has led to, in another folder."""
-    if means_another_folders(word, name, found, folders(runs_dir)):
-        what = f"no run of this folder answers to {word!r}"
+    """Say on stderr where a run lies that only its name has led to, in another folder.
+
+    Args:
+        word: As it was typed; empty where the newest is meant.
+    """
+    if means_another_folders(word or NEWEST[0], name, found, folders(runs_dir)):
+        what = f"no run of this folder answers to {word!r}" if word else "this folder has no runs"
         print_notes([f"{what}: {found.path.name} is in {found.path.parent.parent}"])

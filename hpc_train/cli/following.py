@@ -184,11 +184,18 @@ def _goes_on(status: RunStatus, name: str) -> str:
     """What to type next; a key that makes another training is for a new run."""
     found = re.search(rf"{SUBMIT_AGAIN} (\S+=\S+)", status.reason)
     if found:
-        return f"hpc-train submit CFG {found[1]}"
+        return f"hpc-train submit {_config()} {found[1]}"
     last = status.attempts[-1] if status.attempts else None
     if last is None or last.outcome is not Outcome.USER_ERROR:
         return f"hpc-train resume {name}"
     has_copy = (Path(status.run_dir) / DOCUMENT).is_file()
     renewed = " --new-snapshot" if has_copy else ""
-    own = "with model, data or trainer changed in the config: hpc-train submit CFG"
+    own = f"with model, data or trainer changed in the config: hpc-train submit {_config()}"
     return f"hpc-train resume {name}{renewed}, once that is mended; {own}"
+
+
+def _config() -> str:
+    """The config as it was typed, where this command was given one."""
+    context = click.get_current_context(silent=True)
+    typed = context.params.get("cfg") if context else None
+    return shell_word(str(typed)) if typed else "CFG"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -28,7 +29,8 @@ def command(folder: Path) -> int:
     click.echo(f"found      {shape.found}")
     if folder != Path():
         click.echo(f"go there   cd {shell_word(str(folder))}")
-    click.echo("test       python -m pytest")
+    first = "" if find_spec("pytest") else "; before it: pip install pytest"
+    click.echo(f"test       python -m pytest{first}")
     click.echo("train      hpc-train run config.yaml")
     click.echo("submit     hpc-train submit config.yaml --follow")
     return 0

@@ -72,6 +72,11 @@ _HABITS = {
         ),
         f"write {_SWEEP}",
     ),
+    **dict.fromkeys(
+        ((command, "o") for command in ("submit", "run", "launch")),
+        "a key of the config is a word by itself, without -o: trainer.max_epochs=3;"
+        " `hpc-train logs RUN` shows the ranks' logs",
+    ),
     ("submit", "launcher"): "write script.launcher=torchrun, srun or none",
     **dict.fromkeys(
         (("list", name) for name in ("running", "pending", "live", "r")),

@@ -7,6 +7,7 @@ import shlex
 import click
 
 from hpc_train.cli.common import print_json
+from hpc_train.plan.length import length_text
 from hpc_train.plan.lr_scale import lr_scale
 from hpc_train.plan.plan import Plan, ScriptPlan
 from hpc_train.plan.script import PLAN_IN_SCRIPT
@@ -14,8 +15,15 @@ from hpc_train.plan.units import time_s
 from hpc_train.runs.history_text import duration
 
 
-def print_dry_run(plan: Plan, script: str, *, verbose: bool, as_json: bool) -> None:
-    """Print what would be submitted; the plan itself only where `verbose`."""
+def print_dry_run(
+    plan: Plan, script: str, *, verbose: bool, as_json: bool, with_script: bool = True
+) -> None:
+    """Print what would be submitted.
+
+    Args:
+        verbose: Print the plan itself, too.
+        with_script: A scheduler gets the script; on this machine nothing does.
+    """
     if as_json:
         import dataclasses
 
@@ -29,21 +37,20 @@ def print_dry_run(plan: Plan, script: str, *, verbose: bool, as_json: bool) -> N
         click.echo(plan.to_json(), nl=False)
     else:
         script = PLAN_IN_SCRIPT.sub("(the plan; -v shows it)\n", script)
-    click.secho("\n# job.sbatch", bold=True)
-    click.echo(script)
+    if with_script:
+        click.secho("\n# job.sbatch", bold=True)
+        click.echo(script)
     click.echo("nothing was submitted and nothing was written (--dry-run)", err=True)
 
 
 def plan_lines(plan: Plan) -> list[str]:
     """Ten lines: what will run, in which shape, how the batch is split, where, and how long."""
     options, training = dict(plan.slurm.options), plan.training
-    ends = ("max_epochs", "max_steps", "max_time")
-    until = [f"{end} {training.trainer[end]}" for end in ends if training.trainer.get(end)]
     billed = [f"{name} {options[name]}" for name in ("account", "qos") if options.get(name)]
     what = {
         "model": training.model.class_path,
         "data": training.data.class_path,
-        "until": ", ".join(until) or "the end of Lightning's default, 1000 epochs",
+        "until": length_text(training.trainer),
     }
     told = {
         "name": plan.name,

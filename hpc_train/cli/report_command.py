@@ -21,10 +21,10 @@ from hpc_train.cli.common import (
     runs_dir_option,
     write_page,
 )
-from hpc_train.cli.finding import run_to_read
+from hpc_train.cli.finding import newest_to_read, run_to_read
 from hpc_train.errors import HpcTrainError, UsageError
 from hpc_train.runs.layout import RunDir
-from hpc_train.runs.registry import PATTERN, folders, newest_run
+from hpc_train.runs.registry import PATTERN, folders
 from hpc_train.runs.this_folder import own_first
 from hpc_train.sweeps import find_sweep, newest_sweep
 
@@ -102,7 +102,7 @@ def _meant(word: str, runs_dir: Path | None) -> list[RunDir]:
             return own_first(matching, folders(runs_dir))
     if word:
         return [run_to_read(word, runs_dir).directory]
-    return [newest_run(runs_dir)]
+    return [newest_to_read(runs_dir)]
 
 
 def _print(reports: Sequence[RunReport]) -> None:

@@ -10,11 +10,10 @@ import click
 from hpc_train import api
 from hpc_train.cli.common import complete_runs, json_option, print_json, runs_dir_option
 from hpc_train.cli.diagnosis_lines import diagnosis_lines
-from hpc_train.cli.finding import run_to_read, tell_folder
+from hpc_train.cli.finding import newest_to_read, run_to_read, tell_folder
 from hpc_train.cli.sweep_text import print_sweep
 from hpc_train.errors import UsageError
 from hpc_train.runs.history_text import history_lines
-from hpc_train.runs.registry import newest_run
 from hpc_train.runs.step_times import slower_text
 from hpc_train.sweeps import find_sweep, newest_sweep
 
@@ -37,7 +36,7 @@ def command(run: str | None, best: str | None, runs_dir: Path | None, as_json: b
         print_sweep(sweep.status(), best, as_json=as_json)
         return 0
     if run is None:
-        status = api.Run(newest_run(runs_dir)).status()
+        status = api.Run(newest_to_read(runs_dir)).status()
     else:
         status = run_to_read(run, runs_dir).status()
     if best:

@@ -119,7 +119,9 @@ def _dry_run(loaded: LoadedConfig, cluster: str | None, *, verbose: bool, as_jso
     if (cluster or detect_cluster()) == "local":
         check_gpus_here(plan)
         print_notes(notes_here(plan))
-    print_dry_run(plan, api.render(loaded), verbose=verbose, as_json=as_json)
+    script = api.render(loaded)
+    with_script = cluster != "local"
+    print_dry_run(plan, script, with_script=with_script, verbose=verbose, as_json=as_json)
     return 0
 
 

@@ -159,10 +159,10 @@ def _check_members(
     search_path: Sequence[str],
 ) -> None:
     """Refuse a word that is none of a Literal, and an object that is of no class of a union."""
-    members = _members_of(written)
+    members = members_of(written)
     if value is None or not members:
         return
-    literals = [it for it in members if _outer(it) == "Literal"]
+    literals = [it for it in members if outer(it) == "Literal"]
     if len(literals) == len(members) and not isinstance(value, Mapping):
         parts = [it for part in literals for it in _slice(part)]
         choices = [it.value for it in parts if isinstance(it, ast.Constant)]
@@ -192,19 +192,19 @@ def _is_of(
 ) -> bool | None:
     """Whether a class derives from what an annotation names; None where that is not known."""
     name = ast.unparse(member).strip("'\"")
-    if name in _PLAIN_TYPES or _outer(member) == "Literal":
+    if name in _PLAIN_TYPES or outer(member) == "Literal":
         return False
     wanted = locate(f"{found.module}.{name}", search_path)
     given = locate(dotted, search_path)
     if wanted is None or given is None or not isinstance(wanted.definition, ast.ClassDef):
         return None
-    if any(_outer(base) in _STRUCTURAL for base in wanted.definition.bases):
+    if any(outer(base) in _STRUCTURAL for base in wanted.definition.bases):
         return None
     return derives_from(given, wanted.name, search_path)
 
 
 @lru_cache(maxsize=256)  # a sweep asks for each of its points
-def _members_of(written: str) -> tuple[ast.expr, ...]:
+def members_of(written: str) -> tuple[ast.expr, ...]:
     """What an annotation allows but for None; nothing where it cannot be read."""
     try:
         members = _members(ast.parse(written.strip("'\""), mode="eval").body)
@@ -217,12 +217,12 @@ def _members(node: ast.expr) -> list[ast.expr]:
     """The parts of `X | Y`, `Union[X, Y]` and `Optional[X]`."""
     if isinstance(node, ast.BinOp):
         return [*_members(node.left), *_members(node.right)]
-    if _outer(node) in ("Optional", "Union"):
+    if outer(node) in ("Optional", "Union"):
         return [part for inner in _slice(node) for part in _members(inner)]
     return [node]
 
 
-def _outer(node: ast.expr) -> str:
+def outer(node: ast.expr) -> str:
     """`Literal` of `typing.Literal[...]`."""
     return ast.unparse(node).partition("[")[0].rpartition(".")[2]
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ParamSpec, TypeVar
 
 from hpc_train.config.flags import FLAGS
-from hpc_train.config.words import did_you_mean
+from hpc_train.config.words import class_of_object, did_you_mean
 from hpc_train.errors import ConfigError
 
 P = ParamSpec("P")
@@ -174,6 +174,31 @@ def _refusal(
     return ConfigError(f"{name}: {said}", f"it takes {', '.join(by_name)}")
 
 
+def class_as_text(word: str, dotted: str) -> str:
+    """What to write where an object, or a class itself, was handed over.
+
+    Args:
+        word: The argument.
+        dotted: The class with its module.
+    """
+    module, _, name = dotted.rpartition(".")
+    is_here = module == "__main__"
+    dotted = f"my_code.{name}" if is_here else dotted
+    put = f", with {name} in my_code.py beside the config" if is_here else ""
+    key = ""
+    if word == "trainer":
+        return "its arguments go as texts: write hpc_train.load(PATH, 'trainer.NAME=VALUE')"
+    if word in ("model", "data"):
+        key = f"{word}.class_path={dotted}"
+    elif "callback" in word:
+        key = f"trainer.callbacks=[{{class_path: {dotted}}}]"
+    elif "logger" in word:
+        key = f"loggers=[{{class_path: {dotted}}}]"
+    if key:
+        return f"a class goes by its name: write hpc_train.load(PATH, '{key}'){put}"
+    return f"values of a config are texts and numbers, and a class goes by its name: {dotted}"
+
+
 def _said_of(name: str, word: str, value: object, known: list[str]) -> str:
     """What to write for an argument that there is not."""
     said = _SAID.get(name, {}).get(word) or did_you_mean(word, known)
@@ -184,5 +209,7 @@ def _said_of(name: str, word: str, value: object, known: list[str]) -> str:
         return takes
     if word in _SAID_OF_LOADED:
         return _SAID_OF_LOADED[word]
+    if dotted := class_of_object(value):
+        return f"{class_as_text(word, dotted)}, and {name} what it gives"
     key = f"{word}={value!r}" if word in FLAGS else f"'{word}={value}'"
     return f"write hpc_train.load(PATH, {key}), and {name} what it gives"

@@ -13,10 +13,12 @@ from typing import Any
 from hpc_train.config.argument_values import ArgumentError, check_refused, check_values
 from hpc_train.config.class_kind import Located, cannot_be_made, derives_from, is_value, locate
 from hpc_train.config.default_types import check_texts_for_numbers
+from hpc_train.config.distributions import install, is_well_known
 from hpc_train.config.meant_class import fitting, meant_class
 from hpc_train.config.method_signatures import wrong_method
 from hpc_train.config.modules import FoundModule, Names, find_module, read_names, submodules
 from hpc_train.config.own_modules import check_imports, check_nothing_trains, elsewhere
+from hpc_train.config.python_texts import check_python_texts
 from hpc_train.config.words import did_you_mean
 from hpc_train.errors import ConfigError
 
@@ -140,11 +142,15 @@ def values_check(
     open_ended = _parameters(found, open_too=True)  # of **kwargs the others are known all the same
 
     def check_values_of(arguments: Mapping[str, Any]) -> None:
-        if found is not None:
-            check_texts_for_numbers(class_path, arguments, found)
-        if found is None or (known := parameters or open_ended) is None:
+        if found is None:
             return
-        annotations, required = known.annotations, known.required
+        known = parameters or open_ended
+        annotations = known.annotations if known else {}
+        check_python_texts(class_path, arguments, annotations, found)
+        check_texts_for_numbers(class_path, arguments, found)
+        if known is None:
+            return
+        required = known.required
         check_values(class_path, arguments, annotations, required, found, search_path)
         if parameters is not None:
             check_refused(class_path, arguments, found, filled_in)
@@ -269,6 +275,7 @@ def _no_module(class_path: str, search_path: Sequence[str], wanted: str) -> Conf
     return ConfigError(
         f"there is no module '{word}' in {search_path[0]} or among the installed packages",
         elsewhere(word, Path(search_path[0]))
+        or (f"{install(word)}, or submit from its folder" if is_well_known(word) else "")
         or _without_folders(class_path, search_path[:1])
         or did_you_mean(word, submodules(search_path[:1]))
         or meant_class(class_path, search_path, wanted=wanted)

@@ -5,15 +5,18 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
-from hpc_train.config.class_kind import lacks_method, locate
+from hpc_train.config.class_kind import Located, lacks_method, locate
+from hpc_train.config.classes import parameters_of
 from hpc_train.config.default_types import texts_for_numbers
 from hpc_train.config.hook_notes import hook_notes, only_prepared
 from hpc_train.config.load import LoadedConfig
 from hpc_train.config.method_signatures import step_without_loss
 from hpc_train.config.own_modules import hiding
+from hpc_train.config.python_texts import notes_on_python_texts
 from hpc_train.config.schema import Config
 from hpc_train.config.specs import is_object, read_object, wanted_of
 from hpc_train.config.validate import CALLED
@@ -41,7 +44,7 @@ def _notes(loaded: LoadedConfig, workdir: Path) -> Iterator[str]:
         class_path, arguments = read_object(getattr(config, key), key, loaded.origins)
         found = locate(class_path, [str(workdir), *sys.path])
         if found is not None:
-            for name, said in texts_for_numbers(class_path, arguments, found).items():
+            for name, said in _on_texts(class_path, arguments, found).items():
                 full = f"{key}.init_args.{name}"
                 yield f"{loaded.origins.prefix(full)}{full} {said}"
         if found is None or not isinstance(found.definition, ast.ClassDef):
@@ -57,6 +60,16 @@ def _notes(loaded: LoadedConfig, workdir: Path) -> Iterator[str]:
         if size not in (None, config.global_batch_size, config.micro_batch_size):
             decides = f"global_batch_size, {config.global_batch_size}, decides what a rank has"
             yield f"{class_path} has train_dataloader give batches of {size}, and {decides}"
+
+
+def _on_texts(class_path: str, arguments: Mapping[str, Any], found: Located) -> dict[str, str]:
+    """By argument what is to be said of a text where the class may well have another thing."""
+    known = parameters_of(found.name, found.names, open_too=True) if found.names else None
+    annotations = known.annotations if known else {}
+    return {
+        **texts_for_numbers(class_path, arguments, found),
+        **notes_on_python_texts(class_path, arguments, annotations, found),
+    }
 
 
 def _of_a_model(class_path: str, definition: ast.ClassDef, config: Config) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -12,11 +13,12 @@ from hpc_train.config.number_keys import check_same_kind, meant_key
 from hpc_train.config.origins import DEFAULT, Origins
 from hpc_train.config.read import Source, parse_value, read_file
 from hpc_train.config.script_file import is_script, script_source
-from hpc_train.config.words import did_you_mean
+from hpc_train.config.words import did_you_mean, shown
 from hpc_train.errors import ConfigError
 
 COMMAND_LINE = "command line"
 BASES = ("defaults", "base")
+HOLDS_ANCHORS = "x-"  # as in Docker's compose files
 _PROFILE = "cluster_profile"
 _KEY = re.compile(r"[A-Za-z_][\w-]*(?:\.[\w-]+)*\Z")
 
@@ -156,7 +158,10 @@ def compose(path: Path, overrides: Sequence[str], assets: Path) -> Composed:
         ConfigError: for everything that cannot be read or found, with file and line.
     """
     composed = Composed()
-    pairs = [split_override(override) for override in overrides]
+    pairs = [
+        split_override(override, around=(overrides[:at], overrides[at + 1 :]))
+        for at, override in enumerate(overrides)
+    ]
     for key, text in pairs:
         if not text.strip():
             raise ConfigError(f"{COMMAND_LINE}: {key} is empty", f"write {key}=null, or a value")
@@ -202,7 +207,12 @@ def _add_file(
 
 
 def _leave_out_comments(values: dict[str, Any]) -> None:
-    """A section, a mapping or a list whose lines are all comments says nothing."""
+    """A section, a mapping or a list whose lines are all comments says nothing.
+
+    Nor does a key of the top that begins with x-: what it holds has an anchor, and is used by that.
+    """
+    for name in [name for name in values if str(name).startswith(HOLDS_ANCHORS)]:
+        del values[name]
     holders = [("", values), *((f"{name}.", values.get(name)) for name in SECTIONS)]
     for prefix, holder in holders:
         if not isinstance(holder, dict):
@@ -257,10 +267,20 @@ def _at(source: Source, key: str, message: str, hint: str) -> ConfigError:
     return ConfigError(f"{place}: {key} {message}", hint)
 
 
-def split_override(override: str, example: str = "trainer.max_epochs=3") -> tuple[str, str]:
-    """Key and text of `key=value`; raises ConfigError for what is none."""
+def split_override(
+    override: str,
+    example: str = "trainer.max_epochs=3",
+    around: tuple[Sequence[str], Sequence[str]] = ((), ()),
+) -> tuple[str, str]:
+    """Key and text of `key=value`; raises ConfigError for what is none.
+
+    Args:
+        override: As it was typed.
+        example: Of one, for the refusal.
+        around: What was typed in front of it and behind it.
+    """
     if not hasattr(override, "partition"):  # of the Python API
-        what = f"{COMMAND_LINE}: {override!r} is no text"
+        what = f"{COMMAND_LINE}: {shown(override)} is no text"
         raise ConfigError(what, f"write each override as {example!r}, and flags as nodes=2")
     key, equals, text = override.partition("=")
     key = key.strip()
@@ -269,6 +289,7 @@ def split_override(override: str, example: str = "trainer.max_epochs=3") -> tupl
         if meant := re.fullmatch(r"([A-Za-z_][\w.]*):(\S+)", override):
             hint = f"write {meant[1]}={meant[2]}"
         hint = f"to empty it write {override[1:]}=null" if override[:1] == "~" else hint
+        hint = _torn_apart(override, *around) or hint
         if Path(override).suffix in (".yaml", ".yml"):
             hint = "one file begins the line; it may build on others: `defaults: [other.yaml]`"
         raise ConfigError(f"{COMMAND_LINE}: {override!r} is no key=value", hint)
@@ -282,6 +303,25 @@ def split_override(override: str, example: str = "trainer.max_epochs=3") -> tupl
         hint = "leave it out: hpc-train submits by itself" if dotted[:6] == "hydra." else hint
         raise ConfigError(f"{COMMAND_LINE}: {key!r} is no key", f"{hint}; key=null empties it")
     return key, text
+
+
+def _torn_apart(word: str, before: Sequence[str], behind: Sequence[str]) -> str:
+    """What to write for a word that a space has made of an override; empty for any other."""
+    import shlex  # on the way to an error
+
+    if not word.strip(","):
+        return "leave it out: overrides stand one behind the other, with spaces"
+    alone = [*itertools.takewhile(lambda it: "=" not in it, behind)]
+    is_dotted = re.fullmatch(r"[A-Za-z_]\w*(?:\.\w+)+", word) is not None
+    if is_dotted and not alone and word.partition(".")[0] in (*SECTIONS, "trainer"):
+        return f"write its value behind it: {word}=..."
+    if [*behind[:1]] == ["="] or (alone and is_dotted):
+        value = [it for it in behind[:2] if it != "="][:1]
+        return f"write it without spaces: {word}={shlex.quote(value[0])}" if value else ""
+    if not before or "=" not in before[-1] or word[:1] == "~" or ":" in word:
+        return ""
+    whole = shlex.quote(" ".join([before[-1], word, *alone]))
+    return f"where a value has a space in it, quote the whole: {whole}"
 
 
 def _text(text: str, key: str) -> Any:

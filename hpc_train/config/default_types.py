@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from hpc_train.config.argument_values import ArgumentError
@@ -15,6 +16,31 @@ from hpc_train.config.words import meant_number
 _NUMBER = r"[-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:e[-+]?\d+)?"
 _NUMBERS = re.compile(rf"[\[(]?\s*{_NUMBER}(?:[\s,;:|]+{_NUMBER})*[\s,%]*[\])]?", re.IGNORECASE)
 _SWITCH = re.compile("true|false|yes|no|on|off", re.IGNORECASE)
+
+
+_OF_ARRAYS = re.compile(r"(?:torch|np|numpy|nn)(?:\.\w+)+")
+UNKNOWN = object()  # a default that only Python could work out
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A default such as `torch.float32`."""
+
+    text: str
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class _Default:
+    value: Any
+    is_annotated: bool
+
+    @property
+    def has_plain_number(self) -> bool:
+        """Whether nothing but the default tells the type, and that is a number or a switch."""
+        return isinstance(self.value, (float, int)) and not self.is_annotated
 
 
 def check_texts_for_numbers(class_path: str, arguments: Mapping[str, Any], found: Located) -> None:
@@ -50,12 +76,19 @@ def _texts(
     """Each argument that is a text, and the number or the switch that the class has there."""
     defaults = _defaults(found.name, found.names) if found.names else {}
     for name, value in arguments.items():
-        if isinstance(value, str) and name in defaults:
-            yield name, value, defaults[name]
+        default = defaults.get(name)
+        if isinstance(value, str) and default is not None and default.has_plain_number:
+            yield name, value, default.value
 
 
-def _defaults(name: str, names: Names, steps: int = 12) -> dict[str, float | int | bool]:
-    """Of arguments without an annotation, of `__init__` or of one that a base in the file has."""
+def defaults_of(found: Located) -> dict[str, Any]:
+    """By argument what the class has there; an argument whose default is not known is left out."""
+    defaults = _defaults(found.name, found.names) if found.names else {}
+    return {name: it.value for name, it in defaults.items() if it.value is not UNKNOWN}
+
+
+def _defaults(name: str, names: Names, steps: int = 12) -> dict[str, _Default]:
+    """Of the arguments of `__init__`, or of one that a base in the file has."""
     definition = names.definitions.get(name)
     start = definition if isinstance(definition, ast.FunctionDef) else None
     if isinstance(definition, ast.ClassDef) and not definition.decorator_list:
@@ -69,7 +102,7 @@ def _defaults(name: str, names: Names, steps: int = 12) -> dict[str, float | int
     return _of(start) if start else {}
 
 
-def _of(start: ast.FunctionDef) -> dict[str, float | int | bool]:
+def _of(start: ast.FunctionDef) -> dict[str, _Default]:
     if start.decorator_list:
         return {}
     places = [*start.args.posonlyargs, *start.args.args]
@@ -80,18 +113,13 @@ def _of(start: ast.FunctionDef) -> dict[str, float | int | bool]:
         for it, default in zip(start.args.kwonlyargs, start.args.kw_defaults, strict=True)
         if default is not None
     ]
-    found = {}
-    for argument, default in pairs:
-        value = _number(default) if argument.annotation is None else None
-        if value is not None:
-            found[argument.arg] = value
-    return found
+    return {it.arg: _Default(_value(default), it.annotation is not None) for it, default in pairs}
 
 
-def _number(default: ast.expr) -> float | int | bool | None:
-    """What a default is, `-1` and `1e-3` included; None where it is no plain number."""
+def _value(default: ast.expr) -> Any:
+    """What a default is, `-1` and `1e-3` included."""
     try:
-        value = ast.literal_eval(default)
+        return ast.literal_eval(default)
     except ValueError:
-        return None
-    return value if isinstance(value, (float, int)) else None
+        text = ast.unparse(default)
+        return Expression(text) if _OF_ARRAYS.fullmatch(text) else UNKNOWN

@@ -8,13 +8,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from hpc_train.config import values as checks
 from hpc_train.config.assets import config_dir
+from hpc_train.config.call_arguments import class_as_text
 from hpc_train.config.compose import (
     COMMAND_LINE,
     Composed,
@@ -24,17 +25,18 @@ from hpc_train.config.compose import (
 )
 from hpc_train.config.containers import check_containers
 from hpc_train.config.flags import FLAGS, Flag
-from hpc_train.config.keys import FIELDS, OF_THE_SCRIPT, REQUIRED_KEYS, SECTIONS
+from hpc_train.config.keys import FIELDS, OF_THE_SCRIPT, SECTIONS
 from hpc_train.config.lightning_cli import check_lightning_cli, leave_out_unchosen
 from hpc_train.config.logger_forms import write_out_loggers
 from hpc_train.config.origins import Origins
 from hpc_train.config.read import parse_value
+from hpc_train.config.required import check_required
 from hpc_train.config.schema import Config
 from hpc_train.config.script_file import check_args, check_beside, check_resume, is_script
 from hpc_train.config.secrets import check_passthrough
 from hpc_train.config.show import escape
 from hpc_train.config.unknown_key import SAID_OF_KEYS, key_of_word, unknown_key
-from hpc_train.config.words import did_you_mean
+from hpc_train.config.words import class_of_object, did_you_mean, shown
 from hpc_train.errors import ConfigError, Hinted
 
 # What belongs to another function of the Python interface.
@@ -44,6 +46,11 @@ _SAID_OF_ARGUMENTS = {
     "array": "write hpc_train.load(PATH, sweep=['seed=1,2']), and submit_sweep(loaded)",
     "gres": "write gpus=4, and 'slurm.gpu_type=a100' where the type counts",
     "devices": "write gpus=4, GPUs a node",
+}
+# What is done with a loaded config, by the name that is tried on it.
+_FUNCTIONS = {
+    **{name: name for name in ("submit", "render", "run_here", "test_only", "submit_sweep")},
+    **dict.fromkeys(("run", "train", "fit", "start"), "run_here"),
 }
 _OF_LOAD = ("arguments", "sweep")
 
@@ -66,11 +73,32 @@ class LoadedConfig(Hinted):
     composed: Composed = field(repr=False)
     notes: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        """The file, and what is trained in which shape."""
+        config = self.config
+        what = config.script.path or config.model.get("class_path", config.model.get("_target_"))
+        shape = f"nodes={config.slurm.nodes}, gpus_per_node={config.slurm.gpus_per_node}"
+        return f"LoadedConfig({str(self.files[-1])!r}, name={config.name!r}, {what}, {shape})"
+
     @staticmethod
     def where(name: str) -> str:
         """`loaded.config.slurm` for `slurm`, `loaded.config.slurm.nodes` for `nodes`."""
+        if name in _FUNCTIONS:
+            return f"hpc_train.{_FUNCTIONS[name]}(loaded)"
+        if name in ("trainer", "model", "data"):
+            key = name if name == "trainer" else f"{name}.init_args"
+            sets = f"hpc_train.load(PATH, '{key}.NAME=VALUE') sets a value"
+            return f"loaded.config.{name}, a dict; {sets}"
         key = name if name in FIELDS else FLAGS[name].key if name in FLAGS else ""
         return f"loaded.config.{key}" if key else ""
+
+    if not TYPE_CHECKING:
+        __iter__ = __contains__ = None
+
+        def __getitem__(self, name: object) -> NoReturn:
+            """Raise TypeError, with what to write."""
+            said = self.where(str(name).partition(".")[0]) or "loaded.config"
+            raise TypeError(f"a LoadedConfig has no keys in brackets: write {said}")
 
 
 def load(
@@ -151,6 +179,8 @@ def _leaves(values: object, prefix: str) -> Iterator[str]:
 
 def _no_option(name: str, value: object) -> ConfigError:
     """The refusal of a keyword of the Python interface: keys of the config are texts."""
+    if dotted := class_of_object(value):
+        return ConfigError(f"{name} is {shown(value)}, and no text", class_as_text(name, dotted))
     if isinstance(value, (list, tuple, dict)) and name in ("overrides", "override", "args", "keys"):
         hint = "write each as a text: hpc_train.load(PATH, 'seed=3', 'trainer.max_epochs=5')"
         return ConfigError(f"{name} is no option of hpc-train", hint)
@@ -166,16 +196,11 @@ def _check_call(path: object, arguments: object, sweep: object) -> None:
     """Refuse what only the Python interface can be given."""
     if not isinstance(path, (str, os.PathLike)):
         hint = "write the values into a YAML file, and hpc_train.load('cfg.yaml', 'seed=3')"
-        raise ConfigError(f"a config is a file, and {_short(path)} is none", hint)
+        raise ConfigError(f"a config is a file, and {shown(path)} is none", hint)
     for name, given in (("arguments", arguments), ("sweep", sweep)):
         if isinstance(given, (str, Mapping)):
             example = "['--lr', '0.1']" if name == "arguments" else "['seed=1,2']"
-            raise ConfigError(f"{name} is {_short(given)}, and no list", f"write {name}={example}")
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) < 80 else f"{text[:77]}..."
+            raise ConfigError(f"{name} is {shown(given)}, and no list", f"write {name}={example}")
 
 
 def check_loaded(loaded: object) -> None:
@@ -185,9 +210,12 @@ def check_loaded(loaded: object) -> None:
         ConfigError: with what to write.
     """
     if not isinstance(loaded, LoadedConfig):
-        hint = f"write hpc_train.load({loaded!r})"
-        hint = hint if isinstance(loaded, (str, os.PathLike)) else "hpc_train.load(PATH) gives one"
-        raise ConfigError(f"{_short(loaded)} is no loaded config", hint)
+        hint = "hpc_train.load(PATH) gives one"
+        if isinstance(loaded, (str, os.PathLike)):
+            hint = f"write hpc_train.load({str(loaded)!r})"
+        elif dotted := class_of_object(loaded):
+            hint = f"{hint}; a config has a class by its name: class_path: {dotted}"
+        raise ConfigError(f"{shown(loaded)} is no loaded config", hint)
 
 
 def with_values(
@@ -299,21 +327,7 @@ def _check_keys(values: Mapping[str, Any], origins: Origins, path: Path) -> None
             raise unknown_key(name, FIELDS, origins, values)
         if name in SECTIONS:
             _check_section(name, values, origins)
-    script = values.get("script") or {}
-    missing = {
-        name: example
-        for name, example in REQUIRED_KEYS.items()
-        if values.get(name) is None and not (script.get("path") and name in OF_THE_SCRIPT)
-    }
-    for name in missing:
-        if name in values:
-            raise origins.error(name, "is null", f"write {missing[name]}")
-    if missing:
-        are = "is missing" if len(missing) == 1 else "are missing"
-        raise ConfigError(
-            f"{path}: {', '.join(missing)} {are}" if values else f"{path}: no key is in it",
-            f"write {'; '.join(missing.values())}",
-        )
+    check_required(values, origins, path)
     for name in ("model", "data"):
         if isinstance(values.get(name), str):
             written = f"{name}: {{class_path: {values[name]}}}"

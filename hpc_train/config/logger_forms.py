@@ -13,6 +13,12 @@ _WRITTEN_OUT: Mapping[str, tuple[str, str]] = {
 }
 OWN_LOGGERS = ("csv", "tensorboard")  # hpc-train writes these itself, over all attempts
 LOGGER_WORDS = (*OWN_LOGGERS, *_WRITTEN_OUT)
+# Lightning's class of each word.
+CLASSES: Mapping[str, str] = {
+    "csv": f"{_LIGHTNINGS}.CSVLogger",
+    "tensorboard": f"{_LIGHTNINGS}.TensorBoardLogger",
+    **{word: f"{_LIGHTNINGS}.{name}" for word, (name, _) in _WRITTEN_OUT.items()},
+}
 # Lightning's logger classes import these when they are made, so not before the job runs.
 PACKAGES: Mapping[str, str] = {
     "WandbLogger": "wandb",

@@ -59,6 +59,13 @@ def meant_class(written: str, search_path: Sequence[str] | None = None, *, wante
     return near
 
 
+def class_of_project(search_path: Sequence[str], wanted: str) -> str:
+    """A class of the user's folder that surely derives from what is wanted; empty without one."""
+    own = dict.fromkeys(f"{module}.{name}" for name, module in _classes(search_path[:1]))
+    found = ((it, locate(it, search_path)) for it in own)
+    return next((it for it, at in found if at and derives_from(at, wanted, search_path)), "")
+
+
 def fitting(dotted: Sequence[str], wanted: str, search_path: Sequence[str]) -> list[str]:
     """Those that may derive from what is wanted, by their text; all where anything will do."""
     return [it for it in dotted if not wanted or _may_be(it, wanted, search_path)]

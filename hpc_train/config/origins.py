@@ -39,6 +39,10 @@ class Origins:
         """The keys whose values stand in no file: a file's place is `FILE:LINE`."""
         return [key for key, place in self._places.items() if ":" not in place]
 
+    def is_typed(self, key: str) -> bool:
+        """Whether the value of `key` stands in no file, and somebody gave it."""
+        return ":" not in self._places.get(key, ":")
+
     def error(self, key: str, message: str, hint: str = "") -> ConfigError:
         """An error about the value of `key`, which starts with its place.
 

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
 
+from hpc_train.config.distributions import install, is_well_known
 from hpc_train.config.modules import (
     FoundModule,
     Names,
@@ -57,8 +58,6 @@ _OF_PROJECTS = (
     *("model", "models", "module", "modules", "net", "nets", "network", "networks", "layers"),
     *("loss", "losses", "metric", "optim", "callbacks", "engine", "my_utils", "preprocessing"),
 )
-# What is installed under another name than it is imported by.
-_DISTRIBUTIONS = {"hydra": "hydra-core", "sklearn": "scikit-learn", "yaml": "pyyaml"}
 
 
 def check_imports(
@@ -149,12 +148,19 @@ def _own_module(
 
 
 def _how_to_get(package: str, search_path: Sequence[str]) -> str:
-    named = _DISTRIBUTIONS.get(package, package)
-    install = f"pip install {named}, or name the environment that has it: env.conda, env.venv"
-    near = did_you_mean(package, submodules(search_path), cutoff=0.75)
-    sure = did_you_mean(package, submodules(search_path), cutoff=0.85)
-    guess = f"{near} Else {install}" if near else install
-    return elsewhere(package, Path(search_path[0])) or sure or guess
+    how = f"{install(package)}, or name the environment that has it: env.conda, env.venv"
+    own = elsewhere(package, Path(search_path[0]))
+    if own or is_well_known(package):
+        return own or how
+    there = submodules(search_path)
+    # Nobody means cgitb by git.
+    meant = [
+        name
+        for name in there
+        if name not in sys.stdlib_module_names or abs(len(name) - len(package)) < 2
+    ]
+    near = did_you_mean(package, meant, cutoff=0.75)
+    return did_you_mean(package, meant, cutoff=0.85) or (f"{near} Else {how}" if near else how)
 
 
 def _of_the_project(needed: NeededImport, importer: FoundModule, search_path: Sequence[str]) -> str:

@@ -61,9 +61,11 @@ def read_object(
         return _read_target(spec, key, origins)
     strangers = [name for name in spec if name not in (CLASS_PATH, INIT_ARGS)]
     if CLASS_PATH not in spec:
-        slip = next((it for it in strangers if _meant_by(it, spec[it]) == CLASS_PATH), "")
-        example = f"write {key}: {{class_path: my_package.MyClass, init_args: {{...}}}}"
-        hint = f"write {CLASS_PATH} for '{slip}'" if slip else example
+        from hpc_train.config.whole_forms import whole_form  # on the way to an error
+
+        slip = next((it for it in strangers if meant_by(it, spec[it]) == CLASS_PATH), "")
+        form = f"{key}: {whole_form(spec, wanted_of(key))}"
+        hint = f"write {CLASS_PATH} for '{slip}', as in {form}" if slip else f"write {form}"
         raise origins.error(key, "names no class", hint)
     for name in strangers:
         raise origins.error(
@@ -77,7 +79,7 @@ def read_object(
     }
 
 
-def _meant_by(name: str, value: object) -> str:
+def meant_by(name: str, value: object) -> str:
     """`class_path` or `init_args` for another word of that meaning, or a slip; empty for others."""
     if not isinstance(value, (str, Mapping)):
         return ""
@@ -92,7 +94,7 @@ def _elsewhere(key: str, name: str, value: object) -> str:
 
     if name in _HYDRAS:
         return _HYDRAS[name]
-    if _meant_by(name, value) == INIT_ARGS:
+    if meant_by(name, value) == INIT_ARGS:
         return f"write {INIT_ARGS} for '{name}'"
     of_trainer = key == "model" and name in trainer_parameters(sys.path)
     return f"write trainer.{name}" if of_trainer else f"put it under {key}.init_args"

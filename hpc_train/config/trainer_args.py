@@ -122,7 +122,8 @@ def check_trainer(
     for name in arguments:
         key = f"trainer.{name}"
         if name in OWNED:
-            raise origins.error(key, "is set by hpc-train", OWNED[name])
+            hint = _loggers(arguments[name], origins) if name == "logger" else OWNED[name]
+            raise origins.error(key, "is set by hpc-train", hint)
         if known and name not in known:
             usable = [parameter for parameter in known if parameter not in OWNED]
             raise origins.error(
@@ -133,6 +134,9 @@ def check_trainer(
                 or did_you_mean(name, usable, prefix="trainer.")
                 or "an argument of your model's own goes under model.init_args",
             )
+        if arguments[name] in ("None", "null"):
+            said = f"is the text {arguments[name]!r} (YAML's None is null)"
+            raise origins.error(key, said, "write null")
         if known:
             _check_type(key, arguments[name], _members(known[name]), origins)
     _check_values(arguments, origins)
@@ -153,6 +157,19 @@ def check_trainer(
         raise origins.error("trainer.strategy", f"is {strategy!r}", f"write {named}")
     _check_choice(arguments, "strategy", _STRATEGIES, origins, registry=True)
     _check_place_of_strategy(arguments, origins)
+
+
+def _loggers(asked: Any, origins: Origins) -> str:
+    """What to write for the Trainer's `logger`, with what it was to be."""
+    import shlex  # on the way to an error
+
+    from hpc_train.config.whole_forms import flow, loggers_for
+
+    wanted = flow(loggers_for(asked))
+    if origins.is_typed("trainer.logger"):
+        is_plain = re.fullmatch(r"\[[\w, ]*\]", wanted)
+        return f"write loggers={wanted.replace(' ', '') if is_plain else shlex.quote(wanted)}"
+    return f"write loggers: {wanted} at the top, beside trainer"
 
 
 def _check_place_of_strategy(arguments: Mapping[str, Any], origins: Origins) -> None:
@@ -255,8 +272,12 @@ def _as_object(callback: object, example: str = "EarlyStopping") -> str:
 
     if isinstance(callback, Mapping) and set(callback) == {INIT_ARGS}:
         return "indent init_args below the class_path above it, without a dash of its own"
-    if isinstance(callback, Mapping) and len(callback) == 1:
-        callback = next(iter(callback))
+    if isinstance(callback, Mapping) and callback:
+        from hpc_train.config.whole_forms import whole_form
+
+        name, below = next(iter(callback.items()))
+        spec = {"name": name, INIT_ARGS: below} if isinstance(below, Mapping) else callback
+        return f"write {whole_form(spec if len(callback) == 1 else callback, 'Callback')}"
     path = plain_path(callback) if isinstance(callback, str) else ""
     found = re.search(r"[\w.]+\.\w+", meant_class(path) if path and "." not in path else path)
     it = found[0] if found else f"pytorch_lightning.callbacks.{example}"

@@ -12,14 +12,14 @@ from typing import Any
 
 from hpc_train.config.flags import FLAGS
 from hpc_train.config.hosts import read_hosts, split_hosts
-from hpc_train.config.keys import MEMORY_KEYS, TEXT_KEYS, is_text
+from hpc_train.config.keys import MEMORY_KEYS, TEXT_KEYS, TYPES, is_text
 from hpc_train.config.logger_forms import LOGGER_WORDS, OWN_LOGGERS
 from hpc_train.config.origins import Origins
 from hpc_train.config.ranges import RANGES, out_of_range
 from hpc_train.config.read import Sexagesimal
 from hpc_train.config.schema import Config, NotifyConfig, SlurmConfig
 from hpc_train.config.secrets import looks_secret
-from hpc_train.config.specs import is_object
+from hpc_train.config.specs import CLASS_PATH, is_object, meant_by
 from hpc_train.config.words import EVERY, did_you_mean, meant_number
 from hpc_train.errors import ConfigError
 
@@ -109,7 +109,7 @@ def check_texts(values: Mapping[str, Any], origins: Origins) -> None:
             fix = f'write slurm.{key}: "{size}G", or M' if size > 0 else 'write it like "64G"'
             raise origins.error(f"slurm.{key}", f"is {size} without a unit", fix)
     for key, value in _walk(values, ""):
-        if isinstance(value, str) and key in TEXT_KEYS:
+        if isinstance(value, str):
             _check_words(key, value, origins)
         if isinstance(value, bool) and is_text(key):
             raise origins.error(
@@ -137,10 +137,12 @@ def check_texts(values: Mapping[str, Any], origins: Origins) -> None:
 
 
 def _check_words(key: str, value: str, origins: Origins) -> None:
-    if not value.strip():
+    if key in TEXT_KEYS and not value.strip():
         raise origins.error(key, "is empty", "leave it out, or write a value")
-    if value == "None":
-        raise origins.error(key, "is None, which is Python's word", "write null")
+    may_be_null = TYPES.get(key, "").startswith("Optional[")
+    if value == "None" and (may_be_null or key in TEXT_KEYS):
+        hint = "write null" if may_be_null else "leave it out, or write a value"
+        raise origins.error(key, "is the text 'None' (YAML's None is null)", hint)
 
 
 def notes_on_texts(values: Mapping[str, Any], origins: Origins) -> list[str]:
@@ -202,12 +204,20 @@ def check_meaning(config: Config, origins: Origins) -> None:
     for index, logger in enumerate(config.loggers):
         if logger not in OWN_LOGGERS and not is_object(logger):
             known = ", ".join(LOGGER_WORDS)
-            raise origins.error(
-                f"loggers.{index}",
-                f"is {logger!r}",
-                did_you_mean(str(logger), LOGGER_WORDS)
-                or f"write {known}, or {{class_path: ..., init_args: ...}}",
-            )
+            hint = did_you_mean(str(logger), LOGGER_WORDS) or _as_logger(logger)
+            hint = hint or f"write {known}, or {{class_path: ..., init_args: ...}}"
+            raise origins.error(f"loggers.{index}", f"is {logger!r}", hint)
+
+
+def _as_logger(logger: object) -> str:
+    """What to write for a mapping that names a logger in other words; empty for any other."""
+    if not isinstance(logger, Mapping):
+        return ""
+    from hpc_train.config.whole_forms import flow, loggers_for  # on the way to an error
+
+    named = any(meant_by(name, value) == CLASS_PATH for name, value in logger.items())
+    meant = flow(loggers_for(logger)[0]) if named else ""
+    return f"write {meant}" if meant and "my_package." not in meant else ""
 
 
 def check_begin(slurm: SlurmConfig, origins: Origins) -> None:

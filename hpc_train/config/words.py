@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable
 
 WEIGHTS = (".ckpt", ".pt", ".pth", ".safetensors")  # how files of a model's weights end
 EVERY = ("all", "auto", "max", "any")  # in the place of a number
+_NULLS = ("None", "none", "NONE", "nil", "Nil", "NIL", "null", "Null", "NULL")
+_PLAIN = (str, bytes, int, float, list, tuple, set, dict, os.PathLike, type(None))
+_MOST_SHOWN = 80
 _NUMBER = r"-?(?:\d+\.?\d*|\.\d+)(?:e-?\d+)?"
+
+
+def is_null_word(text: str) -> bool:
+    """Whether a text is a language's word for nothing; YAML's own is one only in quotes."""
+    return text.strip() in _NULLS
 
 
 def did_you_mean(
@@ -28,6 +37,31 @@ def near_words(word: str, candidates: Iterable[str], *, cutoff: float = 0.6) -> 
     lower = {name.lower(): name for name in known}
     same = [lower[word.lower()]] if word.lower() in lower else []
     return same or difflib.get_close_matches(word, known, n=2, cutoff=cutoff)
+
+
+def shown(value: object) -> str:
+    """A value in a line: an object by its class, and of a plain one as much as is readable."""
+    if not isinstance(value, _PLAIN):
+        return f"the class {_full_name(value)}" if isinstance(value, type) else _an_object(value)
+    text = " ".join(repr(value).split())
+    return text if len(text) < _MOST_SHOWN else f"{text[: _MOST_SHOWN - 3]}..."
+
+
+def class_of_object(value: object) -> str:
+    """`nets.Net` of such an object, of that class, or of a list of them; empty for plain values."""
+    if isinstance(value, (list, tuple)):
+        return next((found for it in value if (found := class_of_object(it))), "")
+    if isinstance(value, type):
+        return _full_name(value)
+    return "" if isinstance(value, _PLAIN) else _full_name(type(value))
+
+
+def _an_object(value: object) -> str:
+    return f"an object of {_full_name(type(value))}"
+
+
+def _full_name(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"
 
 
 def meant_number(value: object, types: str) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hpc_train.config.classes import Parameters
+from hpc_train.config.distributions import install
 from hpc_train.config.words import did_you_mean
 from hpc_train.errors import ConfigError
 from hpc_train.plan.json_keys import pairs_in
@@ -118,7 +119,7 @@ def _import_module(module_name: str, class_path: str, key: str) -> Any:
         raise ConfigError(
             f"{key}.class_path: {module_name} needs the package {missing}, which is not "
             f"installed in {sys.prefix}",
-            f"pip install {missing.partition('.')[0]}, or activate another environment (env.conda)",
+            f"{install(missing.partition('.')[0])}, or activate another environment (env.conda)",
         ) from error
     except ImportError as error:
         hint = "a library of the machine is missing: is a module (env.modules) not loaded?"

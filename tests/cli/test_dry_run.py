@@ -48,6 +48,14 @@ def test_ten_lines_say_what_will_run(hpc, tmp_path):
         (["checkpoint.every_n_steps=100"], "saves      every 100 steps or 5 minutes, and"),
         (["checkpoint.every_n_minutes=null"], "saves      when it is stopped"),
         (["trainer.max_steps=70"], "until      max_epochs 15, max_steps 70"),
+        (["trainer.fast_dev_run=true"], "until      a trial of 1 batch (trainer.fast_dev_run)"),
+        (["trainer.fast_dev_run=3"], "until      a trial of 3 batches (trainer.fast_dev_run)"),
+        (["trainer.fast_dev_run=false"], "until      max_epochs 15"),
+        (["trainer.overfit_batches=2"], "until      max_epochs 15, each epoch of 2 batches (tr"),
+        (
+            ["trainer.limit_train_batches=0.1"],
+            "15, each epoch of 0.1 of its batches (trainer.limit_train_batches)",
+        ),
     ],
 )
 def test_what_is_asked_for_is_in_them(hpc, words, line):
@@ -65,3 +73,10 @@ def test_the_plan_is_shown_to_who_wants_all_of_it_and_the_script_to_all(hpc):
     assert short.out.splitlines()[:10] == whole.out.splitlines()[:10]
     document = json.loads(hpc("submit", "--dry-run", "--json", DIGITS).out)
     assert document["plan"]["shape"]["ranks_per_node"] == 2
+
+
+def test_on_this_machine_no_script_of_slurms_is_shown(hpc):
+    said = hpc("submit", "--dry-run", DIGITS, "--cluster", "local", "trainer.accelerator=cpu")
+    assert (said.code, "#SBATCH" in said.out) == (0, False)
+    assert said.out.splitlines()[-1].startswith("runs in ")
+    assert "#SBATCH" in hpc("submit", "--dry-run", DIGITS).out

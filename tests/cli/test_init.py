@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from hpc_train.cli import init_command
 from hpc_train.config.load import load
 
 FILES = {".gitignore", "config.yaml", "test_training.py", "training.py"}
@@ -27,6 +28,16 @@ def test_without_slurm_it_is_this_machine(hpc, without_slurm, tmp_path) -> None:
     assert hpc("config", "show", str(folder / "config.yaml")).code == 3  # not from its folder
     assert "\\" not in config.name
     assert config.name
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_pytest_where_it_is_missing_is_told_with_how_to_get_it(
+    hpc, without_slurm, monkeypatch, is_there: bool
+) -> None:
+    monkeypatch.setattr(init_command, "find_spec", lambda _: object() if is_there else None)
+    (line,) = [it for it in hpc("init", "p").out.splitlines() if it.startswith("test ")]
+    first = "" if is_there else "; before it: pip install pytest"
+    assert line == f"test       python -m pytest{first}"
 
 
 def test_a_folder_that_is_named_as_a_file_or_from_the_home_is_told(

@@ -210,3 +210,56 @@ def test_latest_is_the_newest_run_unless_one_is_called_that(hpc, project: Path) 
     assert hpc("submit", "cfg.yaml", "name=latest").code == 0
     assert hpc("submit", "cfg.yaml").code == 0
     assert hpc("status", "latest").out.startswith("latest")
+
+
+@pytest.mark.parametrize(
+    ("module", "fix"),
+    [
+        ("cv2", "pip install opencv-python-headless, or name"),
+        ("git", "pip install gitpython, or name"),  # is near to cgitb, which nobody means
+        ("usb.core", "pip install pyusb, or name"),
+        ("jwt", "pip install pyjwt, or name"),
+        ("zarr_of_nobody", "pip install zarr_of_nobody (often its package has another name), or"),
+        ("jsom", "did you mean 'json'? Else pip install jsom (often"),
+    ],
+)
+def test_what_is_not_installed_is_told_with_the_name_that_pip_takes(
+    hpc, project: Path, module: str, fix: str
+) -> None:
+    (project / "nets.py").write_text(f"import {module}\n{NETS}")
+    (project / "train.py").write_text(f"from {module} import something\n")
+    for file in ("cfg.yaml", "train.py"):
+        message = f"imports '{module.partition('.')[0]}', which is not installed"
+        refused(hpc, project, ["submit", file], 3, message, f"fix: {fix}")
+
+
+def test_a_class_of_a_package_that_is_not_installed_is_no_slip_for_a_file_of_the_project(
+    hpc, project: Path
+) -> None:
+    (project / "bs.py").touch()
+    words = ["submit", "cfg.yaml", "model.class_path=bs4.Net"]
+    refused(hpc, project, words, 3, "there is no module 'bs4'", "fix: pip install beautifulsoup4,")
+
+
+@pytest.mark.parametrize(
+    ("text", "is_values"),
+    [
+        ("lr = 0.1\nepochs: int = 3\n", True),
+        ('"""Settings."""\nimport os\nmodel = dict(lr=0.1, root=os.path.join("a", "b"))\n', True),
+        ("lr = 0.1\nresult = train(lr)\n", False),
+        ("lr = 0.1\nprint(lr)\n", False),
+        ("lr = 0.1\nimport other\n", False),
+        ("lr = 0.1\nfor epoch in range(3): lr /= 2\n", False),
+    ],
+)
+def test_a_python_file_that_only_assigns_values_is_no_script(
+    hpc, project: Path, text: str, is_values: bool
+) -> None:
+    (project / "other.py").touch()
+    (project / "config.py").write_text(text)
+    if is_values:
+        for command in ("submit", "run"):
+            message = "config.py only assigns values, and a config is a YAML file"
+            refused(hpc, project, [command, "config.py"], 3, message, "write a YAML file with name")
+    else:
+        assert hpc("submit", "config.py", "--dry-run").code == 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 import time
+import traceback
 from pathlib import Path
 
 import pytest
@@ -255,6 +256,32 @@ def test_an_attribute_of_another_object_is_told(run: RunDir) -> None:
     with pytest.raises(AttributeError, match=r"has no 'nothing'$"):
         known.nothing  # noqa: B018
     assert not hasattr(loaded, "__nothing__")
+
+
+def test_what_is_looked_for_on_a_run_or_a_config_is_told_with_where_it_is(run: RunDir) -> None:
+    loaded, known = hpc_train.load("cfg.yaml"), hpc_train.Run.find("x")
+    for holder, name, place in (
+        (loaded, "submit", "hpc_train.submit(loaded)"),
+        (loaded, "run", "hpc_train.run_here(loaded)"),
+        (loaded, "trainer", "loaded.config.trainer, a dict; hpc_train.load(PATH, 'trainer.NAME=V"),
+        (loaded, "model", "loaded.config.model, a dict; hpc_train.load(PATH, 'model.init_args.NA"),
+        (known, "result", "run.wait().metrics; before its end run.status().metrics"),
+        (known, "loss", "run.status().metrics, which has what was logged"),
+        (known, "val_acc", "run.status().metrics, which has what was logged"),
+        (known, "kill", "run.cancel()"),
+        (known, "done", "run.status().state.ended"),
+    ):
+        with pytest.raises(AttributeError, match=re.escape(f"'{name}': write {place}")) as caught:
+            getattr(holder, name)
+        shown = "".join(traceback.format_exception(caught.value))
+        assert "Did you mean" not in shown, "Python proposes a name that is near, such as resume"
+    with pytest.raises(TypeError, match=re.escape("in brackets: write loaded.config.trainer")):
+        loaded["trainer"]
+    with pytest.raises(TypeError, match="not iterable"):
+        list(loaded)  # type: ignore[call-overload]
+    assert repr(known) == f"Run({run.run_id}, '{run.path}')"
+    shape = "nodes=2, gpus_per_node=2"
+    assert repr(loaded) == f"LoadedConfig('cfg.yaml', name='x', nets.Net, {shape})"
 
 
 @pytest.mark.parametrize(("is_asked", "code"), [(True, 12), (False, 130)])

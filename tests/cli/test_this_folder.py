@@ -67,6 +67,18 @@ def test_a_name_is_this_folders_run_though_another_folders_is_newer(
     assert other.path.exists()
 
 
+def test_the_newest_run_without_a_name_is_told_where_it_is_another_folders(
+    hpc, projects: Projects
+) -> None:
+    other = projects.run("other", ended=True)
+    for command in ("status", "diagnose", "report"):
+        said = hpc(command)
+        note = f"note: this folder has no runs: {other.run_id} is in {projects.folder}/other/runs"
+        assert note in said.err, said
+    projects.run("here", ended=True)
+    assert "this folder has no runs" not in hpc("status").err
+
+
 @pytest.mark.parametrize("command", CHANGES)
 @pytest.mark.parametrize("word", ["net", "latest", "last"])
 def test_another_folders_run_is_changed_by_its_id_and_not_by_a_word(

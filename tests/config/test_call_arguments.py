@@ -114,6 +114,80 @@ def test_a_call_that_does_not_fit_is_told_with_what_to_write(
     assert (caught.value.message, caught.value.hint) == (message, hint)
 
 
+class Module:
+    """As torch's show themselves: over several lines."""
+
+    def __repr__(self) -> str:
+        return "Module(\n  (0): Linear()\n)"
+
+
+@pytest.mark.parametrize(
+    ("call", "message", "hint"),
+    [
+        (
+            lambda: FUNCTIONS.submit(model=Module(), data=3),
+            "model is no argument of submit",
+            f"write hpc_train.load(PATH, 'model.class_path={__name__}.Module'), and submit what it",
+        ),
+        (
+            lambda: FUNCTIONS.load("cfg.yaml", model=Module()),
+            f"model is an object of {__name__}.Module, and no text",
+            f"write hpc_train.load(PATH, 'model.class_path={__name__}.Module')",
+        ),
+        (
+            lambda: FUNCTIONS.load("cfg.yaml", data=Module),
+            f"data is the class {__name__}.Module, and no text",
+            f"write hpc_train.load(PATH, 'data.class_path={__name__}.Module')",
+        ),
+        (
+            lambda: FUNCTIONS.load("cfg.yaml", callbacks=[Module()]),
+            "callbacks is [Module( (0): Linear() )], and no text",
+            f"'trainer.callbacks=[{{class_path: {__name__}.Module}}]'",
+        ),
+        (
+            lambda: FUNCTIONS.load("cfg.yaml", trainer=Module()),
+            f"trainer is an object of {__name__}.Module, and no text",
+            "write hpc_train.load(PATH, 'trainer.NAME=VALUE')",
+        ),
+        (
+            lambda: FUNCTIONS.load("cfg.yaml", Module()),
+            f"command line: an object of {__name__}.Module is no text",
+            "write each override as 'trainer.max_epochs=3'",
+        ),
+        (
+            lambda: FUNCTIONS.submit(Module()),
+            f"an object of {__name__}.Module is no loaded config",
+            f"a config has a class by its name: class_path: {__name__}.Module",
+        ),
+    ],
+)
+def test_an_object_in_a_texts_place_is_told_by_its_class_in_one_line(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    call: Callable[[], object],
+    message: str,
+    hint: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "cfg.yaml").write_text("name: x\n")
+    with pytest.raises(ConfigError) as caught:
+        call()
+    assert caught.value.message == message
+    assert hint in (caught.value.hint or "")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_word_of_the_command_is_told_as_python_has_it() -> None:
+    for name, written in (
+        ("run", "hpc_train.run_here(hpc_train.load(PATH))"),
+        ("status", "hpc_train.Run.find('latest').status()"),
+        ("test", "hpc_train.Run.find('latest').evaluate('test')"),
+    ):
+        with pytest.raises(AttributeError) as caught:
+            getattr(hpc_train, name)
+        assert str(caught.value).endswith(f"has no attribute '{name}': write {written}")
+
+
 def test_an_error_of_type_within_a_call_stays_what_it_is() -> None:
     with pytest.raises(TypeError):
         FUNCTIONS.list_runs(3.5)

@@ -9,6 +9,8 @@ import pytest
 from hpc_train.config.keys import TEXT_KEYS, TYPES
 from hpc_train.config.load import load
 from hpc_train.config.ranges import RANGES
+from hpc_train.config.show import show_lines
+from hpc_train.errors import ConfigError
 from tests.config.files import MINIMAL, loaded, refusal, refused, write
 
 NETWORK = """\
@@ -200,3 +202,16 @@ def test_a_name_of_a_secret_is_known(name: str, tmp_path: Path) -> None:
 def test_a_name_that_only_contains_the_word_is_no_secret(name: str, tmp_path: Path) -> None:
     made = loaded(tmp_path, f"env: {{variables: {{{name}: 'x'}}}}\n")
     assert made.config.env.variables == {name: "x"}
+
+
+def test_a_key_of_the_top_that_begins_with_x_is_for_what_anchors_share(tmp_path: Path) -> None:
+    shared = "x-common: &common {width: 8, lr: 0.1}\nx-more: [&name shared]\n"
+    base = write(tmp_path, "x-base: &seed {seed: 5}\nrequeue: {budget: 2}\n", "base.yaml")
+    model = "model: {class_path: nets.Net, init_args: {<<: *common, lr: 0.2}}\n"
+    text = f"defaults: [{base.name}]\n{shared}name: *name\nglobal_batch_size: 8\n{model}"
+    loaded = load(write(tmp_path, f"{text}data: {{class_path: nets.Data}}\n"))
+    assert loaded.config.model["init_args"] == {"width": 8, "lr": 0.2}
+    assert (loaded.config.name, loaded.config.requeue.budget) == ("shared", 2)
+    assert not [it for it in show_lines(loaded) if it.startswith("x-")]
+    with pytest.raises(ConfigError, match="x-common is no key"):
+        load(write(tmp_path, f"{text}data: {{class_path: nets.Data}}\n"), ["x-common=3"])

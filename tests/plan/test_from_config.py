@@ -154,7 +154,7 @@ def test_an_option_of_a_plugin_that_nobody_knows_is_passed_on() -> None:
         ({"env": {"passthrough": ["A=1"]}}, "'A=1' cannot be the name", "letters"),
         ({"env": {"variables": {"RANK": "0"}}}, "RANK is set by Slurm", "remove"),
         ({"env": {"variables": {"HF_TOKEN": "x"}}}, "HF_TOKEN looks like a secret", "passthrough"),
-        ({"model": {"init_args": {}}}, "model names no class", "class_path: my_package"),
+        ({"model": {"init_args": {}}}, "model names no class", "write model: {class_path: "),
         ({"model": {"class_pth": "a.B"}}, "model names no class", "write class_path for"),
         ({"model": {"class_path": "Nowhere"}}, "'Nowhere', which is no class", "package.module"),
         ({"model": {"class_path": "a.B", "lr": 1}}, "model.lr stands beside", "init_args"),

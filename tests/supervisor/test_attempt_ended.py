@@ -85,6 +85,18 @@ def test_the_log_says_what_follows(supervised: RunDir, capsys: pytest.CaptureFix
     assert "decided: stop: the training is complete" in said
 
 
+def test_a_trial_of_a_few_batches_is_told_as_that_and_as_no_training(
+    supervised: RunDir, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = config(trainer={"fast_dev_run": True})
+    plan = make_plan(settings, workdir=supervised.path.parent, python="python3")
+    supervised.plan.write_text(plan.to_json(), encoding="utf-8")
+    run.supervise(supervised, {}, batch=False)
+    said = capsys.readouterr().out
+    assert "decided: requeue: hang: goes on from step 0" in said
+    assert "decided: stop: a trial of 1 batch (trainer.fast_dev_run) is complete" in said
+
+
 def test_an_outcome_without_a_word_on_what_follows_cannot_be_made() -> None:
     with pytest.raises(TypeError, match="what follows 'melted'"):
         Outcome.__new_member__(Outcome, "melted")  # type: ignore[attr-defined]

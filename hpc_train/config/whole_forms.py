@@ -1,0 +1,80 @@
+"""Objects and loggers as a config writes them, made of what somebody wrote: for a refusal."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from hpc_train.config.logger_forms import CLASSES, OWN_LOGGERS
+from hpc_train.config.meant_class import class_of_project, meant_class, plain_path
+from hpc_train.config.specs import CLASS_PATH, INIT_ARGS, TARGET, is_object, meant_by
+
+_MOST = 240  # of a line
+
+
+def flow(value: Any) -> str:
+    """A value as YAML in one line."""
+    text = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=10**9)
+    return text.removesuffix("\n").removesuffix("\n...")
+
+
+def whole_form(spec: Mapping[str, Any], wanted: str) -> str:
+    """`{class_path: nets.Net, init_args: {lr: 0.1}}` of `{name: resnet18, lr: 0.1}`.
+
+    Args:
+        spec: A mapping that names no class.
+        wanted: Name of the class that it has to derive from.
+    """
+    named = next((it for it in spec if meant_by(it, spec[it]) == CLASS_PATH), "")
+    arguments: dict[str, Any] = {}
+    for name, value in spec.items():
+        if meant_by(name, value) == INIT_ARGS:
+            arguments.update(value)
+        elif name != named:
+            arguments[name] = value
+    form = {CLASS_PATH: _class(str(spec.get(named, "")), wanted)}
+    text = flow({**form, INIT_ARGS: arguments} if arguments else form)
+    return text if len(text) < _MOST else f"{flow(form)[:-1]}, init_args: {{...}}}}"
+
+
+def _class(written: str, wanted: str) -> str:
+    if wanted == "Logger" and written in CLASSES:
+        return CLASSES[written]
+    path = plain_path(written)
+    if "." in path:
+        return path
+    near = re.search(r"[\w.]+\.\w+", meant_class(path, wanted=wanted)) if path else None
+    if near:
+        return near[0]
+    if wanted == "Callback":
+        return "pytorch_lightning.callbacks.EarlyStopping"
+    own = class_of_project([str(Path.cwd()), *sys.path], wanted)
+    return own or f"my_package.My{wanted.removeprefix('Lightning') or 'Class'}"
+
+
+def loggers_for(value: Any) -> list[Any]:
+    """What `loggers` has to be for what somebody gave as the Trainer's `logger`."""
+    if value is None or value is False or str(value).lower() in ("none", "false", "null", ""):
+        return []
+    if value is True or str(value).lower() == "true":
+        return [*OWN_LOGGERS]
+    if isinstance(value, list):
+        return [logger for it in value for logger in loggers_for(it)]
+    return [_logger(value)]
+
+
+def _logger(value: Any) -> Any:
+    if isinstance(value, Mapping) and not is_object(value):
+        value = yaml.safe_load(whole_form(value, "Logger"))
+    dotted = value.get(CLASS_PATH) or value.get(TARGET) if isinstance(value, Mapping) else value
+    name = str(dotted).partition("(")[0].rpartition(".")[2]
+    names = {it: (it, CLASSES[it].rpartition(".")[2].lower()) for it in CLASSES}
+    word = next((it for it in names if name.lower() in names[it]), "")
+    if word in OWN_LOGGERS or (word and not isinstance(value, Mapping)):
+        return word
+    return value

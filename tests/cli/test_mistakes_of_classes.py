@@ -1,0 +1,117 @@
+"""Classes in another tool's words, and the Trainer's logger: what to write holds what was asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.cli.mistaken import CONFIG, project, refused
+
+__all__ = ["project"]
+
+CALLBACK = "{class_path: pytorch_lightning.callbacks.EarlyStopping, init_args: {monitor: loss}}"
+
+
+@pytest.mark.parametrize(
+    ("spec", "form"),
+    [
+        ("{name: resnet18, width: 3}", "{class_path: nets.Net, init_args: {width: 3}}"),
+        ("{width: 3}", "{class_path: nets.Net, init_args: {width: 3}}"),
+        ("{type: Forms, words: [a]}", "{class_path: nets.Forms, init_args: {words: [a]}}"),
+        (
+            "{class: nets.Net, params: {lr: 0.1}, width: 3}",
+            "{class_path: nets.Net, init_args: {lr: 0.1, width: 3}}",
+        ),
+    ],
+)
+def test_a_model_without_class_path_is_told_the_whole_form_and_that_is_taken(
+    hpc, project: Path, spec: str, form: str
+) -> None:
+    (project / "cfg.yaml").write_text(
+        CONFIG.replace("{class_path: nets.Net, init_args: {width: 3}}", spec)
+    )
+    refused(hpc, project, ["submit", "cfg.yaml"], 3, "model names no class", f"model: {form}")
+    (project / "cfg.yaml").write_text(
+        CONFIG.replace("{class_path: nets.Net, init_args: {width: 3}}", form)
+    )
+    assert hpc("submit", "cfg.yaml", "--dry-run").code == 0
+
+
+@pytest.mark.parametrize(
+    ("section", "message", "form"),
+    [
+        ("data: {name: cifar, batch_size: 8}", "data names no class",
+         "data: {class_path: nets.NoLoader, init_args: {batch_size: 8}}"),
+        ("trainer: {callbacks: [{name: EarlyStopping, monitor: loss}]}", "callbacks.0", CALLBACK),
+        ("trainer: {callbacks: [{EarlyStopping: {monitor: loss}}]}", "callbacks.0", CALLBACK),
+        ("loggers: [{name: wandb, project: p}]", "loggers.0 is",
+         "{class_path: pytorch_lightning.loggers.WandbLogger, init_args: {project: p}}"),
+        ("loggers: [{type: csv}]", "loggers.0 is", "write csv"),
+    ],
+)  # fmt: skip
+def test_an_object_in_other_words_is_told_with_its_arguments(
+    hpc, project: Path, section: str, message: str, form: str
+) -> None:
+    values = {**yaml.safe_load(CONFIG), **yaml.safe_load(section)}
+    (project / "cfg.yaml").write_text(yaml.safe_dump(values))
+    refused(hpc, project, ["submit", "cfg.yaml"], 3, message, form)
+
+
+@pytest.mark.parametrize(
+    ("asked", "typed", "written"),
+    [
+        ("wandb", "loggers=[wandb]", "loggers: [wandb]"),
+        ("false", "loggers=[]", "loggers: []"),
+        ("None", "loggers=[]", "loggers: []"),
+        ("true", "loggers=[csv,tensorboard]", "loggers: [csv, tensorboard]"),
+        ("[WandbLogger, csv]", "loggers=[wandb,csv]", "loggers: [wandb, csv]"),
+        (
+            "{class_path: pytorch_lightning.loggers.CSVLogger, init_args: {save_dir: logs}}",
+            "loggers=[csv]",
+            "loggers: [csv]",
+        ),
+        (
+            "{class_path: my.Logger, init_args: {a: 1}}",
+            "loggers='[{class_path: my.Logger, init_args: {a: 1}}]'",
+            "loggers: [{class_path: my.Logger, init_args: {a: 1}}]",
+        ),
+    ],
+)
+def test_the_trainers_logger_is_told_as_loggers_with_what_was_asked(
+    hpc, project: Path, asked: str, typed: str, written: str
+) -> None:
+    message = "trainer.logger is set by hpc-train"
+    words = ["submit", "cfg.yaml", f"trainer.logger={asked}"]
+    refused(hpc, project, words, 3, f"command line: {message}", f"fix: write {typed}")
+    (project / "cfg.yaml").write_text(CONFIG.replace("max_epochs: 1", f"logger: {asked}"))
+    refused(
+        hpc, project, ["submit", "cfg.yaml"], 3, f"cfg.yaml:5: {message}", f"write {written} at"
+    )
+
+
+@pytest.mark.parametrize(
+    ("batch", "words", "fix"),
+    [
+        ("init_args: {batch_size: 32}", [], "global_batch_size: 64 (your batch_size, 32, times 2"),
+        (
+            "init_args: {batch_size: 32}",
+            ["--nodes", "2", "--gpus", "3"],
+            "global_batch_size: 192 (your batch_size, 32, times 6 ranks)",
+        ),
+        ("init_args: {}", [], "global_batch_size: 64 (samples an optimizer step"),
+    ],
+)
+def test_a_missing_global_batch_size_is_made_of_the_batch_size_that_is_there(
+    hpc, project: Path, batch: str, words: list[str], fix: str
+) -> None:
+    text = CONFIG.replace("global_batch_size: 8\n", "")
+    (project / "cfg.yaml").write_text(text.replace("nets.Data", f"nets.Data, {batch}"))
+    typed = ["submit", "cfg.yaml", *words]
+    refused(hpc, project, typed, 3, "global_batch_size is missing", f"fix: write {fix}")
+
+
+def test_an_override_behind_o_is_told_as_a_word_by_itself(hpc, project: Path) -> None:
+    words = ["submit", "cfg.yaml", "-o", "trainer.max_epochs=1"]
+    refused(hpc, project, words, 2, "No such option '-o'", "a word by itself, without -o: trainer")
