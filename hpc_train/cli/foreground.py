@@ -25,6 +25,7 @@ PROGRESS_LINE = re.compile(r"step \d+(/\d+)?  epoch \d+  |[\d:]{8} hpc-train: st
 # The supervisor's words of an end, whose reason the run's last lines tell where it is the last one.
 _ENDED = re.compile(r"([\d:]{8} hpc-train: attempt \d+ ended: (?!completed)[\w ]+): ")
 _STOPS = re.compile(r"[\d:]{8} hpc-train: decided: stop: ")
+_LAST_WORDS = ("error: ", "  fix: ")
 _TRACEBACK = "Traceback (most recent call last):"
 
 
@@ -92,7 +93,7 @@ class _View:
         attempt = self._run.directory.latest_attempt
         with self._lock:
             for line in self._new_lines(attempt.rank_log(0)):
-                if not _is_told_by_traceback(line, attempt):
+                if not _is_told_again(line, attempt):
                     self.write(line)
             if (beat := read_heartbeat(attempt.heartbeat(0))) is not None:
                 self.line.show(*running_line(f"{self._run.directory.name}  running", beat))
@@ -141,12 +142,17 @@ class _View:
         return whole.decode(errors="replace").splitlines(keepends=True)
 
 
-def _is_told_by_traceback(line: str, attempt: AttemptDir) -> bool:
-    """Whether it is the last line of a rank that failed: its traceback said the same."""
-    if not line.startswith("error: "):
+def _is_told_again(line: str, attempt: AttemptDir) -> bool:
+    """Whether it is of the last lines of a rank that failed.
+
+    Its traceback said the same, or the run's last lines do.
+    """
+    if not line.startswith(_LAST_WORDS):
         return False
-    failed = [item for item in read_exits(attempt) if item.rank == 0 and item.traceback]
-    return any(line.startswith(f"error: {item.error}") for item in failed)
+    said = line.split(": ", 1)[1].strip()
+    failed = [item for item in read_exits(attempt) if item.rank == 0]
+    told = [item for item in failed if item.traceback or item.kind == "check"]
+    return any(said.removesuffix(f" ({item.where})") in item.error for item in told)
 
 
 class _AboveTheLine(io.TextIOBase):
