@@ -2,29 +2,62 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hpc_train.cli.common import shell_word
-from hpc_train.plan.states import RunState
-from hpc_train.runs.history_text import shortened
+from hpc_train.plan.states import Outcome, RunState
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.status import RunStatus
 
+if TYPE_CHECKING:
+    from hpc_train.diagnose.diagnosis import Culprit
+
 _WIDTH = 200
+# A fix that means other lines of diagnose's own screen.
+_BESIDE_OTHERS = re.compile(r"\b(?:above|below)\b|^what (?:it|the line|this line|the message) ")
 _BAD = (RunState.FAILED, RunState.TIMED_OUT, RunState.LOST)
 
 
 def diagnosis_lines(status: RunStatus, indent: str = "") -> Iterator[str]:
-    """The next command, and the sentence that it gives where no log has to be read for it."""
+    """The next command, and the cause and the fix of it where no log has to be read for them.
+
+    What the run's reason says already is not said again.
+    """
     if status.state not in _BAD:
         return
-    from hpc_train.diagnose.read_run import sentence_of
+    from hpc_train.diagnose.read_run import told_without_logs
 
     try:
-        sentence = sentence_of(RunDir(Path(status.run_dir)), status)
+        found = told_without_logs(RunDir(Path(status.run_dir)), status)
     except OSError:  # a part of the run that is not ours to read; diagnose says which
-        sentence = ""
-    if sentence:
-        yield shortened(f"{indent}cause      {sentence}", _WIDTH)
+        found = None
+    if found:
+        first = found.findings[0]
+        if sentence := _unsaid(found.sentence, first, status):
+            yield from _told(f"{indent}cause      ", sentence)
+        fix = first.what_to_do
+        if fix and fix not in status.reason and not _BESIDE_OTHERS.search(fix):
+            yield from _told(f"{indent}fix        ", fix)
     yield f"{indent}why        hpc-train diagnose {shell_word(status.run)}"
+
+
+def _unsaid(sentence: str, first: Culprit, status: RunStatus) -> str:
+    """The sentence without what the reason says, where a rank's own words are the reason."""
+    head, _, words = first.cause.partition(": ")
+    if first.cause in status.reason:
+        return ""
+    if status.outcome is Outcome.USER_ERROR and words and words in status.reason:
+        return sentence.replace(first.cause, head)
+    return sentence
+
+
+def _told(label: str, text: str) -> Iterator[str]:
+    """Whole, since a fix is typed as it stands."""
+    blank = " " * len(label)
+    yield from textwrap.wrap(
+        f"{label}{text}", _WIDTH, subsequent_indent=blank, drop_whitespace=False
+    )

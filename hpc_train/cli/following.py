@@ -166,13 +166,13 @@ def print_end(status: RunStatus, *, err: bool = False) -> None:
     """
     name = shell_word(status.run)
     click.echo(f"{status.state.value}  {status.reason}", err=True)
+    for line in diagnosis_lines(status):
+        click.echo(line, err=err)
     if status.metrics:
         click.echo(f"metrics    {metrics_text(status.metrics)}", err=err)
     click.echo(f"run        {status.run_dir}", err=err)
     click.echo(f"history    hpc-train status {name}", err=err)
     if status.state is not RunState.COMPLETED:
-        for line in diagnosis_lines(status):
-            click.echo(line, err=err)
         rank = status.attempts[-1].rank if status.attempts else None
         of_rank = f" --rank {rank}" if rank else ""
         if status.attempts:

@@ -13,11 +13,20 @@ from typing import TextIO
 
 from hpc_train import api
 from hpc_train.cli.following import LiveLine, running_line
-from hpc_train.runs.ranks import read_heartbeat
+from hpc_train.diagnose.stacks import is_installed
+from hpc_train.plan.states import RunState
+from hpc_train.runs.layout import AttemptDir, RunDir
+from hpc_train.runs.ranks import read_exits, read_heartbeat
+from hpc_train.runs.status import RunStatus
 
 POLL_S = 0.5
 # What `training.loggers.ProgressLines` and the supervisor write of what the line says already.
 PROGRESS_LINE = re.compile(r"step \d+(/\d+)?  epoch \d+  |[\d:]{8} hpc-train: step \d+ \(")
+# The supervisor's words of an end, whose reason the run's last lines tell where it is the last one.
+_ENDED = re.compile(r"([\d:]{8} hpc-train: attempt \d+ ended: (?!completed)[\w ]+): ")
+_STOPS = re.compile(r"[\d:]{8} hpc-train: decided: stop: ")
+_LAST_WORDS = ("error: ", "  fix: ")
+_TRACEBACK = "Traceback (most recent call last):"
 
 
 @contextlib.contextmanager
@@ -40,7 +49,31 @@ def shown(run: api.Run) -> Iterator[None]:
             ended.set()
             thread.join()
             view.look()
-            view.line.clear()
+            view.end()
+
+
+def words_of_culprit(run: RunDir, status: RunStatus) -> str:
+    """The traceback of the rank that failed first, from the user's code on; empty for rank 0.
+
+    Rank 0's own words are on the screen, as it lost the others.
+    """
+    last = status.attempts[-1] if status.attempts else None
+    if last is None or not last.rank or status.state is not RunState.FAILED:
+        return ""
+    told = [item for item in read_exits(run.attempt(last.attempt)) if item.rank == last.rank]
+    if not told or not told[0].traceback:
+        return ""
+    return f"rank {last.rank} on {told[0].node}:\n{_from_users_code(told[0].traceback)}"
+
+
+def _from_users_code(traceback: str) -> str:
+    """Without the frames of Lightning and hpc-train that come before the user's own."""
+    head, *lines = traceback.splitlines(keepends=True)
+    frames = [n for n, line in enumerate(lines) if line.startswith('  File "')]
+    users = [n for n in frames if not is_installed(lines[n].split('"')[1])]
+    if head.strip() != _TRACEBACK or not users:
+        return traceback
+    return "".join([head, *lines[users[0] :]])
 
 
 class _View:
@@ -53,13 +86,15 @@ class _View:
         self._lock = threading.RLock()
         self._log = Path()
         self._offset = 0
+        self._held = ""  # the supervisor's line of an end, until the next one says what follows
 
     def look(self) -> None:
         """Print what rank 0 has printed since, and say where the training stands."""
         attempt = self._run.directory.latest_attempt
         with self._lock:
             for line in self._new_lines(attempt.rank_log(0)):
-                self.write(line)
+                if not _is_told_again(line, attempt):
+                    self.write(line)
             if (beat := read_heartbeat(attempt.heartbeat(0))) is not None:
                 self.line.show(*running_line(f"{self._run.directory.name}  running", beat))
 
@@ -70,6 +105,22 @@ class _View:
                 self.line.clear()
                 self._out.write(text)
                 self._out.flush()
+
+    def say(self, text: str) -> None:
+        """A line of the supervisor's."""
+        with self._lock:
+            held, self._held = self._held, ""
+            ended = _ENDED.match(held)
+            self.write(f"{ended[1]}\n" if ended and _STOPS.match(text) else held)
+            if _ENDED.match(text):
+                self._held = text
+            else:
+                self.write(text)
+
+    def end(self) -> None:
+        """Nothing comes any more."""
+        self.say("")
+        self.line.clear()
 
     def _new_lines(self, log: Path) -> list[str]:
         path = log.resolve()
@@ -91,6 +142,19 @@ class _View:
         return whole.decode(errors="replace").splitlines(keepends=True)
 
 
+def _is_told_again(line: str, attempt: AttemptDir) -> bool:
+    """Whether it is of the last lines of a rank that failed.
+
+    Its traceback said the same, or the run's last lines do.
+    """
+    if not line.startswith(_LAST_WORDS):
+        return False
+    said = line.split(": ", 1)[1].strip()
+    failed = [item for item in read_exits(attempt) if item.rank == 0]
+    told = [item for item in failed if item.traceback or item.kind == "check"]
+    return any(said.removesuffix(f" ({item.where})") in item.error for item in told)
+
+
 class _AboveTheLine(io.TextIOBase):
     """Standard output for who knows nothing of the line."""
 
@@ -101,5 +165,5 @@ class _AboveTheLine(io.TextIOBase):
     def write(self, text: str) -> int:
         whole, newline, self._begun = (self._begun + text).rpartition("\n")
         for line in f"{whole}{newline}".splitlines(keepends=True):
-            self._view.write(line)
+            self._view.say(line)
         return len(text)

@@ -60,12 +60,14 @@ def run_in_foreground(loaded: LoadedConfig) -> int:
     """Train and show it, to its end."""
     from hpc_train.backends.local_devices import notes_here
     from hpc_train.cli.following import print_end
-    from hpc_train.cli.foreground import shown
+    from hpc_train.cli.foreground import shown, words_of_culprit
 
     if "SLURM_JOB_ID" not in os.environ and not loaded.config.hosts:
         print_notes(notes_here(api.plan(loaded), is_followed=True))
     run, code = api.run_here(loaded, shown)
     status = run.status()
+    if words := words_of_culprit(run.directory, status):
+        click.echo(words)
     print_end(status)
     if status.state is not RunState.CANCELLED:
         return code

@@ -91,6 +91,20 @@ def step_without_loss(definition: ast.ClassDef) -> int:
     return 0
 
 
+def plateau_without_monitor(definition: ast.ClassDef) -> int:
+    """The line of a ReduceLROnPlateau for which the class names no monitor; else 0."""
+    text = ast.unparse(definition)
+    if "monitor" in text or any(word in text for word in _BY_HAND):
+        return 0
+    for method in (it for it in definition.body if isinstance(it, ast.FunctionDef)):
+        if method.name != "configure_optimizers" or _gives(method) is not True:
+            continue
+        for call in (it for it in ast.walk(method) if isinstance(it, ast.Call)):
+            if ast.unparse(call.func).rpartition(".")[2] == "ReduceLROnPlateau":
+                return call.lineno
+    return 0
+
+
 def _is_blank(method: ast.FunctionDef) -> bool:
     """Whether all its returns are without a value, and it neither yields nor raises."""
     nodes = list(_own_nodes(method.body))

@@ -37,6 +37,7 @@ class Culprit:
         is_dated: Whether the log tells the year of that time.
         times: The lines that say this sentence.
         alike: What further lines of this kind say: of another GPU, peer or number.
+        where: `file:line` of the user's own code that failed; empty where nobody tells.
         kind: `cause` where it explains; anything else is what is known beside a cause.
     """
 
@@ -56,12 +57,18 @@ class Culprit:
     evidence: tuple[Evidence, ...] = ()
     times: int = 1
     alike: str = ""
+    where: str = ""
     kind: Kind = "cause"
 
     @property
     def is_known(self) -> bool:
         """Whether it says why, and not only what."""
         return bool(self.cause) and self.kind in ("cause", "open")
+
+    @property
+    def what_to_do(self) -> str:
+        """The fix, without "what the line says" where its line is not quoted whole."""
+        return fitting(self.fix, _quoted(self.evidence[0]) if self.evidence else "")
 
     @property
     def who(self) -> str:
@@ -88,6 +95,7 @@ class Culprit:
             "cause": self.cause or None,
             "fix": self.fix or None,
             "node": self.node or None,
+            "where": self.where or None,
             **{name: list(getattr(self, name)) for name in ("ranks", "nodes", "told_by")},
             "known": self.is_known,
             "evidence": [asdict(item) for item in self.evidence],
@@ -171,21 +179,18 @@ def _cut(text: str) -> str:
 
 
 def _culprit(first: Culprit) -> Iterator[str]:
-    if first.is_known:
-        yield f"failed: {first.cause}"
-    else:
-        what = first.cause or "a line that no rule knows"
-        yield f"failed: {what}; no rule knows why"
+    what = first.cause or "a line that no rule knows"
+    where = f" ({first.where})" if first.where and first.where not in what else ""
+    yield f"failed: {what}{where}{'' if first.is_known else '; no rule knows why'}"
     if first.who:
         yield f"  {first.who}"
-    quotes = [_quoted(item) for item in first.evidence]
-    yield from quotes
+    yield from map(_quoted, first.evidence)
     if first.times > len(first.evidence):
         yield f"  {first.times} lines say so"
     if first.alike:
         yield _cut(f"  {first.alike}")
-    if fix := fitting(first.fix, quotes[0] if quotes else ""):
-        yield f"  fix: {fix}"
+    if first.what_to_do:
+        yield f"  fix: {first.what_to_do}"
 
 
 def _quoted(item: Evidence) -> str:

@@ -61,6 +61,8 @@ def diagnosis_of(
     finding, logs = _why(run, status, record, job_record, reads_logs=reads_logs)
     if finding is None:
         return Diagnosis(of=run.run_id, state=state, notes=(*notes, *logs.notes))
+    if record and record.outcome in _OF_A_RANK:
+        finding = replace(finding, where=record.where)
     if reads_logs and (seen := last_sample(run, finding.name, finding.node)):
         finding = replace(finding, evidence=(*finding.evidence, seen))
     others = [item for item in logs.findings() if item.is_known and item.name != finding.name]
@@ -75,10 +77,16 @@ def diagnosis_of(
     )
 
 
-def sentence_of(run: RunDir, status: RunStatus) -> str:
-    """The same sentence, where the history and the ranks' records suffice for it; else empty."""
+def told_without_logs(run: RunDir, status: RunStatus) -> Diagnosis | None:
+    """The same, where the history and the ranks' records suffice to say why; else None."""
     found = diagnosis_of(run, status, reads_logs=False)
-    return found.sentence if found.findings and found.findings[0].is_known else ""
+    return found if found.findings and found.findings[0].is_known else None
+
+
+def sentence_of(run: RunDir, status: RunStatus) -> str:
+    """Its sentence; empty where it is not known without the logs."""
+    found = told_without_logs(run, status)
+    return found.sentence if found else ""
 
 
 def _chosen(status: RunStatus, number: int | None) -> AttemptRecord | None:

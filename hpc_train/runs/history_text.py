@@ -168,7 +168,7 @@ def _attempt_lines(attempt: AttemptRecord, status: RunStatus, now: float) -> Ite
 def _is_told_above(reason: str, status: RunStatus) -> bool:
     """Whether the first line has it, whole."""
     head = f"{status.name}  {status.state.value}: {status.reason}"
-    return reason in status.reason and len(head) <= WIDTH
+    return reason in status.reason and len(head) <= WHOLE
 
 
 def _network(attempt: AttemptRecord) -> list[str]:

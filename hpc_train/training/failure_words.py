@@ -10,6 +10,8 @@ from types import FrameType
 from hpc_train.plan.plan import Batch
 from hpc_train.plan.states import SUBMIT_AGAIN
 from hpc_train.training.called_hooks import called_hook
+from hpc_train.training.unused_parameters import fix_of_unused
+from hpc_train.training.users_method import method_that_returned
 
 _MOST_SAID = 400  # characters of a message of several lines
 _MOST_READ = 20_000
@@ -36,7 +38,10 @@ _FIXES = (
         "self.hparams has the arguments of __init__ once it has called self.save_hyperparameters()",
     ),
 )
+# Lightning's advice for its own Trainer, which the fix gives for a config.
+_ADVICE = re.compile(r"\. If this is intentional, you must enable the detection of unused.*")
 _ONE_VALUE = re.compile(r"Expected more than 1 value per channel when training")
+_NO_OPTIMIZER = "KeyError: 'optimizer'"
 _NO_ATTRIBUTE = re.compile(r"'(?P<kind>\w+)' object has no attribute '(?P<name>\w+)'")
 
 
@@ -50,6 +55,9 @@ def fix_of(error: BaseException, batch: Batch | None = None) -> str:
     fixes = [fix for pattern, fix in _FIXES if re.search(pattern, said)]
     fixes += [_of_batch_norm(batch)] if _ONE_VALUE.search(said) else []
     fixes += [_of_prepare_data(error), called_hook(error).passed]
+    if said == _NO_OPTIMIZER and method_that_returned(error):
+        fixes.append('write return {"optimizer": opt, "lr_scheduler": s}')
+    fixes += [fix_of_unused(error, of_config=batch is not None)]
     return "; ".join(filter(None, fixes))
 
 
@@ -68,6 +76,7 @@ def said_by(error: BaseException) -> str:
     first = text.splitlines()[0].rstrip() if text else ""
     if _stops_within(first):  # what is to be said comes below
         first = _cut(" ".join(text.split()))
+    first = _ADVICE.sub("", first)
     name = type(error).__name__
     if isinstance(error, KeyError) and _is_of_environ(error):
         return f"{name}: {first}, a variable that is not set: env.variables or env.passthrough"

@@ -17,6 +17,8 @@ from typing_extensions import override
 from hpc_train.errors import ConfigError
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.layout import RunDir
+from hpc_train.runs.not_finite import NotFinite
+from hpc_train.runs.ranks import leave_note
 from hpc_train.training.build import build, spec_of
 from hpc_train.training.metrics_csv import MetricsCsv, number
 from hpc_train.training.private.lightning import (
@@ -30,6 +32,7 @@ from hpc_train.training.private.lightning import (
 from hpc_train.training.private.lightning_logged import numbers_of_progress_bar
 
 _MOST_SHOWN = 3
+_CLIP = "trainer.gradient_clip_val=1.0"
 _SILENT = ("v_num", "epoch", "step")  # said anyway, or of no meaning in a line
 
 
@@ -50,7 +53,7 @@ def make_loggers(kinds: list[Any], run: RunDir, first_step: int) -> list[Logger]
     loggers: list[Logger] = []
     for place, kind in enumerate(kinds):
         if kind == "csv":
-            loggers.append(MetricsCsv(run.metrics_csv, first_step))
+            loggers.append(MetricsCsv(run.metrics_csv, first_step, _note_in(run)))
         elif kind == "tensorboard":
             board = TensorBoardLogger(
                 str(run.metrics),
@@ -63,6 +66,17 @@ def make_loggers(kinds: list[Any], run: RunDir, first_step: int) -> list[Logger]
         else:
             loggers.append(_custom_logger(kind, place, run))
     return sorted(loggers, key=lambda logger: type(logger) is MetricsCsv)
+
+
+def _note_in(run: RunDir) -> Callable[[NotFinite], None]:
+    """Says in the log and in the run's history that a value is no number."""
+
+    def note(found: NotFinite) -> None:
+        text = f"{found.text}: where that is not meant, a lower learning rate, or {_CLIP}"
+        print(f"note: {text}", flush=True)  # noqa: T201 - a rank's log
+        leave_note(run.latest_attempt, text)
+
+    return note
 
 
 def _custom_logger(kind: Any, place: int, run: RunDir) -> Logger:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from torch import Tensor
 from typing_extensions import override
 
 from hpc_train.runs.atomic import write_text
+from hpc_train.runs.not_finite import NotFinite, tells_divergence
 from hpc_train.training.private.lightning import Logger, pl, rank_zero_only
 
 # How names begin of what models call of wandb's run, of MLflow's client and of their loggers.
@@ -29,10 +30,14 @@ class MetricsCsv(Logger):
     Args:
         path: The file.
         first_step: Optimizer steps taken before this attempt.
+        note: Is told of the first value that tells of a training that diverges.
     """
 
-    def __init__(self, path: Path, first_step: int = 0) -> None:
+    def __init__(
+        self, path: Path, first_step: int = 0, note: Callable[[NotFinite], None] | None = None
+    ) -> None:
         super().__init__()
+        self._note = note
         self._path = path
         self._first_step = first_step
         self._columns = ["step"]
@@ -99,6 +104,8 @@ class MetricsCsv(Logger):
         values = {name: number(value) for name, value in metrics.items() if name != "step"}
         if step is None:
             step = self._row.get("step", -1) + 1
+        if self._note is not None:
+            self._look(values, step)
         if self._row.get("step") == step:
             self._row |= values
         else:
@@ -109,6 +116,12 @@ class MetricsCsv(Logger):
             self._columns += new
             self._store([row for row in _read_rows(self._path) if row["step"] != step])
         self._write_row()
+
+    def _look(self, values: Mapping[str, Any], step: int) -> None:
+        for name, value in values.items():
+            if self._note is not None and tells_divergence(name, value):
+                self._note(NotFinite(name, step, value))
+                self._note = None
 
     @override
     @rank_zero_only

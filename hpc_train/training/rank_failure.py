@@ -26,6 +26,7 @@ from hpc_train.training.private.lightning_frames import in_teardown
 from hpc_train.training.resume.stop import Stopped
 from hpc_train.training.resume.unsavable import UnsavableError, UnsavedEndError
 from hpc_train.training.resume.untrained import UntrainedError
+from hpc_train.training.users_method import method_that_returned
 
 _USER_CODE = 1
 _RESERVED = frozenset(int(code) for code in RankExit)
@@ -220,11 +221,12 @@ def user_frame(error: BaseException) -> str:
     """`file:line` of the innermost frame in the user's own code.
 
     That is outside the standard library, installed packages and hpc_train (its examples count as
-    the user's); of a hook that cannot be called as Lightning does, its def. Where the user's
+    the user's); of a hook that cannot be called as Lightning does, or whose value Lightning
+    refuses, its def. Where the user's
     package is itself installed, the innermost frame outside torch, Lightning and hpc_train; empty
     where there is none.
     """
-    if hook := called_hook(error).where:
+    if hook := called_hook(error).where or method_that_returned(error):
         return hook
     frames = _frames(error.__traceback__) + _worker_frames(str(error))
     for is_candidate in (_is_users, _is_outside_frameworks):

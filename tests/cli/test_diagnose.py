@@ -8,14 +8,17 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from hpc_train.backends.observe import SlurmAnswer, observe
 from hpc_train.cli.following import print_end
+from hpc_train.plan.states import Outcome
 from hpc_train.runs.events import EventKind
-from tests.report.made import BEGAN, make_run
+from hpc_train.runs.ranks import ExitRecord, write_exit
+from tests.report.made import BEGAN, MadeRun, make_run
 
 OOM = "[rank5]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
 LOG = f"step 119\n2026-11-21 08:04:50 step 120 loss 0.3\n{OOM}\nstep 121\n"
@@ -203,3 +206,65 @@ def test_who_waits_for_a_run_is_told_the_same(hpc, failed, capfd):
     told = {line.partition(" ")[0]: line.partition(" ")[2].strip() for line in lines}
     assert told["why"] == "hpc-train diagnose 20261118-100000-0000"
     assert told["cause"].startswith("it hung: nothing moved for 300 s")
+
+
+SHAPES = (
+    "RuntimeError: mat1 and mat2 shapes cannot be multiplied (4x9 and 8x3)",
+    "nn.Linear(9, 3) for that layer",
+)
+TARGET = (
+    "RuntimeError: expected target dtype to be Long or Byte, but got Float",
+    "y.long() in that line",
+)
+
+
+@pytest.fixture
+def broken(tmp_path: Path) -> Callable[..., MadeRun]:
+    """A run of which a rank's own code failed."""
+
+    def make(error: str, rank: int = 0) -> MadeRun:
+        made = make_run(tmp_path)
+        where = "/home/u/nets.py:34"
+        reason = f"rank {rank} on n1 failed at step 3: {error} ({where})"
+        made.tell(0, EventKind.SUBMITTED, job_id="7", backend="local")
+        made.tell(10, EventKind.ATTEMPT_STARTED, attempt=0, job_id="7", nodes=["n1"])
+        made.tell(50, EventKind.ATTEMPT_ENDED, attempt=0, outcome="user_error", reason=reason,
+                  rank=rank, node="n1", where=where)  # fmt: skip
+        made.tell(51, EventKind.RUN_ENDED, state="failed", reason=Outcome.USER_ERROR.follows.reason)
+        trace = (
+            "Traceback (most recent call last):\n"
+            '  File "/env/lib/python3.11/site-packages/pytorch_lightning/a.py", line 3, in fit\n'
+            f'    run()\n  File "/home/u/nets.py", line 34, in training_step\n    f(x)\n{error}\n'
+        )
+        record = ExitRecord(rank=rank, node="n1", time=BEGAN + 50, code=1, step=3, error=error,
+                            where=where, traceback=trace)  # fmt: skip
+        write_exit(made.run.attempt(0), record)
+        return made
+
+    return make
+
+
+@pytest.mark.parametrize(("error", "fix"), [SHAPES, TARGET])
+def test_after_a_failure_of_the_users_code_each_screen_has_the_fix_and_no_sentence_twice(
+    hpc, broken, capfd, error, fix
+):
+    made = broken(error)
+    (status,) = observe([made.run], BEGAN + 500, answer=SlurmAnswer())
+    print_end(status)
+    ended = "".join(capfd.readouterr())
+    for screen in (ended, hpc("status", "digits").out):
+        assert screen.count(error) == 1
+        (line,) = [line for line in screen.splitlines() if line.split()[0] == "fix"]
+        assert fix in line
+        assert screen.index("cause ") < screen.index("fix ") < screen.index("why ")
+    told = hpc("diagnose", "digits").out.splitlines()
+    assert told[1].startswith("failed: ")
+    assert told[1].endswith("(/home/u/nets.py:34)")
+    assert json.loads(hpc("diagnose", "digits", "--json").out)["findings"][0]["where"] == (
+        "/home/u/nets.py:34"
+    )
+
+
+def test_a_fix_that_means_other_lines_of_diagnose_is_left_to_it(hpc, failed):
+    assert "stacks above" in hpc("diagnose", "digits").out
+    assert "stacks above" not in hpc("status", "digits").out

@@ -47,7 +47,7 @@ def test_a_cause_is_told_by_its_line(name, said, text, tmp_path):
     assert (first.name, others) == (name, [])
     assert said in first.cause
     assert first.is_known
-    assert not re.search(r"[{}]|\[\[|None|\?$", first.cause)
+    assert not re.search(r"[{}]|\[\[|\bNone\b|\?$", first.cause)
     assert first.evidence[0].line == len(text.splitlines()) + 1
 
 
@@ -186,11 +186,16 @@ def test_no_line_makes_a_rule_slow(name):
     assert time.process_time() - began < 2  # milliseconds, where quantifiers are bounded
 
 
+def shown(text: str) -> str:
+    """A brace that is no group stands twice in a rule."""
+    return text.replace("{{", "{").replace("}}", "}")
+
+
 def test_the_page_has_every_rule():
     page = (HERE.parents[1] / "docs" / "diagnose.md").read_text()
     rows = re.findall(r"^\| `(\w+)` \| (.+) \| (.+) \| (.+) \|$", page, re.MULTILINE)
     assert [(name, *map(plain, rest)) for name, *rest in rows] == [
-        (rule.name, plain(rule.cause), plain(rule.fix), plain(rule.source)) for rule in OWN
+        (rule.name, plain(rule.cause), shown(plain(rule.fix)), plain(rule.source)) for rule in OWN
     ]
 
 

@@ -14,6 +14,7 @@ from pytorch_lightning.loggers import TensorBoardLogger
 from hpc_train.cli.foreground import PROGRESS_LINE
 from hpc_train.errors import ConfigError
 from hpc_train.runs.layout import RunDir
+from hpc_train.runs.ranks import read_notes
 from hpc_train.training.loggers import (
     ProgressLines,
     make_loggers,
@@ -41,6 +42,42 @@ def test_a_step_has_one_row_whatever_is_logged_for_it_and_when(tmp_path: Path) -
         {"step": "1", "loss": "0.25", "val_acc": "0.9"},
         {"step": "2", "loss": "0.125"},
     ]
+
+
+def test_the_first_value_that_is_no_number_is_noted_once_in_the_log_and_in_the_history(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = RunDir(tmp_path)
+    run.attempt(0).path.mkdir(parents=True)
+    run.latest.symlink_to(run.attempt(0).path)
+    (log,) = make_loggers(["csv"], run, 0)
+    log.log_metrics({"loss": 0.5, "best": float("inf")}, step=0)
+    assert capsys.readouterr().out == ""
+    for step in (1, 2):
+        log.log_metrics({"acc": 1, "loss": torch.tensor(float("nan"))}, step=step)
+    log.log_metrics({"val_acc": float("nan")}, step=2)
+    log.finalize("success")
+    said = (
+        "loss was nan at step 1: where that is not meant, a lower learning rate, or"
+        " trainer.gradient_clip_val=1.0"
+    )
+    assert capsys.readouterr().out == f"note: {said}\n"
+    assert read_notes(run.attempt(0)) == [said]
+
+
+def test_a_loss_that_is_infinite_is_noted_and_a_best_value_so_far_is_not(tmp_path: Path) -> None:
+    for name, value, noted in (
+        ("val_loss", float("inf"), True),
+        ("val_loss", float("-inf"), True),
+        ("best", float("inf"), False),
+        ("best", float("nan"), True),
+        ("name", "nan", False),
+    ):
+        told: list[str] = []
+        log = MetricsCsv(tmp_path / "metrics.csv", note=lambda found, told=told: told.append(found))
+        log.log_metrics({"loss": 0.5, name: value}, step=3)
+        log.finalize("success")
+        assert bool(told) is noted
 
 
 def test_every_row_is_in_the_file_at_once_so_a_killed_rank_loses_none(tmp_path: Path) -> None:

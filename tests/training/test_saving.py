@@ -199,6 +199,44 @@ def test_weights_that_are_not_numbers_are_not_saved(tmp_path: Path) -> None:
     assert [found.step for found in list_checkpoints(tmp_path, verify=True)] == [1]
 
 
+@pytest.mark.parametrize(
+    ("rows", "earlier", "look"),
+    [
+        (
+            "0,0.5,inf,\n1,nan,1,\n2,nan,1,",
+            ", and loss was nan at step 1 (metrics.csv)",
+            " of step 1",
+        ),
+        ("0,0.5,inf,\n1,-inf,1,", ", and loss was -inf at step 1 (metrics.csv)", " of step 1"),
+        ("0,0.5,inf,\n1,0.4,1,", "", ""),
+        ("torn", "", ""),
+        ("", "", ""),
+    ],
+)
+@pytest.mark.parametrize("saves", [True, False])
+def test_the_end_by_weights_that_are_nan_says_since_when_and_what_is_there_from_before(
+    tmp_path: Path, saves: bool, rows: str, earlier: str, look: str
+) -> None:
+    saving = saver(tmp_path)
+    if saves:
+        saving.save(snapshot(1, torch.ones(10), parameters=frozenset({"weight"})))
+    if rows:
+        metrics = saving.rank.run.metrics_csv
+        metrics.parent.mkdir()
+        metrics.write_text(f"step,loss,best,val\n{rows}\n")
+    bad = torch.tensor([1.0, float("nan")])
+    with pytest.raises(RunFailedError) as caught:
+        saving.save(snapshot(2, bad, parameters=frozenset({"weight"})))
+    assert caught.value.message == (
+        f"weight is NaN after step 2: the training has diverged{earlier}"
+    )
+    kept = "the checkpoint of step 1" if saves else "no checkpoint"
+    assert caught.value.hint == (
+        "lower the learning rate, or submit again with trainer.gradient_clip_val=1.0 or so, and"
+        f" look at the data{look}; {kept} is from before"
+    )
+
+
 def test_a_mask_with_nan_that_is_no_parameter_is_saved(tmp_path: Path) -> None:
     bad = torch.tensor([float("nan")])
     assert saver(tmp_path).save(snapshot(1, bad, parameters=frozenset({"other"})))

@@ -19,13 +19,13 @@ import torch
 import torch.distributed as dist
 from torch.distributed.checkpoint.api import CheckpointException
 
-from hpc_train.errors import RunFailedError
 from hpc_train.runs.atomic import fsync_path
 from hpc_train.runs.ranks import FailedSaves
 from hpc_train.training.faults import RehearsedFaults
 from hpc_train.training.rank_config import RankConfig, installed_versions
 from hpc_train.training.rank_failure import is_of_node, user_frame
 from hpc_train.training.resume.checkpoint import commit, discard_partials, open_partial, prune
+from hpc_train.training.resume.diverged import DivergedError
 from hpc_train.training.resume.manifest import FileRecord, Manifest, record_file
 from hpc_train.training.resume.saving_thread import SavingThread
 from hpc_train.training.resume.staging import NotCopiedError, StagingBuffers
@@ -275,11 +275,7 @@ class Saver:
     def _acceptable(self, parts: list[_Written], step: int) -> bool:
         nan = next((part.nan for part in parts if part.nan), "")
         if nan:
-            raise RunFailedError(
-                f"{nan} is NaN after step {step}: the training has diverged",
-                "nothing after the newest checkpoint is worth keeping: lower the learning rate, "
-                "clip gradients, or look at the data of the last steps",
-            )
+            raise DivergedError(nan, step, self.rank)
         broken = next((part.unsavable for part in parts if part.unsavable), None)
         if broken is not None:
             raise UnsavableError(broken)

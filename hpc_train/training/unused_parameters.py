@@ -1,0 +1,71 @@
+"""Parameters that took no part in the loss, by name, once DistributedDataParallel has said so.
+
+Imports no torch: whoever judges a rank's end reads it.
+"""
+
+from __future__ import annotations
+
+import re
+import traceback
+from typing import Any
+
+from hpc_train.plan.states import SUBMIT_AGAIN
+
+_SAID = re.compile(
+    r"parameters that were not used in producing the loss"
+    r"|Expected to have finished reduction in the prior iteration"
+)
+# torch/csrc/distributed/c10d/reducer.cpp counts those that were trained as it was made.
+_INDICES = re.compile(r"indices which did not receive grad for rank \d+: ([\d ]+)")
+_MOST = 6
+
+
+def fix_of_unused(error: BaseException, *, of_config: bool) -> str:
+    """Which they are and what to write; empty where the error is of something else.
+
+    Args:
+        of_config: Whether a key of the config decides the strategy.
+    """
+    if not isinstance(error, RuntimeError) or not _SAID.search(str(error)):
+        return ""
+    names = _unused(error)
+    if not names:
+        return ""
+    shown = ", ".join(names[:_MOST]) + (f" and {len(names) - _MOST} more" * (len(names) > _MOST))
+    flag = (
+        f"{SUBMIT_AGAIN} trainer.strategy=ddp_find_unused_parameters_true"
+        if of_config
+        else "write find_unused_parameters=True of DistributedDataParallel"
+        ' (strategy="ddp_find_unused_parameters_true" of a Trainer)'
+    )
+    return f"no gradient came to {shown}: use them in the loss, delete them, or {flag}"
+
+
+def _unused(error: BaseException) -> list[str]:
+    """By torch's own numbers, else those that have no gradient: no step has cleared the others."""
+    wrapped = _wrapped(error)
+    trained = [] if wrapped is None else [it for it in _named(wrapped) if it[1].requires_grad]
+    if found := _INDICES.search(str(error)):
+        told = [int(number) for number in found[1].split()]
+        return [trained[number][0] for number in told if number < len(trained)]
+    names = [name for name, parameter in trained if parameter.grad is None]
+    return names if len(names) < len(trained) else []
+
+
+def _wrapped(error: BaseException) -> Any:
+    """The DistributedDataParallel among what the frames of the error hold."""
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        for value in frame.f_locals.values():
+            if type(value).__name__ == "DistributedDataParallel":
+                return value
+    return None
+
+
+def _named(wrapped: Any) -> list[tuple[str, Any]]:
+    ignored = getattr(wrapped, "parameters_to_ignore", ())
+    # Lightning wraps the user's module as it is; torch.compile's wrapper has a name of its own.
+    return [
+        (name.replace("_orig_mod.", ""), parameter)
+        for name, parameter in wrapped.module.named_parameters()
+        if name not in ignored
+    ]

@@ -1,0 +1,62 @@
+"""What Lightning refuses of what a method of the user's returned: whose method, and where it is.
+
+It raises outside of the user's frames, so that no frame names the method.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import traceback
+from typing import Any
+
+from hpc_train.training.private.versions import LIGHTNING_PACKAGES
+
+_PACKAGES = tuple(name.partition(".")[0] for name in LIGHTNING_PACKAGES)
+# What Lightning says, and the method that returned it.
+_RETURNED = (
+    (
+        "ReduceLROnPlateau|model optimizers|lr scheduler|multiple optimizers|Some schedulers",
+        "configure_optimizers",
+    ),
+    (r"automatic.optimization, (?:when )?`training_step`|In manual optimization", "training_step"),
+    (r"gradient (?:clipping|accumulation) is not supported for manual", "training_step"),
+    (r"dataloader was returned from `\w+\.(?P<hook>\w+)\(\)`", ""),
+    (r"`(?P<hook>\w+_dataloader)` must be implemented", ""),
+)
+_OWNERS = ("model", "datamodule", "pl_module", "lightning_module")
+_OPTIMIZERS = "/pytorch/core/optimizer.py", "/pytorch_lightning/core/optimizer.py"
+
+
+def method_that_returned(error: BaseException) -> str:
+    """`file:line` of its def; empty where the error is of something else."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    if not frames or _package(frames[-1].f_globals.get("__name__", "")) not in _PACKAGES:
+        return ""
+    hook = _hook(str(error))
+    if frames[-1].f_code.co_filename.replace("\\", "/").endswith(_OPTIMIZERS):
+        hook = hook or "configure_optimizers"  # as of a dict without "optimizer": a KeyError
+    owners = [frame.f_locals.get(name) for frame in frames for name in _OWNERS]
+    return next(filter(None, (_place(owner, hook) for owner in owners)), "") if hook else ""
+
+
+def _hook(said: str) -> str:
+    for pattern, hook in _RETURNED:
+        if found := re.search(pattern, said):
+            return hook or found["hook"]
+    return ""
+
+
+def _package(module: str) -> str:
+    return module.partition(".")[0]
+
+
+def _place(owner: Any, hook: str) -> str:
+    """Of the class nearest to the user's that has such a method of its own."""
+    for kind in type(owner).__mro__:
+        if hook in kind.__dict__:
+            code = getattr(inspect.unwrap(kind.__dict__[hook]), "__code__", None)
+            if code is None or _package(kind.__module__) in _PACKAGES:
+                return ""
+            return f"{code.co_filename}:{code.co_firstlineno}"
+    return ""

@@ -1,0 +1,55 @@
+"""What hpc-train itself says of an end is known to diagnose, with a fix and without a log."""
+
+from __future__ import annotations
+
+import pytest
+
+from hpc_train.backends.diagnose_run import diagnose_run
+from hpc_train.runs.ranks import ExitRecord, write_exit
+from tests.diagnose.test_read_run import ended, made, write
+from tests.report.made import BEGAN
+
+__all__ = ["made"]
+
+SINCE = ", and train_loss was nan at step 2 (metrics.csv)"
+TODO = "lower the learning rate, or submit again with trainer.gradient_clip_val=1.0 or so, and look"
+
+
+@pytest.mark.parametrize("since", [SINCE, ""])
+def test_weights_that_became_nan_are_told_with_what_the_rank_knew_to_do(made, since):
+    said = f"net.1.bias is NaN after step 320: the training has diverged{since}"
+    reason = f"rank 1 on n1 failed at step 320: {said} ({TODO} at the data)"
+    ended(made, "user_error", reason, rank=1, node="n1", failed_step=320)
+    record = ExitRecord(rank=1, node="n1", time=BEGAN + 50, code=10, kind="check", step=320,
+                        error=f"{said} ({TODO} at the data)")  # fmt: skip
+    write_exit(made.run.attempt(0), record)
+    (found,) = diagnose_run(made.run).findings
+    assert (found.name, found.is_known, found.rank, found.step) == ("weights_nan", True, 1, 320)
+    assert (found.cause, found.fix) == (said, f"{TODO} at the data")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "reason"),
+    [
+        ("user_error", "rank 1 on n1 exited 3 first, its log ends with: training from step 0"),
+        ("user_error", "rank 1 exited 3 first, without a Python error"),
+        ("node_failure", "the launcher exited 0 and no rank says why"),
+    ],
+)
+def test_a_process_that_ended_itself_without_an_exception_is_told_as_that(made, outcome, reason):
+    ended(made, outcome, reason)
+    (found,) = diagnose_run(made.run).findings
+    assert found.is_known
+    assert "os._exit()" in found.cause
+    assert "self.trainer.should_stop = True" in found.fix
+    assert ("sinfo -R" in found.fix) is (outcome == "node_failure")
+
+
+@pytest.mark.parametrize(
+    "last", ["ImportError: libmpi.so.40: cannot open shared object file", "Fatal: no licence"]
+)
+def test_a_process_whose_log_ends_with_an_error_is_judged_by_its_log(made, last):
+    ended(made, "user_error", f"rank 1 on n1 exited 3 first, its log ends with: {last}", rank=1)
+    write(made.run.attempt(0).rank_log(1), f"step 1\n{last}\n")
+    (found, *_) = diagnose_run(made.run).findings
+    assert "os._exit()" not in found.cause
