@@ -72,9 +72,9 @@ def may_say(*outcomes: Outcome) -> Callable[[Judge], Judge]:
 def classify(seen: AttemptEvidence) -> AttemptOutcome:
     """Name the outcome and the culprit: the rank that failed first, not those killed after it."""
     for judge in (
+        _cancelled,
         _took_no_step,
         _completed,
-        _cancelled,
         _not_launched,
         _left_alone,
         _own_failure,
@@ -124,9 +124,9 @@ def _left_alone(seen: AttemptEvidence) -> AttemptOutcome | None:
 def _completed(seen: AttemptEvidence) -> AttemptOutcome | None:
     if seen.launcher_code != 0 or seen.hang:
         return None
-    codes = {record.code for record in seen.records}
     # srun may end well though the ranks did not: theirs is the word that counts.
-    if RankExit.SAVED in codes or (seen.ranks_tell and RankExit.FINISHED not in codes):
+    codes = {record.code for record in seen.records}
+    if RankExit.SAVED in codes or (seen.ranks_tell and not seen.all_finished):
         return None
     early = next((record.cause for record in seen.records if record.cause), "")
     return AttemptOutcome(outcome=Outcome.COMPLETED, reason=early or ALL_FINISHED)
@@ -134,9 +134,15 @@ def _completed(seen: AttemptEvidence) -> AttemptOutcome | None:
 
 @may_say(Outcome.CANCELLED)
 def _cancelled(seen: AttemptEvidence) -> AttemptOutcome | None:
-    if seen.stop_outcome is not Outcome.CANCELLED:
+    """Whatever the ranks and their launcher say; but a training that is complete is complete."""
+    is_complete = seen.launcher_code == 0 and not seen.hang and seen.all_finished
+    if seen.stop_outcome is not Outcome.CANCELLED or is_complete:
         return None
-    return AttemptOutcome(outcome=Outcome.CANCELLED, reason=seen.stop_reason)
+    reason = seen.stop_reason
+    if seen.ranks_stayed:
+        within = f" within {seen.asked_for_s:.0f} s" if seen.asked_for_s is not None else ""
+        reason += f"; the ranks did not leave{within} and were killed{_kept(seen.saved_step)}"
+    return AttemptOutcome(outcome=Outcome.CANCELLED, reason=reason)
 
 
 @may_say(Outcome.NODE_FAILURE)
@@ -311,6 +317,7 @@ class OrphanEvidence:
         gone: Nodes of the attempt that Slurm no longer has.
         records: Exit records of its ranks.
         saved_step: The newest checkpoint that it made; None where it made none.
+        cancelled: Who has cancelled the run, in words; empty where nobody has.
     """
 
     slurm_state: str = ""
@@ -318,12 +325,15 @@ class OrphanEvidence:
     gone: tuple[str, ...] = ()
     records: Sequence[ExitRecord] = ()
     saved_step: int | None = None
+    cancelled: str = ""
 
 
-@may_say(Outcome.NODE_FAILURE, Outcome.PREEMPTED)
+@may_say(Outcome.CANCELLED, Outcome.NODE_FAILURE, Outcome.PREEMPTED)
 def judge_orphan(left: OrphanEvidence) -> AttemptOutcome:
     """Name the outcome of an attempt that has no end, by what Slurm and its ranks say."""
     kept = _kept(left.saved_step)
+    if left.cancelled:
+        return AttemptOutcome(outcome=Outcome.CANCELLED, reason=left.cancelled + kept)
     if left.supervisor_alone:
         return AttemptOutcome(
             outcome=Outcome.NODE_FAILURE, reason=f"the supervisor was killed{kept}"

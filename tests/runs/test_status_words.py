@@ -176,3 +176,36 @@ def test_a_node_whose_clock_is_minutes_off_changes_no_state(ahead_s: float) -> N
     assert resumed.state is RunState.RUNNING
     cancelled = status(SUBMITTED, *on_node(STARTED, PREEMPTED, WENT_ON), CANCEL)
     assert cancelled.state is RunState.CANCELLED
+
+
+@pytest.mark.parametrize(
+    ("before", "reason"),
+    [
+        ([], "cancelled before it began"),
+        ([STARTED], "cancelled; it was killed before its ranks had left"),
+        ([STARTED, PREEMPTED, WENT_ON], "cancelled before its next attempt began"),
+    ],
+)
+def test_a_cancelled_run_without_an_end_says_how_far_it_was(
+    before: list[Event], reason: str
+) -> None:
+    seen = status(SUBMITTED, *before, CANCEL)
+    assert (seen.state, seen.reason) == (RunState.CANCELLED, reason)
+
+
+@pytest.mark.parametrize("standing", ["", "Slurm is ending the job"])
+@pytest.mark.parametrize("before", [[], [STARTED]])
+def test_while_a_cancel_is_carried_out_it_is_told_with_what_is_waited_for(
+    before: list[Event], standing: str
+) -> None:
+    view = SchedulerView(RunState.RUNNING, standing=standing)
+    first = next(history_lines(told(view, SUBMITTED, *before, CANCEL, now=172.0), 172.0))
+    assert "cancel was asked for 12 s ago; its ranks save and leave" in first
+    assert "Slurm's KillWait" in first
+
+
+def test_a_cancel_before_the_run_was_resumed_is_not_told_of_it() -> None:
+    view = SchedulerView(RunState.RUNNING)
+    again = dataclasses.replace(SUBMITTED, time=200.0, data={"job_id": "8", "backend": "slurm"})
+    started = Event(201.0, EventKind.ATTEMPT_STARTED, {"attempt": 1, "job_id": "8"})
+    assert told(view, SUBMITTED, STARTED, CANCEL, again, started, now=210.0).waiting == ""
