@@ -14,11 +14,19 @@ from hpc_train.supervisor.deaths import Crash, Death
 
 @dataclass(frozen=True, kw_only=True)
 class Hang:
-    """What the watchdog saw before it stopped the step."""
+    """What the watchdog saw before it stopped the step.
+
+    Attributes:
+        late_ranks: All ranks where none stands out; then no node is blamed.
+        step: Optimizer steps that had been taken.
+        places: Where the ranks wait for each other, if not at one place.
+    """
 
     reason: str
     late_ranks: tuple[int, ...] = ()
     nodes: tuple[str, ...] = ()
+    step: int | None = None
+    places: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
+from hpc_train.diagnose.stacks import TOGETHER
 from hpc_train.plan.policy import Refused
-from hpc_train.plan.states import ALL_FINISHED, Outcome, RankExit
+from hpc_train.plan.states import ALL_FINISHED, KILLED_BY, Outcome, RankExit
 from hpc_train.runs.ranks import UNSAVED, ExitRecord
 from hpc_train.slurm.srun_words import nodes_taken
 from hpc_train.supervisor.deaths import environment_refused, signal_name
@@ -203,7 +204,7 @@ def _killed(seen: AttemptEvidence) -> AttemptOutcome | None:
         return None
     first = silent[0]
     who = f"rank {first.rank}" + (f" on {first.node}" if first.node else "")
-    how = f"was killed by {signal_name(first.signal)}" if first.signal else f"exited {first.code}"
+    how = f"{KILLED_BY} {signal_name(first.signal)}" if first.signal else f"exited {first.code}"
     who_first = functools.partial(AttemptOutcome, rank=first.rank, node=first.node)
     if first.node in seen.oom_nodes or (seen.oom_nodes and not first.node):
         reason = f"{who}: the node ran out of host memory, and its kernel killed the process"
@@ -251,13 +252,16 @@ def _lost(seen: AttemptEvidence) -> AttemptOutcome | None:
 def _hung(seen: AttemptEvidence) -> AttemptOutcome | None:
     if seen.hang is None:
         return None
-    late = seen.hang.late_ranks
+    late = seen.hang.late_ranks if len(seen.hang.late_ranks) < seen.world_size else ()
+    places = seen.hang.places
     return AttemptOutcome(
         outcome=Outcome.HANG,
-        reason=seen.hang.reason,
+        reason=f"{seen.hang.reason}; {places}; {TOGETHER}" if places else seen.hang.reason,
         rank=late[0] if late else None,
         node=seen.hang.nodes[0] if seen.hang.nodes else "",
         blamed=seen.hang.nodes,
+        error=places,
+        failed_step=seen.hang.step,
     )
 
 
