@@ -8,12 +8,14 @@ import signal
 import socket
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from hpc_train.backends.observe import ask_again, is_submitit, observe
 from hpc_train.errors import HpcTrainError, NoSuchRunError, SlurmError, UsageError
 from hpc_train.plan.states import RunState
 from hpc_train.runs.events import Event, EventKind, append_event, read_events
+from hpc_train.runs.history import newest_job_id
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.lock import is_held
 from hpc_train.runs.status import SESSION, RunStatus
@@ -122,6 +124,8 @@ def _cancel(directory: RunDir, status: RunStatus) -> str:
     if status.silence:
         return _stop_by_file(directory, status, status.silence)
     if status.backend == "slurm" or _is_slurm_job(directory):
+        # Read again: another job may carry the run on since.
+        status = replace(status, job_id=newest_job_id(read_events(directory.events)))
         try:
             cancel(status.job_id)
         except SlurmError as error:

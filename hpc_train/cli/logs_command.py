@@ -65,6 +65,9 @@ def command(
         texts = list(logs.news())
         if not texts and not logs.files():
             raise _no_log(found, "" if every or supervisor else f"rank {rank or 0} of ")
+        if not texts and lines != 0:
+            who = "the supervisor" if supervisor else "no rank" if every else f"rank {rank or 0}"
+            click.echo(_nothing_yet(found, who, attempt), err=True)
         click.echo("".join(texts), nl=False)
         return 0
     try:
@@ -174,6 +177,21 @@ def _no_log(run: api.Run, who: str) -> HpcTrainError:
         hint = f"hpc-train status {shell_word(status.run)} says why"
         return kind(f"{who}{name} has left no log", hint)
     return HpcTrainError(f"{who}{name} has no log yet: it is {status.stands}", "-f waits for it")
+
+
+def _nothing_yet(run: api.Run, who: str, asked: int | None) -> str:
+    """Of logs that are there and empty: whose, and what there will be."""
+    status = run.status()
+    newest = status.attempts[-1].attempt if status.attempts else 0
+    number = newest if asked is None else asked
+    written = "has written anything" if who == "no rank" else "has written nothing"
+    is_open = bool(status.attempts) and status.attempts[-1].ended is None
+    if status.state.ended or number != newest or not is_open:
+        hint = f"hpc-train status {shell_word(status.run)} says how it ended"
+        return f"{who} {written} in attempt {number}; {hint}"
+    starts = status.beat is None or status.beat.phase == "start"
+    stands = "is starting" if starts else "runs"
+    return f"attempt {number} {stands}, and {who} {written} yet; -f waits for it"
 
 
 def _follow(run: api.Run, logs: _Logs, attempt: int | None) -> Iterator[str]:

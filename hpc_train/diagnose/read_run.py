@@ -12,22 +12,24 @@ from hpc_train.diagnose.diagnosis import Culprit, Diagnosis
 from hpc_train.diagnose.last_sample import last_sample
 from hpc_train.diagnose.read_logs import ReadLogs
 from hpc_train.diagnose.rules import Evidence
-from hpc_train.diagnose.stacks import apart_by_stacks, late_by_stacks, read_stacks
+from hpc_train.diagnose.stacks import (
+    APART,
+    TOGETHER,
+    apart_by_stacks,
+    late_by_stacks,
+    read_stacks,
+)
 from hpc_train.errors import UsageError
-from hpc_train.plan.states import Outcome, RunState
+from hpc_train.plan.states import KILLED_BY, Outcome, RunState
 from hpc_train.runs.history import AttemptRecord
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.ranks import ExitRecord, read_exits
 from hpc_train.runs.status import RunStatus
 
 _MAX_LOGS = 5000
+_EARLIER = 500  # letters of how an attempt before ended
 # What the supervisor says is the history; a sentence of it that names an error is not the error.
 _OWN_WORDS = re.compile(r"[\d:]{8} hpc-train: ")
-_APART = "the ranks wait for each other at different lines"
-_TOGETHER = (
-    "what all ranks have to call together (self.log with sync_dist=True, all_gather, a barrier)"
-    " must not stand under an `if` that is true on some ranks alone"
-)
 # In these the rank's own exception says why.
 _OF_A_RANK = (Outcome.USER_ERROR, Outcome.OUT_OF_MEMORY)
 
@@ -108,8 +110,12 @@ def _state(status: RunStatus, record: AttemptRecord | None, asked: int | None) -
         return f"{words}: {status.reason}" if status.reason else words
     if asked is None and record.attempt == 0:
         return words
-    how = record.outcome.value.replace("_", " ") if record.outcome else "left no end"
+    how = _words(record.outcome) if record.outcome else "left no end"
     return f"{words}; attempt {record.attempt}: {how}"
+
+
+def _words(outcome: Outcome) -> str:
+    return str(outcome.value).replace("_", " ")
 
 
 def _waits(status: RunStatus) -> bool:
@@ -119,7 +125,9 @@ def _waits(status: RunStatus) -> bool:
 def _earlier(status: RunStatus, record: AttemptRecord | None) -> tuple[str, ...]:
     last = record.attempt if record else len(status.attempts)
     ends = tuple(
-        f"attempt {it.attempt} ended as {it.outcome.value.replace('_', ' ')}: {it.reason}"[:300]
+        f"attempt {it.attempt} ended as {it.outcome.value.replace('_', ' ')}: {it.reason}"[
+            :_EARLIER
+        ]
         for it in status.attempts
         if it.attempt < last and it.outcome and it.outcome is not Outcome.COMPLETED
     )
@@ -263,7 +271,9 @@ def _with_stacks(run: RunDir, record: AttemptRecord, found: Culprit) -> Culprit:
     waiting = [stack for stack in stacks if stack not in late]
     shown = tuple(stack.place for stack in [*late[:2], *(apart[:3] or waiting[:1])])
     if apart:
-        found = replace(found, cause=f"{found.cause}; {_APART}", fix=f"{_TOGETHER}; {found.fix}")
+        cause = found.cause.replace(f"; {TOGETHER}", "")  # it is the fix
+        cause += "" if APART in cause else f"; {APART}"
+        found = replace(found, cause=cause, fix=f"{TOGETHER}; {found.fix}")
     if len(late) == 1 and late[0].rank != found.rank:
         found = replace(found, rank=late[0].rank, node="")
     return replace(found, evidence=(*found.evidence, *shown))
@@ -294,7 +304,8 @@ def _traceback(
     run: RunDir, record: AttemptRecord | None, finding: Culprit, logs: ReadLogs
 ) -> tuple[tuple[str, ...], Evidence | None]:
     """The first one in time, where no rule says why."""
-    if finding.is_known:
+    # One that was killed by a signal wrote none: those of the others are what followed.
+    if finding.is_known or (record and record.error.startswith(KILLED_BY)):
         return (), None
     told = [item for item in _exits(run, record) if item.traceback]
     if told and record:

@@ -21,6 +21,13 @@ _WAITS = re.compile(
 )
 _INSTALLED = ("/site-packages/", "/dist-packages/", "/lib/python3", "<frozen", "/hpc_train/")
 
+_WAITING = ", waiting for the others"
+APART = "the ranks wait for each other at different lines"
+TOGETHER = (
+    "what all ranks have to call together (self.log with sync_dist=True, all_gather, a barrier)"
+    " must not stand under an `if` that is true on some ranks alone"
+)
+
 
 @dataclass(frozen=True)
 class Stack:
@@ -70,7 +77,7 @@ def _stack(rank: int, file: str, lines: Sequence[str]) -> Stack | None:
     number, frame = (users or frames)[0]
     text = f"rank {rank} was in {frame['name']} ({frame['file']}:{frame['line']})"
     waits = any(_WAITS.search(found["file"]) for _, found in frames[:6])
-    text += ", waiting for the others" if waits else ""
+    text += _WAITING if waits else ""
     return Stack(rank, waits, Evidence(file=file, line=number, text=text))
 
 
@@ -94,3 +101,12 @@ def apart_by_stacks(stacks: Sequence[Stack]) -> list[Stack]:
         places.setdefault(stack.place.text.partition(" was in ")[2], []).append(stack)
     found = sorted(places.values(), key=len)
     return [ranks[0] for ranks in found] if len(found) > 1 else []
+
+
+def places_apart(stacks: Sequence[Stack]) -> str:
+    """Which rank waits where, for the history of a run; empty where all wait at one place.
+
+    The same in the next attempt where the program is at fault: it holds no time and no number.
+    """
+    places = [stack.place.text.removesuffix(_WAITING) for stack in apart_by_stacks(stacks)[:3]]
+    return f"{APART}: {'; '.join(places)}" if places else ""

@@ -60,6 +60,7 @@ class SchedulerOptions:
             would wait as long; a fresh job on other nodes need not.
         usable_nodes: Nodes that the job could have next, as far as Slurm knows; None if unknown.
         nodes_needed: How many it asks for.
+        cancelled: Who has cancelled the run meanwhile, in words; empty where nobody has.
     """
 
     can_requeue: bool
@@ -69,6 +70,7 @@ class SchedulerOptions:
     node_is_gone: bool = False
     usable_nodes: frozenset[str] | None = None
     nodes_needed: int = 0
+    cancelled: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +103,8 @@ def decide(
     final = _final(outcome)
     if final is not None:
         return final
+    if scheduler.cancelled:
+        return Decision(action=Action.STOP, reason=scheduler.cancelled, state=RunState.CANCELLED)
     refusal = _refusal(outcome, history, policy)
     if refusal:
         state = RunState.TIMED_OUT if outcome.outcome is Outcome.TIMEOUT else RunState.FAILED

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum
 
 ALL_FINISHED = "all ranks finished"  # of a training that took all of its steps
+KILLED_BY = "was killed by"  # before a signal's name: the error of a rank that it ended
 # In a reason, before the keys that have to be others: `resume` would refuse them.
 SUBMIT_AGAIN = "submit again with"
 

@@ -96,6 +96,24 @@ def since_last(events: Sequence[Event], *kinds: EventKind) -> Sequence[Event]:
     return events[places[-1] :] if places else events
 
 
+def is_cancel_asked(events: Sequence[Event]) -> bool:
+    """Whether a cancel was asked for since somebody submitted the run, and it has not ended since.
+
+    A job of which nobody has told is such a submission: it may begin before that is written down.
+    """
+    asked, known = False, set()
+    for event in events:
+        if event.kind is EventKind.CANCEL_REQUESTED:
+            asked = True
+        if event.kind in (EventKind.SUBMITTED, EventKind.RUN_ENDED):
+            asked = False
+        if event.kind is EventKind.ATTEMPT_STARTED and event.get("job_id") not in known:
+            asked = False
+        if event.kind in BEGINNINGS:
+            known.add(event.get("job_id"))
+    return asked
+
+
 def end_of(events: Sequence[Event]) -> Event | None:
     """The run's end; None where there is none, or something has begun after it."""
     recent = since_last(events, *BEGINNINGS)

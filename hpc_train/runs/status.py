@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hpc_train.plan.states import ALL_FINISHED, Outcome, RunState
-from hpc_train.runs.events import BEGINNINGS, Event, EventKind, end_of, since_last
+from hpc_train.plan.states import ALL_FINISHED, SUBMIT_AGAIN, Outcome, RunState
+from hpc_train.runs.events import (
+    BEGINNINGS,
+    Event,
+    EventKind,
+    end_of,
+    is_cancel_asked,
+    since_last,
+)
 from hpc_train.runs.forecast import Forecast, TimeLimit, forecast_end
 from hpc_train.runs.history import AttemptRecord, attempts_in, newest_job_id
 from hpc_train.runs.layout import RunDir
@@ -157,9 +165,9 @@ def run_status(
         job_id=newest_job_id(events),
         backend=submissions[-1].get("backend", "") if submissions else "",
         reason=reason,
-        trouble=view.trouble,
+        trouble="" if state.ended else view.trouble,
         meaning=view.meaning if state is RunState.PENDING and not view.trouble else "",
-        waiting=(view.standing or (view.waiting if beat is None else "")) if trains else "",
+        waiting=_waiting(state, events, view, beat),
         silence=view.silence,
         last_words=view.last_words if state in UNEXPLAINED else (),
         submitted=submissions[0].time if submissions else None,
@@ -171,6 +179,28 @@ def run_status(
         attempts=tuple(attempts),
         best_models=tuple(best_models),
     )
+
+
+def _waiting(
+    state: RunState,
+    events: Sequence[Event],
+    view: SchedulerView,
+    beat: Heartbeat | None,
+) -> str:
+    """Why its ranks have not begun, do not train on, or are about to leave."""
+    if state is not RunState.RUNNING or view.silence:
+        return ""
+    if is_cancel_asked(events):
+        asked = [event for event in events if event.kind is EventKind.CANCEL_REQUESTED][-1]
+        on_slurm = view.standing or any(event.get("backend") == "slurm" for event in events)
+        limit = "Slurm's KillWait, 30 s as a rule" if on_slurm else "60 s"
+        return (
+            f"cancel was asked for at {time.strftime('%H:%M:%S', time.localtime(asked.time))}; its"
+            f" ranks save and leave at the end of their step, and are killed after {limit}"
+        )
+    if not _is_open(attempts_in(events)):
+        return ""
+    return view.standing or (view.waiting if beat is None else "")
 
 
 def _last_known(view: SchedulerView, attempts: Sequence[AttemptRecord], state: str) -> str:
@@ -221,7 +251,7 @@ def _state(
     if view.silence:
         return RunState.RUNNING if begins else RunState.PENDING, ""
     if any(event.kind is EventKind.CANCEL_REQUESTED for event in recent):
-        return RunState.CANCELLED, "cancelled before it began"
+        return RunState.CANCELLED, _cancelled_without_an_end(recent[0].kind, view)
     on_slurm = any(event.get("backend") == "slurm" for event in events)
     if on_slurm and now - began < FRESH_S and view.state is None:
         return RunState.PENDING, "just submitted"
@@ -229,7 +259,18 @@ def _state(
     if went_on and now - began < FRESH_S:
         return RunState.PENDING, attempts[-1].decision_reason
     state = view.state or RunState.LOST
+    if state is RunState.CANCELLED and recent:  # by scancel
+        return state, _cancelled_without_an_end(recent[0].kind, view)
     return state, _without_an_end(run, state, view, begun=begins, on_slurm=on_slurm)
+
+
+def _cancelled_without_an_end(newest: EventKind, view: SchedulerView) -> str:
+    """What a cancel met, by the newest beginning of the run."""
+    if newest is EventKind.ATTEMPT_STARTED:
+        return "cancelled; it was killed before its ranks had left"
+    what = "its next attempt" if newest is EventKind.WENT_ON else "it"
+    waited = f"; it had waited, since {view.trouble.partition(': ')[0]}" if view.trouble else ""
+    return f"cancelled before {what} began{waited}"
 
 
 def _without_an_end(
@@ -248,7 +289,7 @@ def _without_an_end(
             return (
                 f"the job ended before its training began: its node could not open the job's log in"
                 f" {run.submitit} (Slurm: {view.reason}): as a rule that folder is on a file system"
-                " which the nodes do not see; set runs_dir to one that they see, and submit again"
+                f" which the nodes do not see; {SUBMIT_AGAIN} runs_dir=FOLDER that they see"
             )
         what = f"the job ended before its training began, and left no log (Slurm: {view.reason})"
         return f"{what}: where env has lines they run first, and one of env.setup may have ended it"

@@ -71,9 +71,11 @@ def of_another_folder(reference: str, found: Sequence[InFolderOfRuns]) -> NoSuch
     shown = ", ".join(
         f"{it.path.name} is in {it.path.parent.parent}" for it in itertools.islice(found, 3)
     )
+    several = "one of them, type its id; the newest is"
+    which = several if found[1:] else "that one, type its id"
     return NoSuchRunError(
         f"no run of this folder answers to {reference!r}; {shown}",
-        f"if you mean that one, type its id: {found[0].path.name}",
+        f"if you mean {which}: {found[0].path.name}",
     )
 
 

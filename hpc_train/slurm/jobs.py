@@ -84,9 +84,9 @@ class JobDetails:
         return bool(self.get("PreemptTime"))
 
     @property
-    def cancelled(self) -> bool:
-        """Whether somebody has cancelled it, and its end is only a matter of time."""
-        return self.get("JobState").startswith("CANCELLED")
+    def is_ending(self) -> bool:
+        """Whether Slurm ends it at this moment, as it does after scancel."""
+        return self.get("JobState").startswith(("CANCELLED", "COMPLETING"))
 
     @property
     def is_alive(self) -> bool:

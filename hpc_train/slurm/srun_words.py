@@ -81,6 +81,14 @@ def loses_a_node(line: str) -> bool:
     return bool(_FAILED.search(line) or _BY_INDEX.search(line))
 
 
+def gave_up_waiting(text: str) -> bool:
+    """Whether srun has ended before its tasks had, after KillWait; it ends with 0 then.
+
+    Source: src/api/step_launch.c, `slurm_step_launch_wait_finish`.
+    """
+    return "Timed out waiting for job step to complete" in text
+
+
 def _names(hostlist: str) -> list[str]:
     try:
         return expand(hostlist)

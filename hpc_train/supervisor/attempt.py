@@ -17,7 +17,13 @@ from hpc_train.plan.setup_watch import FAILED, SetupTold, told_in_log, told_in_v
 from hpc_train.plan.states import Outcome
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.checkpoints import newest_step
-from hpc_train.runs.events import Event, EventKind, append_event, read_events, since_last
+from hpc_train.runs.events import (
+    Event,
+    EventKind,
+    append_event,
+    is_cancel_asked,
+    read_events,
+)
 from hpc_train.runs.history import attempts_in
 from hpc_train.runs.layout import AttemptDir, RunDir
 from hpc_train.runs.log_tail import last_words, words_before_traceback
@@ -31,7 +37,7 @@ from hpc_train.ssh.check_hosts import silent_hosts
 from hpc_train.supervisor.allocation import Allocation
 from hpc_train.supervisor.attempt_notes import code_notes, setup_notes, tell_notes
 from hpc_train.supervisor.deaths import Crash, crash_in_stacks
-from hpc_train.supervisor.evidence import AttemptEvidence
+from hpc_train.supervisor.evidence import AttemptEvidence, finished
 from hpc_train.supervisor.launch import Ranks, ended_with, start_ranks
 from hpc_train.supervisor.node_monitors import monitored
 from hpc_train.supervisor.notices import notify_of_start
@@ -68,6 +74,7 @@ class Attempt:
     assumed_first: int = 0  # the newest checkpoint's step, until the ranks have looked into it
     beginning_told: bool = False
     notes_told: int = 0
+    is_taken: bool = False  # Slurm has taken nodes from the job, which failed
     check_folder: Callable[[], None] = lambda: None  # raises where somebody has moved the run
     unreachable: dict[str, str] = field(default_factory=dict)  # node -> why srun cannot start there
     addresses: dict[str, tuple[str, int]] = field(default_factory=dict)  # of the nodes' slurmd
@@ -82,8 +89,11 @@ class Attempt:
         append_event(self.run.events, Event(time.time(), kind, {"attempt": self.number, **data}))
 
     def refuse(self, ending: AttemptOutcome) -> AttemptResult:
-        """End the attempt before its ranks start: the preflight said no."""
-        return self._record(ending, StopCause(None))
+        """End the attempt before its ranks start: the preflight said no.
+
+        A cancel ends the preflight's steps as well, and then they blame nodes without a fault.
+        """
+        return self.end_if_cancelled() or self._record(ending, StopCause(None))
 
     def carry_out(
         self,
@@ -101,6 +111,8 @@ class Attempt:
             None where some nodes are `unreachable` and enough others are left to start again.
         """
         self.run.stop.unlink(missing_ok=True)
+        if cancelled := self.end_if_cancelled():
+            return cancelled
         self._record_environment()
         environ = {**self.environ, **environment}
         ranks = start_ranks(
@@ -124,8 +136,9 @@ class Attempt:
                 each_second=StopForwarding(self, ranks).look,
             )
             self.check_folder()
-        watched, taken = self._without_taken(watched, ranks, nodes)
-        stop = self._why_stopped(watched, taken=taken)
+        watched, self.is_taken = self._without_taken(watched, ranks, nodes)
+        is_complete = watched.launcher_code == 0 and finished(read_exits(self.folder))
+        stop = StopCause(None) if is_complete else self._why_stopped()
         unlaunched = self._unlaunched(ranks, watched, nodes)
         if stop.outcome is None and self._can_start_without(unlaunched):
             return None
@@ -200,13 +213,25 @@ class Attempt:
         return True
 
     def cancel_requested(self) -> bool:
-        """Whether `hpc-train cancel` has said so during this attempt."""
-        events = since_last(read_events(self.run.events), EventKind.ATTEMPT_STARTED)
-        return any(event.kind is EventKind.CANCEL_REQUESTED for event in events)
+        """Whether `hpc-train cancel` has said so since the run was last submitted."""
+        return is_cancel_asked(read_events(self.run.events))
 
-    def _why_stopped(self, watched: Watched, *, taken: bool) -> StopCause:
-        if watched.launcher_code == 0:
-            return StopCause(None)
+    def why_cancelled(self) -> str:
+        """Who has cancelled the run by now, in words; empty where nobody has."""
+        signals = self.signals
+        if not (signals.terminated or signals.interrupts or self.cancel_requested()):
+            return ""
+        stop = self._why_stopped()
+        return stop.reason if stop.is_cancel else ""
+
+    def end_if_cancelled(self) -> AttemptResult | None:
+        """End the attempt before its ranks start, where somebody has cancelled the run."""
+        if not (reason := self.why_cancelled()):
+            return None
+        stop = StopCause(Outcome.CANCELLED, reason)
+        return self._record(AttemptOutcome(outcome=Outcome.CANCELLED, reason=reason), stop)
+
+    def _why_stopped(self) -> StopCause:
         if self.signals.interrupts:
             return StopCause(Outcome.CANCELLED, "Ctrl-C in the foreground")
         cancelled = self.cancel_requested()
@@ -220,7 +245,7 @@ class Attempt:
             now=time.time(),
         )
         # Slurm ends the batch step as in a preemption, or as scancel does, and requeues the job.
-        return replace(stop, outcome=None, reason="") if taken and not cancelled else stop
+        return replace(stop, outcome=None, reason="") if self.is_taken and not cancelled else stop
 
     def _record_environment(self) -> None:
         with contextlib.suppress(OSError):  # a full disk: the ranks say more of it
@@ -243,7 +268,8 @@ class Attempt:
             lost = nodes_that_failed(said, nodes) or self._lost(nodes)
         script = self.plan.script
         may_take_no_steps = script is None or script.may_take_no_steps
-        if watched.launcher_code == 0 and (script is None or not may_take_no_steps):
+        ends_well = watched.launcher_code == 0 and not stop.is_cancel
+        if ends_well and (script is None or not may_take_no_steps):
             self._wait_for_exits(nodes)
         records = [self._with_words(record) for record in read_exits(self.folder)]
         deaths = watched.deaths if watched.lost_nodes else ranks.deaths()
@@ -261,6 +287,7 @@ class Attempt:
             oom_nodes=tuple(nodes) if "oom_kill" in said or "Out Of Memory" in said else (),
             stop_outcome=stop.outcome,
             stop_reason=stop.reason,
+            asked_for_s=self.signals.first_s_ago,
             saved_step=self._steps().newly_saved,
             launcher_tail=said,
             started=bool(read_heartbeats(self.folder)),

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from hpc_train.plan.states import Outcome
+from hpc_train.plan.states import Outcome, RankExit
 from hpc_train.runs.ranks import ExitRecord
+from hpc_train.slurm.srun_words import gave_up_waiting
 from hpc_train.supervisor.deaths import Crash, Death
 
 
 @dataclass(frozen=True, kw_only=True)
 class Hang:
-    """What the watchdog saw before it stopped the step."""
+    """What the watchdog saw before it stopped the step.
+
+    Attributes:
+        late_ranks: All ranks where none stands out; then no node is blamed.
+        step: Optimizer steps that had been taken.
+        places: Where the ranks wait for each other, if not at one place.
+    """
 
     reason: str
     late_ranks: tuple[int, ...] = ()
     nodes: tuple[str, ...] = ()
+    step: int | None = None
+    places: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +45,7 @@ class AttemptEvidence:
         oom_nodes: Nodes whose kernel killed for memory.
         stop_outcome: What a stop from outside means here: preempted, timeout or cancelled.
         stop_reason: The same in words.
+        asked_for_s: Since when the supervisor knows of the stop; None where it was not told.
         saved_step: The newest checkpoint of this attempt; None where it made none.
         launcher_tail: The launcher's last words.
         started: Whether any rank gave a sign of life.
@@ -55,9 +66,29 @@ class AttemptEvidence:
     oom_nodes: tuple[str, ...] = ()
     stop_outcome: Outcome | None = None
     stop_reason: str = ""
+    asked_for_s: float | None = None
     saved_step: int | None = None
     launcher_tail: str = ""
     started: bool = False
     disk_trouble: str = ""
     may_take_no_steps: bool = True
     ranks_tell: bool = False
+
+    @property
+    def all_finished(self) -> bool:
+        """Whether the ranks say that the training is complete."""
+        return finished(self.records)
+
+    @property
+    def ranks_stayed(self) -> bool:
+        """Whether ranks that were asked to leave had to be killed."""
+        killed = self.launcher_code == -signal.SIGKILL or any(
+            death.signal == signal.SIGKILL for death in self.deaths
+        )
+        return killed or gave_up_waiting(self.launcher_tail)
+
+
+def finished(records: Sequence[ExitRecord]) -> bool:
+    """Whether ranks with these last words have completed the training."""
+    codes = {record.code for record in records}
+    return RankExit.FINISHED in codes and RankExit.SAVED not in codes

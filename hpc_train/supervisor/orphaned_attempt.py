@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from hpc_train.errors import HpcTrainError, SlurmError
 from hpc_train.plan.states import RankExit
-from hpc_train.runs.events import Event, EventKind, read_events
+from hpc_train.runs.events import Event, EventKind, is_cancel_asked, read_events
 from hpc_train.runs.history import AttemptRecord, attempts_in, job_ids
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.ranks import read_beginning, read_exits, read_notes
@@ -19,6 +19,7 @@ from hpc_train.supervisor.allocation import Allocation
 from hpc_train.supervisor.attempt_notes import tell_notes
 from hpc_train.supervisor.outcome import AttemptOutcome, OrphanEvidence, judge_orphan
 from hpc_train.supervisor.progress import attempt_steps, record_end, tell_beginning
+from hpc_train.supervisor.stopcause import CANCEL_ASKED
 from hpc_train.supervisor.supervisor_log import SupervisorLog
 
 # Ranks whose srun died were told to stop by it: they save and leave, if they are given the time.
@@ -86,6 +87,7 @@ def close_unfinished(
         gone=_gone(last, environ) if state == "NODE_FAIL" else (),
         records=read_exits(directory.attempt(last.attempt)),
         saved_step=steps.newly_saved,
+        cancelled=CANCEL_ASKED if is_cancel_asked(events) else "",
     )
     ending = judge_orphan(left)
     record_end(directory, last.attempt, ending, steps)

@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
+from hpc_train.diagnose.stacks import TOGETHER
 from hpc_train.plan.policy import Refused
-from hpc_train.plan.states import ALL_FINISHED, Outcome, RankExit
+from hpc_train.plan.states import ALL_FINISHED, KILLED_BY, Outcome, RankExit
 from hpc_train.runs.ranks import UNSAVED, ExitRecord
 from hpc_train.slurm.srun_words import nodes_taken
 from hpc_train.supervisor.deaths import environment_refused, signal_name
@@ -72,9 +73,9 @@ def may_say(*outcomes: Outcome) -> Callable[[Judge], Judge]:
 def classify(seen: AttemptEvidence) -> AttemptOutcome:
     """Name the outcome and the culprit: the rank that failed first, not those killed after it."""
     for judge in (
+        _cancelled,
         _took_no_step,
         _completed,
-        _cancelled,
         _not_launched,
         _left_alone,
         _own_failure,
@@ -124,9 +125,9 @@ def _left_alone(seen: AttemptEvidence) -> AttemptOutcome | None:
 def _completed(seen: AttemptEvidence) -> AttemptOutcome | None:
     if seen.launcher_code != 0 or seen.hang:
         return None
-    codes = {record.code for record in seen.records}
     # srun may end well though the ranks did not: theirs is the word that counts.
-    if RankExit.SAVED in codes or (seen.ranks_tell and RankExit.FINISHED not in codes):
+    codes = {record.code for record in seen.records}
+    if RankExit.SAVED in codes or (seen.ranks_tell and not seen.all_finished):
         return None
     early = next((record.cause for record in seen.records if record.cause), "")
     return AttemptOutcome(outcome=Outcome.COMPLETED, reason=early or ALL_FINISHED)
@@ -134,9 +135,15 @@ def _completed(seen: AttemptEvidence) -> AttemptOutcome | None:
 
 @may_say(Outcome.CANCELLED)
 def _cancelled(seen: AttemptEvidence) -> AttemptOutcome | None:
-    if seen.stop_outcome is not Outcome.CANCELLED:
+    """Whatever the ranks and their launcher say; but a training that is complete is complete."""
+    is_complete = seen.launcher_code == 0 and not seen.hang and seen.all_finished
+    if seen.stop_outcome is not Outcome.CANCELLED or is_complete:
         return None
-    return AttemptOutcome(outcome=Outcome.CANCELLED, reason=seen.stop_reason)
+    reason = seen.stop_reason
+    if seen.ranks_stayed:
+        within = f" within {seen.asked_for_s:.0f} s" if seen.asked_for_s is not None else ""
+        reason += f"; the ranks did not leave{within} and were killed{_kept(seen.saved_step)}"
+    return AttemptOutcome(outcome=Outcome.CANCELLED, reason=reason)
 
 
 @may_say(Outcome.NODE_FAILURE)
@@ -197,7 +204,7 @@ def _killed(seen: AttemptEvidence) -> AttemptOutcome | None:
         return None
     first = silent[0]
     who = f"rank {first.rank}" + (f" on {first.node}" if first.node else "")
-    how = f"was killed by {signal_name(first.signal)}" if first.signal else f"exited {first.code}"
+    how = f"{KILLED_BY} {signal_name(first.signal)}" if first.signal else f"exited {first.code}"
     who_first = functools.partial(AttemptOutcome, rank=first.rank, node=first.node)
     if first.node in seen.oom_nodes or (seen.oom_nodes and not first.node):
         reason = f"{who}: the node ran out of host memory, and its kernel killed the process"
@@ -245,13 +252,16 @@ def _lost(seen: AttemptEvidence) -> AttemptOutcome | None:
 def _hung(seen: AttemptEvidence) -> AttemptOutcome | None:
     if seen.hang is None:
         return None
-    late = seen.hang.late_ranks
+    late = seen.hang.late_ranks if len(seen.hang.late_ranks) < seen.world_size else ()
+    places = seen.hang.places
     return AttemptOutcome(
         outcome=Outcome.HANG,
-        reason=seen.hang.reason,
+        reason=f"{seen.hang.reason}; {places}; {TOGETHER}" if places else seen.hang.reason,
         rank=late[0] if late else None,
         node=seen.hang.nodes[0] if seen.hang.nodes else "",
         blamed=seen.hang.nodes,
+        error=places,
+        failed_step=seen.hang.step,
     )
 
 
@@ -311,6 +321,7 @@ class OrphanEvidence:
         gone: Nodes of the attempt that Slurm no longer has.
         records: Exit records of its ranks.
         saved_step: The newest checkpoint that it made; None where it made none.
+        cancelled: Who has cancelled the run, in words; empty where nobody has.
     """
 
     slurm_state: str = ""
@@ -318,12 +329,15 @@ class OrphanEvidence:
     gone: tuple[str, ...] = ()
     records: Sequence[ExitRecord] = ()
     saved_step: int | None = None
+    cancelled: str = ""
 
 
-@may_say(Outcome.NODE_FAILURE, Outcome.PREEMPTED)
+@may_say(Outcome.CANCELLED, Outcome.NODE_FAILURE, Outcome.PREEMPTED)
 def judge_orphan(left: OrphanEvidence) -> AttemptOutcome:
     """Name the outcome of an attempt that has no end, by what Slurm and its ranks say."""
     kept = _kept(left.saved_step)
+    if left.cancelled:
+        return AttemptOutcome(outcome=Outcome.CANCELLED, reason=left.cancelled + kept)
     if left.supervisor_alone:
         return AttemptOutcome(
             outcome=Outcome.NODE_FAILURE, reason=f"the supervisor was killed{kept}"

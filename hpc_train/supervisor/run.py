@@ -20,6 +20,7 @@ from hpc_train.runs.layout import RunDir
 from hpc_train.runs.lock import held_lock
 from hpc_train.runs.read_plan import read_plan
 from hpc_train.slurm.command import is_available
+from hpc_train.slurm.control import cancel
 from hpc_train.slurm.nodes import usable_nodes
 from hpc_train.supervisor.allocation import Allocation
 from hpc_train.supervisor.attempt import Attempt, AttemptResult, new_attempt
@@ -32,7 +33,7 @@ from hpc_train.supervisor.outcome import AttemptOutcome
 from hpc_train.supervisor.resubmit import go_on
 from hpc_train.supervisor.run_folder import watched_folder
 from hpc_train.supervisor.signals import SupervisorSignals
-from hpc_train.supervisor.stopcause import StopCause
+from hpc_train.supervisor.stopcause import CANCEL_ASKED, StopCause
 from hpc_train.supervisor.supervisor_log import SupervisorLog
 
 LOCK_WAIT_S = 120.0
@@ -101,6 +102,8 @@ def _is_of_submission(run: RunDir, attempt: int) -> bool:
 def _check_and_train(attempt: Attempt) -> AttemptResult:
     """Check the nodes and train on them, again where srun could not start on all of them."""
     while True:
+        if cancelled := attempt.end_if_cancelled():
+            return cancelled
         checked = check_nodes(attempt)
         if checked.refused is not None:
             return attempt.refuse(checked.refused)
@@ -124,6 +127,7 @@ def _decide(attempt: Attempt, ending: AttemptOutcome, stop: StopCause, *, batch:
         node_is_gone=on_slurm and bool(ending.gone),
         usable_nodes=_usable_nodes(attempt, batch=batch) if blames_somebody else None,
         nodes_needed=shape.nodes + (shape.spares if on_slurm else 0),
+        cancelled=attempt.why_cancelled() if ending.outcome.follows.state is None else "",
     )
     decision = decide(history[-1], history[:-1], attempt.plan.requeue, scheduler)
     trial = trial_text(attempt.plan.training.trainer)
@@ -199,7 +203,20 @@ def _hand_over(
             reason, f"when Slurm is back: hpc-train resume {attempt.run.path}"
         ) from error
     attempt.tell(EventKind.WENT_ON, action=decision.action.value, job_id=job_id)
+    if attempt.cancel_requested():
+        return _cancel_follower(attempt, job_id)
     attempt.log.say(f"job {job_id} carries the run on")
     if job_id != attempt.allocation.job_id:
         move_dependents(attempt.run, attempt.log.say)
     return WENT_ON
+
+
+def _cancel_follower(attempt: Attempt, job_id: str) -> int:
+    """A cancel came when the run was on its way into the queue, and may have met the old job."""
+    try:
+        cancel(job_id)
+    except SlurmError as error:  # it will see the wish when it begins
+        attempt.log.say(f"job {job_id} could not be cancelled: {error.message}")
+        return WENT_ON
+    decision = Decision(action=Action.STOP, reason=CANCEL_ASKED, state=RunState.CANCELLED)
+    return _end(attempt, decision)

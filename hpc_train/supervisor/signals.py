@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 from dataclasses import dataclass, field
 
 
@@ -16,6 +17,7 @@ class SupervisorSignals:
     """
 
     received: dict[int, int] = field(default_factory=dict)
+    first_at: float | None = None  # when the first stop came, by time.monotonic
 
     def install(self) -> None:
         """Replace the handlers of this process, submitit's included."""
@@ -34,5 +36,12 @@ class SupervisorSignals:
         """How often somebody pressed Ctrl-C."""
         return self.received.get(signal.SIGINT, 0)
 
+    @property
+    def first_s_ago(self) -> float | None:
+        """Seconds since the first SIGTERM or Ctrl-C; None where none came."""
+        return None if self.first_at is None else time.monotonic() - self.first_at
+
     def _note(self, number: int, _frame: object) -> None:
+        if self.first_at is None and number in (signal.SIGTERM, signal.SIGINT):
+            self.first_at = time.monotonic()
         self.received[number] = self.received.get(number, 0) + 1

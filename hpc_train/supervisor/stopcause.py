@@ -12,6 +12,7 @@ from hpc_train.plan.units import SIGNAL_IS_EARLY_S, time_s
 from hpc_train.slurm.jobs import JobDetails
 from hpc_train.supervisor.allocation import Allocation
 
+CANCEL_ASKED = "`hpc-train cancel` asked for it"
 SLURM_TIME = "%Y-%m-%dT%H:%M:%S"
 
 
@@ -27,6 +28,11 @@ class StopCause:
     reason: str = ""
     requeued: bool = False
     may_requeue: bool = True
+
+    @property
+    def is_cancel(self) -> bool:
+        """Whether somebody wants the run to end."""
+        return self.outcome is Outcome.CANCELLED
 
 
 def stop_cause(
@@ -53,7 +59,7 @@ def stop_cause(
         now: Seconds since the epoch.
     """
     if told_to_cancel:
-        return StopCause(Outcome.CANCELLED, "`hpc-train cancel` asked for it")
+        return StopCause(Outcome.CANCELLED, CANCEL_ASKED)
     if not allocation.is_slurm:
         if terminated or stop_file:
             return StopCause(Outcome.CANCELLED, "the supervisor was asked to stop")
@@ -69,7 +75,8 @@ def stop_cause(
         return StopCause(Outcome.PREEMPTED, by, requeued, allowed)
     if _out_of_time(job, signal_lead_s, now):
         return StopCause(Outcome.TIMEOUT, "the job's time limit came near", requeued, allowed)
-    if terminated or job.cancelled:
+    # A supervisor that the SIGTERM has met while it started does not know of it.
+    if terminated or job.is_ending:
         return StopCause(Outcome.CANCELLED, "the job was cancelled (scancel)")
     if stop_file:
         return StopCause(Outcome.CANCELLED, "somebody made the file `stop` in the run directory")

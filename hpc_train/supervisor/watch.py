@@ -6,9 +6,10 @@ import contextlib
 import statistics
 import time
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hpc_train.config.schema import WatchdogConfig
+from hpc_train.diagnose.stacks import places_apart, read_stacks
 from hpc_train.plan.states import RankExit
 from hpc_train.runs.layout import AttemptDir
 from hpc_train.runs.ranks import Heartbeat, read_exits, read_heartbeats
@@ -105,10 +106,11 @@ class Movement:
             return None
         late = self.late_ranks(world_size, now, limit)
         nodes = tuple(sorted({self.last[rank].node for rank in late if rank in self.last}))
-        who = _who(late, nodes)
+        who = _who(late, nodes, world_size)
         return Hang(
             reason=f"nothing moved for {now - newest:.0f} s (limit {limit:.0f} s); {who}",
             late_ranks=late,
+            step=max((beat.step for beat in self.last.values()), default=None),
             # All ranks late means nobody can be told apart, so no node is blamed.
             nodes=nodes if len(late) < world_size else (),
         )
@@ -210,6 +212,7 @@ def _watch(
             with contextlib.suppress(OSError):  # a full disk: then there are no stacks
                 attempt.dump_request.touch()
             time.sleep(STACKS_S)
+            hang = replace(hang, places=places_apart(read_stacks(attempt)))
             return _ended(ranks, attempt, RankExit.WATCHDOG, hang=hang)
     return Watched(code)
 
@@ -316,6 +319,8 @@ def _progress(beat: Heartbeat) -> tuple[int, int]:
     return beat.step, beat.batch
 
 
-def _who(late: Sequence[int], nodes: Sequence[str]) -> str:
+def _who(late: Sequence[int], nodes: Sequence[str], world_size: int) -> str:
+    if 1 < world_size == len(late):
+        return "no rank is behind the others" if nodes else "no rank has begun"
     names = ", ".join(map(str, late[:8])) + (" ..." if len(late) > 8 else "")
     return f"late: rank{'s' if len(late) > 1 else ''} {names} on {', '.join(nodes) or 'no node'}"

@@ -153,3 +153,34 @@ def test_every_commands_json_says_its_version(hpc, slurm, make_run, tmp_path):
     ):  # fmt: skip
         document = json.loads(hpc(*words, "--json").out)
         assert document["schema_version"] == 1, words
+
+
+@pytest.mark.parametrize(
+    ("options", "who", "written"),
+    [
+        ([], "rank 0", "has written nothing"),
+        (["--rank", "1"], "rank 1", "has written nothing"),
+        (["--all"], "no rank", "has written anything"),
+    ],
+)
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_log_that_is_empty_yet_is_told_with_what_to_wait_for(
+    hpc, slurm, make_run, options: list[str], who: str, written: str, number: int
+) -> None:
+    run = make_run(*[["old\n", "old\n"]] * number, ["", ""], ended=False)
+    slurm.says("7|RUNNING|None|N/A")
+    said = hpc("logs", "digits", *options)
+    assert (said.code, said.out) == (0, "")
+    assert said.err == f"attempt {number} is starting, and {who} {written} yet; -f waits for it\n"
+    end(run)
+    said = hpc("logs", "digits", *options)
+    assert (said.code, said.out) == (0, "")
+    ends = f"hpc-train status {run.run_id} says how it ended"
+    assert said.err == f"{who} {written} in attempt {number}; {ends}\n"
+
+
+def test_no_line_at_all_was_asked_for(hpc, slurm, make_run) -> None:
+    make_run(["text\n"], ended=False)
+    slurm.says("7|RUNNING|None|N/A")
+    said = hpc("logs", "digits", "-n", "0")
+    assert (said.out, said.err) == ("", "")

@@ -164,3 +164,15 @@ def test_a_folder_of_runs_that_is_gone_is_named(
     for command in ("status", "report", "diagnose", "list"):
         said = hpc(command).err
         assert f"no runs in {gone} (HPC_TRAIN_RUNS_DIR), which does not exist" in said
+
+
+@pytest.mark.parametrize("command", CHANGES)
+def test_of_several_runs_of_another_folder_the_newest_is_named_as_the_newest(
+    hpc, projects: Projects, command: str
+) -> None:
+    runs = [projects.run("other", ended=False) for _ in range(3)]
+    said = hpc(command, "net")
+    assert said.code == 5
+    newest = max(run.run_id for run in runs)
+    fix = "  fix: if you mean one of them, type its id; the newest is: "
+    assert said.err.splitlines()[1] == fix + newest

@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 
 from hpc_train import api
-from hpc_train.cli.following import follow_run
+from hpc_train.cli.following import follow_run, print_end
+from hpc_train.plan.states import RunState
 from hpc_train.runs.events import Event, EventKind, append_event
 from hpc_train.runs.layout import RunDir
+from hpc_train.runs.status import SchedulerView, run_status
 from tests.cli.test_mistakes_of_first_days import end, project, run
 
 __all__ = ["project", "run"]
@@ -34,3 +36,13 @@ def test_what_fails_again_as_it_is_is_not_told_to_go_on_as_it_is(hpc, capfd, run
     (run.path / "snapshot.json").write_text("{}")
     assert follow_run(api.Run(run), show=False) == 10
     assert f"hpc-train resume {run.run_id} --new-snapshot, once" in capfd.readouterr().out
+
+
+def test_a_folder_that_the_nodes_do_not_see_is_for_a_new_run(hpc, capfd, run: RunDir) -> None:
+    """`resume` was proposed, which keeps the folder."""
+    view = SchedulerView(RunState.FAILED, "JobLaunchFailure")
+    sent = Event(1.0, EventKind.SUBMITTED, {"job_id": "7", "backend": "slurm"})
+    print_end(run_status(run, [sent], view, beat=None, metrics={}, now=1000.0))
+    said = capfd.readouterr().out
+    assert "go on      hpc-train submit CFG runs_dir=FOLDER" in said
+    assert "hpc-train resume" not in said

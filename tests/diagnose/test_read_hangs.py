@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
+from hpc_train.backends.diagnose_run import diagnose_run
+from hpc_train.diagnose.stacks import APART, TOGETHER, places_apart, read_stacks
+from hpc_train.runs.events import EventKind
+from hpc_train.runs.layout import RunDir
 from tests.diagnose.test_read_run import ended, first, made, write
 
 __all__ = ["made"]
@@ -41,3 +47,38 @@ def test_of_a_hang_in_which_all_wait_each_place_is_told(made):
     said = [item.text for item in found.evidence[1:]]
     assert said[0].startswith("rank 1 was in step (/home/u/train.py:9), waiting for the others")
     assert said[1].startswith("rank 0 was in step (/home/u/train.py:7), waiting for the others")
+
+
+def test_what_the_history_tells_of_the_places_is_not_told_twice(made):
+    apart = f"{APART}: rank 1 was in step (/home/u/train.py:9)"
+    ended(made, "hang", f"nothing moved for 20 s; {apart}; {TOGETHER}", error=apart)
+    for rank in (0, 1):
+        text = STACK.format(WAITS.replace("line 7", "line 9") if rank == 1 else WAITS)
+        write(made.run.attempt(0).rank_stacks(rank), text)
+    found = first(made)
+    assert found.cause == f"it hung: nothing moved for 20 s; {apart}"
+    assert found.fix.count(TOGETHER) == 1
+
+
+def test_the_places_of_an_attempt_before_are_told_whole_while_the_run_goes_on(made):
+    apart = f"{APART}: rank 1 was in step (/home/u/train.py:9); rank 0 was in step (/home/u/a.py:7)"
+    ended(
+        made, "hang", f"nothing moved for 20 s; no rank is behind the others; {apart}; {TOGETHER}"
+    )
+    at = {"attempt": 1, "job_id": "7", "nodes": list(made.nodes)}
+    made.tell(120, EventKind.ATTEMPT_STARTED, **at)
+    diagnosis = diagnose_run(made.run)
+    assert any(TOGETHER in note and apart in note for note in diagnosis.notes)
+
+
+@pytest.mark.parametrize(("ranks", "told"), [(2, True), (3, True), (1, False)])
+def test_places_are_the_same_in_the_next_attempt(tmp_path, ranks, told):
+    attempt = RunDir(tmp_path).attempt(0)
+    for rank in range(ranks):
+        text = STACK.format(WAITS.replace("line 7", "line 9") if rank == 0 else WAITS)
+        write(attempt.rank_stacks(rank), text)
+    places = "rank 0 was in step (/home/u/train.py:9); rank 1 was in step (/home/u/train.py:7)"
+    assert places_apart(read_stacks(attempt)) == (f"{APART}: {places}" if told else "")
+    for rank in range(ranks):
+        write(attempt.rank_stacks(rank), STACK.format(WAITS))
+    assert places_apart(read_stacks(attempt)) == "", "all at one place: that may be the network"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 
 import pytest
 
@@ -90,8 +91,8 @@ WORDS = ("line 1", "bash: /nope: No such file", "hpc-train: env.venv cannot be a
             (
                 "the job ended before its training began: its node could not open the job's log in"
                 " /runs/digits/one/submitit (Slurm: JobLaunchFailure): as a rule that folder is on"
-                " a file system which the nodes do not see; set runs_dir to one that they see, and"
-                " submit again"
+                " a file system which the nodes do not see; submit again with runs_dir=FOLDER that"
+                " they see"
             ),
         ),
         (
@@ -176,3 +177,47 @@ def test_a_node_whose_clock_is_minutes_off_changes_no_state(ahead_s: float) -> N
     assert resumed.state is RunState.RUNNING
     cancelled = status(SUBMITTED, *on_node(STARTED, PREEMPTED, WENT_ON), CANCEL)
     assert cancelled.state is RunState.CANCELLED
+
+
+@pytest.mark.parametrize(
+    ("before", "reason"),
+    [
+        ([], "cancelled before it began"),
+        ([STARTED], "cancelled; it was killed before its ranks had left"),
+        ([STARTED, PREEMPTED, WENT_ON], "cancelled before its next attempt began"),
+    ],
+)
+def test_a_cancelled_run_without_an_end_says_how_far_it_was(
+    before: list[Event], reason: str
+) -> None:
+    seen = status(SUBMITTED, *before, CANCEL)
+    assert (seen.state, seen.reason) == (RunState.CANCELLED, reason)
+
+
+@pytest.mark.parametrize("standing", ["", "Slurm is ending the job"])
+@pytest.mark.parametrize("before", [[], [STARTED]])
+def test_while_a_cancel_is_carried_out_it_is_told_with_what_is_waited_for(
+    before: list[Event], standing: str
+) -> None:
+    view = SchedulerView(RunState.RUNNING, standing=standing)
+    asked = time.strftime("%H:%M:%S", time.localtime(CANCEL.time))
+    first = next(history_lines(told(view, SUBMITTED, *before, CANCEL, now=172.0), 172.0))
+    assert f"cancel was asked for at {asked}; its ranks save and leave" in first
+    assert "Slurm's KillWait" in first
+
+
+def test_a_cancel_before_the_run_was_resumed_is_not_told_of_it() -> None:
+    view = SchedulerView(RunState.RUNNING)
+    again = dataclasses.replace(SUBMITTED, time=200.0, data={"job_id": "8", "backend": "slurm"})
+    started = Event(201.0, EventKind.ATTEMPT_STARTED, {"attempt": 1, "job_id": "8"})
+    assert told(view, SUBMITTED, STARTED, CANCEL, again, started, now=210.0).waiting == ""
+
+
+@pytest.mark.parametrize("is_asked", [True, False])
+def test_a_job_that_was_cancelled_while_it_was_held_does_not_wait_any_more(is_asked: bool) -> None:
+    trouble = "an administrator holds the job: ask them"
+    view = SchedulerView(RunState.CANCELLED, "JobHeldAdmin", trouble=trouble)
+    seen = told(view, SUBMITTED, *([CANCEL] if is_asked else []))
+    since = "it had waited, since an administrator holds the job"
+    assert (seen.reason, seen.trouble) == (f"cancelled before it began; {since}", "")
+    assert "ask them" not in seen.stands

@@ -119,6 +119,7 @@ def test_a_cancel_counts_for_the_attempt_in_which_it_was_asked_for(scene: Scene)
     cancel(scene, time.time())
     result = scene.carry_out(attempt, "exit 75")
     assert result.ending.reason == "`hpc-train cancel` asked for it"
+    append_event(scene.run.events, Event(time.time(), EventKind.SUBMITTED, {"job_id": "8"}))
     resumed = scene.attempt()
     say(resumed, 0, 1, error="KeyError: 'x'")
     assert scene.carry_out(resumed, "exit 1").ending.outcome is Outcome.USER_ERROR

@@ -7,12 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from hpc_train.config.schema import WatchdogConfig
-from hpc_train.plan.states import RankExit
+from hpc_train.config.schema import RequeueConfig, WatchdogConfig
+from hpc_train.plan.policy import AttemptSummary, SchedulerOptions, decide
+from hpc_train.plan.states import Action, RankExit
 from hpc_train.runs.layout import AttemptDir, RunDir
 from hpc_train.runs.ranks import ExitRecord, Heartbeat, write_exit, write_heartbeat
 from hpc_train.supervisor import watch as watching
 from hpc_train.supervisor.deaths import Death
+from hpc_train.supervisor.evidence import AttemptEvidence
+from hpc_train.supervisor.outcome import classify
 from hpc_train.supervisor.watch import Watched, watch
 
 from .clock import Clock
@@ -134,6 +137,43 @@ def test_ranks_that_stand_still_are_ended_with_their_stacks(scene: Scene) -> Non
     assert scene.attempt.dump_request.exists()
     assert abort_code(scene.attempt) == f"{int(RankExit.WATCHDOG)}\n"
     assert scene.launcher.killed
+
+
+STACK = """Current thread 0x02 (most recent call first):
+  File "/env/site-packages/torch/distributed/distributed_c10d.py", line 2 in wait
+  File "/home/u/net.py", line {} in training_step
+"""
+
+
+@pytest.mark.parametrize("lines", [(23, 26), (23, 23)])
+def test_where_each_rank_waits_is_told_if_that_is_not_one_place(
+    scene: Scene, lines: tuple[int, int]
+) -> None:
+    def act(second: float) -> None:
+        for rank in range(2):
+            scene.beat(rank, 2, second)
+            if scene.attempt.dump_request.exists():
+                file = scene.attempt.rank_stacks(rank)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(STACK.format(lines[rank]))
+
+    scene.act = act
+    hang = scene.watch(floor_s=10).hang
+    assert hang is not None
+    assert "late:" not in hang.reason, "none is behind the others"
+    ending = classify(AttemptEvidence(world_size=2, launcher_code=1, hang=hang))
+    assert (ending.rank, ending.blamed, ending.failed_step) == (None, (), 2)
+    both = all(f"/home/u/net.py:{line}" in ending.reason for line in lines)
+    is_apart = lines[0] != lines[1]
+    assert both == is_apart
+    assert ("must not stand under an `if`" in ending.reason) == is_apart
+    assert bool(ending.error) == is_apart, "twice the same is the training's own"
+    again = AttemptSummary(
+        attempt=1, outcome=ending.outcome, ended=1.0, error=ending.error, failed_step=2
+    )
+    may = SchedulerOptions(can_requeue=True, can_resubmit=True, now=1.0)
+    decision = decide(again, [again], RequeueConfig(), may)
+    assert decision.action is (Action.STOP if is_apart else Action.REQUEUE)
 
 
 def test_a_watchdog_that_is_switched_off_ends_nothing(scene: Scene) -> None:
