@@ -122,7 +122,7 @@ def submit_sweep(
     _check_submission(loaded)
     first = wait_for(after.status(), loaded.config.slurm.dependency, "slurm") if after else None
     portable, configs = plan_sweep(loaded, at_most=at_most)
-    unchecked = check_submission(portable.plan)
+    unchecked = check_submission(portable.plan, loaded.origins)
     sweep, files, decided, code = prepared(loaded, portable, configs)
     files[sweep.script.name] = render(portable, sweep_dir=str(sweep.path))
     absent = absent_folders(sweep.path.parent)
