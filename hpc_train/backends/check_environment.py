@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -13,6 +14,7 @@ from hpc_train.config.origins import Origins
 from hpc_train.config.schema import ContainerConfig, EnvConfig
 from hpc_train.plan.container import is_file
 from hpc_train.plan.shell import shell_plan
+from hpc_train.runs.installed import install_command
 
 LIMIT_S = 30.0
 ABSENT = 3
@@ -118,7 +120,7 @@ def _check_venv(
         return  # they may change what its Python finds
     python = [str(folder / "bin/python"), "-c", FIND_US]
     if _run(python, workdir, {**environ, **env.variables})[0] == ABSENT:
-        hint = f"{folder}/bin/pip install hpc-train"
+        hint = install_command(pip=shlex.quote(f"{folder}/bin/pip"))
         raise origins.error("env.venv", f"is {env.venv}, which has no hpc-train", hint)
 
 
