@@ -95,13 +95,13 @@ def failure_of(error: BaseException | None, batch: Batch | None = None) -> RankF
         told = error.cause
         where, trace = told.where, told.traceback
         return RankFailure(code=code, kind=kind, error=str(error), where=where, traceback=trace)
-    ours = isinstance(error, HpcTrainError)
-    fix = "" if ours else fix_of(error, batch)
+    ours = error if isinstance(error, HpcTrainError) else None
+    fix = ours.hint if ours else fix_of(error, batch)
     said = str(error) if ours else said_by(error)
     return RankFailure(
         code=code,
         kind=kind,
-        error=f"{said}; {fix}" if fix else said,
+        error=f"{said}; {fix}" if fix and not ours else said,
         where=error.where if isinstance(error, UntrainedError) else user_frame(error),
         traceback="" if ours else "".join(traceback.format_exception(error)),
         fix=fix,
