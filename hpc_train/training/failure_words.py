@@ -10,6 +10,7 @@ from types import FrameType
 from hpc_train.plan.plan import Batch
 from hpc_train.plan.states import SUBMIT_AGAIN
 from hpc_train.training.called_hooks import called_hook
+from hpc_train.training.local_objects import local_object
 
 _MOST_SAID = 400  # characters of a message of several lines
 _MOST_READ = 20_000
@@ -49,7 +50,7 @@ def fix_of(error: BaseException, batch: Batch | None = None) -> str:
     said = said_by(error)
     fixes = [fix for pattern, fix in _FIXES if re.search(pattern, said)]
     fixes += [_of_batch_norm(batch)] if _ONE_VALUE.search(said) else []
-    fixes += [_of_prepare_data(error), called_hook(error).passed]
+    fixes += [_of_prepare_data(error), called_hook(error).passed, local_object(error).fix]
     return "; ".join(filter(None, fixes))
 
 

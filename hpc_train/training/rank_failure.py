@@ -22,6 +22,7 @@ from hpc_train.runs.ranks import UNSAVED, ExitRecord, write_exit
 from hpc_train.training.called_hooks import called_hook
 from hpc_train.training.failure_words import fix_of, said_by
 from hpc_train.training.heartbeat import HeartbeatThread
+from hpc_train.training.local_objects import local_object
 from hpc_train.training.private.lightning_frames import in_teardown
 from hpc_train.training.resume.stop import Stopped
 from hpc_train.training.resume.unsavable import UnsavableError, UnsavedEndError
@@ -220,12 +221,13 @@ def user_frame(error: BaseException) -> str:
     """`file:line` of the innermost frame in the user's own code.
 
     That is outside the standard library, installed packages and hpc_train (its examples count as
-    the user's); of a hook that cannot be called as Lightning does, its def. Where the user's
+    the user's); of a hook that cannot be called as Lightning does, its def, and of a lambda that
+    cannot be pickled, its own line. Where the user's
     package is itself installed, the innermost frame outside torch, Lightning and hpc_train; empty
     where there is none.
     """
-    if hook := called_hook(error).where:
-        return hook
+    if where := called_hook(error).where or local_object(error).where:
+        return where
     frames = _frames(error.__traceback__) + _worker_frames(str(error))
     for is_candidate in (_is_users, _is_outside_frameworks):
         found = [f"{file}:{line}" for file, line in frames if is_candidate(file)]
