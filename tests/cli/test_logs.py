@@ -153,3 +153,21 @@ def test_every_commands_json_says_its_version(hpc, slurm, make_run, tmp_path):
     ):  # fmt: skip
         document = json.loads(hpc(*words, "--json").out)
         assert document["schema_version"] == 1, words
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("rank 1", "--rank 1"),
+        ("1", "--rank 1"),
+        ("attempt 0", "--attempt 0"),
+        ("all", "--all"),
+        ("rank", "--rank VALUE"),
+    ],
+)
+def test_an_option_without_its_dashes_is_told_with_them(hpc, slurm, make_run, typed, meant):
+    make_run(["a", "b"])
+    said = hpc("logs", "digits", *typed.split())
+    assert (said.code, said.err.splitlines()[1]) == (2, f"  fix: write {meant}")
+    if "VALUE" not in meant:
+        assert hpc("logs", "digits", *meant.split()).code == 0
