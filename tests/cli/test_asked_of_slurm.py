@@ -141,3 +141,34 @@ def test_what_nodes_out_of_use_do_not_explain_stays_slurms_refusal(
     said = hpc("submit", "cfg.yaml", "--test-only", *words)
     assert said.code == 4
     assert "Requested node configuration is not available" in said.err
+
+
+@pytest.mark.parametrize(
+    ("torch", "words", "is_noted"),
+    [
+        ("2.6.0+cpu", ["trainer.accelerator=gpu"], True),
+        ("2.6.0+cpu", ["no accelerator"], True),
+        ("2.6.0+cpu", ["no accelerator", "--sweep", "seed=1,2"], True),
+        ("2.6.0+cpu", [], False),
+        ("2.6.0+cpu", ["trainer.accelerator=auto"], False),
+        ("2.6.0+cpu", ["trainer.accelerator=gpu", "env.setup=[ulimit -c 0]"], False),
+        ("2.6.0+cpu", ["trainer.accelerator=gpu", "env.variables.PYTHONPATH=/x"], False),
+        ("2.6.0+cu124", ["trainer.accelerator=gpu"], False),
+        ("2.6.0", ["trainer.accelerator=gpu"], False),
+    ],
+)
+def test_a_torch_without_cuda_is_noted_where_gpus_are_asked_for(
+    hpc, taken, project: Path, monkeypatch, torch: str, words: list[str], is_noted: bool
+) -> None:
+    metadata = project / "site" / f"torch-{torch}.dist-info"
+    metadata.mkdir(parents=True)
+    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: torch\nVersion: {torch}\n")
+    monkeypatch.syspath_prepend(str(metadata.parent))
+    if words[:1] == ["no accelerator"]:
+        (project / "cfg.yaml").write_text(CONFIG.replace("accelerator: cpu, ", ""))
+        words = words[1:]
+    for more in (["--dry-run"], []):
+        if more or "--sweep" not in words:
+            said = hpc("submit", "cfg.yaml", *words, *more)
+            assert said.code == 0, said
+            assert ("is built without CUDA" in said.err) is is_noted, said
