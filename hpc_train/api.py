@@ -168,7 +168,7 @@ def test_only(loaded: LoadedConfig) -> StartEstimate:
     """
     from hpc_train.backends.submit import ask_for_start
 
-    return ask_for_start(plan(loaded), render(loaded))
+    return ask_for_start(plan(loaded), render(loaded), loaded.origins)
 
 
 @checked_call

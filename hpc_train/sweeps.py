@@ -122,7 +122,7 @@ def submit_sweep(
     _check_submission(loaded)
     first = wait_for(after.status(), loaded.config.slurm.dependency, "slurm") if after else None
     portable, configs = plan_sweep(loaded, at_most=at_most)
-    unchecked = check_submission(portable.plan)
+    unchecked = check_submission(portable.plan, loaded.origins)
     sweep, files, decided, code = prepared(loaded, portable, configs)
     files[sweep.script.name] = render(portable, sweep_dir=str(sweep.path))
     absent = absent_folders(sweep.path.parent)
@@ -168,6 +168,7 @@ def prepared(
     """Where the sweep will be, its files by name, its plan with the folders settled, its code."""
     from hpc_train.backends.check_environment import check_environment, check_image
     from hpc_train.backends.code_copy import code_for
+    from hpc_train.backends.make_run import config_record
     from hpc_train.config.show import to_yaml
     from hpc_train.plan.quoting import slug
     from hpc_train.runs.provenance import code_files, code_state, packages_of
@@ -181,9 +182,10 @@ def prepared(
     code = code_for(loaded, here, runs_dir, configs)
     workdir = code.workdir_in(sweep.path) if code else here
     decided = portable.placed(str(workdir), str(runs_dir))
+    state = code_state(here, packages_of(decided.plan))
     files = {
         **{sweep.config(number).name: to_yaml(one) for number, one in enumerate(configs)},
-        **code_files(code_state(here, packages_of(decided.plan))),
+        **code_files({**state, "config": config_record(loaded)}),
     }
     return sweep, files, decided, code
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -13,12 +14,17 @@ from hpc_train.config.origins import Origins
 from hpc_train.config.schema import ContainerConfig, EnvConfig
 from hpc_train.plan.container import is_file
 from hpc_train.plan.shell import shell_plan
+from hpc_train.runs.installed import install_command
 
 LIMIT_S = 30.0
 ABSENT = 3
 FIND_US = f"import importlib.util as u, sys; sys.exit(0 if u.find_spec('hpc_train') else {ABSENT})"
 # A node may have what this host lacks: without the tool here, the job itself has to tell.
 IF_MODULE = ("type module >/dev/null 2>&1 || . /etc/profile", "type module >/dev/null || exit 0")
+# A line that is part of a larger command: a condition, a loop, a function, a here-document.
+_PART = re.compile(
+    r"^\s*(?:if|for|while|until|case|select|function)\b|[{(\\]\s*$|<<|^\s*\w+\s*\(\)"
+)
 IF_CONDA = ("type conda >/dev/null 2>&1 || exit 0",)
 
 
@@ -65,6 +71,8 @@ def check_setup(env: EnvConfig, origins: Origins) -> None:
 
 def _check_sourced(lines: Sequence[str], workdir: Path, origins: Origins) -> None:
     """Refuse `source FILE` of a file that is not there: bash goes on behind it without a word."""
+    if any(_PART.search(line) for line in lines):
+        return  # whether it is reached, and what it means there, only bash can tell
     for index, line in enumerate(lines):
         found = re.fullmatch(r"\s*(?:source|\.)\s+([\w@%+=:,./~-]+)\s*", line)
         if found is None or any(re.match(r"\s*(cd|pushd)\b", other) for other in lines[:index]):
@@ -112,7 +120,7 @@ def _check_venv(
         return  # they may change what its Python finds
     python = [str(folder / "bin/python"), "-c", FIND_US]
     if _run(python, workdir, {**environ, **env.variables})[0] == ABSENT:
-        hint = f"{folder}/bin/pip install hpc-train"
+        hint = install_command(pip=shlex.quote(f"{folder}/bin/pip"))
         raise origins.error("env.venv", f"is {env.venv}, which has no hpc-train", hint)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hpc_train.backends.code_copy import settle_paths
-from hpc_train.config.load import load
+from hpc_train.config.load import LoadedConfig, load
 from hpc_train.config.schema import Config
 from hpc_train.errors import HpcTrainError
 from hpc_train.runs.installed import installed_packages
@@ -72,17 +72,12 @@ def compare_with_now(run: RunDir, attempt: int | None = None) -> RunDifferences:
     workdir = copy.original if copy else Path(plan.workdir)
     now = code_state(workdir, packages_of(plan))
     now["packages"] = installed_packages(sys.path)
-    submitted, unknown = read_state(run), []
-    written = submitted.get("config") or {}
+    unknown: list[str] = []
     config: Pairs = {}
     try:
-        if not written:
+        if not (written := written_config(run)):
             raise HpcTrainError("the run names no config file")
-        fresh = load(workdir / written["file"]).config
-        if copy:  # its paths were settled, whoever asked for it
-            fresh.snapshot.mode = "git"
-            settle_paths(fresh, workdir)
-        config = _differing(_flat(load(run.config).config), _flat(fresh), written["typed"])
+        config = config_changes(run, written, workdir, is_copied=copy is not None).pairs
     except HpcTrainError as error:
         unknown.append(f"config: {error.message}")
     before = _state(run, attempt)
@@ -94,6 +89,61 @@ def compare_with_now(run: RunDir, attempt: int | None = None) -> RunDifferences:
         return compared
     code = dataclasses.replace(compared.code, files=tuple(changed_files(copy)))
     return dataclasses.replace(compared, code=code)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConfigChanges:
+    """What a config file says otherwise than the run that was submitted with it.
+
+    Attributes:
+        pairs: By key; what was typed over the file is no change of it.
+        fresh: The file as it reads now.
+    """
+
+    pairs: Pairs
+    fresh: LoadedConfig
+
+
+def written_config(run: RunDir) -> dict[str, Any]:
+    """The `file` of a run's submission, the keys that were `typed` over it, then and since."""
+    written: dict[str, Any] = read_state(run).get("config") or {}
+    return written
+
+
+def config_changes(
+    run: RunDir, written: Mapping[str, Any], workdir: Path, *, is_copied: bool
+) -> ConfigChanges:
+    """Hold the run's config against the file that it was submitted with, and what that builds on.
+
+    Args:
+        run: A run, or a point of a sweep, whose swept keys are as typed.
+        written: See `written_config`.
+        workdir: The folder that it was submitted from.
+        is_copied: Whether the run has a copy of that folder.
+
+    Raises:
+        HpcTrainError: the file is gone, or does not read well now.
+    """
+    loaded = load(workdir / written["file"])
+    fresh = loaded.config
+    if is_copied:  # its paths were settled, whoever asked for it
+        fresh.snapshot.mode = "git"
+        settle_paths(fresh, workdir)
+    now = _flat(fresh)
+    typed = written["typed"]
+    swept = [key.removeprefix("sweep.") for key in (*now, *typed) if key.startswith("sweep.")]
+    filled = ["script.args"] if swept else []
+    without = [*typed, "sweep", *swept, *filled]
+    return ConfigChanges(
+        pairs=_differing(_flat(load(run.config).config), now, without), fresh=loaded
+    )
+
+
+def said(value: object) -> str:
+    """A value of a config, as a change is told."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(str, value))}]"
+    return "(absent)" if value is None else str(value)
 
 
 def _among_attempts(run: RunDir) -> dict[int, AttemptDifferences]:

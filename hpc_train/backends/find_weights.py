@@ -8,14 +8,16 @@ import shlex
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from hpc_train.config.load import LoadedConfig
+from hpc_train.config.specs import read_object
 from hpc_train.errors import CheckError, HpcTrainError, NoSuchRunError, UsageError
 from hpc_train.runs.checkpoints import MANIFEST
 from hpc_train.runs.layout import RunDir
+from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.registry import find_run
 from hpc_train.runs.saved_models import best_models, choose_best, read_models
 from hpc_train.runs.sweep_dir import refuse_sweep
@@ -23,6 +25,7 @@ from hpc_train.training.resume.checkpoint import CheckedCheckpoint, list_checkpo
 
 _MODEL = ("model.ckpt", "model")  # of a run's own checkpoint: a file, or a folder of shards
 _SUFFIXES = (".ckpt", ".pt", ".pth", ".bin", ".safetensors")
+_MOST_SHOWN = 3
 _SHARDS = ".metadata"  # torch.distributed.checkpoint's index of a folder
 
 
@@ -32,6 +35,7 @@ class FoundWeights:
 
     path: Path
     said: str
+    run: RunDir | None = None  # of which they are, where a run was named
 
 
 def find_weights(reference: str, folders: Sequence[Path], workdir: Path) -> FoundWeights:
@@ -63,7 +67,7 @@ def find_weights(reference: str, folders: Sequence[Path], workdir: Path) -> Foun
             hint = "correct the path, or name a run, by its name or id"
         raise NoSuchRunError(what, hint) from error
     try:
-        return weights_of_run(run)
+        return dataclasses.replace(weights_of_run(run), run=run)
     except HpcTrainError as error:
         hint = f"name a run that has one, or a file: init_from: PATH; {_kept_by(run)}"
         raise type(error)(f"init_from: {error.message}", hint) from error
@@ -82,7 +86,47 @@ def settle_weights(loaded: LoadedConfig, folders: Sequence[Path], workdir: Path)
     found = find_weights(str(loaded.config.init_from), folders, workdir)
     loaded.config.init_from = str(found.path)
     note = f"the model begins with the weights in {found.path} ({found.said})"
-    return dataclasses.replace(loaded, notes=(*loaded.notes, note))
+    others = _other_arguments(found, loaded)
+    return dataclasses.replace(loaded, notes=(*loaded.notes, note, *others))
+
+
+def _other_arguments(found: FoundWeights, loaded: LoadedConfig) -> Iterator[str]:
+    """A line on arguments that the model of the weights was made with otherwise.
+
+    A number below 1, such as a learning rate, gives no weight another shape.
+    """
+    folder = next((it for it in found.path.parents if (it / "plan.json").is_file()), None)
+    run = found.run or (RunDir(folder) if folder else None)
+    try:
+        then = read_plan(run).training.model if run else None
+    except HpcTrainError:
+        return
+    class_path, now = read_object(loaded.config.model, "model") if then else ("", {})
+    if run is None or then is None or then.class_path != class_path:
+        return
+    changed = {
+        name: (then.init_args.get(name), now.get(name))
+        for name in [*now, *(it for it in then.init_args if it not in now)]
+        if then.init_args.get(name) != now.get(name)
+    }
+    changed = {name: pair for name, pair in changed.items() if not any(map(_is_a_rate, pair))}
+    if changed:
+        key = "model.init_args."
+        were = [
+            f"{key}{name} {_said(was)}, here {_said(is_)}" for name, (was, is_) in changed.items()
+        ]
+        yield (
+            f"{run.name} ({run.run_id}) had {'; '.join(were)}: weights of another shape are refused"
+            " as the training begins"
+        )
+
+
+def _is_a_rate(value: object) -> bool:
+    return isinstance(value, float) and abs(value) < 1
+
+
+def _said(value: object) -> str:
+    return "(its default)" if value is None else repr(value)
 
 
 def weights_of_run(run: RunDir, choice: str = "") -> FoundWeights:
@@ -98,7 +142,9 @@ def weights_of_run(run: RunDir, choice: str = "") -> FoundWeights:
     if choice not in ("", "best", "last"):
         path = Path(choice).expanduser().absolute()
         if not path.exists():
-            raise CheckError(f"--ckpt {choice}: there is no {path}", "write best, last or a path")
+            what = f"--ckpt {choice}: there is no {path}"
+            what += "" if Path(choice).is_absolute() else "; a relative path starts in this folder"
+            raise CheckError(what, _what_there_is(run, Path(choice)))
         return FoundWeights(_weights_in(path), "as named")
     if choice == "best" and not best_models(read_models(run)) and _newest_state(run):
         raise HpcTrainError(
@@ -120,6 +166,28 @@ def weights_of_run(run: RunDir, choice: str = "") -> FoundWeights:
         f"{run.name} ({run.run_id}) has saved no checkpoint",
         f"`hpc-train status {shlex.quote(run.run_id)}` says where it stands; a file: --ckpt PATH",
     )
+
+
+def _what_there_is(run: RunDir, meant: Path) -> str:
+    """What to write for a file that is not there: the one of its name, or what the run has."""
+    models = read_models(run)
+    states = [it for it in list_checkpoints(run.checkpoints, verify=False) if it.valid]
+    there = [*(Path(it.path) for it in models), *(it.path for it in states)]
+    if named := [it for it in there if meant.name in (it.name, it.stem)]:
+        return f"write --ckpt {shlex.quote(_from_here(named[0]))}"
+    words = [*["best"] * any(best_models(models)), *["last"] * bool(states)]
+    shown = [shlex.quote(_from_here(it)) for it in there[:_MOST_SHOWN]]
+    lists = f"`hpc-train checkpoints {shlex.quote(run.run_id)}` lists what it has"
+    if not there:
+        return f"{run.name} ({run.run_id}) has saved no checkpoint yet; {lists}"
+    choices = " or ".join(f"--ckpt {word}" for word in [*words, *shown])
+    return f"write {choices}; {lists}" if len(there) > _MOST_SHOWN else f"write {choices}"
+
+
+def _from_here(path: Path) -> str:
+    """As it is typed in this folder."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
 def _newest_state(run: RunDir) -> CheckedCheckpoint | None:

@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from hpc_train.backends.compare_runs import config_changes, said, written_config
 from hpc_train.backends.lengthen import LENGTH_KEYS
+from hpc_train.config.keys import is_text
 from hpc_train.config.load import LoadedConfig
-from hpc_train.errors import ConfigError, UsageError
+from hpc_train.config.origins import DEFAULT
+from hpc_train.config.read import parse_value
+from hpc_train.errors import ConfigError, HpcTrainError, UsageError
 from hpc_train.plan.plan import Plan
 from hpc_train.runs.checkpoints import newest_step
 from hpc_train.runs.layout import RunDir
+from hpc_train.runs.snapshot import copy_at
 from hpc_train.runs.status import RunStatus
 
 KEPT = ("model", "data", "trainer", "seed", "reproducible", "global_batch_size", "script")
+# What may change while a run goes on.
+_FREE = (
+    *("slurm", "env", "checkpoint", "requeue", "watchdog", "preflight", "loggers"),
+    "micro_batch_size",
+)
+_KEEPS = "a run keeps its own config"
+MOST_SHOWN = 5
 _OF_LENGTH = tuple(f"trainer.{name}" for name in LENGTH_KEYS)
 _KEY = re.compile(rf"(?:^|: )((?:{'|'.join(KEPT)})(?:\.[\w.]+)?)(?=[: ])")
 _MEANT = re.compile(r"did you mean '([\w.]+)\.(\w+)'")
@@ -63,6 +78,65 @@ def kept_as_it_was(error: ConfigError, run: RunDir, loaded: LoadedConfig) -> Con
     own = _of_its_own(run, loaded)
     hint = f"a run keeps its {key.split('.')[0]}, so that the code has to fit: {back}; or {own}"
     return ConfigError(error.message, hint)
+
+
+def config_notes(run: RunDir, before: Plan, typed: Sequence[str]) -> list[str]:
+    """That the file which a run was submitted with says something else by now, and what to do.
+
+    Args:
+        before: Its plan.
+        typed: Keys that are given anew as the run goes on.
+    """
+    if before.verb != "fit" or not run.config.is_file():
+        return []
+    copy = copy_at(Path(before.workdir))
+    workdir = copy.original if copy else Path(before.workdir)
+    written = written_config(run)
+    if not written or not Path(workdir, written["file"]).exists():
+        return []
+    typed = [*written["typed"], *written.get("typed_since", ()), *typed]
+    written = {**written, "typed": typed}
+    try:
+        now = config_changes(run, written, workdir, is_copied=copy is not None)
+    except HpcTrainError as error:
+        return [f"{_shown(written['file'])} does not read well now: {error.message}; {_KEEPS}"]
+    if not now.pairs:
+        return []
+    files = [now.fresh.origins.of(key).partition(":")[0] for key in now.pairs]
+    names = {_shown(name) for name in files if name not in ("", DEFAULT)} or {
+        _shown(written["file"])
+    }
+    shown = [f"{key} {said(old)} -> {said(new)}" for key, (old, new) in now.pairs.items()]
+    more = f" and {len(shown) - MOST_SHOWN} more" if shown[MOST_SHOWN:] else ""
+    way = _with_the_new_values(run, written["file"], now.pairs, now.fresh)
+    have = "have" if len(names) > 1 else "has"
+    what = f"{', '.join(sorted(names))} {have} changed since the submission"
+    return [f"{what}: {', '.join(shown[:MOST_SHOWN])}{more}; {_KEEPS}; with the new: {way}"]
+
+
+def _with_the_new_values(
+    run: RunDir, file: str, pairs: Mapping[str, tuple[Any, Any]], fresh: LoadedConfig
+) -> str:
+    """What to type: the run goes on with them where it may, and is another one where it may not."""
+    words = [_word(key, new) for key, (_, new) in pairs.items()]
+    if all(words) and all(key.split(".")[0] in _FREE or key in _OF_LENGTH for key in pairs):
+        return shlex.join(["hpc-train", "resume", run.run_id, *words])
+    weights = [f"init_from={run.run_id}"] * bool(newest_step(run) and not fresh.config.script.path)
+    return shlex.join(["hpc-train", "submit", _shown(file), *weights])
+
+
+def _word(key: str, value: object) -> str:
+    """`key=value` of one value; empty where that would not be read as this value."""
+    if isinstance(value, str):
+        is_read = bool(value.strip()) and (is_text(key) or parse_value(value, key) == value)
+        return f"{key}={value}" if is_read else ""
+    return f"{key}={json.dumps(value)}" if isinstance(value, (bool, int, float)) else ""
+
+
+def _shown(file: str) -> str:
+    """A file as it is typed from here."""
+    path = Path(file)
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else file
 
 
 def refuse_length_of_an_evaluation(

@@ -57,7 +57,7 @@ def make_run(
         files = {
             run.config.name: to_yaml(loaded.config),
             run.script.name: render_script(portable, run_dir=str(run.path)),
-            **code_files({**state.result(), "config": _written(loaded)}),
+            **code_files({**state.result(), "config": config_record(loaded)}),
             run.plan.name: decided.to_json(),
         }
     absent = absent_folders(run.path.parent)
@@ -77,6 +77,6 @@ def make_run(
     return run
 
 
-def _written(loaded: LoadedConfig) -> dict[str, object]:
+def config_record(loaded: LoadedConfig) -> dict[str, object]:
     """Where the config stands that the run was submitted with, and what was typed over it."""
     return {"file": str(loaded.files[-1].absolute()), "typed": loaded.origins.typed()}

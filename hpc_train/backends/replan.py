@@ -14,6 +14,7 @@ from hpc_train.backends.check_environment import check_environment, check_image
 from hpc_train.backends.code_copy import renewed_copy, select_again
 from hpc_train.backends.kept_in_a_run import (
     another_training,
+    config_notes,
     kept_as_it_was,
     of_a_complete_evaluation,
     refuse_length_of_an_evaluation,
@@ -44,6 +45,7 @@ from hpc_train.runs.checkpoints import newest_step
 from hpc_train.runs.history import newest_job_id
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.lock import waited_lock
+from hpc_train.runs.provenance import add_typed
 from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.snapshot import Selection, copy_at
 from hpc_train.runs.status import SESSION, RunStatus
@@ -61,6 +63,7 @@ class NextPlan:
     cluster: str  # slurm or local: where it was
     config: str = ""
     notes: tuple[str, ...] = ()  # what a longer training means, a line each
+    typed: tuple[str, ...] = ()  # keys that `config` has otherwise than its file
     code: Selection | None = None  # in place of the run's snapshot
     last_job: str = ""  # the newest that carried the run as this was decided
 
@@ -96,7 +99,7 @@ class NextPlan:
         if self.plan is self.before:
             yield
             return
-        files = [file for file in (run.script, run.config) if file.is_file()]
+        files = [it for it in (run.script, run.config, run.environment) if it.is_file()]
         texts_before = {file: file.read_text(encoding="utf-8") for file in files}
         done = run.done.exists()
         kept = run.path / f"plan-before-{time.strftime('%Y%m%d-%H%M%S')}.json"
@@ -105,6 +108,7 @@ class NextPlan:
         write_text(run.plan, self.plan.to_json())
         if self.config:
             write_text(run.config, self.config)
+            add_typed(run, self.typed)
         if done:
             keep_finished(run)
         try:
@@ -159,7 +163,8 @@ def plan_again(
     """
     _refuse_what_goes_on_by_itself(status, run)
     again = _next_plan(status, run, overrides, flags, new_snapshot=new_snapshot)
-    return dataclasses.replace(again, last_job=status.job_id)
+    notes = (*again.notes, *config_notes(run, again.before, again.typed))
+    return dataclasses.replace(again, last_job=status.job_id, notes=notes)
 
 
 def _next_plan(
@@ -286,7 +291,8 @@ def _decided(run: RunDir, before: Plan, loaded: LoadedConfig, cluster: str) -> N
     )
     again = portable.placed(before.workdir, before.runs_dir)
     script = render_script(portable, run_dir=str(run.path))
-    return NextPlan(before, again, script, cluster, to_yaml(loaded.config))
+    typed = tuple(loaded.origins.typed())
+    return NextPlan(before, again, script, cluster, to_yaml(loaded.config), typed=typed)
 
 
 def _is_same_training(before: Plan, plan: Plan) -> bool:

@@ -14,6 +14,7 @@ from hpc_train.backends.submit import (
     submit_local,
     submit_slurm,
 )
+from hpc_train.config.origins import NOWHERE, Origins
 from hpc_train.errors import HpcTrainError
 from hpc_train.plan.container import check_runtime
 from hpc_train.plan.plan import Plan
@@ -30,11 +31,14 @@ if TYPE_CHECKING:
     from hpc_train.config.load import LoadedConfig
 
 
-def check_start(plan: Plan, cluster: str, dependency: str | None = None) -> str:
+def check_start(
+    plan: Plan, cluster: str, dependency: str | None = None, origins: Origins = NOWHERE
+) -> str:
     """What can be known of a start on `slurm` or `local` before there is a folder for the run.
 
     Args:
         dependency: As `slurm.dependency` of a new run is.
+        origins: Of a new run's values.
 
     Returns:
         What a busy controller left unchecked.
@@ -45,7 +49,7 @@ def check_start(plan: Plan, cluster: str, dependency: str | None = None) -> str:
     """
     if cluster == "slurm":
         check_dependency(dependency or "")
-        return check_submission(plan)
+        return check_submission(plan, origins)
     from hpc_train.backends.local_devices import check_gpus_here
 
     check_gpus_here(plan)
@@ -69,8 +73,9 @@ def make_and_start(
     from hpc_train.backends.make_run import make_run
 
     check_runtime(portable, is_slurm=cluster == "slurm")
-    unchecked = check_start(portable, cluster, loaded.config.slurm.dependency)
-    first = wait_for(after.status(), loaded.config.slurm.dependency, cluster) if after else None
+    dependency = loaded.config.slurm.dependency
+    unchecked = check_start(portable, cluster, dependency, loaded.origins)
+    first = wait_for(after.status(), dependency, cluster) if after else None
     absent = absent_folders(workdir / Path(portable.runs_dir).expanduser() / slug(portable.name))
     run = make_run(loaded, portable, workdir, held)
     try:

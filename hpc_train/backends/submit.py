@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from hpc_train.backends.job_entry import train_in_job
+from hpc_train.config.origins import NOWHERE, Origins
 from hpc_train.errors import SlurmError
 from hpc_train.plan.plan import Plan
 from hpc_train.plan.script import job_options
@@ -26,8 +27,9 @@ from hpc_train.slurm.command import run as run_slurm
 from hpc_train.slurm.control import StartEstimate, is_answer_lost, test_only
 from hpc_train.slurm.inherit import for_new_job
 from hpc_train.slurm.jobs import jobs_of_scripts
+from hpc_train.slurm.nodes import why_it_waits
 from hpc_train.slurm.partitions import check_partition
-from hpc_train.slurm.refusals import refusal_error
+from hpc_train.slurm.refusals import UNAVAILABLE, refusal_error
 from hpc_train.slurm.site import check_one_cluster
 
 USUAL_CONFIGS = ("/etc/slurm/slurm.conf", "/run/slurm/conf/slurm.conf")
@@ -53,8 +55,12 @@ def is_configured(environ: Mapping[str, str]) -> bool:
     return "SLURM_CONF" in environ or any(Path(path).exists() for path in USUAL_CONFIGS)
 
 
-def check_submission(plan: Plan) -> str:
+def check_submission(plan: Plan, origins: Origins = NOWHERE) -> str:
     """What can be known before sbatch is asked.
+
+    Args:
+        plan: What is to be submitted.
+        origins: Of the config's values, where there is a config.
 
     Returns:
         What a busy controller left unchecked.
@@ -69,7 +75,7 @@ def check_submission(plan: Plan) -> str:
             " --cluster local",
         )
     check_one_cluster(os.environ)
-    return check_partition(dict(plan.slurm.options))
+    return check_partition(dict(plan.slurm.options), origins)
 
 
 def submit_slurm(
@@ -127,7 +133,7 @@ def leave_out_bad_nodes(submit: Callable[[Sequence[str]], str]) -> tuple[str, tu
     return submit(()), ()
 
 
-def ask_for_start(plan: Plan, script: str) -> StartEstimate:
+def ask_for_start(plan: Plan, script: str, origins: Origins = NOWHERE) -> StartEstimate:
     """Slurm's own verdict on the job and its estimate of the start; nothing is submitted.
 
     Raises:
@@ -135,11 +141,18 @@ def ask_for_start(plan: Plan, script: str) -> StartEstimate:
     """
     import tempfile
 
-    check_partition(dict(plan.slurm.options))
+    options = dict(plan.slurm.options)
+    check_partition(options, origins)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "job.sbatch"
         file.write_text(script, encoding="utf-8")
-        return test_only(file)
+        try:
+            return test_only(file)
+        except SlurmError as error:
+            waits = why_it_waits(options) if UNAVAILABLE in error.message else ""
+            if not waits:
+                raise
+            return StartEstimate(waits, "", "", options.get("partition") or "")
 
 
 def submit_local(run: RunDir, environ: Mapping[str, str]) -> str:

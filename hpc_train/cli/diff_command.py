@@ -58,6 +58,8 @@ def _find(reference: str, runs_dir: Path | None) -> tuple[api.Run, int | None]:
 
 
 def _print(compared: RunDifferences) -> None:
+    from hpc_train.backends.compare_runs import said
+
     lines = [f"code      {name}" for name in compared.code.files]
     if compared.code.commit:
         lines.append("commit    " + " -> ".join(one[:9] for one in compared.code.commit))
@@ -67,7 +69,7 @@ def _print(compared: RunDifferences) -> None:
         ("config", compared.config),
     ):
         for name, (before, after) in pairs.items():
-            lines.append(f"{kind:<9} {name}: {_said(before)} -> {_said(after)}")
+            lines.append(f"{kind:<9} {name}: {said(before)} -> {said(after)}")
     among = list(_among_attempts(compared))
     lines = lines or ["nothing differs from now, but among the attempts:"] * bool(among)
     click.echo("\n".join([*lines, *among]) or "nothing differs")
@@ -76,15 +78,11 @@ def _print(compared: RunDifferences) -> None:
 
 
 def _among_attempts(compared: RunDifferences) -> Iterator[str]:
+    from hpc_train.backends.compare_runs import said
+
     for number, one in compared.attempts.items():
         than = "the submission" if one.before is None else f"attempt {one.before}"
         what = [*one.files]
         for pairs in (one.place, one.packages):
-            what += [f"{name} {_said(old)} -> {_said(new)}" for name, (old, new) in pairs.items()]
+            what += [f"{name} {said(old)} -> {said(new)}" for name, (old, new) in pairs.items()]
         yield f"attempt   {number} differs from {than}: {', '.join(what)}"
-
-
-def _said(value: object) -> str:
-    if isinstance(value, list):
-        return f"[{', '.join(map(str, value))}]"
-    return "(absent)" if value is None else str(value)

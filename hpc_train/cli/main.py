@@ -183,7 +183,8 @@ def _usage(error: click.ClickException, command: str) -> HpcTrainError:
     if context is not None and error.message.startswith("No such command"):
         hint = f"{where} show CFG"
     if context is not None and error.message.startswith("Got unexpected extra argument"):
-        hint = extra_hint(context, error.message.partition("(")[2].rstrip(")").split()[0]) or hint
+        extra = error.message.partition("(")[2].rstrip(")").split()
+        hint = extra_hint(context, *extra) or hint
     said = error.format_message().replace("\n", " ")
     if isinstance(error, click.BadParameter) and error.param is not None:
         hint = value_hint(context, str(error.param.name), error.message) or hint

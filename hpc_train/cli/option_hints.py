@@ -220,8 +220,13 @@ def several_numbers(typed: str) -> str:
     return ",".join(re.findall(r"\d+", typed)) if is_list else ""
 
 
-def extra_hint(context: click.Context, word: str) -> str:
-    """What to write for a word too many; empty where nothing can be said."""
+def extra_hint(context: click.Context, word: str, *behind: str) -> str:
+    """What to write for a word too many; empty where nothing can be said.
+
+    Args:
+        word: The first one.
+        behind: The others.
+    """
     words = [it.name for it in context.command.params]
     if context.info_name == "doctor" and not word.endswith((".yaml", ".yml", ".py")):
         return _DOCTOR_THERE.format(shlex.quote(word))
@@ -233,6 +238,12 @@ def extra_hint(context: click.Context, word: str) -> str:
     typed = f"--{key.replace('_', '-')}"
     if equals and any(typed in it.opts for it in _options(context)):
         return f"write {typed} {shlex.quote(value)}"
+    meant = next((it for it in _options(context) if f"--{word}" in it.opts), None)
+    if meant is not None:
+        rest = [] if _is_flag(meant) else [shlex.quote(it) for it in behind[:1]] or ["VALUE"]
+        return " ".join(["write", f"--{word}", *rest])
+    if context.info_name == "logs" and word.isdecimal():
+        return f"write --rank {word}"
     if "run" in words:
         return f"one RUN at a time: {context.command_path} RUN"
     if option := {"top": "--filter", "list": "--name"}.get(str(context.info_name)):

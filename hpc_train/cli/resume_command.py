@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import click
 
 from hpc_train import api
 from hpc_train.cli.common import (
+    FILES,
     complete_keys,
     flag_options,
     json_option,
@@ -59,6 +60,7 @@ def command(
 
     Of trainer, max_epochs, max_steps and max_time may change: also a completed run trains longer.
     """
+    _refuse_file(overrides, run)
     if sweep := find_sweep(run, runs_dir, to_change=True):
         alone = {"dry-run": dry_run, "follow": follow, "wait": wait, "new-snapshot": new_snapshot}
         _refuse_for_sweep(alone, sweep, run)
@@ -93,6 +95,17 @@ def _refuse_for_sweep(options: Mapping[str, bool], sweep: Sweep, typed: str) -> 
             raise UsageError(
                 f"--{option} is for one training, and {typed} is a sweep",
                 f"leave it out, or resume one point: hpc-train resume {one}",
+            )
+
+
+def _refuse_file(overrides: Sequence[str], typed: str) -> None:
+    """A run has its config already."""
+    for word in overrides:
+        if "=" not in word and Path(word).suffix in FILES:
+            raise UsageError(
+                f"{word} stands behind RUN, and a run keeps the config that it was submitted with",
+                f"hpc-train resume {shell_word(typed)} goes on with it, also with KEY=VALUE behind;"
+                f" what {word} says now is a run of its own: hpc-train submit {shell_word(word)}",
             )
 
 

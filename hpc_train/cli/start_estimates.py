@@ -40,15 +40,17 @@ def _print_each(loaded: LoadedConfig, partitions: list[str], *, as_json: bool) -
     for name in dict.fromkeys(partitions):
         there = dataclasses.replace(slurm, partition=name)
         config = dataclasses.replace(loaded.config, slurm=there)
-        row = {"partition": name, "start": "", "nodes": "", "refused": ""}
+        row = {"partition": name, "start": "", "nodes": "", "refused": "", "waits": ""}
         try:
             estimate = api.test_only(dataclasses.replace(loaded, config=config))
         except SlurmError as error:
             row["refused"] = error.message
         else:
             row |= {"start": estimate.start, "nodes": estimate.nodes}
+            row["waits"] = "" if estimate.start else estimate.text
         rows.append(row)
-    rows.sort(key=lambda row: (bool(row["refused"]), row["start"]))  # Slurm's times sort as text
+    # Slurm's times sort as text.
+    rows.sort(key=lambda row: (bool(row["refused"]), not row["start"], row["start"]))
     if all(row["refused"] for row in rows):
         said = "; ".join(f"{row['partition']}: {row['refused']}" for row in rows)
         raise SlurmError(f"no partition would take it: {said}", "`sinfo -s` lists them")
@@ -56,6 +58,7 @@ def _print_each(loaded: LoadedConfig, partitions: list[str], *, as_json: bool) -
         print_json({"schema_version": 1, "partitions": rows})
         return
     cells = [
-        [row["partition"], row["start"] or "-", row["nodes"] or row["refused"]] for row in rows
+        [row["partition"], row["start"] or "-", row["nodes"] or row["refused"] or row["waits"]]
+        for row in rows
     ]
     print_table(["PARTITION", "START", "NODES"], cells)

@@ -21,3 +21,12 @@ def note_submission_to(cluster: str | None, asked: LoadedConfig | Plan) -> None:
     folder = existing_parent(Path(runs_dir).expanduser())
     if (told := unseen_elsewhere(folder)) and (cluster or detect_cluster()) == "slurm":
         print_notes([f"runs_dir {told}: set runs_dir to a folder on the shared file system"])
+
+
+def note_torch(cluster: str | None, loaded: LoadedConfig) -> None:
+    """Say where a job of Slurm's asks for GPUs, and the torch of this Python knows none."""
+    from hpc_train.backends.submit import detect_cluster
+    from hpc_train.config.code_notes import torch_notes
+
+    if (notes := torch_notes(loaded.config)) and (cluster or detect_cluster()) == "slurm":
+        print_notes(notes)

@@ -22,7 +22,7 @@ from hpc_train.cli.common import (
 )
 from hpc_train.cli.prerequisites import check_prerequisite, order_options, prerequisite
 from hpc_train.cli.staying import stay_options, tell_and_stay
-from hpc_train.cli.submission_notes import note_submission_to
+from hpc_train.cli.submission_notes import note_submission_to, note_torch
 from hpc_train.errors import UsageError
 from hpc_train.plan.states import RunState
 
@@ -93,6 +93,7 @@ def command(
         raise UsageError("--partitions is for --test-only", "--partition takes several, by commas")
     first = prerequisite(loaded, **order, cluster=cluster, err=as_json)
     run = api.submit(loaded, cluster=cluster, after=first)
+    note_torch(where, loaded)
     return _stay(run, follow=follow, wait=wait, as_json=as_json)
 
 
@@ -120,6 +121,7 @@ def _dry_run(loaded: LoadedConfig, cluster: str | None, *, verbose: bool, as_jso
         check_gpus_here(plan)
         print_notes(notes_here(plan))
     script = api.render(loaded)
+    note_torch(cluster, loaded)
     with_script = cluster != "local"
     print_dry_run(plan, script, with_script=with_script, verbose=verbose, as_json=as_json)
     return 0
@@ -167,6 +169,7 @@ def _submit_sweep(
         check_prerequisite(loaded, **order, cluster="slurm", dry_run=True)
         plan, configs = sweeps.plan_sweep(loaded, at_most=at_most)
         code_for(loaded, Path.cwd(), Path(plan.plan.runs_dir).expanduser(), configs)
+        note_torch("slurm", loaded)
         print_dry_sweep(plan, as_json=as_json)
         return 0
     first = prerequisite(
@@ -176,6 +179,7 @@ def _submit_sweep(
         err=as_json,
     )
     submitted = sweeps.submit_sweep(loaded, at_most=at_most, after=first)
+    note_torch("slurm", loaded)
     tell_submitted(submitted, as_json=as_json)
     return 0
 

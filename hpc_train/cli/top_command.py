@@ -48,7 +48,9 @@ def command(active: bool, text: str, web: bool, port: int | None, runs_dir: Path
         if (error.name or "").partition(".")[0] not in ("textual", "aiohttp"):
             raise
         what = f"top needs {error.name}, which is not installed"
-        raise HpcTrainError(what, "pip install 'hpc-train[top]'") from error
+        from hpc_train.runs.installed import install_command
+
+        raise HpcTrainError(what, install_command(extra="top")) from error
     return 0
 
 

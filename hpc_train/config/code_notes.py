@@ -19,7 +19,7 @@ from hpc_train.config.own_modules import hiding
 from hpc_train.config.python_texts import notes_on_python_texts
 from hpc_train.config.schema import Config
 from hpc_train.config.specs import is_object, read_object, wanted_of
-from hpc_train.config.validate import CALLED
+from hpc_train.config.validate import CALLED, other_environment
 from hpc_train.config.words import near_words
 
 # Hooks of Lightning that a training can do without, by whose class has them.
@@ -148,3 +148,26 @@ def _train_batch_size(definition: ast.ClassDef) -> int | None:
             if isinstance(value, ast.Constant) and type(value.value) is int:
                 return value.value
     return None
+
+
+def torch_notes(config: Config) -> list[str]:
+    """A line where GPUs are asked for, and the torch that the ranks import is built without CUDA.
+
+    The name of its folder of metadata tells, and torch is not imported. A torch that `env`, a
+    container or PYTHONPATH brings is not looked at.
+    """
+    env, accelerator = config.env, config.trainer.get("accelerator")
+    is_told = not (other_environment(env) or config.container.image or config.hosts)
+    is_told = is_told and not config.script.path and "PYTHONPATH" not in env.variables
+    if not is_told or accelerator not in (None, "gpu", "cuda"):
+        return []
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        torch = version("torch")
+    except PackageNotFoundError:
+        return []
+    gpus = config.slurm.gpus_per_node
+    what = f"torch {torch} of this Python is built without CUDA, and the job asks for {gpus} GPU(s)"
+    fix = "install one with it, or train on CPUs with trainer.accelerator=cpu"
+    return [f"{what} a node: {fix}"] if torch.endswith("+cpu") else []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -43,8 +44,10 @@ def _check_value(key: str, kind: str, value: Any, origins: Origins) -> None:
         elements = value.items()
     elif kind.startswith("list["):
         if not is_list:
-            plain = isinstance(value, str) and "," not in value and value != "all"
-            fix = f"write [{value}]" if plain else _IN_BRACKETS
+            words = re.split(r"[\s,]+", value.strip()) if isinstance(value, str) else []
+            is_plain = all(re.fullmatch(r"[\w./@:$~+=-]+", word) for word in words)
+            is_plain = is_plain and words not in ([], ["all"])
+            fix = f"write [{', '.join(words)}]" if is_plain else _IN_BRACKETS
             if value is False or str(value).lower() in ("none", "null", "off", "no"):
                 fix = "write [] for none"
             if isinstance(value, str) and value.startswith("-"):

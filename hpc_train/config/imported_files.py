@@ -13,6 +13,14 @@ from hpc_train.config.specs import read_object
 from hpc_train.config.validate import objects_of, search_path_of
 
 _MOST_FILES = 1000  # a millisecond each
+# What imports modules by names that only a run of the code tells, or changes where they are found.
+_BY_NAME = frozenset(
+    {
+        *("import_module", "__import__", "runpy", "run_path", "run_module"),
+        *("spec_from_file_location", "sys.path", "locate", "import_string", "load_module"),
+        *("hydra", "instantiate", "jsonargparse", "LightningCLI", "torch.hub"),
+    }
+)
 
 
 def imported_files(configs: Iterable[Config], workdir: Path, project: Path) -> list[Path]:
@@ -32,6 +40,26 @@ def imported_files(configs: Iterable[Config], workdir: Path, project: Path) -> l
     for name, config in names.items():
         _add(name, search_path_of(config.env, workdir, sys.path), project, files)
     return sorted(files)
+
+
+def are_all_followed(files: Iterable[Path]) -> bool:
+    """Whether these import nothing by a name that is made as they run, or from another folder."""
+    return not any(_imports_by_name(file) for file in files)
+
+
+def _imports_by_name(file: Path) -> bool:
+    try:
+        tree = ast.parse(file.read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return True
+    words: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            words.add(ast.unparse(node))
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            words.update(it.name for it in node.names)
+            words.update([node.module or ""] if isinstance(node, ast.ImportFrom) else [])
+    return any(word in _BY_NAME or word.rpartition(".")[2] in _BY_NAME for word in words)
 
 
 def _add(dotted: str, path: Sequence[str], project: Path, files: set[Path]) -> None:

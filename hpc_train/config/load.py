@@ -354,8 +354,7 @@ def _typed(values: dict[str, Any], origins: Origins, path: Path) -> Config:
         values["loggers"] = write_out_loggers(values["loggers"])
     # Lines for the shell are the shell's: "${HOME}" in them is no interpolation of ours.
     values["env"] = env = dict(values.get("env", {}))
-    setup = env.pop("setup", None)
-    checks.check_setup(setup, origins)
+    setup = checks.setup_lines(env.pop("setup", None), origins)
     checks.check_interpolations(values, origins)
     try:
         merged = OmegaConf.unsafe_merge(OmegaConf.structured(Config), OmegaConf.create(values))
@@ -365,7 +364,7 @@ def _typed(values: dict[str, Any], origins: Origins, path: Path) -> Config:
     if not isinstance(config, Config):
         raise TypeError(f"OmegaConf made a {type(config)} of the schema")
     if setup is not None:
-        config.env.setup = list(setup)
+        config.env.setup = setup
     return config
 
 

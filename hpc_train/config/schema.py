@@ -58,7 +58,9 @@ class EnvConfig:
     variables: dict[str, str] = field(default_factory=dict)  # exported with these values
     # names of variables whose values come from the shell that submits
     passthrough: list[str] = field(default_factory=list)
-    setup: list[str] = field(default_factory=list)  # shell lines; ${...} in them is the shell's
+    setup: list[str] = field(
+        default_factory=list
+    )  # shell lines, or `|` and the lines below; ${...} is the shell's
 
 
 @dataclass

@@ -16,6 +16,7 @@ from hpc_train.config.ranges import RANGES
 from hpc_train.config.schema import Config
 from hpc_train.config.script_file import check_args
 from hpc_train.config.show import escape
+from hpc_train.config.words import split_words
 from hpc_train.errors import ConfigError
 
 # Slurm's default MaxJobCount (slurm.conf(5)): no controller as it is installed holds more jobs.
@@ -155,7 +156,10 @@ def _values(key: str, value: Any, origins: Origins) -> Sequence[Any]:
         values = value
         _refuse_doubles(full, value, origins)
     else:
-        raise origins.error(full, f"is {value!r}", "write a list, or range(3)")
+        words = split_words(value) if isinstance(value, str) else [str(value)]
+        is_plain = all(re.fullmatch(r"[\w.+-]+", word) for word in words)
+        hint = f"write a list: [{', '.join(words)}]" if is_plain else "write a list"
+        raise origins.error(full, f"is {value!r}", f"{hint}, or range(3)")
     if not values:
         raise origins.error(full, "has no values, so the sweep has no points", "give it some")
     return values

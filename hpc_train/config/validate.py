@@ -57,7 +57,7 @@ def check(loaded: LoadedConfig, *, workdir: Path, search_path: Sequence[str] | N
     Raises:
         ConfigError: with file and line of the config, and a fix.
     """
-    elsewhere = _other_environment(loaded.config.env) or bool(loaded.config.container.image)
+    elsewhere = other_environment(loaded.config.env) or bool(loaded.config.container.image)
     installed = list(sys.path if search_path is None else search_path)
     check_hidden(workdir)
     if loaded.config.script.path:
@@ -193,7 +193,7 @@ def _start_of(definition: ast.AST | None) -> ast.FunctionDef | None:
 def search_path_of(env: EnvConfig, workdir: Path, installed: Sequence[str]) -> list[str]:
     """Where the ranks find modules, as far as this is known here: the user's folder first."""
     path = [str(workdir), *_own_folders(env, workdir)]
-    return path if _other_environment(env) else [*path, *installed]
+    return path if other_environment(env) else [*path, *installed]
 
 
 def _check_callback(
@@ -273,7 +273,7 @@ def _check_object(
         raise origins.error(f"{key}.{form}", f": {error.message}", error.hint) from error
 
 
-def _other_environment(env: EnvConfig) -> bool:
+def other_environment(env: EnvConfig) -> bool:
     """Whether the ranks may see packages that are not seen here."""
     return bool(env.conda or env.venv or env.modules or env.setup)
 

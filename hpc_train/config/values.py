@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
@@ -159,12 +160,25 @@ def notes_on_texts(values: Mapping[str, Any], origins: Origins) -> list[str]:
     return notes
 
 
-def check_setup(setup: Any, origins: Origins) -> None:
-    """Refuse anything but a list of lines under `env.setup`."""
+def setup_lines(setup: Any, origins: Origins) -> list[str] | None:
+    """The lines of `env.setup`: a list, or a text of several lines (`setup: |` in YAML).
+
+    Bash gets them one below the other, so that a here-document and a line that ends in a backslash
+    stay whole. A text of one line may be several that YAML has folded, and is refused.
+    """
     if setup is None:
-        return
-    if not isinstance(setup, list) or not all(isinstance(line, str) for line in setup):
-        raise origins.error("env.setup", "is no list of texts", "write lines of shell: [ulimit -l]")
+        return None
+    if isinstance(setup, str) and "\n" in setup.strip():
+        return setup.strip("\n").split("\n")
+    if not isinstance(setup, list):
+        text = json.dumps(str(setup).strip(), ensure_ascii=False)
+        hint = f"write a list: [{text}]; or setup: | and each line of shell below it, indented"
+        raise origins.error("env.setup", "is no list of lines", hint)
+    for index, line in enumerate(setup):
+        if not isinstance(line, str):
+            hint = "put the whole line in quotes: - 'LINE'"
+            raise origins.error(f"env.setup.{index}", f"is {line!r} in YAML, and no text", hint)
+    return setup
 
 
 def check_interpolations(values: Mapping[str, Any], origins: Origins) -> None:

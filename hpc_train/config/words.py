@@ -82,5 +82,13 @@ def meant_number(value: object, types: str) -> str:
             return f": {number:.0f}, without a point" if number.is_integer() else ""
         as_text = " without quotes; of a variable: ${oc.decode:${oc.env:NAME}}"
         return as_text if slip[1] == value else f": {slip[1]}"
+    words = split_words(value)
+    if len(words) > 1 and "," not in value and all(re.fullmatch(_NUMBER, it) for it in words):
+        return f"; several values are separated by commas: {','.join(words)}"
     comma = ", with a point" if re.fullmatch(r"-?\d+,\d+", value) else ""
     return f"{comma}; several values: --sweep KEY=VALUES" if "," in value else ""
+
+
+def split_words(text: str) -> list[str]:
+    """The words of a text in which blanks, commas, semicolons or bars stand between them."""
+    return re.split(r"\s*[\s,;|]\s*", text.strip())

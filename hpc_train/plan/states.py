@@ -130,6 +130,38 @@ SLURM_ENDED = {
 }
 
 
+# squeue's short codes, by which people know them.
+SLURM_SHORT = {
+    "PD": "PENDING",
+    "CF": "CONFIGURING",
+    "R": "RUNNING",
+    "S": "SUSPENDED",
+    "CG": "COMPLETING",
+    "CD": "COMPLETED",
+    "CA": "CANCELLED",
+    "TO": "TIMEOUT",
+    "DL": "DEADLINE",
+    "F": "FAILED",
+    "NF": "NODE_FAIL",
+    "BF": "BOOT_FAIL",
+    "OOM": "OUT_OF_MEMORY",
+    "PR": "PREEMPTED",
+}
+
+
+def run_state_of_word(word: str) -> RunState:
+    """What a person means by a word: ours in any case, or one of Slurm's, the short ones too.
+
+    Raises:
+        ValueError: for a word that is neither.
+    """
+    own = word.strip().lower().replace("-", "_")
+    if own in {state.value for state in RunState}:
+        return RunState(own)
+    typed = own.upper()
+    return run_state_of_slurm(SLURM_SHORT.get(typed, typed))
+
+
 def run_state_of_slurm(slurm_state: str) -> RunState:
     """Translate a state as squeue or sacct print it (`CANCELLED by 1000` included).
 

@@ -87,6 +87,11 @@ def memory_mib(text: str) -> int:
     return -int(-mib // 1)
 
 
+def slurm_memory(mib: int) -> str:
+    """The largest size that is at most so much, in whole `G`, or in `M` below two of them."""
+    return f"{mib // 1024}G" if mib >= 2 * 1024 else f"{mib}M"
+
+
 def meant_memory(text: str) -> str:
     """`1536M` for `1.5G`, `64G` for `64 GiB`; an example where nothing is known."""
     found = re.fullmatch(r"([\d.]+)\s*([KMGT])(?:i?B|ig\w*|eg\w*)?", text.strip(), re.IGNORECASE)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import re
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from hpc_train.config.secrets import looks_secret
 
@@ -38,6 +41,45 @@ def installed_packages(path: Sequence[str]) -> dict[str, str]:
         for match in filter(None, map(_DIST_INFO.match, names)):
             found.setdefault(match["name"].lower().replace("_", "-"), match["version"])
     return dict(sorted(found.items()))
+
+
+def install_command(*, pip: str = "pip", extra: str = "") -> str:
+    """What installs hpc-train as it is installed here: from a clone, a wheel, or a repository.
+
+    Args:
+        pip: Of the environment that is to have it.
+        extra: Of the optional parts, one; where hpc-train is installed its name is enough.
+    """
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    try:
+        installed = distribution("hpc-train")
+    except PackageNotFoundError:
+        source, is_there = _clone(), False
+    else:
+        source, is_there = _source(installed.read_text("direct_url.json") or ""), True
+    what = "hpc-train" if extra and is_there else source or "/path/to/hpc-train"
+    command = shlex.join([*shlex.split(pip), "install", f"{what}[{extra}]" if extra else what])
+    return command if what != "/path/to/hpc-train" else f"{command}, as the README has it"
+
+
+def _source(direct_url: str) -> str:
+    """The folder, file or repository that pip was given (PEP 610); empty where it is not there."""
+    try:
+        told = json.loads(direct_url)
+        url, vcs = str(told["url"]), told.get("vcs_info", {}).get("vcs", "")
+    except (ValueError, KeyError, AttributeError, TypeError):
+        return _clone()
+    if vcs:
+        return f"{vcs}+{url}"
+    path = Path(unquote(urlsplit(url).path))
+    return str(path) if url.startswith("file:") and path.exists() else ""
+
+
+def _clone() -> str:
+    """The project that this very module lies in, where it was not copied out of it."""
+    top = Path(__file__).parents[2]
+    return str(top) if (top / "pyproject.toml").is_file() else ""
 
 
 def what_is_installed(environ: Mapping[str, str]) -> dict[str, Any]:

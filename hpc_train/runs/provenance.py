@@ -23,6 +23,7 @@ import hpc_train
 from hpc_train.codec import read_object
 from hpc_train.plan.plan import Plan
 from hpc_train.runs.atomic import write_text
+from hpc_train.runs.imported_code import imported_by
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.snapshot import copy_at
@@ -86,6 +87,14 @@ def read_state(run: RunDir, attempt: int | None = None) -> dict[str, Any]:
     return state
 
 
+def add_typed(run: RunDir, keys: Collection[str]) -> None:
+    """Note keys whose values were typed as the run went on, so that its file has others."""
+    state = read_object(run.environment)
+    if config := state.get("config"):
+        config["typed_since"] = [*dict.fromkeys([*config.get("typed_since", ()), *keys])]
+        write_text(run.environment, json.dumps(state, indent=2) + "\n")
+
+
 def attempt_environment(run: RunDir, plan: Plan, number: int, **more: Any) -> None:
     """Write the code of an attempt as it begins."""
     state = code_state(Path(plan.workdir), packages_of(plan))
@@ -97,12 +106,13 @@ def attempt_environment(run: RunDir, plan: Plan, number: int, **more: Any) -> No
 
 
 def code_changes(run: RunDir) -> str:
-    """How the code differs now from the run's first attempt; empty where nothing is known."""
+    """The files of its code that differ now from the submission; empty where none is known to."""
     before = read_state(run)  # a rendered script's run has none
     plan = read_plan(run)
     if not before:
         return ""
-    return differences(before, code_state(Path(plan.workdir), packages_of(plan)))
+    now = code_state(Path(plan.workdir), packages_of(plan))
+    return named_files(imported_edits(run, before, now))
 
 
 def state_before(run: RunDir, attempt: int) -> tuple[int | None, dict[str, Any]]:
@@ -131,6 +141,14 @@ def edited_files(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]
     ]
 
 
+def imported_edits(run: RunDir, before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Of `edited_files` those that the run imports, as far as that is known."""
+    files = edited_files(before, now)
+    workdir = Path(str(now.get("workdir", "")))
+    top = _git(workdir, "rev-parse", "--show-toplevel") if files else ""
+    return imported_by(run, workdir, Path(top or workdir), files)
+
+
 def _diff_against(commit: str, now: Mapping[str, Any]) -> str | None:
     """What differs from this commit, as far as git still has it."""
     if not commit or commit == now.get("git_commit"):
@@ -156,14 +174,6 @@ class CodeChange:
 
     files: tuple[str, ...] = ()
     commit: tuple[str, str] | None = None
-
-
-def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """What differs between two `code_state`s, in a few words; empty where nothing does."""
-    change = code_change(before, now)
-    words = [named_files(change.files)] if change.files else []
-    words += [f"commit {change.commit[0][:9]} -> {change.commit[1][:9]}"] if change.commit else []
-    return ", ".join(words)
 
 
 def named_files(files: Sequence[str]) -> str:

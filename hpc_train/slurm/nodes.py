@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from hpc_train.errors import SlurmError
+from hpc_train.plan.hostlist import expand, folded
 from hpc_train.slurm.command import run
 
 DEFAULT_SLURMD_PORT = 6818  # slurm.conf(5), SlurmdPort
@@ -28,6 +29,38 @@ def usable_nodes(partition: str) -> frozenset[str]:
         raise SlurmError(f"sinfo: {said.stderr.strip()}")
     rows = [line.split() for line in said.stdout.splitlines()]
     return frozenset(row[0] for row in rows if len(row) == 2 and not UNUSABLE.match(row[1]))
+
+
+def why_it_waits(options: Mapping[str, str | None]) -> str:
+    """That a job waits for nodes which are down or drained; empty where those do not explain it.
+
+    With these `sbatch --test-only` says "Requested node configuration is not available" [seen on
+    22.05], and sbatch takes the job.
+
+    Args:
+        options: sbatch's long options by name; a partition has the nodes that they ask for.
+    """
+    nodelist, exclude = (options.get(it) or "" for it in ("nodelist", "exclude"))
+    if options.get("constraint") or options.get("reservation") or "/" in nodelist + exclude:
+        return ""  # it may be those; with a slash it is a file of names
+    said = run(["sinfo", "--local", "--noheader", "--Node", "--format=%P|%N|%T"], timeout_s=30)
+    rows = [line.split("|") for line in said.stdout.splitlines() if line.count("|") == 2]
+    named = (options.get("partition") or "").split(",")
+    rows = [row for row in rows if row[0].rstrip("*") in named or (named == [""] and "*" in row[0])]
+    wanted, left_out = (expand(it) if it else [] for it in (nodelist, exclude))
+    states = {
+        node: state.strip()
+        for _, node, state in rows
+        if node not in left_out and node in (wanted or [node])
+    }
+    out = [node for node, state in states.items() if UNUSABLE.match(state)]
+    is_enough = len(states) - len(out) >= int(options.get("nodes") or 1)
+    if not out or (is_enough and not wanted):
+        return ""
+    return (
+        f"it would wait, since {len(out)} of the {len(states)} nodes that it may have are down or"
+        f" drained ({folded(out)}): `sinfo -R` says why, and nothing has to be changed"
+    )
 
 
 def answers(address: str, port: int) -> bool:

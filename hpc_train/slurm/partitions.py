@@ -7,9 +7,10 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from hpc_train.config.origins import NOWHERE, Origins
 from hpc_train.errors import SlurmError
 from hpc_train.plan.hostlist import expand
-from hpc_train.plan.units import time_s
+from hpc_train.plan.units import memory_mib, slurm_memory, time_s
 from hpc_train.slurm.command import NO_ANSWER, run
 
 SINFO = ("sinfo", "--federation", "--noheader")  # the job may start in any cluster of it
@@ -25,6 +26,7 @@ class Partition:
         cpus: Of each kind of its nodes.
         gpus: The same, as sinfo writes them (`%G`).
         names: The same, as hostlists.
+        memory_mib: Of each kind of its nodes.
     """
 
     name: str
@@ -34,6 +36,7 @@ class Partition:
     cpus: tuple[int, ...] = ()
     gpus: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
+    memory_mib: tuple[int, ...] = ()
     is_default: bool = False
 
     def limit_s(self) -> float:
@@ -57,8 +60,8 @@ class Partition:
         )
 
 
-def check_partition(options: Mapping[str, str | None]) -> str:
-    """Refuse a time limit above the partition's, and more nodes, CPUs or GPUs than it has.
+def check_partition(options: Mapping[str, str | None], origins: Origins = NOWHERE) -> str:
+    """Refuse a time limit above the partition's, and more nodes, CPUs, GPUs or memory than it has.
 
     Without EnforcePartLimits (slurm.conf(5)) sbatch takes such a job, and it pends for ever with
     the reason PartitionTimeLimit, PartitionNodeLimit or PartitionConfig. A QOS may lift the limits,
@@ -67,6 +70,7 @@ def check_partition(options: Mapping[str, str | None]) -> str:
 
     Args:
         options: sbatch's long options by name.
+        origins: Of the config's values, for the file and line of a refusal.
 
     Returns:
         Why it was not looked at, where a busy controller gave no answer: sbatch waits longer, and
@@ -83,11 +87,21 @@ def check_partition(options: Mapping[str, str | None]) -> str:
         if NO_ANSWER not in error.message:
             raise
         return f"{error.message}: not checked against the partition's limits"
+    try:
+        _check(options, known)
+    except SlurmError as error:
+        key = re.match(r"slurm\.\w+", error.message)
+        place = origins.prefix(key[0]) if key else ""
+        raise SlurmError(f"{place}{error.message}", error.hint) from error
+    return ""
+
+
+def _check(options: Mapping[str, str | None], known: Sequence[Partition]) -> None:
     names = (options.get("partition") or "").split(",")
     named = [partition for partition in known if partition.name in names]
     asked = named or [partition for partition in known if partition.is_default]
     if not asked or (not named and names != [""]):
-        return ""  # sbatch refuses a name that is none
+        return  # sbatch refuses a name that is none
     if not options.get("qos"):
         _check_time(options, asked)
     _check_nodes(options, asked)
@@ -95,7 +109,7 @@ def check_partition(options: Mapping[str, str | None]) -> str:
     _check_names(options, may_be)
     _check_gpus(options, may_be, known)
     _check_cpus(options, may_be)
-    return ""
+    _check_memory(options, may_be)
 
 
 def _check_time(options: Mapping[str, str | None], asked: Sequence[Partition]) -> None:
@@ -168,6 +182,28 @@ def _check_cpus(options: Mapping[str, str | None], asked: Sequence[Partition]) -
     )
 
 
+def _check_memory(options: Mapping[str, str | None], asked: Sequence[Partition]) -> None:
+    tasks, cpus = (int(options.get(it) or 1) for it in ("ntasks-per-node", "cpus-per-task"))
+    gpus = _GPUS.search(options.get("gres") or "")
+    shares = {"mem": 1, "mem-per-cpu": tasks * cpus, "mem-per-gpu": int(gpus[2]) if gpus else 1}
+    option = next((it for it in shares if options.get(it)), "")
+    memory = _most(asked, lambda partition: max(partition.memory_mib, default=0))
+    most, size = max(memory.values()), options.get(option) or "0"
+    # What was never configured is 1 (slurm.conf(5), RealMemory).
+    if most <= 1 or memory_mib(size) * shares.get(option, 1) <= most:
+        return
+    key = f"slurm.{option.replace('-', '_')}"
+    each = shares[option]
+    of = {"mem-per-cpu": "CPUs", "mem-per-gpu": "GPUs"}.get(option, "")
+    times = f", for {each} {of} a node {memory_mib(size) * each}M" if each > 1 else ""
+    there = _shown({name: f"{mib}M" for name, mib in memory.items()})
+    raise SlurmError(
+        f"{key} is {size}{times}; no node of the partition has so much ({there}), so the job would"
+        " never start",
+        f"write {key}={slurm_memory(most // each)} or less",
+    )
+
+
 def _check_gpus(
     options: Mapping[str, str | None], asked: Sequence[Partition], known: Iterable[Partition]
 ) -> None:
@@ -226,10 +262,10 @@ def any_gpus() -> bool:
 
 def _partitions() -> list[Partition]:
     """All, of each cluster of a federation; none where sinfo fails."""
-    said = run([*SINFO, "--exact", "--format=%P|%l|%D|%s|%c|%G|%N|%V"], timeout_s=SINFO_S)
+    said = run([*SINFO, "--exact", "--format=%P|%l|%D|%s|%c|%G|%N|%V|%m"], timeout_s=SINFO_S)
     kinds: dict[tuple[str, str], list[list[str]]] = {}
     for row in (line.split("|") for line in said.stdout.splitlines()):
-        if len(row) == 8:  # one a kind of node; the star behind a name is the default's
+        if len(row) >= 8:  # one a kind of node; the star behind a name is the default's
             kinds.setdefault((row[0].strip(), row[7].strip()), []).append(row)
     return [
         Partition(
@@ -240,6 +276,7 @@ def _partitions() -> list[Partition]:
             cpus=tuple(int(row[4]) for row in rows if row[4].isdigit()),
             gpus=tuple(row[5].strip() for row in rows),
             names=tuple(row[6].strip() for row in rows),
+            memory_mib=tuple(int(it) for row in rows for it in row[8:9] if it.isdigit()),
             is_default=name.endswith("*"),
         )
         for (name, _), rows in kinds.items()

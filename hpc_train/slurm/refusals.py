@@ -24,6 +24,7 @@ class Refusal:
     fix: str
 
 
+UNAVAILABLE = "Requested node configuration is not available"
 REFUSALS = (
     Refusal(
         "Invalid partition name", "slurm.partition (--partition)", "`sinfo -s` lists the partitions"
@@ -50,7 +51,7 @@ REFUSALS = (
         "give one of the three, with a unit (64G); `sinfo -N -o '%N %m'` shows what nodes have",
     ),
     Refusal(
-        "Requested node configuration is not available",
+        UNAVAILABLE,
         "slurm.nodes, slurm.gpus_per_node, gpu_type, cpus_per_gpu, mem, constraint or exclude",
         "there are not so many nodes with all of that: `sinfo -N -o '%N %P %c %m %G %f'` shows what"
         " each node has",

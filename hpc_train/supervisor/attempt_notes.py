@@ -11,7 +11,7 @@ from hpc_train.plan.setup_watch import SetupTold
 from hpc_train.runs.events import Event, EventKind, append_event, read_events
 from hpc_train.runs.history import attempts_in
 from hpc_train.runs.layout import RunDir
-from hpc_train.runs.provenance import edited_files, named_files, read_state, state_before
+from hpc_train.runs.provenance import imported_edits, named_files, read_state, state_before
 from hpc_train.runs.snapshot import copy_at
 
 WIDTH = 120  # of a line as it is shown
@@ -44,7 +44,7 @@ def setup_notes(shell: ShellPlan, told: SetupTold) -> Iterator[str]:
 def code_notes(run: RunDir, attempt: int, plan: Plan) -> Iterator[str]:
     """That it trains with other code than the attempt before, or than what was submitted."""
     before, state = state_before(run, attempt)
-    if files := edited_files(state, read_state(run, attempt)):
+    if files := imported_edits(run, state, read_state(run, attempt)):
         than = "that of the submission" if before is None else f"that of attempt {before}"
         keep = "" if copy_at(Path(plan.workdir)) else KEEP_CODE
         yield f"the code is not {than}: {named_files(files)}{keep}"

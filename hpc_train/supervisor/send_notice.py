@@ -21,10 +21,11 @@ from pathlib import Path
 from hpc_train.codec import Document
 from hpc_train.config.schema import NotifyConfig
 from hpc_train.errors import HpcTrainError
+from hpc_train.runs.installed import install_command
 
 _ROOT = Path(__file__).parents[2]  # not the folder of the run: its modules could hide Apprise's
 _MOST_CHARACTERS = 2000  # chats cut what is longer
-FIX = "pip install 'hpc-train[notices]'"
+_EXTRA = "notices"
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,9 @@ def channel_notes(notify: NotifyConfig) -> list[str]:
     except HpcTrainError as error:
         return [f"{error.message}, so no notice will be sent: {error.hint}"]
     if find_spec("apprise") is None:
-        return [f"Apprise is not installed, so no notice will be sent: {FIX}"]
+        return [
+            f"Apprise is not installed, so no notice will be sent: {install_command(extra=_EXTRA)}"
+        ]
     return []
 
 
@@ -147,7 +150,7 @@ def main() -> None:
     except HpcTrainError as error:
         sent = Sent(troubles=(f"{error.message} ({error.hint})",))
     except ImportError:
-        sent = Sent(troubles=(f"Apprise is not installed ({FIX})",))
+        sent = Sent(troubles=(f"Apprise is not installed ({install_command(extra=_EXTRA)})",))
     except Exception as error:  # noqa: BLE001 - a channel may raise anything
         sent = Sent(troubles=(f"Apprise failed: {type(error).__name__}",))
     os.write(answer, json.dumps(sent.to_json()).encode())

@@ -150,7 +150,8 @@ def _why_no_gpu(seen: DevicesSeen) -> str:
     if seen.cuda_build is None:
         return (
             f"torch {seen.torch_version} is a build without CUDA: install one with it "
-            "(pytorch.org/get-started), or write accelerator: cpu"
+            "(pytorch.org/get-started), or write trainer.accelerator: cpu (of a script:"
+            " script.accelerator: cpu)"
         )
     if not seen.device_files:
         return (

@@ -10,6 +10,7 @@ from types import FrameType
 from hpc_train.plan.plan import Batch
 from hpc_train.plan.states import SUBMIT_AGAIN
 from hpc_train.training.called_hooks import called_hook
+from hpc_train.training.local_objects import local_object
 from hpc_train.training.unused_parameters import fix_of_unused
 from hpc_train.training.users_method import method_that_returned
 
@@ -54,7 +55,7 @@ def fix_of(error: BaseException, batch: Batch | None = None) -> str:
     said = said_by(error)
     fixes = [fix for pattern, fix in _FIXES if re.search(pattern, said)]
     fixes += [_of_batch_norm(batch)] if _ONE_VALUE.search(said) else []
-    fixes += [_of_prepare_data(error), called_hook(error).passed]
+    fixes += [_of_prepare_data(error), called_hook(error).passed, local_object(error).fix]
     if said == _NO_OPTIMIZER and method_that_returned(error):
         fixes.append('write return {"optimizer": opt, "lr_scheduler": s}')
     fixes += [fix_of_unused(error, of_config=batch is not None)]

@@ -22,6 +22,7 @@ from hpc_train.runs.ranks import UNSAVED, ExitRecord, write_exit
 from hpc_train.training.called_hooks import called_hook
 from hpc_train.training.failure_words import fix_of, said_by
 from hpc_train.training.heartbeat import HeartbeatThread
+from hpc_train.training.local_objects import local_object
 from hpc_train.training.private.lightning_frames import in_teardown
 from hpc_train.training.resume.stop import Stopped
 from hpc_train.training.resume.unsavable import UnsavableError, UnsavedEndError
@@ -96,13 +97,13 @@ def failure_of(error: BaseException | None, batch: Batch | None = None) -> RankF
         told = error.cause
         where, trace = told.where, told.traceback
         return RankFailure(code=code, kind=kind, error=str(error), where=where, traceback=trace)
-    ours = isinstance(error, HpcTrainError)
-    fix = "" if ours else fix_of(error, batch)
+    ours = error if isinstance(error, HpcTrainError) else None
+    fix = ours.hint if ours else fix_of(error, batch)
     said = str(error) if ours else said_by(error)
     return RankFailure(
         code=code,
         kind=kind,
-        error=f"{said}; {fix}" if fix else said,
+        error=f"{said}; {fix}" if fix and not ours else said,
         where=error.where if isinstance(error, UntrainedError) else user_frame(error),
         traceback="" if ours else "".join(traceback.format_exception(error)),
         fix=fix,
@@ -222,12 +223,13 @@ def user_frame(error: BaseException) -> str:
 
     That is outside the standard library, installed packages and hpc_train (its examples count as
     the user's); of a hook that cannot be called as Lightning does, or whose value Lightning
-    refuses, its def. Where the user's
+    refuses, its def, and of a lambda that cannot be pickled, its own line. Where the user's
     package is itself installed, the innermost frame outside torch, Lightning and hpc_train; empty
     where there is none.
     """
-    if hook := called_hook(error).where or method_that_returned(error):
-        return hook
+    called = called_hook(error).where or method_that_returned(error)
+    if where := called or local_object(error).where:
+        return where
     frames = _frames(error.__traceback__) + _worker_frames(str(error))
     for is_candidate in (_is_users, _is_outside_frameworks):
         found = [f"{file}:{line}" for file, line in frames if is_candidate(file)]

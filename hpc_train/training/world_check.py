@@ -37,7 +37,7 @@ _SAME_ON_ALL = {
     "plan_hash": ("plans", "plan.json changed between starts, or a node sees another file system"),
     "device": (
         "devices",
-        "a node lost its GPUs: hpc-train preflight tells which; or write accelerator: cpu",
+        "a node lost its GPUs: hpc-train preflight tells which; or write trainer.accelerator: cpu",
     ),
 }
 

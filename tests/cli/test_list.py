@@ -190,6 +190,9 @@ def test_the_time_that_a_training_still_needs_is_shown(slurm, make_run, listed):
         (["--state", "completed"], ["2", "0"]),
         (["--state", "running"], ["3", "1"]),
         (["--state", "running", "--state", "pending"], ["4", "3", "1"]),
+        (["--state", "RUNNING"], ["3", "1"]),
+        (["--state", "R", "--state", "pd"], ["4", "3", "1"]),
+        (["--state", "Timeout"], []),
         (["--state", "failed"], []),
         (["--name", "name1"], ["4", "1"]),
         (["--name", "name[12]"], ["4", "2", "1"]),
@@ -356,3 +359,17 @@ def test_a_run_whose_history_cannot_be_read_is_a_line_among_the_others(
     assert (alone.code, len(alone.err.splitlines())) == (1, 2)
     assert "cannot be read: Is a directory" in alone.err
     assert "correct its permissions" in alone.err
+
+
+@pytest.mark.parametrize(
+    ("typed", "message", "fix"),
+    [
+        ("failed,lost", "one state each time", "write --state failed --state lost"),
+        ("broken", "'broken' is not one of 'pending', 'running',", "hpc-train list --help"),
+    ],
+)
+def test_a_state_that_is_none_is_told(hpc, typed, message, fix):
+    said = hpc("list", "--state", typed)
+    assert said.code == 2
+    assert message in said.err
+    assert fix in said.err

@@ -184,3 +184,21 @@ def test_no_line_at_all_was_asked_for(hpc, slurm, make_run) -> None:
     slurm.says("7|RUNNING|None|N/A")
     said = hpc("logs", "digits", "-n", "0")
     assert (said.out, said.err) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("rank 1", "--rank 1"),
+        ("1", "--rank 1"),
+        ("attempt 0", "--attempt 0"),
+        ("all", "--all"),
+        ("rank", "--rank VALUE"),
+    ],
+)
+def test_an_option_without_its_dashes_is_told_with_them(hpc, slurm, make_run, typed, meant):
+    make_run(["a", "b"])
+    said = hpc("logs", "digits", *typed.split())
+    assert (said.code, said.err.splitlines()[1]) == (2, f"  fix: write {meant}")
+    if "VALUE" not in meant:
+        assert hpc("logs", "digits", *meant.split()).code == 0

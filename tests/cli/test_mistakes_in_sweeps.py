@@ -153,6 +153,41 @@ def test_a_sweep_that_is_typed_wrong_is_told(
     assert "--nodes" not in hint
 
 
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("model.init_args.lr=0.1 0.01", "0.1,0.01"),
+        ("model.init_args.lr=[0.1 1e-3 -1]", "0.1,1e-3,-1"),
+        ("model.init_args.lr=0.1, 0.01 0.001", "0.01,0.001"),
+        ("model.init_args.width=3|4", "3,4"),
+        ("seed=1  2", "1,2"),
+    ],
+)
+def test_numbers_beside_blanks_are_told_to_have_commas(
+    hpc, project: Path, typed: str, meant: str
+) -> None:
+    fix = f"several values are separated by commas: {meant}"
+    refused(hpc, project, ["submit", "cfg.yaml", "--sweep", typed, "--dry-run"], 3, "point ", fix)
+
+
+@pytest.mark.parametrize(
+    ("written", "fix"),
+    [
+        ("0.1 0.01", "write a list: [0.1, 0.01], or range"),
+        ("'3,4; 5'", "write a list: [3, 4, 5], or range"),
+        ("7", "write a list: [7], or range"),
+        ("adam", "write a list: [adam], or range"),
+        ("'{a: [b]}'", "write a list, or range"),
+    ],
+)
+def test_values_of_a_file_that_are_no_list_are_shown_as_one(
+    hpc, project: Path, written: str, fix: str
+) -> None:
+    (project / "cfg.yaml").write_text(f"{CONFIG}sweep: {{model.init_args.lr: {written}}}\n")
+    words = ["submit", "cfg.yaml", "--dry-run"]
+    refused(hpc, project, words, 3, "cfg.yaml:7: sweep.model.init_args.lr is ", fix)
+
+
 def test_a_key_of_the_files_sweep_that_is_typed_is_told(hpc, project: Path) -> None:
     (project / "cfg.yaml").write_text(f"{CONFIG}sweep: {{model: {{init_args: {{lr: [1, 2]}}}}}}\n")
     words = ["submit", "cfg.yaml", "--dry-run"]

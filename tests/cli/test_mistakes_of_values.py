@@ -69,7 +69,7 @@ __all__ = ["project"]
         ("submit cfg.yaml loggers.5=csv", 3, "the files give no list loggers", "=[...]"),
         ("submit cfg.yaml loggers={csv: 1}", 3, "loggers is no list", "[...]"),
         ("submit cfg.yaml loggers=wandb", 3, "loggers is no list", "write [wandb]"),
-        ("submit cfg.yaml loggers=csv,wandb", 3, "loggers is no list", "[...]"),
+        ("submit cfg.yaml loggers=csv,wandb", 3, "loggers is no list", "write [csv, wandb]"),
         ("submit cfg.yaml runs_dir=$HOME/runs", 3, "with a variable of the shell", "oc.env:NAME"),
         ("submit cfg.yaml slurm.gres=gpu:2", 3, "slurm.gres is no key", "slurm.gpus_per_node"),
         ("submit cfg.yaml slurm.walltime=2", 3, "slurm.walltime is no key", "slurm.time"),

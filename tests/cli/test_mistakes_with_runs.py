@@ -116,6 +116,51 @@ def test_a_test_is_not_made_longer(hpc, run: RunDir, evaluation: RunDir) -> None
     assert (said.code, "begins again at step 0" in said.err) == (0, False)
 
 
+@pytest.mark.parametrize("named", ["epoch=3.ckpt", "old/epoch=3.ckpt", "/old/epoch=3.ckpt"])
+def test_a_checkpoint_that_is_not_there_is_answered_with_those_that_are(
+    hpc, run: RunDir, named: str
+) -> None:
+    state = run.checkpoints / "step-000000012"
+    message = f"--ckpt {named}: there is no /"
+    there = state.relative_to(Path.cwd())
+    hint = refused(hpc, f"test x --ckpt {named}", message, f"write --ckpt last or --ckpt {there}")
+    starts = "a relative path starts in this folder" in hpc("test", "x", "--ckpt", named).err
+    assert starts is not named.startswith("/")
+    assert hpc("test", "x", *hint.split()[-2:]).code == 0
+    elsewhere = refused(hpc, "test x --ckpt step-000000012", "there is no", "--ckpt runs/x/")
+    assert hpc("test", "x", *elsewhere.split()[-2:]).code == 0
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("model.init_args.deep=3", "model.init_args.deep (its default), here 3"),
+        ("model.init_args.sizes=[8,8]", "model.init_args.sizes [4, 4], here [8, 8]"),
+        ("model.init_args.lr=0.5", ""),
+        ("model.init_args.sizes=[4,4]", ""),
+        ("model={class_path: nets.Other, init_args: {deep: 3}}", ""),
+    ],
+)
+def test_weights_of_a_model_that_was_made_otherwise_are_noted(
+    hpc, project: Path, typed: str, told: str
+) -> None:
+    takes = "lr: float = 0.1, deep: int = 2, sizes: tuple = (1,)"
+    nets = NETS.replace("lr: float = 0.1", takes)
+    (project / "nets.py").write_text(f"{nets}class Other(Net): ...\n")
+    (project / "cfg.yaml").write_text(
+        CONFIG.replace("nets.Net}", "nets.Net, init_args: {sizes: [4, 4]}}")
+    )
+    made = RunDir(Path(json.loads(hpc("submit", "cfg.yaml", "--json").out)["run_dir"]))
+    state = saved(ended(made, "cancelled"), 12)
+    for weights in ("x", state, state / "model.ckpt"):
+        for how in (["--dry-run"], ["name=y"]):
+            said = hpc("submit", "cfg.yaml", f"init_from={weights}", typed, *how)
+            assert said.code == 0, said
+            noted = [line for line in said.err.splitlines() if "another shape" in line]
+            had = f"note: x ({made.run_id}) had {told}: weights of another shape are refused"
+            assert [it[: len(had)] for it in noted] == ([had] if told else [])
+
+
 def test_a_part_of_a_run_is_told_to_be_one(hpc, run: RunDir) -> None:
     state = run.checkpoints / "step-000000012"
     message = f"no run answers to '{state}'"

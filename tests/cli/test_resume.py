@@ -110,12 +110,33 @@ def test_code_that_is_not_the_first_attempts_is_named(
     said = hpc("resume", "x", *dry)
     notes = [line for line in said.err.splitlines() if line.startswith("note: ")]
     assert notes == [
-        "note: the code is not that of the first attempt: more.py, nets.py",
+        "note: the code is not that of the first attempt: nets.py",
         "note: it has no whole checkpoint, and begins again at step 0",
     ]
 
 
-def test_a_commit_since_the_first_attempt_is_named(hpc, taken, tmp_path: Path) -> None:
+def test_what_is_imported_by_a_name_of_the_moment_may_be_any_file(
+    hpc, stopped: RunDir, tmp_path: Path
+) -> None:
+    (tmp_path / "nets.py").write_text(
+        f"import importlib\n{NETS}more = importlib.import_module('mo' + 're')\n"
+    )
+    (tmp_path / "more.py").write_text("")
+    assert "first attempt: more.py, nets.py\n" in hpc("resume", "x", "--dry-run").err
+
+
+def test_what_the_runs_code_imports_is_followed(hpc, stopped: RunDir, tmp_path: Path) -> None:
+    (tmp_path / "nets.py").write_text(f"from layers import deep\n{NETS}")
+    (tmp_path / "layers.py").write_text("def deep():\n    from inner import part\n")
+    (tmp_path / "inner.py").write_text("part = 1\n")
+    (tmp_path / "plots.py").write_text("import matplotlib\n")
+    said = hpc("resume", "x", "--dry-run")
+    assert "first attempt: inner.py, layers.py, nets.py\n" in said.err
+
+
+def test_code_of_another_commit_is_named_and_other_files_are_not(
+    hpc, taken, tmp_path: Path
+) -> None:
     def git(*words: str) -> str:
         argv = ["git", "-c", "user.name=x", "-c", "user.email=x@x", "-C", str(tmp_path), *words]
         return subprocess.run(argv, check=True, capture_output=True, text=True).stdout.strip()
@@ -128,13 +149,13 @@ def test_a_commit_since_the_first_attempt_is_named(hpc, taken, tmp_path: Path) -
     git("commit", "-qm", "1")
     run = RunDir(Path(json.loads(hpc("submit", "cfg.yaml", "--json").out)["run_dir"]))
     append_event(run.events, Event(time.time(), EventKind.RUN_ENDED, {"state": "cancelled"}))
-    first = git("rev-parse", "HEAD")
     (tmp_path / "README").write_text("2")
-    said = hpc("resume", "x", "--dry-run")
-    assert "note: the code is not that of the first attempt: README\n" in said.err
     git("commit", "-qam", "2")
+    assert "the code is not" not in hpc("resume", "x", "--dry-run").err
+    (tmp_path / "nets.py").write_text(NETS + "# changed\n")
+    git("commit", "-qam", "3")
     said = hpc("resume", "x", "--dry-run")
-    assert f"first attempt: commit {first[:9]} -> {git('rev-parse', 'HEAD')[:9]}\n" in said.err
+    assert "note: the code is not that of the first attempt: nets.py\n" in said.err
 
 
 def test_a_run_without_a_record_of_its_code_is_not_judged(hpc, stopped: RunDir) -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from hpc_train.backends.check_environment import check_environment
 from hpc_train.config.load import load
+from hpc_train.config.origins import NOWHERE
 from hpc_train.config.schema import Config
 from hpc_train.config.show import show_lines, to_yaml
 from tests.config.files import MINIMAL, loaded, refused, write
@@ -141,6 +145,36 @@ def test_interpolations_are_resolved_once(tmp_path: Path, monkeypatch: pytest.Mo
     config = load(path).config
     assert config.data["init_args"] == {"path": "/data/$x/a", "n": 4}
     assert config.runs_dir == "a${b}"
+
+
+BLOCK = """\
+env:
+  setup: |
+
+    # where the data are
+    export A=1 \\
+      B=2
+    if [ $A = 1 ]; then
+      source nowhere.sh 2>/dev/null || C="x: 'y' # z"
+    fi
+    cat <<'END'
+    source nowhere.sh
+      ${A} stays
+    END
+    echo "$A$B $C"
+seed: 3
+"""
+
+
+def test_a_block_text_is_its_lines_of_shell(tmp_path: Path) -> None:
+    config = loaded(tmp_path, BLOCK).config
+    check_environment(config.env, tmp_path, os.environ, NOWHERE)
+    script = "\n".join(config.env.setup)
+    ran = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
+    assert ran.stdout == "source nowhere.sh\n  ${A} stays\n12 x: 'y' # z\n"
+    again = tmp_path / "again.yaml"
+    again.write_text(to_yaml(config))
+    assert load(again).config.env.setup == config.env.setup, "as the run keeps it"
 
 
 def test_lines_for_the_shell_are_not_touched(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,10 @@ from hpc_train.diagnose.diagnosis import told
 from hpc_train.diagnose.read_logs import ReadLogs
 from hpc_train.diagnose.read_run import sentence_of
 from hpc_train.diagnose.rules import Evidence
-from hpc_train.errors import UsageError
+from hpc_train.errors import CheckError, UsageError
 from hpc_train.runs.events import EventKind
 from hpc_train.runs.ranks import ExitRecord, write_exit
+from hpc_train.training.rank_failure import failure_of
 from tests.diagnose.test_flight_recorder import OPEN, call
 from tests.diagnose.test_flight_recorder import write as write_dumps
 from tests.report.made import BEGAN, MadeRun, gpu_line, make_run
@@ -291,11 +293,14 @@ def test_what_no_rule_knows_is_told_with_its_traceback(made):
     assert lines[-1].strip() == "KeyError: 'labels'"
 
 
-def test_a_clear_message_of_our_own_is_a_cause(made):
+def test_a_clear_message_of_our_own_is_a_cause_and_keeps_its_own_fix(made):
     ended(made, "user_error", "rank 0 on n1 failed: data: the set is empty", rank=0, node="n1")
-    left(made, 0, "data: the set is empty", "check")
+    judged = asdict(failure_of(CheckError("data: the set is empty", "give it a path")))
+    write_exit(
+        made.run.attempt(0), ExitRecord(rank=0, node="n1", time=BEGAN + 50, step=0, **judged)
+    )
     found = first(made)
-    assert found.is_known
+    assert (found.is_known, found.fix) == (True, "give it a path")
     assert "the set is empty" in found.cause
 
 

@@ -13,6 +13,7 @@ import pytest
 from hpc_train.config.schema import NotifyConfig
 from hpc_train.plan.from_config import make_plan
 from hpc_train.plan.plan import Plan
+from hpc_train.runs.installed import install_command
 from hpc_train.supervisor import run
 from hpc_train.supervisor.send_notice import Notice, send
 from tests.plan.configs import config
@@ -115,7 +116,7 @@ def test_without_apprise_the_run_goes_on_and_the_line_says_what_to_install(
     ends_as(monkeypatch, DONE)
     assert run.supervise(made_run(tmp_path, events=["end"]), {}, batch=False) == 0
     settle()
-    assert "not installed (pip install 'hpc-train[notices]')" in capfd.readouterr().out
+    assert f"not installed ({install_command(extra='notices')})" in capfd.readouterr().out
 
 
 @pytest.mark.parametrize("source", ["NOT_SET", "/no/such/file", "~nobody-here/x"])

@@ -135,6 +135,7 @@ def test_an_error_in_a_data_worker_is_placed_in_the_dataset() -> None:
 
 def test_an_error_of_ours_is_one_line_without_a_traceback() -> None:
     ending = failure_of(CheckError("no GPU", "ask for one"))
+    assert ending.fix == "ask for one", "for diagnose"
     assert (ending.error, ending.traceback) == ("no GPU (ask for one)", "")
 
 
