@@ -58,8 +58,9 @@ def history_lines(status: RunStatus, now: float, width: int = WIDTH) -> Iterator
     if status.metrics:
         yield shortened(f"  metrics    {metrics_text(status.metrics)}", WIDTH)
     for model in status.best_models:
-        by = f"{model.metric_text}  " if model.monitor else ""
-        yield f"  best       {by}step {model.step}  {model.path}"
+        yield f"  best       {model.metric_text}  step {model.step}  {model.path}"
+    if newest := status.newest_model:
+        yield f"  newest     step {newest.step}  {newest.path}"
     for attempt in status.attempts:
         yield from _attempt_lines(attempt, status, now)
 

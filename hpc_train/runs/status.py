@@ -14,7 +14,7 @@ from hpc_train.runs.history import AttemptRecord, attempts_in, newest_job_id
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.metrics import Metrics
 from hpc_train.runs.ranks import Heartbeat
-from hpc_train.runs.saved_models import SavedModel
+from hpc_train.runs.saved_models import SavedModel, best_models, newest_undecided
 
 SCHEMA_VERSION = 1
 SESSION = "session"  # the backend of a script of the user's with a Session
@@ -76,6 +76,7 @@ class RunStatus:
     metrics: Mapping[str, Any] = field(default_factory=dict)
     attempts: tuple[AttemptRecord, ...] = ()
     best_models: tuple[SavedModel, ...] = ()  # one for each metric that decided
+    newest_model: SavedModel | None = None  # of those about which no metric decided
 
     @property
     def stands(self) -> str:
@@ -130,7 +131,7 @@ def run_status(
     beat: Heartbeat | None,
     metrics: Mapping[str, Any],
     now: float,
-    best_models: Sequence[SavedModel] = (),
+    models: Sequence[SavedModel] = (),
 ) -> RunStatus:
     """Put the run's state together.
 
@@ -139,7 +140,7 @@ def run_status(
         beat: Rank 0's newest sign of life.
         metrics: The final metrics, or the newest known.
         now: Seconds since the epoch.
-        best_models: As `saved_models.best_models` finds them.
+        models: As `saved_models.read_models` finds them.
     """
     attempts = attempts_in(events)
     submissions = [event for event in events if event.kind is EventKind.SUBMITTED]
@@ -169,7 +170,8 @@ def run_status(
         step=step,
         metrics=Metrics(metrics, f"{run.name} ({run.run_id}) is {state.value}", reason),
         attempts=tuple(attempts),
-        best_models=tuple(best_models),
+        best_models=tuple(best_models(models).values()),
+        newest_model=newest_undecided(models),
     )
 
 
