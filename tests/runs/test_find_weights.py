@@ -69,7 +69,7 @@ def test_two_metrics_are_not_chosen_between(run: RunDir) -> None:
         weights_of_run(run)
     assert "--ckpt" in caught.value.hint
     with pytest.raises(
-        UsageError, match="init_from: the models of .* saved by acc, loss"
+        UsageError, match=r"init_from: the models of .* saved by acc, loss"
     ) as caught:
         find_weights("digits", [run.path.parents[1]], run.path)
     printed = f"init_from=PATH; `hpc-train checkpoints {run.run_id} --monitor acc` prints it"
