@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 import click
 
@@ -14,16 +17,25 @@ from hpc_train.plan.units import time_s
 from hpc_train.runs.history_text import duration
 
 
-def print_dry_run(plan: Plan, script: str, *, verbose: bool, as_json: bool) -> None:
-    """Print what would be submitted; the plan itself only where `verbose`."""
+def print_dry_run(
+    plan: Plan, script: str, *, verbose: bool, as_json: bool, first_step: int | None = None
+) -> None:
+    """Print what would be submitted; the plan itself only where `verbose`.
+
+    Args:
+        first_step: Of a run that goes on: the steps that it has kept.
+    """
     if as_json:
         import dataclasses
 
         document = {"schema_version": 1, "plan": dataclasses.asdict(plan), "script": script}
-        print_json(document)
+        print_json(document if first_step is None else {**document, "first_step": first_step})
         return
     for line in plan_lines(plan):
         click.echo(line)
+    if first_step is not None:
+        begins = f"step {first_step}" if first_step else "the beginning: nothing is saved"
+        click.echo(f"goes on    from {begins}")
     if verbose:
         click.secho("\n# plan.json", bold=True)
         click.echo(plan.to_json(), nl=False)
@@ -37,13 +49,13 @@ def print_dry_run(plan: Plan, script: str, *, verbose: bool, as_json: bool) -> N
 def plan_lines(plan: Plan) -> list[str]:
     """Ten lines: what will run, in which shape, how the batch is split, where, and how long."""
     options, training = dict(plan.slurm.options), plan.training
-    ends = ("max_epochs", "max_steps", "max_time")
-    until = [f"{end} {training.trainer[end]}" for end in ends if training.trainer.get(end)]
+    # A plan whose script works anywhere has no folder of its own: it is submitted from this one.
+    runs_dir = Path(plan.workdir).absolute() / Path(plan.runs_dir).expanduser()
     billed = [f"{name} {options[name]}" for name in ("account", "qos") if options.get(name)]
     what = {
         "model": training.model.class_path,
         "data": training.data.class_path,
-        "until": ", ".join(until) or "the end of Lightning's default, 1000 epochs",
+        "until": _until(training.trainer),
     }
     told = {
         "name": plan.name,
@@ -53,9 +65,20 @@ def plan_lines(plan: Plan) -> list[str]:
         "partition": ", ".join([options.get("partition") or "the default one", *billed]),
         "time": _time(plan, options.get("time")),
         "saves": _saves(plan),
-        "runs in": f"{plan.runs_dir}, by {plan.shell.python}",
+        "runs in": f"{runs_dir}, by {plan.shell.python}",
     }
     return [f"{what:<10} {text}" for what, text in told.items()]
+
+
+def _until(trainer: Mapping[str, Any]) -> str:
+    """The limits that are any; -1 is Lightning's word for none (`pl.Trainer`, max_epochs)."""
+    limits = ("max_epochs", "max_steps", "max_time")
+    ends = [f"{it} {trainer[it]}" for it in limits if trainer.get(it) not in (None, -1)]
+    if ends:
+        return " or ".join(ends) + (", whichever comes first" if ends[1:] else "")
+    if trainer.get("max_epochs") == -1:
+        return "it is cancelled, or a callback ends it (max_epochs -1: no end)"
+    return "the end of Lightning's default, 1000 epochs"
 
 
 def _script(script: ScriptPlan, ranks: int) -> dict[str, str]:
@@ -88,10 +111,10 @@ def _batch(plan: Plan) -> str:
 
 def _time(plan: Plan, limit: str | None) -> str:
     seconds = time_s(limit) if limit else None
-    text = f"{limit} ({duration(seconds)})" if seconds is not None else limit or "the partition's"
-    return (
-        f"{text} a job; {'it goes on in another' if plan.requeue.enabled else 'no other follows'}"
-    )
+    text = f"{limit} ({duration(seconds)})" if seconds is not None else limit
+    text = f"at most {text}" if text else "as long as the partition lets it"
+    goes_on = "the training goes on in another" if plan.requeue.enabled else "no other follows"
+    return f"{text}, each job; {goes_on}"
 
 
 def _saves(plan: Plan) -> str:
