@@ -52,7 +52,17 @@ def history_lines(status: RunStatus, now: float, width: int = WIDTH) -> Iterator
     if status.forecast:
         warning = f"; {status.forecast.warning}" if status.forecast.warning else ""
         yield f"  limit      in {duration(status.forecast.limit_in_s)}{warning}"
-    yield f"  step       {status.step}"
+    yield from _training_lines(status)
+    for attempt in status.attempts:
+        yield from _attempt_lines(attempt, status, now)
+
+
+def _training_lines(status: RunStatus) -> Iterator[str]:
+    """What it began with, how far it is, and what has come out of it."""
+    if status.weights:
+        yield f"  weights    {'of ' if status.evaluates else 'began with '}{status.weights}"
+    if not status.evaluates:
+        yield f"  step       {status.step}"
     if status.failed_saves:
         yield shortened(f"  saves      {status.failed_saves}", WIDTH)
     if status.metrics:
@@ -61,8 +71,6 @@ def history_lines(status: RunStatus, now: float, width: int = WIDTH) -> Iterator
         yield f"  best       {model.metric_text}  step {model.step}  {model.path}"
     if newest := status.newest_model:
         yield f"  newest     step {newest.step}  {newest.path}"
-    for attempt in status.attempts:
-        yield from _attempt_lines(attempt, status, now)
 
 
 def _first_lines(status: RunStatus, width: int) -> list[str]:
@@ -168,7 +176,7 @@ def _attempt_lines(attempt: AttemptRecord, status: RunStatus, now: float) -> Ite
         yield from _told("damaged", textwrap.wrap(text, WIDTH - len(INDENT)))
     if attempt.reason and not _is_told_above(attempt.reason, status):
         yield from _told("what", textwrap.wrap(attempt.reason, WIDTH - len(INDENT)))
-    if attempt.ended is not None:
+    if attempt.ended is not None and not status.evaluates:
         yield (
             f"    steps    {attempt.first_step} to {attempt.last_step}, {attempt.steps_lost} lost"
         )

@@ -85,6 +85,8 @@ def _why(run: RunStatus) -> str:
 
 
 def _step(run: RunStatus) -> str:
+    if run.evaluates:
+        return "-"
     return f"{run.step}/{run.beat.steps}" if run.beat and run.beat.steps else str(run.step)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from hpc_train.plan.evaluations import NEEDED
 from hpc_train.plan.states import ALL_FINISHED, Outcome, RunState
 from hpc_train.runs.events import BEGINNINGS, Event, EventKind, end_of, since_last
 from hpc_train.runs.forecast import Forecast, TimeLimit, forecast_end
@@ -79,6 +80,16 @@ class RunStatus:
     newest_model: SavedModel | None = None  # of those about which no metric decided
 
     @property
+    def evaluates(self) -> bool:
+        """Whether it tests, validates or predicts, and so takes no steps."""
+        return bool(self.attempts) and self.attempts[-1].verb in NEEDED
+
+    @property
+    def weights(self) -> str:
+        """Where the weights come from with which its model begins; empty for fresh ones."""
+        return self.attempts[0].weights if self.attempts else ""
+
+    @property
     def stands(self) -> str:
         """Its state, and why where that is known: `pending: Resources`."""
         why = self.trouble or self.reason or self.waiting
@@ -119,6 +130,7 @@ class RunStatus:
             "requeues_expected": self.forecast.requeues if self.forecast else None,
             "attempts": [_attempt_json(attempt) for attempt in self.attempts],
             "metrics": dict(self.metrics),
+            "weights": self.weights or None,
             "best_models": [model.to_json() for model in self.best_models],
         }
 
@@ -269,7 +281,7 @@ def _why(event: Event, attempts: Sequence[AttemptRecord]) -> str:
     if newest is None or newest.reason in ("", ALL_FINISHED):
         return decision
     usual = newest.outcome is not None and decision == newest.outcome.follows.reason
-    return newest.reason if usual else f"{newest.reason} ({decision})"
+    return newest.reason if usual or decision == newest.reason else f"{newest.reason} ({decision})"
 
 
 def _progress_json(beat: Heartbeat | None) -> dict[str, Any] | None:

@@ -6,9 +6,11 @@ import contextlib
 import os
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from hpc_train.errors import HpcTrainError, SlurmError
+from hpc_train.plan.evaluations import NEEDED
 from hpc_train.plan.policy import AttemptSummary, Decision, SchedulerOptions, decide
 from hpc_train.plan.states import Action, RankExit, RunState
 from hpc_train.runs.atomic import write_text
@@ -124,6 +126,8 @@ def _decide(attempt: Attempt, ending: AttemptOutcome, stop: StopCause, *, batch:
         nodes_needed=shape.nodes + (shape.spares if on_slurm else 0),
     )
     decision = decide(history[-1], history[:-1], attempt.plan.requeue, scheduler)
+    if decision.state is RunState.COMPLETED and attempt.plan.verb in NEEDED:
+        decision = replace(decision, reason=history[-1].reason)  # "the test is complete"
     attempt.tell(
         EventKind.DECIDED,
         action=decision.action.value,
