@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import signal
 import socket
 import time
@@ -142,7 +143,7 @@ def _cancel(directory: RunDir, status: RunStatus) -> str:
     if attempt is not None and attempt.host != socket.gethostname():
         raise HpcTrainError(
             f"{status.name} runs on {attempt.host}, and this is {socket.gethostname()}",
-            f"cancel it there, or make the file {directory.stop}",
+            f"cancel it there, or: touch {shlex.quote(str(directory.stop))}",
         )
     pid = attempt.pid if attempt is not None and attempt.ended is None else int(status.job_id)
     is_session = status.backend == SESSION and status.state is RunState.RUNNING

@@ -68,6 +68,12 @@ def find_weights(reference: str, folders: Sequence[Path], workdir: Path) -> Foun
         raise NoSuchRunError(what, hint) from error
     try:
         return dataclasses.replace(weights_of_run(run), run=run)
+    except UsageError as error:  # several metrics have decided
+        name = shlex.quote(sorted(best_models(read_models(run)))[0])
+        prints_it = f"`hpc-train checkpoints {shlex.quote(run.run_id)} --monitor {name}` prints it"
+        raise UsageError(
+            f"init_from: {error.message}", f"name the file: init_from=PATH; {prints_it}"
+        ) from error
     except HpcTrainError as error:
         hint = f"name a run that has one, or a file: init_from: PATH; {_kept_by(run)}"
         raise type(error)(f"init_from: {error.message}", hint) from error
@@ -152,14 +158,13 @@ def weights_of_run(run: RunDir, choice: str = "") -> FoundWeights:
             "write --ckpt last, or leave --ckpt out; a training keeps its best with a"
             " ModelCheckpoint with init_args.monitor in trainer.callbacks",
         )
-    if choice == "best" or (not choice and any(best_models(read_models(run)))):
+    if choice == "best" or (not choice and best_models(read_models(run))):
         try:
             best = choose_best(run)
         except UsageError as error:
             prints_it = f"hpc-train checkpoints {run.run_id} --monitor NAME prints it"
             raise UsageError(error.message, f"name its path with --ckpt; {prints_it}") from error
-        by = best.metric_text or "the newest model"
-        return FoundWeights(Path(best.path), f"best: {by}, step {best.step}")
+        return FoundWeights(Path(best.path), f"best: {best.metric_text}, step {best.step}")
     if state := _newest_state(run):
         return FoundWeights(_weights_in(state.path), f"last: step {state.step}")
     raise HpcTrainError(

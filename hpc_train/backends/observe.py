@@ -21,7 +21,7 @@ from hpc_train.runs.lock import is_held
 from hpc_train.runs.log_tail import last_words
 from hpc_train.runs.ranks import read_heartbeat
 from hpc_train.runs.read_plan import read_plan
-from hpc_train.runs.saved_models import best_models, read_models
+from hpc_train.runs.saved_models import read_models
 from hpc_train.runs.status import SESSION, RunStatus, SchedulerView, run_status
 from hpc_train.slurm.command import is_available
 from hpc_train.slurm.jobs import JobView, is_federated, query_jobs
@@ -82,7 +82,7 @@ def observe(
             beat=read_heartbeat(directory.latest_attempt.heartbeat(0)),
             metrics=read_object(directory.final_metrics),
             now=now,
-            best_models=tuple(best_models(read_models(directory)).values()),
+            models=read_models(directory),
         )
         for directory, events in zip(directories, histories, strict=True)
     ]

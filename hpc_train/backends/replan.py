@@ -47,6 +47,7 @@ from hpc_train.runs.layout import RunDir
 from hpc_train.runs.lock import waited_lock
 from hpc_train.runs.provenance import add_typed
 from hpc_train.runs.read_plan import read_plan
+from hpc_train.runs.session_words import start_again
 from hpc_train.runs.snapshot import Selection, copy_at
 from hpc_train.runs.status import SESSION, RunStatus
 
@@ -139,7 +140,7 @@ def _refuse_what_goes_on_by_itself(status: RunStatus, run: RunDir) -> None:
     if status.backend == SESSION:
         raise HpcTrainError(
             f"{status.name} ({status.run}) is a script of its own, with a Session",
-            f"start it again, and it goes on: {run.session.read_text(encoding='utf-8').strip()}",
+            start_again(run),
         )
 
 

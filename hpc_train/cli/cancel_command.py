@@ -13,7 +13,10 @@ from hpc_train.cli.finding import runs_to_change
 from hpc_train.cli.sweep_text import tell_cancelled
 from hpc_train.errors import UsageError
 from hpc_train.runs.disk_use import entry_id
+from hpc_train.runs.layout import RunDir
 from hpc_train.runs.registry import folders
+from hpc_train.runs.session_words import start_again
+from hpc_train.runs.status import SESSION, RunStatus
 from hpc_train.runs.sweep_dir import SweepDir, others_of_name
 from hpc_train.sweeps import find_sweep
 
@@ -31,6 +34,13 @@ def _refuse_several(sweep: SweepDir, where: Sequence[Path]) -> None:
             f" either: {', '.join(going[:5])}{' ...' if going[5:] else ''}",
             f"cancel it by its id: hpc-train cancel {sweep.sweep_id}",
         )
+
+
+def _goes_on(status: RunStatus) -> str:
+    """What brings it back."""
+    if status.backend == SESSION:
+        return f"to go on: {start_again(RunDir(Path(status.run_dir)))}"
+    return f"go on with: hpc-train resume {shell_word(status.run)}"
 
 
 @click.command("cancel")
@@ -56,5 +66,5 @@ def command(run: str, runs_dir: Path | None, as_json: bool) -> int:
         )
         return 0
     click.echo(f"{status.name} ({status.run}): {done}")
-    click.echo(f"go on with: hpc-train resume {shell_word(status.run)}", err=True)
+    click.echo(_goes_on(status), err=True)
     return 0

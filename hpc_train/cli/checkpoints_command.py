@@ -16,12 +16,13 @@ from hpc_train.cli.common import (
     runs_dir_option,
 )
 from hpc_train.cli.finding import run_to_read
-from hpc_train.runs.saved_models import SavedModel, best_models, never_logged
+from hpc_train.runs.saved_models import SavedModel, best_models, never_logged, newest_undecided
 
 if TYPE_CHECKING:
     from hpc_train.training.resume.checkpoint import CheckedCheckpoint
 
 NO_MODELS = "no best model: a ModelCheckpoint with a monitor under trainer.callbacks saves it"
+UNDECIDED = "no best model: no metric decides; set monitor in the ModelCheckpoint"
 HEADER = ("STEP", "SAVED", "METRIC", "VALID", "PATH", "WHY")
 
 
@@ -74,9 +75,10 @@ def command(
         print_table(HEADER, [*map(_state_row, states), *_model_rows(models)])
     else:
         click.echo("no checkpoints yet", err=True)
-    if not models:
+    if not best_models(models):
         why = never_logged(found.directory)
-        click.echo(f"no best model: {why[0]}; {why[1]}" if why else NO_MODELS, err=True)
+        told = UNDECIDED if newest_undecided(models) else NO_MODELS
+        click.echo(f"no best model: {why[0]}; {why[1]}" if why else told, err=True)
     return 0
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
+from click.core import ParameterSource
 
 from hpc_train.cli.option_hints import option_hint, stray_hint, swallowed_hint
 from hpc_train.config.flags import FLAGS
@@ -46,7 +48,21 @@ def most_options(order: str) -> Callable[[F], F]:
     everything = click.option(
         "--all", "everything", is_flag=True, help="All of them, however many."
     )
-    return lambda function: number(everything(function))
+
+    def refuse_both(function: F) -> F:
+        @functools.wraps(function)
+        def command(*args: Any, **kwargs: Any) -> Any:
+            typed = click.get_current_context().get_parameter_source("number")
+            if kwargs["everything"] and typed is ParameterSource.COMMANDLINE:
+                raise UsageError(
+                    f"-n {kwargs['number']} and --all: one is for so many, the other for all",
+                    "leave one of them out",
+                )
+            return function(*args, **kwargs)
+
+        return cast("F", command)
+
+    return lambda function: number(everything(refuse_both(function)))
 
 
 def complete_runs(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:

@@ -15,7 +15,13 @@ from hpc_train.cli.common import print_json, shell_word
 from hpc_train.cli.diagnosis_lines import diagnosis_lines
 from hpc_train.cli.main import INTERRUPTED
 from hpc_train.plan.states import SUBMIT_AGAIN, Outcome, RunState
-from hpc_train.runs.history_text import duration, metrics_text, progress_text, shortened
+from hpc_train.runs.history_text import (
+    duration,
+    metrics_text,
+    printable,
+    progress_text,
+    shortened,
+)
 from hpc_train.runs.ranks import Heartbeat
 from hpc_train.runs.snapshot import DOCUMENT
 from hpc_train.runs.status import RunStatus
@@ -23,6 +29,7 @@ from hpc_train.runs.step_times import slower_text
 from hpc_train.supervisor.exitcodes import EXIT_CODES
 
 LINE_EVERY_S = 60.0
+LEAST_NAME = 14  # characters, as in `list`
 
 
 def follow_run(run: api.Run, *, show: bool, as_json: bool = False) -> int:
@@ -111,16 +118,18 @@ class LiveLine:
 
 
 def _fitted(text: str, width: int) -> str:
-    """Without the last parts where there is no room for all."""
-    parts = text.split("  ")
-    while len("  ".join(parts)) > width and len(parts) > 1:
-        parts.pop()
-    return shortened("  ".join(parts), width)
+    """With a shorter name where there is no room for all, then without the last parts."""
+    name, *rest = text.split("  ")
+    least = min(len(name), LEAST_NAME)
+    while rest and len("  ".join(rest)) + 2 + least > width:
+        rest.pop()
+    room = width - sum(len(part) + 2 for part in rest)
+    return "  ".join([shortened(name, room), *rest])
 
 
 def line_of(status: RunStatus, elapsed_s: float) -> tuple[str, str]:
     """Of a run that has not ended: what changes seldom, and what moves."""
-    words = [status.name, status.state.value]
+    words = [one_part(status.name), status.state.value]
     if status.attempts and status.attempts[-1].attempt:
         words.append(f"attempt {status.attempts[-1].attempt}")
     if status.state is RunState.RUNNING:
@@ -133,6 +142,11 @@ def line_of(status: RunStatus, elapsed_s: float) -> tuple[str, str]:
     # In a pipe only a change of the reason is news.
     waited = duration(elapsed_s) if sys.stderr.isatty() else ""
     return "  ".join(word for word in (*words, goes_on, reason) if word), waited
+
+
+def one_part(name: str) -> str:
+    """A run's name without the two spaces that are between the parts of a line."""
+    return " ".join(printable(name).split())
 
 
 def running_line(name: str, beat: Heartbeat | None) -> tuple[str, str]:

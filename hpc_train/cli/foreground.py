@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TextIO
 
 from hpc_train import api
-from hpc_train.cli.following import LiveLine, running_line
+from hpc_train.cli.following import LiveLine, one_part, running_line
 from hpc_train.diagnose.stacks import is_installed
 from hpc_train.plan.states import RunState
 from hpc_train.runs.layout import AttemptDir, RunDir
@@ -96,7 +96,9 @@ class _View:
                 if not _is_told_again(line, attempt):
                     self.write(line)
             if (beat := read_heartbeat(attempt.heartbeat(0))) is not None:
-                self.line.show(*running_line(f"{self._run.directory.name}  running", beat))
+                self.line.show(
+                    *running_line(f"{one_part(self._run.directory.name)}  running", beat)
+                )
 
     def write(self, text: str) -> None:
         """A line, for standard output."""

@@ -97,6 +97,8 @@ def command(
         _print(shown)
     elif there:
         click.echo("no such runs; hpc-train list --all shows all", err=True)
+        if name and name not in (run.name for run in there) and Path(name).exists():
+            click.echo(f"{name} is a file of this folder: a pattern belongs in quotes", err=True)
     else:
         where = ", ".join(map(str, folders(runs_dir))) or no_folder()
         click.echo(f"no runs in {where}; hpc-train submit CFG makes one", err=True)

@@ -17,7 +17,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hpc_train import __version__
-from hpc_train.cli.option_hints import command_hint, extra_hint, long_dash, option_hint, value_hint
+from hpc_train.cli.option_hints import (
+    command_hint,
+    expanded_hint,
+    extra_hint,
+    long_dash,
+    option_hint,
+    value_hint,
+)
 from hpc_train.errors import HpcTrainError, UsageError
 
 if TYPE_CHECKING:
@@ -184,6 +191,8 @@ def _usage(error: click.ClickException, command: str) -> HpcTrainError:
         hint = f"{where} show CFG"
     if context is not None and error.message.startswith("Got unexpected extra argument"):
         extra = error.message.partition("(")[2].rstrip(")").split()
+        if expanded := expanded_hint(context, extra):
+            return UsageError(*expanded)
         hint = extra_hint(context, *extra) or hint
     said = error.format_message().replace("\n", " ")
     if isinstance(error, click.BadParameter) and error.param is not None:

@@ -120,6 +120,8 @@ _SEVERAL = {
     **dict.fromkeys(("--nodes", "--gpus", "--devices"), r"\d+"),
 }
 _OUTPUT_FILE = re.compile(r"[^=:~]+(?<!\.py)(?<!\.yaml)(?<!\.yml)")
+# Commands that choose runs by their names, and the option's name in Python.
+_BY_PATTERN = {"list": "name", "top": "text"}
 _COUNTED = {
     "nodes": "--nodes",
     "ranks": "--gpus",
@@ -218,6 +220,27 @@ def several_numbers(typed: str) -> str:
         return ",".join(map(str, many))
     is_list = re.fullmatch(r"\s*\d+([\s,;]+\d+)+\s*", typed)
     return ",".join(re.findall(r"\d+", typed)) if is_list else ""
+
+
+def expanded_hint(context: click.Context, extra: list[str]) -> tuple[str, str] | None:
+    """What is wrong and what to write, where a shell has expanded a pattern; None elsewhere.
+
+    Args:
+        extra: The words too many.
+    """
+    from hpc_train.cli.shell_patterns import typed_pattern, what_the_shell_did  # to an error
+
+    option = _BY_PATTERN.get(str(context.info_name))
+    if option is None:
+        return None
+    value = context.params.get(option)
+    words = [*([str(value)] if value else []), *extra]
+    pattern = typed_pattern(words)
+    if not pattern or len(words) == 1:
+        return None
+    if option == "text":
+        return what_the_shell_did(words), "write --filter and a part of the names, without a *"
+    return what_the_shell_did(words), f"put the pattern in quotes: --name {pattern}"
 
 
 def extra_hint(context: click.Context, word: str, *behind: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 
 import click
 
@@ -16,22 +17,32 @@ from hpc_train.runs.history_text import duration
 
 
 def print_dry_run(
-    plan: Plan, script: str, *, verbose: bool, as_json: bool, with_script: bool = True
+    plan: Plan,
+    script: str,
+    *,
+    verbose: bool,
+    as_json: bool,
+    with_script: bool = True,
+    first_step: int | None = None,
 ) -> None:
     """Print what would be submitted.
 
     Args:
         verbose: Print the plan itself, too.
         with_script: A scheduler gets the script; on this machine nothing does.
+        first_step: Of a run that goes on: the steps that it has kept.
     """
     if as_json:
         import dataclasses
 
         document = {"schema_version": 1, "plan": dataclasses.asdict(plan), "script": script}
-        print_json(document)
+        print_json(document if first_step is None else {**document, "first_step": first_step})
         return
     for line in plan_lines(plan):
         click.echo(line)
+    if first_step is not None:
+        begins = f"step {first_step}" if first_step else "the beginning: nothing is saved"
+        click.echo(f"goes on    from {begins}")
     if verbose:
         click.secho("\n# plan.json", bold=True)
         click.echo(plan.to_json(), nl=False)
@@ -46,6 +57,8 @@ def print_dry_run(
 def plan_lines(plan: Plan) -> list[str]:
     """Ten lines: what will run, in which shape, how the batch is split, where, and how long."""
     options, training = dict(plan.slurm.options), plan.training
+    # A plan whose script works anywhere has no folder of its own: it is submitted from this one.
+    runs_dir = Path(plan.workdir).absolute() / Path(plan.runs_dir).expanduser()
     billed = [f"{name} {options[name]}" for name in ("account", "qos") if options.get(name)]
     what = {
         "model": training.model.class_path,
@@ -60,7 +73,7 @@ def plan_lines(plan: Plan) -> list[str]:
         "partition": ", ".join([options.get("partition") or "the default one", *billed]),
         "time": _time(plan, options.get("time")),
         "saves": _saves(plan),
-        "runs in": f"{plan.runs_dir}, by {plan.shell.python}",
+        "runs in": f"{runs_dir}, by {plan.shell.python}",
     }
     return [f"{what:<10} {text}" for what, text in told.items()]
 
@@ -95,10 +108,10 @@ def _batch(plan: Plan) -> str:
 
 def _time(plan: Plan, limit: str | None) -> str:
     seconds = time_s(limit) if limit else None
-    text = f"{limit} ({duration(seconds)})" if seconds is not None else limit or "the partition's"
-    return (
-        f"{text} a job; {'it goes on in another' if plan.requeue.enabled else 'no other follows'}"
-    )
+    text = f"{limit} ({duration(seconds)})" if seconds is not None else limit
+    text = f"at most {text}" if text else "as long as the partition lets it"
+    goes_on = "the training goes on in another" if plan.requeue.enabled else "no other follows"
+    return f"{text}, each job; {goes_on}"
 
 
 def _saves(plan: Plan) -> str:

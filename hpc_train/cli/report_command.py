@@ -22,6 +22,7 @@ from hpc_train.cli.common import (
     write_page,
 )
 from hpc_train.cli.finding import newest_to_read, run_to_read
+from hpc_train.cli.shell_patterns import pattern_expected
 from hpc_train.errors import HpcTrainError, UsageError
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.registry import PATTERN, folders
@@ -54,7 +55,9 @@ def command(runs: tuple[str, ...], html: Path | None, runs_dir: Path | None, as_
         check_page(html)
         if str(html) == "-" and as_json:
             raise UsageError("--html - and --json are both for standard output", "name a file")
-    reports = report_runs([run for word in runs or ("",) for run in _meant(word, runs_dir)])
+    with pattern_expected("hpc-train report", runs):
+        meant = [run for word in runs or ("",) for run in _meant(word, runs_dir)]
+    reports = report_runs(meant)
     rows = compared(reports) if len(reports) > 1 else []
     if html is not None:
         from hpc_train.report.page import render_page

@@ -71,13 +71,15 @@ def command(
     again = found.next_plan(*overrides, new_snapshot=new_snapshot, **flags)
     _tell_changes(found)
     print_notes(again.notes)
-    trains = again.plan.script is None and again.plan.verb == "fit"
-    if trains and not any(one.valid for one in found.checkpoints()):
+    first_step = _first_step(found) if again.plan.verb == "fit" else None
+    if again.plan.script is None and first_step == 0:
         print_notes(["it has no whole checkpoint, and begins again at step 0"])
     if dry_run:
         from hpc_train.cli.plan_text import print_dry_run
 
-        print_dry_run(again.plan, again.script, verbose=verbose, as_json=as_json)
+        print_dry_run(
+            again.plan, again.script, verbose=verbose, as_json=as_json, first_step=first_step
+        )
         return 0
     job_id = found.go_on(again, cluster=cluster)
 
@@ -86,6 +88,14 @@ def command(
         click.echo(f"watch      hpc-train status {shell_word(found.directory.run_id)}", err=as_json)
 
     return tell_and_stay(found, {"job_id": job_id}, say, follow=follow, wait=wait, as_json=as_json)
+
+
+def _first_step(run: api.Run) -> int:
+    """Steps that the next attempt need not take again; 0 where nothing whole is saved."""
+    from hpc_train.runs.script_saves import newest_own_step
+
+    whole = (one.step for one in run.checkpoints() if one.valid)  # the newest first
+    return next(whole, newest_own_step(run.directory))
 
 
 def _refuse_for_sweep(options: Mapping[str, bool], sweep: Sweep, typed: str) -> None:

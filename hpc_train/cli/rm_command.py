@@ -15,6 +15,7 @@ from hpc_train.cli.common import (
     print_table,
     runs_dir_option,
 )
+from hpc_train.cli.shell_patterns import pattern_expected
 from hpc_train.errors import HpcTrainError, UsageError
 from hpc_train.runs.disk_use import entry_id, size_text
 
@@ -38,7 +39,8 @@ def command(
     """
     from hpc_train.backends.remove_runs import check_ended, plan_removals, remove
 
-    planned = plan_removals(runs, runs_dir)
+    with pattern_expected("hpc-train rm", runs):
+        planned = plan_removals(runs, runs_dir)
     size = sum(item.use.total for item in planned.removed)
     if not as_json:
         rows = [_cells(item) for item in planned.removed]

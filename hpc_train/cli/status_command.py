@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 import time
 from pathlib import Path
 
@@ -13,7 +15,7 @@ from hpc_train.cli.diagnosis_lines import diagnosis_lines
 from hpc_train.cli.finding import newest_to_read, run_to_read, tell_folder
 from hpc_train.cli.sweep_text import print_sweep
 from hpc_train.errors import UsageError
-from hpc_train.runs.history_text import history_lines
+from hpc_train.runs.history_text import WIDTH, history_lines
 from hpc_train.runs.step_times import slower_text
 from hpc_train.sweeps import find_sweep, newest_sweep
 
@@ -45,7 +47,8 @@ def command(run: str | None, best: str | None, runs_dir: Path | None, as_json: b
     if as_json:
         print_json({**status.to_json(), "slow": slower or None})
         return 0
-    first, *rest = history_lines(status, time.time())
+    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDTH
+    first, *rest = history_lines(status, time.time(), min(columns, WIDTH))
     click.secho(first, bold=True)
     if slower:
         rest.append(f"  slow       {slower}")

@@ -67,6 +67,10 @@ _SAID_OF_LOADED = {
     "arguments": "write hpc_train.load('train.py', arguments=[...])",
 }
 _NAMED = {"Session.restore": "write session.restore(model=model, optimizer=optimizer)"}
+# What a missing argument is, by the function where that differs.
+_MADE_THERE: Mapping[str, Mapping[str, str]] = {
+    "Session.evaluation": {"loader": "write session.evaluation(DataLoader(val_set, batch_size=64))"}
+}
 _NOT_CALLED = {
     "Session.__init__": (
         "a Session is made by its method open",
@@ -162,7 +166,8 @@ def _refusal(
     required = [it.name for it in parameters if it.name in by_name and it.default is it.empty]
     given = {*by_place[: len(args) - own], *kwargs}
     if missing := [it for it in required if it not in given]:
-        hint = _MADE.get(missing[0], f"write {name}({missing[0]}=...)")
+        made = {**_MADE, **_MADE_THERE.get(name, {})}
+        hint = made.get(missing[0], f"write {name}({missing[0]}=...)")
         return ConfigError(f"{name} is called without {', '.join(missing)}", hint)
     if too_many:
         shown = [*by_place, *(f"{it}=..." for it in by_name if it not in by_place)]

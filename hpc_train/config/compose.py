@@ -83,10 +83,12 @@ class Composed:
         key = ".".join([f"{prefix}{index}", *below])
         if not index.isdecimal() or int(index) >= len(holder):
             known = f"its elements are 0 to {len(holder) - 1}" if holder else "it is empty"
-            raise ConfigError(
-                f"{COMMAND_LINE}: {key}: {prefix[:-1]} has no element {index!r}",
-                f"{known}; give the whole list to make it longer: {prefix[:-1]}=[...]",
-            )
+            hint = f"{known}; give the whole list to make it longer: {prefix[:-1]}=[...]"
+            if index[1:].isdecimal() and -len(holder) <= int(index) < 0:
+                meant = ".".join([f"{prefix}{int(index) + len(holder)}", *below])
+                hint = f"count from the front: {meant}=..."
+            what = f"{COMMAND_LINE}: {key}: {prefix[:-1]} has no element {index!r}"
+            raise ConfigError(what, hint)
         place = int(index)
         if not below:
             holder[place] = _copy(value)
@@ -123,7 +125,7 @@ class Composed:
     def note_origins(self, key: str, value: Any, places: Mapping[str, str], place: str) -> None:
         """Note where `key` and all that is below it come from, in place of what was known."""
         self.origins.drop(key)
-        for written in _keys(value, key):
+        for written in keys_below(value, key):
             self.origins.put(written, places.get(written, place))
 
     def notes(self) -> list[str]:
@@ -349,12 +351,12 @@ def _drop_arguments_of_another_class(
     return dropped
 
 
-def _keys(value: Any, key: str) -> Iterator[str]:
+def keys_below(value: Any, key: str) -> Iterator[str]:
     """`key` and every key below it."""
     yield key
     if isinstance(value, (Mapping, list)):
         for name, item in value.items() if isinstance(value, Mapping) else enumerate(value):
-            yield from _keys(item, f"{key}.{name}")
+            yield from keys_below(item, f"{key}.{name}")
 
 
 def _copy(value: Any) -> Any:

@@ -129,7 +129,7 @@ def load(
     composed = compose(Path(path), overrides, assets or config_dir())
     for name, value in (flags or {}).items():
         if name not in FLAGS:
-            raise _no_option(name, value)
+            raise _no_option(name, value, script=is_script(Path(path)))
         if value is not None:
             _check_once(composed, FLAGS[name], value)
             composed.merge(nested(FLAGS[name].key.split("."), value), {}, FLAGS[name].option)
@@ -177,7 +177,7 @@ def _leaves(values: object, prefix: str) -> Iterator[str]:
             yield f"{prefix}{name}"
 
 
-def _no_option(name: str, value: object) -> ConfigError:
+def _no_option(name: str, value: object, *, script: bool) -> ConfigError:
     """The refusal of a keyword of the Python interface: keys of the config are texts."""
     if dotted := class_of_object(value):
         return ConfigError(f"{name} is {shown(value)}, and no text", class_as_text(name, dotted))
@@ -185,7 +185,7 @@ def _no_option(name: str, value: object) -> ConfigError:
         hint = "write each as a text: hpc_train.load(PATH, 'seed=3', 'trainer.max_epochs=5')"
         return ConfigError(f"{name} is no option of hpc-train", hint)
     said = SAID_OF_KEYS.get(name) or _SAID_OF_ARGUMENTS.get(name)
-    key = key_of_word(name) if not said else ""
+    key = key_of_word(name, script=script) if not said else ""
     text = f"write it as a text: hpc_train.load(PATH, '{key}={value}')"
     known = f"known: {', '.join(FLAGS)}; keys of the config are texts: 'model.init_args.{name}=...'"
     hint = text if key else said or did_you_mean(name, (*FLAGS, *_OF_LOAD))

@@ -84,11 +84,15 @@ SAID_OF_KEYS = {
 _SUBCOMMANDS = ("fit", "validate", "test", "predict")
 
 
-def key_of_word(name: str) -> str:
-    """The key that ends in this name; a section's, the Trainer's, or what others call it."""
+def key_of_word(name: str, *, script: bool = False) -> str:
+    """The key that ends in this name; a section's, the Trainer's, or what others call it.
+
+    Args:
+        script: Whether the training is a script, whose section has words of the Trainer's.
+    """
     if "." in name or name in FIELDS:
         return name
-    places = [f"{section}.{name}" for section, keys in SECTIONS.items() if name in keys]
+    places = _places(name, script=script)
     if len(places) == 1:
         return places[0]
     if name in OF_A_CLASS:
@@ -110,11 +114,13 @@ def unknown_key(
     """
     section, _, written = full.rpartition(".")
     key = written.replace("-", "_")
-    hint = _known_word(full, section, key) or _of_sbatch(section, key)
+    of_script = values.get("script")
+    script = isinstance(of_script, Mapping) and bool(of_script.get("path"))
+    hint = _known_word(full, section, key, script=script) or _of_sbatch(section, key)
     if not hint and key in OF_A_CLASS:
         owner = OF_A_CLASS[key]
         hint = argument_hint(owner, key, values) or not_taken(owner, key, values)
-    hint = hint or _with_its_section(key)
+    hint = hint or _with_its_section(key.lower())
     hint = hint or did_you_mean(key.lower(), known, prefix=f"{section}." if section else "")
     if not hint and section == "slurm":
         hint = f"other options of sbatch go under slurm.extra: {{{key.replace('_', '-')}: ...}}"
@@ -135,10 +141,17 @@ def _of_sbatch(section: str, key: str) -> str:
     return OWNED.get(option, under_extra)
 
 
-def _known_word(full: str, section: str, key: str) -> str:
+def _places(key: str, *, script: bool) -> list[str]:
+    """The sections' keys of this name; what the Trainer takes is no script's in a config."""
+    places = [f"{section}.{key}" for section, keys in SECTIONS.items() if key in keys]
+    if not script and key in SECTIONS["script"] and key in trainer_parameters(sys.path):
+        places.remove(f"script.{key}")
+    return places
+
+
+def _known_word(full: str, section: str, key: str, *, script: bool) -> str:
     """What a word of others is here, or where a key of ours belongs."""
-    places = [name for name in FIELDS if name == key]
-    places += [f"{name}.{key}" for name, keys in SECTIONS.items() if key in keys]
+    places = [name for name in FIELDS if name == key] + _places(key, script=script)
     if key == "enabled":  # of other sections
         places = []
     hint = SAID_OF_KEYS.get(full) or SAID_OF_KEYS.get(key) or ""

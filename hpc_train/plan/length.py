@@ -13,12 +13,21 @@ def length_text(trainer: Mapping[str, Any]) -> str:
     """`max_epochs 2, each of 10 batches (trainer.limit_train_batches)`."""
     if trial := trial_text(trainer):
         return trial
-    until = [f"{end} {trainer[end]}" for end in _ENDS if trainer.get(end)]
-    text = ", ".join(until) or "the end of Lightning's default, 1000 epochs"
+    text = _until(trainer)
     for name in _CUTS:
         if share := _share(trainer.get(name)):
             text += f", each epoch of {share} (trainer.{name})"
     return text
+
+
+def _until(trainer: Mapping[str, Any]) -> str:
+    """The limits that are any; -1 is Lightning's word for none (`pl.Trainer`, max_epochs)."""
+    ends = [f"{it} {trainer[it]}" for it in _ENDS if trainer.get(it) not in (None, -1)]
+    if ends:
+        return " or ".join(ends) + (", whichever comes first" if ends[1:] else "")
+    if trainer.get("max_epochs") == -1:
+        return "it is cancelled, or a callback ends it (max_epochs -1: no end)"
+    return "the end of Lightning's default, 1000 epochs"
 
 
 def trial_text(trainer: Mapping[str, Any]) -> str:

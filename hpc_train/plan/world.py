@@ -148,8 +148,10 @@ def _from_slurm(env: Mapping[str, str]) -> World:
             f"unequal ranks a node: Slurm started {counts} ranks on {len(counts)} nodes",
             "ask for the same number on each: srun --nodes=N --ntasks=N*R --ntasks-per-node=R",
         )
-    if nodes > 1 and env.get("SLURM_DISTRIBUTION", "").startswith("cyclic"):
-        # Some ranks have the same number either way: the variable tells it to every one.
+    dealt = env.get("SLURM_DISTRIBUTION", "").startswith("cyclic")
+    if dealt and nodes > 1 and counts[0] > 1:
+        # Some ranks have the same number either way: the variable tells it to every one. With one
+        # task a node both orders are one, and Slurm itself says cyclic (srun(1), --distribution).
         raise CheckError("the ranks are dealt out in turn, not node by node", _IN_BLOCKS)
     return World(
         nodes=nodes,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from hpc_train.plan.plan import Verb
 from hpc_train.plan.policy import AttemptSummary, Refused
 from hpc_train.plan.states import Outcome
 from hpc_train.runs.events import BEGINNINGS, Event, EventKind, since_last
@@ -42,6 +43,8 @@ class AttemptRecord:
     went_on_as: str = ""
     preflight: str = ""
     unused: str = ""  # what the job has, and the plan does not use
+    verb: Verb = "fit"
+    weights: str = ""  # what its model begins with, where the run has kept no step
     blamed: tuple[str, ...] = ()
     excluded: tuple[str, ...] = ()
     rank: int | None = None
@@ -77,6 +80,8 @@ def attempts_in(events: Sequence[Event]) -> list[AttemptRecord]:
                 host=event.get("host", ""),
                 pid=event.get("pid", 0),
                 unused=event.get("unused", ""),
+                verb=event.get("verb", "fit"),
+                weights=event.get("weights", ""),
                 started=event.time,
                 first_step=event.get("first_step", 0),
                 saved_step=event.get("first_step", 0),

@@ -30,17 +30,16 @@ WIDTH = 200
 WHOLE = 1000  # of the one sentence that tells why a run ended: its fix stands last
 MOST_LINES = 3
 INDENT = " " * 13
+_NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
-def history_lines(status: RunStatus, now: float) -> Iterator[str]:
-    """When, where, what happened, what was decided and why, steps lost."""
-    meaning = f" ({status.meaning})" if status.meaning else ""
-    why = f": {status.reason}{meaning}" if status.reason else ""
-    if status.state is RunState.RUNNING and not status.silence:
-        why = f"  {progress_text(status.beat)}"
-        why += f": {status.waiting}" if status.waiting else ""
-    told = shortened(f"{status.name}  {status.state.value}{why}", WHOLE)
-    yield from textwrap.wrap(told, WIDTH, subsequent_indent="  ", drop_whitespace=False)
+def history_lines(status: RunStatus, now: float, width: int = WIDTH) -> Iterator[str]:
+    """When, where, what happened, what was decided and why, steps lost.
+
+    Args:
+        width: Of the terminal, for where a run stands; what is to be copied is left to it.
+    """
+    yield from _first_lines(status, width)
     yield f"  run        {status.run}"
     yield f"  folder     {status.run_dir}"
     yield f"  job        {status.job_id or '-'} ({status.backend or 'not submitted'})"
@@ -53,16 +52,41 @@ def history_lines(status: RunStatus, now: float) -> Iterator[str]:
     if status.forecast:
         warning = f"; {status.forecast.warning}" if status.forecast.warning else ""
         yield f"  limit      in {duration(status.forecast.limit_in_s)}{warning}"
-    yield f"  step       {status.step}"
+    yield from _training_lines(status)
+    for attempt in status.attempts:
+        yield from _attempt_lines(attempt, status, now)
+
+
+def _training_lines(status: RunStatus) -> Iterator[str]:
+    """What it began with, how far it is, and what has come out of it."""
+    if status.weights:
+        yield f"  weights    {'of ' if status.evaluates else 'began with '}{status.weights}"
+    if not status.evaluates:
+        yield f"  step       {status.step}"
     if status.failed_saves:
         yield shortened(f"  saves      {status.failed_saves}", WIDTH)
     if status.metrics:
         yield shortened(f"  metrics    {metrics_text(status.metrics)}", WIDTH)
     for model in status.best_models:
-        by = f"{model.metric_text}  " if model.monitor else ""
-        yield f"  best       {by}step {model.step}  {model.path}"
-    for attempt in status.attempts:
-        yield from _attempt_lines(attempt, status, now)
+        yield f"  best       {model.metric_text}  step {model.step}  {model.path}"
+    if newest := status.newest_model:
+        yield f"  newest     step {newest.step}  {newest.path}"
+
+
+def _first_lines(status: RunStatus, width: int) -> list[str]:
+    """Where it stands: while it trains, no number is parted from its name at a line's end."""
+    if status.state is RunState.RUNNING and not status.silence:
+        waits = f": {status.waiting}" if status.waiting else ""
+        parts = [status.name, status.state.value, *progress_text(status.beat).split("  ")]
+        whole = "  ".join(part.replace(" ", _NO_BREAK) for part in parts)
+        lines = textwrap.wrap(
+            shortened(whole + waits, WHOLE), width, subsequent_indent="  ", break_on_hyphens=False
+        )
+        return [line.replace(_NO_BREAK, " ") for line in lines]
+    meaning = f" ({status.meaning})" if status.meaning else ""
+    why = f": {status.reason}{meaning}" if status.reason else ""
+    told = shortened(f"{status.name}  {status.state.value}{why}", WHOLE)
+    return textwrap.wrap(told, WIDTH, subsequent_indent="  ", drop_whitespace=False)
 
 
 def history_html(status: RunStatus, now: float) -> str:
@@ -152,7 +176,7 @@ def _attempt_lines(attempt: AttemptRecord, status: RunStatus, now: float) -> Ite
         yield from _told("damaged", textwrap.wrap(text, WIDTH - len(INDENT)))
     if attempt.reason and not _is_told_above(attempt.reason, status):
         yield from _told("what", textwrap.wrap(attempt.reason, WIDTH - len(INDENT)))
-    if attempt.ended is not None:
+    if attempt.ended is not None and not status.evaluates:
         yield (
             f"    steps    {attempt.first_step} to {attempt.last_step}, {attempt.steps_lost} lost"
         )

@@ -11,6 +11,7 @@ from hpc_train.runs.history_text import clock, duration, pace_text, printable
 from hpc_train.runs.status import RunStatus
 
 _LOSS = re.compile(r"loss", re.IGNORECASE)
+_FEWEST = 4  # characters of a name that is cut: one, and the sign
 
 COLUMNS: dict[str, Callable[[RunStatus], str]] = {
     "NAME": lambda run: printable(run.name),
@@ -48,22 +49,26 @@ def fitted_widths(
 
     Args:
         widths: As its cells need them.
-        least_needed: Left out first, in this order; then the first and the last one are cut.
+        least_needed: Left out first, in this order; then the first and the last one are cut. Where
+            that is not enough, all but the first three go, from the last one on.
         good: Of these two, before any other is left out.
-        least: Of each of them in the end.
+        least: Of each of them in the end; the first has less where three are left.
     """
     widths = list(widths)
     first, last = widths[0], widths[-1]
 
     def too_wide(first: int, last: int) -> int:
-        inner = [width for width in widths[1:-1] if width]
-        return max(0, first + last + sum(inner) + 2 * (len(inner) + 1) - columns)
+        shown = [width for width in (first, *widths[1:-1], last) if width]
+        return max(0, sum(shown) + 2 * (len(shown) - 1) - columns)
 
     for name in least_needed:
         if too_wide(min(first, good[0]), min(last, good[1])):
             widths[header.index(name)] = 0
     widths[-1] = max(min(last, least), last - too_wide(min(first, least), last))
-    widths[0] = max(min(first, least), first - too_wide(first, widths[-1]))
+    for place in reversed(range(3, len(widths))):
+        if too_wide(min(first, least), widths[-1]):
+            widths[place] = 0
+    widths[0] = max(min(first, _FEWEST), first - too_wide(first, widths[-1]))
     return widths
 
 
@@ -80,6 +85,8 @@ def _why(run: RunStatus) -> str:
 
 
 def _step(run: RunStatus) -> str:
+    if run.evaluates:
+        return "-"
     return f"{run.step}/{run.beat.steps}" if run.beat and run.beat.steps else str(run.step)
 
 

@@ -6,6 +6,7 @@ The ranks write `models/models.json` (`training.model_files`); here it is read w
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from hpc_train.config.specs import is_object, read_object
 from hpc_train.config.words import did_you_mean
 from hpc_train.errors import HpcTrainError, UsageError
 from hpc_train.runs.atomic import write_text
+from hpc_train.runs.checkpoints import newest_step
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.read_plan import read_plan
 
@@ -84,17 +86,22 @@ def write_models(run: RunDir, models: Iterable[SavedModel]) -> None:
 
 
 def best_models(models: Sequence[SavedModel]) -> dict[str, SavedModel]:
-    """The best one by each metric; by the empty name the newest that no metric decided about."""
+    """The best one by each metric that decided."""
     best: dict[str, SavedModel] = {}
     for model in sorted(models, key=lambda model: model.step):  # the first of equals, as Lightning
-        if not model.last and (model.monitor not in best or _is_better(model, best[model.monitor])):
+        rival = best.get(model.monitor)
+        if model.monitor and not model.last and (rival is None or _is_better(model, rival)):
             best[model.monitor] = model
     return best
 
 
+def newest_undecided(models: Sequence[SavedModel]) -> SavedModel | None:
+    """The newest one of a ModelCheckpoint without a monitor, where there is one."""
+    undecided = [model for model in models if not model.monitor and not model.last]
+    return max(undecided, key=lambda model: model.step, default=None)
+
+
 def _is_better(model: SavedModel, than: SavedModel) -> bool:
-    if not model.monitor:
-        return model.step > than.step
     if model.score is None or than.score is None:
         return than.score is None and model.score is not None
     return model.score < than.score if model.mode == "min" else model.score > than.score
@@ -130,25 +137,18 @@ def choose_best(run: RunDir, monitor: str | None = None) -> SavedModel:
         monitor: The metric that decides; needed where models were saved by several.
 
     Raises:
-        HpcTrainError: there is none (by that metric).
+        HpcTrainError: there is none (by that metric), or no metric decided.
         UsageError: several metrics decided, and none is named.
     """
     best = best_models(read_models(run))
-    named = sorted(name for name in best if name)
-    if not best and (why := never_logged(run)):
-        raise HpcTrainError(f"{run.name} ({run.run_id}) has saved no best model: {why[0]}", why[1])
-    if not best:
-        raise HpcTrainError(
-            f"{run.name} ({run.run_id}) has saved no best model",
-            "add a pytorch_lightning.callbacks.ModelCheckpoint with init_args.monitor to "
-            "trainer.callbacks; the newest state is in `hpc-train checkpoints`",
-        )
+    named = sorted(best)
+    if not named:
+        raise _no_best(run)
     if monitor is not None:
         if monitor not in named:
-            known = ", ".join(named) or "no metric, they are the newest"
             raise HpcTrainError(
                 f"{run.name} ({run.run_id}) has saved no model by {monitor}",
-                f"its models were saved by {known}",
+                f"its models were saved by {', '.join(named)}",
             )
         return best[monitor]
     if len(named) > 1:
@@ -156,4 +156,22 @@ def choose_best(run: RunDir, monitor: str | None = None) -> SavedModel:
             f"the models of {run.name} ({run.run_id}) were saved by {', '.join(named)}",
             f"say which decides: --monitor {named[0]}",
         )
-    return best[named[0]] if named else best[""]
+    return best[named[0]]
+
+
+def _no_best(run: RunDir) -> HpcTrainError:
+    """Why no model is the best, and what to write."""
+    what = f"{run.name} ({run.run_id}) has saved no best model"
+    if newest := newest_undecided(read_models(run)):
+        why = "no metric decided about those that it saved"
+        fix = "set monitor in its ModelCheckpoint, to what the model logs"
+        return HpcTrainError(f"{what}: {why}", f"{fix}; the newest one: {newest.path}")
+    if why_not := never_logged(run):
+        return HpcTrainError(f"{what}: {why_not[0]}", why_not[1])
+    fix = (
+        "add a pytorch_lightning.callbacks.ModelCheckpoint with init_args.monitor to"
+        " trainer.callbacks"
+    )
+    if newest_step(run):
+        fix += f"; `hpc-train checkpoints {shlex.quote(run.run_id)}` shows its newest state"
+    return HpcTrainError(what, fix)

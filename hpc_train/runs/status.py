@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from hpc_train.plan.evaluations import NEEDED
 from hpc_train.plan.states import ALL_FINISHED, SUBMIT_AGAIN, Outcome, RunState
 from hpc_train.runs.events import (
     BEGINNINGS,
@@ -22,7 +23,7 @@ from hpc_train.runs.history import AttemptRecord, attempts_in, newest_job_id
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.metrics import Metrics
 from hpc_train.runs.ranks import Heartbeat
-from hpc_train.runs.saved_models import SavedModel
+from hpc_train.runs.saved_models import SavedModel, best_models, newest_undecided
 
 SCHEMA_VERSION = 1
 SESSION = "session"  # the backend of a script of the user's with a Session
@@ -84,6 +85,17 @@ class RunStatus:
     metrics: Mapping[str, Any] = field(default_factory=dict)
     attempts: tuple[AttemptRecord, ...] = ()
     best_models: tuple[SavedModel, ...] = ()  # one for each metric that decided
+    newest_model: SavedModel | None = None  # of those about which no metric decided
+
+    @property
+    def evaluates(self) -> bool:
+        """Whether it tests, validates or predicts, and so takes no steps."""
+        return bool(self.attempts) and self.attempts[-1].verb in NEEDED
+
+    @property
+    def weights(self) -> str:
+        """Where the weights come from with which its model begins; empty for fresh ones."""
+        return self.attempts[0].weights if self.attempts else ""
 
     @property
     def stands(self) -> str:
@@ -126,6 +138,7 @@ class RunStatus:
             "requeues_expected": self.forecast.requeues if self.forecast else None,
             "attempts": [_attempt_json(attempt) for attempt in self.attempts],
             "metrics": dict(self.metrics),
+            "weights": self.weights or None,
             "best_models": [model.to_json() for model in self.best_models],
         }
 
@@ -138,7 +151,7 @@ def run_status(
     beat: Heartbeat | None,
     metrics: Mapping[str, Any],
     now: float,
-    best_models: Sequence[SavedModel] = (),
+    models: Sequence[SavedModel] = (),
 ) -> RunStatus:
     """Put the run's state together.
 
@@ -147,7 +160,7 @@ def run_status(
         beat: Rank 0's newest sign of life.
         metrics: The final metrics, or the newest known.
         now: Seconds since the epoch.
-        best_models: As `saved_models.best_models` finds them.
+        models: As `saved_models.read_models` finds them.
     """
     attempts = attempts_in(events)
     submissions = [event for event in events if event.kind is EventKind.SUBMITTED]
@@ -177,7 +190,8 @@ def run_status(
         step=step,
         metrics=Metrics(metrics, f"{run.name} ({run.run_id}) is {state.value}", reason),
         attempts=tuple(attempts),
-        best_models=tuple(best_models),
+        best_models=tuple(best_models(models).values()),
+        newest_model=newest_undecided(models),
     )
 
 
@@ -308,7 +322,7 @@ def _why(event: Event, attempts: Sequence[AttemptRecord]) -> str:
     if newest is None or newest.reason in ("", ALL_FINISHED):
         return decision
     usual = newest.outcome is not None and decision == newest.outcome.follows.reason
-    return newest.reason if usual else f"{newest.reason} ({decision})"
+    return newest.reason if usual or decision == newest.reason else f"{newest.reason} ({decision})"
 
 
 def _progress_json(beat: Heartbeat | None) -> dict[str, Any] | None:

@@ -373,6 +373,8 @@ def new_attempt(
         host=socket.gethostname(),
         pid=os.getpid(),
         first_step=first,
+        verb=plan.verb,
+        weights=plan.weights,
         **({"unused": unused} if unused else {}),
     )
     if unused:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from hpc_train.errors import HpcTrainError, SlurmError
+from hpc_train.plan.evaluations import NEEDED
 from hpc_train.plan.length import trial_text
 from hpc_train.plan.policy import AttemptSummary, Decision, SchedulerOptions, decide
 from hpc_train.plan.states import Action, RankExit, RunState
@@ -130,9 +131,8 @@ def _decide(attempt: Attempt, ending: AttemptOutcome, stop: StopCause, *, batch:
         cancelled=attempt.why_cancelled() if ending.outcome.follows.state is None else "",
     )
     decision = decide(history[-1], history[:-1], attempt.plan.requeue, scheduler)
-    trial = trial_text(attempt.plan.training.trainer)
-    if trial and decision.state is RunState.COMPLETED:
-        decision = replace(decision, reason=f"{trial} is complete")
+    if decision.state is RunState.COMPLETED:
+        decision = replace(decision, reason=_what_is_complete(attempt, history[-1], decision))
     attempt.tell(
         EventKind.DECIDED,
         action=decision.action.value,
@@ -141,6 +141,14 @@ def _decide(attempt: Attempt, ending: AttemptOutcome, stop: StopCause, *, batch:
     )
     _tell_all(attempt, decision)
     return decision
+
+
+def _what_is_complete(attempt: Attempt, newest: AttemptSummary, decision: Decision) -> str:
+    """Why nothing follows: a test or a trial is no training."""
+    if attempt.plan.verb in NEEDED:
+        return newest.reason  # "the test is complete"
+    trial = trial_text(attempt.plan.training.trainer)
+    return f"{trial} is complete" if trial else decision.reason
 
 
 def _ended_attempts(run: RunDir) -> list[AttemptSummary]:

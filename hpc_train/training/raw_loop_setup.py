@@ -81,6 +81,7 @@ def _attempt(environ: Mapping[str, str], run: RunDir, world: World) -> int:
         return int(environ[env_names.ATTEMPT])
     number = [0]
     if world.rank == 0:
+        run.stop.unlink(missing_ok=True)  # it was meant for the attempt before
         taken = [int(path.name) for path in run.attempts.glob("*") if path.name.isdigit()]
         number = [max(taken, default=-1) + 1]
         run.attempt(number[0]).path.mkdir(parents=True)

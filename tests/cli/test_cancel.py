@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import shlex
+import signal
+import socket
+import subprocess
 import time
 from pathlib import Path
 
@@ -198,3 +202,50 @@ def test_a_job_that_waits_cannot_be_cancelled_without_slurm_and_that_is_said(hpc
     assert f"fix: once `scontrol ping` says UP: hpc-train cancel {run.run_id}" in said.err
     assert wishes(run) == 0
     assert not run.stop.exists()
+
+
+# --- a script with a Session
+
+
+@pytest.fixture
+def session(tmp_path: Path):
+    """A script with a Session that trains on HOST, and the process that stands for its rank 0."""
+    process = subprocess.Popen(["sleep", "600"])
+
+    def make(host: str) -> RunDir:
+        run = RunDir(tmp_path / "runs" / "mine", named=False)
+        run.attempt(0).path.mkdir(parents=True)
+        run.session.write_text("loop.py runs/mine\n")
+        run.latest.symlink_to("attempts/0")
+        tell(run, EventKind.SUBMITTED, attempt=0, job_id="pid-1", backend="session")
+        began = {"attempt": 0, "job_id": "pid-1", "host": host, "pid": process.pid}
+        tell(run, EventKind.ATTEMPT_STARTED, **began)
+        now = time.time()
+        beat = Heartbeat(rank=0, node="n", pid=1, time=now, moved=now, phase="train", step=4)
+        write_heartbeat(run.attempt(0), beat)
+        return run
+
+    yield make, process
+    process.kill()
+    process.wait()
+
+
+def test_who_cancels_a_script_with_a_session_is_not_sent_to_a_resume_that_is_refused(hpc, session):
+    make, process = session
+    make(socket.gethostname())
+    said = hpc("cancel", "mine")
+    assert (said.code, process.wait(10)) == (0, -signal.SIGTERM)
+    again = "start its script again, as before, and it goes on: loop.py runs/mine"
+    assert again in said.err
+    assert "resume" not in said.out + said.err
+
+
+def test_a_session_on_another_host_is_stopped_by_what_is_told_to_type(hpc, session):
+    make, process = session
+    run = make("elsewhere")
+    said = hpc("cancel", "mine")
+    assert said.code == 1
+    command = said.err.partition("cancel it there, or: ")[2].strip()
+    subprocess.run(shlex.split(command), check=True)
+    assert run.stop.exists()
+    assert process.poll() is None

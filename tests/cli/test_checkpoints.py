@@ -78,6 +78,49 @@ def test_without_any_model_one_line_says_how_to_get_one(hpc, run: RunDir) -> Non
     assert "ModelCheckpoint" in hpc("checkpoints", "digits").err
 
 
+def state(run: RunDir, step: int) -> None:
+    folder = run.checkpoints / f"step-{step:09d}"
+    folder.mkdir(parents=True)
+    (folder / "manifest.json").write_text("{}")
+
+
+def test_who_has_no_best_model_is_sent_to_a_state_only_where_there_is_one(hpc, run: RunDir) -> None:
+    assert "hpc-train checkpoints" not in hpc("checkpoints", "digits", "--best").err
+    state(run, 9)
+    fix = hpc("checkpoints", "digits", "--best").err.rpartition("`hpc-train ")[2].partition("`")[0]
+    assert "step-000000009" in hpc(*fix.split()).out
+
+
+def test_models_about_which_no_metric_decided_have_no_best(hpc, run: RunDir) -> None:
+    last = SavedModel(path=str(run.models / "last.ckpt"), step=18, epoch=2, last=True)
+    older, newest, _ = save(run, model(run, 6, None, ""), model(run, 12, None, ""), last)
+    _, *rows = hpc("checkpoints", "digits").out.splitlines()
+    assert [row.split() for row in rows] == [
+        ["18", "last", last.path], ["12", "model", newest], ["6", "model", older]
+    ]  # fmt: skip
+    assert "no metric decides; set monitor" in hpc("checkpoints", "digits").err
+    for words in (["--best"], ["--best", "--json"], ["--monitor", "val_acc"]):
+        said = hpc("checkpoints", "digits", *words)
+        assert (said.code, said.out if "--json" not in words else "") == (1, "")
+        told = said.out if "--json" in words else said.err
+        assert "no metric decided about those that it saved" in told
+        assert f"ModelCheckpoint, to what the model logs; the newest one: {newest}" in told
+    shown = hpc("status", "digits").out
+    assert f"  newest     step 12  {newest}\n" in shown
+    assert "best" not in shown.replace("  newest", "")
+    assert json.loads(hpc("status", "digits", "--json").out)["best_models"] == []
+
+
+def test_beside_a_metric_that_decides_the_others_are_not_the_best(hpc, run: RunDir) -> None:
+    by_acc, newest = save(run, model(run, 6, 0.9), model(run, 12, None, ""))
+    assert hpc("checkpoints", "digits", "--best").out == f"{by_acc}\n"
+    _, *rows = hpc("checkpoints", "digits").out.splitlines()
+    assert [row.split()[:2] for row in rows] == [["12", "model"], ["6", "best"]]
+    assert f"best       val_acc 0.9  step 6  {by_acc}\n  newest     step 12  {newest}" in (
+        hpc("status", "digits").out
+    )
+
+
 def test_a_list_that_cannot_be_read_is_none(hpc, run: RunDir) -> None:
     run.models_list.write_text("[{")
     assert "no checkpoints yet" in hpc("checkpoints", "digits").err

@@ -20,7 +20,7 @@ def test_ten_lines_say_what_will_run(hpc, tmp_path):
         "shape      3 nodes x 4 ranks = 12 ranks, a GPU each, else on CPUs (accelerator auto)",
         "batch      192 = 16 a rank x 12 ranks",
         "partition  train",
-        "time       0:02:00 (2 min 00 s) a job; it goes on in another",
+        "time       at most 0:02:00 (2 min 00 s), each job; the training goes on in another",
         "saves      every 5 minutes, and when it is stopped",
         lines[9],
     ]
@@ -44,23 +44,60 @@ def test_ten_lines_say_what_will_run(hpc, tmp_path):
         (["micro_batch_size=8"], "batch      96 = 8 a rank x 4 ranks x 3 accumulated"),
         ([], "partition  the default one"),
         (["--account", "a", "--qos", "q"], "partition  the default one, account a, qos q"),
-        (["requeue.enabled=false"], "time       0:30:00 (30 min 00 s) a job; no other follows"),
+        (
+            ["requeue.enabled=false"],
+            "time       at most 0:30:00 (30 min 00 s), each job; no other follows",
+        ),
+        (
+            ["slurm.time=null"],
+            (
+                "time       as long as the partition lets it, each job; the training goes on in "
+                "another"
+            ),
+        ),
         (["checkpoint.every_n_steps=100"], "saves      every 100 steps or 5 minutes, and"),
         (["checkpoint.every_n_minutes=null"], "saves      when it is stopped"),
-        (["trainer.max_steps=70"], "until      max_epochs 15, max_steps 70"),
         (["trainer.fast_dev_run=true"], "until      a trial of 1 batch (trainer.fast_dev_run)"),
         (["trainer.fast_dev_run=3"], "until      a trial of 3 batches (trainer.fast_dev_run)"),
         (["trainer.fast_dev_run=false"], "until      max_epochs 15"),
-        (["trainer.overfit_batches=2"], "until      max_epochs 15, each epoch of 2 batches (tr"),
+        (
+            ["trainer.overfit_batches=2"],
+            "until      max_epochs 15, each epoch of 2 batches (trainer.overfit_batches)",
+        ),
         (
             ["trainer.limit_train_batches=0.1"],
             "15, each epoch of 0.1 of its batches (trainer.limit_train_batches)",
+        ),
+        (
+            ["trainer.max_steps=70"],
+            "until      max_epochs 15 or max_steps 70, whichever comes first",
+        ),
+        (["trainer.max_steps=-1"], "until      max_epochs 15"),
+        (["trainer.max_epochs=-1", "trainer.max_steps=70"], "until      max_steps 70"),
+        (
+            ["trainer.max_epochs=-1", "trainer.max_time=00:01:00:00"],
+            "until      max_time 00:01:00:00",
+        ),
+        (
+            ["trainer.max_epochs=-1"],
+            "until      it is cancelled, or a callback ends it (max_epochs -1: no end)",
+        ),
+        (
+            ["trainer.max_epochs=-1", "trainer.max_steps=-1"],
+            "until      it is cancelled, or a callback ends it (max_epochs -1: no end)",
+        ),
+        (["trainer.max_epochs=null"], "until      the end of Lightning's default, 1000 epochs"),
+        (
+            ["trainer.max_epochs=null", "trainer.max_steps=-1"],
+            "until      the end of Lightning's default, 1000 epochs",
         ),
     ],
 )
 def test_what_is_asked_for_is_in_them(hpc, words, line):
     said = hpc("submit", "--dry-run", DIGITS, *words)
-    assert any(line in told for told in said.out.splitlines()[:10]), said
+    ends = said.out.splitlines()[:10]
+    exact = line.startswith(("until", "time"))
+    assert any(told == line if exact else line in told for told in ends), said
 
 
 def test_the_plan_is_shown_to_who_wants_all_of_it_and_the_script_to_all(hpc):

@@ -278,6 +278,40 @@ def test_on_a_terminal_the_line_is_drawn_anew_with_what_there_is_room_for(
     assert capfd.readouterr().err == f"{drawn}{shown}{drawn}{shown}{drawn}"
 
 
+@pytest.mark.parametrize(
+    ("columns", "parts"),
+    [
+        (40, ["step 281/512"]),
+        (60, ["step 281/512", "epoch 4/8", "16 it/s"]),
+        (80, ["step 281/512", "epoch 4/8", "16 it/s", "ETA 14 s"]),
+        (120, ["step 281/512", "epoch 4/8", "16 it/s", "ETA 14 s", "train_loss 0.0436"]),
+    ],
+)
+@pytest.mark.parametrize("length", [14, 28, 64, 200])
+def test_a_long_name_takes_no_place_from_where_the_training_stands(
+    monkeypatch, capfd, columns, parts, length
+):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr(following.sys.stderr, "isatty", lambda: True)
+    name = ("a-name-that-goes-on-until-it-fills-the-line-" * 5)[:length]
+    at = {"steps": 512, "epoch": 4, "epochs": 8, "steps_per_s": 16.0}
+    one = beat(281, **at, metrics={"train_loss": 0.0436})
+    following.LiveLine().show(*following.running_line(f"{name}  running", one))
+    line = capfd.readouterr().err.removeprefix("\r\x1b[K")
+    shown, *rest = line.split("  ")
+    assert len(line) < columns
+    assert rest == ["running", *parts]
+    assert shown == name or (shown.endswith("...") and name.startswith(shown[:-3]))
+    assert len(shown) >= min(length, 14)
+
+
+def test_a_name_with_two_spaces_is_one_part_of_the_line(waiting, slurm, monkeypatch, capfd):
+    begin(waiting, 0)
+    slurm.says("7|RUNNING|None|N/A")
+    status = dataclasses.replace(api.Run(waiting).status(), name="a  name of  mine")
+    assert following.line_of(status, 1.0)[0] == "a name of mine  running  step 61"
+
+
 @pytest.fixture
 def training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunDir:
     """A run in the foreground, and rank 0 that has begun."""

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from hpc_train.runs.events import EventKind
+from hpc_train.runs.layout import RunDir
 from hpc_train.runs.ranks import Heartbeat, write_heartbeat
 from tests.cli.conftest import beats, end, on_terminal, tell
 
@@ -38,7 +39,6 @@ def ids(rows: list[dict[str, str]]) -> list[str]:
         (31, ["--all"], 31),
         (31, ["-n", "2"], 2),
         (31, ["-n", "40"], 31),
-        (31, ["-n", "2", "--all"], 31),
     ],
 )
 def test_the_newest_thirty_are_shown_and_that_there_are_more_is_said(
@@ -52,6 +52,16 @@ def test_the_newest_thirty_are_shown_and_that_there_are_more_is_said(
     as_json = hpc("list", "--json", *words)
     assert [run["run"] for run in json.loads(as_json.out)["runs"]] == runs[::-1][:shown]
     assert as_json.err == more
+
+
+@pytest.mark.parametrize("command", ["list", "du"])
+@pytest.mark.parametrize("words", [["-n", "2", "--all"], ["--all", "-n", "30"]])
+def test_so_many_and_all_at_once_are_refused(hpc, slurm, make_run, command, words):
+    make_run(1, ended=True)
+    said = hpc(command, *words)
+    assert (said.code, said.out) == (2, "")
+    assert "-n" in said.err
+    assert "leave one of them out" in said.err
 
 
 def test_a_thousand_is_written_as_people_write_it(hpc, slurm, tmp_path):
@@ -234,6 +244,24 @@ def test_a_state_that_there_is_not_is_refused_with_those_that_there_are(hpc):
     said = hpc("list", "--state", "dead")
     assert said.code == 2
     assert "'lost'" in said.err
+
+
+@pytest.mark.parametrize("columns", [40, 60])
+@pytest.mark.parametrize("name", ["net", "a-long-name-" * 5])
+def test_on_a_narrow_terminal_the_id_the_state_and_the_names_beginning_are_left(
+    slurm, make_run, tmp_path, columns, name
+):
+    run = make_run(3, ended=False)
+    run.path.parent.rename(tmp_path / "runs" / name)
+    moved = RunDir(tmp_path / "runs" / name / run.run_id)
+    beats(moved, step=400, steps=10000, steps_per_s=2)
+    slurm.says("3|RUNNING|None|N/A")
+    shown = on_terminal("list", "--runs-dir", str(tmp_path / "runs"), columns=columns)
+    lines = [re.sub(r"\x1b\[\d*m", "", line) for line in shown.splitlines()]
+    assert max(map(len, lines)) <= columns
+    assert f"{run.run_id}  running" in lines[1]
+    assert lines[1].startswith(name[:4] if name != "net" else "net ")
+    assert ("400/10000" in lines[1]) == (columns == 60)
 
 
 @pytest.mark.parametrize("columns", [80, 120, 200])

@@ -56,6 +56,25 @@ def test_a_dry_run_shows_the_next_job_and_writes_nothing(hpc, stopped: RunDir) -
     assert contents(stopped) == before
 
 
+def test_a_dry_run_says_at_which_step_it_goes_on(hpc, stopped: RunDir) -> None:
+    nothing = "\ngoes on    from the beginning: nothing is saved\n"
+    assert nothing in hpc("resume", "x", "--dry-run").out
+    for step, whole in ((8, True), (12, True), (16, False)):
+        folder = stopped.checkpoints / f"step-{step:09d}"
+        folder.mkdir(parents=True)
+        versions = {"hpc-train": "0.1.0"}
+        manifest = {
+            "step": step, "epoch": 0, "samples": 0, "world_size": 1, "accumulate": 1,
+            "config_hash": "", "attempt": 0, "time": 0.0, "versions": versions, "files": [],
+            "schema_version": 1,
+        }  # fmt: skip
+        (folder / "manifest.json").write_text(json.dumps(manifest) if whole else "{")
+    said = hpc("resume", "x", "--dry-run")
+    assert "\ngoes on    from step 12\n" in said.out
+    assert "begins again" not in said.err
+    assert json.loads(hpc("resume", "x", "--dry-run", "--json").out)["first_step"] == 12
+
+
 def test_a_dry_run_without_options_shows_the_script_as_it_is(hpc, stopped: RunDir) -> None:
     said = hpc("resume", "x", "--dry-run", "--json")
     assert json.loads(said.out)["script"] == stopped.script.read_text()

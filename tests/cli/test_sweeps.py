@@ -181,6 +181,7 @@ def test_a_dry_run_shows_the_points_and_touches_nothing(hpc, array: Slurm, tmp_p
     said = hpc(*SWEEP, "--dry-run").out
     assert "point 3    model.init_args.lr=0.2 seed=1" in said
     assert "#SBATCH --array=0-3" in said
+    assert f"\nruns in    {tmp_path}/runs, by " in said
     assert not (tmp_path / "runs").exists()
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from hpc_train.backends.check_environment import check_environment
-from hpc_train.config.load import load
+from hpc_train.config.load import LoadedConfig, load
 from hpc_train.config.origins import NOWHERE
 from hpc_train.config.schema import Config
 from hpc_train.config.show import show_lines, to_yaml
+from hpc_train.errors import ConfigError
 from tests.config.files import MINIMAL, loaded, refused, write
 
 CONFIGS = Path(__file__).parents[2] / "configs"
@@ -245,3 +247,70 @@ def test_every_value_is_shown_with_its_origin(tmp_path: Path) -> None:
     assert f"{'  nodes: 2':<44} # command line" in lines
     assert f"{'  gpus_per_node: 1':<44} # default" in lines
     assert "slurm:" in lines
+
+
+CALLBACKS = """
+trainer:
+  callbacks:
+    - class_path: pytorch_lightning.callbacks.ModelCheckpoint
+      init_args: {monitor: val_loss, mode: min}
+    - class_path: pytorch_lightning.callbacks.EarlyStopping
+      init_args:
+        monitor: val_loss
+        patience: 50
+"""
+PATIENCE = "trainer.callbacks.1.init_args.patience"
+
+
+def shown_at(loaded_config: LoadedConfig, word: str) -> list[str]:
+    """The places behind the lines that begin with a word, which is a key."""
+    lines = [line.strip().removeprefix("- ") for line in show_lines(loaded_config)]
+    return [line.rpartition(" # ")[2] for line in lines if line.startswith(f"{word}:")]
+
+
+def test_what_is_typed_for_an_element_of_a_list_is_shown_as_typed(tmp_path: Path) -> None:
+    first = loaded(tmp_path, CALLBACKS, f"{PATIENCE}=5", "trainer.callbacks.0.init_args.mode=max")
+    assert shown_at(first, "patience") == shown_at(first, "mode")[:1] == ["command line"]
+    assert [place.rpartition(":")[2] for place in shown_at(first, "class_path")[-2:]] == ["8", "10"]
+    assert len(set(shown_at(first, "monitor"))) == 2
+    again = load(write(tmp_path, "\n".join(show_lines(first)), "shown.yaml"))
+    assert again.config == first.config
+
+
+def test_a_whole_list_or_element_that_is_typed_is_shown_as_typed(tmp_path: Path) -> None:
+    stops = "{class_path: pytorch_lightning.callbacks.EarlyStopping, init_args: {monitor: x}}"
+    whole = loaded(tmp_path, CALLBACKS, f"trainer.callbacks=[{stops}]")
+    assert shown_at(whole, "callbacks") == ["command line"]
+    one = loaded(tmp_path, CALLBACKS, f"trainer.callbacks.0={stops}")
+    assert shown_at(one, "monitor")[0] == "command line"
+    assert shown_at(one, "patience")[0].endswith(":13")
+
+
+@pytest.mark.parametrize("key", ["base", "defaults"])
+def test_an_element_typed_over_another_files_list_leaves_the_others_in_that_file(
+    tmp_path: Path, key: str
+) -> None:
+    write(tmp_path, MINIMAL + CALLBACKS, "below.yaml")
+    path = write(tmp_path, f"{key}: [below]\n" if key == "defaults" else "base: below\n")
+    over = load(path, [f"{PATIENCE}=5"])
+    assert shown_at(over, "patience") == ["command line"]
+    assert all("below.yaml:" in place for place in shown_at(over, "monitor"))
+
+
+def test_elements_of_lists_in_lists_have_places_of_their_own(tmp_path: Path) -> None:
+    sizes = "trainer: {sizes: [[64, 32], [16, 8]], names: [a, b]}\n"
+    first = loaded(tmp_path, sizes, "trainer.sizes.1.0=5", "trainer.names.1=c")
+    text = "\n".join(show_lines(first))
+    assert re.search(r"- 5 +# command line\n +- 8 +# \S+cfg.yaml:\d", text)
+    assert re.search(r"- a +# \S+cfg.yaml:\d\n +- c +# command line", text)
+    again = load(write(tmp_path, text, "shown.yaml"))
+    assert again.config == first.config
+
+
+def test_an_index_from_the_end_is_told_as_one_from_the_front(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="has no element '-1'") as caught:
+        loaded(tmp_path, CALLBACKS, "trainer.callbacks.-1.init_args.patience=5")
+    assert caught.value.hint == f"count from the front: {PATIENCE}=..."
+    with pytest.raises(ConfigError, match="has no element '-3'") as caught:
+        loaded(tmp_path, CALLBACKS, "trainer.callbacks.-3.init_args.patience=5")
+    assert "its elements are 0 to 1" in caught.value.hint

@@ -190,3 +190,23 @@ def test_an_override_that_cannot_be_meant_is_refused(
     override: str, message: str, tmp_path: Path
 ) -> None:
     assert message in refused(tmp_path, "loggers: [csv]\n", override).message
+
+
+@pytest.mark.parametrize("typed", [False, True])
+@pytest.mark.parametrize("word", ["accelerator", "Accelerator"])
+def test_a_word_of_the_trainer_is_the_trainers_where_no_script_trains(
+    tmp_path: Path, typed: bool, word: str
+) -> None:
+    more = [f"{word}=cpu"] if typed else []
+    error = refused(tmp_path, "" if typed else f"{word}: cpu\n", *more)
+    assert error.hint == "write trainer.accelerator"
+    loaded(tmp_path, "", "trainer.accelerator=cpu")
+
+
+def test_a_script_has_a_word_of_its_own_for_the_accelerator(tmp_path: Path) -> None:
+    path = write(tmp_path, "script: {path: train.py}\naccelerator: cpu\n")
+    assert refusal(path).hint == "did you mean 'script.accelerator'?"
+    for name, key in (("cfg.yaml", "trainer"), ("train.py", "script")):
+        write(tmp_path, MINIMAL if key == "trainer" else "", name)
+        with pytest.raises(ConfigError, match=rf"'{key}\.accelerator=cpu'"):
+            load(tmp_path / name, flags={"accelerator": "cpu"})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -46,6 +47,12 @@ def test_a_model_is_tested_and_predicts_in_another_shape(numbers: Shell) -> None
     status = numbers.status("numbers-test")
     assert (status["state"], status["metrics"]["seen"]) == ("completed", 11)
     assert status["reason"] == "the test is complete"
+    shown = numbers.hpc("status", "numbers-test").stdout
+    assert "decided  stop: the test is complete" in shown
+    assert "training" not in shown
+    assert re.search(r"^ +steps? ", shown, re.MULTILINE) is None, "an evaluation takes none"
+    assert f"  weights    of {best}\n" in shown
+    assert (status["weights"], status["attempts"][0]["verb"]) == (best, "test")
     assert not Path(status["run_dir"], "weights").exists(), "their link has served"
     told = json.loads(numbers.hpc("validate", "numbers", "--wait", "--json").stdout)
     assert told["metrics"]["seen"] == 11, "one document, with the metrics"
@@ -69,10 +76,11 @@ def test_a_complete_run_trains_longer_and_another_begins_with_its_weights(number
     said = numbers.hpc("submit", "--cluster", "local", "--gpus", 1, *again, "--wait")
     assert "the model begins with the weights in" in said.stderr
     warm = Path(numbers.status("warm")["run_dir"])
-    assert (
-        str(Path(run["run_dir"], "checkpoints"))
-        in json.loads((warm / "plan.json").read_text())["weights"]
-    )
+    weights = json.loads((warm / "plan.json").read_text())["weights"]
+    assert str(Path(run["run_dir"], "checkpoints")) in weights
+    assert f"  weights    began with {weights}\n" in numbers.hpc("status", "warm").stdout
+    assert numbers.status("warm")["weights"] == weights
+    assert (longer["weights"], "weights " in numbers.hpc("status", "numbers").stdout) == (None, 0)
 
 
 def test_what_the_classes_lack_is_told_at_submission(numbers: Shell) -> None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.e2e.conftest import ROOT, Shell
 
+UV = shutil.which("uv", path=str(Path(sys.executable).parent)) or shutil.which("uv")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
@@ -32,9 +37,10 @@ def test_the_first_class_of_the_readme_trains(here: Shell) -> None:
 
 
 def test_it_is_installed_from_a_clone_by_pip(here: Shell) -> None:
-    install, _ = block("bash", "pip install /path").splitlines()
+    install, add = block("bash", "pip install /path").splitlines()
     path = install.split()[2]
     assert path == "/path/to/hpc-train"
+    assert add.partition("#")[0].split() == ["uv", "add", path]
     # What it depends on is there; the network is not asked.
     alone = ["--quiet", "--no-deps", "--no-build-isolation", "--target", "site"]
     here.run(sys.executable, "-m", "pip", "install", *alone, ROOT)
@@ -42,3 +48,39 @@ def test_it_is_installed_from_a_clone_by_pip(here: Shell) -> None:
     code = "import hpc_train; print(hpc_train.__file__)"
     assert here.run(sys.executable, "-c", code).stdout.startswith(str(here.folder))
     assert "srun" in here.hpc("render", here.folder / "site/hpc_train/configs/digits.yaml").stdout
+
+
+PROJECT = """
+[build-system]
+requires = ["hatchling"]
+build-backend = "hatchling.build"
+[tool.hatch.metadata]
+allow-direct-references = true
+[project]
+name = "mine"
+version = "0.1.0"
+requires-python = ">=3.10"
+"""
+
+
+@pytest.mark.skipif(UV is None, reason="there is no uv here: what it asks pip for is tested alone")
+def test_uv_takes_the_clone_into_a_project(here: Shell) -> None:
+    (here.folder / "pyproject.toml").write_text(PROJECT)
+    # What it depends on is not fetched: the network is not asked.
+    here.run(UV, "add", "--quiet", "--frozen", "--offline", ROOT)
+    written = (here.folder / "pyproject.toml").read_text()
+    assert re.search(r'dependencies = \[\s*"hpc-train",?\s*\]', written)
+    assert re.search(r'hpc-train = \{ path = ".*" \}', written)
+
+
+def test_a_project_can_depend_on_the_clone(here: Shell) -> None:
+    """What `uv add` asks for, without uv: the clone's path as a dependency of the project."""
+    depends = f'dependencies = ["hpc-train @ {ROOT.as_uri()}"]\n'
+    (here.folder / "pyproject.toml").write_text(PROJECT + depends)
+    (here.folder / "mine").mkdir()
+    (here.folder / "mine" / "__init__.py").touch()
+    looked_at = ["--dry-run", "--quiet", "--report", "-", "--no-index", "--no-build-isolation"]
+    said = here.run(sys.executable, "-m", "pip", "install", *looked_at, ".").stdout
+    found = {one["metadata"]["name"]: one["download_info"] for one in json.loads(said)["install"]}
+    assert found["hpc-train"]["url"] == ROOT.as_uri()
+    assert set(found) == {"mine", "hpc-train"}, "all else that it needs is there"

@@ -258,10 +258,49 @@ def test_one_rank_under_slurm_is_a_world_of_slurm() -> None:
     assert dealt.world_size == 1, "one node: there is no other to deal to"
 
 
-def test_two_nodes_are_enough_to_deal_ranks_in_turn() -> None:
-    two = {"SLURM_STEP_NUM_TASKS": "2", "SLURM_STEP_NUM_NODES": "2"}
-    env = slurm(rank=0, **two, SLURM_STEP_TASKS_PER_NODE="1(x2)", SLURM_DISTRIBUTION="cyclic")
-    with pytest.raises(CheckError, match="not node by node"):
+def dealt(rank: int, nodes: int, ranks_per_node: int) -> dict[str, str]:
+    """What a rank finds where `srun --distribution=cyclic` has dealt them out."""
+    world_size = nodes * ranks_per_node
+    return slurm(
+        SLURM_STEP_NUM_TASKS=str(world_size),
+        SLURM_STEP_NUM_NODES=str(nodes),
+        SLURM_STEP_TASKS_PER_NODE=f"{ranks_per_node}(x{nodes})",
+        SLURM_PROCID=str(rank),
+        SLURM_NODEID=str(rank % nodes),
+        SLURM_LOCALID=str(rank // nodes),
+        SLURM_DISTRIBUTION="cyclic",
+    )
+
+
+@pytest.mark.parametrize(("nodes", "ranks_per_node"), [(2, 2), (2, 8), (3, 2)])
+def test_two_nodes_and_two_ranks_on_each_are_enough_to_deal_ranks_in_turn(
+    nodes: int, ranks_per_node: int
+) -> None:
+    for rank in range(nodes * ranks_per_node):
+        with pytest.raises(CheckError, match="node by node"):
+            World.from_env(dealt(rank, nodes, ranks_per_node))
+
+
+@pytest.mark.parametrize("nodes", [1, 2, 3, 5])
+def test_one_rank_a_node_is_in_order_however_it_is_dealt(nodes: int) -> None:
+    worlds = [World.from_env(dealt(rank, nodes, 1)) for rank in range(nodes)]
+    assert [(it.rank, it.node_rank, it.local_rank) for it in worlds] == [
+        (rank, rank, 0) for rank in range(nodes)
+    ]
+    assert {(it.nodes, it.world_size) for it in worlds} == {(nodes, nodes)}
+
+
+@pytest.mark.parametrize("counts", ["2,1", "2(x1),1(x2)"])
+def test_unequal_nodes_are_told_as_that_however_they_are_dealt(counts: str) -> None:
+    each = expand_tasks_per_node(counts)
+    env = slurm(
+        rank=0,
+        SLURM_STEP_NUM_TASKS=str(sum(each)),
+        SLURM_STEP_NUM_NODES=str(len(each)),
+        SLURM_STEP_TASKS_PER_NODE=counts,
+        SLURM_DISTRIBUTION="cyclic",
+    )
+    with pytest.raises(CheckError, match="unequal ranks a node"):
         World.from_env(env)
 
 

@@ -68,6 +68,22 @@ def test_two_metrics_are_not_chosen_between(run: RunDir) -> None:
     with pytest.raises(UsageError, match="saved by acc, loss") as caught:
         weights_of_run(run)
     assert "--ckpt" in caught.value.hint
+    with pytest.raises(
+        UsageError, match=r"init_from: the models of .* saved by acc, loss"
+    ) as caught:
+        find_weights("digits", [run.path.parents[1]], run.path)
+    printed = f"init_from=PATH; `hpc-train checkpoints {run.run_id} --monitor acc` prints it"
+    assert caught.value.hint == f"name the file: {printed}"
+
+
+def test_models_about_which_no_metric_decided_are_not_taken_for_the_best(run: RunDir) -> None:
+    best(run, "")
+    newest = run.checkpoints / "step-000000009" / "model.ckpt"
+    assert weights_of_run(run).path == newest
+    assert find_weights("digits", [run.path.parents[1]], run.path).path == newest
+    with pytest.raises(HpcTrainError, match="has saved no best model") as caught:
+        weights_of_run(run, "best")
+    assert "--ckpt last" in caught.value.hint
 
 
 def test_a_run_without_any_says_so(run: RunDir) -> None:

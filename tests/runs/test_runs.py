@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from hpc_train import api
 from hpc_train.errors import ConfigError, HpcTrainError, NoSuchRunError
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.events import Event, EventKind, append_event
@@ -140,3 +141,19 @@ def test_a_second_supervisor_is_told_who_has_the_run(tmp_path: Path) -> None:
         ):
             pass
     assert not is_held(path)
+
+
+def test_a_notebook_shows_a_run_as_status_does(runs_dir: Path) -> None:
+    found = api.Run.find("beta", runs_dir)
+    begun = {"attempt": 0, "job_id": "102", "nodes": ["n1"]}
+    append_event(found.directory.events, Event(2.0, EventKind.ATTEMPT_STARTED, begun))
+    ended = {"state": "failed", "reason": "rank 0: ValueError: a < b"}
+    append_event(found.directory.events, Event(9.0, EventKind.RUN_ENDED, ended))
+    html = found._repr_html_()
+    head, *lines = html.removeprefix("<pre>").removesuffix("</pre>").split("\n")
+    assert '<b>beta  <span style="color:red">failed</span></b>' in head
+    assert "ValueError: a &lt; b" in head
+    assert f"  folder     {found.directory.path}" in lines
+    assert any(line.startswith("  attempt 0  ") for line in lines)
+    append_event(found.directory.events, Event(10.0, EventKind.SUBMITTED, {"job_id": "103"}))
+    assert "failed" not in found._repr_html_(), "it is looked at anew each time"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -153,6 +154,23 @@ def test_a_running_run_begins_with_where_it_stands() -> None:
     assert next(history_lines(told, 1000.0)) == "digits  running  step 281/512  epoch 4"
     waiting = status(SUBMITTED, STARTED, view=RunState.RUNNING)
     assert next(history_lines(waiting, 1000.0)) == "digits  running  no rank has begun yet"
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120])
+@pytest.mark.parametrize(
+    "name", ["net", "a-name-that-goes-on-until-it-fills-the-line-of-64-characters-too"]
+)
+def test_no_number_is_parted_from_its_name_at_the_end_of_a_terminals_line(
+    name: str, width: int
+) -> None:
+    beat = beating(steps=512, epoch=4, steps_per_s=16.2, metrics={"train_loss": 0.0436, "acc": 0.5})
+    told = status(SUBMITTED, STARTED, view=RunState.RUNNING, beat=beat)
+    parts = ["step 281/512", "epoch 4", "16 it/s", "ETA 14 s", "train_loss 0.0436", "acc 0.5"]
+    lines = list(history_lines(dataclasses.replace(told, name=name), 1000.0, width))
+    first = lines[: lines.index("  run        one")]
+    assert max(map(len, first)) <= width
+    assert [word for line in first for word in line.strip().split("  ")][-6:] == parts
+    assert "".join(first).replace("  ", "").startswith(f"{name}running")
 
 
 def test_what_keeps_the_ranks_from_starting_is_told_while_none_has_begun() -> None:

@@ -176,6 +176,15 @@ def test_a_loop_that_has_no_step_to_count_is_complete(tmp_path: Path, loop: str)
     assert got.returncode == 0, got.stderr
 
 
+def test_what_asked_the_attempt_before_to_stop_does_not_stop_the_next(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "stop").touch()
+    loop = "for x in session.batches(DataLoader(data)): session.step_is_due and session.stepped()"
+    got = run_script(tmp_path, f"with opened as session:\n import time; time.sleep(1)\n {loop}")
+    assert got.returncode == 0, got.stdout + got.stderr
+    assert api.Run.find(str(tmp_path / "run")).status().step == 2
+
+
 @pytest.mark.parametrize("method", ["epochs(2)", "batches(DataLoader(data))"])
 def test_a_session_that_is_not_entered_does_not_train(tmp_path: Path, method: str) -> None:
     got = run_script(tmp_path, f"for _ in opened.{method}: pass")

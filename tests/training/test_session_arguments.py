@@ -56,6 +56,11 @@ def with_argument(**given: Any) -> Callable[[], object]:
             lambda: list(OPENED.evaluation(DATA)),
             "write session.evaluation(DataLoader(val_set, batch_size=64))",
         ),
+        (
+            lambda: list(OPENED.evaluation()),
+            "write session.evaluation(DataLoader(val_set, batch_size=64))",
+        ),
+        (lambda: list(OPENED.batches()), "write session.batches(DataLoader(train_set, shuffle=Tr"),
         (lambda: list(OPENED.evaluation([1])), "is given a list, and needs a DataLoader"),
     ],
 )
