@@ -13,7 +13,7 @@ from hpc_train.codec import read_object
 from hpc_train.config.schema import RequeueConfig
 from hpc_train.errors import HpcTrainError, SlurmError
 from hpc_train.plan.states import RunState
-from hpc_train.runs.events import Event, EventKind, end_of, read_events
+from hpc_train.runs.events import Event, EventKind, end_of, has_begun, read_events
 from hpc_train.runs.forecast import TimeLimit
 from hpc_train.runs.history import attempts_in, newest_job_id
 from hpc_train.runs.layout import RunDir
@@ -138,6 +138,9 @@ def _view(directory: RunDir, events: Sequence[Event], answer: SlurmAnswer) -> Sc
         silence = elsewhere or answer.silence_on(job_id)
         return SchedulerView(None, silence=silence, last_words=words)
     words = last_words(directory.job_log(job_id)) if job.state.ended else ()
+    if job.state is RunState.COMPLETED and not has_begun(events) and not directory.done.exists():
+        # What bash has ended with is all that Slurm knows; no supervisor has said so.
+        return SchedulerView(RunState.FAILED, job.reason, last_words=words, untrained=True)
     trouble = explain_pending(job.reason, job_id)
     if trouble and job.reason.startswith("DependencyNeverSatisfied"):
         trouble = _waits_in_vain(events) or trouble

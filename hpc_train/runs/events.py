@@ -102,6 +102,12 @@ def end_of(events: Sequence[Event]) -> Event | None:
     return next((it for it in reversed(recent) if it.kind is EventKind.RUN_ENDED), None)
 
 
+def has_begun(events: Sequence[Event]) -> bool:
+    """Whether an attempt is the newest thing that began; else a job is waited for."""
+    recent = since_last(events, *BEGINNINGS)
+    return bool(recent) and recent[0].kind is EventKind.ATTEMPT_STARTED
+
+
 def _in_order(lines: Sequence[Event]) -> list[Event]:
     events: list[Event] = []
     for event in lines:

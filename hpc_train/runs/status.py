@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hpc_train.plan.states import ALL_FINISHED, Outcome, RunState
-from hpc_train.runs.events import BEGINNINGS, Event, EventKind, end_of, since_last
+from hpc_train.runs.events import BEGINNINGS, Event, EventKind, end_of, has_begun, since_last
 from hpc_train.runs.forecast import Forecast, TimeLimit, forecast_end
 from hpc_train.runs.history import AttemptRecord, attempts_in, newest_job_id
 from hpc_train.runs.layout import RunDir
@@ -22,6 +22,7 @@ SESSION = "session"  # the backend of a script of the user's with a Session
 FRESH_S = 60.0
 # What Slurm says of a job whose script could not begin: its exit code is then 0:53.
 UNOPENED_LOG = ("JobLaunchFailure", "RaisedSignal:53")
+SHELL_ENDED = "with exit code 0: a line of env.setup ends its shell (exit, exec)"
 # Ended by nobody's word: the log of the job itself is all that tells.
 UNEXPLAINED = (RunState.FAILED, RunState.LOST)
 
@@ -38,6 +39,7 @@ class SchedulerView:
         standing: Why the ranks of a job that has begun do not train on, while they do not.
         last_words: Of the log of a job that failed or is not known, the last lines.
         meaning: What the reason of a pending job means, for somebody who does not know Slurm's.
+        untrained: Whether Slurm calls a job completed in which no attempt has begun.
     """
 
     state: RunState | None
@@ -50,6 +52,7 @@ class SchedulerView:
     standing: str = ""
     limit: TimeLimit | None = None  # of a job that runs, where it is known
     meaning: str = ""
+    untrained: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,7 +219,7 @@ def _state(
         return RunState(ended.get("state")), _why(ended, attempts)
     if view.state in (RunState.PENDING, RunState.RUNNING):
         return view.state, view.trouble or view.reason
-    begins = bool(recent) and recent[0].kind is EventKind.ATTEMPT_STARTED
+    begins = has_begun(events)
     began = recent[0].time if recent else now
     if view.silence:
         return RunState.RUNNING if begins else RunState.PENDING, ""
@@ -238,6 +241,7 @@ def _without_an_end(
     """Why a run is over that does not say so itself; the job's own log knows most."""
     if state in UNEXPLAINED and view.last_words:
         when = "without a word of its supervisor" if begun else "before its training began"
+        when += f", {SHELL_ENDED}" if view.untrained else ""
         return f"the job ended {when}: {'; '.join(view.last_words[-2:])}"
     if state is RunState.LOST:
         if on_slurm:
@@ -250,7 +254,10 @@ def _without_an_end(
                 f" {run.submitit} (Slurm: {view.reason}): as a rule that folder is on a file system"
                 " which the nodes do not see; set runs_dir to one that they see, and submit again"
             )
-        what = f"the job ended before its training began, and left no log (Slurm: {view.reason})"
+        if view.untrained:
+            return f"the job ended before its training began, {SHELL_ENDED}, and left no log"
+        slurm = f" (Slurm: {view.reason})" if view.reason else ""
+        what = f"the job ended before its training began, and left no log{slurm}"
         return f"{what}: where env has lines they run first, and one of env.setup may have ended it"
     return view.reason
 

@@ -85,6 +85,22 @@ WORDS = ("line 1", "bash: /nope: No such file", "hpc-train: env.venv cannot be a
             ),
         ),
         (
+            SchedulerView(RunState.FAILED),  # sacct keeps no reason of a job
+            [SUBMITTED],
+            (
+                "the job ended before its training began, and left no log: where env has lines they"
+                " run first, and one of env.setup may have ended it"
+            ),
+        ),
+        (
+            SchedulerView(RunState.FAILED, untrained=True, last_words=WORDS[:1]),
+            [SUBMITTED],
+            (
+                "the job ended before its training began, with exit code 0: a line of env.setup"
+                " ends its shell (exit, exec): line 1"
+            ),
+        ),
+        (
             SchedulerView(RunState.FAILED, "JobLaunchFailure"),
             [SUBMITTED],
             (
