@@ -23,6 +23,7 @@ from hpc_train.runs.ranks import read_heartbeat
 from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.saved_models import best_models, read_models
 from hpc_train.runs.status import SESSION, RunStatus, SchedulerView, run_status
+from hpc_train.runs.sweep_dir import is_being_submitted
 from hpc_train.slurm.command import is_available
 from hpc_train.slurm.jobs import JobView, is_federated, query_jobs
 from hpc_train.slurm.refusals import explain_pending, explain_running, explain_waiting
@@ -32,6 +33,7 @@ from hpc_train.slurm.srun_words import waits_for
 CLUSTERS = "SLURM_CLUSTERS"
 FAR_S = 300 * 86400.0  # a job without a time limit counts as one of a year
 NO_LIMIT_IN_FRONT = "jobs in front have no time limit, so its start is not known"
+BEING_CANCELLED = "being submitted; it is cancelled as soon as its job is known"
 SILENT_S = 60.0  # a file system may show a new file that late (nfs(5), ac)
 
 
@@ -128,6 +130,9 @@ def ask_slurm(job_ids: Collection[str]) -> SlurmAnswer:
 def _view(directory: RunDir, events: Sequence[Event], answer: SlurmAnswer) -> SchedulerView:
     if end_of(events):
         return SchedulerView(None)
+    if not _backend(events) and not newest_job_id(events) and is_being_submitted(directory):
+        asked = any(event.kind is EventKind.CANCEL_REQUESTED for event in events)
+        return SchedulerView(RunState.PENDING, BEING_CANCELLED if asked else "being submitted")
     if _backend(events) != "slurm":
         return SchedulerView(_local_state(directory, events), waiting=_waiting(directory))
     job_id = newest_job_id(events)

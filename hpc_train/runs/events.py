@@ -102,6 +102,11 @@ def end_of(events: Sequence[Event]) -> Event | None:
     return next((it for it in reversed(recent) if it.kind is EventKind.RUN_ENDED), None)
 
 
+def cancels(path: Path) -> int:
+    """How often somebody has asked for a cancel."""
+    return sum(event.kind is EventKind.CANCEL_REQUESTED for event in read_events(path))
+
+
 def has_begun(events: Sequence[Event]) -> bool:
     """Whether an attempt is the newest thing that began; else a job is waited for."""
     recent = since_last(events, *BEGINNINGS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from hpc_train.runs.events import Event, EventKind, append_event, read_events
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.ranks import Heartbeat, write_heartbeat
-from tests.cli.conftest import Slurm
+from tests.cli.conftest import DIGITS, Slurm
 
 
 @pytest.fixture
@@ -198,3 +199,46 @@ def test_a_job_that_waits_cannot_be_cancelled_without_slurm_and_that_is_said(hpc
     assert f"fix: once `scontrol ping` says UP: hpc-train cancel {run.run_id}" in said.err
     assert wishes(run) == 0
     assert not run.stop.exists()
+
+
+# --- a run that is on its way, or whose history is lost
+
+
+SUBMITS = [["submit", DIGITS, "name=net"]]
+SUBMITS.append([*SUBMITS[0], "--sweep", "model.init_args.lr=0.1,0.2"])
+
+
+@pytest.mark.parametrize("words", SUBMITS, ids=["a run", "a sweep"])
+def test_a_cancel_that_comes_during_a_submission_holds(hpc, slurm: Slurm, tmp_path: Path, words):
+    """sbatch itself calls the commands of somebody else, and takes the job after them."""
+    command = f"{sys.executable} -m hpc_train.cli"
+    meanwhile = f"({command} status net; {command} cancel net; {command} status net)"
+    taken = 'case "$*" in *--parsable*) echo 7 ;; *) echo Submitted batch job 7 ;; esac'
+    slurm.has("sbatch", f"{meanwhile} >> {tmp_path}/said 2>&1\n{taken}")
+    slurm.has("srun", "exit 1")
+    slurm.has("scontrol", "printf 'MaxArraySize            = 9\\nMaxJobCount = 10000\\n'")
+    slurm.says(*(f"{job}|PENDING|Priority|N/A" for job in ("7", "7_0", "7_1")))
+    said = hpc(*words, "--cluster", "slurm")
+    assert said.code == 12, said
+    told = (tmp_path / "said").read_text()
+    assert "Error" not in told
+    assert "pending" in told
+    assert told.count("being submitted") >= 2
+    assert "it is cancelled as soon as its job is known" in told
+    assert cancelled(slurm) == ["7"]
+    assert said.code == 12
+    assert "was cancelled while it was being submitted: job" in said.err
+    slurm.says()
+    assert "cancelled before it began" in hpc("status", "net").out
+
+
+def test_a_run_whose_history_is_lost_is_cancelled_by_its_script(hpc, slurm: Slurm, make_run):
+    run = make_run(1, begun=False)
+    run.events.write_text("")
+    said = hpc("cancel", run.run_id)
+    assert said.code == 1
+    assert f"has no job that is known: {run.events} names none" in said.err
+    assert f"hpc-train rm {run.run_id}" in said.err
+    slurm.has("squeue", f'case "$*" in *%F*) echo "5|{run.submitit}/submission.sh" ;; esac')
+    assert "cancelling job 5" in hpc("cancel", run.run_id).out
+    assert cancelled(slurm) == ["5"]
