@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -13,7 +14,16 @@ from hpc_train.codec import read_object
 from hpc_train.config.schema import RequeueConfig
 from hpc_train.errors import HpcTrainError, SlurmError
 from hpc_train.plan.states import RunState
-from hpc_train.runs.events import Event, EventKind, end_of, has_begun, read_events
+from hpc_train.runs.events import (
+    Event,
+    EventKind,
+    append_event,
+    end_of,
+    has_begun,
+    last_seen,
+    read_events,
+    seen,
+)
 from hpc_train.runs.forecast import TimeLimit
 from hpc_train.runs.history import attempts_in, newest_job_id
 from hpc_train.runs.layout import RunDir
@@ -77,17 +87,41 @@ def observe(
     if answer is None:
         answer = ask_slurm(open_jobs(histories))
     return [
-        run_status(
-            directory,
-            events,
-            _view(directory, events, answer),
-            beat=read_heartbeat(directory.latest_attempt.heartbeat(0)),
-            metrics=read_object(directory.final_metrics),
-            now=now,
-            best_models=tuple(best_models(read_models(directory)).values()),
-        )
+        _status(directory, events, answer, now)
         for directory, events in zip(directories, histories, strict=True)
     ]
+
+
+def _status(
+    directory: RunDir, events: Sequence[Event], answer: SlurmAnswer, now: float
+) -> RunStatus:
+    view = _view(directory, events, answer)
+    status = run_status(
+        directory,
+        events,
+        view,
+        beat=read_heartbeat(directory.latest_attempt.heartbeat(0)),
+        metrics=read_object(directory.final_metrics),
+        now=now,
+        best_models=tuple(best_models(read_models(directory)).values()),
+    )
+    if view.state is not None and _backend(events) == "slurm":
+        _keep(directory, events, status, now)
+    return status
+
+
+def _keep(directory: RunDir, events: Sequence[Event], status: RunStatus, now: float) -> None:
+    """Keep an end that Slurm alone knows, for when it is silent or has forgotten the job.
+
+    Slurm's next answer outweighs it: the job may be requeued. By the run's owner alone.
+    """
+    kept = last_seen(events)
+    before = RunState(kept.get("state")) if kept else RunState.PENDING
+    if status.state is before or not (status.state.ended or before.ended):
+        return
+    with contextlib.suppress(OSError):
+        if directory.events.stat().st_uid == os.geteuid():
+            append_event(directory.events, seen(events, status.state, status.reason, now))
 
 
 def read_history(events: Path) -> list[Event]:

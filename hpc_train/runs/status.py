@@ -8,7 +8,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hpc_train.plan.states import ALL_FINISHED, Outcome, RunState
-from hpc_train.runs.events import BEGINNINGS, Event, EventKind, end_of, has_begun, since_last
+from hpc_train.runs.events import (
+    BEGINNINGS,
+    Event,
+    EventKind,
+    end_of,
+    has_begun,
+    last_seen,
+    since_last,
+)
 from hpc_train.runs.forecast import Forecast, TimeLimit, forecast_end
 from hpc_train.runs.history import AttemptRecord, attempts_in, newest_job_id
 from hpc_train.runs.layout import RunDir
@@ -148,9 +156,9 @@ def run_status(
     submissions = [event for event in events if event.kind is EventKind.SUBMITTED]
     step = _step(attempts, beat.step if beat else 0)
     state, reason = _state(run, events, attempts, view, now)
-    if view.silence and not state.ended:
+    if view.silence and not end_of(events):
         far = f", step {step}{_age(beat, now)}" if state is RunState.RUNNING else ""
-        reason = _last_known(view, attempts, f"{state.value}{far}")
+        reason = _last_known(view, events, f"{state.value}{far}{f': {reason}' if reason else ''}")
     trains = state is RunState.RUNNING and _is_open(attempts)
     return RunStatus(
         run=run.run_id,
@@ -176,10 +184,15 @@ def run_status(
     )
 
 
-def _last_known(view: SchedulerView, attempts: Sequence[AttemptRecord], state: str) -> str:
-    log_ends = "" if attempts else "".join(view.last_words[-1:])
-    known = f"the job has begun, and its log ends: {log_ends}" if log_ends else state
-    return f"{view.silence}; last known: {known}"
+def _last_known(view: SchedulerView, events: Sequence[Event], words: str) -> str:
+    """What is told while Slurm is silent: what it said last, or else what the run tells."""
+    told = _told_end(events)
+    log_ends = "" if told or attempts_in(events) else "".join(view.last_words[-1:])
+    known = f"the job has begun, and its log ends: {log_ends}" if log_ends else words
+    recent = since_last(events, *BEGINNINGS)
+    asked = not told and any(event.kind is EventKind.CANCEL_REQUESTED for event in recent)
+    cancel = ", and it was asked to save and leave (cancel)" if asked else ""
+    return f"{view.silence}; last known: {known}{cancel}"
 
 
 def _forecast(
@@ -222,10 +235,12 @@ def _state(
     begins = has_begun(events)
     began = recent[0].time if recent else now
     if view.silence:
-        return RunState.RUNNING if begins else RunState.PENDING, ""
+        return _state_in_silence(events, attempts, view)
     if any(event.kind is EventKind.CANCEL_REQUESTED for event in recent):
         return RunState.CANCELLED, "cancelled before it began"
     on_slurm = any(event.get("backend") == "slurm" for event in events)
+    if view.state is None and (told := _told_end(events)):  # Slurm forgets jobs
+        return told
     if on_slurm and now - began < FRESH_S and view.state is None:
         return RunState.PENDING, "just submitted"
     went_on = attempts and attempts[-1].went_on_as
@@ -233,6 +248,22 @@ def _state(
         return RunState.PENDING, attempts[-1].decision_reason
     state = view.state or RunState.LOST
     return state, _without_an_end(run, state, view, begun=begins, on_slurm=on_slurm)
+
+
+def _told_end(events: Sequence[Event]) -> tuple[RunState, str] | None:
+    """The end that Slurm has told of once, for when it says nothing or has forgotten the job."""
+    told = last_seen(events)
+    state = RunState(told.get("state")) if told else RunState.PENDING
+    return (state, str(told.get("reason", ""))) if told and state.ended else None
+
+
+def _state_in_silence(
+    events: Sequence[Event], attempts: Sequence[AttemptRecord], view: SchedulerView
+) -> tuple[RunState, str]:
+    """What was told last, or else what the run itself tells."""
+    has_log = not attempts and bool(view.last_words)
+    itself = RunState.RUNNING if has_begun(events) or has_log else RunState.PENDING
+    return _told_end(events) or (itself, "")
 
 
 def _without_an_end(
@@ -259,7 +290,8 @@ def _without_an_end(
         slurm = f" (Slurm: {view.reason})" if view.reason else ""
         what = f"the job ended before its training began, and left no log{slurm}"
         return f"{what}: where env has lines they run first, and one of env.setup may have ended it"
-    return view.reason
+    silent = "the job ended without a word of its supervisor" if state is RunState.FAILED else ""
+    return view.reason or silent
 
 
 def _age(beat: Heartbeat | None, now: float) -> str:

@@ -177,6 +177,32 @@ def test_a_sign_of_life_that_is_old_is_told_with_its_age(hpc, silent, make_run):
     assert "last known: running, step 7, 6 min ago" in hpc("status", "net").out
 
 
+def test_what_was_told_as_failed_stays_so_when_slurm_falls_silent(hpc, slurm: Slurm, make_run):
+    """Also where the supervisor was gone before it could write, and for a job that is put back."""
+    early, late = make_run(1, name="early", begun=False), make_run(2, name="late")
+    log = early.job_log("1")
+    log.parent.mkdir()
+    log.write_text("hpc-train: env.conda: conda is not on the PATH\n")
+    slurm.says("1|FAILED|NonZeroExitCode|N/A", "2|NODE_FAIL|None|N/A")
+    assert hpc("list").out.count("failed") == 2
+    slurm.has("squeue", "exit 1")
+    said = hpc("status", "early").out
+    assert said.startswith(
+        "early  failed: Slurm does not answer; last known: failed: the job ended"
+    )
+    assert "conda is not on the PATH" in said
+    assert hpc("list").out.count("  failed") == 2
+    before = late.events.read_text()
+    assert hpc("list").code == 0
+    assert late.events.read_text() == before
+    slurm.has("squeue", f"cat {slurm.folder}/says")
+    slurm.says("2|PENDING|BeginTime|N/A")  # by scontrol requeue
+    assert "  pending: BeginTime" in hpc("status", "late").out
+    assert "early  failed: the job ended before" in hpc("status", "early").out
+    slurm.has("squeue", "exit 1")
+    assert "late  running: Slurm does not answer" in hpc("status", "late").out
+
+
 def test_a_cancel_that_slurm_does_not_hear_reaches_the_ranks_by_the_stop_file(
     hpc, silent, make_run
 ):
