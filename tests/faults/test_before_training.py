@@ -151,3 +151,13 @@ def test_a_job_whose_shell_ends_with_0_before_python_has_failed(
         assert (
             hpc_train(slurm_cluster, "resume", "--dry-run", str(training.run.path)).returncode == 0
         )
+
+
+def test_a_path_without_srun_is_told_before_an_attempt_begins(
+    slurm_cluster: Cluster, tmp_path: Path
+) -> None:
+    lost = submit(slurm_cluster, tmp_path, ONE, "env.setup=['export PATH=/nope']", cwd=tmp_path)
+    lost.wait_job("FAILED", timeout_s=60)
+    status = lost.status()
+    assert (status["state"], status["attempts"]) == ("failed", [])
+    assert "srun is not on the PATH of the job, as env leaves it (PATH=/nope)" in status["reason"]
