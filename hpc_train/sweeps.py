@@ -111,10 +111,12 @@ def submit_sweep(
         ConfigError: for a point that is refused; nothing was submitted.
         CheckError: when `after` cannot be waited for.
         SlurmError: when Slurm refuses, or takes no array of that size; nothing stays behind.
+        RunCancelledError: somebody has cancelled it meanwhile, and so it is.
     """
     from hpc_train.backends.submit import check_submission
     from hpc_train.backends.sweep_jobs import submit_array
     from hpc_train.plan.script import render_sweep as render
+    from hpc_train.runs.lock import waited_lock
     from hpc_train.runs.registry import absent_folders, remember_root, remove_run
     from hpc_train.runs.snapshot import take
     from hpc_train.supervisor.dependents import wait_for
@@ -130,7 +132,8 @@ def submit_sweep(
     try:
         if code is not None:
             take(code, sweep.path)
-        job_id = submit_array(sweep, None, first.options if first else (), unchecked)
+        with waited_lock(sweep.document, wait_s=0):  # tells that it is being submitted
+            job_id = submit_array(sweep, None, first.options if first else (), unchecked)
     except (SlurmError, OSError):
         remove_run(RunDir(sweep.path), absent)
         raise

@@ -20,9 +20,10 @@ from hpc_train.runs.history import newest_job_id
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.lock import is_held
 from hpc_train.runs.status import SESSION, RunStatus
+from hpc_train.runs.sweep_dir import is_being_submitted
 from hpc_train.slurm.command import is_available
 from hpc_train.slurm.control import cancel, is_answer_lost
-from hpc_train.slurm.jobs import live_scripts
+from hpc_train.slurm.jobs import jobs_of_scripts, live_scripts
 
 
 def cancel_one(directories: Sequence[RunDir]) -> tuple[RunStatus, str]:
@@ -49,7 +50,8 @@ def cancel_one(directories: Sequence[RunDir]) -> tuple[RunStatus, str]:
     if status.state.ended and status.state is not RunState.LOST:
         what = f"{status.name} ({status.run}) is already {status.state.value}"
         raise HpcTrainError(what, "`hpc-train list --active` shows what has not ended")
-    return status, _cancel(run, status)
+    is_known = status.job_id or status.attempts
+    return status, _cancel(run, status) if is_known else _cancel_unknown(run, status)
 
 
 def refuse_orphan(word: str) -> None:
@@ -120,8 +122,7 @@ def _cancel(directory: RunDir, status: RunStatus) -> str:
     """
     if status.silence and status.state is RunState.PENDING:
         raise _not_cancelled(status, status.silence)
-    data = {"by": os.environ.get("USER", str(os.getuid()))}
-    append_event(directory.events, Event(time.time(), EventKind.CANCEL_REQUESTED, data))
+    _ask(directory)
     if status.silence:
         return _stop_by_file(directory, status, status.silence)
     if status.backend == "slurm" or _is_slurm_job(directory):
@@ -150,6 +151,28 @@ def _cancel(directory: RunDir, status: RunStatus) -> str:
     if is_held(directory.lock) or is_submitit(pid) or is_session:
         os.kill(pid, signal.SIGTERM)
     return f"cancelling process {pid}; its ranks save if there is time"
+
+
+def _ask(directory: RunDir) -> None:
+    data = {"by": os.environ.get("USER", str(os.getuid()))}
+    append_event(directory.events, Event(time.time(), EventKind.CANCEL_REQUESTED, data))
+
+
+def _cancel_unknown(directory: RunDir, status: RunStatus) -> str:
+    """End a run whose history names no job: it is being submitted, or the history is lost."""
+    is_sent = is_being_submitted(directory)
+    jobs = sorted(jobs_of_scripts(f"{directory.submitit}/")) if is_available("squeue") else []
+    if not (jobs or is_sent):
+        raise HpcTrainError(
+            f"{status.name} ({status.run}) has no job that is known: {directory.events}"
+            f" {'names none' if directory.events.exists() else 'is not there'}",
+            f"hpc-train rm {status.run} removes it; `squeue --me` shows your jobs",
+        )
+    _ask(directory)
+    if jobs:
+        cancel(*jobs)
+        return f"cancelling job {', '.join(jobs)}"
+    return "it is being submitted; the command that submits it cancels its job then"
 
 
 def _stop_by_file(directory: RunDir, status: RunStatus, why: str) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 from hpc_train.config.origins import Origins
 from hpc_train.config.schema import ContainerConfig, EnvConfig
 from hpc_train.plan.container import is_file
+from hpc_train.plan.setup_watch import ending_line
 from hpc_train.plan.shell import shell_plan
 from hpc_train.runs.installed import install_command
 
@@ -59,7 +60,7 @@ def check_setup(env: EnvConfig, origins: Origins) -> None:
     """Have bash read the lines of `setup` without running them.
 
     Raises:
-        ConfigError: it cannot.
+        ConfigError: it cannot, or a line ends the shell.
     """
     if not env.setup:
         return
@@ -67,6 +68,11 @@ def check_setup(env: EnvConfig, origins: Origins) -> None:
     if code:
         reason = said.splitlines()[0].removeprefix("bash: ").removeprefix("-c: ")
         raise origins.error("env.setup", f"is no shell that bash can read: {reason}", "correct it")
+    if found := ending_line(env.setup):
+        place, command = found
+        why = f": `{command}` ends the job's shell, so no training begins"
+        hint = "leave that line out: training begins behind the last line of env.setup"
+        raise origins.error(f"env.setup.{place}", why, hint)
 
 
 def _check_sourced(lines: Sequence[str], workdir: Path, origins: Origins) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -13,7 +14,16 @@ from hpc_train.codec import read_object
 from hpc_train.config.schema import RequeueConfig
 from hpc_train.errors import HpcTrainError, SlurmError
 from hpc_train.plan.states import RunState
-from hpc_train.runs.events import Event, EventKind, end_of, read_events
+from hpc_train.runs.events import (
+    Event,
+    EventKind,
+    append_event,
+    end_of,
+    has_begun,
+    last_seen,
+    read_events,
+    seen,
+)
 from hpc_train.runs.forecast import TimeLimit
 from hpc_train.runs.history import attempts_in, newest_job_id
 from hpc_train.runs.layout import RunDir
@@ -23,6 +33,7 @@ from hpc_train.runs.ranks import read_heartbeat
 from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.saved_models import read_models
 from hpc_train.runs.status import SESSION, RunStatus, SchedulerView, run_status
+from hpc_train.runs.sweep_dir import is_being_submitted
 from hpc_train.slurm.command import is_available
 from hpc_train.slurm.jobs import JobView, is_federated, query_jobs
 from hpc_train.slurm.refusals import explain_pending, explain_running, explain_waiting
@@ -32,6 +43,7 @@ from hpc_train.slurm.srun_words import waits_for
 CLUSTERS = "SLURM_CLUSTERS"
 FAR_S = 300 * 86400.0  # a job without a time limit counts as one of a year
 NO_LIMIT_IN_FRONT = "jobs in front have no time limit, so its start is not known"
+BEING_CANCELLED = "being submitted; it is cancelled as soon as its job is known"
 SILENT_S = 60.0  # a file system may show a new file that late (nfs(5), ac)
 
 
@@ -75,17 +87,41 @@ def observe(
     if answer is None:
         answer = ask_slurm(open_jobs(histories))
     return [
-        run_status(
-            directory,
-            events,
-            _view(directory, events, answer),
-            beat=read_heartbeat(directory.latest_attempt.heartbeat(0)),
-            metrics=read_object(directory.final_metrics),
-            now=now,
-            models=read_models(directory),
-        )
+        _status(directory, events, answer, now)
         for directory, events in zip(directories, histories, strict=True)
     ]
+
+
+def _status(
+    directory: RunDir, events: Sequence[Event], answer: SlurmAnswer, now: float
+) -> RunStatus:
+    view = _view(directory, events, answer)
+    status = run_status(
+        directory,
+        events,
+        view,
+        beat=read_heartbeat(directory.latest_attempt.heartbeat(0)),
+        metrics=read_object(directory.final_metrics),
+        now=now,
+        models=read_models(directory),
+    )
+    if view.state is not None and _backend(events) == "slurm":
+        _keep(directory, events, status, now)
+    return status
+
+
+def _keep(directory: RunDir, events: Sequence[Event], status: RunStatus, now: float) -> None:
+    """Keep an end that Slurm alone knows, for when it is silent or has forgotten the job.
+
+    Slurm's next answer outweighs it: the job may be requeued. By the run's owner alone.
+    """
+    kept = last_seen(events)
+    before = RunState(kept.get("state")) if kept else RunState.PENDING
+    if status.state is before or not (status.state.ended or before.ended):
+        return
+    with contextlib.suppress(OSError):
+        if directory.events.stat().st_uid == os.geteuid():
+            append_event(directory.events, seen(events, status.state, status.reason, now))
 
 
 def read_history(events: Path) -> list[Event]:
@@ -128,6 +164,9 @@ def ask_slurm(job_ids: Collection[str]) -> SlurmAnswer:
 def _view(directory: RunDir, events: Sequence[Event], answer: SlurmAnswer) -> SchedulerView:
     if end_of(events):
         return SchedulerView(None)
+    if not _backend(events) and not newest_job_id(events) and is_being_submitted(directory):
+        asked = any(event.kind is EventKind.CANCEL_REQUESTED for event in events)
+        return SchedulerView(RunState.PENDING, BEING_CANCELLED if asked else "being submitted")
     if _backend(events) != "slurm":
         return SchedulerView(_local_state(directory, events), waiting=_waiting(directory))
     job_id = newest_job_id(events)
@@ -138,6 +177,9 @@ def _view(directory: RunDir, events: Sequence[Event], answer: SlurmAnswer) -> Sc
         silence = elsewhere or answer.silence_on(job_id)
         return SchedulerView(None, silence=silence, last_words=words)
     words = last_words(directory.job_log(job_id)) if job.state.ended else ()
+    if job.state is RunState.COMPLETED and not has_begun(events) and not directory.done.exists():
+        # What bash has ended with is all that Slurm knows; no supervisor has said so.
+        return SchedulerView(RunState.FAILED, job.reason, last_words=words, untrained=True)
     trouble = explain_pending(job.reason, job_id)
     if trouble and job.reason.startswith("DependencyNeverSatisfied"):
         trouble = _waits_in_vain(events) or trouble

@@ -15,12 +15,13 @@ from hpc_train.backends.submit import (
     submit_slurm,
 )
 from hpc_train.config.origins import NOWHERE, Origins
-from hpc_train.errors import HpcTrainError
+from hpc_train.errors import HpcTrainError, RunCancelledError, SlurmError
 from hpc_train.plan.container import check_runtime
 from hpc_train.plan.plan import Plan
 from hpc_train.plan.quoting import slug
-from hpc_train.runs.events import Event, EventKind, append_event
+from hpc_train.runs.events import Event, EventKind, append_event, cancels
 from hpc_train.runs.layout import RunDir
+from hpc_train.runs.lock import waited_lock
 from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.registry import absent_folders, remember_root, remove_run
 from hpc_train.slurm.dependencies import check_dependency
@@ -79,7 +80,10 @@ def make_and_start(
     absent = absent_folders(workdir / Path(portable.runs_dir).expanduser() / slug(portable.name))
     run = make_run(loaded, portable, workdir, held)
     try:
-        job_id = start_run(run, cluster, first.options if first else (), unchecked)
+        with waited_lock(run.plan, wait_s=0):  # tells that it is being submitted
+            job_id = start_run(run, cluster, first.options if first else (), unchecked)
+    except RunCancelledError:
+        raise
     except HpcTrainError:
         remove_run(run, absent)
         raise
@@ -102,8 +106,10 @@ def start_run(
 
     Raises:
         SlurmError: when Slurm refuses; CheckError when this machine lacks the GPUs.
+        RunCancelledError: somebody has cancelled it meanwhile, and so it is.
     """
     began = time.time()
+    wishes = cancels(run.events)
     left_out: tuple[str, ...] = ()
     plan = read_plan(run)
     unchecked = check_start(plan, cluster) if unchecked is None else unchecked
@@ -113,7 +119,25 @@ def start_run(
         job_id = submit_local(run, os.environ)
     note_submission(run, cluster, job_id, began, left_out, unchecked)
     move_dependents(run, lambda _said: None)
+    if cancels(run.events) > wishes:
+        raise _cancelled_meanwhile(run, job_id)
     return job_id
+
+
+def _cancelled_meanwhile(run: RunDir, job_id: str) -> RunCancelledError:
+    """Carry out a cancel that came before anybody knew which job it meant."""
+    from hpc_train.backends.cancel import cancel_one
+
+    try:
+        cancel_one([run])
+    except SlurmError:
+        raise
+    except HpcTrainError:  # it has ended by now
+        pass
+    what = f"{run.name} ({run.run_id}) was cancelled while it was being submitted"
+    return RunCancelledError(
+        f"{what}: job {job_id} is cancelled", f"hpc-train resume {run.run_id} submits it again"
+    )
 
 
 def note_submission(

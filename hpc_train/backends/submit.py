@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from hpc_train.backends.job_entry import train_in_job
@@ -21,6 +21,7 @@ from hpc_train.plan.plan import Plan
 from hpc_train.plan.script import job_options
 from hpc_train.runs.bad_nodes import clusters, read_bad_nodes
 from hpc_train.runs.layout import RunDir
+from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.registry import unwritable
 from hpc_train.slurm.command import NO_ANSWER, is_available
 from hpc_train.slurm.command import run as run_slurm
@@ -107,11 +108,27 @@ def submit_slurm(
         raise unwritable(error, run.path) from error
     except FailedJobError as error:
         words = _stderr_in(str(error))
-        taken = jobs_of_scripts(f"{run.submitit}/") if is_answer_lost(words) else ()
+        taken = _taken(run, words) if is_answer_lost(words) else ()
         if not taken:
             raise refusal_error(words) from error
         return max(taken, key=int)  # Slurm took the job, and only its answer was lost
     return str(job.job_id)
+
+
+def _taken(run: RunDir, words: str) -> Collection[str]:
+    """The jobs of a run's script, where sbatch's answer was lost.
+
+    Raises:
+        SlurmError: nobody knows whether Slurm has taken one.
+    """
+    try:
+        return jobs_of_scripts(f"{run.submitit}/")
+    except SlurmError as error:
+        raise SlurmError(
+            f"Slurm does not answer, and may have taken the job all the same: {words}",
+            f"once `scontrol ping` says UP: squeue --me --name={read_plan(run).name}; scancel what"
+            " is there, and submit again",
+        ) from error
 
 
 def leave_out_bad_nodes(submit: Callable[[Sequence[str]], str]) -> tuple[str, tuple[str, ...]]:

@@ -9,11 +9,11 @@ from dataclasses import replace
 
 from hpc_train.backends.observe import SlurmAnswer, ask_again, observe, read_history
 from hpc_train.backends.submit import check_submission, leave_out_bad_nodes
-from hpc_train.errors import HpcTrainError, SlurmError, UsageError
+from hpc_train.errors import HpcTrainError, RunCancelledError, SlurmError, UsageError
 from hpc_train.plan.script import job_options
 from hpc_train.plan.states import RunState
 from hpc_train.plan.sweep_plan import array_text, task_id
-from hpc_train.runs.events import Event, EventKind, append_event, read_events
+from hpc_train.runs.events import Event, EventKind, append_event, cancels, read_events
 from hpc_train.runs.history import job_ids, newest_job_id
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.status import RunStatus
@@ -42,11 +42,12 @@ def submit_array(
 
     Raises:
         SlurmError: when Slurm refuses; nothing was written.
+        RunCancelledError: somebody has cancelled it meanwhile, and so it is.
     """
     plan = sweep.plan.plan
     unchecked = check_submission(plan) if unchecked is None else unchecked
     some = [] if points is None else [f"--array={array_text(points, sweep.plan.at_most)}"]
-    known = job_ids(read_events(sweep.events))
+    known, wishes = job_ids(read_events(sweep.events)), cancels(sweep.events)
     began = time.time()
 
     def submit(left_out: Sequence[str]) -> str:
@@ -70,6 +71,11 @@ def submit_array(
             append_event(events, Event(began, EventKind.SUBMITTED, told))
             tell_dependents(sweep.point(number), lambda _said: None)
     tell_dependents(sweep, lambda _said: None)
+    if cancels(sweep.events) > wishes:  # before anybody knew which job it meant
+        cancel_sweep(sweep, observe_sweep(sweep, time.time()))
+        what = f"{sweep.name} ({sweep.sweep_id}) was cancelled while it was being submitted"
+        hint = f"hpc-train resume {sweep.sweep_id} submits it again"
+        raise RunCancelledError(f"{what}: job array {job_id} is cancelled", hint)
     return job_id
 
 
@@ -172,5 +178,7 @@ def cancel_sweep(sweep: SweepDir, status: SweepStatus) -> list[int]:
         events = sweep.point(point.number).events
         if events.exists():
             append_event(events, event)
-    control.cancel(*dict.fromkeys(point.run.job_id.partition("_")[0] for point in alive))
+    jobs = dict.fromkeys(point.run.job_id.partition("_")[0] for point in alive)
+    if "" not in jobs:  # else it is being submitted, by a command that cancels it then
+        control.cancel(*jobs)
     return [point.number for point in alive]

@@ -3,7 +3,8 @@
 bash goes on behind a line that fails. Some sites have lines that end so without harm: the job goes
 on as well, and the history of the run names the line. Where a command is not there, and where
 `module load` or `conda activate` fails, the job would train in another environment than was meant:
-it ends. A trap for ERR that the lines set themselves takes the place of ours, and that is told.
+it ends. Where a line ends the shell itself the job has failed: `exit 0` is no complete training.
+A trap for ERR that the lines set themselves takes the place of ours, and that is told.
 Pure; `docs/environments.md` says it to people.
 """
 
@@ -34,6 +35,14 @@ _TOOLS = (
         "`conda env list` on that node; before it: source CONDA/etc/profile.d/conda.sh",
     ),
 )
+_LEAVE_OUT = "  fix: leave that command out of env.setup and of the files that it sources"
+# A line that is this one command; `exec` with nothing but redirections only moves the streams.
+_ENDS = re.compile(r"(?:(?:exit|logout)(?:\s+\S+)?|exec\s+[\w./~-][^<>]*)\s*;?\s*(?:#.*)?")
+_REDIRECTS = re.compile(r"exec\s+(?:\d+\s*[<>]|\{)")
+# Behind these a line may be a part of something: of a condition, a function, a text.
+_MAY_GO_ON = re.compile(
+    r"\b(?:if|case|for|while|until|select|function|execfail)\b|(?<!\$)[({]|<<|(?:\\|&&|\|)\s*$"
+)
 _ABSENT = "correct it, or source what makes the command in a line before it"
 # The trap is called where `set -e` would end the shell, so not inside of `if` and `||`. LINENO is
 # that of the line in this very text, and BASH_SOURCE is longer inside of a sourced file.
@@ -55,13 +64,22 @@ hpc_train_failed() {{
   fi
   echo "hpc-train: error: env.setup.$item: \\`$command\\` exited with $code" >&2
   echo "  fix: ${{fix:-it ends the job by set -e; if it may fail: LINE || true}}" >&2
+  case $(trap -p EXIT) in *hpc_train_ended*) trap - EXIT ;; esac
   exit 1
 }}
+# A line that ends this shell ends the job, with 0 as well: it has not trained.
+hpc_train_ended() {{
+  echo "hpc-train: error: env.setup ended the job's shell: \\`$2\\`, exit code $1" >&2
+  echo {leave_out} >&2
+  exit $(($1 ? $1 : 1))
+}}
+[ -n "$(trap -p EXIT)" ] || trap 'hpc_train_ended "$?" "$BASH_COMMAND"' EXIT
 hpc_train_depth=${{#BASH_SOURCE[@]}}
 trap 'hpc_train_code=$?; [ "${{#BASH_SOURCE[@]}}" -ne "$hpc_train_depth" ] ||\
  hpc_train_failed "$hpc_train_code" $((LINENO - hpc_train_line)) "$BASH_COMMAND"' ERR
 hpc_train_line=$LINENO"""
 _AFTER = f"""\
+case $(trap -p EXIT) in *hpc_train_ended*) trap - EXIT ;; esac
 case $(trap -p ERR) in
   *hpc_train_failed*) trap - ERR ;;
   *)
@@ -98,9 +116,21 @@ def watched(items: Sequence[str]) -> list[str]:
         items="\n".join(places),
         tools="".join(["  case $2 in\n", *tools, "  esac\n"]) if tools else "",
         absent=quote_shell(_ABSENT, "env.setup"),
+        leave_out=quote_shell(_LEAVE_OUT, "env.setup"),
         failed=FAILED,
     )
     return [before, *items, _AFTER]
+
+
+def ending_line(items: Sequence[str]) -> tuple[int, str] | None:
+    """The first item that ends the shell whatever happens: its place, and its text."""
+    for place, item in enumerate(items):
+        command = item.strip()
+        if _ENDS.fullmatch(command) and not _REDIRECTS.match(command):
+            return place, command
+        if "\n" in command or _MAY_GO_ON.search(item):
+            return None
+    return None
 
 
 def told_in_log(text: str) -> SetupTold:

@@ -24,6 +24,7 @@ from hpc_train.slurm.command import run as run_slurm
 from hpc_train.slurm.jobs import PendingJob, job_details, pending_job
 from hpc_train.slurm.partitions import check_partition
 from hpc_train.slurm.refusals import explain_pending, explain_waiting, never_starts, refusal_error
+from hpc_train.slurm.site import controller_down
 
 FIRST_QUESTION_S = 2.0  # an allocation that is there sooner waits for nothing
 QUESTIONS_APART_S = 10.0
@@ -104,9 +105,7 @@ def in_new_allocation(
             "--nodes needs Slurm's salloc, which is not on this machine's PATH",
             "log in to a node of the cluster, or leave --nodes out to look at this host",
         )
-    if (ping := run_slurm(["scontrol", "ping"], timeout_s=10)).returncode:
-        lines = [line for line in f"{ping.stdout}\n{ping.stderr}".splitlines() if line.strip("* ")]
-        said = lines[-1] if lines else "no answer"
+    if said := controller_down(10):
         raise SlurmError(
             f"Slurm's controller does not answer: {said}",
             "`scontrol ping` tells when it is back; leave --nodes out to look at this host",

@@ -37,6 +37,7 @@ class EventKind(str, Enum):
     WAITS_FOR = "waits_for"  # run: has to be complete before this one begins
     CANCEL_REQUESTED = "cancel_requested"  # by
     RUN_ENDED = "run_ended"  # state, reason
+    SEEN = "seen"  # state, reason, beginnings: what Slurm said last, kept for when it is silent
     NOTE = "note"  # attempt, text
 
 
@@ -120,6 +121,31 @@ def end_of(events: Sequence[Event]) -> Event | None:
     return next((it for it in reversed(recent) if it.kind is EventKind.RUN_ENDED), None)
 
 
+def seen(events: Sequence[Event], state: RunState, reason: str, now: float) -> Event:
+    """What Slurm has just told, of the run as it is by these events."""
+    count = sum(event.kind in BEGINNINGS for event in events)
+    data = {"state": state.value, "reason": reason, "beginnings": count}
+    return Event(now, EventKind.SEEN, data)
+
+
+def last_seen(events: Sequence[Event]) -> Event | None:
+    """What Slurm told last; None where something has begun since, told before this or after."""
+    count = sum(event.kind in BEGINNINGS for event in events)
+    told = [event for event in events if event.kind is EventKind.SEEN]
+    return told[-1] if told and told[-1].get("beginnings") == count else None
+
+
+def cancels(path: Path) -> int:
+    """How often somebody has asked for a cancel."""
+    return sum(event.kind is EventKind.CANCEL_REQUESTED for event in read_events(path))
+
+
+def has_begun(events: Sequence[Event]) -> bool:
+    """Whether an attempt is the newest thing that began; else a job is waited for."""
+    recent = since_last(events, *BEGINNINGS)
+    return bool(recent) and recent[0].kind is EventKind.ATTEMPT_STARTED
+
+
 def _in_order(lines: Sequence[Event]) -> list[Event]:
     events: list[Event] = []
     for event in lines:
@@ -148,7 +174,7 @@ def _parse(line: str) -> Event | None:
             event.data["attempt"]  # without its number it is no attempt
         elif event.kind is EventKind.ATTEMPT_ENDED:
             Outcome(event.get("outcome"))
-        elif event.kind is EventKind.RUN_ENDED:
+        elif event.kind in (EventKind.RUN_ENDED, EventKind.SEEN):
             RunState(event.get("state"))
         return event if all(type(event.get(key, 0)) is int for key in _INTEGERS) else None
     except (ValueError, KeyError, TypeError, AttributeError):

@@ -91,3 +91,10 @@ def is_held(path: Path) -> bool:
         except BlockingIOError:
             return True
     return False
+
+
+def is_locked(path: Path) -> bool:
+    """The same of a file with `waited_lock`; one that cannot be opened is not locked."""
+    with suppress(OSError):
+        return is_held(path)
+    return False

@@ -15,7 +15,9 @@ from hpc_train.runs.events import (
     Event,
     EventKind,
     end_of,
+    has_begun,
     is_cancel_asked,
+    last_seen,
     since_last,
 )
 from hpc_train.runs.forecast import Forecast, TimeLimit, forecast_end
@@ -31,6 +33,7 @@ SESSION = "session"  # the backend of a script of the user's with a Session
 FRESH_S = 60.0
 # What Slurm says of a job whose script could not begin: its exit code is then 0:53.
 UNOPENED_LOG = ("JobLaunchFailure", "RaisedSignal:53")
+SHELL_ENDED = "with exit code 0: a line of env.setup ends its shell (exit, exec)"
 # Ended by nobody's word: the log of the job itself is all that tells.
 UNEXPLAINED = (RunState.FAILED, RunState.LOST)
 
@@ -47,6 +50,7 @@ class SchedulerView:
         standing: Why the ranks of a job that has begun do not train on, while they do not.
         last_words: Of the log of a job that failed or is not known, the last lines.
         meaning: What the reason of a pending job means, for somebody who does not know Slurm's.
+        untrained: Whether Slurm calls a job completed in which no attempt has begun.
     """
 
     state: RunState | None
@@ -59,6 +63,7 @@ class SchedulerView:
     standing: str = ""
     limit: TimeLimit | None = None  # of a job that runs, where it is known
     meaning: str = ""
+    untrained: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,9 +171,9 @@ def run_status(
     submissions = [event for event in events if event.kind is EventKind.SUBMITTED]
     step = _step(attempts, beat.step if beat else 0)
     state, reason = _state(run, events, attempts, view, now)
-    if view.silence and not state.ended:
+    if view.silence and not end_of(events):
         far = f", step {step}{_age(beat, now)}" if state is RunState.RUNNING else ""
-        reason = _last_known(view, attempts, f"{state.value}{far}")
+        reason = _last_known(view, events, f"{state.value}{far}{f': {reason}' if reason else ''}")
     trains = state is RunState.RUNNING and _is_open(attempts)
     return RunStatus(
         run=run.run_id,
@@ -217,10 +222,15 @@ def _waiting(
     return view.standing or (view.waiting if beat is None else "")
 
 
-def _last_known(view: SchedulerView, attempts: Sequence[AttemptRecord], state: str) -> str:
-    log_ends = "" if attempts else "".join(view.last_words[-1:])
-    known = f"the job has begun, and its log ends: {log_ends}" if log_ends else state
-    return f"{view.silence}; last known: {known}"
+def _last_known(view: SchedulerView, events: Sequence[Event], words: str) -> str:
+    """What is told while Slurm is silent: what it said last, or else what the run tells."""
+    told = _told_end(events)
+    log_ends = "" if told or attempts_in(events) else "".join(view.last_words[-1:])
+    known = f"the job has begun, and its log ends: {log_ends}" if log_ends else words
+    recent = since_last(events, *BEGINNINGS)
+    asked = not told and any(event.kind is EventKind.CANCEL_REQUESTED for event in recent)
+    cancel = ", and it was asked to save and leave (cancel)" if asked else ""
+    return f"{view.silence}; last known: {known}{cancel}"
 
 
 def _forecast(
@@ -260,13 +270,15 @@ def _state(
         return RunState(ended.get("state")), _why(ended, attempts)
     if view.state in (RunState.PENDING, RunState.RUNNING):
         return view.state, view.trouble or view.reason
-    begins = bool(recent) and recent[0].kind is EventKind.ATTEMPT_STARTED
+    begins = has_begun(events)
     began = recent[0].time if recent else now
     if view.silence:
-        return RunState.RUNNING if begins else RunState.PENDING, ""
+        return _state_in_silence(events, attempts, view)
     if any(event.kind is EventKind.CANCEL_REQUESTED for event in recent):
         return RunState.CANCELLED, _cancelled_without_an_end(recent[0].kind, view)
     on_slurm = any(event.get("backend") == "slurm" for event in events)
+    if view.state is None and (told := _told_end(events)):  # Slurm forgets jobs
+        return told
     if on_slurm and now - began < FRESH_S and view.state is None:
         return RunState.PENDING, "just submitted"
     went_on = attempts and attempts[-1].went_on_as
@@ -287,12 +299,29 @@ def _cancelled_without_an_end(newest: EventKind, view: SchedulerView) -> str:
     return f"cancelled before {what} began{waited}"
 
 
+def _told_end(events: Sequence[Event]) -> tuple[RunState, str] | None:
+    """The end that Slurm has told of once, for when it says nothing or has forgotten the job."""
+    told = last_seen(events)
+    state = RunState(told.get("state")) if told else RunState.PENDING
+    return (state, str(told.get("reason", ""))) if told and state.ended else None
+
+
+def _state_in_silence(
+    events: Sequence[Event], attempts: Sequence[AttemptRecord], view: SchedulerView
+) -> tuple[RunState, str]:
+    """What was told last, or else what the run itself tells."""
+    has_log = not attempts and bool(view.last_words)
+    itself = RunState.RUNNING if has_begun(events) or has_log else RunState.PENDING
+    return _told_end(events) or (itself, "")
+
+
 def _without_an_end(
     run: RunDir, state: RunState, view: SchedulerView, *, begun: bool, on_slurm: bool
 ) -> str:
     """Why a run is over that does not say so itself; the job's own log knows most."""
     if state in UNEXPLAINED and view.last_words:
         when = "without a word of its supervisor" if begun else "before its training began"
+        when += f", {SHELL_ENDED}" if view.untrained else ""
         return f"the job ended {when}: {'; '.join(view.last_words[-2:])}"
     if state is RunState.LOST:
         if on_slurm:
@@ -305,9 +334,13 @@ def _without_an_end(
                 f" {run.submitit} (Slurm: {view.reason}): as a rule that folder is on a file system"
                 f" which the nodes do not see; {SUBMIT_AGAIN} runs_dir=FOLDER that they see"
             )
-        what = f"the job ended before its training began, and left no log (Slurm: {view.reason})"
+        if view.untrained:
+            return f"the job ended before its training began, {SHELL_ENDED}, and left no log"
+        slurm = f" (Slurm: {view.reason})" if view.reason else ""
+        what = f"the job ended before its training began, and left no log{slurm}"
         return f"{what}: where env has lines they run first, and one of env.setup may have ended it"
-    return view.reason
+    silent = "the job ended without a word of its supervisor" if state is RunState.FAILED else ""
+    return view.reason or silent
 
 
 def _age(beat: Heartbeat | None, now: float) -> str:

@@ -26,6 +26,7 @@ from hpc_train.runs.atomic import write_text
 from hpc_train.runs.events import Event, EventKind, event_line, read_events
 from hpc_train.runs.history import newest_job_id
 from hpc_train.runs.layout import InFolder, RunDir, SubmittedFiles
+from hpc_train.runs.lock import is_locked
 from hpc_train.runs.registry import (
     absent_folders,
     all_runs,
@@ -108,6 +109,14 @@ def sweep_of(run: RunDir) -> SweepDir | None:
     path = _sweep_path(run)
     sweep = SweepDir(path) if path else None
     return sweep if sweep and sweep.document.is_file() else None
+
+
+def is_being_submitted(entry: RunDir | SweepDir) -> bool:
+    """Whether a command submits it right now, so that nobody knows its job yet."""
+    if isinstance(entry, SweepDir):
+        return is_locked(entry.document)
+    sweep = None if entry.plan.exists() else sweep_of(entry)
+    return is_locked(sweep.document if sweep else entry.plan)
 
 
 def make_point(sweep: SweepDir, number: int) -> RunDir:

@@ -6,6 +6,10 @@ import re
 
 from hpc_train.errors import SlurmError
 from hpc_train.slurm.command import NO_ANSWER, run
+from hpc_train.slurm.refusals import no_controller
+from hpc_train.slurm.site import controller_down
+
+PING_S = 5.0
 
 # slurm.conf(5): the largest index of a task is one less than MaxArraySize, and MaxJobCount is of
 # all jobs that the controller holds.
@@ -16,13 +20,15 @@ def check_array(tasks: int) -> None:
     """Refuse an array of more tasks than this controller takes; a silent one's sbatch refuses it.
 
     Raises:
-        SlurmError: naming the limit.
+        SlurmError: naming the limit, or that no controller is up.
     """
     try:
         said = run(["scontrol", "show", "config"], timeout_s=5).stdout
     except SlurmError as error:
         if NO_ANSWER not in error.message:
             raise
+        if down := controller_down(PING_S):
+            raise no_controller(down) from error
         return
     for name, limit in _LIMIT.findall(said):
         if tasks > int(limit):

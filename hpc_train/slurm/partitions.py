@@ -12,6 +12,8 @@ from hpc_train.errors import SlurmError
 from hpc_train.plan.hostlist import expand
 from hpc_train.plan.units import memory_mib, slurm_memory, time_s
 from hpc_train.slurm.command import NO_ANSWER, run
+from hpc_train.slurm.refusals import no_controller
+from hpc_train.slurm.site import controller_down
 
 SINFO = ("sinfo", "--federation", "--noheader")  # the job may start in any cluster of it
 SINFO_S = 5.0  # a person waits
@@ -77,7 +79,7 @@ def check_partition(options: Mapping[str, str | None], origins: Origins = NOWHER
         `status` tells of a job that would pend for ever. Empty where all is well.
 
     Raises:
-        SlurmError: naming the key and what the partition has.
+        SlurmError: naming the key and what the partition has, or that no controller is up.
     """
     if options.get("clusters"):
         return ""  # another cluster's partitions
@@ -86,6 +88,8 @@ def check_partition(options: Mapping[str, str | None], origins: Origins = NOWHER
     except SlurmError as error:
         if NO_ANSWER not in error.message:
             raise
+        if down := controller_down(SINFO_S):
+            raise no_controller(down) from error
         return f"{error.message}: not checked against the partition's limits"
     try:
         _check(options, known)

@@ -117,13 +117,6 @@ REFUSALS = (
         "Slurm's commands are here and no cluster is behind them: log in to a node of the cluster",
     ),
     Refusal(
-        r"Unable to contact slurm controller|Unable to contact controller|Connection refused|"
-        r"Zero Bytes were transmitted",
-        "",
-        "the controller does not answer: `scontrol ping` tells when it is back; nothing was"
-        " submitted",
-    ),
-    Refusal(
         r"Insane message length|Incompatible versions of client and server",
         "",
         "what answers at the controller's address speaks another protocol (SlurmctldHost and"
@@ -134,6 +127,11 @@ REFUSALS = (
         "",
         "munge does not run on this machine or its clock is off: tell the administrators",
     ),
+)
+
+_NOBODY_THERE = re.compile(
+    r"Unable to contact slurm controller|Unable to contact controller|Connection refused|"
+    r"Zero Bytes were transmitted"
 )
 
 # squeue(1), "JOB REASON CODES": with these the job waits for ever unless somebody changes it.
@@ -179,9 +177,17 @@ _MEANINGS = {
 }
 
 
+def no_controller(words: str) -> SlurmError:
+    """Nobody was there to take the job."""
+    hint = "nothing was submitted; once `scontrol ping` says UP, the same again"
+    return SlurmError(f"Slurm does not answer: {words}", hint)
+
+
 def refusal_error(stderr: str) -> SlurmError:
     """Slurm's own words, and where we know it the key to change."""
     words = _own_words(stderr)
+    if _NOBODY_THERE.search(stderr):
+        return no_controller(words)
     shell = ", ".join(name for name in os.environ if name.startswith("SBATCH_"))
     also = f"; your shell sets {shell}" if shell else ""
     for refusal in REFUSALS:

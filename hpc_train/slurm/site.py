@@ -64,6 +64,20 @@ def check_one_cluster(environ: Mapping[str, str]) -> None:
         )
 
 
+def controller_down(limit_s: float) -> str:
+    """The words of `scontrol ping` where no controller is up; it asks a dead one for no seconds.
+
+    Empty where one is up, or none has answered in `limit_s`: that one may be busy.
+    """
+    try:
+        ping = run(["scontrol", "ping"], timeout_s=limit_s)
+    except SlurmError:
+        return ""
+    lines = [line for line in f"{ping.stdout}\n{ping.stderr}".splitlines() if line.strip("* ")]
+    down = [line for line in lines if "DOWN" in line and "RESTORE" not in line]
+    return [*down, *lines, "no answer"][0].strip() if ping.returncode else ""
+
+
 def slurm_version() -> str:
     """Of the commands here, as they say it; empty where they say nothing. No daemon is asked."""
     try:

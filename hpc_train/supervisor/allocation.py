@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -47,6 +48,19 @@ class Allocation:
     def has_steps(self) -> bool:
         """Whether there are nodes on which steps are started: by srun, or over ssh."""
         return self.backend != "local"
+
+    def check_srun(self, environ: Mapping[str, str]) -> None:
+        """Refuse a PATH without the program that starts the ranks.
+
+        Raises:
+            CheckError: as the lines of `env` leave it.
+        """
+        path = environ.get("PATH", "")
+        if self.is_slurm and shutil.which(self.srun[0], path=path) is None:
+            raise CheckError(
+                f"srun is not on the PATH of the job, as env leaves it (PATH={path})",
+                "in env.setup, keep what was there: export PATH=FOLDER:$PATH",
+            )
 
     def unused(self, environ: Mapping[str, str], shape: Shape) -> str:
         """What the job has and the plan does not use, and how it would; empty where it uses all.

@@ -68,6 +68,7 @@ def supervise(run: RunDir, environ: Mapping[str, str], *, batch: bool) -> int:
         allocation = Allocation.of_hosts(plan, run.plan)
     else:
         allocation = Allocation.from_env(environ, plan.shape)
+    allocation.check_srun(environ)
     refuse_if_superseded(run, allocation)
     signals = SupervisorSignals()
     signals.install()

@@ -7,6 +7,7 @@ import shlex
 import signal
 import socket
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -15,7 +16,7 @@ import pytest
 from hpc_train.runs.events import Event, EventKind, append_event, read_events
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.ranks import Heartbeat, write_heartbeat
-from tests.cli.conftest import Slurm
+from tests.cli.conftest import DIGITS, Slurm
 
 
 @pytest.fixture
@@ -180,6 +181,32 @@ def test_a_sign_of_life_that_is_old_is_told_with_its_age(hpc, silent, make_run):
     assert "last known: running, step 7, 6 min ago" in hpc("status", "net").out
 
 
+def test_what_was_told_as_failed_stays_so_when_slurm_falls_silent(hpc, slurm: Slurm, make_run):
+    """Also where the supervisor was gone before it could write, and for a job that is put back."""
+    early, late = make_run(1, name="early", begun=False), make_run(2, name="late")
+    log = early.job_log("1")
+    log.parent.mkdir()
+    log.write_text("hpc-train: env.conda: conda is not on the PATH\n")
+    slurm.says("1|FAILED|NonZeroExitCode|N/A", "2|NODE_FAIL|None|N/A")
+    assert hpc("list").out.count("failed") == 2
+    slurm.has("squeue", "exit 1")
+    said = hpc("status", "early").out
+    assert said.startswith(
+        "early  failed: Slurm does not answer; last known: failed: the job ended"
+    )
+    assert "conda is not on the PATH" in said
+    assert hpc("list").out.count("  failed") == 2
+    before = late.events.read_text()
+    assert hpc("list").code == 0
+    assert late.events.read_text() == before
+    slurm.has("squeue", f"cat {slurm.folder}/says")
+    slurm.says("2|PENDING|BeginTime|N/A")  # by scontrol requeue
+    assert "  pending: BeginTime" in hpc("status", "late").out
+    assert "early  failed: the job ended before" in hpc("status", "early").out
+    slurm.has("squeue", "exit 1")
+    assert "late  running: Slurm does not answer" in hpc("status", "late").out
+
+
 def test_a_cancel_that_slurm_does_not_hear_reaches_the_ranks_by_the_stop_file(
     hpc, silent, make_run
 ):
@@ -249,3 +276,46 @@ def test_a_session_on_another_host_is_stopped_by_what_is_told_to_type(hpc, sessi
     subprocess.run(shlex.split(command), check=True)
     assert run.stop.exists()
     assert process.poll() is None
+
+
+# --- a run that is on its way, or whose history is lost
+
+
+SUBMITS = [["submit", DIGITS, "name=net"]]
+SUBMITS.append([*SUBMITS[0], "--sweep", "model.init_args.lr=0.1,0.2"])
+
+
+@pytest.mark.parametrize("words", SUBMITS, ids=["a run", "a sweep"])
+def test_a_cancel_that_comes_during_a_submission_holds(hpc, slurm: Slurm, tmp_path: Path, words):
+    """sbatch itself calls the commands of somebody else, and takes the job after them."""
+    command = f"{sys.executable} -m hpc_train.cli"
+    meanwhile = f"({command} status net; {command} cancel net; {command} status net)"
+    taken = 'case "$*" in *--parsable*) echo 7 ;; *) echo Submitted batch job 7 ;; esac'
+    slurm.has("sbatch", f"{meanwhile} >> {tmp_path}/said 2>&1\n{taken}")
+    slurm.has("srun", "exit 1")
+    slurm.has("scontrol", "printf 'MaxArraySize            = 9\\nMaxJobCount = 10000\\n'")
+    slurm.says(*(f"{job}|PENDING|Priority|N/A" for job in ("7", "7_0", "7_1")))
+    said = hpc(*words, "--cluster", "slurm")
+    assert said.code == 12, said
+    told = (tmp_path / "said").read_text()
+    assert "Error" not in told
+    assert "pending" in told
+    assert told.count("being submitted") >= 2
+    assert "it is cancelled as soon as its job is known" in told
+    assert cancelled(slurm) == ["7"]
+    assert said.code == 12
+    assert "was cancelled while it was being submitted: job" in said.err
+    slurm.says()
+    assert "cancelled before it began" in hpc("status", "net").out
+
+
+def test_a_run_whose_history_is_lost_is_cancelled_by_its_script(hpc, slurm: Slurm, make_run):
+    run = make_run(1, begun=False)
+    run.events.write_text("")
+    said = hpc("cancel", run.run_id)
+    assert said.code == 1
+    assert f"has no job that is known: {run.events} names none" in said.err
+    assert f"hpc-train rm {run.run_id}" in said.err
+    slurm.has("squeue", f'case "$*" in *%F*) echo "5|{run.submitit}/submission.sh" ;; esac')
+    assert "cancelling job 5" in hpc("cancel", run.run_id).out
+    assert cancelled(slurm) == ["5"]

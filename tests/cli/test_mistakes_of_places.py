@@ -216,6 +216,35 @@ def test_a_file_of_env_setup_that_may_be_there_is_taken(hpc, project: Path, line
     assert hpc("submit", "cfg.yaml", f"env.setup=['{line}']").code == 0
 
 
+@pytest.mark.parametrize("line", ["exit 0", "exit  # done", "exec bash -l", "exec ./train.sh a"])
+@pytest.mark.parametrize("command", ["submit", "render"])
+def test_a_line_of_env_setup_that_ends_the_shell_is_refused(
+    hpc, project: Path, command: str, line: str
+) -> None:
+    words = [command, "cfg.yaml", f"env.setup=['ulimit -c 0', '{line}']"]
+    message = f"env.setup.1: `{line}` ends the job's shell"
+    refused(hpc, project, words, 3, message, "leave that line out")
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "'exec > log.txt 2>&1'",
+        "'exec 3>&1'",
+        "exec",
+        "'if false; then', 'exit 0', fi",
+        "'stop() {', 'exit 0', '}'",
+        "'test -e /nosuch ||', 'exit 0'",
+        '"cat > /dev/null <<E", "exit 0", "E"',
+        "'test -e /nosuch && exit 0'",
+    ],
+)
+def test_a_line_of_env_setup_that_may_not_end_the_shell_is_taken(
+    hpc, project: Path, lines: str
+) -> None:
+    assert hpc("submit", "cfg.yaml", f"env.setup=[{lines}]").code == 0
+
+
 def test_a_site_profile_that_is_not_there_is_told_where_to_write_it(hpc, project: Path) -> None:
     words = ["submit", "cfg.yaml", "cluster_profile=mysite"]
     refused(hpc, project, words, 3, "clusters/mysite", "write the file clusters/mysite.yaml, or")

@@ -70,6 +70,33 @@ def test_a_submission_that_slurm_refuses_leaves_no_folder(
 
 
 @pytest.mark.parametrize("words", [[], ["--sweep", "seed=1,2"]])
+def test_a_controller_that_is_down_is_told_without_asking_sbatch(
+    hpc, taken, tmp_path: Path, words: list[str]
+) -> None:
+    """What else is asked of it would wait for it, and sbatch for the longest."""
+    is_ping = '[ "$1" = ping ] || exec sleep 600'
+    taken.has("scontrol", f"{is_ping}\necho 'Slurmctld(primary) at head is DOWN'\nexit 1")
+    taken.has("sinfo", "exec sleep 600")
+    taken.has("sbatch", f"touch {tmp_path}/asked; exec sleep 600")
+    said = hpc("submit", DIGITS, *words)
+    assert (said.code, said.out) == (4, "")
+    assert "Slurm does not answer: Slurmctld(primary) at head is DOWN" in said.err
+    assert "nothing was submitted" in said.err
+    assert not (tmp_path / "asked").exists()
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_job_that_slurm_may_have_taken_is_told_as_that(hpc, taken) -> None:
+    words = "Batch job submission failed: Socket timed out on send/recv operation"
+    taken.has("sbatch", f"echo 'sbatch: error: {words}' >&2; exit 1")
+    taken.has("squeue", "echo 'slurm_load_jobs error: Unable to contact' >&2; exit 1")
+    said = hpc("submit", DIGITS)
+    assert said.code == 4
+    assert "Slurm does not answer, and may have taken the job all the same" in said.err
+    assert "squeue --me --name=digits" in said.err
+
+
+@pytest.mark.parametrize("words", [[], ["--sweep", "seed=1,2"]])
 def test_what_slurm_can_be_asked_is_asked_before_a_folder_is_made(
     hpc, taken, tmp_path: Path, words: list[str]
 ) -> None:

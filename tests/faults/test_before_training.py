@@ -34,7 +34,7 @@ def test_a_job_that_ends_before_python_starts_tells_its_logs_last_words(
         "env.venv=/nope/on/this/host": (absent, "hpc-train: env.venv cannot be activated"),
         "env.conda=nope": ("hpc-train: env.conda: conda is not on the PATH",),
         "env.modules=[cuda/12.9]": ("hpc-train: env.modules: this node has no command module",),
-        "env.setup=[exit 3]": ("left no log",),
+        "env.setup=['true; exec false']": ("left no log",),
         f"env={{venv: {tmp_path}/bare, setup: ['true']}}": ("No module named 'hpc_train'",),
     }
     jobs = {
@@ -135,3 +135,29 @@ def test_a_controller_that_stops_is_outranked_by_the_runs_own_history_and_cancel
     assert waits.status()["state"] == "pending"
     assert hpc_train(slurm_cluster, "cancel", str(waits.run.path)).returncode == 0
     waits.wait_job("CANCELLED")
+
+
+def test_a_job_whose_shell_ends_with_0_before_python_has_failed(
+    slurm_cluster: Cluster, tmp_path: Path
+) -> None:
+    by_exit = submit(slurm_cluster, tmp_path, ONE, "env.setup=['true && exit 0']", cwd=tmp_path)
+    by_exec = submit(slurm_cluster, tmp_path, ONE, "env.setup=['true; exec true']", cwd=tmp_path)
+    by_exit.wait_job("FAILED", timeout_s=60)  # so that no job that waits for it begins
+    by_exec.wait_job("COMPLETED", timeout_s=60)
+    for training, words in ((by_exit, "`exit 0`, exit code 0"), (by_exec, "ends its shell")):
+        status = training.status()
+        assert (status["state"], status["attempts"]) == ("failed", [])
+        assert words in status["reason"]
+        assert (
+            hpc_train(slurm_cluster, "resume", "--dry-run", str(training.run.path)).returncode == 0
+        )
+
+
+def test_a_path_without_srun_is_told_before_an_attempt_begins(
+    slurm_cluster: Cluster, tmp_path: Path
+) -> None:
+    lost = submit(slurm_cluster, tmp_path, ONE, "env.setup=['export PATH=/nope']", cwd=tmp_path)
+    lost.wait_job("FAILED", timeout_s=60)
+    status = lost.status()
+    assert (status["state"], status["attempts"]) == ("failed", [])
+    assert "srun is not on the PATH of the job, as env leaves it (PATH=/nope)" in status["reason"]

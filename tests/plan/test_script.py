@@ -257,6 +257,18 @@ ENDS = {
         ["set -euo pipefail", "test -e /nosuch"],
         "env.setup.1: `test -e /nosuch` exited with 1\n  fix: it ends the job by set -e",
     ),
+    "an exit with 0": (
+        ["true && exit 0"],
+        "env.setup ended the job's shell: `exit 0`, exit code 0",
+    ),
+    "an exit in a file that is read": (
+        ["source ./ends.sh"],
+        "env.setup ended the job's shell: `source ./ends.sh`, exit code 0",
+    ),
+    "an exit with a code of its own": (
+        ["if true; then", "exit 1", "fi"],
+        "env.setup ended the job's shell: `exit 1`, exit code 1",
+    ),
 }  # fmt: skip
 
 
@@ -265,9 +277,11 @@ def test_a_line_of_setup_that_cannot_work_ends_the_job_with_a_fix(
     name: str, python: str, tmp_path: Path
 ) -> None:
     lines, said = ENDS[name]
+    (tmp_path / "ends.sh").write_text("true\nexit\n")
     ran = run(render_script(make(python, env={"setup": lines})), tmp_path)
     assert ran.done.returncode == 1
     assert f"hpc-train: error: {said}" in ran.done.stderr
+    assert ran.done.stderr.count("error: env.setup") == 1
     assert "\n  fix: " in ran.done.stderr
     assert not (tmp_path / "arguments").exists()
 
@@ -298,6 +312,7 @@ GOES_ON = {
     "a trap for something else": (["trap : EXIT", "false"], [(1, 1)]),
     "a trap in a shell of its own": (["(trap : err; false)"], [(0, 1)]),
     "set -u": (["set -u", "false"], [(1, 1)]),
+    "an exit of a shell of its own": (["(exit 0)", "x=$(exit 0)", "exec 3>&1"], []),
 }  # fmt: skip
 
 

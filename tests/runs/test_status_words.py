@@ -8,7 +8,7 @@ import time
 import pytest
 
 from hpc_train.plan.states import Outcome, RunState
-from hpc_train.runs.events import Event, EventKind
+from hpc_train.runs.events import Event, EventKind, seen
 from hpc_train.runs.history_text import history_lines
 from hpc_train.runs.status import SchedulerView
 from tests.runs.told_status import (
@@ -32,7 +32,12 @@ SILENT = SchedulerView(None, silence="Slurm does not answer")
         ([SUBMITTED], None, "pending", "pending"),
         ([SUBMITTED, STARTED], None, "running", "running, step 0"),
         ([SUBMITTED, STARTED], 184, "running", "running, step 184"),
-        ([SUBMITTED, STARTED, CANCEL], 184, "running", "running, step 184"),
+        (
+            [SUBMITTED, STARTED, CANCEL],
+            184,
+            "running",
+            "running, step 184, and it was asked to save and leave (cancel)",
+        ),
         ([SUBMITTED, STARTED, PREEMPTED, DECIDED, WENT_ON], 12, "pending", "pending"),
         ([SUBMITTED, STARTED, ENDED], 184, "completed", None),
     ],
@@ -42,18 +47,40 @@ def test_a_slurm_that_does_not_answer_leaves_what_the_run_itself_tells(
 ) -> None:
     # Just submitted, a minute after, or long ago: silence is no news about a job.
     for now in (171.0, 231.0, 1e6):
-        seen = told(SILENT, *events, step=step, now=now)
-        assert seen.state == state
+        now_known = told(SILENT, *events, step=step, now=now)
+        assert now_known.state == state
         if reason is not None:
-            assert seen.reason == f"Slurm does not answer; last known: {reason}"
-        assert seen.silence == "Slurm does not answer"
+            assert now_known.reason == f"Slurm does not answer; last known: {reason}"
+        assert now_known.silence == "Slurm does not answer"
 
 
 def test_a_silent_slurm_leaves_what_the_log_of_the_job_tells() -> None:
     view = SchedulerView(None, silence="Slurm does not answer", last_words=("a", "no such venv"))
     known = "last known: the job has begun, and its log ends: no such venv"
     assert told(view, SUBMITTED).reason == f"Slurm does not answer; {known}"
+    assert told(view, SUBMITTED).state is RunState.RUNNING
     assert "log ends" not in told(view, SUBMITTED, STARTED).reason
+
+
+FORGOTTEN = SchedulerView(None)
+
+
+@pytest.mark.parametrize("before", [[SUBMITTED], [SUBMITTED, STARTED]])
+def test_an_end_that_slurm_has_told_once_stays_the_last_that_is_known(before: list[Event]) -> None:
+    kept = seen(before, RunState.FAILED, "the job ended: no conda", 300.0)
+    silent = told(SILENT, *before, kept)
+    assert silent.state is RunState.FAILED
+    known = "last known: failed: the job ended: no conda"
+    assert silent.reason == f"Slurm does not answer; {known}"
+    forgotten = told(FORGOTTEN, *before, kept)
+    assert (forgotten.state, forgotten.reason) == (RunState.FAILED, "the job ended: no conda")
+    # What Slurm says now outweighs it, and so does whatever has begun since.
+    assert told(SchedulerView(RunState.RUNNING), *before, kept).state is RunState.RUNNING
+    again = dataclasses.replace(SUBMITTED, data={"job_id": "8", "backend": "slurm"})
+    for later in ([*before, kept, again], [*before, again, kept]):
+        assert told(SILENT, *later).state is RunState.PENDING
+    going = seen(before, RunState.RUNNING, "", 400.0)
+    assert not told(SILENT, *before, kept, going).state.ended
 
 
 WORDS = ("line 1", "bash: /nope: No such file", "hpc-train: env.venv cannot be activated")
@@ -86,6 +113,22 @@ WORDS = ("line 1", "bash: /nope: No such file", "hpc-train: env.venv cannot be a
             ),
         ),
         (
+            SchedulerView(RunState.FAILED),  # sacct keeps no reason of a job
+            [SUBMITTED],
+            (
+                "the job ended before its training began, and left no log: where env has lines they"
+                " run first, and one of env.setup may have ended it"
+            ),
+        ),
+        (
+            SchedulerView(RunState.FAILED, untrained=True, last_words=WORDS[:1]),
+            [SUBMITTED],
+            (
+                "the job ended before its training began, with exit code 0: a line of env.setup"
+                " ends its shell (exit, exec): line 1"
+            ),
+        ),
+        (
             SchedulerView(RunState.FAILED, "JobLaunchFailure"),
             [SUBMITTED],
             (
@@ -105,11 +148,12 @@ WORDS = ("line 1", "bash: /nope: No such file", "hpc-train: env.venv cannot be a
 def test_a_run_that_left_no_end_is_told_by_the_end_of_its_jobs_log(
     view: SchedulerView, events: list[Event], reason: str
 ) -> None:
-    seen = told(view, *events)
-    assert seen.reason == reason
-    kept = list(view.last_words) if seen.state in (RunState.FAILED, RunState.LOST) else []
-    assert seen.to_json()["last_words"] == kept
-    lines = list(history_lines(seen, 1000.0))
+    status_now = told(view, *events)
+    assert status_now.reason == reason
+    state = status_now.state
+    kept = list(view.last_words) if state in (RunState.FAILED, RunState.LOST) else []
+    assert status_now.to_json()["last_words"] == kept
+    lines = list(history_lines(status_now, 1000.0))
     assert [line.strip() for line in lines if line.strip() in WORDS] == kept
     assert any(line.startswith("  job log    /runs/digits/one/") for line in lines) == bool(kept)
 
@@ -151,9 +195,9 @@ def test_the_first_line_says_what_ended_the_run_and_nothing_says_it_twice(
     outcome: str, reason: str, decision: str | None, state: str, head: str | None
 ) -> None:
     usual = Outcome(outcome).follows.reason
-    seen = status(*ending(outcome, reason, decision or usual, state))
-    assert seen.reason == (head or reason)
-    text = "\n".join(history_lines(seen, 1000.0))
+    ended = status(*ending(outcome, reason, decision or usual, state))
+    assert ended.reason == (head or reason)
+    text = "\n".join(history_lines(ended, 1000.0))
     assert text.count(head or reason) == 1 + (head == usual)
     assert "comes back each time" not in text
     assert text.count(reason) == 1
@@ -161,8 +205,8 @@ def test_the_first_line_says_what_ended_the_run_and_nothing_says_it_twice(
 
 def test_an_attempts_reason_that_does_not_fit_into_the_first_line_is_told_whole_below_it() -> None:
     long = "rank 0 failed: " + "very long words " * 12 + "the end"
-    seen = status(*ending("user_error", long, Outcome.USER_ERROR.follows.reason, "failed"))
-    text = " ".join("\n".join(history_lines(seen, 1000.0)).split())
+    ended = status(*ending("user_error", long, Outcome.USER_ERROR.follows.reason, "failed"))
+    text = " ".join("\n".join(history_lines(ended, 1000.0)).split())
     assert "the end" in text
 
 

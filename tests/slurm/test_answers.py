@@ -229,7 +229,6 @@ def test_the_number_of_gpus_that_is_named_fits_the_cpus_as_well(
 @pytest.mark.parametrize(
     "words",
     [
-        "Unable to contact slurm controller (connect failure)",
         "slurm_load_jobs error: Insane message length",
         "Incompatible versions of client and server code",
         "Protocol authentication error",
@@ -238,7 +237,14 @@ def test_the_number_of_gpus_that_is_named_fits_the_cpus_as_well(
 def test_words_of_slurms_wire_are_told_with_what_to_do(words: str) -> None:
     error = refusal_error(f"sbatch: error: Batch job submission failed: {words}\n")
     assert words in str(error)
-    assert error.hint.startswith(("the controller", "what answers", "munge")), error
+    assert error.hint.startswith(("what answers", "munge")), error
+
+
+def test_a_controller_that_is_not_there_has_refused_nothing() -> None:
+    words = "Unable to contact slurm controller (connect failure)"
+    error = refusal_error(f"sbatch: error: Batch job submission failed: {words}\n")
+    assert error.message == f"Slurm does not answer: {words}"
+    assert error.hint.startswith("nothing was submitted; once `scontrol ping` says UP")
 
 
 @pytest.mark.parametrize(
