@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +15,6 @@ from hpc_train.runs.status import RunStatus
 if TYPE_CHECKING:
     from hpc_train.diagnose.diagnosis import Culprit
 
-_WIDTH = 200
 # A fix that means other lines of diagnose's own screen.
 _BESIDE_OTHERS = re.compile(r"\b(?:above|below)\b|^what (?:it|the line|this line|the message) ")
 _BAD = (RunState.FAILED, RunState.TIMED_OUT, RunState.LOST)
@@ -25,7 +23,7 @@ _BAD = (RunState.FAILED, RunState.TIMED_OUT, RunState.LOST)
 def diagnosis_lines(status: RunStatus, indent: str = "") -> Iterator[str]:
     """The next command, and the cause and the fix of it where no log has to be read for them.
 
-    What the run's reason says already is not said again.
+    What the run's reason says already is not said again, and a fix is whole, as it is typed.
     """
     if status.state not in _BAD:
         return
@@ -38,10 +36,10 @@ def diagnosis_lines(status: RunStatus, indent: str = "") -> Iterator[str]:
     if found:
         first = found.findings[0]
         if sentence := _unsaid(found.sentence, first, status):
-            yield from _told(f"{indent}cause      ", sentence)
+            yield f"{indent}cause      {sentence}"
         fix = first.what_to_do
         if fix and fix not in status.reason and not _BESIDE_OTHERS.search(fix):
-            yield from _told(f"{indent}fix        ", fix)
+            yield f"{indent}fix        {fix}"
     yield f"{indent}why        hpc-train diagnose {shell_word(status.run)}"
 
 
@@ -53,11 +51,3 @@ def _unsaid(sentence: str, first: Culprit, status: RunStatus) -> str:
     if status.outcome is Outcome.USER_ERROR and words and words in status.reason:
         return sentence.replace(first.cause, head)
     return sentence
-
-
-def _told(label: str, text: str) -> Iterator[str]:
-    """Whole, since a fix is typed as it stands."""
-    blank = " " * len(label)
-    yield from textwrap.wrap(
-        f"{label}{text}", _WIDTH, subsequent_indent=blank, drop_whitespace=False
-    )

@@ -16,7 +16,7 @@ from hpc_train.cli.following import LiveLine, one_part, running_line
 from hpc_train.diagnose.stacks import is_installed
 from hpc_train.plan.states import RunState
 from hpc_train.runs.layout import AttemptDir, RunDir
-from hpc_train.runs.ranks import read_exits, read_heartbeat
+from hpc_train.runs.ranks import ExitRecord, read_exits, read_heartbeat
 from hpc_train.runs.status import RunStatus
 
 POLL_S = 0.5
@@ -26,7 +26,10 @@ PROGRESS_LINE = re.compile(r"step \d+(/\d+)?  epoch \d+  |[\d:]{8} hpc-train: st
 _ENDED = re.compile(r"([\d:]{8} hpc-train: attempt \d+ ended: (?!completed)[\w ]+): ")
 _STOPS = re.compile(r"[\d:]{8} hpc-train: decided: stop: ")
 _LAST_WORDS = ("error: ", "  fix: ")
-_TRACEBACK = "Traceback (most recent call last):"
+_FRAME = '  File "'
+_FRAMES = re.compile(r'^(?=  File ")', re.MULTILINE)
+_BEHIND = re.compile(r"^\S", re.MULTILINE)
+_FEW = 4
 
 
 @contextlib.contextmanager
@@ -53,27 +56,35 @@ def shown(run: api.Run) -> Iterator[None]:
 
 
 def words_of_culprit(run: RunDir, status: RunStatus) -> str:
-    """The traceback of the rank that failed first, from the user's code on; empty for rank 0.
+    """The traceback of the rank that failed first; empty for rank 0.
 
     Rank 0's own words are on the screen, as it lost the others.
     """
     last = status.attempts[-1] if status.attempts else None
     if last is None or not last.rank or status.state is not RunState.FAILED:
         return ""
-    told = [item for item in read_exits(run.attempt(last.attempt)) if item.rank == last.rank]
-    if not told or not told[0].traceback:
-        return ""
-    return f"rank {last.rank} on {told[0].node}:\n{_from_users_code(told[0].traceback)}"
+    attempt = run.attempt(last.attempt)
+    told = [item for item in read_exits(attempt) if item.rank == last.rank and item.traceback]
+    return f"rank {last.rank} on {told[0].node}:\n{_in_short(told[0], attempt)}" if told else ""
 
 
-def _from_users_code(traceback: str) -> str:
-    """Without the frames of Lightning and hpc-train that come before the user's own."""
-    head, *lines = traceback.splitlines(keepends=True)
-    frames = [n for n, line in enumerate(lines) if line.startswith('  File "')]
-    users = [n for n in frames if not is_installed(lines[n].split('"')[1])]
-    if head.strip() != _TRACEBACK or not users:
-        return traceback
-    return "".join([head, *lines[users[0] :]])
+def _in_short(failed: ExitRecord, attempt: AttemptDir) -> str:
+    """Its traceback without the frames of libraries that lie between the user's own."""
+    users = f'  File "{failed.where.rpartition(":")[0]}"'
+
+    def is_kept(piece: str) -> bool:
+        if not piece.startswith(_FRAME) or piece.startswith(users):
+            return True
+        # What a traceback ends with stands behind its last frame.
+        return not is_installed(piece.split('"')[1]) or bool(_BEHIND.search(piece))
+
+    head, *frames = _FRAMES.split(failed.traceback)
+    kept = [piece for piece in frames if is_kept(piece)]
+    left_out = len(frames) - len(kept)
+    if left_out < _FEW:
+        return failed.traceback
+    log = attempt.rank_log(failed.rank)
+    return "".join([head, f"  ({left_out} frames of libraries are left out: {log})\n", *kept])
 
 
 class _View:
@@ -92,7 +103,7 @@ class _View:
         """Print what rank 0 has printed since, and say where the training stands."""
         attempt = self._run.directory.latest_attempt
         with self._lock:
-            for line in self._new_lines(attempt.rank_log(0)):
+            for line in _without_libraries(self._new_lines(attempt.rank_log(0)), attempt):
                 if not _is_told_again(line, attempt):
                     self.write(line)
             if (beat := read_heartbeat(attempt.heartbeat(0))) is not None:
@@ -142,6 +153,17 @@ class _View:
         whole = data[: data.rfind(b"\n") + 1]
         self._offset += len(whole)
         return whole.decode(errors="replace").splitlines(keepends=True)
+
+
+def _without_libraries(lines: list[str], attempt: AttemptDir) -> list[str]:
+    """New lines of rank 0, its traceback in short where they have all of it."""
+    if not any(line.startswith(_FRAME) for line in lines):
+        return lines
+    text = "".join(lines)
+    for failed in read_exits(attempt):
+        if failed.rank == 0 and failed.traceback:
+            text = text.replace(failed.traceback, _in_short(failed, attempt))
+    return text.splitlines(keepends=True)
 
 
 def _is_told_again(line: str, attempt: AttemptDir) -> bool:

@@ -17,17 +17,9 @@ from hpc_train.cli import following, foreground
 from hpc_train.plan.states import RunState
 from hpc_train.runs.events import Event, EventKind, append_event
 from hpc_train.runs.layout import RunDir
-from hpc_train.runs.ranks import (
-    ExitRecord,
-    FailedSaves,
-    Heartbeat,
-    read_heartbeat,
-    write_exit,
-    write_heartbeat,
-)
+from hpc_train.runs.ranks import FailedSaves, Heartbeat, read_heartbeat, write_heartbeat
 from tests.cli.conftest import DIGITS, Slurm
 
-HEAD = "Traceback (most recent call last):"
 ENDED = '{"time": 9e9, "event": "run_ended", "state": "%s", "reason": "%s"}'
 
 
@@ -351,52 +343,6 @@ def test_what_fails_in_the_foreground_is_not_hidden_by_what_shows_it(training, c
     with pytest.raises(ValueError, match="mine"):
         fail()
     assert capfd.readouterr().out == "the last words\n"
-
-
-def failed_rank(rank: int, error: str) -> ExitRecord:
-    trace = (
-        f'{HEAD}\n  File "/env/lib/python3.11/site-packages/a.py", line 3, in fit\n    run()\n'
-        f'  File "/home/u/nets.py", line 34, in training_step\n    f(x)\n{error}\n'
-    )
-    return ExitRecord(rank=rank, node="n1", time=5.0, code=1, error=error, where="nets.py:34",
-                      traceback=trace)  # fmt: skip
-
-
-def test_in_the_foreground_the_reason_of_the_last_end_stands_in_the_traceback_alone(
-    training, capfd
-):
-    error = "ValueError: no such axis"
-    record = failed_rank(0, error)
-    with foreground.shown(api.Run(training)):
-        write_exit(training.attempt(0), record)
-        training.attempt(0).rank_log(0).write_text(
-            f"error: of the program's own\n{record.traceback}\nerror: {error} (nets.py:34)\n"
-        )
-        print(f"12:00:00 hpc-train: attempt 0 ended: preempted: {error}")
-        print("12:00:01 hpc-train: decided: requeue: it goes on")
-        print(f"12:00:02 hpc-train: attempt 1 ended: user error: rank 0 failed: {error}")
-        print("12:00:03 hpc-train: decided: stop: it is not tried again")
-    said = capfd.readouterr().out.splitlines()
-    assert "error: of the program's own" in said
-    ended = f"12:00:00 hpc-train: attempt 0 ended: preempted: {error}"
-    assert sorted(line for line in said if error in line) == [ended, error]
-    assert "12:00:02 hpc-train: attempt 1 ended: user error" in said
-
-
-@pytest.mark.parametrize("rank", [0, 1])
-def test_the_words_of_another_rank_that_failed_first_come_last(training, rank):
-    error = "ValueError: no such axis"
-    write_exit(training.attempt(0), failed_rank(rank, error))
-    tell(training, EventKind.ATTEMPT_ENDED, attempt=0, outcome="user_error", reason=error,
-         rank=rank, node="n1")  # fmt: skip
-    tell(training, EventKind.RUN_ENDED, state="failed", reason="it is not tried again")
-    words = foreground.words_of_culprit(training, api.Run(training).status())
-    assert words.splitlines() == (
-        []
-        if rank == 0
-        else ["rank 1 on n1:", HEAD, '  File "/home/u/nets.py", line 34, in training_step',
-              "    f(x)", error]
-    )  # fmt: skip
 
 
 def test_a_training_goes_on_being_shown_while_slurm_does_not_answer(waiting, slurm, monkeypatch):
