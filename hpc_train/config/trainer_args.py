@@ -134,9 +134,6 @@ def check_trainer(
                 or did_you_mean(name, usable, prefix="trainer.")
                 or "an argument of your model's own goes under model.init_args",
             )
-        if arguments[name] in ("None", "null"):
-            said = f"is the text {arguments[name]!r} (YAML's None is null)"
-            raise origins.error(key, said, "write null")
         if known:
             _check_type(key, arguments[name], _members(known[name]), origins)
     _check_values(arguments, origins)
@@ -345,6 +342,9 @@ def _check_type(key: str, value: Any, allowed: set[str], origins: Origins) -> No
 
     An alias of Lightning's own (`_PRECISION_INPUT`) is not looked into.
     """
+    if value in ("None", "null"):
+        said = f"is the text {value!r} (YAML's None is null)"
+        raise origins.error(key, said, "write null")
     if any(name.startswith("_") for name in allowed):
         return
     plain = [name for name in _TYPES if name in allowed]

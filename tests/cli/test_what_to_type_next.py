@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
+
+import click
 
 from hpc_train import api
 from hpc_train.cli.following import follow_run
@@ -34,3 +37,12 @@ def test_what_fails_again_as_it_is_is_not_told_to_go_on_as_it_is(hpc, capfd, run
     (run.path / "snapshot.json").write_text("{}")
     assert follow_run(api.Run(run), show=False) == 10
     assert f"hpc-train resume {run.run_id} --new-snapshot, once" in capfd.readouterr().out
+
+
+def test_the_config_that_was_typed_is_named(hpc, capfd, run: RunDir) -> None:
+    end(run, "failed", "the train set is small (submit again with global_batch_size=4 or less)")
+    with click.Context(click.Command("run")) as context:
+        context.params["cfg"] = Path("my configs/net.yaml")
+        assert follow_run(api.Run(run), show=False) == 10
+    line = "go on      hpc-train submit 'my configs/net.yaml' global_batch_size=4"
+    assert line in capfd.readouterr().out
