@@ -270,11 +270,13 @@ def _as_object(callback: object, example: str = "EarlyStopping") -> str:
     if isinstance(callback, Mapping) and set(callback) == {INIT_ARGS}:
         return "indent init_args below the class_path above it, without a dash of its own"
     if isinstance(callback, Mapping) and callback:
-        from hpc_train.config.whole_forms import whole_form
-
         name, below = next(iter(callback.items()))
-        spec = {"name": name, INIT_ARGS: below} if isinstance(below, Mapping) else callback
-        return f"write {whole_form(spec if len(callback) == 1 else callback, 'Callback')}"
+        if len(callback) > 1 or isinstance(below, (str, Mapping)):
+            from hpc_train.config.whole_forms import whole_form
+
+            spec = {"name": name, INIT_ARGS: below} if isinstance(below, Mapping) else callback
+            return f"write {whole_form(spec if len(callback) == 1 else callback, 'Callback')}"
+        callback = name
     path = plain_path(callback) if isinstance(callback, str) else ""
     found = re.search(r"[\w.]+\.\w+", meant_class(path) if path and "." not in path else path)
     it = found[0] if found else f"pytorch_lightning.callbacks.{example}"
