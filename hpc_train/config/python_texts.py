@@ -41,7 +41,7 @@ class _Slip:
 
 
 @dataclass(frozen=True)
-class _Place:
+class _Expected:
     """What the class has where a value goes: its default and its annotation, and both in words."""
 
     default: object
@@ -111,7 +111,7 @@ def _slips(
         by_default = "" if default is UNKNOWN else f"{class_path} has {default!r} there by default"
         plain = written.replace("'", "").replace('"', "") if "Literal" not in written else written
         takes = f"{class_path} takes {plain}" if written else by_default
-        place = _Place(default, written, f", and {takes}" if takes else "")
+        place = _Expected(default, written, f", and {takes}" if takes else "")
         may_have_null = not written or "None" in written
         if isinstance(value, list) and may_have_null and _has_none_among_numbers(value):
             message = f"is {value!r}, with the text 'None' (YAML's None is null)"
@@ -157,7 +157,7 @@ def _statements(definition: ast.ClassDef | ast.FunctionDef) -> Iterator[ast.stmt
             yield statement
 
 
-def _null(name: str, value: str, place: _Place) -> Iterator[_Slip]:
+def _null(name: str, value: str, place: _Expected) -> Iterator[_Slip]:
     """Of `None`, or another language's word for it, where the class has None or no text."""
     is_pythons = value in ("None", "null", "NULL")
     takes_no_text = not place.takes_text and (place.annotation or place.default is not None)
@@ -173,7 +173,7 @@ def _null(name: str, value: str, place: _Place) -> Iterator[_Slip]:
         yield _Slip(name, message, hint, is_sure)
 
 
-def _expression(name: str, value: str, place: _Place) -> Iterator[_Slip]:
+def _expression(name: str, value: str, place: _Expected) -> Iterator[_Slip]:
     """Of what Python would work out, where the class has a number, a list or a mapping."""
     meant, message = _worth(value.strip()), f"is the text {value!r}{place.takes}"
     if isinstance(meant, (list, dict)):

@@ -134,9 +134,6 @@ def check_trainer(
                 or did_you_mean(name, usable, prefix="trainer.")
                 or "an argument of your model's own goes under model.init_args",
             )
-        if arguments[name] in ("None", "null"):
-            said = f"is the text {arguments[name]!r} (YAML's None is null)"
-            raise origins.error(key, said, "write null")
         if known:
             _check_type(key, arguments[name], _members(known[name]), origins)
     _check_values(arguments, origins)
@@ -273,11 +270,13 @@ def _as_object(callback: object, example: str = "EarlyStopping") -> str:
     if isinstance(callback, Mapping) and set(callback) == {INIT_ARGS}:
         return "indent init_args below the class_path above it, without a dash of its own"
     if isinstance(callback, Mapping) and callback:
-        from hpc_train.config.whole_forms import whole_form
-
         name, below = next(iter(callback.items()))
-        spec = {"name": name, INIT_ARGS: below} if isinstance(below, Mapping) else callback
-        return f"write {whole_form(spec if len(callback) == 1 else callback, 'Callback')}"
+        if len(callback) > 1 or isinstance(below, (str, Mapping)):
+            from hpc_train.config.whole_forms import whole_form
+
+            spec = {"name": name, INIT_ARGS: below} if isinstance(below, Mapping) else callback
+            return f"write {whole_form(spec if len(callback) == 1 else callback, 'Callback')}"
+        callback = name
     path = plain_path(callback) if isinstance(callback, str) else ""
     found = re.search(r"[\w.]+\.\w+", meant_class(path) if path and "." not in path else path)
     it = found[0] if found else f"pytorch_lightning.callbacks.{example}"
@@ -345,6 +344,9 @@ def _check_type(key: str, value: Any, allowed: set[str], origins: Origins) -> No
 
     An alias of Lightning's own (`_PRECISION_INPUT`) is not looked into.
     """
+    if value in ("None", "null"):
+        said = f"is the text {value!r} (YAML's None is null)"
+        raise origins.error(key, said, "write null")
     if any(name.startswith("_") for name in allowed):
         return
     plain = [name for name in _TYPES if name in allowed]

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
+
+import click
 
 from hpc_train import api
 from hpc_train.cli.following import follow_run, print_end
@@ -46,3 +49,12 @@ def test_a_folder_that_the_nodes_do_not_see_is_for_a_new_run(hpc, capfd, run: Ru
     said = capfd.readouterr().out
     assert "go on      hpc-train submit CFG runs_dir=FOLDER" in said
     assert "hpc-train resume" not in said
+
+
+def test_the_config_that_was_typed_is_named(hpc, capfd, run: RunDir) -> None:
+    end(run, "failed", "the train set is small (submit again with global_batch_size=4 or less)")
+    with click.Context(click.Command("run")) as context:
+        context.params["cfg"] = Path("my configs/net.yaml")
+        assert follow_run(api.Run(run), show=False) == 10
+    line = "go on      hpc-train submit 'my configs/net.yaml' global_batch_size=4"
+    assert line in capfd.readouterr().out
