@@ -14,6 +14,7 @@ from pathlib import Path
 
 from hpc_train.config.load import LoadedConfig
 from hpc_train.config.specs import read_object
+from hpc_train.config.words import did_you_mean
 from hpc_train.errors import CheckError, HpcTrainError, NoSuchRunError, UsageError
 from hpc_train.runs.checkpoints import MANIFEST
 from hpc_train.runs.layout import RunDir
@@ -183,8 +184,10 @@ def _what_there_is(run: RunDir, meant: Path) -> str:
     words = [*["best"] * any(best_models(models)), *["last"] * bool(states)]
     shown = [shlex.quote(_from_here(it)) for it in there[:_MOST_SHOWN]]
     lists = f"`hpc-train checkpoints {shlex.quote(run.run_id)}` lists what it has"
+    if said := did_you_mean(str(meant), ("best", "last")):
+        return said
     if not there:
-        return f"{run.name} ({run.run_id}) has saved no checkpoint yet; {lists}"
+        return f"name a file's path: {run.name} ({run.run_id}) has saved no checkpoint itself"
     choices = " or ".join(f"--ckpt {word}" for word in [*words, *shown])
     return f"write {choices}; {lists}" if len(there) > _MOST_SHOWN else f"write {choices}"
 

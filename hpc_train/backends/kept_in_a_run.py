@@ -80,12 +80,15 @@ def kept_as_it_was(error: ConfigError, run: RunDir, loaded: LoadedConfig) -> Con
     return ConfigError(error.message, hint)
 
 
-def config_notes(run: RunDir, before: Plan, typed: Sequence[str]) -> list[str]:
+def config_notes(
+    run: RunDir, before: Plan, typed: Sequence[str], *, in_sweep: bool = False
+) -> list[str]:
     """That the file which a run was submitted with says something else by now, and what to do.
 
     Args:
         before: Its plan.
         typed: Keys that are given anew as the run goes on.
+        in_sweep: It is one of the points of a sweep that go on together.
     """
     if before.verb != "fit" or not run.config.is_file():
         return []
@@ -108,7 +111,9 @@ def config_notes(run: RunDir, before: Plan, typed: Sequence[str]) -> list[str]:
     }
     shown = [f"{key} {said(old)} -> {said(new)}" for key, (old, new) in now.pairs.items()]
     more = f" and {len(shown) - MOST_SHOWN} more" if shown[MOST_SHOWN:] else ""
-    way = _with_the_new_values(run, written["file"], now.pairs, now.fresh)
+    way = shlex.join(["hpc-train", "submit", _shown(written["file"])])
+    if not in_sweep:
+        way = _with_the_new_values(run, written["file"], now.pairs, now.fresh)
     have = "have" if len(names) > 1 else "has"
     what = f"{', '.join(sorted(names))} {have} changed since the submission"
     return [f"{what}: {', '.join(shown[:MOST_SHOWN])}{more}; {_KEEPS}; with the new: {way}"]

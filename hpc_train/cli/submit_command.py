@@ -93,8 +93,7 @@ def command(
         raise UsageError("--partitions is for --test-only", "--partition takes several, by commas")
     first = prerequisite(loaded, **order, cluster=cluster, err=as_json)
     run = api.submit(loaded, cluster=cluster, after=first)
-    note_torch(where, loaded)
-    return _stay(run, follow=follow, wait=wait, as_json=as_json)
+    return _stay(run, loaded, follow=follow, wait=wait, as_json=as_json)
 
 
 def _asked_cluster(cluster: str | None, test_only: bool) -> str | None:
@@ -127,7 +126,7 @@ def _dry_run(loaded: LoadedConfig, cluster: str | None, *, verbose: bool, as_jso
     return 0
 
 
-def _stay(run: api.Run, *, follow: bool, wait: bool, as_json: bool) -> int:
+def _stay(run: api.Run, loaded: LoadedConfig, *, follow: bool, wait: bool, as_json: bool) -> int:
     """The history says where the job went."""
     from hpc_train.backends.local_devices import notes_here
     from hpc_train.runs.events import read_events
@@ -143,6 +142,7 @@ def _stay(run: api.Run, *, follow: bool, wait: bool, as_json: bool) -> int:
         on_slurm = backend == "slurm" and not follow  # who follows is told by that
         tell_unchecked(submitted)
         note_submission_to(backend, read_plan(run.directory))
+        note_torch(backend, loaded)
         _warn(run, submitted.get("left_out", []), on_slurm=on_slurm, err=as_json)
 
     document = {"job_id": job_id, "cluster": backend}

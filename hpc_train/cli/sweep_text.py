@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from hpc_train import sweeps
-from hpc_train.cli.common import print_json, print_table, shell_word, tell_unchecked
+from hpc_train.cli.common import print_json, print_notes, print_table, shell_word, tell_unchecked
 from hpc_train.cli.plan_text import plan_lines
 from hpc_train.plan.script import PLAN_IN_SCRIPT, render_sweep
 from hpc_train.plan.sweep_plan import SweepPlan, point_text
@@ -117,11 +117,21 @@ def tell_resumed(
         job_id, points = sweep.resume()
         document |= {"job_id": job_id, "points": points}
         said = f"{len(points)} points as job array {job_id}"
+    _note_config(sweep, document["points"], [it.partition("=")[0] for it in overrides])
     if as_json:
         print_json(document)
         return
     click.echo(f"resumed    {said}")
     click.echo(f"watch      hpc-train status {shell_word(name)}")
+
+
+def _note_config(sweep: sweeps.Sweep, points: Sequence[int], typed: Sequence[str]) -> None:
+    """That the file of a sweep that goes on says something else by now: alike for all points."""
+    from hpc_train.backends.kept_in_a_run import config_notes
+    from hpc_train.runs.read_plan import read_plan
+
+    run = sweep.run(points[0]).directory
+    print_notes(config_notes(run, read_plan(run), typed, in_sweep=True))
 
 
 def _value(value: Any) -> str:

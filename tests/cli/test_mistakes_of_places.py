@@ -274,7 +274,7 @@ def test_a_rank_that_is_none_and_weights_that_are_none_are_told(hpc, project: Pa
     refused(hpc, project, ["logs", "x", "--rank", "all"], 2, "--rank is one", "--all shows all")
     nets = NETS.replace("0.1): ...", "0.1): ...\n    def test_step(self, batch): ...")
     (project / "nets.py").write_text(nets + "    def test_dataloader(self): ...\n")
-    refused(hpc, project, ["test", "x", "--ckpt", "bset"], 3, "--ckpt bset", "best, last or a path")
+    refused(hpc, project, ["test", "x", "--ckpt", "bset"], 3, "--ckpt bset", "did you mean 'best'?")
 
 
 def test_what_was_not_loaded_is_refused(project: Path) -> None:

@@ -123,7 +123,8 @@ def test_of_a_sweeps_point_the_swept_values_are_no_change(hpc, taken, tmp_path: 
     (tmp_path / "nets.py").write_text(NETS)
     (tmp_path / "cfg.yaml").write_text(CONFIG)
     sent = hpc("submit", "cfg.yaml", "--sweep", "model.init_args.lr=0.1,0.2", "--json")
-    point = f"{json.loads(sent.out)['sweep']}-1"
+    sweep = json.loads(sent.out)["sweep"]
+    point = f"{sweep}-1"
     assert hpc("status", point).code == 0
     ended(RunDir(tmp_path / "runs" / "x" / point))
     said = hpc("resume", point, "--dry-run")
@@ -131,6 +132,9 @@ def test_of_a_sweeps_point_the_swept_values_are_no_change(hpc, taken, tmp_path: 
     (tmp_path / "cfg.yaml").write_text(f"seed: 3\n{CONFIG}")
     [told] = changed(hpc("resume", point, "--dry-run"))
     assert "since the submission: seed 0 -> 3;" in told
+    for words in ([], ["--json"], ["slurm.time=0:40:00"]):
+        assert "since the submission: seed 0 -> 3;" in changed(hpc("resume", sweep, *words))[0]
+        ended(RunDir(tmp_path / "runs" / "x" / point))
 
 
 def test_a_file_behind_the_run_is_told_apart(hpc, stopped: RunDir) -> None:
