@@ -159,8 +159,7 @@ def run_status(
     step = _step(attempts, beat.step if beat else 0)
     state, reason = _state(run, events, attempts, view, now)
     if view.silence and not state.ended:
-        far = f", step {step}{_age(beat, now)}" if state is RunState.RUNNING else ""
-        reason = _last_known(view, attempts, f"{state.value}{far}")
+        reason = _last_known(view, attempts, f"{state.value}{_far(state, step, beat, now)}")
     trains = state is RunState.RUNNING and _is_open(attempts)
     return RunStatus(
         run=run.run_id,
@@ -269,9 +268,12 @@ def _without_an_end(
     return view.reason
 
 
-def _age(beat: Heartbeat | None, now: float) -> str:
+def _far(state: RunState, step: int, beat: Heartbeat | None, now: float) -> str:
+    """`, step 184, 3 min ago` of what runs."""
+    if state is not RunState.RUNNING:
+        return ""
     minutes = int(now - beat.time) // 60 if beat else 0
-    return f", {minutes} min ago" if minutes > 0 else ""
+    return f", step {step}, {minutes} min ago" if minutes > 0 else f", step {step}"
 
 
 def _why(event: Event, attempts: Sequence[AttemptRecord]) -> str:
