@@ -16,6 +16,7 @@ from hpc_train.cli.common import (
     runs_dir_option,
 )
 from hpc_train.cli.finding import run_to_read
+from hpc_train.runs.layout import RunDir
 from hpc_train.runs.saved_models import SavedModel, best_models, never_logged, newest_undecided
 
 if TYPE_CHECKING:
@@ -76,10 +77,14 @@ def command(
     else:
         click.echo("no checkpoints yet", err=True)
     if not best_models(models):
-        why = never_logged(found.directory)
-        told = UNDECIDED if newest_undecided(models) else NO_MODELS
-        click.echo(f"no best model: {why[0]}; {why[1]}" if why else told, err=True)
+        _tell_no_best(found.directory, models)
     return 0
+
+
+def _tell_no_best(run: RunDir, models: Sequence[SavedModel]) -> None:
+    why = never_logged(run)
+    told = UNDECIDED if newest_undecided(models) else NO_MODELS
+    click.echo(f"no best model: {why[0]}; {why[1]}" if why else told, err=True)
 
 
 def _state_row(one: CheckedCheckpoint) -> tuple[str, ...]:

@@ -96,9 +96,7 @@ def command(
     elif shown:
         _print(shown)
     elif there:
-        click.echo("no such runs; hpc-train list --all shows all", err=True)
-        if name and name not in (run.name for run in there) and Path(name).exists():
-            click.echo(f"{name} is a file of this folder: a pattern belongs in quotes", err=True)
+        _tell_none(name)
     else:
         where = ", ".join(map(str, folders(runs_dir))) or no_folder()
         click.echo(f"no runs in {where}; hpc-train submit CFG makes one", err=True)
@@ -106,6 +104,12 @@ def command(
         what = "active runs" if active else "such runs" if states or name else "runs"
         click.echo(f"{len(shown)} of {total:,} {what}; --all shows them", err=True)
     return 0
+
+
+def _tell_none(name: str | None) -> None:
+    click.echo("no such runs; hpc-train list --all shows all", err=True)
+    if name and Path(name).exists():
+        click.echo(f"{name} is a file of this folder: a pattern belongs in quotes", err=True)
 
 
 def _row_json(status: RunStatus, points: dict[str, int] | None) -> dict[str, Any]:

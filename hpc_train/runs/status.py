@@ -172,8 +172,8 @@ def run_status(
     step = _step(attempts, beat.step if beat else 0)
     state, reason = _state(run, events, attempts, view, now)
     if view.silence and not end_of(events):
-        far = f", step {step}{_age(beat, now)}" if state is RunState.RUNNING else ""
-        reason = _last_known(view, events, f"{state.value}{far}{f': {reason}' if reason else ''}")
+        known = f"{state.value}{_far(state, step, beat, now)}{f': {reason}' if reason else ''}"
+        reason = _last_known(view, events, known)
     trains = state is RunState.RUNNING and _is_open(attempts)
     return RunStatus(
         run=run.run_id,
@@ -343,9 +343,12 @@ def _without_an_end(
     return view.reason or silent
 
 
-def _age(beat: Heartbeat | None, now: float) -> str:
+def _far(state: RunState, step: int, beat: Heartbeat | None, now: float) -> str:
+    """`, step 184, 3 min ago` of what runs."""
+    if state is not RunState.RUNNING:
+        return ""
     minutes = int(now - beat.time) // 60 if beat else 0
-    return f", {minutes} min ago" if minutes > 0 else ""
+    return f", step {step}, {minutes} min ago" if minutes > 0 else f", step {step}"
 
 
 def _why(event: Event, attempts: Sequence[AttemptRecord]) -> str:
