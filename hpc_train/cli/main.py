@@ -25,6 +25,7 @@ from hpc_train.cli.option_hints import (
     option_hint,
     value_hint,
 )
+from hpc_train.config.long_paths import told_as_typed
 from hpc_train.errors import HpcTrainError, UsageError
 
 if TYPE_CHECKING:
@@ -156,7 +157,8 @@ def main(arguments: list[str] | None = None) -> None:
         _check_folder()
         code = cli.main(args=words, prog_name="hpc-train", standalone_mode=False)
     except HpcTrainError as error:
-        sys.exit(_complain(_long_dash(words, error), as_json="--json" in words))
+        typed = told_as_typed(error.__cause__, words, os.environ) or _long_dash(words, error)
+        sys.exit(_complain(typed, as_json="--json" in words))
     except click.exceptions.Abort:
         click.echo("interrupted", err=True)
         sys.exit(INTERRUPTED)
@@ -167,7 +169,8 @@ def main(arguments: list[str] | None = None) -> None:
         said = _usage(error, words[0] if words[0] in COMMANDS else "")
         sys.exit(_complain(_long_dash(words, said), as_json="--json" in words))
     except Exception as error:  # noqa: BLE001 - the last resort: a bug of ours, told in two lines
-        sys.exit(_complain(_unforeseen(error), as_json="--json" in words))
+        foreseen = told_as_typed(error, words, os.environ)
+        sys.exit(_complain(foreseen or _unforeseen(error), as_json="--json" in words))
     sys.exit(code if isinstance(code, int) else 0)
 
 

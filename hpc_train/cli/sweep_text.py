@@ -78,7 +78,7 @@ def print_sweep(status: SweepStatus, best: str | None, *, as_json: bool) -> None
             point.run.state.value,
             str(point.run.step),
             *(_value(point.run.metrics.get(name, "-")) for name in metrics),
-            "" if point.run.state.value == "completed" else point.run.reason,
+            point.run.early_end if point.run.state.value == "completed" else point.run.reason,
         ]
         for point in status.points
     ]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 from collections.abc import Callable, Mapping
 from typing import Any, ParamSpec, TypeVar
 
 from hpc_train.config.flags import FLAGS
+from hpc_train.config.long_paths import told_as_typed
 from hpc_train.config.words import class_of_object, did_you_mean
 from hpc_train.errors import ConfigError
 
@@ -93,7 +95,12 @@ def checked_call(function: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         check_call(function, args, kwargs)
-        return function(*args, **kwargs)
+        try:
+            return function(*args, **kwargs)
+        except (OSError, ValueError) as error:
+            if told := told_as_typed(error, (), os.environ):
+                raise told from error
+            raise
 
     return call
 

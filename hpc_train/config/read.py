@@ -14,6 +14,7 @@ import yaml
 
 from hpc_train.config.flow_slips import all_flow_slips, flow_slips
 from hpc_train.config.keys import SECTIONS, is_text
+from hpc_train.config.long_paths import how_to_read
 from hpc_train.config.number_keys import check_all_kinds, check_kind, key_of
 from hpc_train.config.words import WEIGHTS, did_you_mean
 from hpc_train.errors import ConfigError
@@ -124,9 +125,7 @@ def read_file(path: Path) -> Source:
         message = f"{path}:{line}: not text in UTF-8, for its byte 0x{byte:02x}"
         raise ConfigError(message, "save the file as UTF-8") from error
     except OSError as error:
-        raise ConfigError(
-            f"{path} cannot be read: {error.strerror}", "check its permissions"
-        ) from error
+        raise ConfigError(f"{path} cannot be read: {error.strerror}", how_to_read(error)) from error
     return read_text(text, path)
 
 

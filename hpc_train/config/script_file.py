@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from hpc_train.config.keys import FIELDS, OF_THE_SCRIPT
+from hpc_train.config.long_paths import how_to_read
 from hpc_train.config.modules import FoundModule
 from hpc_train.config.origins import Origins
 from hpc_train.config.own_modules import check_imports
@@ -123,7 +124,7 @@ def check_script(
         raise origins.error(key, f": {written} is a folder", "name the file in it") from error
     except OSError as error:
         raise origins.error(
-            key, f": {written} cannot be read: {error.strerror}", "check its permissions"
+            key, f": {written} cannot be read: {error.strerror}", how_to_read(error)
         ) from error
     except (SyntaxError, ValueError) as error:
         line = f":{error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""

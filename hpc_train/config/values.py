@@ -15,6 +15,7 @@ from hpc_train.config.flags import FLAGS
 from hpc_train.config.hosts import read_hosts, split_hosts
 from hpc_train.config.keys import MEMORY_KEYS, TEXT_KEYS, TYPES, is_text
 from hpc_train.config.logger_forms import LOGGER_WORDS, OWN_LOGGERS
+from hpc_train.config.long_paths import MAX_NAME, MAX_PATH
 from hpc_train.config.origins import Origins
 from hpc_train.config.ranges import RANGES, out_of_range
 from hpc_train.config.read import Sexagesimal
@@ -33,7 +34,6 @@ _HANDED_ON = (
 )
 _TILDE = re.compile(r"(?:^|(?<==))~(?=/)")
 _QUOTED_TILDE = re.compile(r"""(?<=["'])~(?=/)""")
-_MAX_NAME, _MAX_PATH = 255, 4096
 _BELOW = 256  # the run's name and id, and the longest name below them
 _PLAIN = "write \\${{...}} where a plain ${{...}} is meant"
 _UNITS = {"_s": "seconds", "_minutes": "minutes", "_h": "hours", "_mb": "megabytes"}
@@ -328,10 +328,10 @@ def _check_path(key: str, path: str, origins: Origins) -> None:
     except RuntimeError:  # ~nobody-here
         message = f"is {path}, and that home is not known"
         raise origins.error(key, message, "write the whole path") from None
-    longest, most = max(len(os.fsencode(name)) for name in path.split("/")), _MAX_PATH - _BELOW
-    if longest > _MAX_NAME or len(os.fsencode(path)) > most:
+    longest, most = max(len(os.fsencode(name)) for name in path.split("/")), MAX_PATH - _BELOW
+    if longest > MAX_NAME or len(os.fsencode(path)) > most:
         size = f"{len(os.fsencode(path))} bytes, its longest name of {longest}"
-        hint = f"write one of at most {most} bytes, with names of at most {_MAX_NAME}"
+        hint = f"write one of at most {most} bytes, with names of at most {MAX_NAME}"
         raise origins.error(key, f"is a path of {size}: {path[:40]}...", hint)
 
 

@@ -15,6 +15,8 @@ from hpc_train.runs.layout import RunDir
 from hpc_train.runs.ranks import Heartbeat
 from hpc_train.runs.status import RunStatus
 
+EARLY = "it was ended before its last step, and counts as complete"
+
 # As click and CSS name them.
 STATE_COLORS = {
     RunState.PENDING: "yellow",
@@ -183,7 +185,8 @@ def _attempt_lines(attempt: AttemptRecord, status: RunStatus, now: float) -> Ite
     if attempt.failed_saves and attempt.failed_saves != status.failed_saves:
         yield from _told("saves", textwrap.wrap(attempt.failed_saves, WIDTH - len(INDENT)))
     if attempt.decision:
-        why = f"{attempt.decision}: {attempt.decision_reason}"
+        is_early = attempt is status.attempts[-1] and status.early_end
+        why = f"{attempt.decision}: {EARLY if is_early else attempt.decision_reason}"
         yield from _told("decided", textwrap.wrap(why, WIDTH - len(INDENT)))
     if attempt.went_on_as and attempt.went_on_as != attempt.job_id:
         yield f"    went on  as job {attempt.went_on_as}"

@@ -75,7 +75,7 @@ def fitted_widths(
 def _why(run: RunStatus) -> str:
     """What a narrow cell has room for: the error, and not which node it was on."""
     if run.state is RunState.COMPLETED:
-        return ""
+        return run.early_end
     if run.forecast and run.forecast.warning:
         return run.forecast.warning
     starts = f"; starts {run.start_estimate}" if run.start_estimate else ""

@@ -109,6 +109,14 @@ class RunStatus:
         return f"{self.state.value}{f': {why}' if why else ''}"
 
     @property
+    def early_end(self) -> str:
+        """Why it is complete before its last step; empty where it is not so."""
+        newest = self.attempts[-1] if self.attempts else None
+        if self.state is not RunState.COMPLETED or newest is None:
+            return ""
+        return "" if newest.reason == ALL_FINISHED else newest.reason
+
+    @property
     def failed_saves(self) -> str:
         """How many of the newest saves the storage refused, and its words; empty if it did not."""
         if self.beat is not None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hpc_train import load
-from hpc_train.errors import ConfigError
+from hpc_train import Run, load
+from hpc_train.errors import ConfigError, HpcTrainError
 from tests.cli.conftest import DIGITS
 
 GOOD = Path(DIGITS).read_text(encoding="utf-8")
@@ -174,3 +174,51 @@ def test_an_argument_of_load_that_there_is_not_is_an_error_of_the_config() -> No
         load(DIGITS, nodez=3)
     assert caught.value.message == "nodez is no option of hpc-train"
     assert caught.value.hint == "did you mean 'nodes'?"
+
+
+LONG = "x" * 300
+TOO_LONG = [
+    *((f"{command} {LONG}", 5, "") for command in ("status", "logs", "rm", "diff", "resume")),
+    (f"diagnose {LONG}.log", 5, ""),
+    (f"list --runs-dir {LONG}", 5, "--runs-dir: "),
+    (f"du --runs-dir={LONG}", 5, "--runs-dir: "),
+    (f"submit {LONG}.yaml", 3, ""),
+    (f"submit {LONG}.py", 3, ""),
+    (f"preflight --explain {LONG}", 3, "--explain: "),
+    (f"render {DIGITS} -o {LONG}", 3, "-o: "),
+    (f"launch {DIGITS} --hosts {LONG}", 3, "--hosts: "),
+    *(
+        (f"submit {DIGITS} {key}={LONG}", 3, f"{key}: ")
+        for key in ("env.venv", "init_from", "container.image", "cluster_profile")
+    ),
+]
+
+
+@pytest.mark.parametrize(("typed", "code", "where"), TOO_LONG, ids=range(len(TOO_LONG)))
+def test_a_name_that_no_file_system_takes_is_told_where_it_was_typed(
+    hpc, tmp_path: Path, typed: str, code: int, where: str
+) -> None:
+    said = hpc(*typed.split())
+    assert said.code == code, said
+    message, fix = said.err.splitlines()
+    assert message.startswith(f"error: {where}xxx"), message
+    assert message.endswith(" bytes, and no file system takes that")
+    assert len(message) < 150
+    assert "at most 255 bytes" in fix
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_path_that_is_too_long_as_a_whole_and_a_nul_are_told(
+    hpc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = f'init_from: "a\\0b"\n{GOOD}'
+    said = hpc("submit", config(tmp_path, text))
+    assert (said.code, "holds a NUL character" in said.err) == (3, True), said
+    monkeypatch.setenv("HPC_TRAIN_RUNS_DIR", "abc/" * 1200)
+    said = hpc("list")
+    assert said.code == 5
+    assert said.err.startswith("error: HPC_TRAIN_RUNS_DIR: abc/")
+    assert "is a path of 4799 bytes" in said.err
+    monkeypatch.delenv("HPC_TRAIN_RUNS_DIR")
+    with pytest.raises(HpcTrainError, match="is a name of 300 bytes"):
+        Run.find(LONG)

@@ -7,9 +7,10 @@ import time
 
 import pytest
 
-from hpc_train.plan.states import Outcome, RunState
+from hpc_train.plan.states import ALL_FINISHED, Outcome, RunState
 from hpc_train.runs.events import Event, EventKind, seen
 from hpc_train.runs.history_text import history_lines
+from hpc_train.runs.run_table import COLUMNS
 from hpc_train.runs.status import SchedulerView
 from tests.runs.told_status import (
     CANCEL,
@@ -201,6 +202,18 @@ def test_the_first_line_says_what_ended_the_run_and_nothing_says_it_twice(
     assert text.count(head or reason) == 1 + (head == usual)
     assert "comes back each time" not in text
     assert text.count(reason) == 1
+
+
+def test_a_training_that_ended_early_says_why_in_the_table_and_decides_no_whole_one() -> None:
+    early, usual = "EarlyStopping ended it at step 28 of 210", Outcome.COMPLETED.follows.reason
+    ended = status(*ending("completed", early, usual, "completed"))
+    assert COLUMNS["WHY"](ended) == early
+    text = " ".join("\n".join(history_lines(ended, 1000.0)).split())
+    assert "decided stop: it was ended before its last step" in text
+    assert usual not in text
+    whole = status(*ending("completed", ALL_FINISHED, usual, "completed"))
+    assert COLUMNS["WHY"](whole) == ""
+    assert f"decided stop: {usual}" in " ".join("\n".join(history_lines(whole, 1000.0)).split())
 
 
 def test_an_attempts_reason_that_does_not_fit_into_the_first_line_is_told_whole_below_it() -> None:

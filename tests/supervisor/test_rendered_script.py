@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import subprocess
 import sys
@@ -9,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from hpc_train.errors import HpcTrainError
 from hpc_train.plan.from_config import make_plan
-from hpc_train.plan.plan import Shape
+from hpc_train.plan.plan import ScriptPlan, Shape
+from hpc_train.plan.sweep_plan import SweepPlan, SweepPoint
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.log_tail import last_words
-from hpc_train.supervisor.__main__ import run_of_script
+from hpc_train.supervisor.__main__ import run_of_script, run_of_sweep_script
 from hpc_train.supervisor.allocation import Allocation
 from tests.plan.configs import config
 
@@ -56,6 +59,23 @@ def test_a_job_that_ends_before_its_first_attempt_leaves_its_log_with_the_run(
     words = last_words(RunDir(folder).job_log("7"))
     assert f"the plan wants {made.shape.nodes} nodes and job 7 has 1 (n1)" in words[-2]
     assert words[-1].startswith("fix: ask for")
+
+
+@pytest.mark.parametrize("swept", [False, True])
+def test_a_rendered_script_of_a_script_elsewhere_says_where_to_submit_it_and_makes_nothing(
+    tmp_path: Path, swept: bool
+) -> None:
+    made = dataclasses.replace(
+        make_plan(config(), workdir=str(tmp_path), python="python", for_script=True),
+        script=ScriptPlan("train.py", []),
+    )
+    environ = {"SLURM_JOB_ID": "7", "SLURM_ARRAY_JOB_ID": "7", "SLURM_ARRAY_TASK_ID": "0"}
+    text = SweepPlan(plan=made, points=(SweepPoint({}, []),)).to_json() if swept else made.to_json()
+    find = run_of_sweep_script if swept else run_of_script
+    with pytest.raises(HpcTrainError, match=f"there is no train.py in {tmp_path}") as caught:
+        find(text, environ, tmp_path)
+    assert "in the folder that it was rendered in" in caught.value.hint
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_script_without_a_job_says_what_makes_one(
