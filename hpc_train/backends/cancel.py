@@ -134,7 +134,8 @@ def _cancel(directory: RunDir, status: RunStatus) -> str:
             if not is_answer_lost(error.message):
                 raise
             if status.state is RunState.PENDING:
-                raise _not_cancelled(status, error.message) from error
+                ends = "should it begin, it ends by itself"
+                raise _not_cancelled(status, error.message, ends) from error
             return _stop_by_file(directory, status, error.message)
         if status.state is RunState.PENDING:
             stays = "; what it has saved stays" if status.attempts else ""
@@ -183,9 +184,9 @@ def _stop_by_file(directory: RunDir, status: RunStatus, why: str) -> str:
     )
 
 
-def _not_cancelled(status: RunStatus, why: str) -> SlurmError:
+def _not_cancelled(status: RunStatus, why: str, what: str = "it was not cancelled") -> SlurmError:
     return SlurmError(
-        f"{why}, and job {status.job_id} has not begun: it was not cancelled",
+        f"{why}, and job {status.job_id} has not begun: {what}",
         f"{ask_again(why)}: hpc-train cancel {status.run}",
     )
 

@@ -103,10 +103,12 @@ def apart_by_stacks(stacks: Sequence[Stack]) -> list[Stack]:
     return [ranks[0] for ranks in found] if len(found) > 1 else []
 
 
-def places_apart(stacks: Sequence[Stack]) -> str:
-    """Which rank waits where, for the history of a run; empty where all wait at one place.
+def places_apart(stacks: Sequence[Stack]) -> tuple[str, ...]:
+    """Which rank waits where, for the history of a run; none where all wait at one place."""
+    texts = (stack.place.text.removesuffix(_WAITING) for stack in apart_by_stacks(stacks)[:3])
+    return tuple(re.sub(r"\(\S*/(?:site|dist)-packages/", "(", text) for text in texts)
 
-    The same in the next attempt where the program is at fault: it holds no time and no number.
-    """
-    places = [stack.place.text.removesuffix(_WAITING) for stack in apart_by_stacks(stacks)[:3]]
-    return f"{APART}: {'; '.join(places)}" if places else ""
+
+def line_of_place(place: str) -> str:
+    """`net.py:23` of one of `places_apart`: the same in the next attempt, on whichever rank."""
+    return place.rpartition("(")[2].rpartition("/")[2].rstrip(")")

@@ -254,11 +254,7 @@ class Attempt:
             tell_notes(self.run, self.number, code, self.log.say)
 
     def _seen(
-        self,
-        ranks: Ranks,
-        watched: Watched,
-        stop: StopCause,
-        nodes: Sequence[str],
+        self, ranks: Ranks, watched: Watched, stop: StopCause, nodes: Sequence[str]
     ) -> AttemptEvidence:
         said = ranks.said()
         self.tell_setup(told_in_log(said))
@@ -268,9 +264,8 @@ class Attempt:
             lost = nodes_that_failed(said, nodes) or self._lost(nodes)
         script = self.plan.script
         may_take_no_steps = script is None or script.may_take_no_steps
-        ends_well = watched.launcher_code == 0 and not stop.is_cancel
-        if ends_well and (script is None or not may_take_no_steps):
-            self._wait_for_exits(nodes)
+        if watched.launcher_code == 0 and (script is None or not may_take_no_steps):
+            self._wait_for_exits(nodes, stop)
         records = [self._with_words(record) for record in read_exits(self.folder)]
         deaths = watched.deaths if watched.lost_nodes else ranks.deaths()
         wordless = {death.rank for death in deaths} - {record.rank for record in records}
@@ -296,9 +291,13 @@ class Attempt:
             ranks_tell=script is None,
         )
 
-    def _wait_for_exits(self, nodes: Sequence[str]) -> None:
-        """What ranks on other nodes have left may be seen late here."""
-        if not self.allocation.has_steps or self.environ.get("SLURMD_NODENAME") in nodes:
+    def _wait_for_exits(self, nodes: Sequence[str], stop: StopCause) -> None:
+        """What ranks on other nodes have left may be seen late here; a cancel leaves no time."""
+        if (
+            stop.is_cancel
+            or not self.allocation.has_steps
+            or self.environ.get("SLURMD_NODENAME") in nodes
+        ):
             return
         deadline = time.monotonic() + LATE_FILES_S
         while not read_exits(self.folder) and time.monotonic() < deadline:

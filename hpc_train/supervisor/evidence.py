@@ -17,16 +17,18 @@ class Hang:
     """What the watchdog saw before it stopped the step.
 
     Attributes:
+        who: Who is late, in words.
         late_ranks: All ranks where none stands out; then no node is blamed.
         step: Optimizer steps that had been taken.
-        places: Where the ranks wait for each other, if not at one place.
+        places: A rank of each place where ranks wait for each other, if that is not one.
     """
 
     reason: str
+    who: str = ""
     late_ranks: tuple[int, ...] = ()
     nodes: tuple[str, ...] = ()
     step: int | None = None
-    places: str = ""
+    places: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
-from hpc_train.diagnose.stacks import TOGETHER
+from hpc_train.diagnose.stacks import APART, TOGETHER, line_of_place
 from hpc_train.plan.policy import Refused
 from hpc_train.plan.states import ALL_FINISHED, KILLED_BY, Outcome, RankExit
 from hpc_train.runs.ranks import UNSAVED, ExitRecord
@@ -253,14 +253,16 @@ def _hung(seen: AttemptEvidence) -> AttemptOutcome | None:
     if seen.hang is None:
         return None
     late = seen.hang.late_ranks if len(seen.hang.late_ranks) < seen.world_size else ()
-    places = seen.hang.places
+    who, places = seen.hang.who, seen.hang.places
+    if places:
+        who = f"{APART}: {'; '.join(places)}; {TOGETHER}"
     return AttemptOutcome(
         outcome=Outcome.HANG,
-        reason=f"{seen.hang.reason}; {places}; {TOGETHER}" if places else seen.hang.reason,
+        reason="; ".join(filter(None, (seen.hang.reason, who))),
         rank=late[0] if late else None,
         node=seen.hang.nodes[0] if seen.hang.nodes else "",
         blamed=seen.hang.nodes,
-        error=places,
+        error=f"it hung at {' and '.join(map(line_of_place, places))}" if places else "",
         failed_step=seen.hang.step,
     )
 

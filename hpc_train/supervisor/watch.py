@@ -106,9 +106,9 @@ class Movement:
             return None
         late = self.late_ranks(world_size, now, limit)
         nodes = tuple(sorted({self.last[rank].node for rank in late if rank in self.last}))
-        who = _who(late, nodes, world_size)
         return Hang(
-            reason=f"nothing moved for {now - newest:.0f} s (limit {limit:.0f} s); {who}",
+            reason=f"nothing moved for {now - newest:.0f} s (limit {limit:.0f} s)",
+            who=_who(late, nodes, world_size),
             late_ranks=late,
             step=max((beat.step for beat in self.last.values()), default=None),
             # All ranks late means nobody can be told apart, so no node is blamed.

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from hpc_train.runs.events import Event, EventKind, append_event, read_events
+from hpc_train.backends import cancel as cancelling
+from hpc_train.runs.events import Event, EventKind, append_event, is_cancel_asked, read_events
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.ranks import Heartbeat, write_heartbeat
 from tests.cli.conftest import DIGITS, Slurm
@@ -219,6 +220,37 @@ def test_a_cancel_that_slurm_does_not_hear_reaches_the_ranks_by_the_stop_file(
     assert said.out.endswith("should job 1 be there when Slurm answers: scancel 1\n")
     assert run.stop.exists()
     assert wishes(run) == 1
+
+
+def test_a_job_that_waits_and_whose_cancel_got_no_answer_ends_when_it_begins(
+    hpc, slurm: Slurm, make_run
+) -> None:
+    run = make_run(1, begun=False)
+    slurm.says("1|PENDING|Priority|N/A")
+    slurm.has(
+        "scancel", "echo 'scancel: error: Socket timed out on send/recv operation' >&2; exit 1"
+    )
+    said = hpc("cancel", "net")
+    assert said.code == 4
+    assert "and job 1 has not begun: should it begin, it ends by itself" in said.err
+    tell(run, EventKind.ATTEMPT_STARTED, attempt=0, job_id="1", host="n")
+    assert is_cancel_asked(read_events(run.events)), "its supervisor starts no rank then"
+
+
+def test_a_cancel_goes_to_the_job_that_carries_the_run_on_by_now(
+    hpc, slurm: Slurm, make_run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = make_run(1)
+    slurm.says("1|RUNNING|None|N/A")
+    append = cancelling.append_event
+
+    def meanwhile(*event: object) -> None:
+        append(*event)
+        tell(run, EventKind.WENT_ON, attempt=0, action="resubmit", job_id="2")
+
+    monkeypatch.setattr(cancelling, "append_event", meanwhile)
+    assert hpc("cancel", run.run_id).code == 0
+    assert cancelled(slurm) == ["2"]
 
 
 def test_a_job_that_waits_cannot_be_cancelled_without_slurm_and_that_is_said(hpc, silent, make_run):

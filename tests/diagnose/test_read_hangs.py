@@ -1,14 +1,14 @@
-"""What the stacks of a run that hung say: who did not wait, or where each waited."""
+"""Which rank was the first: of a hang by the stacks, where each waited; of a kill by its signal."""
 
 from __future__ import annotations
 
 import pytest
 
 from hpc_train.backends.diagnose_run import diagnose_run
-from hpc_train.diagnose.stacks import APART, TOGETHER, places_apart, read_stacks
+from hpc_train.diagnose.stacks import APART, TOGETHER, line_of_place, places_apart, read_stacks
 from hpc_train.runs.events import EventKind
 from hpc_train.runs.layout import RunDir
-from tests.diagnose.test_read_run import ended, first, made, write
+from tests.diagnose.test_read_run import ended, first, left, made, write
 
 __all__ = ["made"]
 
@@ -77,8 +77,22 @@ def test_places_are_the_same_in_the_next_attempt(tmp_path, ranks, told):
     for rank in range(ranks):
         text = STACK.format(WAITS.replace("line 7", "line 9") if rank == 0 else WAITS)
         write(attempt.rank_stacks(rank), text)
-    places = "rank 0 was in step (/home/u/train.py:9); rank 1 was in step (/home/u/train.py:7)"
-    assert places_apart(read_stacks(attempt)) == (f"{APART}: {places}" if told else "")
+    places = [f"rank {k} was in step (/home/u/train.py:{line})" for k, line in ((0, 9), (1, 7))]
+    assert list(places_apart(read_stacks(attempt))) == (places if told else [])
+    assert [line_of_place(place) for place in places] == ["train.py:9", "train.py:7"]
     for rank in range(ranks):
         write(attempt.rank_stacks(rank), STACK.format(WAITS))
-    assert places_apart(read_stacks(attempt)) == "", "all at one place: that may be the network"
+    assert places_apart(read_stacks(attempt)) == (), "all at one place: that may be the network"
+
+
+@pytest.mark.parametrize("killed", [True, False])
+def test_what_followed_on_another_rank_is_not_shown_as_the_cause_of_a_kill(made, killed):
+    error = {"error": "was killed by SIGKILL"} if killed else {}
+    reason = "rank 5 on n2 was killed by SIGKILL first, by x"
+    ended(made, "node_failure", reason, rank=5, node="n2", **error)
+    left(made, 0, "RuntimeError: Read error: Connection reset", kind="network")
+    found = first(made)
+    for key in ("slurm.mem", "num_workers", "dmesg"):
+        assert key in found.fix
+    assert found.fix.index("slurm.mem") < found.fix.index("dmesg")
+    assert bool(diagnose_run(made.run).traceback) is not killed

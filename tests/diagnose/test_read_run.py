@@ -259,19 +259,6 @@ def test_who_was_killed_from_outside_is_explained_by_the_words_of_the_jobs_log(m
     assert (found.name, found.is_known) == ("host_oom", True)
 
 
-@pytest.mark.parametrize("killed", [True, False])
-def test_what_followed_on_another_rank_is_not_shown_as_the_cause_of_a_kill(made, killed):
-    error = {"error": "was killed by SIGKILL"} if killed else {}
-    reason = "rank 5 on n2 was killed by SIGKILL first, by x"
-    ended(made, "node_failure", reason, rank=5, node="n2", **error)
-    left(made, 0, "RuntimeError: Read error: Connection reset", kind="network")
-    found = first(made)
-    for key in ("slurm.mem", "num_workers", "dmesg"):
-        assert key in found.fix
-    assert found.fix.index("slurm.mem") < found.fix.index("dmesg")
-    assert bool(diagnose_run(made.run).traceback) is not killed
-
-
 def test_a_lost_peer_is_explained_by_the_log_of_the_rank_that_says_why(made):
     ended(made, "network_failure", "rank 0 on n1 lost its peers first: x", rank=0, node="n1")
     write(made.run.attempt(0).rank_log(0), "RuntimeError: [1] Connection closed by peer\n")

@@ -38,6 +38,13 @@ class TinyData(pl.LightningDataModule):
         return DataLoader(Numbers(self.size), batch_size=self.batch_size, shuffle=True)
 
 
+class LongSetup(TinyData):
+    """The same, after minutes in which a rank does not look whether it is to leave."""
+
+    def setup(self, stage: str) -> None:
+        time.sleep(300)
+
+
 class SlowData(TinyData):
     """The same, slow to be read on one node: a tenth of a second a sample."""
 

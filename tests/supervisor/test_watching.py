@@ -160,14 +160,15 @@ def test_where_each_rank_waits_is_told_if_that_is_not_one_place(
     scene.act = act
     hang = scene.watch(floor_s=10).hang
     assert hang is not None
-    assert "late:" not in hang.reason, "none is behind the others"
     ending = classify(AttemptEvidence(world_size=2, launcher_code=1, hang=hang))
     assert (ending.rank, ending.blamed, ending.failed_step) == (None, (), 2)
+    assert "late:" not in ending.reason, "none is behind the others"
     both = all(f"/home/u/net.py:{line}" in ending.reason for line in lines)
     is_apart = lines[0] != lines[1]
     assert both == is_apart
     assert ("must not stand under an `if`" in ending.reason) == is_apart
-    assert bool(ending.error) == is_apart, "twice the same is the training's own"
+    error = "it hung at net.py:23 and net.py:26" if is_apart else ""
+    assert ending.error == error, "twice the same is the training's own"
     again = AttemptSummary(
         attempt=1, outcome=ending.outcome, ended=1.0, error=ending.error, failed_step=2
     )

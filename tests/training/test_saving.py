@@ -13,6 +13,7 @@ import torch
 
 from hpc_train.config.schema import CheckpointConfig
 from hpc_train.errors import RunFailedError
+from hpc_train.runs.ranks import read_notes
 from hpc_train.training.faults import RehearsedFaults, parse_faults
 from hpc_train.training.resume.checkpoint import find_newest_valid, list_checkpoints
 from hpc_train.training.resume.rank_checkpoint import load_tensors
@@ -151,6 +152,25 @@ def test_a_full_disk_in_the_background_is_told_at_once(
     assert "could not be saved" not in capsys.readouterr().err, "it was told"
     assert [found.step for found in list_checkpoints(small_disk, verify=True)] == [1]
     assert saving.save(snapshot(2, torch.ones(100_000)))  # the same step can be tried again
+
+
+@as_root
+def test_the_history_keeps_that_saves_failed_though_a_later_one_came_about(
+    small_disk: Path,
+) -> None:
+    saving = saver(small_disk)
+    notes = saving.rank.run.attempt(saving.rank.attempt)
+    notes.path.mkdir(parents=True, exist_ok=True)
+    saving.save(snapshot(1, torch.ones(100_000)))
+    assert read_notes(notes) == []
+    for step in (2, 3):
+        saving.save(snapshot(step, torch.ones(900_000)))
+    saving.save(snapshot(4, torch.ones(100_000)))
+    told = "saves: 2 failed since step 2: No space left on device; that of step 4 came about"
+    assert read_notes(notes) == [told]
+    saving.save(snapshot(5, torch.ones(900_000)))
+    saving.save(snapshot(6, torch.ones(100_000)))
+    assert read_notes(notes) == [told], "a disk that is full now and then fills no history"
 
 
 @as_root

@@ -20,7 +20,7 @@ import torch.distributed as dist
 from torch.distributed.checkpoint.api import CheckpointException
 
 from hpc_train.runs.atomic import fsync_path
-from hpc_train.runs.ranks import FailedSaves
+from hpc_train.runs.ranks import FailedSaves, leave_note
 from hpc_train.training.faults import RehearsedFaults
 from hpc_train.training.rank_config import RankConfig, installed_versions
 from hpc_train.training.rank_failure import is_of_node, user_frame
@@ -125,6 +125,7 @@ class Saver:
         self._under_way: Snapshot | None = None
         self._commit_ok = True
         self.failed: FailedSaves | None = None
+        self._is_noted = False
         self.written = 0  # saves whose part this rank has written (or failed to)
         self.last_step: int | None = None  # of the newest save that was committed or is being
         self.is_last = False  # the training is over, and what is saved now is its last state
@@ -311,6 +312,7 @@ class Saver:
         try:
             commit(open_partial(self._folder, snapshot.step, rank.attempt), manifest)
             self._commit_ok = True
+            self._note_failed(snapshot.step)
             self.failed = None
         except OSError as error:
             self._say_failed(snapshot.step, words_of(error))
@@ -340,6 +342,13 @@ class Saver:
             f"the checkpoint of step {step} could not be saved to {self._folder}: {error}; "
             f"{goes_on}{stays}"
         )
+
+    def _note_failed(self, step: int) -> None:
+        """Have the history keep that saves have failed, though this one came about; once."""
+        if self.failed and not self._is_noted:
+            self._is_noted = True
+            attempt = self.rank.run.attempt(self.rank.attempt)
+            leave_note(attempt, f"saves: {self.failed.text}; that of step {step} came about")
 
     def why_failed(self) -> str:
         """What the storage said of the save that failed last, on whichever rank. Collective."""
