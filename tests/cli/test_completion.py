@@ -135,14 +135,15 @@ def test_ten_thousand_runs_and_many_modules_are_offered_at_once(folder: Path) ->
     def least_s(call: Callable[[], object]) -> float:
         times = []
         for _ in range(5):
-            began = time.monotonic()
+            began = time.process_time()
             call()
-            times.append(time.monotonic() - began)
+            times.append(time.process_time() - began)
         return min(times)
 
     assert len(run_words("", None)) == 32
-    assert least_s(lambda: run_words("2027", None)) < 0.1
-    assert least_s(lambda: class_paths(folder, "")) < 0.1
+    # Of the CPU, and some ten times what it takes: whoever read each run would take longer.
+    assert least_s(lambda: run_words("2027", None)) < 0.5
+    assert least_s(lambda: class_paths(folder, "")) < 0.5
 
 
 # --- the shells
