@@ -50,6 +50,28 @@ FAULTS = {
 }
 
 
+@pytest.mark.parametrize("count", [2, 3, 4, 8, 33])
+@pytest.mark.parametrize("everywhere", [False, True])
+def test_who_was_slow_while_other_work_had_the_cpus_is_not_named(count: int, everywhere: bool):
+    busy = {"gbps_ab": 0.7, "gbps_ba": 0.7, "ready_share": 0.3}
+    for seed in range(6):
+        there = f"n{random.Random(f'{count}{seed}').randrange(count)}"
+        findings, _ = world(count, lambda n: busy if everywhere or n == there else None, seed)  # noqa: B023
+        assert {f.level for f in findings} <= {"unknown", "note"}
+        if count > 2 and not everywhere:
+            (finding,) = [f for f in findings if f.level == "unknown"]
+            assert finding.node == there
+            assert "measured while other work took the CPUs for 70% of the time" in finding.evidence
+            assert finding.fix.startswith("top on that node")
+
+
+def test_a_slow_link_is_named_although_its_sides_waited_now_and_then():
+    """As measured: who waits for a slow link hardly waits for a CPU, also on a busy node."""
+    slow = {"gbps_ab": 0.1, "gbps_ba": 0.1, "ready_share": 0.86}
+    (finding,), _ = world(8, lambda n: slow if n == "n5" else None)
+    assert (finding.node, finding.check, finding.level) == ("n5", "bandwidth", "fail")
+
+
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("count", [3, 4, 5, 8, 33, pytest.param(128, marks=pytest.mark.slow)])
 def test_the_one_bad_node_is_named_and_no_other(fault, count):

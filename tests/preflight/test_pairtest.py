@@ -15,7 +15,7 @@ import pytest
 from hpc_train.preflight.checks.findings import Thresholds
 from hpc_train.preflight.probes import pairtest
 from hpc_train.preflight.probes.cpu_wait import CpuWait
-from hpc_train.preflight.probes.pairtest import PairPlan, measure, rate_gbps
+from hpc_train.preflight.probes.pairtest import PairPlan, measure, rate_gbps, ready_share
 
 TOKEN = b"t" * 32
 SERVER = (  # which says that it waited for an eighth of a second, whenever it is asked
@@ -77,10 +77,20 @@ def test_the_time_without_a_cpu_is_not_counted(waited_s: tuple[float, float], gb
     assert rate_gbps(125 * MB, 1.0, waited_s, []) == pytest.approx(gbps)
 
 
-def test_a_slow_link_between_nodes_with_busy_cpus_is_still_slow() -> None:
+def test_a_slow_rate_is_not_made_a_fast_one_by_busy_cpus() -> None:
     """10 Mbit/s, and both sides had a CPU for a tenth of the time."""
     slow = rate_gbps(MB // 4, 0.2, (0.18, 0.18), [0.01] * 10)
     assert slow < Thresholds().slow_fail * 1.0
+
+
+@pytest.mark.parametrize(
+    ("waited_s", "share"),
+    [((0.0, 0.0), 1.0), ((0.1, 0.0), 0.5), ((0.1, 0.1), 0.25), ((0.3, 0.0), 0.0)],
+)
+def test_how_far_the_cpus_were_there_is_of_both_sides(
+    waited_s: tuple[float, float], share: float
+) -> None:
+    assert ready_share(0.2, waited_s) == pytest.approx(share)
 
 
 def test_of_many_windows_the_best_quarter_counts() -> None:
@@ -103,6 +113,8 @@ def test_the_side_that_receives_is_told_how_long_the_other_one_waited(
     measured = measure(plan, TOKEN)
     assert measured.error is None
     assert [theirs for _, theirs in seen] == [0.125]  # this side received once
+    assert measured.ready_share is not None
+    assert 0 <= measured.ready_share < 1, "of both directions, the worse"
 
 
 def test_the_wait_for_a_cpu_is_the_threads_own(one_cpu: None) -> None:

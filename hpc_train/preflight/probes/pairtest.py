@@ -121,9 +121,11 @@ class _Test:
 
     def _bandwidth(self, stream: _Stream) -> None:
         self.phase = "bandwidth to it"
-        self.seen = replace(self.seen, gbps_ab=_send_to(stream, self._plan))
+        gbps, ready = _send_to(stream, self._plan)
+        self.seen = replace(self.seen, gbps_ab=gbps, ready_share=ready)
         self.phase = "bandwidth from it"
-        self.seen = replace(self.seen, gbps_ba=_receive_from(stream, self._plan))
+        gbps, back = _receive_from(stream, self._plan)
+        self.seen = replace(self.seen, gbps_ba=gbps, ready_share=min(ready, back))
 
 
 class _Stream:
@@ -201,13 +203,14 @@ def _echo(stream: _Stream) -> None:
             stream.send(_WAITED.pack(waited.seconds()))
 
 
-def _send_to(stream: _Stream, plan: PairPlan) -> float:
+def _send_to(stream: _Stream, plan: PairPlan) -> tuple[float, float]:
     stream.line({"do": "sink"})
     _pour(stream, plan.seconds, plan.max_bytes)
-    return float(stream.read_line()["gbps"])
+    answer = stream.read_line()
+    return float(answer["gbps"]), float(answer["ready"])
 
 
-def _receive_from(stream: _Stream, plan: PairPlan) -> float:
+def _receive_from(stream: _Stream, plan: PairPlan) -> tuple[float, float]:
     stream.line({"do": "source", "seconds": plan.seconds, "max_bytes": plan.max_bytes})
     return _drain(stream)
 
@@ -225,8 +228,8 @@ def _pour(stream: _Stream, seconds: float, max_bytes: int) -> None:
     stream.send(last.ljust(_BLOCK, b"\x00"))
 
 
-def _drain(stream: _Stream) -> float:
-    """Return the rate in Gbit/s at which the blocks came."""
+def _drain(stream: _Stream) -> tuple[float, float]:
+    """Return the rate in Gbit/s at which the blocks came, and `ready_share`."""
     buffer = memoryview(bytearray(_BLOCK))
     stream.exactly(buffer)
     with CpuWait() as waited:
@@ -243,7 +246,20 @@ def _drain(stream: _Stream) -> float:
                 window, in_window = now, 0
         took_s = max(time.perf_counter() - started, 1e-6)
         theirs_s: float = _LAST.unpack_from(buffer)[1]
-        return rate_gbps(total, took_s, (waited.seconds(), theirs_s), rates)
+        waited_s = (waited.seconds(), theirs_s)
+        return rate_gbps(total, took_s, waited_s, rates), ready_share(took_s, waited_s)
+
+
+def ready_share(took_s: float, waited_s: tuple[float, float]) -> float:
+    """Return the share of the time in which neither side was ready and had no CPU, 0 to 1.
+
+    The two wait independently.
+
+    Args:
+        waited_s: How long each side did.
+    """
+    mine, theirs = (max(1 - waited / took_s, 0.0) for waited in waited_s)
+    return mine * theirs
 
 
 def rate_gbps(
@@ -253,15 +269,15 @@ def rate_gbps(
 
     The rate of the short window which the best quarter of them reached or passed: a slow link is
     slow in every window, a busy CPU only in some. Or, where that is more, the rate of all bytes
-    without the time in which either side was ready and had no CPU; the two wait independently.
+    without the time in which either side was ready and had no CPU.
 
     Args:
         count: Bytes.
         waited_s: How long each side was ready and had no CPU.
         windows: The rates of short windows in Gbit/s.
     """
-    mine, theirs = (max(1 - waited / took_s, 0.0) for waited in waited_s)
-    rate = count * 8 / (took_s * max(mine * theirs, _LEAST_READY)) / 1e9
+    counted_s = took_s * max(ready_share(took_s, waited_s), _LEAST_READY)
+    rate = count * 8 / counted_s / 1e9
     return max(rate, sorted(windows)[-(len(windows) // 4) - 1]) if len(windows) >= 4 else rate
 
 
@@ -347,7 +363,8 @@ def _obey(stream: _Stream) -> None:
         if order["do"] == "echo":
             _echo(stream)
         elif order["do"] == "sink":
-            stream.line({"gbps": _drain(stream)})
+            gbps, ready = _drain(stream)
+            stream.line({"gbps": gbps, "ready": ready})
         elif order["do"] == "source":
             _pour(stream, min(float(order["seconds"]), 30.0), int(order["max_bytes"]))
         else:
