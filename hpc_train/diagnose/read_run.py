@@ -32,6 +32,8 @@ _EARLIER = 500  # letters of how an attempt before ended
 _OWN_WORDS = re.compile(r"[\d:]{8} hpc-train: ")
 # In these the rank's own exception says why.
 _OF_A_RANK = (Outcome.USER_ERROR, Outcome.OUT_OF_MEMORY)
+# A process that ended without a word: what the logs know of why goes before it.
+_LEFT_UNSAID = "left_unsaid"
 
 
 def diagnosis_of(
@@ -157,11 +159,14 @@ def _why(
     if record and known and known.name == "hang":
         known = _with_stacks(run, record, known)
     logs = ReadLogs()
-    if record and reads_logs and (known is None or not known.is_known or known.name == "hang"):
+    is_sure = known is not None and known.is_known and known.name != _LEFT_UNSAID
+    if not reads_logs:
+        return (None if known and known.name == _LEFT_UNSAID else known), logs
+    if record and (not is_sure or (known and known.name == "hang")):
         prefix = run.attempt(record.attempt).flight_recorder
         for path in _glob(prefix.parent, f"{prefix.name}*")[:_MAX_LOGS]:
             logs.read_if_there(path)
-    if (known and known.is_known) or not reads_logs:
+    if is_sure:
         return known, logs
     for path in _logs(run, status, record):
         logs.read_if_there(path, without=_OWN_WORDS)

@@ -49,7 +49,6 @@ def test_a_monitor_that_nothing_logs_is_noted_once_an_epoch_is_over_or_at_the_en
     done = here.hpc(*begin, "trainer.max_epochs=3", kept, "--follow", "--wait")
     early = note.format("not logged by the end of epoch 1")
     assert (done.stderr.count(early), done.stderr.count("never logged")) == (1, 0)
-    assert done.stderr.index(early) < done.stderr.index("attempt 0 ended")
     assert here.hpc("status").stdout.count("    note     ModelCheckpoint") == 1
 
 
