@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hpc_train.cli.common import shell_word
 from hpc_train.plan.states import Outcome, RunState
+from hpc_train.runs.history_text import WIDTH
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.status import RunStatus
 
@@ -36,7 +38,9 @@ def diagnosis_lines(status: RunStatus, indent: str = "") -> Iterator[str]:
     if found:
         first = found.findings[0]
         if sentence := _unsaid(found.sentence, first, status):
-            yield f"{indent}cause      {sentence}"
+            yield from textwrap.wrap(
+                f"{indent}cause      {sentence}", WIDTH, subsequent_indent=f"{indent}{' ' * 11}"
+            )
         fix = first.what_to_do
         if fix and fix not in status.reason and not _BESIDE_OTHERS.search(fix):
             yield f"{indent}fix        {fix}"

@@ -14,6 +14,7 @@ from hpc_train import api
 from hpc_train.cli.common import print_json, shell_word
 from hpc_train.cli.diagnosis_lines import diagnosis_lines
 from hpc_train.cli.main import INTERRUPTED
+from hpc_train.config.flags import FLAGS
 from hpc_train.plan.states import SUBMIT_AGAIN, Outcome, RunState
 from hpc_train.runs.history_text import (
     duration,
@@ -196,9 +197,9 @@ def print_end(status: RunStatus, *, err: bool = False) -> None:
 
 def _goes_on(status: RunStatus, name: str) -> str:
     """What to type next; a key that makes another training is for a new run."""
-    found = re.search(rf"{SUBMIT_AGAIN} (\S+=\S+)", status.reason)
+    found = re.search(rf"{SUBMIT_AGAIN} (\S+=[^\s)]+)", status.reason)
     if found:
-        return f"hpc-train submit {_config()} {found[1]}"
+        return f"hpc-train submit {_typed(found[1])}"
     last = status.attempts[-1] if status.attempts else None
     if last is None or last.outcome is not Outcome.USER_ERROR:
         return f"hpc-train resume {name}"
@@ -206,6 +207,25 @@ def _goes_on(status: RunStatus, name: str) -> str:
     renewed = " --new-snapshot" if has_copy else ""
     own = f"with model, data or trainer changed in the config: hpc-train submit {_config()}"
     return f"hpc-train resume {name}{renewed}, once that is mended; {own}"
+
+
+def _typed(changed: str) -> str:
+    """The config with the options and values that were typed behind it, one of them changed.
+
+    Args:
+        changed: As it is to be typed, KEY=VALUE.
+    """
+    context = click.get_current_context(silent=True)
+    given = context.params if context else {}
+    key, words = changed.partition("=")[0], list(given.get("overrides") or ())
+    mark = words.index("--") if "--" in words else len(words)  # behind it are a script's own
+    flags = [
+        f"{flag.option} {shell_word(str(given[name]))}"
+        for name, flag in FLAGS.items()
+        if given.get(name) is not None and flag.key != key
+    ]
+    others = [shell_word(word) for word in words[:mark] if word.partition("=")[0] != key]
+    return " ".join([_config(), *flags, *others, changed, *map(shell_word, words[mark:])])
 
 
 def _config() -> str:

@@ -33,16 +33,34 @@ def flow_slips(node: yaml.MappingNode, prefix: str) -> Iterator[tuple[yaml.Node,
         The key's node, what is wrong, and what to write.
     """
     above = ("", "")
-    for key_node, value_node in node.value if node.flow_style else ():
+    for index, (key_node, value_node) in enumerate(node.value if node.flow_style else ()):
         key = str(key_node.value)
-        is_plain = isinstance(key_node, yaml.ScalarNode) and not key_node.style
-        is_empty = isinstance(value_node, yaml.ScalarNode) and not value_node.value
-        if is_plain and is_empty and not value_node.style:
+        if _is_alone(key_node, value_node):
             if key.isdecimal() and _DIGITS.fullmatch(above[1]):
-                said = f"{prefix}{above[0]} is {above[1]},{key}, which is two things to YAML"
-                yield key_node, said, f"write a decimal point: {above[0]}: {above[1]}.{key}"
+                numbers = ",".join([above[1], *_numbers(node.value[index:])])
+                many = "two" if numbers.count(",") == 1 else "several"
+                said = f"{prefix}{above[0]} is {numbers}, which is {many} things to YAML"
+                hint = f"write a decimal point: {above[0]}: {above[1]}.{key}"
+                if numbers.count(",") > 1 or prefix == "env.variables.":
+                    hint = f'put it in quotes: {above[0]}: "{numbers}"'
+                yield key_node, said, hint
             elif found := _PAIR.fullmatch(key):
                 said = f"{prefix[:-1] or 'a mapping'} has the key {key!r} without a value"
                 colon = "a space behind the colon" if key[len(found[1])] == ":" else "a colon"
                 yield key_node, said, f"write {colon}: {{{found[1]}: {found[2]}}}"
         above = (key, str(value_node.value))
+
+
+def _is_alone(key_node: yaml.Node, value_node: yaml.Node) -> bool:
+    """Whether a word without quotes stands there without a value."""
+    is_plain = isinstance(key_node, yaml.ScalarNode) and not key_node.style
+    is_empty = isinstance(value_node, yaml.ScalarNode) and not value_node.value
+    return is_plain and is_empty and not getattr(value_node, "style", None)
+
+
+def _numbers(pairs: list[tuple[yaml.Node, yaml.Node]]) -> Iterator[str]:
+    """The numbers that the commas have taken apart, up to the next key."""
+    for key_node, value_node in pairs:
+        if not (_is_alone(key_node, value_node) and str(key_node.value).isdecimal()):
+            return
+        yield str(key_node.value)

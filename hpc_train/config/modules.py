@@ -76,8 +76,10 @@ def find_module(dotted: str, search_path: Sequence[str]) -> tuple[FoundModule | 
     found: FoundModule | None = None
     words = dotted.split(".")
     path: Sequence[str] = search_path
-    for count, _ in enumerate(words, start=1):
-        spec = PathFinder.find_spec(".".join(words[:count]), list(path))
+    for count, word in enumerate(words, start=1):
+        # By its last word alone: of a folder without __init__.py in another one PathFinder would
+        # ask sys.modules for the parent, which is not imported (`_NamespacePath`).
+        spec = PathFinder.find_spec(word, list(path))
         if spec is None and count == 1 and words[0].isidentifier():
             # Built-in modules, and editable installs that bring a finder of their own.
             import importlib.util

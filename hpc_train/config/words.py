@@ -70,8 +70,10 @@ def meant_number(value: object, types: str) -> str:
         return f": {value:.0f}"
     if not isinstance(value, str) or not re.search("int|float", types):
         return ""
-    if re.fullmatch(r"\d{1,3}(,\d{3})+", value):
+    if re.fullmatch(r"[1-9]\d{0,2}(,\d{3})+", value):
         return f": {value.replace(',', '')}"
+    if "float" in types and re.fullmatch(r"-?0,\d+", value):  # a decimal comma
+        return f": {value.replace(',', '.')}"
     if share := re.fullmatch(r"([\d.]+)\s*%", value):
         return f": {float(share[1]) / 100:g}"
     if variable := re.fullmatch(r"\$(\w+)", value):

@@ -35,6 +35,7 @@ _TOOLS = (
         "`conda env list` on that node; before it: source CONDA/etc/profile.d/conda.sh",
     ),
 )
+SHELL_ENDED = "env.setup ended the job's shell"
 _LEAVE_OUT = "  fix: leave that command out of env.setup and of the files that it sources"
 # A line that is this one command; `exec` with nothing but redirections only moves the streams.
 _ENDS = re.compile(r"(?:(?:exit|logout)(?:\s+\S+)?|exec\s+[\w./~-][^<>]*)\s*;?\s*(?:#.*)?")
@@ -69,7 +70,7 @@ hpc_train_failed() {{
 }}
 # A line that ends this shell ends the job, with 0 as well: it has not trained.
 hpc_train_ended() {{
-  echo "hpc-train: error: env.setup ended the job's shell: \\`$2\\`, exit code $1" >&2
+  echo "hpc-train: error: {ended}: \\`$2\\`, exit code $1" >&2
   echo {leave_out} >&2
   exit $(($1 ? $1 : 1))
 }}
@@ -116,6 +117,7 @@ def watched(items: Sequence[str]) -> list[str]:
         items="\n".join(places),
         tools="".join(["  case $2 in\n", *tools, "  esac\n"]) if tools else "",
         absent=quote_shell(_ABSENT, "env.setup"),
+        ended=SHELL_ENDED,
         leave_out=quote_shell(_LEAVE_OUT, "env.setup"),
         failed=FAILED,
     )

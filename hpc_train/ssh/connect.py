@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 
 from hpc_train.config.hosts import Host
 from hpc_train.plan.plan import Plan
+from hpc_train.plan.setup_watch import SHELL_ENDED
 from hpc_train.plan.shell import environment_lines
 
 CONNECT_S = 10
@@ -128,4 +129,8 @@ def why_not(host: Host, python: str, said: str) -> tuple[str, str]:
     last = ours[1] if ours else (lines[-1][:200] if lines else "it says nothing")
     if ours and ours[1].startswith("no folder"):
         return f"there is {last}", "the hosts share the folder of the code: a shared file system"
+    if ours and ours[1].startswith(f"error: {SHELL_ENDED}"):
+        ended = ours[1].removeprefix("error: ").partition("; fix: ")[0]
+        *_, before = ["", *filter(str.strip, said[: ours.start()].splitlines())]  # why it did so
+        last = f"{before.strip()[:200]} ({ended})" if before else ended
     return f"nothing can be started there: {last}", f"`ssh {host.typed} bash -s` has to work"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -216,6 +217,15 @@ def test_a_file_of_the_project_is_named_and_no_package_of_that_name(
         fixed = hint.partition("write ")[2].partition(", since")[0]
         (flowers / "model.py").write_text(f"{fixed}\n{NETS}")
         assert hpc(*words).code == 0
+
+
+def test_folders_in_folders_without_init_are_imported_as_python_does(hpc, project: Path) -> None:
+    (project / "src" / "models" / "nets").mkdir(parents=True)
+    shutil.copy(project / "nets.py", project / "src" / "models" / "nets" / "own.py")
+    words, width = ["submit", "cfg.yaml", "--dry-run"], "model.init_args.width=3"
+    assert hpc(*words, "model.class_path=src.models.nets.own.Net", width).code == 0
+    said = hpc(*words, "model.class_path=src.models.nets.own.Ne")
+    assert (said.code, "did you mean 'src.models.nets.own.Net'" in said.err) == (3, True)
 
 
 @pytest.mark.parametrize("root", ["src", "ml/src"])

@@ -169,6 +169,7 @@ def test_16_mixed_is_for_a_gpu(hpc, project: Path) -> None:
     [
         ("{width: 0,05}", "model.init_args.width is 0,05, which is two", "point: width: 0.05"),
         ("{width: 3, lr: 1,5}", "model.init_args.lr is 1,5", "a decimal point: lr: 1.5"),
+        ("{width: 3, lr: 0,1,2}", "model.init_args.lr is 0,1,2, which is several", 'lr: "0,1,2"'),
         (
             "{width:3}",
             "model.init_args has the key 'width:3' without",
@@ -193,7 +194,9 @@ def test_keys_that_are_no_slips_stay(project: Path) -> None:
     [
         ("lr=0.1,0.01", "lr is the text '0.1,0.01', and nets.Open has 0.1 there", "--sweep"),
         ('lr="0.01"', "lr is the text '0.01'", "write a number without quotes"),
-        ("lr=0,1", "lr is the text '0,1'", "with a point"),
+        ("lr=0,1", "lr is the text '0,1'", "write a number: 0.1"),
+        ("lr=0,001", "lr is the text '0,001'", "write a number: 0.001"),
+        ("lr=1,5", "lr is the text '1,5'", "with a point"),
         ("lr=10%", "lr is the text '10%'", "write a number: 0.1"),
         ('n="0.5"', "n is the text '0.5'", "write a number without quotes"),
         ('flag="false"', "flag is the text 'false'", "write false without quotes"),

@@ -26,7 +26,7 @@ __all__ = ["project"]
             "is '$LR', and nets.Net",
             "${oc.decode:${oc.env:LR}}",
         ),
-        ("run cfg.yaml model.init_args.lr=0,05", 3, "is '0,05', and nets.Net", "with a point"),
+        ("run cfg.yaml model.init_args.lr=0,05", 3, "is '0,05', and nets.Net", "a number: 0.05"),
         ("run cfg.yaml model.init_args.lr='0.1'", 3, "is '0.1', and nets.Net", "without quotes"),
         ("submit cfg.yaml trainer.max_epochs=", 3, "trainer.max_epochs is empty", "=null, or a"),
         ("submit cfg.yaml slurm.partition=", 3, "slurm.partition is empty", "=null, or a value"),

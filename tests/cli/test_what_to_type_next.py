@@ -58,3 +58,18 @@ def test_the_config_that_was_typed_is_named(hpc, capfd, run: RunDir) -> None:
         assert follow_run(api.Run(run), show=False) == 10
     line = "go on      hpc-train submit 'my configs/net.yaml' global_batch_size=4"
     assert line in capfd.readouterr().out
+
+
+def test_what_was_typed_behind_the_config_is_kept(hpc, capfd, run: RunDir) -> None:
+    """The fix alone trained on other ranks, with other values."""
+    end(run, "failed", "head.weight got no gradient (submit again with trainer.strategy=ddp_x)")
+    with click.Context(click.Command("run")) as context:
+        context.params |= {
+            "cfg": Path("net.yaml"),
+            "gpus": 2,
+            "partition": None,
+            "overrides": ("trainer.strategy=ddp", "model.init_args.lr=1", "data.init_args.at=a b"),
+        }
+        assert follow_run(api.Run(run), show=False) == 10
+    typed = "net.yaml --gpus 2 model.init_args.lr=1 'data.init_args.at=a b' trainer.strategy=ddp_x"
+    assert f"go on      hpc-train submit {typed}\n" in capfd.readouterr().out

@@ -198,6 +198,6 @@ def test_of_a_job_that_does_not_start_slurms_reason_is_told_once(
     _, rest = process.communicate(timeout=60)
     told = "".join(lines) + rest
     assert process.returncode == 12
-    assert told.count("slurm.partition is down") == 1
+    assert told.count("does not start: slurm.partition is down") == 1
     assert "end it with: hpc-train cancel" in told
     assert told.count("does not start\n") == 1
