@@ -83,7 +83,7 @@ def test_preemption_signals_the_steps_and_the_job_runs_again(slurm_cluster: Clus
     script = (
         "#!/bin/bash\n"
         "srun --nodes=3 --ntasks=3 bash -c '"
-        'trap "echo $(hostname) term; exit 1" TERM; echo up; sleep 60 & wait\'\n'
+        'trap "echo $(hostname) term; exit 0" TERM; echo up; sleep 60 & wait\'\n'
         "scontrol requeue $SLURM_JOB_ID; sleep 30\n"
     )
     job = slurm_cluster.sbatch(["--nodes=3", "--exclusive", "--open-mode=append"], script)
