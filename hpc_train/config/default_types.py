@@ -63,11 +63,19 @@ def check_texts_for_numbers(class_path: str, arguments: Mapping[str, Any], found
 def texts_for_numbers(
     class_path: str, arguments: Mapping[str, Any], found: Located
 ) -> dict[str, str]:
-    """By argument what is to be said of each text there that is no number: it may be meant."""
-    return {
+    """By argument what is to be said of each text or list there: it may be meant."""
+    texts = {
         name: f"is the text {value!r}, and {class_path} has {default} there by default"
         for name, value, default in _texts(arguments, found)
     }
+    defaults = _defaults(found.name, found.names) if found.names else {}
+    lists = {
+        name: f"is {value!r}, and {class_path} has {defaults[name].value} there by default;"
+        " to try one after another: --sweep KEY=VALUES"
+        for name, value in arguments.items()
+        if isinstance(value, list) and name in defaults and defaults[name].has_plain_number
+    }
+    return {**texts, **lists}
 
 
 def _texts(

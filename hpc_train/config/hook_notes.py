@@ -28,9 +28,13 @@ _GONE = {
     "on_pretrain_routine_end": "on_fit_start",
     "training_epoch_end": "on_train_epoch_end",
     "validation_epoch_end": "on_validation_epoch_end",
+    "test_epoch_end": "on_test_epoch_end",
     "training_step_end": "training_step",
     "validation_step_end": "validation_step",
 }
+# A model with one of these is refused as the fit, or the test, begins
+# (pytorch_lightning, trainer/configuration_validator.py).
+_REFUSED = ("training_epoch_end", "validation_epoch_end", "test_epoch_end")
 
 
 def hook_notes(kind: str, class_path: str, found: Located, path: Sequence[str]) -> Iterator[str]:
@@ -48,8 +52,10 @@ def hook_notes(kind: str, class_path: str, found: Located, path: Sequence[str]) 
         has = f"{class_path} has {article} {method.name} (line {method.lineno})"
         taken = _hooks(kind, tuple(path)).get(method.name)
         if kind != "LightningDataModule" and taken is None and method.name in _GONE:
-            if f".{method.name}" not in text:
-                yield f"{has}, which Lightning 2 does not call: write {_GONE[method.name]}"
+            is_refused = kind == "LightningModule" and method.name in _REFUSED
+            if is_refused or f".{method.name}" not in text:
+                does = "refuses to run with" if is_refused else "does not call"
+                yield f"{has}, which Lightning 2 {does}: write {_GONE[method.name]}"
         elif taken is not None and _refuses(method, taken):
             names = ["self", *(it.arg for it in taken.args[1:])]
             yield f"{has}, and Lightning calls it as def {method.name}({', '.join(names)})"

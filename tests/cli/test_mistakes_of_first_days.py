@@ -220,6 +220,9 @@ def test_another_text_may_be_meant(hpc, told: Path) -> None:
     assert said.code == 0, said
     note = "model.init_args.lr is the text 'auto', and nets.Open has 0.1 there by default"
     assert f"note: command line: {note}" in said.err
+    said = hpc(*words, "model.init_args.lr=[0.1,0.01]")
+    note = "model.init_args.lr is [0.1, 0.01], and nets.Open has 0.1 there by default; to try one"
+    assert (said.code, f"note: command line: {note}" in said.err) == (0, True)
     said = hpc(*words, "model.init_args.name=0.1,0.2", "model.init_args.more=0.1,0.2")
     assert (said.code, "is the text" in said.err) == (0, False)
 

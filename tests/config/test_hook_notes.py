@@ -38,7 +38,7 @@ def test_a_hook_of_lightning_1_is_noted_with_how_lightning_2_calls_it(tmp_path: 
     (said,) = notes(
         tmp_path, "LightningModule", "    def validation_epoch_end(self, outputs): ...\n"
     )
-    assert said.endswith("which Lightning 2 does not call: write on_validation_epoch_end")
+    assert said.endswith("which Lightning 2 refuses to run with: write on_validation_epoch_end")
 
 
 @pytest.mark.parametrize(
