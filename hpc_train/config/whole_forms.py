@@ -49,12 +49,18 @@ def _class(written: str, wanted: str) -> str:
     if "." in path:
         return path
     near = re.search(r"[\w.]+\.\w+", meant_class(path, wanted=wanted)) if path else None
-    if near:
+    if near and not _is_base(near[0], wanted):
         return near[0]
     if wanted == "Callback":
         return "pytorch_lightning.callbacks.EarlyStopping"
     own = class_of_project([str(Path.cwd()), *sys.path], wanted)
-    return own or f"my_package.My{wanted.removeprefix('Lightning') or 'Class'}"
+    is_own = own and not _is_base(own, wanted)
+    return own if is_own else f"my_package.My{wanted.removeprefix('Lightning') or 'Class'}"
+
+
+def _is_base(path: str, wanted: str) -> bool:
+    """Whether it is Lightning's bare base, which trains nothing."""
+    return path.rpartition(".")[2] == wanted
 
 
 def loggers_for(value: Any) -> list[Any]:
