@@ -41,7 +41,7 @@ def test_a_model_without_class_path_is_told_the_whole_form_and_that_is_taken(
 
 def test_where_no_model_is_at_hand_none_of_lightnings_own_is_proposed(hpc, project: Path) -> None:
     """Its bare base was the example, and trained nothing."""
-    for file in project.glob("*.py"):
+    for file in project.rglob("*.py"):
         file.unlink()
     (project / "cfg.yaml").write_text(
         CONFIG.replace("{class_path: nets.Net, init_args: {width: 3}}", "{name: resnet18}")
