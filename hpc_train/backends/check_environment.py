@@ -7,6 +7,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -126,7 +127,11 @@ def _check_venv(
         return  # they may change what its Python finds
     python = [str(folder / "bin/python"), "-c", FIND_US]
     if _run(python, workdir, {**environ, **env.variables})[0] == ABSENT:
-        hint = install_command(pip=shlex.quote(f"{folder}/bin/pip"))
+        # One that uv made has no pip of its own.
+        pip = [f"{folder}/bin/pip"]
+        if not Path(pip[0]).exists():
+            pip = [sys.executable, "-m", "pip", "--python", f"{folder}/bin/python"]
+        hint = install_command(pip=shlex.join(pip))
         raise origins.error("env.venv", f"is {env.venv}, which has no hpc-train", hint)
 
 

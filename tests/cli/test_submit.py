@@ -181,7 +181,7 @@ def made(tmp_path: Path) -> list[Path]:
     [
         ("env.venv=/nope", "env.venv is /nope, and there is no /nope/bin/activate", "bin/activate"),
         ("env.venv=empty", "env.venv is empty, and there is no ", "python3 -m venv "),
-        ("env.venv=bare", "env.venv is bare, which has no hpc-train", "bare/bin/pip install"),
+        ("env.venv=bare", "env.venv is bare, which has no hpc-train", "bare/bin/python install"),
         ("env.passthrough=[UNSET_A]", "env.passthrough: UNSET_A is not set here", "export UNSET_A"),
         ("env.passthrough=[HOME, UNSET_B]", "env.passthrough: UNSET_B is not set", "export"),
         (
@@ -234,6 +234,17 @@ def test_an_environment_that_is_there_or_that_only_a_node_can_have_is_taken(
     said = hpc("submit", DIGITS, *wanted)
     assert (said.code, said.err) == (0, "")
     assert len(made(tmp_path)) == 1
+
+
+@pytest.mark.parametrize("has_pip", [True, False], ids=["of venv", "of uv"])
+def test_what_installs_it_in_an_environment_can_be_typed(hpc, taken, tmp_path, has_pip) -> None:
+    venv(tmp_path / "bare", has_us=False)
+    if has_pip:
+        (tmp_path / "bare" / "bin" / "pip").touch()
+    command = hpc("submit", DIGITS, "env.venv=bare").err.partition("fix: ")[2].split(" install ")[0]
+    own = f"{tmp_path}/bare/bin/pip"
+    other = f"{sys.executable} -m pip --python {tmp_path}/bare/bin/python"
+    assert command == (own if has_pip else other)
 
 
 @pytest.mark.parametrize("wanted", ["env.conda=nope", "env.modules=[cuda/12.9]"])

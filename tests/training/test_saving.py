@@ -225,9 +225,9 @@ def test_weights_that_are_not_numbers_are_not_saved(tmp_path: Path) -> None:
         (
             "0,0.5,inf,\n1,nan,1,\n2,nan,1,",
             ", and loss was nan at step 1 (metrics.csv)",
-            " of step 1",
+            " up to step 1",
         ),
-        ("0,0.5,inf,\n1,-inf,1,", ", and loss was -inf at step 1 (metrics.csv)", " of step 1"),
+        ("0,0.5,inf,\n1,-inf,1,", ", and loss was -inf at step 1 (metrics.csv)", " up to step 1"),
         ("0,0.5,inf,\n1,0.4,1,", "", ""),
         ("torn", "", ""),
         ("", "", ""),
@@ -251,9 +251,10 @@ def test_the_end_by_weights_that_are_nan_says_since_when_and_what_is_there_from_
         f"weight is NaN after step 2: the training has diverged{earlier}"
     )
     kept = "the checkpoint of step 1" if saves else "no checkpoint"
+    each = " (trainer.log_every_n_steps=1 tells which step)" if look else ""
     assert caught.value.hint == (
         "lower the learning rate, or submit again with trainer.gradient_clip_val=1.0 or so, and"
-        f" look at the data{look}; {kept} is from before"
+        f" look at the data{look}{each}; {kept} is from before"
     )
 
 

@@ -27,7 +27,10 @@ class DivergedError(RunFailedError):
             if saved
             else "no checkpoint is from before"
         )
-        look = f"look at the data of step {first.step}" if earlier and first else "look at the data"
+        look = "look at the data"
+        if earlier and first:
+            log_all = "" if rank.is_script else " (trainer.log_every_n_steps=1 tells which step)"
+            look += f" up to step {first.step}{log_all}"
         clip = "trainer.gradient_clip_val=1.0"
         # A script has no such key; it sets what clips by itself.
         change = "clip gradients" if rank.is_script else f"{SUBMIT_AGAIN} {clip} or so"
