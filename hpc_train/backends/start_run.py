@@ -128,16 +128,15 @@ def _cancelled_meanwhile(run: RunDir, job_id: str) -> RunCancelledError:
     """Carry out a cancel that came before anybody knew which job it meant."""
     from hpc_train.backends.cancel import cancel_one
 
+    told = f"job {job_id} is cancelled"
     try:
         cancel_one([run])
     except SlurmError:
         raise
-    except HpcTrainError:  # it has ended by now
-        pass
+    except HpcTrainError as error:  # it has ended by now
+        told = f"job {job_id}: {error.message}"
     what = f"{run.name} ({run.run_id}) was cancelled while it was being submitted"
-    return RunCancelledError(
-        f"{what}: job {job_id} is cancelled", f"hpc-train resume {run.run_id} submits it again"
-    )
+    return RunCancelledError(f"{what}: {told}", f"hpc-train resume {run.run_id} submits it again")
 
 
 def note_submission(
