@@ -127,9 +127,7 @@ def _waits(status: RunStatus) -> bool:
 def _earlier(status: RunStatus, record: AttemptRecord | None) -> tuple[str, ...]:
     last = record.attempt if record else len(status.attempts)
     ends = tuple(
-        f"attempt {it.attempt} ended as {it.outcome.value.replace('_', ' ')}: {it.reason}"[
-            :_EARLIER
-        ]
+        f"attempt {it.attempt} ended as {_words(it.outcome)}: {it.reason}"[:_EARLIER]
         for it in status.attempts
         if it.attempt < last and it.outcome and it.outcome is not Outcome.COMPLETED
     )
