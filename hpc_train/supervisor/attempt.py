@@ -149,11 +149,15 @@ class Attempt:
         self, watched: Watched, ranks: Ranks, nodes: Sequence[str]
     ) -> tuple[Watched, bool]:
         """The same with the nodes that Slurm has taken from the step, and whether there are any."""
-        taken = nodes_taken(ranks.said(), nodes) if self.allocation.is_slurm else ()
+        taken = self._taken(ranks, nodes)
         if not taken or watched.lost_nodes:
             return watched, bool(taken)
         code, deaths = watched.launcher_code or 1, tuple(ranks.deaths())
         return replace(watched, launcher_code=code, lost_nodes=taken, deaths=deaths), True
+
+    def _taken(self, ranks: Ranks, nodes: Sequence[str]) -> tuple[str, ...]:
+        """The nodes that Slurm has taken from the step; a step over ssh says its losses alike."""
+        return nodes_taken(ranks.said(), nodes) if self.allocation.is_slurm else ()
 
     def look_for_beginning(self) -> None:
         """Pass on where the ranks say that they begin, once they have said it."""
@@ -279,6 +283,7 @@ class Attempt:
             last_words={rank: lines[-1] for rank, lines in logs.items() if lines},
             hang=watched.hang,
             lost_nodes=lost,
+            taken_nodes=self._taken(ranks, nodes),
             oom_nodes=tuple(nodes) if "oom_kill" in said or "Out Of Memory" in said else (),
             stop_outcome=stop.outcome,
             stop_reason=stop.reason,

@@ -41,6 +41,7 @@ class AttemptEvidence:
         deaths: Ends that the launcher reported before it stopped the others, in their order.
         hang: What the watchdog stopped, if it did.
         lost_nodes: Nodes that no longer answer.
+        taken_nodes: Nodes that Slurm itself has taken from the step; none where it runs none.
         unlaunched: Nodes on which srun could not start the step, with its words.
         crashes: Ranks whose faulthandler caught a signal of their own making.
         last_words: Of the logs of ranks that ended without an exit record, the last line.
@@ -62,6 +63,7 @@ class AttemptEvidence:
     deaths: Sequence[Death] = ()
     hang: Hang | None = None
     lost_nodes: tuple[str, ...] = ()
+    taken_nodes: tuple[str, ...] = ()
     unlaunched: Mapping[str, str] = field(default_factory=dict)
     crashes: Mapping[int, Crash] = field(default_factory=dict)
     last_words: Mapping[int, str] = field(default_factory=dict)

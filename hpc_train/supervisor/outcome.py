@@ -15,7 +15,6 @@ from hpc_train.diagnose.stacks import APART, TOGETHER, line_of_place
 from hpc_train.plan.policy import Refused
 from hpc_train.plan.states import ALL_FINISHED, KILLED_BY, Outcome, RankExit
 from hpc_train.runs.ranks import UNSAVED, ExitRecord
-from hpc_train.slurm.srun_words import nodes_taken
 from hpc_train.supervisor.deaths import environment_refused, signal_name
 from hpc_train.supervisor.evidence import AttemptEvidence
 
@@ -237,7 +236,7 @@ def _lost(seen: AttemptEvidence) -> AttemptOutcome | None:
         return None
     verb = "answers" if len(seen.lost_nodes) == 1 else "answer"
     names = ", ".join(seen.lost_nodes)
-    taken = nodes_taken(seen.launcher_tail, seen.lost_nodes) == seen.lost_nodes
+    taken = set(seen.lost_nodes) <= set(seen.taken_nodes)
     by_slurm = f"Slurm took {names} from the job (node failure; sinfo -R may say why)"
     return AttemptOutcome(
         outcome=Outcome.NODE_FAILURE,

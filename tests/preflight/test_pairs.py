@@ -53,7 +53,7 @@ FAULTS = {
 @pytest.mark.parametrize("count", [2, 3, 4, 8, 33])
 @pytest.mark.parametrize("everywhere", [False, True])
 def test_who_was_slow_while_other_work_had_the_cpus_is_not_named(count: int, everywhere: bool):
-    busy = {"gbps_ab": 0.7, "gbps_ba": 0.7, "ready_share": 0.3}
+    busy = {"gbps_ab": 0.7, "gbps_ba": 0.7, "ready_share_ab": 0.3, "ready_share_ba": 0.3}
     for seed in range(6):
         there = f"n{random.Random(f'{count}{seed}').randrange(count)}"
         findings, _ = world(count, lambda n: busy if everywhere or n == there else None, seed)  # noqa: B023
@@ -67,9 +67,18 @@ def test_who_was_slow_while_other_work_had_the_cpus_is_not_named(count: int, eve
 
 def test_a_slow_link_is_named_although_its_sides_waited_now_and_then():
     """As measured: who waits for a slow link hardly waits for a CPU, also on a busy node."""
-    slow = {"gbps_ab": 0.1, "gbps_ba": 0.1, "ready_share": 0.86}
+    slow = {"gbps_ab": 0.1, "gbps_ba": 0.1, "ready_share_ab": 0.86, "ready_share_ba": 0.9}
     (finding,), _ = world(8, lambda n: slow if n == "n5" else None)
     assert (finding.node, finding.check, finding.level) == ("n5", "bandwidth", "fail")
+
+
+@pytest.mark.parametrize("way", ["ab", "ba"])
+def test_a_link_that_is_slow_one_way_is_named_while_the_other_way_waits_for_the_cpus(way: str):
+    """As on a busy node: the healthy way is as fast as the CPUs let it be."""
+    busy = {"gbps_ab": 10.0, "gbps_ba": 10.0, "ready_share_ab": 0.34, "ready_share_ba": 0.34}
+    slow = busy | {f"gbps_{way}": 0.001, f"ready_share_{way}": 0.97}
+    (finding,), _ = world(4, lambda n: slow if n == "n3" else None)
+    assert (finding.node, finding.check, finding.level) == ("n3", "bandwidth", "fail")
 
 
 @pytest.mark.parametrize("fault", FAULTS)

@@ -113,8 +113,9 @@ def test_the_side_that_receives_is_told_how_long_the_other_one_waited(
     measured = measure(plan, TOKEN)
     assert measured.error is None
     assert [theirs for _, theirs in seen] == [0.125]  # this side received once
-    assert measured.ready_share is not None
-    assert 0 <= measured.ready_share < 1, "of both directions, the worse"
+    assert measured.ready_share_ab is not None
+    assert measured.ready_share_ba is not None
+    assert 0 <= measured.ready_share_ba < 1, "the other side had waited"
 
 
 def test_the_wait_for_a_cpu_is_the_threads_own(one_cpu: None) -> None:

@@ -100,6 +100,29 @@ def test_a_node_that_does_not_answer_is_blamed_before_the_hang_that_it_caused() 
     assert ending.blamed == ("node3",)
 
 
+@pytest.mark.parametrize(
+    ("taken", "reason"),
+    [
+        (("node2", "node3"), "Slurm took node3 from the job (node failure; sinfo -R may say why)"),
+        (("node2",), "node3 no longer answers"),
+        ((), "node3 no longer answers"),
+    ],
+)
+def test_slurm_takes_a_lost_node_only_where_it_runs_the_step(
+    taken: tuple[str, ...], reason: str
+) -> None:
+    """A step over ssh says "Node failure on" as srun does, of hosts that no Slurm has."""
+    said = "hpc-train ssh: error: Node failure on node3\n"
+    seen = AttemptEvidence(
+        world_size=12,
+        launcher_code=1,
+        lost_nodes=("node3",),
+        taken_nodes=taken,
+        launcher_tail=said,
+    )
+    assert classify(seen).reason == reason
+
+
 def test_a_hang_names_the_late_rank_and_blames_its_node() -> None:
     hang = Hang(reason="nothing moved for 60 s", late_ranks=(4,), nodes=("node2",))
     ending = classify(AttemptEvidence(world_size=12, launcher_code=137, hang=hang))

@@ -44,8 +44,10 @@ class Measured:
     # Bandwidth from the node that dialled, a, to the one that listened, b
     gbps_ab: float | None = None
     gbps_ba: float | None = None  # bandwidth from b to a
-    # Share of the time in which neither side waited for a CPU, of the worse direction
-    ready_share: float | None = None
+    # Share of that time in which neither side waited for a CPU: a slow link leaves them idle one
+    # way, while the other way is as fast as the CPUs let it be.
+    ready_share_ab: float | None = None
+    ready_share_ba: float | None = None
     retransmit_share: float | None = None  # share of TCP segments sent again, the worse direction
     retransmits: int = 0  # their number
     lost_share: float | None = None  # share of small datagrams that did not come back
@@ -71,6 +73,11 @@ class PairResult(Measured):
         """The slower direction."""
         known = [value for value in (self.gbps_ab, self.gbps_ba) if value is not None]
         return min(known) if known else None
+
+    @property
+    def ready_share(self) -> float | None:
+        """Share of the time in which neither side waited for a CPU, in the slower direction."""
+        return self.ready_share_ab if self.gbps == self.gbps_ab else self.ready_share_ba
 
     def partner(self, node: str) -> str:
         """Return the other node."""

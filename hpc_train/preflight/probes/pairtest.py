@@ -122,10 +122,10 @@ class _Test:
     def _bandwidth(self, stream: _Stream) -> None:
         self.phase = "bandwidth to it"
         gbps, ready = _send_to(stream, self._plan)
-        self.seen = replace(self.seen, gbps_ab=gbps, ready_share=ready)
+        self.seen = replace(self.seen, gbps_ab=gbps, ready_share_ab=ready)
         self.phase = "bandwidth from it"
-        gbps, back = _receive_from(stream, self._plan)
-        self.seen = replace(self.seen, gbps_ba=gbps, ready_share=min(ready, back))
+        gbps, ready = _receive_from(stream, self._plan)
+        self.seen = replace(self.seen, gbps_ba=gbps, ready_share_ba=ready)
 
 
 class _Stream:
