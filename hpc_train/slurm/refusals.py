@@ -42,8 +42,8 @@ REFUSALS = (
     Refusal(
         r"Requested time limit is invalid|[Tt]ime limit specification|Invalid --time",
         "slurm.time",
-        "`sinfo -o '%P %l'` shows each partition's longest time; a run may need several jobs and"
-        " goes on by itself, so a shorter time works too",
+        "`sinfo -o '%P %l'` shows each partition's longest time; a run may need several jobs"
+        " and goes on by itself, so a shorter time works too",
     ),
     Refusal(
         r"Memory specification can not be satisfied|Invalid memory|--mem",
@@ -129,6 +129,27 @@ REFUSALS = (
     ),
 )
 
+# A limit that sbatch names beside its refusal, and what it limits; squeue(1), JOB REASON CODES.
+_LIMITS = {
+    r"SubmitJob": "you have as many jobs as {whose} allows, those that wait among them:"
+    " `squeue --me` shows them; submit again when one has ended",
+    r"Wall": "change slurm.time: it is longer than {whose} allows; a run may need several jobs"
+    " and goes on by itself, so a shorter time works too",
+    r"GRES|Gres": "change slurm.gpus_per_node or slurm.nodes (--gpus, --nodes): {whose} allows"
+    " other numbers of GPUs",
+    r"Node": "change slurm.nodes (--nodes): {whose} allows other numbers of nodes",
+    r"CPU|Cpu": "change slurm.cpus_per_gpu or the shape: {whose} allows other numbers of CPUs",
+    r"Mem": "change slurm.mem, slurm.mem_per_gpu or slurm.mem_per_cpu: {whose} allows less",
+}
+_QOS_SHOWN = "sacctmgr show qos format=name,maxwall,maxtres%40,maxtrespu%40,maxsubmitpu"
+_ACCOUNT_SHOWN = (
+    "sacctmgr show associations user=$USER format=account,maxwall,maxtres%40,grptres%40,maxsubmit"
+)
+_WHOSE_LIMIT = {
+    "QOS": ("your QOS (slurm.qos)", _QOS_SHOWN),
+    "Assoc": ("your account (slurm.account)", _ACCOUNT_SHOWN),
+}
+
 _NOBODY_THERE = re.compile(
     r"Unable to contact slurm controller|Unable to contact controller|Connection refused|"
     r"Zero Bytes were transmitted"
@@ -170,10 +191,10 @@ _MEANINGS = {
     r"JobArrayTaskLimit$": "as many points as --at-most allows have begun",
     r"Licenses$": "all of its slurm.licenses are in use",
     r"Reservation$": "its slurm.reservation has not begun, or is full",
-    r"QOS(?!NotAllowed)\w+$": "its QOS (slurm.qos) is at a limit, which other jobs use: `sacctmgr"
-    " show qos` shows it",
-    r"Assoc\w+$": "your account (slurm.account) is at a limit, which other jobs use: `sacctmgr"
-    " show associations user=$USER` shows it",
+    r"QOS(?!NotAllowed)\w+$": "a limit of its QOS (slurm.qos), which other jobs use up or this one"
+    f" alone is beyond: `{_QOS_SHOWN}` shows it",
+    r"Assoc\w+$": "a limit of your account (slurm.account), which other jobs use up or this one"
+    f" alone is beyond: `{_ACCOUNT_SHOWN}` shows it",
 }
 
 
@@ -190,6 +211,8 @@ def refusal_error(stderr: str) -> SlurmError:
         return no_controller(words)
     shell = ", ".join(name for name in os.environ if name.startswith("SBATCH_"))
     also = f"; your shell sets {shell}" if shell else ""
+    if limit := _limit(stderr):
+        return SlurmError(f"Slurm refused the job: {words}", limit + also)
     for refusal in REFUSALS:
         if re.search(refusal.pattern, stderr):
             hint = f"change {refusal.key}: {refusal.fix}" if refusal.key else refusal.fix
@@ -201,6 +224,15 @@ def refusal_error(stderr: str) -> SlurmError:
         name = f"slurm.{key}" if own else f"slurm.extra.{option[1]}"
         hint = f"change {name}: `man sbatch` says how --{option[1]} is written"
     return SlurmError(f"Slurm refused the job: {words}", hint + also)
+
+
+def _limit(stderr: str) -> str:
+    """What to change where sbatch names a limit that the job is beyond; else empty."""
+    if found := re.search(r"\b(QOS|Assoc)(?:Max|Grp|Min)\w+", stderr):
+        whose, shows = _WHOSE_LIMIT[found[1]]
+        if meaning := _meaning(found[0], _LIMITS):
+            return f"{meaning.format(whose=whose)}; `{shows}` shows its limits"
+    return ""
 
 
 _BEGUN = {
