@@ -7,7 +7,7 @@ The words are those of Slurm's src/api/step_launch.c (`_launch_tasks`, `_node_fa
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 
 from hpc_train.plan.hostlist import expand
@@ -28,6 +28,13 @@ _UNREACHABLE = re.compile(
     r"[Cc]onnect|[Cc]ommunication|[Ss]ocket|Message (?:send|receive)|timed out|Zero Bytes|No route"
     r"|unreachable|find an address"
 )
+
+
+_OVER_LIMIT = re.compile(
+    r"slurmstepd\S*: error: [\w=. ]{1,60} exceeded memory limit \((\d+) > (\d+)\), being killed"
+)
+_RAISES = "slurm.mem, mem_per_gpu or mem_per_cpu gives it more"
+_OOM_EVENT = re.compile(r"slurmstepd\S*: error: Detected \d+ oom[-_]kill event")
 
 
 def launch_failures(text: str, nodes: Sequence[str]) -> dict[str, str]:
@@ -87,6 +94,22 @@ def gave_up_waiting(text: str) -> bool:
     Source: src/api/step_launch.c, `slurm_step_launch_wait_finish`.
     """
     return "Timed out waiting for job step to complete" in text
+
+
+def memory_limit(lines: Iterable[str]) -> str:
+    """That slurmstepd has killed a step for memory, and what it had; empty where it says no such.
+
+    It says so in the tasks' own error streams, and srun only that they were killed. Source:
+    OverMemoryKill of JobAcctGatherParams (slurm.conf(5)); src/interfaces/jobacct_gather.c and
+    src/plugins/task/cgroup (`oom-kill event(s)`, 22.05; `oom_kill event`, later).
+    """
+    for line in lines:
+        if found := _OVER_LIMIT.search(line):
+            had, limit = (round(int(value) / 2**20) for value in found.groups())
+            return f"its job had {had} MiB of memory on that node, of {limit} MiB; {_RAISES}"
+        if _OOM_EVENT.search(line):
+            return f"its job used up its memory on that node; {_RAISES}"
+    return ""
 
 
 def _names(hostlist: str) -> list[str]:

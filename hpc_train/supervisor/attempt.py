@@ -36,7 +36,7 @@ from hpc_train.slurm.srun_words import nodes_taken, nodes_that_failed
 from hpc_train.ssh.check_hosts import silent_hosts
 from hpc_train.supervisor.allocation import Allocation
 from hpc_train.supervisor.attempt_notes import code_notes, setup_notes, tell_notes
-from hpc_train.supervisor.deaths import Crash, crash_in_stacks
+from hpc_train.supervisor.deaths import Crash, crash_in_stacks, over_memory
 from hpc_train.supervisor.evidence import AttemptEvidence, finished
 from hpc_train.supervisor.launch import Ranks, ended_with, start_ranks
 from hpc_train.supervisor.node_monitors import monitored
@@ -284,6 +284,7 @@ class Attempt:
             hang=watched.hang,
             lost_nodes=lost,
             taken_nodes=self._taken(ranks, nodes),
+            over_memory=over_memory(deaths, self.folder.rank_log),
             oom_nodes=tuple(nodes) if "oom_kill" in said or "Out Of Memory" in said else (),
             stop_outcome=stop.outcome,
             stop_reason=stop.reason,

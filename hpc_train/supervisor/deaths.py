@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 import signal
 import sysconfig
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import hpc_train
-from hpc_train.slurm.srun_words import loses_a_node
+from hpc_train.runs.log_tail import last_lines
+from hpc_train.slurm.srun_words import loses_a_node, memory_limit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +28,7 @@ class Death:
 SRUN_TASK = re.compile(r"srun: error: (\S+): tasks? ([\d,\-\[\]]+): (.+)")
 SRUN_GIVES_UP = re.compile(r"srun: (?:Terminating|Force Terminated)")
 SRUN_WORDS = {signal.strsignal(number): int(number) for number in signal.valid_signals()}
+_LAST_LINES = 20  # slurmstepd repeats itself, and names the step that it ends
 
 # Not the note of a line that failed, behind which the shell went on.
 _REFUSED = re.compile(
@@ -48,6 +51,13 @@ def deaths_in_srun_log(text: str) -> list[Death]:
                 Death(rank=rank, node=node, code=code, signal=number) for rank in _ranks(tasks)
             ]
     return deaths
+
+
+def over_memory(deaths: Iterable[Death], log_of: Callable[[int], Path]) -> dict[int, str]:
+    """What the logs of killed ranks say of memory that Slurm killed them for, by rank."""
+    killed = {death.rank for death in deaths if death.signal == signal.SIGKILL}
+    said = {rank: memory_limit(last_lines(log_of(rank), _LAST_LINES)) for rank in killed}
+    return {rank: words for rank, words in said.items() if words}
 
 
 def _srun_words(words: str) -> tuple[int, int]:

@@ -46,6 +46,7 @@ class AttemptEvidence:
         crashes: Ranks whose faulthandler caught a signal of their own making.
         last_words: Of the logs of ranks that ended without an exit record, the last line.
         oom_nodes: Nodes whose kernel killed for memory.
+        over_memory: Of ranks whose logs say that Slurm killed them for memory, what they say.
         stop_outcome: What a stop from outside means here: preempted, timeout or cancelled.
         stop_reason: The same in words.
         asked_for_s: Since when the supervisor knows of the stop; None where it was not told.
@@ -68,6 +69,7 @@ class AttemptEvidence:
     crashes: Mapping[int, Crash] = field(default_factory=dict)
     last_words: Mapping[int, str] = field(default_factory=dict)
     oom_nodes: tuple[str, ...] = ()
+    over_memory: Mapping[int, str] = field(default_factory=dict)
     stop_outcome: Outcome | None = None
     stop_reason: str = ""
     asked_for_s: float | None = None

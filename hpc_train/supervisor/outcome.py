@@ -201,10 +201,12 @@ def _killed(seen: AttemptEvidence) -> AttemptOutcome | None:
     ]
     if not silent or seen.hang:
         return None
-    first = silent[0]
+    first = next((death for death in silent if death.rank in seen.over_memory), silent[0])
     who = f"rank {first.rank}" + (f" on {first.node}" if first.node else "")
     how = f"{KILLED_BY} {signal_name(first.signal)}" if first.signal else f"exited {first.code}"
     who_first = functools.partial(AttemptOutcome, rank=first.rank, node=first.node)
+    if words := seen.over_memory.get(first.rank):
+        return who_first(outcome=Outcome.OUT_OF_MEMORY, reason=f"{who} was killed: {words}")
     if first.node in seen.oom_nodes or (seen.oom_nodes and not first.node):
         reason = f"{who}: the node ran out of host memory, and its kernel killed the process"
         return who_first(outcome=Outcome.OUT_OF_MEMORY, reason=reason)

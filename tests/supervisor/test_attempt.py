@@ -164,6 +164,34 @@ def test_a_kernel_that_kills_for_memory_says_so_through_slurm(words: str, scene:
     assert scene.carry_out(attempt, launcher).ending.outcome is Outcome.OUT_OF_MEMORY
 
 
+@pytest.mark.parametrize("rank", [0, 1])
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ("StepId=7.0 exceeded memory limit (2568224768 > 2147483648), being killed", "2449 MiB"),
+        ("Job 7 exceeded memory limit (2568224768 > 2147483648), being killed", "2449 MiB"),
+        ("Detected 2 oom-kill event(s) in StepId=7.0.", "used up its memory"),
+        ("Detected 1 oom_kill event in StepId=7.0. Some of the step tasks have", "used up"),
+    ],
+)
+def test_slurm_says_in_a_ranks_own_log_that_it_killed_it_for_memory(
+    said: str, words: str, rank: int, scene: Scene
+) -> None:
+    """srun says of all of a step's tasks that they were killed, and of none why."""
+    attempt = scene.attempt()
+    log = attempt.folder.rank_log(rank)
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.write_text(
+        f"training from step 0 on 2 ranks\nslurmstepd-n{rank + 1}: error: {said}\n"
+        "slurmstepd-n1: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11-25T21:38:39 ***\n"
+    )
+    killed = "; ".join(f"echo 'srun: error: n{n + 1}: task {n}: Killed' >&2" for n in (0, 1))
+    ending = scene.carry_out(attempt, f"{killed}; exit 137").ending
+    assert (ending.outcome, ending.rank) == (Outcome.OUT_OF_MEMORY, rank)
+    assert words in ending.reason
+    assert ending.reason.endswith("slurm.mem, mem_per_gpu or mem_per_cpu gives it more")
+
+
 def test_a_rank_killed_without_a_word_of_memory_is_no_memory_trouble(scene: Scene) -> None:
     attempt = scene.attempt()
     result = scene.carry_out(attempt, "echo 'srun: error: n2: task 1: Killed' >&2; exit 137")
