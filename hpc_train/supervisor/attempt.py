@@ -38,6 +38,7 @@ from hpc_train.supervisor.allocation import Allocation
 from hpc_train.supervisor.attempt_notes import code_notes, setup_notes, tell_notes
 from hpc_train.supervisor.deaths import Crash, crash_in_stacks, over_memory
 from hpc_train.supervisor.evidence import AttemptEvidence, finished
+from hpc_train.supervisor.host_memory import oom_kills
 from hpc_train.supervisor.launch import Ranks, ended_with, start_ranks
 from hpc_train.supervisor.node_monitors import monitored
 from hpc_train.supervisor.notices import notify_of_start
@@ -74,6 +75,7 @@ class Attempt:
     assumed_first: int = 0  # the newest checkpoint's step, until the ranks have looked into it
     beginning_told: bool = False
     notes_told: int = 0
+    oom_kills: int = 0  # of this machine's kernel, as the ranks started
     is_taken: bool = False  # Slurm has taken nodes from the job, which failed
     check_folder: Callable[[], None] = lambda: None  # raises where somebody has moved the run
     unreachable: dict[str, str] = field(default_factory=dict)  # node -> why srun cannot start there
@@ -115,6 +117,7 @@ class Attempt:
             return cancelled
         self._record_environment()
         environ = {**self.environ, **environment}
+        self.oom_kills = oom_kills()
         ranks = start_ranks(
             *(self.plan, self.allocation, self.run, self.number, nodes, environ),
             per_node=per_node,
@@ -285,7 +288,7 @@ class Attempt:
             lost_nodes=lost,
             taken_nodes=self._taken(ranks, nodes),
             over_memory=over_memory(deaths, self.folder.rank_log),
-            oom_nodes=tuple(nodes) if "oom_kill" in said or "Out Of Memory" in said else (),
+            oom_nodes=tuple(nodes) if self._ran_out_of_memory(said) else (),
             stop_outcome=stop.outcome,
             stop_reason=stop.reason,
             asked_for_s=self.signals.first_s_ago,
@@ -296,6 +299,12 @@ class Attempt:
             may_take_no_steps=may_take_no_steps,
             ranks_tell=script is None,
         )
+
+    def _ran_out_of_memory(self, said: str) -> bool:
+        """Whether Slurm says so; where there is none, whether this machine's kernel has counted."""
+        if self.allocation.has_steps:
+            return "oom_kill" in said or "Out Of Memory" in said
+        return oom_kills() > self.oom_kills
 
     def _wait_for_exits(self, nodes: Sequence[str], stop: StopCause) -> None:
         """What ranks on other nodes have left may be seen late here; a cancel leaves no time."""
