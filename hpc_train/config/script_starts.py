@@ -18,7 +18,6 @@ from hpc_train.config.origins import Origins
 
 _MOST_MODULES = 50  # a few milliseconds each
 _TRAINS = re.compile(r"\bTrainer\(|\.fit\(|\.backward\(|\bLightningCLI\(")
-_MAINS = ("main", "train", "run", "cli")
 _CONFIGS = re.compile(r"config|conf|cfg|settings|hparams|params|constants|defaults|options")
 _HOLDS = re.compile(r"(?:\w+\.)*(?:object|NamedTuple|TypedDict|BaseModel|BaseSettings|Enum)")
 _YAML = (
@@ -74,7 +73,7 @@ def _uncalled(functions: Sequence[ast.FunctionDef]) -> ast.FunctionDef | None:
     while more := {it for it in calls if calls[it] & training} - training:
         training |= more
     outer = [it for it in functions if not any(it.name in names for names in calls.values())]
-    meant = [it for it in outer if it.name in training] or [it for it in outer if it.name in _MAINS]
+    meant = [it for it in outer if it.name in training] or [it for it in outer if it.name == "main"]
     named = [it for it in meant if it.name == "main"] or meant
     return named[0] if len(named) == 1 else None
 
