@@ -14,7 +14,7 @@ from hpc_train.config.argument_values import ArgumentError, check_refused, check
 from hpc_train.config.class_kind import Located, cannot_be_made, derives_from, is_value, locate
 from hpc_train.config.default_types import check_texts_for_numbers
 from hpc_train.config.distributions import install, is_well_known
-from hpc_train.config.meant_class import fitting, meant_class
+from hpc_train.config.meant_class import fitting, in_a_folder, meant_class
 from hpc_train.config.method_signatures import wrong_method
 from hpc_train.config.modules import FoundModule, Names, find_module, read_names, submodules
 from hpc_train.config.own_modules import check_imports, check_nothing_trains, elsewhere
@@ -269,6 +269,7 @@ def _no_module(class_path: str, search_path: Sequence[str], wanted: str) -> Conf
         elsewhere(word, Path(search_path[0]))
         or (f"{install(word)}, or submit from its folder" if is_well_known(word) else "")
         or _without_folders(class_path, search_path[:1])
+        or in_a_folder(class_path, search_path, wanted)
         or did_you_mean(word, submodules(search_path[:1]))
         or meant_class(class_path, search_path, wanted=wanted)
         or did_you_mean(word, submodules(search_path), cutoff=0.8)
