@@ -109,7 +109,7 @@ def _plain(name: str) -> str:
 
 def class_of_project(search_path: Sequence[str], wanted: str) -> str:
     """A class of the user's folder that surely derives from what is wanted; empty without one."""
-    own = dict.fromkeys(f"{module}.{name}" for name, module in _classes(search_path[:1]))
+    own = dict.fromkeys(f"{module}.{name}" for name, module in _own_classes(search_path))
     found = ((it, locate(it, search_path)) for it in own)
     return next((it for it, at in found if at and derives_from(at, wanted, search_path)), "")
 
