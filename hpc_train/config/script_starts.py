@@ -17,7 +17,7 @@ from hpc_train.config.modules import FoundModule, absolute_name, find_module
 from hpc_train.config.origins import Origins
 
 _MOST_MODULES = 50  # a few milliseconds each
-_TRAINS = re.compile(r"\bTrainer\(|\.fit\(|\.backward\(|\bLightningCLI\(")
+_TRAINS = re.compile(r".*(\.fit|\.backward|\bLightningCLI)")
 _CONFIGS = re.compile(r"config|conf|cfg|settings|hparams|params|constants|defaults|options")
 _HOLDS = re.compile(r"(?:\w+\.)*(?:object|NamedTuple|TypedDict|BaseModel|BaseSettings|Enum)")
 _YAML = (
@@ -69,13 +69,20 @@ def _why(tree: ast.Module, file: Path) -> tuple[str, str]:
 def _uncalled(functions: Sequence[ast.FunctionDef]) -> ast.FunctionDef | None:
     """The function that is meant to start the training, where one alone may be; else None."""
     calls = {it.name: _names(it) - {it.name} for it in functions}
-    training = {it.name for it in functions if _TRAINS.search(ast.unparse(it))}
+    training = {it.name for it in functions if _trains(it)}
     while more := {it for it in calls if calls[it] & training} - training:
         training |= more
     outer = [it for it in functions if not any(it.name in names for names in calls.values())]
     meant = [it for it in outer if it.name in training] or [it for it in outer if it.name == "main"]
     named = [it for it in meant if it.name == "main"] or meant
     return named[0] if len(named) == 1 else None
+
+
+def _trains(function: ast.FunctionDef) -> bool:
+    called = {ast.unparse(it.func) for it in ast.walk(function) if isinstance(it, ast.Call)}
+    words = {it.rpartition(".")[2] for it in called}
+    of_trainer = any(it.endswith("Trainer") for it in words) and "train" in words
+    return of_trainer or any(map(_TRAINS.fullmatch, called))
 
 
 def _names(function: ast.FunctionDef) -> set[str]:

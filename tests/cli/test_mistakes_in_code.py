@@ -139,9 +139,7 @@ WATCHES = PLATEAU.replace("(opt)}", '(opt), "monitor": "val_loss"}')
 
 
 @pytest.mark.parametrize("returned", [PLATEAU, WATCHES, f"{PLATEAU}        opt.step()\n"])
-def test_a_plateau_scheduler_that_may_get_a_monitor_is_noted(
-    hpc, project: Path, returned: str
-) -> None:
+def test_a_plateau_that_may_get_a_monitor_is_noted(hpc, project: Path, returned: str) -> None:
     made = f"{OPTIMIZER}(self.parameters(), 0.1)\n"
     (project / "nets.py").write_text(MODULE.replace(made, returned) + NETS.replace("Net(", "O("))
     said = hpc("submit", "cfg.yaml", "--dry-run")
