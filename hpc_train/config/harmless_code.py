@@ -31,7 +31,7 @@ _BLOCKS = (ast.If, ast.Try, ast.With, ast.For)
 
 
 @dataclass(frozen=True)
-class _Known:
+class _NamesOfModule:
     """Of a module: where its names come from, and which of them do something when called."""
 
     imports: Mapping[str, str]
@@ -48,7 +48,7 @@ def does_nothing(tree: ast.Module) -> bool:
     """
     functions = [it for it in tree.body if isinstance(it, (ast.FunctionDef, ast.AsyncFunctionDef))]
     classes = [it for it in tree.body if isinstance(it, ast.ClassDef)]
-    known = _Known(
+    known = _NamesOfModule(
         imports=_imported(tree),
         functions=frozenset(it.name for it in functions),
         records=frozenset(it.name for it in classes if _is_record(it)),
@@ -116,7 +116,7 @@ def _is_record(definition: ast.ClassDef) -> bool:
     return is_plain and not methods & {"__init__", "__new__", "__post_init__"}
 
 
-def _is_harmless(statement: ast.stmt, known: _Known) -> bool:
+def _is_harmless(statement: ast.stmt, known: _NamesOfModule) -> bool:
     """Whether the statement itself, without the statements in it, does no work."""
     if isinstance(statement, (ast.Import, ast.ImportFrom, ast.Pass, ast.Try)):
         return True
@@ -131,7 +131,7 @@ def _is_harmless(statement: ast.stmt, known: _Known) -> bool:
 
 
 def _defines(
-    statement: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, known: _Known
+    statement: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, known: _NamesOfModule
 ) -> bool:
     """Whether nothing else happens: decorators, and the body of a class, may do more."""
     if isinstance(statement, ast.ClassDef):
@@ -159,7 +159,7 @@ def _called(decorator: ast.expr) -> ast.expr:
     return decorator.func if isinstance(decorator, ast.Call) else decorator
 
 
-def _prepares(called: ast.expr, known: _Known) -> bool:
+def _prepares(called: ast.expr, known: _NamesOfModule) -> bool:
     """Whether a call of it is known to run no training."""
     text = ast.unparse(called)
     first, dot, rest = text.partition(".")
