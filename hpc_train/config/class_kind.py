@@ -7,13 +7,21 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from hpc_train.config.modules import Names, absolute_name, bound_in, find_module, read_names
+from hpc_train.config.modules import (
+    Names,
+    absolute_name,
+    bound_by,
+    bound_in,
+    find_module,
+    read_names,
+)
 from hpc_train.errors import ConfigError
 
 # Following imports through packages ends somewhere, also where two modules import each other.
 _MOST_STEPS = 12
 # Bases whose own bases are known without reading torch.
 _OTHER_ROOTS = ("torch.nn.Module", "torch.nn.modules.module.Module", "torch.utils.data.Dataset")
+_PACKAGES = ("pytorch_lightning", "lightning.")
 _OTHER_MODULES = ("abc", "builtins", "typing", "typing_extensions", "collections", "dataclasses")
 
 
@@ -149,16 +157,69 @@ def lacks_method(
         return False
     if definition.keywords or _gives_elsewhere(found, method, search_path):
         return False
-    answers = []
-    for base in map(ast.unparse, definition.bases):
-        first, _, rest = base.partition(".")
-        written = f"{found.names.imports.get(first, first)}.{rest}".rstrip(".")
-        answers.append(
-            _ROOTS.match(written) is not None
-            or lacks_method(f"{found.module}.{base}", method, search_path, steps - 1)
-        )
+    answers = [
+        _ROOTS.match(_written(base, found.names)) is not None
+        or lacks_method(f"{found.module}.{base}", method, search_path, steps - 1)
+        for base in map(ast.unparse, definition.bases)
+    ]
     is_mixin = not definition.bases and steps < _MOST_STEPS  # what it lacks another base may have
     return is_mixin or (bool(answers) and all(answers))
+
+
+def method_of(
+    dotted: str, method: str, search_path: Sequence[str], steps: int = _MOST_STEPS
+) -> tuple[Located, ast.FunctionDef] | None:
+    """The method that a class surely has, with the class whose text has it; None if it may not."""
+    found = locate(dotted, search_path) if steps else None
+    definition = found.definition if found else None
+    if found is None or found.names is None or not isinstance(definition, ast.ClassDef):
+        return None
+    if definition.decorator_list or definition.keywords:
+        return None
+    if method in bound_in(definition):
+        own = [it for it in definition.body if method in bound_by(it)]
+        last = own[-1] if own else None
+        is_sure = isinstance(last, ast.FunctionDef) and not last.decorator_list
+        is_sure = is_sure and not _gives_elsewhere(found, method, search_path)
+        return (found, last) if is_sure and isinstance(last, ast.FunctionDef) else None
+    for base in map(ast.unparse, definition.bases):
+        if sure := method_of(f"{found.module}.{base}", method, search_path, steps - 1):
+            return sure
+        is_root = _ROOTS.match(_written(base, found.names))
+        if not is_root and not lacks_method(f"{found.module}.{base}", method, search_path):
+            return None
+    return None
+
+
+def lightning_package(dotted: str, search_path: Sequence[str], steps: int = _MOST_STEPS) -> str:
+    """Of Lightning's two packages the one that a class of the user's surely derives from; or ''.
+
+    Not where an import of it stands under a condition, and not for a class of Lightning's own.
+    """
+    found = locate(dotted, search_path) if steps else None
+    definition = found.definition if found else None
+    if found is None or found.names is None or not isinstance(definition, ast.ClassDef):
+        return ""
+    if found.module.startswith(_PACKAGES):
+        return ""
+    needed = {it.module.partition(".")[0] for it in found.names.needs}
+    for base in map(ast.unparse, definition.bases):
+        written = _written(base, found.names)
+        package = written.partition(".")[0]
+        if package in needed and len(needed & {"pytorch_lightning", "lightning"}) == 1:
+            if package == "pytorch_lightning":
+                return package
+            if package == "lightning" and not written.startswith("lightning.fabric"):
+                return "lightning.pytorch"
+        if below := lightning_package(f"{found.module}.{base}", search_path, steps - 1):
+            return below
+    return ""
+
+
+def _written(base: str, names: Names) -> str:
+    """A base with the module that it is imported from."""
+    first, _, rest = base.partition(".")
+    return f"{names.imports.get(first, first)}.{rest}".rstrip(".")
 
 
 def _gives_elsewhere(found: Located, method: str, search_path: Sequence[str]) -> bool:

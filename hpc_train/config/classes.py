@@ -14,12 +14,13 @@ from hpc_train.config.argument_values import ArgumentError, check_refused, check
 from hpc_train.config.class_kind import Located, cannot_be_made, derives_from, is_value, locate
 from hpc_train.config.default_types import check_texts_for_numbers
 from hpc_train.config.distributions import install, is_well_known
-from hpc_train.config.meant_class import fitting, meant_class
+from hpc_train.config.meant_class import fitting, in_a_folder, meant_class
 from hpc_train.config.method_signatures import wrong_method
 from hpc_train.config.modules import FoundModule, Names, find_module, read_names, submodules
 from hpc_train.config.own_modules import check_imports, check_nothing_trains, elsewhere
 from hpc_train.config.python_texts import check_python_texts
 from hpc_train.config.words import did_you_mean
+from hpc_train.config.wrong_kind import hint_for, made_by_function
 from hpc_train.errors import ConfigError
 
 __all__ = ["ArgumentError", "Parameters", "check_class", "parameters_of"]
@@ -38,7 +39,6 @@ if wanted and bases and wanted not in bases:
     raise TypeError(f"it is no {wanted}")
 """
 
-_PLACES = {"LightningModule": "model", "LightningDataModule": "data", "Callback": "callbacks"}
 _NO_CLASS = "TypeError: it is "
 
 
@@ -173,22 +173,14 @@ def _check_kind(class_path: str, found: Located, wanted: str, search_path: Seque
         raise ConfigError(f"{class_path} {why}", "name a class that can be made of its init_args")
     if wanted and found.definition and found.module.partition(".")[0] in sys.stdlib_module_names:
         raise ConfigError(f"{class_path} is Python's own and no {wanted}", f"name a {wanted}")
+    if made := made_by_function(found, wanted, search_path):
+        message = f"{class_path} is a function that gives {made}, which is no {wanted}"
+        raise ConfigError(message, hint_for(class_path, found, wanted, search_path))
     if not wanted or derives_from(found, wanted, search_path) is not False:
         _check_methods(class_path, found)
         return
-    names = _classes(found.names) if found.names else []
-    sure = [
-        name
-        for name in names
-        if derives_from(Located(found.module, name, found.names), wanted, search_path)
-    ]
-    other = next((it for it in _PLACES if derives_from(found, it, search_path)), "")
     raise ConfigError(
-        f"{class_path} is no {wanted}",
-        did_you_mean(found.name, sure, prefix=f"{found.module}.")
-        or (f"{found.module} has {', '.join(sure)}" if sure else "")
-        or (f"it belongs to {_PLACES[other]}" if other else "")
-        or f"derive it from pytorch_lightning.{wanted}, or name a class that does",
+        f"{class_path} is no {wanted}", hint_for(class_path, found, wanted, search_path)
     )
 
 
@@ -277,6 +269,7 @@ def _no_module(class_path: str, search_path: Sequence[str], wanted: str) -> Conf
         elsewhere(word, Path(search_path[0]))
         or (f"{install(word)}, or submit from its folder" if is_well_known(word) else "")
         or _without_folders(class_path, search_path[:1])
+        or in_a_folder(class_path, search_path, wanted)
         or did_you_mean(word, submodules(search_path[:1]))
         or meant_class(class_path, search_path, wanted=wanted)
         or did_you_mean(word, submodules(search_path), cutoff=0.8)

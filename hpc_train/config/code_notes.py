@@ -14,7 +14,11 @@ from hpc_train.config.classes import parameters_of
 from hpc_train.config.default_types import texts_for_numbers
 from hpc_train.config.hook_notes import hook_notes, only_prepared
 from hpc_train.config.load import LoadedConfig
-from hpc_train.config.method_signatures import plateau_without_monitor, step_without_loss
+from hpc_train.config.method_signatures import (
+    PLATEAU_FORM,
+    plateau_without_monitor,
+    step_without_loss,
+)
 from hpc_train.config.own_modules import hiding
 from hpc_train.config.python_texts import notes_on_python_texts
 from hpc_train.config.schema import Config
@@ -82,8 +86,7 @@ def _of_a_model(class_path: str, definition: ast.ClassDef, config: Config) -> It
         yield f"{says}: unless it optimizes by hand, nothing is learned; write `return loss`"
     if line := plateau_without_monitor(definition):
         says = f"{class_path} makes a ReduceLROnPlateau (line {line}) and names no monitor"
-        form = '{"optimizer": opt, "lr_scheduler": {"scheduler": s, "monitor": "val_loss"}}'
-        yield f"{says}, which Lightning refuses: return {form}"
+        yield f"{says}, which Lightning refuses: return {PLATEAU_FORM}"
 
 
 def _on_hooks(loaded: LoadedConfig, path: list[str]) -> Iterator[str]:

@@ -34,7 +34,9 @@ _GONE = {
 }
 # A model with one of these is refused as the fit, or the test, begins
 # (pytorch_lightning, trainer/configuration_validator.py).
-_REFUSED = ("training_epoch_end", "validation_epoch_end", "test_epoch_end")
+REFUSED = {
+    name: _GONE[name] for name in ("training_epoch_end", "validation_epoch_end", "test_epoch_end")
+}
 
 
 def hook_notes(kind: str, class_path: str, found: Located, path: Sequence[str]) -> Iterator[str]:
@@ -52,7 +54,7 @@ def hook_notes(kind: str, class_path: str, found: Located, path: Sequence[str]) 
         has = f"{class_path} has {article} {method.name} (line {method.lineno})"
         taken = _hooks(kind, tuple(path)).get(method.name)
         if kind != "LightningDataModule" and taken is None and method.name in _GONE:
-            is_refused = kind == "LightningModule" and method.name in _REFUSED
+            is_refused = kind == "LightningModule" and method.name in REFUSED
             if is_refused or f".{method.name}" not in text:
                 does = "refuses to run with" if is_refused else "does not call"
                 yield f"{has}, which Lightning 2 {does}: write {_GONE[method.name]}"

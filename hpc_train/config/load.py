@@ -330,7 +330,11 @@ def _check_keys(values: Mapping[str, Any], origins: Origins, path: Path) -> None
     check_required(values, origins, path)
     for name in ("model", "data"):
         if isinstance(values.get(name), str):
-            written = f"{name}: {{class_path: {values[name]}}}"
+            # on the way to an error
+            from hpc_train.config.specs import CLASS_PATH, wanted_of
+            from hpc_train.config.whole_forms import whole_form
+
+            written = f"{name}: {whole_form({CLASS_PATH: values[name]}, wanted_of(name))}"
             raise origins.error(name, f"is {values[name]!r}", f"write {written}")
 
 

@@ -13,6 +13,7 @@ from hpc_train.config.words import did_you_mean
 from hpc_train.errors import ConfigError
 
 _MOST_FILES = 50  # of the folder: a few milliseconds each
+_SHORTEST = 4  # letters of a name that says something
 # Packages whose classes are named without them, or by the alias of their usual import.
 _HOMES = (
     *("pytorch_lightning", "pytorch_lightning.callbacks", "pytorch_lightning.loggers"),
@@ -51,17 +52,64 @@ def meant_class(written: str, search_path: Sequence[str] | None = None, *, wante
     of_module = [it for many in places.values() for it in many if it.startswith(f"{written}.")]
     if exact := fitting(places.get(name) or of_module, wanted, path):
         return f"write {' or '.join(exact[:2])}"
+    if own := _of_own_file(name, wanted, path):
+        return own
     near = did_you_mean(name, places, cutoff=0.8)
     for known in places:
         if f"'{known}'" in near and not fitting(places[known][:1], wanted, path):
-            return ""
+            return _of_own_name(name, wanted, path)
         near = near.replace(f"'{known}'", f"'{places[known][0]}'")
-    return near
+    return near or _of_own_name(name, wanted, path)
+
+
+def _of_own_file(name: str, wanted: str, path: Sequence[str]) -> str:
+    """The one class of what is wanted in the user's file of that name."""
+    own = [it for it in _own(wanted, path) if _plain(it.split(".")[-2]) == _plain(name)]
+    return f"write {own[0]}" if len(own) == 1 else ""
+
+
+def _of_own_name(name: str, wanted: str, path: Sequence[str]) -> str:
+    """Classes of the user's of which it is a part, as `resnet` of `ResNet18`, or the other way."""
+    if len(word := _plain(name)) < _SHORTEST:
+        return ""
+    own = [(it, [*map(_plain, it.split(".")[-2:])]) for it in _own(wanted, path)]
+    near = [it for it, (_, part) in own if _is_part(word, part)]
+    near = near or [it for it, (file, _) in own if _is_part(word, file)]
+    return f"did you mean {' or '.join(map(repr, near[:2]))}?" if near else ""
+
+
+def _is_part(one: str, other: str) -> bool:
+    return one in other or (len(other) >= _SHORTEST and other in one)
+
+
+def in_a_folder(class_path: str, search_path: Sequence[str], wanted: str) -> str:
+    """`write models.resnet.Lit` for `resnet.Lit`, where resnet.py is in the folder models."""
+    module, _, name = class_path.rpartition(".")
+    own = [f"{holder}.{it}" for it, holder in _own_classes(search_path)]
+    below = [it for it in own if it.rpartition(".")[0].endswith(f".{module}")]
+    exact = [it for it in below if it.rpartition(".")[2] == name]
+    fit = fitting(exact, wanted, search_path) or [
+        it for it in below if it in _own(wanted, search_path)
+    ]
+    return f"write {fit[0]}" if len(set(fit)) == 1 else ""
+
+
+def _own(wanted: str, path: Sequence[str]) -> list[str]:
+    """Classes of the user's folder that surely derive from what is wanted."""
+    if not wanted:
+        return []
+    known = dict.fromkeys(f"{module}.{name}" for name, module in _own_classes(path))
+    found = ((it, locate(it, path)) for it in known)
+    return [it for it, at in found if at and derives_from(at, wanted, path)]
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[_\W]", "", name).lower()
 
 
 def class_of_project(search_path: Sequence[str], wanted: str) -> str:
     """A class of the user's folder that surely derives from what is wanted; empty without one."""
-    own = dict.fromkeys(f"{module}.{name}" for name, module in _classes(search_path[:1]))
+    own = dict.fromkeys(f"{module}.{name}" for name, module in _own_classes(search_path))
     found = ((it, locate(it, search_path)) for it in own)
     return next((it for it, at in found if at and derives_from(at, wanted, search_path)), "")
 
@@ -78,6 +126,18 @@ def _may_be(dotted: str, wanted: str, search_path: Sequence[str]) -> bool:
 
 def _classes(search_path: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Names of classes and their modules: of the user's folder, then of the packages above."""
+    yield from _own_classes(search_path)
+    for home in _HOMES:
+        package, rest = find_module(home, search_path)
+        if package is not None and not rest:
+            yield from (
+                (it, home)
+                for it in sorted(names_of(package, search_path))
+                if it[0].isupper() and "_" not in it
+            )
+
+
+def _own_classes(search_path: Sequence[str]) -> Iterator[tuple[str, str]]:
     folder = Path(search_path[0])
     files = [*sorted(folder.glob("*.py")), *sorted(folder.glob("[!._]*/**/*.py"))]
     for file in files[:_MOST_FILES]:
@@ -87,11 +147,3 @@ def _classes(search_path: Sequence[str]) -> Iterator[tuple[str, str]]:
             continue
         module = ".".join(file.relative_to(folder).with_suffix("").parts)
         yield from ((name, module) for name in found if name[:1].isupper())
-    for home in _HOMES:
-        package, rest = find_module(home, search_path)
-        if package is not None and not rest:
-            yield from (
-                (it, home)
-                for it in sorted(names_of(package, search_path))
-                if it[0].isupper() and "_" not in it
-            )

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
+
+from hpc_train.config.modules import Names
 
 # What Lightning gives beside self, at most.
 _GIVEN = {
@@ -22,6 +25,7 @@ _BY_HAND = (
     *("automatic_optimization", ".step(", ".backward(", ".optimizers(", "setattr(", "__getattr"),
 )
 _HANDS_ON = ("super().training_step", "super().configure_optimizers")
+PLATEAU_FORM = '{"optimizer": opt, "lr_scheduler": {"scheduler": s, "monitor": "val_loss"}}'
 _INIT = ("init", "int", "inti", "intit", "ini")  # between underscores
 
 
@@ -70,13 +74,21 @@ def returns_nothing(definition: ast.ClassDef, name: str) -> tuple[int, str] | No
     if name == "training_step":
         bound = {it.id for it in ast.walk(method) if isinstance(it, ast.Name)}
         return method.lineno, f"end it with: return {'loss' if 'loss' in bound else 'LOSS'}"
+    return method.lineno, _with_return(method, "OPTIMIZER")
+
+
+def without_loader(method: ast.FunctionDef) -> str:
+    """What to write where a method that has to give a loader surely gives none; else empty."""
+    return _with_return(method, "LOADER") if _gives(method) is False else ""
+
+
+def _with_return(method: ast.FunctionDef, what: str) -> str:
+    """How a method returns what its last line makes."""
     last = method.body[-1]
     made = [it.id for it in ast.walk(last) if isinstance(it, ast.Name) and _is_stored(it)]
-    return method.lineno, (
-        f"write return in front of line {last.lineno}"
-        if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call)
-        else f"end it with: return {made[0] if made else 'OPTIMIZER'}"
-    )
+    if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
+        return f"write return in front of line {last.lineno}"
+    return f"end it with: return {made[0] if made else what}"
 
 
 def step_without_loss(definition: ast.ClassDef) -> int:
@@ -103,6 +115,50 @@ def plateau_without_monitor(definition: ast.ClassDef) -> int:
             if ast.unparse(call.func).rpartition(".")[2] == "ReduceLROnPlateau":
                 return call.lineno
     return 0
+
+
+def sure_plateau(definition: ast.ClassDef, names: Names) -> int:
+    """The line of such a ReduceLROnPlateau that every call of configure_optimizers surely returns.
+
+    0 also where a base may optimize by hand.
+    """
+    if definition.decorator_list or definition.keywords or not plateau_without_monitor(definition):
+        return 0
+    if not all(ast.unparse(it).rpartition(".")[2] == "LightningModule" for it in definition.bases):
+        return 0
+    methods = [it for it in definition.body if isinstance(it, ast.FunctionDef)]
+    method = next(it for it in methods if it.name == "configure_optimizers")
+    returns = [it for it in _own_nodes(method.body) if isinstance(it, ast.Return)]
+    last = method.body[-1]
+    if method.decorator_list or len(returns) != 1 or last is not returns[0]:
+        return 0
+    if any(isinstance(it, ast.Dict) and None in it.keys for it in ast.walk(last)):
+        return 0  # what is unpacked there may name one
+    made: dict[str, int] = {}
+    for statement in method.body[:-1]:
+        stored = [it.id for it in _names_in(statement) if _is_stored(it)]
+        for name in stored:
+            made.pop(name, None)
+        if isinstance(statement, ast.Assign) and len(stored) == 1:
+            line = _makes_plateau(statement.value, names)
+            made.update({stored[0]: line} if line else {})
+    given = [made.get(it.id, 0) for it in _names_in(last)]
+    inline = [_makes_plateau(it, names) for it in ast.walk(last) if isinstance(it, ast.Call)]
+    calls = [it for it in inline if not it]  # of something else, which may wrap it
+    return 0 if calls else next(filter(None, (*given, *inline)), 0)
+
+
+def _names_in(node: ast.AST) -> list[ast.Name]:
+    return [it for it in ast.walk(node) if isinstance(it, ast.Name)]
+
+
+def _makes_plateau(value: ast.expr, names: Names) -> int:
+    """The line of a call of torch's own class."""
+    if not isinstance(value, ast.Call):
+        return 0
+    first, _, rest = ast.unparse(value.func).partition(".")
+    full = f"{names.imports.get(first, '')}.{rest}".strip(".")
+    return value.lineno if re.fullmatch(r"torch\..*\bReduceLROnPlateau", full) else 0
 
 
 def _is_blank(method: ast.FunctionDef) -> bool:

@@ -241,6 +241,11 @@ def bound_in(definition: ast.ClassDef) -> set[str]:
     return {name for statement in _statements(definition.body) for name in _binds(statement)}
 
 
+def bound_by(statement: ast.stmt) -> set[str]:
+    """The names that a statement of a module's, or of a class's, body binds."""
+    return {name for it in _statements([statement]) for name in _binds(it)}
+
+
 def absolute_name(target: str, module: FoundModule) -> str:
     """`..x.name` as `module` writes it, without the dots; empty where it leads out of all."""
     name = target.lstrip(".")

@@ -78,7 +78,7 @@ def check_imports(
         ConfigError: with `FILE:LINE`: a package that is not installed, a module or a name that is
             not there, a syntax error, two modules that need each other's names.
     """
-    if not _is_own(module.file, search_path[0]) or len(seen) >= _MOST_MODULES:
+    if not is_own(module.file, search_path[0]) or len(seen) >= _MOST_MODULES:
         return
     assert module.file is not None
     seen.add(module.file)
@@ -133,7 +133,7 @@ def _own_module(
     if found is None:
         what = f"{where}: imports '{package}', which is not installed"
         raise ConfigError(what, _of_the_project(needed, importer, search_path))
-    if not _is_own(found.file, search_path[0]):
+    if not is_own(found.file, search_path[0]):
         if package in _READABLE:
             _check_installed(where, needed, dotted, search_path)
         return None
@@ -323,6 +323,6 @@ def _is_bound(name: str, names: Names) -> bool:
     return name in names.bound or hasattr(builtins, name) or name.startswith("__")
 
 
-def _is_own(file: Path | None, folder: str) -> bool:
+def is_own(file: Path | None, folder: str) -> bool:
     """Whether it is the user's code, and no package installed into a venv of that folder."""
     return file is not None and file.is_relative_to(folder) and "site-packages" not in file.parts

@@ -25,16 +25,23 @@ def check_required(values: Mapping[str, Any], origins: Origins, path: Path) -> N
         for name, example in REQUIRED_KEYS.items()
         if values.get(name) is None and not (script.get("path") and name in OF_THE_SCRIPT)
     }
+    more = ""
+    if "data" in missing and values:
+        from hpc_train.config.missing_data import missing_data  # on the way to an error
+
+        more, missing["data"] = missing_data(values.get("model"), missing["data"])
     for name in missing:
         if name in values:
-            raise origins.error(name, "is null", f"write {missing[name]}")
+            own = more if name == "data" else ""
+            write = missing[name] if own else f"write {missing[name]}"
+            raise origins.error(name, f"is null{own}", write)
     if "global_batch_size" in missing and (own := _own_batch_size(values)):
         missing["global_batch_size"] = own
     if missing:
         are = "is missing" if len(missing) == 1 else "are missing"
         raise ConfigError(
-            f"{path}: {', '.join(missing)} {are}" if values else f"{path}: no key is in it",
-            f"write {'; '.join(missing.values())}",
+            f"{path}: {', '.join(missing)} {are}{more}" if values else f"{path}: no key is in it",
+            f"{'' if more and len(missing) == 1 else 'write '}{'; '.join(missing.values())}",
         )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -22,13 +21,6 @@ from hpc_train.config.words import did_you_mean
 from hpc_train.errors import ConfigError
 
 _SUBMITTING = ("submit", "submit_sweep", "submit_bench", "run_here")
-
-
-# What makes a value and does nothing else.
-_MAKE_VALUES = (
-    *("dict", "list", "tuple", "set", "range", "int", "float", "str", "len", "max", "min"),
-    *("Path", "pathlib.Path", "os.path.join", "os.environ.get", "os.getenv", "os.path.expanduser"),
-)
 
 
 def is_script(path: Path) -> bool:
@@ -111,7 +103,7 @@ def check_script(
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the script's own business, at each start
                 tree = ast.parse(source, filename=written)
-            _check_starts(tree, config, origins)
+            _check_starts(tree, config, workdir, search_path, origins)
             _check_submits(tree, config, origins)
             _check_places(tree, config, origins)
             _check_old(tree, config, origins)
@@ -158,47 +150,15 @@ def _check_filled(arguments: Sequence[Any], origins: Origins) -> None:
             )
 
 
-def _check_starts(tree: ast.Module, config: Config, origins: Origins) -> None:
-    """Refuse a module that only defines things, such as the one with the model, or values."""
-    if _only_assigns(tree):
-        said = f": {config.script.path} only assigns values, and a config is a YAML file"
-        example = "name: my-run, model: {class_path: my_package.MyModel, init_args: {lr: 0.1}}"
-        hint = f"write a YAML file with {example}, ...; `hpc-train init FOLDER` makes a whole one"
-        raise origins.error("script.path", said, hint)
-    defines = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    binds = (ast.Assign, ast.AnnAssign, ast.Expr, *defines)
-    if not any(isinstance(it, ast.ClassDef) for it in tree.body) or not all(
-        isinstance(it, defines)
-        or (isinstance(it, binds) and not any(isinstance(at, ast.Call) for at in ast.walk(it)))
-        for it in tree.body
-    ):
+def _check_starts(
+    tree: ast.Module, config: Config, workdir: Path, search_path: Sequence[str], origins: Origins
+) -> None:
+    if config.script.may_take_no_steps:
         return
-    raise origins.error(
-        "script.path",
-        f": {config.script.path} defines classes and functions, and starts none of them",
-        "call what trains at its end, or submit a config that names its classes: class_path: ...",
-    )
+    from hpc_train.config.script_starts import check_starts
 
-
-def _only_assigns(tree: ast.Module) -> bool:
-    """Whether nothing but values is made: no call but of what makes them, no module of others."""
-    kinds = (ast.Assign, ast.AnnAssign, ast.AugAssign)
-    for statement in tree.body:
-        if isinstance(statement, (ast.Import, ast.ImportFrom)):
-            named = [it.name for it in statement.names]
-            modules = named if isinstance(statement, ast.Import) else [statement.module or ""]
-            if any(it.partition(".")[0] not in sys.stdlib_module_names for it in modules):
-                return False
-        elif not isinstance(statement, kinds) and not _is_text(statement):
-            return False
-    calls = (it.func for it in ast.walk(tree) if isinstance(it, ast.Call))
-    return any(isinstance(it, kinds) for it in tree.body) and all(
-        ast.unparse(it) in _MAKE_VALUES for it in calls
-    )
-
-
-def _is_text(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+    file = (workdir / (config.script.path or "")).resolve()
+    check_starts(tree, file, [str(file.parent), *search_path], origins)
 
 
 def _check_parser(tree: ast.Module, config: Config, origins: Origins) -> None:

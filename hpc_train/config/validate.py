@@ -23,6 +23,7 @@ from hpc_train.config.refused_callbacks import refused_callback
 from hpc_train.config.schema import Config, EnvConfig
 from hpc_train.config.script_file import check_script
 from hpc_train.config.specs import CLASS_PATH, INIT_ARGS, TARGET, is_object, read_object, wanted_of
+from hpc_train.config.sure_refusals import check_old_hooks, check_refused_by_lightning
 from hpc_train.config.trainer_args import check_trainer
 from hpc_train.config.words import near_words
 from hpc_train.errors import ConfigError
@@ -124,6 +125,9 @@ def check_methods(
             found = locate(class_path, path)
             hint = _renamed(names[0], _own_names(found)) or f"{verb} calls it: write it"
             raise ConfigError(f"{class_path} has no {names[0]}", hint)
+        if key == "model":
+            old = {"test": ("test_epoch_end",), "validate": ("validation_epoch_end",)}
+            check_old_hooks(class_path, old.get(verb, ()), path)
 
 
 def check_fit(loaded: LoadedConfig, *, workdir: Path) -> None:
@@ -152,6 +156,7 @@ def check_fit(loaded: LoadedConfig, *, workdir: Path) -> None:
         raise loaded.origins.error(
             f"{key}.class_path", f": {class_path} has no {method}, which a training calls", hint
         )
+    check_refused_by_lightning(loaded, path)
 
 
 def _own_names(found: Located | None) -> set[str]:

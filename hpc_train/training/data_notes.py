@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 import re
 import sys
+from collections.abc import Iterator
+from types import GeneratorType
 from typing import Any
 
 from torch.utils.data import DataLoader, IterableDataset
@@ -17,21 +19,23 @@ _TELLS_RANKS = re.compile(r"rank|world|shard|distributed|\bdist\b|replica|proces
 _OF_LIBRARIES = {"torch", "pytorch_lightning", "lightning", *sys.stdlib_module_names}
 
 
-def tell_of_data(rank: RankConfig, loader: Any, maker: object) -> None:
+def tell_of_data(rank: RankConfig, loader: Any, maker: object, epochs: int | None) -> None:
     """On rank 0: samples that no epoch has, in its log; samples that each rank has, as a note.
 
     Args:
         loader: The user's train loader.
         maker: The data or the model that gave it.
+        epochs: Of the Trainer's; None or -1 where it has no such limit.
     """
     if rank.rank != 0:
         return
     if said := left_out(loader, rank.batch.global_batch_size):
         print(said, flush=True)  # noqa: T201 - a rank's log
-    said = "" if rank.is_script else not_split(loader, maker, rank.world_size)
+    split = "" if rank.is_script else not_split(loader, maker, rank.world_size)
     attempt = rank.run.attempt(rank.attempt)
-    if said and said not in read_notes(attempt):
-        leave_note(attempt, said)
+    for said in filter(None, (split, read_once(loader, epochs))):
+        if said not in read_notes(attempt):
+            leave_note(attempt, said)
 
 
 def left_out(loader: Any, global_batch_size: int) -> str:
@@ -43,6 +47,16 @@ def left_out(loader: Any, global_batch_size: int) -> str:
         return ""
     fill = f"{rest} of {samples} samples fill no global batch of {global_batch_size}"
     return f"{fill}: each epoch leaves as many out, others each time where it shuffles"
+
+
+def read_once(loader: Any, epochs: int | None) -> str:
+    """That a loader cannot begin anew, where there may be a second epoch; empty otherwise."""
+    is_of_torch = isinstance(loader, Iterator) and type(loader).__module__ == DataLoader.__module__
+    if epochs == 1 or not (is_of_torch or isinstance(loader, GeneratorType)):
+        return ""
+    what = f"train_dataloader gives a {type(loader).__name__.lstrip('_')}, which is read once"
+    fix = "return the DataLoader itself, without iter(), or an object whose __iter__ begins anew"
+    return f"{what}: behind its end later epochs have no batch; {fix}"
 
 
 def not_split(loader: Any, maker: object, world_size: int) -> str:

@@ -133,13 +133,13 @@ def test_a_step_that_gives_no_loss_is_noted_where_it_may_be_meant(
 
 PLATEAU = """\
         opt = torch.optim.SGD(self.parameters(), 0.1)
-        return {"optimizer": opt, "lr_scheduler": torch.optim.lr_scheduler.ReduceLROnPlateau(opt)}
+        return own(opt, {"scheduler": torch.optim.lr_scheduler.ReduceLROnPlateau(opt)})
 """
 WATCHES = PLATEAU.replace("(opt)}", '(opt), "monitor": "val_loss"}')
 
 
 @pytest.mark.parametrize("returned", [PLATEAU, WATCHES, f"{PLATEAU}        opt.step()\n"])
-def test_a_plateau_scheduler_without_a_monitor_is_noted(hpc, project: Path, returned: str) -> None:
+def test_a_plateau_that_may_get_a_monitor_is_noted(hpc, project: Path, returned: str) -> None:
     made = f"{OPTIMIZER}(self.parameters(), 0.1)\n"
     (project / "nets.py").write_text(MODULE.replace(made, returned) + NETS.replace("Net(", "O("))
     said = hpc("submit", "cfg.yaml", "--dry-run")

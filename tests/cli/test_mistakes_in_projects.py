@@ -255,7 +255,7 @@ def test_a_class_of_a_package_that_is_not_installed_is_no_slip_for_a_file_of_the
 def test_a_python_file_that_only_assigns_values_is_no_script(
     hpc, project: Path, text: str, is_values: bool
 ) -> None:
-    (project / "other.py").touch()
+    (project / "other.py").write_text("print('works')\n")
     (project / "config.py").write_text(text)
     if is_values:
         for command in ("submit", "run"):

@@ -126,3 +126,32 @@ def test_a_missing_global_batch_size_is_made_of_the_batch_size_that_is_there(
 def test_an_override_behind_o_is_told_as_a_word_by_itself(hpc, project: Path) -> None:
     words = ["submit", "cfg.yaml", "-o", "trainer.max_epochs=1"]
     refused(hpc, project, words, 2, "No such option '-o'", "a word by itself, without -o: trainer")
+
+
+LIT = "from pytorch_lightning import LightningModule\nclass {}(LightningModule): ...\n"
+
+
+@pytest.mark.parametrize(
+    ("written", "fix"),
+    [
+        ("model=resnet50", "write model: {class_path: backbones.resnet50.ResNet50}"),
+        ("model.class_path=resnet50", "write backbones.resnet50.ResNet50"),
+        ("model.class_path=resnet", "did you mean 'backbones.resnet50.ResNet50'?"),
+        ("model.class_path=vit", "write backbones.vit.LitTransformer"),
+        ("model=vit", "write model: {class_path: backbones.vit.LitTransformer}"),
+        ("model.class_path=unet3d", "did you mean 'backbones.unet.Lit'?"),
+        ("model.class_path=vit.LitTransformer", "write backbones.vit.LitTransformer"),
+        ("model.class_path=vit.ViT", "write backbones.vit.LitTransformer"),
+        ("model.class_path=transformer", "did you mean 'backbones.vit.LitTransformer'?"),
+        ("model.class_path=zzz", "write it as in package.module.ClassName"),
+    ],
+)
+def test_a_model_without_its_module_is_found_in_the_project(
+    hpc, project: Path, written: str, fix: str
+) -> None:
+    folder = project / "backbones"
+    folder.mkdir()
+    (folder / "resnet50.py").write_text(f"raise SystemExit(1)\n{LIT.format('ResNet50')}")
+    (folder / "vit.py").write_text(f"{LIT.format('LitTransformer')}class Block: ...\n")
+    (folder / "unet.py").write_text(LIT.format("Lit"))
+    refused(hpc, project, ["submit", "cfg.yaml", written], 3, "model", f"  fix: {fix}")

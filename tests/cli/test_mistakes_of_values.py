@@ -106,7 +106,12 @@ __all__ = ["project"]
         ("submit cfg.yaml ~trainer.max_epochs", 3, "no key=value", "trainer.max_epochs=null"),
         ("submit cfg.yaml model.init_args.lr=1,2", 3, "takes float", "--sweep KEY=VALUES"),
         ("submit cfg.yaml model.class_path=src.nets.Net", 3, "no module 'src'", "'nets.Net'"),
-        ("submit cfg.yaml model.class_path=torch.nn.Linear", 3, "no LightningModule", "derive it"),
+        (
+            "submit cfg.yaml model.class_path=torch.nn.Linear",
+            3,
+            "no LightningModule",
+            "that has one, self.net =",
+        ),
         ("submit cfg.yaml init_from=nets.py", 3, "init_from: /", "name a .ckpt"),
         ("submit cfg.yaml init_from=nope", 5, "init_from: 'nope' is neither", "RUNS_DIR"),
         (

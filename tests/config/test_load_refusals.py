@@ -77,6 +77,29 @@ def test_a_key_without_a_default_must_be_there(key: str, tmp_path: Path) -> None
     assert error.hint.startswith(f"write {key}: ")
 
 
+def test_a_model_with_its_own_loader_and_no_data_is_told_what_takes_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = "from pytorch_lightning import LightningModule, LightningDataModule\n"
+    text += "class Base(LightningModule):\n    def train_dataloader(self): return 1\n"
+    write(tmp_path, f"{text}class Net(Base): ...\nclass Other(LightningModule): ...\n", "nets.py")
+    config = "\n".join(it for it in MINIMAL.splitlines() if not it.startswith("data:"))
+    said = "nets.Net has its own train_dataloader (nets.py:3), which a config does not call"
+    hint = "move it into a LightningDataModule and name that: data: {class_path: nets.NetData};"
+    for more in ("", "\ndata:"):
+        error = refusal(write(tmp_path, config + more))
+        assert error.message == f"cfg.yaml: data is missing: {said}"
+        assert error.hint == f"{hint} or submit a script that calls Trainer(...).fit(Net(...))"
+
+    plain = config.replace("nets.Net", "nets.Other")
+    error = refusal(write(tmp_path, plain))
+    assert error.message == "cfg.yaml: data is missing"
+    assert error.hint == "write data: {class_path: my_package.MyData, init_args: {...}}"
+    write(tmp_path, f"{text}class Set(LightningDataModule): ...\n", "sets.py")
+    assert refusal(write(tmp_path, plain)).hint == "write data: {class_path: sets.Set}"
+
+
 # Values
 
 

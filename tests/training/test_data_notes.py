@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch.utils.data import DataLoader, IterableDataset
 
-from hpc_train.training.data_notes import left_out, not_split
+from hpc_train.training.data_notes import left_out, not_split, read_once
 
 
 class Whole(IterableDataset[int]):
@@ -59,3 +59,15 @@ def test_samples_that_fill_no_global_batch_are_counted() -> None:
     assert left_out(loader, 25) == ""
     assert left_out(loader, 0) == ""
     assert left_out(DataLoader(Whole()), 32) == ""
+
+
+def test_a_loader_that_can_be_read_once_is_told_where_a_second_epoch_may_come() -> None:
+    once = iter(DataLoader([1, 2]))  # type: ignore[arg-type]
+    said = "train_dataloader gives a SingleProcessDataLoaderIter, which is read once: behind its"
+    for epochs in (2, None, -1):
+        assert read_once(once, epochs).startswith(said)
+        assert "return the DataLoader itself, without iter()" in read_once(once, epochs)
+    assert "gives a generator, which is read once" in read_once((n for n in (1, 2)), 3)
+    for loader in (DataLoader([1, 2]), [1, 2], range(3)):  # type: ignore[arg-type]
+        assert read_once(loader, 2) == ""
+    assert read_once(once, 1) == ""

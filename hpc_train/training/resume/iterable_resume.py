@@ -92,7 +92,8 @@ def stream_loader(
         ConfigError: it is no iterable, or the saved state is one of another number of workers.
     """
     if not hasattr(loader, "__iter__"):
-        what = f"train_dataloader gives {str(loader)[:60]}, which has no batches"
+        given = "None" if loader is None else f"a {type(loader).__name__}"
+        what = f"train_dataloader gives {given}, which has no batches"
         raise ConfigError(what, "return a DataLoader, or another iterable of batches")
     if not isinstance(loader, DataLoader):
         position = StreamPosition(exact=isinstance(loader, Stateful), start=start)

@@ -115,7 +115,7 @@ class LightningAdapter(pl.Callback):
         may_shuffle = not cast("Any", self._trainer).overfit_batches
         loader = self.state.train_loader(loaders[0], epoch=epoch, may_shuffle=may_shuffle)
         maker = cast("Any", self._trainer).datamodule or self._trainer.lightning_module
-        tell_of_data(self.state.rank, loaders[0], maker)
+        tell_of_data(self.state.rank, loaders[0], maker, self._trainer.max_epochs)
         return [loader]
 
     def epoch_begins(self, epoch: int) -> None:

@@ -1,0 +1,112 @@
+"""What Lightning surely refuses as a fit, or a test, begins: told from the text of the classes.
+
+Where the text leaves room for another end, `code_notes` says it and nothing is refused.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from hpc_train.config.class_kind import Located, lightning_package, locate, method_of
+from hpc_train.config.hook_notes import REFUSED
+from hpc_train.config.load import LoadedConfig
+from hpc_train.config.method_signatures import PLATEAU_FORM, sure_plateau, without_loader
+from hpc_train.config.modules import find_module
+from hpc_train.config.origins import Origins
+from hpc_train.config.specs import is_object, read_object
+from hpc_train.errors import ConfigError
+
+
+def check_refused_by_lightning(loaded: LoadedConfig, path: Sequence[str]) -> None:
+    """Refuse what ends each fit before its first step.
+
+    Args:
+        path: As `sys.path`, with the user's folder first.
+
+    Raises:
+        ConfigError: with the key, and the file and line of what has to be changed.
+    """
+    class_path, _ = read_object(loaded.config.model, "model", loaded.origins)
+    try:
+        check_old_hooks(class_path, ("training_epoch_end", "validation_epoch_end"), path)
+    except ConfigError as error:
+        message = f": {error.message}"
+        raise loaded.origins.error("model.class_path", message, error.hint) from error
+    _check_plateau(class_path, path, loaded.origins)
+    _check_loader(loaded, path)
+    _check_one_lightning(class_path, loaded, path)
+
+
+def check_old_hooks(class_path: str, hooks: Sequence[str], path: Sequence[str]) -> None:
+    """Refuse a model with one of Lightning 1's hooks (trainer/configuration_validator.py).
+
+    Raises:
+        ConfigError: the class, or a base of the user's, surely has it.
+    """
+    for hook in hooks:
+        if found := method_of(class_path, hook, path):
+            place = place_of(found[0], found[1].lineno, path)
+            article = "an" if hook[0] in "aeiou" else "a"
+            step = hook.replace("_epoch_end", "_step")
+            raise ConfigError(
+                f"{class_path} has {article} {hook} ({place}), which Lightning 2 refuses to run"
+                " with",
+                f"write def {REFUSED[hook]}(self), and have {step} keep in self what it needs of"
+                " the outputs",
+            )
+
+
+def place_of(found: Located, line: int, path: Sequence[str]) -> str:
+    """`nets.py:12`, as seen from the user's folder."""
+    module = find_module(found.module, path)[0]
+    file = module.file if module and module.file else Path(found.module)
+    folder = Path(path[0])
+    return f"{file.relative_to(folder) if file.is_relative_to(folder) else file}:{line}"
+
+
+def _check_plateau(class_path: str, path: Sequence[str], origins: Origins) -> None:
+    found = locate(class_path, path)
+    if found is None or found.names is None or not isinstance(found.definition, ast.ClassDef):
+        return
+    if line := sure_plateau(found.definition, found.names):
+        said = f"{class_path} returns a ReduceLROnPlateau ({place_of(found, line, path)})"
+        message = f": {said} and names no monitor, which Lightning refuses"
+        raise origins.error("model.class_path", message, f"return {PLATEAU_FORM}")
+
+
+def _check_loader(loaded: LoadedConfig, path: Sequence[str]) -> None:
+    class_path, _ = read_object(loaded.config.data, "data", loaded.origins)
+    found = method_of(class_path, "train_dataloader", path)
+    hint = without_loader(found[1]) if found else ""
+    if found and hint:
+        place = place_of(found[0], found[1].lineno, path)
+        message = f": {class_path} has a train_dataloader ({place}) that returns nothing"
+        raise loaded.origins.error("data.class_path", f"{message}, so no batch would come", hint)
+
+
+def _check_one_lightning(class_path: str, loaded: LoadedConfig, path: Sequence[str]) -> None:
+    """Refuse classes of the two packages of Lightning beside each other: no Trainer takes both."""
+    wanted = lightning_package(class_path, path)
+    for key, spec in _beside(loaded.config.data, loaded.config.trainer.get("callbacks")):
+        other, _ = read_object(spec, key, loaded.origins)
+        package = lightning_package(other, path)
+        if not wanted or not package or package == wanted:
+            continue
+        found = locate(other, path)
+        line = found.definition.lineno if found and found.definition else 1
+        place = f" ({place_of(found, line, path)})" if found else ""
+        raise loaded.origins.error(
+            f"{key}.class_path",
+            f": {other}{place} derives from a class of {package}, and the model, {class_path},"
+            f" from one of {wanted}: no Trainer takes both",
+            f"have both import the same of the two: from {wanted} import ...",
+        )
+
+
+def _beside(data: Any, callbacks: Any) -> list[tuple[str, Any]]:
+    listed = callbacks if isinstance(callbacks, list) else [callbacks]
+    named = [(f"trainer.callbacks.{number}", it) for number, it in enumerate(listed)]
+    return [(key, it) for key, it in (("data", data), *named) if is_object(it)]

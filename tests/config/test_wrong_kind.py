@@ -1,0 +1,78 @@
+"""A class of another kind than its key takes is told with how to make one of it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from hpc_train.config.load import load
+from hpc_train.config.validate import check
+from hpc_train.errors import ConfigError
+from tests.config.checking import nets, refusal_in
+from tests.config.files import MINIMAL, write
+
+__all__ = ["nets"]
+
+PLAIN = """\
+import torch
+from lightning.pytorch import LightningDataModule, LightningModule
+class Net(torch.nn.Module): ...
+class Lit(LightningModule): ...
+class Set(torch.utils.data.Dataset): ...
+def make_net(width=1): return Net(width)
+def make_lit(): return Lit()
+def make_some(name): return {"lit": Lit}[name]()
+def make_either(plain): return Net() if plain else Lit()
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "hint"),
+    [
+        ("plain.Net", "is no", "derive it from pytorch_lightning.LightningModule, or name a cl"),
+        ("both.Net", "is no", "both has Lit; or derive Net from lightning.pytorch.LightningModule"),
+        ("both.make_net", "is a function that gives a Net, which is no", "both has Lit; or wr"),
+        ("torch.nn.Linear", "is no", "write a LightningModule that has one, self.net = torch.nn.L"),
+        (
+            "torchvision.models.resnet18",
+            "is a function that gives a module of torch's, which is no",
+            "that has one, self.net = torchvision.models.resnet18(...), and name that",
+        ),
+        ("both.make_lit", "", ""),
+        ("both.make_some", "", ""),
+        ("both.make_either", "", ""),
+    ],
+)
+def test_a_plain_module_of_torch_is_told_with_how_to_train_it(
+    name: str, said: str, hint: str, nets: Path
+) -> None:
+    write(nets, "import torch\nclass Net(torch.nn.Module): ...\n", "plain.py")
+    write(nets, PLAIN, "both.py")
+    write(nets, "from .resnet import *\n", "site-packages/torchvision/models/__init__.py")
+    write(nets, "", "site-packages/torchvision/__init__.py")
+    resnet = "@handle()\ndef resnet18(weights=None): return ResNet()\n"
+    write(nets, resnet, "site-packages/torchvision/models/resnet.py")
+    arguments = ", init_args: {name: lit}" if name == "both.make_some" else ""
+    arguments = ", init_args: {plain: true}" if name == "both.make_either" else arguments
+    model = f"{{class_path: {name}{arguments}}}"
+    path = [str(nets), str(nets / "site-packages"), *sys.path]
+    loaded = load(write(nets, MINIMAL.replace("{class_path: nets.Net}", model)))
+    if not said:
+        check(loaded, workdir=nets, search_path=path)
+        return
+    with pytest.raises(ConfigError) as caught:
+        check(loaded, workdir=nets, search_path=path)
+    message = caught.value.message.replace(f"{nets}/", "")
+    assert message == f"cfg.yaml:3: model.class_path: {name} {said} LightningModule"
+    assert hint in caught.value.hint
+
+
+def test_a_dataset_in_place_of_the_data_is_told_with_what_takes_it(nets: Path) -> None:
+    write(nets, PLAIN, "both.py")
+    lit, data = "{class_path: both.Lit}", "{class_path: both.Set}"
+    hint = (
+        "write a LightningDataModule whose train_dataloader returns DataLoader(both.Set(...), ...)"
+    )
+    assert refusal_in(nets, lit, data).hint == hint
