@@ -58,6 +58,7 @@ _SAID: Mapping[str, Mapping[str, str]] = {
     "Session.batches": {"batch_size": "write Session.open(global_batch_size=...), over all ranks"},
     "render": {"output": "write Path('job.sbatch').write_text(hpc_train.render(loaded))"},
 }
+SAID_OF_SUBMIT = _SAID["submit"]
 # Methods whose flags are options, and how a key of the config is written there.
 _RUN_AGAIN: Mapping[str, str] = {
     "Run.resume": "run.resume({!r})",

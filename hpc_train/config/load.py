@@ -15,7 +15,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from hpc_train.config import values as checks
 from hpc_train.config.assets import config_dir
-from hpc_train.config.call_arguments import class_as_text
+from hpc_train.config.call_arguments import SAID_OF_SUBMIT, class_as_text
 from hpc_train.config.compose import (
     COMMAND_LINE,
     Composed,
@@ -29,13 +29,15 @@ from hpc_train.config.keys import FIELDS, OF_THE_SCRIPT, SECTIONS
 from hpc_train.config.lightning_cli import check_lightning_cli, leave_out_unchosen
 from hpc_train.config.logger_forms import write_out_loggers
 from hpc_train.config.origins import Origins
+from hpc_train.config.other_words import SAID_OF_KEYS, SWITCHES
 from hpc_train.config.read import parse_value
 from hpc_train.config.required import check_required
 from hpc_train.config.schema import Config
 from hpc_train.config.script_file import check_args, check_beside, check_resume, is_script
 from hpc_train.config.secrets import check_passthrough
 from hpc_train.config.show import escape
-from hpc_train.config.unknown_key import SAID_OF_KEYS, key_of_word, unknown_key
+from hpc_train.config.typed_words import check_whole_path
+from hpc_train.config.unknown_key import key_of_word, unknown_key
 from hpc_train.config.words import class_of_object, did_you_mean, shown
 from hpc_train.errors import ConfigError, Hinted
 
@@ -126,6 +128,8 @@ def load(
     _check_call(path, arguments, sweep)
     if is_script(Path(path)):
         check_beside(Path(path), overrides)
+    if overrides and not Path(path).exists():
+        check_whole_path(Path(path), overrides)
     composed = compose(Path(path), overrides, assets or config_dir())
     for name, value in (flags or {}).items():
         if name not in FLAGS:
@@ -185,11 +189,18 @@ def _no_option(name: str, value: object, *, script: bool) -> ConfigError:
         hint = "write each as a text: hpc_train.load(PATH, 'seed=3', 'trainer.max_epochs=5')"
         return ConfigError(f"{name} is no option of hpc-train", hint)
     said = SAID_OF_KEYS.get(name) or _SAID_OF_ARGUMENTS.get(name)
+    if name in SWITCHES:
+        said = f"write it as a text: hpc_train.load(PATH, '{SWITCHES[name]}')"
     key = key_of_word(name, script=script) if not said else ""
     text = f"write it as a text: hpc_train.load(PATH, '{key}={value}')"
     known = f"known: {', '.join(FLAGS)}; keys of the config are texts: 'model.init_args.{name}=...'"
     hint = text if key else said or did_you_mean(name, (*FLAGS, *_OF_LOAD))
     return ConfigError(f"{name} is no option of hpc-train", hint or known)
+
+
+def said_of_option(name: str) -> str:
+    """What an option of the command that is no key of the config is in Python; empty elsewhere."""
+    return _SAID_OF_ARGUMENTS.get(name) or SAID_OF_SUBMIT.get(name, "")
 
 
 def _check_call(path: object, arguments: object, sweep: object) -> None:

@@ -342,7 +342,8 @@ def _neighbours(path: Path) -> str:
     for ending in (".yaml", ".yml", ".py"):  # an ending left out
         if (whole := folder / f"{path.name}{ending}").is_file():
             return f"did you mean '{whole}'?"
-    return did_you_mean(path.name, names) or (
+    there = "" if str(folder) == "." else f"{folder}/"
+    return did_you_mean(path.name, names, prefix=there) or (
         f"in {folder} there are: {', '.join(sorted(names)[:5])}"
         if names
         else f"no file in {folder} ends in .yaml"
