@@ -147,12 +147,14 @@ def _check_submission(loaded: LoadedConfig) -> None:
     """Refuse what could not be an array of jobs here, before a point is planned."""
     from hpc_train.backends.started_by import refuse_several
     from hpc_train.backends.submit import detect_cluster
+    from hpc_train.config.changes import refuse_changes
     from hpc_train.config.load import check_loaded
     from hpc_train.config.sweep import sweep_points, without_array
     from hpc_train.slurm.arrays import check_array
     from hpc_train.slurm.dependencies import check_dependency
 
     check_loaded(loaded)
+    refuse_changes(loaded)
     refuse_several(os.environ)
     if not loaded.config.sweep:
         raise ConfigError("no key varies in this config", "load(..., sweep=['seed=1,2'])")

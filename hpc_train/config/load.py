@@ -35,6 +35,7 @@ from hpc_train.config.required import check_required
 from hpc_train.config.schema import Config
 from hpc_train.config.script_file import check_args, check_beside, check_resume, is_script
 from hpc_train.config.secrets import check_passthrough
+from hpc_train.config.sections import in_python
 from hpc_train.config.show import escape
 from hpc_train.config.typed_words import check_whole_path
 from hpc_train.config.unknown_key import key_of_word, unknown_key
@@ -67,6 +68,7 @@ class LoadedConfig(Hinted):
         files: Every file that was read, the user's own last.
         composed: The values as they were written, before they were typed.
         notes: What a person should know, a line each, though nothing is wrong.
+        as_read: The values when they were handed to Python code, which may set others.
     """
 
     config: Config
@@ -74,6 +76,7 @@ class LoadedConfig(Hinted):
     files: tuple[Path, ...]
     composed: Composed = field(repr=False)
     notes: tuple[str, ...] = ()
+    as_read: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def __repr__(self) -> str:
         """The file, and what is trained in which shape."""
@@ -92,7 +95,8 @@ class LoadedConfig(Hinted):
             sets = f"hpc_train.load(PATH, '{key}.NAME=VALUE') sets a value"
             return f"loaded.config.{name}, a dict; {sets}"
         key = name if name in FIELDS else FLAGS[name].key if name in FLAGS else ""
-        return f"loaded.config.{key}" if key else ""
+        key = key or key_of_word(name)
+        return in_python(key) if key else ""
 
     if not TYPE_CHECKING:
         __iter__ = __contains__ = None
@@ -152,7 +156,7 @@ def load(
     _settle_script(composed, Path(path), arguments)
     composed.left_out = leave_out_unchosen(composed.values, composed.origins)
     check_lightning_cli(composed.values, composed.origins, Path(path))
-    return _checked(composed, Path(path))
+    return checked(composed, Path(path))
 
 
 def _refuse_swept(
@@ -248,10 +252,11 @@ def with_values(
     for key, value in values.items():
         composed.set_key(composed.values, key.split("."), value, "")
         composed.origins.put(key, places[key])
-    return _checked(composed, loaded.files[-1])
+    return checked(composed, loaded.files[-1])
 
 
-def _checked(composed: Composed, path: Path) -> LoadedConfig:
+def checked(composed: Composed, path: Path) -> LoadedConfig:
+    """The config of values that are merged; raises ConfigError as `load` does."""
     origins = composed.origins
     checks.read_switches(composed.values)
     _check_keys(composed.values, origins, path)
