@@ -69,7 +69,7 @@ def __getattr__(name: str) -> object:
 
 def _no_such_name(name: str) -> Exception:
     """The refusal of a name, as an import or a use of it is to get it."""
-    import sys
+    import inspect
     from pathlib import Path
 
     known = f"; it has {', '.join(__all__)}"
@@ -80,8 +80,10 @@ def _no_such_name(name: str) -> Exception:
         said = f": {near}" if (near := did_you_mean(name, __all__)) else ""
     here = Path(__file__).parent / name
     is_module = here.is_dir() or here.with_name(f"{name}.py").is_file()
-    asks = sys._getframe(2).f_code.co_name  # of `from hpc_train import NAME`, in importlib
-    if asks == "_handle_fromlist" and not is_module:
+    frame = inspect.currentframe()
+    asks = frame.f_back.f_back if frame and frame.f_back else None  # who has asked for the name
+    is_import = asks is not None and asks.f_code.co_name == "_handle_fromlist"  # importlib's
+    if is_import and not is_module:
         # Python forgets the words of an AttributeError there.
         return ImportError(f"cannot import name {name!r} from 'hpc_train'{said or known}")
     return AttributeError(f"module 'hpc_train' has no attribute {name!r}{said or known}")

@@ -259,6 +259,7 @@ def checked(composed: Composed, path: Path) -> LoadedConfig:
     """The config of values that are merged; raises ConfigError as `load` does."""
     origins = composed.origins
     checks.read_switches(composed.values)
+    checks.check_gpus_of_a_rank(composed.values, origins)
     _check_keys(composed.values, origins, path)
     check_passthrough(composed.values, origins)
     check_containers(composed.values, origins)
@@ -338,6 +339,7 @@ def _check_keys(values: Mapping[str, Any], origins: Origins, path: Path) -> None
         if "." in name:
             section, _, key = name.partition(".")
             hint = f"write {section}: {{{key}: ...}}; keys with points are for the command line"
+            hint = hint if section else f"what only holds an anchor begins with x-: x-{key}: ..."
             raise origins.error(name, "is one key with a point in it", hint)
         if name not in FIELDS:
             raise unknown_key(name, FIELDS, origins, values)

@@ -122,7 +122,11 @@ def check_trainer(
     for name in arguments:
         key = f"trainer.{name}"
         if name in OWNED:
-            hint = _loggers(arguments[name], origins) if name == "logger" else OWNED[name]
+            hint = OWNED[name]
+            if name == "logger":
+                from hpc_train.config.whole_forms import logger_hint  # on the way to an error
+
+                hint = logger_hint(arguments[name], typed=origins.is_typed(key))
             raise origins.error(key, "is set by hpc-train", hint)
         if known and name not in known:
             usable = [parameter for parameter in known if parameter not in OWNED]
@@ -154,19 +158,6 @@ def check_trainer(
         raise origins.error("trainer.strategy", f"is {strategy!r}", f"write {named}")
     _check_choice(arguments, "strategy", _STRATEGIES, origins, registry=True)
     _check_place_of_strategy(arguments, origins)
-
-
-def _loggers(asked: Any, origins: Origins) -> str:
-    """What to write for the Trainer's `logger`, with what it was to be."""
-    import shlex  # on the way to an error
-
-    from hpc_train.config.whole_forms import flow, loggers_for
-
-    wanted = flow(loggers_for(asked))
-    if origins.is_typed("trainer.logger"):
-        is_plain = re.fullmatch(r"\[[\w, ]*\]", wanted)
-        return f"write loggers={wanted.replace(' ', '') if is_plain else shlex.quote(wanted)}"
-    return f"write loggers: {wanted} at the top, beside trainer"
 
 
 def _check_place_of_strategy(arguments: Mapping[str, Any], origins: Origins) -> None:

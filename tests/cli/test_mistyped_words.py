@@ -161,3 +161,94 @@ def test_a_config_that_is_started_from_its_own_folder_is_told_the_one_above(
     (project / "sub" / "deep" / "cfg.yaml").write_text((project / "cfg.yaml").read_text())
     fix = f"it is in {project}: cd ../.. && hpc-train submit sub/deep/cfg.yaml"
     refused(hpc, project, ["submit", "cfg.yaml"], 3, "there is no module 'nets'", fix)
+
+
+@pytest.mark.parametrize(
+    ("more", "message", "fix"),
+    [
+        (
+            ".common: &c {lr: 1}",
+            "cfg.yaml:7: .common is one key with a point in it",
+            "what only holds an anchor begins with x-: x-common: ...",
+        ),
+        ("env:\n  <<: [*c, *c]", "7:8: not YAML", "no &c stands above: put it before the keys"),
+        ("env:\n  <<: *c", "8:7: not YAML", "no &c stands above: put it before the keys that *c"),
+        ("x-a: &a {venv: v}\nenv:\n  <<: [*a, *b]", "9:12: not YAML", "no &b stands above: put"),
+        ("init_from: *best", "7:12: not YAML", 'a text with a * needs quotes: "*best"'),
+        (
+            "env: {variables: {COLORS: red, blue }}",
+            "env.variables.COLORS is red,blue, and a comma ends a value in braces",
+            'put it in quotes: COLORS: "red,blue"',
+        ),
+        ("env: {variables: {C: red, B: }}", "env.variables.B is null", "write a value, or leave"),
+        ("env: {variables: {C: a,b,c, B: d}}", "env.variables.C is a,b,c, and", '"a,b,c"'),
+        ("env: {variables: {CUDA_VISIBLE_DEVICES: [0, 1]}}", "is set by Slurm", "--devices 0,1"),
+        ("env: {variables: {CUDA_VISIBLE_DEVICES: 0,1}}", "is 0,1, which is two", "--devices 0,1"),
+    ],
+)
+def test_slips_in_the_file(hpc, project: Path, more: str, message: str, fix: str) -> None:
+    (project / "cfg.yaml").write_text(f"{(project / 'cfg.yaml').read_text()}{more}\n")
+    message = message.replace("7:8:", "8:8:")
+    refused(hpc, project, ["submit", "cfg.yaml"], 3, message, fix)
+
+
+@pytest.mark.parametrize(
+    ("logger", "fix"),
+    [
+        ("WandbLoger", "did you mean 'WandbLogger'? write loggers=[wandb]"),
+        ("csvv", "did you mean 'csv'? write loggers=[csv]"),
+        ("WandbLogger", "fix: write loggers=[wandb]"),
+        ("MyLogger", "fix: write loggers=[MyLogger]"),
+        ("false", "fix: write loggers=[]"),
+    ],
+)
+def test_a_logger_of_the_trainers_that_may_be_meant(hpc, project, logger: str, fix: str) -> None:
+    words = ["submit", "cfg.yaml", f"trainer.logger={logger}"]
+    refused(hpc, project, words, 3, "trainer.logger is set by hpc-train", fix)
+
+
+OPEN = """\
+from pytorch_lightning import LightningModule
+class Open(LightningModule):
+    def __init__(self, lr=0.1, width=64, flag=False, many=(8, 16), bare: tuple = (1, 2), one=1): ...
+    def training_step(self, batch): return 0
+    def configure_optimizers(self): ...
+"""
+
+
+@pytest.mark.parametrize(
+    ("argument", "said"),
+    [
+        ("lr=true", "lr is True, and open.Open has 0.1 there by default"),
+        ("lr={a: 1}", "lr is {'a': 1}, and open.Open has 0.1 there by default"),
+        ("width=64.5", "width is 64.5, and open.Open has 64 there by default"),
+        ("width=true", "width is True, and open.Open has 64 there by default"),
+        ("flag=3", "flag is 3, and open.Open has False there by default"),
+        ("many=16", "many is 16, and open.Open has (8, 16) there by default; a list has brackets"),
+        # None is often no limit, and a whole number does for one with a point
+        *(
+            (it, "")
+            for it in ("lr=null", "width=null", "flag=null", "many=null", "lr=1", "one=0.5")
+        ),
+        *((it, "") for it in ("flag=1", "flag=true", "many=[3]", "many=[8, 8]", "width=65")),
+    ],
+)
+def test_a_value_unlike_its_default_is_noted(hpc, project, argument: str, said: str) -> None:
+    (project / "opened.py").write_text(OPEN)
+    text = "base: cfg.yaml\nmodel: {class_path: opened.Open, init_args: {%s}}\n"
+    name, _, value = argument.partition("=")
+    (project / "in.yaml").write_text(text % f"{name}: {value}")
+    notes = [it for it in hpc("submit", "--dry-run", "in.yaml").err.splitlines() if "note" in it]
+    told = said.replace("open.Open", "opened.Open")
+    found = [it for it in notes if told and f"note: in.yaml:2: model.init_args.{told}" in it]
+    assert bool(found) == bool(said), notes
+    assert said or not any("init_args" in it for it in notes), notes
+
+
+@pytest.mark.parametrize("argument", ["many=[1 2]", "bare=[1 2]"])
+def test_a_list_without_commas_is_refused(hpc, project: Path, argument: str) -> None:
+    (project / "opened.py").write_text(OPEN)
+    words = ["submit", "cfg.yaml", "model.class_path=opened.Open", "model.init_args={}"]
+    fix = "write numbers, with commas: [1, 2]"
+    words = [*words, f"model.init_args.{argument}"]
+    refused(hpc, project, words, 3, "is ['1 2'], and opened.Open has", fix)
