@@ -48,7 +48,7 @@ def flow_slips(node: yaml.MappingNode, prefix: str) -> Iterator[tuple[yaml.Node,
                 hint = f"write a decimal point: {above[0]}: {above[1]}.{key}"
                 if numbers.count(",") > 1 or prefix == "env.variables.":
                     hint = f'put it in quotes: {above[0]}: "{numbers}"'
-                yield key_node, said, hint
+                yield key_node, said, GPUS_HINT if above[0] == GPUS_OF_A_RANK else hint
             elif (
                 above[0] and is_text(f"{prefix}{above[0]}") and _has_no_colon(key_node, value_node)
             ):
