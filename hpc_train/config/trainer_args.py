@@ -122,11 +122,7 @@ def check_trainer(
     for name in arguments:
         key = f"trainer.{name}"
         if name in OWNED:
-            hint = OWNED[name]
-            if name == "logger":
-                from hpc_train.config.whole_forms import logger_hint  # on the way to an error
-
-                hint = logger_hint(arguments[name], typed=origins.is_typed(key))
+            hint = _loggers(arguments[name], origins) if name == "logger" else OWNED[name]
             raise origins.error(key, "is set by hpc-train", hint)
         if known and name not in known:
             usable = [parameter for parameter in known if parameter not in OWNED]
@@ -158,6 +154,12 @@ def check_trainer(
         raise origins.error("trainer.strategy", f"is {strategy!r}", f"write {named}")
     _check_choice(arguments, "strategy", _STRATEGIES, origins, registry=True)
     _check_place_of_strategy(arguments, origins)
+
+
+def _loggers(asked: Any, origins: Origins) -> str:
+    from hpc_train.config.whole_forms import logger_hint  # on the way to an error
+
+    return logger_hint(asked, typed=origins.is_typed("trainer.logger"))
 
 
 def _check_place_of_strategy(arguments: Mapping[str, Any], origins: Origins) -> None:
