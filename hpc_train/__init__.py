@@ -43,6 +43,7 @@ _SAID = {
     **{it: f"{_FOUND}.evaluate('{it}')" for it in ("test", "validate", "predict")},
     "list": "hpc_train.list_runs()",
     "find": _FOUND,
+    **dict.fromkeys(("Config", "config"), "hpc_train.load(PATH).config"),
     "sweep": "hpc_train.submit_sweep(hpc_train.load(PATH, sweep=['seed=1,2']))",
 }
 
@@ -61,10 +62,31 @@ def __getattr__(name: str) -> object:
         from hpc_train import api
 
         return getattr(api, name)
-    if name in _SAID:
-        raise AttributeError(f"module 'hpc_train' has no attribute {name!r}: write {_SAID[name]}")
-    known = f"; it has {', '.join(__all__)}" if not name.startswith("_") else ""
-    raise AttributeError(f"module 'hpc_train' has no attribute {name!r}{known}")
+    if name.startswith("_"):  # tools ask for such names, and want no words
+        raise AttributeError(f"module 'hpc_train' has no attribute {name!r}")
+    raise _no_such_name(name)
+
+
+def _no_such_name(name: str) -> Exception:
+    """The refusal of a name, as an import or a use of it is to get it."""
+    import inspect
+    from pathlib import Path
+
+    known = f"; it has {', '.join(__all__)}"
+    said = f": write {_SAID[name]}" if name in _SAID else ""
+    if not said:
+        from hpc_train.config.words import did_you_mean
+
+        said = f": {near}" if (near := did_you_mean(name, __all__)) else ""
+    here = Path(__file__).parent / name
+    is_module = here.is_dir() or here.with_name(f"{name}.py").is_file()
+    frame = inspect.currentframe()
+    asks = frame.f_back.f_back if frame and frame.f_back else None  # who has asked for the name
+    is_import = asks is not None and asks.f_code.co_name == "_handle_fromlist"  # importlib's
+    if is_import and not is_module:
+        # Python forgets the words of an AttributeError there.
+        return ImportError(f"cannot import name {name!r} from 'hpc_train'{said or known}")
+    return AttributeError(f"module 'hpc_train' has no attribute {name!r}{said or known}")
 
 
 def __dir__() -> list[str]:

@@ -65,6 +65,7 @@ def load(
     from hpc_train.plan.notes import notes_on
 
     loaded = read(path, overrides, arguments=arguments, flags=flags, sweep=sweep)
+    loaded.as_read.update(dataclasses.asdict(loaded.config))
     if loaded.config.sweep:
         return loaded
     check(loaded, workdir=Path.cwd())
@@ -88,6 +89,7 @@ def plan(loaded: LoadedConfig, *, for_script: bool = False) -> Plan:
     Raises:
         CheckError: for a batch size that the shape cannot split; ConfigError for other values.
     """
+    from hpc_train.config.changes import settle_changes
     from hpc_train.config.load import check_loaded
     from hpc_train.config.sweep import check_is_one
     from hpc_train.config.values import check_begin
@@ -96,6 +98,7 @@ def plan(loaded: LoadedConfig, *, for_script: bool = False) -> Plan:
     check_loaded(loaded)
     check_is_one(loaded)
     here = Path.cwd()
+    settle_changes(loaded, workdir=here)
     if loaded.config.snapshot.mode != "none":
         from hpc_train.backends.code_copy import settle_paths
 

@@ -147,19 +147,21 @@ def _check_submission(loaded: LoadedConfig) -> None:
     """Refuse what could not be an array of jobs here, before a point is planned."""
     from hpc_train.backends.started_by import refuse_several
     from hpc_train.backends.submit import detect_cluster
+    from hpc_train.config.changes import refuse_changes
     from hpc_train.config.load import check_loaded
-    from hpc_train.config.sweep import sweep_points
+    from hpc_train.config.sweep import sweep_points, without_array
     from hpc_train.slurm.arrays import check_array
     from hpc_train.slurm.dependencies import check_dependency
 
     check_loaded(loaded)
+    refuse_changes(loaded)
     refuse_several(os.environ)
     if not loaded.config.sweep:
         raise ConfigError("no key varies in this config", "load(..., sweep=['seed=1,2'])")
     if detect_cluster() != "slurm":
         raise SlurmError(
             "a sweep is a job array of Slurm, and there is no Slurm here",
-            "log in to a node of a cluster; or train its points one by one with hpc-train run",
+            f"log in to a node of a cluster; or {without_array(loaded)}",
         )
     check_dependency(loaded.config.slurm.dependency or "")
     check_array(len(sweep_points(loaded.config.sweep, loaded.origins)))

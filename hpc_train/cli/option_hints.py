@@ -77,6 +77,10 @@ _HABITS = {
         "a key of the config is a word by itself, without -o: trainer.max_epochs=3;"
         " `hpc-train logs RUN` shows the ranks' logs",
     ),
+    **dict.fromkeys(
+        (("run", "sweep"), ("launch", "sweep")),
+        "one training at a time here: KEY=VALUE; a sweep is a job array: hpc-train submit --sweep",
+    ),
     ("submit", "launcher"): "write script.launcher=torchrun, srun or none",
     **dict.fromkeys(
         (("list", name) for name in ("running", "pending", "live", "r")),
@@ -304,8 +308,9 @@ def option_hint(context: click.Context | None, option: str, *, script: str = "")
 def _as_key(context: click.Context, option: str, elsewhere: str, script: str) -> str:
     """What an option of other tools is here, as an option or a key of the config."""
     from hpc_train.config.flags import FLAGS
+    from hpc_train.config.other_words import OTHER_WORDS, SAID_OF_KEYS, SWITCHES
     from hpc_train.config.sbatch_names import OWNED
-    from hpc_train.config.unknown_key import OTHER_WORDS, SAID_OF_KEYS, key_of_word
+    from hpc_train.config.unknown_key import key_of_word
     from hpc_train.plan.launcher_options import ACCELERATE, DEEPSPEED, SBATCH_SHORT, TORCHRUN
     from hpc_train.plan.translate_slurm import key_of_option
 
@@ -315,6 +320,8 @@ def _as_key(context: click.Context, option: str, elsewhere: str, script: str) ->
     own = [known for it in context.command.params for known in it.opts]
     if said := SAID_OF_KEYS.get(name.replace("-", "_")):
         return said
+    if (meant := SWITCHES.get(name.replace("-", "_"))) and not script:
+        return f"a key of the config has no dashes: {meant}"
     rule = TORCHRUN.get(name) or ACCELERATE.get(name) or DEEPSPEED.get(name)
     counted = rule.to if rule and rule.does == "number" else "all_ranks" if name == "ntasks" else ""
     flags = {flag.key: flag.option for flag in FLAGS.values() if flag.option in own}

@@ -163,7 +163,10 @@ def _submit_sweep(
     from hpc_train.cli.sweep_text import print_dry_sweep, tell_submitted
 
     for option in (option for option, given in only.items() if given):
-        raise UsageError(f"{option} is for one training, not for a sweep", "leave it out")
+        from hpc_train.config.sweep import without_array
+
+        fix = f"; or {without_array(loaded)}" if option == "--cluster local" else ""
+        raise UsageError(f"{option} is for one training, not for a sweep", f"leave it out{fix}")
     note_submission_to("slurm", loaded)
     if dry_run:
         check_prerequisite(loaded, **order, cluster="slurm", dry_run=True)

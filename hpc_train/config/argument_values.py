@@ -12,7 +12,7 @@ from hpc_train.config.class_kind import Located, derives_from, locate
 from hpc_train.config.refusal_hints import hint_of
 from hpc_train.config.refused_values import refusal_of
 from hpc_train.config.specs import CLASS_PATH
-from hpc_train.config.words import did_you_mean, meant_number
+from hpc_train.config.words import did_you_mean, is_number, meant_number, split_words, with_commas
 from hpc_train.errors import ConfigError
 
 _OPTIONAL = re.compile(r"Optional\[(\w+)\]\Z|(\w+) \| None\Z")
@@ -147,6 +147,10 @@ def _check_form(class_path: str, name: str, value: Any, form: re.Match[str]) -> 
     for item, plain in zip(value, each if is_fixed else each[:1] * len(value), strict=True):
         types, fix = _PLAIN_TYPES.get(plain, ((object,), ""))
         if not isinstance(item, types) or (isinstance(item, bool) and plain in ("int", "float")):
+            words = split_words(item) if isinstance(item, str) else []
+            if plain in ("int", "float") and len(words) > 1 and all(map(is_number, words)):
+                numbers = with_commas(value)
+                raise ArgumentError(message, f"write numbers, with commas: {numbers}", name)
             raise ArgumentError(message, f"{fix.format(item)} for {item!r}", name)
 
 

@@ -58,6 +58,7 @@ _SAID: Mapping[str, Mapping[str, str]] = {
     "Session.batches": {"batch_size": "write Session.open(global_batch_size=...), over all ranks"},
     "render": {"output": "write Path('job.sbatch').write_text(hpc_train.render(loaded))"},
 }
+SAID_OF_SUBMIT = _SAID["submit"]
 # Methods whose flags are options, and how a key of the config is written there.
 _RUN_AGAIN: Mapping[str, str] = {
     "Run.resume": "run.resume({!r})",
@@ -126,6 +127,9 @@ def check_call(
         ConfigError: an argument is not known, is missing, or stands where a name is needed.
     """
     signature = inspect.signature(function)
+    name = function.__qualname__
+    if [*signature.parameters][:1] == ["loaded"] and (meant := _as_loaded(name, args)):
+        raise ConfigError(f"{name} takes what load gives, and no overrides", meant)
     try:
         signature.bind(*args, **kwargs)
     except TypeError as error:
@@ -184,6 +188,15 @@ def _refusal(
             f"write {name}({', '.join(shown)})",
         )
     return ConfigError(f"{name}: {said}", f"it takes {', '.join(by_name)}")
+
+
+def _as_loaded(name: str, args: tuple[object, ...]) -> str:
+    """The call that is meant by `submit("cfg.yaml", "seed=3")`; empty where that is no such."""
+    others = args[1:]
+    if not others or not all(isinstance(it, str) and "=" in it for it in others):
+        return ""
+    path = repr(str(args[0])) if isinstance(args[0], (str, os.PathLike)) else "PATH"
+    return f"write hpc_train.{name}(hpc_train.load({', '.join([path, *map(repr, others)])}))"
 
 
 def class_as_text(word: str, dotted: str) -> str:

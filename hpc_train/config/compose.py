@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -287,43 +286,32 @@ def split_override(
     key, equals, text = override.partition("=")
     key = key.strip()
     if not equals:
-        hint = f"write it without spaces, as in {example}"
-        if meant := re.fullmatch(r"([A-Za-z_][\w.]*):(\S+)", override):
-            hint = f"write {meant[1]}={meant[2]}"
-        hint = f"to empty it write {override[1:]}=null" if override[:1] == "~" else hint
-        hint = _torn_apart(override, *around) or hint
-        if Path(override).suffix in (".yaml", ".yml"):
-            hint = "one file begins the line; it may build on others: `defaults: [other.yaml]`"
+        from hpc_train.config.typed_words import hint_for
+
+        hint = hint_for(override, *around, example)
         raise ConfigError(f"{COMMAND_LINE}: {override!r} is no key=value", hint)
     if "[" in key:
         dotted = key.replace("[", ".").replace("]", "")
         raise ConfigError(f"{COMMAND_LINE}: {key!r} is no key", f"an index has a dot: {dotted}=...")
     if _KEY.match(key) is None:
-        dotted = re.sub("[:/,.]+", ".", key.lstrip("+\"'")).strip(".")
-        text = text.rstrip("\"'") if key[:1] in "\"'" else text
-        hint = f"write {dotted}={text}" if _KEY.match(dotted) else f"write a name, as in {example}"
-        hint = "leave it out: hpc-train submits by itself" if dotted[:6] == "hydra." else hint
-        raise ConfigError(f"{COMMAND_LINE}: {key!r} is no key", f"{hint}; key=null empties it")
+        raise ConfigError(f"{COMMAND_LINE}: {key!r} is no key", _no_key(override, example))
     return key, text
 
 
-def _torn_apart(word: str, before: Sequence[str], behind: Sequence[str]) -> str:
-    """What to write for a word that a space has made of an override; empty for any other."""
-    import shlex  # on the way to an error
+def _no_key(override: str, example: str) -> str:
+    """What to write for `key=value` whose key cannot be one."""
+    from hpc_train.config.typed_words import emptied, in_python
 
-    if not word.strip(","):
-        return "leave it out: overrides stand one behind the other, with spaces"
-    alone = [*itertools.takewhile(lambda it: "=" not in it, behind)]
-    is_dotted = re.fullmatch(r"[A-Za-z_]\w*(?:\.\w+)+", word) is not None
-    if is_dotted and not alone and word.partition(".")[0] in (*SECTIONS, "trainer"):
-        return f"write its value behind it: {word}=..."
-    if [*behind[:1]] == ["="] or (alone and is_dotted):
-        value = [it for it in behind[:2] if it != "="][:1]
-        return f"write it without spaces: {word}={shlex.quote(value[0])}" if value else ""
-    if not before or "=" not in before[-1] or word[:1] == "~" or ":" in word:
-        return ""
-    whole = shlex.quote(" ".join([before[-1], word, *alone]))
-    return f"where a value has a space in it, quote the whole: {whole}"
+    key, _, text = override.partition("=")
+    key = key.strip()
+    if said := emptied(key) or in_python(override, ()):
+        return said
+    dotted = re.sub("[:/,.]+", ".", key.lstrip("+\"'")).strip(".")
+    text = text.rstrip("\"'") if key[:1] in "\"'" else text
+    if dotted[:6] == "hydra.":
+        return "leave it out: hpc-train submits by itself; key=null empties it"
+    hint = f"write {dotted}={text}" if _KEY.match(dotted) else f"write a name, as in {example}"
+    return hint if key[:1] == "+" else f"{hint}; key=null empties it"
 
 
 def _text(text: str, key: str) -> Any:

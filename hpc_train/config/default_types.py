@@ -11,13 +11,14 @@ from typing import Any
 from hpc_train.config.argument_values import ArgumentError
 from hpc_train.config.class_kind import Located
 from hpc_train.config.modules import Names
-from hpc_train.config.words import meant_number
+from hpc_train.config.words import meant_number, shown, with_commas
 
 _NUMBER = r"[-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:e[-+]?\d+)?"
 _NUMBERS = re.compile(rf"[\[(]?\s*{_NUMBER}(?:[\s,;:|]+{_NUMBER})*[\s,%]*[\])]?", re.IGNORECASE)
 _SWITCH = re.compile("true|false|yes|no|on|off", re.IGNORECASE)
 
 
+_NUMERIC = (int, float)
 _OF_ARRAYS = re.compile(r"(?:torch|np|numpy|nn)(?:\.\w+)+")
 UNKNOWN = object()  # a default that only Python could work out
 
@@ -42,6 +43,12 @@ class _Default:
         """Whether nothing but the default tells the type, and that is a number or a switch."""
         return isinstance(self.value, (float, int)) and not self.is_annotated
 
+    @property
+    def is_list_of_numbers(self) -> bool:
+        """Whether nothing but the default tells the type, and that is a list of numbers."""
+        many = self.value if isinstance(self.value, (list, tuple)) else ()
+        return bool(many) and not self.is_annotated and all(type(it) in _NUMERIC for it in many)
+
 
 def check_texts_for_numbers(class_path: str, arguments: Mapping[str, Any], found: Located) -> None:
     """Refuse a list of numbers, or a number in quotes, where the default is a number.
@@ -49,6 +56,11 @@ def check_texts_for_numbers(class_path: str, arguments: Mapping[str, Any], found
     Raises:
         ArgumentError: naming the argument.
     """
+    defaults = _defaults(found.name, found.names) if found.names else {}
+    for name, value in arguments.items():
+        default_here = defaults.get(name)
+        if isinstance(value, list) and default_here and default_here.is_list_of_numbers:
+            _check_commas(class_path, name, value, default_here.value)
     for name, value, default in _texts(arguments, found):
         is_switch = isinstance(default, bool)
         if not (_SWITCH if is_switch else _NUMBERS).fullmatch(value.strip()):
@@ -60,6 +72,13 @@ def check_texts_for_numbers(class_path: str, arguments: Mapping[str, Any], found
         raise ArgumentError(message, f"write a number{meant_number(value, 'float')}", name)
 
 
+def _check_commas(class_path: str, name: str, value: list[Any], default: Any) -> None:
+    """Refuse `[1 2]`, which is a list of one text."""
+    if any(isinstance(it, str) and _NUMBERS.fullmatch(it.strip()) for it in value):
+        message = f"is {value!r}, and {class_path} has {default} there by default"
+        raise ArgumentError(message, f"write numbers, with commas: {with_commas(value)}", name)
+
+
 def texts_for_numbers(
     class_path: str, arguments: Mapping[str, Any], found: Located
 ) -> dict[str, str]:
@@ -68,14 +87,33 @@ def texts_for_numbers(
         name: f"is the text {value!r}, and {class_path} has {default} there by default"
         for name, value, default in _texts(arguments, found)
     }
-    defaults = _defaults(found.name, found.names) if found.names else {}
-    lists = {
-        name: f"is {value!r}, and {class_path} has {defaults[name].value} there by default;"
-        " to try one after another: --sweep KEY=VALUES"
-        for name, value in arguments.items()
-        if isinstance(value, list) and name in defaults and defaults[name].has_plain_number
+    others = {
+        name: f"is {shown(value)}, and {class_path} has {default.value} there by default{more}"
+        for name, default in (_defaults(found.name, found.names) if found.names else {}).items()
+        if (more := _unlike(value := arguments.get(name), default)) is not None
     }
-    return {**texts, **lists}
+    return {**texts, **others}
+
+
+def _unlike(value: Any, default: _Default) -> str | None:
+    """What is to be said more of a value that is of another kind than its default; else None.
+
+    Null says nothing: code that has a number there by default often takes None for `no limit`.
+    """
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if default.is_list_of_numbers:
+        return "; a list has brackets: [...]" if is_number else None
+    if not default.has_plain_number or value is None or isinstance(value, str):
+        return None
+    if isinstance(value, list):
+        return "; to try one after another: --sweep KEY=VALUES"
+    if isinstance(default.value, bool):
+        return "" if not isinstance(value, bool) and value not in (0, 1) else None
+    if isinstance(value, (bool, Mapping)):
+        return ""
+    # 0 and 1 are also what people write for 0.0 and 1.0
+    is_whole = type(default.value) is int and default.value not in (0, 1)
+    return "" if is_whole and isinstance(value, float) else None
 
 
 def _texts(
@@ -121,7 +159,12 @@ def _of(start: ast.FunctionDef) -> dict[str, _Default]:
         for it, default in zip(start.args.kwonlyargs, start.args.kw_defaults, strict=True)
         if default is not None
     ]
-    return {it.arg: _Default(_value(default), it.annotation is not None) for it, default in pairs}
+    return {it.arg: _Default(_value(default), _is_told(it.annotation)) for it, default in pairs}
+
+
+def _is_told(annotation: ast.expr | None) -> bool:
+    """Whether an annotation says what the value is; a bare `tuple` leaves what is in it open."""
+    return annotation is not None and ast.unparse(annotation) not in ("list", "tuple")
 
 
 def _value(default: ast.expr) -> Any:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 
 import yaml
 
+from hpc_train.config.keys import is_text
+
 _PAIR = re.compile(r"([A-Za-z_][\w.-]*)[:=]\s*(?!//)(\S.*)")
+GPUS_OF_A_RANK = "CUDA_VISIBLE_DEVICES"  # refused, with commas and without
+GPUS_HINT = "remove it; hpc-train submit --devices 0,1 chooses GPUs of this machine"
 _DIGITS = re.compile(r"-?\d+")
 
 
@@ -43,7 +48,13 @@ def flow_slips(node: yaml.MappingNode, prefix: str) -> Iterator[tuple[yaml.Node,
                 hint = f"write a decimal point: {above[0]}: {above[1]}.{key}"
                 if numbers.count(",") > 1 or prefix == "env.variables.":
                     hint = f'put it in quotes: {above[0]}: "{numbers}"'
-                yield key_node, said, hint
+                yield key_node, said, GPUS_HINT if above[0] == GPUS_OF_A_RANK else hint
+            elif (
+                above[0] and is_text(f"{prefix}{above[0]}") and _has_no_colon(key_node, value_node)
+            ):
+                words = ",".join([above[1], *_words(node.value[index:])])
+                said = f"{prefix}{above[0]} is {words}, and a comma ends a value in braces"
+                yield key_node, said, f'put it in quotes: {above[0]}: "{words}"'
             elif found := _PAIR.fullmatch(key):
                 said = f"{prefix[:-1] or 'a mapping'} has the key {key!r} without a value"
                 colon = "a space behind the colon" if key[len(found[1])] == ":" else "a colon"
@@ -56,6 +67,18 @@ def _is_alone(key_node: yaml.Node, value_node: yaml.Node) -> bool:
     is_plain = isinstance(key_node, yaml.ScalarNode) and not key_node.style
     is_empty = isinstance(value_node, yaml.ScalarNode) and not value_node.value
     return is_plain and is_empty and not getattr(value_node, "style", None)
+
+
+def _has_no_colon(key_node: yaml.Node, value_node: yaml.Node) -> bool:
+    """Whether nothing but a blank stands behind a word: a colon would move the empty value on."""
+    is_near = value_node.start_mark.index - key_node.end_mark.index <= 1
+    return is_near and _is_alone(key_node, value_node) and ":" not in str(key_node.value)
+
+
+def _words(pairs: list[tuple[yaml.Node, yaml.Node]]) -> Iterator[str]:
+    """The words that the commas have taken apart, up to the next key."""
+    for key_node, _ in itertools.takewhile(lambda pair: _has_no_colon(*pair), pairs):
+        yield str(key_node.value)
 
 
 def _numbers(pairs: list[tuple[yaml.Node, yaml.Node]]) -> Iterator[str]:

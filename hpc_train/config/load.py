@@ -15,7 +15,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from hpc_train.config import values as checks
 from hpc_train.config.assets import config_dir
-from hpc_train.config.call_arguments import class_as_text
+from hpc_train.config.call_arguments import SAID_OF_SUBMIT, class_as_text
 from hpc_train.config.compose import (
     COMMAND_LINE,
     Composed,
@@ -29,13 +29,16 @@ from hpc_train.config.keys import FIELDS, OF_THE_SCRIPT, SECTIONS
 from hpc_train.config.lightning_cli import check_lightning_cli, leave_out_unchosen
 from hpc_train.config.logger_forms import write_out_loggers
 from hpc_train.config.origins import Origins
+from hpc_train.config.other_words import SAID_OF_KEYS, SWITCHES
 from hpc_train.config.read import parse_value
 from hpc_train.config.required import check_required
 from hpc_train.config.schema import Config
 from hpc_train.config.script_file import check_args, check_beside, check_resume, is_script
 from hpc_train.config.secrets import check_passthrough
+from hpc_train.config.sections import in_python
 from hpc_train.config.show import escape
-from hpc_train.config.unknown_key import SAID_OF_KEYS, key_of_word, unknown_key
+from hpc_train.config.typed_words import check_whole_path
+from hpc_train.config.unknown_key import key_of_word, unknown_key
 from hpc_train.config.words import class_of_object, did_you_mean, shown
 from hpc_train.errors import ConfigError, Hinted
 
@@ -65,6 +68,7 @@ class LoadedConfig(Hinted):
         files: Every file that was read, the user's own last.
         composed: The values as they were written, before they were typed.
         notes: What a person should know, a line each, though nothing is wrong.
+        as_read: The values when they were handed to Python code, which may set others.
     """
 
     config: Config
@@ -72,6 +76,7 @@ class LoadedConfig(Hinted):
     files: tuple[Path, ...]
     composed: Composed = field(repr=False)
     notes: tuple[str, ...] = ()
+    as_read: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def __repr__(self) -> str:
         """The file, and what is trained in which shape."""
@@ -90,7 +95,8 @@ class LoadedConfig(Hinted):
             sets = f"hpc_train.load(PATH, '{key}.NAME=VALUE') sets a value"
             return f"loaded.config.{name}, a dict; {sets}"
         key = name if name in FIELDS else FLAGS[name].key if name in FLAGS else ""
-        return f"loaded.config.{key}" if key else ""
+        key = key or key_of_word(name)
+        return in_python(key) if key else ""
 
     if not TYPE_CHECKING:
         __iter__ = __contains__ = None
@@ -126,6 +132,8 @@ def load(
     _check_call(path, arguments, sweep)
     if is_script(Path(path)):
         check_beside(Path(path), overrides)
+    if overrides and not Path(path).exists():
+        check_whole_path(Path(path), overrides)
     composed = compose(Path(path), overrides, assets or config_dir())
     for name, value in (flags or {}).items():
         if name not in FLAGS:
@@ -148,7 +156,7 @@ def load(
     _settle_script(composed, Path(path), arguments)
     composed.left_out = leave_out_unchosen(composed.values, composed.origins)
     check_lightning_cli(composed.values, composed.origins, Path(path))
-    return _checked(composed, Path(path))
+    return checked(composed, Path(path))
 
 
 def _refuse_swept(
@@ -185,11 +193,18 @@ def _no_option(name: str, value: object, *, script: bool) -> ConfigError:
         hint = "write each as a text: hpc_train.load(PATH, 'seed=3', 'trainer.max_epochs=5')"
         return ConfigError(f"{name} is no option of hpc-train", hint)
     said = SAID_OF_KEYS.get(name) or _SAID_OF_ARGUMENTS.get(name)
+    if name in SWITCHES:
+        said = f"write it as a text: hpc_train.load(PATH, '{SWITCHES[name]}')"
     key = key_of_word(name, script=script) if not said else ""
     text = f"write it as a text: hpc_train.load(PATH, '{key}={value}')"
     known = f"known: {', '.join(FLAGS)}; keys of the config are texts: 'model.init_args.{name}=...'"
     hint = text if key else said or did_you_mean(name, (*FLAGS, *_OF_LOAD))
     return ConfigError(f"{name} is no option of hpc-train", hint or known)
+
+
+def said_of_option(name: str) -> str:
+    """What an option of the command that is no key of the config is in Python; empty elsewhere."""
+    return _SAID_OF_ARGUMENTS.get(name) or SAID_OF_SUBMIT.get(name, "")
 
 
 def _check_call(path: object, arguments: object, sweep: object) -> None:
@@ -237,12 +252,14 @@ def with_values(
     for key, value in values.items():
         composed.set_key(composed.values, key.split("."), value, "")
         composed.origins.put(key, places[key])
-    return _checked(composed, loaded.files[-1])
+    return checked(composed, loaded.files[-1])
 
 
-def _checked(composed: Composed, path: Path) -> LoadedConfig:
+def checked(composed: Composed, path: Path) -> LoadedConfig:
+    """The config of values that are merged; raises ConfigError as `load` does."""
     origins = composed.origins
     checks.read_switches(composed.values)
+    checks.check_gpus_of_a_rank(composed.values, origins)
     _check_keys(composed.values, origins, path)
     check_passthrough(composed.values, origins)
     check_containers(composed.values, origins)
@@ -322,6 +339,7 @@ def _check_keys(values: Mapping[str, Any], origins: Origins, path: Path) -> None
         if "." in name:
             section, _, key = name.partition(".")
             hint = f"write {section}: {{{key}: ...}}; keys with points are for the command line"
+            hint = hint if section else f"what only holds an anchor begins with x-: x-{key}: ..."
             raise origins.error(name, "is one key with a point in it", hint)
         if name not in FIELDS:
             raise unknown_key(name, FIELDS, origins, values)

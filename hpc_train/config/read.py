@@ -77,6 +77,7 @@ _SLIPS = (
 )
 # Keys below which there are keys.
 _MAPPINGS = {*SECTIONS, "model", "data", "trainer", "init_args", "variables", "extra"}
+_ALIAS = re.compile(r"\*([^\s,\[\]{}]+)")
 _COMMENT = re.compile(r"(.*?)\s*(?<!\S)//\s+(.*)", re.DOTALL)
 _OPENED = re.compile("quoted scalar|flow (mapping|sequence)")
 # By a part of what PyYAML says.
@@ -282,8 +283,10 @@ def _not_yaml(error: yaml.MarkedYAMLError, path: Path, text: str) -> ConfigError
     elif found := re.search(r"^(<<<<<<< |>>>>>>> |=======$)", text, re.MULTILINE):
         where = f"{path}:{text.count(chr(10), 0, found.start()) + 1}"
         hint = "a merge of git left its marks there: keep one side of each, without the marks"
-    elif found := re.search(r"\*(\S+)", line) if "undefined alias" in problem else None:
-        hint = f"put &{found[1]} before the value that *{found[1]} repeats, or *... in quotes"
+    elif found := _ALIAS.match(line, mark.column) if mark and "alias" in problem else None:
+        what = "the keys" if re.match(r"\s*<<", line) else "the value"
+        hint = f"no &{found[1]} stands above: put it before {what} that *{found[1]} repeats"
+        hint += "" if "<<" in line else f'; a text with a * needs quotes: "{found[0]}"'
     elif slip := _of_a_section(rows, mark.line + 1 if mark else 0) or _slip_of_typing(above, line):
         hint = slip
     elif "did not find expected" in problem or "unexpected end" in problem:
@@ -342,7 +345,8 @@ def _neighbours(path: Path) -> str:
     for ending in (".yaml", ".yml", ".py"):  # an ending left out
         if (whole := folder / f"{path.name}{ending}").is_file():
             return f"did you mean '{whole}'?"
-    return did_you_mean(path.name, names) or (
+    there = "" if str(folder) == "." else f"{folder}/"
+    return did_you_mean(path.name, names, prefix=there) or (
         f"in {folder} there are: {', '.join(sorted(names)[:5])}"
         if names
         else f"no file in {folder} ends in .yaml"

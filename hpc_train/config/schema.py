@@ -12,13 +12,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal, Optional
 
+from hpc_train.config.sections import Section
+
 REQUIRED: Any = "???"  # OmegaConf's mark of a key that has to be given
 
 # OmegaConf reads these annotations at run time.
 
 
 @dataclass
-class SlurmConfig:
+class SlurmConfig(Section):
     """The shape and what sbatch takes; a key that is not here goes into `extra`."""
 
     nodes: int = 1  # nodes of the training
@@ -49,7 +51,7 @@ class SlurmConfig:
 
 
 @dataclass
-class EnvConfig:
+class EnvConfig(Section):
     """What has to be true of the shell before Python starts, on every node."""
 
     modules: list[str] = field(default_factory=list)  # module load ...
@@ -64,7 +66,7 @@ class EnvConfig:
 
 
 @dataclass
-class ScriptConfig:
+class ScriptConfig(Section):
     """A training script of the user's, run as it is; it builds model, data and Trainer itself."""
 
     path: Optional[str] = None  # from the folder that the command is typed in; null = no script
@@ -85,7 +87,7 @@ class ScriptConfig:
 
 
 @dataclass
-class ContainerConfig:
+class ContainerConfig(Section):
     """The image that the ranks run in; hpc-train's supervisor and Slurm's commands stay outside."""
 
     # a .sif or a folder for apptainer, a .sqsh or REGISTRY#IMAGE for pyxis; null = no container
@@ -100,7 +102,7 @@ class ContainerConfig:
 
 
 @dataclass
-class SnapshotConfig:
+class SnapshotConfig(Section):
     """Whether the job runs from a copy of the code, which no later edit changes."""
 
     mode: Literal["none", "git"] = "none"  # git = what git tracks; `snapshot: git` is short for it
@@ -110,7 +112,7 @@ class SnapshotConfig:
 
 
 @dataclass
-class CheckpointConfig:
+class CheckpointConfig(Section):
     """When to save, what to keep."""
 
     every_n_steps: Optional[int] = None  # optimizer steps
@@ -122,7 +124,7 @@ class CheckpointConfig:
 
 
 @dataclass
-class RequeueConfig:
+class RequeueConfig(Section):
     """When to go on after an attempt ended early."""
 
     enabled: bool = True  # false = one attempt, whatever ends it
@@ -133,7 +135,7 @@ class RequeueConfig:
 
 
 @dataclass
-class WatchdogConfig:
+class WatchdogConfig(Section):
     """How long nothing may move. Null = learned from the step times, not below `floor_s`."""
 
     enabled: bool = True  # false = a hang is not noticed
@@ -146,7 +148,7 @@ class WatchdogConfig:
 
 
 @dataclass
-class PreflightConfig:
+class PreflightConfig(Section):
     """How carefully to look before training."""
 
     mode: Literal["off", "quick", "full"] = "quick"  # `preflight: off` is short for it
@@ -162,7 +164,7 @@ class PreflightConfig:
 
 
 @dataclass
-class NotifyConfig:
+class NotifyConfig(Section):
     """Who is told how a run goes, by Apprise; an address may hold a secret, so it is not here."""
 
     # the name of a variable, or a file (~/.config/hpc-train/notify): one of Apprise's URLs a line
@@ -175,7 +177,7 @@ class NotifyConfig:
 
 
 @dataclass
-class Config:
+class Config(Section):
     """One training, as the user wrote it."""
 
     name: str = REQUIRED  # of the run; its folder, and Slurm's job name

@@ -23,7 +23,7 @@ _COLUMN = 44
 
 def to_yaml(config: Config) -> str:
     """The resolved config, which loads to the same values again."""
-    values = _loadable(config)
+    values = loadable(config)
     return "".join(line + "\n" for line, _ in _lines(values, "", 0, lambda _key, _list: True))
 
 
@@ -31,7 +31,7 @@ def show_lines(loaded: LoadedConfig) -> list[str]:
     """One line a value: YAML that loads again, and behind a `#` where the value comes from."""
     places = _Places(loaded.origins)
     lines = []
-    for line, key in _lines(_loadable(loaded.config), "", 0, places.is_one):
+    for line, key in _lines(loadable(loaded.config), "", 0, places.is_one):
         lines.append(f"{line:<{_COLUMN}} # {places.of(key)}" if key else line)
     return lines
 
@@ -55,14 +55,18 @@ class _Places:
         return self._origins.of(key)
 
 
-def _loadable(config: Config) -> dict[str, Any]:
+def loadable(config: Config) -> dict[str, Any]:
     """As a mapping in which a `$` that is no interpolation any more stays one sign."""
     values = dataclasses.asdict(config)
-    for name in OF_THE_SCRIPT if config.script.path else ("script",):
+    script, env = values["script"], values["env"]
+    is_script = isinstance(script, Mapping) and bool(script.get("path"))
+    for name in OF_THE_SCRIPT if is_script else ("script",):
         del values[name]
-    setup = values["env"].pop("setup")  # is not interpolated when it is read
+    # Is not interpolated when it is read; a section that Python code has set may be without it.
+    setup = {"setup": env.pop("setup")} if isinstance(env, dict) and "setup" in env else {}
     escaped: dict[str, Any] = escape(values)
-    escaped["env"]["setup"] = setup
+    if setup:
+        escaped["env"].update(setup)
     return escaped
 
 

@@ -6,6 +6,7 @@ import dataclasses
 import itertools
 import math
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from hpc_train.config.ranges import RANGES
 from hpc_train.config.schema import Config
 from hpc_train.config.script_file import check_args
 from hpc_train.config.show import escape
+from hpc_train.config.whole_forms import flow
 from hpc_train.config.words import split_words
 from hpc_train.errors import ConfigError
 
@@ -59,6 +61,17 @@ def sweep_points(sweep: Mapping[str, Any], origins: Origins) -> list[dict[str, A
             "give fewer values, or submit it in parts",
         )
     return [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
+
+
+def without_array(loaded: LoadedConfig) -> str:
+    """What trains a sweep where no job array can: its points one by one, with the first's line."""
+    first = sweep_points(loaded.config.sweep, loaded.origins)[0]
+    is_typed = all(loaded.origins.is_typed(f"{_SWEEP}.{key}") for key in first)
+    if loaded.config.script.path or not is_typed:
+        return "train its points one by one with hpc-train run"
+    words = [f"{key}={flow(value)}" for key, value in first.items()]
+    typed = shlex.join([str(loaded.files[-1]), *words])
+    return f"train its points one by one, the first with: hpc-train run {typed}"
 
 
 def is_plain(loaded: LoadedConfig, points: Sequence[Mapping[str, Any]]) -> bool:

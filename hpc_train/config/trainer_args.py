@@ -157,16 +157,9 @@ def check_trainer(
 
 
 def _loggers(asked: Any, origins: Origins) -> str:
-    """What to write for the Trainer's `logger`, with what it was to be."""
-    import shlex  # on the way to an error
+    from hpc_train.config.whole_forms import logger_hint  # on the way to an error
 
-    from hpc_train.config.whole_forms import flow, loggers_for
-
-    wanted = flow(loggers_for(asked))
-    if origins.is_typed("trainer.logger"):
-        is_plain = re.fullmatch(r"\[[\w, ]*\]", wanted)
-        return f"write loggers={wanted.replace(' ', '') if is_plain else shlex.quote(wanted)}"
-    return f"write loggers: {wanted} at the top, beside trainer"
+    return logger_hint(asked, typed=origins.is_typed("trainer.logger"))
 
 
 def _check_place_of_strategy(arguments: Mapping[str, Any], origins: Origins) -> None:

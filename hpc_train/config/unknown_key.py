@@ -9,77 +9,21 @@ from typing import Any
 
 from hpc_train.config.compose import BASES
 from hpc_train.config.keys import FIELDS, SECTIONS
+from hpc_train.config.logger_forms import LOGGER_WORDS
 from hpc_train.config.origins import Origins
+from hpc_train.config.other_words import (
+    OF_A_CLASS,
+    OTHER_WORDS,
+    SAID_OF_KEYS,
+    SWITCHES,
+    USUAL_NAMES,
+)
 from hpc_train.config.own_arguments import argument_hint, is_taken, not_taken
 from hpc_train.config.sbatch_names import KNOWN, OWNED
 from hpc_train.config.trainer_args import trainer_parameters
 from hpc_train.config.words import did_you_mean
 from hpc_train.errors import ConfigError
 
-# Words of sbatch and of other launchers for what has a key of its own here.
-OTHER_WORDS = {
-    **dict.fromkeys(("gpus", "ntasks_per_node"), "slurm.gpus_per_node"),
-    "gres": "slurm.gpus_per_node: 4, and slurm.gpu_type: a100 where the type counts",
-    "array": "sweep: {{KEY: [VALUES]}}, which makes a job array",
-    **dict.fromkeys(("output", "error"), "nothing: `hpc-train logs RUN` shows the ranks' logs"),
-    "ntasks": "slurm.nodes and slurm.gpus_per_node: a rank a GPU",
-    **dict.fromkeys(
-        ("cpus_per_task", "cpus_per_rank", "cpus", "cores", "ncpus"), "slurm.cpus_per_gpu"
-    ),
-    **dict.fromkeys(("walltime", "time_limit", "timelimit", "timeout_min"), "slurm.time"),
-    **dict.fromkeys(("job_name", "jobname"), "name"),
-    **dict.fromkeys(("batch_size", "train_batch_size", "total_batch_size"), "global_batch_size"),
-    "logger": "loggers",
-    **dict.fromkeys(("site", "profile", "site_profile", "cluster_profile"), "cluster_profile"),
-    "cluster": "the option --cluster slurm or --cluster local",
-    **dict.fromkeys(
-        ("monitor", "save_top_k", "save_last", "dirpath", "filename"),
-        "it under init_args of a ModelCheckpoint in trainer.callbacks",
-    ),
-    **dict.fromkeys(("datamodule", "data_module", "dataset"), "data: {{class_path: ...}}"),
-    **dict.fromkeys(("epochs", "num_epochs", "n_epochs"), "trainer.max_epochs"),
-    **dict.fromkeys(("steps", "num_steps"), "trainer.max_steps"),
-    **{name: f"trainer.{name}" for name in ("callbacks", "max_epochs", "max_steps", "precision")},
-    **dict.fromkeys(("seed_everything", "random_seed", "manual_seed"), "seed"),
-    **dict.fromkeys(("mixed_precision", "fp16", "bf16", "amp"), "trainer.precision"),
-    **dict.fromkeys(("zero_optimization", "deepspeed", "fsdp", "distributed"), "trainer.strategy"),
-    **dict.fromkeys(("gradient_clipping", "clip_grad", "grad_clip"), "trainer.gradient_clip_val"),
-    **dict.fromkeys(
-        ("gradient_accumulation_steps", "accumulate_grad_batches", "grad_accum"),
-        "global_batch_size and micro_batch_size, from which it follows",
-    ),
-    **dict.fromkeys(
-        ("train_micro_batch_size_per_gpu", "per_device_train_batch_size", "batch_size_per_gpu"),
-        "micro_batch_size",
-    ),
-    **dict.fromkeys(("num_machines", "num_nodes", "nnodes", "n_nodes"), "slurm.nodes"),
-    **dict.fromkeys(
-        ("num_processes", "num_gpus", "n_gpus", "ngpus", "nproc_per_node", "devices"),
-        "slurm.gpus_per_node",
-    ),
-    **dict.fromkeys(("output_dir", "save_dir", "default_root_dir", "log_dir"), "runs_dir"),
-}
-# Settings that a class of the config has, by its section.
-OF_A_CLASS = {
-    **dict.fromkeys(
-        ("lr", "learning_rate", "optimizer", "scheduler", "lr_scheduler", "weight_decay"), "model"
-    ),
-    **dict.fromkeys(("num_workers", "data_dir"), "data"),
-}
-_GOES_ON = "`hpc-train resume RUN` goes on with a run; weights alone: init_from: PATH"
-_PYTHON = "write env.venv or env.conda, whose Python the ranks get"
-# What is said of a key as a whole, in a section or without one.
-SAID_OF_KEYS = {
-    **dict.fromkeys(("resume", "resume_from_checkpoint", "ckpt_path", "checkpoint_path"), _GOES_ON),
-    **dict.fromkeys(("python", "python_path", "interpreter"), _PYTHON),
-    "hydra": "leave it out: of Hydra's keys defaults and _target_ are read",
-    **{name: f"write loggers: [{name}]" for name in ("wandb", "mlflow", "tensorboard", "csv")},
-    **dict.fromkeys(("slurm.email", "slurm.mail", "email"), "write slurm.mail_user"),
-    **dict.fromkeys(
-        ("notify.email", "notify.url", "notify.urls", "notify.slack"),
-        "write the address into a file that only you can read, and notify.urls_from: ~/FILE",
-    ),
-}
 # As LightningCLI has them around all other keys.
 _SUBCOMMANDS = ("fit", "validate", "test", "predict")
 
@@ -116,10 +60,13 @@ def unknown_key(
     key = written.replace("-", "_")
     of_script = values.get("script")
     script = isinstance(of_script, Mapping) and bool(of_script.get("path"))
-    hint = _known_word(full, section, key, script=script) or _of_sbatch(section, key)
-    if not hint and key in OF_A_CLASS:
-        owner = OF_A_CLASS[key]
-        hint = argument_hint(owner, key, values) or not_taken(owner, key, values)
+    typed = origins.is_typed(full)
+    hint = "" if section else _switch(key, values.get(written), typed=typed)
+    hint = hint or ("" if script else _of_a_class(key, values))
+    hint = hint or _known_word(full, section, key, script=script) or _of_sbatch(section, key)
+    hint = hint or _of_a_class(key, values)
+    if hint and not section and key in OTHER_WORDS and is_taken("model", key, values):
+        hint += f"; of your model: model.init_args.{key}"
     hint = hint or _with_its_section(key.lower())
     hint = hint or did_you_mean(key.lower(), known, prefix=f"{section}." if section else "")
     if not hint and section == "slurm":
@@ -130,6 +77,33 @@ def unknown_key(
         hint = of_model if is_taken("model", key, values) else hint
         hint += f"; of your model: model.init_args.{key}" if of_model and hint != of_model else ""
     return origins.error(full, "is no key of hpc-train", hint)
+
+
+def _switch(key: str, value: Any, *, typed: bool) -> str:
+    """The key and the value that a switch of other trainers stands for; empty for other words."""
+    meant = SWITCHES.get(key, "")
+    if key == "report_to":
+        from hpc_train.config.whole_forms import loggers_for  # on the way to an error
+
+        wanted = loggers_for(value)
+        is_known = all(isinstance(it, str) and it in LOGGER_WORDS for it in wanted)
+        meant = f"loggers=[{', '.join(wanted if is_known else ('csv', 'wandb'))}]"
+    if not meant:
+        return ""
+    if value is False and key != "report_to":
+        return "leave it out"
+    name, _, setting = meant.partition("=")
+    if typed:
+        return f"write {name}={setting.replace(' ', '')}"
+    section, _, below = name.rpartition(".")
+    return f"write {section}: {{{below}: {setting}}}" if section else f"write {name}: {setting}"
+
+
+def _of_a_class(key: str, values: Mapping[str, Any]) -> str:
+    """What to write for a setting that a class of the config has; empty for other words."""
+    owner = OF_A_CLASS.get(key, "")
+    name = key if not owner or is_taken(owner, key, values) else USUAL_NAMES.get(key, key)
+    return argument_hint(owner, name, values) or not_taken(owner, name, values) if owner else ""
 
 
 def _of_sbatch(section: str, key: str) -> str:

@@ -227,12 +227,25 @@ def _check_beside(
     """Name the folder to submit from, where the module lies beside the config and not here."""
     class_path, _ = read_object(spec, key, loaded.origins)
     folder, module = loaded.files[-1].parent, class_path.partition(".")[0]
-    is_elsewhere = folder.resolve() != workdir.resolve() and module in submodules([str(folder)])
-    if is_elsewhere and find_module(module, path)[0] is None:
-        form = TARGET if TARGET in spec else CLASS_PATH
-        message = f": there is no module '{module}' in {workdir}, and it lies in {folder}"
+    if find_module(module, path)[0] is not None:
+        return
+    form = TARGET if TARGET in spec else CLASS_PATH
+    message = f": there is no module '{module}' in {workdir}"
+    if folder.resolve() != workdir.resolve() and module in submodules([str(folder)]):
         hint = f"submit from there: cd {shlex.quote(str(folder))}"
+        raise loaded.origins.error(f"{key}.{form}", f"{message}, and it lies in {folder}", hint)
+    if hint := _from_above(module, workdir.resolve(), loaded.files[-1].resolve()):
         raise loaded.origins.error(f"{key}.{form}", message, hint)
+
+
+def _from_above(module: str, workdir: Path, config: Path) -> str:
+    """The line to type where a config below `workdir` has its modules in a folder above."""
+    for up, place in enumerate(workdir.parents[:3] if config.is_relative_to(workdir) else (), 1):
+        if module in submodules([str(place)]):
+            typed = shlex.quote(str(config.relative_to(place)))
+            climb = "/".join([".."] * up)
+            return f"it is in {place}: cd {climb} && hpc-train submit {typed}"
+    return ""
 
 
 def _check_mlflow_store(

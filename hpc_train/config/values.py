@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hpc_train.config.flags import FLAGS
+from hpc_train.config.flow_slips import GPUS_HINT, GPUS_OF_A_RANK
 from hpc_train.config.hosts import read_hosts, split_hosts
 from hpc_train.config.keys import MEMORY_KEYS, TEXT_KEYS, TYPES, is_text
 from hpc_train.config.logger_forms import LOGGER_WORDS, OWN_LOGGERS
@@ -92,6 +93,15 @@ def read_switches(values: MutableMapping[str, Any]) -> None:
         preflight = values["preflight"] = {"mode": preflight}
     if isinstance(preflight, Mapping) and preflight.get("mode") is False:
         values["preflight"] = {**preflight, "mode": "off"}
+
+
+def check_gpus_of_a_rank(values: Mapping[str, Any], origins: Origins) -> None:
+    """Refuse CUDA_VISIBLE_DEVICES in `env.variables`, a list as well, with what chooses GPUs."""
+    env = values.get("env")
+    variables = env.get("variables") if isinstance(env, Mapping) else None
+    if isinstance(variables, Mapping) and GPUS_OF_A_RANK in variables:
+        message = f": {GPUS_OF_A_RANK} is set by Slurm or the launcher, for each rank its own"
+        raise origins.error(f"env.variables.{GPUS_OF_A_RANK}", message, GPUS_HINT)
 
 
 def check_texts(values: Mapping[str, Any], origins: Origins) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,9 +11,10 @@ from typing import Any
 
 import yaml
 
-from hpc_train.config.logger_forms import CLASSES, OWN_LOGGERS
+from hpc_train.config.logger_forms import CLASSES, OWN_LOGGERS, PACKAGES
 from hpc_train.config.meant_class import class_of_project, meant_class, plain_path
 from hpc_train.config.specs import CLASS_PATH, INIT_ARGS, TARGET, is_object, meant_by
+from hpc_train.config.words import near_words
 
 _MOST = 240  # of a line
 
@@ -72,6 +74,32 @@ def loggers_for(value: Any) -> list[Any]:
     if isinstance(value, list):
         return [logger for it in value for logger in loggers_for(it)]
     return [_logger(value)]
+
+
+def logger_hint(asked: Any, *, typed: bool) -> str:
+    """What to write for the Trainer's `logger`, with what it was to be.
+
+    Args:
+        typed: Whether it stands on the command line.
+    """
+    meant = loggers_for(asked)
+    nears = {it: _near_logger(it) for it in meant if isinstance(it, str)}
+    said = "".join(f"did you mean {near!r}? " for near, _ in filter(None, nears.values()))
+    wanted = flow([near[1] if isinstance(it, str) and (near := nears[it]) else it for it in meant])
+    if not typed:
+        return f"{said}write loggers: {wanted} at the top, beside trainer"
+    is_plain = re.fullmatch(r"\[[\w, ]*\]", wanted)
+    return f"{said}write loggers={wanted.replace(' ', '') if is_plain else shlex.quote(wanted)}"
+
+
+def _near_logger(word: str) -> tuple[str, str] | None:
+    """What a misspelled logger may be meant to be, as it was written, and its word here."""
+    name = word.rpartition(".")[2]
+    names = {it: it for it in CLASSES} | {CLASSES[it].rpartition(".")[2]: it for it in CLASSES}
+    if word in CLASSES or name in PACKAGES:
+        return None
+    near = near_words(name, names, cutoff=0.8)
+    return (near[0], names[near[0]]) if near else None
 
 
 def _logger(value: Any) -> Any:

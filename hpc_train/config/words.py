@@ -91,6 +91,16 @@ def meant_number(value: object, types: str) -> str:
     return f"{comma}; several values: --sweep KEY=VALUES" if "," in value else ""
 
 
+def is_number(text: str) -> bool:
+    """Whether a word is a number as it is typed."""
+    return re.fullmatch(_NUMBER, text) is not None
+
+
+def with_commas(values: Iterable[object]) -> str:
+    """`[1, 2]` of ["1 2"], which is what YAML makes of `[1 2]`."""
+    return f"[{', '.join(word for it in values for word in split_words(str(it)))}]"
+
+
 def split_words(text: str) -> list[str]:
     """The words of a text in which blanks, commas, semicolons or bars stand between them."""
     return re.split(r"\s*[\s,;|]\s*", text.strip())

@@ -101,7 +101,7 @@ __all__ = ["project"]
         ("resume x --smoke", 2, "No such option '--smoke'", "is of hpc-train submit"),
         ("resume x --name y", 2, "No such option '--name'", "is of hpc-train submit, run"),
         ("run cfg.yaml --after x", 2, "No such option '--after'", "is of hpc-train submit"),
-        ("run cfg.yaml --sweep seed=1,2", 2, "'--sweep'", "is of hpc-train submit, render"),
+        ("run cfg.yaml --sweep seed=1,2", 2, "'--sweep'", "hpc-train submit --sweep"),
         ("render cfg.yaml --dry-run", 2, "'--dry-run'", "is of hpc-train submit, resume"),
         ("status x --rank 3", 2, "No such option '--rank'", "is of hpc-train logs"),
         ("status x --rankk 3", 2, "No such option '--rankk'", "hpc-train status --help"),

@@ -101,7 +101,7 @@ def test_an_argument_of_the_trainer_that_lightning_cannot_work_with(
         (CONFIG + "\0", "cfg.yaml is not YAML: unacceptable character", "no text"),
         ("<<<<<<< HEAD\n" + CONFIG, "cfg.yaml:1: not YAML", "a merge of git left its marks"),
         (CONFIG + "x: !!python/name:os.x\n", "could not determine a constructor", "class_path"),
-        (CONFIG + "env: *shell\n", "cfg.yaml:7:6: not YAML: found undefined alias", "put &shell"),
+        (CONFIG + "env: *shell\n", "cfg.yaml:7:6: not YAML: found undefined alias", "no &shell"),
         (CONFIG.replace("name: x", 'name: "x'), "not YAML: did not find", "a quote or bracket may"),
         ("class_path: nets.Net\n" + CONFIG, "cfg.yaml:1: class_path is no", "indent class_path"),
         ("- name: x\n", "cfg.yaml:1: not a mapping", "key: value"),

@@ -1,0 +1,132 @@
+"""What other trainers and launchers call things, and what each is here. Data.
+
+Sources: sbatch(1), torchrun, accelerate, deepspeed, LightningCLI, and the TrainingArguments of
+transformers.
+"""
+
+from __future__ import annotations
+
+# Words of sbatch and of other launchers for what has a key of its own here.
+OTHER_WORDS = {
+    **dict.fromkeys(("gpus", "ntasks_per_node"), "slurm.gpus_per_node"),
+    "gres": "slurm.gpus_per_node: 4, and slurm.gpu_type: a100 where the type counts",
+    "array": "sweep: {{KEY: [VALUES]}}, which makes a job array",
+    **dict.fromkeys(("output", "error"), "nothing: `hpc-train logs RUN` shows the ranks' logs"),
+    "ntasks": "slurm.nodes and slurm.gpus_per_node: a rank a GPU",
+    **dict.fromkeys(
+        ("cpus_per_task", "cpus_per_rank", "cpus", "cores", "ncpus"), "slurm.cpus_per_gpu"
+    ),
+    **dict.fromkeys(("walltime", "time_limit", "timelimit", "timeout_min"), "slurm.time"),
+    **dict.fromkeys(("job_name", "jobname", "run_name", "experiment_name"), "name"),
+    **dict.fromkeys(("batch_size", "train_batch_size", "total_batch_size"), "global_batch_size"),
+    "logger": "loggers",
+    **dict.fromkeys(("site", "profile", "site_profile", "cluster_profile"), "cluster_profile"),
+    "cluster": "the option --cluster slurm or --cluster local",
+    **dict.fromkeys(
+        ("monitor", "save_top_k", "save_last", "dirpath", "filename"),
+        "it under init_args of a ModelCheckpoint in trainer.callbacks",
+    ),
+    **dict.fromkeys(("datamodule", "data_module", "dataset"), "data: {{class_path: ...}}"),
+    **dict.fromkeys(("epochs", "num_epochs", "n_epochs", "num_train_epochs"), "trainer.max_epochs"),
+    **dict.fromkeys(
+        ("steps", "num_steps", "total_steps", "train_steps", "num_train_steps", "max_train_steps"),
+        "trainer.max_steps",
+    ),
+    **dict.fromkeys(
+        ("logging_steps", "log_steps", "log_interval", "log_every"), "trainer.log_every_n_steps"
+    ),
+    **dict.fromkeys(("save_steps", "save_every", "save_interval"), "checkpoint.every_n_steps"),
+    "save_strategy": "checkpoint.every_n_steps or checkpoint.every_n_minutes",
+    "save_total_limit": "checkpoint.keep_last",
+    "eval_steps": "trainer.val_check_interval, which counts batches",
+    **dict.fromkeys(
+        ("eval_strategy", "evaluation_strategy"),
+        "trainer.check_val_every_n_epoch, or trainer.val_check_interval, which counts batches",
+    ),
+    "max_restarts": "requeue.budget",
+    "metric_for_best_model": "monitor under init_args of a ModelCheckpoint in trainer.callbacks",
+    **dict.fromkeys(
+        ("early_stopping_patience", "patience"),
+        "patience under init_args of an EarlyStopping in trainer.callbacks",
+    ),
+    **{name: f"trainer.{name}" for name in ("callbacks", "max_epochs", "max_steps", "precision")},
+    **dict.fromkeys(("seed_everything", "random_seed", "manual_seed"), "seed"),
+    **dict.fromkeys(("mixed_precision", "amp"), "trainer.precision"),
+    **dict.fromkeys(("zero_optimization", "deepspeed", "fsdp", "distributed"), "trainer.strategy"),
+    **dict.fromkeys(
+        ("gradient_clipping", "clip_grad", "grad_clip", "max_grad_norm"),
+        "trainer.gradient_clip_val",
+    ),
+    **dict.fromkeys(
+        ("gradient_accumulation_steps", "accumulate_grad_batches", "grad_accum"),
+        "global_batch_size and micro_batch_size, from which it follows",
+    ),
+    **dict.fromkeys(
+        ("train_micro_batch_size_per_gpu", "per_device_train_batch_size", "batch_size_per_gpu"),
+        "micro_batch_size",
+    ),
+    **dict.fromkeys(("num_machines", "num_nodes", "nnodes", "n_nodes"), "slurm.nodes"),
+    **dict.fromkeys(
+        ("num_processes", "num_gpus", "n_gpus", "ngpus", "nproc_per_node", "devices"),
+        "slurm.gpus_per_node",
+    ),
+    **dict.fromkeys(
+        ("output_dir", "save_dir", "default_root_dir", "log_dir", "logging_dir"), "runs_dir"
+    ),
+}
+# Settings that a class of the config has, by its section.
+OF_A_CLASS = {
+    **dict.fromkeys(
+        (
+            *("lr", "learning_rate", "optimizer", "scheduler", "lr_scheduler", "weight_decay"),
+            *("optim", "lr_scheduler_type", "warmup_steps", "warmup_ratio"),
+        ),
+        "model",
+    ),
+    **dict.fromkeys(("num_workers", "dataloader_num_workers", "data_dir"), "data"),
+}
+# What such a setting is called by most classes.
+USUAL_NAMES = {
+    "dataloader_num_workers": "num_workers",
+    "lr_scheduler_type": "lr_scheduler",
+    "optim": "optimizer",
+}
+# Switches, which have no name here but a value.
+SWITCHES = {
+    "fp16": "trainer.precision=16-mixed",
+    "bf16": "trainer.precision=bf16-mixed",
+    **dict.fromkeys(("no_cuda", "use_cpu"), "trainer.accelerator=cpu"),
+    **dict.fromkeys(
+        ("ddp_find_unused_parameters", "find_unused_parameters"),
+        "trainer.strategy=ddp_find_unused_parameters_true",
+    ),
+    **{name: f"loggers=[{name}]" for name in ("wandb", "mlflow", "tensorboard", "csv")},
+}
+_GOES_ON = "`hpc-train resume RUN` goes on with a run; weights alone: init_from: PATH"
+_PYTHON = "write env.venv or env.conda, whose Python the ranks get"
+# What is said of a key as a whole, in a section or without one.
+SAID_OF_KEYS = {
+    **dict.fromkeys(("resume", "resume_from_checkpoint", "ckpt_path", "checkpoint_path"), _GOES_ON),
+    **dict.fromkeys(("python", "python_path", "interpreter"), _PYTHON),
+    "hydra": "leave it out: of Hydra's keys defaults and _target_ are read",
+    **dict.fromkeys(
+        (
+            *("local_rank", "node_rank", "master_addr", "master_port"),
+            *("rdzv_backend", "rdzv_endpoint", "rdzv_id"),
+        ),
+        "leave it out: hpc-train tells each rank its place and where to meet the others",
+    ),
+    **dict.fromkeys(
+        ("per_device_eval_batch_size", "eval_batch_size", "val_batch_size"),
+        "your DataModule's val_dataloader decides it",
+    ),
+    **dict.fromkeys(
+        ("do_train", "do_eval"), "leave it out: submit trains, hpc-train validate RUN validates"
+    ),
+    "overwrite_output_dir": "leave it out: each run has a folder of its own",
+    **dict.fromkeys(("slurm.email", "slurm.mail", "email"), "write slurm.mail_user"),
+    **dict.fromkeys(
+        ("notify.email", "notify.url", "notify.urls", "notify.slack"),
+        "write the address into a file that only you can read, and notify.urls_from: ~/FILE",
+    ),
+}
