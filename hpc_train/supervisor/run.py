@@ -13,10 +13,10 @@ from hpc_train.errors import HpcTrainError, SlurmError
 from hpc_train.plan.evaluations import NEEDED
 from hpc_train.plan.length import trial_text
 from hpc_train.plan.policy import AttemptSummary, Decision, SchedulerOptions, decide
-from hpc_train.plan.states import Action, RankExit, RunState
+from hpc_train.plan.states import CANCEL_ASKED, Action, RankExit, RunState
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.events import EventKind, read_events
-from hpc_train.runs.history import since_submission, summaries
+from hpc_train.runs.history import job_ids, since_submission, summaries
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.lock import held_lock
 from hpc_train.runs.read_plan import read_plan
@@ -34,7 +34,7 @@ from hpc_train.supervisor.outcome import AttemptOutcome
 from hpc_train.supervisor.resubmit import go_on
 from hpc_train.supervisor.run_folder import watched_folder
 from hpc_train.supervisor.signals import SupervisorSignals
-from hpc_train.supervisor.stopcause import CANCEL_ASKED, StopCause
+from hpc_train.supervisor.stopcause import StopCause
 from hpc_train.supervisor.supervisor_log import SupervisorLog
 
 LOCK_WAIT_S = 120.0
@@ -77,7 +77,7 @@ def supervise(run: RunDir, environ: Mapping[str, str], *, batch: bool) -> int:
         owner = f"job {allocation.job_id} (process {os.getpid()} on {os.uname().nodename})"
         stack.enter_context(held_lock(run.lock, owner, wait_s=LOCK_WAIT_S))
         left_open = close_unfinished(run, allocation, environ, log)
-        if left_open is not None and _is_of_submission(run, left_open[0]):
+        if left_open is not None and _is_of_submission(run, allocation, left_open[0]):
             number, ending = left_open
             past = Attempt(number, plan, allocation, run, environ, signals, log)
             decision = _decide(past, ending, StopCause(None, requeued=True), batch=batch)
@@ -95,9 +95,13 @@ def supervise(run: RunDir, environ: Mapping[str, str], *, batch: bool) -> int:
             log.say(f"starting again: {decision.reason}")
 
 
-def _is_of_submission(run: RunDir, attempt: int) -> bool:
-    """Whether nobody has submitted or resumed the run since; after that it goes on anyway."""
-    recent = since_submission(read_events(run.events))
+def _is_of_submission(run: RunDir, allocation: Allocation, attempt: int) -> bool:
+    """Whether nobody has submitted or resumed the run since; after that it goes on anyway.
+
+    A job of which nobody has told is such a submission: it may begin before that is written down.
+    """
+    events = read_events(run.events)
+    recent = since_submission(events) if allocation.job_id in job_ids(events) else []
     return any(record.attempt == attempt for record in recent)
 
 

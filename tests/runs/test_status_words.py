@@ -241,7 +241,7 @@ def test_a_node_whose_clock_is_minutes_off_changes_no_state(ahead_s: float) -> N
     [
         ([], "cancelled before it began"),
         ([STARTED], "cancelled; it was killed before its ranks had left"),
-        ([STARTED, PREEMPTED, WENT_ON], "cancelled before its next attempt began"),
+        ([STARTED, PREEMPTED, WENT_ON], "cancelled before attempt 1 began"),
     ],
 )
 def test_a_cancelled_run_without_an_end_says_how_far_it_was(
