@@ -186,7 +186,7 @@ def _attempt_lines(attempt: AttemptRecord, status: RunStatus, now: float) -> Ite
     if attempt.failed_saves and attempt.failed_saves != status.failed_saves:
         yield from _told("saves", textwrap.wrap(attempt.failed_saves, WIDTH - len(INDENT)))
     if attempt.decision:
-        is_early = attempt is status.attempts[-1] and status.early_end and not status.evaluates
+        is_early = attempt is status.attempts[-1] and status.early_end and attempt.verb == "fit"
         why = f"{attempt.decision}: {EARLY if is_early else attempt.decision_reason}"
         yield from _told("decided", textwrap.wrap(why, WIDTH - len(INDENT)))
     if attempt.went_on_as and attempt.went_on_as != attempt.job_id:

@@ -111,7 +111,7 @@ class RunStatus:
 
     @property
     def early_end(self) -> str:
-        """Why it is complete before its last step; empty where it is not so."""
+        """Why it is complete before its last step, or what of it is; empty where it is not so."""
         newest = self.attempts[-1] if self.attempts else None
         if self.state is not RunState.COMPLETED or newest is None:
             return ""

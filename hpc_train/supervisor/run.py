@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from hpc_train.errors import HpcTrainError, SlurmError
-from hpc_train.plan.evaluations import NEEDED
 from hpc_train.plan.length import trial_text
 from hpc_train.plan.policy import AttemptSummary, Decision, SchedulerOptions, decide
 from hpc_train.plan.states import CANCEL_ASKED, Action, RankExit, RunState
@@ -149,9 +148,9 @@ def _decide(attempt: Attempt, ending: AttemptOutcome, stop: StopCause, *, batch:
 
 
 def _what_is_complete(attempt: Attempt, newest: AttemptSummary, decision: Decision) -> str:
-    """Why nothing follows: a test or a trial is no training."""
-    if attempt.plan.verb in NEEDED:
-        return newest.reason  # "the test is complete"
+    """Why nothing follows: a test, a bench or a trial is no training."""
+    if attempt.plan.verb != "fit":
+        return newest.reason  # "the test is complete", "all steps are measured"
     trial = trial_text(attempt.plan.training.trainer)
     return f"{trial} is complete" if trial else decision.reason
 

@@ -35,13 +35,12 @@ def test_weights_that_became_nan_are_told_with_what_the_rank_knew_to_do(made, si
         ("user_error", "rank 1 exited 3 first, without a Python error"),
         (
             "user_error",
-            "rank 0 on n1 ended itself at step 5: os._exit(0) before the run was complete (/a.py:3)",
+            "rank 0 on n1 ended itself at step 5: os._exit(0) before the run was complete (/a:3)",
         ),
         ("user_error", "rank 0 on n1 ended itself: os._exit(7) before the run was complete"),
         (
             "user_error",
-            "the ranks ended themselves with exit code 0 before the run was complete (os._exit, or"
-            " exit() in C code)",
+            "the ranks ended themselves with exit code 0 before the run was complete (os._exit, o",
         ),
         ("node_failure", "the launcher exited 0 and no rank says why"),
     ],

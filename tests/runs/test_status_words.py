@@ -216,6 +216,17 @@ def test_a_training_that_ended_early_says_why_in_the_table_and_decides_no_whole_
     assert f"decided stop: {usual}" in " ".join("\n".join(history_lines(whole, 1000.0)).split())
 
 
+def test_a_bench_that_has_measured_its_steps_was_not_ended_early() -> None:
+    measured = "all steps are measured"
+    events = ending("completed", measured, measured, "completed")
+    bench = dataclasses.replace(STARTED, data={**STARTED.data, "verb": "bench"})
+    ended = status(events[0], bench, *events[2:])
+    assert (ended.reason, COLUMNS["WHY"](ended)) == (measured, measured)
+    lines = list(history_lines(ended, 1000.0))
+    assert f"    decided  stop: {measured}" in lines
+    assert not [line for line in lines if "before its last step" in line]
+
+
 def test_an_attempts_reason_that_does_not_fit_into_the_first_line_is_told_whole_below_it() -> None:
     long = "rank 0 failed: " + "very long words " * 12 + "the end"
     ended = status(*ending("user_error", long, Outcome.USER_ERROR.follows.reason, "failed"))
