@@ -11,6 +11,7 @@ from pathlib import Path
 
 from hpc_train.errors import HpcTrainError, SlurmError
 from hpc_train.plan.length import trial_text
+from hpc_train.plan.plan import Plan
 from hpc_train.plan.policy import AttemptSummary, Decision, SchedulerOptions, decide
 from hpc_train.plan.states import CANCEL_ASKED, Action, RankExit, RunState
 from hpc_train.runs.atomic import write_text
@@ -58,17 +59,7 @@ def supervise(run: RunDir, environ: Mapping[str, str], *, batch: bool) -> int:
         log.say(f"run {run.run_id} is already complete; nothing to do")
         return 0
     plan = read_plan(run)
-    if not Path(plan.workdir).is_dir():
-        raise HpcTrainError(
-            f"the working folder {plan.workdir} is not there on {os.uname().nodename}",
-            f"bring it back where all nodes see it, and then hpc-train resume {run.path}",
-        )
-    if plan.hosts:
-        allocation = Allocation.of_hosts(plan, run.plan)
-    else:
-        allocation = Allocation.from_env(environ, plan.shape)
-    allocation.check_srun(environ)
-    refuse_if_superseded(run, allocation)
+    allocation = _checked_allocation(run, plan, environ)
     signals = SupervisorSignals()
     signals.install()
     with contextlib.ExitStack() as stack:
@@ -92,6 +83,26 @@ def supervise(run: RunDir, environ: Mapping[str, str], *, batch: bool) -> int:
             if batch and allocation.is_slurm:
                 return _hand_over(attempt, result, decision, stack)
             log.say(f"starting again: {decision.reason}")
+
+
+def _checked_allocation(run: RunDir, plan: Plan, environ: Mapping[str, str]) -> Allocation:
+    """Where the attempts run.
+
+    Raises:
+        HpcTrainError: they cannot, or another job trains the run.
+    """
+    if not Path(plan.workdir).is_dir():
+        raise HpcTrainError(
+            f"the working folder {plan.workdir} is not there on {os.uname().nodename}",
+            f"bring it back where all nodes see it, and then hpc-train resume {run.path}",
+        )
+    if plan.hosts:
+        allocation = Allocation.of_hosts(plan, run.plan)
+    else:
+        allocation = Allocation.from_env(environ, plan.shape)
+    allocation.check_srun(environ)
+    refuse_if_superseded(run, allocation)
+    return allocation
 
 
 def _is_of_submission(run: RunDir, allocation: Allocation, attempt: int) -> bool:
