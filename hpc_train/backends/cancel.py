@@ -147,7 +147,8 @@ def _cancel(directory: RunDir, status: RunStatus) -> str:
             f"{status.name} runs on {attempt.host}, and this is {socket.gethostname()}",
             f"cancel it there, or: touch {shlex.quote(str(directory.stop))}",
         )
-    pid = attempt.pid if attempt is not None and attempt.ended is None else int(status.job_id)
+    is_its = attempt is not None and (attempt.ended is None or not status.job_id.isdigit())
+    pid = attempt.pid if attempt is not None and is_its else int(status.job_id)
     is_session = status.backend == SESSION and status.state is RunState.RUNNING
     if is_held(directory.lock) or is_submitit(pid) or is_session:
         os.kill(pid, signal.SIGTERM)

@@ -14,6 +14,7 @@ from hpc_train.codec import read_object
 from hpc_train.config.schema import RequeueConfig
 from hpc_train.errors import HpcTrainError, SlurmError
 from hpc_train.plan.states import RunState
+from hpc_train.runs.checkpoints import newest_step
 from hpc_train.runs.events import (
     Event,
     EventKind,
@@ -27,6 +28,7 @@ from hpc_train.runs.events import (
 from hpc_train.runs.forecast import TimeLimit
 from hpc_train.runs.history import attempts_in, newest_job_id
 from hpc_train.runs.layout import RunDir
+from hpc_train.runs.left_open import lacks_end
 from hpc_train.runs.lock import is_held
 from hpc_train.runs.log_tail import last_words
 from hpc_train.runs.ranks import read_heartbeat
@@ -104,6 +106,7 @@ def _status(
         metrics=read_object(directory.final_metrics),
         now=now,
         models=read_models(directory),
+        saved_step=newest_step(directory) if lacks_end(events) else 0,
     )
     if view.state is not None and _backend(events) == "slurm":
         _keep(directory, events, status, now)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from hpc_train.backends.observe import SlurmAnswer, ask_again, observe, read_history
 from hpc_train.backends.submit import check_submission, leave_out_bad_nodes
@@ -62,21 +63,28 @@ def submit_array(
     job_id, left_out = leave_out_bad_nodes(submit)
     where = {"backend": "slurm", "clusters": chosen_cluster(os.environ), "unchecked": unchecked}
     data = {**where, "left_out": list(left_out), "job_id": job_id}
-    whole = data if points is None else {**data, "points": list(points)}
-    append_event(sweep.events, Event(began, EventKind.SUBMITTED, whole))
-    for number in range(len(sweep.plan.points)) if points is None else points:
-        events = sweep.point(number).events
-        if events.exists():
-            told = {**data, "job_id": task_id(job_id, number)}
-            append_event(events, Event(began, EventKind.SUBMITTED, told))
-            tell_dependents(sweep.point(number), lambda _said: None)
-    tell_dependents(sweep, lambda _said: None)
+    _tell_submission(sweep, points, began, data)
     if cancels(sweep.events) > wishes:  # before anybody knew which job it meant
         cancel_sweep(sweep, observe_sweep(sweep, time.time()))
         what = f"{sweep.name} ({sweep.sweep_id}) was cancelled while it was being submitted"
         hint = f"hpc-train resume {sweep.sweep_id} submits it again"
         raise RunCancelledError(f"{what}: job array {job_id} is cancelled", hint)
     return job_id
+
+
+def _tell_submission(
+    sweep: SweepDir, points: Sequence[int] | None, began: float, data: Mapping[str, Any]
+) -> None:
+    """Write it into the sweep's history, and into those of its points that have begun before."""
+    whole = data if points is None else {**data, "points": list(points)}
+    append_event(sweep.events, Event(began, EventKind.SUBMITTED, dict(whole)))
+    for number in range(len(sweep.plan.points)) if points is None else points:
+        events = sweep.point(number).events
+        if events.exists():
+            told = {**data, "job_id": task_id(str(data["job_id"]), number)}
+            append_event(events, Event(began, EventKind.SUBMITTED, told))
+            tell_dependents(sweep.point(number), lambda _said: None)
+    tell_dependents(sweep, lambda _said: None)
 
 
 def observe_all(

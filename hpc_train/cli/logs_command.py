@@ -15,8 +15,9 @@ from hpc_train import api
 from hpc_train.cli.common import run_argument, runs_dir_option, shell_word
 from hpc_train.cli.finding import run_to_read
 from hpc_train.errors import HpcTrainError, RunFailedError, UsageError
+from hpc_train.plan.states import RunState
 from hpc_train.runs.read_plan import read_plan
-from hpc_train.runs.status import SESSION, UNEXPLAINED
+from hpc_train.runs.status import SESSION, UNEXPLAINED, RunStatus
 
 POLL_S = 0.3
 OF_RANK = re.compile(r"rank-(\d+)\.log\Z")
@@ -66,8 +67,7 @@ def command(
         if not texts and not logs.files():
             raise _no_log(found, "" if every or supervisor else f"rank {rank or 0} of ")
         if not texts and lines != 0:
-            who = "the supervisor" if supervisor else "no rank" if every else f"rank {rank or 0}"
-            click.echo(_nothing_yet(found, who, attempt), err=True)
+            click.echo(_nothing_yet(found, logs.who, attempt), err=True)
         click.echo("".join(texts), nl=False)
         return 0
     try:
@@ -110,6 +110,16 @@ class _Logs:
             if (match := OF_RANK.match(path.name))
         )
         return {path: f"[rank{rank}]: " for rank, path in ranks}
+
+    @property
+    def who(self) -> str:
+        """Who writes them."""
+        of_ranks = "no rank" if self.rank is None else f"rank {self.rank}"
+        return "the supervisor" if self.supervisor else of_ranks
+
+    def has_text(self) -> bool:
+        """Whether those that are there now have had some."""
+        return any(self.offsets.get(path) for path in self.files())
 
     def news(self, *, ended: bool = True) -> Iterator[str]:
         """What was written since the last call; a line that has no end yet only where `ended`."""
@@ -184,14 +194,25 @@ def _nothing_yet(run: api.Run, who: str, asked: int | None) -> str:
     status = run.status()
     newest = status.attempts[-1].attempt if status.attempts else 0
     number = newest if asked is None else asked
-    written = "has written anything" if who == "no rank" else "has written nothing"
-    is_open = bool(status.attempts) and status.attempts[-1].ended is None
-    if status.state.ended or number != newest or not is_open:
+    if status.state.ended or number != newest or not _is_open(status):
         hint = f"hpc-train status {shell_word(status.run)} says how it ended"
-        return f"{who} {written} in attempt {number}; {hint}"
+        return f"{who} {_written(who)} in attempt {number}; {hint}"
+    return f"{_what_it_does(status, who)}; -f waits for it"
+
+
+def _is_open(status: RunStatus) -> bool:
+    return bool(status.attempts) and status.attempts[-1].ended is None
+
+
+def _written(who: str) -> str:
+    return "has written anything" if who == "no rank" else "has written nothing"
+
+
+def _what_it_does(status: RunStatus, who: str) -> str:
+    """Of the newest attempt, which is open, and of which there is no line yet."""
     starts = status.beat is None or status.beat.phase == "start"
     stands = "is starting" if starts else "runs"
-    return f"attempt {number} {stands}, and {who} {written} yet; -f waits for it"
+    return f"attempt {status.attempts[-1].attempt} {stands}, and {who} {_written(who)} yet"
 
 
 def _follow(run: api.Run, logs: _Logs, attempt: int | None) -> Iterator[str]:
@@ -211,19 +232,27 @@ def _follow(run: api.Run, logs: _Logs, attempt: int | None) -> Iterator[str]:
         if time.monotonic() >= next_status:
             next_status = time.monotonic() + 2
             status = next(statuses)
-            ended = attempt_is_over(run, attempt) or status.state.ended
-            if not (ended or logs.files()) and status.stands != told:
-                told = status.stands
-                click.echo(f"it is {told}", err=True)
+            ended = _is_over(status, attempt) or status.state.ended
+            if not ended and not logs.has_text():
+                told = _tell_waiting(status, logs, told)
         time.sleep(0 if ended else POLL_S)
 
 
-def attempt_is_over(run: api.Run, attempt: int | None) -> bool:
-    """Whether the one attempt that is followed has ended."""
-    if attempt is None:
-        return False
-    from hpc_train.runs.events import read_events
-    from hpc_train.runs.history import attempts_in
+def _tell_waiting(status: RunStatus, logs: _Logs, told: str) -> str:
+    """Say what is waited for, once for each state of the run and each attempt; returns which."""
+    if status.state is RunState.RUNNING and _is_open(status):
+        which = f"attempt {status.attempts[-1].attempt}"
+        why = f": {status.waiting}" if status.waiting else ""
+        text = f"{_what_it_does(status, logs.who)}{why}"
+    elif logs.files():
+        return told  # the attempt before has left none, and the next has none yet
+    else:
+        which, text = status.stands, f"it is {status.stands}"
+    if which != told:
+        click.echo(text, err=True)
+    return which
 
-    known = attempts_in(read_events(run.directory.events))
-    return any(one.attempt == attempt and one.ended is not None for one in known)
+
+def _is_over(status: RunStatus, attempt: int | None) -> bool:
+    """Whether the one attempt that is followed has ended."""
+    return any(one.attempt == attempt and one.ended is not None for one in status.attempts)

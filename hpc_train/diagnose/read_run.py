@@ -23,7 +23,7 @@ from hpc_train.errors import UsageError
 from hpc_train.plan.states import KILLED_BY, Outcome, RunState
 from hpc_train.runs.history import AttemptRecord
 from hpc_train.runs.layout import RunDir
-from hpc_train.runs.ranks import ExitRecord, read_exits
+from hpc_train.runs.ranks import ENDED_ITSELF, ExitRecord, read_exits
 from hpc_train.runs.status import RunStatus
 
 _MAX_LOGS = 5000
@@ -192,7 +192,7 @@ def _failed(record: AttemptRecord | None, exits: Sequence[ExitRecord]) -> ExitRe
     """The exit record of the rank that the history names as the culprit."""
     if record is None or (record.outcome and record.outcome not in _OF_A_RANK):
         return None
-    told = [item for item in exits if item.kind in ("user", "gpu_memory", "check")]
+    told = [item for item in exits if item.kind in ("user", "gpu_memory", "check", ENDED_ITSELF)]
     if record.outcome is None:
         return told[0] if told else None
     return next((item for item in told if item.rank == record.rank), None)

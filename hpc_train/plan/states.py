@@ -10,8 +10,18 @@ from enum import Enum, IntEnum
 
 ALL_FINISHED = "all ranks finished"  # of a training that took all of its steps
 KILLED_BY = "was killed by"  # before a signal's name: the error of a rank that it ended
+CANCEL_ASKED = "`hpc-train cancel` asked for it"
 # In a reason, before the keys that have to be others: `resume` would refuse them.
 SUBMIT_AGAIN = "submit again with"
+
+
+def scancelled(by: str = "") -> str:
+    """Who has cancelled a job, where that was not `hpc-train cancel`.
+
+    Args:
+        by: The user's name; empty where that is not known, or is the run's own.
+    """
+    return f"the job was cancelled (scancel{f' by {by}' if by else ''})"
 
 
 class RankExit(IntEnum):

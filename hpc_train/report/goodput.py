@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from hpc_train.runs.events import Event, EventKind, since_last
-from hpc_train.runs.history import AttemptRecord, attempts_in
+from hpc_train.runs.history import AttemptRecord, attempts_in, ended_at
+from hpc_train.runs.left_open import is_followed, last_sign
 from hpc_train.runs.ranks import Heartbeat
 
 # In the order in which they are shown; what each is, in words.
@@ -128,7 +129,7 @@ def goodput(
     records, times, notes = attempts_in(events), [], []
     for record in records:
         fact = facts.get(record.attempt, AttemptFacts())
-        ended = record.ended if record.ended is not None else _unknown_end(record, records, until)
+        ended = _end_of(record, fact, records, events, until)
         began = _waiting_since(events, record.started)
         time = _attempt_time(record, fact, events, began=began, ended=ended)
         per_node = time.ranks // max(1, len(record.nodes)) or gpus_per_node
@@ -212,15 +213,31 @@ def _counted(
     return counted
 
 
-def _unknown_end(record: AttemptRecord, records: Sequence[AttemptRecord], until: float) -> float:
+def _end_of(
+    record: AttemptRecord,
+    facts: AttemptFacts,
+    records: Sequence[AttemptRecord],
+    events: Sequence[Event],
+    until: float,
+) -> float:
+    """Its end; of one that left none the last that is known of it, or now."""
+    if record.ended is not None:
+        return record.ended
     later = [other.started for other in records if other.attempt > record.attempt]
-    return min([until, *later])
+    if later or not is_followed(events):
+        return min([until, *later])
+    return last_sign(events, [facts.beat.time] if facts.beat else [], until)
 
 
 def _waiting_since(events: Sequence[Event], started: float) -> float:
     """When the wait for this start began: submission, or the end of the attempt before."""
     kinds = (EventKind.SUBMITTED, EventKind.ATTEMPT_ENDED)
-    return max((e.time for e in events if e.kind in kinds and e.time <= started), default=started)
+    times = (_time(event) for event in events if event.kind in kinds)
+    return max((time for time in times if time <= started), default=started)
+
+
+def _time(event: Event) -> float:
+    return ended_at(event) if event.kind is EventKind.ATTEMPT_ENDED else event.time
 
 
 def _waits_now(
@@ -236,13 +253,13 @@ def _waits_now(
     if not over and not is_open and newest.kind is EventKind.ATTEMPT_ENDED:
         return None
     ended = over[-1] if over else until
-    waited_s = max(0.0, ended - newest.time)
+    waited_s = max(0.0, ended - _time(newest))
     if waited_s < 1.0:
         return None
     number = max((record.attempt for record in records), default=-1) + 1
     return AttemptTime(
         attempt=number,
-        began=newest.time,
+        began=_time(newest),
         started=None,
         ended=ended,
         seconds={"queue": waited_s},

@@ -79,7 +79,7 @@ def _attempts(report: RunReport, width: int) -> Iterator[Line]:
 def _attempt(report: RunReport, record: AttemptRecord, width: int) -> Iterator[Line]:
     times = [it for it in report.goodput.attempts if it.attempt == record.attempt]
     lasted = f" after {duration(times[0].ended - record.started)}" if times else ""
-    how = record.outcome.value.replace("_", " ") if record.outcome else _open_word(report)
+    how = record.outcome.value.replace("_", " ") if record.outcome else _open_word(report, record)
     steps = f"steps {record.first_step} to {record.first_step + times[0].steps if times else 0}"
     lost = f", {record.steps_lost} lost" if record.steps_lost else ""
     color = None if record.outcome in (None, Outcome.COMPLETED) else "yellow"
@@ -92,8 +92,9 @@ def _attempt(report: RunReport, record: AttemptRecord, width: int) -> Iterator[L
         yield from (Line(text) for text in _wrapped(cause, width, "      "))
 
 
-def _open_word(report: RunReport) -> str:
-    return "left no end," if report.status.state.ended else "running,"
+def _open_word(report: RunReport, record: AttemptRecord) -> str:
+    is_over = report.status.state.ended or record.ended is not None
+    return "left no end," if is_over else "running,"
 
 
 def _goodput(report: RunReport, width: int) -> Iterator[Line]:

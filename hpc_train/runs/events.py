@@ -30,7 +30,7 @@ class EventKind(str, Enum):
     RANKS_STARTED = "ranks_started"  # attempt, nodes
     RANKS_BEGAN = "ranks_began"  # attempt, first_step: where the ranks say that they go on
     CHECKPOINT_DAMAGED = "checkpoint_damaged"  # attempt, step, reason, first_step
-    ATTEMPT_ENDED = "attempt_ended"  # attempt, outcome, reason, blamed, rank, node, first_step, …
+    ATTEMPT_ENDED = "attempt_ended"  # attempt, outcome, reason, …; ended: if not `time`
     DECIDED = "decided"  # attempt, action, reason, exclude
     WENT_ON = "went_on"  # attempt, action, job_id: the decision was carried out
     DEPENDENT = "dependent"  # job_id of one that waits for this run, dependency: its own beside

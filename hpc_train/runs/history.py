@@ -122,6 +122,12 @@ def summaries(attempts: Sequence[AttemptRecord]) -> list[AttemptSummary]:
     ]
 
 
+def ended_at(event: Event) -> float:
+    """When an attempt ended, by the event that tells it: a later one may have had to write that."""
+    told = event.get("ended")
+    return float(told) if isinstance(told, (int, float)) else event.time
+
+
 def since_submission(events: Sequence[Event]) -> list[AttemptRecord]:
     """The attempts since a person last submitted or resumed the run: budgets count from there."""
     later = since_last(events, EventKind.SUBMITTED)
@@ -145,7 +151,7 @@ def _told_by(event: Event, record: AttemptRecord) -> dict[str, Any]:
         told = {key: event.data[key] for key in OF_THE_END if key in event.data}
         return told | {
             "kept_step": event.get("saved_step", record.saved_step),
-            "ended": event.time,
+            "ended": ended_at(event),
             "outcome": Outcome(event.get("outcome")),
             "blamed": tuple(event.get("blamed", ())),
         }

@@ -31,6 +31,7 @@ PHASES = {"start": "starting", "validate": "validating", "save": "saving", "end"
 WIDTH = 200
 WHOLE = 1000  # of the one sentence that tells why a run ended: its fix stands last
 MOST_LINES = 3
+LONG = 120  # of an explanation, from which on it is told once
 INDENT = " " * 13
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 
@@ -176,8 +177,8 @@ def _attempt_lines(attempt: AttemptRecord, status: RunStatus, now: float) -> Ite
     for item in attempt.damaged:
         text = f"step {item.step} is damaged ({item.reason}): goes on from {attempt.first_step}"
         yield from _told("damaged", textwrap.wrap(text, WIDTH - len(INDENT)))
-    if attempt.reason and not _is_told_above(attempt.reason, status):
-        yield from _told("what", textwrap.wrap(attempt.reason, WIDTH - len(INDENT)))
+    if what := _untold(attempt, status):
+        yield from _told("what", textwrap.wrap(what, WIDTH - len(INDENT)))
     if attempt.ended is not None and not status.evaluates:
         yield (
             f"    steps    {attempt.first_step} to {attempt.last_step}, {attempt.steps_lost} lost"
@@ -185,17 +186,28 @@ def _attempt_lines(attempt: AttemptRecord, status: RunStatus, now: float) -> Ite
     if attempt.failed_saves and attempt.failed_saves != status.failed_saves:
         yield from _told("saves", textwrap.wrap(attempt.failed_saves, WIDTH - len(INDENT)))
     if attempt.decision:
-        is_early = attempt is status.attempts[-1] and status.early_end and not status.evaluates
+        is_early = attempt is status.attempts[-1] and status.early_end and attempt.verb == "fit"
         why = f"{attempt.decision}: {EARLY if is_early else attempt.decision_reason}"
         yield from _told("decided", textwrap.wrap(why, WIDTH - len(INDENT)))
     if attempt.went_on_as and attempt.went_on_as != attempt.job_id:
         yield f"    went on  as job {attempt.went_on_as}"
 
 
-def _is_told_above(reason: str, status: RunStatus) -> bool:
-    """Whether the first line has it, whole."""
+def _untold(attempt: AttemptRecord, status: RunStatus) -> str:
+    """Of what happened, what neither the first line has, whole, nor an attempt before, at length.
+
+    A hang that comes again has other seconds, and the same long explanation.
+    """
     head = f"{status.name}  {status.state.value}: {status.reason}"
-    return reason in status.reason and len(head) <= WHOLE
+    above = [status.reason] if len(head) <= WHOLE else []
+    if any(attempt.reason in told for told in above):
+        return ""
+    above += [earlier.reason for earlier in status.attempts if earlier.attempt < attempt.attempt]
+    parts = attempt.reason.split("; ")
+    new = [part for part in parts if not any(part in told for told in above)]
+    if len(attempt.reason) - len("; ".join(new)) < LONG:
+        return attempt.reason
+    return "; ".join([*new, "else as told above"]) if new else "as told above"
 
 
 def _network(attempt: AttemptRecord) -> list[str]:

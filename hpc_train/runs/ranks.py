@@ -16,6 +16,7 @@ from hpc_train.runs.atomic import write_text
 from hpc_train.runs.layout import AttemptDir
 
 T = TypeVar("T")
+ENDED_ITSELF = "ended_itself"  # the kind of an exit by os._exit, before the rank's work was done
 UNSAVED = "unsaved"  # the kind of an exit after the last step, whose state is on no disk
 
 
@@ -28,7 +29,7 @@ class ExitRecord:
         code: As in `plan.states.RankExit`; anything else is the user's.
         kind: finished, left (a script ended with 0, whatever that means), saved, network, storage
             (a file is out of reach), watchdog, check (a clear message of ours), gpu_memory, unsaved
-            (after the last step) or user; what `code` cannot tell apart.
+            (after the last step), ended_itself (os._exit) or user; what `code` cannot tell apart.
         cause: Of a rank that saved and left: SIGTERM, SIGUSR1, SIGUSR2 or "stop file", as agreed
             between the ranks (any one of them suffices). Of one that finished before its last
             step: what ended its training.

@@ -23,6 +23,7 @@ from hpc_train.runs.events import (
 from hpc_train.runs.forecast import Forecast, TimeLimit, forecast_end
 from hpc_train.runs.history import AttemptRecord, attempts_in, newest_job_id
 from hpc_train.runs.layout import RunDir
+from hpc_train.runs.left_open import LastKnown, with_known_end
 from hpc_train.runs.metrics import Metrics
 from hpc_train.runs.ranks import Heartbeat
 from hpc_train.runs.saved_models import SavedModel, best_models, newest_undecided
@@ -110,7 +111,7 @@ class RunStatus:
 
     @property
     def early_end(self) -> str:
-        """Why it is complete before its last step; empty where it is not so."""
+        """Why it is complete before its last step, or what of it is; empty where it is not so."""
         newest = self.attempts[-1] if self.attempts else None
         if self.state is not RunState.COMPLETED or newest is None:
             return ""
@@ -165,6 +166,7 @@ def run_status(
     metrics: Mapping[str, Any],
     now: float,
     models: Sequence[SavedModel] = (),
+    saved_step: int = 0,
 ) -> RunStatus:
     """Put the run's state together.
 
@@ -174,14 +176,16 @@ def run_status(
         metrics: The final metrics, or the newest known.
         now: Seconds since the epoch.
         models: As `saved_models.read_models` finds them.
+        saved_step: The newest checkpoint, which an attempt without an end may have left.
     """
     attempts = attempts_in(events)
     submissions = [event for event in events if event.kind is EventKind.SUBMITTED]
     step = _step(attempts, beat.step if beat else 0)
     state, reason = _state(run, events, attempts, view, now)
+    known = LastKnown(now, [beat.time] if beat else [], step, saved_step)
+    attempts = with_known_end(attempts, events, state, known)
     if view.silence and not end_of(events):
-        known = f"{state.value}{_far(state, step, beat, now)}{f': {reason}' if reason else ''}"
-        reason = _last_known(view, events, known)
+        reason = _last_known(view, events, _far(state, step, beat, now), reason)
     trains = state is RunState.RUNNING and _is_open(attempts)
     return RunStatus(
         run=run.run_id,
@@ -193,7 +197,7 @@ def run_status(
         reason=reason,
         trouble="" if state.ended else view.trouble,
         meaning=view.meaning if state is RunState.PENDING and not view.trouble else "",
-        waiting=_waiting(state, events, view, beat),
+        waiting=_waiting(state, events, view, beat, is_open=_is_open(attempts)),
         silence=view.silence,
         last_words=view.last_words if state in UNEXPLAINED else (),
         submitted=submissions[0].time if submissions else None,
@@ -213,6 +217,8 @@ def _waiting(
     events: Sequence[Event],
     view: SchedulerView,
     beat: Heartbeat | None,
+    *,
+    is_open: bool,
 ) -> str:
     """Why its ranks have not begun, do not train on, or are about to leave."""
     if state is not RunState.RUNNING or view.silence:
@@ -225,13 +231,14 @@ def _waiting(
             f"cancel was asked for at {time.strftime('%H:%M:%S', time.localtime(asked.time))}; its"
             f" ranks save and leave at the end of their step, and are killed after {limit}"
         )
-    if not _is_open(attempts_in(events)):
+    if not is_open:
         return ""
     return view.standing or (view.waiting if beat is None else "")
 
 
-def _last_known(view: SchedulerView, events: Sequence[Event], words: str) -> str:
+def _last_known(view: SchedulerView, events: Sequence[Event], stands: str, reason: str) -> str:
     """What is told while Slurm is silent: what it said last, or else what the run tells."""
+    words = f"{stands}: {reason}" if reason else stands
     told = _told_end(events)
     log_ends = "" if told or attempts_in(events) else "".join(view.last_words[-1:])
     known = f"the job has begun, and its log ends: {log_ends}" if log_ends else words
@@ -283,7 +290,7 @@ def _state(
     if view.silence:
         return _state_in_silence(events, attempts, view)
     if any(event.kind is EventKind.CANCEL_REQUESTED for event in recent):
-        return RunState.CANCELLED, _cancelled_without_an_end(recent[0].kind, view)
+        return RunState.CANCELLED, _cancelled_without_an_end(recent[0].kind, attempts, view)
     on_slurm = any(event.get("backend") == "slurm" for event in events)
     if view.state is None and (told := _told_end(events)):  # Slurm forgets jobs
         return told
@@ -294,15 +301,17 @@ def _state(
         return RunState.PENDING, attempts[-1].decision_reason
     state = view.state or RunState.LOST
     if state is RunState.CANCELLED and recent:  # by scancel
-        return state, _cancelled_without_an_end(recent[0].kind, view)
+        return state, _cancelled_without_an_end(recent[0].kind, attempts, view)
     return state, _without_an_end(run, state, view, begun=begins, on_slurm=on_slurm)
 
 
-def _cancelled_without_an_end(newest: EventKind, view: SchedulerView) -> str:
+def _cancelled_without_an_end(
+    newest: EventKind, attempts: Sequence[AttemptRecord], view: SchedulerView
+) -> str:
     """What a cancel met, by the newest beginning of the run."""
     if newest is EventKind.ATTEMPT_STARTED:
         return "cancelled; it was killed before its ranks had left"
-    what = "its next attempt" if newest is EventKind.WENT_ON else "it"
+    what = f"attempt {attempts[-1].attempt + 1}" if attempts else "it"
     waited = f"; it had waited, since {view.trouble.partition(': ')[0]}" if view.trouble else ""
     return f"cancelled before {what} began{waited}"
 
@@ -352,11 +361,11 @@ def _without_an_end(
 
 
 def _far(state: RunState, step: int, beat: Heartbeat | None, now: float) -> str:
-    """`, step 184, 3 min ago` of what runs."""
+    """`running, step 184, 3 min ago` of what runs, else the state alone."""
     if state is not RunState.RUNNING:
-        return ""
+        return str(state.value)
     minutes = int(now - beat.time) // 60 if beat else 0
-    return f", step {step}, {minutes} min ago" if minutes > 0 else f", step {step}"
+    return f"{state.value}, step {step}" + (f", {minutes} min ago" if minutes > 0 else "")
 
 
 def _why(event: Event, attempts: Sequence[AttemptRecord]) -> str:

@@ -295,7 +295,7 @@ class Attempt:
             saved_step=self._steps().newly_saved,
             launcher_tail=said,
             started=bool(read_heartbeats(self.folder)),
-            disk_trouble=self._disk_trouble() if failed else "",
+            disk_trouble=self._disk_trouble() if failed or not records else "",
             may_take_no_steps=may_take_no_steps,
             ranks_tell=script is None,
         )

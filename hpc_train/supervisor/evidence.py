@@ -86,6 +86,18 @@ class AttemptEvidence:
         return finished(self.records)
 
     @property
+    def ended_themselves(self) -> bool:
+        """Whether all ranks have ended with 0, by the launcher's code, and none says that it did.
+
+        srun ends with 0 also where ranks outlast KillWait, or where Slurm took all nodes; it says
+        so. Whatever it says, its code is then no rank's.
+        """
+        said = any(word in self.launcher_tail for word in ("error:", "aborted", "Terminat"))
+        is_known = self.started and self.ranks_tell and not (self.records or self.deaths)
+        is_left_alone = self.stop_outcome is None and self.hang is None and not self.lost_nodes
+        return self.launcher_code == 0 and is_known and is_left_alone and not said
+
+    @property
     def ranks_stayed(self) -> bool:
         """Whether ranks that were asked to leave had to be killed."""
         killed = self.launcher_code == -signal.SIGKILL or any(

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import pwd
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from hpc_train.errors import HpcTrainError, SlurmError
-from hpc_train.plan.states import RankExit
-from hpc_train.runs.events import Event, EventKind, is_cancel_asked, read_events
+from hpc_train.plan.states import RankExit, scancelled
+from hpc_train.runs.events import Event, EventKind, read_events
 from hpc_train.runs.history import AttemptRecord, attempts_in, job_ids
 from hpc_train.runs.layout import RunDir
-from hpc_train.runs.ranks import read_beginning, read_exits, read_notes
+from hpc_train.runs.left_open import last_sign, who_cancelled
+from hpc_train.runs.ranks import read_beginning, read_exits, read_heartbeats, read_notes
 from hpc_train.slurm.command import SACCT, is_available, run
 from hpc_train.slurm.control import end_steps
 from hpc_train.slurm.jobs import ELSEWHERE, job_details, steps_of
@@ -19,12 +23,23 @@ from hpc_train.supervisor.allocation import Allocation
 from hpc_train.supervisor.attempt_notes import tell_notes
 from hpc_train.supervisor.outcome import AttemptOutcome, OrphanEvidence, judge_orphan
 from hpc_train.supervisor.progress import attempt_steps, record_end, tell_beginning
-from hpc_train.supervisor.stopcause import CANCEL_ASKED
 from hpc_train.supervisor.supervisor_log import SupervisorLog
 
 # Ranks whose srun died were told to stop by it: they save and leave, if they are given the time.
 LEAVE_S = 30.0
 KILLED_S = 20.0
+
+
+@dataclass(frozen=True)
+class _SlurmEnd:
+    """How a start of a job ended by Slurm's accounting; empty where nobody can tell.
+
+    Attributes:
+        by: Who cancelled it, where that was another user than this one.
+    """
+
+    state: str = ""
+    by: str = ""
 
 
 def refuse_if_superseded(directory: RunDir, allocation: Allocation) -> None:
@@ -80,19 +95,26 @@ def close_unfinished(
     tell_notes(directory, last.attempt, read_notes(directory.attempt(last.attempt)), log.say)
     steps = attempt_steps(directory, last.attempt, assumed_first=last.first_step)
     alone = same_start or not allocation.is_slurm
-    state = "" if alone else _slurm_state(last.job_id)
+    end = _SlurmEnd() if alone else _slurm_end(last.job_id)
     left = OrphanEvidence(
-        slurm_state=state,
+        slurm_state=end.state,
         supervisor_alone=alone,
-        gone=_gone(last, environ) if state == "NODE_FAIL" else (),
+        gone=_gone(last, environ) if end.state == "NODE_FAIL" else (),
         records=read_exits(directory.attempt(last.attempt)),
         saved_step=steps.newly_saved,
-        cancelled=CANCEL_ASKED if is_cancel_asked(events) else "",
+        cancelled=who_cancelled(events) or _by_scancel(end, last, allocation),
     )
     ending = judge_orphan(left)
-    record_end(directory, last.attempt, ending, steps)
+    ended = last_sign(events, _signs(directory, last), time.time())
+    record_end(directory, last.attempt, ending, steps, ended=ended)
     log.say(f"attempt {last.attempt} had left no end: {ending.outcome.value}: {ending.reason}")
     return last.attempt, ending
+
+
+def _signs(directory: RunDir, last: AttemptRecord) -> list[float]:
+    """When its ranks gave signs of life, or ended."""
+    folder = directory.attempt(last.attempt)
+    return [beat.time for beat in read_heartbeats(folder)] + [it.time for it in read_exits(folder)]
 
 
 def _beginning_told(events: Sequence[Event], attempt: int) -> bool:
@@ -146,11 +168,32 @@ def _gone(last: AttemptRecord, environ: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(node for node in last.nodes if node not in usable)
 
 
-def _slurm_state(job_id: str) -> str:
-    """The state of the job's last finished start: sacct -D keeps a record of each (sacct(1))."""
+def _by_scancel(end: _SlurmEnd, last: AttemptRecord, allocation: Allocation) -> str:
+    """Who cancelled the attempt's job, in words; a job that starts again was put back instead."""
+    is_over = allocation.is_slurm and allocation.job_id != last.job_id
+    return scancelled(end.by) if is_over and end.state == "CANCELLED" else ""
+
+
+def _slurm_end(job_id: str) -> _SlurmEnd:
+    """Of the job's last finished start: sacct -D keeps a record of each (sacct(1)).
+
+    The words are `FAILED`, or `CANCELLED by UID`.
+    """
     if not is_available("sacct"):
-        return ""
+        return _SlurmEnd()
     said = run([*SACCT, "-X", "-D", "-j", job_id, "-o", "State"], timeout_s=30)
-    states = [line.split()[0] for line in said.stdout.splitlines() if line.strip()]
-    ended = [state for state in states if state not in ("RUNNING", "PENDING", ELSEWHERE)]
-    return ended[-1] if said.returncode == 0 and ended else ""
+    states = [line.split() for line in said.stdout.splitlines() if line.strip()]
+    ended = [words for words in states if words[0] not in ("RUNNING", "PENDING", ELSEWHERE)]
+    if said.returncode != 0 or not ended:
+        return _SlurmEnd()
+    return _SlurmEnd(ended[-1][0], _other_user(ended[-1][-1]))
+
+
+def _other_user(uid: str) -> str:
+    """The name of a user that is not this one; empty for this one, and for what is no user."""
+    if not uid.isdecimal() or int(uid) == os.getuid():
+        return ""
+    try:
+        return pwd.getpwuid(int(uid)).pw_name
+    except KeyError:
+        return f"the user {uid}"

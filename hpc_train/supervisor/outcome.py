@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 from hpc_train.diagnose.stacks import APART, TOGETHER, line_of_place
 from hpc_train.plan.policy import Refused
 from hpc_train.plan.states import ALL_FINISHED, KILLED_BY, Outcome, RankExit
-from hpc_train.runs.ranks import UNSAVED, ExitRecord
+from hpc_train.runs.ranks import ENDED_ITSELF, UNSAVED, ExitRecord
 from hpc_train.supervisor.deaths import environment_refused, signal_name
 from hpc_train.supervisor.evidence import AttemptEvidence
 
@@ -164,7 +164,13 @@ def _not_launched(seen: AttemptEvidence) -> AttemptOutcome | None:
 @may_say(Outcome.USER_ERROR, Outcome.OUT_OF_MEMORY)
 def _own_failure(seen: AttemptEvidence) -> AttemptOutcome | None:
     """A rank says itself that its own code failed: the first one by time is the culprit."""
-    failed = [record for record in seen.records if record.code not in SECONDARY]
+    failed = [
+        record
+        for record in seen.records
+        if record.code not in SECONDARY
+        # An exit in a handler of the user's for the signal by which it was asked to leave.
+        and not (record.kind == ENDED_ITSELF and seen.stop_outcome is not None)
+    ]
     if not failed:
         return None
     first = failed[0]
@@ -172,6 +178,8 @@ def _own_failure(seen: AttemptEvidence) -> AttemptOutcome | None:
     where = f" ({first.where})" if first.where else ""
     memory = first.kind == "gpu_memory"
     what = "ran out of GPU memory" if memory else f"failed{at}: {first.error}{where}"
+    if first.kind == ENDED_ITSELF:
+        what = f"ended itself{at}: {first.error}{where}"
     reason = f"rank {first.rank} on {first.node} {what}"
     return AttemptOutcome(
         outcome=Outcome.OUT_OF_MEMORY if memory else Outcome.USER_ERROR,
@@ -310,6 +318,13 @@ def _unexplained(seen: AttemptEvidence) -> AttemptOutcome:
     if not seen.records and not seen.started:
         reason = f"the ranks never started (the launcher exited {seen.launcher_code}){words}"
         return AttemptOutcome(outcome=Outcome.NODE_FAILURE, reason=reason, error=reason)
+    if seen.ended_themselves:
+        who = "rank 0" if seen.world_size == 1 else "the ranks"
+        reason = (
+            f"{who} ended {'itself' if seen.world_size == 1 else 'themselves'} with exit code 0"
+        )
+        reason += " before the run was complete (os._exit, or exit() in C code)"
+        return AttemptOutcome(outcome=Outcome.USER_ERROR, reason=reason)
     reason = f"the launcher exited {seen.launcher_code} and no rank says why{words}"
     return AttemptOutcome(outcome=Outcome.NODE_FAILURE, reason=reason, error=reason)
 

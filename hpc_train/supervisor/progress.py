@@ -91,8 +91,19 @@ def _where_they_begin(run: RunDir, attempt: int, step: int) -> str:
     return "the ranks begin anew" if any(it.last_step for it in earlier) else "the ranks begin"
 
 
-def record_end(run: RunDir, attempt: int, ending: AttemptOutcome, steps: AttemptSteps) -> None:
-    """Write into the history how an attempt ended and how far it came."""
+def record_end(
+    run: RunDir,
+    attempt: int,
+    ending: AttemptOutcome,
+    steps: AttemptSteps,
+    *,
+    ended: float | None = None,
+) -> None:
+    """Write into the history how an attempt ended and how far it came.
+
+    Args:
+        ended: In seconds since the epoch, where that was not now.
+    """
     completed = ending.outcome is Outcome.COMPLETED
     data = {
         "attempt": attempt,
@@ -102,6 +113,7 @@ def record_end(run: RunDir, attempt: int, ending: AttemptOutcome, steps: Attempt
         "first_step": steps.first,
         "last_step": steps.last,
         "saved_step": steps.last if completed else steps.saved,
+        **({"ended": ended} if ended is not None else {}),
         **({"failed_saves": steps.failed_saves} if steps.failed_saves else {}),
     }
     append_event(run.events, Event(time.time(), EventKind.ATTEMPT_ENDED, data))

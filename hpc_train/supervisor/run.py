@@ -10,13 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from hpc_train.errors import HpcTrainError, SlurmError
-from hpc_train.plan.evaluations import NEEDED
 from hpc_train.plan.length import trial_text
+from hpc_train.plan.plan import Plan
 from hpc_train.plan.policy import AttemptSummary, Decision, SchedulerOptions, decide
-from hpc_train.plan.states import Action, RankExit, RunState
+from hpc_train.plan.states import CANCEL_ASKED, Action, RankExit, RunState
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.events import EventKind, read_events
-from hpc_train.runs.history import since_submission, summaries
+from hpc_train.runs.history import job_ids, since_submission, summaries
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.lock import held_lock
 from hpc_train.runs.read_plan import read_plan
@@ -34,7 +34,7 @@ from hpc_train.supervisor.outcome import AttemptOutcome
 from hpc_train.supervisor.resubmit import go_on
 from hpc_train.supervisor.run_folder import watched_folder
 from hpc_train.supervisor.signals import SupervisorSignals
-from hpc_train.supervisor.stopcause import CANCEL_ASKED, StopCause
+from hpc_train.supervisor.stopcause import StopCause
 from hpc_train.supervisor.supervisor_log import SupervisorLog
 
 LOCK_WAIT_S = 120.0
@@ -59,17 +59,7 @@ def supervise(run: RunDir, environ: Mapping[str, str], *, batch: bool) -> int:
         log.say(f"run {run.run_id} is already complete; nothing to do")
         return 0
     plan = read_plan(run)
-    if not Path(plan.workdir).is_dir():
-        raise HpcTrainError(
-            f"the working folder {plan.workdir} is not there on {os.uname().nodename}",
-            f"bring it back where all nodes see it, and then hpc-train resume {run.path}",
-        )
-    if plan.hosts:
-        allocation = Allocation.of_hosts(plan, run.plan)
-    else:
-        allocation = Allocation.from_env(environ, plan.shape)
-    allocation.check_srun(environ)
-    refuse_if_superseded(run, allocation)
+    allocation = _checked_allocation(run, plan, environ)
     signals = SupervisorSignals()
     signals.install()
     with contextlib.ExitStack() as stack:
@@ -77,7 +67,7 @@ def supervise(run: RunDir, environ: Mapping[str, str], *, batch: bool) -> int:
         owner = f"job {allocation.job_id} (process {os.getpid()} on {os.uname().nodename})"
         stack.enter_context(held_lock(run.lock, owner, wait_s=LOCK_WAIT_S))
         left_open = close_unfinished(run, allocation, environ, log)
-        if left_open is not None and _is_of_submission(run, left_open[0]):
+        if left_open is not None and _is_of_submission(run, allocation, left_open[0]):
             number, ending = left_open
             past = Attempt(number, plan, allocation, run, environ, signals, log)
             decision = _decide(past, ending, StopCause(None, requeued=True), batch=batch)
@@ -95,9 +85,33 @@ def supervise(run: RunDir, environ: Mapping[str, str], *, batch: bool) -> int:
             log.say(f"starting again: {decision.reason}")
 
 
-def _is_of_submission(run: RunDir, attempt: int) -> bool:
-    """Whether nobody has submitted or resumed the run since; after that it goes on anyway."""
-    recent = since_submission(read_events(run.events))
+def _checked_allocation(run: RunDir, plan: Plan, environ: Mapping[str, str]) -> Allocation:
+    """Where the attempts run.
+
+    Raises:
+        HpcTrainError: they cannot, or another job trains the run.
+    """
+    if not Path(plan.workdir).is_dir():
+        raise HpcTrainError(
+            f"the working folder {plan.workdir} is not there on {os.uname().nodename}",
+            f"bring it back where all nodes see it, and then hpc-train resume {run.path}",
+        )
+    if plan.hosts:
+        allocation = Allocation.of_hosts(plan, run.plan)
+    else:
+        allocation = Allocation.from_env(environ, plan.shape)
+    allocation.check_srun(environ)
+    refuse_if_superseded(run, allocation)
+    return allocation
+
+
+def _is_of_submission(run: RunDir, allocation: Allocation, attempt: int) -> bool:
+    """Whether nobody has submitted or resumed the run since; after that it goes on anyway.
+
+    A job of which nobody has told is such a submission: it may begin before that is written down.
+    """
+    events = read_events(run.events)
+    recent = since_submission(events) if allocation.job_id in job_ids(events) else []
     return any(record.attempt == attempt for record in recent)
 
 
@@ -145,9 +159,9 @@ def _decide(attempt: Attempt, ending: AttemptOutcome, stop: StopCause, *, batch:
 
 
 def _what_is_complete(attempt: Attempt, newest: AttemptSummary, decision: Decision) -> str:
-    """Why nothing follows: a test or a trial is no training."""
-    if attempt.plan.verb in NEEDED:
-        return newest.reason  # "the test is complete"
+    """Why nothing follows: a test, a bench or a trial is no training."""
+    if attempt.plan.verb != "fit":
+        return newest.reason  # "the test is complete", "all steps are measured"
     trial = trial_text(attempt.plan.training.trainer)
     return f"{trial} is complete" if trial else decision.reason
 

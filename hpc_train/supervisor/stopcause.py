@@ -7,12 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from hpc_train.errors import SlurmError
-from hpc_train.plan.states import Outcome
+from hpc_train.plan.states import CANCEL_ASKED, Outcome, scancelled
 from hpc_train.plan.units import SIGNAL_IS_EARLY_S, time_s
 from hpc_train.slurm.jobs import JobDetails
 from hpc_train.supervisor.allocation import Allocation
 
-CANCEL_ASKED = "`hpc-train cancel` asked for it"
 SLURM_TIME = "%Y-%m-%dT%H:%M:%S"
 
 
@@ -77,7 +76,7 @@ def stop_cause(
         return StopCause(Outcome.TIMEOUT, "the job's time limit came near", requeued, allowed)
     # A supervisor that the SIGTERM has met while it started does not know of it.
     if terminated or job.is_ending:
-        return StopCause(Outcome.CANCELLED, "the job was cancelled (scancel)")
+        return StopCause(Outcome.CANCELLED, scancelled())
     if stop_file:
         return StopCause(Outcome.CANCELLED, "somebody made the file `stop` in the run directory")
     return StopCause(None, "", requeued, allowed)

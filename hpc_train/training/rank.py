@@ -29,6 +29,7 @@ from hpc_train.runs.layout import AttemptDir, RunDir
 from hpc_train.training.full_disk import survive_full_disk
 from hpc_train.training.heartbeat import HeartbeatThread
 from hpc_train.training.node_heartbeats import NodeHeartbeats
+from hpc_train.training.own_exit import EndedItselfError, tell_own_exits
 from hpc_train.training.prepare import (
     announce_threads,
     device_of_rank,
@@ -140,7 +141,7 @@ class Rank:
         self.heartbeat = HeartbeatThread(
             here.attempt_dir, rank=here.rank, node=here.node, every_s=1.0, stop=stop
         )
-        self._begun = False
+        self._begun = self._recorded = False
         self.is_rank = True  # else other processes are, which tell how they end
         self.first_step = 0
         self.early_end = ""
@@ -175,6 +176,8 @@ class Rank:
                 NodeHeartbeats.of_run(ranks, here.attempt_dir, here.run.stop, os.environ)
             )
         self.heartbeat.start()
+        if plan.script is None:
+            tell_own_exits(self._ended_itself)
         self._begun = True
 
     def finish(self) -> None:
@@ -192,8 +195,16 @@ class Rank:
         _say(failure, error)
         return leave(failure.code) if self._begun else failure.code
 
+    def _ended_itself(self, error: EndedItselfError) -> int:
+        """Record it as the user's, unless the rank's end is told, or it was asked to leave."""
+        if self._recorded or self.stop.reason:
+            return error.status
+        failure = self._record(error)
+        _say(failure, error)
+        return failure.code
+
     def _record(self, error: BaseException | None) -> RankFailure:
-        attempt = self.here.attempt_dir
+        attempt, self._recorded = self.here.attempt_dir, True
         if not self.is_rank:
             return failure_of(error, self.batch)
         return record_exit(

@@ -8,9 +8,9 @@ import sys
 import sysconfig
 import time
 import traceback
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from types import TracebackType
 from typing import NoReturn
 
 import hpc_train
@@ -18,11 +18,12 @@ from hpc_train.errors import HpcTrainError
 from hpc_train.plan.plan import Batch
 from hpc_train.plan.states import RankExit
 from hpc_train.runs.layout import AttemptDir
-from hpc_train.runs.ranks import UNSAVED, ExitRecord, write_exit
+from hpc_train.runs.ranks import ENDED_ITSELF, UNSAVED, ExitRecord, write_exit
 from hpc_train.training.called_hooks import called_hook
 from hpc_train.training.failure_words import fix_of, said_by
 from hpc_train.training.heartbeat import HeartbeatThread
 from hpc_train.training.local_objects import local_object
+from hpc_train.training.own_exit import EndedItselfError
 from hpc_train.training.private.lightning_frames import in_teardown
 from hpc_train.training.resume.stop import Stopped
 from hpc_train.training.resume.unsavable import UnsavableError, UnsavedEndError
@@ -91,6 +92,15 @@ def failure_of(error: BaseException | None, batch: Batch | None = None) -> RankF
     if isinstance(error, Stopped):
         return RankFailure(code=int(RankExit.SAVED), kind="saved", cause=error.cause)
     code, kind = _code_and_kind(error)
+    if isinstance(error, EndedItselfError):
+        stack = "".join(traceback.format_list(error.stack))
+        return RankFailure(
+            code=code,
+            kind=kind,
+            error=str(error),
+            where=_place(_lines(error.stack)),
+            traceback=f"Traceback (most recent call last):\n{stack}{error}\n",
+        )
     if isinstance(error, UnsavedEndError):
         return RankFailure(code=code, kind=UNSAVED, error=f"{error.message}; {error.hint}")
     if isinstance(error, UnsavableError):
@@ -181,15 +191,20 @@ def _code_and_kind(error: BaseException) -> tuple[int, str]:
         return error.exit_code, error.kind
     if isinstance(error, HpcTrainError):
         return error.exit_code, "check"
+    if isinstance(error, EndedItselfError):
+        return _users_code(error.status & 0xFF), ENDED_ITSELF
     if isinstance(error, SystemExit):
-        chosen = error.code if isinstance(error.code, int) else _USER_CODE
-        return (_USER_CODE if chosen in _RESERVED else chosen), "user"
+        return _users_code(error.code if isinstance(error.code, int) else _USER_CODE), "user"
     chain = _chain(error)
     if any(_is_gpu_memory(item) for item in chain):
         return _USER_CODE, "gpu_memory"
     if any(_is_network(item) for item in chain):
         return int(RankExit.NETWORK), "network"
     return _USER_CODE, "user"
+
+
+def _users_code(chosen: int) -> int:
+    return _USER_CODE if chosen in _RESERVED else chosen
 
 
 def _chain(error: BaseException) -> list[BaseException]:
@@ -230,7 +245,10 @@ def user_frame(error: BaseException) -> str:
     called = called_hook(error).where or method_that_returned(error)
     if where := called or local_object(error).where:
         return where
-    frames = _frames(error.__traceback__) + _worker_frames(str(error))
+    return _place(_lines(traceback.extract_tb(error.__traceback__)) + _worker_frames(str(error)))
+
+
+def _place(frames: Sequence[tuple[str, int]]) -> str:
     for is_candidate in (_is_users, _is_outside_frameworks):
         found = [f"{file}:{line}" for file, line in frames if is_candidate(file)]
         if found:
@@ -238,8 +256,8 @@ def user_frame(error: BaseException) -> str:
     return ""
 
 
-def _frames(tb: TracebackType | None) -> list[tuple[str, int]]:
-    return [(frame.filename, frame.lineno or 0) for frame in traceback.extract_tb(tb)]
+def _lines(frames: traceback.StackSummary) -> list[tuple[str, int]]:
+    return [(frame.filename, frame.lineno or 0) for frame in frames]
 
 
 def _worker_frames(text: str) -> list[tuple[str, int]]:

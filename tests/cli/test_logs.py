@@ -141,6 +141,32 @@ def test_following_all_ranks_gives_every_line_once_and_whole(hpc, slurm, make_ru
     assert out == "".join(["[rank0]: old\n", *told])
 
 
+@pytest.mark.parametrize(
+    ("options", "number", "there"),
+    [([], 0, True), ([], 1, True), (["--rank", "1"], 0, False), (["--all"], 1, True)],
+)
+def test_following_an_attempt_that_is_starting_says_so_once(
+    hpc, slurm, make_run, options: list[str], number: int, there: bool
+) -> None:
+    run = make_run(*[["old\n", "old\n"]] * number, ["", ""] if there else [], ended=False)
+    slurm.says("7|RUNNING|None|N/A")
+    threading.Timer(5.0, end, [run]).start()  # three looks at the status later
+    said = hpc("logs", "digits", "-f", *options)
+    assert said.out == ""
+    lines = [line for line in said.err.splitlines() if not line.startswith("waiting for /")]
+    who = {"--rank": "rank 1 has written nothing", "--all": "no rank has written anything"}
+    does = who.get("".join(options[:1]), "rank 0 has written nothing")
+    assert lines == [f"attempt {number} is starting, and {does} yet"]
+
+
+def test_following_an_attempt_that_has_written_says_nothing_more(hpc, slurm, make_run) -> None:
+    run = make_run(["begun\n"], ended=False)
+    slurm.says("7|RUNNING|None|N/A")
+    threading.Timer(3.0, end, [run]).start()
+    said = hpc("logs", "digits", "-f")
+    assert (said.out, said.err) == ("begun\n", "")
+
+
 def test_every_commands_json_says_its_version(hpc, slurm, make_run, tmp_path):
     run = make_run(["a\n"])
     log = tmp_path / "nccl.log"

@@ -33,6 +33,15 @@ def test_weights_that_became_nan_are_told_with_what_the_rank_knew_to_do(made, si
     [
         ("user_error", "rank 1 on n1 exited 3 first, its log ends with: training from step 0"),
         ("user_error", "rank 1 exited 3 first, without a Python error"),
+        (
+            "user_error",
+            "rank 0 on n1 ended itself at step 5: os._exit(0) before the run was complete (/a:3)",
+        ),
+        ("user_error", "rank 0 on n1 ended itself: os._exit(7) before the run was complete"),
+        (
+            "user_error",
+            "the ranks ended themselves with exit code 0 before the run was complete (os._exit, o",
+        ),
         ("node_failure", "the launcher exited 0 and no rank says why"),
     ],
 )
@@ -40,7 +49,7 @@ def test_a_process_that_ended_itself_without_an_exception_is_told_as_that(made, 
     ended(made, outcome, reason)
     (found,) = diagnose_run(made.run).findings
     assert found.is_known
-    assert "os._exit()" in found.cause
+    assert "os._exit(" in found.cause
     assert "self.trainer.should_stop = True" in found.fix
     assert ("sinfo -R" in found.fix) is (outcome == "node_failure")
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.cluster import Cluster
-from tests.faults.running import STARTED_S, Training, hpc_train, submit, until
+from tests.faults.running import STARTED_S, SUPERVISOR, Training, hpc_train, submit, until
 
 pytestmark = pytest.mark.slurm
 
@@ -63,3 +65,47 @@ def test_a_cancel_in_the_lines_of_env_setup_is_told_as_one_before_the_run_began(
     status = training.status()
     assert (status["state"], status["attempts"]) == ("cancelled", [])
     assert status["reason"] == "cancelled before it began"
+
+
+@pytest.mark.parametrize(
+    ("by", "reason"),
+    [
+        ("hpc-train", "`hpc-train cancel` asked for it"),
+        ("scancel", "the job was cancelled (scancel)"),
+    ],
+)
+def test_an_attempt_that_was_killed_in_a_cancel_is_cancelled_and_the_resumed_run_goes_on(
+    impatient: Cluster, tmp_path: Path, by: str, reason: str
+) -> None:
+    training = submit(impatient, tmp_path, STAY, "slurm.nodes=1")
+    until(lambda: training.beats(0), "the ranks", STARTED_S)
+    (node,) = training.records()[0].nodes
+    cancel(impatient, training, by)
+    for supervisor in training.pids(node, SUPERVISOR):
+        os.kill(supervisor, signal.SIGKILL)
+    training.wait_job("CANCELLED")
+    training.wait_no_ranks()
+    assert training.status()["state"] == "cancelled"
+    last = max(beat.time for beat in training.beats(0))
+
+    def resumed() -> None:
+        done = hpc_train(impatient, "resume", str(training.run.path))
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    def ends_with_its_last_sign(status: dict[str, object]) -> None:
+        first = status["attempts"][0]  # type: ignore[index]
+        assert (first["outcome"], first["reason"].partition("; ")[0]) == ("cancelled", reason)
+        assert abs(first["ended"] - last) < 10, (first, last)
+
+    resumed()
+    ends_with_its_last_sign(training.status())
+    until(lambda: len(training.records()) == 2, "the resumed attempt", STARTED_S)
+    until(lambda: training.beats(1), "its ranks", STARTED_S)
+    status = training.status()
+    assert status["state"] == "running"
+    ends_with_its_last_sign(status)
+    cancel(impatient, training, "hpc-train")
+    assert training.wait_end() == "cancelled"
+    first, second = training.status()["attempts"]
+    assert (first["outcome"], second["outcome"]) == ("cancelled", "cancelled")
+    assert first["decision"] == ""

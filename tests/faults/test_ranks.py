@@ -137,6 +137,32 @@ def test_a_rank_that_crashes_is_told_with_the_line_it_crashed_in(
     assert training.diagnosed() == ("segfault", 1, "node2")
 
 
+@pytest.mark.parametrize(
+    ("by", "nodes", "reason"),
+    [
+        ("os", 1, "rank 0 on node1 ended itself at step 5: os._exit(0) before the run was"),
+        ("os", 2, "rank 0 on node1 ended itself at step 5: os._exit(0) before the run was"),
+        ("sys", 2, "rank 0 on node1 failed at step 5: SystemExit: 0"),
+        ("c", 1, "rank 0 ended itself with exit code 0 before the run was complete (os._exit, or"),
+    ],
+)
+def test_a_rank_that_ends_itself_with_exit_code_0_is_the_users_error(
+    by: str, nodes: int, reason: str, slurm_cluster: Cluster, tmp_path: Path
+) -> None:
+    model = f"{{class_path: tests.faults.tiny.EndsItself, init_args: {{by: {by}}}}}"
+    training = submit(slurm_cluster, tmp_path, f"model={model}", f"slurm.nodes={nodes}")
+    assert training.wait_end() == "failed"
+    training.wait_no_ranks()
+    (attempt,) = training.status()["attempts"]
+    assert (attempt["outcome"], attempt["decision"]) == ("user_error", "stop"), training.story()
+    assert attempt["reason"].startswith(reason)
+    file, _, line = attempt["where"].rpartition(":")
+    if by != "c":
+        assert "leave[self.by](self.status)" in Path(file).read_text().splitlines()[int(line) - 1]
+    if by != "sys":
+        assert training.diagnosed()[0] == "ended_itself"
+
+
 def test_a_module_that_fails_at_import_is_told_with_its_line(
     slurm_cluster: Cluster, tmp_path: Path
 ) -> None:

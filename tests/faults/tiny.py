@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
 import time
 from pathlib import Path
 
@@ -124,6 +125,25 @@ class Tiny(pl.LightningModule):
         return [
             LedgerCallback(folder, rank=rank, attempt=attempt, ids=lambda batch: batch[1].tolist())
         ]
+
+
+class EndsItself(Tiny):
+    """The same, and a rank ends its process in its fifth step.
+
+    Args:
+        by: "os" (`os._exit`), "sys" (`sys.exit`), "c" (`_exit` of the C library).
+        status: The exit code.
+    """
+
+    def __init__(self, by: str = "os", rank: int = 0, status: int = 0) -> None:
+        super().__init__(step_s=0.01)
+        self.by, self.rank, self.status = by, rank, status
+
+    def training_step(self, batch: tuple[torch.Tensor, torch.Tensor], index: int) -> torch.Tensor:
+        if self.global_step == 5 and self.global_rank == self.rank:
+            leave = {"os": os._exit, "sys": sys.exit, "c": ctypes.CDLL(None)._exit}
+            leave[self.by](self.status)
+        return super().training_step(batch, index)
 
 
 class Logged(Tiny):

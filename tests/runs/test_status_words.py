@@ -216,6 +216,17 @@ def test_a_training_that_ended_early_says_why_in_the_table_and_decides_no_whole_
     assert f"decided stop: {usual}" in " ".join("\n".join(history_lines(whole, 1000.0)).split())
 
 
+def test_a_bench_that_has_measured_its_steps_was_not_ended_early() -> None:
+    measured = "all steps are measured"
+    events = ending("completed", measured, measured, "completed")
+    bench = dataclasses.replace(STARTED, data={**STARTED.data, "verb": "bench"})
+    ended = status(events[0], bench, *events[2:])
+    assert (ended.reason, COLUMNS["WHY"](ended)) == (measured, measured)
+    lines = list(history_lines(ended, 1000.0))
+    assert f"    decided  stop: {measured}" in lines
+    assert not [line for line in lines if "before its last step" in line]
+
+
 def test_an_attempts_reason_that_does_not_fit_into_the_first_line_is_told_whole_below_it() -> None:
     long = "rank 0 failed: " + "very long words " * 12 + "the end"
     ended = status(*ending("user_error", long, Outcome.USER_ERROR.follows.reason, "failed"))
@@ -241,7 +252,7 @@ def test_a_node_whose_clock_is_minutes_off_changes_no_state(ahead_s: float) -> N
     [
         ([], "cancelled before it began"),
         ([STARTED], "cancelled; it was killed before its ranks had left"),
-        ([STARTED, PREEMPTED, WENT_ON], "cancelled before its next attempt began"),
+        ([STARTED, PREEMPTED, WENT_ON], "cancelled before attempt 1 began"),
     ],
 )
 def test_a_cancelled_run_without_an_end_says_how_far_it_was(
@@ -278,3 +289,45 @@ def test_a_job_that_was_cancelled_while_it_was_held_does_not_wait_any_more(is_as
     since = "it had waited, since an administrator holds the job"
     assert (seen.reason, seen.trouble) == (f"cancelled before it began; {since}", "")
     assert "ask them" not in seen.stands
+
+
+PLACES = (
+    "the ranks wait for each other at different lines: rank 0 in step (/home/me/net.py:12); rank 1"
+    " in step (/home/me/net.py:31); what all ranks have to call together (self.log with"
+    " sync_dist=True, all_gather, a barrier) must not stand under an `if` that is true on some"
+)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("is_over", [True, False])
+def test_a_long_reason_that_comes_again_is_told_once(count: int, is_over: bool) -> None:
+    events = [SUBMITTED]
+    for number in range(count):
+        known = {"attempt": number, "job_id": "7"}
+        reason = f"nothing moved for {61 + number} s (limit 60 s); {PLACES}"
+        events += [
+            Event(200.0 + number, EventKind.ATTEMPT_STARTED, known),
+            Event(
+                200.5 + number,
+                EventKind.ATTEMPT_ENDED,
+                {**known, "outcome": "hang", "reason": reason},
+            ),
+        ]
+    if is_over:
+        events.append(Event(300.0, EventKind.RUN_ENDED, {"state": "failed", "reason": "twice"}))
+    text = " ".join("\n".join(history_lines(status(*events), 1000.0)).split())
+    assert text.count("what all ranks have to call together") == 1
+    assert text.count("net.py:31") == 1
+    for number in range(count):
+        assert text.count(f"nothing moved for {61 + number} s (limit 60 s)") == 1
+    assert text.count("; else as told above") == count - 1
+
+
+def test_short_reasons_and_equal_ones_of_several_attempts_stand_with_each() -> None:
+    ends = [
+        Event(150.0, EventKind.ATTEMPT_ENDED, {**PREEMPTED.data, "attempt": number})
+        for number in range(2)
+    ]
+    again = Event(200.0, EventKind.ATTEMPT_STARTED, {"attempt": 1, "job_id": "7"})
+    text = "\n".join(history_lines(status(SUBMITTED, STARTED, ends[0], again, ends[1]), 1000.0))
+    assert text.count("what     preempted by Slurm") == 2
