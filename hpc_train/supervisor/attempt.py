@@ -117,7 +117,6 @@ class Attempt:
             return cancelled
         self._record_environment()
         environ = {**self.environ, **environment}
-        self.oom_kills = oom_kills()
         ranks = start_ranks(
             *(self.plan, self.allocation, self.run, self.number, nodes, environ),
             per_node=per_node,
@@ -255,6 +254,7 @@ class Attempt:
         return replace(stop, outcome=None, reason="") if self.is_taken and not cancelled else stop
 
     def _record_environment(self) -> None:
+        self.oom_kills = oom_kills()
         with contextlib.suppress(OSError):  # a full disk: the ranks say more of it
             attempt_environment(self.run, self.plan, self.number, slurm=self._slurm_version())
             code = code_notes(self.run, self.number, self.plan)
