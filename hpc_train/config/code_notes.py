@@ -19,6 +19,7 @@ from hpc_train.config.method_signatures import (
     plateau_without_monitor,
     step_without_loss,
 )
+from hpc_train.config.monitor_notes import monitor_notes
 from hpc_train.config.own_modules import hiding
 from hpc_train.config.python_texts import notes_on_python_texts
 from hpc_train.config.schema import Config
@@ -42,6 +43,7 @@ def notes_on_code(loaded: LoadedConfig, *, workdir: Path) -> list[str]:
 def _notes(loaded: LoadedConfig, workdir: Path) -> Iterator[str]:
     config = loaded.config
     yield from _on_hooks(loaded, [str(workdir), *sys.path])
+    yield from monitor_notes(loaded, [str(workdir), *sys.path])
     for file in hiding(workdir):
         yield f"{file} hides Python's own module {file.stem} from all that the ranks import"
     for key in ("model", "data"):

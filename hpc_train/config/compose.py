@@ -288,7 +288,8 @@ def split_override(
     if not equals:
         from hpc_train.config.typed_words import hint_for
 
-        hint = hint_for(override, *around, example)
+        before, behind = ([str(word) for word in words] for words in around)
+        hint = hint_for(override, before, behind, example)
         raise ConfigError(f"{COMMAND_LINE}: {override!r} is no key=value", hint)
     if "[" in key:
         dotted = key.replace("[", ".").replace("]", "")

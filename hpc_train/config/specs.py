@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from hpc_train.config.keys import FIELDS
 from hpc_train.config.origins import NOWHERE, Origins
 from hpc_train.config.words import did_you_mean
 
@@ -96,6 +97,8 @@ def _elsewhere(key: str, name: str, value: object) -> str:
         return _HYDRAS[name]
     if meant_by(name, value) == INIT_ARGS:
         return f"write {INIT_ARGS} for '{name}'"
+    if "." not in key and name in FIELDS and isinstance(value, (Mapping, list)):
+        return f"{name} is a key of its own, beside {key}: begin its line in the first column"
     of_trainer = key == "model" and name in trainer_parameters(sys.path)
     return f"write trainer.{name}" if of_trainer else f"put it under {key}.init_args"
 

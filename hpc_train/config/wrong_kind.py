@@ -10,7 +10,12 @@ from hpc_train.config.modules import Names, find_module
 from hpc_train.config.own_modules import is_own
 from hpc_train.config.words import did_you_mean
 
-_PLACES = {"LightningModule": "model", "LightningDataModule": "data", "Callback": "callbacks"}
+_PLACES = {
+    "LightningModule": "model",
+    "LightningDataModule": "data",
+    "Callback": "trainer.callbacks",
+    "Logger": "loggers, a list beside trainer and not in it",
+}
 # Packages whose functions make modules of torch's, and no class of Lightning's.
 _MAKE_MODULES = ("torch", "torchvision", "timm", "transformers")
 
@@ -51,7 +56,8 @@ def hint_for(class_path: str, found: Located, wanted: str, search_path: Sequence
     other = next((it for it in _PLACES if derives_from(found, it, search_path)), "")
     there = f"{found.module} has {', '.join(sure)}" if sure else ""
     if other:
-        return there or f"it belongs to {_PLACES[other]}"
+        belongs = f"belongs to {_PLACES[other]}"
+        return f"{there}, and {found.name} {belongs}" if there else f"it {belongs}"
     if other_way := _made_of(class_path, found, wanted, search_path):
         return f"{there}; or {other_way}" if there else other_way
     base = f"{_package(found.names)}.{wanted}"

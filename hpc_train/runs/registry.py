@@ -266,6 +266,8 @@ def _advice(reference: str, runs: list[RunDir], folders: Sequence[Path]) -> str:
 
     if within := inside_run(reference):
         return within
+    if any(Path(reference).resolve() == folder.resolve() for folder in folders):
+        return "that is a folder of runs: name a run in it; `hpc-train list` shows them"
     if reference.endswith(WEIGHTS):
         named = "that names a checkpoint, and RUN is the run whose model it is"
         return f"{named}: hpc-train test RUN --ckpt {reference}"

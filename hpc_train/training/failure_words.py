@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 import re
 import traceback
+from collections.abc import Mapping
+from pathlib import Path
 from types import FrameType
 
+from hpc_train.config.words import did_you_mean
 from hpc_train.plan.plan import Batch
 from hpc_train.plan.states import SUBMIT_AGAIN
 from hpc_train.training.called_hooks import called_hook
@@ -34,14 +37,11 @@ _FIXES = (
         r"[Cc]an't pickle|cannot pickle|Can't get local object",
         "no lambda and no function in a function can go into a checkpoint or to data workers",
     ),
-    (
-        r"'AttributeDict' object has no attribute",
-        "self.hparams has the arguments of __init__ once it has called self.save_hyperparameters()",
-    ),
 )
 # Lightning's advice for its own Trainer, which the fix gives for a config.
 _ADVICE = re.compile(r"\. If this is intentional, you must enable the detection of unused.*")
 _ONE_VALUE = re.compile(r"Expected more than 1 value per channel when training")
+_SAVED_HPARAMS = "the arguments of __init__ once it has called self.save_hyperparameters()"
 _NO_OPTIMIZER = "KeyError: 'optimizer'"
 _NO_ATTRIBUTE = re.compile(r"'(?P<kind>\w+)' object has no attribute '(?P<name>\w+)'")
 
@@ -58,8 +58,36 @@ def fix_of(error: BaseException, batch: Batch | None = None) -> str:
     fixes += [_of_prepare_data(error), called_hook(error).passed, local_object(error).fix]
     if said == _NO_OPTIMIZER and method_that_returned(error):
         fixes.append('write return {"optimizer": opt, "lr_scheduler": s}')
+    fixes += [_of_relative_path(error), _of_hparams(error)]
     fixes += [fix_of_unused(error, of_config=batch is not None)]
     return "; ".join(filter(None, fixes))
+
+
+def _of_relative_path(error: BaseException) -> str:
+    """Where a file that is not there was looked for."""
+    if not isinstance(error, FileNotFoundError) or error.filename2 is not None:
+        return ""
+    path = error.filename
+    if not isinstance(path, str) or not path or Path(path).is_absolute():
+        return ""
+    return f"a relative path begins in {Path.cwd()}: write the whole path"
+
+
+def _of_hparams(error: BaseException) -> str:
+    """What self.hparams has where a name was asked of it that it has not.
+
+    Lightning's AttributeDict raises the error itself: it is the `self` of the last frame.
+    """
+    found = _NO_ATTRIBUTE.search(str(error)) if isinstance(error, AttributeError) else None
+    if not found or found["kind"] != "AttributeDict":
+        return ""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    holder = frames[-1].f_locals.get("self") if frames else None
+    names = [str(name) for name in holder] if isinstance(holder, Mapping) else []
+    if not names:
+        return f"self.hparams has {_SAVED_HPARAMS}"
+    near = did_you_mean(found["name"], names)
+    return f"it has {', '.join(names)}{f': {near}' if near else ''}"
 
 
 def said_by(error: BaseException) -> str:

@@ -313,8 +313,9 @@ def test_logs_that_are_waited_for_say_it_once_and_when_it_changes(
     said = hpc("logs", "x", "-f")
     for timer in timers:
         timer.join()
-    lines = [line for line in said.err.splitlines() if line.startswith("it is ")]
-    assert lines == ["it is pending: Resources", "it is running"]
+    lines = [line for line in said.err.splitlines() if line.startswith(("it is ", "attempt "))]
+    begins = "attempt 0 is starting, and rank 0 has written nothing yet"
+    assert lines == ["it is pending: Resources", begins]
 
 
 def test_logs_of_a_cancelled_run_are_no_failure(hpc, waiting: RunDir) -> None:

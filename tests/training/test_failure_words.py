@@ -47,6 +47,22 @@ class NoHparams(Net):
         return torch.optim.SGD(self.parameters(), lr=self.hparams.lr)
 
 
+class OtherHparams(Net):
+    def __init__(self, lr: float = 0.1, width: int = 3) -> None:
+        super().__init__()
+        self.save_hyperparameters()
+
+    def configure_optimizers(self) -> Any:
+        return torch.optim.SGD(self.parameters(), lr=self.hparams.lrr)
+
+
+class Opens(Net):
+    def on_fit_start(self) -> None:
+        Path(self.file).read_text()
+
+    file = "data/there_is_none.csv"
+
+
 class OldCallback(pl.Callback):
     def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx, dataloader_idx):
         pass
@@ -197,3 +213,20 @@ def test_batch_norm_with_one_sample_a_rank_is_told_with_the_batch(tmp_path: Path
 @pytest.mark.filterwarnings("ignore")
 def test_hyperparameters_that_were_not_saved_are_told_how_to_be(tmp_path: Path) -> None:
     assert "save_hyperparameters()" in fit(tmp_path, NoHparams()).error
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_name_that_hparams_has_not_is_told_with_those_that_it_has(tmp_path: Path) -> None:
+    said = fit(tmp_path, OtherHparams()).error
+    assert said.endswith("has no attribute 'lrr'; it has lr, width: did you mean 'lr'?")
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("is_relative", [True, False])
+def test_a_file_that_is_not_there_is_told_with_the_folder_it_was_looked_for_in(
+    tmp_path: Path, is_relative: bool
+) -> None:
+    model = Opens()
+    model.file = Opens.file if is_relative else str(tmp_path / "none.csv")
+    told = f"; a relative path begins in {Path.cwd()}: write the whole path"
+    assert fit(tmp_path, model).error.endswith(told) is is_relative

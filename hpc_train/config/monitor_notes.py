@@ -1,0 +1,64 @@
+"""Callbacks that watch a metric whose name is one slip away from what the model logs."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from hpc_train.config.class_kind import locate
+from hpc_train.config.load import LoadedConfig
+from hpc_train.config.specs import INIT_ARGS, is_object, read_object
+from hpc_train.config.words import did_you_mean
+
+_MADE_OF = ("", "_step", "_epoch")  # lightning/pytorch, _ResultMetric: on_step with on_epoch
+
+
+def monitor_notes(loaded: LoadedConfig, path: Sequence[str]) -> Iterator[str]:
+    """A line for each `monitor` that is one slip away from what the model logs.
+
+    Lightning tells it at the end of an epoch. None where the text does not give every name.
+    """
+    callbacks = loaded.config.trainer.get("callbacks") or []
+    class_path, _ = read_object(loaded.config.model, "model", loaded.origins)
+    found = locate(class_path, path)
+    if (
+        not isinstance(callbacks, list)
+        or not found
+        or not isinstance(found.definition, ast.ClassDef)
+    ):
+        return
+    if not (names := logged_names(found.definition)):
+        return
+    known = {f"{name}{end}" for name in names for end in _MADE_OF}
+    for index, spec in enumerate(callbacks):
+        monitor = spec.get(INIT_ARGS, {}).get("monitor") if is_object(spec) else None
+        if not isinstance(monitor, str) or monitor in known:
+            continue
+        if near := did_you_mean(monitor, sorted(names), cutoff=0.8):
+            key = f"trainer.callbacks.{index}.{INIT_ARGS}.monitor"
+            logs = f"{class_path} logs {', '.join(sorted(names))}"
+            yield f"{loaded.origins.prefix(key)}{key} is {monitor}, and {logs}: {near}"
+
+
+def logged_names(definition: ast.ClassDef) -> set[str]:
+    """What the methods of a class log with self.log and self.log_dict; empty where it is unsure."""
+    if len(definition.bases) != 1 or not ast.unparse(definition.bases[0]).endswith(
+        "LightningModule"
+    ):
+        return set()
+    names: set[str] = set()
+    for call in (it for it in ast.walk(definition) if isinstance(it, ast.Call)):
+        if any(isinstance(it, ast.Name) and it.id == "self" for it in call.args):
+            return set()  # that may log in its name
+        method = ast.unparse(call.func)
+        if method not in ("self.log", "self.log_dict"):
+            continue
+        first = call.args[0] if call.args else None
+        keys = first.keys if isinstance(first, ast.Dict) else [first]
+        texts = [
+            it.value for it in keys if isinstance(it, ast.Constant) and isinstance(it.value, str)
+        ]
+        if len(texts) != len(keys):
+            return set()
+        names.update(texts)
+    return names
