@@ -39,16 +39,17 @@ def check_beside(path: Path, overrides: Sequence[str]) -> None:
         key = word.partition("=")[0].partition(".")[0].strip()
         if key not in (*FIELDS, "cluster_profile") or "=" not in word or key in OF_THE_SCRIPT:
             fix = f"arguments of {path.name} come behind --: {path} -- {word}"
-            if key in FIELDS and "=" in word and not _reads_assignments(path):
+            if key in FIELDS and "." in word.partition("=")[0] and _has_own_options(path):
                 fix = f"{key} belongs to a config, and {path.name} makes its own: change it there"
             fix = "name one script" if word.endswith(".py") else fix
             raise ConfigError(f"{word!r} is nothing that hpc-train takes beside a script", fix)
 
 
-def _reads_assignments(script: Path) -> bool:
-    """Whether a script may take `key=value` itself, as those of Hydra and OmegaConf do."""
-    text = script.read_text("utf-8", "replace") if script.is_file() else "hydra"
-    return re.search(r"hydra|omegaconf|fiddle|\bfire\b|sys\.argv|nargs|CLI", text) is not None
+def _has_own_options(script: Path) -> bool:
+    """Whether a script reads its words by argparse and none as `key=value`, as Hydra does."""
+    text = script.read_text("utf-8", "replace") if script.is_file() else ""
+    others = r"hydra|omegaconf|fiddle|\bfire\b|sys\.argv|nargs|parse_known|CLI"
+    return "argparse" in text and re.search(others, text) is None
 
 
 def check_resume(resume: Any, origins: Origins) -> None:
