@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from hpc_train.config.schema import SlurmConfig
 from hpc_train.errors import SlurmError
+from hpc_train.plan.sbatch_options import FORMS
 
 
 @dataclass(frozen=True)
@@ -222,7 +223,8 @@ def refusal_error(stderr: str) -> SlurmError:
         key = option[1].replace("-", "_")
         own = key in {field.name for field in dataclasses.fields(SlurmConfig)}
         name = f"slurm.{key}" if own else f"slurm.extra.{option[1]}"
-        hint = f"change {name}: `man sbatch` says how --{option[1]} is written"
+        said = f"`man sbatch` says how --{option[1]} is written"
+        hint = f"change {name}: {FORMS[key][1] if key in FORMS else said}"
     return SlurmError(f"Slurm refused the job: {words}", hint + also)
 
 
