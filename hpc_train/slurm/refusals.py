@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from hpc_train.config.schema import SlurmConfig
 from hpc_train.errors import SlurmError
 from hpc_train.plan.sbatch_options import FORMS
+from hpc_train.slurm.what_there_is import name_for_refused
 
 
 @dataclass(frozen=True)
@@ -205,8 +206,14 @@ def no_controller(words: str) -> SlurmError:
     return SlurmError(f"Slurm does not answer: {words}", hint)
 
 
-def refusal_error(stderr: str) -> SlurmError:
-    """Slurm's own words, and where we know it the key to change."""
+def refusal_error(stderr: str, options: Mapping[str, str | None] | None = None) -> SlurmError:
+    """Slurm's own words, and where we know it the key to change.
+
+    Args:
+        stderr: sbatch's words.
+        options: sbatch's long options by name; a name among them that Slurm does not know is told
+            with those that it has, for which Slurm is asked.
+    """
     words = _own_words(stderr)
     if _NOBODY_THERE.search(stderr):
         return no_controller(words)
@@ -214,6 +221,8 @@ def refusal_error(stderr: str) -> SlurmError:
     also = f"; your shell sets {shell}" if shell else ""
     if limit := _limit(stderr):
         return SlurmError(f"Slurm refused the job: {words}", limit + also)
+    if options and (names := name_for_refused(stderr, options)):
+        return SlurmError(f"Slurm refused the job: {words}", names + also)
     for refusal in REFUSALS:
         if re.search(refusal.pattern, stderr):
             hint = f"change {refusal.key}: {refusal.fix}" if refusal.key else refusal.fix
