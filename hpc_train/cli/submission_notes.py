@@ -30,3 +30,25 @@ def note_torch(cluster: str | None, loaded: LoadedConfig) -> None:
 
     if (notes := torch_notes(loaded.config)) and (cluster or detect_cluster()) == "slurm":
         print_notes(notes)
+
+
+def note_this_machine(loaded: LoadedConfig, *, is_asked: bool) -> None:
+    """Of a run on this machine: that a cluster may have been meant, and what is not used then.
+
+    Args:
+        loaded: Its config.
+        is_asked: Whether `--cluster local` was written.
+    """
+    from hpc_train.slurm.command import is_available
+
+    notes = []
+    if not is_asked and is_available("sbatch") and is_available("srun"):
+        notes.append(
+            "sbatch is here and no cluster behind it (SLURM_CONF is not set): it trains on this"
+            " machine"
+        )
+    keys = [f"slurm.{key}" for key in ("partition", "account", "qos")]
+    if unused := [key for key in keys if loaded.origins.is_typed(key)]:
+        be = "is" if len(unused) == 1 else "are"
+        notes.append(f"{', '.join(unused)} {be} not used: it trains on this machine")
+    print_notes(notes)

@@ -22,7 +22,7 @@ from hpc_train.cli.common import (
 )
 from hpc_train.cli.prerequisites import check_prerequisite, order_options, prerequisite
 from hpc_train.cli.staying import stay_options, tell_and_stay
-from hpc_train.cli.submission_notes import note_submission_to, note_torch
+from hpc_train.cli.submission_notes import note_submission_to, note_this_machine, note_torch
 from hpc_train.errors import UsageError
 from hpc_train.plan.states import RunState
 
@@ -93,7 +93,7 @@ def command(
         raise UsageError("--partitions is for --test-only", "--partition takes several, by commas")
     first = prerequisite(loaded, **order, cluster=cluster, err=as_json)
     run = api.submit(loaded, cluster=cluster, after=first)
-    return _stay(run, loaded, follow=follow, wait=wait, as_json=as_json)
+    return _stay(run, loaded, cluster, follow=follow, wait=wait, as_json=as_json)
 
 
 def _asked_cluster(cluster: str | None, test_only: bool) -> str | None:
@@ -119,6 +119,7 @@ def _dry_run(loaded: LoadedConfig, cluster: str | None, *, verbose: bool, as_jso
     if (cluster or detect_cluster()) == "local":
         check_gpus_here(plan)
         print_notes(notes_here(plan))
+        note_this_machine(loaded, is_asked=cluster == "local")
     script = api.render(loaded)
     note_torch(cluster, loaded)
     with_script = cluster != "local"
@@ -126,8 +127,16 @@ def _dry_run(loaded: LoadedConfig, cluster: str | None, *, verbose: bool, as_jso
     return 0
 
 
-def _stay(run: api.Run, loaded: LoadedConfig, *, follow: bool, wait: bool, as_json: bool) -> int:
-    """The history says where the job went."""
+def _stay(
+    run: api.Run,
+    loaded: LoadedConfig,
+    cluster: str | None,
+    *,
+    follow: bool,
+    wait: bool,
+    as_json: bool,
+) -> int:
+    """The history says where the job went; `cluster` is what was asked for."""
     from hpc_train.backends.local_devices import notes_here
     from hpc_train.runs.events import read_events
     from hpc_train.runs.read_plan import read_plan
@@ -139,6 +148,7 @@ def _stay(run: api.Run, loaded: LoadedConfig, *, follow: bool, wait: bool, as_js
         _tell(run, job_id, backend, err=as_json)
         if backend == "local":
             print_notes(notes_here(read_plan(run.directory), is_followed=follow or wait))
+            note_this_machine(loaded, is_asked=cluster == "local")
         on_slurm = backend == "slurm" and not follow  # who follows is told by that
         tell_unchecked(submitted)
         note_submission_to(backend, read_plan(run.directory))
