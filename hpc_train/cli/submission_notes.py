@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,16 @@ def note_torch(cluster: str | None, loaded: LoadedConfig) -> None:
 
     if (notes := torch_notes(loaded.config)) and (cluster or detect_cluster()) == "slurm":
         print_notes(notes)
+
+
+def note_tools(cluster: str | None, loaded: LoadedConfig) -> None:
+    """Say where only the nodes can tell whether env.modules and env.conda load."""
+    from hpc_train.backends.check_environment import unchecked_tools
+    from hpc_train.backends.submit import detect_cluster
+
+    env = loaded.config.env
+    if (env.modules or env.conda) and (cluster or detect_cluster()) == "slurm":
+        print_notes(unchecked_tools(env, os.environ))
 
 
 def note_this_machine(loaded: LoadedConfig, *, is_asked: bool) -> None:

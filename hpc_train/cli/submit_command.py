@@ -22,7 +22,12 @@ from hpc_train.cli.common import (
 )
 from hpc_train.cli.prerequisites import check_prerequisite, order_options, prerequisite
 from hpc_train.cli.staying import stay_options, tell_and_stay
-from hpc_train.cli.submission_notes import note_submission_to, note_this_machine, note_torch
+from hpc_train.cli.submission_notes import (
+    note_submission_to,
+    note_this_machine,
+    note_tools,
+    note_torch,
+)
 from hpc_train.errors import UsageError
 from hpc_train.plan.states import RunState
 
@@ -122,6 +127,7 @@ def _dry_run(loaded: LoadedConfig, cluster: str | None, *, verbose: bool, as_jso
         note_this_machine(loaded, is_asked=cluster == "local")
     script = api.render(loaded)
     note_torch(cluster, loaded)
+    note_tools(cluster, loaded)
     with_script = cluster != "local"
     print_dry_run(plan, script, with_script=with_script, verbose=verbose, as_json=as_json)
     return 0
@@ -153,6 +159,7 @@ def _stay(
         tell_unchecked(submitted)
         note_submission_to(backend, read_plan(run.directory))
         note_torch(backend, loaded)
+        note_tools(backend, loaded)
         _warn(run, submitted.get("left_out", []), on_slurm=on_slurm, err=as_json)
 
     document = {"job_id": job_id, "cluster": backend}
@@ -183,6 +190,7 @@ def _submit_sweep(
         plan, configs = sweeps.plan_sweep(loaded, at_most=at_most)
         code_for(loaded, Path.cwd(), Path(plan.plan.runs_dir).expanduser(), configs)
         note_torch("slurm", loaded)
+        note_tools("slurm", loaded)
         print_dry_sweep(plan, as_json=as_json)
         return 0
     first = prerequisite(
@@ -193,6 +201,7 @@ def _submit_sweep(
     )
     submitted = sweeps.submit_sweep(loaded, at_most=at_most, after=first)
     note_torch("slurm", loaded)
+    note_tools("slurm", loaded)
     tell_submitted(submitted, as_json=as_json)
     return 0
 
