@@ -226,3 +226,11 @@ def _warn(run: api.Run, left_out: list[str], *, on_slurm: bool, err: bool) -> No
     if status.state is RunState.PENDING and status.trouble:
         click.secho("warning: ", err=True, fg="yellow", nl=False)
         click.echo(f"the job does not start: {status.trouble}", err=True)
+    if status.state is RunState.PENDING:
+        from hpc_train.runs.read_plan import read_plan
+        from hpc_train.slurm.nodes import down_for
+
+        options = dict(read_plan(run.directory).slurm.options)
+        # One more question of Slurm only where somebody has named the nodes.
+        told = down_for(options) if options.get("nodelist") else ""
+        print_notes([told] if told else [])

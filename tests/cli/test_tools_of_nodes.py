@@ -35,3 +35,14 @@ def test_a_conda_that_is_here_is_checked_and_not_noted(hpc, taken):
     taken.has("conda", "echo :")
     said = hpc("submit", DIGITS, "--dry-run", "env.conda=ml")
     assert CONDA not in said.err
+
+
+def test_a_named_node_that_is_drained_is_told_at_the_submission(hpc, taken):
+    taken.says("7|PENDING|Priority|N/A")
+    taken.has(
+        "sinfo",
+        'case "$*" in *%E*) echo "a*|n3|drained|fan broken";; *) exit 1;; esac',
+    )
+    said = hpc("submit", DIGITS, "--nodes", "1", "--gpus", "1", "slurm.nodelist=n3")
+    assert said.code == 0, said
+    assert 'note: n3 is drained ("fan broken"): the job waits for it' in said.err
