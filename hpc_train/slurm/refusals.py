@@ -265,7 +265,8 @@ def explain_pending(reason: str, job_id: str = "JOB") -> str:
     way = "cancel it, change the key, submit again"
     if word in _MAY_PASS:
         way = f"`sinfo -R` says why; it starts when that has passed, or {way}"
-    return f"{key} {trouble}: {way}"
+    nodes = re.search(r"UnavailableNodes:([^\s()]+)", reason)
+    return f"{key} {trouble}{f' ({nodes[1]})' if nodes else ''}: {way}"
 
 
 def explain_waiting(reason: str) -> str:
