@@ -156,6 +156,25 @@ def _check_tools(
     raise origins.error(key, f"is {value}, which fails here: {reason}", hint)
 
 
+def unchecked_tools(env: EnvConfig, environ: Mapping[str, str]) -> list[str]:
+    """What `check_environment` has passed over, since this host has neither the tool nor a way to.
+
+    A conda that a module brings is looked for with that module.
+    """
+    absent = {}
+    if env.modules:
+        absent["module"] = f"env.modules={','.join(env.modules)}"
+    if env.conda:
+        absent["conda"] = f"env.conda={env.conda}"
+    asked = {"module": IF_MODULE[0], "conda": "true"}
+    return [
+        f"no {tool} on this host: whether {written} loads only the nodes can tell"
+        for tool, written in absent.items()
+        if not (tool == "conda" and env.modules)
+        and _run(["bash", "-c", f"{asked[tool]}; type {tool} >/dev/null"], Path("/"), environ)[0]
+    ]
+
+
 def _run(argv: Sequence[str], workdir: Path, environ: Mapping[str, str]) -> tuple[int, str]:
     """Exit code and standard error; 0 where it cannot be run here, or takes too long."""
     try:

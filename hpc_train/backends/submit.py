@@ -110,7 +110,7 @@ def submit_slurm(
         words = _stderr_in(str(error))
         taken = _taken(run, words) if is_answer_lost(words) else ()
         if not taken:
-            raise refusal_error(words) from error
+            raise refusal_error(words, dict(plan.slurm.options)) from error
         return max(taken, key=int)  # Slurm took the job, and only its answer was lost
     return str(job.job_id)
 
@@ -164,7 +164,7 @@ def ask_for_start(plan: Plan, script: str, origins: Origins = NOWHERE) -> StartE
         file = Path(folder) / "job.sbatch"
         file.write_text(script, encoding="utf-8")
         try:
-            return test_only(file)
+            return test_only(file, options)
         except SlurmError as error:
             waits = why_it_waits(options) if UNAVAILABLE in error.message else ""
             if not waits:

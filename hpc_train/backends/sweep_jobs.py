@@ -49,12 +49,12 @@ def submit_array(
     unchecked = check_submission(plan) if unchecked is None else unchecked
     some = [] if points is None else [f"--array={array_text(points, sweep.plan.at_most)}"]
     known, wishes = job_ids(read_events(sweep.events)), cancels(sweep.events)
-    began = time.time()
+    began, asked = time.time(), dict(plan.slurm.options)
 
     def submit(left_out: Sequence[str]) -> str:
         wanted = [*job_options(plan, left_out), *some, *options]
         try:
-            return control.sbatch(sweep.script, wanted, known=known)
+            return control.sbatch(sweep.script, wanted, known=known, asked=asked)
         except SlurmError as error:
             if not control.is_answer_lost(str(error)):
                 raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,3 +31,35 @@ def note_torch(cluster: str | None, loaded: LoadedConfig) -> None:
 
     if (notes := torch_notes(loaded.config)) and (cluster or detect_cluster()) == "slurm":
         print_notes(notes)
+
+
+def note_tools(cluster: str | None, loaded: LoadedConfig) -> None:
+    """Say where only the nodes can tell whether env.modules and env.conda load."""
+    from hpc_train.backends.check_environment import unchecked_tools
+    from hpc_train.backends.submit import detect_cluster
+
+    env = loaded.config.env
+    if (env.modules or env.conda) and (cluster or detect_cluster()) == "slurm":
+        print_notes(unchecked_tools(env, os.environ))
+
+
+def note_this_machine(loaded: LoadedConfig, *, is_asked: bool) -> None:
+    """Of a run on this machine: that a cluster may have been meant, and what is not used then.
+
+    Args:
+        loaded: Its config.
+        is_asked: Whether `--cluster local` was written.
+    """
+    from hpc_train.slurm.command import is_available
+
+    notes = []
+    if not is_asked and is_available("sbatch") and is_available("srun"):
+        notes.append(
+            "sbatch is here and no cluster behind it (SLURM_CONF is not set): it trains on this"
+            " machine"
+        )
+    keys = [f"slurm.{key}" for key in ("partition", "account", "qos")]
+    if unused := [key for key in keys if loaded.origins.is_typed(key)]:
+        be = "is" if len(unused) == 1 else "are"
+        notes.append(f"{', '.join(unused)} {be} not used: it trains on this machine")
+    print_notes(notes)

@@ -22,7 +22,12 @@ from hpc_train.cli.common import (
 )
 from hpc_train.cli.prerequisites import check_prerequisite, order_options, prerequisite
 from hpc_train.cli.staying import stay_options, tell_and_stay
-from hpc_train.cli.submission_notes import note_submission_to, note_torch
+from hpc_train.cli.submission_notes import (
+    note_submission_to,
+    note_this_machine,
+    note_tools,
+    note_torch,
+)
 from hpc_train.errors import UsageError
 from hpc_train.plan.states import RunState
 
@@ -93,7 +98,7 @@ def command(
         raise UsageError("--partitions is for --test-only", "--partition takes several, by commas")
     first = prerequisite(loaded, **order, cluster=cluster, err=as_json)
     run = api.submit(loaded, cluster=cluster, after=first)
-    return _stay(run, loaded, follow=follow, wait=wait, as_json=as_json)
+    return _stay(run, loaded, cluster, follow=follow, wait=wait, as_json=as_json)
 
 
 def _asked_cluster(cluster: str | None, test_only: bool) -> str | None:
@@ -119,15 +124,25 @@ def _dry_run(loaded: LoadedConfig, cluster: str | None, *, verbose: bool, as_jso
     if (cluster or detect_cluster()) == "local":
         check_gpus_here(plan)
         print_notes(notes_here(plan))
+        note_this_machine(loaded, is_asked=cluster == "local")
     script = api.render(loaded)
     note_torch(cluster, loaded)
+    note_tools(cluster, loaded)
     with_script = cluster != "local"
     print_dry_run(plan, script, with_script=with_script, verbose=verbose, as_json=as_json)
     return 0
 
 
-def _stay(run: api.Run, loaded: LoadedConfig, *, follow: bool, wait: bool, as_json: bool) -> int:
-    """The history says where the job went."""
+def _stay(
+    run: api.Run,
+    loaded: LoadedConfig,
+    cluster: str | None,
+    *,
+    follow: bool,
+    wait: bool,
+    as_json: bool,
+) -> int:
+    """The history says where the job went; `cluster` is what was asked for."""
     from hpc_train.backends.local_devices import notes_here
     from hpc_train.runs.events import read_events
     from hpc_train.runs.read_plan import read_plan
@@ -139,10 +154,12 @@ def _stay(run: api.Run, loaded: LoadedConfig, *, follow: bool, wait: bool, as_js
         _tell(run, job_id, backend, err=as_json)
         if backend == "local":
             print_notes(notes_here(read_plan(run.directory), is_followed=follow or wait))
+            note_this_machine(loaded, is_asked=cluster == "local")
         on_slurm = backend == "slurm" and not follow  # who follows is told by that
         tell_unchecked(submitted)
         note_submission_to(backend, read_plan(run.directory))
         note_torch(backend, loaded)
+        note_tools(backend, loaded)
         _warn(run, submitted.get("left_out", []), on_slurm=on_slurm, err=as_json)
 
     document = {"job_id": job_id, "cluster": backend}
@@ -173,6 +190,7 @@ def _submit_sweep(
         plan, configs = sweeps.plan_sweep(loaded, at_most=at_most)
         code_for(loaded, Path.cwd(), Path(plan.plan.runs_dir).expanduser(), configs)
         note_torch("slurm", loaded)
+        note_tools("slurm", loaded)
         print_dry_sweep(plan, as_json=as_json)
         return 0
     first = prerequisite(
@@ -183,6 +201,7 @@ def _submit_sweep(
     )
     submitted = sweeps.submit_sweep(loaded, at_most=at_most, after=first)
     note_torch("slurm", loaded)
+    note_tools("slurm", loaded)
     tell_submitted(submitted, as_json=as_json)
     return 0
 
@@ -207,3 +226,11 @@ def _warn(run: api.Run, left_out: list[str], *, on_slurm: bool, err: bool) -> No
     if status.state is RunState.PENDING and status.trouble:
         click.secho("warning: ", err=True, fg="yellow", nl=False)
         click.echo(f"the job does not start: {status.trouble}", err=True)
+    if status.state is RunState.PENDING:
+        from hpc_train.runs.read_plan import read_plan
+        from hpc_train.slurm.nodes import down_for
+
+        options = dict(read_plan(run.directory).slurm.options)
+        # One more question of Slurm only where somebody has named the nodes.
+        told = down_for(options) if options.get("nodelist") else ""
+        print_notes([told] if told else [])

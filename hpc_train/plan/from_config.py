@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 from typing import Any
@@ -30,7 +29,7 @@ from hpc_train.plan.plan import (
     Training,
 )
 from hpc_train.plan.quoting import quote_sbatch
-from hpc_train.plan.sbatch_options import FORMS, extra_options
+from hpc_train.plan.sbatch_options import FORMS, check_form, extra_options
 from hpc_train.plan.shape import BatchSplitError, shape_of, split_batch
 from hpc_train.plan.shell import shell_plan
 from hpc_train.plan.units import (
@@ -270,10 +269,10 @@ def _time_limit_s(slurm: SlurmConfig, origins: Origins) -> int | None:
 
 
 def _check_texts(slurm: SlurmConfig, origins: Origins) -> None:
-    for key, (form, fix) in FORMS.items():
+    for key in FORMS:
         value: str | None = getattr(slurm, key)
-        if value is not None and not re.fullmatch(form, value.strip(), re.IGNORECASE):
-            raise origins.error(f"slurm.{key}", f"is {value!r}", fix)
+        if value is not None:
+            check_form(key, value, origins)
     named: dict[str, list[str]] = {}
     for key in ("nodelist", "exclude"):
         hosts: str | None = getattr(slurm, key)

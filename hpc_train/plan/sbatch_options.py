@@ -11,11 +11,13 @@ from hpc_train.config.words import did_you_mean
 
 _WORDS = "now|today|tomorrow|midnight|noon|elevenses|fika|teatime|[ap]m|uts"
 _MAILS = "NONE|BEGIN|END|FAIL|REQUEUE|ALL|INVALID_DEPEND|STAGE_OUT|TIME_LIMIT(_[589]0)?|ARRAY_TASKS"
-_AFTER = r"(after\w*(:\d+([_+](\d+|\*))*)+|singleton|\d+)"
+_KINDS = "after|afterany|afterburstbuffer|aftercorr|afternotok|afterok|expand"
+_AFTER = rf"(({_KINDS})(:\d+([_+](\d+|\*))*)+|singleton)"
+_WITHOUT_KIND = re.compile(r"\d[\d:_+*]*\Z")
 _BEGIN = rf"(?=.*\w)([-\d:/.+\sT]|{_WORDS}|(second|minute|hour|day|week)s?)+"
 # Keys whose form sbatch(1) fixes: a pattern, and how to write them.
 FORMS: Mapping[str, tuple[str, str]] = {
-    "begin": (_BEGIN, "write it like now+1hour or 2026-11-30T08:00"),
+    "begin": (_BEGIN, "write it like now+1hour, 16:00 or 2026-11-26T08:00"),
     "dependency": (rf"{_AFTER}([,?]{_AFTER})*", "write it like afterok:12345, or --after RUN"),
     "mail_type": (rf"({_MAILS})(,({_MAILS}))*", "write END,FAIL; others: BEGIN, REQUEUE, ALL"),
     "mail_user": (r"\S+", "write one address"),
@@ -26,6 +28,25 @@ FORMS: Mapping[str, tuple[str, str]] = {
     ),
 }
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*\Z", re.ASCII)
+
+
+def check_form(key: str, value: str, origins: Origins = NOWHERE) -> None:
+    """Refuse a value that sbatch(1) cannot read, or reads as something else.
+
+    A dependency without its kind is `afterany` to Slurm, and one of a job that it does not know is
+    dropped without a word [seen on 22.05].
+
+    Raises:
+        ConfigError: with the form to write.
+    """
+    form, fix = FORMS[key]
+    parts = re.split("[,?]", value.strip()) if key == "dependency" else []
+    if bare := next((part for part in parts if _WITHOUT_KIND.match(part)), ""):
+        what = "without its kind" if parts == [bare] else f"and {bare} is without its kind"
+        kinds = f"write afterok:{bare} (after it ended well) or afterany:{bare}"
+        raise origins.error(f"slurm.{key}", f"is {value}, {what}", kinds)
+    if not re.fullmatch(form, value.strip(), re.IGNORECASE):
+        raise origins.error(f"slurm.{key}", f"is {value!r}", fix)
 
 
 def extra_options(

@@ -110,11 +110,12 @@ def in_new_allocation(
             f"Slurm's controller does not answer: {said}",
             "`scontrol ping` tells when it is back; leave --nodes out to look at this host",
         )
-    check_partition(dict(word.removeprefix("--").split("=", 1) for word in salloc))
+    options = dict(word.removeprefix("--").split("=", 1) for word in salloc)
+    check_partition(options)
     # What Slurm would refuse is asked of sbatch: salloc's words go to the terminal as they are.
     test = ["sbatch", "--test-only", *salloc, "--wrap=true"]
     if is_available() and (refused := run_slurm(test, timeout_s=30)).returncode:
-        raise refusal_error(refused.stderr)
+        raise refusal_error(refused.stderr, options)
     say(f"asking Slurm for {nodes} node{'s' if nodes > 1 else ''}")
     # By its name squeue finds the job whose number salloc tells only in words.
     name = f"hpc-train-{arguments[0]}-{secrets.token_hex(4)}"

@@ -29,7 +29,13 @@ class StartEstimate:
     partition: str
 
 
-def sbatch(script: Path, options: Sequence[str] = (), *, known: Collection[str]) -> str:
+def sbatch(
+    script: Path,
+    options: Sequence[str] = (),
+    *,
+    known: Collection[str],
+    asked: Mapping[str, str | None] | None = None,
+) -> str:
     """Submit `script`; options given here win over those in the script (sbatch(1)).
 
     Slurm may take the job and its answer be lost (a killed sbatch, a controller that is slow to
@@ -38,6 +44,7 @@ def sbatch(script: Path, options: Sequence[str] = (), *, known: Collection[str])
 
     Args:
         known: Jobs of the script that were submitted before.
+        asked: The script's options by name, for the words of a refusal.
 
     Returns:
         The job id.
@@ -52,7 +59,7 @@ def sbatch(script: Path, options: Sequence[str] = (), *, known: Collection[str])
     if said.wordless:
         raise SlurmError(f"sbatch: {NO_ANSWER} (it ended with {said.returncode})")
     if said.returncode != 0:
-        raise refusal_error(said.stderr)
+        raise refusal_error(said.stderr, asked)
     return said.stdout.strip().split(";")[0]
 
 
@@ -61,15 +68,19 @@ def is_answer_lost(words: str) -> bool:
     return any(text in words for text in ANSWER_LOST)
 
 
-def test_only(script: Path) -> StartEstimate:
+def test_only(script: Path, options: Mapping[str, str | None]) -> StartEstimate:
     """Ask Slurm when and where the script would start; nothing is submitted (sbatch --test-only).
+
+    Args:
+        script: With the options in it.
+        options: The same by name, for the words of a refusal.
 
     Raises:
         SlurmError: with Slurm's words and the key to change.
     """
     said = run(["sbatch", "--test-only", str(script)])
     if said.returncode != 0:
-        raise refusal_error(said.stderr)
+        raise refusal_error(said.stderr, options)
     text = (said.stderr + said.stdout).strip().removeprefix("sbatch: ")
     found = re.search(r"to start at (\S+)(?:.* on nodes (\S+))?(?:.* in partition (\S+))?", text)
     start, nodes, partition = found.groups(default="") if found else ("", "", "")

@@ -13,8 +13,12 @@ from hpc_train.slurm.command import run
 
 DEFAULT_SLURMD_PORT = 6818  # slurm.conf(5), SlurmdPort
 CONNECT_S = 2.0
+ANSWER_S = 5.0  # a person waits
 # sinfo(1), NODE STATE CODES; a trailing "*" is a node that does not respond.
 UNUSABLE = re.compile(r"(?:down|drain|fail|maint|unk|future|power|reboot)|.*\*", re.IGNORECASE)
+
+# The same, of these alone somebody says why, and a person has to see to them.
+_OUT = re.compile(r"down|drain|fail", re.IGNORECASE)
 
 
 def usable_nodes(partition: str) -> frozenset[str]:
@@ -61,6 +65,41 @@ def why_it_waits(options: Mapping[str, str | None]) -> str:
         f"it would wait, since {len(out)} of the {len(states)} nodes that it may have are down or"
         f" drained ({folded(out)}): `sinfo -R` says why, and nothing has to be changed"
     )
+
+
+def down_for(options: Mapping[str, str | None]) -> str:
+    """Of a job that waits: which nodes it waits for, since they are down or drained; else empty.
+
+    Args:
+        options: sbatch's long options by name.
+    """
+    nodelist, exclude = (options.get(it) or "" for it in ("nodelist", "exclude"))
+    if options.get("clusters") or options.get("reservation") or "/" in nodelist + exclude:
+        return ""  # with a slash it is a file of names
+    argv = ["sinfo", "--local", "--noheader", "--Node", "--format=%P|%N|%T|%E"]
+    try:
+        said = run(argv, timeout_s=ANSWER_S)
+    except SlurmError:
+        return ""  # the job is in the queue all the same
+    rows = [line.split("|", 3) for line in said.stdout.splitlines() if line.count("|") >= 3]
+    named = (options.get("partition") or "").split(",")
+    wanted, left_out = (expand(it) if it else [] for it in (nodelist, exclude))
+    nodes = {
+        node: (state.strip(), reason.strip())
+        for partition, node, state, reason in rows
+        if (partition.rstrip("*") in named or (named == [""] and "*" in partition))
+        and node not in left_out
+        and node in (wanted or [node])
+    }
+    out = [node for node, (state, _) in nodes.items() if _OUT.match(state)]
+    is_enough = len(nodes) - len(out) >= int(options.get("nodes") or 1)
+    if not out or (is_enough and not wanted):
+        return ""
+    whys = {reason for node in out if (reason := nodes[node][1]) not in ("", "none")}
+    why = f' ("{whys.pop()}")' if len(whys) == 1 else ""
+    if out[1:]:
+        return f"{folded(out)} are down or drained{why}: the job waits for them"
+    return f"{out[0]} is {nodes[out[0]][0].rstrip('*')}{why}: the job waits for it"
 
 
 def answers(address: str, port: int) -> bool:

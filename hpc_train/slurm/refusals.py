@@ -13,6 +13,8 @@ from dataclasses import dataclass
 
 from hpc_train.config.schema import SlurmConfig
 from hpc_train.errors import SlurmError
+from hpc_train.plan.sbatch_options import FORMS
+from hpc_train.slurm.what_there_is import name_for_refused
 
 
 @dataclass(frozen=True)
@@ -204,8 +206,14 @@ def no_controller(words: str) -> SlurmError:
     return SlurmError(f"Slurm does not answer: {words}", hint)
 
 
-def refusal_error(stderr: str) -> SlurmError:
-    """Slurm's own words, and where we know it the key to change."""
+def refusal_error(stderr: str, options: Mapping[str, str | None] | None = None) -> SlurmError:
+    """Slurm's own words, and where we know it the key to change.
+
+    Args:
+        stderr: sbatch's words.
+        options: sbatch's long options by name; a name among them that Slurm does not know is told
+            with those that it has, for which Slurm is asked.
+    """
     words = _own_words(stderr)
     if _NOBODY_THERE.search(stderr):
         return no_controller(words)
@@ -213,6 +221,8 @@ def refusal_error(stderr: str) -> SlurmError:
     also = f"; your shell sets {shell}" if shell else ""
     if limit := _limit(stderr):
         return SlurmError(f"Slurm refused the job: {words}", limit + also)
+    if options and (names := name_for_refused(stderr, options)):
+        return SlurmError(f"Slurm refused the job: {words}", names + also)
     for refusal in REFUSALS:
         if re.search(refusal.pattern, stderr):
             hint = f"change {refusal.key}: {refusal.fix}" if refusal.key else refusal.fix
@@ -222,7 +232,8 @@ def refusal_error(stderr: str) -> SlurmError:
         key = option[1].replace("-", "_")
         own = key in {field.name for field in dataclasses.fields(SlurmConfig)}
         name = f"slurm.{key}" if own else f"slurm.extra.{option[1]}"
-        hint = f"change {name}: `man sbatch` says how --{option[1]} is written"
+        said = f"`man sbatch` says how --{option[1]} is written"
+        hint = f"change {name}: {FORMS[key][1] if key in FORMS else said}"
     return SlurmError(f"Slurm refused the job: {words}", hint + also)
 
 
@@ -254,7 +265,8 @@ def explain_pending(reason: str, job_id: str = "JOB") -> str:
     way = "cancel it, change the key, submit again"
     if word in _MAY_PASS:
         way = f"`sinfo -R` says why; it starts when that has passed, or {way}"
-    return f"{key} {trouble}: {way}"
+    nodes = re.search(r"UnavailableNodes:([^\s()]+)", reason)
+    return f"{key} {trouble}{f' ({nodes[1]})' if nodes else ''}: {way}"
 
 
 def explain_waiting(reason: str) -> str:

@@ -158,6 +158,7 @@ __all__ = ["project"]
         ("submit cfg.yaml slurm.begin=now+1h", 3, "slurm.begin is 'now+1h'", "now+1hour"),
         ("render cfg.yaml slurm.mail_type=ALWAYS", 3, "mail_type is 'ALWAYS'", "write END,FAIL"),
         ("submit cfg.yaml slurm.mail_type=END;FAIL", 3, "is 'END;FAIL'", "write END,FAIL"),
+        ("submit cfg.yaml slurm.dependency=12345", 3, "12345, without its kind", "afterany:12345"),
         ("submit cfg.yaml slurm.dependency=afterok:mk", 3, "is 'afterok:mk'", "or --after RUN"),
         ("submit cfg.yaml env.venv=no/such/venv", 3, "no/such/venv, and there is no", "makes one"),
         ("submit cfg.yaml --sweep seed=1..5", 3, "seed=1..5 is no list", "seed='range(1,6)'"),

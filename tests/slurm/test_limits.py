@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hpc_train.slurm.refusals import explain_waiting, refusal_error
+from hpc_train.slurm.refusals import explain_pending, explain_waiting, refusal_error
 from tests.cluster.cluster import Cluster
 from tests.e2e.conftest import DIGITS
 from tests.slurm.test_sites import hpc
@@ -89,3 +89,16 @@ def test_a_limit_that_slurm_names_is_told_by_its_key(word: str, told: str) -> No
 @pytest.mark.parametrize("word", ["QOSMaxGRESPerUser", "AssocGrpNodeLimit"])
 def test_a_job_that_waits_for_a_limit_may_alone_be_beyond_it(word: str) -> None:
     assert "which other jobs use up or this one alone is beyond: `sacctmgr" in explain_waiting(word)
+
+
+@pytest.mark.parametrize(
+    ("reason", "told"),
+    [
+        ("ReqNodeNotAvail, UnavailableNodes:node[1-2]", "down or drained (node[1-2]): `sinfo -R`"),
+        ("(ReqNodeNotAvail, UnavailableNodes:node3)", "down or drained (node3): `sinfo -R`"),
+        ("ReqNodeNotAvail, UnavailableNodes:", "down or drained: `sinfo -R`"),
+        ("ReqNodeNotAvail", "down or drained: `sinfo -R`"),
+    ],
+)
+def test_the_nodes_that_slurm_names_as_not_there_are_told(reason: str, told: str) -> None:
+    assert told in explain_pending(reason)

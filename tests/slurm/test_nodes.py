@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hpc_train.slurm.nodes import silent_nodes
+from hpc_train.slurm.nodes import down_for, silent_nodes
 from tests.supervisor.programs import Slurm
 
 
@@ -51,3 +51,36 @@ def test_what_slurm_could_not_tell_is_asked_again(slurm: Slurm, slurmd: socket.s
     listens(slurm, slurmd, "a")
     assert silent_nodes(["a"], known) == ()
     assert len(slurm.asked("scontrol")) == 4
+
+
+ROWS = ("a*|n1|idle|none", "a*|n2|drained|fan broken", "a*|n3|down*|Not responding", "b|n9|down|x")
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"nodelist": "n2"}, 'n2 is drained ("fan broken"): the job waits for it'),
+        ({"nodelist": "n3"}, 'n3 is down ("Not responding"): the job waits for it'),
+        ({"nodelist": "n[1-2]", "nodes": "2"}, 'n2 is drained ("fan broken"): the job waits'),
+        ({"nodes": "2"}, "n[2-3] are down or drained: the job waits for them"),
+        ({"nodes": "1"}, ""),
+        ({"nodelist": "n1"}, ""),
+        ({"partition": "b"}, 'n9 is down ("x"): the job waits for it'),
+        ({"nodes": "1", "exclude": "n1"}, "n[2-3] are down or drained"),
+        ({"nodes": "2", "reservation": "r"}, ""),
+        ({"nodes": "2", "clusters": "c"}, ""),
+    ],
+)
+def test_nodes_that_a_job_waits_for_are_named_with_the_reason(
+    slurm: Slurm, options: dict[str, str | None], told: str
+) -> None:
+    slurm.says("sinfo", *ROWS)
+    said = down_for(options)
+    assert told in said
+    assert bool(said) == bool(told)
+
+
+def test_without_an_answer_no_node_is_named(slurm: Slurm) -> None:
+    assert down_for({"nodes": "2"}) == ""
+    slurm.says("sinfo", code=1)
+    assert down_for({"nodes": "2"}) == ""

@@ -1,0 +1,106 @@
+"""What Slurm has in the place of a name that it refused: partitions, features, reservations."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from hpc_train.config.words import did_you_mean, near_words
+from hpc_train.errors import SlurmError
+from hpc_train.slurm.command import run
+
+ANSWER_S = 5.0  # a person waits for the refusal
+MOST_SHOWN = 8
+
+
+@dataclass(frozen=True)
+class _Names:
+    """How the names of an option are asked for.
+
+    Attributes:
+        refused: A pattern in Slurm's words.
+        argv: What lists them.
+        listed: Finds them there.
+        written: Finds them in the option's value.
+        none: What to do where there are none; `{of}` is where it was looked.
+    """
+
+    refused: str
+    argv: tuple[str, ...]
+    listed: Callable[[str], list[str]]
+    written: str
+    none: str
+
+
+_NAMES = {
+    "partition": _Names(
+        "[Ii]nvalid partition",
+        ("sinfo", "--noheader", "--format=%R"),
+        str.split,
+        r"[^,\s]+",
+        "",
+    ),
+    "constraint": _Names(
+        "Invalid feature specification",
+        ("sinfo", "--noheader", "--format=%f"),
+        lambda said: [it for it in re.split(r"[,\s]+", said) if it not in ("", "(null)")],
+        r"(?<![\w.*-])[A-Za-z_][\w.-]*",  # not the number of `ib*2`
+        "no node{of} has features: leave slurm.constraint out",
+    ),
+    "reservation": _Names(
+        "Requested reservation|reservation is invalid|Invalid reservation",
+        ("scontrol", "--oneliner", "show", "reservation"),
+        lambda said: re.findall(r"ReservationName=(\S+)", said),
+        r"[^,\s]+",
+        "there is no reservation: leave slurm.reservation out",
+    ),
+    "licenses": _Names(
+        "Invalid license",
+        ("scontrol", "--oneliner", "show", "licenses"),
+        lambda said: re.findall(r"LicenseName=(\S+)", said),
+        r"(?:^|[,;|&])\s*([^,;|&:*\s]+)",
+        "this cluster has no licenses: leave slurm.licenses out",
+    ),
+}
+
+
+def name_for_refused(stderr: str, options: Mapping[str, str | None]) -> str:
+    """The name that Slurm does not know, and those that it has; empty where that is not sure.
+
+    Slurm is asked once, and only here, on the way to a refusal.
+
+    Args:
+        stderr: sbatch's words.
+        options: sbatch's long options by name, as they were asked for.
+    """
+    found = next((it for it in _NAMES.items() if re.search(it[1].refused, stderr)), None)
+    if found is None or options.get("clusters"):
+        return ""  # another cluster has names of its own
+    option, names = found
+    written = os.environ.get(f"SBATCH_{option.upper()}") or options.get(option) or ""
+    of = options.get("partition") if option == "constraint" else None
+    try:
+        said = run([*names.argv, *([f"--partition={of}"] if of else [])], timeout_s=ANSWER_S)
+    except SlurmError:
+        return ""
+    if said.returncode != 0 or not written:
+        return ""
+    there = list(dict.fromkeys(names.listed(said.stdout)))
+    strange = [it for it in re.findall(names.written, written) if it not in there]
+    if not strange:
+        return ""  # it is there, and something else is wrong with it
+    if not there:
+        none = names.none.format(of=f" of {of}" if of else "")
+        return f"slurm.{option} is {written}, and {none}" if none else ""
+    meant = did_you_mean(strange[0], there)
+    return f"slurm.{option} is {written}: {meant}{' ' if meant else ''}{_shown(strange[0], there)}"
+
+
+def _shown(word: str, there: list[str]) -> str:
+    if len(there) <= MOST_SHOWN:
+        return f"there {'is' if len(there) == 1 else 'are'} {', '.join(there)}"
+    near = near_words(word, there)
+    shown = [*near, *(it for it in there if it not in near)][:MOST_SHOWN]
+    return f"there are {len(there)}, among them {', '.join(shown)}"

@@ -1,0 +1,48 @@
+"""`env.conda` and `env.modules` on a host that has neither conda nor module."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import DIGITS
+
+CONDA = "note: no conda on this host: whether env.conda=ml loads only the nodes can tell"
+MODULE = "note: no module on this host: whether env.modules=cuda loads only the nodes can tell"
+
+
+@pytest.mark.parametrize("how", [(), ("--dry-run",)])
+@pytest.mark.parametrize(
+    ("words", "notes"),
+    [
+        (("env.conda=ml",), [CONDA]),
+        (("env.modules=[cuda]",), [MODULE]),
+        (("env.modules=[cuda]", "env.conda=ml"), [MODULE]),
+        ((), []),
+    ],
+)
+def test_what_only_the_nodes_can_tell_is_noted(hpc, taken, words, notes, how):
+    if shutil.which("conda") or Path("/etc/profile.d/modules.sh").exists():
+        pytest.skip("this host has them")
+    said = hpc("submit", DIGITS, *how, *words)
+    assert said.code == 0, said
+    assert [it for it in said.err.splitlines() if it.startswith("note: ")] == notes
+
+
+def test_a_conda_that_is_here_is_checked_and_not_noted(hpc, taken):
+    taken.has("conda", "echo :")
+    said = hpc("submit", DIGITS, "--dry-run", "env.conda=ml")
+    assert CONDA not in said.err
+
+
+def test_a_named_node_that_is_drained_is_told_at_the_submission(hpc, taken):
+    taken.says("7|PENDING|Priority|N/A")
+    taken.has(
+        "sinfo",
+        'case "$*" in *%E*) echo "a*|n3|drained|fan broken";; *) exit 1;; esac',
+    )
+    said = hpc("submit", DIGITS, "--nodes", "1", "--gpus", "1", "slurm.nodelist=n3")
+    assert said.code == 0, said
+    assert 'note: n3 is drained ("fan broken"): the job waits for it' in said.err
