@@ -60,6 +60,8 @@ class SchedulerOptions:
             would wait as long; a fresh job on other nodes need not.
         usable_nodes: Nodes that the job could have next, as far as Slurm knows; None if unknown.
         nodes_needed: How many it asks for.
+        demanded_nodes: Those that its nodelist names. Slurm gives it all of them or nothing, and
+            with one of them left out the job waits for ever (BadConstraints, seen on 22.05).
         cancelled: Who has cancelled the run meanwhile, in words; empty where nobody has.
     """
 
@@ -70,6 +72,7 @@ class SchedulerOptions:
     node_is_gone: bool = False
     usable_nodes: frozenset[str] | None = None
     nodes_needed: int = 0
+    demanded_nodes: frozenset[str] = frozenset()
     cancelled: str = ""
 
 
@@ -200,10 +203,11 @@ def _idle_attempts(history: Sequence[AttemptSummary]) -> list[AttemptSummary]:
 def _dispensable(blamed: Sequence[str], scheduler: SchedulerOptions) -> tuple[str, ...]:
     """Those of the blamed nodes without which enough are left; the latest blamed go first."""
     usable = scheduler.usable_nodes
+    others = [node for node in blamed if node not in scheduler.demanded_nodes]
     if usable is None:
-        return tuple(sorted(blamed))
+        return tuple(sorted(others))
     left_out: list[str] = []
-    for node in blamed:
+    for node in others:
         if len(usable.difference(left_out, {node})) >= scheduler.nodes_needed:
             left_out.append(node)
     return tuple(sorted(left_out))
@@ -219,6 +223,9 @@ def _not_mended(attempt: AttemptSummary, blamed: Sequence[str], scheduler: Sched
     kept = set(attempt.blamed).difference(_dispensable(blamed, scheduler))
     if attempt.refused != "nodes" or not kept or scheduler.node_is_gone:
         return ""
+    if demanded := sorted(kept & scheduler.demanded_nodes):
+        fix = "mend it, or name others: hpc-train resume RUN slurm.nodelist=null"
+        return f"{folded(demanded)} cannot be left out, since slurm.nodelist names it: {fix}"
     return (
         f"{folded(sorted(kept))} cannot be left out, since {scheduler.nodes_needed} nodes are"
         " needed and no others are there: mend it, or ask for fewer nodes"
@@ -230,9 +237,12 @@ def _go_on(attempt: AttemptSummary, blamed: Sequence[str], scheduler: SchedulerO
     kept = sorted(set(blamed).difference(exclude))
     because = f"{attempt.outcome.value.replace('_', ' ')}: goes on from step {attempt.saved_step}"
     because += f", without {', '.join(exclude)}" if exclude else ""
-    if kept:
+    demanded = [node for node in kept if node in scheduler.demanded_nodes]
+    if demanded:
+        because += f"; {', '.join(demanded)} cannot be left out, since slurm.nodelist names it"
+    if few := [node for node in kept if node not in demanded]:
         needed = scheduler.nodes_needed
-        because += f"; {', '.join(kept)} cannot be left out, since {needed} nodes are needed"
+        because += f"; {', '.join(few)} cannot be left out, since {needed} nodes are needed"
     # A dead node that is needed has to come back first, and a requeue waits for just that.
     elsewhere = scheduler.node_is_gone and scheduler.can_resubmit and not kept
     if scheduler.requeued_already or (scheduler.can_requeue and not elsewhere):

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from string import Template
 
 from hpc_train.config.assets import template_dir
+from hpc_train.plan.hostlist import expand
 from hpc_train.plan.plan import Plan
 from hpc_train.plan.quoting import escape_pattern, fits_output, quote_sbatch, quote_shell
 from hpc_train.plan.shell import environment_lines
@@ -113,8 +114,15 @@ def job_options(plan: Plan, excluded: Sequence[str]) -> list[str]:
         plan: With its folders settled.
         excluded: Nodes; options given here win over those in the script (sbatch(1)).
     """
-    leave_out = [f"--exclude={exclusion(plan, excluded)}"] if excluded else []
+    others = [node for node in excluded if node not in demanded_nodes(plan)]
+    leave_out = [f"--exclude={exclusion(plan, others)}"] if others else []
     return [f"--chdir={plan.workdir}", *leave_out]
+
+
+def demanded_nodes(plan: Plan) -> frozenset[str]:
+    """Nodes that the job's nodelist names, all of which it gets (sbatch(1)); none of a file's."""
+    named = dict(plan.slurm.options).get("nodelist") or ""
+    return frozenset() if "/" in named or not named else frozenset(expand(named))
 
 
 def exclusion(plan: Plan, nodes: Sequence[str]) -> str:

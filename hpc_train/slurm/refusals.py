@@ -164,7 +164,7 @@ PENDING_FOR_GOOD = {
     "PartitionConfig": ("slurm", "asks for more than its partition has (nodes, CPUs, memory)"),
     "PartitionDown": ("slurm.partition", "is down"),
     "PartitionInactive": ("slurm.partition", "is inactive"),
-    "BadConstraints": ("slurm.constraint", "can not be satisfied"),
+    "BadConstraints": ("slurm.constraint, nodelist or exclude", "can not be satisfied"),
     "InvalidAccount": ("slurm.account", "is not valid"),
     "InvalidQOS": ("slurm.qos", "is not valid"),
     "DependencyNeverSatisfied": ("slurm.dependency", "will never be satisfied"),

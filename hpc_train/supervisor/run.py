@@ -13,6 +13,7 @@ from hpc_train.errors import HpcTrainError, SlurmError
 from hpc_train.plan.length import trial_text
 from hpc_train.plan.plan import Plan
 from hpc_train.plan.policy import AttemptSummary, Decision, SchedulerOptions, decide
+from hpc_train.plan.script import demanded_nodes
 from hpc_train.plan.states import CANCEL_ASKED, Action, RankExit, RunState
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.events import EventKind, read_events
@@ -143,6 +144,7 @@ def _decide(attempt: Attempt, ending: AttemptOutcome, stop: StopCause, *, batch:
         node_is_gone=on_slurm and bool(ending.gone),
         usable_nodes=_usable_nodes(attempt, batch=batch) if blames_somebody else None,
         nodes_needed=shape.nodes + (shape.spares if on_slurm else 0),
+        demanded_nodes=demanded_nodes(attempt.plan) if on_slurm else frozenset(),
         cancelled=attempt.why_cancelled() if ending.outcome.follows.state is None else "",
     )
     decision = decide(history[-1], history[:-1], attempt.plan.requeue, scheduler)

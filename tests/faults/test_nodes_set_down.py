@@ -37,3 +37,22 @@ def test_a_run_on_a_node_that_is_set_down_goes_on_elsewhere(
     assert second["first_step"] >= first["saved_step"] > 0
     assert node not in second["nodes"]
     assert training.status()["state"] == "running"
+
+
+@pytest.mark.parametrize("nodelist", ["node2", "node[2-3]"])
+def test_a_node_that_the_nodelist_names_is_not_left_out_and_waited_for(
+    nodelist: str, slurm_cluster: Cluster, tmp_path: Path
+) -> None:
+    """Slurm would answer BadConstraints to a job that both names a node and leaves it out."""
+    nodes = f"slurm.nodes={1 if nodelist == 'node2' else 2}"
+    words = (nodes, f"slurm.nodelist={nodelist}", "checkpoint.every_n_steps=10")
+    training = submit(slurm_cluster, tmp_path, *words)
+    training.wait_step(new=15)
+    slurm_cluster.scontrol("update", "NodeName=node2", "State=DOWN", "Reason=test")
+    training.wait_attempt_end()
+    slurm_cluster.bring_back(["node2"])
+    training.wait_step(1)
+    first, second = training.status()["attempts"]
+    assert "node2 cannot be left out, since slurm.nodelist names it" in first["decision_reason"]
+    assert second["first_step"] >= first["saved_step"] > 0
+    assert "node2" in second["nodes"]

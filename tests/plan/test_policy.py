@@ -265,3 +265,19 @@ def test_a_job_that_slurm_has_put_back_already_is_not_submitted_afresh() -> None
     assert decide(faulty("node1"), [], RequeueConfig(), place).action is Action.REQUEUE
     gone = dataclasses.replace(NOTHING, node_is_gone=True)
     assert decide(faulty("node1"), [], RequeueConfig(), gone).action is Action.STOP
+
+
+@pytest.mark.parametrize("usable", [None, frozenset({"n1", "n2", "n3", "n4"})])
+def test_a_node_that_the_nodelist_names_is_kept_and_others_are_left_out(
+    usable: frozenset[str] | None,
+) -> None:
+    ended = attempt(Outcome.NODE_FAILURE, 0, 5, blamed=("n1", "n2"))
+    asked = frozenset({"n2"})
+    place = dataclasses.replace(SLURM, usable_nodes=usable, nodes_needed=2, demanded_nodes=asked)
+    said = decide(ended, [], RequeueConfig(), place)
+    assert (said.action, said.exclude) == (Action.REQUEUE, ("n1",))
+    assert said.reason.endswith("without n1; n2 cannot be left out, since slurm.nodelist names it")
+    refused = attempt(Outcome.NETWORK_FAILURE, blamed=("n2",), refused="nodes")
+    stopped = decide(refused, [], RequeueConfig(), place)
+    assert stopped.action is Action.STOP
+    assert "n2 cannot be left out, since slurm.nodelist names it: mend it, or" in stopped.reason
