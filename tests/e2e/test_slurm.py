@@ -44,7 +44,8 @@ def test_twelve_ranks_on_three_nodes_learn_the_digits_and_the_script_does_the_sa
 def test_logs_follow_a_run_that_has_not_begun_and_end_with_it(site: Shell) -> None:
     run = site.submit(*SHORT)
     followed = site.hpc("logs", "-f", run["run"], timeout_s=200)
-    assert "waiting for" in followed.stderr
+    told = ("waiting for", "attempt 0 is starting, and rank 0 has written nothing yet")
+    assert any(words in followed.stderr for words in told), followed.stderr
     assert "training from step 0 on 3 ranks" in followed.stdout
     assert site.status(run["run"])["state"] == "completed"
 
