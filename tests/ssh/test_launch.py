@@ -97,7 +97,8 @@ def test_a_host_that_vanishes_is_replaced_by_the_one_in_reserve(hosts: Hosts) ->
     assert second["nodes"] == ["a", "c"]
     assert second["first_step"] == first["saved_step"] > 0
     assert {beat.node for beat in training.beats(1)} == {"a", "c"}
-    assert "preflight: go: 2 nodes over TCP, 3 rounds of pairs" in launched.said()
+    said = launched.said()  # a busy machine measures a slow pair once more
+    assert re.search(r"preflight: go: 2 nodes over TCP, [34] rounds of pairs", said), said
     until(lambda: not launched.ranks("b"), "the ranks behind the cut cable to end", 120)
 
 

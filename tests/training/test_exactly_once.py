@@ -336,7 +336,8 @@ def interrupt_at_random(run: Run, rng: random.Random, world_size: int) -> None:
         rng.shuffle(victims)
         for rank in victims:
             if ranks.processes[rank].is_alive():
-                ranks.send(rng.choice([signal.SIGTERM, signal.SIGUSR2]), rank)
+                with suppress(ProcessLookupError):  # it has left in between
+                    ranks.send(rng.choice([signal.SIGTERM, signal.SIGUSR2]), rank)
             time.sleep(rng.choice([0, 0.05, 0.3]) if kind == "skewed" else 0)
     codes = ranks.wait()
     run.dir.stop.unlink(missing_ok=True)
