@@ -16,7 +16,7 @@ MOST_SHOWN = 8
 
 
 @dataclass(frozen=True)
-class _Names:
+class _KnownNames:
     """How the names of an option are asked for.
 
     Attributes:
@@ -35,28 +35,28 @@ class _Names:
 
 
 _NAMES = {
-    "partition": _Names(
+    "partition": _KnownNames(
         "[Ii]nvalid partition",
         ("sinfo", "--noheader", "--format=%R"),
         str.split,
         r"[^,\s]+",
         "",
     ),
-    "constraint": _Names(
+    "constraint": _KnownNames(
         "Invalid feature specification",
         ("sinfo", "--noheader", "--format=%f"),
         lambda said: [it for it in re.split(r"[,\s]+", said) if it not in ("", "(null)")],
         r"(?<![\w.*-])[A-Za-z_][\w.-]*",  # not the number of `ib*2`
         "no node{of} has features: leave slurm.constraint out",
     ),
-    "reservation": _Names(
+    "reservation": _KnownNames(
         "Requested reservation|reservation is invalid|Invalid reservation",
         ("scontrol", "--oneliner", "show", "reservation"),
         lambda said: re.findall(r"ReservationName=(\S+)", said),
         r"[^,\s]+",
         "there is no reservation: leave slurm.reservation out",
     ),
-    "licenses": _Names(
+    "licenses": _KnownNames(
         "Invalid license",
         ("scontrol", "--oneliner", "show", "licenses"),
         lambda said: re.findall(r"LicenseName=(\S+)", said),

@@ -173,7 +173,7 @@ def test_a_class_that_is_one_or_may_be_one_passes(name: str, kinds: Path) -> Non
 def test_a_model_in_place_of_the_data_is_told(kinds: Path) -> None:
     error = refusal_in(kinds, "{class_path: pkg.Shown}", "{class_path: pkg.deep.Inner}")
     assert error.message == "cfg.yaml:4: data.class_path: pkg.deep.Inner is no LightningDataModule"
-    assert error.hint == "pkg.deep has Data"
+    assert error.hint == "pkg.deep has Data, and Inner belongs to model"
 
 
 @pytest.mark.parametrize(
