@@ -34,7 +34,8 @@ from hpc_train.runs.log_tail import last_words
 from hpc_train.runs.ranks import read_heartbeat
 from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.saved_models import read_models
-from hpc_train.runs.status import SESSION, RunStatus, SchedulerView, run_status
+from hpc_train.runs.scheduler_view import SchedulerView
+from hpc_train.runs.status import SESSION, RunStatus, run_status
 from hpc_train.runs.sweep_dir import is_being_submitted
 from hpc_train.slurm.command import is_available
 from hpc_train.slurm.jobs import JobView, is_federated, query_jobs

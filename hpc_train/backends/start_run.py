@@ -114,7 +114,9 @@ def start_run(
     plan = read_plan(run)
     unchecked = check_start(plan, cluster) if unchecked is None else unchecked
     if cluster == "slurm":
-        job_id, left_out = leave_out_bad_nodes(lambda bad: submit_slurm(run, plan, bad, options))
+        job_id, left_out = leave_out_bad_nodes(
+            plan, lambda bad: submit_slurm(run, plan, bad, options)
+        )
     else:
         job_id = submit_local(run, os.environ)
     note_submission(run, cluster, job_id, began, left_out, unchecked)

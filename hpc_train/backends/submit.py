@@ -18,7 +18,7 @@ from hpc_train.backends.job_entry import train_in_job
 from hpc_train.config.origins import NOWHERE, Origins
 from hpc_train.errors import SlurmError
 from hpc_train.plan.plan import Plan
-from hpc_train.plan.script import job_options
+from hpc_train.plan.script import demanded_nodes, job_options
 from hpc_train.runs.bad_nodes import clusters, read_bad_nodes
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.read_plan import read_plan
@@ -131,16 +131,20 @@ def _taken(run: RunDir, words: str) -> Collection[str]:
         ) from error
 
 
-def leave_out_bad_nodes(submit: Callable[[Sequence[str]], str]) -> tuple[str, tuple[str, ...]]:
+def leave_out_bad_nodes(
+    plan: Plan, submit: Callable[[Sequence[str]], str]
+) -> tuple[str, tuple[str, ...]]:
     """Submit without the nodes that are remembered as bad, or with them where none else are.
 
     Args:
+        plan: Of what is submitted: a node that it names itself is not left out.
         submit: Takes nodes to leave out and gives the job id.
 
     Returns:
         The job id, and the nodes that were left out.
     """
-    bad = remembered_nodes(os.environ, time.time())
+    remembered = remembered_nodes(os.environ, time.time())
+    bad = tuple(node for node in remembered if node not in demanded_nodes(plan))
     if bad:
         try:
             return submit(bad), bad

@@ -60,7 +60,7 @@ def submit_array(
                 raise
             return control.sbatch(sweep.script, wanted, known=known)  # finds what was taken
 
-    job_id, left_out = leave_out_bad_nodes(submit)
+    job_id, left_out = leave_out_bad_nodes(plan, submit)
     where = {"backend": "slurm", "clusters": chosen_cluster(os.environ), "unchecked": unchecked}
     data = {**where, "left_out": list(left_out), "job_id": job_id}
     _tell_submission(sweep, points, began, data)

@@ -97,7 +97,7 @@ def _elsewhere(key: str, name: str, value: object) -> str:
         return _HYDRAS[name]
     if meant_by(name, value) == INIT_ARGS:
         return f"write {INIT_ARGS} for '{name}'"
-    if "." not in key and name in FIELDS and isinstance(value, (Mapping, list)):
+    if "." not in key and name in FIELDS and not isinstance(value, (str, int, float)):
         return f"{name} is a key of its own, beside {key}: begin its line in the first column"
     of_trainer = key == "model" and name in trainer_parameters(sys.path)
     return f"write trainer.{name}" if of_trainer else f"put it under {key}.init_args"

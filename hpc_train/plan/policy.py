@@ -224,12 +224,17 @@ def _not_mended(attempt: AttemptSummary, blamed: Sequence[str], scheduler: Sched
     if attempt.refused != "nodes" or not kept or scheduler.node_is_gone:
         return ""
     if demanded := sorted(kept & scheduler.demanded_nodes):
-        fix = "mend it, or name others: hpc-train resume RUN slurm.nodelist=null"
-        return f"{folded(demanded)} cannot be left out, since slurm.nodelist names it: {fix}"
+        fix = "mend it, or resume with slurm.nodelist=null"
+        return f"{_named(demanded)}: {fix}"
     return (
         f"{folded(sorted(kept))} cannot be left out, since {scheduler.nodes_needed} nodes are"
         " needed and no others are there: mend it, or ask for fewer nodes"
     )
+
+
+def _named(nodes: Sequence[str]) -> str:
+    them = "them" if nodes[1:] else "it"
+    return f"{folded(nodes)} cannot be left out, since slurm.nodelist names {them}"
 
 
 def _go_on(attempt: AttemptSummary, blamed: Sequence[str], scheduler: SchedulerOptions) -> Decision:
@@ -239,7 +244,7 @@ def _go_on(attempt: AttemptSummary, blamed: Sequence[str], scheduler: SchedulerO
     because += f", without {', '.join(exclude)}" if exclude else ""
     demanded = [node for node in kept if node in scheduler.demanded_nodes]
     if demanded:
-        because += f"; {', '.join(demanded)} cannot be left out, since slurm.nodelist names it"
+        because += f"; {_named(demanded)}"
     if few := [node for node in kept if node not in demanded]:
         needed = scheduler.nodes_needed
         because += f"; {', '.join(few)} cannot be left out, since {needed} nodes are needed"

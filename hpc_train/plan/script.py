@@ -114,8 +114,7 @@ def job_options(plan: Plan, excluded: Sequence[str]) -> list[str]:
         plan: With its folders settled.
         excluded: Nodes; options given here win over those in the script (sbatch(1)).
     """
-    others = [node for node in excluded if node not in demanded_nodes(plan)]
-    leave_out = [f"--exclude={exclusion(plan, others)}"] if others else []
+    leave_out = [f"--exclude={exclusion(plan, excluded)}"] if excluded else []
     return [f"--chdir={plan.workdir}", *leave_out]
 
 

@@ -27,6 +27,7 @@ from hpc_train.runs.left_open import LastKnown, with_known_end
 from hpc_train.runs.metrics import Metrics
 from hpc_train.runs.ranks import Heartbeat
 from hpc_train.runs.saved_models import SavedModel, best_models, newest_undecided
+from hpc_train.runs.scheduler_view import SchedulerView
 
 SCHEMA_VERSION = 1
 SESSION = "session"  # the backend of a script of the user's with a Session
@@ -37,34 +38,6 @@ UNOPENED_LOG = ("JobLaunchFailure", "RaisedSignal:53")
 SHELL_ENDED = "with exit code 0: a line of env.setup ends its shell (exit, exec)"
 # Ended by nobody's word: the log of the job itself is all that tells.
 UNEXPLAINED = (RunState.FAILED, RunState.LOST)
-
-
-@dataclass(frozen=True)
-class SchedulerView:
-    """What is known of the run's job from outside: Slurm's words, or a local process.
-
-    Attributes:
-        state: None where nobody knows the job (any more).
-        trouble: Why a pending job does not start until something is changed, in the config's words.
-        silence: Why Slurm could not tell anything; then the run's own history is all there is.
-        waiting: What keeps srun from starting the ranks, while it does.
-        standing: Why the ranks of a job that has begun do not train on, while they do not.
-        last_words: Of the log of a job that failed or is not known, the last lines.
-        meaning: What the reason of a pending job means, for somebody who does not know Slurm's.
-        untrained: Whether Slurm calls a job completed in which no attempt has begun.
-    """
-
-    state: RunState | None
-    reason: str = ""
-    start: str = ""
-    trouble: str = ""
-    silence: str = ""
-    last_words: tuple[str, ...] = ()
-    waiting: str = ""
-    standing: str = ""
-    limit: TimeLimit | None = None  # of a job that runs, where it is known
-    meaning: str = ""
-    untrained: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,15 +151,13 @@ def run_status(
         models: As `saved_models.read_models` finds them.
         saved_step: The newest checkpoint, which an attempt without an end may have left.
     """
-    attempts = attempts_in(events)
-    submissions = [event for event in events if event.kind is EventKind.SUBMITTED]
-    step = _step(attempts, beat.step if beat else 0)
-    state, reason = _state(run, events, attempts, view, now)
+    told = attempts_in(events)
+    step = _step(told, beat.step if beat else 0)
+    state, reason = _stands(run, events, told, view, beat, step, now)
     known = LastKnown(now, [beat.time] if beat else [], step, saved_step)
-    attempts = with_known_end(attempts, events, state, known)
-    if view.silence and not end_of(events):
-        reason = _last_known(view, events, _far(state, step, beat, now), reason)
-    trains = state is RunState.RUNNING and _is_open(attempts)
+    attempts = with_known_end(told, events, state, known)
+    beat_now = beat if state is RunState.RUNNING and _is_open(attempts) else None
+    submissions = [event for event in events if event.kind is EventKind.SUBMITTED]
     return RunStatus(
         run=run.run_id,
         name=run.name,
@@ -202,14 +173,30 @@ def run_status(
         last_words=view.last_words if state in UNEXPLAINED else (),
         submitted=submissions[0].time if submissions else None,
         start_estimate=view.start if state is RunState.PENDING else "",
-        beat=beat if trains else None,
-        forecast=_forecast(state, beat if trains else None, attempts, view.limit, now),
+        beat=beat_now,
+        forecast=_forecast(state, beat_now, attempts, view.limit, now),
         step=step,
         metrics=Metrics(metrics, f"{run.name} ({run.run_id}) is {state.value}", reason),
         attempts=tuple(attempts),
         best_models=tuple(best_models(models).values()),
         newest_model=newest_undecided(models),
     )
+
+
+def _stands(
+    run: RunDir,
+    events: Sequence[Event],
+    attempts: Sequence[AttemptRecord],
+    view: SchedulerView,
+    beat: Heartbeat | None,
+    step: int,
+    now: float,
+) -> tuple[RunState, str]:
+    """Its state and why; while Slurm is silent, what was known last."""
+    state, reason = _state(run, events, attempts, view, now)
+    if view.silence and not end_of(events):
+        reason = _last_known(view, events, _far(state, step, beat, now), reason)
+    return state, reason
 
 
 def _waiting(

@@ -14,6 +14,7 @@ from pathlib import Path
 from hpc_train.errors import SlurmError
 
 DEFAULT_TIMEOUT_S = 60.0
+PATIENCE_S = 5.0  # of a person who waits for words that Slurm's answer only makes better
 NO_ANSWER = "gave no answer"
 # Of a job that was federated, the cluster on which it ran has the record (sacct(1)).
 SACCT = ("sacct", "--federation", "-n", "-P")

@@ -9,14 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 from hpc_train.errors import SlurmError
 from hpc_train.plan.hostlist import expand, folded
-from hpc_train.slurm.command import run
+from hpc_train.slurm.command import PATIENCE_S, run
 
 DEFAULT_SLURMD_PORT = 6818  # slurm.conf(5), SlurmdPort
 CONNECT_S = 2.0
-ANSWER_S = 5.0  # a person waits
 # sinfo(1), NODE STATE CODES; a trailing "*" is a node that does not respond.
 UNUSABLE = re.compile(r"(?:down|drain|fail|maint|unk|future|power|reboot)|.*\*", re.IGNORECASE)
-
 # The same, of these alone somebody says why, and a person has to see to them.
 _OUT = re.compile(r"down|drain|fail", re.IGNORECASE)
 
@@ -44,25 +42,14 @@ def why_it_waits(options: Mapping[str, str | None]) -> str:
     Args:
         options: sbatch's long options by name; a partition has the nodes that they ask for.
     """
-    nodelist, exclude = (options.get(it) or "" for it in ("nodelist", "exclude"))
-    if options.get("constraint") or options.get("reservation") or "/" in nodelist + exclude:
-        return ""  # it may be those; with a slash it is a file of names
-    said = run(["sinfo", "--local", "--noheader", "--Node", "--format=%P|%N|%T"], timeout_s=30)
-    rows = [line.split("|") for line in said.stdout.splitlines() if line.count("|") == 2]
-    named = (options.get("partition") or "").split(",")
-    rows = [row for row in rows if row[0].rstrip("*") in named or (named == [""] and "*" in row[0])]
-    wanted, left_out = (expand(it) if it else [] for it in (nodelist, exclude))
-    states = {
-        node: state.strip()
-        for _, node, state in rows
-        if node not in left_out and node in (wanted or [node])
-    }
-    out = [node for node, state in states.items() if UNUSABLE.match(state)]
-    is_enough = len(states) - len(out) >= int(options.get("nodes") or 1)
-    if not out or (is_enough and not wanted):
+    if options.get("constraint"):
+        return ""  # it may be that
+    nodes = _nodes_for(options, timeout_s=30)
+    out = _out_of(nodes, UNUSABLE, options)
+    if not out:
         return ""
     return (
-        f"it would wait, since {len(out)} of the {len(states)} nodes that it may have are down or"
+        f"it would wait, since {len(out)} of the {len(nodes)} nodes that it may have are down or"
         f" drained ({folded(out)}): `sinfo -R` says why, and nothing has to be changed"
     )
 
@@ -73,33 +60,54 @@ def down_for(options: Mapping[str, str | None]) -> str:
     Args:
         options: sbatch's long options by name.
     """
-    nodelist, exclude = (options.get(it) or "" for it in ("nodelist", "exclude"))
-    if options.get("clusters") or options.get("reservation") or "/" in nodelist + exclude:
-        return ""  # with a slash it is a file of names
-    argv = ["sinfo", "--local", "--noheader", "--Node", "--format=%P|%N|%T|%E"]
+    if options.get("clusters"):
+        return ""
     try:
-        said = run(argv, timeout_s=ANSWER_S)
+        nodes = _nodes_for(options, timeout_s=PATIENCE_S)
     except SlurmError:
         return ""  # the job is in the queue all the same
-    rows = [line.split("|", 3) for line in said.stdout.splitlines() if line.count("|") >= 3]
-    named = (options.get("partition") or "").split(",")
-    wanted, left_out = (expand(it) if it else [] for it in (nodelist, exclude))
-    nodes = {
-        node: (state.strip(), reason.strip())
-        for partition, node, state, reason in rows
-        if (partition.rstrip("*") in named or (named == [""] and "*" in partition))
-        and node not in left_out
-        and node in (wanted or [node])
-    }
-    out = [node for node, (state, _) in nodes.items() if _OUT.match(state)]
-    is_enough = len(nodes) - len(out) >= int(options.get("nodes") or 1)
-    if not out or (is_enough and not wanted):
+    out = _out_of(nodes, _OUT, options)
+    if not out:
         return ""
     whys = {reason for node in out if (reason := nodes[node][1]) not in ("", "none")}
     why = f' ("{whys.pop()}")' if len(whys) == 1 else ""
     if out[1:]:
         return f"{folded(out)} are down or drained{why}: the job waits for them"
     return f"{out[0]} is {nodes[out[0]][0].rstrip('*')}{why}: the job waits for it"
+
+
+def _nodes_for(
+    options: Mapping[str, str | None], *, timeout_s: float
+) -> dict[str, tuple[str, str]]:
+    """State and reason of each node that a job may have; none where the options do not tell.
+
+    Raises:
+        SlurmError: when Slurm cannot be asked.
+    """
+    nodelist, exclude = (options.get(it) or "" for it in ("nodelist", "exclude"))
+    if options.get("reservation") or "/" in nodelist + exclude:
+        return {}  # with a slash it is a file of names
+    argv = ["sinfo", "--local", "--noheader", "--Node", "--format=%P|%N|%T|%E"]
+    said = run(argv, timeout_s=timeout_s)
+    rows = [line.split("|", 3) for line in said.stdout.splitlines() if line.count("|") >= 3]
+    named = (options.get("partition") or "").split(",")
+    wanted, left_out = (expand(it) if it else [] for it in (nodelist, exclude))
+    return {
+        node: (state.strip(), reason.strip())
+        for partition, node, state, reason in rows
+        if (partition.rstrip("*") in named or (named == [""] and "*" in partition))
+        and node not in left_out
+        and node in (wanted or [node])
+    }
+
+
+def _out_of(
+    nodes: Mapping[str, tuple[str, str]], states: re.Pattern[str], options: Mapping[str, str | None]
+) -> list[str]:
+    """Those in one of these states; none where the job can start without them."""
+    out = [node for node, (state, _) in nodes.items() if states.match(state)]
+    is_enough = len(nodes) - len(out) >= int(options.get("nodes") or 1)
+    return [] if is_enough and not options.get("nodelist") else out
 
 
 def answers(address: str, port: int) -> bool:

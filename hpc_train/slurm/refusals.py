@@ -26,6 +26,7 @@ class Refusal:
     fix: str
 
 
+_SHORTER = "a run may need several jobs and goes on by itself, so a shorter time works too"
 UNAVAILABLE = "Requested node configuration is not available"
 REFUSALS = (
     Refusal(
@@ -44,8 +45,7 @@ REFUSALS = (
     Refusal(
         r"Requested time limit is invalid|[Tt]ime limit specification|Invalid --time",
         "slurm.time",
-        "`sinfo -o '%P %l'` shows each partition's longest time; a run may need several jobs"
-        " and goes on by itself, so a shorter time works too",
+        f"`sinfo -o '%P %l'` shows each partition's longest time; {_SHORTER}",
     ),
     Refusal(
         r"Memory specification can not be satisfied|Invalid memory|--mem",
@@ -135,8 +135,7 @@ REFUSALS = (
 _LIMITS = {
     r"SubmitJob": "you have as many jobs as {whose} allows, those that wait among them:"
     " `squeue --me` shows them; submit again when one has ended",
-    r"Wall": "change slurm.time: it is longer than {whose} allows; a run may need several jobs"
-    " and goes on by itself, so a shorter time works too",
+    r"Wall": f"change slurm.time: it is longer than {{whose}} allows; {_SHORTER}",
     r"GRES|Gres": "change slurm.gpus_per_node or slurm.nodes (--gpus, --nodes): {whose} allows"
     " other numbers of GPUs",
     r"Node": "change slurm.nodes (--nodes): {whose} allows other numbers of nodes",

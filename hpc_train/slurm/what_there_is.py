@@ -9,9 +9,8 @@ from dataclasses import dataclass
 
 from hpc_train.config.words import did_you_mean, near_words
 from hpc_train.errors import SlurmError
-from hpc_train.slurm.command import run
+from hpc_train.slurm.command import PATIENCE_S, run
 
-ANSWER_S = 5.0  # a person waits for the refusal
 MOST_SHOWN = 8
 
 
@@ -82,7 +81,7 @@ def name_for_refused(stderr: str, options: Mapping[str, str | None]) -> str:
     written = os.environ.get(f"SBATCH_{option.upper()}") or options.get(option) or ""
     of = options.get("partition") if option == "constraint" else None
     try:
-        said = run([*names.argv, *([f"--partition={of}"] if of else [])], timeout_s=ANSWER_S)
+        said = run([*names.argv, *([f"--partition={of}"] if of else [])], timeout_s=PATIENCE_S)
     except SlurmError:
         return ""
     if said.returncode != 0 or not written:

@@ -75,7 +75,7 @@ class Attempt:
     assumed_first: int = 0  # the newest checkpoint's step, until the ranks have looked into it
     beginning_told: bool = False
     notes_told: int = 0
-    oom_kills: int = 0  # of this machine's kernel, as the ranks started
+    killed_before: int = field(default_factory=oom_kills)  # for memory, by this machine's kernel
     is_taken: bool = False  # Slurm has taken nodes from the job, which failed
     check_folder: Callable[[], None] = lambda: None  # raises where somebody has moved the run
     unreachable: dict[str, str] = field(default_factory=dict)  # node -> why srun cannot start there
@@ -151,15 +151,15 @@ class Attempt:
         self, watched: Watched, ranks: Ranks, nodes: Sequence[str]
     ) -> tuple[Watched, bool]:
         """The same with the nodes that Slurm has taken from the step, and whether there are any."""
-        taken = self._taken(ranks, nodes)
+        taken = self._taken(ranks.said(), nodes)
         if not taken or watched.lost_nodes:
             return watched, bool(taken)
         code, deaths = watched.launcher_code or 1, tuple(ranks.deaths())
         return replace(watched, launcher_code=code, lost_nodes=taken, deaths=deaths), True
 
-    def _taken(self, ranks: Ranks, nodes: Sequence[str]) -> tuple[str, ...]:
+    def _taken(self, said: str, nodes: Sequence[str]) -> tuple[str, ...]:
         """The nodes that Slurm has taken from the step; a step over ssh says its losses alike."""
-        return nodes_taken(ranks.said(), nodes) if self.allocation.is_slurm else ()
+        return nodes_taken(said, nodes) if self.allocation.is_slurm else ()
 
     def look_for_beginning(self) -> None:
         """Pass on where the ranks say that they begin, once they have said it."""
@@ -254,7 +254,6 @@ class Attempt:
         return replace(stop, outcome=None, reason="") if self.is_taken and not cancelled else stop
 
     def _record_environment(self) -> None:
-        self.oom_kills = oom_kills()
         with contextlib.suppress(OSError):  # a full disk: the ranks say more of it
             attempt_environment(self.run, self.plan, self.number, slurm=self._slurm_version())
             code = code_notes(self.run, self.number, self.plan)
@@ -286,7 +285,7 @@ class Attempt:
             last_words={rank: lines[-1] for rank, lines in logs.items() if lines},
             hang=watched.hang,
             lost_nodes=lost,
-            taken_nodes=self._taken(ranks, nodes),
+            taken_nodes=self._taken(said, nodes),
             over_memory=over_memory(deaths, self.folder.rank_log),
             oom_nodes=tuple(nodes) if self._ran_out_of_memory(said) else (),
             stop_outcome=stop.outcome,
@@ -304,7 +303,7 @@ class Attempt:
         """Whether Slurm says so; where there is none, whether this machine's kernel has counted."""
         if self.allocation.has_steps:
             return "oom_kill" in said or "Out Of Memory" in said
-        return oom_kills() > self.oom_kills
+        return oom_kills() > self.killed_before
 
     def _wait_for_exits(self, nodes: Sequence[str], stop: StopCause) -> None:
         """What ranks on other nodes have left may be seen late here; a cancel leaves no time."""

@@ -21,7 +21,8 @@ from hpc_train.runs.events import Event, EventKind, read_events
 from hpc_train.runs.history import AttemptRecord, since_submission
 from hpc_train.runs.history_text import printable
 from hpc_train.runs.ranks import read_heartbeats
-from hpc_train.runs.status import RunStatus, SchedulerView, run_status
+from hpc_train.runs.scheduler_view import SchedulerView
+from hpc_train.runs.status import RunStatus, run_status
 from hpc_train.supervisor.send_notice import Notice, send
 
 if TYPE_CHECKING:

@@ -25,9 +25,9 @@ slurm:
 NODES = """\
 case "$*" in
   *%T*) cat <<'END'
-train*|n1|{0}
-train*|n2|{1}
-big|n3|idle
+train*|n1|{0}|none
+train*|n2|{1}|none
+big|n3|idle|none
 END
   ;;
   *) cat <<'END'

@@ -27,7 +27,12 @@ class Logs(pl.LightningModule):
 
 @pytest.mark.parametrize(
     ("section", "value"),
-    [("trainer", "{max_epochs: 1}"), ("loggers", "[csv]"), ("slurm", "{nodes: 1}")],
+    [
+        ("trainer", "{max_epochs: 1}"),
+        ("trainer", "\n  max_epochs: 1"),  # its keys stand where they stood
+        ("loggers", "[csv]"),
+        ("slurm", "{nodes: 1}"),
+    ],
 )
 @pytest.mark.parametrize("key", ["data", "model"])
 def test_a_section_under_another_is_told_to_begin_its_line_at_the_left(

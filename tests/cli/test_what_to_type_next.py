@@ -12,7 +12,8 @@ from hpc_train.cli.following import follow_run, print_end
 from hpc_train.plan.states import RunState
 from hpc_train.runs.events import Event, EventKind, append_event
 from hpc_train.runs.layout import RunDir
-from hpc_train.runs.status import SchedulerView, run_status
+from hpc_train.runs.scheduler_view import SchedulerView
+from hpc_train.runs.status import run_status
 from tests.cli.test_mistakes_of_first_days import end, project, run
 
 __all__ = ["project", "run"]

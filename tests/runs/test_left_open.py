@@ -13,7 +13,8 @@ from hpc_train.runs.events import Event, EventKind, seen
 from hpc_train.runs.history_text import history_lines
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.ranks import Heartbeat
-from hpc_train.runs.status import RunStatus, SchedulerView, run_status
+from hpc_train.runs.scheduler_view import SchedulerView
+from hpc_train.runs.status import RunStatus, run_status
 from tests.runs.told_status import CANCEL, PREEMPTED, STARTED, SUBMITTED, WENT_ON
 
 BEAT = Heartbeat(rank=0, node="n", pid=1, phase="train", step=31, time=190.0, moved=190.0)

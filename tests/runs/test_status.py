@@ -11,7 +11,7 @@ from hpc_train.plan.states import RunState
 from hpc_train.runs.events import Event, EventKind
 from hpc_train.runs.history_text import duration, history_html, history_lines, progress_text
 from hpc_train.runs.ranks import FailedSaves, Heartbeat, read_heartbeat
-from hpc_train.runs.status import SchedulerView
+from hpc_train.runs.scheduler_view import SchedulerView
 from tests.runs.told_status import (
     CANCEL,
     DECIDED,

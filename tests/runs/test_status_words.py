@@ -11,7 +11,7 @@ from hpc_train.plan.states import ALL_FINISHED, Outcome, RunState
 from hpc_train.runs.events import Event, EventKind, seen
 from hpc_train.runs.history_text import history_lines
 from hpc_train.runs.run_table import COLUMNS
-from hpc_train.runs.status import SchedulerView
+from hpc_train.runs.scheduler_view import SchedulerView
 from tests.runs.told_status import (
     CANCEL,
     DECIDED,

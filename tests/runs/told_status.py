@@ -8,7 +8,8 @@ from hpc_train.plan.states import RunState
 from hpc_train.runs.events import Event, EventKind
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.ranks import Heartbeat
-from hpc_train.runs.status import RunStatus, SchedulerView, run_status
+from hpc_train.runs.scheduler_view import SchedulerView
+from hpc_train.runs.status import RunStatus, run_status
 
 SUBMITTED = Event(100.0, EventKind.SUBMITTED, {"job_id": "7", "backend": "slurm"})
 

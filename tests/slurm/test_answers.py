@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import sys
 import time
@@ -154,6 +155,37 @@ def test_a_question_that_is_answered_late_does_not_keep_a_job_from_being_submitt
     assert done.returncode == 0, done.stderr
     assert "sinfo gave no answer in 5 s: not checked" in done.stderr
     assert len(set(jobs(slurm_cluster)) - before) == 1
+
+
+@pytest.mark.slurm
+@pytest.mark.parametrize("sweep", [(), ("--sweep", "seed=1,2")])
+@pytest.mark.parametrize(
+    ("where", "left_out", "excluded"),
+    [
+        (("slurm.nodes=2", "slurm.nodelist=node[2-3]"), ["node1"], "node1"),
+        (("slurm.nodes=1",), ["node1", "node3"], "node[1,3]"),
+    ],
+)
+def test_a_node_that_is_remembered_as_bad_is_taken_where_the_nodelist_names_it(
+    slurm_cluster: Cluster,
+    tmp_path: Path,
+    sweep: tuple[str, ...],
+    where: tuple[str, ...],
+    left_out: list[str],
+    excluded: str,
+) -> None:
+    """And it is not told as left out; the others are left out as ever."""
+    state = {"XDG_STATE_HOME": str(tmp_path / "state")}
+    now = time.time()
+    bad = [BadNode(it, "a slow cable", "another", now, now + 3600) for it in ("node1", "node3")]
+    assert not remember(state, slurm_cluster.spec.cluster_name, bad)
+    words = ("submit", "tests/faults/tiny.yaml", f"runs_dir={tmp_path / 'runs'}", *sweep, *where)
+    done = hpc_train(slurm_cluster, *words, "slurm.begin=now+1hour", "--json", env=state)
+    assert done.returncode == 0, done.stderr
+    (events,) = (tmp_path / "runs").rglob("events.jsonl")
+    (told,) = [it for it in read_events(events) if it.kind is EventKind.SUBMITTED]
+    assert told.get("left_out") == left_out
+    assert slurm_cluster.job(json.loads(done.stdout)["job_id"])["ExcNodeList"] == excluded
 
 
 def test_a_sigterm_for_all_of_a_batch_step_does_not_reach_slurms_programs() -> None:
