@@ -9,7 +9,6 @@ import json
 import sys
 import time
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any, TextIO, cast
 
 from typing_extensions import override
@@ -27,9 +26,9 @@ from hpc_train.training.private.lightning import (
     TensorBoardLogger,
     TrainerFn,
     pl,
-    rank_zero_only,
 )
 from hpc_train.training.private.lightning_logged import numbers_of_progress_bar
+from hpc_train.training.service_loggers import mlflow_logger, wandb_logger
 
 _MOST_SHOWN = 3
 _CLIP = "trainer.gradient_clip_val=1.0"
@@ -53,7 +52,7 @@ def make_loggers(kinds: list[Any], run: RunDir, first_step: int) -> list[Logger]
     loggers: list[Logger] = []
     for place, kind in enumerate(kinds):
         if kind == "csv":
-            loggers.append(MetricsCsv(run.metrics_csv, first_step, _note_in(run)))
+            loggers.append(MetricsCsv(run.metrics_csv, first_step, _note_of_not_finite(run)))
         elif kind == "tensorboard":
             board = TensorBoardLogger(
                 str(run.metrics),
@@ -64,22 +63,30 @@ def make_loggers(kinds: list[Any], run: RunDir, first_step: int) -> list[Logger]
             )
             loggers.append(board)
         else:
-            loggers.append(_custom_logger(kind, place, run))
+            loggers.append(_custom_logger(kind, place, run, first_step))
     return sorted(loggers, key=lambda logger: type(logger) is MetricsCsv)
 
 
-def _note_in(run: RunDir) -> Callable[[NotFinite], None]:
-    """Says in the log and in the run's history that a value is no number."""
+def _note_in(run: RunDir) -> Callable[[str], None]:
+    """Says a line in the log and in the run's history."""
 
-    def note(found: NotFinite) -> None:
-        text = f"{found.text}: where that is not meant, a lower learning rate, or {_CLIP}"
+    def note(text: str) -> None:
         print(f"note: {text}", flush=True)  # noqa: T201 - a rank's log
         leave_note(run.latest_attempt, text)
 
     return note
 
 
-def _custom_logger(kind: Any, place: int, run: RunDir) -> Logger:
+def _note_of_not_finite(run: RunDir) -> Callable[[NotFinite], None]:
+    """Says that a value is no number."""
+
+    def note(found: NotFinite) -> None:
+        _note_in(run)(f"{found.text}: where that is not meant, a lower learning rate, or {_CLIP}")
+
+    return note
+
+
+def _custom_logger(kind: Any, place: int, run: RunDir, first_step: int) -> Logger:
     spec = spec_of(kind)
     if spec is None:
         raise ConfigError(
@@ -87,30 +94,24 @@ def _custom_logger(kind: Any, place: int, run: RunDir) -> Logger:
             "write csv, tensorboard or {class_path: ..., init_args: {...}}",
         )
     defaults = {"save_dir": str(run.metrics), "run_name": run.run_id}
-    if spec.class_path.rpartition(".")[2] == "WandbLogger":
-        # One W&B run for all attempts: docs.wandb.ai/guides/runs/resuming
-        spec = type(spec)(spec.class_path, {"id": run.run_id, "resume": "allow", **spec.init_args})
-    kept = run.metrics / f"mlflow-run-{place}.txt"
-    is_mlflow = spec.class_path.rpartition(".")[2] == "MLFlowLogger"
-    if is_mlflow and kept.exists():
-        known = {"run_id": kept.read_text(encoding="utf-8").strip()}
-        spec = type(spec)(spec.class_path, {**known, **spec.init_args})
-    logger = build(spec, key=f"loggers[{place}]", defaults=defaults)
-    if is_mlflow and getattr(rank_zero_only, "rank", 0) == 0:
-        _keep_mlflow_run(logger, kept)
+    key = f"loggers[{place}]"
+    name = spec.class_path.rpartition(".")[2]
+    note = _note_in(run)
+    if name == "WandbLogger":
+        logger = wandb_logger(
+            spec, key=key, defaults=defaults, run_id=run.run_id, goes_on=first_step > 0, note=note
+        )
+    elif name == "MLFlowLogger":
+        kept = run.metrics / f"mlflow-run-{place}.txt"
+        logger = mlflow_logger(spec, key=key, defaults=defaults, kept=kept, note=note)
+    else:
+        logger = build(spec, key=key, defaults=defaults)
     if not isinstance(logger, Logger):
         raise ConfigError(
-            f"loggers[{place}]: {spec.class_path} is no logger of {PACKAGE}",
+            f"{key}: {spec.class_path} is no logger of {PACKAGE}",
             f"name a class of {PACKAGE}.loggers or one derived from Logger",
         )
     return logger
-
-
-def _keep_mlflow_run(logger: Any, file: Path) -> None:
-    """Write down the id that MLflow's server gives a run: the next attempt goes on in it."""
-    if run_id := logger.run_id:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        write_text(file, f"{run_id}\n")
 
 
 class ProgressLines(pl.Callback):

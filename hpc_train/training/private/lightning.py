@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from lightning_fabric.utilities.exceptions import MisconfigurationException
     from pytorch_lightning.accelerators import CUDAAccelerator
     from pytorch_lightning.callbacks import Checkpoint
-    from pytorch_lightning.loggers import Logger, TensorBoardLogger
+    from pytorch_lightning.loggers import Logger, MLFlowLogger, TensorBoardLogger
     from pytorch_lightning.loops.fit_loop import _FitLoop
     from pytorch_lightning.loops.training_epoch_loop import _TrainingEpochLoop
     from pytorch_lightning.plugins.io import TorchCheckpointIO
@@ -38,6 +38,7 @@ else:
     CUDAAccelerator = pl.accelerators.CUDAAccelerator
     Checkpoint = pl.callbacks.Checkpoint
     Logger, TensorBoardLogger = pl.loggers.Logger, pl.loggers.TensorBoardLogger
+    MLFlowLogger = pl.loggers.MLFlowLogger
     _FitLoop = pl.loops.fit_loop._FitLoop
     _TrainingEpochLoop = pl.loops.training_epoch_loop._TrainingEpochLoop
     TorchCheckpointIO = pl.plugins.TorchCheckpointIO
@@ -55,6 +56,7 @@ __all__ = [
     "ClusterEnvironment",
     "CombinedLoader",
     "Logger",
+    "MLFlowLogger",
     "MisconfigurationException",
     "Strategy",
     "StrategyRegistry",
