@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from hpc_train.backends.observe import SlurmAnswer, ask_slurm, observe, open_jobs
-from hpc_train.errors import HpcTrainError, UsageError
+from hpc_train.errors import HpcTrainError, NoSuchRunError, UsageError
 from hpc_train.runs.events import read_events
 from hpc_train.runs.history import attempts_in, newest_job_id
 from hpc_train.runs.layout import RunDir
@@ -28,19 +28,32 @@ def follow(run: RunDir, timeout_s: float | None) -> Iterator[RunStatus]:
 
     Raises:
         HpcTrainError: when it has not ended after `timeout_s`.
+        NoSuchRunError: somebody has removed its folder.
     """
     if not isinstance(timeout_s, (int, float, type(None))):
         raise UsageError(f"timeout_s is {timeout_s!r}", "write seconds, such as 3600, or None")
     deadline = None if timeout_s is None else time.monotonic() + timeout_s
     last = _LastAnswer()
+    job = ""
     while True:
         status = last.status_of(run, time.monotonic())
+        if not run.path.is_dir():
+            raise _without_a_folder(run, job)
+        job = status.job_id if status.backend == "slurm" else job
         yield status
         if status.state.ended:
             return
         if deadline is not None and time.monotonic() > deadline:
             raise HpcTrainError(f"{status.name} is still {status.state.value}")
         time.sleep(POLL_S)
+
+
+def _without_a_folder(run: RunDir, job: str) -> NoSuchRunError:
+    still = f"; scancel {job} ends its job, where it has not ended" if job else ""
+    return NoSuchRunError(
+        f"the folder of {run.name} ({run.run_id}) is gone, with its checkpoints: {run.path}",
+        f"nothing is left to go on with: submit it again{still}",
+    )
 
 
 class _LastAnswer:

@@ -50,6 +50,7 @@ from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.session_words import start_again
 from hpc_train.runs.snapshot import Selection, copy_at
 from hpc_train.runs.status import SESSION, RunStatus
+from hpc_train.slurm.dependencies import check_dependency
 
 LOCK_WAIT_S = 60.0  # a busy controller takes so long for an sbatch
 
@@ -158,14 +159,23 @@ def plan_again(
         new_snapshot: The project's code of now takes the place of the run's copy.
 
     Raises:
-        HpcTrainError: when the run has not ended, or is complete.
+        HpcTrainError: when the run has not ended, or is complete, or waits for a job that failed.
         ConfigError: when it would be another training, or there is no config to start from.
         CheckError: when the ranks cannot share the batch, with shapes that can.
     """
     _refuse_what_goes_on_by_itself(status, run)
     again = _next_plan(status, run, overrides, flags, new_snapshot=new_snapshot)
+    if again.cluster == "slurm":
+        _refuse_a_wait_for_ever(status, again)
     notes = (*again.notes, *config_notes(run, again.before, again.typed))
     return dataclasses.replace(again, last_job=status.job_id, notes=notes)
+
+
+def _refuse_a_wait_for_ever(status: RunStatus, again: NextPlan) -> None:
+    """A job that was to end well may have failed since the run was submitted."""
+    dependency = dict(again.plan.slurm.options).get("dependency") or ""
+    is_new = dependency != dict(again.before.slurm.options).get("dependency")
+    check_dependency(dependency, "" if is_new else status.run)
 
 
 def _next_plan(

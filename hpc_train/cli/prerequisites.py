@@ -9,7 +9,7 @@ import click
 
 from hpc_train import api
 from hpc_train.cli.common import shell_word
-from hpc_train.errors import ConfigError, UsageError
+from hpc_train.errors import ConfigError, NoSuchRunError, UsageError
 
 if TYPE_CHECKING:
     from hpc_train.config.load import LoadedConfig
@@ -23,6 +23,7 @@ def order_options(function: F) -> F:
     """`--after`, `--smoke` and `--bench-first`."""
     after = click.option(
         "--after",
+        multiple=True,  # so that a second one is refused, not dropped
         metavar="RUN|SWEEP",
         help="Begin once that run, or all points of that sweep, are complete.",
     )
@@ -40,7 +41,7 @@ def order_options(function: F) -> F:
 def check_prerequisite(
     loaded: LoadedConfig,
     *,
-    after: str | None,
+    after: tuple[str, ...],
     smoke: bool,
     bench_first: bool,
     cluster: str | None,
@@ -60,11 +61,9 @@ def check_prerequisite(
     from hpc_train.backends.submit import detect_cluster
 
     if after:
-        from hpc_train.cli.finding import run_to_read
         from hpc_train.supervisor.dependents import wait_for
-        from hpc_train.sweeps import find_sweep
 
-        prior = find_sweep(after) or run_to_read(after)
+        prior = _the_one_before(after)
         if dry_run:
             own = loaded.config.slurm.dependency
             wait_for(prior.status(), own, cluster or detect_cluster())
@@ -75,10 +74,33 @@ def check_prerequisite(
     return None
 
 
+def _the_one_before(after: tuple[str, ...]) -> Prior:
+    """The one run or sweep that `--after` names; it is followed from job to job."""
+    from hpc_train.cli.finding import run_to_read
+    from hpc_train.sweeps import find_sweep
+
+    first, *others = after
+    if others:
+        raise UsageError(
+            f"--after is given {len(after)} times, and takes one run or sweep",
+            f"--after {shell_word(others[-1])} slurm.dependency=afterok:JOB, with the number of the"
+            f" other's job: hpc-train status {shell_word(first)}",
+        )
+    try:
+        return find_sweep(first) or run_to_read(first)
+    except NoSuchRunError as error:
+        if not first.isdigit():
+            raise
+        raise NoSuchRunError(
+            f"--after {first}: {first} is no job of a run",
+            f"of another job of Slurm's: slurm.dependency=afterok:{first}",
+        ) from error
+
+
 def prerequisite(
     loaded: LoadedConfig,
     *,
-    after: str | None,
+    after: tuple[str, ...],
     smoke: bool,
     bench_first: bool,
     cluster: str | None,

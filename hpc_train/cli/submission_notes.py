@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hpc_train.cli.common import print_notes
 from hpc_train.plan.plan import Plan
+from hpc_train.runs.layout import RunDir
 
 if TYPE_CHECKING:
     from hpc_train.config.load import LoadedConfig
@@ -22,6 +24,22 @@ def note_submission_to(cluster: str | None, asked: LoadedConfig | Plan) -> None:
     folder = existing_parent(Path(runs_dir).expanduser())
     if (told := unseen_elsewhere(folder)) and (cluster or detect_cluster()) == "slurm":
         print_notes([f"runs_dir {told}: set runs_dir to a folder on the shared file system"])
+
+
+def note_allocation(environ: Mapping[str, str]) -> None:
+    """Say where the nodes of the job that one is in would stay unused."""
+    if job := environ.get("SLURM_JOB_ID"):
+        own = f"this is job {job}, and the training is another one"
+        print_notes([f"{own}: hpc-train run CFG trains on the nodes of {job}"])
+
+
+def note_twin(run: RunDir) -> None:
+    """Say where a run of the same name and config waits or trains already."""
+    from hpc_train.backends.twins import open_twins
+
+    for twin in open_twins(run)[:1]:
+        same = f"{twin.run} trains the same and is {twin.state.value} as job {twin.job_id}"
+        print_notes([f"{same}: where one is enough, hpc-train cancel {run.run_id}"])
 
 
 def note_torch(cluster: str | None, loaded: LoadedConfig) -> None:

@@ -23,10 +23,12 @@ from hpc_train.cli.common import (
 from hpc_train.cli.prerequisites import check_prerequisite, order_options, prerequisite
 from hpc_train.cli.staying import stay_options, tell_and_stay
 from hpc_train.cli.submission_notes import (
+    note_allocation,
     note_submission_to,
     note_this_machine,
     note_tools,
     note_torch,
+    note_twin,
 )
 from hpc_train.errors import UsageError
 from hpc_train.plan.states import RunState
@@ -60,7 +62,7 @@ def command(
     overrides: tuple[str, ...],
     sweep: tuple[str, ...],
     at_most: int | None,
-    after: str | None,
+    after: tuple[str, ...],
     smoke: bool,
     bench_first: bool,
     partitions: str | None,
@@ -158,6 +160,9 @@ def _stay(
         on_slurm = backend == "slurm" and not follow  # who follows is told by that
         tell_unchecked(submitted)
         note_submission_to(backend, read_plan(run.directory))
+        if backend == "slurm":
+            note_allocation(os.environ)
+        note_twin(run.directory)
         note_torch(backend, loaded)
         note_tools(backend, loaded)
         _warn(run, submitted.get("left_out", []), on_slurm=on_slurm, err=as_json)

@@ -213,6 +213,10 @@ def matching_runs(
         if os.access(run.plan if run.named else run.session, os.F_OK):
             return [run]
     runs = all_runs(folders)
+    if path.name != reference and (
+        inside := [it for it in runs if it.path.parent == path.resolve()]
+    ):
+        return sorted(inside, key=lambda run: run.run_id, reverse=True)  # the folder of a name
     if matches := _answering(reference, runs, folders):
         run = matches[0]
         if to_change and means_another_folders(reference, run.name, run, folders):

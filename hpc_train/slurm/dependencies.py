@@ -11,7 +11,7 @@ ANSWER_S = 20.0
 _PART = re.compile(r"(after\w*):([\d:+_*]+)")
 
 
-def check_dependency(written: str) -> None:
+def check_dependency(written: str, resumed: str = "") -> None:
     """Refuse jobs that neither the controller nor the accounting knows, and failed ones of afterok.
 
     Of a job that it has forgotten (MinJobAge, slurm.conf(5)) Slurm asks no more, and starts what
@@ -19,6 +19,7 @@ def check_dependency(written: str) -> None:
 
     Args:
         written: As `slurm.dependency` is.
+        resumed: The run that is submitted again; Slurm may have forgotten its jobs meanwhile.
 
     Raises:
         SlurmError: naming the job.
@@ -32,7 +33,7 @@ def check_dependency(written: str) -> None:
         return
     states = _states(sorted({job for _, job in wanted}))
     for kind, job in wanted:
-        if states is not None and job not in states:
+        if states is not None and job not in states and not resumed:
             raise SlurmError(
                 f"slurm.dependency is {written}, and Slurm knows no job {job}",
                 "`squeue --me` and `sacct -X` list yours; or wait for a run: --after RUN",
@@ -42,7 +43,9 @@ def check_dependency(written: str) -> None:
         if kind == "afterok" and bad:
             raise SlurmError(
                 f"slurm.dependency is {written}, and job {job} has ended as {bad[0]}",
-                f"leave it out, name another job, or write afterany:{job}",
+                f"hpc-train resume {resumed} slurm.dependency=null"
+                if resumed
+                else f"leave it out, name another job, or write afterany:{job}",
             )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -355,3 +356,25 @@ def test_a_training_goes_on_being_shown_while_slurm_does_not_answer(waiting, slu
     tell(waiting, EventKind.NOTE, text="something")  # so it asks again
     silent = following.line_of(next(statuses), 2.0)
     assert silent == ("digits  running  (Slurm does not answer)  step 61", "")
+
+
+@pytest.mark.parametrize("word", ["--wait", "--follow"])
+def test_a_folder_that_is_removed_is_told_and_no_command_for_it_is_named(
+    hpc, says_in_turn, monkeypatch, word
+):
+    says_in_turn(*["7|RUNNING|None|N/A"] * 5)
+    seen, looks = follow.observe, itertools.count()
+
+    def observed(runs, *args, **more):
+        found = seen(runs, *args, **more)
+        if next(looks) == 2:
+            shutil.rmtree(runs[0].path)
+        return found
+
+    monkeypatch.setattr(follow, "observe", observed)
+    said = hpc("submit", DIGITS, word)
+    assert said.code == 5
+    assert "the folder of digits (" in said.err
+    assert "is gone, with its checkpoints: " in said.err
+    assert "submit it again; scancel 7 ends its job, where it has not ended" in said.err
+    assert "hpc-train resume" not in said.err

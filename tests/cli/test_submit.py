@@ -292,3 +292,54 @@ def test_a_folder_of_runs_in_memory_is_noted_where_slurm_takes_the_job(
         said = hpc("submit", DIGITS, *more)
         assert (said.code, told in said.err) == (0, kind == "tmpfs"), said
     assert told not in hpc("submit", DIGITS, "--dry-run", "--cluster", "local").err
+
+
+# What is already there
+
+
+@pytest.mark.parametrize("changed", ["", "seed=7", "name=other"])
+@pytest.mark.parametrize(("state", "note"), [("PENDING", True), ("RUNNING", True), ("", False)])
+def test_a_training_that_is_there_already_is_named(
+    hpc, taken, state: str, note: bool, changed: str
+) -> None:
+    """A second Enter, or a submission that one forgot: both would train the same."""
+    words = [changed] if changed else []
+    taken.says("7|PENDING|Priority|N/A")
+    assert "trains the same" not in hpc("submit", DIGITS).err
+    first = next(Path.cwd().glob("runs/*/*")).name
+    taken.has("sbatch", "echo Submitted batch job 8")
+    if state:
+        taken.says(f"7|{state}|None|N/A", "8|PENDING|Priority|N/A")
+    else:
+        taken.says("8|PENDING|Priority|N/A")
+        end = '{"time": 9e9, "event": "run_ended", "state": "cancelled", "reason": "me"}'
+        with next(Path.cwd().glob("runs/*/*/events.jsonl")).open("a") as history:
+            history.write(f"{end}\n")
+    said = hpc("submit", DIGITS, *words)
+    told = (
+        f"{first} trains the same and is {state.lower()} as job 7: where one is enough, hpc-train"
+    )
+    assert (told in said.err) == (note and not changed), said
+
+
+def test_a_submission_inside_of_a_job_names_what_takes_its_nodes(hpc, taken, monkeypatch) -> None:
+    monkeypatch.setenv("SLURM_JOB_ID", "73")
+    taken.says("7|PENDING|Priority|N/A")
+    said = hpc("submit", DIGITS, "--cluster", "slurm")
+    own = "this is job 73, and the training is another one"
+    assert f"{own}: hpc-train run CFG trains on the nodes of 73" in said.err
+
+
+def test_a_second_after_is_refused_and_not_dropped(hpc, taken) -> None:
+    said = hpc("submit", DIGITS, "--after", "a", "--after", "b")
+    assert said.code == 2
+    assert "--after is given 2 times, and takes one run or sweep" in said.err
+    assert "--after b slurm.dependency=afterok:JOB" in said.err
+    assert not Path("runs").exists()
+
+
+def test_after_a_job_that_is_no_run_names_the_key_for_it(hpc, taken) -> None:
+    said = hpc("submit", DIGITS, "--after", "33")
+    assert said.code == 5
+    assert "--after 33: 33 is no job of a run" in said.err
+    assert "slurm.dependency=afterok:33" in said.err

@@ -176,3 +176,17 @@ def test_of_several_runs_of_another_folder_the_newest_is_named_as_the_newest(
     newest = max(run.run_id for run in runs)
     fix = "  fix: if you mean one of them, type its id; the newest is: "
     assert said.err.splitlines()[1] == fix + newest
+
+
+@pytest.mark.parametrize("word", ["runs/net", "runs/net/", "./runs/net"])
+def test_the_folder_of_a_name_as_tab_completes_it_means_its_newest_run(
+    hpc, projects: Projects, word: str
+) -> None:
+    projects.run("here", ended=True)
+    newest = projects.run("here", ended=True)
+    projects.run("here", "another", ended=True)
+    assert newest.run_id in hpc("status", word).out
+    assert hpc("logs", word).out == "a line of here\n"
+    missing = hpc("status", "runs/nets")
+    assert missing.code == 5
+    assert "no run answers to 'runs/nets'" in missing.err
