@@ -167,15 +167,13 @@ def test_a_run_that_waits_for_a_job_which_failed_is_not_resumed_into_the_same_wa
     slurm_cluster: Cluster, tmp_path: Path
 ) -> None:
     site = Site(slurm_cluster, tmp_path)
-    fails = slurm_cluster.command(
-        ["sbatch", "--parsable", "-N1", "-o/dev/null", "--wrap", "sleep 5; exit 1"]
-    )
-    key = f"slurm.dependency=afterok:{fails.strip()}"
-    run = training(site, site.submit(SHORT, key))
-    until(lambda: slurm_cluster.state(fails.strip()) == "FAILED", "the first job to fail", 60)
+    words = ["sbatch", "--parsable", "-N1", "-o/dev/null", "--wrap", "sleep 5; exit 1"]
+    fails = slurm_cluster.command(words).stdout.strip()
+    run = training(site, site.submit(SHORT, f"slurm.dependency=afterok:{fails}"))
+    until(lambda: slurm_cluster.state(fails) == "FAILED", "the first job to fail", 60)
     site.hpc("cancel", run.run.run_id)
     refused = site.hpc("resume", run.run.run_id, code=4).stderr
-    assert f"job {fails.strip()} has ended as FAILED" in refused
+    assert f"job {fails} has ended as FAILED" in refused
     fix = f"hpc-train resume {run.run.run_id} slurm.dependency=null"
     assert fix in refused
     site.hpc(*fix.split()[1:])
