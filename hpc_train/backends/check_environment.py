@@ -27,6 +27,7 @@ IF_MODULE = ("type module >/dev/null 2>&1 || . /etc/profile", "type module >/dev
 _PART = re.compile(
     r"^\s*(?:if|for|while|until|case|select|function)\b|[{(\\]\s*$|<<|^\s*\w+\s*\(\)"
 )
+_INSTALLS = re.compile(r"\b(?:pip3?|(?:micro)?mamba|conda|poetry|uv)\s+(?:install|sync|add)\b")
 IF_CONDA = ("type conda >/dev/null 2>&1 || exit 0",)
 
 
@@ -154,6 +155,16 @@ def _check_tools(
     see = "`conda env list`" if key == "env.conda" else "`module avail`"
     hint = f"{see} shows what there is; what only the nodes have, load in a line of env.setup"
     raise origins.error(key, f"is {value}, which fails here: {reason}", hint)
+
+
+def installing_lines(setup: Sequence[str]) -> list[str]:
+    """A note of each line that installs packages, while other nodes read that environment."""
+    return [
+        f"env.setup.{place} installs ({line.strip()}): every node does that, at every attempt, into"
+        " one environment at once; install it once, before the submission"
+        for place, line in enumerate(setup)
+        if _INSTALLS.search(line)
+    ]
 
 
 def unchecked_tools(env: EnvConfig, environ: Mapping[str, str]) -> list[str]:

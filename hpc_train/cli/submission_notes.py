@@ -52,13 +52,14 @@ def note_torch(cluster: str | None, loaded: LoadedConfig) -> None:
 
 
 def note_tools(cluster: str | None, loaded: LoadedConfig) -> None:
-    """Say where only the nodes can tell whether env.modules and env.conda load."""
-    from hpc_train.backends.check_environment import unchecked_tools
+    """Say where only the nodes can tell whether env.modules and env.conda load, and what installs."""
+    from hpc_train.backends.check_environment import installing_lines, unchecked_tools
     from hpc_train.backends.submit import detect_cluster
 
     env = loaded.config.env
-    if (env.modules or env.conda) and (cluster or detect_cluster()) == "slurm":
-        print_notes(unchecked_tools(env, os.environ))
+    is_asked = env.modules or env.conda or env.setup
+    if is_asked and (cluster or detect_cluster()) == "slurm":
+        print_notes([*unchecked_tools(env, os.environ), *installing_lines(env.setup)])
 
 
 def note_this_machine(loaded: LoadedConfig, *, is_asked: bool) -> None:

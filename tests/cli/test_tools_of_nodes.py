@@ -46,3 +46,21 @@ def test_a_named_node_that_is_drained_is_told_at_the_submission(hpc, taken):
     said = hpc("submit", DIGITS, "--nodes", "1", "--gpus", "1", "slurm.nodelist=n3")
     assert said.code == 0, said
     assert 'note: n3 is drained ("fan broken"): the job waits for it' in said.err
+
+
+@pytest.mark.parametrize(
+    ("line", "installs"),
+    [
+        ("pip install wandb", True),
+        ("python -m pip install -q wandb", True),
+        ("uv sync", True),
+        ("echo pip installs", False),
+        ("pip list", False),
+    ],
+)
+def test_a_line_of_setup_that_installs_is_noted(hpc, taken, line: str, installs: bool):
+    taken.says("7|PENDING|Priority|N/A")
+    said = hpc("submit", DIGITS, f'env.setup=["true","{line}"]')
+    assert said.code == 0, said
+    note = f"note: env.setup.1 installs ({line}): every node does that, at every attempt, into one"
+    assert (note in said.err) == installs
