@@ -52,7 +52,7 @@ def note_torch(cluster: str | None, loaded: LoadedConfig) -> None:
 
 
 def note_tools(cluster: str | None, loaded: LoadedConfig) -> None:
-    """Say where only the nodes can tell whether env.modules and env.conda load, and what installs."""
+    """Say where only the nodes can tell whether modules and conda load, and what installs."""
     from hpc_train.backends.check_environment import installing_lines, unchecked_tools
     from hpc_train.backends.submit import detect_cluster
 
