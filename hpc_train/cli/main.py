@@ -8,6 +8,7 @@ import gc
 import importlib
 import json
 import os
+import shlex
 import sys
 import time
 from collections.abc import Sequence
@@ -188,6 +189,8 @@ def _usage(error: click.ClickException, command: str) -> HpcTrainError:
     hint = f"`{where} --help` shows what there is"
     if isinstance(error, click.MissingParameter) and error.param and error.param.name == "run":
         hint = f"`hpc-train list` names the runs; {hint}"
+    if isinstance(error, click.MissingParameter) and error.param and error.param.name == "cfg":
+        hint = _configs_here(where) or hint
     if isinstance(error, click.NoSuchOption) and (known := option_hint(context, error.option_name)):
         return UsageError(error.message, known)
     if context is not None and error.message.startswith("No such command"):
@@ -197,10 +200,26 @@ def _usage(error: click.ClickException, command: str) -> HpcTrainError:
         if expanded := expanded_hint(context, extra):
             return UsageError(*expanded)
         hint = extra_hint(context, *extra) or hint
+        if context.info_name == "init":
+            name = " ".join([str(context.params.get("folder")), *extra])
+            hint = f"one folder; a name with blanks is quoted: {where} {shlex.quote(name)}"
     said = error.format_message().replace("\n", " ")
     if isinstance(error, click.BadParameter) and error.param is not None:
         hint = value_hint(context, str(error.param.name), error.message) or hint
     return UsageError(said, hint)
+
+
+_MOST_CONFIGS = 5
+
+
+def _configs_here(command: str) -> str:
+    """What to type where the config is left out: those of this folder, by name."""
+    names = sorted(it.name for it in Path().iterdir() if it.suffix in (".yaml", ".yml"))
+    if not names:
+        return ""
+    if len(names) == 1:
+        return f"{command} {shlex.quote(names[0])}"
+    return f"{command} CFG, one of: {', '.join(map(shlex.quote, names[:_MOST_CONFIGS]))}"
 
 
 def _long_dash(words: Sequence[str], error: HpcTrainError) -> HpcTrainError:

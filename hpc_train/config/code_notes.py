@@ -25,6 +25,7 @@ from hpc_train.config.python_texts import notes_on_python_texts
 from hpc_train.config.schema import Config
 from hpc_train.config.specs import is_object, read_object, wanted_of
 from hpc_train.config.validate import CALLED, other_environment
+from hpc_train.config.validation_notes import validation_notes
 from hpc_train.config.words import near_words
 
 # Hooks of Lightning that a training can do without, by whose class has them.
@@ -42,6 +43,7 @@ def notes_on_code(loaded: LoadedConfig, *, workdir: Path) -> list[str]:
 
 def _notes(loaded: LoadedConfig, workdir: Path) -> Iterator[str]:
     config = loaded.config
+    yield from validation_notes(loaded)
     yield from _on_hooks(loaded, [str(workdir), *sys.path])
     yield from monitor_notes(loaded, [str(workdir), *sys.path])
     for file in hiding(workdir):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import re
 import shlex
 import unicodedata
@@ -331,6 +332,17 @@ def _slip_of_typing(above: str, line: str) -> str:
     return ""
 
 
+def _one_folder_down(folder: Path, name: str) -> str:
+    """Where a file of that name lies in a folder of this one; runs keep theirs elsewhere."""
+    try:
+        found = sorted(folder.glob(f"[!.]*/{glob.escape(name)}"))
+    except OSError:  # a folder that may not be read
+        return ""
+    if len(found) != 1 or not found[0].is_file():
+        return ""
+    return f"it is in {found[0].parent}: cd {shlex.quote(str(found[0].parent))}, and again"
+
+
 def _neighbours(path: Path) -> str:
     folder = path.parent
     if str(path) == "-":
@@ -345,6 +357,8 @@ def _neighbours(path: Path) -> str:
     for ending in (".yaml", ".yml", ".py"):  # an ending left out
         if (whole := folder / f"{path.name}{ending}").is_file():
             return f"did you mean '{whole}'?"
+    if below := _one_folder_down(folder, path.name):
+        return below
     there = "" if str(folder) == "." else f"{folder}/"
     return did_you_mean(path.name, names, prefix=there) or (
         f"in {folder} there are: {', '.join(sorted(names)[:5])}"

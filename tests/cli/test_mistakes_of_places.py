@@ -353,3 +353,31 @@ def test_a_home_that_nothing_puts_in_the_place_of_its_tilde_is_noted(
     assert (f"write {Path.home()}/d" in said.err.replace('D="', "").replace("--data=", "")) == (
         bool(note)
     )
+
+
+def test_a_file_that_lies_one_folder_down_is_found(hpc, project: Path) -> None:
+    (project / "my net").mkdir()
+    (project / "my net" / "own.yaml").write_text(CONFIG)
+    fix = "it is in my net: cd 'my net', and again"
+    refused(hpc, project, ["run", "own.yaml"], 3, "own.yaml: there is no such file", fix)
+    (project / "sub" / "own.yaml").write_text(CONFIG)
+    refused(
+        hpc, project, ["run", "own.yaml"], 3, "there is no such file", "did you mean 'cfg.yaml'?"
+    )
+
+
+def test_a_command_without_its_config_names_those_that_are_here(
+    hpc, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for command in ("run", "submit", "render"):
+        fix = f"hpc-train {command} cfg.yaml"
+        refused(hpc, project, [command], 2, "Missing argument 'CFG'", fix)
+    (project / "b c.yml").write_text(CONFIG)
+    refused(hpc, project, ["run"], 2, "Missing", "run CFG, one of: 'b c.yml', cfg.yaml")
+    monkeypatch.chdir(project / "sub")
+    refused(hpc, project, ["run"], 2, "Missing argument 'CFG'", "`hpc-train run --help`")
+
+
+def test_a_folder_with_blanks_for_init_is_quoted(hpc, project: Path) -> None:
+    fix = "a name with blanks is quoted: hpc-train init 'my project'"
+    refused(hpc, project, ["init", "my", "project"], 2, "unexpected extra argument", fix)
