@@ -102,7 +102,7 @@ def submit_slurm(
     executor = ScriptExecutor(run.submitit, script, [*job_options(plan, leave_out), *options])
     try:
         # submitit copies sbatch's words to stderr; they are in the error that it raises, too.
-        with _ONE_AT_A_TIME, _clean_environment(), contextlib.redirect_stderr(io.StringIO()):
+        with _ONE_AT_A_TIME, _clean_environment(plan), contextlib.redirect_stderr(io.StringIO()):
             job = executor.submit(train_in_job, str(run.path), None)
     except OSError as error:
         raise unwritable(error, run.path) from error
@@ -223,9 +223,9 @@ def _stderr_in(text: str) -> str:
 
 
 @contextlib.contextmanager
-def _clean_environment() -> Iterator[None]:
+def _clean_environment(plan: Plan) -> Iterator[None]:
     before = dict(os.environ)
-    kept = for_new_job(before)
+    kept = for_new_job(before, dict(plan.slurm.options))
     for name in before.keys() - kept.keys():
         del os.environ[name]
     try:

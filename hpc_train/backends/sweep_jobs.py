@@ -58,7 +58,8 @@ def submit_array(
         except SlurmError as error:
             if not control.is_answer_lost(str(error)):
                 raise
-            return control.sbatch(sweep.script, wanted, known=known)  # finds what was taken
+            # It finds what was taken.
+            return control.sbatch(sweep.script, wanted, known=known, asked=asked)
 
     job_id, left_out = leave_out_bad_nodes(plan, submit)
     where = {"backend": "slurm", "clusters": chosen_cluster(os.environ), "unchecked": unchecked}

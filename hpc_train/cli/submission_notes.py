@@ -26,6 +26,14 @@ def note_submission_to(cluster: str | None, asked: LoadedConfig | Plan) -> None:
         print_notes([f"runs_dir {told}: set runs_dir to a folder on the shared file system"])
 
 
+def note_variables(plan: Plan, environ: Mapping[str, str]) -> None:
+    """Say which of sbatch's variables are not used, since the config has their options."""
+    from hpc_train.slurm.inherit import unused_variables
+
+    if unused := unused_variables(environ, dict(plan.slurm.options)):
+        print_notes([f"{', '.join(unused)} of your shell: not used, as the config says that"])
+
+
 def note_allocation(environ: Mapping[str, str]) -> None:
     """Say where the nodes of the job that one is in would stay unused."""
     if job := environ.get("SLURM_JOB_ID"):

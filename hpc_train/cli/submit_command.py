@@ -29,6 +29,7 @@ from hpc_train.cli.submission_notes import (
     note_tools,
     note_torch,
     note_twin,
+    note_variables,
 )
 from hpc_train.errors import UsageError
 from hpc_train.plan.states import RunState
@@ -162,6 +163,7 @@ def _stay(
         note_submission_to(backend, read_plan(run.directory))
         if backend == "slurm":
             note_allocation(os.environ)
+            note_variables(read_plan(run.directory), os.environ)
         note_twin(run.directory)
         note_torch(backend, loaded)
         note_tools(backend, loaded)

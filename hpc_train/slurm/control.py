@@ -55,7 +55,8 @@ def sbatch(
     lost = jobs_of_scripts(str(script)) - frozenset(known)
     if lost:
         return max(lost, key=int)
-    said = run(["sbatch", "--parsable", *options, str(script)], env=for_new_job(os.environ))
+    environ = for_new_job(os.environ, asked or {})
+    said = run(["sbatch", "--parsable", *options, str(script)], env=environ)
     if said.wordless:
         raise SlurmError(f"sbatch: {NO_ANSWER} (it ended with {said.returncode})")
     if said.returncode != 0:
@@ -78,7 +79,7 @@ def test_only(script: Path, options: Mapping[str, str | None]) -> StartEstimate:
     Raises:
         SlurmError: with Slurm's words and the key to change.
     """
-    said = run(["sbatch", "--test-only", str(script)])
+    said = run(["sbatch", "--test-only", str(script)], env=for_new_job(os.environ, options))
     if said.returncode != 0:
         raise refusal_error(said.stderr, options)
     text = (said.stderr + said.stdout).strip().removeprefix("sbatch: ")

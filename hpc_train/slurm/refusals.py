@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from hpc_train.config.schema import SlurmConfig
 from hpc_train.errors import SlurmError
 from hpc_train.plan.sbatch_options import FORMS
+from hpc_train.slurm.inherit import for_new_job
 from hpc_train.slurm.what_there_is import name_for_refused
 
 
@@ -216,7 +217,8 @@ def refusal_error(stderr: str, options: Mapping[str, str | None] | None = None) 
     words = _own_words(stderr)
     if _NOBODY_THERE.search(stderr):
         return no_controller(words)
-    shell = ", ".join(name for name in os.environ if name.startswith("SBATCH_"))
+    used = for_new_job(os.environ, options or {})
+    shell = ", ".join(name for name in used if name.startswith("SBATCH_"))
     also = f"; your shell sets {shell}" if shell else ""
     if limit := _limit(stderr):
         return SlurmError(f"Slurm refused the job: {words}", limit + also)

@@ -78,7 +78,7 @@ def name_for_refused(stderr: str, options: Mapping[str, str | None]) -> str:
     if found is None or options.get("clusters"):
         return ""  # another cluster has names of its own
     option, names = found
-    written = os.environ.get(f"SBATCH_{option.upper()}") or options.get(option) or ""
+    written = options.get(option) or os.environ.get(f"SBATCH_{option.upper()}") or ""
     of = options.get("partition") if option == "constraint" else None
     try:
         said = run([*names.argv, *([f"--partition={of}"] if of else [])], timeout_s=PATIENCE_S)

@@ -66,7 +66,8 @@ def go_on(
     before_resubmit()
     options = job_options(plan, exclude)
     known = {allocation.job_id, *job_ids(read_events(run.events))}
-    return _patiently(lambda: control.sbatch(run.script, options, known=known), say)
+    asked = dict(plan.slurm.options)
+    return _patiently(lambda: control.sbatch(run.script, options, known=known, asked=asked), say)
 
 
 def _known_here(job: str, nodes: Sequence[str]) -> Sequence[str]:
