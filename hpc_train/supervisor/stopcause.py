@@ -12,6 +12,7 @@ from hpc_train.plan.units import SIGNAL_IS_EARLY_S, time_s
 from hpc_train.slurm.jobs import JobDetails
 from hpc_train.supervisor.allocation import Allocation
 
+TIME_LIMIT = "TimeLimit"  # squeue(1), JOB REASON CODES
 SLURM_TIME = "%Y-%m-%dT%H:%M:%S"
 
 
@@ -48,7 +49,8 @@ def stop_cause(
 
     Seen on Slurm 22.05: PreemptTime is set from the start of the grace on, and also under
     PreemptMode=CANCEL; a requeued job counts one more restart than its batch step was told; a
-    cancelled one has neither.
+    cancelled one has neither. A job that ends at its limit has the reason TimeLimit, and one that
+    was cancelled has none, also shortly before its limit.
 
     Args:
         told_to_cancel: `hpc-train cancel` has written so into the history.
@@ -72,7 +74,9 @@ def stop_cause(
     if job.preempted or requeued:
         by = "preempted by Slurm" if job.preempted else "Slurm put the job back into the queue"
         return StopCause(Outcome.PREEMPTED, by, requeued, allowed)
-    if _out_of_time(job, signal_lead_s, now):
+    # The limit sends USR2 first, while the job runs; what ends it at the limit has a reason.
+    at_limit = not job.is_ending or job.get("Reason") == TIME_LIMIT
+    if at_limit and _out_of_time(job, signal_lead_s, now):
         return StopCause(Outcome.TIMEOUT, "the job's time limit came near", requeued, allowed)
     # A supervisor that the SIGTERM has met while it started does not know of it.
     if terminated or job.is_ending:

@@ -47,6 +47,22 @@ def test_scancel_is_final_and_resume_goes_on_from_the_last_step(
     assert len(second["nodes"]) == 2
 
 
+def test_scancel_shortly_before_the_limit_is_final_as_well(
+    slurm_cluster: Cluster, tmp_path: Path
+) -> None:
+    """It was taken for the limit, and the job that somebody had ended came back."""
+    lead = "slurm.signal_lead_s=120"
+    training = submit(slurm_cluster, tmp_path, "slurm.nodes=2", "slurm.time=1:00:00", lead)
+    training.wait_step()
+    slurm_cluster.command(["scontrol", "update", f"JobId={training.job_id}", "TimeLimit=3"])
+    slurm_cluster.cancel(training.job_id)
+    assert training.wait_end() == "cancelled"
+    training.wait_job("CANCELLED")
+    (only,) = training.status()["attempts"]
+    assert (only["outcome"], only["decision"], only["steps_lost"]) == ("cancelled", "stop", 0)
+    assert slurm_cluster.command(["squeue", "--noheader"]).stdout == ""
+
+
 def test_a_job_that_is_cancelled_while_it_waits_never_trains(
     slurm_cluster: Cluster, tmp_path: Path
 ) -> None:

@@ -68,6 +68,26 @@ def test_a_job_near_its_limit_ran_out_of_time() -> None:
     assert told(text, terminated=False).outcome is Outcome.TIMEOUT
 
 
+@pytest.mark.parametrize(
+    ("state", "outcome"),
+    [
+        ("JobState=COMPLETING Reason=None", Outcome.CANCELLED),  # scancel
+        ("JobState=CANCELLED Reason=None", Outcome.CANCELLED),
+        ("JobState=COMPLETING Reason=TimeLimit", Outcome.TIMEOUT),
+        ("JobState=RUNNING Reason=None", Outcome.TIMEOUT),  # told by USR2
+    ],
+)
+@pytest.mark.parametrize("left", ["02:59", "00:10", "00:00"])
+def test_a_cancel_shortly_before_the_limit_is_no_limit(
+    state: str, left: str, outcome: Outcome
+) -> None:
+    times = "TimeLimit=00:10:00 StartTime=2026-11-21T07:45:00 PreemptTime=None"
+    minutes, seconds = map(int, left.split(":"))
+    now = f"2026-11-21T07:{54 - minutes}:{60 - seconds}" if seconds else "2026-11-21T07:55:00"
+    cause = told(f"{state} Requeue=1 Restarts=0 {times}", now=now)
+    assert cause.outcome is outcome
+
+
 def test_our_own_cancel_needs_no_question_and_a_local_stop_is_a_cancel() -> None:
     assert told(PREEMPTED_IN_GRACE, told_to_cancel=True).outcome is Outcome.CANCELLED
     assert told("", allocation=LOCAL).outcome is Outcome.CANCELLED
