@@ -132,6 +132,9 @@ def _refuse_what_goes_on_by_itself(status: RunStatus, run: RunDir) -> None:
                 f"{what} by its files, and {status.silence}",
                 f"{ask_again(status.silence)}: hpc-train resume {status.run}",
             )
+        trouble, _, way = status.trouble.partition(": ")
+        if trouble:  # as a hold, or a key with which it never starts
+            raise HpcTrainError(f"{what}, and does not start: {trouble}", way)
         raise HpcTrainError(
             what,
             f"it needs nothing: hpc-train status {status.run} shows it; hpc-train cancel"

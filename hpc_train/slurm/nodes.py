@@ -17,6 +17,7 @@ CONNECT_S = 2.0
 UNUSABLE = re.compile(r"(?:down|drain|fail|maint|unk|future|power|reboot)|.*\*", re.IGNORECASE)
 # The same, of these alone somebody says why, and a person has to see to them.
 _OUT = re.compile(r"down|drain|fail", re.IGNORECASE)
+NodeState = tuple[str, str]  # sinfo's %T, and its %E: why somebody has set it down
 
 
 def usable_nodes(partition: str) -> frozenset[str]:
@@ -69,16 +70,33 @@ def down_for(options: Mapping[str, str | None]) -> str:
     out = _out_of(nodes, _OUT, options)
     if not out:
         return ""
-    whys = {reason for node in out if (reason := nodes[node][1]) not in ("", "none")}
+    told = told_out({node: nodes[node] for node in out})
+    return f"{told}: the job waits for {'them' if out[1:] else 'it'}"
+
+
+def told_out(nodes: Mapping[str, NodeState]) -> str:
+    """That these nodes cannot be had, and why where one reason stands for all; empty for none."""
+    if not nodes:
+        return ""
+    whys = {reason for _, reason in nodes.values() if reason not in ("", "none")}
     why = f' ("{whys.pop()}")' if len(whys) == 1 else ""
-    if out[1:]:
-        return f"{folded(out)} are down or drained{why}: the job waits for them"
-    return f"{out[0]} is {nodes[out[0]][0].rstrip('*')}{why}: the job waits for it"
+    if len(nodes) > 1:
+        return f"{folded([*nodes])} are down or drained{why}"
+    ((node, (state, _)),) = nodes.items()
+    return f"{node} is {state.rstrip('*')}{why}"
 
 
-def _nodes_for(
-    options: Mapping[str, str | None], *, timeout_s: float
-) -> dict[str, tuple[str, str]]:
+def states_of_nodes() -> dict[str, NodeState]:
+    """State and reason of every node, by its name; none where Slurm does not tell. Never raises."""
+    try:
+        said = run(["sinfo", "--local", "--noheader", "--Node", "--format=%N|%T|%E"], timeout_s=2)
+    except SlurmError:
+        return {}
+    rows = [line.split("|", 2) for line in said.stdout.splitlines() if line.count("|") >= 2]
+    return {node: (state.strip(), reason.strip()) for node, state, reason in rows}
+
+
+def _nodes_for(options: Mapping[str, str | None], *, timeout_s: float) -> dict[str, NodeState]:
     """State and reason of each node that a job may have; none where the options do not tell.
 
     Raises:
@@ -102,7 +120,7 @@ def _nodes_for(
 
 
 def _out_of(
-    nodes: Mapping[str, tuple[str, str]], states: re.Pattern[str], options: Mapping[str, str | None]
+    nodes: Mapping[str, NodeState], states: re.Pattern[str], options: Mapping[str, str | None]
 ) -> list[str]:
     """Those in one of these states; none where the job can start without them."""
     out = [node for node, (state, _) in nodes.items() if states.match(state)]
