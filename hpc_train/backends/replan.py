@@ -17,6 +17,7 @@ from hpc_train.backends.kept_in_a_run import (
     config_notes,
     kept_as_it_was,
     of_a_complete_evaluation,
+    put_back,
     refuse_length_of_an_evaluation,
     what_evaluates,
 )
@@ -241,7 +242,8 @@ def _check_here(loaded: LoadedConfig, run: RunDir, before: Plan, *, is_renewed: 
         try:
             check(loaded, workdir=Path(before.workdir))
         except ConfigError as error:
-            raise kept_as_it_was(error, run, loaded) from error
+            gone = put_back(error, run, Path(before.workdir))
+            raise gone or kept_as_it_was(error, run, loaded) from error
     check_environment(loaded.config.env, Path(before.workdir), os.environ, loaded.origins)
     check_image(loaded.config.container, Path(before.workdir), loaded.origins)
 
