@@ -19,7 +19,7 @@ from hpc_train.runs.sweep_dir import sweep_of
 
 
 @dataclass(frozen=True)
-class _Moved:
+class _MovedInQueue:
     """What a job was submitted for: a run, or the sweep of whose array it is a task.
 
     Attributes:
@@ -81,14 +81,14 @@ def _unopened(folder: Path) -> str:
     return f"its node could not open the job's log in {folder}"
 
 
-def _resume(moved: _Moved) -> str:
+def _resume(moved: _MovedInQueue) -> str:
     here = shlex.quote(str(moved.here))
     if moved.what == "run":
         return f"; hpc-train resume {here}"
     return f"; move it back ({moved.back}), and then hpc-train resume {moved.here.name}"
 
 
-def _moved(run: RunDir, job_id: str) -> _Moved | None:
+def _moved(run: RunDir, job_id: str) -> _MovedInQueue | None:
     """Where the job looks for its log, if that is gone and this machine would see it there."""
     sweep = sweep_of(run) if "_" in job_id else None
     try:
@@ -104,7 +104,7 @@ def _moved(run: RunDir, job_id: str) -> _Moved | None:
     log = then.job_log(job_id)
     if made == here or log.parent.is_dir() or not _is_seen(runs_dir):
         return None
-    return _Moved("sweep" if sweep else "run", made, here, log)
+    return _MovedInQueue("sweep" if sweep else "run", made, here, log)
 
 
 def _is_seen(runs_dir: Path) -> bool:

@@ -39,8 +39,8 @@ from hpc_train.runs.status import SESSION, UNOPENED_LOG, RunStatus, run_status
 from hpc_train.runs.sweep_dir import is_being_submitted
 from hpc_train.slurm.command import is_available
 from hpc_train.slurm.jobs import JobView, is_federated, query_jobs
-from hpc_train.slurm.nodes import NodeState, states_of_nodes
-from hpc_train.slurm.pending import NAMES_NODES, explain_running
+from hpc_train.slurm.nodes import NodeRow, known_nodes
+from hpc_train.slurm.pending import explain_running, waits_for_nodes
 from hpc_train.slurm.site import chosen_cluster
 from hpc_train.slurm.srun_words import waits_for
 
@@ -57,13 +57,13 @@ class SlurmAnswer:
         jobs: By id.
         silence: Why Slurm could not tell anything; then there are none.
         asked: The jobs that it was asked about; None where that was all.
-        nodes: States of all nodes, where a job waits for some that cannot be had.
+        nodes: All of them with their states, where a job waits for some that cannot be had.
     """
 
     jobs: Mapping[str, JobView] = field(default_factory=dict)
     silence: str = ""
     asked: Collection[str] | None = None
-    nodes: Mapping[str, NodeState] = field(default_factory=dict)
+    nodes: Sequence[NodeRow] = ()
 
     def silence_on(self, job_id: str) -> str:
         """Why nothing is known of a job; empty where Slurm does not know it."""
@@ -164,8 +164,8 @@ def ask_slurm(job_ids: Collection[str]) -> SlurmAnswer:
         jobs = query_jobs(job_ids)
     except SlurmError:
         return SlurmAnswer(silence="Slurm does not answer")
-    in_vain = any(NAMES_NODES in job.reason for job in jobs.values())
-    return SlurmAnswer(jobs, nodes=states_of_nodes() if in_vain else {})
+    ask = any(waits_for_nodes(job.reason) for job in jobs.values())
+    return SlurmAnswer(jobs, nodes=known_nodes() if ask else ())
 
 
 def _view(directory: RunDir, events: Sequence[Event], answer: SlurmAnswer) -> SchedulerView:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from hpc_train.backends.known_plan import known_plan
 from hpc_train.backends.moved_in_queue import look_for_its_folder
@@ -12,7 +12,7 @@ from hpc_train.runs.history import attempts_in
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.scheduler_view import SchedulerView
 from hpc_train.slurm.jobs import JobView
-from hpc_train.slurm.nodes import NodeState
+from hpc_train.slurm.nodes import NodeRow
 from hpc_train.slurm.pending import Asked, explain_pending, explain_waiting, is_not_before
 
 FAR_S = 300 * 86400.0  # a job without a time limit counts as one of a year
@@ -23,13 +23,13 @@ def pending_view(
     run: RunDir,
     events: Sequence[Event],
     job: JobView,
-    nodes: Mapping[str, NodeState],
+    nodes: Sequence[NodeRow],
     now: float,
 ) -> SchedulerView:
     """What is told of a job that waits, why it does, and what keeps it from starting well.
 
     Args:
-        nodes: States of nodes, where Slurm was asked for them.
+        nodes: What Slurm has, where it was asked.
     """
     # Without time limits Slurm expects the jobs in front to take a year.
     far = job.starts_in_s(now) > FAR_S and not is_not_before(job.reason)
@@ -50,7 +50,7 @@ def pending_view(
 
 def pending_trouble(run: RunDir, events: Sequence[Event], job: JobView) -> str:
     """Of a job that has ended: why it could not start, as Slurm's last reason tells."""
-    return _trouble(events, job, _asked(run, events, job, {}))
+    return _trouble(events, job, _asked(run, events, job, ()))
 
 
 def _trouble(events: Sequence[Event], job: JobView, asked: Asked) -> str:
@@ -72,9 +72,7 @@ def _waits_in_vain(events: Sequence[Event]) -> str:
     )
 
 
-def _asked(
-    run: RunDir, events: Sequence[Event], job: JobView, nodes: Mapping[str, NodeState]
-) -> Asked:
+def _asked(run: RunDir, events: Sequence[Event], job: JobView, nodes: Sequence[NodeRow]) -> Asked:
     plan, attempts = known_plan(run), attempts_in(events)
     saved = any(attempt.saved_step for attempt in attempts)
     return Asked(

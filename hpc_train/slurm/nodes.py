@@ -18,6 +18,7 @@ UNUSABLE = re.compile(r"(?:down|drain|fail|maint|unk|future|power|reboot)|.*\*",
 # The same, of these alone somebody says why, and a person has to see to them.
 _OUT = re.compile(r"down|drain|fail", re.IGNORECASE)
 NodeState = tuple[str, str]  # sinfo's %T, and its %E: why somebody has set it down
+NodeRow = tuple[str, str, str, str]  # the same, behind a partition (%P) and the node's name
 
 
 def usable_nodes(partition: str) -> frozenset[str]:
@@ -45,7 +46,7 @@ def why_it_waits(options: Mapping[str, str | None]) -> str:
     """
     if options.get("constraint"):
         return ""  # it may be that
-    nodes = _nodes_for(options, timeout_s=30)
+    nodes = _nodes_for(options, _node_rows(timeout_s=30))
     out = _out_of(nodes, UNUSABLE, options)
     if not out:
         return ""
@@ -61,17 +62,12 @@ def down_for(options: Mapping[str, str | None]) -> str:
     Args:
         options: sbatch's long options by name.
     """
-    if options.get("clusters"):
-        return ""
     try:
-        nodes = _nodes_for(options, timeout_s=PATIENCE_S)
+        rows = _node_rows(timeout_s=PATIENCE_S)
     except SlurmError:
         return ""  # the job is in the queue all the same
-    out = _out_of(nodes, _OUT, options)
-    if not out:
-        return ""
-    told = told_out({node: nodes[node] for node in out})
-    return f"{told}: the job waits for {'them' if out[1:] else 'it'}"
+    out = down_nodes_for(options, rows)
+    return f"{told_out(out)}: the job waits for {'them' if len(out) > 1 else 'it'}" if out else ""
 
 
 def told_out(nodes: Mapping[str, NodeState]) -> str:
@@ -86,32 +82,45 @@ def told_out(nodes: Mapping[str, NodeState]) -> str:
     return f"{node} is {state.rstrip('*')}{why}"
 
 
-def states_of_nodes() -> dict[str, NodeState]:
-    """State and reason of every node, by its name; none where Slurm does not tell. Never raises."""
+def known_nodes() -> list[NodeRow]:
+    """All nodes, once for each of their partitions; none where Slurm does not tell."""
     try:
-        said = run(["sinfo", "--local", "--noheader", "--Node", "--format=%N|%T|%E"], timeout_s=2)
+        return _node_rows(timeout_s=2)
     except SlurmError:
-        return {}
-    rows = [line.split("|", 2) for line in said.stdout.splitlines() if line.count("|") >= 2]
-    return {node: (state.strip(), reason.strip()) for node, state, reason in rows}
+        return []
 
 
-def _nodes_for(options: Mapping[str, str | None], *, timeout_s: float) -> dict[str, NodeState]:
-    """State and reason of each node that a job may have; none where the options do not tell.
+def down_nodes_for(
+    options: Mapping[str, str | None], rows: Sequence[NodeRow]
+) -> dict[str, NodeState]:
+    """The nodes that a job waits for, since they are down or drained; none where none is known.
 
-    Raises:
-        SlurmError: when Slurm cannot be asked.
+    Args:
+        options: sbatch's long options by name.
+        rows: Of `known_nodes`.
     """
+    if options.get("clusters"):
+        return {}
+    nodes = _nodes_for(options, rows)
+    return {node: nodes[node] for node in _out_of(nodes, _OUT, options)}
+
+
+def _node_rows(*, timeout_s: float) -> list[NodeRow]:
+    argv = ["sinfo", "--local", "--noheader", "--Node", "--format=%P|%N|%T|%E"]
+    said = run(argv, timeout_s=timeout_s)
+    cells = [line.split("|", 3) for line in said.stdout.splitlines() if line.count("|") >= 3]
+    return [(name, node, state.strip(), reason.strip()) for name, node, state, reason in cells]
+
+
+def _nodes_for(options: Mapping[str, str | None], rows: Sequence[NodeRow]) -> dict[str, NodeState]:
+    """State and reason of each node that a job may have; none where the options do not tell."""
     nodelist, exclude = (options.get(it) or "" for it in ("nodelist", "exclude"))
     if options.get("reservation") or "/" in nodelist + exclude:
         return {}  # with a slash it is a file of names
-    argv = ["sinfo", "--local", "--noheader", "--Node", "--format=%P|%N|%T|%E"]
-    said = run(argv, timeout_s=timeout_s)
-    rows = [line.split("|", 3) for line in said.stdout.splitlines() if line.count("|") >= 3]
     named = (options.get("partition") or "").split(",")
     wanted, left_out = (expand(it) if it else [] for it in (nodelist, exclude))
     return {
-        node: (state.strip(), reason.strip())
+        node: (state, reason)
         for partition, node, state, reason in rows
         if (partition.rstrip("*") in named or (named == [""] and "*" in partition))
         and node not in left_out

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from hpc_train.config.schema import SlurmConfig
 from hpc_train.plan.hostlist import expand
 from hpc_train.slurm.jobs import seconds_of
-from hpc_train.slurm.nodes import UNUSABLE, NodeState, told_out
+from hpc_train.slurm.nodes import UNUSABLE, NodeRow, NodeState, down_nodes_for, told_out
 from hpc_train.slurm.refusals import ACCOUNT_SHOWN, QOS_SHOWN, first_meaning
 
 # With these the job waits for ever unless somebody changes it.
@@ -73,7 +73,8 @@ _BEGUN = {
 }
 # A requeued job waits for its old credential's end, 120 s by default (AuthInfo, slurm.conf(5)).
 REQUEUE_WAIT_S = 600.0
-NAMES_NODES = "UnavailableNodes:"
+_UNAVAILABLE = "UnavailableNodes:"
+_NODES_OUT = "Nodes required for job are DOWN, DRAINED"  # or reserved for jobs of other partitions
 _OWN_KEYS = frozenset(item.name for item in dataclasses.fields(SlurmConfig))
 
 
@@ -85,14 +86,14 @@ class Asked:
         options: sbatch's long options by name, as its run asked for them; None where unknown.
         has_run: It has begun before, and was requeued.
         resumable: Its run, where a cancel and a resume with another key keep the run's steps.
-        nodes: States of nodes, by name, where Slurm was asked for them.
+        nodes: What Slurm has, where it was asked.
         start: When it can begin at the earliest, in Slurm's form, local to the cluster.
     """
 
     options: Mapping[str, str | None] | None = None
     has_run: bool = False
     resumable: str = ""
-    nodes: Mapping[str, NodeState] = field(default_factory=dict)
+    nodes: Sequence[NodeRow] = ()
     start: str = ""
 
 
@@ -111,7 +112,7 @@ def explain_pending(reason: str, job_id: str = "JOB", asked: Asked = _NOTHING) -
         return ""
     keys = _keys(word, asked)
     way = _way(keys, asked)
-    found = re.search(rf"{NAMES_NODES}([^\s()]+)", reason)
+    found = re.search(rf"{_UNAVAILABLE}([^\s()]+)", reason)
     if word in _MAY_PASS:
         whys = told_out(_named(found[1] if found else "", asked.nodes))
         way = f"{whys or '`sinfo -R` says why'}; it starts when that has passed, or {way}"
@@ -123,6 +124,8 @@ def explain_waiting(reason: str, asked: Asked = _NOTHING, now: float = 0.0) -> s
     """What an ordinary reason of a job that waits means, and its key; empty where none is known."""
     if explain_pending(reason):
         return ""
+    if reason.startswith(_NODES_OUT) and asked.options is not None:
+        return told_out(down_nodes_for(asked.options, asked.nodes))
     word = _word(reason)
     if word == "BeginTime" and asked.options is not None:
         return _not_before(asked, now)
@@ -138,6 +141,11 @@ def never_starts(reason: str) -> bool:
     """Whether a job that waits for this reason can start only after it has been changed."""
     word = _word(reason)
     return word in PENDING_FOR_GOOD and word not in _MAY_PASS
+
+
+def waits_for_nodes(reason: str) -> bool:
+    """Whether the states of nodes tell more of it."""
+    return _UNAVAILABLE in reason or reason.startswith(_NODES_OUT)
 
 
 def is_not_before(reason: str) -> bool:
@@ -181,14 +189,17 @@ def _way(keys: str, asked: Asked) -> str:
     )
 
 
-def _named(hostlist: str, nodes: Mapping[str, NodeState]) -> dict[str, NodeState]:
+def _named(hostlist: str, nodes: Sequence[NodeRow]) -> dict[str, NodeState]:
     """Of the nodes that Slurm names, those that are still out."""
     try:
         names = expand(hostlist) if hostlist else []
     except ValueError:  # cut short, as squeue does with a long reason
         return {}
-    known = {name: nodes[name] for name in names if name in nodes}
-    return {name: state for name, state in known.items() if UNUSABLE.match(state[0])}
+    return {
+        name: (state, reason)
+        for _, name, state, reason in nodes
+        if name in names and UNUSABLE.match(state)
+    }
 
 
 def _word(reason: str) -> str:

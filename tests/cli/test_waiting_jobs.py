@@ -133,7 +133,7 @@ def test_a_run_that_has_steps_keeps_them_by_a_resume_with_another_key(hpc, slurm
     assert "cancel it, change the key, submit again" in said
 
 
-OUT = "n1|idle|none\nn2|drained*|fan: broken\nn3|down|no power"
+OUT = "p*|n1|idle|none\np*|n2|drained*|fan: broken\np*|n3|down|no power\nq|n3|down|no power"
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ OUT = "n1|idle|none\nn2|drained*|fan: broken\nn3|down|no power"
         (
             (),
             "n[2-3]",
-            "slurm.nodes needs nodes that are down or drained (n[2-3]): n[2-3] are down",
+            "slurm.nodes needs nodes that are down or drained (n[2-3]): n[2-3] are",
         ),
         ((), "n1", "slurm.nodes needs nodes that are down or drained (n1): `sinfo -R` says why"),
         ((), "n[2-", "down or drained (n[2-): `sinfo -R` says why"),
@@ -162,3 +162,18 @@ def test_nodes_that_cannot_be_had_are_told_with_their_key_and_reason(
     run, _ = waits(*words, reason="Priority")
     slurm.has("sinfo", f"printf '%s\\n' {shlex.quote(OUT)}")
     assert told in shown(hpc, slurm, run, f"ReqNodeNotAvail, UnavailableNodes:{nodes}")
+
+
+def test_nodes_that_a_shape_waits_for_are_told_where_the_others_are_too_few(
+    hpc, slurm, waits
+) -> None:
+    reason = "Nodes required for job are DOWN, DRAINED or reserved for others"
+    for words, told in (
+        (("slurm.nodelist=n[1-2]",), f'{reason} (n2 is drained ("fan: broken"))'),
+        ((), f"{reason} (n[2-3] are down or drained)"),
+        (("--nodes", "1"), f"pending: {reason} run"),  # n1 is there: it waits for something else
+    ):
+        run, _ = waits(*words, reason="Priority")
+        slurm.has("sinfo", f"printf '%s\\n' {shlex.quote(OUT)}")
+        assert told in shown(hpc, slurm, run, reason)
+        slurm.has("sinfo", "exit 1")
