@@ -60,7 +60,8 @@ def why_log_is_unopened(run: RunDir, job_id: str) -> str:
             f"the {moved.what} was moved from {moved.made} to {moved.here} while its job waited;"
             f" slurmd could not open {moved.log}{_resume(moved)}"
         )
-    folder = run.job_log(job_id).parent
+    log = run.job_log(job_id)
+    folder = (log.readlink() if log.is_symlink() else log).parent  # of a rendered script's run
     try:
         kept = os.statvfs(folder)
     except FileNotFoundError:
@@ -97,6 +98,8 @@ def _moved(run: RunDir, job_id: str) -> _MovedInQueue | None:
         return None
     if plan is None:
         return None
+    if not (sweep.config(0) if sweep else run.config).is_file():
+        return None  # of a rendered script, whose log is where sbatch was typed
     here = sweep.path if sweep else run.path
     runs_dir = Path(plan.runs_dir)
     made = runs_dir / slug(plan.name) / here.name

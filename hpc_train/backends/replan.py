@@ -29,6 +29,7 @@ from hpc_train.backends.lengthen import (
     schedule_notes,
 )
 from hpc_train.backends.look_at_hosts import look_at_hosts
+from hpc_train.backends.moved_in_queue import look_for_its_folder
 from hpc_train.backends.moved_run import at_its_place
 from hpc_train.backends.observe import ask_again, read_history
 from hpc_train.backends.started_by import refuse_several
@@ -136,6 +137,9 @@ def _refuse_what_goes_on_by_itself(status: RunStatus, run: RunDir) -> None:
         trouble, _, way = status.trouble.partition(": ")
         if trouble:  # as a hold, or a key with which it never starts
             raise HpcTrainError(f"{what}, and does not start: {trouble}", way)
+        moved, _, way = look_for_its_folder(run, status.job_id).partition(": ")
+        if moved and status.state is RunState.PENDING and status.backend == "slurm":
+            raise HpcTrainError(f"{what}; {moved}", way)
         raise HpcTrainError(
             what,
             f"it needs nothing: hpc-train status {status.run} shows it; hpc-train cancel"

@@ -182,7 +182,8 @@ def _way(keys: str, asked: Asked) -> str:
     if not asked.resumable:
         return "cancel it, change the key, submit again"
     is_one = re.fullmatch(r"slurm\.\w+", keys)
-    change = f"{keys}=VALUE" if is_one else "slurm.KEY=VALUE"
+    value = "null" if keys == "slurm.dependency" else "VALUE"
+    change = f"{keys}={value}" if is_one else "slurm.KEY=VALUE"
     return (
         f"`hpc-train cancel {asked.resumable}`, then `hpc-train resume {asked.resumable} {change}`,"
         " which keeps its steps"

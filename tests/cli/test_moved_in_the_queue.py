@@ -49,6 +49,9 @@ def test_while_the_job_waits_it_is_told_that_it_will_not_find_its_run(
     told = f"the run was moved from {waiting.path} to {moved.path}, and its job looks for it"
     assert f"pending: Priority (other jobs are in front of it; {told} where it was: the" in said
     assert f"or hpc-train cancel '{moved.path}'; hpc-train resume '{moved.path}'" in said
+    resumed = hpc("resume", str(moved.path)).err
+    assert f"is pending as job 7; {told} where it was\n" in resumed
+    assert "fix: the job fails when it starts, unless it is moved back" in resumed
     back = said.split("moved back (")[1].split(");")[0]
     subprocess.run(back, shell=True, check=True)
     assert "was moved" not in shown(hpc, slurm, waiting, "Priority")
@@ -63,6 +66,14 @@ def test_a_copy_and_a_folder_that_is_elsewhere_on_this_machine_are_no_move(
     plan = json.loads(copy.plan.read_text())
     copy.plan.write_text(json.dumps({**plan, "runs_dir": "/nowhere-here/me/runs"}))
     assert "was moved" not in shown(hpc, slurm, copy, "Priority")
+
+
+def test_a_rendered_scripts_log_is_where_it_was_submitted(hpc, slurm, moved, tmp_path) -> None:
+    moved.config.unlink()
+    assert "was moved" not in shown(hpc, slurm, moved, "Priority")
+    moved.job_log("7").symlink_to(tmp_path / "typed" / "slurm-7.out")
+    said = failed(hpc, slurm, trained(moved))
+    assert f"could not open the job's log in {tmp_path / 'typed'}, which is gone" in said
 
 
 @pytest.mark.parametrize("why", ["JobLaunchFailure", "RaisedSignal:53(Real-time_signal_19)"])
