@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import signal
+import sys
 import time
 from pathlib import Path
 
@@ -177,3 +179,14 @@ def test_the_foreground_shows_the_users_prints_and_where_the_training_stands(her
     assert "hpc-train: attempt 0: 2 ranks on" in done.stdout
     assert "digits  running  step" in done.stderr
     assert "completed  the training is complete" in done.stderr
+
+
+@pytest.mark.parametrize("where", ["| head -n 1", "2>&1 | head -n 1", "> /dev/full 2>&1"])
+def test_a_run_whose_output_nobody_takes_any_more_is_completed(here: Shell, where: str) -> None:
+    """It had taken all its steps, and its state was lost."""
+    command = shlex.join([sys.executable, "-m", "hpc_train.cli", "run", str(DIGITS)])
+    shape = "trainer.max_epochs=2 --nodes 1 --gpus 1"
+    done = here.run("bash", "-c", f"set -o pipefail; {command} {shape} {where}")
+    assert "Traceback" not in done.stdout + done.stderr
+    status = json.loads(here.hpc("status", "--json").stdout)
+    assert (status["state"], status["reason"]) == ("completed", "the training is complete")
