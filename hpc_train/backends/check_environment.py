@@ -148,9 +148,11 @@ def _check_tools(
     code, said = _run(["bash", "-c", "\n".join(lines)], workdir, environ) if lines else (0, "")
     if not code:
         return
-    key = "env.conda" if "hpc-train: env.conda" in said else "env.modules"
+    key = "env.conda" if "hpc-train: error: env.conda" in said else "env.modules"
     value = env.conda if key == "env.conda" else ", ".join(env.modules)
-    words = [line.strip() for line in said.splitlines() if line.strip()] or ["it says nothing"]
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    tools = [line for line in lines if not line.startswith(("hpc-train: error: ", "fix: "))]
+    words = tools or lines or ["it says nothing"]
     reason = next((line for line in words if re.search("error|not ?found", line, re.I)), words[0])
     see = "`conda env list`" if key == "env.conda" else "`module avail`"
     hint = f"{see} shows what there is; what only the nodes have, load in a line of env.setup"

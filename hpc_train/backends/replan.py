@@ -32,6 +32,7 @@ from hpc_train.backends.look_at_hosts import look_at_hosts
 from hpc_train.backends.moved_in_queue import look_for_its_folder
 from hpc_train.backends.moved_run import at_its_place
 from hpc_train.backends.observe import ask_again, read_history
+from hpc_train.backends.shapes_given import shapes_of_slurm
 from hpc_train.backends.started_by import refuse_several
 from hpc_train.config.load import LoadedConfig, load
 from hpc_train.config.show import to_yaml
@@ -285,18 +286,20 @@ def _nothing_left(status: RunStatus, run: RunDir, plan: Plan) -> HpcTrainError:
 
 def _decided(run: RunDir, before: Plan, loaded: LoadedConfig, cluster: str) -> NextPlan:
     try:
-        portable = make_plan(
-            loaded.config,
-            workdir=before.workdir,
-            python=before.shell.python,
-            for_script=True,
-            origins=loaded.origins,
-        )
+        with shapes_of_slurm(loaded.config, cluster):
+            portable = make_plan(
+                loaded.config,
+                workdir=before.workdir,
+                python=before.shell.python,
+                for_script=True,
+                origins=loaded.origins,
+            )
     except BatchSplitError as error:
         if loaded.config.global_batch_size != before.batch.global_batch_size:
             raise
         # The batch stays as it is in a run, so that only another shape helps.
-        raise CheckError(error.message, f"a run keeps its batch; {error.shapes}") from error
+        hint = "; ".join(filter(None, ("a run keeps its batch", error.shapes)))
+        raise CheckError(error.message, hint) from error
     if not _is_same_training(before, portable):
         raise another_training(run, load(run.config), loaded)
     is_copy = copy_at(Path(before.workdir)) is not None

@@ -108,7 +108,10 @@ class ConfigCommand(click.Command):
             script = next((word for word in own if word.endswith(".py")), None)
             if script is None:
                 raise
-            hint = option_hint(ctx, error.option_name, script=script)
+            from hpc_train.cli.script_line import script_line
+
+            line = script_line(ctx, script, own, behind or ())
+            hint = option_hint(ctx, error.option_name, script=script, line=line)
             raise UsageError(error.message, hint) from error
         self._refuse_starter(ctx, str(ctx.params.get("cfg", "")), args)
         _refuse_quoted(ctx, ctx.params.get("cfg"))

@@ -281,13 +281,16 @@ def extra_hint(context: click.Context, word: str, *behind: str) -> str:
     return "leave it out" + (checks if word.endswith((".yaml", ".yml", ".py")) else "")
 
 
-def option_hint(context: click.Context | None, option: str, *, script: str = "") -> str:
+def option_hint(
+    context: click.Context | None, option: str, *, script: str = "", line: str = ""
+) -> str:
     """What to write for an option that there is not; empty where nothing can be said.
 
     Args:
         context: Of the command; only one that takes KEY=VALUE is given words of the config.
         option: As it was typed, such as `--mem` or `-N`.
         script: What is to run, where that is a script: its words are its own.
+        line: The command line in which they stand behind `--`.
     """
     if context is None:
         return ""
@@ -302,10 +305,11 @@ def option_hint(context: click.Context | None, option: str, *, script: str = "")
         return f"options stand behind the command: hpc-train COMMAND {option}"
     if "overrides" not in words:
         return elsewhere or _longer(context, option)
-    return _as_key(context, option, elsewhere, script)
+    behind = f"arguments of {script} come behind --: {line}" if script else ""
+    return _as_key(context, option, elsewhere, behind)
 
 
-def _as_key(context: click.Context, option: str, elsewhere: str, script: str) -> str:
+def _as_key(context: click.Context, option: str, elsewhere: str, behind: str) -> str:
     """What an option of other tools is here, as an option or a key of the config."""
     from hpc_train.config.flags import FLAGS
     from hpc_train.config.other_words import OTHER_WORDS, SAID_OF_KEYS, SWITCHES
@@ -320,13 +324,13 @@ def _as_key(context: click.Context, option: str, elsewhere: str, script: str) ->
     own = [known for it in context.command.params for known in it.opts]
     if said := SAID_OF_KEYS.get(name.replace("-", "_")):
         return said
-    if (meant := SWITCHES.get(name.replace("-", "_"))) and not script:
+    if (meant := SWITCHES.get(name.replace("-", "_"))) and not behind:
         return f"a key of the config has no dashes: {meant}"
     rule = TORCHRUN.get(name) or ACCELERATE.get(name) or DEEPSPEED.get(name)
     counted = rule.to if rule and rule.does == "number" else "all_ranks" if name == "ntasks" else ""
     flags = {flag.key: flag.option for flag in FLAGS.values() if flag.option in own}
     key = key_of_option(name)
-    key = key if key or script else key_of_word(name.replace("-", "_"))
+    key = key if key or behind else key_of_word(name.replace("-", "_"))
     if name == "array":
         return "--sweep KEY=VALUES makes a job array"
     if counted or f"--{name}" in own:
@@ -338,7 +342,6 @@ def _as_key(context: click.Context, option: str, elsewhere: str, script: str) ->
         takes = ", where your class takes it" if ".init_args." in key else ""
         without = f"a key of the config has no dashes: {key}=...{takes}"
         return f"write {flags[key]}" if key in flags else without
-    behind = f"arguments of {script} come behind --: {script} -- {option}" if script else ""
     return rule.why if rule else nothing or OWNED.get(name, behind) or _longer(context, option)
 
 

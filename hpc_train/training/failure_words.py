@@ -14,6 +14,7 @@ from hpc_train.plan.plan import Batch
 from hpc_train.plan.states import SUBMIT_AGAIN
 from hpc_train.training.called_hooks import called_hook
 from hpc_train.training.local_objects import local_object
+from hpc_train.training.unfit_checkpoint import FIX, unfit_checkpoint
 from hpc_train.training.unused_parameters import fix_of_unused
 from hpc_train.training.users_method import method_that_returned
 
@@ -59,6 +60,7 @@ def fix_of(error: BaseException, batch: Batch | None = None) -> str:
     if said == _NO_OPTIMIZER and method_that_returned(error):
         fixes.append('write return {"optimizer": opt, "lr_scheduler": s}')
     fixes += [_of_relative_path(error), _of_hparams(error)]
+    fixes += [FIX] if unfit_checkpoint(error) else []
     fixes += [fix_of_unused(error, of_config=batch is not None)]
     return "; ".join(filter(None, fixes))
 
@@ -96,6 +98,8 @@ def said_by(error: BaseException) -> str:
     Tensors and rows of numbers are left out, and a first line that stops in the middle of a
     sentence has the rest of it.
     """
+    if unfit := unfit_checkpoint(error):
+        return unfit
     text = str(error).strip()
     if "Original Traceback (most recent call last)" in text:  # torch.utils.data's ExceptionWrapper
         return text.splitlines()[-1]

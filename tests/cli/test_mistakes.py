@@ -33,7 +33,12 @@ __all__ = ["project"]
         ("run cfg.yaml --max_epochs=3", 2, "'--max_epochs'", "trainer.max_epochs=..."),
         ("run cfg.yaml --seed 3", 2, "No such option '--seed'", "no dashes: seed=..."),
         ("run cfg.yaml --lr 0.1", 2, "No such option '--lr'", "model.init_args.lr=..."),
-        ("run none.py --lr 0.1", 2, "'--lr'", "of none.py come behind --: none.py -- --lr"),
+        (
+            "run none.py --lr 0.1",
+            2,
+            "'--lr'",
+            "of none.py come behind --: hpc-train run none.py -- --lr 0.1",
+        ),
         ("run none.py --gpus-per-node 2", 2, "'--gpus-per-node'", "write --gpus"),
         ("list --gpus 2", 2, "No such option '--gpus'", "it is of hpc-train submit, run"),
         ("run cfg.yaml --epochs 3", 2, "No such option '--epochs'", "trainer.max_epochs=..."),
