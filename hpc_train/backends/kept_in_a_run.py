@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hpc_train.backends.compare_runs import config_changes, said, written_config
+from hpc_train.backends.compare_runs import (
+    ConfigChanges,
+    config_changes,
+    said,
+    written_config,
+)
 from hpc_train.backends.lengthen import LENGTH_KEYS
+from hpc_train.backends.submit_again import as_typed_here, submit_again
 from hpc_train.config.keys import is_text
 from hpc_train.config.load import LoadedConfig
 from hpc_train.config.origins import DEFAULT
-from hpc_train.config.read import parse_value
 from hpc_train.errors import ConfigError, HpcTrainError, UsageError
 from hpc_train.plan.plan import Plan
 from hpc_train.runs.checkpoints import newest_step
@@ -99,49 +105,50 @@ def config_notes(
         return []
     typed = [*written["typed"], *written.get("typed_since", ()), *typed]
     written = {**written, "typed": typed}
+
+    def compared(words: Sequence[str] = ()) -> ConfigChanges:
+        return config_changes(run, written, workdir, is_copied=copy is not None, words=words)
+
     try:
-        now = config_changes(run, written, workdir, is_copied=copy is not None)
+        now = compared()
     except HpcTrainError as error:
-        return [f"{_shown(written['file'])} does not read well now: {error.message}; {_KEEPS}"]
+        return [
+            f"{as_typed_here(written['file'])} does not read well now: {error.message}; {_KEEPS}"
+        ]
     if not now.pairs:
         return []
     files = [now.fresh.origins.of(key).partition(":")[0] for key in now.pairs]
-    names = {_shown(name) for name in files if name not in ("", DEFAULT)} or {
-        _shown(written["file"])
+    names = {as_typed_here(name) for name in files if name not in ("", DEFAULT)} or {
+        as_typed_here(written["file"])
     }
     shown = [f"{key} {said(old)} -> {said(new)}" for key, (old, new) in now.pairs.items()]
     more = f" and {len(shown) - MOST_SHOWN} more" if shown[MOST_SHOWN:] else ""
-    way = shlex.join(["hpc-train", "submit", _shown(written["file"])])
-    if not in_sweep:
-        way = _with_the_new_values(run, written["file"], now.pairs, now.fresh)
+    way = submit_again(run) if in_sweep else _with_the_new_values(run, now, compared)
     have = "have" if len(names) > 1 else "has"
     what = f"{', '.join(sorted(names))} {have} changed since the submission"
     return [f"{what}: {', '.join(shown[:MOST_SHOWN])}{more}; {_KEEPS}; with the new: {way}"]
 
 
 def _with_the_new_values(
-    run: RunDir, file: str, pairs: Mapping[str, tuple[Any, Any]], fresh: LoadedConfig
+    run: RunDir, now: ConfigChanges, compared: Callable[[Sequence[str]], ConfigChanges]
 ) -> str:
     """What to type: the run goes on with them where it may, and is another one where it may not."""
-    words = [_word(key, new) for key, (_, new) in pairs.items()]
-    if all(words) and all(key.split(".")[0] in _FREE or key in _OF_LENGTH for key in pairs):
-        return shlex.join(["hpc-train", "resume", run.run_id, *words])
-    weights = [f"init_from={run.run_id}"] * bool(newest_step(run) and not fresh.config.script.path)
-    return shlex.join(["hpc-train", "submit", _shown(file), *weights])
+    if all(key.split(".")[0] in _FREE or key in _OF_LENGTH for key in now.pairs):
+        above = tuple(f"{key}." for key in now.pairs)  # env.variables={} takes env.variables.A away
+        pairs = {key: pair for key, pair in now.pairs.items() if not key.startswith(above)}
+        words = [_word(key, new) for key, (_, new) in pairs.items()]
+        # Not all that a file says can be typed: a variable cannot be taken away.
+        with contextlib.suppress(HpcTrainError):
+            if not compared(words).pairs:
+                return shlex.join(["hpc-train", "resume", run.run_id, *words])
+    has_weights = newest_step(run) and not now.fresh.config.script.path
+    return submit_again(run, f"init_from={run.run_id}" if has_weights else "")
 
 
 def _word(key: str, value: object) -> str:
-    """`key=value` of one value; empty where that would not be read as this value."""
-    if isinstance(value, str):
-        is_read = bool(value.strip()) and (is_text(key) or parse_value(value, key) == value)
-        return f"{key}={value}" if is_read else ""
-    return f"{key}={json.dumps(value)}" if isinstance(value, (bool, int, float)) else ""
-
-
-def _shown(file: str) -> str:
-    """A file as it is typed from here."""
-    path = Path(file)
-    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else file
+    """`key=value` of one value, which may be read otherwise."""
+    is_plain = isinstance(value, str) and (is_text(key) or value.strip())
+    return f"{key}={value if is_plain else json.dumps(value)}"
 
 
 def refuse_length_of_an_evaluation(

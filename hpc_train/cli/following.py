@@ -14,7 +14,6 @@ from hpc_train import api
 from hpc_train.cli.common import print_json, shell_word
 from hpc_train.cli.diagnosis_lines import diagnosis_lines
 from hpc_train.cli.main import INTERRUPTED
-from hpc_train.config.flags import FLAGS
 from hpc_train.plan.states import SUBMIT_AGAIN, Outcome, RunState
 from hpc_train.runs.history_text import (
     duration,
@@ -23,6 +22,7 @@ from hpc_train.runs.history_text import (
     progress_text,
     shortened,
 )
+from hpc_train.runs.layout import RunDir
 from hpc_train.runs.ranks import Heartbeat
 from hpc_train.runs.snapshot import DOCUMENT
 from hpc_train.runs.status import RunStatus
@@ -197,39 +197,20 @@ def print_end(status: RunStatus, *, err: bool = False) -> None:
 
 def _goes_on(status: RunStatus, name: str) -> str:
     """What to type next; a key that makes another training is for a new run."""
+    from hpc_train.backends.submit_again import has_environment, submit_again
+
+    run = RunDir(Path(status.run_dir))
     found = re.search(rf"{SUBMIT_AGAIN} (\S+=[^\s)]+)", status.reason)
     if found:
-        return f"hpc-train submit {_typed(found[1])}"
+        return submit_again(run, found[1])
     last = status.attempts[-1] if status.attempts else None
+    if last is None and status.state is RunState.FAILED and has_environment(run):
+        keeps = f"hpc-train resume {name} keeps the env of its submission"
+        return f"{submit_again(run)}, with env changed in the config; {keeps}"
     if last is None or last.outcome is not Outcome.USER_ERROR:
         return f"hpc-train resume {name}"
     has_copy = (Path(status.run_dir) / DOCUMENT).is_file()
     renewed = " --new-snapshot" if has_copy else ""
-    own = f"with model, data or trainer changed in the config: hpc-train submit {_config()}"
+    kept = "model, data or trainer" if status.step else "model, data, trainer or env"
+    own = f"with {kept} changed in the config: {submit_again(run)}"
     return f"hpc-train resume {name}{renewed}, once that is mended; {own}"
-
-
-def _typed(changed: str) -> str:
-    """The config with the options and values that were typed behind it, one of them changed.
-
-    Args:
-        changed: As it is to be typed, KEY=VALUE.
-    """
-    context = click.get_current_context(silent=True)
-    given = context.params if context else {}
-    key, words = changed.partition("=")[0], list(given.get("overrides") or ())
-    mark = words.index("--") if "--" in words else len(words)  # behind it are a script's own
-    flags = [
-        f"{flag.option} {shell_word(str(given[name]))}"
-        for name, flag in FLAGS.items()
-        if given.get(name) is not None and flag.key != key
-    ]
-    others = [shell_word(word) for word in words[:mark] if word.partition("=")[0] != key]
-    return " ".join([_config(), *flags, *others, changed, *map(shell_word, words[mark:])])
-
-
-def _config() -> str:
-    """The config as it was typed, where this command was given one."""
-    context = click.get_current_context(silent=True)
-    typed = context.params.get("cfg") if context else None
-    return shell_word(str(typed)) if typed else "CFG"
