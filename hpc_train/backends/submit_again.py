@@ -34,6 +34,11 @@ def has_environment(run: RunDir) -> bool:
     return any(shell.get(name) for name in ("setup", "variables", "passthrough"))
 
 
+def is_of_script(run: RunDir) -> bool:
+    """Whether it trains by a script, and not by a model and data of a config."""
+    return bool(read_object(run.plan).get("script"))
+
+
 def as_typed_here(file: str) -> str:
     """A file as it is named in this folder."""
     path = Path(file)

@@ -197,7 +197,7 @@ def print_end(status: RunStatus, *, err: bool = False) -> None:
 
 def _goes_on(status: RunStatus, name: str) -> str:
     """What to type next; a key that makes another training is for a new run."""
-    from hpc_train.backends.submit_again import has_environment, submit_again
+    from hpc_train.backends.submit_again import has_environment, is_of_script, submit_again
 
     run = RunDir(Path(status.run_dir))
     found = re.search(rf"{SUBMIT_AGAIN} (\S+=[^\s)]+)", status.reason)
@@ -212,5 +212,6 @@ def _goes_on(status: RunStatus, name: str) -> str:
     has_copy = (Path(status.run_dir) / DOCUMENT).is_file()
     renewed = " --new-snapshot" if has_copy else ""
     kept = "model, data or trainer" if status.step else "model, data, trainer or env"
-    own = f"with {kept} changed in the config: {submit_again(run)}"
+    changed = "other arguments" if is_of_script(run) else f"{kept} changed in the config"
+    own = f"with {changed}: {submit_again(run)}"
     return f"hpc-train resume {name}{renewed}, once that is mended; {own}"
