@@ -250,11 +250,11 @@ ENDS = {
     ),
     "no module": (
         ["module load cuda"],
-        "env.setup.0: `module load cuda` exited with 127\n  fix: that node has no command module: l",
+        "env.setup.0: `module load cuda` exited with 127\n  fix: that node has no command module",
     ),
     "no ml": (
         ["ml cuda"],
-        "env.setup.0: `ml cuda` exited with 127\n  fix: that node has no command ml: leave the line",
+        "env.setup.0: `ml cuda` exited with 127\n  fix: that node has no command ml: ",
     ),
     "a module whose own program is not there": (
         ["module() { modulecmd bash; }", "module load cuda"],
