@@ -15,6 +15,8 @@ from hpc_train.cli.common import print_json, shell_word
 from hpc_train.cli.diagnosis_lines import diagnosis_lines
 from hpc_train.cli.main import INTERRUPTED
 from hpc_train.plan.states import SUBMIT_AGAIN, Outcome, RunState
+from hpc_train.runs.events import EventKind, read_events, since_last
+from hpc_train.runs.history import attempts_in
 from hpc_train.runs.history_text import (
     duration,
     metrics_text,
@@ -47,7 +49,7 @@ def follow_run(run: api.Run, *, show: bool, as_json: bool = False) -> int:
     began = time.monotonic()
     line = LiveLine(show)
     told = slower = ""
-    told_notes: set[str] = set()
+    notes = _Notes(run)
     status: RunStatus | None = None
     try:
         for status in run.follow():
@@ -59,7 +61,7 @@ def follow_run(run: api.Run, *, show: bool, as_json: bool = False) -> int:
                 line.clear()
                 click.secho("slow: ", err=True, fg="yellow", nl=False)
                 click.echo(slower, err=True)
-            for note in _new_notes(status, told_notes):
+            for note in notes.new(status):
                 line.clear()
                 click.secho("note: ", err=True, fg="yellow", nl=False)
                 click.echo(note, err=True)
@@ -156,15 +158,27 @@ def running_line(name: str, beat: Heartbeat | None) -> tuple[str, str]:
     return (name, text) if beat and beat.steps_per_s else (f"{name}  {text}", "")
 
 
-def _new_notes(status: RunStatus, told: set[str]) -> list[str]:
-    """What went wrong and the run goes on, once each: also who only waits has to know."""
-    notes = [note for attempt in status.attempts for note in attempt.notes]
-    if status.failed_saves:
-        # By its words: the count and the step go on.
-        notes.append(f"saves fail: {status.failed_saves.partition(': ')[2]}")
-    new = [note for note in dict.fromkeys(notes) if note not in told]
-    told.update(new)
-    return new
+class _Notes:
+    """What went wrong and the run goes on, once each: also who only waits has to know.
+
+    What is noted of attempts before the submission that is followed is history.
+    """
+
+    def __init__(self, run: api.Run) -> None:
+        events = read_events(run.directory.events)
+        before = events[: len(events) - len(since_last(events, EventKind.SUBMITTED))]
+        self._past = {attempt.attempt for attempt in attempts_in(before)}
+        self._told: set[str] = set()
+
+    def new(self, status: RunStatus) -> list[str]:
+        attempts = [it for it in status.attempts if it.attempt not in self._past]
+        notes = [note for attempt in attempts for note in attempt.notes]
+        if status.failed_saves and (attempts or status.beat):
+            # By its words: the count and the step go on.
+            notes.append(f"saves fail: {status.failed_saves.partition(': ')[2]}")
+        new = [note for note in dict.fromkeys(notes) if note not in self._told]
+        self._told.update(new)
+        return new
 
 
 def _warn_that_it_does_not_start(status: RunStatus) -> None:

@@ -104,7 +104,8 @@ def name_for_refused(stderr: str, options: Mapping[str, str | None]) -> str:
     if not strange:
         return ""  # it is there, and something else is wrong with it
     if option == "exclude" and there:
-        return f"slurm.exclude names {_few(strange)}, and there is no such node: there are {_few(there)}"
+        names_it = f"slurm.exclude names {_few(strange)}, and there is no such node"
+        return f"{names_it}: there {'are' if there[1:] else 'is'} {_few(there)}"
     if not there:
         none = names.none.format(of=f" of {of}" if of else "")
         return f"slurm.{option} is {written}, and {none}" if none else ""
