@@ -25,6 +25,7 @@ from hpc_train.errors import ConfigError, HpcTrainError, UsageError
 from hpc_train.plan.plan import Plan
 from hpc_train.runs.checkpoints import newest_step
 from hpc_train.runs.layout import RunDir
+from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.snapshot import copy_at
 from hpc_train.runs.status import RunStatus
 
@@ -38,6 +39,7 @@ _KEEPS = "a run keeps its own config"
 MOST_SHOWN = 5
 _OF_LENGTH = tuple(f"trainer.{name}" for name in LENGTH_KEYS)
 _KEY = re.compile(rf"(?:^|: )((?:{'|'.join(KEPT)})(?:\.[\w.]+)?)(?=[: ])")
+_Compared = Callable[[Sequence[str]], ConfigChanges]
 _MEANT = re.compile(r"did you mean '([\w.]+)\.(\w+)'")
 
 
@@ -96,42 +98,79 @@ def config_notes(
         typed: Keys that are given anew as the run goes on.
         in_sweep: It is one of the points of a sweep that go on together.
     """
-    if before.verb != "fit" or not run.config.is_file():
+    compared = _comparison(run, before, typed)
+    if compared is None:
         return []
+    try:
+        now = compared(())
+    except HpcTrainError as error:
+        return [_unreadable(run, error)]
+    if not now.pairs:
+        return []
+    way = submit_again(run) if in_sweep else _with_the_new_values(run, now, compared)
+    return [f"{_changed_text(run, now)}; {_KEEPS}; with the new: {way}"]
+
+
+def edited_since(run: RunDir, submitted: float) -> str:
+    """The same of a run that waits or trains, without what to do; empty where nothing differs.
+
+    It is read again only where a file of it was written since.
+
+    Args:
+        submitted: Seconds since the epoch.
+    """
+    written = written_config(run)
+    if not any(_written_at(it) > submitted for it in written.get("read") or ()):
+        return ""
+    try:
+        compared = _comparison(run, read_plan(run), ())
+        now = compared(()) if compared else None
+    except HpcTrainError as error:
+        return _unreadable(run, error)
+    return f"{_changed_text(run, now)}; {_KEEPS}" if now and now.pairs else ""
+
+
+def _written_at(file: str) -> float:
+    try:
+        return Path(file).stat().st_ctime  # also of an older one that has taken its place
+    except OSError:
+        return 0.0
+
+
+def _comparison(run: RunDir, before: Plan, typed: Sequence[str]) -> _Compared | None:
+    """What holds the run's config, with words over it, against its file; None without a file."""
+    if before.verb != "fit" or not run.config.is_file():
+        return None
     copy = copy_at(Path(before.workdir))
     workdir = copy.original if copy else Path(before.workdir)
     written = written_config(run)
     if not written or not Path(workdir, written["file"]).exists():
-        return []
+        return None
     typed = [*written["typed"], *written.get("typed_since", ()), *typed]
     written = {**written, "typed": typed}
+    return lambda words: config_changes(
+        run, written, workdir, is_copied=copy is not None, words=words
+    )
 
-    def compared(words: Sequence[str] = ()) -> ConfigChanges:
-        return config_changes(run, written, workdir, is_copied=copy is not None, words=words)
 
-    try:
-        now = compared()
-    except HpcTrainError as error:
-        return [
-            f"{as_typed_here(written['file'])} does not read well now: {error.message}; {_KEEPS}"
-        ]
-    if not now.pairs:
-        return []
+def _unreadable(run: RunDir, error: HpcTrainError) -> str:
+    file = as_typed_here(written_config(run)["file"])
+    return f"{file} does not read well now: {error.message}; {_KEEPS}"
+
+
+def _changed_text(run: RunDir, now: ConfigChanges) -> str:
     files = [now.fresh.origins.of(key).partition(":")[0] for key in now.pairs]
     names = {as_typed_here(name) for name in files if name not in ("", DEFAULT)} or {
-        as_typed_here(written["file"])
+        as_typed_here(written_config(run)["file"])
     }
     shown = [f"{key} {said(old)} -> {said(new)}" for key, (old, new) in now.pairs.items()]
     more = f" and {len(shown) - MOST_SHOWN} more" if shown[MOST_SHOWN:] else ""
-    way = submit_again(run) if in_sweep else _with_the_new_values(run, now, compared)
     have = "have" if len(names) > 1 else "has"
     what = f"{', '.join(sorted(names))} {have} changed since the submission"
-    return [f"{what}: {', '.join(shown[:MOST_SHOWN])}{more}; {_KEEPS}; with the new: {way}"]
+    return f"{what}: {', '.join(shown[:MOST_SHOWN])}{more}"
 
 
-def _with_the_new_values(
-    run: RunDir, now: ConfigChanges, compared: Callable[[Sequence[str]], ConfigChanges]
-) -> str:
+def _with_the_new_values(run: RunDir, now: ConfigChanges, compared: _Compared) -> str:
     """What to type: the run goes on with them where it may, and is another one where it may not."""
     if all(key.split(".")[0] in _FREE or key in _OF_LENGTH for key in now.pairs):
         above = tuple(f"{key}." for key in now.pairs)  # env.variables={} takes env.variables.A away

@@ -175,3 +175,33 @@ def test_a_file_behind_the_run_is_told_apart(hpc, stopped: RunDir) -> None:
     assert said.code == 2
     assert "cfg.yaml stands behind RUN, and a run keeps the config" in said.err
     assert "hpc-train submit cfg.yaml" in said.err
+
+
+def test_status_tells_of_a_run_that_waits_that_its_file_has_changed(
+    hpc, taken, tmp_path: Path
+) -> None:
+    """It trains with the old value, and only `diff` and `resume` said so."""
+
+    def notes() -> list[str]:
+        said = hpc("status", "x")
+        assert said.code == 0, said
+        return [line for line in said.out.splitlines() if line.startswith("  note ")]
+
+    (tmp_path / "nets.py").write_text(NETS)
+    (tmp_path / "cfg.yaml").write_text(CONFIG)
+    sent = hpc("submit", "cfg.yaml", "seed=1", "--json")
+    run = RunDir(Path(json.loads(sent.out)["run_dir"]))
+    taken.says("7|PENDING|Priority|N/A")
+    assert notes() == []
+    (tmp_path / "cfg.yaml").write_text(f"seed: 3\n# the same\n{CONFIG}")
+    assert notes() == []  # the seed was typed
+    (tmp_path / "cfg.yaml").write_text(CONFIG.replace("0.05", "0.5"))
+    what = "cfg.yaml has changed since the submission: model.init_args.lr 0.05 -> 0.5"
+    assert notes() == [f"  note       {what}; a run keeps its own config"]
+    (tmp_path / "cfg.yaml").write_text(f"sed: 3\n{CONFIG}")
+    assert "cfg.yaml does not read well now: " in notes()[0]
+    (tmp_path / "cfg.yaml").unlink()
+    assert notes() == []
+    (tmp_path / "cfg.yaml").write_text(CONFIG.replace("0.05", "0.5"))
+    ended(run)
+    assert notes() == []
