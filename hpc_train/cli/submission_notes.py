@@ -34,13 +34,14 @@ def note_torch(cluster: str | None, loaded: LoadedConfig) -> None:
 
 
 def note_tools(cluster: str | None, loaded: LoadedConfig) -> None:
-    """Say where only the nodes can tell whether env.modules and env.conda load."""
-    from hpc_train.backends.check_environment import unchecked_tools
+    """Say what of env only the nodes can tell, and of a PATH without what the job starts."""
+    from hpc_train.backends.check_environment import path_notes, unchecked_tools
     from hpc_train.backends.submit import detect_cluster
 
     env = loaded.config.env
-    if (env.modules or env.conda) and (cluster or detect_cluster()) == "slurm":
-        print_notes(unchecked_tools(env, os.environ))
+    is_asked = env.modules or env.conda or "PATH" in env.variables
+    if is_asked and (cluster or detect_cluster()) == "slurm":
+        print_notes([*unchecked_tools(env, os.environ), *path_notes(env)])
 
 
 def note_this_machine(loaded: LoadedConfig, *, is_asked: bool) -> None:
