@@ -220,7 +220,7 @@ def _goes_on(status: RunStatus, name: str) -> str:
     last = status.attempts[-1] if status.attempts else None
     if last is None and status.state is RunState.FAILED and has_environment(run):
         keeps = f"hpc-train resume {name} keeps the env of its submission"
-        return f"{submit_again(run)}, with env changed in the config; {keeps}"
+        return f"{submit_again(run)}, with env mended; {keeps}"
     if last is None or last.outcome is not Outcome.USER_ERROR:
         return f"hpc-train resume {name}"
     has_copy = (Path(status.run_dir) / DOCUMENT).is_file()
