@@ -29,9 +29,10 @@ def submit_again(run: RunDir, changed: str = "") -> str:
 
 
 def has_environment(run: RunDir) -> bool:
-    """Whether its `env` does anything in the job before Python begins."""
-    shell = read_object(run.plan).get("shell") or {}
-    return any(shell.get(name) for name in ("setup", "variables", "passthrough"))
+    """Whether it is a training whose `env` does anything in the job before Python begins."""
+    plan = read_object(run.plan)
+    shell = plan.get("shell") or {}
+    return plan.get("verb") == "fit" and any(shell.get(name) for name in ("setup", "variables", "passthrough"))
 
 
 def is_of_script(run: RunDir) -> bool:

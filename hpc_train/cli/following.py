@@ -225,6 +225,8 @@ def _goes_on(status: RunStatus, name: str) -> str:
         return f"hpc-train resume {name}"
     has_copy = (Path(status.run_dir) / DOCUMENT).is_file()
     renewed = " --new-snapshot" if has_copy else ""
+    if status.evaluates:  # what is submitted is a training
+        return f"hpc-train resume {name}{renewed}, once that is mended"
     kept = "model, data or trainer" if status.step else "model, data, trainer or env"
     changed = "other arguments" if is_of_script(run) else f"{kept} changed in the config"
     own = f"with {changed}: {submit_again(run)}"

@@ -110,6 +110,16 @@ def test_the_shape_of_the_submission_is_kept_where_the_config_is_to_be_changed(
     assert f"hpc-train submit '{tmp_path}/my cfg.yaml' --cluster" in go_on(capfd, run)
 
 
+def test_of_a_test_no_training_is_proposed(submit, capfd) -> None:
+    run = submit("my cfg.yaml")
+    began = {"attempt": 0, "verb": "test"}
+    append_event(run.events, Event(time.time(), EventKind.ATTEMPT_STARTED, began))
+    data = {"attempt": 0, "outcome": "user_error", "reason": "ValueError: x"}
+    append_event(run.events, Event(time.time(), EventKind.ATTEMPT_ENDED, data))
+    end(run, "failed", "ValueError: x")
+    assert go_on(capfd, run) == f"hpc-train resume {run.run_id}, once that is mended"
+
+
 def test_a_scripts_arguments_are_kept(submit, capfd) -> None:
     run = submit("train.py", "--nodes", "2", "--gpus", "4", "--", "--lr", "0.1", "--api-key", "abc")
     went_wrong(run, "rank 0 on n1 failed: ValueError: x")
