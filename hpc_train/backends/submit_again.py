@@ -32,7 +32,9 @@ def has_environment(run: RunDir) -> bool:
     """Whether it is a training whose `env` does anything in the job before Python begins."""
     plan = read_object(run.plan)
     shell = plan.get("shell") or {}
-    return plan.get("verb") == "fit" and any(shell.get(name) for name in ("setup", "variables", "passthrough"))
+    return plan.get("verb") == "fit" and any(
+        shell.get(name) for name in ("setup", "variables", "passthrough")
+    )
 
 
 def is_of_script(run: RunDir) -> bool:
