@@ -24,6 +24,7 @@ from hpc_train.config.schema import Config, EnvConfig
 from hpc_train.config.script_file import check_script
 from hpc_train.config.specs import CLASS_PATH, INIT_ARGS, TARGET, is_object, read_object, wanted_of
 from hpc_train.config.sure_refusals import check_old_hooks, check_refused_by_lightning
+from hpc_train.config.sure_steps import wrong_step
 from hpc_train.config.trainer_args import check_trainer
 from hpc_train.config.words import near_words
 from hpc_train.errors import ConfigError
@@ -125,6 +126,10 @@ def check_methods(
             found = locate(class_path, path)
             hint = _renamed(names[0], _own_names(found)) or f"{verb} calls it: write it"
             raise ConfigError(f"{class_path} has no {names[0]}", hint)
+        for name in (it for it in names if key == "model" and it.endswith("_step")):
+            said, hint = wrong_step(class_path, name, path)
+            if said:
+                raise ConfigError(said, hint)
         if key == "model":
             old = {"test": ("test_epoch_end",), "validate": ("validation_epoch_end",)}
             check_old_hooks(class_path, old.get(verb, ()), path)
