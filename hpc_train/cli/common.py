@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 from click.core import ParameterSource
 
-from hpc_train.cli.option_hints import option_hint, stray_hint, swallowed_hint
+from hpc_train.cli.option_hints import one_dash, option_hint, stray_hint, swallowed_hint
 from hpc_train.config.flags import FLAGS
 from hpc_train.errors import HpcTrainError, UsageError
 
@@ -106,6 +106,9 @@ class ConfigCommand(click.Command):
             raise UsageError(what, f"write {_typed(ctx, behind)}") from error
         except click.NoSuchOption as error:
             script = next((word for word in own if word.endswith(".py")), None)
+            word = one_dash(error.option_name, own)
+            if word and (hint := option_hint(ctx, word, script=script or "")):
+                raise UsageError(f"No such option '{word[1:]}'.", hint) from error
             if script is None:
                 raise
             from hpc_train.cli.script_line import script_line

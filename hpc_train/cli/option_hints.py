@@ -143,6 +143,13 @@ def long_dash(word: str) -> str:
     return f"{'-' if len(name) == 1 else '--'}{shlex.quote(name)}{equals}{value}"
 
 
+def one_dash(option: str, typed: list[str]) -> str:
+    """`--lr` for the `-l` that click names of a typed `-lr=0.1`; empty for a single letter."""
+    words = (word.partition("=")[0] for word in typed if word.startswith(option))
+    found = next((it for it in words if re.fullmatch(r"-[A-Za-z][A-Za-z][\w-]*", it)), "")
+    return f"-{found}" if found and len(option) == 2 else ""
+
+
 def swallowed_hint(context: click.Context, typed: list[str]) -> tuple[str, str] | None:
     """What is wrong and what to write, where an option has taken another one for its value."""
     taking = {name: it for it in _options(context) for name in it.opts if not _is_flag(it)}

@@ -26,6 +26,7 @@ from hpc_train.config.python_texts import notes_on_python_texts
 from hpc_train.config.schema import Config
 from hpc_train.config.script_trainers import takes_gpus
 from hpc_train.config.specs import is_object, read_object, wanted_of
+from hpc_train.config.unrun_validation import unrun_validations
 from hpc_train.config.validate import CALLED, other_environment
 from hpc_train.config.validation_notes import validation_notes
 from hpc_train.config.words import near_words
@@ -48,6 +49,7 @@ def _notes(loaded: LoadedConfig, workdir: Path) -> Iterator[str]:
     yield from validation_notes(loaded)
     yield from _on_hooks(loaded, [str(workdir), *sys.path])
     yield from monitor_notes(loaded, [str(workdir), *sys.path])
+    yield from _on_unrun(loaded, [str(workdir), *sys.path])
     for file in hiding(workdir):
         yield f"{file} hides Python's own module {file.stem} from all that the ranks import"
     for key in ("model", "data"):
@@ -93,6 +95,12 @@ def _of_a_model(class_path: str, definition: ast.ClassDef, config: Config) -> It
     if line := plateau_without_monitor(definition):
         says = f"{class_path} makes a ReduceLROnPlateau (line {line}) and names no monitor"
         yield f"{says}, which Lightning refuses: return {PLATEAU_FORM}"
+
+
+def _on_unrun(loaded: LoadedConfig, path: list[str]) -> Iterator[str]:
+    """Of callbacks that wait for a validation, which does not run."""
+    for it in unrun_validations(loaded, path):
+        yield f"{loaded.origins.prefix(it.key)}{it.key} {it.said}; {it.hint}"
 
 
 def _on_hooks(loaded: LoadedConfig, path: list[str]) -> Iterator[str]:
