@@ -5,7 +5,7 @@ It is asked once a loss or a weight is known to be NaN, never in a step of a hea
 
 from __future__ import annotations
 
-import sys
+import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from types import FrameType
 from typing import Any
@@ -24,7 +24,7 @@ def not_finite_in_data() -> str:
 
     The batch is that of the fit which this is called within.
     """
-    frame: FrameType | None = sys._getframe(1)
+    frame: FrameType | None = inspect.currentframe()
     trainer: Any = None
     batch: Any = None
     while frame is not None:

@@ -9,6 +9,8 @@ import traceback
 from types import FrameType
 from typing import Any
 
+from hpc_train.training.private.loader_workers import workers_of
+
 # torch/utils/data/dataloader.py and _utils/signal_handling.py.
 _TOLD = re.compile(
     r"DataLoader worker \(pid(?:\(s\))? [\d, ]+\) "
@@ -51,9 +53,7 @@ def _own(error: BaseException) -> str:
 def _ended(frames: list[FrameType]) -> str:
     """The loader's worker that has ended, with what ended it."""
     try:
-        kept = [getattr(frame.f_locals.get("self"), "_workers", None) for frame in frames]
-        workers = next((it for it in kept if isinstance(it, list) and it), [])
-        return _of_workers(workers)
+        return _of_workers(workers_of(frame.f_locals.get("self") for frame in frames))
     except RuntimeError as raised:  # torch's own handler tells it meanwhile
         found = _TOLD.search(str(raised))
         if found is None:

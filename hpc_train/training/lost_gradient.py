@@ -52,8 +52,8 @@ def lost_gradient(error: BaseException) -> LostGradient:
     if frozen:
         return LostGradient(where, f"all parameters of {type(model).__name__} are frozen: {frozen}")
     cuts = ((number, _CUTS.search(line.partition("#")[0])) for number, line in enumerate(lines))
-    found = [f"{cut[0].strip('(')} in line {first + number}" for number, cut in cuts if cut]
-    return LostGradient(where, f"{_GENERAL}{f': {found[-1]}' if found else ''}")
+    found = [f"{first + number} ({cut[0].strip('(')})" for number, cut in cuts if cut]
+    return LostGradient(where, f"{_GENERAL}{f': look at line {found[-1]}' if found else ''}")
 
 
 def _all_frozen(model: Any) -> str:

@@ -92,7 +92,7 @@ def test_a_loss_without_a_gradient_is_placed_at_the_step_with_what_took_it(tmp_p
     assert told.where == place(Detaches.training_step)
     line = Detaches.training_step.__code__.co_firstlineno + 2
     assert told.fix.startswith("no .detach(), .item(), torch.no_grad() or argmax")
-    assert told.fix.endswith(f": .detach() in line {line}")
+    assert told.fix.endswith(f": look at line {line} (.detach())")
     told = fit(tmp_path, ByHand())
     assert told.where == place(ByHand.training_step, 1)
     told = fit(tmp_path, Frozen())
