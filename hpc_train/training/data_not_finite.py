@@ -6,7 +6,7 @@ It is asked once a loss or a weight is known to be NaN, never in a step of a hea
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from types import FrameType
 from typing import Any
 
@@ -50,6 +50,13 @@ def _trainer(value: Any) -> Any:
 
 def _first(name: str, value: Any) -> str:
     """`NaN itself (batch[0], 1 of 256 values)` of the first tensor that has it."""
+    try:
+        return _found(name, value)
+    except (RuntimeError, TypeError, ValueError):  # of a kind that cannot be looked at: no reason
+        return ""  # to end what may train well
+
+
+def _found(name: str, value: Any) -> str:
     for number, (place, tensor) in enumerate(_tensors(name, value, _DEPTH)):
         if number >= _MOST_TENSORS:
             break
@@ -71,6 +78,6 @@ def _tensors(name: str, value: Any, depth: int) -> Iterator[tuple[str, torch.Ten
     elif isinstance(value, Mapping) and depth:
         for key, item in [*value.items()][:_MOST_TENSORS]:
             yield from _tensors(f"{name}[{key!r}]", item, depth - 1)
-    elif isinstance(value, Sequence) and not isinstance(value, str) and depth:
+    elif isinstance(value, (list, tuple)) and depth:
         for place, item in enumerate(value[:_MOST_TENSORS]):
             yield from _tensors(f"{name}[{place}]", item, depth - 1)

@@ -11,7 +11,9 @@ import pytorch_lightning as pl
 import torch
 from torch.utils.data import DataLoader, Dataset, Subset, TensorDataset
 
+from hpc_train.runs.layout import RunDir
 from hpc_train.training.data_not_finite import not_finite_in_data
+from hpc_train.training.loggers import make_loggers
 from tests.training.test_failure_words import Net
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -50,8 +52,8 @@ class Kept(Made):
         self.table = np.array([1.0, value])
 
 
-def said(tmp_path: Path, dataset: Any, batches: int = 1) -> str:
-    asks = Asks()
+def said(tmp_path: Path, dataset: Any, asks: Asks | None = None, batches: int = 1) -> str:
+    asks = asks or Asks()
     trainer = pl.Trainer(
         accelerator="cpu",
         max_epochs=1,
@@ -65,6 +67,15 @@ def said(tmp_path: Path, dataset: Any, batches: int = 1) -> str:
     )
     trainer.fit(Pairs(), DataLoader(dataset, batch_size=2))
     return asks.said
+
+
+class Logs(Asks):
+    def __init__(self, run: RunDir) -> None:
+        (self.csv,) = make_loggers(["csv"], run, 0)
+
+    def on_train_batch_end(self, trainer: Any, *_: Any) -> None:
+        self.csv.log_metrics({"loss": NAN}, step=3)
+        self.csv.finalize("success")
 
 
 def table(place: int, value: float = NAN) -> TensorDataset:
@@ -88,6 +99,27 @@ def test_a_set_that_holds_nan_is_told_where_the_batch_does_not(tmp_path: Path) -
     assert told == f"the train set, a TensorDataset, {whole}"
     told = said(tmp_path, Kept(NAN))
     assert told == "the train set, a Kept, holds NaN itself (table, 1 of 2 values)"
+
+
+def test_the_note_of_a_loss_that_is_nan_blames_the_data_and_no_learning_rate(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = RunDir(tmp_path)
+    run.attempt(0).path.mkdir(parents=True)
+    run.latest.symlink_to(run.attempt(0).path)
+    for dataset, told in ((table(1), "the batch holds NaN itself"), (table(1, 1.0), "where that")):
+        said(tmp_path, dataset, Logs(run))
+        noted = capsys.readouterr().out
+        assert f"note: loss was nan at step 3: {told}" in noted
+        assert ("learning rate" in noted) is (told == "where that")
+
+
+def test_what_cannot_be_looked_at_ends_no_training(tmp_path: Path) -> None:
+    odd = Kept(1.0)
+    odd.table = np.ones(4, dtype=">f4")
+    odd.other = torch.ones(2, 2).to_sparse()  # type: ignore[attr-defined]
+    odd.deep = [[[[[[NAN]]]]], "nan", {"a": None}]  # type: ignore[attr-defined]
+    assert said(tmp_path, odd) == ""
 
 
 def test_finite_data_are_not_blamed(tmp_path: Path) -> None:
