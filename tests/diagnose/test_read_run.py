@@ -112,18 +112,6 @@ def test_the_exception_of_the_rank_that_failed_first_says_why(made, name):
     assert places == [("rank-5.log", 3), ("rank-5.json", 1)]
 
 
-def test_a_lost_connection_of_the_loader_is_told_by_what_the_rank_says_of_its_worker(made):
-    said = "DataLoader worker (pid 7) is killed by signal: Killed"
-    ended(made, "user_error", f"rank 0 on n1 failed: {said}", rank=0, node="n1", failed_step=3)
-    left(made, 0, "ConnectionResetError: [Errno 104] Connection reset by peer", "worker_killed")
-    path = made.run.attempt(0).exit_record(0)
-    path.write_text(json.dumps({**json.loads(path.read_text()), "error": said}))
-    found = first(made)
-    assert found.name == "worker_killed"
-    assert "ended: Killed, as a rule since the host's memory was full" in found.cause
-    assert "slurm.mem" in found.fix
-
-
 def test_what_the_rank_knew_to_do_is_the_fix_and_is_no_riddle(made):
     for error, fix in (
         ("AttributeError: 'Prep' object has no attribute 'val'", "assign self.val in setup"),
