@@ -7,7 +7,7 @@ import json
 from tests.diagnose.test_read_run import ended, first, left, made  # noqa: F401
 
 
-def test_a_lost_connection_of_the_loader_is_told_by_what_the_rank_says_of_its_worker(made):
+def test_a_lost_connection_of_the_loader_is_told_by_what_the_rank_says_of_its_worker(made):  # noqa: F811
     said = "DataLoader worker (pid 7) is killed by signal: Killed"
     ended(made, "user_error", f"rank 0 on n1 failed: {said}", rank=0, node="n1", failed_step=3)
     left(made, 0, "ConnectionResetError: [Errno 104] Connection reset by peer", "worker_killed")
