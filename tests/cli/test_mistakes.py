@@ -14,7 +14,7 @@ __all__ = ["project"]
 @pytest.mark.parametrize(
     ("words", "code", "message", "fix"),
     [
-        ("submit", 2, "Missing argument 'CFG'", "hpc-train submit --help"),
+        ("submit", 2, "Missing argument 'CFG'", "hpc-train submit cfg.yaml"),
         ("submit seed=3 cfg.yaml", 2, "seed=3 stands where CFG belongs", "file comes first"),
         ("submit cfg.yaml --node 3", 2, "No such option '--node'", "--help"),
         ("submit cfg.yaml --nodes 2-4", 2, "'2-4' is not a valid integer", "bench --nodes 2,3,4"),
@@ -145,7 +145,7 @@ __all__ = ["project"]
         ("report --csv", 2, "No such option '--csv'", "--json"),
         ("preflight cfg.yaml", 2, "is a file and no RUN", "submit --dry-run cfg.yaml checks"),
         ("doctor cfg.yaml", 2, "extra argument (cfg.yaml)", "submit --dry-run cfg.yaml checks"),
-        ("init a b", 2, "extra argument (b)", "leave it out"),
+        ("init a b", 2, "extra argument (b)", "hpc-train init 'a b'"),
     ],
 )
 def test_an_option_or_a_word_typed_wrong(
