@@ -186,6 +186,20 @@ def unchecked_tools(env: EnvConfig, environ: Mapping[str, str]) -> list[str]:
     ]
 
 
+def path_notes(env: EnvConfig) -> list[str]:
+    """That `env.variables.PATH`, which is exported behind all else, lacks what the job starts."""
+    path = env.variables.get("PATH")
+    if path is None:
+        return []
+    python = shell_plan(env, workdir=".", python="").python  # of an environment that is activated
+    absent = [it for it in ("srun", python) if it and shutil.which(it, path=path) is None]
+    if not absent:
+        return []
+    fix = f"in its place a line of env.setup: export PATH={shlex.quote(path)}:$PATH"
+    what = f"env.variables.PATH={path} takes the place of the whole PATH of the job, and has no"
+    return [f"{what} {' and no '.join(absent)} on this host: {fix}"]
+
+
 def _run(argv: Sequence[str], workdir: Path, environ: Mapping[str, str]) -> tuple[int, str]:
     """Exit code and standard error; 0 where it cannot be run here, or takes too long."""
     try:

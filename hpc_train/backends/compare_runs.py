@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -111,7 +111,12 @@ def written_config(run: RunDir) -> dict[str, Any]:
 
 
 def config_changes(
-    run: RunDir, written: Mapping[str, Any], workdir: Path, *, is_copied: bool
+    run: RunDir,
+    written: Mapping[str, Any],
+    workdir: Path,
+    *,
+    is_copied: bool,
+    words: Sequence[str] = (),
 ) -> ConfigChanges:
     """Hold the run's config against the file that it was submitted with, and what that builds on.
 
@@ -120,6 +125,7 @@ def config_changes(
         written: See `written_config`.
         workdir: The folder that it was submitted from.
         is_copied: Whether the run has a copy of that folder.
+        words: What would be typed over the run's config, KEY=VALUE.
 
     Raises:
         HpcTrainError: the file is gone, or does not read well now.
@@ -135,7 +141,7 @@ def config_changes(
     filled = ["script.args"] if swept else []
     without = [*typed, "sweep", *swept, *filled]
     return ConfigChanges(
-        pairs=_differing(_flat(load(run.config).config), now, without), fresh=loaded
+        pairs=_differing(_flat(load(run.config, words).config), now, without), fresh=loaded
     )
 
 

@@ -201,6 +201,7 @@ def load_config(
 
         flags = flags_for_devices(devices, flags)
     loaded = api.load(cfg, *overrides, sweep=sweep, **flags)
+    _keep_options(loaded)
     print_notes(loaded.notes)
     if loaded.config.notify.urls_from and not for_notices:
         from hpc_train.supervisor.send_notice import channel_notes
@@ -211,6 +212,18 @@ def load_config(
 
         use_devices(devices, api.plan(loaded).shape, os.environ, cluster)
     return loaded
+
+
+def _keep_options(loaded: LoadedConfig) -> None:
+    """Have the options that are no keys of the config stand in what submits it once more."""
+    from hpc_train.config.submission_words import with_options
+
+    context = click.get_current_context(silent=True)
+    given = context.params if context else {}
+    typed = [
+        word for it in ("cluster", "devices") if given.get(it) for word in (f"--{it}", given[it])
+    ]
+    loaded.composed.words = with_options(loaded.composed.words, typed)
 
 
 def print_notes(notes: Sequence[str]) -> None:

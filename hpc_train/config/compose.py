@@ -32,6 +32,7 @@ class Composed:
         # Of each class that the command line put in another's place: the keys that it dropped
         self.dropped: dict[str, list[str]] = {}
         self.left_out: list[str] = []  # a line on what was written and changes nothing
+        self.words: list[str] = []  # what `hpc-train submit` is given for the same config
 
     def merge(self, values: Mapping[str, Any], places: Mapping[str, str], place: str) -> None:
         """Lay `values` over what is there.

@@ -84,7 +84,8 @@ def _option_name(key: str, origins: Origins) -> str:
             "write the long name without dashes in front: {nice: 100}",
         )
     if name in OWNED:
-        raise origins.error(full, f": hpc-train sets --{name} itself", OWNED[name])
+        said = "submits no job held" if name == "hold" else f"sets --{name} itself"
+        raise origins.error(full, f": hpc-train {said}", OWNED[name])
     if name not in KNOWN:
         meant = did_you_mean(name, KNOWN)
         if meant:

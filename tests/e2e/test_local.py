@@ -67,7 +67,7 @@ def test_a_line_of_setup_that_fails_is_noted_and_one_that_cannot_work_ends_the_r
     (attempt,) = json.loads(here.hpc("status", "--json").stdout)["attempts"]
     assert (attempt["outcome"], attempt["decision"]) == ("user_error", "stop")
     assert (
-        "env.setup.0: `conda activate nosuch` exited with 127: `conda env list`"
+        "env.setup.0: `conda activate nosuch` exited with 127: that node has no command conda"
         in (attempt["reason"])
     )
 

@@ -244,7 +244,22 @@ ENDS = {
         ["if true; then", "  nosuchcommand a", "fi"],
         "env.setup.1: `nosuchcommand a` exited with 127",
     ),
-    "no conda": (["conda activate x"], "env.setup.0: `conda activate x` exited with 127"),
+    "no conda": (
+        ["conda activate x"],
+        "env.setup.0: `conda activate x` exited with 127\n  fix: that node has no command conda",
+    ),
+    "no module": (
+        ["module load cuda"],
+        "env.setup.0: `module load cuda` exited with 127\n  fix: that node has no command module",
+    ),
+    "no ml": (
+        ["ml cuda"],
+        "env.setup.0: `ml cuda` exited with 127\n  fix: that node has no command ml: ",
+    ),
+    "a module whose own program is not there": (
+        ["module() { modulecmd bash; }", "module load cuda"],
+        "env.setup.1: `module load cuda` exited with 127\n  fix: `module avail` on that node",
+    ),
     "conda that refuses": (
         ["conda() { return 1; }", "conda activate x"],
         "env.setup.1: `conda activate x` exited with 1\n  fix: `conda env list` on that node",
