@@ -81,7 +81,10 @@ def kept_as_it_was(error: ConfigError, run: RunDir, loaded: LoadedConfig) -> Con
     old = str(_value(loaded.composed.values, key)).rpartition(".")[2]
     renamed = meant is not None and key.endswith("class_path") and old.isidentifier()
     if key in loaded.origins.typed():
-        return ConfigError(error.message, f"leave it out: a run keeps its {key.split('.')[0]}")
+        lengths = [it for it in _OF_LENGTH if re.search(rf"\b{re.escape(it)}\b", error.hint)]
+        may_change = f"did you mean {' or '.join(map(repr, lengths))}?" if lengths else ""
+        leave = f"leave it out: a run keeps its {key.split('.')[0]}"
+        return ConfigError(error.message, may_change or leave)
     back = f"write `{old} = {meant[2]}` in {meant[1]}" if meant and renamed else "change it back"
     own = _of_its_own(run, loaded)
     hint = f"a run keeps its {key.split('.')[0]}, so that the code has to fit: {back}; or {own}"

@@ -25,6 +25,7 @@ from hpc_train.backends.lengthen import (
     check_longer,
     keep_finished,
     length_changes,
+    refuse_end_behind,
     schedule_notes,
 )
 from hpc_train.backends.look_at_hosts import look_at_hosts
@@ -197,6 +198,8 @@ def _next_plan(
     if is_as_it_was:
         if run.config.is_file():
             _check_here(load(run.config), run, placed, is_renewed=new_snapshot)
+        if before.verb == "fit":  # an earlier resume may have given it this end
+            refuse_end_behind(run, before)
         return _as_it_was(run, before, placed, cluster, moves, code)
     if not run.config.is_file():
         raise ConfigError(
@@ -213,10 +216,12 @@ def _next_plan(
     refuse_length_of_an_evaluation(before, changes, status)
     if completed and not changes:
         raise _nothing_left(status, run, before)
-    if not changes:
-        return again
     if completed:
         check_longer(run, again.plan)
+    if before.verb == "fit":
+        refuse_end_behind(run, again.plan)
+    if not changes:
+        return again
     return dataclasses.replace(again, notes=(*moves, *schedule_notes(run, again.plan)))
 
 
