@@ -19,6 +19,7 @@ from hpc_train.runs.checkpoints import newest_step
 from hpc_train.runs.disk_use import DiskUse, disk_use, entry_id, folders_of
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.lock import is_held
+from hpc_train.runs.ownership import not_yours
 from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.registry import PATTERN, folders, matching_runs
 from hpc_train.runs.sweep_dir import Entry, SweepDir, entries, find_sweep, others_of_name
@@ -141,6 +142,9 @@ def _is_ours(entry: Entry, where: Sequence[Path]) -> bool:
 def _why_kept(entry: Entry, state: RunState, users: dict[str, RunState]) -> tuple[str, str]:
     """Why it may not be removed, as a sentence about it, and the fix; empty where it may."""
     cancel = f"hpc-train cancel {entry_id(entry)} ends it"
+    what = "is a sweep" if isinstance(entry, SweepDir) else "is a run"
+    if anothers := not_yours(entry.path, what, "remove"):
+        return anothers, ""
     if entry.path.is_symlink():
         return f"is a link to {entry.path.readlink()}, and no link is followed", ""
     if isinstance(entry, RunDir) and not entry.named:

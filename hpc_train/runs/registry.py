@@ -22,6 +22,7 @@ from hpc_train.runs.events import read_events
 from hpc_train.runs.history import job_ids
 from hpc_train.runs.inside_run import inside_run
 from hpc_train.runs.layout import RunDir
+from hpc_train.runs.ownership import owner_of
 from hpc_train.runs.state import state_dir
 from hpc_train.runs.this_folder import (
     NEWEST,
@@ -223,7 +224,7 @@ def matching_runs(
             raise of_another_folder(reference, matches)
         return matches
     if closed := _closed(reference, folders):
-        hint = f"ask {closed.owner()}, whose it is: a run is its owner's alone (mode 0700)"
+        hint = f"ask {owner_of(closed)}, whose it is: a run is its owner's alone (mode 0700)"
         raise NoSuchRunError(f"{closed}: you may not read that", hint)
     raise NoSuchRunError(f"no run answers to {reference!r}", _advice(reference, runs, folders))
 

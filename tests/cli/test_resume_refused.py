@@ -36,9 +36,7 @@ def refused(hpc, run: RunDir, words: str, *told: str) -> None:
     ("typed", "meant"),
     [("max_epoch", "max_epochs"), ("maxepochs", "max_epochs"), ("max_step", "max_steps")],
 )
-def test_a_misspelled_length_is_told_its_name(
-    hpc, stopped: RunDir, typed: str, meant: str
-) -> None:
+def test_a_misspelled_length_is_told_its_name(hpc, stopped: RunDir, typed: str, meant: str) -> None:
     meant = f"fix: did you mean 'trainer.{meant}'"
     message = f"trainer.{typed} is no argument of Lightning's Trainer"
     refused(hpc, stopped, f"resume x trainer.{typed}=30", message, meant)
