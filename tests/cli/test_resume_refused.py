@@ -72,3 +72,21 @@ def test_an_end_behind_that_an_earlier_resume_has_left_is_told(hpc, stopped: Run
     refused(hpc, stopped, "resume x", "and 6 epochs are done", fix)
     refused(hpc, stopped, "resume x --nodes 1", "and 6 epochs are done", fix)
     assert hpc("resume", "x", "trainer.max_epochs=8", "--dry-run").code == 0
+
+
+def test_another_training_is_told_with_the_command_that_begins_it(hpc, stopped: RunDir) -> None:
+    again = "as a run of its own: hpc-train submit cfg.yaml"
+    weights = f"; with these weights: init_from={stopped.run_id} behind it"
+    refused(
+        hpc, stopped, "resume x model.init_args.lr=0.1", f"{again} model.init_args.lr=0.1{weights}"
+    )
+    both = f"{again} slurm.nodes=2 seed=3 trainer.max_epochs=20{weights}"
+    refused(hpc, stopped, "resume x seed=3 trainer.max_epochs=20 --nodes 2", both)
+
+
+def test_what_cannot_be_typed_again_as_one_command_is_told_in_words(
+    hpc, stopped: RunDir, tmp_path: Path
+) -> None:
+    (tmp_path / "cfg.yaml").unlink()
+    words = "resume x model.init_args.lr=0.1"
+    refused(hpc, stopped, words, "fix: submit the changed config as a run of its own; with these")
