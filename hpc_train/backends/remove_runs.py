@@ -21,7 +21,7 @@ from hpc_train.runs.layout import RunDir
 from hpc_train.runs.lock import is_held
 from hpc_train.runs.ownership import not_yours
 from hpc_train.runs.read_plan import read_plan
-from hpc_train.runs.registry import PATTERN, folders, matching_runs
+from hpc_train.runs.registry import PATTERN, folders, matching_runs, refuse_part_of_ids
 from hpc_train.runs.sweep_dir import Entry, SweepDir, entries, find_sweep, others_of_name
 from hpc_train.runs.this_folder import is_own, of_another_folder
 
@@ -115,7 +115,12 @@ def _meant(word: str, where: Sequence[Path]) -> Entry:
     sweep = find_sweep(word, where, to_change=True)
     found: Sequence[Entry]
     if sweep is None:
-        found = matching_runs(word, where, to_change=True)
+        found = runs = matching_runs(word, where, to_change=True)
+        refuse_part_of_ids(word, runs)
+        if Path(word).resolve() == runs[0].path.parent:  # to read, it means the newest in it
+            name = runs[0].name
+            hint = f"name one run by its id, or all of that name by '{name}/*'"
+            raise NoSuchRunError(f"no run answers to {word!r}, which holds runs of {name}", hint)
     else:
         found = [sweep, *(others_of_name(sweep, where) if word == sweep.name else [])]
     if not _is_ours(found[0], where):
