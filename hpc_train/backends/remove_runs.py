@@ -117,7 +117,7 @@ def _meant(word: str, where: Sequence[Path]) -> Entry:
     if sweep is None:
         found = runs = matching_runs(word, where, to_change=True)
         refuse_part_of_ids(word, runs)
-        if Path(word).resolve() == runs[0].path.parent:  # to read, it means the newest in it
+        if word != runs[0].name and Path(word).resolve() == runs[0].path.parent:
             name = runs[0].name
             hint = f"name one run by its id, or all of that name by '{name}/*'"
             raise NoSuchRunError(f"no run answers to {word!r}, which holds runs of {name}", hint)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from hpc_train import api
 from hpc_train.cli.common import print_notes
+from hpc_train.config.words import NEWEST
 from hpc_train.errors import NoSuchRunError
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.registry import (
@@ -18,7 +19,7 @@ from hpc_train.runs.registry import (
     refuse_part_of_ids,
 )
 from hpc_train.runs.sweep_dir import find_point
-from hpc_train.runs.this_folder import NEWEST, InFolderOfRuns, is_own, means_another_folders
+from hpc_train.runs.this_folder import InFolderOfRuns, is_own, means_another_folders
 
 
 def run_to_read(word: str, runs_dir: Path | None = None) -> api.Run:

@@ -15,7 +15,7 @@ from collections.abc import Collection, Mapping, Sequence
 from operator import itemgetter
 from pathlib import Path
 
-from hpc_train.config.words import WEIGHTS
+from hpc_train.config.words import NEWEST, WEIGHTS
 from hpc_train.errors import ConfigError, NoSuchRunError, UsageError
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.events import read_events
@@ -25,7 +25,6 @@ from hpc_train.runs.layout import RunDir
 from hpc_train.runs.ownership import owner_of
 from hpc_train.runs.state import state_dir
 from hpc_train.runs.this_folder import (
-    NEWEST,
     RunFolders,
     means_another_folders,
     newest,
