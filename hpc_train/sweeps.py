@@ -264,6 +264,7 @@ class Sweep:
         """
         from hpc_train.backends.sweep_jobs import cancel_sweep
 
+        self._refuse_anothers("cancel")
         status = self.status()
         ended = cancel_sweep(self.directory, status)
         if not ended:
@@ -308,8 +309,17 @@ class Sweep:
         planned = [(number, run, run.next_plan(*overrides, **flags)) for number, run in chosen]
         return {number: run.go_on(again, cluster=cluster) for number, run, again in planned}
 
+    def _refuse_anothers(self, doing: str) -> None:
+        from hpc_train.runs.ownership import not_yours
+
+        whole = self.directory
+        what = f"{whole.name} ({whole.sweep_id}) is a sweep"
+        if anothers := not_yours(whole.path, what, doing):
+            raise HpcTrainError(anothers)
+
     def _ended(self) -> list[int]:
         """The points that have ended and are not complete."""
+        self._refuse_anothers("resume")
         status = self.status()
         points = [
             point.number

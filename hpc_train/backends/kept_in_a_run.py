@@ -17,10 +17,15 @@ from hpc_train.backends.compare_runs import (
     written_config,
 )
 from hpc_train.backends.lengthen import LENGTH_KEYS
-from hpc_train.backends.submit_again import as_typed_here, submit_again
+from hpc_train.backends.submit_again import (
+    as_typed_here,
+    can_submit_again,
+    submit_again,
+)
 from hpc_train.config.keys import is_text
 from hpc_train.config.load import LoadedConfig
 from hpc_train.config.origins import DEFAULT
+from hpc_train.config.submission_words import typed_words
 from hpc_train.errors import ConfigError, HpcTrainError, UsageError
 from hpc_train.plan.plan import Plan
 from hpc_train.runs.checkpoints import newest_step
@@ -64,7 +69,7 @@ def another_training(run: RunDir, before: LoadedConfig, loaded: LoadedConfig) ->
     return ConfigError(
         f"{', '.join(changed) or 'an override'} {makes} another training: model, data, trainer (but"
         " for its length), seed, reproducible and global_batch_size stay as they are in a run",
-        _of_its_own(run, loaded),
+        _of_its_own(run, loaded, typed_words(loaded.composed.words) if changed else ()),
     )
 
 
@@ -82,7 +87,10 @@ def kept_as_it_was(error: ConfigError, run: RunDir, loaded: LoadedConfig) -> Con
     old = str(_value(loaded.composed.values, key)).rpartition(".")[2]
     renamed = meant is not None and key.endswith("class_path") and old.isidentifier()
     if key in loaded.origins.typed():
-        return ConfigError(error.message, f"leave it out: a run keeps its {key.split('.')[0]}")
+        lengths = [it for it in _OF_LENGTH if re.search(rf"\b{re.escape(it)}\b", error.hint)]
+        may_change = f"did you mean {' or '.join(map(repr, lengths))}?" if lengths else ""
+        leave = f"leave it out: a run keeps its {key.split('.')[0]}"
+        return ConfigError(error.message, may_change or leave)
     back = f"write `{old} = {meant[2]}` in {meant[1]}" if meant and renamed else "change it back"
     own = _of_its_own(run, loaded)
     hint = f"a run keeps its {key.split('.')[0]}, so that the code has to fit: {back}; or {own}"
@@ -194,7 +202,7 @@ def _with_the_new_values(run: RunDir, now: ConfigChanges, compared: _Compared) -
             if not compared(words).pairs:
                 return shlex.join(["hpc-train", "resume", run.run_id, *words])
     has_weights = newest_step(run) and not now.fresh.config.script.path
-    return submit_again(run, f"init_from={run.run_id}" if has_weights else "")
+    return submit_again(run, *[f"init_from={run.run_id}"] * bool(has_weights))
 
 
 def _word(key: str, value: object) -> str:
@@ -242,10 +250,14 @@ def _training(before: Plan) -> str:
     return shlex.quote(name) if name != before.name else "RUN"
 
 
-def _of_its_own(run: RunDir, loaded: LoadedConfig) -> str:
+def _of_its_own(run: RunDir, loaded: LoadedConfig, words: Sequence[str] = ()) -> str:
+    """What to do instead, with the whole command where `words` are all that is to be changed."""
     weights = f"; with these weights: init_from={run.run_id}"
-    can_begin_with_them = newest_step(run) and not loaded.config.script.path
-    return f"submit the changed config as a run of its own{weights if can_begin_with_them else ''}"
+    weights = weights if newest_step(run) and not loaded.config.script.path else ""
+    if words and can_submit_again(run):
+        weights = f"{weights} behind it" if weights else ""
+        return f"as a run of its own: {submit_again(run, *words)}{weights}"
+    return f"submit the changed config as a run of its own{weights}"
 
 
 def _value(values: Any, key: str) -> Any:

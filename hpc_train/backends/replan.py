@@ -26,6 +26,7 @@ from hpc_train.backends.lengthen import (
     check_longer,
     keep_finished,
     length_changes,
+    refuse_end_behind,
     schedule_notes,
 )
 from hpc_train.backends.look_at_hosts import look_at_hosts
@@ -34,6 +35,7 @@ from hpc_train.backends.moved_run import at_its_place
 from hpc_train.backends.observe import ask_again, read_history
 from hpc_train.backends.shapes_given import shapes_of_slurm
 from hpc_train.backends.started_by import refuse_several
+from hpc_train.backends.submit_again import is_of_script, submit_again
 from hpc_train.config.load import LoadedConfig, load
 from hpc_train.config.show import to_yaml
 from hpc_train.config.validate import check
@@ -48,6 +50,7 @@ from hpc_train.runs.checkpoints import newest_step
 from hpc_train.runs.history import newest_job_id
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.lock import waited_lock
+from hpc_train.runs.ownership import not_yours
 from hpc_train.runs.provenance import add_typed
 from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.session_words import start_again
@@ -128,6 +131,14 @@ class NextPlan:
             raise
 
 
+def _refuse_anothers(status: RunStatus, run: RunDir) -> None:
+    what = f"{status.name} ({status.run}) is a run"
+    if anothers := not_yours(run.path, what, "resume"):
+        weights = submit_again(run, f"init_from={run.path}")
+        has_them = newest_step(run) and not is_of_script(run)
+        raise HpcTrainError(anothers, f"with its weights: {weights}" if has_them else "")
+
+
 def _refuse_what_goes_on_by_itself(status: RunStatus, run: RunDir) -> None:
     if not status.state.ended:
         what = f"{status.name} ({status.run}) is {status.state.value} as job {status.job_id}"
@@ -168,10 +179,12 @@ def plan_again(
         new_snapshot: The project's code of now takes the place of the run's copy.
 
     Raises:
-        HpcTrainError: when the run has not ended, or is complete, or waits for a job that failed.
+        HpcTrainError: when the run is another user's, has not ended, is complete, or waits for a
+            job that failed.
         ConfigError: when it would be another training, or there is no config to start from.
         CheckError: when the ranks cannot share the batch, with shapes that can.
     """
+    _refuse_anothers(status, run)
     _refuse_what_goes_on_by_itself(status, run)
     again = _next_plan(status, run, overrides, flags, new_snapshot=new_snapshot)
     if again.cluster == "slurm":
@@ -206,6 +219,8 @@ def _next_plan(
     if is_as_it_was:
         if run.config.is_file():
             _check_here(load(run.config), run, placed, is_renewed=new_snapshot)
+        if before.verb == "fit":  # an earlier resume may have given it this end
+            refuse_end_behind(run, before)
         return _as_it_was(run, before, placed, cluster, moves, code)
     if not run.config.is_file():
         raise ConfigError(
@@ -222,10 +237,12 @@ def _next_plan(
     refuse_length_of_an_evaluation(before, changes, status)
     if completed and not changes:
         raise _nothing_left(status, run, before)
-    if not changes:
-        return again
     if completed:
         check_longer(run, again.plan)
+    if before.verb == "fit":
+        refuse_end_behind(run, again.plan)
+    if not changes:
+        return again
     return dataclasses.replace(again, notes=(*moves, *schedule_notes(run, again.plan)))
 
 

@@ -11,12 +11,12 @@ from hpc_train.config.submission_words import typed_anew
 from hpc_train.runs.layout import RunDir
 
 
-def submit_again(run: RunDir, changed: str = "") -> str:
+def submit_again(run: RunDir, *changed: str) -> str:
     """`hpc-train submit c8.yaml --gpus 2 seed=1`, as it is typed here.
 
     Args:
         run: A rendered script's has no config, which is then CFG.
-        changed: A value in place of that of the submission, KEY=VALUE; empty for none.
+        changed: Values in place of those of the submission, KEY=VALUE.
     """
     kept = read_object(run.environment).get("config") or {}
     file = str(kept.get("file") or "")
@@ -25,7 +25,22 @@ def submit_again(run: RunDir, changed: str = "") -> str:
     if file and os.path.abspath(words[0]) != file:  # noqa: PTH100 - `..` of a link stays
         words[0] = as_typed_here(file)
     command = "launch" if "--hosts" in words else "submit"
-    return shlex.join(["hpc-train", command, *typed_anew(words, changed)])
+    for value in changed:
+        words = typed_anew(words, value)
+    return shlex.join(["hpc-train", command, *words])
+
+
+def can_submit_again(run: RunDir) -> bool:
+    """Whether that command trains what this run does, and no whole sweep; its file is there."""
+    kept = read_object(run.environment).get("config") or {}
+    plan = read_object(run.plan)
+    is_whole = plan.get("verb", "fit") == "fit" and "--sweep" not in (kept.get("words") or ())
+    return is_whole and Path(str(kept.get("file") or "")).is_file()
+
+
+def is_evaluation(run: RunDir) -> bool:
+    """Whether it tests a model, or predicts with one, and trains none."""
+    return read_object(run.plan).get("verb", "fit") not in ("fit", "bench")
 
 
 def has_environment(run: RunDir) -> bool:

@@ -211,7 +211,11 @@ def print_end(status: RunStatus, *, err: bool = False) -> None:
 
 def _goes_on(status: RunStatus, name: str) -> str:
     """What to type next; a key that makes another training is for a new run."""
-    from hpc_train.backends.submit_again import has_environment, is_of_script, submit_again
+    from hpc_train.backends.submit_again import (
+        has_environment,
+        is_of_script,
+        submit_again,
+    )
 
     run = RunDir(Path(status.run_dir))
     found = re.search(rf"{SUBMIT_AGAIN} (\S+=[^\s)]+)", status.reason)

@@ -40,6 +40,13 @@ _DOCTOR_THERE = (
     "it looks at the machine that it runs on: srun --nodelist={} hpc-train doctor;"
     " hpc-train doctor --nodes 1 looks at one that Slurm chooses"
 )
+_STATES = {
+    "failed": ("failed", "fail", "failures", "errors"),
+    "completed": ("completed", "complete", "done", "finished", "success"),
+    "cancelled": ("cancelled", "canceled"),
+    "timed_out": ("timed-out", "timeout"),
+    "lost": ("lost",),
+}
 # What is typed by habit, by command and option.
 _HABITS = {
     ("logs", "tail"): "write -n LINES",
@@ -86,6 +93,11 @@ _HABITS = {
         (("list", name) for name in ("running", "pending", "live", "r")),
         "write --active: runs that wait or train",
     ),
+    **{
+        ("list", name): f"write --state {state}"
+        for state, names in _STATES.items()
+        for name in names
+    },
     ("report", "csv"): "write --json, which holds the same",
     ("hpc-train", "V"): "write --version",
     **dict.fromkeys(

@@ -336,7 +336,9 @@ def _check_keys(values: Mapping[str, Any], origins: Origins, path: Path) -> None
 def _check_section(name: str, values: Mapping[str, Any], origins: Origins) -> None:
     value = values[name]
     if isinstance(value, bool) and "enabled" in SECTIONS[name]:
-        hint = f"write {name}: {{enabled: {str(value).lower()}}}"
+        word = str(value).lower()
+        is_typed = origins.is_typed(name)
+        hint = f"write {name}.enabled={word}" if is_typed else f"write {name}: {{enabled: {word}}}"
         raise origins.error(name, f"is {str(value).lower()}", hint)
     if not isinstance(value, Mapping):
         example = f"write keys below it, such as {name}: {{{SECTIONS[name][0]}: ...}}"

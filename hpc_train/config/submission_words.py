@@ -55,6 +55,19 @@ def typed_anew(words: Sequence[str], changed: str = "") -> list[str]:
     return [*own, *([changed] if changed else []), *words[mark:]]
 
 
+def typed_words(words: Sequence[str]) -> list[str]:
+    """KEY=VALUE of each option and value among the words of a command but its first."""
+    keys = {flag.option: flag.key for flag in FLAGS.values()}
+    own: list[str] = []
+    rest = iter(words[1:])
+    for word in rest:
+        if word in keys:
+            own.append(f"{keys[word]}={next(rest, '')}")
+        elif "=" in word:
+            own.append(word)
+    return own
+
+
 def with_options(words: Sequence[str], options: Sequence[str]) -> list[str]:
     """The same words with more options behind CFG."""
     return [*words[:1], *options, *words[1:]]

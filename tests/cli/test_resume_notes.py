@@ -205,3 +205,35 @@ def test_status_tells_of_a_run_that_waits_that_its_file_has_changed(
     (tmp_path / "cfg.yaml").write_text(CONFIG.replace("0.05", "0.5"))
     ended(run)
     assert notes() == []
+
+
+TWO = NETS + "class Other(LightningModule):\n    def __init__(self, depth: int = 2): ...\n"
+STOPS = "pytorch_lightning.callbacks.EarlyStopping"
+LISTED = f"{{class_path: {STOPS}, init_args: {{monitor: loss, patience: 3}}}}"
+
+
+@pytest.mark.parametrize(
+    "typed", ["model.class_path=nets.Other", "trainer.callbacks.0.init_args.patience=5"]
+)
+def test_what_a_typed_value_takes_from_the_file_is_no_change_of_it(
+    hpc, taken, tmp_path: Path, typed: str
+) -> None:
+    text = CONFIG.replace("max_epochs: 1", f"max_epochs: 1, callbacks: [{LISTED}]")
+    (tmp_path / "nets.py").write_text(TWO)
+    (tmp_path / "cfg.yaml").write_text(text)
+    submitted(hpc, typed)
+    assert changed(hpc("resume", "x", "--dry-run")) == []
+    assert "lr" not in hpc("diff", "x").out
+    (tmp_path / "cfg.yaml").write_text(text.replace("max_epochs: 1", "max_epochs: 2"))
+    [told] = changed(hpc("resume", "x", "--dry-run"))
+    assert "submission: trainer.max_epochs 1 -> 2; a run keeps" in told
+
+
+def test_arguments_of_the_class_that_was_typed_as_it_stands_are_compared(
+    hpc, taken, tmp_path: Path
+) -> None:
+    (tmp_path / "nets.py").write_text(TWO)
+    (tmp_path / "cfg.yaml").write_text(CONFIG)
+    submitted(hpc, "model.class_path=nets.Net")
+    (tmp_path / "cfg.yaml").write_text(CONFIG.replace("0.05", "0.5"))
+    assert "model.init_args.lr 0.05 -> 0.5" in changed(hpc("resume", "x", "--dry-run"))[0]
