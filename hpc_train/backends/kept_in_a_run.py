@@ -19,6 +19,7 @@ from hpc_train.errors import ConfigError, HpcTrainError, UsageError
 from hpc_train.plan.plan import Plan
 from hpc_train.runs.checkpoints import newest_step
 from hpc_train.runs.layout import RunDir
+from hpc_train.runs.provenance import gone_sources
 from hpc_train.runs.snapshot import copy_at
 from hpc_train.runs.status import RunStatus
 
@@ -78,6 +79,18 @@ def kept_as_it_was(error: ConfigError, run: RunDir, loaded: LoadedConfig) -> Con
     own = _of_its_own(run, loaded)
     hint = f"a run keeps its {key.split('.')[0]}, so that the code has to fit: {back}; or {own}"
     return ConfigError(error.message, hint)
+
+
+def put_back(error: ConfigError, run: RunDir, workdir: Path) -> ConfigError | None:
+    """The same where it names a module or a script that the submission had and that is gone."""
+    named = set(re.findall(r"'([\w.]+)'|there is no file (\S+)", error.message))
+    for name in gone_sources(run, workdir):
+        module = name.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+        if named & {(module, ""), (module.rpartition(".")[2], ""), ("", name)}:
+            what = f"{name} was there at the submission, and is gone"
+            then = f"put it back in {workdir}, and then hpc-train resume {run.run_id}"
+            return ConfigError(error.message, f"{what}: {then}")
+    return None
 
 
 def config_notes(

@@ -7,11 +7,12 @@ import os
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 
+from hpc_train.backends.known_plan import known_plan
+from hpc_train.backends.moved_in_queue import why_log_is_unopened
+from hpc_train.backends.pending_job import pending_trouble, pending_view
 from hpc_train.codec import read_object
-from hpc_train.config.schema import RequeueConfig
 from hpc_train.errors import HpcTrainError, SlurmError
 from hpc_train.plan.states import RunState
 from hpc_train.runs.checkpoints import newest_step
@@ -32,20 +33,18 @@ from hpc_train.runs.left_open import lacks_end
 from hpc_train.runs.lock import is_held
 from hpc_train.runs.log_tail import last_words
 from hpc_train.runs.ranks import read_heartbeat
-from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.saved_models import read_models
 from hpc_train.runs.scheduler_view import SchedulerView
-from hpc_train.runs.status import SESSION, RunStatus, run_status
+from hpc_train.runs.status import SESSION, UNOPENED_LOG, RunStatus, run_status
 from hpc_train.runs.sweep_dir import is_being_submitted
 from hpc_train.slurm.command import is_available
 from hpc_train.slurm.jobs import JobView, is_federated, query_jobs
-from hpc_train.slurm.refusals import explain_pending, explain_running, explain_waiting
+from hpc_train.slurm.nodes import NodeRow, known_nodes
+from hpc_train.slurm.pending import explain_running, waits_for_nodes
 from hpc_train.slurm.site import chosen_cluster
 from hpc_train.slurm.srun_words import waits_for
 
 CLUSTERS = "SLURM_CLUSTERS"
-FAR_S = 300 * 86400.0  # a job without a time limit counts as one of a year
-NO_LIMIT_IN_FRONT = "jobs in front have no time limit, so its start is not known"
 BEING_CANCELLED = "being submitted; it is cancelled as soon as its job is known"
 SILENT_S = 60.0  # a file system may show a new file that late (nfs(5), ac)
 
@@ -58,11 +57,13 @@ class SlurmAnswer:
         jobs: By id.
         silence: Why Slurm could not tell anything; then there are none.
         asked: The jobs that it was asked about; None where that was all.
+        nodes: All of them with their states, where a job waits for some that cannot be had.
     """
 
     jobs: Mapping[str, JobView] = field(default_factory=dict)
     silence: str = ""
     asked: Collection[str] | None = None
+    nodes: Sequence[NodeRow] = ()
 
     def silence_on(self, job_id: str) -> str:
         """Why nothing is known of a job; empty where Slurm does not know it."""
@@ -160,9 +161,11 @@ def ask_slurm(job_ids: Collection[str]) -> SlurmAnswer:
     if not is_available("squeue"):
         return SlurmAnswer(silence="there is no squeue on this machine's PATH")
     try:
-        return SlurmAnswer(query_jobs(job_ids))
+        jobs = query_jobs(job_ids)
     except SlurmError:
         return SlurmAnswer(silence="Slurm does not answer")
+    ask = any(waits_for_nodes(job.reason) for job in jobs.values())
+    return SlurmAnswer(jobs, nodes=known_nodes() if ask else ())
 
 
 def _view(directory: RunDir, events: Sequence[Event], answer: SlurmAnswer) -> SchedulerView:
@@ -180,32 +183,36 @@ def _view(directory: RunDir, events: Sequence[Event], answer: SlurmAnswer) -> Sc
         words = last_words(directory.job_log(job_id))
         silence = elsewhere or answer.silence_on(job_id)
         return SchedulerView(None, silence=silence, last_words=words)
-    words = last_words(directory.job_log(job_id)) if job.state.ended else ()
+    if job.state is RunState.PENDING:
+        return pending_view(directory, events, job, answer.nodes, time.time())
+    if job.state is RunState.RUNNING:
+        return SchedulerView(
+            job.state,
+            job.reason,
+            job.start,
+            waiting=_waiting(directory),
+            standing=explain_running(job.slurm_state),
+            limit=_limit(directory, job),
+        )
+    return _ended_view(directory, events, job)
+
+
+def _ended_view(directory: RunDir, events: Sequence[Event], job: JobView) -> SchedulerView:
+    words = last_words(directory.job_log(job.job_id))
     if job.state is RunState.COMPLETED and not has_begun(events) and not directory.done.exists():
         # What bash has ended with is all that Slurm knows; no supervisor has said so.
         return SchedulerView(RunState.FAILED, job.reason, last_words=words, untrained=True)
-    trouble = explain_pending(job.reason, job_id)
-    if trouble and job.reason.startswith("DependencyNeverSatisfied"):
-        trouble = _waits_in_vain(events) or trouble
-    limit = _limit(directory, job) if job.state is RunState.RUNNING else None
-    waiting = _waiting(directory) if job.state is RunState.RUNNING else ""
+    unopened = job.state is RunState.FAILED and job.reason.startswith(UNOPENED_LOG)
+    if unopened and attempts_in(events):
+        words = ()  # of an earlier start
     return SchedulerView(
         job.state,
         job.reason,
         job.start,
-        trouble,
+        pending_trouble(directory, events, job),
         last_words=words,
-        waiting=waiting,
-        standing=explain_running(job.slurm_state),
-        limit=limit,
-        meaning=_meaning(job) if job.state is RunState.PENDING else "",
+        unopened=why_log_is_unopened(directory, job.job_id) if unopened and not words else "",
     )
-
-
-def _meaning(job: JobView) -> str:
-    """What it waits for; without time limits Slurm expects the jobs in front to take a year."""
-    far = NO_LIMIT_IN_FRONT if job.starts_in_s(time.time()) > FAR_S else ""
-    return "; ".join(filter(None, (explain_waiting(job.reason), far)))
 
 
 def _waiting(directory: RunDir) -> str:
@@ -236,32 +243,10 @@ def ask_again(silence: str) -> str:
 
 
 def _limit(directory: RunDir, job: JobView) -> TimeLimit | None:
-    span = job.span_s
-    if span is None:
+    span, plan = job.span_s, known_plan(directory)
+    if span is None or plan is None:  # nobody can tell any more what its ranks were told
         return None
-    try:
-        lead_s, policy = _stops(directory, directory.plan.stat().st_mtime_ns)
-    except (OSError, HpcTrainError):  # nobody can tell any more what its ranks were told
-        return None
-    return TimeLimit(span[1], span[1] - span[0], lead_s, policy)
-
-
-@lru_cache(maxsize=256)
-def _stops(directory: RunDir, _changed: int) -> tuple[float, RequeueConfig]:
-    """How long before its limit a run stops, and what follows; read anew where it has changed."""
-    plan = read_plan(directory)
-    return float(plan.slurm.signal_lead_s), plan.requeue
-
-
-def _waits_in_vain(events: Sequence[Event]) -> str:
-    """Of a run that waits for another one (`submit --after`), which has ended otherwise."""
-    first = [str(event.get("run")) for event in events if event.kind is EventKind.WAITS_FOR]
-    if not first:
-        return ""
-    return (
-        f"{first[-1]}, which it waits for, did not complete: hpc-train resume {first[-1]} lets this"
-        " one begin, too; or cancel it"
-    )
+    return TimeLimit(span[1], span[1] - span[0], float(plan.slurm.signal_lead_s), plan.requeue)
 
 
 def _local_state(directory: RunDir, events: Sequence[Event]) -> RunState | None:

@@ -17,6 +17,7 @@ from hpc_train.backends.kept_in_a_run import (
     config_notes,
     kept_as_it_was,
     of_a_complete_evaluation,
+    put_back,
     refuse_length_of_an_evaluation,
     what_evaluates,
 )
@@ -28,6 +29,7 @@ from hpc_train.backends.lengthen import (
     schedule_notes,
 )
 from hpc_train.backends.look_at_hosts import look_at_hosts
+from hpc_train.backends.moved_in_queue import look_for_its_folder
 from hpc_train.backends.moved_run import at_its_place
 from hpc_train.backends.observe import ask_again, read_history
 from hpc_train.backends.started_by import refuse_several
@@ -133,6 +135,12 @@ def _refuse_what_goes_on_by_itself(status: RunStatus, run: RunDir) -> None:
                 f"{what} by its files, and {status.silence}",
                 f"{ask_again(status.silence)}: hpc-train resume {status.run}",
             )
+        trouble, _, way = status.trouble.partition(": ")
+        if trouble:  # as a hold, or a key with which it never starts
+            raise HpcTrainError(f"{what}, and does not start: {trouble}", way)
+        moved, _, way = look_for_its_folder(run, status.job_id).partition(": ")
+        if moved and status.state is RunState.PENDING and status.backend == "slurm":
+            raise HpcTrainError(f"{what}; {moved}", way)
         raise HpcTrainError(
             what,
             f"it needs nothing: hpc-train status {status.run} shows it; hpc-train cancel"
@@ -248,7 +256,8 @@ def _check_here(loaded: LoadedConfig, run: RunDir, before: Plan, *, is_renewed: 
         try:
             check(loaded, workdir=Path(before.workdir))
         except ConfigError as error:
-            raise kept_as_it_was(error, run, loaded) from error
+            gone = put_back(error, run, Path(before.workdir))
+            raise gone or kept_as_it_was(error, run, loaded) from error
     check_environment(loaded.config.env, Path(before.workdir), os.environ, loaded.origins)
     check_image(loaded.config.container, Path(before.workdir), loaded.origins)
 

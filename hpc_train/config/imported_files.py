@@ -47,6 +47,20 @@ def are_all_followed(files: Iterable[Path]) -> bool:
     return not any(_imports_by_name(file) for file in files)
 
 
+def names_imported(configs: Iterable[Config], files: Iterable[Path]) -> set[str]:
+    """The modules of all classes, and the dotted names that these files import, dots in front left.
+
+    The last word may be no module.
+    """
+    names = {read_object(spec, key)[0] for it in configs for key, spec in objects_of(it)}
+    for file in files:
+        try:
+            names.update(name.lstrip(".") for name in _imported(ast.parse(file.read_bytes())))
+        except (OSError, SyntaxError, ValueError):
+            continue  # told where the config is held against the classes
+    return names
+
+
 def _imports_by_name(file: Path) -> bool:
     try:
         tree = ast.parse(file.read_bytes())

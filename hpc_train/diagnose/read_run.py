@@ -24,7 +24,7 @@ from hpc_train.plan.states import KILLED_BY, Outcome, RunState
 from hpc_train.runs.history import AttemptRecord
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.ranks import ENDED_ITSELF, ExitRecord, read_exits
-from hpc_train.runs.status import RunStatus
+from hpc_train.runs.status import ENDED_BEFORE, RunStatus
 
 _MAX_LOGS = 5000
 _EARLIER = 500  # letters of how an attempt before ended
@@ -103,7 +103,7 @@ def _chosen(status: RunStatus, number: int | None) -> AttemptRecord | None:
         return known[0]
     if not records or status.state is RunState.COMPLETED or not status.state.ended:
         return None
-    return records[-1]
+    return None if status.reason.startswith(ENDED_BEFORE) else records[-1]
 
 
 def _state(status: RunStatus, record: AttemptRecord | None, asked: int | None) -> str:

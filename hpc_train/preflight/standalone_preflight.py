@@ -23,7 +23,8 @@ from hpc_train.slurm.command import is_available
 from hpc_train.slurm.command import run as run_slurm
 from hpc_train.slurm.jobs import PendingJob, job_details, pending_job
 from hpc_train.slurm.partitions import check_partition
-from hpc_train.slurm.refusals import explain_pending, explain_waiting, never_starts, refusal_error
+from hpc_train.slurm.pending import explain_pending, explain_waiting, never_starts
+from hpc_train.slurm.refusals import refusal_error
 from hpc_train.slurm.site import controller_down
 
 FIRST_QUESTION_S = 2.0  # an allocation that is there sooner waits for nothing

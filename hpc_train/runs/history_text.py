@@ -89,7 +89,10 @@ def _first_lines(status: RunStatus, width: int) -> list[str]:
     meaning = f" ({status.meaning})" if status.meaning else ""
     why = f": {status.reason}{meaning}" if status.reason else ""
     told = shortened(f"{status.name}  {status.state.value}{why}", WHOLE)
-    return textwrap.wrap(told, WIDTH, subsequent_indent="  ", drop_whitespace=False)
+    # A command or a path that is broken at a hyphen cannot be copied.
+    return textwrap.wrap(
+        told, WIDTH, subsequent_indent="  ", drop_whitespace=False, break_on_hyphens=False
+    )
 
 
 def history_html(status: RunStatus, now: float) -> str:

@@ -21,16 +21,42 @@ def imported_by(run: RunDir, workdir: Path, project: Path, files: Sequence[str])
     if not files or not run.config.is_file():
         return [*files]
     # They read a config, which takes a tenth of a second, and only where something was edited.
-    from hpc_train.config.imported_files import are_all_followed, imported_files
+    from hpc_train.config.imported_files import (
+        are_all_followed,
+        imported_files,
+        names_imported,
+    )
     from hpc_train.config.load import load
 
+    gone = gone_of(files, (workdir, project))
     try:
-        followed = imported_files([load(run.config).config], workdir.resolve(), project.resolve())
+        configs = [load(run.config).config]
+        followed = imported_files(configs, workdir.resolve(), project.resolve())
+        names = names_imported(configs, followed) if gone else set()
     except (HpcTrainError, OSError):
         return [*files]
     if not followed or not are_all_followed(followed):
         return [*files]
-    return [name for name in files if any(_is(file, name) for file in followed)]
+    wanted = {name for name in gone if any(_may_mean(dotted, name) for dotted in names)}
+    return [name for name in files if name in wanted or any(_is(it, name) for it in followed)]
+
+
+def gone_of(files: Sequence[str], folders: Sequence[Path]) -> list[str]:
+    """Those of `files` that none of these folders has any more."""
+    return [name for name in files if not any((folder / name).exists() for folder in folders)]
+
+
+def files_of_module(dotted: str) -> tuple[str, str]:
+    """The files that a module is, from a folder in which modules are looked for."""
+    place = dotted.replace(".", "/")
+    return f"{place}.py", f"{place}/__init__.py"
+
+
+def _may_mean(dotted: str, name: str) -> bool:
+    """Whether an import of this name asks for a file, from whichever folder modules are found."""
+    module = name.removesuffix(".py").removesuffix("/__init__").split("/")
+    words = dotted.split(".")
+    return any(words[: len(module) - k] == module[k:] for k in range(len(module)))
 
 
 def _is(file: Path, name: str) -> bool:

@@ -23,7 +23,7 @@ import hpc_train
 from hpc_train.codec import read_object
 from hpc_train.plan.plan import Plan
 from hpc_train.runs.atomic import write_text
-from hpc_train.runs.imported_code import imported_by
+from hpc_train.runs.imported_code import gone_of, imported_by
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.snapshot import copy_at
@@ -142,11 +142,27 @@ def edited_files(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]
 
 
 def imported_edits(run: RunDir, before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """Of `edited_files` those that the run imports, as far as that is known."""
+    """Of `edited_files` those that the run imports, as far as that is known.
+
+    One that is not there any more is told as `nets.py (deleted)`.
+    """
     files = edited_files(before, now)
     workdir = Path(str(now.get("workdir", "")))
-    top = _git(workdir, "rev-parse", "--show-toplevel") if files else ""
-    return imported_by(run, workdir, Path(top or workdir), files)
+    top = Path((_git(workdir, "rev-parse", "--show-toplevel") if files else "") or workdir)
+    told = imported_by(run, workdir, top, files)
+    gone = gone_of(told, (workdir, top))
+    return [f"{name} (deleted)" if name in gone else name for name in told]
+
+
+def gone_sources(run: RunDir, workdir: Path) -> list[str]:
+    """Sources that the submission had, from `workdir`, and that are gone since.
+
+    None where the run's code lies elsewhere by now: a copy of it, or a project that was moved.
+    """
+    before = read_state(run)
+    if before.get("workdir") != str(workdir):
+        return []
+    return gone_of([*(before.get("sources") or ())], (workdir,))
 
 
 def _diff_against(commit: str, now: Mapping[str, Any]) -> str | None:

@@ -6,6 +6,7 @@ import dataclasses
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from hpc_train.plan.evaluations import NEEDED
@@ -35,6 +36,7 @@ SESSION = "session"  # the backend of a script of the user's with a Session
 FRESH_S = 60.0
 # What Slurm says of a job whose script could not begin: its exit code is then 0:53.
 UNOPENED_LOG = ("JobLaunchFailure", "RaisedSignal:53")
+ENDED_BEFORE = "the job ended before"  # of one in which no attempt has begun
 SHELL_ENDED = "with exit code 0: a line of env.setup ends its shell (exit, exec)"
 # Ended by nobody's word: the log of the job itself is all that tells.
 UNEXPLAINED = (RunState.FAILED, RunState.LOST)
@@ -289,7 +291,24 @@ def _state(
     state = view.state or RunState.LOST
     if state is RunState.CANCELLED and recent:  # by scancel
         return state, _cancelled_without_an_end(recent[0].kind, attempts, view)
-    return state, _without_an_end(run, state, view, begun=begins, on_slurm=on_slurm)
+    if state is RunState.FAILED and view.reason.startswith(UNOPENED_LOG) and not view.last_words:
+        return state, _unopened(run.job_log(newest_job_id(events)), attempts, view)
+    return state, _without_an_end(state, view, begun=begins, on_slurm=on_slurm)
+
+
+def _unopened(log: Path, attempts: Sequence[AttemptRecord], view: SchedulerView) -> str:
+    """Why a job could not begin, or not again: its node could not open its log."""
+    before = f"attempt {attempts[-1].attempt + 1}" if attempts else "its training"
+    why = view.unopened or f"its node could not open the job's log in {log.parent}"
+    told = f"{ENDED_BEFORE} {before} began: {why}"
+    if view.unopened:
+        return told
+    if attempts:
+        return f"{told} (Slurm: {view.reason}): slurmd's log on that node says why"
+    return (
+        f"{told} (Slurm: {view.reason}): as a rule that folder is on a file system which the nodes"
+        f" do not see; {SUBMIT_AGAIN} runs_dir=FOLDER that they see"
+    )
 
 
 def _cancelled_without_an_end(
@@ -319,9 +338,7 @@ def _state_in_silence(
     return _told_end(events) or (itself, "")
 
 
-def _without_an_end(
-    run: RunDir, state: RunState, view: SchedulerView, *, begun: bool, on_slurm: bool
-) -> str:
+def _without_an_end(state: RunState, view: SchedulerView, *, begun: bool, on_slurm: bool) -> str:
     """Why a run is over that does not say so itself; the job's own log knows most."""
     if state in UNEXPLAINED and view.last_words:
         when = "without a word of its supervisor" if begun else "before its training began"
@@ -332,16 +349,10 @@ def _without_an_end(
             return "Slurm knows no job of it any more, and it left no end"
         return "no process of it is left, and it left no end"
     if state is RunState.FAILED and not begun:
-        if view.reason.startswith(UNOPENED_LOG):
-            return (
-                f"the job ended before its training began: its node could not open the job's log in"
-                f" {run.submitit} (Slurm: {view.reason}): as a rule that folder is on a file system"
-                f" which the nodes do not see; {SUBMIT_AGAIN} runs_dir=FOLDER that they see"
-            )
         if view.untrained:
-            return f"the job ended before its training began, {SHELL_ENDED}, and left no log"
+            return f"{ENDED_BEFORE} its training began, {SHELL_ENDED}, and left no log"
         slurm = f" (Slurm: {view.reason})" if view.reason else ""
-        what = f"the job ended before its training began, and left no log{slurm}"
+        what = f"{ENDED_BEFORE} its training began, and left no log{slurm}"
         return f"{what}: where env has lines they run first, and one of env.setup may have ended it"
     silent = "the job ended without a word of its supervisor" if state is RunState.FAILED else ""
     return view.reason or silent

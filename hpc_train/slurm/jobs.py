@@ -53,18 +53,21 @@ class JobView:
 
         Without a limit it is a year (`job_end_time_reset` in job_mgr.c).
         """
-        try:
-            start, end = (time.mktime(time.strptime(it, _TIME)) for it in (self.start, self.end))
-        except ValueError:
-            return None
-        return start, end
+        start, end = seconds_of(self.start), seconds_of(self.end)
+        return None if start is None or end is None else (start, end)
 
     def starts_in_s(self, now: float) -> float:
         """Until the start that the scheduler estimates; 0 where it tells none."""
-        try:
-            return time.mktime(time.strptime(self.start, _TIME)) - now
-        except ValueError:
-            return 0.0
+        start = seconds_of(self.start)
+        return 0.0 if start is None else start - now
+
+
+def seconds_of(text: str) -> float | None:
+    """A time in Slurm's form, in seconds since the epoch; None for what is none."""
+    try:
+        return time.mktime(time.strptime(text, _TIME))
+    except ValueError:
+        return None
 
 
 @dataclass(frozen=True)

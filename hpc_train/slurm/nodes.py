@@ -17,6 +17,8 @@ CONNECT_S = 2.0
 UNUSABLE = re.compile(r"(?:down|drain|fail|maint|unk|future|power|reboot)|.*\*", re.IGNORECASE)
 # The same, of these alone somebody says why, and a person has to see to them.
 _OUT = re.compile(r"down|drain|fail", re.IGNORECASE)
+NodeState = tuple[str, str]  # sinfo's %T, and its %E: why somebody has set it down
+NodeRow = tuple[str, str, str, str]  # the same, behind a partition (%P) and the node's name
 
 
 def usable_nodes(partition: str) -> frozenset[str]:
@@ -44,7 +46,7 @@ def why_it_waits(options: Mapping[str, str | None]) -> str:
     """
     if options.get("constraint"):
         return ""  # it may be that
-    nodes = _nodes_for(options, timeout_s=30)
+    nodes = _nodes_for(options, _node_rows(timeout_s=30))
     out = _out_of(nodes, UNUSABLE, options)
     if not out:
         return ""
@@ -60,40 +62,65 @@ def down_for(options: Mapping[str, str | None]) -> str:
     Args:
         options: sbatch's long options by name.
     """
-    if options.get("clusters"):
-        return ""
     try:
-        nodes = _nodes_for(options, timeout_s=PATIENCE_S)
+        rows = _node_rows(timeout_s=PATIENCE_S)
     except SlurmError:
         return ""  # the job is in the queue all the same
-    out = _out_of(nodes, _OUT, options)
-    if not out:
+    out = down_nodes_for(options, rows)
+    return f"{told_out(out)}: the job waits for {'them' if len(out) > 1 else 'it'}" if out else ""
+
+
+def told_out(nodes: Mapping[str, NodeState]) -> str:
+    """That these nodes cannot be had, and why where one reason stands for all; empty for none."""
+    if not nodes:
         return ""
-    whys = {reason for node in out if (reason := nodes[node][1]) not in ("", "none")}
+    whys = {reason for _, reason in nodes.values() if reason not in ("", "none")}
     why = f' ("{whys.pop()}")' if len(whys) == 1 else ""
-    if out[1:]:
-        return f"{folded(out)} are down or drained{why}: the job waits for them"
-    return f"{out[0]} is {nodes[out[0]][0].rstrip('*')}{why}: the job waits for it"
+    if len(nodes) > 1:
+        return f"{folded([*nodes])} are down or drained{why}"
+    ((node, (state, _)),) = nodes.items()
+    return f"{node} is {state.rstrip('*')}{why}"
 
 
-def _nodes_for(
-    options: Mapping[str, str | None], *, timeout_s: float
-) -> dict[str, tuple[str, str]]:
-    """State and reason of each node that a job may have; none where the options do not tell.
+def known_nodes() -> list[NodeRow]:
+    """All nodes, once for each of their partitions; none where Slurm does not tell."""
+    try:
+        return _node_rows(timeout_s=2)
+    except SlurmError:
+        return []
 
-    Raises:
-        SlurmError: when Slurm cannot be asked.
+
+def down_nodes_for(
+    options: Mapping[str, str | None], rows: Sequence[NodeRow]
+) -> dict[str, NodeState]:
+    """The nodes that a job waits for, since they are down or drained; none where none is known.
+
+    Args:
+        options: sbatch's long options by name.
+        rows: Of `known_nodes`.
     """
+    if options.get("clusters"):
+        return {}
+    nodes = _nodes_for(options, rows)
+    return {node: nodes[node] for node in _out_of(nodes, _OUT, options)}
+
+
+def _node_rows(*, timeout_s: float) -> list[NodeRow]:
+    argv = ["sinfo", "--local", "--noheader", "--Node", "--format=%P|%N|%T|%E"]
+    said = run(argv, timeout_s=timeout_s)
+    cells = [line.split("|", 3) for line in said.stdout.splitlines() if line.count("|") >= 3]
+    return [(name, node, state.strip(), reason.strip()) for name, node, state, reason in cells]
+
+
+def _nodes_for(options: Mapping[str, str | None], rows: Sequence[NodeRow]) -> dict[str, NodeState]:
+    """State and reason of each node that a job may have; none where the options do not tell."""
     nodelist, exclude = (options.get(it) or "" for it in ("nodelist", "exclude"))
     if options.get("reservation") or "/" in nodelist + exclude:
         return {}  # with a slash it is a file of names
-    argv = ["sinfo", "--local", "--noheader", "--Node", "--format=%P|%N|%T|%E"]
-    said = run(argv, timeout_s=timeout_s)
-    rows = [line.split("|", 3) for line in said.stdout.splitlines() if line.count("|") >= 3]
     named = (options.get("partition") or "").split(",")
     wanted, left_out = (expand(it) if it else [] for it in (nodelist, exclude))
     return {
-        node: (state.strip(), reason.strip())
+        node: (state, reason)
         for partition, node, state, reason in rows
         if (partition.rstrip("*") in named or (named == [""] and "*" in partition))
         and node not in left_out
@@ -102,7 +129,7 @@ def _nodes_for(
 
 
 def _out_of(
-    nodes: Mapping[str, tuple[str, str]], states: re.Pattern[str], options: Mapping[str, str | None]
+    nodes: Mapping[str, NodeState], states: re.Pattern[str], options: Mapping[str, str | None]
 ) -> list[str]:
     """Those in one of these states; none where the job can start without them."""
     out = [node for node, (state, _) in nodes.items() if states.match(state)]

@@ -143,61 +143,19 @@ _LIMITS = {
     r"CPU|Cpu": "change slurm.cpus_per_gpu or the shape: {whose} allows other numbers of CPUs",
     r"Mem": "change slurm.mem, slurm.mem_per_gpu or slurm.mem_per_cpu: {whose} allows less",
 }
-_QOS_SHOWN = "sacctmgr show qos format=name,maxwall,maxtres%40,maxtrespu%40,maxsubmitpu"
-_ACCOUNT_SHOWN = (
+QOS_SHOWN = "sacctmgr show qos format=name,maxwall,maxtres%40,maxtrespu%40,maxsubmitpu"
+ACCOUNT_SHOWN = (
     "sacctmgr show associations user=$USER format=account,maxwall,maxtres%40,grptres%40,maxsubmit"
 )
 _WHOSE_LIMIT = {
-    "QOS": ("your QOS (slurm.qos)", _QOS_SHOWN),
-    "Assoc": ("your account (slurm.account)", _ACCOUNT_SHOWN),
+    "QOS": ("your QOS (slurm.qos)", QOS_SHOWN),
+    "Assoc": ("your account (slurm.account)", ACCOUNT_SHOWN),
 }
 
 _NOBODY_THERE = re.compile(
     r"Unable to contact slurm controller|Unable to contact controller|Connection refused|"
     r"Zero Bytes were transmitted"
 )
-
-# squeue(1), "JOB REASON CODES": with these the job waits for ever unless somebody changes it.
-PENDING_FOR_GOOD = {
-    "PartitionTimeLimit": ("slurm.time", "is longer than its partition allows"),
-    "PartitionNodeLimit": ("slurm.nodes", "is more than its partition allows"),
-    "PartitionConfig": ("slurm", "asks for more than its partition has (nodes, CPUs, memory)"),
-    "PartitionDown": ("slurm.partition", "is down"),
-    "PartitionInactive": ("slurm.partition", "is inactive"),
-    "BadConstraints": ("slurm.constraint, nodelist or exclude", "can not be satisfied"),
-    "InvalidAccount": ("slurm.account", "is not valid"),
-    "InvalidQOS": ("slurm.qos", "is not valid"),
-    "DependencyNeverSatisfied": ("slurm.dependency", "will never be satisfied"),
-    "ReqNodeNotAvail": ("slurm.nodes or slurm.nodelist", "needs nodes that are down or drained"),
-    "AssocMaxWallDurationPerJobLimit": ("slurm.time", "is longer than your account allows"),
-    "QOSMaxWallDurationPerJobLimit": ("slurm.time", "is longer than your QOS allows"),
-    "QOSMaxNodePerJobLimit": ("slurm.nodes", "is more than your QOS allows"),
-    "QOSMaxGRESPerJob": ("slurm.gpus_per_node", "is more than your QOS allows"),
-}
-# Of these, the ones that an administrator or a repair may end.
-_MAY_PASS = ("PartitionDown", "PartitionInactive", "ReqNodeNotAvail")
-# A job that is held waits until somebody lets it go.
-_HELD = {
-    r"JobHeldUser": "somebody holds the job (scontrol hold): `scontrol release {job}` lets it go",
-    r"JobHeldAdmin": "an administrator holds the job, and only they can release it: ask them, with"
-    " its number ({job})",
-    r"requeued held|held state": "Slurm could not start the job on its nodes, requeued and holds"
-    " it: `sinfo -R` names nodes with trouble, `scontrol release {job}` lets it go",
-}
-# What the ordinary reasons mean.
-_MEANINGS = {
-    r"Resources$": "nodes that it could have are taken by other jobs",
-    r"Priority$": "other jobs are in front of it",
-    r"BeginTime$": "not before its slurm.begin; after a requeue Slurm waits for two minutes",
-    r"Dependency$": "another job has to end first: --after, or slurm.dependency",
-    r"JobArrayTaskLimit$": "as many points as --at-most allows have begun",
-    r"Licenses$": "all of its slurm.licenses are in use",
-    r"Reservation$": "its slurm.reservation has not begun, or is full",
-    r"QOS(?!NotAllowed)\w+$": "a limit of its QOS (slurm.qos), which other jobs use up or this one"
-    f" alone is beyond: `{_QOS_SHOWN}` shows it",
-    r"Assoc\w+$": "a limit of your account (slurm.account), which other jobs use up or this one"
-    f" alone is beyond: `{_ACCOUNT_SHOWN}` shows it",
-}
 
 
 def no_controller(words: str) -> SlurmError:
@@ -242,62 +200,14 @@ def _limit(stderr: str) -> str:
     """What to change where sbatch names a limit that the job is beyond; else empty."""
     if found := re.search(r"\b(QOS|Assoc)(?:Max|Grp|Min)\w+", stderr):
         whose, shows = _WHOSE_LIMIT[found[1]]
-        if meaning := _meaning(found[0], _LIMITS):
+        if meaning := first_meaning(found[0], _LIMITS):
             return f"{meaning.format(whose=whose)}; `{shows}` shows its limits"
     return ""
 
 
-_BEGUN = {
-    "SUSPENDED": "Slurm has suspended the job; its ranks go on when it resumes it",
-    "STOPPED": "somebody has stopped the job (scancel --signal=STOP); it goes on after CONT",
-    "COMPLETING": "Slurm is ending the job",
-    "SIGNALING": "Slurm is ending the job",
-}
-
-
-def explain_pending(reason: str, job_id: str = "JOB") -> str:
-    """Why a job will wait for ever, in the config's words; empty for ordinary reasons."""
-    if held := _meaning(reason, _HELD):
-        return held.format(job=job_id)
-    word = _word(reason)
-    if word not in PENDING_FOR_GOOD:
-        return ""
-    key, trouble = PENDING_FOR_GOOD[word]
-    way = "cancel it, change the key, submit again"
-    if word in _MAY_PASS:
-        way = f"`sinfo -R` says why; it starts when that has passed, or {way}"
-    nodes = re.search(r"UnavailableNodes:([^\s()]+)", reason)
-    return f"{key} {trouble}{f' ({nodes[1]})' if nodes else ''}: {way}"
-
-
-def explain_waiting(reason: str) -> str:
-    """What an ordinary reason of a job that waits means, and its key; empty where none is known.
-
-    Source: squeue(1), JOB REASON CODES.
-    """
-    return "" if explain_pending(reason) else _meaning(_word(reason), _MEANINGS)
-
-
-def explain_running(slurm_state: str) -> str:
-    """Why the ranks of a job that has begun do not train, or will not for long; else empty.
-
-    Source: squeue(1), JOB STATE CODES.
-    """
-    return _BEGUN.get(slurm_state, "")
-
-
-def never_starts(reason: str) -> bool:
-    """Whether a job that waits for this reason can start only after it has been changed."""
-    word = _word(reason)
-    return word in PENDING_FOR_GOOD and word not in _MAY_PASS
-
-
-def _meaning(reason: str, table: Mapping[str, str]) -> str:
+def first_meaning(reason: str, table: Mapping[str, str]) -> str:
+    """The text of the first of these patterns that is in Slurm's word; empty where none is."""
     return next((text for pattern, text in table.items() if re.search(pattern, reason)), "")
-
-
-def _word(reason: str) -> str:
-    return reason.split(",")[0].strip("() ")
 
 
 def _own_words(stderr: str) -> str:

@@ -15,6 +15,8 @@ from hpc_train.config.words import did_you_mean
 from hpc_train.errors import ConfigError
 from hpc_train.plan.json_keys import pairs_in
 from hpc_train.plan.plan import ObjectSpec
+from hpc_train.runs.imported_code import files_of_module
+from hpc_train.training.absent_code import AbsentCodeError
 from hpc_train.training.private.versions import LIGHTNING_PACKAGES
 
 
@@ -109,14 +111,17 @@ def _import_module(module_name: str, class_path: str, key: str) -> Any:
         return importlib.import_module(module_name)
     except ModuleNotFoundError as error:
         missing = error.name or ""
+        named = [*files_of_module(missing), *files_of_module(module_name)]
         if module_name == missing or module_name.startswith(f"{missing}."):
-            raise ConfigError(
+            raise AbsentCodeError(
+                named,
                 f"{key}.class_path: no module {missing} for {class_path}",
                 f"it is neither in {Path.cwd()}, where the job was submitted, nor in {sys.prefix}:"
                 " submit in the folder of your code, also a rendered script with sbatch; or name"
                 " the environment that has it (env.venv, env.conda, env.modules)",
             ) from error
-        raise ConfigError(
+        raise AbsentCodeError(
+            named,
             f"{key}.class_path: {module_name} needs the package {missing}, which is not "
             f"installed in {sys.prefix}",
             f"{install(missing.partition('.')[0])}, or activate another environment (env.conda)",

@@ -26,6 +26,7 @@ from hpc_train.plan.plan import Batch, Plan, Shape
 from hpc_train.plan.states import RankExit
 from hpc_train.plan.world import World
 from hpc_train.runs.layout import AttemptDir, RunDir
+from hpc_train.training.absent_code import as_gone
 from hpc_train.training.full_disk import survive_full_disk
 from hpc_train.training.heartbeat import HeartbeatThread
 from hpc_train.training.node_heartbeats import NodeHeartbeats
@@ -190,7 +191,7 @@ class Rank:
 
     def end(self, last: BaseException) -> int:
         """Record what ended the training and leave; returns only where nothing has begun."""
-        error = before_teardown(last)
+        error = as_gone(before_teardown(last), self.here.run)
         failure = self._record(error)
         _say(failure, error)
         return leave(failure.code) if self._begun else failure.code

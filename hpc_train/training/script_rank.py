@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
-from hpc_train.errors import ConfigError
 from hpc_train.plan import env_names
 from hpc_train.plan.plan import Plan, ScriptPlan
 from hpc_train.plan.world import World
 from hpc_train.runs.events import EventKind, read_events
 from hpc_train.runs.layout import RunDir
 from hpc_train.training import devices
+from hpc_train.training.absent_code import AbsentCodeError
 from hpc_train.training.prepare import announce_threads, threads_are_users
 from hpc_train.training.rank import Rank, main
 
@@ -85,14 +85,15 @@ def run_script(script: ScriptPlan, more: Sequence[str] = ()) -> None:
     """As `python PATH ARGS MORE` does it: sys.argv, sys.path, `__main__`.
 
     Raises:
-        ConfigError: the script cannot be read here.
+        AbsentCodeError: the script cannot be read here.
         BaseException: the script's own; leaving with 0 is no error.
     """
     path = Path(script.path)
     try:
         source = path.read_bytes()
     except OSError as error:
-        raise ConfigError(
+        raise AbsentCodeError(
+            [script.path],
             f"{path.absolute()} cannot be read here: {error.strerror}",
             "is it on a file system that all nodes see?",
         ) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 
@@ -84,12 +85,14 @@ def test_what_a_job_waits_for_is_told_in_words(hpc, slurm, make_run, reason, tol
 
 
 @pytest.mark.parametrize(("days", "told"), [(2, False), (364, True)])
-def test_a_start_in_a_year_is_told_to_be_none(hpc, slurm, make_run, days, told):
+def test_a_start_in_a_year_is_told_to_be_none_and_not_shown(hpc, slurm, make_run, days, told):
     run = make_run(3, ended=False)
     start = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(time.time() + days * 86400))
     slurm.says(f"3|PENDING|Resources|{start}")
     said = hpc("status", run.run_id).out
-    assert f"{start} (Slurm's estimate)" in said
+    assert (f"{start} (Slurm's estimate)" in said) is not told
+    shown = json.loads(hpc("status", run.run_id, "--json").out)["start_estimate"]
+    assert shown == ("" if told else start)
     assert ("jobs in front have no time limit" in " ".join(said.split())) is told
 
 

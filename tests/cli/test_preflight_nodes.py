@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from hpc_train.slurm.refusals import never_starts
+from hpc_train.slurm.pending import never_starts
 from tests.cli.conftest import Slurm
 
 

@@ -153,6 +153,45 @@ def test_what_the_runs_code_imports_is_followed(hpc, stopped: RunDir, tmp_path: 
     assert "first attempt: inner.py, layers.py, nets.py\n" in said.err
 
 
+@pytest.mark.parametrize(
+    ("gone", "told"),
+    [("nets.py", "there is no module 'nets'"), ("layers.py", "imports 'layers', which is not")],
+)
+def test_code_that_was_there_at_the_submission_and_is_gone_is_to_be_put_back(
+    hpc, taken, tmp_path: Path, gone: str, told: str
+) -> None:
+    """It was told to change the config's class, or to install the project's own module."""
+    (tmp_path / "layers.py").write_text("deep = 1\n")
+    (tmp_path / "nets.py").write_text(f"from layers import deep\n{NETS}")
+    (tmp_path / "cfg.yaml").write_text(CONFIG)
+    run = RunDir(Path(json.loads(hpc("submit", "cfg.yaml", "--json").out)["run_dir"]))
+    append_event(run.events, Event(time.time(), EventKind.RUN_ENDED, {"state": "cancelled"}))
+    (tmp_path / gone).rename(tmp_path / "renamed.py")
+    said = hpc("resume", "x")
+    assert said.code == 3
+    error, fix = said.err.splitlines()
+    assert told in error
+    there = f"{gone} was there at the submission, and is gone: put it back in {tmp_path}"
+    assert f"fix: {there}, and then hpc-train resume {run.run_id}" in fix
+
+
+def test_files_that_were_deleted_are_told_as_that_where_the_run_imports_them(
+    hpc, taken, tmp_path: Path
+) -> None:
+    for name in ("inner", "plots"):
+        (tmp_path / f"{name}.py").write_text("part = 1\n")
+    (tmp_path / "nets.py").write_text(
+        f"try:\n    from inner import part\nexcept ImportError: ...\n{NETS}"
+    )
+    (tmp_path / "cfg.yaml").write_text(CONFIG)
+    run = RunDir(Path(json.loads(hpc("submit", "cfg.yaml", "--json").out)["run_dir"]))
+    append_event(run.events, Event(time.time(), EventKind.RUN_ENDED, {"state": "cancelled"}))
+    for name in ("inner", "plots"):
+        (tmp_path / f"{name}.py").unlink()
+    said = hpc("resume", "x", "--dry-run")
+    assert "note: the code is not that of the first attempt: inner.py (deleted)\n" in said.err
+
+
 def test_code_of_another_commit_is_named_and_other_files_are_not(
     hpc, taken, tmp_path: Path
 ) -> None:

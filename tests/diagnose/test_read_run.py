@@ -207,6 +207,10 @@ SAID = {
     " env.venv cannot be activated",
     "refused_at_start": "the run is failed: the job ended before its training began: hpc-train:"
     " error: the plan wants 2 nodes and job 7 has 1 (n1); fix: ask for 2 nodes",
+    "moved_in_queue": "the run is failed: the job ended before attempt 1 began: the run was moved"
+    " from /r/x to /s/x while its job waited; slurmd could not open /r/x/l; hpc-train resume /s/x",
+    "log_folder": "the run is failed: the job ended before its training began: its node could not"
+    " open the job's log in /r/x, which is read-only; once it can be written: hpc-train resume x",
     "unseen_folder": "the run is failed: the job ended before its training began: its node could"
     " not open the job's log in /tmp/runs/x/1/submitit (Slurm: JobLaunchFailure): as a rule that"
     " folder is on a file system which the nodes do not see; set runs_dir",

@@ -17,6 +17,7 @@ from tests.faults.running import ROOT, Training, hpc_train, submit, until
 pytestmark = pytest.mark.slurm
 
 ONE = "slurm.nodes=1"
+TINY = "tests.faults.tiny"
 
 
 def test_a_job_that_ends_before_python_starts_tells_its_logs_last_words(
@@ -94,6 +95,45 @@ def test_a_rendered_script_that_is_submitted_elsewhere_says_where_to_submit_it(
     (attempt,) = training.status()["attempts"]
     assert f"it is neither in {elsewhere}, where the job was submitted, nor in" in attempt["reason"]
     assert "submit in the folder of your code, also a rendered script" in attempt["reason"]
+
+
+@pytest.mark.parametrize("gone", ["my_net.py", "layers.py", "sub/go.py", "sub/aid.py"])
+def test_code_that_is_deleted_while_the_job_waits_is_named_and_put_back(
+    slurm_cluster: Cluster, tmp_path: Path, gone: str
+) -> None:
+    """It was told to submit in the folder of its code, or to install its own module."""
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "layers.py").write_text("deep = 1\n")
+    (tmp_path / "my_net.py").write_text(
+        f"from layers import deep\nfrom {TINY} import Tiny as Net\n"
+    )
+    (tmp_path / "sub/go.py").write_text("import aid\n")
+    (tmp_path / "sub/aid.py").write_text("")
+    config = (ROOT / "tests/faults/tiny.yaml").read_text()
+    (tmp_path / "cfg.yaml").write_text(config.replace(f"{TINY}.Tiny,", "my_net.Net,"))
+    words: tuple[str, ...] = ("cfg.yaml", "trainer.max_steps=5")
+    if gone.startswith("sub/"):
+        words = ("sub/go.py", "slurm.gpus_per_node=1", "preflight.mode=off")
+    environ = {"PYTHONPATH": str(ROOT), "XDG_STATE_HOME": str(tmp_path / "state")}
+    typed = ("submit", "--json", *words, ONE, "slurm.partition=train", "slurm.begin=now+1hour")
+    done = hpc_train(slurm_cluster, *typed, env=environ, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    training = Training.at(slurm_cluster, Path(json.loads(done.stdout)["run_dir"]))
+    (tmp_path / gone).rename(tmp_path / "renamed.txt")
+    slurm_cluster.scontrol("update", f"JobId={training.job_id}", "StartTime=now")
+    assert training.wait_end() == "failed", training.story()
+    status = training.status()
+    (attempt,) = status["attempts"]
+    what = f"{Path(gone).name} was there at the submission and is gone: {tmp_path / gone}"
+    then = f"put it back, and then hpc-train resume {training.run.run_id}"
+    assert f"{what} ({then})" in status["reason"] or f"{what}; {then}" in status["reason"]
+    assert f"the code is not that of the submission: {gone} (deleted)" in attempt["notes"][0]
+    (tmp_path / "renamed.txt").rename(tmp_path / gone)
+    again = ("resume", str(training.run.path), "slurm.begin=null")
+    assert hpc_train(slurm_cluster, *again, env=environ, cwd=tmp_path).returncode == 0
+    if gone.startswith("sub/"):
+        return  # a script without steps is not what is tried here
+    assert training.wait_end() == "completed", training.story()
 
 
 def test_a_controller_that_stops_is_outranked_by_the_runs_own_history_and_cancel_still_works(

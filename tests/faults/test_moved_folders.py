@@ -51,6 +51,29 @@ def test_a_folder_that_is_moved_ends_its_attempt_and_resume_goes_on_at_once(
     assert (again["first_step"], again["last_step"]) == (first["saved_step"], 400)
 
 
+def test_a_run_that_is_moved_while_its_job_waits_is_told_and_goes_on_where_it_is(
+    slurm_cluster: Cluster, tmp_path: Path
+) -> None:
+    """Slurm opens the job's log where it was submitted, and says no more than JobLaunchFailure."""
+    training = submit(slurm_cluster, tmp_path, *ONE, "slurm.begin=now+1hour")
+    old = training.run.path
+    place = old.parent.rename(old.parent.with_name("moved")) / old.name
+    moved = Training(slurm_cluster, RunDir(place), training.job_id)
+    told = f"the run was moved from {old} to {place}"
+    assert told in " ".join(hpc_train(slurm_cluster, "status", str(place)).stdout.split())
+    slurm_cluster.scontrol("update", f"JobId={training.job_id}", "StartTime=now")
+    moved.wait_job("FAILED")
+    log = RunDir(old).job_log(training.job_id)
+    reason = moved.status()["reason"]
+    assert f"began: {told} while its job waited; slurmd could not open {log}; hpc-train" in reason
+    done = hpc_train(slurm_cluster, "diagnose", str(place), "--json")
+    assert json.loads(done.stdout)["name"] == "moved_in_queue"
+    done = hpc_train(slurm_cluster, "resume", str(place), "slurm.begin=null")
+    assert done.returncode == 0, done.stderr
+    assert moved.wait_end() == "completed", moved.story()
+    assert not old.parent.exists()
+
+
 def test_a_folder_that_is_removed_ends_the_job(slurm_cluster: Cluster, tmp_path: Path) -> None:
     training = submit(slurm_cluster, tmp_path, *ONE)
     training.wait_step()

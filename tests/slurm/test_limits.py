@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from hpc_train.slurm.refusals import explain_pending, explain_waiting, refusal_error
+from hpc_train.slurm.pending import explain_pending, explain_waiting
+from hpc_train.slurm.refusals import refusal_error
 from tests.cluster.cluster import Cluster
 from tests.e2e.conftest import DIGITS
 from tests.slurm.test_sites import hpc

@@ -1,0 +1,162 @@
+"""A run or a sweep that is moved while its job waits, and a log that its node cannot open."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import types
+from pathlib import Path
+
+import pytest
+
+from hpc_train.runs.layout import RunDir
+from tests.cli.conftest import Slurm
+from tests.cli.run_of_yesterday import project
+from tests.cli.test_waiting_jobs import shown, trained
+
+__all__ = ["project"]
+
+
+@pytest.fixture
+def waiting(hpc, slurm: Slurm, project: Path) -> RunDir:
+    """A run whose job 7 waits."""
+    said = hpc("submit", "cfg.yaml", "--json")
+    assert said.code == 0, said
+    return RunDir(Path(json.loads(said.out)["run_dir"]))
+
+
+@pytest.fixture
+def moved(waiting: RunDir, tmp_path: Path) -> RunDir:
+    """The same in another folder."""
+    there = tmp_path / "my archive" / "x" / waiting.run_id
+    there.parent.mkdir(parents=True)
+    waiting.path.rename(there)
+    return RunDir(there)
+
+
+def failed(hpc, slurm: Slurm, run: RunDir, why: str = "JobLaunchFailure") -> str:
+    """The status of a run whose job could not be launched, as one line."""
+    slurm.says(f"7|FAILED|{why}|N/A|N/A")
+    return " ".join(hpc("status", str(run.path)).out.split())
+
+
+def test_while_the_job_waits_it_is_told_that_it_will_not_find_its_run(
+    hpc, slurm, waiting, moved
+) -> None:
+    said = shown(hpc, slurm, moved, "Priority")
+    told = f"the run was moved from {waiting.path} to {moved.path}, and its job looks for it"
+    assert f"pending: Priority (other jobs are in front of it; {told} where it was: the" in said
+    assert f"or hpc-train cancel '{moved.path}'; hpc-train resume '{moved.path}'" in said
+    resumed = hpc("resume", str(moved.path)).err
+    assert f"is pending as job 7; {told} where it was\n" in resumed
+    assert "fix: the job fails when it starts, unless it is moved back" in resumed
+    back = said.split("moved back (")[1].split(");")[0]
+    subprocess.run(back, shell=True, check=True)
+    assert "was moved" not in shown(hpc, slurm, waiting, "Priority")
+
+
+def test_a_copy_and_a_folder_that_is_elsewhere_on_this_machine_are_no_move(
+    hpc, slurm, waiting, tmp_path
+) -> None:
+    copy = RunDir(tmp_path / "copies" / "x" / waiting.run_id)
+    shutil.copytree(waiting.path, copy.path)
+    assert "was moved" not in shown(hpc, slurm, copy, "Priority")
+    plan = json.loads(copy.plan.read_text())
+    copy.plan.write_text(json.dumps({**plan, "runs_dir": "/nowhere-here/me/runs"}))
+    assert "was moved" not in shown(hpc, slurm, copy, "Priority")
+
+
+def test_a_rendered_scripts_log_is_where_it_was_submitted(hpc, slurm, moved, tmp_path) -> None:
+    moved.config.unlink()
+    assert "was moved" not in shown(hpc, slurm, moved, "Priority")
+    moved.job_log("7").symlink_to(tmp_path / "typed" / "slurm-7.out")
+    said = failed(hpc, slurm, trained(moved))
+    assert f"could not open the job's log in {tmp_path / 'typed'}, which is gone" in said
+
+
+@pytest.mark.parametrize("why", ["JobLaunchFailure", "RaisedSignal:53(Real-time_signal_19)"])
+def test_a_job_that_did_not_find_its_run_says_so_and_the_run_goes_on_where_it_is(
+    hpc, slurm, waiting, moved, why
+) -> None:
+    """It was told of a file system that the nodes do not see, by the new path."""
+    said = failed(hpc, slurm, moved, why)
+    log = waiting.submitit / "slurm-7.log"
+    told = (
+        f"the run was moved from {waiting.path} to {moved.path} while its job waited; slurmd could"
+        f" not open {log}"
+    )
+    go_on = f"hpc-train resume '{moved.path}'"
+    assert f"the job ended before its training began: {told}; {go_on}" in said
+    assert "do not see" not in said
+    found = json.loads(hpc("diagnose", str(moved.path), "--json").out)
+    assert (found["name"], found["cause"], found["fix"]) == ("moved_in_queue", told, go_on)
+    assert hpc("resume", str(moved.path)).code == 0
+
+
+def test_a_requeued_job_that_did_not_find_its_run_is_not_told_by_its_old_log(
+    hpc, slurm, moved
+) -> None:
+    trained(moved)
+    moved.job_log("7").write_text("the words of attempt 0\n")
+    said = failed(hpc, slurm, moved)
+    assert "the job ended before attempt 1 began: the run was moved from" in said
+    assert "the words of attempt 0" not in said
+    assert json.loads(hpc("diagnose", str(moved.path), "--json").out)["name"] == "moved_in_queue"
+
+
+def test_a_folder_that_nodes_have_seen_is_not_told_to_be_unseen(hpc, slurm, waiting) -> None:
+    said = failed(hpc, slurm, trained(waiting))
+    assert "(Slurm: JobLaunchFailure): slurmd's log on that node says why" in said
+
+
+@pytest.mark.parametrize(
+    ("kept", "told"),
+    [
+        ({"f_bavail": 0}, "whose file system is full (no space left); make room there, and then"),
+        ({"f_favail": 0}, "whose file system is full (no inodes left); make room there, and then"),
+        ({"f_flag": os.ST_RDONLY}, "which is read-only; once it can be written: hpc-train resume"),
+        (
+            {"f_files": 0, "f_favail": 0},
+            "as a rule that folder is on a file system which the nodes",
+        ),
+        ({}, "as a rule that folder is on a file system which the nodes do not see"),
+    ],
+)
+def test_a_full_or_a_read_only_folder_is_told_as_that(
+    hpc, slurm, waiting, monkeypatch, kept, told
+) -> None:
+    good = {"f_bavail": 9, "f_files": 9, "f_favail": 9, "f_flag": 0}
+    is_there = types.SimpleNamespace(**{**good, **kept})
+    monkeypatch.setattr("hpc_train.backends.moved_in_queue.os.statvfs", lambda _: is_there)
+    said = failed(hpc, slurm, waiting)
+    assert f"could not open the job's log in {waiting.submitit}" in said
+    assert told in said
+    name = json.loads(hpc("diagnose", str(waiting.path), "--json").out)["name"]
+    assert name == ("unseen_folder" if "as a rule" in told else "log_folder")
+
+
+def test_a_folder_that_is_gone_is_told_as_that_and_a_resume_makes_it(hpc, slurm, waiting) -> None:
+    shutil.rmtree(waiting.submitit)
+    said = failed(hpc, slurm, waiting)
+    assert f"{waiting.submitit}, which is gone; hpc-train resume {waiting.run_id} makes it" in said
+    assert hpc("resume", waiting.run_id).code == 0
+    assert waiting.submitit.is_dir()
+
+
+def test_a_sweep_that_was_moved_is_told_by_each_point(hpc, slurm, project, tmp_path) -> None:
+    slurm.has("sbatch", "echo 7")
+    slurm.has("scontrol", "printf 'MaxArraySize            = 9\\nMaxJobCount = 10000\\n'")
+    sweep = ("submit", "cfg.yaml", "name=sw", "--sweep", "model.init_args.lr=0.1,0.2", "--json")
+    name = json.loads(hpc(*sweep).out)["sweep"]
+    runs, away = tmp_path / "runs" / "sw", tmp_path / "old"
+    runs.rename(away)
+    moved = f"the sweep was moved from {runs}/{name} to {away}/{name}"
+    slurm.says("7_0|PENDING|Priority|N/A|N/A", "7_1|FAILED|JobLaunchFailure|N/A|N/A")
+    waits, ended = json.loads(hpc("status", f"{away}/{name}", "--json").out)["points"]
+    assert waits["state"] == "pending"
+    back = f"move it back (mkdir -p {runs} && mv {away}/{name}* {runs}), and then hpc-train resume"
+    began = "the job ended before its training began"
+    assert ended["reason"].startswith(f"{began}: {moved} while its job waited; slurmd could not")
+    assert f"{runs}/{name}/logs/slurm-7_1.log; {back} {name}" in ended["reason"]
