@@ -38,11 +38,6 @@ def can_submit_again(run: RunDir) -> bool:
     return is_whole and Path(str(kept.get("file") or "")).is_file()
 
 
-def is_evaluation(run: RunDir) -> bool:
-    """Whether it tests a model, or predicts with one, and trains none."""
-    return read_object(run.plan).get("verb", "fit") not in ("fit", "bench")
-
-
 def has_environment(run: RunDir) -> bool:
     """Whether it is a training whose `env` does anything in the job before Python begins."""
     plan = read_object(run.plan)

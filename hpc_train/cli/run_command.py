@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +16,12 @@ from hpc_train.cli.common import (
     devices_option,
     load_config,
     print_notes,
+    shell_word,
 )
 from hpc_train.cli.join_by_hand import Place, join_options, run_joined
 from hpc_train.cli.main import INTERRUPTED
+from hpc_train.cli.submission_notes import note_cluster
+from hpc_train.config.flags import FLAGS
 from hpc_train.plan.states import RunState
 from hpc_train.runs.events import EventKind, read_events, since_last
 from hpc_train.runs.lost_output import survive_lost_output
@@ -54,7 +58,20 @@ def command(
     loaded = load_config(cfg, overrides, flags, devices=devices, cluster=where)
     if place is not None:
         return run_joined(loaded, place, run_in_foreground)
+    if where == "local" and not loaded.config.hosts:
+        note_cluster(" ".join(_typed(cfg, overrides, flags)))
     return run_in_foreground(loaded)
+
+
+def _typed(cfg: Path, overrides: Sequence[str], flags: Mapping[str, Any]) -> Iterator[str]:
+    """What was typed behind `run`, for another command; without --devices, which are of here."""
+    yield shell_word(str(cfg))
+    for name, flag in FLAGS.items():
+        if flags.get(name) is not None:
+            yield from (flag.option, shell_word(str(flags[name])))
+    yield from map(shell_word, overrides)
+    behind = click.get_current_context().params.get("arguments")
+    yield from ["--", *map(shell_word, behind)] if behind else []
 
 
 def run_in_foreground(loaded: LoadedConfig) -> int:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hpc_train.cli.common import print_notes
+from hpc_train.errors import SlurmError
 from hpc_train.plan.plan import Plan
 from hpc_train.runs.layout import RunDir
 
@@ -39,6 +40,23 @@ def note_allocation(environ: Mapping[str, str]) -> None:
     if job := environ.get("SLURM_JOB_ID"):
         own = f"this is job {job}, and the training is another one"
         print_notes([f"{own}: hpc-train run CFG trains on the nodes of {job}"])
+
+
+def note_cluster(words: str) -> None:
+    """Of a training in the foreground, outside of any job: say where a cluster may have been meant.
+
+    Args:
+        words: The config and what was typed behind it.
+    """
+    from hpc_train.backends.submit import detect_cluster
+
+    try:
+        cluster = detect_cluster()
+    except SlurmError:
+        return  # without an answer there is no cluster to send anybody to
+    if cluster == "slurm":
+        here = "this is no job of Slurm's, and trains on this machine"
+        print_notes([f"{here}; for the cluster: hpc-train submit {words}"])
 
 
 def note_twin(run: RunDir) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 from hpc_train.config.class_kind import Located, lacks_method, locate
 from hpc_train.config.classes import parameters_of
+from hpc_train.config.data_paths import notes_on_paths
 from hpc_train.config.default_types import texts_for_numbers
 from hpc_train.config.hook_notes import hook_notes, only_prepared
 from hpc_train.config.load import LoadedConfig
@@ -47,6 +48,7 @@ def notes_on_code(loaded: LoadedConfig, *, workdir: Path) -> list[str]:
 def _notes(loaded: LoadedConfig, workdir: Path) -> Iterator[str]:
     config = loaded.config
     yield from validation_notes(loaded)
+    yield from notes_on_paths(loaded)
     yield from _on_hooks(loaded, [str(workdir), *sys.path])
     yield from monitor_notes(loaded, [str(workdir), *sys.path])
     yield from _on_unrun(loaded, [str(workdir), *sys.path])

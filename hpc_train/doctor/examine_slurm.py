@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from hpc_train.backends.submit import is_configured
 from hpc_train.errors import SlurmError
@@ -12,6 +12,7 @@ from hpc_train.plan.hostlist import folded
 from hpc_train.preflight.checks.findings import Finding
 from hpc_train.slurm.command import is_available
 from hpc_train.slurm.jobs import job_details
+from hpc_train.slurm.nodes import NodeRow, known_nodes, nodes_out, told_by_reason
 from hpc_train.slurm.site import SlurmSite, ask_site
 
 ANSWER_S = 5.0
@@ -24,7 +25,7 @@ def check_slurm(environ: Mapping[str, str]) -> list[Finding]:
     if not (is_available("sbatch") and is_available("scontrol")):
         return [Finding("", "", "slurm", "ok", "none here: --cluster local, or run")]
     try:
-        return list(check_site(ask_site(ANSWER_S)))
+        return [*check_site(ask_site(ANSWER_S)), *check_nodes(known_nodes())]
     except SlurmError as error:
         if is_configured(environ):
             return [Finding("", "", "slurm", "fail", error.message, _ALIVE)]
@@ -107,6 +108,21 @@ def _time_limits(site: SlurmSite) -> Finding:
         return Finding("", "", "MaxTime", "fail", "no partition is open to you", "ask the site")
     text = "; ".join(f"{', '.join(names)} {limit}" for limit, names in limits.items())
     return Finding("", "", "MaxTime", "ok", text)
+
+
+def check_nodes(rows: Sequence[NodeRow]) -> Iterator[Finding]:
+    """Which nodes take no jobs, and why; nothing where Slurm did not tell. Pure.
+
+    Args:
+        rows: Of `known_nodes`.
+    """
+    every, out = {node for _, node, _, _ in rows}, nodes_out(rows)
+    if every and not out:
+        yield Finding("", "", "nodes", "ok", f"{len(every)}, none of them down or drained")
+    elif every:
+        text = f"{len(out)} of {len(every)} take no jobs: {told_by_reason(out)}"
+        fix = "nothing to change: jobs that need them wait until an administrator resumes them"
+        yield Finding("", "", "nodes", "warn", text, fix)
 
 
 def _by_partition(values: Mapping[str, list[str]]) -> str:

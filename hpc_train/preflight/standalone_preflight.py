@@ -22,9 +22,10 @@ from hpc_train.preflight.verdict import Verdict
 from hpc_train.slurm.command import is_available
 from hpc_train.slurm.command import run as run_slurm
 from hpc_train.slurm.jobs import PendingJob, job_details, pending_job
+from hpc_train.slurm.nodes import down_nodes_for, known_nodes, told_by_reason
 from hpc_train.slurm.partitions import check_partition
 from hpc_train.slurm.pending import explain_pending, explain_waiting, never_starts
-from hpc_train.slurm.refusals import refusal_error
+from hpc_train.slurm.refusals import UNAVAILABLE, refusal_error
 from hpc_train.slurm.site import controller_down
 
 FIRST_QUESTION_S = 2.0  # an allocation that is there sooner waits for nothing
@@ -116,13 +117,25 @@ def in_new_allocation(
     # What Slurm would refuse is asked of sbatch: salloc's words go to the terminal as they are.
     test = ["sbatch", "--test-only", *salloc, "--wrap=true"]
     if is_available() and (refused := run_slurm(test, timeout_s=30)).returncode:
-        raise refusal_error(refused.stderr, options)
+        raise _refusal(refused.stderr, options, arguments[0])
     say(f"asking Slurm for {nodes} node{'s' if nodes > 1 else ''}")
     # By its name squeue finds the job whose number salloc tells only in words.
     name = f"hpc-train-{arguments[0]}-{secrets.token_hex(4)}"
     again = [sys.executable, "-m", "hpc_train.cli", *arguments]
     asked = ["salloc", "--quiet", f"--job-name={name}", *salloc, *again]
     return _told_why_it_waits(subprocess.Popen(asked, env=dict(os.environ)), name, say)
+
+
+def _refusal(stderr: str, options: Mapping[str, str | None], command: str) -> SlurmError:
+    """Why Slurm does not give the nodes, where a drained one keeps it from that, too."""
+    out = down_nodes_for(options, known_nodes()) if UNAVAILABLE in stderr else {}
+    if not out:
+        return refusal_error(stderr, options)
+    wait = "once an administrator has resumed them, the same again"
+    return SlurmError(
+        f"Slurm has no {options['nodes']} nodes to look at now: {told_by_reason(out)}",
+        f"nothing has to be changed: {wait}; hpc-train {command} alone looks at this host",
+    )
 
 
 def _told_why_it_waits(

@@ -76,6 +76,8 @@ def _why(run: RunStatus) -> str:
     """What a narrow cell has room for: the error, and not which node it was on."""
     if run.state is RunState.COMPLETED:
         return run.early_end
+    if run.waiting:
+        return run.waiting
     if run.forecast and run.forecast.warning:
         return run.forecast.warning
     starts = f"; starts {run.start_estimate}" if run.start_estimate else ""
@@ -98,4 +100,5 @@ def _loss(run: RunStatus) -> str:
 
 
 def _left_s(run: RunStatus) -> float | None:
-    return run.beat.eta_s if run.beat else None
+    """None where it does not train on, too."""
+    return run.beat.eta_s if run.beat and not run.waiting else None

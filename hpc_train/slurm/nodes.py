@@ -17,6 +17,8 @@ CONNECT_S = 2.0
 UNUSABLE = re.compile(r"(?:down|drain|fail|maint|unk|future|power|reboot)|.*\*", re.IGNORECASE)
 # The same, of these alone somebody says why, and a person has to see to them.
 _OUT = re.compile(r"down|drain|fail", re.IGNORECASE)
+_EITHER = "down or drained"
+_TOLD = 4  # groups of nodes in one line
 NodeState = tuple[str, str]  # sinfo's %T, and its %E: why somebody has set it down
 NodeRow = tuple[str, str, str, str]  # the same, behind a partition (%P) and the node's name
 
@@ -77,9 +79,29 @@ def told_out(nodes: Mapping[str, NodeState]) -> str:
     whys = {reason for _, reason in nodes.values() if reason not in ("", "none")}
     why = f' ("{whys.pop()}")' if len(whys) == 1 else ""
     if len(nodes) > 1:
-        return f"{folded([*nodes])} are down or drained{why}"
+        states = {state.rstrip("*") for state, _ in nodes.values()}
+        return f"{folded([*nodes])} are {states.pop() if len(states) == 1 else _EITHER}{why}"
     ((node, (state, _)),) = nodes.items()
     return f"{node} is {state.rstrip('*')}{why}"
+
+
+def told_by_reason(nodes: Mapping[str, NodeState]) -> str:
+    """The same, with the reason of each; empty for none."""
+    groups: dict[NodeState, dict[str, NodeState]] = {}
+    for node, (state, reason) in nodes.items():
+        groups.setdefault((state.rstrip("*"), reason), {})[node] = (state, reason)
+    told = [told_out(group) for group in groups.values()]
+    more = ["more of them: `sinfo -R`"] if len(told) > _TOLD else []
+    return "; ".join(told[:_TOLD] + more)
+
+
+def nodes_out(rows: Sequence[NodeRow]) -> dict[str, NodeState]:
+    """The nodes that a person has to see to before they take jobs: down, drained or failing.
+
+    Args:
+        rows: Of `known_nodes`.
+    """
+    return {node: (state, reason) for _, node, state, reason in rows if _OUT.match(state)}
 
 
 def known_nodes() -> list[NodeRow]:

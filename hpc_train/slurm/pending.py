@@ -48,6 +48,8 @@ _HELD = {
     r"JobHeldUser": "somebody holds the job (scontrol hold): `scontrol release {job}` lets it go",
     r"JobHeldAdmin": "an administrator holds the job, and only they can release it: ask them for"
     " `scontrol release {job}`",
+    r"job requeued in held state": "the job was put back into the queue and is held (scontrol"
+    " requeuehold, or RequeueExitHold of slurm.conf): `scontrol release {job}` lets it go",
     r"requeued held|held state": "Slurm could not start the job on its nodes, requeued and holds"
     " it: `sinfo -R` names nodes with trouble, `scontrol release {job}` lets it go",
 }

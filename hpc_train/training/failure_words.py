@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import FrameType
 
+from hpc_train.config.data_paths import keys_of_path
 from hpc_train.config.words import did_you_mean
 from hpc_train.plan.plan import Batch
 from hpc_train.plan.states import SUBMIT_AGAIN
@@ -53,11 +54,14 @@ _NO_OPTIMIZER = "KeyError: 'optimizer'"
 _NO_ATTRIBUTE = re.compile(r"'(?P<kind>\w+)' object has no attribute '(?P<name>\w+)'")
 
 
-def fix_of(error: BaseException, batch: Batch | None = None) -> str:
+def fix_of(
+    error: BaseException, batch: Batch | None = None, texts: Mapping[str, str] | None = None
+) -> str:
     """What to do about it; empty where its own words say it, or nothing is known.
 
     Args:
         batch: What each rank of the training takes, where that is known.
+        texts: Those among the arguments of its model and data, by key.
     """
     said = said_by(error)
     fixes = [fix for pattern, fix in _FIXES if re.search(pattern, said)]
@@ -65,7 +69,7 @@ def fix_of(error: BaseException, batch: Batch | None = None) -> str:
     fixes += [_of_prepare_data(error), called_hook(error).passed, local_object(error).fix]
     if said == _NO_OPTIMIZER and method_that_returned(error):
         fixes.append('write return {"optimizer": opt, "lr_scheduler": s}')
-    fixes += [_of_relative_path(error), _of_hparams(error)]
+    fixes += [_of_relative_path(error), _of_key(error, texts or {}), _of_hparams(error)]
     fixes += [FIX] if unfit_checkpoint(error) else []
     fixes += [fix_of_unused(error, of_config=batch is not None)]
     fixes += [unread_file(error) or of_frame(error), lost_gradient(error).fix]
@@ -91,6 +95,15 @@ def _of_relative_path(error: BaseException) -> str:
     if not isinstance(path, str) or not path or Path(path).is_absolute():
         return ""
     return f"a relative path begins in {Path.cwd()}: write the whole path"
+
+
+def _of_key(error: BaseException, texts: Mapping[str, str]) -> str:
+    """Which of the config's values a path comes from that is not there."""
+    if not isinstance(error, FileNotFoundError | NotADirectoryError):
+        return ""
+    path = error.filename if isinstance(error.filename, str) else said_by(error)
+    keys = keys_of_path(path, texts)
+    return f"the path comes from {' or '.join(keys)}" if keys else ""
 
 
 def _of_hparams(error: BaseException) -> str:

@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hpc_train.config.data_paths import argument_texts
 from hpc_train.errors import HpcTrainError, UsageError
 from hpc_train.plan import env_names
 from hpc_train.plan.plan import Batch, Plan, Shape
@@ -149,6 +150,7 @@ class Rank:
         self.kind_of_end = "finished"
         self.unsaved: UnsavedEndError | None = None  # of the newest fit
         self.batch: Batch | None = None  # what is trained with, once that is known
+        self.texts: dict[str, str] = {}  # among the arguments of the same
 
     def run(self) -> int:
         """Train; whatever ends it is recorded before any peer can notice."""
@@ -178,6 +180,8 @@ class Rank:
             )
         self.heartbeat.start()
         if plan.script is None:
+            objects = {"model": plan.training.model, "data": plan.training.data}
+            self.texts = argument_texts({key: vars(it) for key, it in objects.items()})
             tell_own_exits(self._ended_itself)
         self._begun = True
 
@@ -207,7 +211,7 @@ class Rank:
     def _record(self, error: BaseException | None) -> RankFailure:
         attempt, self._recorded = self.here.attempt_dir, True
         if not self.is_rank:
-            return failure_of(error, self.batch)
+            return failure_of(error, self.batch, self.texts)
         return record_exit(
             attempt,
             error,
@@ -216,6 +220,7 @@ class Rank:
             early_end=self.early_end,
             kind_of_end=self.kind_of_end,
             batch=self.batch,
+            texts=self.texts,
         )
 
     def train(self, plan: Plan, world: World, plan_hash: str) -> None:

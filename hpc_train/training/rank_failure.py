@@ -8,7 +8,7 @@ import sys
 import sysconfig
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import NoReturn
@@ -81,7 +81,11 @@ class RankFailure:
     fix: str = ""
 
 
-def failure_of(error: BaseException | None, batch: Batch | None = None) -> RankFailure:
+def failure_of(
+    error: BaseException | None,
+    batch: Batch | None = None,
+    texts: Mapping[str, str] | None = None,
+) -> RankFailure:
     """Judge what ended a rank; None is the end of its training.
 
     An exit code that the user's code chooses is kept, unless it means something here: 0 before
@@ -89,6 +93,7 @@ def failure_of(error: BaseException | None, batch: Batch | None = None) -> RankF
 
     Args:
         batch: What each rank takes of a global batch, where it trains.
+        texts: Those among the arguments of its model and data, by key.
     """
     if error is None:
         return RankFailure(code=int(RankExit.FINISHED), kind="finished")
@@ -111,7 +116,7 @@ def failure_of(error: BaseException | None, batch: Batch | None = None) -> RankF
         where, trace = told.where, told.traceback
         return RankFailure(code=code, kind=kind, error=str(error), where=where, traceback=trace)
     ours = error if isinstance(error, HpcTrainError) else None
-    fix = ours.hint if ours else fix_of(error, batch)
+    fix = ours.hint if ours else fix_of(error, batch, texts)
     said = str(error) if ours else said_by(error)
     return RankFailure(
         code=code,
@@ -142,6 +147,7 @@ def record_exit(
     early_end: str = "",
     kind_of_end: str = "finished",
     batch: Batch | None = None,
+    texts: Mapping[str, str] | None = None,
 ) -> RankFailure:
     """Leave the rank's exit record, with the time of this call.
 
@@ -150,10 +156,10 @@ def record_exit(
         first_step: Optimizer steps in the checkpoint it went on from.
         early_end: What ended a training that is over before its last step.
         kind_of_end: "finished", or "left" where it was a script that knows of no training's end.
-        batch: See `failure_of`.
+        batch, texts: See `failure_of`.
     """
     now = time.time()
-    failure = failure_of(error, batch)
+    failure = failure_of(error, batch, texts)
     if error is None:
         failure = replace(failure, cause=early_end, kind=kind_of_end)
     if failure.kind in ("finished", "left", "saved"):

@@ -144,6 +144,25 @@ def test_a_job_whose_state_changed_is_seen_at_once(slurm, make_run, listed):
     assert listed()[0]["STATE"] == "completed"
 
 
+@pytest.mark.parametrize(
+    ("state", "left", "why"),
+    [
+        ("RUNNING", "40s", ""),
+        ("SUSPENDED", "-", "Slurm has suspended the job"),
+        ("STOPPED", "-", "somebody has stopped the job"),
+    ],
+)
+def test_a_job_that_does_not_train_on_has_a_reason_and_no_time_left(
+    hpc, slurm, make_run, state, left, why
+):
+    run = make_run(7, ended=False)
+    beats(run, step=5, steps=45, steps_per_s=1.0)
+    slurm.says(f"7|{state}|None|N/A")
+    (row,) = hpc("list").out.splitlines()[1:]
+    assert f" {left} " in row.replace("40 s", "40s")
+    assert why in row
+
+
 def test_the_steps_of_a_running_job_go_on(slurm, make_run, listed):
     run = make_run(7, ended=False)
     slurm.says("7|RUNNING|None|N/A")

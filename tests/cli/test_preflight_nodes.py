@@ -50,6 +50,39 @@ def test_a_controller_that_does_not_answer_is_told_before_nodes_are_asked_for(
     assert not (asked.folder / "ended").exists()
 
 
+NOT_AVAILABLE = (
+    "echo 'allocation failure: Requested node configuration is not available' >&2; exit 1"
+)
+
+
+@pytest.mark.parametrize("command", ["preflight", "doctor"])
+@pytest.mark.parametrize(
+    ("states", "nodes", "told"),
+    [
+        (["drained|disk swap"] * 3, 2, 'n[1-3] are drained ("disk swap")'),
+        (["drained|a", "down*|b", "idle|none"], 2, 'n1 is drained ("a"); n2 is down ("b")'),
+        (["idle|none"] * 3, 2, ""),
+        (["drained|a", "idle|none", "idle|none"], 2, ""),
+    ],
+)
+def test_nodes_that_are_drained_are_told_and_no_key_is_blamed(
+    hpc, asked: Slurm, command: str, states: list[str], nodes: int, told: str
+) -> None:
+    asked.has("sbatch", NOT_AVAILABLE)
+    rows = "; ".join(f"echo 'train*|n{n}|{state}'" for n, state in enumerate(states, start=1))
+    partition = "echo 'train*|infinite|3|1-infinite|8|gpu:4|n[1-3]|N/A'"
+    asked.has("sinfo", f'case "$*" in *%E*) {rows};; *) {partition};; esac')
+    said = hpc(command, "--nodes", str(nodes))
+    assert said.code == 4, said
+    if not told:
+        assert "Requested node configuration is not available" in said.err
+        return
+    error, hint = said.err.splitlines()
+    assert error == f"error: Slurm has no {nodes} nodes to look at now: {told}"
+    assert "nothing has to be changed: once an administrator has resumed them, the same" in hint
+    assert f"hpc-train {command} alone looks at this host" in hint
+
+
 @pytest.mark.parametrize(
     ("reason", "never"),
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from hpc_train import api
 from tests.cli.conftest import DIGITS
 
 NO_CLUSTER = "sbatch is here and no cluster behind it (SLURM_CONF is not set)"
@@ -33,3 +34,38 @@ def test_slurms_commands_without_a_cluster_are_told(hpc, taken, monkeypatch, wor
 
 def test_where_slurm_is_asked_or_absent_nothing_is_noted(hpc, taken, without_slurm):
     assert "sbatch is here" not in hpc("submit", DIGITS, "--dry-run").err
+
+
+NO_JOB = "note: this is no job of Slurm's, and trains on this machine; for the cluster: hpc-train"
+
+
+@pytest.mark.parametrize(
+    ("words", "again"),
+    [
+        ((), ""),
+        (("--nodes", "3", "--gpus", "1", "name=a b"), " --nodes 3 --gpus 1 'name=a b'"),
+        (("--nodes", "1"), " --nodes 1"),
+    ],
+)
+def test_a_training_on_a_login_node_says_how_the_cluster_gets_it(
+    hpc, taken, make_run, monkeypatch, words, again
+):
+    run = make_run(1, ended=True)
+    monkeypatch.setattr(api, "run_here", lambda *_: (api.Run(run), 0))
+    said = hpc("run", DIGITS, *words)
+    assert said.err.count(f"{NO_JOB} submit {DIGITS}{again}\n") == 1, said.err
+
+
+def test_where_no_cluster_is_or_in_a_job_of_it_nothing_is_said_of_one(
+    hpc, taken, make_run, monkeypatch
+):
+    run = make_run(1, ended=True)
+    monkeypatch.setattr(api, "run_here", lambda *_: (api.Run(run), 0))
+    with monkeypatch.context() as inside:
+        inside.setenv("SLURM_JOB_ID", "7")
+        assert "no job of Slurm's" not in hpc("run", DIGITS).err
+    monkeypatch.delenv("SLURM_CONF")
+    monkeypatch.setattr("hpc_train.backends.submit.USUAL_CONFIGS", ())
+    assert "no job of Slurm's" not in hpc("run", DIGITS).err  # scontrol ping says no
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert "no job of Slurm's" not in hpc("run", DIGITS).err

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hpc_train.doctor.examine_slurm import check_site
+from hpc_train.doctor.examine_slurm import check_nodes, check_site
 from hpc_train.slurm.site import SlurmSite
 
 CONFIG = {
@@ -53,3 +53,28 @@ def test_what_a_site_does_not_allow(partitions, config, check, level, words) -> 
     assert found.level == level
     assert words in found.evidence
     assert bool(found.fix) == (level != "ok")
+
+
+@pytest.mark.parametrize(
+    ("rows", "level", "text"),
+    [
+        ([], "", ""),
+        ([("a*", "n1", "idle", "none"), ("b", "n1", "idle", "none")], "ok", "1, none of them down"),
+        (
+            [("a*", f"n{n}", "drained*", "disk swap") for n in (1, 2)]
+            + [("b", "n2", "drained*", "disk swap"), ("a*", "n3", "down", "no power")],
+            "warn",
+            '3 of 3 take no jobs: n[1-2] are drained ("disk swap"); n3 is down ("no power")',
+        ),
+        ([("a*", "n1", "idle~", "none"), ("a*", "n2", "maint", "none")], "ok", "2, none"),
+        (
+            [("a*", f"n{n}", "down", f"why {n}") for n in range(9)],
+            "warn",
+            'n3 is down ("why 3"); more of them: `sinfo -R`',
+        ),
+    ],
+)
+def test_nodes_that_take_no_jobs_are_told_with_their_reasons(rows, level, text) -> None:
+    found = list(check_nodes(rows))
+    assert [item.level for item in found] == ([level] if level else [])
+    assert all(text in item.evidence for item in found)

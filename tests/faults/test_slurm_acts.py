@@ -96,6 +96,21 @@ def test_scontrol_requeue_by_hand_loses_nothing(slurm_cluster: Cluster, tmp_path
     assert second["job_id"] == first["job_id"] == training.job_id
 
 
+def test_a_job_that_somebody_puts_back_and_holds_says_what_lets_it_go(
+    slurm_cluster: Cluster, tmp_path: Path
+) -> None:
+    training = submit(slurm_cluster, tmp_path, ONE)
+    training.wait_step()
+    slurm_cluster.scontrol("requeuehold", training.job_id)
+    training.wait_attempt_end()
+    until(lambda: training.status()["state"] == "pending", "the job to be back", 60)
+    said = " ".join(hpc_train(slurm_cluster, "status", str(training.run.path)).stdout.split())
+    assert "the job was put back into the queue and is held (scontrol requeuehold" in said
+    assert f"`scontrol release {training.job_id}` lets it go" in said
+    slurm_cluster.scontrol("release", training.job_id)
+    training.wait_step(1)
+
+
 def test_the_time_limits_signal_saves_and_the_next_job_goes_on(
     slurm_cluster: Cluster, tmp_path: Path
 ) -> None:

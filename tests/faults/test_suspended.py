@@ -31,7 +31,9 @@ def test_a_suspended_job_is_told_as_that_and_goes_on_in_the_same_attempt(
     )
     time.sleep(SUSPENDED_S)  # what is tested: longer than nothing may move
     said = hpc_train(slurm_cluster, "status", str(training.run.path)).stdout
+    listed = hpc_train(slurm_cluster, "list", "--runs-dir", str(tmp_path / "runs")).stdout
     slurm_cluster.command(["scontrol", "resume", training.job_id])
+    assert "Slurm has suspended the job" in listed
     assert ": Slurm has suspended the job" in said.splitlines()[0]
     assert training.wait_end() == "completed"
     (attempt,) = training.status()["attempts"]

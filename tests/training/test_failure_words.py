@@ -230,3 +230,19 @@ def test_a_file_that_is_not_there_is_told_with_the_folder_it_was_looked_for_in(
     model.file = Opens.file if is_relative else str(tmp_path / "none.csv")
     told = f"; a relative path begins in {Path.cwd()}: write the whole path"
     assert fit(tmp_path, model).error.endswith(told) is is_relative
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        FileNotFoundError(2, "No such file or directory", "/Users/me/d/train.csv"),
+        FileNotFoundError("no training file at /Users/me/d/train.csv"),
+        FileNotFoundError("Original Traceback (most recent call last):\nE: '/Users/me/d/x.csv'"),
+    ],
+)
+def test_a_path_that_is_not_there_is_told_with_its_key(error: FileNotFoundError) -> None:
+    texts = {"data.init_args.root": "/Users/me/d", "data.init_args.split": "train"}
+    told = "the path comes from data.init_args.root"
+    assert failure_of(error, None, texts).error.endswith(f"; {told}")
+    assert told not in failure_of(error).error
+    assert told not in failure_of(ValueError("/Users/me/d"), None, texts).error

@@ -1,0 +1,107 @@
+"""Paths among the arguments of the model and the data: those of another machine, and their keys."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from hpc_train.config.specs import INIT_ARGS
+
+if TYPE_CHECKING:
+    from hpc_train.config.load import LoadedConfig
+
+_OF_A_LAPTOP = re.compile(r"/Users/\w|[A-Za-z]:[\\/]\w")
+_READ = re.compile(r"(?:^|_)(?:root|path|dir|directory|folder|file|filename)s?$|^datadir$")
+# What a training makes itself.
+_WRITTEN = re.compile(r"(?:^|_)(?:save|output|out|log|logs|logging|cache|results?|export|tmp)_")
+_NO_PATH = re.compile(r"[*?\[{$\n]|://")
+
+
+def notes_on_paths(loaded: LoadedConfig) -> Iterator[str]:
+    """A line for each path that is not on this machine; inside a container other ones are."""
+    config = loaded.config
+    if config.container.image:
+        return
+    written = {"model": config.model, "data": config.data}
+    loads = _loads_itself(written)
+    for key, text in argument_texts(written).items():
+        is_meant = _OF_A_LAPTOP.match(text) or (not loads and _is_read(key, text))
+        if is_meant and _is_absent(text):
+            where = f"{loaded.origins.prefix(key)}{key} is {text}, which is not on this machine"
+            yield f"{where}: write the path by which the nodes of the job see it"
+
+
+def argument_texts(written: Mapping[str, Any]) -> dict[str, str]:
+    """The texts among the arguments of objects, by dotted key.
+
+    Args:
+        written: The objects by key, in the form with class_path or as they were read.
+    """
+    return {key: text for name, value in written.items() for key, text in _texts(name, value)}
+
+
+def keys_of_path(path: str, texts: Mapping[str, str]) -> list[str]:
+    """The keys whose text is this path, or a folder above it; of several the longest text's.
+
+    Args:
+        path: A file's, or words that have it in them.
+        texts: Of `argument_texts`.
+    """
+    found = {key: text for key, text in texts.items() if _begins(path, text.rstrip("/\\"), key)}
+    longest = max(map(len, found.values()), default=0)
+    return [key for key, text in found.items() if len(text) == longest]
+
+
+def _begins(path: str, text: str, key: str) -> bool:
+    is_path = "/" in text or "\\" in text or _READ.search(_argument(key)) is not None
+    if len(text) < 2 or not is_path:
+        return False
+    return re.search(rf"(?:^|(?<=['\" ])){re.escape(text)}(?=$|[/\\'\" :,;])", path) is not None
+
+
+def _texts(key: str, value: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(value, str):
+        yield key, value
+    elif isinstance(value, Mapping):
+        for name, item in value.items():
+            if name not in ("class_path", "_target_"):
+                yield from _texts(f"{key}.{name}", item)
+    elif isinstance(value, list | tuple):
+        for index, item in enumerate(value):
+            yield from _texts(f"{key}.{index}", item)
+
+
+def _is_read(key: str, text: str) -> bool:
+    """Whether a text is a path, by its argument's name one of something to be read."""
+    name = _argument(key)
+    is_path = text.startswith("/") and not _NO_PATH.search(text)
+    return is_path and _READ.search(name) is not None and not _WRITTEN.search(name)
+
+
+def _argument(key: str) -> str:
+    """The name of the argument, also of an item in its list."""
+    names = [part for part in key.split(".") if not part.isdigit()]
+    return names[-1]
+
+
+def _loads_itself(written: Mapping[str, Any]) -> bool:
+    """Whether an argument asks for a download, which makes the folder."""
+    arguments = [value.get(INIT_ARGS, value) for value in written.values() if _is_map(value)]
+    return any(_is_map(given) and given.get("download") for given in arguments)
+
+
+def _is_map(value: Any) -> bool:
+    return isinstance(value, Mapping)
+
+
+def _is_absent(path: str) -> bool:
+    """Whether this machine says that there is no such file; where it may not look, it does not."""
+    try:
+        os.stat(path)  # noqa: PTH116 - Path.exists takes a refusal for an absence
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except (OSError, ValueError):
+        return False
+    return False
