@@ -233,6 +233,12 @@ def _next_plan(
     _check_here(loaded, run, placed, is_renewed=new_snapshot)
     decided = _decided(run, placed, loaded, cluster)
     again = dataclasses.replace(decided, before=before, code=code, notes=tuple(moves))
+    return _of_that_length(status, run, again)
+
+
+def _of_that_length(status: RunStatus, run: RunDir, again: NextPlan) -> NextPlan:
+    """The plan, where the training may be as long as it says."""
+    before, completed = again.before, status.state is RunState.COMPLETED
     changes = length_changes(before, again.plan)
     refuse_length_of_an_evaluation(before, changes, status)
     if completed and not changes:
@@ -243,7 +249,8 @@ def _next_plan(
         refuse_end_behind(run, again.plan)
     if not changes:
         return again
-    return dataclasses.replace(again, notes=(*moves, *schedule_notes(run, again.plan)))
+    notes = (*again.notes, *schedule_notes(run, again.plan))
+    return dataclasses.replace(again, notes=notes)
 
 
 def _as_it_was(
