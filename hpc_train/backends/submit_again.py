@@ -38,15 +38,13 @@ def can_submit_again(run: RunDir) -> bool:
     return is_whole and Path(str(kept.get("file") or "")).is_file()
 
 
-def is_evaluation(run: RunDir) -> bool:
-    """Whether it tests a model, or predicts with one, and trains none."""
-    return read_object(run.plan).get("verb", "fit") not in ("fit", "bench")
-
-
 def has_environment(run: RunDir) -> bool:
-    """Whether its `env` does anything in the job before Python begins."""
-    shell = read_object(run.plan).get("shell") or {}
-    return any(shell.get(name) for name in ("setup", "variables", "passthrough"))
+    """Whether it is a training whose `env` does anything in the job before Python begins."""
+    plan = read_object(run.plan)
+    shell = plan.get("shell") or {}
+    return plan.get("verb") == "fit" and any(
+        shell.get(name) for name in ("setup", "variables", "passthrough")
+    )
 
 
 def is_of_script(run: RunDir) -> bool:

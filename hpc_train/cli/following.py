@@ -211,12 +211,7 @@ def print_end(status: RunStatus, *, err: bool = False) -> None:
 
 def _goes_on(status: RunStatus, name: str) -> str:
     """What to type next; a key that makes another training is for a new run."""
-    from hpc_train.backends.submit_again import (
-        has_environment,
-        is_evaluation,
-        is_of_script,
-        submit_again,
-    )
+    from hpc_train.backends.submit_again import has_environment, is_of_script, submit_again
 
     run = RunDir(Path(status.run_dir))
     found = re.search(rf"{SUBMIT_AGAIN} (\S+=[^\s)]+)", status.reason)
@@ -230,7 +225,7 @@ def _goes_on(status: RunStatus, name: str) -> str:
         return f"hpc-train resume {name}"
     has_copy = (Path(status.run_dir) / DOCUMENT).is_file()
     renewed = " --new-snapshot" if has_copy else ""
-    if is_evaluation(run):  # its config is the training's
+    if status.evaluates:  # what is submitted is a training
         return f"hpc-train resume {name}{renewed}, once that is mended"
     kept = "model, data or trainer" if status.step else "model, data, trainer or env"
     changed = "other arguments" if is_of_script(run) else f"{kept} changed in the config"

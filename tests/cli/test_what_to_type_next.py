@@ -110,6 +110,16 @@ def test_the_shape_of_the_submission_is_kept_where_the_config_is_to_be_changed(
     assert f"hpc-train submit '{tmp_path}/my cfg.yaml' --cluster" in go_on(capfd, run)
 
 
+def test_of_a_test_no_training_is_proposed(submit, capfd) -> None:
+    run = submit("my cfg.yaml")
+    began = {"attempt": 0, "verb": "test"}
+    append_event(run.events, Event(time.time(), EventKind.ATTEMPT_STARTED, began))
+    data = {"attempt": 0, "outcome": "user_error", "reason": "ValueError: x"}
+    append_event(run.events, Event(time.time(), EventKind.ATTEMPT_ENDED, data))
+    end(run, "failed", "ValueError: x")
+    assert go_on(capfd, run) == f"hpc-train resume {run.run_id}, once that is mended"
+
+
 def test_a_scripts_arguments_are_kept(submit, capfd) -> None:
     run = submit("train.py", "--nodes", "2", "--gpus", "4", "--", "--lr", "0.1", "--api-key", "abc")
     went_wrong(run, "rank 0 on n1 failed: ValueError: x")
@@ -139,10 +149,3 @@ def test_an_environment_that_failed_is_mended_in_the_config(submit, capfd, tmp_p
         sent = Event(1.0, EventKind.SUBMITTED, {"job_id": "7", "backend": "slurm"})
         print_end(run_status(run, [sent], view, beat=None, metrics={}, now=1000.0))
         assert f"go on      {line.format(run.run_id)}\n" in capfd.readouterr().out
-
-
-def test_an_evaluation_is_not_submitted_as_a_training(submit, capfd) -> None:
-    run = submit("my cfg.yaml")
-    run.plan.write_text(run.plan.read_text().replace('"verb": "fit"', '"verb": "validate"'))
-    went_wrong(run, "rank 0 on n1 failed: ValueError: x")
-    assert go_on(capfd, run) == f"hpc-train resume {run.run_id}, once that is mended"
