@@ -223,12 +223,7 @@ def _next_plan(
             refuse_end_behind(run, before)
         return _as_it_was(run, before, placed, cluster, moves, code)
     if not run.config.is_file():
-        raise ConfigError(
-            f"{run.path} was made by a rendered script, which carries no config",
-            _render_again(status)
-            if completed
-            else "go on in the same shape (resume without options), or submit the config anew",
-        )
+        raise _no_config(status, run)
     loaded = load(run.config, overrides, flags=flags)
     _check_here(loaded, run, placed, is_renewed=new_snapshot)
     decided = _decided(run, placed, loaded, cluster)
@@ -251,6 +246,14 @@ def _of_that_length(status: RunStatus, run: RunDir, again: NextPlan) -> NextPlan
         return again
     notes = (*again.notes, *schedule_notes(run, again.plan))
     return dataclasses.replace(again, notes=notes)
+
+
+def _no_config(status: RunStatus, run: RunDir) -> ConfigError:
+    same = "go on in the same shape (resume without options), or submit the config anew"
+    return ConfigError(
+        f"{run.path} was made by a rendered script, which carries no config",
+        _render_again(status) if status.state is RunState.COMPLETED else same,
+    )
 
 
 def _as_it_was(

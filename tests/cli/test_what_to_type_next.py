@@ -149,10 +149,3 @@ def test_an_environment_that_failed_is_mended_in_the_config(submit, capfd, tmp_p
         sent = Event(1.0, EventKind.SUBMITTED, {"job_id": "7", "backend": "slurm"})
         print_end(run_status(run, [sent], view, beat=None, metrics={}, now=1000.0))
         assert f"go on      {line.format(run.run_id)}\n" in capfd.readouterr().out
-
-
-def test_an_evaluation_is_not_submitted_as_a_training(submit, capfd) -> None:
-    run = submit("my cfg.yaml")
-    run.plan.write_text(run.plan.read_text().replace('"verb": "fit"', '"verb": "validate"'))
-    went_wrong(run, "rank 0 on n1 failed: ValueError: x")
-    assert go_on(capfd, run) == f"hpc-train resume {run.run_id}, once that is mended"
