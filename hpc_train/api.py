@@ -154,11 +154,13 @@ def submit(loaded: LoadedConfig, *, cluster: str | None = None, after: Prior | N
         ConfigError: when the run directory cannot be made.
     """
     from hpc_train.backends.look_at_hosts import where_to
+    from hpc_train.backends.shapes_given import shapes_of_slurm
     from hpc_train.backends.start_run import make_and_start
     from hpc_train.config.load import check_loaded
 
     check_loaded(loaded)
-    decided = plan(loaded, for_script=True)
+    with shapes_of_slurm(loaded.config, cluster):
+        decided = plan(loaded, for_script=True)
     where = where_to(decided, cluster)
     return Run(make_and_start(loaded, decided, Path.cwd(), where, after=after))
 

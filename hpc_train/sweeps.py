@@ -34,9 +34,12 @@ if TYPE_CHECKING:
 
 
 def plan_sweep(
-    loaded: LoadedConfig, *, at_most: int | None = None
+    loaded: LoadedConfig, *, at_most: int | None = None, cluster: str = "local"
 ) -> tuple[SweepPlan, list[Config]]:
     """Decide every point, as `api.plan` does for one training; nothing is written.
+
+    Args:
+        cluster: Where it goes to: of `slurm`, a refused shape is told with those that it gives.
 
     Returns:
         The plan, its folders relative to the one that the job starts in, and the config of each
@@ -46,6 +49,7 @@ def plan_sweep(
         ConfigError: naming the point whose config is refused; CheckError as for one training.
     """
     from hpc_train.backends.find_weights import settle_weights
+    from hpc_train.backends.shapes_given import shapes_of_slurm
     from hpc_train.config.sweep import is_plain, load_point, plain_point, sweep_points
     from hpc_train.config.validate import check, check_fit, point_check
     from hpc_train.plan.from_config import with_training
@@ -70,7 +74,8 @@ def plan_sweep(
                     fits = point_check(point, workdir=Path.cwd())
                 if point.config.init_from:
                     point = settle_weights(point, folders(None), Path.cwd())
-                decided = api.plan(point, for_script=True)
+                with shapes_of_slurm(point.config, cluster):
+                    decided = api.plan(point, for_script=True)
                 configs.append(point.config)
             plans.append(decided)
             points.append(sweep_point(plans[0], decided, overrides))
@@ -87,7 +92,7 @@ def first_point(loaded: LoadedConfig) -> LoadedConfig:
     """
     from hpc_train.config.sweep import load_point
 
-    return load_point(loaded, plan_sweep(loaded)[0].points[0].overrides)
+    return load_point(loaded, plan_sweep(loaded, cluster="slurm")[0].points[0].overrides)
 
 
 def render_sweep(loaded: LoadedConfig, *, at_most: int | None = None) -> str:
@@ -123,7 +128,7 @@ def submit_sweep(
 
     _check_submission(loaded)
     first = wait_for(after.status(), loaded.config.slurm.dependency, "slurm") if after else None
-    portable, configs = plan_sweep(loaded, at_most=at_most)
+    portable, configs = plan_sweep(loaded, at_most=at_most, cluster="slurm")
     unchecked = check_submission(portable.plan, loaded.origins)
     sweep, files, decided, code = prepared(loaded, portable, configs)
     files[sweep.script.name] = render(portable, sweep_dir=str(sweep.path))
@@ -259,6 +264,7 @@ class Sweep:
         """
         from hpc_train.backends.sweep_jobs import cancel_sweep
 
+        self._refuse_anothers("cancel")
         status = self.status()
         ended = cancel_sweep(self.directory, status)
         if not ended:
@@ -303,8 +309,17 @@ class Sweep:
         planned = [(number, run, run.next_plan(*overrides, **flags)) for number, run in chosen]
         return {number: run.go_on(again, cluster=cluster) for number, run, again in planned}
 
+    def _refuse_anothers(self, doing: str) -> None:
+        from hpc_train.runs.ownership import not_yours
+
+        whole = self.directory
+        what = f"{whole.name} ({whole.sweep_id}) is a sweep"
+        if anothers := not_yours(whole.path, what, doing):
+            raise HpcTrainError(anothers)
+
     def _ended(self) -> list[int]:
         """The points that have ended and are not complete."""
+        self._refuse_anothers("resume")
         status = self.status()
         points = [
             point.number

@@ -19,6 +19,7 @@ from hpc_train.runs.events import Event, EventKind, append_event, read_events
 from hpc_train.runs.history import newest_job_id
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.lock import is_held
+from hpc_train.runs.ownership import not_yours
 from hpc_train.runs.status import SESSION, RunStatus
 from hpc_train.runs.sweep_dir import is_being_submitted
 from hpc_train.slurm.command import is_available
@@ -37,7 +38,8 @@ def cancel_one(directories: Sequence[RunDir]) -> tuple[RunStatus, str]:
 
     Raises:
         UsageError: several of them have not ended.
-        HpcTrainError: all of them have, or a local run belongs to another machine.
+        HpcTrainError: all of them have, or it is another user's, or a local run belongs to another
+            machine.
         SlurmError: Slurm refuses, or does not answer and the job waits.
     """
     known = list(zip(directories, observe(directories, time.time()), strict=True))
@@ -50,6 +52,8 @@ def cancel_one(directories: Sequence[RunDir]) -> tuple[RunStatus, str]:
     if status.state.ended and status.state is not RunState.LOST:
         what = f"{status.name} ({status.run}) is already {status.state.value}"
         raise HpcTrainError(what, "`hpc-train list --active` shows what has not ended")
+    if anothers := not_yours(run.path, f"{status.name} ({status.run}) is a run", "cancel"):
+        raise HpcTrainError(anothers)
     is_known = status.job_id or status.attempts
     return status, _cancel(run, status) if is_known else _cancel_unknown(run, status)
 

@@ -148,9 +148,11 @@ def _check_tools(
     code, said = _run(["bash", "-c", "\n".join(lines)], workdir, environ) if lines else (0, "")
     if not code:
         return
-    key = "env.conda" if "hpc-train: env.conda" in said else "env.modules"
+    key = "env.conda" if "hpc-train: error: env.conda" in said else "env.modules"
     value = env.conda if key == "env.conda" else ", ".join(env.modules)
-    words = [line.strip() for line in said.splitlines() if line.strip()] or ["it says nothing"]
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    tools = [line for line in lines if not line.startswith(("hpc-train: error: ", "fix: "))]
+    words = tools or lines or ["it says nothing"]
     reason = next((line for line in words if re.search("error|not ?found", line, re.I)), words[0])
     see = "`conda env list`" if key == "env.conda" else "`module avail`"
     hint = f"{see} shows what there is; what only the nodes have, load in a line of env.setup"
@@ -184,6 +186,20 @@ def unchecked_tools(env: EnvConfig, environ: Mapping[str, str]) -> list[str]:
         if not (tool == "conda" and env.modules)
         and _run(["bash", "-c", f"{asked[tool]}; type {tool} >/dev/null"], Path("/"), environ)[0]
     ]
+
+
+def path_notes(env: EnvConfig) -> list[str]:
+    """That `env.variables.PATH`, which is exported behind all else, lacks what the job starts."""
+    path = env.variables.get("PATH")
+    if path is None:
+        return []
+    python = shell_plan(env, workdir=".", python="").python  # of an environment that is activated
+    absent = [it for it in ("srun", python) if it and shutil.which(it, path=path) is None]
+    if not absent:
+        return []
+    fix = f"in its place a line of env.setup: export PATH={shlex.quote(path)}:$PATH"
+    what = f"env.variables.PATH={path} takes the place of the whole PATH of the job, and has no"
+    return [f"{what} {' and no '.join(absent)} on this host: {fix}"]
 
 
 def _run(argv: Sequence[str], workdir: Path, environ: Mapping[str, str]) -> tuple[int, str]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -111,7 +112,12 @@ def written_config(run: RunDir) -> dict[str, Any]:
 
 
 def config_changes(
-    run: RunDir, written: Mapping[str, Any], workdir: Path, *, is_copied: bool
+    run: RunDir,
+    written: Mapping[str, Any],
+    workdir: Path,
+    *,
+    is_copied: bool,
+    words: Sequence[str] = (),
 ) -> ConfigChanges:
     """Hold the run's config against the file that it was submitted with, and what that builds on.
 
@@ -120,6 +126,7 @@ def config_changes(
         written: See `written_config`.
         workdir: The folder that it was submitted from.
         is_copied: Whether the run has a copy of that folder.
+        words: What would be typed over the run's config, KEY=VALUE.
 
     Raises:
         HpcTrainError: the file is gone, or does not read well now.
@@ -133,10 +140,20 @@ def config_changes(
     typed = written["typed"]
     swept = [key.removeprefix("sweep.") for key in (*now, *typed) if key.startswith("sweep.")]
     filled = ["script.args"] if swept else []
-    without = [*typed, "sweep", *swept, *filled]
-    return ConfigChanges(
-        pairs=_differing(_flat(load(run.config).config), now, without), fresh=loaded
-    )
+    own = _flat(load(run.config, words).config)
+    without = [*typed, "sweep", *swept, *filled, *_taken_by(typed, own, now)]
+    return ConfigChanges(pairs=_differing(own, now, without), fresh=loaded)
+
+
+def _taken_by(typed: Sequence[str], own: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Keys whose values the typed ones have changed as well.
+
+    A class that takes another's place has not its arguments; of a list whose element was typed
+    the file has another one as a whole.
+    """
+    classes = [key for key in typed if key.endswith(".class_path") and own.get(key) != now.get(key)]
+    lists = [found[1] for key in typed if (found := re.match(r"(.+?)\.\d+(?:\.|\Z)", key))]
+    return [*(f"{key.rpartition('.')[0]}.init_args" for key in classes), *lists]
 
 
 def said(value: object) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,14 +28,29 @@ def run_meant(words: Sequence[str], runs_dir: Path | None) -> RunDir | None:
 
     Raises:
         NoSuchRunError: when they mean neither.
-        UsageError: for a run among others.
+        UsageError: for a run among others, and for files that are no logs.
     """
     if not words:
         return newest_run(runs_dir, "or name a log: hpc-train diagnose LOG")
+    _refuse_no_log(words)
     runs = [run for word in words if (run := _run(word, runs_dir))]
     if runs and len(words) > 1:
         raise UsageError("one RUN at a time, and no logs beside it", "hpc-train diagnose RUN")
     return runs[0] if runs else None
+
+
+def _refuse_no_log(words: Sequence[str]) -> None:
+    """Refuse configs and code; beside a log they may be what a pattern of the shell has found."""
+    kinds = {".yaml": "a config", ".yml": "a config", ".py": "code", ".ipynb": "code"}
+    files = [Path(word) for word in words]
+    if files and all(file.suffix in kinds and file.is_file() for file in files):
+        file = files[0]
+        checks = f"; hpc-train submit --dry-run {shlex.quote(str(file))} checks a config"
+        raise UsageError(
+            f"{file} is {kinds[file.suffix]}, and no log",
+            "name a run or a log: hpc-train diagnose RUN"
+            + (checks if kinds[file.suffix] == "a config" else ""),
+        )
 
 
 def _run(word: str, runs_dir: Path | None) -> RunDir | None:

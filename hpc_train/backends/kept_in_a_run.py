@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hpc_train.backends.compare_runs import config_changes, said, written_config
+from hpc_train.backends.compare_runs import (
+    ConfigChanges,
+    config_changes,
+    said,
+    written_config,
+)
 from hpc_train.backends.lengthen import LENGTH_KEYS
+from hpc_train.backends.submit_again import (
+    as_typed_here,
+    can_submit_again,
+    submit_again,
+)
 from hpc_train.config.keys import is_text
 from hpc_train.config.load import LoadedConfig
 from hpc_train.config.origins import DEFAULT
-from hpc_train.config.read import parse_value
+from hpc_train.config.submission_words import typed_words
 from hpc_train.errors import ConfigError, HpcTrainError, UsageError
 from hpc_train.plan.plan import Plan
 from hpc_train.runs.checkpoints import newest_step
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.provenance import gone_sources
+from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.snapshot import copy_at
 from hpc_train.runs.status import RunStatus
 
@@ -33,6 +45,7 @@ _KEEPS = "a run keeps its own config"
 MOST_SHOWN = 5
 _OF_LENGTH = tuple(f"trainer.{name}" for name in LENGTH_KEYS)
 _KEY = re.compile(rf"(?:^|: )((?:{'|'.join(KEPT)})(?:\.[\w.]+)?)(?=[: ])")
+_Compared = Callable[[Sequence[str]], ConfigChanges]
 _MEANT = re.compile(r"did you mean '([\w.]+)\.(\w+)'")
 
 
@@ -56,7 +69,7 @@ def another_training(run: RunDir, before: LoadedConfig, loaded: LoadedConfig) ->
     return ConfigError(
         f"{', '.join(changed) or 'an override'} {makes} another training: model, data, trainer (but"
         " for its length), seed, reproducible and global_batch_size stay as they are in a run",
-        _of_its_own(run, loaded),
+        _of_its_own(run, loaded, typed_words(loaded.composed.words) if changed else ()),
     )
 
 
@@ -74,7 +87,10 @@ def kept_as_it_was(error: ConfigError, run: RunDir, loaded: LoadedConfig) -> Con
     old = str(_value(loaded.composed.values, key)).rpartition(".")[2]
     renamed = meant is not None and key.endswith("class_path") and old.isidentifier()
     if key in loaded.origins.typed():
-        return ConfigError(error.message, f"leave it out: a run keeps its {key.split('.')[0]}")
+        lengths = [it for it in _OF_LENGTH if re.search(rf"\b{re.escape(it)}\b", error.hint)]
+        may_change = f"did you mean {' or '.join(map(repr, lengths))}?" if lengths else ""
+        leave = f"leave it out: a run keeps its {key.split('.')[0]}"
+        return ConfigError(error.message, may_change or leave)
     back = f"write `{old} = {meant[2]}` in {meant[1]}" if meant and renamed else "change it back"
     own = _of_its_own(run, loaded)
     hint = f"a run keeps its {key.split('.')[0]}, so that the code has to fit: {back}; or {own}"
@@ -103,58 +119,96 @@ def config_notes(
         typed: Keys that are given anew as the run goes on.
         in_sweep: It is one of the points of a sweep that go on together.
     """
-    if before.verb != "fit" or not run.config.is_file():
+    compared = _comparison(run, before, typed)
+    if compared is None:
         return []
+    try:
+        now = compared(())
+    except HpcTrainError as error:
+        return [_unreadable(run, error)]
+    if not now.pairs:
+        return []
+    way = submit_again(run) if in_sweep else _with_the_new_values(run, now, compared)
+    return [f"{_changed_text(run, now)}; {_KEEPS}; with the new: {way}"]
+
+
+def edited_since(run: RunDir, submitted: float) -> str:
+    """The same of a run that waits or trains, without what to do; empty where nothing differs.
+
+    It is read again only where a file of it was written since.
+
+    Args:
+        submitted: Seconds since the epoch.
+    """
+    written = written_config(run)
+    if not any(_written_at(it) > submitted for it in written.get("read") or ()):
+        return ""
+    try:
+        compared = _comparison(run, read_plan(run), ())
+        now = compared(()) if compared else None
+    except HpcTrainError as error:
+        return _unreadable(run, error)
+    return f"{_changed_text(run, now)}; {_KEEPS}" if now and now.pairs else ""
+
+
+def _written_at(file: str) -> float:
+    try:
+        return Path(file).stat().st_ctime  # also of an older one that has taken its place
+    except OSError:
+        return 0.0
+
+
+def _comparison(run: RunDir, before: Plan, typed: Sequence[str]) -> _Compared | None:
+    """What holds the run's config, with words over it, against its file; None without a file."""
+    if before.verb != "fit" or not run.config.is_file():
+        return None
     copy = copy_at(Path(before.workdir))
     workdir = copy.original if copy else Path(before.workdir)
     written = written_config(run)
     if not written or not Path(workdir, written["file"]).exists():
-        return []
+        return None
     typed = [*written["typed"], *written.get("typed_since", ()), *typed]
     written = {**written, "typed": typed}
-    try:
-        now = config_changes(run, written, workdir, is_copied=copy is not None)
-    except HpcTrainError as error:
-        return [f"{_shown(written['file'])} does not read well now: {error.message}; {_KEEPS}"]
-    if not now.pairs:
-        return []
+    return lambda words: config_changes(
+        run, written, workdir, is_copied=copy is not None, words=words
+    )
+
+
+def _unreadable(run: RunDir, error: HpcTrainError) -> str:
+    file = as_typed_here(written_config(run)["file"])
+    return f"{file} does not read well now: {error.message}; {_KEEPS}"
+
+
+def _changed_text(run: RunDir, now: ConfigChanges) -> str:
     files = [now.fresh.origins.of(key).partition(":")[0] for key in now.pairs]
-    names = {_shown(name) for name in files if name not in ("", DEFAULT)} or {
-        _shown(written["file"])
+    names = {as_typed_here(name) for name in files if name not in ("", DEFAULT)} or {
+        as_typed_here(written_config(run)["file"])
     }
     shown = [f"{key} {said(old)} -> {said(new)}" for key, (old, new) in now.pairs.items()]
     more = f" and {len(shown) - MOST_SHOWN} more" if shown[MOST_SHOWN:] else ""
-    way = shlex.join(["hpc-train", "submit", _shown(written["file"])])
-    if not in_sweep:
-        way = _with_the_new_values(run, written["file"], now.pairs, now.fresh)
     have = "have" if len(names) > 1 else "has"
     what = f"{', '.join(sorted(names))} {have} changed since the submission"
-    return [f"{what}: {', '.join(shown[:MOST_SHOWN])}{more}; {_KEEPS}; with the new: {way}"]
+    return f"{what}: {', '.join(shown[:MOST_SHOWN])}{more}"
 
 
-def _with_the_new_values(
-    run: RunDir, file: str, pairs: Mapping[str, tuple[Any, Any]], fresh: LoadedConfig
-) -> str:
+def _with_the_new_values(run: RunDir, now: ConfigChanges, compared: _Compared) -> str:
     """What to type: the run goes on with them where it may, and is another one where it may not."""
-    words = [_word(key, new) for key, (_, new) in pairs.items()]
-    if all(words) and all(key.split(".")[0] in _FREE or key in _OF_LENGTH for key in pairs):
-        return shlex.join(["hpc-train", "resume", run.run_id, *words])
-    weights = [f"init_from={run.run_id}"] * bool(newest_step(run) and not fresh.config.script.path)
-    return shlex.join(["hpc-train", "submit", _shown(file), *weights])
+    if all(key.split(".")[0] in _FREE or key in _OF_LENGTH for key in now.pairs):
+        above = tuple(f"{key}." for key in now.pairs)  # env.variables={} takes env.variables.A away
+        pairs = {key: pair for key, pair in now.pairs.items() if not key.startswith(above)}
+        words = [_word(key, new) for key, (_, new) in pairs.items()]
+        # Not all that a file says can be typed: a variable cannot be taken away.
+        with contextlib.suppress(HpcTrainError):
+            if not compared(words).pairs:
+                return shlex.join(["hpc-train", "resume", run.run_id, *words])
+    has_weights = newest_step(run) and not now.fresh.config.script.path
+    return submit_again(run, *[f"init_from={run.run_id}"] * bool(has_weights))
 
 
 def _word(key: str, value: object) -> str:
-    """`key=value` of one value; empty where that would not be read as this value."""
-    if isinstance(value, str):
-        is_read = bool(value.strip()) and (is_text(key) or parse_value(value, key) == value)
-        return f"{key}={value}" if is_read else ""
-    return f"{key}={json.dumps(value)}" if isinstance(value, (bool, int, float)) else ""
-
-
-def _shown(file: str) -> str:
-    """A file as it is typed from here."""
-    path = Path(file)
-    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else file
+    """`key=value` of one value, which may be read otherwise."""
+    is_plain = isinstance(value, str) and (is_text(key) or value.strip())
+    return f"{key}={value if is_plain else json.dumps(value)}"
 
 
 def refuse_length_of_an_evaluation(
@@ -196,10 +250,14 @@ def _training(before: Plan) -> str:
     return shlex.quote(name) if name != before.name else "RUN"
 
 
-def _of_its_own(run: RunDir, loaded: LoadedConfig) -> str:
+def _of_its_own(run: RunDir, loaded: LoadedConfig, words: Sequence[str] = ()) -> str:
+    """What to do instead, with the whole command where `words` are all that is to be changed."""
     weights = f"; with these weights: init_from={run.run_id}"
-    can_begin_with_them = newest_step(run) and not loaded.config.script.path
-    return f"submit the changed config as a run of its own{weights if can_begin_with_them else ''}"
+    weights = weights if newest_step(run) and not loaded.config.script.path else ""
+    if words and can_submit_again(run):
+        weights = f"{weights} behind it" if weights else ""
+        return f"as a run of its own: {submit_again(run, *words)}{weights}"
+    return f"submit the changed config as a run of its own{weights}"
 
 
 def _value(values: Any, key: str) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 from hpc_train.codec import read_object
 from hpc_train.errors import ConfigError
 from hpc_train.plan.plan import Plan
-from hpc_train.runs.checkpoints import KEEP, checkpoint_steps, newest_step
+from hpc_train.runs.checkpoints import KEEP, MANIFEST, checkpoint_steps, newest_step
 from hpc_train.runs.layout import RunDir
 
 # Trainer arguments that say when a training ends, and nothing else of it.
@@ -41,6 +41,25 @@ def check_longer(run: RunDir, plan: Plan) -> None:
                 f"the run is complete, at {name.removeprefix('max_')[:-1]} {at}, and"
                 f" trainer.{name} is {end}",
                 f"write trainer.{name}={2 * at}, or another larger number",
+            )
+
+
+def refuse_end_behind(run: RunDir, plan: Plan) -> None:
+    """Refuse an end that its newest checkpoint lies behind: Lightning would not begin with it.
+
+    An end that it has just reached is none: the training ends there.
+
+    Raises:
+        ConfigError: with where it stands.
+    """
+    whole = checkpoint_steps(run)
+    reached = read_object(whole[max(whole)] / MANIFEST) if whole else {}
+    for unit in ("epoch", "step"):
+        at, end = reached.get(unit), plan.training.trainer.get(f"max_{unit}s")
+        if at is not None and end not in (None, -1) and end < at:
+            raise ConfigError(
+                f"trainer.max_{unit}s is {end}, and {at} {unit}s are done",
+                f"write trainer.max_{unit}s=N, with N above {at}",
             )
 
 

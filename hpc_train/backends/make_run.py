@@ -79,4 +79,9 @@ def make_run(
 
 def config_record(loaded: LoadedConfig) -> dict[str, object]:
     """Where the config stands that the run was submitted with, and what was typed over it."""
-    return {"file": str(loaded.files[-1].absolute()), "typed": loaded.origins.typed()}
+    return {
+        "file": str(loaded.files[-1].absolute()),
+        "typed": loaded.origins.typed(),
+        "words": loaded.composed.words,
+        "read": [str(file.absolute()) for file in loaded.files],
+    }

@@ -19,8 +19,9 @@ from hpc_train.runs.checkpoints import newest_step
 from hpc_train.runs.disk_use import DiskUse, disk_use, entry_id, folders_of
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.lock import is_held
+from hpc_train.runs.ownership import not_yours
 from hpc_train.runs.read_plan import read_plan
-from hpc_train.runs.registry import PATTERN, folders, matching_runs
+from hpc_train.runs.registry import PATTERN, folders, matching_runs, refuse_part_of_ids
 from hpc_train.runs.sweep_dir import Entry, SweepDir, entries, find_sweep, others_of_name
 from hpc_train.runs.this_folder import is_own, of_another_folder
 
@@ -114,7 +115,12 @@ def _meant(word: str, where: Sequence[Path]) -> Entry:
     sweep = find_sweep(word, where, to_change=True)
     found: Sequence[Entry]
     if sweep is None:
-        found = matching_runs(word, where, to_change=True)
+        found = runs = matching_runs(word, where, to_change=True)
+        refuse_part_of_ids(word, runs)
+        if word != runs[0].name and Path(word).resolve() == runs[0].path.parent:
+            name = runs[0].name
+            hint = f"name one run by its id, or all of that name by '{name}/*'"
+            raise NoSuchRunError(f"no run answers to {word!r}, which holds runs of {name}", hint)
     else:
         found = [sweep, *(others_of_name(sweep, where) if word == sweep.name else [])]
     if not _is_ours(found[0], where):
@@ -141,6 +147,9 @@ def _is_ours(entry: Entry, where: Sequence[Path]) -> bool:
 def _why_kept(entry: Entry, state: RunState, users: dict[str, RunState]) -> tuple[str, str]:
     """Why it may not be removed, as a sentence about it, and the fix; empty where it may."""
     cancel = f"hpc-train cancel {entry_id(entry)} ends it"
+    what = "is a sweep" if isinstance(entry, SweepDir) else "is a run"
+    if anothers := not_yours(entry.path, what, "remove"):
+        return anothers, ""
     if entry.path.is_symlink():
         return f"is a link to {entry.path.readlink()}, and no link is followed", ""
     if isinstance(entry, RunDir) and not entry.named:

@@ -26,13 +26,16 @@ from hpc_train.backends.lengthen import (
     check_longer,
     keep_finished,
     length_changes,
+    refuse_end_behind,
     schedule_notes,
 )
 from hpc_train.backends.look_at_hosts import look_at_hosts
 from hpc_train.backends.moved_in_queue import look_for_its_folder
 from hpc_train.backends.moved_run import at_its_place
 from hpc_train.backends.observe import ask_again, read_history
+from hpc_train.backends.shapes_given import shapes_of_slurm
 from hpc_train.backends.started_by import refuse_several
+from hpc_train.backends.submit_again import is_of_script, submit_again
 from hpc_train.config.load import LoadedConfig, load
 from hpc_train.config.show import to_yaml
 from hpc_train.config.validate import check
@@ -47,6 +50,7 @@ from hpc_train.runs.checkpoints import newest_step
 from hpc_train.runs.history import newest_job_id
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.lock import waited_lock
+from hpc_train.runs.ownership import not_yours
 from hpc_train.runs.provenance import add_typed
 from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.session_words import start_again
@@ -127,6 +131,14 @@ class NextPlan:
             raise
 
 
+def _refuse_anothers(status: RunStatus, run: RunDir) -> None:
+    what = f"{status.name} ({status.run}) is a run"
+    if anothers := not_yours(run.path, what, "resume"):
+        weights = submit_again(run, f"init_from={run.path}")
+        has_them = newest_step(run) and not is_of_script(run)
+        raise HpcTrainError(anothers, f"with its weights: {weights}" if has_them else "")
+
+
 def _refuse_what_goes_on_by_itself(status: RunStatus, run: RunDir) -> None:
     if not status.state.ended:
         what = f"{status.name} ({status.run}) is {status.state.value} as job {status.job_id}"
@@ -167,10 +179,12 @@ def plan_again(
         new_snapshot: The project's code of now takes the place of the run's copy.
 
     Raises:
-        HpcTrainError: when the run has not ended, or is complete, or waits for a job that failed.
+        HpcTrainError: when the run is another user's, has not ended, is complete, or waits for a
+            job that failed.
         ConfigError: when it would be another training, or there is no config to start from.
         CheckError: when the ranks cannot share the batch, with shapes that can.
     """
+    _refuse_anothers(status, run)
     _refuse_what_goes_on_by_itself(status, run)
     again = _next_plan(status, run, overrides, flags, new_snapshot=new_snapshot)
     if again.cluster == "slurm":
@@ -205,6 +219,8 @@ def _next_plan(
     if is_as_it_was:
         if run.config.is_file():
             _check_here(load(run.config), run, placed, is_renewed=new_snapshot)
+        if before.verb == "fit":  # an earlier resume may have given it this end
+            refuse_end_behind(run, before)
         return _as_it_was(run, before, placed, cluster, moves, code)
     if not run.config.is_file():
         raise ConfigError(
@@ -217,15 +233,24 @@ def _next_plan(
     _check_here(loaded, run, placed, is_renewed=new_snapshot)
     decided = _decided(run, placed, loaded, cluster)
     again = dataclasses.replace(decided, before=before, code=code, notes=tuple(moves))
+    return _of_that_length(status, run, again)
+
+
+def _of_that_length(status: RunStatus, run: RunDir, again: NextPlan) -> NextPlan:
+    """The plan, where the training may be as long as it says."""
+    before, completed = again.before, status.state is RunState.COMPLETED
     changes = length_changes(before, again.plan)
     refuse_length_of_an_evaluation(before, changes, status)
     if completed and not changes:
         raise _nothing_left(status, run, before)
-    if not changes:
-        return again
     if completed:
         check_longer(run, again.plan)
-    return dataclasses.replace(again, notes=(*moves, *schedule_notes(run, again.plan)))
+    if before.verb == "fit":
+        refuse_end_behind(run, again.plan)
+    if not changes:
+        return again
+    notes = (*again.notes, *schedule_notes(run, again.plan))
+    return dataclasses.replace(again, notes=notes)
 
 
 def _as_it_was(
@@ -285,18 +310,20 @@ def _nothing_left(status: RunStatus, run: RunDir, plan: Plan) -> HpcTrainError:
 
 def _decided(run: RunDir, before: Plan, loaded: LoadedConfig, cluster: str) -> NextPlan:
     try:
-        portable = make_plan(
-            loaded.config,
-            workdir=before.workdir,
-            python=before.shell.python,
-            for_script=True,
-            origins=loaded.origins,
-        )
+        with shapes_of_slurm(loaded.config, cluster):
+            portable = make_plan(
+                loaded.config,
+                workdir=before.workdir,
+                python=before.shell.python,
+                for_script=True,
+                origins=loaded.origins,
+            )
     except BatchSplitError as error:
         if loaded.config.global_batch_size != before.batch.global_batch_size:
             raise
         # The batch stays as it is in a run, so that only another shape helps.
-        raise CheckError(error.message, f"a run keeps its batch; {error.shapes}") from error
+        hint = "; ".join(filter(None, ("a run keeps its batch", error.shapes)))
+        raise CheckError(error.message, hint) from error
     if not _is_same_training(before, portable):
         raise another_training(run, load(run.config), loaded)
     is_copy = copy_at(Path(before.workdir)) is not None

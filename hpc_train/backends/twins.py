@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 
-from hpc_train.backends.observe import observe
+from hpc_train.backends.observe import observe, read_history
 from hpc_train.errors import HpcTrainError
 from hpc_train.plan.plan import Plan
+from hpc_train.runs.history import newest_job_id
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.registry import all_runs
@@ -31,7 +32,8 @@ def open_twins(run: RunDir) -> list[RunStatus]:
     ]
     twins.sort(key=lambda other: other.run_id, reverse=True)
     found = observe(twins[:_MOST], time.time()) if twins else []
-    return [status for status in found if not status.state.ended]
+    job = newest_job_id(read_history(run.events))
+    return [it for it in found if not it.state.ended and it.job_id != job]
 
 
 def _trains(run: RunDir, own: tuple[object, ...]) -> bool:

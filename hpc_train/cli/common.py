@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 from click.core import ParameterSource
 
-from hpc_train.cli.option_hints import option_hint, stray_hint, swallowed_hint
+from hpc_train.cli.option_hints import one_dash, option_hint, stray_hint, swallowed_hint
 from hpc_train.config.flags import FLAGS
 from hpc_train.errors import HpcTrainError, UsageError
 
@@ -106,9 +106,15 @@ class ConfigCommand(click.Command):
             raise UsageError(what, f"write {_typed(ctx, behind)}") from error
         except click.NoSuchOption as error:
             script = next((word for word in own if word.endswith(".py")), None)
+            word = one_dash(error.option_name, own)
+            if word and (hint := option_hint(ctx, word, script=script or "")):
+                raise UsageError(f"No such option '{word[1:]}'.", hint) from error
             if script is None:
                 raise
-            hint = option_hint(ctx, error.option_name, script=script)
+            from hpc_train.cli.script_line import script_line
+
+            line = script_line(ctx, script, own, behind or ())
+            hint = option_hint(ctx, error.option_name, script=script, line=line)
             raise UsageError(error.message, hint) from error
         self._refuse_starter(ctx, str(ctx.params.get("cfg", "")), args)
         _refuse_quoted(ctx, ctx.params.get("cfg"))
@@ -201,6 +207,7 @@ def load_config(
 
         flags = flags_for_devices(devices, flags)
     loaded = api.load(cfg, *overrides, sweep=sweep, **flags)
+    _keep_options(loaded)
     print_notes(loaded.notes)
     if loaded.config.notify.urls_from and not for_notices:
         from hpc_train.supervisor.send_notice import channel_notes
@@ -211,6 +218,18 @@ def load_config(
 
         use_devices(devices, api.plan(loaded).shape, os.environ, cluster)
     return loaded
+
+
+def _keep_options(loaded: LoadedConfig) -> None:
+    """Have the options that are no keys of the config stand in what submits it once more."""
+    from hpc_train.config.submission_words import with_options
+
+    context = click.get_current_context(silent=True)
+    given = context.params if context else {}
+    typed = [
+        word for it in ("cluster", "devices") if given.get(it) for word in (f"--{it}", given[it])
+    ]
+    loaded.composed.words = with_options(loaded.composed.words, typed)
 
 
 def print_notes(notes: Sequence[str]) -> None:

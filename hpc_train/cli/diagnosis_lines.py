@@ -52,6 +52,9 @@ def _unsaid(sentence: str, first: Culprit, status: RunStatus) -> str:
     head, _, words = first.cause.partition(": ")
     if first.cause in status.reason:
         return ""
-    if status.outcome is Outcome.USER_ERROR and words and words in status.reason:
-        return sentence.replace(first.cause, head)
+    if words and words in status.reason:
+        if not status.attempts:  # its reason is of the job's log, and has the head as well
+            return ""
+        if status.outcome is Outcome.USER_ERROR:
+            return sentence.replace(first.cause, head)
     return sentence

@@ -8,11 +8,18 @@ from pathlib import Path
 
 from hpc_train import api
 from hpc_train.cli.common import print_notes
+from hpc_train.config.words import NEWEST
 from hpc_train.errors import NoSuchRunError
 from hpc_train.runs.layout import RunDir
-from hpc_train.runs.registry import folders, matching_runs, newest_run
+from hpc_train.runs.registry import (
+    folders,
+    is_part_of_id,
+    matching_runs,
+    newest_run,
+    refuse_part_of_ids,
+)
 from hpc_train.runs.sweep_dir import find_point
-from hpc_train.runs.this_folder import NEWEST, InFolderOfRuns, means_another_folders
+from hpc_train.runs.this_folder import InFolderOfRuns, is_own, means_another_folders
 
 
 def run_to_read(word: str, runs_dir: Path | None = None) -> api.Run:
@@ -24,6 +31,8 @@ def run_to_read(word: str, runs_dir: Path | None = None) -> api.Run:
     with _orphans_told(word):
         found = api.Run.find(word, runs_dir)
     tell_folder(word, found.directory.name, found.directory, runs_dir)
+    if is_part_of_id(word, found.directory):
+        _tell_others(word, found.directory, runs_dir)
     return found
 
 
@@ -43,12 +52,26 @@ def runs_to_change(word: str, runs_dir: Path | None) -> list[RunDir]:
 
     Raises:
         NoSuchRunError: there is none, or a name has led to another folder's.
+        UsageError: several have an id that begins so.
     """
     where = folders(runs_dir)
     if point := find_point(word, where):
         return [point]
     with _orphans_told(word):
-        return matching_runs(word, where, to_change=True)
+        found = matching_runs(word, where, to_change=True)
+    refuse_part_of_ids(word, found)
+    return found
+
+
+def _tell_others(word: str, found: RunDir, runs_dir: Path | None) -> None:
+    """Say which run is meant where several have an id that begins so, and where it is."""
+    where = folders(runs_dir)
+    count = len(matching_runs(word, where))
+    if count > 1:
+        what = f"{count} runs have ids that begin with {word}"
+        print_notes([f"{what}; the newest is {found.run_id} ({found.name})"])
+    if not is_own(found, where):
+        print_notes([f"{found.run_id} is in {found.path.parent.parent}"])
 
 
 @contextmanager

@@ -14,8 +14,9 @@ from hpc_train import api
 from hpc_train.cli.common import print_json, shell_word
 from hpc_train.cli.diagnosis_lines import diagnosis_lines
 from hpc_train.cli.main import INTERRUPTED
-from hpc_train.config.flags import FLAGS
 from hpc_train.plan.states import SUBMIT_AGAIN, Outcome, RunState
+from hpc_train.runs.events import EventKind, read_events, since_last
+from hpc_train.runs.history import attempts_in
 from hpc_train.runs.history_text import (
     duration,
     metrics_text,
@@ -23,6 +24,7 @@ from hpc_train.runs.history_text import (
     progress_text,
     shortened,
 )
+from hpc_train.runs.layout import RunDir
 from hpc_train.runs.ranks import Heartbeat
 from hpc_train.runs.snapshot import DOCUMENT
 from hpc_train.runs.status import RunStatus
@@ -47,7 +49,7 @@ def follow_run(run: api.Run, *, show: bool, as_json: bool = False) -> int:
     began = time.monotonic()
     line = LiveLine(show)
     told = slower = ""
-    told_notes: set[str] = set()
+    notes = _Notes(run)
     status: RunStatus | None = None
     try:
         for status in run.follow():
@@ -59,7 +61,7 @@ def follow_run(run: api.Run, *, show: bool, as_json: bool = False) -> int:
                 line.clear()
                 click.secho("slow: ", err=True, fg="yellow", nl=False)
                 click.echo(slower, err=True)
-            for note in _new_notes(status, told_notes):
+            for note in notes.new(status):
                 line.clear()
                 click.secho("note: ", err=True, fg="yellow", nl=False)
                 click.echo(note, err=True)
@@ -156,15 +158,27 @@ def running_line(name: str, beat: Heartbeat | None) -> tuple[str, str]:
     return (name, text) if beat and beat.steps_per_s else (f"{name}  {text}", "")
 
 
-def _new_notes(status: RunStatus, told: set[str]) -> list[str]:
-    """What went wrong and the run goes on, once each: also who only waits has to know."""
-    notes = [note for attempt in status.attempts for note in attempt.notes]
-    if status.failed_saves:
-        # By its words: the count and the step go on.
-        notes.append(f"saves fail: {status.failed_saves.partition(': ')[2]}")
-    new = [note for note in dict.fromkeys(notes) if note not in told]
-    told.update(new)
-    return new
+class _Notes:
+    """What went wrong and the run goes on, once each: also who only waits has to know.
+
+    What is noted of attempts before the submission that is followed is history.
+    """
+
+    def __init__(self, run: api.Run) -> None:
+        events = read_events(run.directory.events)
+        before = events[: len(events) - len(since_last(events, EventKind.SUBMITTED))]
+        self._past = {attempt.attempt for attempt in attempts_in(before)}
+        self._told: set[str] = set()
+
+    def new(self, status: RunStatus) -> list[str]:
+        attempts = [it for it in status.attempts if it.attempt not in self._past]
+        notes = [note for attempt in attempts for note in attempt.notes]
+        if status.failed_saves and (attempts or status.beat):
+            # By its words: the count and the step go on.
+            notes.append(f"saves fail: {status.failed_saves.partition(': ')[2]}")
+        new = [note for note in dict.fromkeys(notes) if note not in self._told]
+        self._told.update(new)
+        return new
 
 
 def _warn_that_it_does_not_start(status: RunStatus) -> None:
@@ -197,39 +211,27 @@ def print_end(status: RunStatus, *, err: bool = False) -> None:
 
 def _goes_on(status: RunStatus, name: str) -> str:
     """What to type next; a key that makes another training is for a new run."""
+    from hpc_train.backends.submit_again import (
+        has_environment,
+        is_of_script,
+        submit_again,
+    )
+
+    run = RunDir(Path(status.run_dir))
     found = re.search(rf"{SUBMIT_AGAIN} (\S+=[^\s)]+)", status.reason)
     if found:
-        return f"hpc-train submit {_typed(found[1])}"
+        return submit_again(run, found[1])
     last = status.attempts[-1] if status.attempts else None
+    if last is None and status.state is RunState.FAILED and has_environment(run):
+        keeps = f"hpc-train resume {name} keeps the env of its submission"
+        return f"{submit_again(run)}, with env mended; {keeps}"
     if last is None or last.outcome is not Outcome.USER_ERROR:
         return f"hpc-train resume {name}"
     has_copy = (Path(status.run_dir) / DOCUMENT).is_file()
     renewed = " --new-snapshot" if has_copy else ""
-    own = f"with model, data or trainer changed in the config: hpc-train submit {_config()}"
+    if status.evaluates:  # what is submitted is a training
+        return f"hpc-train resume {name}{renewed}, once that is mended"
+    kept = "model, data or trainer" if status.step else "model, data, trainer or env"
+    changed = "other arguments" if is_of_script(run) else f"{kept} changed in the config"
+    own = f"with {changed}: {submit_again(run)}"
     return f"hpc-train resume {name}{renewed}, once that is mended; {own}"
-
-
-def _typed(changed: str) -> str:
-    """The config with the options and values that were typed behind it, one of them changed.
-
-    Args:
-        changed: As it is to be typed, KEY=VALUE.
-    """
-    context = click.get_current_context(silent=True)
-    given = context.params if context else {}
-    key, words = changed.partition("=")[0], list(given.get("overrides") or ())
-    mark = words.index("--") if "--" in words else len(words)  # behind it are a script's own
-    flags = [
-        f"{flag.option} {shell_word(str(given[name]))}"
-        for name, flag in FLAGS.items()
-        if given.get(name) is not None and flag.key != key
-    ]
-    others = [shell_word(word) for word in words[:mark] if word.partition("=")[0] != key]
-    return " ".join([_config(), *flags, *others, changed, *map(shell_word, words[mark:])])
-
-
-def _config() -> str:
-    """The config as it was typed, where this command was given one."""
-    context = click.get_current_context(silent=True)
-    typed = context.params.get("cfg") if context else None
-    return shell_word(str(typed)) if typed else "CFG"

@@ -40,6 +40,13 @@ _DOCTOR_THERE = (
     "it looks at the machine that it runs on: srun --nodelist={} hpc-train doctor;"
     " hpc-train doctor --nodes 1 looks at one that Slurm chooses"
 )
+_STATES = {
+    "failed": ("failed", "fail", "failures", "errors"),
+    "completed": ("completed", "complete", "done", "finished", "success"),
+    "cancelled": ("cancelled", "canceled"),
+    "timed_out": ("timed-out", "timeout"),
+    "lost": ("lost",),
+}
 # What is typed by habit, by command and option.
 _HABITS = {
     ("logs", "tail"): "write -n LINES",
@@ -86,6 +93,11 @@ _HABITS = {
         (("list", name) for name in ("running", "pending", "live", "r")),
         "write --active: runs that wait or train",
     ),
+    **{
+        ("list", name): f"write --state {state}"
+        for state, names in _STATES.items()
+        for name in names
+    },
     ("report", "csv"): "write --json, which holds the same",
     ("hpc-train", "V"): "write --version",
     **dict.fromkeys(
@@ -141,6 +153,13 @@ def long_dash(word: str) -> str:
         return ""
     name, equals, value = found[1].partition("=")
     return f"{'-' if len(name) == 1 else '--'}{shlex.quote(name)}{equals}{value}"
+
+
+def one_dash(option: str, typed: list[str]) -> str:
+    """`--lr` for the `-l` that click names of a typed `-lr=0.1`; empty for a single letter."""
+    words = (word.partition("=")[0] for word in typed if word.startswith(option))
+    found = next((it for it in words if re.fullmatch(r"-[A-Za-z][A-Za-z][\w-]*", it)), "")
+    return f"-{found}" if found and len(option) == 2 else ""
 
 
 def swallowed_hint(context: click.Context, typed: list[str]) -> tuple[str, str] | None:
@@ -281,13 +300,16 @@ def extra_hint(context: click.Context, word: str, *behind: str) -> str:
     return "leave it out" + (checks if word.endswith((".yaml", ".yml", ".py")) else "")
 
 
-def option_hint(context: click.Context | None, option: str, *, script: str = "") -> str:
+def option_hint(
+    context: click.Context | None, option: str, *, script: str = "", line: str = ""
+) -> str:
     """What to write for an option that there is not; empty where nothing can be said.
 
     Args:
         context: Of the command; only one that takes KEY=VALUE is given words of the config.
         option: As it was typed, such as `--mem` or `-N`.
         script: What is to run, where that is a script: its words are its own.
+        line: The command line in which they stand behind `--`.
     """
     if context is None:
         return ""
@@ -302,10 +324,11 @@ def option_hint(context: click.Context | None, option: str, *, script: str = "")
         return f"options stand behind the command: hpc-train COMMAND {option}"
     if "overrides" not in words:
         return elsewhere or _longer(context, option)
-    return _as_key(context, option, elsewhere, script)
+    behind = f"arguments of {script} come behind --: {line}" if script else ""
+    return _as_key(context, option, elsewhere, behind)
 
 
-def _as_key(context: click.Context, option: str, elsewhere: str, script: str) -> str:
+def _as_key(context: click.Context, option: str, elsewhere: str, behind: str) -> str:
     """What an option of other tools is here, as an option or a key of the config."""
     from hpc_train.config.flags import FLAGS
     from hpc_train.config.other_words import OTHER_WORDS, SAID_OF_KEYS, SWITCHES
@@ -320,13 +343,13 @@ def _as_key(context: click.Context, option: str, elsewhere: str, script: str) ->
     own = [known for it in context.command.params for known in it.opts]
     if said := SAID_OF_KEYS.get(name.replace("-", "_")):
         return said
-    if (meant := SWITCHES.get(name.replace("-", "_"))) and not script:
+    if (meant := SWITCHES.get(name.replace("-", "_"))) and not behind:
         return f"a key of the config has no dashes: {meant}"
     rule = TORCHRUN.get(name) or ACCELERATE.get(name) or DEEPSPEED.get(name)
     counted = rule.to if rule and rule.does == "number" else "all_ranks" if name == "ntasks" else ""
     flags = {flag.key: flag.option for flag in FLAGS.values() if flag.option in own}
     key = key_of_option(name)
-    key = key if key or script else key_of_word(name.replace("-", "_"))
+    key = key if key or behind else key_of_word(name.replace("-", "_"))
     if name == "array":
         return "--sweep KEY=VALUES makes a job array"
     if counted or f"--{name}" in own:
@@ -338,7 +361,6 @@ def _as_key(context: click.Context, option: str, elsewhere: str, script: str) ->
         takes = ", where your class takes it" if ".init_args." in key else ""
         without = f"a key of the config has no dashes: {key}=...{takes}"
         return f"write {flags[key]}" if key in flags else without
-    behind = f"arguments of {script} come behind --: {script} -- {option}" if script else ""
     return rule.why if rule else nothing or OWNED.get(name, behind) or _longer(context, option)
 
 

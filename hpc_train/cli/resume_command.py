@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -25,6 +25,9 @@ from hpc_train.cli.sweep_text import tell_resumed
 from hpc_train.errors import UsageError
 from hpc_train.plan.notes import time_notes
 from hpc_train.sweeps import Sweep, find_sweep
+
+if TYPE_CHECKING:
+    from hpc_train.backends.replan import NextPlan
 
 
 @click.command("resume")
@@ -67,13 +70,7 @@ def command(
         tell_resumed(sweep, overrides, {**flags, "cluster": cluster}, as_json=as_json)
         return 0
     found = api.Run(runs_to_change(run, runs_dir)[0])
-    print_notes(time_notes(flags["time"]))
-    again = found.next_plan(*overrides, new_snapshot=new_snapshot, **flags)
-    _tell_changes(found)
-    print_notes(again.notes)
-    first_step = _first_step(found) if again.plan.verb == "fit" else None
-    if again.plan.script is None and first_step == 0:
-        print_notes(["it has no whole checkpoint, and begins again at step 0"])
+    again, first_step = _planned(found, overrides, flags, new_snapshot=new_snapshot)
     if dry_run:
         from hpc_train.cli.plan_text import print_dry_run
 
@@ -88,6 +85,20 @@ def command(
         click.echo(f"watch      hpc-train status {shell_word(found.directory.run_id)}", err=as_json)
 
     return tell_and_stay(found, {"job_id": job_id}, say, follow=follow, wait=wait, as_json=as_json)
+
+
+def _planned(
+    run: api.Run, overrides: Sequence[str], flags: Mapping[str, Any], *, new_snapshot: bool
+) -> tuple[NextPlan, int | None]:
+    """What goes on, and from which step where it trains; says what is to be known of it."""
+    print_notes(time_notes(flags["time"]))
+    again = run.next_plan(*overrides, new_snapshot=new_snapshot, **flags)
+    _tell_changes(run)
+    print_notes(again.notes)
+    first_step = _first_step(run) if again.plan.verb == "fit" else None
+    if again.plan.script is None and first_step == 0:
+        print_notes(["it has no whole checkpoint, and begins again at step 0"])
+    return again, first_step
 
 
 def _first_step(run: api.Run) -> int:

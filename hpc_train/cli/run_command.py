@@ -24,6 +24,7 @@ from hpc_train.cli.submission_notes import note_cluster
 from hpc_train.config.flags import FLAGS
 from hpc_train.plan.states import RunState
 from hpc_train.runs.events import EventKind, read_events, since_last
+from hpc_train.runs.lost_output import survive_lost_output
 from hpc_train.supervisor.exitcodes import EXIT_CODES
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ def run_in_foreground(loaded: LoadedConfig) -> int:
     from hpc_train.cli.following import print_end
     from hpc_train.cli.foreground import shown, words_of_culprit
 
+    survive_lost_output()  # the run shall not end with `| head`, nor with its terminal
     if "SLURM_JOB_ID" not in os.environ and not loaded.config.hosts:
         print_notes(notes_here(api.plan(loaded), is_followed=True))
     run, code = api.run_here(loaded, shown)

@@ -22,7 +22,10 @@ def print_starts(loaded: LoadedConfig, partitions: str | None, *, as_json: bool)
         SlurmError: where no partition would take it.
     """
     if partitions is None:
-        estimate = api.test_only(loaded)
+        from hpc_train.backends.shapes_given import shapes_of_slurm
+
+        with shapes_of_slurm(loaded.config, "slurm"):
+            estimate = api.test_only(loaded)
         if as_json:
             print_json({"schema_version": 1, **dataclasses.asdict(estimate)})
         else:

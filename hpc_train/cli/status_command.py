@@ -16,6 +16,8 @@ from hpc_train.cli.finding import newest_to_read, run_to_read, tell_folder
 from hpc_train.cli.sweep_text import print_sweep
 from hpc_train.errors import UsageError
 from hpc_train.runs.history_text import WIDTH, history_lines
+from hpc_train.runs.layout import RunDir
+from hpc_train.runs.status import RunStatus
 from hpc_train.runs.step_times import slower_text
 from hpc_train.sweeps import find_sweep, newest_sweep
 
@@ -52,6 +54,17 @@ def command(run: str | None, best: str | None, runs_dir: Path | None, as_json: b
     click.secho(first, bold=True)
     if slower:
         rest.append(f"  slow       {slower}")
+    if edited := _edited(status):
+        rest.append(f"  note       {edited}")
     for line in (*rest, *diagnosis_lines(status, indent="  ")):
         click.echo(line)
     return 0
+
+
+def _edited(status: RunStatus) -> str:
+    """That the config's file has other values than a run that waits or trains."""
+    if status.state.ended or not status.submitted:
+        return ""
+    from hpc_train.backends.kept_in_a_run import edited_since
+
+    return edited_since(RunDir(Path(status.run_dir)), status.submitted)

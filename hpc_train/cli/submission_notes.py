@@ -78,14 +78,19 @@ def note_torch(cluster: str | None, loaded: LoadedConfig) -> None:
 
 
 def note_tools(cluster: str | None, loaded: LoadedConfig) -> None:
-    """Say where only the nodes can tell whether modules and conda load, and what installs."""
-    from hpc_train.backends.check_environment import installing_lines, unchecked_tools
+    """Say what of env only the nodes can tell, what lacks a PATH of its own, and what installs."""
+    from hpc_train.backends.check_environment import (
+        installing_lines,
+        path_notes,
+        unchecked_tools,
+    )
     from hpc_train.backends.submit import detect_cluster
 
     env = loaded.config.env
-    is_asked = env.modules or env.conda or env.setup
+    is_asked = env.modules or env.conda or env.setup or "PATH" in env.variables
     if is_asked and (cluster or detect_cluster()) == "slurm":
-        print_notes([*unchecked_tools(env, os.environ), *installing_lines(env.setup)])
+        notes = [*unchecked_tools(env, os.environ), *path_notes(env), *installing_lines(env.setup)]
+        print_notes(notes)
 
 
 def note_this_machine(loaded: LoadedConfig, *, is_asked: bool) -> None:

@@ -115,6 +115,7 @@ def _dry_run(loaded: LoadedConfig, cluster: str | None, *, verbose: bool, as_jso
     from hpc_train.backends.check_environment import check_environment, check_image
     from hpc_train.backends.code_copy import code_for
     from hpc_train.backends.local_devices import check_gpus_here, notes_here
+    from hpc_train.backends.shapes_given import shapes_of_slurm
     from hpc_train.backends.submit import detect_cluster
     from hpc_train.cli.plan_text import print_dry_run
     from hpc_train.runs.registry import check_root
@@ -122,7 +123,8 @@ def _dry_run(loaded: LoadedConfig, cluster: str | None, *, verbose: bool, as_jso
     check_environment(loaded.config.env, Path.cwd(), os.environ, loaded.origins)
     check_image(loaded.config.container, Path.cwd(), loaded.origins)
     check_root(Path(loaded.config.runs_dir).expanduser().absolute())
-    plan = api.plan(loaded)
+    with shapes_of_slurm(loaded.config, cluster):
+        plan = api.plan(loaded)
     code_for(loaded, Path.cwd(), Path(plan.runs_dir).expanduser())
     if (cluster or detect_cluster()) == "local":
         check_gpus_here(plan)
@@ -194,7 +196,7 @@ def _submit_sweep(
     note_submission_to("slurm", loaded)
     if dry_run:
         check_prerequisite(loaded, **order, cluster="slurm", dry_run=True)
-        plan, configs = sweeps.plan_sweep(loaded, at_most=at_most)
+        plan, configs = sweeps.plan_sweep(loaded, at_most=at_most, cluster="slurm")
         code_for(loaded, Path.cwd(), Path(plan.plan.runs_dir).expanduser(), configs)
         note_torch("slurm", loaded)
         note_tools("slurm", loaded)

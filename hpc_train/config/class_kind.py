@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from hpc_train.config.modules import (
     Names,
@@ -190,6 +191,14 @@ def method_of(
         if not lacks_method(f"{found.module}.{base}", method, search_path):
             return None
     return None
+
+
+def place_of(found: Located, line: int, path: Sequence[str]) -> str:
+    """`nets.py:12`, as seen from the user's folder."""
+    module = find_module(found.module, path)[0]
+    file = module.file if module and module.file else Path(found.module)
+    folder = Path(path[0])
+    return f"{file.relative_to(folder) if file.is_relative_to(folder) else file}:{line}"
 
 
 def lightning_package(dotted: str, search_path: Sequence[str], steps: int = _MOST_STEPS) -> str:

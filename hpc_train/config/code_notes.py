@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
+import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,9 @@ from hpc_train.config.monitor_notes import monitor_notes
 from hpc_train.config.own_modules import hiding
 from hpc_train.config.python_texts import notes_on_python_texts
 from hpc_train.config.schema import Config
+from hpc_train.config.script_trainers import takes_gpus
 from hpc_train.config.specs import is_object, read_object, wanted_of
+from hpc_train.config.unrun_validation import unrun_validations
 from hpc_train.config.validate import CALLED, other_environment
 from hpc_train.config.validation_notes import validation_notes
 from hpc_train.config.words import near_words
@@ -48,6 +51,7 @@ def _notes(loaded: LoadedConfig, workdir: Path) -> Iterator[str]:
     yield from notes_on_paths(loaded)
     yield from _on_hooks(loaded, [str(workdir), *sys.path])
     yield from monitor_notes(loaded, [str(workdir), *sys.path])
+    yield from _on_unrun(loaded, [str(workdir), *sys.path])
     for file in hiding(workdir):
         yield f"{file} hides Python's own module {file.stem} from all that the ranks import"
     for key in ("model", "data"):
@@ -93,6 +97,12 @@ def _of_a_model(class_path: str, definition: ast.ClassDef, config: Config) -> It
     if line := plateau_without_monitor(definition):
         says = f"{class_path} makes a ReduceLROnPlateau (line {line}) and names no monitor"
         yield f"{says}, which Lightning refuses: return {PLATEAU_FORM}"
+
+
+def _on_unrun(loaded: LoadedConfig, path: list[str]) -> Iterator[str]:
+    """Of callbacks that wait for a validation, which does not run."""
+    for it in unrun_validations(loaded, path):
+        yield f"{loaded.origins.prefix(it.key)}{it.key} {it.said}; {it.hint}"
 
 
 def _on_hooks(loaded: LoadedConfig, path: list[str]) -> Iterator[str]:
@@ -159,6 +169,16 @@ def _train_batch_size(definition: ast.ClassDef) -> int | None:
     return None
 
 
+def _script_takes_gpus(path: str) -> bool:
+    """Whether every Trainer of a script, of which there is one at least, is for GPUs alone."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the script's own business
+            return takes_gpus(ast.parse(Path(path).read_bytes()))
+    except (OSError, SyntaxError, ValueError):  # it was told where the script was checked
+        return False
+
+
 def torch_notes(config: Config) -> list[str]:
     """A line where GPUs are asked for, and the torch that the ranks import is built without CUDA.
 
@@ -167,8 +187,13 @@ def torch_notes(config: Config) -> list[str]:
     """
     env, accelerator = config.env, config.trainer.get("accelerator")
     is_told = not (other_environment(env) or config.container.image or config.hosts)
-    is_told = is_told and not config.script.path and "PYTHONPATH" not in env.variables
-    if not is_told or accelerator not in (None, "gpu", "cuda"):
+    if not is_told or "PYTHONPATH" in env.variables:
+        return []
+    if config.script.path:
+        asks = config.script.accelerator != "cpu" and _script_takes_gpus(config.script.path)
+    else:
+        asks = accelerator in (None, "gpu", "cuda")
+    if not asks:
         return []
     from importlib.metadata import PackageNotFoundError, version
 
@@ -178,5 +203,6 @@ def torch_notes(config: Config) -> list[str]:
         return []
     gpus = config.slurm.gpus_per_node
     what = f"torch {torch} of this Python is built without CUDA, and the job asks for {gpus} GPU(s)"
-    fix = "install one with it, or train on CPUs with trainer.accelerator=cpu"
+    key = "script.accelerator" if config.script.path else "trainer.accelerator"
+    fix = f"install one with it, or train on CPUs with {key}=cpu"
     return [f"{what} a node: {fix}"] if torch.endswith("+cpu") else []

@@ -32,6 +32,7 @@ class Composed:
         # Of each class that the command line put in another's place: the keys that it dropped
         self.dropped: dict[str, list[str]] = {}
         self.left_out: list[str] = []  # a line on what was written and changes nothing
+        self.words: list[str] = []  # what `hpc-train submit` is given for the same config
 
     def merge(self, values: Mapping[str, Any], places: Mapping[str, str], place: str) -> None:
         """Lay `values` over what is there.
@@ -165,7 +166,8 @@ def compose(path: Path, overrides: Sequence[str], assets: Path) -> Composed:
     ]
     for key, text in pairs:
         if not text.strip():
-            raise ConfigError(f"{COMMAND_LINE}: {key} is empty", f"write {key}=null, or a value")
+            hint = "write name=my-run" if key == "name" else f"write {key}=null, or a value"
+            raise ConfigError(f"{COMMAND_LINE}: {key} is empty", hint)
     chosen = [_text(text, key) for key, text in pairs if key == _PROFILE]
     _add_file(composed, path, assets, (), {_PROFILE: chosen[-1]} if chosen else None)
     for key, text in pairs:

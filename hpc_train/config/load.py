@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,13 +29,14 @@ from hpc_train.config.lightning_cli import check_lightning_cli, leave_out_unchos
 from hpc_train.config.logger_forms import write_out_loggers
 from hpc_train.config.origins import Origins
 from hpc_train.config.other_words import SAID_OF_KEYS, SWITCHES
-from hpc_train.config.read import parse_value
 from hpc_train.config.required import check_required
 from hpc_train.config.schema import Config
 from hpc_train.config.script_file import check_args, check_beside, check_resume, is_script
 from hpc_train.config.secrets import check_passthrough
 from hpc_train.config.sections import in_python
 from hpc_train.config.show import escape
+from hpc_train.config.submission_words import submission_words
+from hpc_train.config.swept_values import swept_values
 from hpc_train.config.typed_words import check_whole_path
 from hpc_train.config.unknown_key import key_of_word, unknown_key
 from hpc_train.config.words import class_of_object, did_you_mean, shown
@@ -151,11 +151,12 @@ def load(
         key, text = split_override(typed, "model.init_args.lr=0.1,0.01")
         if composed.origins.of(f"sweep.{key}") == COMMAND_LINE:
             raise ConfigError(f"{key} is to vary twice", f"give all values at once: {key}=A,B,C")
-        composed.merge({"sweep": {key: _swept(text, key)}}, {}, COMMAND_LINE)
+        composed.merge({"sweep": {key: swept_values(text, key)}}, {}, COMMAND_LINE)
     _refuse_swept(composed, overrides, flags or {})
     _settle_script(composed, Path(path), arguments)
     composed.left_out = leave_out_unchosen(composed.values, composed.origins)
     check_lightning_cli(composed.values, composed.origins, Path(path))
+    composed.words = submission_words(path, overrides, flags or {}, sweep, arguments)
     return checked(composed, Path(path))
 
 
@@ -299,30 +300,6 @@ def _settle_script(composed: Composed, path: Path, arguments: Sequence[str] | No
             )
 
 
-def _swept(text: str, key: str) -> Any:
-    """The values of a key: a list in brackets or without, or a range as it stands."""
-    if text.strip().startswith("range("):
-        return text
-    if found := re.fullmatch(r"\s*(choice|interval|shuffle|sort|glob)\((.*)\)\s*", text):
-        word, inner = found.groups()
-        values = inner if word == "choice" else "A,B,C"
-        fix = f"write the values as they are: --sweep {key}={values.replace(' ', '')}"
-        raise ConfigError(f"{COMMAND_LINE}: {key}={text.strip()}: {word}() is Hydra's", fix)
-    if found := re.fullmatch(r"\s*(-?\d[\d.e-]*?)\s*(?:\.\.\.?|[:;])\s*(-?\d[\d.e-]*)\s*", text):
-        first, last = found.groups()
-        is_whole = first.isdecimal() and last.isdecimal() and ";" not in text
-        whole = f"range({first},{int(last) + 1})" if is_whole else ""
-        hint = f"write {key}='{whole}'" if whole else f"write each value: {key}={first},...,{last}"
-        raise ConfigError(f"{COMMAND_LINE}: {key}={text} is no list of values", hint)
-    is_list = text.strip().startswith("[")
-    try:
-        return parse_value(text if is_list else f"[{text}]", key)
-    except ConfigError:
-        if not (is_list and text.strip().endswith("]")):
-            raise
-        return parse_value(f"[{text}]", key)  # [8],[8,8]: each value is a list
-
-
 def _check_once(composed: Composed, flag: Flag, value: object) -> None:
     """Refuse `--nodes 1 slurm.nodes=2`: nobody can tell which of them is meant."""
     section, _, key = flag.key.rpartition(".")
@@ -359,7 +336,9 @@ def _check_keys(values: Mapping[str, Any], origins: Origins, path: Path) -> None
 def _check_section(name: str, values: Mapping[str, Any], origins: Origins) -> None:
     value = values[name]
     if isinstance(value, bool) and "enabled" in SECTIONS[name]:
-        hint = f"write {name}: {{enabled: {str(value).lower()}}}"
+        word = str(value).lower()
+        is_typed = origins.is_typed(name)
+        hint = f"write {name}.enabled={word}" if is_typed else f"write {name}: {{enabled: {word}}}"
         raise origins.error(name, f"is {str(value).lower()}", hint)
     if not isinstance(value, Mapping):
         example = f"write keys below it, such as {name}: {{{SECTIONS[name][0]}: ...}}"

@@ -21,7 +21,7 @@ _PAIR = {
     "configure_optimizers": "training_step",
 }
 # Signs of a class that optimizes by hand, or hands a method on.
-_BY_HAND = (
+BY_HAND = (
     *("automatic_optimization", ".step(", ".backward(", ".optimizers(", "setattr(", "__getattr"),
 )
 _HANDS_ON = ("super().training_step", "super().configure_optimizers")
@@ -65,7 +65,7 @@ def returns_nothing(definition: ast.ClassDef, name: str) -> tuple[int, str] | No
     if not all(ast.unparse(it).rpartition(".")[2] == "LightningModule" for it in definition.bases):
         return None
     text = ast.unparse(definition)
-    if any(word in text for word in (*_BY_HAND, *_HANDS_ON)):
+    if any(word in text for word in (*BY_HAND, *_HANDS_ON)):
         return None
     methods = {it.name: it for it in definition.body if isinstance(it, ast.FunctionDef)}
     method, other = (methods.get(it) for it in (name, _PAIR.get(name, "")))
@@ -95,9 +95,9 @@ def step_without_loss(definition: ast.ClassDef) -> int:
     """The line of a training_step that gives no value anywhere; 0 where that may well be meant."""
     text = ast.unparse(definition)
     for method in (it for it in definition.body if isinstance(it, ast.FunctionDef)):
-        if method.name != "training_step" or any(word in text for word in _BY_HAND):
+        if method.name != "training_step" or any(word in text for word in BY_HAND):
             continue
-        said = [it for it in _own_nodes(method.body) if isinstance(it, ast.Return)]
+        said = [it for it in own_nodes(method.body) if isinstance(it, ast.Return)]
         if _gives(method) is False or (said and _is_blank(method) and not method.decorator_list):
             return method.lineno
     return 0
@@ -106,7 +106,7 @@ def step_without_loss(definition: ast.ClassDef) -> int:
 def plateau_without_monitor(definition: ast.ClassDef) -> int:
     """The line of a ReduceLROnPlateau for which the class names no monitor; else 0."""
     text = ast.unparse(definition)
-    if "monitor" in text or any(word in text for word in _BY_HAND):
+    if "monitor" in text or any(word in text for word in BY_HAND):
         return 0
     for method in (it for it in definition.body if isinstance(it, ast.FunctionDef)):
         if method.name != "configure_optimizers" or _gives(method) is not True:
@@ -128,7 +128,7 @@ def sure_plateau(definition: ast.ClassDef, names: Names) -> int:
         return 0
     methods = [it for it in definition.body if isinstance(it, ast.FunctionDef)]
     method = next(it for it in methods if it.name == "configure_optimizers")
-    returns = [it for it in _own_nodes(method.body) if isinstance(it, ast.Return)]
+    returns = [it for it in own_nodes(method.body) if isinstance(it, ast.Return)]
     last = method.body[-1]
     if method.decorator_list or len(returns) != 1 or last is not returns[0]:
         return 0
@@ -163,7 +163,7 @@ def _makes_plateau(value: ast.expr, names: Names) -> int:
 
 def _is_blank(method: ast.FunctionDef) -> bool:
     """Whether all its returns are without a value, and it neither yields nor raises."""
-    nodes = list(_own_nodes(method.body))
+    nodes = list(own_nodes(method.body))
     if any(isinstance(it, (ast.Yield, ast.YieldFrom, ast.Raise, ast.Await)) for it in nodes):
         return False
     values = [it.value for it in nodes if isinstance(it, ast.Return) and it.value is not None]
@@ -176,7 +176,7 @@ def _is_stored(node: ast.Name) -> bool:
 
 def _gives(method: ast.FunctionDef) -> bool | None:
     """Whether it returns a value; None where it says itself that it gives none, or may not end."""
-    nodes = list(_own_nodes(method.body))
+    nodes = list(own_nodes(method.body))
     returned = [it.value for it in nodes if isinstance(it, ast.Return)]
     values = [it for it in returned if it is not None]
     if any(not isinstance(it, ast.Constant) or it.value is not None for it in values):
@@ -191,12 +191,12 @@ def _gives(method: ast.FunctionDef) -> bool | None:
     return False
 
 
-def _own_nodes(body: Sequence[ast.AST]) -> Iterator[ast.AST]:
+def own_nodes(body: Sequence[ast.AST]) -> Iterator[ast.AST]:
     """What a function does itself, without the functions that are defined in it."""
     for node in body:
         yield node
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
-            yield from _own_nodes(list(ast.iter_child_nodes(node)))
+            yield from own_nodes(list(ast.iter_child_nodes(node)))
 
 
 def _says_self(definition: ast.ClassDef, method: ast.FunctionDef) -> bool:

@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hpc_train.config.class_kind import method_of
+from hpc_train.config.class_kind import method_of, place_of
 from hpc_train.config.meant_class import class_of_project
 from hpc_train.config.specs import CLASS_PATH, TARGET, is_object
-from hpc_train.config.sure_refusals import place_of
 
 
 def missing_data(model: Any, example: str) -> tuple[str, str]:

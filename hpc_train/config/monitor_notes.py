@@ -10,7 +10,7 @@ from hpc_train.config.load import LoadedConfig
 from hpc_train.config.specs import INIT_ARGS, is_object, read_object
 from hpc_train.config.words import did_you_mean
 
-_MADE_OF = ("", "_step", "_epoch")  # lightning/pytorch, _ResultMetric: on_step with on_epoch
+MADE_OF = ("", "_step", "_epoch")  # lightning/pytorch, _ResultMetric: on_step with on_epoch
 
 
 def monitor_notes(loaded: LoadedConfig, path: Sequence[str]) -> Iterator[str]:
@@ -29,7 +29,7 @@ def monitor_notes(loaded: LoadedConfig, path: Sequence[str]) -> Iterator[str]:
         return
     if not (names := logged_names(found.definition)):
         return
-    known = {f"{name}{end}" for name in names for end in _MADE_OF}
+    known = {f"{name}{end}" for name in names for end in MADE_OF}
     for index, spec in enumerate(callbacks):
         monitor = spec.get(INIT_ARGS, {}).get("monitor") if is_object(spec) else None
         if not isinstance(monitor, str) or monitor in known:
@@ -42,23 +42,33 @@ def monitor_notes(loaded: LoadedConfig, path: Sequence[str]) -> Iterator[str]:
 
 def logged_names(definition: ast.ClassDef) -> set[str]:
     """What the methods of a class log with self.log and self.log_dict; empty where it is unsure."""
+    return set(logged_places(definition))
+
+
+def logged_places(definition: ast.ClassDef) -> dict[str, list[tuple[str, int]]]:
+    """The same by name -> the methods that log it, each with its line."""
     if len(definition.bases) != 1 or not ast.unparse(definition.bases[0]).endswith(
         "LightningModule"
     ):
-        return set()
-    names: set[str] = set()
-    for call in (it for it in ast.walk(definition) if isinstance(it, ast.Call)):
-        if any(isinstance(it, ast.Name) and it.id == "self" for it in call.args):
-            return set()  # that may log in its name
-        method = ast.unparse(call.func)
-        if method not in ("self.log", "self.log_dict"):
-            continue
-        first = call.args[0] if call.args else None
-        keys = first.keys if isinstance(first, ast.Dict) else [first]
-        texts = [
-            it.value for it in keys if isinstance(it, ast.Constant) and isinstance(it.value, str)
-        ]
-        if len(texts) != len(keys):
-            return set()
-        names.update(texts)
-    return names
+        return {}
+    places: dict[str, list[tuple[str, int]]] = {}
+    for statement in definition.body:
+        method = statement.name if isinstance(statement, ast.FunctionDef) else ""
+        for call in (it for it in ast.walk(statement) if isinstance(it, ast.Call)):
+            if any(isinstance(it, ast.Name) and it.id == "self" for it in call.args):
+                return {}  # that may log in its name
+            if ast.unparse(call.func) not in ("self.log", "self.log_dict"):
+                continue
+            if (names := _literal_names(call)) is None:
+                return {}
+            for name in names:
+                places.setdefault(name, []).append((method, call.lineno))
+    return places
+
+
+def _literal_names(call: ast.Call) -> list[str] | None:
+    """The names that a call logs; None where one is no plain text."""
+    first = call.args[0] if call.args else None
+    keys = first.keys if isinstance(first, ast.Dict) else [first]
+    texts = [it.value for it in keys if isinstance(it, ast.Constant) and isinstance(it.value, str)]
+    return texts if len(texts) == len(keys) else None

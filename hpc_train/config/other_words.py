@@ -124,6 +124,8 @@ SAID_OF_KEYS = {
         ("do_train", "do_eval"), "leave it out: submit trains, hpc-train validate RUN validates"
     ),
     "overwrite_output_dir": "leave it out: each run has a folder of its own",
+    "slurm.requeue": "it is on; to switch it off write requeue.enabled=false, in a file"
+    " requeue: {enabled: false}",
     **dict.fromkeys(("slurm.email", "slurm.mail", "email"), "write slurm.mail_user"),
     **dict.fromkeys(
         ("notify.email", "notify.url", "notify.urls", "notify.slack"),

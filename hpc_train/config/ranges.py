@@ -32,12 +32,7 @@ RANGES: Mapping[str, Range] = {
     "script.lr_ranks": Range(1, _COUNT),
     "script.warmup_steps": Range(0, _COUNT),
     "slurm.nodes": Range(1, 100_000, "a run needs a node: write 1 or more"),
-    "slurm.gpus_per_node": Range(
-        1,
-        1024,
-        "write how many GPUs of each node are used; without GPUs write trainer.accelerator: cpu,"
-        " and the number of ranks a node here",
-    ),
+    "slurm.gpus_per_node": Range(1, 1024),  # what to write below it: `_ranks_a_node`
     "slurm.spares": Range(0, 100_000),
     "slurm.cpus_per_gpu": Range(1, 65_533),  # 16 bits in Slurm, the last two reserved (slurm.h)
     "slurm.signal_lead_s": Range(1, 65_535),  # sbatch(1), --signal: "between 0 and 65535"
@@ -77,4 +72,19 @@ def out_of_range(config: Config) -> Iterator[tuple[str, float, str]]:
         if value > allowed.most:
             yield key, value, f"write {allowed.most:.12g} or less"
         else:
-            yield key, value, allowed.below or f"write {allowed.least:.12g} or more"
+            below = _ranks_a_node(config) if key == "slurm.gpus_per_node" else allowed.below
+            yield key, value, below or f"write {allowed.least:.12g} or more"
+
+
+def _ranks_a_node(config: Config) -> str:
+    """What to write in the place of no GPU, by what the config says of the accelerator."""
+    key = "script.accelerator" if config.script.path else "trainer.accelerator"
+    accelerator = (
+        config.script.accelerator if config.script.path else config.trainer.get("accelerator")
+    )
+    if accelerator == "cpu":
+        return f"write 1 or more: with {key}: cpu it is the number of ranks a node"
+    gpus = "write how many GPUs of each node are used, 1 or more"
+    if accelerator not in (None, "auto"):
+        return f"{gpus}: {key} is {accelerator}"
+    return f"{gpus}; without GPUs write {key}: cpu, and here the number of ranks a node"

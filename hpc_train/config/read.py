@@ -217,6 +217,9 @@ def _lines(loader: Any, node: yaml.Node, prefix: str, path: Path) -> Iterator[tu
     for key_node, value_node in node.value:
         key, where = f"{prefix}{key_node.value}", f"{path}:{key_node.start_mark.line + 1}"
         _check_text(loader, value_node, key, where)
+        is_plain = isinstance(value_node, yaml.ScalarNode) and not value_node.style
+        if is_plain and value_node.value:  # it may stand on a line below its key
+            where = f"{path}:{value_node.start_mark.line + 1}"
         yield key, where
         yield from _lines(loader, value_node, f"{key}.", path)
 

@@ -30,6 +30,10 @@ PASSED_ON = (
     *("licenses", "dependency", "begin", "comment", "mail_user", "mail_type"),
 )
 _SHAPE = "it follows from slurm.nodes and slurm.gpus_per_node (--nodes, --gpus)"
+_HELD = (
+    "leave it out; scontrol hold JOB holds what is submitted, scontrol release JOB lets it begin,"
+    " and slurm.begin=16:00 has it wait until then"
+)
 _COMMAND = "it is the command's business: see `hpc-train submit --help`"
 OWNED: Mapping[str, str] = {
     **{
@@ -59,9 +63,12 @@ OWNED: Mapping[str, str] = {
     "chdir": "submit from the folder where the job should start",
     **dict.fromkeys(
         (
-            *("clusters", "help", "hold", "input", "nodefile", "parsable", "quiet"),
-            *("test-only", "usage", "verbose", "version", "wait", "wrap", "uid", "gid"),
+            *("clusters", "help", "input", "nodefile", "parsable", "quiet"),
+            *("usage", "verbose", "version", "wrap", "uid", "gid"),
         ),
         _COMMAND,
     ),
+    "hold": _HELD,
+    "test-only": "hpc-train submit --test-only asks whether and when it would start",
+    "wait": "hpc-train submit --wait stays until its end",
 }

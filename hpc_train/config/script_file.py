@@ -33,11 +33,17 @@ def script_source(path: Path) -> Source:
     return Source(path, {"script": {"path": str(path)}}, {})
 
 
+def is_beside_script(key: str) -> bool:
+    """Whether a key of the config is taken beside a script, which makes all else itself."""
+    section = key.partition(".")[0].strip()
+    return section in (*FIELDS, "cluster_profile") and section not in OF_THE_SCRIPT
+
+
 def check_beside(path: Path, overrides: Sequence[str]) -> None:
     """Refuse words beside a script that are none of ours: its own come behind `--`."""
     for word in overrides:
         key = word.partition("=")[0].partition(".")[0].strip()
-        if key not in (*FIELDS, "cluster_profile") or "=" not in word or key in OF_THE_SCRIPT:
+        if "=" not in word or not is_beside_script(key):
             fix = f"arguments of {path.name} come behind --: {path} -- {word}"
             if key in FIELDS and "." in word.partition("=")[0] and _has_own_options(path):
                 fix = f"{key} belongs to a config, and {path.name} makes its own: change it there"

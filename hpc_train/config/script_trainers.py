@@ -45,6 +45,19 @@ def places_asked_for(tree: ast.Module) -> dict[str, tuple[int, int]]:
     return asked
 
 
+def takes_gpus(tree: ast.Module) -> bool:
+    """Whether a script has Trainers, and each has accelerator="gpu" or "cuda" as a constant."""
+    asked = [
+        [
+            it.value.value
+            for it in call.keywords
+            if it.arg == "accelerator" and isinstance(it.value, ast.Constant)
+        ]
+        for call in _trainers(tree)
+    ]
+    return bool(asked) and all(it in (["gpu"], ["cuda"]) for it in asked)
+
+
 def word_of_old(tree: ast.Module, run: Sequence[ast.AST]) -> tuple[int, str, str] | None:
     """What Lightning 2 no longer has: the line, the word and the fix; None where all may work.
 

@@ -73,11 +73,20 @@ def read_object(
             f"{key}.{name}", "stands beside class_path", _elsewhere(key, name, spec[name])
         )
     if arguments is not None and not isinstance(arguments, Mapping):
-        raise origins.error(f"{key}.init_args", f"is {arguments!r}", "write name: value pairs")
+        raise origins.error(f"{key}.init_args", f"is {arguments!r}", _as_pairs(arguments))
     return _class_name(spec[CLASS_PATH], f"{key}.{CLASS_PATH}", origins), {
         name: read_tree(value, f"{key}.{INIT_ARGS}.{name}", origins)
         for name, value in (arguments or {}).items()
     }
+
+
+def _as_pairs(arguments: object) -> str:
+    """What to write for arguments that are no pairs, as `lr:0.05` is to YAML."""
+    words = [re.fullmatch(r"([A-Za-z_]\w*):(?!/)([^\s:]+)", it) for it in str(arguments).split()]
+    if not words or words[0] is None or None in words:
+        return "write name: value pairs"
+    behind = "the" if len(words) == 1 else "each"
+    return f"write a space behind {behind} colon: {words[0][1]}: {words[0][2]}"
 
 
 def meant_by(name: str, value: object) -> str:

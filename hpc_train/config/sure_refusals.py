@@ -7,16 +7,22 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-from hpc_train.config.class_kind import Located, lightning_package, locate, method_of
+from hpc_train.config.class_kind import (
+    lightning_package,
+    locate,
+    method_of,
+    place_of,
+)
 from hpc_train.config.hook_notes import REFUSED
 from hpc_train.config.load import LoadedConfig
 from hpc_train.config.method_signatures import PLATEAU_FORM, sure_plateau, without_loader
-from hpc_train.config.modules import find_module
 from hpc_train.config.origins import Origins
 from hpc_train.config.specs import is_object, read_object
+from hpc_train.config.sure_samplers import wrong_sampler
+from hpc_train.config.sure_steps import detached_loss, wrong_step
+from hpc_train.config.unrun_validation import unrun_validations
 from hpc_train.errors import ConfigError
 
 
@@ -36,7 +42,11 @@ def check_refused_by_lightning(loaded: LoadedConfig, path: Sequence[str]) -> Non
         message = f": {error.message}"
         raise loaded.origins.error("model.class_path", message, error.hint) from error
     _check_plateau(class_path, path, loaded.origins)
+    _check_steps(class_path, loaded, path)
     _check_loader(loaded, path)
+    for it in unrun_validations(loaded, path):
+        if it.is_sure:
+            raise loaded.origins.error(it.key, it.said, it.hint)
     _check_one_lightning(class_path, loaded, path)
 
 
@@ -59,14 +69,6 @@ def check_old_hooks(class_path: str, hooks: Sequence[str], path: Sequence[str]) 
             )
 
 
-def place_of(found: Located, line: int, path: Sequence[str]) -> str:
-    """`nets.py:12`, as seen from the user's folder."""
-    module = find_module(found.module, path)[0]
-    file = module.file if module and module.file else Path(found.module)
-    folder = Path(path[0])
-    return f"{file.relative_to(folder) if file.is_relative_to(folder) else file}:{line}"
-
-
 def _check_plateau(class_path: str, path: Sequence[str], origins: Origins) -> None:
     found = locate(class_path, path)
     if found is None or found.names is None or not isinstance(found.definition, ast.ClassDef):
@@ -77,6 +79,24 @@ def _check_plateau(class_path: str, path: Sequence[str], origins: Origins) -> No
         raise origins.error("model.class_path", message, f"return {PLATEAU_FORM}")
 
 
+def _check_steps(class_path: str, loaded: LoadedConfig, path: Sequence[str]) -> None:
+    """Refuse steps that cannot be called, and a loss that cannot be learned from."""
+    data, _ = read_object(loaded.config.data, "data", loaded.origins)
+    validates = method_of(data, "val_dataloader", path) is not None
+    validates = validates and loaded.config.trainer.get("limit_val_batches") != 0
+    for name in ("training_step", *(("validation_step",) if validates else ())):
+        said, hint = wrong_step(class_path, name, path)
+        if said:
+            raise loaded.origins.error("model.class_path", f": {said}", hint)
+    found = locate(class_path, path)
+    if found is None or not isinstance(found.definition, ast.ClassDef):
+        return
+    if detached := detached_loss(found.definition):
+        place = place_of(found, detached[0], path)
+        message = f": {class_path}.training_step gives a loss without a gradient ({place})"
+        raise loaded.origins.error("model.class_path", message, detached[1])
+
+
 def _check_loader(loaded: LoadedConfig, path: Sequence[str]) -> None:
     class_path, _ = read_object(loaded.config.data, "data", loaded.origins)
     found = method_of(class_path, "train_dataloader", path)
@@ -85,6 +105,10 @@ def _check_loader(loaded: LoadedConfig, path: Sequence[str]) -> None:
         place = place_of(found[0], found[1].lineno, path)
         message = f": {class_path} has a train_dataloader ({place}) that returns nothing"
         raise loaded.origins.error("data.class_path", f"{message}, so no batch would come", hint)
+    if found and (wrong := wrong_sampler(*found)):
+        line, said, hint = wrong
+        message = f": train_dataloader ({place_of(found[0], line, path)}): {said}"
+        raise loaded.origins.error("data.class_path", message, hint)
 
 
 def _check_one_lightning(class_path: str, loaded: LoadedConfig, path: Sequence[str]) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 from hpc_train.config.keys import FIELDS
 from hpc_train.config.modules import find_module
 from hpc_train.config.origins import Origins
+from hpc_train.config.other_words import OTHER_WORDS
 from hpc_train.config.removed_arguments import (
     OLD_STRATEGIES,
     REMOVED_ARGUMENTS,
@@ -198,6 +199,8 @@ def _instead(name: str) -> str:
         return f"write trainer.{RENAMED_ARGUMENTS[name][0]}"
     if name in (CLASS_PATH, INIT_ARGS, TARGET):
         return f"indent {name} below the key of its object, as in callbacks: [{{{name}: ...}}]"
+    if OTHER_WORDS.get(name) in FIELDS:
+        return f"write {OTHER_WORDS[name]} at the top, beside trainer"
     return REMOVED_ARGUMENTS.get(name, "") or UNUSED_ARGUMENTS.get(name, "")
 
 
@@ -364,6 +367,8 @@ def _check_type(key: str, value: Any, allowed: set[str], origins: Origins) -> No
         fix = _as_object(value, "Timer").replace("write ", "write [") + "]"
     if meant := meant_number(value, " ".join(plain)):
         fix = f"write {'a number' if 'float' in plain else words[0]}{meant}"
+    if key.removeprefix("trainer.") in _SHARES and re.fullmatch(r"1\d\d+(\.\d+)?\s*%", str(value)):
+        fix = "write 1.0, which is all of them: a share is at most 1.0, a number of batches whole"
     raise origins.error(key, said, fix)
 
 

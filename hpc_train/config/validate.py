@@ -8,6 +8,7 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from hpc_train.config.schema import Config, EnvConfig
 from hpc_train.config.script_file import check_script
 from hpc_train.config.specs import CLASS_PATH, INIT_ARGS, TARGET, is_object, read_object, wanted_of
 from hpc_train.config.sure_refusals import check_old_hooks, check_refused_by_lightning
+from hpc_train.config.sure_steps import wrong_step
 from hpc_train.config.trainer_args import check_trainer
 from hpc_train.config.words import near_words
 from hpc_train.errors import ConfigError
@@ -65,23 +67,59 @@ def check(loaded: LoadedConfig, *, workdir: Path, search_path: Sequence[str] | N
         path = [] if elsewhere else [*_own_folders(loaded.config.env, workdir), *installed]
         check_script(loaded.config, workdir, loaded.origins, search_path=path)
         return
-    check_trainer(loaded.config.trainer, loaded.origins, search_path=installed)
+    trainer, origins = loaded.config.trainer, loaded.origins
     path = search_path_of(loaded.config.env, workdir, installed)
-    strategy = str(loaded.config.trainer.get("strategy"))
-    is_deepspeed = strategy.startswith("deepspeed") and not elsewhere
-    if is_deepspeed and find_module("deepspeed", path)[0] is None:
+    _raise_first(
+        partial(check_trainer, trainer, origins, search_path=installed),
+        *([] if elsewhere else [partial(_check_strategy, trainer, origins, path)]),
+        *(
+            partial(_check_named, key, spec, loaded, workdir, path, elsewhere=elsewhere)
+            for key, spec in objects_of(loaded.config)
+        ),
+    )
+
+
+def _raise_first(*checks: Callable[[], None]) -> None:
+    """Raise the first refusal of several checks; its fix is followed by the other refusals."""
+    refused: dict[str, ConfigError] = {}
+    for check_one in checks:
+        try:
+            check_one()
+        except ConfigError as error:
+            refused.setdefault(error.message, error)
+    if not refused:
+        return
+    first, *others = refused.values()
+    also = [f"also {it}" for it in others if it.hint != first.hint or not it.hint]
+    raise ConfigError(first.message, "; ".join(filter(None, [first.hint, *also]))) from first
+
+
+def _check_strategy(trainer: Mapping[str, Any], origins: Origins, path: Sequence[str]) -> None:
+    strategy = str(trainer.get("strategy"))
+    if strategy.startswith("deepspeed") and find_module("deepspeed", path)[0] is None:
         hint = "pip install deepspeed, or write ddp or fsdp"
         message = f"is {strategy}, and deepspeed is not installed"
-        raise loaded.origins.error("trainer.strategy", message, hint)
-    for key, spec in objects_of(loaded.config):
-        check_hidden(workdir, [read_object(spec, key, loaded.origins)[0].partition(".")[0]])
-        _check_beside(key, spec, loaded, workdir, path)
-        if key.startswith("loggers.") and not elsewhere:
-            _check_logger(key, spec, loaded.origins, path)
-            _check_mlflow_store(key, spec, loaded, path)
-        if wanted_of(key) == "Callback":
-            _check_callback(key, spec, loaded, path)
-        _check_object(key, spec, loaded.origins, path, elsewhere=elsewhere)
+        raise origins.error("trainer.strategy", message, hint)
+
+
+def _check_named(
+    key: str,
+    spec: dict[str, Any],
+    loaded: LoadedConfig,
+    workdir: Path,
+    path: Sequence[str],
+    *,
+    elsewhere: bool,
+) -> None:
+    """Check one of the classes that a config names."""
+    check_hidden(workdir, [read_object(spec, key, loaded.origins)[0].partition(".")[0]])
+    _check_beside(key, spec, loaded, workdir, path)
+    if key.startswith("loggers.") and not elsewhere:
+        _check_logger(key, spec, loaded.origins, path)
+        _check_mlflow_store(key, spec, loaded, path)
+    if wanted_of(key) == "Callback":
+        _check_callback(key, spec, loaded, path)
+    _check_object(key, spec, loaded.origins, path, elsewhere=elsewhere)
 
 
 def point_check(loaded: LoadedConfig, *, workdir: Path) -> Callable[[Config], bool]:
@@ -125,6 +163,10 @@ def check_methods(
             found = locate(class_path, path)
             hint = _renamed(names[0], _own_names(found)) or f"{verb} calls it: write it"
             raise ConfigError(f"{class_path} has no {names[0]}", hint)
+        for name in (it for it in names if key == "model" and it.endswith("_step")):
+            said, hint = wrong_step(class_path, name, path)
+            if said:
+                raise ConfigError(said, hint)
         if key == "model":
             old = {"test": ("test_epoch_end",), "validate": ("validation_epoch_end",)}
             check_old_hooks(class_path, old.get(verb, ()), path)

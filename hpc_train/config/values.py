@@ -23,7 +23,7 @@ from hpc_train.config.read import Sexagesimal
 from hpc_train.config.schema import Config, NotifyConfig, SlurmConfig
 from hpc_train.config.secrets import looks_secret
 from hpc_train.config.specs import CLASS_PATH, is_object, meant_by
-from hpc_train.config.words import EVERY, did_you_mean, meant_number
+from hpc_train.config.words import EVERY, NEWEST, did_you_mean, meant_number
 from hpc_train.errors import ConfigError
 
 _ENVIRONMENT = re.compile(r"\$\{\s*oc\.env\s*:\s*([A-Za-z_]\w*)")
@@ -157,8 +157,12 @@ def _check_words(key: str, value: str, origins: Origins) -> None:
 
 
 def notes_on_texts(values: Mapping[str, Any], origins: Origins) -> list[str]:
-    """A line for each ~ that stays one, in what is handed on and in quotes of the shell."""
-    notes = []
+    """A line for a name that is a word of the commands, and for each ~ that stays one.
+
+    A ~ is replaced neither in what is handed on nor in quotes of the shell.
+    """
+    taken = _taken_word(values)
+    notes = [f"{origins.prefix('name')}{taken}"] if taken else []
     for key, value in _walk(values, ""):
         in_setup = key.startswith("env.setup")
         tilde = _QUOTED_TILDE if in_setup else _TILDE
@@ -168,6 +172,15 @@ def notes_on_texts(values: Mapping[str, Any], origins: Origins) -> list[str]:
             but = "" if in_setup else ", unless your code calls expanduser"
             notes.append(f"{what}: write {tilde.sub(str(Path.home()), value)}{but}")
     return notes
+
+
+def _taken_word(values: Mapping[str, Any]) -> str:
+    """That RUN on the command line means something else by the run's name; empty for others."""
+    name = str(values.get("name"))
+    other = "the newest run" if name in NEWEST else f"job {name}" if name.isdecimal() else ""
+    if not other:
+        return ""
+    return f"name is {name}: `hpc-train status {name}` then means this run, and not {other}"
 
 
 def setup_lines(setup: Any, origins: Origins) -> list[str] | None:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 
 WEIGHTS = (".ckpt", ".pt", ".pth", ".safetensors")  # how files of a model's weights end
+NEWEST = ("latest", "last")  # words for the newest run, unless one is called that
 EVERY = ("all", "auto", "max", "any")  # in the place of a number
 _NULLS = ("None", "none", "NONE", "nil", "Nil", "NIL", "null", "Null", "NULL")
 _PLAIN = (str, bytes, int, float, list, tuple, set, dict, os.PathLike, type(None))

@@ -23,7 +23,7 @@ from hpc_train.errors import UsageError
 from hpc_train.plan.states import KILLED_BY, Outcome, RunState
 from hpc_train.runs.history import AttemptRecord
 from hpc_train.runs.layout import RunDir
-from hpc_train.runs.ranks import ENDED_ITSELF, ExitRecord, read_exits
+from hpc_train.runs.ranks import ENDED_ITSELF, WORKER_KILLED, ExitRecord, read_exits
 from hpc_train.runs.status import ENDED_BEFORE, RunStatus
 
 _MAX_LOGS = 5000
@@ -32,6 +32,7 @@ _EARLIER = 500  # letters of how an attempt before ended
 _OWN_WORDS = re.compile(r"[\d:]{8} hpc-train: ")
 # In these the rank's own exception says why.
 _OF_A_RANK = (Outcome.USER_ERROR, Outcome.OUT_OF_MEMORY)
+_OF_OWN_CODE = ("user", "gpu_memory", "check", ENDED_ITSELF, WORKER_KILLED)
 # A process that ended without a word: what the logs know of why goes before it.
 _LEFT_UNSAID = "left_unsaid"
 
@@ -192,7 +193,7 @@ def _failed(record: AttemptRecord | None, exits: Sequence[ExitRecord]) -> ExitRe
     """The exit record of the rank that the history names as the culprit."""
     if record is None or (record.outcome and record.outcome not in _OF_A_RANK):
         return None
-    told = [item for item in exits if item.kind in ("user", "gpu_memory", "check", ENDED_ITSELF)]
+    told = [item for item in exits if item.kind in _OF_OWN_CODE]
     if record.outcome is None:
         return told[0] if told else None
     return next((item for item in told if item.rank == record.rank), None)
@@ -201,11 +202,10 @@ def _failed(record: AttemptRecord | None, exits: Sequence[ExitRecord]) -> ExitRe
 def _of_exception(run: RunDir, record: AttemptRecord, failed: ExitRecord) -> Culprit | None:
     """What a rule knows of a rank's exception."""
     file = str(run.attempt(record.attempt).exit_record(failed.rank))
-    logs = ReadLogs()
-    text = failed.traceback or f"Traceback (most recent call last):\n{failed.error}\n"
-    for line in text.splitlines():
-        logs.feed(line, file, 1)
-    known = [item for item in logs.findings() if item.is_known]
+    alone = f"Traceback (most recent call last):\n{failed.error}\n"
+    known = _known_of(failed.traceback or alone, file)
+    if failed.kind == WORKER_KILLED:  # the exception itself may be of a lost connection alone
+        known = known or _known_of(alone, file)
     if not known:
         return None
     step = failed.step if failed.step is not None else record.failed_step
@@ -213,6 +213,13 @@ def _of_exception(run: RunDir, record: AttemptRecord, failed: ExitRecord) -> Cul
     told = failed.error + (f" ({failed.where})" if failed.where else "")
     evidence = [replace(item, text=told or item.text) for item in found.evidence[:1]]
     return replace(found, is_dated=True, evidence=tuple(evidence), fix=failed.fix or found.fix)
+
+
+def _known_of(text: str, file: str) -> list[Culprit]:
+    logs = ReadLogs()
+    for line in text.splitlines():
+        logs.feed(line, file, 1)
+    return [item for item in logs.findings() if item.is_known]
 
 
 def _of_history(

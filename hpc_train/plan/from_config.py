@@ -137,7 +137,7 @@ def _batch(config: Config, shape: Shape, origins: Origins) -> Batch:
         return split_batch(config.global_batch_size, config.micro_batch_size, shape)
     except BatchSplitError as error:
         place = origins.prefix("global_batch_size")
-        raise BatchSplitError(f"{place}{error.message}", error.sizes, error.shapes) from error
+        raise BatchSplitError(f"{place}{error.message}", error.sizes, error.candidates) from error
 
 
 def _script(config: Config) -> ScriptPlan | None:

@@ -23,8 +23,12 @@ FORMS: Mapping[str, tuple[str, str]] = {
     "mail_user": (r"\S+", "write one address"),
     "gpu_type": (r"[\w.-]+", "write the type alone: a100; how many is slurm.gpus_per_node"),
     **dict.fromkeys(
-        ("partition", "nodelist", "exclude", "licenses", "qos", "account", "reservation"),
+        ("nodelist", "exclude"),
         (r"\S+", "write it without spaces: a,b"),
+    ),
+    **dict.fromkeys(
+        ("partition", "licenses", "qos", "account", "reservation"),
+        (r"[^\s\[\]]+", "write it without spaces and brackets: a,b"),
     ),
 }
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*\Z", re.ASCII)
@@ -84,7 +88,8 @@ def _option_name(key: str, origins: Origins) -> str:
             "write the long name without dashes in front: {nice: 100}",
         )
     if name in OWNED:
-        raise origins.error(full, f": hpc-train sets --{name} itself", OWNED[name])
+        said = "submits no job held" if name == "hold" else f"sets --{name} itself"
+        raise origins.error(full, f": hpc-train {said}", OWNED[name])
     if name not in KNOWN:
         meant = did_you_mean(name, KNOWN)
         if meant:

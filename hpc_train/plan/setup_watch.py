@@ -24,15 +24,19 @@ _SAID = re.compile(
     r"^hpc-train: env\.setup\.(\d+) exited with (\d+); the job goes on", re.MULTILINE
 )
 _PAIR = re.compile(r"(\d+):(\d+)")
-# A line that is this one command: where it is but a part, its own code decides.
+# A line that is this one command: where it is but a part, its own code decides. What to do where
+# it fails, and where the node has no such command, so that it cannot list anything either.
+_NO_COMMAND = "that node has no command WORD: leave the line out, or in a line before it: source"
 _TOOLS = (
     (
         r"(?:module\s+(?:load|add|swap|switch)|ml)\s+[^;&|]+",
         "`module avail` on that node shows what there is; if it may fail: LINE || true",
+        f"{_NO_COMMAND} the init file that makes it",
     ),
     (
         r"(?:(?:conda|mamba|micromamba)\s+activate|(?:source|\.)\s+activate)\b[^;&|]*",
         "`conda env list` on that node; before it: source CONDA/etc/profile.d/conda.sh",
+        f"{_NO_COMMAND} CONDA/etc/profile.d/conda.sh",
     ),
 )
 SHELL_ENDED = "env.setup ended the job's shell"
@@ -149,11 +153,11 @@ def told_in_variable(text: str) -> SetupTold:
 
 def _tool(place: int, line: str) -> str:
     command = line.strip()
-    for pattern, fix in _TOOLS:
+    for pattern, *fixes in _TOOLS:
         if re.fullmatch(pattern, command):
-            said = fix.replace("LINE", command)
-            words = (
-                f"command={quote_shell(command, 'env.setup')} fix={quote_shell(said, 'env.setup')}"
-            )
-            return f"    {place}) {words} ;;\n"
+            word = command.split()[0]
+            said = [it.replace("LINE", command).replace("WORD", word) for it in fixes]
+            quoted, fix, absent = (quote_shell(it, "env.setup") for it in (command, *said))
+            is_there = f'[ "$code" -ne 127 ] || type -- {word} >/dev/null 2>&1'
+            return f"    {place}) command={quoted} fix={fix}\n      {is_there} || fix={absent} ;;\n"
     return ""

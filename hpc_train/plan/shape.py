@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 
 from hpc_train.config.schema import Config
 from hpc_train.errors import CheckError
 from hpc_train.plan.plan import Batch, Shape
 
+SHOWN = 3  # shapes that a refusal names
 _CPU = "cpu"
 
 
 class BatchSplitError(CheckError):
-    """The ranks cannot share the batch evenly; `shapes` says which could."""
+    """The ranks cannot share the batch evenly.
 
-    def __init__(self, message: str, sizes: str, shapes: str) -> None:
-        super().__init__(message, f"{sizes}; {shapes}")
+    Attributes:
+        sizes: The batches nearest in size that they can share, in words; empty where none help.
+        candidates: Nodes and ranks a node of the shapes that can, the nearest first.
+    """
+
+    def __init__(self, message: str, sizes: str, candidates: Sequence[tuple[int, int]]) -> None:
         self.sizes = sizes
-        self.shapes = shapes
+        self.candidates = tuple(candidates)
+        super().__init__(message, "; ".join(filter(None, (sizes, self.shapes))))
+
+    @property
+    def shapes(self) -> str:
+        """The nearest few shapes in words; empty where there is none."""
+        shown = [f"--nodes {nodes} --gpus {ranks}" for nodes, ranks in self.candidates[:SHOWN]]
+        return f"nearest shapes: {' or '.join(shown)}" if shown else ""
 
 
 def shape_of(config: Config) -> Shape:
@@ -49,7 +61,8 @@ def split_batch(global_batch_size: int, micro_batch_size: int | None, shape: Sha
         raise BatchSplitError(
             f"global_batch_size {global_batch_size} cannot be split over {world} ranks"
             f" ({_shape_text(shape.nodes, shape.ranks_per_node)})",
-            *_nearest(global_batch_size, shape),
+            _nearest_sizes(global_batch_size, shape),
+            _dividing_shapes(global_batch_size, shape),
         )
     limit = min(share, micro_batch_size or share)
     micro = next(size for size in range(limit, 0, -1) if share % size == 0)
@@ -60,18 +73,14 @@ def _shape_text(nodes: int, ranks_per_node: int) -> str:
     return f"{nodes} node{'s' if nodes > 1 else ''} x {ranks_per_node}"
 
 
-def _nearest(batch: int, shape: Shape) -> tuple[str, str]:
+def _nearest_sizes(batch: int, shape: Shape) -> str:
     world = shape.world_size
     below, above = batch // world * world, -(-batch // world) * world
     sizes = " or ".join(str(size) for size in (below, above) if size > 0)
-    shapes = [f"--nodes {nodes} --gpus {ranks}" for nodes, ranks in _dividing_shapes(batch, shape)]
-    return (
-        f"nearest global_batch_size: {sizes}",
-        f"nearest shapes: {' or '.join(shapes[:3])}",
-    )
+    return f"nearest global_batch_size: {sizes}"
 
 
-def _dividing_shapes(batch: int, shape: Shape) -> Iterator[tuple[int, int]]:
+def _dividing_shapes(batch: int, shape: Shape) -> list[tuple[int, int]]:
     """Shapes that divide the batch, the ones nearest in ranks, then in nodes, first."""
     candidates = [
         (nodes, ranks)
@@ -80,12 +89,7 @@ def _dividing_shapes(batch: int, shape: Shape) -> Iterator[tuple[int, int]]:
         if batch % (nodes * ranks) == 0
         and (nodes == shape.nodes or ranks == shape.ranks_per_node or nodes == ranks == 1)
     ]
-    return iter(
-        sorted(
-            candidates,
-            key=lambda pair: (
-                abs(pair[0] * pair[1] - shape.world_size),
-                abs(pair[0] - shape.nodes),
-            ),
-        )
+    return sorted(
+        candidates,
+        key=lambda pair: (abs(pair[0] * pair[1] - shape.world_size), abs(pair[0] - shape.nodes)),
     )

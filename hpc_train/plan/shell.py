@@ -63,22 +63,24 @@ def environment_lines(shell: ShellPlan) -> list[str]:
             for name, value in shell.variables.items()
         ),
         *(
-            f': "${{{name}?hpc-train: {name} is not set; set it in the shell that submits}}"'
+            f': "${{{name}?hpc-train: error: env.passthrough: {name} is not set; fix: set it in the'
+            ' shell that submits}"'
             for name in shell.passthrough
         ),
     ]
 
 
+_NO_MODULE = "env.modules: this node has no command module"
 # `env.setup` comes behind the modules: what makes the command there has to load them as well.
-_NO_MODULE = (
-    "env.modules: this node has no command module: leave env.modules out, or load them in env.setup"
-    " behind the init file that makes the command"
+_BRING_MODULE = (
+    "leave env.modules out, or load them in env.setup behind the init file that makes the command"
 )
-
-_NO_CONDA = (
-    "env.conda: conda is not on the PATH: name the module that brings it in env.modules, or leave"
-    " env.conda out, and in env.setup: source CONDA/etc/profile.d/conda.sh, conda activate NAME"
+_NO_CONDA = "env.conda: conda is not on the PATH"
+_BRING_CONDA = (
+    "name the module that brings it in env.modules, or leave env.conda out, and in env.setup:"
+    " source CONDA/etc/profile.d/conda.sh, conda activate NAME"
 )
+_NO_HOOK = "env.conda: conda has no hook for bash"
 
 
 def _setup_lines(env: EnvConfig, workdir: str) -> list[str]:
@@ -86,29 +88,34 @@ def _setup_lines(env: EnvConfig, workdir: str) -> list[str]:
     if env.modules:
         # A batch shell is no login shell, and may not know `module` yet.
         lines.append("type module >/dev/null 2>&1 || . /etc/profile")
-        lines.append(_or_stop("type module >/dev/null 2>&1", _NO_MODULE))
+        lines.append(_or_stop("type module >/dev/null 2>&1", _NO_MODULE, _BRING_MODULE))
     for module in env.modules:
-        quoted = quote_shell(module, "env.modules")
-        lines.append(_or_stop(f"module load {quoted}", "env.modules: module load failed"))
+        failed = f"env.modules: module load {module} failed"
+        fix = "`module avail` on that node shows what there is"
+        lines.append(_or_stop(f"module load {quote_shell(module, 'env.modules')}", failed, fix))
     if env.conda:
-        lines.append(_or_stop("type conda >/dev/null 2>&1", _NO_CONDA))
-        hook = "env.conda: conda has no hook for bash: a conda of 4.6 or later, first on the PATH"
-        lines.append(_or_stop('eval "$(conda shell.bash hook)"', hook))
-        quoted = quote_path(env.conda, "env.conda")
-        failed = "env.conda: conda activate failed: conda env list on that node shows what there is"
-        lines.append(_or_stop(f"conda activate {quoted}", failed))
+        lines.append(_or_stop("type conda >/dev/null 2>&1", _NO_CONDA, _BRING_CONDA))
+        fix = "a conda of 4.6 or later, first on the PATH"
+        lines.append(_or_stop('eval "$(conda shell.bash hook)"', _NO_HOOK, fix))
+        failed = f"env.conda: conda activate {env.conda} failed"
+        fix = "`conda env list` on that node shows what there is"
+        lines.append(_or_stop(f"conda activate {quote_path(env.conda, 'env.conda')}", failed, fix))
     if env.venv:
         folder = env.venv
         if not folder.startswith(("/", "~")) and workdir != ".":
             folder = f"{workdir}/{folder}"
         activate = quote_path(f"{folder}/bin/activate", "env.venv")
         prefix = "" if folder.startswith(("/", "~")) else "./"
-        lines.append(_or_stop(f". {prefix}{activate}", "env.venv cannot be activated"))
+        failed = f"env.venv cannot be activated: {folder}"
+        fix = "write the folder of a venv that the nodes see as well"
+        lines.append(_or_stop(f". {prefix}{activate}", failed, fix))
     return lines
 
 
-def _or_stop(command: str, why: str) -> str:
-    return f"{command} || {{ echo 'hpc-train: {why}' >&2; exit 1; }}"
+def _or_stop(command: str, why: str, fix: str) -> str:
+    said = quote_shell(f"hpc-train: error: {why}", "env")
+    then = quote_shell(f"  fix: {fix}", "env")
+    return f"{command} || {{ printf '%s\\n' {said} {then} >&2; exit 1; }}"
 
 
 def _check_variable(key: str, name: str, origins: Origins) -> None:

@@ -48,7 +48,7 @@ def history_lines(status: RunStatus, now: float, width: int = WIDTH) -> Iterator
     yield f"  job        {status.job_id or '-'} ({status.backend or 'not submitted'})"
     if status.last_words:
         yield f"  job log    {RunDir(Path(status.run_dir)).job_log(status.job_id)}"
-        for line in status.last_words:
+        for line in (line for line in status.last_words if line not in status.reason):
             yield from textwrap.wrap(f"{INDENT}{line}", WIDTH, subsequent_indent=f"{INDENT}  ")
     if status.start_estimate:
         yield f"  starts     {status.start_estimate} (Slurm's estimate)"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import os
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -85,9 +86,12 @@ def is_held(path: Path) -> bool:
     """Whether a living supervisor on this machine (or this file system) holds the lock."""
     if not path.exists():
         return False
-    with path.open("a+", encoding="utf-8") as stream:
+    # Another user's can be read alone; over NFS a file has to be writable for LOCK_EX (flock(2)).
+    is_writable = os.access(path, os.W_OK)
+    with path.open("a+b" if is_writable else "rb") as stream:
         try:
-            flock(stream.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+            exclusive = fcntl.LOCK_EX if is_writable else fcntl.LOCK_SH
+            flock(stream.fileno(), exclusive | fcntl.LOCK_NB)
         except BlockingIOError:
             return True
     return False

@@ -16,6 +16,7 @@ from hpc_train.runs.atomic import write_text
 from hpc_train.runs.layout import AttemptDir
 
 T = TypeVar("T")
+WORKER_KILLED = "worker_killed"  # the kind of an end that a killed data worker brought about
 ENDED_ITSELF = "ended_itself"  # the kind of an exit by os._exit, before the rank's work was done
 UNSAVED = "unsaved"  # the kind of an exit after the last step, whose state is on no disk
 

@@ -15,16 +15,16 @@ from collections.abc import Collection, Mapping, Sequence
 from operator import itemgetter
 from pathlib import Path
 
-from hpc_train.config.words import WEIGHTS
-from hpc_train.errors import ConfigError, NoSuchRunError
+from hpc_train.config.words import NEWEST, WEIGHTS
+from hpc_train.errors import ConfigError, NoSuchRunError, UsageError
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.events import read_events
 from hpc_train.runs.history import job_ids
 from hpc_train.runs.inside_run import inside_run
 from hpc_train.runs.layout import RunDir
+from hpc_train.runs.ownership import owner_of
 from hpc_train.runs.state import state_dir
 from hpc_train.runs.this_folder import (
-    NEWEST,
     RunFolders,
     means_another_folders,
     newest,
@@ -223,9 +223,27 @@ def matching_runs(
             raise of_another_folder(reference, matches)
         return matches
     if closed := _closed(reference, folders):
-        hint = f"ask {closed.owner()}, whose it is: a run is its owner's alone (mode 0700)"
+        hint = f"ask {owner_of(closed)}, whose it is: a run is its owner's alone (mode 0700)"
         raise NoSuchRunError(f"{closed}: you may not read that", hint)
     raise NoSuchRunError(f"no run answers to {reference!r}", _advice(reference, runs, folders))
+
+
+def is_part_of_id(reference: str, run: RunDir) -> bool:
+    """Whether it is the beginning of the run's id, by which others may be meant as well."""
+    begins = len(reference) >= 4 and run.run_id.startswith(reference)
+    return begins and reference not in (run.run_id, run.name)
+
+
+def refuse_part_of_ids(reference: str, found: Sequence[RunDir]) -> None:
+    """Refuse to change what the beginning of an id means where that is more than one run.
+
+    Raises:
+        UsageError: with their ids.
+    """
+    if found[1:] and is_part_of_id(reference, found[0]):
+        ids = ", ".join(run.run_id for run in found[:5]) + (" ..." if found[5:] else "")
+        what = f"{len(found)} runs have ids that begin with {reference}: {ids}"
+        raise UsageError(what, "type the whole id of the one that is meant")
 
 
 def _answering(reference: str, runs: list[RunDir], folders: Sequence[Path]) -> list[RunDir]:
@@ -243,7 +261,7 @@ def _answering(reference: str, runs: list[RunDir], folders: Sequence[Path]) -> l
             if reference.isdigit() and reference in job_ids(read_events(run.events))
         ],
         own_first(
-            [run for run in runs if len(reference) >= 4 and run.run_id.startswith(reference)],
+            [run for run in runs if is_part_of_id(reference, run)],
             folders,
         ),
         [latest] if latest else [],

@@ -156,8 +156,7 @@ def run_status(
     told = attempts_in(events)
     step = _step(told, beat.step if beat else 0)
     state, reason = _stands(run, events, told, view, beat, step, now)
-    known = LastKnown(now, [beat.time] if beat else [], step, saved_step)
-    attempts = with_known_end(told, events, state, known)
+    attempts = with_known_end(told, events, state, _known(beat, now, step, saved_step))
     beat_now = beat if state is RunState.RUNNING and _is_open(attempts) else None
     submissions = [event for event in events if event.kind is EventKind.SUBMITTED]
     return RunStatus(
@@ -183,6 +182,10 @@ def run_status(
         best_models=tuple(best_models(models).values()),
         newest_model=newest_undecided(models),
     )
+
+
+def _known(beat: Heartbeat | None, now: float, step: int, saved_step: int) -> LastKnown:
+    return LastKnown(now, [beat.time] if beat else [], step, saved_step)
 
 
 def _stands(

@@ -287,6 +287,7 @@ def find_point(reference: str, folders: Sequence[Path]) -> RunDir | None:
         NoSuchRunError: when the sweep has no such point, and for the sweep itself.
     """
     refuse_sweep(reference, folders)
+    _refuse_guessed_point(reference, folders)
     found = _TASK.match(reference) or _POINT.match(Path(reference).name)
     sweep = find_sweep(found[1], folders) if found else None
     if found is None or sweep is None:
@@ -298,6 +299,19 @@ def find_point(reference: str, folders: Sequence[Path]) -> RunDir | None:
             f"the sweep {sweep.sweep_id} has no point {number}", f"it has the points 0 to {last}"
         )
     return make_point(sweep, number)
+
+
+def _refuse_guessed_point(reference: str, folders: Sequence[Path]) -> None:
+    """Say how a point of a sweep is named, to who writes `sw/1`, `sw:1` or `sw[1]`."""
+    found = re.fullmatch(r"([^/:#\[\]]+)[/:#\[](\d+)\]?", reference)
+    sweep = find_sweep(found[1], folders) if found and not Path(reference).exists() else None
+    if found and sweep:
+        last, number = len(sweep.plan.points) - 1, int(found[2])
+        first = f"{sweep.sweep_id}-0"
+        known = f"the points of {sweep.name} are {first} to {sweep.sweep_id}-{last}"
+        known = known if last else f"the only point of {sweep.name} is {first}"
+        write = f"write {sweep.sweep_id}-{number}; " if number <= last else ""
+        raise NoSuchRunError(f"no run answers to {reference!r}", f"{write}{known}")
 
 
 def _arrays(sweep: SweepDir) -> set[str]:

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Protocol, TypeVar
 
+from hpc_train.config.words import NEWEST
 from hpc_train.errors import NoSuchRunError
 
-NEWEST = ("latest", "last")  # words for the newest run, unless one is called that
 _MOST_READ = 200  # plans of other folders' runs, each a file of a shared file system
 
 

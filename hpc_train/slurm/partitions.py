@@ -100,6 +100,25 @@ def check_partition(options: Mapping[str, str | None], origins: Origins = NOWHER
     return ""
 
 
+def ask_what_is_given() -> Callable[[Mapping[str, str | None]], str]:
+    """Ask Slurm once; the answer says of a job with such options why it would never start.
+
+    Raises:
+        SlurmError: Slurm does not answer.
+    """
+    known = _partitions()
+
+    def why_not(options: Mapping[str, str | None]) -> str:
+        try:
+            if not options.get("clusters"):
+                _check(options, known)
+        except SlurmError as error:
+            return error.message
+        return ""
+
+    return why_not
+
+
 def _check(options: Mapping[str, str | None], known: Sequence[Partition]) -> None:
     names = (options.get("partition") or "").split(",")
     named = [partition for partition in known if partition.name in names]

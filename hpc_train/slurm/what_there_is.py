@@ -9,9 +9,11 @@ from dataclasses import dataclass
 
 from hpc_train.config.words import did_you_mean, near_words
 from hpc_train.errors import SlurmError
+from hpc_train.plan.hostlist import expand, folded
 from hpc_train.slurm.command import PATIENCE_S, run
 
 MOST_SHOWN = 8
+LONGEST = 80  # characters of a hostlist
 
 
 @dataclass(frozen=True)
@@ -22,14 +24,14 @@ class _KnownNames:
         refused: A pattern in Slurm's words.
         argv: What lists them.
         listed: Finds them there.
-        written: Finds them in the option's value.
+        written: Finds them in the option's value; raises ValueError where it has another form.
         none: What to do where there are none; `{of}` is where it was looked.
     """
 
     refused: str
     argv: tuple[str, ...]
     listed: Callable[[str], list[str]]
-    written: str
+    written: Callable[[str], list[str]]
     none: str
 
 
@@ -38,29 +40,37 @@ _NAMES = {
         "[Ii]nvalid partition",
         ("sinfo", "--noheader", "--format=%R"),
         str.split,
-        r"[^,\s]+",
+        re.compile(r"[^,\s]+").findall,
         "",
     ),
     "constraint": _KnownNames(
         "Invalid feature specification",
         ("sinfo", "--noheader", "--format=%f"),
         lambda said: [it for it in re.split(r"[,\s]+", said) if it not in ("", "(null)")],
-        r"(?<![\w.*-])[A-Za-z_][\w.-]*",  # not the number of `ib*2`
+        re.compile(r"(?<![\w.*-])[A-Za-z_][\w.-]*").findall,  # not the number of `ib*2`
         "no node{of} has features: leave slurm.constraint out",
     ),
     "reservation": _KnownNames(
         "Requested reservation|reservation is invalid|Invalid reservation",
         ("scontrol", "--oneliner", "show", "reservation"),
         lambda said: re.findall(r"ReservationName=(\S+)", said),
-        r"[^,\s]+",
+        re.compile(r"[^,\s]+").findall,
         "there is no reservation: leave slurm.reservation out",
     ),
     "licenses": _KnownNames(
         "Invalid license",
         ("scontrol", "--oneliner", "show", "licenses"),
         lambda said: re.findall(r"LicenseName=(\S+)", said),
-        r"(?:^|[,;|&])\s*([^,;|&:*\s]+)",
+        re.compile(r"(?:^|[,;|&])\s*([^,;|&:*\s]+)").findall,
         "this cluster has no licenses: leave slurm.licenses out",
+    ),
+    # Of slurm.nodelist `partitions` tells before.
+    "exclude": _KnownNames(
+        "Invalid node name",
+        ("sinfo", "--all", "--noheader", "--Node", "--format=%N"),
+        str.split,
+        expand,
+        "",
     ),
 }
 
@@ -87,14 +97,27 @@ def name_for_refused(stderr: str, options: Mapping[str, str | None]) -> str:
     if said.returncode != 0 or not written:
         return ""
     there = list(dict.fromkeys(names.listed(said.stdout)))
-    strange = [it for it in re.findall(names.written, written) if it not in there]
+    try:
+        strange = [it for it in names.written(written) if it not in there]
+    except ValueError:
+        return ""
     if not strange:
         return ""  # it is there, and something else is wrong with it
+    if option == "exclude" and there:
+        names_it = f"slurm.exclude names {_few(strange)}, and there is no such node"
+        return f"{names_it}: there {'are' if there[1:] else 'is'} {_few(there)}"
     if not there:
         none = names.none.format(of=f" of {of}" if of else "")
         return f"slurm.{option} is {written}, and {none}" if none else ""
     meant = did_you_mean(strange[0], there)
     return f"slurm.{option} is {written}: {meant}{' ' if meant else ''}{_shown(strange[0], there)}"
+
+
+def _few(nodes: list[str]) -> str:
+    """Nodes as a hostlist, or the first of them where even that is long."""
+    shown = folded(nodes)
+    few = f"{', '.join(nodes[:MOST_SHOWN])} and {len(nodes) - MOST_SHOWN} more"
+    return shown if len(shown) <= LONGEST else few
 
 
 def _shown(word: str, there: list[str]) -> str:

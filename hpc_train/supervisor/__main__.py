@@ -19,6 +19,7 @@ from hpc_train.plan.script import render_script
 from hpc_train.plan.sweep_plan import SweepPlan
 from hpc_train.runs.events import Event, EventKind, append_event, event_line, read_events
 from hpc_train.runs.layout import RunDir
+from hpc_train.runs.lost_output import survive_lost_output
 from hpc_train.runs.registry import create_run, new_run_id
 from hpc_train.runs.sweep_dir import SweepDir, make_point, make_sweep
 from hpc_train.slurm.command import is_available
@@ -51,6 +52,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def run_to_exit_code(find: Callable[[], RunDir]) -> int:
     """Supervise in this job's batch step; an error becomes two lines and its exit code."""
+    survive_lost_output()
     try:
         run = find()
         # Here Slurm's commands know their cluster; to find one by its name they would have to reach

@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 from hpc_train.diagnose.stacks import APART, TOGETHER, line_of_place
 from hpc_train.plan.policy import Refused
 from hpc_train.plan.states import ALL_FINISHED, KILLED_BY, Outcome, RankExit
-from hpc_train.runs.ranks import ENDED_ITSELF, UNSAVED, ExitRecord
+from hpc_train.runs.ranks import ENDED_ITSELF, UNSAVED, WORKER_KILLED, ExitRecord
 from hpc_train.supervisor.deaths import environment_refused, signal_name
 from hpc_train.supervisor.evidence import AttemptEvidence
 
@@ -178,6 +178,9 @@ def _own_failure(seen: AttemptEvidence) -> AttemptOutcome | None:
     where = f" ({first.where})" if first.where else ""
     memory = first.kind == "gpu_memory"
     what = "ran out of GPU memory" if memory else f"failed{at}: {first.error}{where}"
+    if first.kind == WORKER_KILLED and seen.oom_nodes:
+        memory = True
+        what = f"{what}: the node ran out of host memory, and its kernel killed the data worker"
     if first.kind == ENDED_ITSELF:
         what = f"ended itself{at}: {first.error}{where}"
     reason = f"rank {first.rank} on {first.node} {what}"

@@ -18,6 +18,7 @@ from hpc_train.plan.world import World
 from hpc_train.preflight.inventory.cgroup import cpu_quota, memory_available_bytes
 from hpc_train.preflight.inventory.sysfs import Reader
 
+OF_A_CONFIG, OF_A_SCRIPT = "trainer.accelerator", "script.accelerator"
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _MAX_WORKERS = 8  # beyond that, one rank's loader is rarely what a step waits for
 _PINNED_MIN_MIB = 2048  # free host memory a rank; pinned pages cannot be swapped or reclaimed
@@ -86,13 +87,20 @@ class LoaderSettings:
 
 
 def choose_device(
-    wanted: str, *, given: bool, seen: DevicesSeen, local_rank: int, ranks_per_node: int
+    wanted: str,
+    *,
+    given: bool,
+    seen: DevicesSeen,
+    local_rank: int,
+    ranks_per_node: int,
+    key: str = OF_A_CONFIG,
 ) -> Device:
     """Decide where a rank trains.
 
     Args:
-        wanted: The config's `trainer.accelerator`: gpu, cuda, cpu or auto.
+        wanted: The config's `trainer.accelerator`, or what a script asks for: gpu, cuda, cpu, auto.
         given: Whether GPUs were given to the job, see `gpus_were_given`.
+        key: The key that has it train on CPUs, `OF_A_CONFIG` or `OF_A_SCRIPT`.
 
     Raises:
         CheckError: GPUs are wanted and cannot be had, or there are fewer than ranks. Never a
@@ -107,8 +115,9 @@ def choose_device(
         return Device(kind="cpu")
     if not seen.capabilities:
         if wanted != "auto":
-            raise CheckError("the config asks for GPUs and torch sees none", _why_no_gpu(seen))
-        return Device(kind="cpu", note=_why_on_cpu(seen, given=given))
+            asks = "config asks for" if key == OF_A_CONFIG else "script is to train on"
+            raise CheckError(f"the {asks} GPUs and torch sees none", _why_no_gpu(seen, key))
+        return Device(kind="cpu", note=_why_on_cpu(seen, key, given=given))
     return _gpu_of_rank(seen, local_rank, ranks_per_node)
 
 
@@ -135,23 +144,22 @@ def _gpu_of_rank(seen: DevicesSeen, local_rank: int, ranks_per_node: int) -> Dev
     )
 
 
-def _why_on_cpu(seen: DevicesSeen, *, given: bool) -> str:
+def _why_on_cpu(seen: DevicesSeen, key: str, *, given: bool) -> str:
     """What to say where `auto` takes the CPU: loud where GPUs were given."""
     if given:
         what = "WARNING: GPUs were given and torch sees none, training on the CPU"
-        return f"{what} (accelerator: auto): {_why_no_gpu(seen)}"
+        return f"{what} (accelerator: auto): {_why_no_gpu(seen, key)}"
     if seen.device_files:
-        return f"torch sees no GPU: trains on the CPU (accelerator: auto): {_why_no_gpu(seen)}"
+        return f"torch sees no GPU: trains on the CPU (accelerator: auto): {_why_no_gpu(seen, key)}"
     return "the node shows no GPU: trains on the CPU (accelerator: auto); gpu would refuse that"
 
 
-def _why_no_gpu(seen: DevicesSeen) -> str:
+def _why_no_gpu(seen: DevicesSeen, key: str) -> str:
     """The likely cause, by what the node shows, and the fix."""
     if seen.cuda_build is None:
         return (
             f"torch {seen.torch_version} is a build without CUDA: install one with it "
-            "(pytorch.org/get-started), or write trainer.accelerator: cpu (of a script:"
-            " script.accelerator: cpu)"
+            f"(pytorch.org/get-started), or write {key}: cpu"
         )
     if not seen.device_files:
         return (

@@ -14,7 +14,13 @@ from hpc_train.config.words import did_you_mean
 from hpc_train.plan.plan import Batch
 from hpc_train.plan.states import SUBMIT_AGAIN
 from hpc_train.training.called_hooks import called_hook
+from hpc_train.training.dead_worker import dead_worker
+from hpc_train.training.failing_frame import of_frame
 from hpc_train.training.local_objects import local_object
+from hpc_train.training.lost_gradient import lost_gradient
+from hpc_train.training.samples_differ import samples_differ
+from hpc_train.training.unfit_checkpoint import FIX, unfit_checkpoint
+from hpc_train.training.unread_file import unread_file
 from hpc_train.training.unused_parameters import fix_of_unused
 from hpc_train.training.users_method import method_that_returned
 
@@ -27,7 +33,6 @@ _ROWS = re.compile(r"\[[\s\d.,+\-eEinfajx\[\]]*\]")
 _UNFINISHED = re.compile(r"[:,(\[{]$")
 # What to do about messages of torch's, Lightning's and Python's that do not say it.
 _FIXES = (
-    (r"does not require grad", "the loss has to come from the model's parameters"),
     (r"EOF when reading a line", "nobody answers in a job: take it as an argument"),
     (r"before Module.__init__\(\) call", "call super().__init__() first"),
     (
@@ -41,6 +46,8 @@ _FIXES = (
 )
 # Lightning's advice for its own Trainer, which the fix gives for a config.
 _ADVICE = re.compile(r"\. If this is intentional, you must enable the detection of unused.*")
+# torch's long advice of weights_only=False, which helps for some of the files that it is said of.
+_WEIGHTS_ONLY = re.compile(r"(?<=Weights only load failed)\. .*")
 _ONE_VALUE = re.compile(r"Expected more than 1 value per channel when training")
 _SAVED_HPARAMS = "the arguments of __init__ once it has called self.save_hyperparameters()"
 _NO_OPTIMIZER = "KeyError: 'optimizer'"
@@ -63,8 +70,21 @@ def fix_of(
     if said == _NO_OPTIMIZER and method_that_returned(error):
         fixes.append('write return {"optimizer": opt, "lr_scheduler": s}')
     fixes += [_of_relative_path(error), _of_key(error, texts or {}), _of_hparams(error)]
+    fixes += [FIX] if unfit_checkpoint(error) else []
     fixes += [fix_of_unused(error, of_config=batch is not None)]
+    fixes += [unread_file(error) or of_frame(error), lost_gradient(error).fix]
+    fixes += [_of_samples(error)]
     return "; ".join(filter(None, fixes))
+
+
+def _of_samples(error: BaseException) -> str:
+    """Which data set gives samples that differ in size."""
+    of = samples_differ(error).of
+    return (
+        f"{of} gives samples that differ in size: pad or crop them there, or in a collate_fn"
+        if of
+        else ""
+    )
 
 
 def _of_relative_path(error: BaseException) -> str:
@@ -109,6 +129,10 @@ def said_by(error: BaseException) -> str:
     Tensors and rows of numbers are left out, and a first line that stops in the middle of a
     sentence has the rest of it.
     """
+    if unfit := unfit_checkpoint(error):
+        return unfit
+    if ended := dead_worker(error):
+        return ended
     text = str(error).strip()
     if "Original Traceback (most recent call last)" in text:  # torch.utils.data's ExceptionWrapper
         return text.splitlines()[-1]
@@ -118,7 +142,7 @@ def said_by(error: BaseException) -> str:
     first = text.splitlines()[0].rstrip() if text else ""
     if _stops_within(first):  # what is to be said comes below
         first = _cut(" ".join(text.split()))
-    first = _ADVICE.sub("", first)
+    first = _WEIGHTS_ONLY.sub("", _ADVICE.sub("", first))
     name = type(error).__name__
     if isinstance(error, KeyError) and _is_of_environ(error):
         return f"{name}: {first}, a variable that is not set: env.variables or env.passthrough"

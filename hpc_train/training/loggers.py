@@ -19,6 +19,7 @@ from hpc_train.runs.layout import RunDir
 from hpc_train.runs.not_finite import NotFinite
 from hpc_train.runs.ranks import leave_note
 from hpc_train.training.build import build, spec_of
+from hpc_train.training.data_not_finite import LOOK, not_finite_in_data
 from hpc_train.training.metrics_csv import MetricsCsv, number
 from hpc_train.training.private.lightning import (
     PACKAGE,
@@ -81,7 +82,10 @@ def _note_of_not_finite(run: RunDir) -> Callable[[NotFinite], None]:
     """Says that a value is no number."""
 
     def note(found: NotFinite) -> None:
-        _note_in(run)(f"{found.text}: where that is not meant, a lower learning rate, or {_CLIP}")
+        advice = f"where that is not meant, a lower learning rate, or {_CLIP}"
+        if of_data := not_finite_in_data():
+            advice = f"{of_data}: {LOOK}"
+        _note_in(run)(f"{found.text}: {advice}")
 
     return note
 

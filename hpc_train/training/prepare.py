@@ -53,14 +53,14 @@ def announce_threads(cpus: int, world: World) -> None:
         os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 
-def own_device(wanted: str, world: World) -> Device:
+def own_device(wanted: str, world: World, *, of_script: bool = False) -> Device:
     """The device of this rank, see `devices.choose_device`.
 
     Raises:
         CheckError: GPUs are wanted and cannot be had, or there are fewer than ranks.
     """
     from hpc_train.plan.gpus_given import gpus_were_given
-    from hpc_train.training.devices import choose_device, see_devices
+    from hpc_train.training.devices import OF_A_CONFIG, OF_A_SCRIPT, choose_device, see_devices
 
     return choose_device(
         wanted,
@@ -68,24 +68,31 @@ def own_device(wanted: str, world: World) -> Device:
         seen=see_devices(),
         local_rank=world.local_rank,
         ranks_per_node=world.ranks_per_node,
+        key=OF_A_SCRIPT if of_script else OF_A_CONFIG,
     )
 
 
 def device_of_rank(
-    wanted: str, precision: str | int | None, world: World, attempt: AttemptDir
+    wanted: str,
+    precision: str | int | None,
+    world: World,
+    attempt: AttemptDir,
+    *,
+    of_script: bool = False,
 ) -> Device:
     """Where this rank trains, checked against the precision; rank 0 says what has to be said.
 
     Args:
         wanted: gpu, cuda, cpu or auto.
         attempt: Where rank 0 leaves it to be told as well, when it is on the CPU.
+        of_script: A script's Trainer or Fabric wants it, and no config.
 
     Raises:
         CheckError: see `own_device` and `devices.check_precision`.
     """
     from hpc_train.training.devices import check_precision
 
-    device = own_device(wanted, world)
+    device = own_device(wanted, world, of_script=of_script)
     check_precision(precision, device)
     if device.note and world.rank == 0:
         print(device.note, flush=True)  # noqa: T201 - a rank's log

@@ -27,8 +27,8 @@ from hpc_train.plan.plan import Batch, Plan, Shape
 from hpc_train.plan.states import RankExit
 from hpc_train.plan.world import World
 from hpc_train.runs.layout import AttemptDir, RunDir
+from hpc_train.runs.lost_output import survive_lost_output
 from hpc_train.training.absent_code import as_gone
-from hpc_train.training.full_disk import survive_full_disk
 from hpc_train.training.heartbeat import HeartbeatThread
 from hpc_train.training.node_heartbeats import NodeHeartbeats
 from hpc_train.training.own_exit import EndedItselfError, tell_own_exits
@@ -115,7 +115,7 @@ def main(kind: type[Rank] | None = None, *, number: int | None = None) -> int:
         return error.exit_code
     if here.log_dir is not None:
         log_to(here.log_dir / here.attempt_dir.rank_log(here.rank).name)
-    survive_full_disk()
+    survive_lost_output()
     # Ctrl-C reaches all processes of a terminal; the supervisor alone decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     stop = StopFlag(here.run.stop).install()

@@ -18,16 +18,19 @@ from hpc_train.errors import HpcTrainError
 from hpc_train.plan.plan import Batch
 from hpc_train.plan.states import RankExit
 from hpc_train.runs.layout import AttemptDir
-from hpc_train.runs.ranks import ENDED_ITSELF, UNSAVED, ExitRecord, write_exit
+from hpc_train.runs.ranks import ENDED_ITSELF, UNSAVED, WORKER_KILLED, ExitRecord, write_exit
 from hpc_train.training.called_hooks import called_hook
+from hpc_train.training.dead_worker import dead_worker, is_killed
 from hpc_train.training.failure_words import fix_of, said_by
 from hpc_train.training.heartbeat import HeartbeatThread
 from hpc_train.training.local_objects import local_object
+from hpc_train.training.lost_gradient import lost_gradient
 from hpc_train.training.own_exit import EndedItselfError
 from hpc_train.training.private.lightning_frames import in_teardown
 from hpc_train.training.resume.stop import Stopped
 from hpc_train.training.resume.unsavable import UnsavableError, UnsavedEndError
 from hpc_train.training.resume.untrained import UntrainedError
+from hpc_train.training.samples_differ import samples_differ
 from hpc_train.training.users_method import method_that_returned
 
 _USER_CODE = 1
@@ -206,7 +209,7 @@ def _code_and_kind(error: BaseException) -> tuple[int, str]:
         return _USER_CODE, "gpu_memory"
     if any(_is_network(item) for item in chain):
         return int(RankExit.NETWORK), "network"
-    return _USER_CODE, "user"
+    return _USER_CODE, WORKER_KILLED if is_killed(dead_worker(error)) else "user"
 
 
 def _users_code(chosen: int) -> int:
@@ -249,8 +252,11 @@ def user_frame(error: BaseException) -> str:
     where there is none.
     """
     called = called_hook(error).where or method_that_returned(error)
-    if where := called or local_object(error).where:
+    behind = lost_gradient(error).where or samples_differ(error).where
+    if where := called or local_object(error).where or behind:
         return where
+    if dead_worker(error):  # it is told wherever the process happens to be
+        return ""
     return _place(_lines(traceback.extract_tb(error.__traceback__)) + _worker_frames(str(error)))
 
 

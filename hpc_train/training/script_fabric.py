@@ -43,7 +43,9 @@ def follow_fabric(rank: Rank, plan: Plan, world: World) -> None:
             try:
                 wanted = asked_accelerator(given, plan.shape)
                 folder = rank.here.attempt_dir
-                device = device_of_rank(wanted, given.get("precision"), world, folder)
+                device = device_of_rank(
+                    wanted, given.get("precision"), world, folder, of_script=True
+                )
                 settled, said = settled_fabric(given, module, world=world, device=device)
             except HpcTrainError as error:  # nothing of the script may catch it
                 rank.end(error)

@@ -87,7 +87,8 @@ class ScriptFits:
 
         quiet_lightning()
         world, wanted = self._world, asked_accelerator(given, self._plan.shape)
-        device = device_of_rank(wanted, given.get("precision"), world, self._rank.here.attempt_dir)
+        folder = self._rank.here.attempt_dir
+        device = device_of_rank(wanted, given.get("precision"), world, folder, of_script=True)
         settled, told = settled_arguments(
             given, world=world, device=device, on_terminal=sys.stdout.isatty()
         )

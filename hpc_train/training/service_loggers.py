@@ -108,20 +108,20 @@ def mlflow_logger(
     if is_lightnings and ids[1:] and "run_id" not in spec.init_args:
         logger.go_on_as(*ids)
     else:
-        _keep_ids(logger, kept, key)
+        where = spec.init_args.get("tracking_uri") or os.environ.get("MLFLOW_TRACKING_URI", "")
+        _keep_ids(logger, kept, key, where)
     if is_lightnings:
         logger.be_tolerant(note)
     return logger
 
 
-def _keep_ids(logger: Any, kept: Path, key: str) -> None:
+def _keep_ids(logger: Any, kept: Path, key: str, where: str) -> None:
     """Write down what the server calls this run: the next attempt goes on in it."""
     try:
         run_id = logger.run_id
     except Exception as error:
         if not is_mlflow_outage(error):
             raise
-        where = getattr(logger, "_tracking_uri", "")
         raise ConfigError(
             f"{key}: MLflow's server {where} does not answer: {why_of(error)}",
             f"is it up, and reached from this node (curl -I {where})? tracking_uri of its"

@@ -143,6 +143,40 @@ def test_what_nodes_out_of_use_do_not_explain_stays_slurms_refusal(
     assert "Requested node configuration is not available" in said.err
 
 
+def install_torch(project: Path, monkeypatch, torch: str) -> None:
+    """The metadata alone, which tells the version."""
+    metadata = project / "site" / f"torch-{torch}.dist-info"
+    metadata.mkdir(parents=True)
+    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: torch\nVersion: {torch}\n")
+    monkeypatch.syspath_prepend(str(metadata.parent))
+
+
+@pytest.mark.parametrize(
+    ("asked", "words", "is_noted"),
+    [
+        ('accelerator="gpu"', [], True),
+        ('accelerator="cuda", devices=2', ["--gpus", "2"], True),
+        ('accelerator="gpu"', ["script.accelerator=cpu"], False),
+        ('accelerator="auto"', [], False),
+        ("accelerator=sys.argv[1]", [], False),
+        ("", [], False),
+    ],
+)
+def test_a_torch_without_cuda_is_noted_of_a_script_for_gpus(
+    hpc, taken, project: Path, monkeypatch, asked: str, words: list[str], is_noted: bool
+) -> None:
+    """Only of a config it was."""
+    install_torch(project, monkeypatch, "2.6.0+cpu")
+    (project / "train.py").write_text(
+        "import sys\nfrom lightning.pytorch import Trainer\n"
+        f"if __name__ == '__main__':\n    Trainer({asked}).fit(None)\n"
+    )
+    for more in (["--dry-run"], []):
+        said = hpc("submit", "train.py", *words, *more)
+        assert said.code == 0, said
+        assert ("or train on CPUs with script.accelerator=cpu" in said.err) is is_noted, said
+
+
 @pytest.mark.parametrize(
     ("torch", "words", "is_noted"),
     [
@@ -160,10 +194,7 @@ def test_what_nodes_out_of_use_do_not_explain_stays_slurms_refusal(
 def test_a_torch_without_cuda_is_noted_where_gpus_are_asked_for(
     hpc, taken, project: Path, monkeypatch, torch: str, words: list[str], is_noted: bool
 ) -> None:
-    metadata = project / "site" / f"torch-{torch}.dist-info"
-    metadata.mkdir(parents=True)
-    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: torch\nVersion: {torch}\n")
-    monkeypatch.syspath_prepend(str(metadata.parent))
+    install_torch(project, monkeypatch, torch)
     if words[:1] == ["no accelerator"]:
         (project / "cfg.yaml").write_text(CONFIG.replace("accelerator: cpu, ", ""))
         words = words[1:]

@@ -137,7 +137,7 @@ def test_an_option_of_a_script_in_front_of_the_two_dashes_is_told(hpc, tmp_path:
     for command in ("submit", "run", "render"):
         said = hpc(command, "train.py", "--lr", "0.1")
         assert said.code == 2
-        assert "train.py come behind --: train.py -- --lr" in said.err
+        assert f"train.py come behind --: hpc-train {command} train.py -- --lr 0.1\n" in said.err
     shown = hpc("render", "--nodes", "2", "train.py", "--", "--nodes", "9", "--dry-run")
     assert shown.code == 0
     assert '"args": ["--nodes", "9", "--dry-run"]' in shown.out

@@ -110,6 +110,20 @@ def test_what_a_run_goes_on_in_spite_of_is_said_once(hpc, says_in_turn, monkeypa
     assert notes == [f"note: {noted['text']}", "note: saves fail: No space left on device"]
 
 
+def test_what_is_noted_of_an_earlier_attempt_is_not_told_of_the_next(hpc, says_in_turn) -> None:
+    """The code was put back, and the resumed run was said to train with other code."""
+    says_in_turn("7|PENDING|None|N/A")
+    for number, words in enumerate((("submit", DIGITS), ("resume", "digits"))):
+        said = hpc(*words, "--wait")
+        (run,) = (RunDir(path) for path in Path("runs/digits").iterdir())
+        begin(run, number)
+        tell(run, EventKind.NOTE, attempt=number, text=f"the code is not that of {number}")
+        tell(run, EventKind.ATTEMPT_ENDED, attempt=number, outcome="user_error", reason="x")
+        tell(run, EventKind.RUN_ENDED, state="failed", reason="x")
+        assert "note: the code" not in said.err
+    assert hpc("status", "digits").out.count("the code is not that of") == 2
+
+
 @pytest.mark.parametrize("word", ["--wait", "--follow"])
 @pytest.mark.parametrize(("state", "code"), [("completed", 0), ("failed", 10)])
 def test_json_is_one_document_at_the_end_with_the_runs_state(hpc, says_in_turn, word, state, code):

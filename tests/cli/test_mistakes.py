@@ -14,7 +14,7 @@ __all__ = ["project"]
 @pytest.mark.parametrize(
     ("words", "code", "message", "fix"),
     [
-        ("submit", 2, "Missing argument 'CFG'", "hpc-train submit --help"),
+        ("submit", 2, "Missing argument 'CFG'", "hpc-train submit cfg.yaml"),
         ("submit seed=3 cfg.yaml", 2, "seed=3 stands where CFG belongs", "file comes first"),
         ("submit cfg.yaml --node 3", 2, "No such option '--node'", "--help"),
         ("submit cfg.yaml --nodes 2-4", 2, "'2-4' is not a valid integer", "bench --nodes 2,3,4"),
@@ -33,7 +33,17 @@ __all__ = ["project"]
         ("run cfg.yaml --max_epochs=3", 2, "'--max_epochs'", "trainer.max_epochs=..."),
         ("run cfg.yaml --seed 3", 2, "No such option '--seed'", "no dashes: seed=..."),
         ("run cfg.yaml --lr 0.1", 2, "No such option '--lr'", "model.init_args.lr=..."),
-        ("run none.py --lr 0.1", 2, "'--lr'", "of none.py come behind --: none.py -- --lr"),
+        (
+            "run none.py --lr 0.1",
+            2,
+            "'--lr'",
+            "of none.py come behind --: hpc-train run none.py -- --lr 0.1",
+        ),
+        ("run cfg.yaml -lr=0.1", 2, "No such option '-lr'", "dashes: model.init_args.lr=..."),
+        ("submit -epochs 3 cfg.yaml", 2, "option '-epochs'", "trainer.max_epochs=..."),
+        ("submit -nodes=2 cfg.yaml", 2, "No such option '-nodes'", "write --nodes"),
+        ("submit -N2 cfg.yaml", 2, "No such option '-N'", "write --nodes"),
+        ("submit -pgpu cfg.yaml", 2, "No such option '-p'", "write --partition"),
         ("run none.py --gpus-per-node 2", 2, "'--gpus-per-node'", "write --gpus"),
         ("list --gpus 2", 2, "No such option '--gpus'", "it is of hpc-train submit, run"),
         ("run cfg.yaml --epochs 3", 2, "No such option '--epochs'", "trainer.max_epochs=..."),
@@ -135,7 +145,7 @@ __all__ = ["project"]
         ("report --csv", 2, "No such option '--csv'", "--json"),
         ("preflight cfg.yaml", 2, "is a file and no RUN", "submit --dry-run cfg.yaml checks"),
         ("doctor cfg.yaml", 2, "extra argument (cfg.yaml)", "submit --dry-run cfg.yaml checks"),
-        ("init a b", 2, "extra argument (b)", "leave it out"),
+        ("init a b", 2, "extra argument (b)", "hpc-train init 'a b'"),
     ],
 )
 def test_an_option_or_a_word_typed_wrong(

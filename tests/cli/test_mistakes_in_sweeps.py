@@ -97,7 +97,7 @@ def test_a_time_of_slurms_form_is_told_as_lightning_reads_it(
 
 @pytest.mark.parametrize("count", ["--gpus=-1", "--gpus=all", "slurm.gpus_per_node=auto"])
 def test_as_many_gpus_as_there_are_is_told_to_be_counted(hpc, project: Path, count: str) -> None:
-    said = hpc("submit", "cfg.yaml", count)
+    said = hpc("submit", "cfg.yaml", count, "trainer.accelerator=auto")
     assert said.code in (2, 3)
     assert "how many GPUs of each node are used" in said.err
     for value in ("-1", "auto"):
@@ -134,6 +134,13 @@ def test_only_classes_of_the_right_kind_are_proposed(hpc, project: Path, typed: 
         ("--sweep seed=1, 2, 3 --nodes 1", "and 2 3 stands behind", "write --sweep seed=1,2,3"),
         ("--sweep seed=choice(1,2)", "choice() is Hydra's", "--sweep seed=1,2"),
         ("--sweep seed=interval(1,2)", "interval() is Hydra's", "--sweep seed=A,B,C"),
+        ("--sweep model.init_args.lr=0.1:0.5:0.1", "is no list", "lr=0.1,0.2,0.3,0.4,0.5"),
+        ("--sweep model.init_args.lr=0.1:0.1:0.5", "is no list", "by commas: model.init_args.lr=A"),
+        ("--sweep model.init_args.lr=0:1:0.001", "is no list", "by commas: model.init_args.lr=A"),
+        ("--sweep model.init_args.lr=0.1:0.5", "is no list", "write each value: model.init_args.l"),
+        ("--sweep seed=1:9:2", "is no list", "write seed='range(1,10,2)'"),
+        ("--sweep seed=1..5", "is no list", "write seed='range(1,6)'"),
+        ("--sweep seed=1:2:10", "is no list", "by commas: seed=A,B,C"),
         ("--sweep seed=1,2 --at-most 0", "0 is not in the range", "write 1 or more"),
         ("--sweep --nodes 1", "--sweep wants KEY=VALUES, and --nodes", "--sweep KEY="),
         ("--sweep --dry-run", "--sweep wants KEY=VALUES, and --dry-run fol", "--sweep KEY=VALUES"),

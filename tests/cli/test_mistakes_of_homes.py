@@ -21,6 +21,7 @@ class Logs(pl.LightningModule):
         return batch.mean()
     def validation_step(self, batch, index):
         {log}
+    def val_dataloader(self): ...
     def configure_optimizers(self): ...
 """
 

@@ -70,7 +70,12 @@ def test_only_the_keys_that_make_another_training_are_named(hpc, run: RunDir) ->
     own = ("submit", "cfg.yaml", "--dry-run", "model.init_args.lr=0.5", weights[0])
     assert hpc(*own).code == 0
     message = "error: model.init_args.lr, seed make another training: "
-    refused(hpc, "resume x model.init_args.lr=0.5 seed=7", message, "submit the changed config")
+    refused(
+        hpc,
+        "resume x model.init_args.lr=0.5 seed=7",
+        message,
+        "as a run of its own: hpc-train submit cfg.yaml model",
+    )
 
 
 def test_a_class_that_was_renamed_gets_its_name_back(hpc, project: Path, run: RunDir) -> None:

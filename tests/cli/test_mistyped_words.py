@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from pathlib import Path
 
@@ -252,3 +253,72 @@ def test_a_list_without_commas_is_refused(hpc, project: Path, argument: str) -> 
     fix = "write numbers, with commas: [1, 2]"
     words = [*words, f"model.init_args.{argument}"]
     refused(hpc, project, words, 3, "is ['1 2'], and opened.Open has", fix)
+
+
+@pytest.mark.parametrize(
+    ("word", "message", "fix"),
+    [
+        ("slurm.partition=[a,b]", "slurm.partition is '[a,b]'", "without spaces and brackets: a,b"),
+        ("slurm.requeue=false", "slurm.requeue is no key", "write requeue.enabled=false"),
+        ("requeue=false", "requeue is false", "write requeue.enabled=false"),
+        ("trainer.batch_size=8", "is no argument of", "write global_batch_size at the top, beside"),
+        ("trainer.limit_train_batches=150%", "is '150%', and", "write 1.0, which is all of them"),
+        ("trainer.limit_train_batches=50%", "is '50%', and", "write a number: 0.5"),
+        ("name=", "name is empty", "write name=my-run"),
+    ],
+)
+def test_what_is_written_instead_is_taken(hpc, project: Path, word, message, fix) -> None:
+    refused(hpc, project, ["submit", "cfg.yaml", word], 3, message, fix)
+
+
+@pytest.mark.parametrize("word", ["slurm.partition=a,b", "slurm.constraint=[a|b]", "slurm.qos=a"])
+def test_what_slurm_reads_in_brackets_is_left_to_it(hpc, project: Path, word: str) -> None:
+    assert hpc("submit", "--dry-run", "--cluster", "slurm", "cfg.yaml", word).code == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "other"), [("latest", "the newest run"), ("last", "the newest run"), ("7", "job 7")]
+)
+def test_a_name_that_is_a_word_of_the_commands_is_noted(hpc, project, name, other) -> None:
+    for word in (f"--name={name}", f"name={name}"):
+        said = hpc("submit", "--dry-run", "--cluster", "local", "cfg.yaml", word)
+        note = f"name is {name}: `hpc-train status {name}` then means this run, and not {other}\n"
+        assert (said.code, note in said.err) == (0, True), said
+    said = hpc("submit", "--dry-run", "--cluster", "local", "cfg.yaml", "--name=run-7")
+    assert "then means this run" not in said.err
+
+
+def test_a_config_and_code_are_no_logs(hpc, project: Path) -> None:
+    fix = "name a run or a log: hpc-train diagnose RUN; hpc-train submit --dry-run cfg.yaml checks"
+    refused(hpc, project, ["diagnose", "cfg.yaml"], 2, "cfg.yaml is a config, and no log", fix)
+    refused(hpc, project, ["diagnose", "nets.py"], 2, "nets.py is code, and no log", "name a run")
+    (project / "a.log").write_text("all is well\n")
+    assert hpc("diagnose", "cfg.yaml", "a.log").code == 0
+
+
+@pytest.mark.parametrize(
+    ("option", "state"),
+    [("--failed", "failed"), ("--completed", "completed"), ("--cancelled", "cancelled")],
+)
+def test_a_state_as_an_option_of_list(hpc, project: Path, option: str, state: str) -> None:
+    refused(hpc, project, ["list", option], 2, option, f"--state {state}")
+    assert hpc("list", "--state", state).code == 0
+
+
+def test_a_point_of_a_sweep_as_one_guesses_it(hpc, project: Path) -> None:
+    words = ("submit", "cfg.yaml", "--name", "sw", "--sweep", "seed=1,2", "--json")
+    sweep = json.loads(hpc(*words).out)["sweep"]
+    known = f"the points of sw are {sweep}-0 to {sweep}-1"
+    for command in ("cancel", "status", "resume", "logs"):
+        for word in ("sw/1", "sw:1", "sw[1]", f"{sweep}/1"):
+            said = hpc(command, word)
+            told = [f"error: no run answers to '{word}'", f"  fix: write {sweep}-1; {known}"]
+            assert (said.code, said.err.splitlines()) == (5, told)
+    assert hpc("cancel", "sw/5").err.splitlines()[1] == f"  fix: {known}"
+
+
+def test_a_switch_in_a_file_is_told_as_a_file_has_it(hpc, project: Path) -> None:
+    with (project / "cfg.yaml").open("a") as stream:
+        stream.write("requeue: off\n")
+    fix = "write requeue: {enabled: false}"
+    refused(hpc, project, ["submit", "cfg.yaml"], 3, "cfg.yaml:7: requeue is false", fix)

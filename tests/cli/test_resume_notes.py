@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import time
 from pathlib import Path
 
@@ -63,7 +64,7 @@ def test_another_model_in_the_file_is_told_with_what_to_type(
     assert said.code == 0, said
     told = "model.init_args.lr 0.05 -> 0.5; a run keeps its own config; with the new: "
     told = f"note: cfg.yaml has changed since the submission: {told}hpc-train submit cfg.yaml"
-    assert changed(said) == [told]
+    assert changed(said) == [f"{told} --nodes 1 model.init_args.width=4 slurm.time=0:30:00"]
     if "--json" in how:
         json.loads(said.out)
 
@@ -87,6 +88,38 @@ def test_what_may_change_in_a_run_is_offered_to_the_run(
     assert (again.code, changed(again)) == (0, [])
     plan = json.loads(hpc(*typed[1].split(), "--dry-run", "--json").out)["plan"]
     assert (plan["training"]["trainer"]["max_epochs"], plan["requeue"]["enabled"]) == (3, False)
+
+
+def test_an_environment_that_was_mended_in_the_file_is_offered_to_the_run(
+    hpc, taken, tmp_path: Path
+) -> None:
+    """Its lines are a list: another run was proposed, and `resume` alone fails as before."""
+    (tmp_path / "nets.py").write_text(NETS)
+    was = "env: {setup: [soruce /opt/x.sh], variables: {A: b, C: d}}\n"
+    (tmp_path / "cfg.yaml").write_text(CONFIG + was)
+    submitted(hpc)
+    setup = "setup: ['echo \"it''s, $HOME\"', 'true']"
+    for variables, way in {"A: b": "submit cfg.yaml", "A: b, C: d": "resume", "": "resume"}.items():
+        now = f"env: {{{setup}, variables: {{{variables}}}}}\n"
+        (tmp_path / "cfg.yaml").write_text(CONFIG + now)
+        [told] = changed(hpc("resume", "x", "--dry-run"))
+        typed = told.partition("with the new: hpc-train ")[2]
+        assert typed.startswith(way), told
+        if way == "resume":
+            said = hpc(*shlex.split(typed), "--dry-run")
+            assert 'echo "it\'s, $HOME"\ntrue\n' in said.out, said
+            assert changed(said) == []
+
+
+def test_an_environment_that_is_left_out_in_the_file_is_emptied_in_the_run(
+    hpc, taken, tmp_path: Path
+) -> None:
+    (tmp_path / "nets.py").write_text(NETS)
+    (tmp_path / "cfg.yaml").write_text(CONFIG + "env: {conda: base}\n")
+    run = submitted(hpc)
+    (tmp_path / "cfg.yaml").write_text(CONFIG)
+    [told] = changed(hpc("resume", "x", "--dry-run"))
+    assert told.endswith(f"with the new: hpc-train resume {run.run_id} env.conda=null")
 
 
 def test_what_an_earlier_resume_was_given_is_no_change_of_the_file(hpc, stopped: RunDir) -> None:
@@ -142,3 +175,65 @@ def test_a_file_behind_the_run_is_told_apart(hpc, stopped: RunDir) -> None:
     assert said.code == 2
     assert "cfg.yaml stands behind RUN, and a run keeps the config" in said.err
     assert "hpc-train submit cfg.yaml" in said.err
+
+
+def test_status_tells_of_a_run_that_waits_that_its_file_has_changed(
+    hpc, taken, tmp_path: Path
+) -> None:
+    """It trains with the old value, and only `diff` and `resume` said so."""
+
+    def notes() -> list[str]:
+        said = hpc("status", "x")
+        assert said.code == 0, said
+        return [line for line in said.out.splitlines() if line.startswith("  note ")]
+
+    (tmp_path / "nets.py").write_text(NETS)
+    (tmp_path / "cfg.yaml").write_text(CONFIG)
+    sent = hpc("submit", "cfg.yaml", "seed=1", "--json")
+    run = RunDir(Path(json.loads(sent.out)["run_dir"]))
+    taken.says("7|PENDING|Priority|N/A")
+    assert notes() == []
+    (tmp_path / "cfg.yaml").write_text(f"seed: 3\n# the same\n{CONFIG}")
+    assert notes() == []  # the seed was typed
+    (tmp_path / "cfg.yaml").write_text(CONFIG.replace("0.05", "0.5"))
+    what = "cfg.yaml has changed since the submission: model.init_args.lr 0.05 -> 0.5"
+    assert notes() == [f"  note       {what}; a run keeps its own config"]
+    (tmp_path / "cfg.yaml").write_text(f"sed: 3\n{CONFIG}")
+    assert "cfg.yaml does not read well now: " in notes()[0]
+    (tmp_path / "cfg.yaml").unlink()
+    assert notes() == []
+    (tmp_path / "cfg.yaml").write_text(CONFIG.replace("0.05", "0.5"))
+    ended(run)
+    assert notes() == []
+
+
+TWO = NETS + "class Other(LightningModule):\n    def __init__(self, depth: int = 2): ...\n"
+STOPS = "pytorch_lightning.callbacks.EarlyStopping"
+LISTED = f"{{class_path: {STOPS}, init_args: {{monitor: loss, patience: 3}}}}"
+
+
+@pytest.mark.parametrize(
+    "typed", ["model.class_path=nets.Other", "trainer.callbacks.0.init_args.patience=5"]
+)
+def test_what_a_typed_value_takes_from_the_file_is_no_change_of_it(
+    hpc, taken, tmp_path: Path, typed: str
+) -> None:
+    text = CONFIG.replace("max_epochs: 1", f"max_epochs: 1, callbacks: [{LISTED}]")
+    (tmp_path / "nets.py").write_text(TWO)
+    (tmp_path / "cfg.yaml").write_text(text)
+    submitted(hpc, typed)
+    assert changed(hpc("resume", "x", "--dry-run")) == []
+    assert "lr" not in hpc("diff", "x").out
+    (tmp_path / "cfg.yaml").write_text(text.replace("max_epochs: 1", "max_epochs: 2"))
+    [told] = changed(hpc("resume", "x", "--dry-run"))
+    assert "submission: trainer.max_epochs 1 -> 2; a run keeps" in told
+
+
+def test_arguments_of_the_class_that_was_typed_as_it_stands_are_compared(
+    hpc, taken, tmp_path: Path
+) -> None:
+    (tmp_path / "nets.py").write_text(TWO)
+    (tmp_path / "cfg.yaml").write_text(CONFIG)
+    submitted(hpc, "model.class_path=nets.Net")
+    (tmp_path / "cfg.yaml").write_text(CONFIG.replace("0.05", "0.5"))
+    assert "model.init_args.lr 0.05 -> 0.5" in changed(hpc("resume", "x", "--dry-run"))[0]

@@ -190,3 +190,37 @@ def test_the_folder_of_a_name_as_tab_completes_it_means_its_newest_run(
     missing = hpc("status", "runs/nets")
     assert missing.code == 5
     assert "no run answers to 'runs/nets'" in missing.err
+
+
+@pytest.mark.parametrize("command", CHANGES)
+def test_the_beginning_of_several_ids_changes_none_of_them(
+    hpc, projects: Projects, command: str
+) -> None:
+    runs = [projects.run("here", f"net{n}", ended=n != 1) for n in range(3)]
+    before = [run.events.read_bytes() for run in runs]
+    said = hpc(command, "20260101")
+    ids = ", ".join(run.run_id for run in reversed(runs))
+    assert (said.code, said.err.splitlines()) == (
+        2,
+        [
+            f"error: 3 runs have ids that begin with 20260101: {ids}",
+            "  fix: type the whole id of the one that is meant",
+        ],
+    )
+    assert [run.events.read_bytes() for run in runs] == before
+    one = runs[1].run_id[:-1]
+    assert "begin with" not in hpc(command, one).err
+
+
+def test_the_beginning_of_an_id_is_told_with_its_run_and_folder(hpc, projects: Projects) -> None:
+    projects.run("other", ended=True)
+    other = projects.run("other", ended=True)
+    for command in ("logs", "status"):
+        notes = [it for it in hpc(command, "20260101").err.splitlines() if "note" in it]
+        assert notes == [
+            f"note: 2 runs have ids that begin with 20260101; the newest is {other.run_id} (net)",
+            f"note: {other.run_id} is in {other.path.parents[1]}",
+        ]
+    own = projects.run("here", ended=True)
+    assert "note" not in hpc("logs", own.run_id[:-1]).err
+    assert "note" not in hpc("logs", own.run_id).err

@@ -37,6 +37,26 @@ def test_a_conda_that_is_here_is_checked_and_not_noted(hpc, taken):
     assert CONDA not in said.err
 
 
+@pytest.mark.parametrize("how", [(), ("--dry-run",)])
+def test_a_path_without_what_the_job_starts_is_noted(hpc, taken, how) -> None:
+    """It was told when the job had begun: srun is not on the PATH."""
+
+    def notes(*words: str) -> list[str]:
+        said = hpc("submit", DIGITS, *how, *words)
+        assert said.code == 0, said
+        return [it for it in said.err.splitlines() if it.startswith("note: ")]
+
+    path = "env.variables.PATH=/opt/x/bin"
+    what = f"note: {path} takes the place of the whole PATH of the job, and has no srun"
+    fix = "on this host: in its place a line of env.setup: export PATH=/opt/x/bin:$PATH"
+    assert notes(path) == [f"{what} {fix}"]
+    activates = "env.setup=['[ ! -e x/activate ] || . x/activate']"
+    assert notes(path, activates) == [f"{what} and no python {fix}"]
+    assert notes(f"{path}:{taken.folder}") == []
+    assert notes("env.variables.PATH=${oc.env:PATH}") == []
+    assert notes("env.variables.A=/opt/x/bin") == []
+
+
 def test_a_named_node_that_is_drained_is_told_at_the_submission(hpc, taken):
     taken.says("7|PENDING|Priority|N/A")
     taken.has(

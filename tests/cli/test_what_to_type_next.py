@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import time
 from pathlib import Path
 
-import click
+import pytest
 
 from hpc_train import api
 from hpc_train.cli.following import follow_run, print_end
@@ -15,8 +16,15 @@ from hpc_train.runs.layout import RunDir
 from hpc_train.runs.scheduler_view import SchedulerView
 from hpc_train.runs.status import run_status
 from tests.cli.test_mistakes_of_first_days import end, project, run
+from tests.cli.test_resume_notes import CONFIG, NETS
 
 __all__ = ["project", "run"]
+
+SCRIPT = """\
+from pytorch_lightning import Trainer
+if __name__ == "__main__":
+    Trainer().fit(None)
+"""
 
 
 def test_a_batch_larger_than_the_set_is_for_a_new_run(hpc, capfd, run: RunDir) -> None:
@@ -25,7 +33,7 @@ def test_a_batch_larger_than_the_set_is_for_a_new_run(hpc, capfd, run: RunDir) -
     end(run, "failed", reason)
     assert follow_run(api.Run(run), show=False) == 10
     said = capfd.readouterr().out
-    assert "go on      hpc-train submit CFG global_batch_size=256" in said
+    assert "go on      hpc-train submit cfg.yaml global_batch_size=256" in said
     assert "hpc-train resume" not in said
 
 
@@ -48,29 +56,103 @@ def test_a_folder_that_the_nodes_do_not_see_is_for_a_new_run(hpc, capfd, run: Ru
     sent = Event(1.0, EventKind.SUBMITTED, {"job_id": "7", "backend": "slurm"})
     print_end(run_status(run, [sent], view, beat=None, metrics={}, now=1000.0))
     said = capfd.readouterr().out
-    assert "go on      hpc-train submit CFG runs_dir=FOLDER" in said
+    assert "go on      hpc-train submit cfg.yaml runs_dir=FOLDER" in said
     assert "hpc-train resume" not in said
 
 
-def test_the_config_that_was_typed_is_named(hpc, capfd, run: RunDir) -> None:
-    end(run, "failed", "the train set is small (submit again with global_batch_size=4 or less)")
-    with click.Context(click.Command("run")) as context:
-        context.params["cfg"] = Path("my configs/net.yaml")
-        assert follow_run(api.Run(run), show=False) == 10
-    line = "go on      hpc-train submit 'my configs/net.yaml' global_batch_size=4"
-    assert line in capfd.readouterr().out
+@pytest.fixture
+def submit(hpc, taken, tmp_path: Path):
+    """`submit("cfg.yaml", ...)` gives the run of it, in a project with a config and a script."""
+    (tmp_path / "nets.py").write_text(NETS)
+    (tmp_path / "my cfg.yaml").write_text(CONFIG)
+    (tmp_path / "train.py").write_text(SCRIPT)
+
+    def call(*words: str) -> RunDir:
+        said = hpc("submit", *words[:1], "--json", *words[1:])
+        assert said.code == 0, said
+        return RunDir(Path(json.loads(said.out)["run_dir"]))
+
+    return call
 
 
-def test_what_was_typed_behind_the_config_is_kept(hpc, capfd, run: RunDir) -> None:
+def went_wrong(run: RunDir, reason: str) -> None:
+    """Its first attempt, by an error of the user's."""
+    data = {"attempt": 0, "outcome": "user_error", "reason": reason}
+    append_event(run.events, Event(time.time(), EventKind.ATTEMPT_STARTED, {"attempt": 0}))
+    append_event(run.events, Event(time.time(), EventKind.ATTEMPT_ENDED, data))
+    end(run, "failed", reason)
+
+
+def go_on(capfd, run: RunDir) -> str:
+    assert follow_run(api.Run(run), show=False) == 10
+    [line] = [it for it in capfd.readouterr().out.splitlines() if it.startswith("go on ")]
+    return line.removeprefix("go on ").strip()
+
+
+def test_what_was_typed_behind_the_config_is_kept(submit, capfd) -> None:
     """The fix alone trained on other ranks, with other values."""
-    end(run, "failed", "head.weight got no gradient (submit again with trainer.strategy=ddp_x)")
-    with click.Context(click.Command("run")) as context:
-        context.params |= {
-            "cfg": Path("net.yaml"),
-            "gpus": 2,
-            "partition": None,
-            "overrides": ("trainer.strategy=ddp", "model.init_args.lr=1", "data.init_args.at=a b"),
-        }
-        assert follow_run(api.Run(run), show=False) == 10
-    typed = "net.yaml --gpus 2 model.init_args.lr=1 'data.init_args.at=a b' trainer.strategy=ddp_x"
-    assert f"go on      hpc-train submit {typed}\n" in capfd.readouterr().out
+    run = submit("my cfg.yaml", "--gpus", "2", "model.init_args.lr=1", "name=a b", "seed=1")
+    end(run, "failed", "the train set is small (submit again with global_batch_size=4 or less)")
+    typed = "'my cfg.yaml' --gpus 2 model.init_args.lr=1 'name=a b' seed=1 global_batch_size=4"
+    assert go_on(capfd, run) == f"hpc-train submit {typed}"
+
+
+def test_the_shape_of_the_submission_is_kept_where_the_config_is_to_be_changed(
+    submit, capfd, monkeypatch, tmp_path: Path
+) -> None:
+    """`hpc-train submit c8.yaml` was proposed, which trains with one rank."""
+    run = submit("my cfg.yaml", "--nodes", "2", "--gpus", "4", "--cluster", "slurm")
+    went_wrong(run, "rank 0 on n1 failed: ValueError: x")
+    line = "hpc-train submit 'my cfg.yaml' --cluster slurm --nodes 2 --gpus 4"
+    assert go_on(capfd, run).endswith(f"changed in the config: {line}")
+    (tmp_path / "below").mkdir()
+    monkeypatch.chdir(tmp_path / "below")  # where it may be typed as well
+    assert f"hpc-train submit '{tmp_path}/my cfg.yaml' --cluster" in go_on(capfd, run)
+
+
+def test_of_a_test_no_training_is_proposed(submit, capfd) -> None:
+    run = submit("my cfg.yaml")
+    began = {"attempt": 0, "verb": "test"}
+    append_event(run.events, Event(time.time(), EventKind.ATTEMPT_STARTED, began))
+    data = {"attempt": 0, "outcome": "user_error", "reason": "ValueError: x"}
+    append_event(run.events, Event(time.time(), EventKind.ATTEMPT_ENDED, data))
+    end(run, "failed", "ValueError: x")
+    assert go_on(capfd, run) == f"hpc-train resume {run.run_id}, once that is mended"
+
+
+def test_a_scripts_arguments_are_kept(submit, capfd) -> None:
+    run = submit("train.py", "--nodes", "2", "--gpus", "4", "--", "--lr", "0.1", "--api-key", "abc")
+    went_wrong(run, "rank 0 on n1 failed: ValueError: x")
+    line = "hpc-train submit train.py --nodes 2 --gpus 4 -- --lr 0.1 --api-key VALUE"
+    assert go_on(capfd, run).endswith(f"once that is mended; with other arguments: {line}")
+    assert "abc" not in run.environment.read_text()
+
+
+def test_a_resume_proposes_the_words_of_the_submission(submit, hpc, tmp_path: Path) -> None:
+    run = submit("my cfg.yaml", "--gpus", "2", "seed=1")
+    end(run, "cancelled", "somebody cancelled it")
+    (tmp_path / "my cfg.yaml").write_text(CONFIG.replace("0.05", "0.5"))
+    said = hpc("resume", run.run_id, "--dry-run")
+    assert "with the new: hpc-train submit 'my cfg.yaml' --gpus 2 seed=1\n" in said.err
+
+
+def test_an_environment_that_failed_is_mended_in_the_config(submit, capfd, tmp_path: Path) -> None:
+    """`resume` was proposed, which keeps the lines that failed."""
+    (tmp_path / "env.yaml").write_text(f"{CONFIG}env: {{setup: [soruce x.sh]}}\n")
+    view = SchedulerView(RunState.FAILED, "NonZeroExitCode", last_words=("soruce: not found",))
+    for typed, line in {
+        "env.yaml": "hpc-train submit env.yaml --gpus 2, with env mended; hpc-train"
+        " resume {} keeps the env of its submission",
+        "my cfg.yaml": "hpc-train resume {}",
+    }.items():
+        run = submit(typed, "--gpus", "2")
+        sent = Event(1.0, EventKind.SUBMITTED, {"job_id": "7", "backend": "slurm"})
+        print_end(run_status(run, [sent], view, beat=None, metrics={}, now=1000.0))
+        assert f"go on      {line.format(run.run_id)}\n" in capfd.readouterr().out
+
+
+def test_an_evaluation_is_not_submitted_as_a_training(submit, capfd) -> None:
+    run = submit("my cfg.yaml")
+    run.plan.write_text(run.plan.read_text().replace('"verb": "fit"', '"verb": "validate"'))
+    went_wrong(run, "rank 0 on n1 failed: ValueError: x")
+    assert go_on(capfd, run) == f"hpc-train resume {run.run_id}, once that is mended"

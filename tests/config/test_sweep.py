@@ -108,6 +108,10 @@ def test_a_sweep_that_cannot_be_meant_is_refused(sweep: list[str], said: str) ->
     assert said in str(caught.value)
 
 
+def test_a_time_is_no_range() -> None:
+    assert load(DIGITS, sweep=["slurm.time=0:30:00"]).config.sweep == {"slurm.time": ["0:30:00"]}
+
+
 def test_one_training_alone_is_not_made_of_a_sweep() -> None:
     from hpc_train import api
 

@@ -76,3 +76,20 @@ def test_a_dataset_in_place_of_the_data_is_told_with_what_takes_it(nets: Path) -
         "write a LightningDataModule whose train_dataloader returns DataLoader(both.Set(...), ...)"
     )
     assert refusal_in(nets, lit, data).hint == hint
+
+
+@pytest.mark.parametrize(
+    ("below", "fix"),
+    [
+        ("lr:0.05", "write a space behind the colon: lr: 0.05"),
+        ("lr:0.05\n    width:3", "write a space behind each colon: lr: 0.05"),
+        ("lr", "write name: value pairs"),
+        ("http://a", "write name: value pairs"),
+    ],
+)
+def test_arguments_that_are_no_pairs_are_told_with_their_own_line(
+    nets: Path, below: str, fix: str
+) -> None:
+    error = refusal_in(nets, f"\n  class_path: nets.Net\n  init_args:\n    {below}")
+    assert error.message.startswith("cfg.yaml:6: model.init_args is '"), error.message
+    assert error.hint == fix

@@ -6,6 +6,7 @@ import pytest
 
 from hpc_train.backends.diagnose_run import diagnose_run
 from hpc_train.runs.ranks import ExitRecord, write_exit
+from hpc_train.training.unfit_checkpoint import FIX
 from tests.diagnose.test_read_run import ended, made, write
 from tests.report.made import BEGAN
 
@@ -26,6 +27,14 @@ def test_weights_that_became_nan_are_told_with_what_the_rank_knew_to_do(made, si
     (found,) = diagnose_run(made.run).findings
     assert (found.name, found.is_known, found.rank, found.step) == ("weights_nan", True, 1, 320)
     assert (found.cause, found.fix) == (said, f"{TODO} at the data")
+
+
+def test_a_checkpoint_that_does_not_fit_is_told_with_what_the_rank_knew_to_do(made):
+    said = "the checkpoint does not fit the model: a.b has the shape [4] in the checkpoint and [6]"
+    ended(made, "user_error", f"rank 1 on n1 failed: {said} in the model; {FIX}", rank=1, node="n1")
+    (found,) = diagnose_run(made.run).findings
+    assert (found.name, found.is_known, found.rank) == ("resume_unfit", True, 1)
+    assert (found.cause, found.fix) == (f"{said} in the model", FIX)
 
 
 @pytest.mark.parametrize(

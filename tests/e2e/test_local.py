@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -69,7 +70,7 @@ def test_a_line_of_setup_that_fails_is_noted_and_one_that_cannot_work_ends_the_r
     (attempt,) = json.loads(here.hpc("status", "--json").stdout)["attempts"]
     assert (attempt["outcome"], attempt["decision"]) == ("user_error", "stop")
     assert (
-        "env.setup.0: `conda activate nosuch` exited with 127: `conda env list`"
+        "env.setup.0: `conda activate nosuch` exited with 127: that node has no command conda"
         in (attempt["reason"])
     )
 
@@ -208,3 +209,14 @@ def test_the_foreground_shows_the_users_prints_and_where_the_training_stands(her
     assert "hpc-train: attempt 0: 2 ranks on" in done.stdout
     assert "digits  running  step" in done.stderr
     assert "completed  the training is complete" in done.stderr
+
+
+@pytest.mark.parametrize("where", ["| head -n 1", "2>&1 | head -n 1", "> /dev/full 2>&1"])
+def test_a_run_whose_output_nobody_takes_any_more_is_completed(here: Shell, where: str) -> None:
+    """It had taken all its steps, and its state was lost."""
+    command = shlex.join([sys.executable, "-m", "hpc_train.cli", "run", str(DIGITS)])
+    shape = "trainer.max_epochs=2 --nodes 1 --gpus 1"
+    done = here.run("bash", "-c", f"set -o pipefail; {command} {shape} {where}")
+    assert "Traceback" not in done.stdout + done.stderr
+    status = json.loads(here.hpc("status", "--json").stdout)
+    assert (status["state"], status["reason"]) == ("completed", "the training is complete")

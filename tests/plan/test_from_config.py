@@ -110,7 +110,7 @@ def test_a_secret_is_passed_by_name_and_its_value_is_nowhere() -> None:
 
 def test_an_option_that_hpc_train_sets_is_refused_with_the_key_to_write() -> None:
     for name, hint in OWNED.items():
-        with pytest.raises(ConfigError, match="itself") as caught:
+        with pytest.raises(ConfigError, match=f"slurm.extra.{name}: ") as caught:
             plan(slurm={"extra": {name: "x"}})
         assert caught.value.hint == hint
 

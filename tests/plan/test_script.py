@@ -213,7 +213,7 @@ def test_a_variable_that_must_come_from_the_submitter_and_does_not_ends_the_job_
     script = render_script(make(python, env={"passthrough": ["WANDB_API_KEY"]}))
     ran = run(script, tmp_path)
     assert ran.done.returncode != 0
-    assert "hpc-train: WANDB_API_KEY is not set" in ran.done.stderr
+    assert "error: env.passthrough: WANDB_API_KEY is not set; fix: set it" in ran.done.stderr
     assert not (tmp_path / "arguments").exists()
     (tmp_path / "with").mkdir()
     ran = run(script, tmp_path / "with", WANDB_API_KEY="x")
@@ -224,10 +224,10 @@ def test_a_variable_that_must_come_from_the_submitter_and_does_not_ends_the_job_
 @pytest.mark.parametrize(
     ("env", "words"),
     [
-        ({"modules": ["a b'c"]}, "hpc-train: env.modules: this node has no command module"),
-        ({"conda": "x"}, "hpc-train: env.conda: conda is not on the PATH"),
-        ({"venv": "/no/such"}, "hpc-train: env.venv cannot be activated"),
-        ({"venv": "no/such"}, "hpc-train: env.venv cannot be activated"),
+        ({"modules": ["a b'c"]}, "hpc-train: error: env.modules: this node has no command module"),
+        ({"conda": "x"}, "hpc-train: error: env.conda: conda is not on the PATH"),
+        ({"venv": "/no/such"}, "hpc-train: error: env.venv cannot be activated"),
+        ({"venv": "no/such"}, "hpc-train: error: env.venv cannot be activated"),
     ],
 )
 def test_an_environment_that_is_not_there_ends_the_job_with_its_name(
@@ -244,7 +244,22 @@ ENDS = {
         ["if true; then", "  nosuchcommand a", "fi"],
         "env.setup.1: `nosuchcommand a` exited with 127",
     ),
-    "no conda": (["conda activate x"], "env.setup.0: `conda activate x` exited with 127"),
+    "no conda": (
+        ["conda activate x"],
+        "env.setup.0: `conda activate x` exited with 127\n  fix: that node has no command conda",
+    ),
+    "no module": (
+        ["module load cuda"],
+        "env.setup.0: `module load cuda` exited with 127\n  fix: that node has no command module",
+    ),
+    "no ml": (
+        ["ml cuda"],
+        "env.setup.0: `ml cuda` exited with 127\n  fix: that node has no command ml: ",
+    ),
+    "a module whose own program is not there": (
+        ["module() { modulecmd bash; }", "module load cuda"],
+        "env.setup.1: `module load cuda` exited with 127\n  fix: `module avail` on that node",
+    ),
     "conda that refuses": (
         ["conda() { return 1; }", "conda activate x"],
         "env.setup.1: `conda activate x` exited with 1\n  fix: `conda env list` on that node",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import os
 import time
 from pathlib import Path
 
@@ -54,3 +55,14 @@ def test_another_error_of_the_file_system_is_told(
     monkeypatch.setattr(fcntl, "flock", refuse)
     with pytest.raises(OSError, match="broken"):
         append_event(tmp_path / "events", Event(1.0, EventKind.NOTE, {}))
+
+
+def test_a_lock_that_may_only_be_read_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock = tmp_path / "supervisor.lock"
+    with held_lock(lock, "me"):
+        monkeypatch.setattr("os.access", lambda _path, mode: mode != os.W_OK)  # another user's
+        assert is_held(lock)
+    assert not is_held(lock)
+    assert lock.read_text() == "me\n"

@@ -291,3 +291,19 @@ def test_a_controller_that_is_not_there_has_refused_nothing() -> None:
 )
 def test_only_a_request_that_has_left_may_have_been_carried_out(words: str, lost: int) -> None:
     assert is_answer_lost(words) == bool(lost)
+
+
+@pytest.mark.slurm
+def test_more_nodes_than_a_partition_has_are_told_with_a_shape_that_it_takes(
+    slurm_cluster: Cluster, tmp_path: Path
+) -> None:
+    """Where the batch cannot be split over them either: no shape is named that is refused next."""
+    words = ("submit", "tests/faults/tiny.yaml", f"runs_dir={tmp_path}", "global_batch_size=8")
+    done = hpc_train(slurm_cluster, *words, "--nodes", "5", "--gpus", "1")
+    assert done.returncode == 3
+    assert "and slurm.nodes (slurm.spares among them) is 5, more than the" in done.stderr
+    named = done.stderr.partition("nearest shapes: ")[2].split(" or ")
+    assert named[0] == "--nodes 2 --gpus 1"
+    for shape in named:
+        again = hpc_train(slurm_cluster, *words, *shape.split(), "--test-only")
+        assert again.returncode == 0, again.stderr

@@ -19,6 +19,7 @@ PARTITION = (
 )
 FEATURE = "sbatch: error: Batch job submission failed: Invalid feature specification\n"
 RESERVATION = "sbatch: error: Batch job submission failed: Requested reservation is invalid\n"
+NODE = "sbatch: error: Batch job submission failed: Invalid node name specified\n"
 LICENCE = "sbatch: error: Batch job submission failed: Invalid license specification\n"
 
 
@@ -81,6 +82,20 @@ def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Slurm:
             ["LicenseName=matlab Total=4 Used=0 Free=4 Reserved=0 Remote=no"],
             "slurm.licenses is matlap:2: did you mean 'matlab'? there is matlab",
         ),
+        (
+            NODE,
+            {"exclude": "node[2-5]", "nodelist": "node1"},
+            "sinfo",
+            ["node1", "node2", "node3", "node1"],
+            "slurm.exclude names node[4-5], and there is no such node: there are node[1-3]",
+        ),
+        (
+            NODE,
+            {"exclude": "gpu9"},
+            "sinfo",
+            [f"{letter}{letter}x{letter}" for letter in "abcdefghijklmnopqrstuvwxyz"],
+            "there are aaxa, bbxb, ccxc, ddxd, eexe, ffxf, ggxg, hhxh and 18 more",
+        ),
     ],
 )
 def test_the_names_that_there_are_stand_behind_slurms_own_words(
@@ -109,6 +124,13 @@ def test_without_a_sure_answer_the_command_that_lists_them_is_named(
     assert error.hint == "change slurm.partition (--partition): `sinfo -s` lists the partitions"
 
 
+def test_nodes_that_are_all_there_are_not_blamed(slurm: Slurm) -> None:
+    slurm.says("sinfo", "node1", "node2")
+    for value in ("node1", "/home/me/nodes.txt", "node[1"):
+        hint = refusal_error(NODE, {"exclude": value}).hint
+        assert hint == "change slurm.nodelist or slurm.exclude: `sinfo -N -o %N` lists the nodes"
+
+
 @pytest.mark.slurm
 def test_a_mistyped_partition_is_told_by_submit_and_by_test_only(
     make_cluster: Callable[..., Cluster], tmp_path: Path
@@ -121,5 +143,7 @@ def test_a_mistyped_partition_is_told_by_submit_and_by_test_only(
         assert f"did you mean '{there[0]}'? there" in done.stderr
     done = hpc(cluster, tmp_path, "submit", str(DIGITS), "slurm.constraint=a100")
     assert "slurm.constraint is a100" in done.stderr, done.stderr
+    done = hpc(cluster, tmp_path, "submit", str(DIGITS), "slurm.exclude=node9")
+    assert "slurm.exclude names node9, and there is no such node: there are" in done.stderr, done
     done = hpc(cluster, tmp_path, "submit", str(DIGITS), "slurm.reservation=course")
     assert "there is no reservation: leave slurm.reservation out" in done.stderr, done.stderr

@@ -62,6 +62,18 @@ def test_a_kernel_that_kills_for_memory_is_told_from_a_failure_of_the_node() -> 
     assert "host memory" in ending.reason
 
 
+def test_a_data_worker_that_was_killed_is_out_of_memory_where_the_kernel_counted_it() -> None:
+    said = "DataLoader worker (pid 7) is killed by signal: Killed"
+    failed = [record(1, 1.0, 1, kind="worker_killed", error=said)]
+    seen = AttemptEvidence(world_size=4, launcher_code=1, records=failed, oom_nodes=("node0",))
+    ending = classify(seen)
+    assert ending.outcome is Outcome.OUT_OF_MEMORY
+    assert ending.reason.endswith("ran out of host memory, and its kernel killed the data worker")
+    ending = classify(AttemptEvidence(world_size=4, launcher_code=1, records=failed))
+    assert ending.outcome is Outcome.USER_ERROR
+    assert ending.reason.endswith(said)
+
+
 def test_gpu_memory_is_told_apart_by_the_ranks_own_record() -> None:
     oom = record(2, 1.0, 1, kind="gpu_memory", error="OutOfMemoryError: CUDA out of memory")
     ending = classify(AttemptEvidence(world_size=4, launcher_code=1, records=[oom]))

@@ -89,6 +89,23 @@ def test_a_config_that_asks_for_gpus_never_trains_on_the_cpu(seen: DevicesSeen, 
     assert cause in caught.value.hint
 
 
+@pytest.mark.parametrize(
+    ("key", "asks", "other"),
+    [
+        ("trainer.accelerator", "the config asks for GPUs", "script.accelerator"),
+        ("script.accelerator", "the script is to train on GPUs", "trainer.accelerator"),
+    ],
+)
+def test_the_key_that_trains_on_cpus_is_the_one_of_this_run(
+    key: str, asks: str, other: str
+) -> None:
+    """Both were named, and a script has not the one of a config."""
+    with pytest.raises(CheckError, match=f"{asks} and torch sees none") as caught:
+        choose_device("gpu", given=True, seen=CPU_BUILD, local_rank=0, ranks_per_node=1, key=key)
+    assert caught.value.hint.endswith(f"or write {key}: cpu")
+    assert other not in caught.value.hint
+
+
 def test_auto_falls_back_to_the_cpu_and_says_so() -> None:
     device = choose("auto", CPU_BUILD, given=True)
     assert device.backend == "gloo"

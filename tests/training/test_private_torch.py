@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import cycle
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import submitit
@@ -21,7 +21,7 @@ from torch.utils.data import DataLoader, IterableDataset
 
 from hpc_train.backends.submit import _stderr_in
 from hpc_train.supervisor.deaths import Death, deaths_in_elastic_log
-from hpc_train.training.private import torch_data, torch_ddp, torch_store
+from hpc_train.training.private import loader_workers, torch_data, torch_ddp, torch_store
 from hpc_train.training.resume.buckets import GradientBuckets
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # an old library warns; that breaks nothing
@@ -131,6 +131,13 @@ def test_what_has_no_plain_buckets_is_known() -> None:
 
 class Numbered(list[int]):
     pass
+
+
+def test_the_workers_of_a_loader_are_kept_where_a_killed_one_is_looked_for() -> None:
+    """_MultiProcessingDataLoaderIter._workers; without it, a lost connection names no signal."""
+    iterator = iter(DataLoader(cast("Any", range(4)), num_workers=2))
+    assert [it.exitcode for it in loader_workers.workers_of([None, iterator])] == [None, None]
+    assert loader_workers.workers_of([None]) == []
 
 
 def test_batches_with_indices_of_a_kind_are_fetched_by_a_function() -> None:

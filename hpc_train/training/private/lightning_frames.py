@@ -12,3 +12,8 @@ IN_TEARDOWN = ("_interrupt", "_teardown", "_call_teardown_hook")
 def in_teardown(file: str, function: str) -> bool:
     """Whether a frame of a traceback is Lightning's closing of a fit."""
     return function in IN_TEARDOWN and Path(file).parent.name == "trainer" and "lightning" in file
+
+
+def in_restore(file: str, function: str) -> bool:
+    """Whether a frame is Lightning's loading of the checkpoint from which a fit goes on."""
+    return function == "restore_model" and Path(file).name == "checkpoint_connector.py"

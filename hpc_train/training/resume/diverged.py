@@ -5,6 +5,7 @@ from __future__ import annotations
 from hpc_train.errors import RunFailedError
 from hpc_train.plan.states import SUBMIT_AGAIN
 from hpc_train.runs.not_finite import first_not_finite
+from hpc_train.training.data_not_finite import LOOK, not_finite_in_data
 from hpc_train.training.rank_config import RankConfig
 from hpc_train.training.resume.checkpoint import list_checkpoints
 
@@ -34,7 +35,10 @@ class DivergedError(RunFailedError):
         clip = "trainer.gradient_clip_val=1.0"
         # A script has no such key; it sets what clips by itself.
         change = "clip gradients" if rank.is_script else f"{SUBMIT_AGAIN} {clip} or so"
+        advice = f"lower the learning rate, or {change}, and {look}"
+        if of_data := not_finite_in_data():
+            advice = f"{of_data}: {LOOK}"
         super().__init__(
             f"{name} is NaN after step {step}: the training has diverged{earlier}",
-            f"lower the learning rate, or {change}, and {look}; {kept}",
+            f"{advice}; {kept}",
         )

@@ -22,13 +22,12 @@ from torch.utils.data import (
     RandomSampler,
     SequentialSampler,
     Subset,
-    SubsetRandomSampler,
     TensorDataset,
-    WeightedRandomSampler,
     default_collate,
 )
 from torch.utils.data.distributed import DistributedSampler
 
+from hpc_train.config.sure_samplers import INSTEAD, PLAIN_ORDER, order_refusal
 from hpc_train.errors import ConfigError
 from hpc_train.plan.plan import Batch
 from hpc_train.plan.states import SUBMIT_AGAIN
@@ -44,7 +43,6 @@ from hpc_train.training.resume.stop import shielded_from_signals
 Loader = DataLoader[Any]
 
 _PR_SET_PDEATHSIG = 1
-_PLAIN_ORDER = "use shuffle=True or shuffle=False"
 
 
 def is_shuffled(loader: Loader) -> bool:
@@ -67,21 +65,17 @@ def is_shuffled(loader: Loader) -> bool:
         return True
     if plain and type(sampler) is SequentialSampler:
         return False
-    raise ConfigError(
-        f"train_dataloader: the order that {type(sampler if plain else batch_sampler).__name__} "
-        "gives cannot be continued by other ranks or after an interruption",
-        f"{_instead_of(sampler) if plain else _PLAIN_ORDER}; for another order give the DataLoader "
-        "an IterableDataset with state_dict() and load_state_dict()",
+    said, hint = order_refusal(
+        type(sampler if plain else batch_sampler).__name__,
+        _instead_of(sampler) if plain else PLAIN_ORDER,
     )
+    raise ConfigError(f"train_dataloader: {said}", hint)
 
 
 def _instead_of(sampler: Any) -> str:
-    """What keeps to the samples, or the weights, that a sampler is there for."""
-    if isinstance(sampler, SubsetRandomSampler):
-        return "give the DataLoader torch.utils.data.Subset(DATASET, INDICES) and shuffle=True"
-    if isinstance(sampler, WeightedRandomSampler):
-        return "use shuffle=True and weights in the loss (CrossEntropyLoss(weight=...))"
-    return _PLAIN_ORDER
+    """What to write for a sampler, or for the one of torch's that its class derives from."""
+    names = (base.__name__ for base in type(sampler).__mro__)
+    return next((INSTEAD[it] for it in names if it in INSTEAD), PLAIN_ORDER)
 
 
 def loader_at(

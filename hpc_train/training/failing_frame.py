@@ -1,0 +1,106 @@
+"""What the locals of a failed line tell that its exception does not say."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import re
+import textwrap
+import traceback
+from collections.abc import Iterator
+from typing import Any
+
+_STR_INDEX = re.compile(r"(?:list|tuple) indices must be integers or slices, not str")
+_EMPTY_TEXT = re.compile(
+    r"could not convert string to float: ''|invalid literal for int\(\) with base \d+: ''"
+)
+_SPLIT = "Sum of input lengths does not equal the length"
+_NO_ATTRIBUTE = re.compile(r"'\w+' object has no attribute '(?P<name>\w+)'")
+_SIZED = ("list", "tuple", "str", "ndarray", "Tensor")
+
+
+def of_frame(error: BaseException) -> str:
+    """What to write, by the values at the failed line; empty where they tell nothing."""
+    said = str(error)
+    if isinstance(error, TypeError) and _STR_INDEX.search(said):
+        return _of_sequence(error)
+    if isinstance(error, IndexError):
+        return next((f"{name} is empty there" for name, it in _indexed(error) if not _len(it)), "")
+    if isinstance(error, ValueError) and _EMPTY_TEXT.search(said):
+        return (
+            "an empty text, as of an empty cell, is no number: skip such a row, or give it a value"
+        )
+    if isinstance(error, ValueError) and _SPLIT in said:
+        return _of_split(error)
+    return _of_hparams(error) if isinstance(error, AttributeError) else ""
+
+
+def _of_sequence(error: BaseException) -> str:
+    """What a batch is that was asked for a name."""
+    for name, value in _indexed(error):
+        if type(value) in (list, tuple) and value:
+            kinds = {type(it).__name__ for it in value}
+            of = f"{len(value)} {kinds.pop() if len(kinds) == 1 else 'value'}"
+            of += "s" if len(value) > 1 else ""
+            write = f"x, y = {name}" if len(value) == 2 else f"{name}[0]"
+            return f"{name} is a {type(value).__name__} of {of}: write {write}"
+    return ""
+
+
+def _of_split(error: BaseException) -> str:
+    """The lengths of random_split, against the set that it splits."""
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        lengths, dataset = (frame.f_locals.get(name) for name in ("lengths", "dataset"))
+        if frame.f_code.co_name == "random_split" and isinstance(lengths, list | tuple):
+            try:
+                has, total = len(dataset), sum(lengths)  # type: ignore[arg-type]
+            except TypeError:
+                return ""
+            if any(isinstance(it, float) for it in lengths):
+                return f"the fractions sum up to {total:g}, and have to sum up to 1"
+            write = "write lengths that sum up to len(dataset), or fractions such as [0.8, 0.2]"
+            return f"the lengths sum up to {total}, and the set has {has} samples: {write}"
+    return ""
+
+
+def _of_hparams(error: AttributeError) -> str:
+    """An argument of __init__ that save_hyperparameters() has put into self.hparams alone."""
+    found = _NO_ATTRIBUTE.fullmatch(str(error))
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    if not found or not frames:
+        return ""
+    name, owner = found["name"], frames[-1].f_locals.get("self")
+    saved = getattr(owner, "__dict__", {}).get("_hparams") or {}
+    if name not in saved or error.name not in (None, name):
+        return ""
+    return f"write self.hparams.{name}, or self.{name} = {name} in __init__"
+
+
+def _indexed(error: BaseException) -> Iterator[tuple[str, Any]]:
+    """What the line that failed takes an item of: its name there, and its value."""
+    frame, line = [*traceback.walk_tb(error.__traceback__)][-1]
+    text = textwrap.dedent(linecache.getline(frame.f_code.co_filename, line)).strip()
+    for node in ast.walk(_parsed(text)):
+        if isinstance(node, ast.Subscript):
+            name = ast.unparse(node.value)
+            first, _, attribute = name.partition(".")
+            value = frame.f_locals.get(first)
+            if attribute:
+                value = getattr(value, "__dict__", {}).get(attribute)
+            if value is not None:
+                yield name, value
+
+
+def _parsed(text: str) -> ast.AST:
+    """One line of a program, also of one that opens a block."""
+    for form in (text, f"{text} pass", f"({text}"):
+        try:
+            return ast.parse(form)
+        except (SyntaxError, ValueError):
+            continue
+    return ast.Module([], [])
+
+
+def _len(value: Any) -> int:
+    is_sized = type(value).__name__ in _SIZED and getattr(value, "ndim", None) != 0
+    return len(value) if is_sized else 1

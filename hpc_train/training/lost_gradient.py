@@ -1,0 +1,76 @@
+"""A loss that depends on no parameter: the method that returned it, and what takes a gradient away.
+
+The error is raised in the backward pass, behind the method, so that no frame names it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import traceback
+from dataclasses import dataclass
+from typing import Any
+
+from hpc_train.training.private.versions import LIGHTNING_PACKAGES
+
+_STEP = "training_step"
+_PACKAGES = tuple(name.partition(".")[0] for name in LIGHTNING_PACKAGES)
+_OWNERS = ("model", "pl_module", "lightning_module")
+_CUTS = re.compile(
+    r"\.detach\(\)|\.item\(\)|\.data\b|\bno_grad\(\)|\binference_mode\(\)|\bargmax\("
+    r"|\btorch\.tensor\(|\.numpy\(\)|\.round\(\)"
+)
+_GENERAL = "no .detach(), .item(), torch.no_grad() or argmax between self(x) and return loss"
+
+
+@dataclass(frozen=True)
+class LostGradient:
+    """Both are empty where the error is of something else.
+
+    Attributes:
+        where: `file:line` of the method that returned the loss.
+        fix: What to look for in it.
+    """
+
+    where: str = ""
+    fix: str = ""
+
+
+def lost_gradient(error: BaseException) -> LostGradient:
+    """Of `element 0 of tensors does not require grad`, out of Lightning's own backward pass."""
+    if "of tensors does not require grad" not in str(error):
+        return LostGradient()
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    by_hand = any(frame.f_code.co_name == _STEP for frame in frames)
+    values = [frame.f_locals.get(name) for frame in frames for name in _OWNERS]
+    model = next((it for it in values if hasattr(it, _STEP)), None)
+    if model is None or by_hand:  # the line of its backward stands in the traceback
+        return LostGradient(fix=_GENERAL)
+    frozen = _all_frozen(model)
+    code, lines, first = _method(model)
+    where = f"{code.co_filename}:{code.co_firstlineno}" if code else ""
+    if frozen:
+        return LostGradient(where, f"all parameters of {type(model).__name__} are frozen: {frozen}")
+    cuts = ((number, _CUTS.search(line.partition("#")[0])) for number, line in enumerate(lines))
+    found = [f"{first + number} ({cut[0].strip('(')})" for number, cut in cuts if cut]
+    return LostGradient(where, f"{_GENERAL}{f': look at line {found[-1]}' if found else ''}")
+
+
+def _all_frozen(model: Any) -> str:
+    parameters = list(model.parameters())
+    if parameters and not any(it.requires_grad for it in parameters):
+        return "requires_grad_(True) for those that are to learn"
+    return ""
+
+
+def _method(model: Any) -> tuple[Any, list[str], int]:
+    """The code of the class's own method, its lines, and the number of the first."""
+    for kind in type(model).__mro__:
+        if _STEP in kind.__dict__ and kind.__module__.partition(".")[0] not in _PACKAGES:
+            method = inspect.unwrap(kind.__dict__[_STEP])
+            try:
+                lines, first = inspect.getsourcelines(method)
+            except (OSError, TypeError):
+                lines, first = [], 0
+            return getattr(method, "__code__", None), lines, first
+    return None, [], 0

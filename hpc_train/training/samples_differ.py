@@ -1,0 +1,57 @@
+"""Samples that cannot become one batch: the data set that they are of, and its place."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import traceback
+from dataclasses import dataclass
+from typing import Any
+
+_SAID = re.compile(
+    r"stack expects each tensor to be equal size|each element in list of batch should be of equal"
+    r"|storage that is not resizable"
+)
+_ITEMS = ("__getitems__", "__getitem__", "__iter__")
+_MOST = 8  # sets in each other
+
+
+@dataclass(frozen=True)
+class SamplesDiffer:
+    """Both are empty where the error is of something else, or the set is none of the user's.
+
+    Attributes:
+        where: `file:line` of the method that gives a sample.
+        of: Its class and the method.
+    """
+
+    where: str = ""
+    of: str = ""
+
+
+def samples_differ(error: BaseException) -> SamplesDiffer:
+    """The user's data set of the loader that failed, below torch's Subset and the like."""
+    if not isinstance(error, RuntimeError) or not _SAID.search(str(error)):
+        return SamplesDiffer()
+    holders = [frame.f_locals.get("self") for frame, _ in traceback.walk_tb(error.__traceback__)]
+    for holder in reversed(holders):
+        kept = getattr(holder, "__dict__", {})
+        for name in ("dataset", "_dataset"):
+            if found := _place(kept.get(name)):
+                return found
+    return SamplesDiffer()
+
+
+def _place(dataset: Any) -> SamplesDiffer | None:
+    for _ in range(_MOST):
+        kind = type(dataset)
+        if kind.__module__.partition(".")[0] != "torch":
+            break
+        dataset = getattr(dataset, "__dict__", {}).get("dataset")
+    for base in kind.__mro__:
+        for name in _ITEMS:
+            code = getattr(inspect.unwrap(base.__dict__.get(name, None)), "__code__", None)
+            if code is not None and base.__module__.partition(".")[0] != "torch":
+                named = f"{kind.__module__}.{kind.__qualname__}".removeprefix("__main__.")
+                return SamplesDiffer(f"{code.co_filename}:{code.co_firstlineno}", f"{named}.{name}")
+    return None

@@ -1,0 +1,44 @@
+"""A script's arguments in front of `--` are told with the whole line that has to be typed."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+
+@pytest.mark.parametrize("command", ["run", "submit", "render"])
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("train.py --lr 0.1", "train.py -- --lr 0.1"),
+        ("train.py --lr=0.1", "train.py -- --lr=0.1"),
+        ("train.py --lr 0.1 --width 64", "train.py -- --lr 0.1 --width 64"),
+        ("train.py --lr -0.5 --dims 1 2", "train.py -- --lr -0.5 --dims 1 2"),
+        ("--nodes 2 train.py --lr 0.1", "train.py --nodes 2 -- --lr 0.1"),
+        ("train.py --lr 0.1 --nodes=2", "train.py --nodes=2 -- --lr 0.1"),
+        ("train.py --lr 0.1 slurm.time=1:00:00", "train.py slurm.time=1:00:00 -- --lr 0.1"),
+        ("train.py --fast", "train.py -- --fast"),
+        ("train.py --fast --lr 0.1", "train.py -- --fast --lr 0.1"),
+        ("train.py fit --lr 0.1 model.lr=2", "train.py -- fit --lr 0.1 model.lr=2"),
+        ("train.py --say 'two words'", "train.py -- --say 'two words'"),
+        ('train.py --say "it\'s"', "train.py -- --say 'it'\"'\"'s'"),
+        ("train.py --lr 0.1 -- --width 8", "train.py -- --lr 0.1 --width 8"),
+    ],
+)
+def test_the_whole_line_is_shown(hpc, tmp_path: Path, command: str, typed: str, meant: str) -> None:
+    (tmp_path / "train.py").write_text("print(1)\n")
+    said = hpc(command, *shlex.split(typed))
+    assert said.code == 2
+    assert f"come behind --: hpc-train {command} {meant}\n" in said.err
+
+
+def test_what_is_shown_is_taken(hpc, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("print(1)\n")
+    said = hpc("render", "--nodes", "2", "train.py", "--lr", "a b", "slurm.time=1:00:00")
+    line = said.err.strip().rpartition("come behind --: hpc-train ")[2]
+    shown = hpc(*shlex.split(line))
+    assert shown.code == 0
+    assert '"args": ["--lr", "a b"]' in shown.out
+    assert "#SBATCH --time=1:00:00" in shown.out
