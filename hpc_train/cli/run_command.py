@@ -49,7 +49,7 @@ def command(
     --nodes and --master; they meet in the folder of runs, which they share.
 
     It shows where the training stands and what rank 0 prints. Ctrl-C saves at the next step and
-    leaves; a second one kills.
+    leaves, as a closed terminal does; a second one kills.
     """
     where = "slurm" if "SLURM_JOB_ID" in os.environ else "local"
     place = Place.of(node_rank, flags["nodes"], master, os.environ)

@@ -48,13 +48,13 @@ def note_cluster(words: str) -> None:
     Args:
         words: The config and what was typed behind it.
     """
-    from hpc_train.backends.submit import detect_cluster
+    from hpc_train.slurm.command import is_available, run
 
     try:
-        cluster = detect_cluster()
+        answers = is_available() and run(["scontrol", "ping"], timeout_s=2).returncode == 0
     except SlurmError:
         return  # without an answer there is no cluster to send anybody to
-    if cluster == "slurm":
+    if answers:
         here = "this is no job of Slurm's, and trains on this machine"
         print_notes([f"{here}; for the cluster: hpc-train submit {words}"])
 

@@ -224,8 +224,7 @@ class Attempt:
 
     def why_cancelled(self) -> str:
         """Who has cancelled the run by now, in words; empty where nobody has."""
-        signals = self.signals
-        if not (signals.terminated or signals.interrupts or self.cancel_requested()):
+        if not (self.signals.is_asked_to_stop or self.cancel_requested()):
             return ""
         stop = self._why_stopped()
         return stop.reason if stop.is_cancel else ""
@@ -240,6 +239,9 @@ class Attempt:
     def _why_stopped(self) -> StopCause:
         if self.signals.interrupts:
             return StopCause(Outcome.CANCELLED, "Ctrl-C in the foreground")
+        if self.signals.hung_up:
+            told = f"its terminal was closed (SIGHUP): hpc-train resume {self.run.run_id} goes on"
+            return StopCause(Outcome.CANCELLED, told)
         cancelled = self.cancel_requested()
         stop = stop_cause(
             self.allocation,

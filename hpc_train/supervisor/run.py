@@ -62,7 +62,7 @@ def supervise(run: RunDir, environ: Mapping[str, str], *, batch: bool) -> int:
     plan = read_plan(run)
     allocation = _checked_allocation(run, plan, environ)
     signals = SupervisorSignals()
-    signals.install()
+    signals.install(at_terminal=not (batch and allocation.is_slurm))
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(watched_folder(run))
         owner = f"job {allocation.job_id} (process {os.getpid()} on {os.uname().nodename})"

@@ -53,7 +53,7 @@ class StopForwarding:
     def _stop(self) -> None:
         """By the run's `stop` file; the second Ctrl-C kills."""
         signals = self.attempt.signals
-        if self.asked_at is None and (signals.terminated or signals.interrupts):
+        if self.asked_at is None and signals.is_asked_to_stop:
             self.asked_at = time.monotonic()
             self.attempt.run.stop.touch()
             again = "; Ctrl-C again kills them" if signals.interrupts else ""

@@ -51,6 +51,7 @@ def test_a_training_on_a_login_node_says_how_the_cluster_gets_it(
     hpc, taken, make_run, monkeypatch, words, again
 ):
     run = make_run(1, ended=True)
+    taken.has("scontrol", "exit 0")
     monkeypatch.setattr(api, "run_here", lambda *_: (api.Run(run), 0))
     said = hpc("run", DIGITS, *words)
     assert said.err.count(f"{NO_JOB} submit {DIGITS}{again}\n") == 1, said.err
@@ -61,11 +62,10 @@ def test_where_no_cluster_is_or_in_a_job_of_it_nothing_is_said_of_one(
 ):
     run = make_run(1, ended=True)
     monkeypatch.setattr(api, "run_here", lambda *_: (api.Run(run), 0))
+    assert "no job of Slurm's" not in hpc("run", DIGITS).err  # scontrol ping says no
+    taken.has("scontrol", "exit 0")
     with monkeypatch.context() as inside:
         inside.setenv("SLURM_JOB_ID", "7")
         assert "no job of Slurm's" not in hpc("run", DIGITS).err
-    monkeypatch.delenv("SLURM_CONF")
-    monkeypatch.setattr("hpc_train.backends.submit.USUAL_CONFIGS", ())
-    assert "no job of Slurm's" not in hpc("run", DIGITS).err  # scontrol ping says no
     monkeypatch.setenv("PATH", "/nowhere")
     assert "no job of Slurm's" not in hpc("run", DIGITS).err

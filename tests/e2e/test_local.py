@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -134,6 +135,35 @@ def test_a_full_disk_at_the_end_fails_the_run_and_resume_ends_it_once_there_is_r
         assert again["attempts"][1]["first_step"] == 0
     finally:
         here.run("umount", disk)
+
+
+def test_a_closed_terminal_ends_a_training_in_the_foreground_with_its_steps_saved(
+    here: Shell,
+) -> None:
+    """It was lost, without a line for going on."""
+    ours, theirs = os.openpty()
+    words = ("run", DIGITS, *WITHOUT_END, "slurm.nodes=1", "slurm.gpus_per_node=1")
+    foreground = subprocess.Popen(
+        ["setsid", "--ctty", sys.executable, "-m", "hpc_train.cli", *map(str, words)],
+        cwd=here.folder,
+        env={**os.environ, **here.environment},
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    shown = b""
+    while b"digits  running  step" not in shown:
+        shown += os.read(ours, 4096)
+    os.close(ours)
+    assert foreground.wait(timeout=100) == 130
+    status = json.loads(here.hpc("status", "--json").stdout)
+    way = f"hpc-train resume {status['run']} goes on"
+    assert status["reason"] == f"its terminal was closed (SIGHUP): {way}"
+    assert status["state"] == "cancelled"
+    (only,) = status["attempts"]
+    assert (only["steps_lost"], only["saved_step"]) == (0, only["last_step"])
+    assert way in " ".join(here.hpc("status").stdout.split())
 
 
 def test_a_killed_supervisor_is_seen_and_its_ranks_do_not_stay(here: Shell) -> None:

@@ -95,12 +95,21 @@ def test_an_old_checkpoint_is_not_what_this_attempt_saved(scene: Scene) -> None:
     assert scene.ended().first_step == 42
 
 
-def test_ctrl_c_is_a_cancel_and_slurm_is_not_asked(scene: Scene) -> None:
+@pytest.mark.parametrize(
+    ("number", "reason"),
+    [
+        (signal.SIGINT, "Ctrl-C in the foreground"),
+        (signal.SIGHUP, "its terminal was closed (SIGHUP)"),
+    ],
+)
+def test_ctrl_c_and_a_closed_terminal_are_a_cancel_and_slurm_is_not_asked(
+    scene: Scene, number: signal.Signals, reason: str
+) -> None:
     attempt = scene.attempt()
-    scene.signals.received[signal.SIGINT] = 1
+    scene.signals.received[number] = 1
     result = scene.carry_out(attempt, "exit 75")
     assert result.ending.outcome is Outcome.CANCELLED
-    assert result.ending.reason == "Ctrl-C in the foreground"
+    assert result.ending.reason.startswith(reason)
     assert not scene.asked_for_job
 
 

@@ -31,7 +31,7 @@ ENDS = [
 
 @pytest.fixture(autouse=True)
 def _signals_are_put_back() -> Iterator[None]:
-    taken = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2)
+    taken = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
     before = {number: signal.getsignal(number) for number in taken}
     yield
     for number, handler in before.items():
