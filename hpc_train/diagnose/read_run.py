@@ -34,6 +34,7 @@ _OWN_WORDS = re.compile(r"[\d:]{8} hpc-train: ")
 _OF_A_RANK = (Outcome.USER_ERROR, Outcome.OUT_OF_MEMORY)
 # A process that ended without a word: what the logs know of why goes before it.
 _LEFT_UNSAID = "left_unsaid"
+_HANGS = ("hang", "uneven_shares")
 
 
 def diagnosis_of(
@@ -154,7 +155,7 @@ def _why(
         evidence = (*(it for item in same for it in item.evidence[:1]), *found.evidence)
         return replace(found, evidence=evidence), logs
     known = _as_rank_knows(_of_history(run, status, record, job_record), failed)
-    if record and known and known.name == "hang":
+    if record and known and known.name in _HANGS:
         known = _with_stacks(run, record, known)
     logs = ReadLogs()
     is_sure = known is not None and known.is_known and known.name != _LEFT_UNSAID
@@ -273,7 +274,7 @@ def _with_stacks(run: RunDir, record: AttemptRecord, found: Culprit) -> Culprit:
     late, apart = late_by_stacks(stacks), apart_by_stacks(stacks)
     waiting = [stack for stack in stacks if stack not in late]
     shown = tuple(stack.place for stack in [*late[:2], *(apart[:3] or waiting[:1])])
-    if apart:
+    if apart and found.name == "hang":
         cause = found.cause.replace(f"; {TOGETHER}", "")  # it is the fix
         cause += "" if APART in cause else f"; {APART}"
         found = replace(found, cause=cause, fix=f"{TOGETHER}; {found.fix}")
