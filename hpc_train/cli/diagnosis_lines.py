@@ -53,5 +53,6 @@ def _unsaid(sentence: str, first: Culprit, status: RunStatus) -> str:
     if first.cause in status.reason:
         return ""
     if status.outcome is Outcome.USER_ERROR and words and words in status.reason:
-        return sentence.replace(first.cause, head)
+        # The words, which a sentence ends with where it quotes them, are the reason itself.
+        return sentence.replace(first.cause, head.removesuffix(", and said"))
     return sentence

@@ -34,6 +34,8 @@ _OWN_WORDS = re.compile(r"[\d:]{8} hpc-train: ")
 _OF_A_RANK = (Outcome.USER_ERROR, Outcome.OUT_OF_MEMORY)
 # A process that ended without a word: what the logs know of why goes before it.
 _LEFT_UNSAID = "left_unsaid"
+# Logs seldom know more of these, and what is likely is told as that.
+_LIKELY = ("killed_rank",)
 _HANGS = ("hang", "uneven_shares")
 
 
@@ -85,7 +87,8 @@ def diagnosis_of(
 def told_without_logs(run: RunDir, status: RunStatus) -> Diagnosis | None:
     """The same, where the history and the ranks' records suffice to say why; else None."""
     found = diagnosis_of(run, status, reads_logs=False)
-    return found if found.findings and found.findings[0].is_known else None
+    first = found.findings[0] if found.findings else None
+    return found if first and (first.is_known or first.name in _LIKELY) else None
 
 
 def sentence_of(run: RunDir, status: RunStatus) -> str:
