@@ -32,7 +32,7 @@ def diagnosis_lines(status: RunStatus, indent: str = "") -> Iterator[str]:
     from hpc_train.diagnose.read_run import told_without_logs
 
     try:
-        found = told_without_logs(RunDir(Path(status.run_dir)), status)
+        found = told_without_logs(RunDir(Path(status.run_dir)), status, also_likely=True)
     except OSError:  # a part of the run that is not ours to read; diagnose says which
         found = None
     if found:

@@ -34,7 +34,7 @@ _OWN_WORDS = re.compile(r"[\d:]{8} hpc-train: ")
 _OF_A_RANK = (Outcome.USER_ERROR, Outcome.OUT_OF_MEMORY)
 # A process that ended without a word: what the logs know of why goes before it.
 _LEFT_UNSAID = "left_unsaid"
-# Logs seldom know more of these, and what is likely is told as that.
+# Of these the logs may know more; the cause itself says that it is the likely one.
 _LIKELY = ("killed_rank",)
 _HANGS = ("hang", "uneven_shares")
 
@@ -84,11 +84,17 @@ def diagnosis_of(
     )
 
 
-def told_without_logs(run: RunDir, status: RunStatus) -> Diagnosis | None:
-    """The same, where the history and the ranks' records suffice to say why; else None."""
+def told_without_logs(
+    run: RunDir, status: RunStatus, *, also_likely: bool = False
+) -> Diagnosis | None:
+    """The same, where the history and the ranks' records suffice to say why; else None.
+
+    Args:
+        also_likely: Also what is only likely as long as nobody has read the logs.
+    """
     found = diagnosis_of(run, status, reads_logs=False)
     first = found.findings[0] if found.findings else None
-    return found if first and (first.is_known or first.name in _LIKELY) else None
+    return found if first and (first.is_known or (also_likely and first.name in _LIKELY)) else None
 
 
 def sentence_of(run: RunDir, status: RunStatus) -> str:
