@@ -32,7 +32,7 @@ def diagnosis_lines(status: RunStatus, indent: str = "") -> Iterator[str]:
     from hpc_train.diagnose.read_run import told_without_logs
 
     try:
-        found = told_without_logs(RunDir(Path(status.run_dir)), status)
+        found = told_without_logs(RunDir(Path(status.run_dir)), status, also_likely=True)
     except OSError:  # a part of the run that is not ours to read; diagnose says which
         found = None
     if found:
@@ -56,5 +56,6 @@ def _unsaid(sentence: str, first: Culprit, status: RunStatus) -> str:
         if not status.attempts:  # its reason is of the job's log, and has the head as well
             return ""
         if status.outcome is Outcome.USER_ERROR:
-            return sentence.replace(first.cause, head)
+            # The words, which a sentence ends with where it quotes them, are the reason itself.
+            return sentence.replace(first.cause, head.removesuffix(", and said"))
     return sentence

@@ -122,6 +122,7 @@ def check_script(
             _check_submits(tree, config, origins)
             _check_places(tree, config, origins)
             _check_old(tree, config, origins)
+            _check_calls(tree, config, [str((workdir / written).parent), *search_path], origins)
             _check_parser(tree, config, origins)
     except FileNotFoundError as error:
         names = [file.name for file in (workdir / written).parent.glob("*.py")]
@@ -238,3 +239,19 @@ def _check_old(tree: ast.Module, config: Config, origins: Origins) -> None:
         line, word, fix = found
         said = f": {config.script.path}:{line} has {word}, which cannot be here or in Lightning 2"
         raise origins.error("script.path", said, fix)
+
+
+def _check_calls(
+    tree: ast.Module, config: Config, search_path: Sequence[str], origins: Origins
+) -> None:
+    """Refuse a class where an object is wanted, and LightningCLI without its parser."""
+    from hpc_train.config.script_calls import class_that_is_fitted, cli_without_parser
+
+    path, run = config.script.path, list(_unconditional(tree.body))
+    if found := class_that_is_fitted(tree, run, search_path):
+        line, method, name = found
+        said = f": {path}:{line} gives {method} the class {name}, and no object of it"
+        raise origins.error("script.path", said, f"write {name}(...) there")
+    if line := cli_without_parser(tree, run, search_path) or 0:
+        said = f": {path}:{line} needs jsonargparse for LightningCLI, and it is not installed"
+        raise origins.error("script.path", said, "pip install 'jsonargparse[signatures]'")

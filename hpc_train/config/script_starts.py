@@ -15,6 +15,7 @@ from pathlib import Path
 from hpc_train.config.harmless_code import does_nothing, imports_of, is_of_main, statements_of
 from hpc_train.config.modules import FoundModule, absolute_name, find_module
 from hpc_train.config.origins import Origins
+from hpc_train.config.script_calls import wrong_guard
 
 _MOST_MODULES = 50  # a few milliseconds each
 _TRAINS = re.compile(r".*(\.fit|\.backward|\bLightningCLI)")
@@ -41,6 +42,14 @@ def check_starts(
     """
     defines = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     makes = (*defines, *(() if "argparse" in imports_of(tree) else (ast.Assign, ast.AnnAssign)))
+    guard = wrong_guard(tree)
+    if guard is not None:  # what stands below it is not run
+        rest = ast.Module([it for it in tree.body if it is not guard], [])
+        if does_nothing(rest) and all(map(does_nothing, _own_modules(rest, file, search_path))):
+            said = f"compares __name__ with {ast.unparse(guard.test).split('== ')[-1]}"
+            where = f": {file.name}:{guard.lineno} {said}, which it never is"
+            hint = 'write if __name__ == "__main__":'
+            raise origins.error("script.path", f"{where}, so nothing would be trained", hint)
     if not any(isinstance(it, makes) for it in tree.body) or not does_nothing(tree):
         return
     if all(map(does_nothing, _own_modules(tree, file, search_path))):

@@ -26,7 +26,7 @@ _IN_A_SCRIPT = {
 _OF_OTHERS = ("horovod", "bagua", "colossalai", "hivemind", "collaborative", "tpu_spawn")
 
 _HOMES = ("pytorch_lightning", "lightning", "lightning.pytorch")
-_RUNS = ("fit", "validate", "test", "predict")  # of a Trainer's methods
+RUNS = ("fit", "validate", "test", "predict")  # of a Trainer's methods
 _MOST_CALLS = 4  # of functions that call functions
 
 
@@ -35,7 +35,7 @@ def places_asked_for(tree: ast.Module) -> dict[str, tuple[int, int]]:
 
     A name is missing where one of them leaves it open, or says it by anything but a constant.
     """
-    calls = list(_trainers(tree))
+    calls = list(made_trainers(tree))
     asked: dict[str, tuple[int, int]] = {}
     for name in ("devices", "num_nodes"):
         counts = [(_count(call, name), call.lineno) for call in calls]
@@ -67,7 +67,7 @@ def word_of_old(tree: ast.Module, run: Sequence[ast.AST]) -> tuple[int, str, str
         tree: The script.
         run: The parts of it that stand under no condition.
     """
-    modules, names = _imported(tree)
+    modules, names = imported(tree)
     trainers = {name for name, what in names.items() if what == "Trainer"}
     trainers |= {f"{module}.Trainer" for module in modules}
     for node in run:
@@ -76,7 +76,7 @@ def word_of_old(tree: ast.Module, run: Sequence[ast.AST]) -> tuple[int, str, str
             continue
         if fix := _PARSED.get(called.attr):
             return called.lineno, f"Trainer.{called.attr}", fix
-    calls = list(_trainers(tree))
+    calls = list(made_trainers(tree))
     found = [_old_argument(call) for call in calls]
     return found[0] if found and all(found) and set(calls) <= set(run) else None
 
@@ -96,9 +96,9 @@ def _old_argument(call: ast.Call) -> tuple[int, str, str] | None:
     return None
 
 
-def _trainers(tree: ast.Module) -> Iterator[ast.Call]:
+def made_trainers(tree: ast.Module) -> Iterator[ast.Call]:
     """Calls of Lightning's Trainer by a name that an import of it gives."""
-    modules, names = _imported(tree)
+    modules, names = imported(tree)
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call):
             continue
@@ -109,7 +109,7 @@ def _trainers(tree: ast.Module) -> Iterator[ast.Call]:
             yield from [node] if ast.unparse(made.value) in modules else []
 
 
-def _imported(tree: ast.Module) -> tuple[set[str], Mapping[str, str]]:
+def imported(tree: ast.Module) -> tuple[set[str], Mapping[str, str]]:
     """Names that mean a package of Lightning, and those that mean something of it."""
     modules: set[str] = set()
     names: dict[str, str] = {}
@@ -128,7 +128,7 @@ def fit_on_import(tree: ast.Module) -> ast.Call | None:
     not tell that it is a Trainer's.
     """
     functions = {it.name: it for it in tree.body if isinstance(it, ast.FunctionDef)}
-    made = {ast.unparse(call.func) for call in _trainers(tree)}
+    made = {ast.unparse(call.func) for call in made_trainers(tree)}
     return next(_fits(tree.body, functions, made, set(), _MOST_CALLS), None)
 
 
@@ -154,7 +154,7 @@ def _fits(
             continue
         if ast.unparse(value.func) in made and isinstance(statement, ast.Assign):
             known |= {ast.unparse(target) for target in statement.targets}
-        if isinstance(value.func, ast.Attribute) and value.func.attr in _RUNS:
+        if isinstance(value.func, ast.Attribute) and value.func.attr in RUNS:
             held = value.func.value
             is_new = isinstance(held, ast.Call) and ast.unparse(held.func) in made
             yield from [value] if is_new or ast.unparse(held) in known else []

@@ -35,6 +35,9 @@ _OF_A_RANK = (Outcome.USER_ERROR, Outcome.OUT_OF_MEMORY)
 _OF_OWN_CODE = ("user", "gpu_memory", "check", ENDED_ITSELF, WORKER_KILLED)
 # A process that ended without a word: what the logs know of why goes before it.
 _LEFT_UNSAID = "left_unsaid"
+# Of these the logs may know more; the cause itself says that it is the likely one.
+_LIKELY = ("killed_rank",)
+_HANGS = ("hang", "uneven_shares")
 
 
 def diagnosis_of(
@@ -82,10 +85,17 @@ def diagnosis_of(
     )
 
 
-def told_without_logs(run: RunDir, status: RunStatus) -> Diagnosis | None:
-    """The same, where the history and the ranks' records suffice to say why; else None."""
+def told_without_logs(
+    run: RunDir, status: RunStatus, *, also_likely: bool = False
+) -> Diagnosis | None:
+    """The same, where the history and the ranks' records suffice to say why; else None.
+
+    Args:
+        also_likely: Also what is only likely as long as nobody has read the logs.
+    """
     found = diagnosis_of(run, status, reads_logs=False)
-    return found if found.findings and found.findings[0].is_known else None
+    first = found.findings[0] if found.findings else None
+    return found if first and (first.is_known or (also_likely and first.name in _LIKELY)) else None
 
 
 def sentence_of(run: RunDir, status: RunStatus) -> str:
@@ -155,7 +165,7 @@ def _why(
         evidence = (*(it for item in same for it in item.evidence[:1]), *found.evidence)
         return replace(found, evidence=evidence), logs
     known = _as_rank_knows(_of_history(run, status, record, job_record), failed)
-    if record and known and known.name == "hang":
+    if record and known and known.name in _HANGS:
         known = _with_stacks(run, record, known)
     logs = ReadLogs()
     is_sure = known is not None and known.is_known and known.name != _LEFT_UNSAID
@@ -280,7 +290,7 @@ def _with_stacks(run: RunDir, record: AttemptRecord, found: Culprit) -> Culprit:
     late, apart = late_by_stacks(stacks), apart_by_stacks(stacks)
     waiting = [stack for stack in stacks if stack not in late]
     shown = tuple(stack.place for stack in [*late[:2], *(apart[:3] or waiting[:1])])
-    if apart:
+    if apart and found.name == "hang":
         cause = found.cause.replace(f"; {TOGETHER}", "")  # it is the fix
         cause += "" if APART in cause else f"; {APART}"
         found = replace(found, cause=cause, fix=f"{TOGETHER}; {found.fix}")

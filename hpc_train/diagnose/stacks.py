@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 
 from hpc_train.diagnose.rules import Evidence
 from hpc_train.runs.layout import AttemptDir
@@ -19,14 +20,33 @@ _FRAME = re.compile(r'^ {1,4}File "(?P<file>[^"]+)", line (?P<line>\d+) in (?P<n
 _WAITS = re.compile(
     r"/torch/distributed/|/torch/autograd/graph\.py|/torch/cuda/|/hpc_train/training/resume/agreement"
 )
+# Inside of a batch of Lightning's training: its forward and backward pass.
+_IN_BATCH = re.compile(r"/loops/optimization/(?:automatic|manual)\.py\Z")
+# Behind the last batch of an epoch: Lightning's hooks of its end and of the fit's, and our question
+# to all ranks before a validation that follows a step.
+_PAST_EPOCH = re.compile(
+    r"/(?:fit_loop|private/lightning_loops)\.py (?:on_advance_end|on_run_end)\Z"
+)
+_BEFORE_VALIDATION = re.compile(r"/resume/step_controller\.py evaluation_begins\Z")
+_IN_FIT = re.compile(r"/private/lightning_loops\.py on_advance_end\Z")
 _INSTALLED = ("/site-packages/", "/dist-packages/", "/lib/python3", "<frozen", "/hpc_train/")
 
 _WAITING = ", waiting for the others"
 APART = "the ranks wait for each other at different lines"
 TOGETHER = (
-    "what all ranks have to call together (self.log with sync_dist=True, all_gather, a barrier)"
+    "what all ranks have to call together (self.log with sync_dist=True, all_gather, a barrier,"
+    " trainer.save_checkpoint)"
     " must not stand under an `if` that is true on some ranks alone"
 )
+
+
+class Stage(Enum):
+    """How far a rank was in Lightning's loop over an epoch, where its frames tell."""
+
+    UNTOLD = "untold"
+    BATCH = "batch"  # in forward or backward
+    VALIDATION = "validation"  # asks the others before a validation
+    PAST = "past"  # behind the epoch's last batch
 
 
 @dataclass(frozen=True)
@@ -35,12 +55,14 @@ class Stack:
 
     Attributes:
         waits: Whether it was in a collective, or in what waits for one.
+        stage: How far it was in the epoch.
         place: The innermost frame of the user's own, else the innermost, with its line in the file.
     """
 
     rank: int
     waits: bool
     place: Evidence
+    stage: Stage = Stage.UNTOLD
 
 
 def read_stacks(attempt: AttemptDir) -> list[Stack]:
@@ -78,7 +100,21 @@ def _stack(rank: int, file: str, lines: Sequence[str]) -> Stack | None:
     text = f"rank {rank} was in {frame['name']} ({frame['file']}:{frame['line']})"
     waits = any(_WAITS.search(found["file"]) for _, found in frames[:6])
     text += _WAITING if waits else ""
-    return Stack(rank, waits, Evidence(file=file, line=number, text=text))
+    stage = _stage([f"{found['file']} {found['name']}" for _, found in frames])
+    return Stack(rank, waits, Evidence(file=file, line=number, text=text), stage)
+
+
+def _stage(frames: Sequence[str]) -> Stage:
+    """By frames as `FILE FUNCTION`."""
+    if any(_BEFORE_VALIDATION.search(frame) for frame in frames):
+        is_in_fit = any(_IN_FIT.search(frame) for frame in frames)  # else the sanity check
+        return Stage.VALIDATION if is_in_fit else Stage.UNTOLD
+    if any(_IN_BATCH.search(frame.rpartition(" ")[0]) for frame in frames):
+        return Stage.BATCH
+    # Of our own loops the step's end has the same name; its frames are of the epoch loop.
+    is_past = any(_PAST_EPOCH.search(frame) for frame in frames)
+    in_epoch = any("/training_epoch_loop.py " in frame for frame in frames)
+    return Stage.PAST if is_past and not in_epoch else Stage.UNTOLD
 
 
 def is_installed(file: str) -> bool:
@@ -107,6 +143,12 @@ def places_apart(stacks: Sequence[Stack]) -> tuple[str, ...]:
     """Which rank waits where, for the history of a run; none where all wait at one place."""
     texts = (stack.place.text.removesuffix(_WAITING) for stack in apart_by_stacks(stacks)[:3])
     return tuple(re.sub(r"\(\S*/(?:site|dist)-packages/", "(", text) for text in texts)
+
+
+def is_own_place(place: str) -> bool:
+    """Whether one of `places_apart` is in the user's own code."""
+    file = place.rpartition("(")[2]
+    return file.startswith("/") and not is_installed(file)
 
 
 def line_of_place(place: str) -> str:

@@ -21,6 +21,7 @@ class Hang:
         late_ranks: All ranks where none stands out; then no node is blamed.
         step: Optimizer steps that had been taken.
         places: A rank of each place where ranks wait for each other, if that is not one.
+        uneven: Which ranks have no batch left where others have, in words; empty where none.
     """
 
     reason: str
@@ -29,6 +30,7 @@ class Hang:
     nodes: tuple[str, ...] = ()
     step: int | None = None
     places: tuple[str, ...] = ()
+    uneven: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
-from hpc_train.diagnose.stacks import APART, TOGETHER, line_of_place
+from hpc_train.diagnose.stacks import APART, TOGETHER, is_own_place, line_of_place
+from hpc_train.diagnose.uneven_shares import UNEVEN
 from hpc_train.plan.policy import Refused
 from hpc_train.plan.states import ALL_FINISHED, KILLED_BY, Outcome, RankExit
 from hpc_train.runs.ranks import ENDED_ITSELF, UNSAVED, WORKER_KILLED, ExitRecord
@@ -265,16 +266,22 @@ def _hung(seen: AttemptEvidence) -> AttemptOutcome | None:
     if seen.hang is None:
         return None
     late = seen.hang.late_ranks if len(seen.hang.late_ranks) < seen.world_size else ()
-    who, places = seen.hang.who, seen.hang.places
-    if places:
+    who, places, uneven = seen.hang.who, seen.hang.places, seen.hang.uneven
+    if uneven:
+        who = uneven
+    elif places:
         who = f"{APART}: {'; '.join(places)}; {TOGETHER}"
+    # Ranks that wait at different lines are all there: no node keeps the others waiting.
+    nodes = () if uneven or places else seen.hang.nodes
+    lines = [place for place in places if is_own_place(place)] or places
+    at = f"it hung at {' and '.join(map(line_of_place, lines))}" if lines else ""
     return AttemptOutcome(
         outcome=Outcome.HANG,
         reason="; ".join(filter(None, (seen.hang.reason, who))),
-        rank=late[0] if late else None,
-        node=seen.hang.nodes[0] if seen.hang.nodes else "",
-        blamed=seen.hang.nodes,
-        error=f"it hung at {' and '.join(map(line_of_place, places))}" if places else "",
+        rank=late[0] if late and not (uneven or places) else None,
+        node=nodes[0] if nodes else "",
+        blamed=nodes,
+        error=UNEVEN if uneven else at,
         failed_step=seen.hang.step,
     )
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import statistics
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from hpc_train.config.schema import WatchdogConfig
-from hpc_train.diagnose.stacks import places_apart, read_stacks
+from hpc_train.diagnose.stacks import Stack, places_apart, read_stacks
+from hpc_train.diagnose.uneven_shares import uneven_shares
 from hpc_train.plan.states import RankExit
 from hpc_train.runs.layout import AttemptDir
 from hpc_train.runs.ranks import Heartbeat, read_exits, read_heartbeats
@@ -212,9 +213,19 @@ def _watch(
             with contextlib.suppress(OSError):  # a full disk: then there are no stacks
                 attempt.dump_request.touch()
             time.sleep(STACKS_S)
-            hang = replace(hang, places=places_apart(read_stacks(attempt)))
+            hang = _with_places(hang, read_stacks(attempt), movement.last, world_size)
             return _ended(ranks, attempt, RankExit.WATCHDOG, hang=hang)
     return Watched(code)
+
+
+def _with_places(
+    hang: Hang, stacks: Sequence[Stack], beats: Mapping[int, Heartbeat], world_size: int
+) -> Hang:
+    """Where the ranks wait for each other; not beside a late rank that cannot even say its own."""
+    is_named = len(hang.late_ranks) < world_size
+    if is_named and not {stack.rank for stack in stacks}.issuperset(hang.late_ranks):
+        return hang
+    return replace(hang, places=places_apart(stacks), uneven=uneven_shares(stacks, beats))
 
 
 class _FailureWatch:

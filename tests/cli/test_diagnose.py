@@ -268,3 +268,31 @@ def test_after_a_failure_of_the_users_code_each_screen_has_the_fix_and_no_senten
 def test_a_fix_that_means_other_lines_of_diagnose_is_left_to_it(hpc, failed):
     assert "stacks above" in hpc("diagnose", "digits").out
     assert "stacks above" not in hpc("status", "digits").out
+
+
+@pytest.mark.parametrize("said", ["no data: set DATA_DIR", "done"])
+def test_what_a_program_said_as_it_ended_itself_is_what_to_do(hpc, broken, capfd, said):
+    made = broken(f"SystemExit: {said}")
+    (status,) = observe([made.run], BEGAN + 500, answer=SlurmAnswer())
+    print_end(status)
+    ended = "".join(capfd.readouterr())
+    for screen in (ended, hpc("status", "digits").out):
+        lines = {line.split()[0]: line for line in screen.splitlines() if line.strip()}
+        assert f"as it says: {said}; to end a training early" in lines["fix"]
+        assert "and said (" not in screen
+        assert "exit(), quit() or sys.exit() (rank 0" in " ".join(screen.split())
+
+
+def test_what_often_kills_a_rank_from_outside_is_told_beside_the_history(hpc, tmp_path):
+    made = make_run(tmp_path)
+    reason = "rank 1 on n2 was killed by SIGKILL first, by something outside the training"
+    made.tell(0, EventKind.SUBMITTED, job_id="7", backend="local")
+    made.tell(10, EventKind.ATTEMPT_STARTED, attempt=0, job_id="7", nodes=["n1", "n2"])
+    made.tell(50, EventKind.ATTEMPT_ENDED, attempt=0, outcome="node_failure", reason=reason,
+              rank=1, node="n2", error="was killed by SIGKILL")  # fmt: skip
+    made.tell(51, EventKind.RUN_ENDED, state="failed", reason="4 failures in a row")
+    screen = " ".join(hpc("status", "digits").out.split())
+    assert (
+        "cause rank 1 on n2 was killed from outside (SIGKILL): often for the host's mem" in screen
+    )
+    assert "fix more memory for the job (slurm.mem" in screen

@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 
 from hpc_train.config.schema import RequeueConfig, WatchdogConfig
+from hpc_train.diagnose.uneven_shares import UNEVEN
 from hpc_train.plan.policy import AttemptSummary, SchedulerOptions, decide
 from hpc_train.plan.states import Action, RankExit
 from hpc_train.runs.layout import AttemptDir, RunDir
 from hpc_train.runs.ranks import ExitRecord, Heartbeat, write_exit, write_heartbeat
 from hpc_train.supervisor import watch as watching
 from hpc_train.supervisor.deaths import Death
-from hpc_train.supervisor.evidence import AttemptEvidence
+from hpc_train.supervisor.evidence import AttemptEvidence, Hang
 from hpc_train.supervisor.outcome import classify
 from hpc_train.supervisor.watch import Watched, watch
 
@@ -175,6 +176,52 @@ def test_where_each_rank_waits_is_told_if_that_is_not_one_place(
     may = SchedulerOptions(can_requeue=True, can_resubmit=True, now=1.0)
     decision = decide(again, [again], RequeueConfig(), may)
     assert decision.action is (Action.STOP if is_apart else Action.REQUEUE)
+
+
+@pytest.mark.parametrize("behind", [0, 1])
+@pytest.mark.parametrize("is_silent", [True, False])
+def test_a_node_whose_rank_is_behind_at_another_line_is_blamed_only_if_it_is_silent(
+    scene: Scene, behind: int, is_silent: bool
+) -> None:
+    def act(second: float) -> None:
+        for rank in range(2):
+            is_stopped = is_silent and rank == behind
+            scene.beat(rank, 2 - (rank == behind), 1.0 if is_stopped else second)
+            if scene.attempt.dump_request.exists() and not is_stopped:
+                file = scene.attempt.rank_stacks(rank)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(STACK.format(23 + rank))
+
+    scene.act = act
+    hang = scene.watch(floor_s=30).hang
+    assert hang is not None
+    ending = classify(AttemptEvidence(world_size=2, launcher_code=1, hang=hang))
+    assert ending.blamed == ((NODES[behind],) if is_silent else ())
+    assert ("different lines" in ending.reason) is not is_silent
+
+
+def test_a_hang_of_uneven_shares_is_told_and_ends_the_run_at_the_second_time() -> None:
+    uneven = f"rank 1 has had its last batch of epoch 1 at step 16, and rank 0 has more: {UNEVEN}"
+    hang = Hang(
+        reason="nothing moved for 60 s",
+        who="late: rank 1 on node2",
+        late_ranks=(1,),
+        nodes=("node2",),
+        step=16,
+        places=("rank 0 was in a (torch/graph.py:9)", "rank 1 was in b (torch/c10d.py:3)"),
+        uneven=uneven,
+    )
+    ending = classify(AttemptEvidence(world_size=2, launcher_code=1, hang=hang))
+    assert (ending.rank, ending.node, ending.blamed) == (None, "", ())
+    assert ending.reason == f"nothing moved for 60 s; {uneven}"
+    may = SchedulerOptions(can_requeue=True, can_resubmit=True, now=1.0)
+    again = AttemptSummary(
+        attempt=1, outcome=ending.outcome, ended=1.0, error=ending.error, failed_step=16
+    )
+    assert decide(again, [], RequeueConfig(), may).action is Action.REQUEUE
+    decision = decide(again, [again], RequeueConfig(), may)
+    assert decision.action is Action.STOP
+    assert decision.reason.endswith(UNEVEN)
 
 
 def test_a_watchdog_that_is_switched_off_ends_nothing(scene: Scene) -> None:

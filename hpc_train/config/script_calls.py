@@ -1,0 +1,118 @@
+"""Calls of a script that surely fail where they are reached, told from its text."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator, Sequence
+
+from hpc_train.config.modules import find_module
+from hpc_train.config.script_trainers import RUNS, imported, made_trainers
+
+_CLI_HOMES = ("pytorch_lightning.cli", "lightning.pytorch.cli")
+_CLI_NEEDS = "jsonargparse"
+_GIVEN = ("model", "datamodule")
+
+
+def wrong_guard(tree: ast.Module) -> ast.If | None:
+    """`if __name__ == "main":`, which is never true; None where there is none."""
+    return next((it for it in tree.body if isinstance(it, ast.If) and _is_wrong(it)), None)
+
+
+def _is_wrong(statement: ast.If) -> bool:
+    test = statement.test
+    if not isinstance(test, ast.Compare) or statement.orelse:
+        return False
+    if len(test.ops) != 1 or not isinstance(test.ops[0], ast.Eq):
+        return False
+    sides = [test.left, *test.comparators]
+    words = [it.value for it in sides if isinstance(it, ast.Constant)]
+    names = [it.id for it in sides if isinstance(it, ast.Name)]
+    if names != ["__name__"] or len(words) != 1 or not isinstance(words[0], str):
+        return False
+    return words[0] != "__main__" and words[0].strip("_ ").casefold() == "main"
+
+
+def class_that_is_fitted(
+    tree: ast.Module, run: Sequence[ast.AST], search_path: Sequence[str]
+) -> tuple[int, str, str] | None:
+    """A class in the place of a model or a DataModule: the line, the method and the class.
+
+    Args:
+        tree: The script.
+        run: The parts of it that stand under no condition.
+        search_path: As `sys.path`, with the script's folder first.
+    """
+    classes = _classes(tree, search_path)
+    made = {ast.unparse(call.func) for call in made_trainers(tree)}
+    held = set(_bound(tree, made))
+    for node in run:
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+            continue
+        owner = node.func.value
+        is_new = isinstance(owner, ast.Call) and ast.unparse(owner.func) in made
+        if node.func.attr not in RUNS or not (is_new or ast.unparse(owner) in held):
+            continue
+        named = [word.value for word in node.keywords if word.arg in _GIVEN]
+        for value in (*node.args[:1], *named):
+            if isinstance(value, ast.Name) and value.id in classes:
+                return node.lineno, node.func.attr, value.id
+    return None
+
+
+def _bound(tree: ast.Module, made: Collection[str]) -> Iterator[str]:
+    """Names that a call of the class Trainer, and nothing else, is bound to."""
+    values: dict[str, list[bool]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign):
+            is_made = isinstance(node.value, ast.Call) and ast.unparse(node.value.func) in made
+            for target in node.targets:
+                values.setdefault(ast.unparse(target), []).append(is_made)
+    return (name for name, all_made in values.items() if all(all_made))
+
+
+def _classes(tree: ast.Module, search_path: Sequence[str]) -> set[str]:
+    """Names that mean a class of the script's own or of a module beside it, and nothing else."""
+    found: list[str] = []
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef):
+            found.append(node.name)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            there = _defined(node.module, search_path[:1])
+            found += [it.asname or it.name for it in node.names if it.name in there]
+    rebound = {it.id for it in ast.walk(tree) if isinstance(it, ast.Name) and _is_stored(it)}
+    rebound |= {it.arg for it in ast.walk(tree) if isinstance(it, ast.arg)}
+    rebound |= {it.name for it in ast.walk(tree) if isinstance(it, ast.FunctionDef)}
+    return {name for name in found if name not in rebound}
+
+
+def _is_stored(name: ast.Name) -> bool:
+    return isinstance(name.ctx, (ast.Store, ast.Del))
+
+
+def _defined(module: str, folder: Sequence[str]) -> set[str]:
+    """The classes that a module's text defines at its top, and binds to nothing else there."""
+    found, rest = find_module(module, folder)
+    if found is None or rest or found.file is None or "site-packages" in found.file.parts:
+        return set()
+    try:
+        body = ast.parse(found.file.read_bytes()).body
+    except (OSError, SyntaxError, ValueError):
+        return set()  # told by the check of the imports
+    targets = [it for node in body if isinstance(node, ast.Assign) for it in node.targets]
+    bound = {ast.unparse(it) for it in targets}
+    return {it.name for it in body if isinstance(it, ast.ClassDef)} - bound
+
+
+def cli_without_parser(
+    tree: ast.Module, run: Sequence[ast.AST], search_path: Sequence[str]
+) -> int | None:
+    """The line that calls LightningCLI where jsonargparse is not there; None elsewhere."""
+    modules, _ = imported(tree)
+    names = {f"{module}.cli.LightningCLI" for module in modules}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module in _CLI_HOMES:
+            names |= {it.asname or it.name for it in node.names if it.name == "LightningCLI"}
+    calls = [it for it in run if isinstance(it, ast.Call) and ast.unparse(it.func) in names]
+    if not calls or find_module(_CLI_NEEDS, search_path)[0] is not None:
+        return None
+    return calls[0].lineno

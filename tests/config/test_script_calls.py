@@ -1,0 +1,61 @@
+"""What a script's text shows to fail, or to do nothing, is refused before the queue."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hpc_train.config import script_calls
+from tests.config.files import write
+from tests.config.test_script_starts import folder, said_of
+
+__all__ = ["folder"]
+
+HEAD = "import pytorch_lightning as pl\nfrom nets import Net\n"
+DATA = "class Data(pl.LightningDataModule): ...\n"
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        ("pl.Trainer().fit(Net, Data)", "train.py:4 gives fit the class Net, and no object of it"),
+        ("pl.Trainer().fit(Net(), datamodule=Data)", "train.py:4 gives fit the class Data"),
+        ("t = pl.Trainer()\nt.test(model=Net)", "train.py:5 gives test the class Net"),
+        ("pl.Trainer().fit(Net(), Data())", ""),
+        ("pl.Trainer().fit(Net())", ""),
+        ("t = mine()\nt.fit(Net, Data)", ""),
+        ("Net = Net()\npl.Trainer().fit(Net)", ""),
+        ("t = pl.Trainer()\nt = mine(t)\nt.fit(Net)", ""),
+        ("def go(Net):\n    pl.Trainer().fit(Net)\ngo(Net())", ""),
+        ("if len(DATA):\n    pl.Trainer().fit(Net)\npl.Trainer().fit(Net())", ""),
+    ],
+)
+def test_a_class_in_the_place_of_an_object_is_told(folder: Path, call: str, said: str) -> None:
+    text = said_of(folder, f"{HEAD}{DATA}{call}\n")
+    assert text.startswith(said) if said else text == ""
+    assert not said or text.endswith("(...) there")
+
+
+@pytest.mark.parametrize("word", ["main", "_main_", "__Main__"])
+def test_a_guard_that_is_never_true_is_told(folder: Path, word: str) -> None:
+    text = f"{HEAD}if __name__ == '{word}':\n    pl.Trainer().fit(Net())\n"
+    assert said_of(folder, text) == (
+        f"train.py:3 compares __name__ with '{word}', which it never is, so nothing would be"
+        ' trained -> write if __name__ == "__main__":'
+    )
+    assert said_of(folder, text.replace(word, "__main__")) == ""
+    assert said_of(folder, f"{text}else:\n    pl.Trainer().fit(Net())\n") == ""
+    assert said_of(folder, f"{text}pl.Trainer().fit(Net())\n") == ""
+
+
+def test_a_cli_without_its_parser_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "from pytorch_lightning.cli import LightningCLI\nfrom nets import Net\n"
+    text += "if __name__ == '__main__':\n    LightningCLI(Net)\n"
+    monkeypatch.setattr(script_calls, "_CLI_NEEDS", "no_such_parser")
+    assert said_of(folder, text) == (
+        "train.py:4 needs jsonargparse for LightningCLI, and it is not installed"
+        " -> pip install 'jsonargparse[signatures]'"
+    )
+    write(folder, "", "no_such_parser.py")
+    assert said_of(folder, text) == ""
