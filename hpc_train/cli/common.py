@@ -82,6 +82,7 @@ def complete_keys(ctx: click.Context, param: click.Parameter, incomplete: str) -
 run_argument = click.argument("run", metavar="RUN", shell_complete=complete_runs)
 
 
+CODE_TOLD = "hpc_train.code_told"  # in click's context: the edited files that a command has named
 FILES = (".py", ".yaml", ".yml")
 # Programs that start a script elsewhere; here its name alone is typed.
 _STARTERS = ("python", "python3", "torchrun", "accelerate", "deepspeed", "srun", "mpirun", "bash")

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from hpc_train import api
-from hpc_train.cli.common import print_json, shell_word
+from hpc_train.cli.common import CODE_TOLD, print_json, shell_word
 from hpc_train.cli.diagnosis_lines import diagnosis_lines
 from hpc_train.cli.main import INTERRUPTED
 from hpc_train.plan.states import SUBMIT_AGAIN, Outcome, RunState
@@ -169,16 +169,24 @@ class _Notes:
         before = events[: len(events) - len(since_last(events, EventKind.SUBMITTED))]
         self._past = {attempt.attempt for attempt in attempts_in(before)}
         self._told: set[str] = set()
+        context = click.get_current_context(silent=True)
+        self._files = context.meta.get(CODE_TOLD) if context else None
 
     def new(self, status: RunStatus) -> list[str]:
         attempts = [it for it in status.attempts if it.attempt not in self._past]
         notes = [note for attempt in attempts for note in attempt.notes]
+        notes = [note for note in notes if not self._is_of_told_files(note)]
         if status.failed_saves and (attempts or status.beat):
             # By its words: the count and the step go on.
             notes.append(f"saves fail: {status.failed_saves.partition(': ')[2]}")
         new = [note for note in dict.fromkeys(notes) if note not in self._told]
         self._told.update(new)
         return new
+
+    def _is_of_told_files(self, note: str) -> bool:
+        """Whether the same edits were noted before the run went on."""
+        found = re.match(r"the code is not that of [\w ]+: ([^;]+)", note)
+        return found is not None and found[1] == self._files
 
 
 def _warn_that_it_does_not_start(status: RunStatus) -> None:

@@ -10,6 +10,7 @@ import click
 
 from hpc_train import api
 from hpc_train.cli.common import (
+    CODE_TOLD,
     FILES,
     complete_keys,
     flag_options,
@@ -135,3 +136,4 @@ def _tell_changes(run: api.Run) -> None:
 
     if changes := code_changes(run.directory):
         print_notes([f"the code is not that of the first attempt: {changes}"])
+        click.get_current_context().meta[CODE_TOLD] = changes

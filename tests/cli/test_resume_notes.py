@@ -8,10 +8,15 @@ import shlex
 import time
 from pathlib import Path
 
+import click
 import pytest
 
+from hpc_train import api
+from hpc_train.cli import following
+from hpc_train.cli.common import CODE_TOLD
 from hpc_train.runs.events import Event, EventKind, append_event
 from hpc_train.runs.layout import RunDir
+from tests.cli.conftest import tell
 
 NETS = """\
 from pytorch_lightning import LightningDataModule, LightningModule
@@ -237,3 +242,25 @@ def test_arguments_of_the_class_that_was_typed_as_it_stands_are_compared(
     submitted(hpc, "model.class_path=nets.Net")
     (tmp_path / "cfg.yaml").write_text(CONFIG.replace("0.05", "0.5"))
     assert "model.init_args.lr 0.05 -> 0.5" in changed(hpc("resume", "x", "--dry-run"))[0]
+
+
+@pytest.mark.parametrize(
+    ("told", "noted", "is_said"),
+    [
+        ("nets.py", "nets.py; a run that was submitted with snapshot=git keeps its code", False),
+        ("nets.py", "nets.py", False),
+        ("nets.py", "nets.py, more.py; a run", True),
+        (None, "nets.py", True),
+    ],
+)
+def test_edited_code_that_resume_has_named_is_not_named_again_by_the_attempt(
+    slurm, make_run, told: str | None, noted: str, is_said: bool
+) -> None:
+    run = make_run(3, ended=False)
+    text = f"the code is not that of attempt 0: {noted}"
+    tell(run, time.time(), EventKind.NOTE, attempt=0, text=text)
+    with click.Context(click.Command("resume")) as context:
+        context.meta[CODE_TOLD] = told
+        notes = following._Notes(api.Run(run))
+        assert notes.new(api.Run(run).status()) == [text] * is_said
+    assert text in api.Run(run).status().attempts[0].notes
