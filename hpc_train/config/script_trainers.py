@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 
+from hpc_train.config.harmless_code import working_statements
 from hpc_train.config.removed_arguments import (
     OLD_STRATEGIES,
     REMOVED_ARGUMENTS,
@@ -27,6 +29,11 @@ _OF_OTHERS = ("horovod", "bagua", "colossalai", "hivemind", "collaborative", "tp
 
 _HOMES = ("pytorch_lightning", "lightning", "lightning.pytorch")
 _RUNS = ("fit", "validate", "test", "predict")  # of a Trainer's methods
+# What may train by itself, or reaches a Trainer by other ways than its name.
+_MAY_REACH_IT = re.compile(
+    rf"\.(?:{'|'.join(_RUNS)}|backward|step|tune)\b|\b(?:exec|eval|globals|locals|vars|getattr)\b"
+)
+_CLASS_OR_PRINT = re.compile(r"(?:\w+\.)*(?!\w*CLI\b)[A-Z]\w*|print")
 _MOST_CALLS = 4  # of functions that call functions
 
 
@@ -106,6 +113,38 @@ def _imported(tree: ast.Module) -> tuple[set[str], Mapping[str, str]]:
         elif isinstance(node, ast.ImportFrom) and node.module in _HOMES:
             names |= {it.asname or it.name: it.name for it in node.names}
     return modules | {name for name, what in names.items() if what == "pytorch"}, names
+
+
+def unused_trainer(tree: ast.Module) -> ast.Call | None:
+    """The call that makes a Trainer of which nothing is asked; None where something may be.
+
+    Nothing else of the module's top level may train either: but for Trainers, what it does is
+    harmless, makes an object of a class, or prints.
+    """
+    if _MAY_REACH_IT.search(ast.unparse(tree)):
+        return None
+    made: dict[ast.Call, str] = {}
+    calls = set(_trainers(tree))
+    for statement in working_statements(tree):
+        value = getattr(statement, "value", None)
+        if not isinstance(statement, (ast.Expr, ast.Assign)) or not isinstance(value, ast.Call):
+            return None
+        inside = [it for it in ast.walk(statement) if isinstance(it, ast.Call) and it not in calls]
+        if not all(_CLASS_OR_PRINT.fullmatch(ast.unparse(it.func)) for it in inside):
+            return None
+        targets = statement.targets if isinstance(statement, ast.Assign) else []
+        if value in calls and all(isinstance(it, ast.Name) for it in targets):
+            made[value] = next((it.id for it in targets if isinstance(it, ast.Name)), "")
+    if not made or set(made) != calls or len(set(made.values())) != len(made):
+        return None
+    asked = {id(it.value) for it in ast.walk(tree) if isinstance(it, ast.Attribute)} - {
+        id(it.func.value)
+        for it in ast.walk(tree)
+        if isinstance(it, ast.Call) and isinstance(it.func, ast.Attribute)
+    }
+    read = (it for it in ast.walk(tree) if isinstance(it, ast.Name))
+    loads = (it for it in read if isinstance(it.ctx, ast.Load) and it.id in made.values())
+    return None if any(id(it) not in asked for it in loads) else next(iter(made))
 
 
 def fit_on_import(tree: ast.Module) -> ast.Call | None:
