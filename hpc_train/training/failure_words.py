@@ -13,6 +13,7 @@ from hpc_train.config.words import did_you_mean
 from hpc_train.plan.plan import Batch
 from hpc_train.plan.states import SUBMIT_AGAIN
 from hpc_train.training.called_hooks import called_hook
+from hpc_train.training.given_texts import fix_of_text
 from hpc_train.training.local_objects import local_object
 from hpc_train.training.unused_parameters import fix_of_unused
 from hpc_train.training.users_method import method_that_returned
@@ -28,6 +29,10 @@ _UNFINISHED = re.compile(r"[:,(\[{]$")
 _FIXES = (
     (r"does not require grad", "the loss has to come from the model's parameters"),
     (r"EOF when reading a line", "nobody answers in a job: take it as an argument"),
+    (
+        r"Tried to step \d+ times\. The specified number of total steps",
+        'with "interval": "step" write total_steps=self.trainer.estimated_stepping_batches',
+    ),
     (r"before Module.__init__\(\) call", "call super().__init__() first"),
     (
         r"'NoneType' object has no attribute '(?:best_model_|best_k_models|last_model_path)",
@@ -58,7 +63,7 @@ def fix_of(error: BaseException, batch: Batch | None = None) -> str:
     fixes += [_of_prepare_data(error), called_hook(error).passed, local_object(error).fix]
     if said == _NO_OPTIMIZER and method_that_returned(error):
         fixes.append('write return {"optimizer": opt, "lr_scheduler": s}')
-    fixes += [_of_relative_path(error), _of_hparams(error)]
+    fixes += [_of_relative_path(error), _of_hparams(error), fix_of_text(error)]
     fixes += [fix_of_unused(error, of_config=batch is not None)]
     return "; ".join(filter(None, fixes))
 
