@@ -41,10 +41,6 @@ def check_starts(
     Raises:
         ConfigError: what is missing, and what to write.
     """
-    if (made := unused_trainer(tree)) and _own_modules_do_nothing(tree, file, search_path):
-        where = f"{file.name}:{made.lineno}"
-        said = f": {where} makes a Trainer, and nothing calls its fit, test, validate or predict"
-        raise origins.error("script.path", f"{said}, so nothing would be trained", _FIT)
     defines = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     makes = (*defines, *(() if "argparse" in imports_of(tree) else (ast.Assign, ast.AnnAssign)))
     if not any(isinstance(it, makes) for it in tree.body) or not does_nothing(tree):
@@ -52,6 +48,20 @@ def check_starts(
     if _own_modules_do_nothing(tree, file, search_path):
         said, hint = _why(tree, file)
         raise origins.error("script.path", f": {file.name} {said}", hint)
+
+
+def check_trainer_is_used(
+    tree: ast.Module, file: Path, search_path: Sequence[str], origins: Origins
+) -> None:
+    """Refuse a script of whose text it is certain that nothing is asked of its Trainer.
+
+    Raises:
+        ConfigError: see `check_starts`, whose arguments these are.
+    """
+    if (made := unused_trainer(tree)) and _own_modules_do_nothing(tree, file, search_path):
+        where = f"{file.name}:{made.lineno}"
+        said = f": {where} makes a Trainer, and nothing calls its fit, test, validate or predict"
+        raise origins.error("script.path", f"{said}, so nothing would be trained", _FIT)
 
 
 def _own_modules_do_nothing(tree: ast.Module, file: Path, search_path: Sequence[str]) -> bool:

@@ -115,6 +115,20 @@ def _imported(tree: ast.Module) -> tuple[set[str], Mapping[str, str]]:
     return modules | {name for name, what in names.items() if what == "pytorch"}, names
 
 
+def trainers_for_gpus(tree: ast.Module, run: Sequence[ast.AST]) -> int:
+    """The line of the first of the Trainers where each is made, and for GPUs alone; else 0.
+
+    Args:
+        tree: The script.
+        run: The parts of it that stand under no condition.
+    """
+    calls = list(_trainers(tree))
+    values = [it.value for call in calls for it in call.keywords if it.arg == "accelerator"]
+    asked = [it.value for it in values if isinstance(it, ast.Constant)]
+    is_sure = len(asked) == len(calls) and set(calls) <= set(run)
+    return calls[0].lineno if calls and is_sure and set(asked) <= {"gpu", "cuda"} else 0
+
+
 def unused_trainer(tree: ast.Module) -> ast.Call | None:
     """The call that makes a Trainer of which nothing is asked; None where something may be.
 
