@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import shlex
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -42,11 +43,22 @@ def check_beside(path: Path, overrides: Sequence[str]) -> None:
     for word in overrides:
         key = word.partition("=")[0].partition(".")[0].strip()
         if key not in (*FIELDS, "cluster_profile") or "=" not in word or key in OF_THE_SCRIPT:
-            fix = f"arguments of {path.name} come behind --: {path} -- {word}"
+            fix = f"arguments of {path.name} come behind --: {path} -- {_as_option(path, word)}"
             if key in FIELDS and "." in word.partition("=")[0] and _has_own_options(path):
                 fix = f"{key} belongs to a config, and {path.name} makes its own: change it there"
             fix = "name one script" if word.endswith(".py") else fix
             raise ConfigError(f"{word!r} is nothing that hpc-train takes beside a script", fix)
+
+
+def _as_option(script: Path, word: str) -> str:
+    """`--lr 0.1` for `lr=0.1` where the script declares that option; else the word itself."""
+    name, equals, value = word.partition("=")
+    text = script.read_text("utf-8", "replace") if script.is_file() else ""
+    for option in dict.fromkeys((name, name.replace("_", "-"), name.replace("-", "_"))):
+        declared = rf"add_argument\((?:\s*['\"]-\w['\"],)?\s*['\"]--{re.escape(option)}['\"]"
+        if equals and re.search(declared, text):
+            return f"--{option} {shlex.quote(value)}"
+    return word
 
 
 def _has_own_options(script: Path) -> bool:
