@@ -168,6 +168,12 @@ def weights_of_run(run: RunDir, choice: str = "") -> FoundWeights:
         return FoundWeights(Path(best.path), f"best: {best.metric_text}, step {best.step}")
     if state := _newest_state(run):
         return FoundWeights(_weights_in(state.path), f"last: step {state.step}")
+    if damaged := newest_damage(run):
+        again = f"`hpc-train resume {shlex.quote(run.run_id)}` begins again at step 0"
+        raise HpcTrainError(
+            f"{run.name} ({run.run_id}) has no whole checkpoint: {damaged}",
+            f"{again}; a file: --ckpt PATH",
+        )
     raise HpcTrainError(
         f"{run.name} ({run.run_id}) has saved no checkpoint",
         f"`hpc-train status {shlex.quote(run.run_id)}` says where it stands; a file: --ckpt PATH",
@@ -201,6 +207,18 @@ def _from_here(path: Path) -> str:
 def _newest_state(run: RunDir) -> CheckedCheckpoint | None:
     states = list_checkpoints(run.checkpoints, verify=False)
     return next((state for state in states if state.valid), None)
+
+
+def newest_damage(run: RunDir) -> str:
+    """What is wrong with the newest checkpoint of a run that has no whole one; empty without any.
+
+    One whose manifest is missing was never finished.
+    """
+    states = list_checkpoints(run.checkpoints, verify=False)
+    newest = next((it for it in states if (it.path / MANIFEST).is_file()), None)
+    if newest is None or any(it.valid for it in states):
+        return ""
+    return f"that of step {newest.step} is damaged: {newest.reason}"
 
 
 def choose_and_hold(run: RunDir, choice: str, folder: Path) -> tuple[FoundWeights, Path]:

@@ -39,6 +39,13 @@ def check_gpus_here(plan: Plan, dev: Path = Path("/dev")) -> None:
     Raises:
         CheckError: the accelerator is not auto, which takes the CPUs then.
     """
+    if where := "" if _has_gpu(dev) else _line_for_gpus(plan):
+        ranks = plan.shape.gpus_per_node
+        raise CheckError(
+            f"{where} asks for a Trainer on GPUs, and this machine has none",
+            f"add script.accelerator=cpu to the command to train {ranks} rank{'s'[: ranks > 1]} on"
+            " its CPUs, or submit where Slurm is",
+        )
     wanted = plan.training.trainer.get("accelerator")
     if plan.insists_on_gpus and not _has_gpu(dev):
         said = f"is {wanted}" if wanted else "is not written, which means gpu"
@@ -63,9 +70,21 @@ def notes_here(plan: Plan, dev: Path = Path("/dev"), *, is_followed: bool = Fals
             if is_followed
             else ["this machine has no GPU: trains on its CPUs (trainer.accelerator: auto)"]
         )
-    if gpus < 2:  # one is the default, and says nothing of what the script takes
+    if gpus < 2 or _line_for_gpus(
+        plan
+    ):  # one is the default, and says nothing of what the script takes
         return []
     return [f"this machine has no GPU: the script's {gpus} ranks are on its CPUs"]
+
+
+def _line_for_gpus(plan: Plan) -> str:
+    """`FILE:LINE` of a script's Trainer where it surely makes all of them for GPUs; else empty."""
+    if plan.script is None or not plan.shape.gpus_per_node:
+        return ""
+    from hpc_train.config.script_file import line_for_gpus
+
+    line = line_for_gpus(Path(plan.workdir or ".") / plan.script.path)
+    return f"{plan.script.path}:{line}" if line else ""
 
 
 def _has_gpu(dev: Path) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from hpc_train.plan.from_config import make_plan
 from hpc_train.plan.plan import Plan, Verb
 from hpc_train.plan.shape import shape_of
 from hpc_train.runs.layout import RunDir
+from hpc_train.runs.provenance import code_changes
 from hpc_train.runs.read_plan import read_plan
 
 
@@ -37,6 +39,25 @@ def _forget_what_has_passed(loaded: LoadedConfig) -> None:
     for key in ("begin", "dependency"):
         if loaded.origins.of(f"slurm.{key}") != COMMAND_LINE:
             setattr(loaded.config.slurm, key, None)
+
+
+def _check_that_it_fits(loaded: LoadedConfig, run: RunDir, workdir: Path) -> None:
+    """Refuse what the classes of today do not take; the run's own file is not to be edited.
+
+    Raises:
+        ConfigError: as `check` says it, with the files that have changed since the run.
+    """
+    try:
+        check(loaded, workdir=workdir)
+    except ConfigError as error:
+        changed = code_changes(run) if str(run.config) in error.message else ""
+        if not changed:
+            raise
+        shown = f"hpc-train diff {shlex.quote(run.run_id)}"
+        hint = (
+            f"the run was trained with another code: {changed}; take that back ({shown} shows it)"
+        )
+        raise ConfigError(error.message, hint) from error
 
 
 def plan_evaluation(
@@ -76,7 +97,7 @@ def plan_evaluation(
     # No gradient is shared, so that any number of ranks will do.
     config.micro_batch_size = before.batch.micro_batch_size
     config.global_batch_size = before.batch.micro_batch_size * shape_of(config).world_size
-    check(loaded, workdir=workdir)
+    _check_that_it_fits(loaded, run, workdir)
     check_methods(loaded, NEEDED[verb], verb, workdir=workdir)
     python, origins = before.shell.python, loaded.origins
     decided = make_plan(config, workdir=workdir, python=python, for_script=True, origins=origins)

@@ -88,6 +88,10 @@ _HABITS = {
         (("run", "sweep"), ("launch", "sweep")),
         "one training at a time here: KEY=VALUE; a sweep is a job array: hpc-train submit --sweep",
     ),
+    **dict.fromkeys(
+        (("run", name) for name in ("dry-run", "dryrun", "dry")),
+        "nothing is trained by hpc-train submit --dry-run CFG, which takes the same words",
+    ),
     ("submit", "launcher"): "write script.launcher=torchrun, srun or none",
     **dict.fromkeys(
         (("list", name) for name in ("running", "pending", "live", "r")),

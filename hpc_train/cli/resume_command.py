@@ -98,7 +98,7 @@ def _planned(
     print_notes(again.notes)
     first_step = _first_step(run) if again.plan.verb == "fit" else None
     if again.plan.script is None and first_step == 0:
-        print_notes(["it has no whole checkpoint, and begins again at step 0"])
+        print_notes([_of_the_beginning(run)])
     return again, first_step
 
 
@@ -129,6 +129,14 @@ def _refuse_file(overrides: Sequence[str], typed: str) -> None:
                 f"hpc-train resume {shell_word(typed)} goes on with it, also with KEY=VALUE behind;"
                 f" what {word} says now is a run of its own: hpc-train submit {shell_word(word)}",
             )
+
+
+def _of_the_beginning(run: api.Run) -> str:
+    from hpc_train.backends.find_weights import newest_damage
+
+    damaged = newest_damage(run.directory)
+    why = f" ({damaged})" if damaged else ""
+    return f"it has no whole checkpoint{why}, and begins again at step 0"
 
 
 def _tell_changes(run: api.Run) -> None:

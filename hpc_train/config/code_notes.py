@@ -21,9 +21,11 @@ from hpc_train.config.method_signatures import (
     plateau_without_monitor,
     step_without_loss,
 )
+from hpc_train.config.monitor_modes import mode_notes
 from hpc_train.config.monitor_notes import monitor_notes
 from hpc_train.config.own_modules import hiding
 from hpc_train.config.python_texts import notes_on_python_texts
+from hpc_train.config.schedule_notes import misnamed_schedule
 from hpc_train.config.schema import Config
 from hpc_train.config.script_trainers import takes_gpus
 from hpc_train.config.specs import is_object, read_object, wanted_of
@@ -52,6 +54,7 @@ def _notes(loaded: LoadedConfig, workdir: Path) -> Iterator[str]:
     yield from _on_hooks(loaded, [str(workdir), *sys.path])
     yield from monitor_notes(loaded, [str(workdir), *sys.path])
     yield from _on_unrun(loaded, [str(workdir), *sys.path])
+    yield from mode_notes(loaded)
     for file in hiding(workdir):
         yield f"{file} hides Python's own module {file.stem} from all that the ranks import"
     for key in ("model", "data"):
@@ -94,6 +97,10 @@ def _of_a_model(class_path: str, definition: ast.ClassDef, config: Config) -> It
     if line := step_without_loss(definition):
         says = f"{class_path} has a training_step (line {line}) that gives no loss"
         yield f"{says}: unless it optimizes by hand, nothing is learned; write `return loss`"
+    line, key = misnamed_schedule(definition)
+    if line:
+        says = f"{class_path} returns {key!r} beside 'optimizer' (line {line})"
+        yield f"{says}, which Lightning leaves out, and trains without it: write 'lr_scheduler'"
     if line := plateau_without_monitor(definition):
         says = f"{class_path} makes a ReduceLROnPlateau (line {line}) and names no monitor"
         yield f"{says}, which Lightning refuses: return {PLATEAU_FORM}"

@@ -33,6 +33,13 @@ class Expression:
         return self.text
 
 
+class Function(Expression):
+    """A default such as `lambda x: x`."""
+
+    def __repr__(self) -> str:
+        return "a function"
+
+
 @dataclass(frozen=True)
 class _Default:
     value: Any
@@ -173,4 +180,6 @@ def _value(default: ast.expr) -> Any:
         return ast.literal_eval(default)
     except ValueError:
         text = ast.unparse(default)
+        if isinstance(default, ast.Lambda):
+            return Function(text)
         return Expression(text) if _OF_ARRAYS.fullmatch(text) else UNKNOWN

@@ -46,6 +46,11 @@ def does_nothing(tree: ast.Module) -> bool:
     Of an imported module what stands under `if __name__ == "__main__"` is not run; of a script it
     counts, so that the answer holds for both.
     """
+    return next(working_statements(tree), None) is None
+
+
+def working_statements(tree: ast.Module) -> Iterator[ast.stmt]:
+    """Those of a module's top level that may do more than to define and to prepare."""
     functions = [it for it in tree.body if isinstance(it, (ast.FunctionDef, ast.AsyncFunctionDef))]
     classes = [it for it in tree.body if isinstance(it, ast.ClassDef)]
     known = _NamesOfModule(
@@ -54,7 +59,7 @@ def does_nothing(tree: ast.Module) -> bool:
         records=frozenset(it.name for it in classes if _is_record(it)),
         objects=frozenset(_objects(tree)),
     )
-    return all(_is_harmless(it, known) for it in statements_of(tree.body))
+    yield from (it for it in statements_of(tree.body) if not _is_harmless(it, known))
 
 
 def statements_of(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:

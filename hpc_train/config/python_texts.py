@@ -13,7 +13,7 @@ from typing import Any
 
 from hpc_train.config.argument_values import ArgumentError, members_of, outer
 from hpc_train.config.class_kind import Located
-from hpc_train.config.default_types import UNKNOWN, Expression, defaults_of
+from hpc_train.config.default_types import UNKNOWN, Expression, Function, defaults_of
 from hpc_train.config.words import is_null_word
 
 _MAKERS = {"dict": dict, "list": list, "tuple": list, "set": list}
@@ -27,6 +27,9 @@ _ARITHMETIC = {
     ast.Pow: operator.pow,
 }
 _MANY = ("list", "tuple", "dict", "List", "Tuple", "Dict", "Sequence", "Iterable", "Mapping")
+_NO_PYTHON = (
+    "no Python is worked out here: have a word there, and getattr(torch, word) in the class"
+)
 _MOST = 1e18  # 10**10**10 is not worked out
 
 
@@ -119,6 +122,9 @@ def _slips(
         elif isinstance(value, str) and is_null_word(value):
             if (written and not place.takes_text) or not _has_text(found, value):
                 yield from _null(name, value, place)
+        elif isinstance(value, str) and isinstance(default, Function):
+            if not place.annotation and not _reads_texts(found, name, value):
+                yield _Slip(name, f"is the text {value!r}{place.takes}", _NO_PYTHON, False)
         elif isinstance(value, str) and not place.takes_text:
             yield from _expression(name, value, place)
 
@@ -146,6 +152,21 @@ def _has_text(found: Located, text: str) -> bool:
     statements = (statement for it in looked_at for statement in _statements(it))
     nodes = (node for it in statements for node in ast.walk(it))
     return any(isinstance(it, ast.Constant) and it.value == text for it in nodes)
+
+
+def _reads_texts(found: Located, name: str, text: str) -> bool:
+    """Whether the class may make a function of a text by itself."""
+    if found.definition is None or _has_text(found, text):
+        return True
+    for node in ast.walk(found.definition):
+        looked_at = [node.slice] if isinstance(node, ast.Subscript) else []
+        if isinstance(node, ast.Call):
+            looked_at = [*node.args, *(it.value for it in node.keywords)]
+            if isinstance(node.func, ast.Name) and node.func.id == "getattr":
+                return True
+        if any(ast.unparse(it) in (name, f"self.{name}") for it in looked_at):
+            return True
+    return False
 
 
 def _statements(definition: ast.ClassDef | ast.FunctionDef) -> Iterator[ast.stmt]:
@@ -185,10 +206,7 @@ def _expression(name: str, value: str, place: _Expected) -> Iterator[_Slip]:
     elif meant is not UNKNOWN and place.takes_number:
         yield _Slip(name, message, f"write a number: {_as_yaml(meant)}", True)
     elif isinstance(place.default, Expression) and _DOTTED.match(value):
-        hint = (
-            "no Python is worked out here: have a word there, and getattr(torch, word) in the class"
-        )
-        yield _Slip(name, message, hint, False)
+        yield _Slip(name, message, _NO_PYTHON, False)
 
 
 def _worth(text: str) -> Any:

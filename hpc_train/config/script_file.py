@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import shlex
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,7 +17,11 @@ from hpc_train.config.origins import Origins
 from hpc_train.config.own_modules import check_imports
 from hpc_train.config.read import Source
 from hpc_train.config.schema import Config
-from hpc_train.config.script_trainers import places_asked_for, word_of_old
+from hpc_train.config.script_trainers import (
+    places_asked_for,
+    trainers_for_gpus,
+    word_of_old,
+)
 from hpc_train.config.words import did_you_mean
 from hpc_train.errors import ConfigError
 
@@ -44,11 +49,22 @@ def check_beside(path: Path, overrides: Sequence[str]) -> None:
     for word in overrides:
         key = word.partition("=")[0].partition(".")[0].strip()
         if "=" not in word or not is_beside_script(key):
-            fix = f"arguments of {path.name} come behind --: {path} -- {word}"
+            fix = f"arguments of {path.name} come behind --: {path} -- {_as_option(path, word)}"
             if key in FIELDS and "." in word.partition("=")[0] and _has_own_options(path):
                 fix = f"{key} belongs to a config, and {path.name} makes its own: change it there"
             fix = "name one script" if word.endswith(".py") else fix
             raise ConfigError(f"{word!r} is nothing that hpc-train takes beside a script", fix)
+
+
+def _as_option(script: Path, word: str) -> str:
+    """`--lr 0.1` for `lr=0.1` where the script declares that option; else the word itself."""
+    name, equals, value = word.partition("=")
+    text = script.read_text("utf-8", "replace") if script.is_file() else ""
+    for option in dict.fromkeys((name, name.replace("_", "-"), name.replace("-", "_"))):
+        declared = rf"add_argument\((?:\s*['\"]-\w['\"],)?\s*['\"]--{re.escape(option)}['\"]"
+        if equals and re.search(declared, text):
+            return f"--{option} {shlex.quote(value)}"
+    return word
 
 
 def _has_own_options(script: Path) -> bool:
@@ -124,6 +140,7 @@ def check_script(
             _check_old(tree, config, origins)
             _check_calls(tree, config, [str((workdir / written).parent), *search_path], origins)
             _check_parser(tree, config, origins)
+            _check_starts(tree, config, workdir, search_path, origins, last=True)
     except FileNotFoundError as error:
         names = [file.name for file in (workdir / written).parent.glob("*.py")]
         where = did_you_mean(Path(written).name, names, cutoff=0.75) or f"looked in {workdir}"
@@ -167,14 +184,22 @@ def _check_filled(arguments: Sequence[Any], origins: Origins) -> None:
 
 
 def _check_starts(
-    tree: ast.Module, config: Config, workdir: Path, search_path: Sequence[str], origins: Origins
+    tree: ast.Module,
+    config: Config,
+    workdir: Path,
+    search_path: Sequence[str],
+    origins: Origins,
+    *,
+    last: bool = False,
 ) -> None:
+    """What keeps it from starting at all; `last` of all checks, what keeps it from training."""
     if config.script.may_take_no_steps:
         return
-    from hpc_train.config.script_starts import check_starts
+    from hpc_train.config.script_starts import check_starts, check_trainer_is_used
 
     file = (workdir / (config.script.path or "")).resolve()
-    check_starts(tree, file, [str(file.parent), *search_path], origins)
+    check = check_trainer_is_used if last else check_starts
+    check(tree, file, [str(file.parent), *search_path], origins)
 
 
 def _check_parser(tree: ast.Module, config: Config, origins: Origins) -> None:
@@ -223,12 +248,25 @@ def _check_places(tree: ast.Module, config: Config, origins: Origins) -> None:
     given = {"devices": ("--gpus", slurm.gpus_per_node), "num_nodes": ("--nodes", slurm.nodes)}
     for name, (asked, line) in places_asked_for(tree).items():
         option, number = given[name]
+        by_cpu = name == "devices" and slurm.gpus_per_node and config.script.accelerator != "cpu"
+        cpus = " (without GPUs: and script.accelerator=cpu)" if by_cpu else ""
         if asked > number:
             raise origins.error(
                 "script.path",
                 f": {path}:{line} asks for Trainer({name}={asked}), and this run has {number}",
-                f"submit it with {option} {asked}, or leave {name} out of the Trainer",
+                f"submit it with {option} {asked}{cpus}, or leave {name} out of the Trainer",
             )
+
+
+def line_for_gpus(file: Path) -> int:
+    """The line of a Trainer for GPUs where a script surely makes no other; else 0."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the script's own business, at each start
+            tree = ast.parse(file.read_bytes())
+    except (OSError, SyntaxError, ValueError):  # told where the script is checked
+        return 0
+    return trainers_for_gpus(tree, list(_unconditional(tree.body)))
 
 
 def _check_old(tree: ast.Module, config: Config, origins: Origins) -> None:

@@ -16,11 +16,13 @@ from hpc_train.config.harmless_code import does_nothing, imports_of, is_of_main,
 from hpc_train.config.modules import FoundModule, absolute_name, find_module
 from hpc_train.config.origins import Origins
 from hpc_train.config.script_calls import wrong_guard
+from hpc_train.config.script_trainers import unused_trainer
 
 _MOST_MODULES = 50  # a few milliseconds each
 _TRAINS = re.compile(r".*(\.fit|\.backward|\bLightningCLI)")
 _CONFIGS = re.compile(r"config|conf|cfg|settings|hparams|params|constants|defaults|options")
 _HOLDS = re.compile(r"(?:\w+\.)*(?:object|NamedTuple|TypedDict|BaseModel|BaseSettings|Enum)")
+_FIT = "write trainer.fit(model, data) at its end; if that is right: script.may_take_no_steps=true"
 _YAML = (
     "write a YAML file with name: my-run, model: {class_path: my_package.MyModel, init_args:"
     " {lr: 0.1}}, ...; `hpc-train init FOLDER` makes a whole one"
@@ -52,9 +54,27 @@ def check_starts(
             raise origins.error("script.path", f"{where}, so nothing would be trained", hint)
     if not any(isinstance(it, makes) for it in tree.body) or not does_nothing(tree):
         return
-    if all(map(does_nothing, _own_modules(tree, file, search_path))):
+    if _own_modules_do_nothing(tree, file, search_path):
         said, hint = _why(tree, file)
         raise origins.error("script.path", f": {file.name} {said}", hint)
+
+
+def check_trainer_is_used(
+    tree: ast.Module, file: Path, search_path: Sequence[str], origins: Origins
+) -> None:
+    """Refuse a script of whose text it is certain that nothing is asked of its Trainer.
+
+    Raises:
+        ConfigError: see `check_starts`, whose arguments these are.
+    """
+    if (made := unused_trainer(tree)) and _own_modules_do_nothing(tree, file, search_path):
+        where = f"{file.name}:{made.lineno}"
+        said = f": {where} makes a Trainer, and nothing calls its fit, test, validate or predict"
+        raise origins.error("script.path", f"{said}, so nothing would be trained", _FIT)
+
+
+def _own_modules_do_nothing(tree: ast.Module, file: Path, search_path: Sequence[str]) -> bool:
+    return all(map(does_nothing, _own_modules(tree, file, search_path)))
 
 
 def _why(tree: ast.Module, file: Path) -> tuple[str, str]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 
+from hpc_train.config.harmless_code import working_statements
 from hpc_train.config.removed_arguments import (
     OLD_STRATEGIES,
     REMOVED_ARGUMENTS,
@@ -27,6 +29,11 @@ _OF_OTHERS = ("horovod", "bagua", "colossalai", "hivemind", "collaborative", "tp
 
 _HOMES = ("pytorch_lightning", "lightning", "lightning.pytorch")
 RUNS = ("fit", "validate", "test", "predict")  # of a Trainer's methods
+# What may train by itself, or reaches a Trainer by other ways than its name.
+_MAY_REACH_IT = re.compile(
+    rf"\.(?:{'|'.join(RUNS)}|backward|step|tune)\b|\b(?:exec|eval|globals|locals|vars|getattr)\b"
+)
+_CLASS_OR_PRINT = re.compile(r"(?:\w+\.)*(?!\w*CLI\b)[A-Z]\w*|print")
 _MOST_CALLS = 4  # of functions that call functions
 
 
@@ -53,7 +60,7 @@ def takes_gpus(tree: ast.Module) -> bool:
             for it in call.keywords
             if it.arg == "accelerator" and isinstance(it.value, ast.Constant)
         ]
-        for call in _trainers(tree)
+        for call in made_trainers(tree)
     ]
     return bool(asked) and all(it in (["gpu"], ["cuda"]) for it in asked)
 
@@ -119,6 +126,52 @@ def imported(tree: ast.Module) -> tuple[set[str], Mapping[str, str]]:
         elif isinstance(node, ast.ImportFrom) and node.module in _HOMES:
             names |= {it.asname or it.name: it.name for it in node.names}
     return modules | {name for name, what in names.items() if what == "pytorch"}, names
+
+
+def trainers_for_gpus(tree: ast.Module, run: Sequence[ast.AST]) -> int:
+    """The line of the first of the Trainers where each is made, and for GPUs alone; else 0.
+
+    Args:
+        tree: The script.
+        run: The parts of it that stand under no condition.
+    """
+    calls = list(made_trainers(tree))
+    values = [it.value for call in calls for it in call.keywords if it.arg == "accelerator"]
+    asked = [it.value for it in values if isinstance(it, ast.Constant)]
+    is_sure = len(asked) == len(calls) and set(calls) <= set(run)
+    return calls[0].lineno if calls and is_sure and set(asked) <= {"gpu", "cuda"} else 0
+
+
+def unused_trainer(tree: ast.Module) -> ast.Call | None:
+    """The call that makes a Trainer of which nothing is asked; None where something may be.
+
+    Nothing else of the module's top level may train either: but for Trainers, what it does is
+    harmless, makes an object of a class, or prints.
+    """
+    if _MAY_REACH_IT.search(ast.unparse(tree)):
+        return None
+    made: dict[ast.Call, str] = {}
+    calls = set(made_trainers(tree))
+    for statement in working_statements(tree):
+        value = getattr(statement, "value", None)
+        if not isinstance(statement, (ast.Expr, ast.Assign)) or not isinstance(value, ast.Call):
+            return None
+        inside = [it for it in ast.walk(statement) if isinstance(it, ast.Call) and it not in calls]
+        if not all(_CLASS_OR_PRINT.fullmatch(ast.unparse(it.func)) for it in inside):
+            return None
+        targets = statement.targets if isinstance(statement, ast.Assign) else []
+        if value in calls and all(isinstance(it, ast.Name) for it in targets):
+            made[value] = next((it.id for it in targets if isinstance(it, ast.Name)), "")
+    if not made or set(made) != calls or len(set(made.values())) != len(made):
+        return None
+    asked = {id(it.value) for it in ast.walk(tree) if isinstance(it, ast.Attribute)} - {
+        id(it.func.value)
+        for it in ast.walk(tree)
+        if isinstance(it, ast.Call) and isinstance(it.func, ast.Attribute)
+    }
+    read = (it for it in ast.walk(tree) if isinstance(it, ast.Name))
+    loads = (it for it in read if isinstance(it.ctx, ast.Load) and it.id in made.values())
+    return None if any(id(it) not in asked for it in loads) else next(iter(made))
 
 
 def fit_on_import(tree: ast.Module) -> ast.Call | None:

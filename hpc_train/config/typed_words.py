@@ -31,6 +31,9 @@ def hint_for(word: str, before: Sequence[str], behind: Sequence[str], example: s
     """
     if Path(word).suffix in (".yaml", ".yml"):
         return "one file begins the line; it may build on others: `defaults: [other.yaml]`"
+    if Path(word).suffix == ".py":
+        trains = f"to run {word}, write it in the config's place, without the config"
+        return f"a config's model and data are trained: leave {word} out; {trains}"
     if torn := torn_apart(word, before, behind):
         return torn
     if deleted := emptied(word):

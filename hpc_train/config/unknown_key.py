@@ -24,6 +24,8 @@ from hpc_train.config.trainer_args import trainer_parameters
 from hpc_train.config.words import did_you_mean
 from hpc_train.errors import ConfigError
 
+# As mmengine, Compose, GitLab CI and others call what a file builds on.
+_INCLUDES = ("include", "includes", "_base_", "extends", "inherit", "inherits", "import", "imports")
 # As LightningCLI has them around all other keys.
 _SUBCOMMANDS = ("fit", "validate", "test", "predict")
 
@@ -62,6 +64,7 @@ def unknown_key(
     script = isinstance(of_script, Mapping) and bool(of_script.get("path"))
     typed = origins.is_typed(full)
     hint = "" if section else _switch(key, values.get(written), typed=typed)
+    hint = hint or ("" if section or typed else _builds_on(key, values.get(written)))
     hint = hint or ("" if script else _of_a_class(key, values))
     hint = hint or _known_word(full, section, key, script=script) or _of_sbatch(section, key)
     hint = hint or _of_a_class(key, values)
@@ -77,6 +80,14 @@ def unknown_key(
         hint = of_model if is_taken("model", key, values) else hint
         hint += f"; of your model: model.init_args.{key}" if of_model and hint != of_model else ""
     return origins.error(full, "is no key of hpc-train", hint)
+
+
+def _builds_on(key: str, value: Any) -> str:
+    """What to write for another tool's word that takes over another file."""
+    files = value if isinstance(value, list) else [value]
+    if key not in _INCLUDES or not all(isinstance(it, str) and it for it in files):
+        return ""
+    return f"write defaults: [{', '.join(files)}]"
 
 
 def _switch(key: str, value: Any, *, typed: bool) -> str:

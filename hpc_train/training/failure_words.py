@@ -16,6 +16,7 @@ from hpc_train.plan.states import SUBMIT_AGAIN
 from hpc_train.training.called_hooks import called_hook
 from hpc_train.training.dead_worker import dead_worker
 from hpc_train.training.failing_frame import of_frame
+from hpc_train.training.given_texts import fix_of_text
 from hpc_train.training.local_objects import local_object
 from hpc_train.training.lost_gradient import lost_gradient
 from hpc_train.training.samples_differ import samples_differ
@@ -34,6 +35,10 @@ _UNFINISHED = re.compile(r"[:,(\[{]$")
 # What to do about messages of torch's, Lightning's and Python's that do not say it.
 _FIXES = (
     (r"EOF when reading a line", "nobody answers in a job: take it as an argument"),
+    (
+        r"Tried to step \d+ times\. The specified number of total steps",
+        'with "interval": "step" write total_steps=self.trainer.estimated_stepping_batches',
+    ),
     (r"before Module.__init__\(\) call", "call super().__init__() first"),
     (
         r"'NoneType' object has no attribute '(?:best_model_|best_k_models|last_model_path)",
@@ -71,6 +76,7 @@ def fix_of(
         fixes.append('write return {"optimizer": opt, "lr_scheduler": s}')
     fixes += [_of_relative_path(error), _of_key(error, texts or {}), _of_hparams(error)]
     fixes += [FIX] if unfit_checkpoint(error) else []
+    fixes.append(fix_of_text(error))
     fixes += [fix_of_unused(error, of_config=batch is not None)]
     fixes += [unread_file(error) or of_frame(error), lost_gradient(error).fix]
     fixes += [_of_samples(error)]

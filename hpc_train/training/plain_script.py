@@ -64,6 +64,7 @@ class PlainScript:
         first: Optimizer steps in the checkpoint that the script goes on from.
         stopped_at: Steps when it was told to stop; None before.
         checks: Called before the first step; raises what must not go on.
+        stepped: Whether any optimizer took a step, also one of a Trainer's.
         by_callback: The script's own loop asks `is_stopping`, so that no step is interrupted.
     """
 
@@ -80,6 +81,7 @@ class PlainScript:
         self.first = int(_resume()["step"])
         self.is_plain = True
         self.stopped_at: int | None = None
+        self.stepped = False
         self.checks: list[Callable[[], None]] = []
         self.by_callback = False
         self._signals = ScriptSignals()
@@ -220,6 +222,7 @@ class PlainScript:
         """Called by torch."""
         if self._inside and self._inside[-1] == id(optimizer):
             self._inside.pop()
+        self.stepped = True
         if self._inside or not self.is_plain:
             return
         self._together.step += 1

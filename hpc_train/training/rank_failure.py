@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import hpc_train
-from hpc_train.errors import HpcTrainError
+from hpc_train.errors import HpcTrainError, RunFailedError
 from hpc_train.plan.plan import Batch
 from hpc_train.plan.states import RankExit
 from hpc_train.runs.layout import AttemptDir
@@ -68,6 +68,20 @@ class PeerError(HpcTrainError):
     kind = "network"
 
 
+class CaughtError(HpcTrainError):
+    """A script ended well, and what it was to do had failed.
+
+    Attributes:
+        told: The exception that it caught, as a rank's end is told.
+    """
+
+    exit_code = RunFailedError.exit_code
+
+    def __init__(self, message: str, told: RankFailure) -> None:
+        super().__init__(message, told.fix)
+        self.told = told
+
+
 @dataclass(frozen=True, kw_only=True)
 class RankFailure:
     """How a rank ended; the fields are those of `ExitRecord` with the same names."""
@@ -115,6 +129,8 @@ def failure_of(
         told = error.cause
         where, trace = told.where, told.traceback
         return RankFailure(code=code, kind=kind, error=str(error), where=where, traceback=trace)
+    if isinstance(error, CaughtError):
+        return replace(error.told, code=code, kind=kind, error=error.message)
     ours = error if isinstance(error, HpcTrainError) else None
     fix = ours.hint if ours else fix_of(error, batch, texts)
     said = str(error) if ours else said_by(error)
@@ -258,6 +274,11 @@ def user_frame(error: BaseException) -> str:
     if dead_worker(error):  # it is told wherever the process happens to be
         return ""
     return _place(_lines(traceback.extract_tb(error.__traceback__)) + _worker_frames(str(error)))
+
+
+def users_line() -> str:
+    """`file:line` of the line of the user's that is being executed; empty where there is none."""
+    return _place(_lines(traceback.extract_stack()))
 
 
 def _place(frames: Sequence[tuple[str, int]]) -> str:

@@ -30,6 +30,7 @@ from hpc_train.training.resume.rank_checkpoint import RankCheckpoint
 from hpc_train.training.resume.resume_state import ResumeState
 from hpc_train.training.resume.seeds import seed_everything, seed_of_rank
 from hpc_train.training.resume.stop import Stopped
+from hpc_train.training.script_ends import TrainerRuns
 
 _ALL_RANKS = -1  # in place of a rank; a number that no script seeds with by chance comes of it
 
@@ -48,11 +49,13 @@ class ScriptFits:
         self._steps = 0  # that the fits so far took together
         self._fitted: WeakSet[Any] = WeakSet()  # Trainers that have our loops and loaders
         self.on_trainer: Callable[[], None] = lambda: None  # a Trainer is made
+        self.runs = TrainerRuns()
         self._own_sampler: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
 
     def arguments(self, trainer: Any, given: dict[str, Any]) -> dict[str, Any]:
         """What a Trainer is made with; all ranks meet before the first one."""
         self.on_trainer()
+        self.runs.made()
         try:
             self._own_sampler[trainer] = bool(given.get("use_distributed_sampler", True))
             return self._settle(given)
@@ -64,9 +67,11 @@ class ScriptFits:
         self, trainer: Any, name: str, method: Callable[..., Any], given: inspect.BoundArguments
     ) -> Any:
         """One of the Trainer's methods; a stop ends the process in it."""
-        named = dict(given.arguments)
+        named, before = dict(given.arguments), trainer.global_step
+        self.runs.called()
+        is_tuned = name == "fit" and _is_tuning(trainer)
         try:
-            if name == "fit" and not _is_tuning(trainer):
+            if name == "fit" and not is_tuned:
                 given_back = self._fit(trainer, method, named)
             else:
                 given_back = self._evaluate(trainer, name, method, named)
@@ -76,7 +81,10 @@ class ScriptFits:
         except Exception as error:
             if failure_of(error).kind == "network":  # a peer is gone: no error of the script's
                 self._rank.end(error)
+            taken = trainer.global_step - before
+            self.runs.raised("tuning" if is_tuned else name, error, steps=taken)
             raise
+        self.runs.ended_well("tuning" if is_tuned else name)
         self._rank.heartbeat.phase = "start"  # the script's own code comes, as at its beginning
         return given_back
 

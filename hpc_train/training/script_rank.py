@@ -14,6 +14,7 @@ from hpc_train.plan.plan import Plan, ScriptPlan
 from hpc_train.plan.world import World
 from hpc_train.runs.events import EventKind, read_events
 from hpc_train.runs.layout import RunDir
+from hpc_train.runs.ranks import leave_note
 from hpc_train.training import devices
 from hpc_train.training.absent_code import AbsentCodeError
 from hpc_train.training.prepare import announce_threads, threads_are_users
@@ -58,6 +59,10 @@ class ScriptRank(Rank):
                 raise
             raise ending from None
         plain.finished()
+        if not plan.script.may_take_no_steps:
+            said = fits.runs.check_end(stepped=plain.stepped)
+            if said and world.rank == 0:
+                leave_note(self.here.attempt_dir, said)
 
 
 def _begun_s(run: RunDir) -> float:

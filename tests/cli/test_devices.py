@@ -11,11 +11,12 @@ from hpc_train import api
 from hpc_train.backends import local_devices
 from hpc_train.backends.local_devices import (
     check_devices,
+    check_gpus_here,
     flags_for_devices,
     notes_here,
     read_devices,
 )
-from hpc_train.errors import CheckError, UsageError
+from hpc_train.errors import CheckError, ConfigError, UsageError
 from hpc_train.preflight.inventory.inventory import Gpu
 from tests.cli.conftest import DIGITS
 
@@ -134,3 +135,59 @@ def test_a_script_for_gpus_that_are_not_there_is_noted(
     assert told == (["this machine has no GPU: the script's 2 ranks are on its CPUs"] * noted)
     (tmp_path / "nvidia0").touch()
     assert notes_here(plan, dev=tmp_path) == []
+
+
+TRAINER = "import pytorch_lightning as pl\nt = pl.Trainer(%s)\nt.fit(1)\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "gpus", "words", "ranks"),
+    [
+        (TRAINER % "accelerator='gpu', devices=4", 4, [], "4 ranks"),
+        (TRAINER % "accelerator='cuda'", 1, [], "1 rank"),
+        (TRAINER % "accelerator='gpu', devices=4", 4, ["script.accelerator=cpu"], ""),
+        (TRAINER % "accelerator='auto'", 2, [], ""),
+        (TRAINER % "", 2, [], ""),
+        (TRAINER % "accelerator=kind", 2, [], ""),
+        (TRAINER % "accelerator='gpu'" + "if 0: t = pl.Trainer()\n", 2, [], ""),
+        ("import lightning as L\nif 0:\n    L.Trainer(accelerator='gpu')\ngo()\n", 2, [], ""),
+    ],
+)
+def test_a_script_for_gpus_alone_is_refused_at_once_where_there_are_none(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    text: str,
+    gpus: int,
+    words: list[str],
+    ranks: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.py").write_text(text)
+    plan = api.plan(api.load("train.py", *words, gpus=gpus))
+    if not ranks:
+        check_gpus_here(plan, dev=tmp_path)
+        return
+    with pytest.raises(CheckError) as refused:
+        check_gpus_here(plan, dev=tmp_path)
+    assert refused.value.message == (
+        "train.py:2 asks for a Trainer on GPUs, and this machine has none"
+    )
+    assert f"add script.accelerator=cpu to the command to train {ranks} on" in refused.value.hint
+    assert notes_here(plan, dev=tmp_path) == []
+    (tmp_path / "nvidia0").touch()
+    check_gpus_here(plan, dev=tmp_path)
+
+
+def test_too_few_ranks_for_a_script_are_told_with_the_words_for_cpus(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.py").write_text(TRAINER % "accelerator='gpu', devices=4")
+    with pytest.raises(ConfigError) as refused:
+        api.load("train.py")
+    assert refused.value.hint.startswith(
+        "submit it with --gpus 4 (without GPUs: and script.accelerator=cpu), or leave devices"
+    )
+    with pytest.raises(ConfigError) as refused:
+        api.load("train.py", "script.accelerator=cpu")
+    assert refused.value.hint.startswith("submit it with --gpus 4, or leave devices")

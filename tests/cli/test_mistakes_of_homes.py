@@ -117,7 +117,7 @@ def test_the_folder_of_runs_is_no_run(hpc, project: Path) -> None:
         ('self.log_dict({"val_loss": 1.0, "val_acc": 2.0})', "val_ac", "did you mean 'val_acc'?"),
         ('self.log("val_loss", 1.0)', "val_loss", ""),
         ('self.log("val_loss", 1.0)', "loss_epoch", ""),
-        ('self.log("val_loss", 1.0)', "accuracy", ""),  # a callback may log it
+        ('self.log("val_loss", 1.0)', "sharpness", ""),  # a callback may log it
         ('self.log(f"val_{index}", 1.0)', "val_los", ""),
         ("self.log_dict(self.metrics())", "val_los", ""),
         ('self.log("val_loss", 1.0); helper(self)', "val_los", ""),

@@ -264,3 +264,24 @@ def test_edited_code_that_resume_has_named_is_not_named_again_by_the_attempt(
         notes = following._Notes(api.Run(run))
         assert notes.new(api.Run(run).status()) == [text] * is_said
     assert text in api.Run(run).status().attempts[0].notes
+
+
+def test_an_argument_that_the_model_no_longer_takes_is_told_with_the_file_that_changed(
+    hpc, stopped: RunDir, tmp_path: Path
+) -> None:
+    (tmp_path / "nets.py").write_text(NETS.replace("lr: float = 0.1, ", ""))
+    said = hpc("validate", "x")
+    assert said.code == 3
+    error, fix = said.err.splitlines()
+    assert error.endswith("model.init_args.lr: nets.Net takes no such argument")
+    shown = f"take that back (hpc-train diff {stopped.run_id} shows it)"
+    assert fix == f"  fix: the run was trained with another code: nets.py; {shown}"
+
+
+def test_a_damaged_checkpoint_is_named_before_a_resume_begins_again(hpc, stopped: RunDir) -> None:
+    folder = stopped.checkpoints / "step-000000016"
+    folder.mkdir(parents=True)
+    (folder / "manifest.json").write_text("{}")
+    said = hpc("resume", "x", "--dry-run")
+    assert "note: it has no whole checkpoint (that of step 16 is damaged: " in said.err
+    assert "), and begins again at step 0" in said.err

@@ -54,7 +54,7 @@ FOR_TWO = "devices=2, num_nodes=1"
 def test_a_trainer_that_asks_for_more_than_there_is_is_refused_before_the_queue(
     script: Path, text: str, refused: str
 ) -> None:
-    script.write_text(text)
+    script.write_text(f"{text}\ngo()\n")
     script.with_name("mine.py").write_text("class Trainer: ...\n")
     if not refused:
         api.load("train.py")
@@ -91,7 +91,7 @@ def test_what_lightning_2_dropped_is_refused_in_a_script_before_the_queue(
     script: Path, text: str, word: str, fix: str
 ) -> None:
     both = "import pytorch_lightning as pl\nfrom pytorch_lightning import Trainer as T\n"
-    script.write_text(f"{both}{text}\n")
+    script.write_text(f"{both}{text}\ngo()\n")
     if not word:
         api.load("train.py")
         return

@@ -161,3 +161,53 @@ def test_a_module_of_classes_is_told_apart_from_a_config(folder: Path) -> None:
     said = "defines classes and functions, and starts none of them -> call what trains at its end"
     for name, text in (("nets.py", NETS), ("data.py", f"{NETS}\ndef make(): return Net()\n")):
         assert said in said_of(folder, text, name)
+
+
+MAKES = "if __name__ == '__main__':\n    args = parser.parse_args()\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (f"{MAKES}    trainer = Trainer(max_epochs=2)\n    model = Net(args.lr)\n", 10),
+        ("trainer = Trainer(max_epochs=2)\n# trainer.fit(Net())\n", 8),
+        ("Trainer()\n", 8),
+        ("t = Trainer(logger=Log('x'))\nprint(t.num_devices, Net())\n", 8),
+        ("a = Trainer()\nb = Trainer()\n", 8),
+    ],
+)
+def test_a_trainer_that_nothing_is_asked_of_is_refused(folder: Path, text: str, line: int) -> None:
+    said = f"train.py:{line} makes a Trainer, and nothing calls its fit, test, validate or predict"
+    fix = "write trainer.fit(model, data) at its end; if that is right:"
+    assert said_of(folder, HEAD + text) == (
+        f"{said}, so nothing would be trained -> {fix} script.may_take_no_steps=true"
+    )
+    write(folder, HEAD + text, "train.py")
+    api.load("train.py", "script.may_take_no_steps=true")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "trainer = Trainer()\ntrainer.fit(Net())\n",
+        "Trainer().fit(Net())\n",
+        "trainer = Trainer()\nrun(trainer, Net())\n",
+        "trainer = Trainer()\nTask(trainer)\n",
+        "trainer = Trainer()\nnets.train()\n",
+        "def go():\n    trainer.fit(Net())\ntrainer = Trainer()\ngo()\n",
+        "def go(t):\n    return t\ntrainer = Trainer()\ngo(1)\n",
+        "trainer = Trainer()\nfor _ in range(2):\n    Net()(torch.ones(1)).sum().backward()\n",
+        "trainer = Trainer()\ndo = trainer.fit\ndo(Net())\n",
+        "trainer = Trainer()\ntrainer.tuner.lr_find(Net())\n",
+        "class It:\n    def go(self): trainer.fit(Net())\ntrainer = Trainer()\nIt().go()\n",
+        "def make():\n    return Trainer()\ntrainer = make()\n",
+        "trainer = Trainer()\nimport trains\n",
+        "from lightning.pytorch.cli import LightningCLI\nTrainer()\nLightningCLI(Net)\n",
+        "trainer = Trainer()\n[it.fit(Net()) for it in [trainer]]\n",
+        "trainer = other = Trainer()\nother.fit(Net())\n",
+    ],
+)
+def test_a_trainer_of_which_something_may_be_asked_is_taken(folder: Path, text: str) -> None:
+    write(folder, "from helpers import go\ngo()\n", "trains.py")
+    write(folder, "def go(): ...\n", "helpers.py")
+    assert said_of(folder, HEAD + text) == ""

@@ -101,6 +101,17 @@ def test_a_run_without_any_says_so(run: RunDir) -> None:
     assert "--ckpt" not in caught.value.hint
 
 
+def test_the_only_checkpoint_that_is_damaged_is_named(run: RunDir) -> None:
+    for state in run.checkpoints.iterdir():
+        text = (state / "manifest.json").read_text()
+        (state / "manifest.json").write_text(text.replace('"step": ', '"steps": '))
+    with pytest.raises(
+        HpcTrainError, match=r"has no whole checkpoint: that of step 9 is"
+    ) as caught:
+        weights_of_run(run)
+    assert f"`hpc-train resume {run.run_id}` begins again at step 0" in caught.value.hint
+
+
 def test_a_name_is_a_path_or_a_run(run: RunDir, tmp_path: Path) -> None:
     roots = [tmp_path / "runs"]
     (tmp_path / "a.ckpt").write_bytes(b"\x80\x02")  # as torch.save's zip begins

@@ -1,0 +1,62 @@
+"""Texts that code got where it works with a number or calls a function: which name has one."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import sys
+import traceback
+from types import FrameType
+
+_OF_A_TEXT = re.compile(r"'str'|\bstr\b|invalid combination of arguments")
+_NOT_CALLABLE = "'str' object is not callable"
+_WHOLE = re.compile(r"[-+]?\d+")
+_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+
+
+def fix_of_text(error: BaseException) -> str:
+    """What to do about an error that comes of a text; empty where it does not tell of one."""
+    if not isinstance(error, TypeError):
+        return ""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    if not frames:
+        return ""
+    if str(error) == _NOT_CALLABLE:
+        return _called(frames[-1])
+    return _for_a_number(frames[-1]) if _OF_A_TEXT.search(str(error)) else ""
+
+
+def _called(frame: FrameType) -> str:
+    held = getattr(frame.f_locals.get("self"), "__dict__", {})
+    texts = {it: held[it] for it in frame.f_code.co_names if isinstance(held.get(it), str)}
+    if len(texts) != 1:
+        return ""
+    ((name, text),) = texts.items()
+    word = text.rpartition(".")[2]
+    make = f"self.{name} = getattr(torch, {word!r})" if word.isidentifier() else "a function"
+    return f"self.{name} is the text {text!r}, and no function: make one of it, {make}"
+
+
+def _for_a_number(frame: FrameType) -> str:
+    """Of an argument, or another local name, of the function that failed."""
+    texts = {
+        name: value
+        for name, value in frame.f_locals.items()
+        if isinstance(value, str) and _NUMBER.fullmatch(value.strip())
+    }
+    if len(texts) != 1:
+        return ""
+    ((name, text),) = texts.items()
+    kind = "int" if _WHOLE.fullmatch(text.strip()) else "float"
+    if option := _option_of(text):
+        return f'{name} is the text {text!r}: write add_argument("{option}", type={kind})'
+    return f"{name} is the text {text!r}: write {kind}({name}), or a number where it comes from"
+
+
+def _option_of(text: str) -> str:
+    """The option of this process that was given this text; empty where none or several were."""
+    words = sys.argv[1:]
+    pairs = list(itertools.pairwise(words))
+    pairs += [(word.partition("=")[0], word.partition("=")[2]) for word in words]
+    options = [word for word, value in pairs if word.startswith("-") and value == text]
+    return options[0] if len(options) == 1 and "=" not in options[0] else ""

@@ -1,0 +1,119 @@
+"""What is noted of a model whose text shows a slip that Lightning passes over."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hpc_train.config.code_notes import notes_on_code
+from hpc_train.config.load import load
+
+CONFIG = """\
+name: x
+global_batch_size: 8
+model: {class_path: nets.Net, init_args: {%s}}
+data: {class_path: nets.Data}
+trainer:
+  accelerator: cpu
+  callbacks:
+    - class_path: %s
+      init_args: {%s}
+"""
+NETS = """\
+import torch
+from pytorch_lightning import LightningDataModule, LightningModule
+
+class Net(LightningModule):
+    def __init__(self, act=lambda x: x, made=lambda x: x, known=lambda x: x):
+        super().__init__()
+        self.act, self.made = act, getattr2(made)
+        self.known = torch.relu if known == "relu" else known
+    def training_step(self, batch, batch_idx):
+        return self.act(batch).sum()
+    def configure_optimizers(self):
+        o = torch.optim.SGD(self.parameters(), 0.1)
+        return %s
+class Data(LightningDataModule):
+    def train_dataloader(self): return []
+"""
+STOPPING = "pytorch_lightning.callbacks.EarlyStopping"
+SAVING = "lightning.pytorch.callbacks.ModelCheckpoint"
+
+
+def notes_of(
+    folder: Path, *, given: str = "", callback: str = STOPPING, words: str = "", back: str = "o"
+) -> list[str]:
+    (folder / "nets.py").write_text(NETS % back)
+    file = folder / "cfg.yaml"
+    file.write_text(CONFIG % (given, callback, words))
+    return [it.removeprefix(f"{file}:") for it in notes_on_code(load(file), workdir=folder)]
+
+
+@pytest.mark.parametrize("callback", [STOPPING, SAVING])
+@pytest.mark.parametrize(
+    "monitor",
+    ["val_acc", "val/accuracy", "val_f1", "AUC", "mIoU", "val_acc_epoch", "f1_macro", "val_mAP_50"],
+)
+def test_the_lowest_of_what_is_to_be_high_is_noted(
+    tmp_path: Path, monitor: str, callback: str
+) -> None:
+    (note,) = notes_of(tmp_path, callback=callback, words=f"monitor: {monitor}")
+    assert note == (
+        f"9: trainer.callbacks.0.init_args.monitor is {monitor} and mode is min, its default: the"
+        " lowest counts as best; write mode: max beside it"
+    )
+
+
+@pytest.mark.parametrize(
+    "monitor",
+    [
+        *("val_loss", "dice_loss", "f1_error", "wer", "mae", "rmse", "perplexity", "fid_score"),
+        *("val_energy", "neg_acc", "map_loss", "whatever", "acceleration", "precision_at_loss"),
+    ],
+)
+def test_of_what_is_to_be_low_or_unknown_nothing_is_noted(tmp_path: Path, monitor: str) -> None:
+    assert notes_of(tmp_path, words=f"monitor: {monitor}") == []
+
+
+@pytest.mark.parametrize(
+    ("callback", "words"),
+    [
+        (STOPPING, "monitor: val_acc, mode: max"),
+        (SAVING, "monitor: val_acc, mode: min"),
+        (SAVING, "save_last: true"),
+        ("pytorch_lightning.callbacks.LearningRateMonitor", ""),
+        ("nets.ModelCheckpoint", "monitor: val_acc"),
+    ],
+)
+def test_a_written_mode_and_other_callbacks_are_as_they_are(
+    tmp_path: Path, callback: str, words: str
+) -> None:
+    assert notes_of(tmp_path, callback=callback, words=words) == []
+
+
+@pytest.mark.parametrize(
+    ("back", "key"),
+    [
+        ('{"optimizer": o, "scheduler": s(o)}', "scheduler"),
+        ('dict(a=1), {"optimizer": o, "lr_schedulers": s(o)}', "lr_schedulers"),
+        ('{"optimizer": o, "lr_scheduler": {"scheduler": s(o), "interval": "step"}}', ""),
+        ('{"optimizer": o, "monitor": "val_loss"}', ""),
+        ('[o], [{"scheduler": s(o), "interval": "step"}]', ""),
+        ("o", ""),
+    ],
+)
+def test_a_schedule_under_another_key_is_noted(tmp_path: Path, back: str, key: str) -> None:
+    said = f"nets.Net returns {key!r} beside 'optimizer' (line 13), which Lightning leaves out, and"
+    said += " trains without it: write 'lr_scheduler'"
+    assert notes_of(tmp_path, callback=SAVING, back=back) == ([said] if key else [])
+
+
+def test_a_text_where_a_function_goes_is_noted(tmp_path: Path) -> None:
+    given = "act: torch.relu, made: torch.relu, known: relu"
+    (note,) = notes_of(tmp_path, callback=SAVING, given=given)
+    assert note == (
+        "3: model.init_args.act is the text 'torch.relu', and nets.Net has a function there by"
+        " default: no Python is worked out here: have a word there, and getattr(torch, word) in"
+        " the class"
+    )

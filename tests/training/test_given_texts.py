@@ -1,0 +1,73 @@
+"""A text in a number's or a function's place: which name has it, and what to write."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+import torch
+
+from hpc_train.training.failure_words import fix_of
+
+LAYER = torch.nn.Linear(1, 1)
+
+
+def fix(make: object, *given: object) -> str:
+    with pytest.raises((TypeError, ValueError)) as raised:
+        make(*given)  # type: ignore[operator]
+    return fix_of(raised.value)
+
+
+@pytest.mark.parametrize("kind", [torch.optim.SGD, torch.optim.Adam])
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--lr", "0.1"], "lr is the text '0.1': write add_argument(\"--lr\", type=float)"),
+        (["--lr=0.1"], "lr is the text '0.1': write add_argument(\"--lr\", type=float)"),
+        ([], "lr is the text '0.1': write float(lr), or a number where it comes from"),
+        (["--lr", "0.1", "--wd", "0.1"], "lr is the text '0.1': write float(lr), or a number"),
+    ],
+)
+def test_an_argument_without_a_type_is_named(
+    monkeypatch: pytest.MonkeyPatch, kind: object, words: list[str], said: str
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["train.py", *words])
+    assert fix(kind, LAYER.parameters(), "0.1").startswith(said)
+
+
+def test_a_size_is_a_whole_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["train.py", "--hidden", "16"])
+    said = fix(torch.nn.Linear, 8, "16")
+    assert said == "out_features is the text '16': write add_argument(\"--hidden\", type=int)"
+
+
+def test_a_text_that_is_called_is_named() -> None:
+    class Net:
+        def __init__(self) -> None:
+            self.act, self.name = "torch.relu", "x"
+
+        def go(self) -> None:
+            self.act(1)  # type: ignore[operator]
+
+    assert fix(Net().go) == (
+        "self.act is the text 'torch.relu', and no function: make one of it,"
+        " self.act = getattr(torch, 'relu')"
+    )
+
+
+@pytest.mark.parametrize("give", [(divmod, 1), (len, 3), (int, [])])
+def test_of_other_errors_nothing_is_said(give: tuple[object, ...]) -> None:
+    make, *given = give
+    assert fix(make, *given) == ""
+
+
+def test_a_schedule_of_too_few_steps_is_told_what_counts_them() -> None:
+    optimizer = torch.optim.SGD(LAYER.parameters(), 0.1)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.1, total_steps=2)
+
+    def go() -> None:
+        for _ in range(3):
+            optimizer.step()
+            schedule.step()
+
+    assert "total_steps=self.trainer.estimated_stepping_batches" in fix(go)
