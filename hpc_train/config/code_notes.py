@@ -27,7 +27,7 @@ from hpc_train.config.own_modules import hiding
 from hpc_train.config.python_texts import notes_on_python_texts
 from hpc_train.config.schedule_notes import misnamed_schedule
 from hpc_train.config.schema import Config
-from hpc_train.config.script_trainers import takes_gpus
+from hpc_train.config.script_trainers import trainers_for_gpus
 from hpc_train.config.specs import is_object, read_object, wanted_of
 from hpc_train.config.unrun_validation import unrun_validations
 from hpc_train.config.validate import CALLED, other_environment
@@ -181,7 +181,7 @@ def _script_takes_gpus(path: str) -> bool:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the script's own business
-            return takes_gpus(ast.parse(Path(path).read_bytes()))
+            return trainers_for_gpus(ast.parse(Path(path).read_bytes())) > 0
     except (OSError, SyntaxError, ValueError):  # it was told where the script was checked
         return False
 

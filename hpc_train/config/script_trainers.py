@@ -52,19 +52,6 @@ def places_asked_for(tree: ast.Module) -> dict[str, tuple[int, int]]:
     return asked
 
 
-def takes_gpus(tree: ast.Module) -> bool:
-    """Whether a script has Trainers, and each has accelerator="gpu" or "cuda" as a constant."""
-    asked = [
-        [
-            it.value.value
-            for it in call.keywords
-            if it.arg == "accelerator" and isinstance(it.value, ast.Constant)
-        ]
-        for call in made_trainers(tree)
-    ]
-    return bool(asked) and all(it in (["gpu"], ["cuda"]) for it in asked)
-
-
 def word_of_old(tree: ast.Module, run: Sequence[ast.AST]) -> tuple[int, str, str] | None:
     """What Lightning 2 no longer has: the line, the word and the fix; None where all may work.
 
@@ -128,17 +115,17 @@ def imported(tree: ast.Module) -> tuple[set[str], Mapping[str, str]]:
     return modules | {name for name, what in names.items() if what == "pytorch"}, names
 
 
-def trainers_for_gpus(tree: ast.Module, run: Sequence[ast.AST]) -> int:
+def trainers_for_gpus(tree: ast.Module, run: Sequence[ast.AST] | None = None) -> int:
     """The line of the first of the Trainers where each is made, and for GPUs alone; else 0.
 
     Args:
         tree: The script.
-        run: The parts of it that stand under no condition.
+        run: The parts of it that stand under no condition; None where any part counts.
     """
     calls = list(made_trainers(tree))
     values = [it.value for call in calls for it in call.keywords if it.arg == "accelerator"]
     asked = [it.value for it in values if isinstance(it, ast.Constant)]
-    is_sure = len(asked) == len(calls) and set(calls) <= set(run)
+    is_sure = len(asked) == len(calls) and (run is None or set(calls) <= set(run))
     return calls[0].lineno if calls and is_sure and set(asked) <= {"gpu", "cuda"} else 0
 
 

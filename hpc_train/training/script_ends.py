@@ -25,7 +25,7 @@ _IF_RIGHT = "if that is right: script.may_take_no_steps=true"
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Run:
+class _FitCall:
     """A call of `fit`, `validate`, `test` or `predict`, or of `fit` by a tuner.
 
     Attributes:
@@ -46,7 +46,7 @@ class TrainerRuns:
     def __init__(self) -> None:
         self._made = ""  # where the first one was
         self._is_any = False
-        self._runs: list[_Run] = []
+        self._runs: list[_FitCall] = []
         self._called = False
 
     def made(self) -> None:
@@ -60,7 +60,7 @@ class TrainerRuns:
 
     def ended_well(self, name: str) -> None:
         """That is over."""
-        self._runs.append(_Run(name=name))
+        self._runs.append(_FitCall(name=name))
 
     def raised(self, name: str, error: Exception, *, steps: int) -> None:
         """It failed, and the script may catch that.
@@ -72,7 +72,7 @@ class TrainerRuns:
         told = failure_of(before_teardown(error))
         is_meant = steps > 0 and home not in _OF_LIBRARIES
         place = _short(users_line())
-        self._runs.append(_Run(name=name, caught=told, place=place, is_meant=is_meant))
+        self._runs.append(_FitCall(name=name, caught=told, place=place, is_meant=is_meant))
 
     def check_end(self, *, stepped: bool) -> str:
         """The script has come to its end, or left with 0.
