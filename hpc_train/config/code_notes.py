@@ -36,6 +36,10 @@ from hpc_train.config.words import near_words
 
 # Hooks of Lightning that a training can do without, by whose class has them.
 _OPTIONAL = {"model": ("validation_step",), "data": ("val_dataloader",)}
+_SHORT = {  # as people shorten them
+    "validation_step": ("val_step", "valid_step", "validate_step", "eval_step", "evaluation_step"),
+    "val_dataloader": ("valid_loader", "val_loader", "validation_loader", "val_dl"),
+}
 _STOPS = ("breakpoint", "pdb.set_trace", "ipdb.set_trace")
 
 # Of callbacks: by its name, or a class of the user's own.
@@ -135,7 +139,7 @@ def _misnamed(key: str, class_path: str, definition: ast.ClassDef, path: list[st
     unused = [it for it in methods if f".{it}" not in text and it not in CALLED]
     told = []
     for hook in _OPTIONAL[key]:
-        near = near_words(hook, unused, cutoff=0.8)
+        near = near_words(hook, unused, cutoff=0.8) or [it for it in unused if it in _SHORT[hook]]
         if near and lacks_method(class_path, hook, path):
             told.append(f"{class_path} has a {near[0]}, which nothing calls: {hook} may be meant")
     return told

@@ -1,22 +1,26 @@
-"""Callbacks that watch a metric whose name is one slip away from what the model logs."""
+"""Callbacks that watch a metric which the model does not log, as far as its text tells."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from hpc_train.config.class_kind import locate
 from hpc_train.config.load import LoadedConfig
+from hpc_train.config.refused_callbacks import is_lightnings
 from hpc_train.config.specs import INIT_ARGS, is_object, read_object
 from hpc_train.config.words import did_you_mean
 
+_GIVEN = ("epoch", "step")  # ModelCheckpoint knows these beside what is logged
 MADE_OF = ("", "_step", "_epoch")  # lightning/pytorch, _ResultMetric: on_step with on_epoch
 
 
 def monitor_notes(loaded: LoadedConfig, path: Sequence[str]) -> Iterator[str]:
-    """A line for each `monitor` that is one slip away from what the model logs.
+    """A line for each `monitor` that the model does not log.
 
-    Lightning tells it at the end of an epoch. None where the text does not give every name.
+    Lightning tells it at the end of an epoch. None where the text does not give every name; where a
+    callback of the user's own may log it, one slip away from a name is told alone.
     """
     callbacks = loaded.config.trainer.get("callbacks") or []
     class_path, _ = read_object(loaded.config.model, "model", loaded.origins)
@@ -29,15 +33,24 @@ def monitor_notes(loaded: LoadedConfig, path: Sequence[str]) -> Iterator[str]:
         return
     if not (names := logged_names(found.definition)):
         return
-    known = {f"{name}{end}" for name in names for end in MADE_OF}
+    known = {*_GIVEN, *(f"{name}{end}" for name in names for end in MADE_OF)}
+    others = [it for it in callbacks if not (is_object(it) and _is_lightnings(it, path))]
     for index, spec in enumerate(callbacks):
         monitor = spec.get(INIT_ARGS, {}).get("monitor") if is_object(spec) else None
         if not isinstance(monitor, str) or monitor in known:
             continue
-        if near := did_you_mean(monitor, sorted(names), cutoff=0.8):
+        near = did_you_mean(monitor, sorted(names), cutoff=0.8)
+        if near or not others:
+            near = near or did_you_mean(monitor, sorted(names)) or "name one of them"
             key = f"trainer.callbacks.{index}.{INIT_ARGS}.monitor"
             logs = f"{class_path} logs {', '.join(sorted(names))}"
-            yield f"{loaded.origins.prefix(key)}{key} is {monitor}, and {logs}: {near}"
+            said = f"{key} is {monitor}, and {logs}: {near}"
+            yield f"{loaded.origins.prefix(key)}{said}"
+
+
+def _is_lightnings(spec: dict[str, Any], path: Sequence[str]) -> bool:
+    found = locate(read_object(spec, "")[0], path)
+    return found is not None and is_lightnings(found.module)
 
 
 def logged_names(definition: ast.ClassDef) -> set[str]:

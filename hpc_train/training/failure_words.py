@@ -19,6 +19,7 @@ from hpc_train.training.failing_frame import of_frame
 from hpc_train.training.given_texts import fix_of_text
 from hpc_train.training.local_objects import local_object
 from hpc_train.training.lost_gradient import lost_gradient
+from hpc_train.training.near_names import near_name
 from hpc_train.training.samples_differ import samples_differ
 from hpc_train.training.unfit_checkpoint import FIX, unfit_checkpoint
 from hpc_train.training.unread_file import unread_file
@@ -80,6 +81,7 @@ def fix_of(
     fixes += [fix_of_unused(error, of_config=batch is not None)]
     fixes += [unread_file(error) or of_frame(error), lost_gradient(error).fix]
     fixes += [_of_samples(error)]
+    fixes += [] if any(fixes) else [near_name(error)]
     return "; ".join(filter(None, fixes))
 
 

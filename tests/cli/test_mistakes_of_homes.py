@@ -117,21 +117,30 @@ def test_the_folder_of_runs_is_no_run(hpc, project: Path) -> None:
         ('self.log_dict({"val_loss": 1.0, "val_acc": 2.0})', "val_ac", "did you mean 'val_acc'?"),
         ('self.log("val_loss", 1.0)', "val_loss", ""),
         ('self.log("val_loss", 1.0)', "loss_epoch", ""),
-        ('self.log("val_loss", 1.0)', "sharpness", ""),  # a callback may log it
+        ('self.log("val_loss", 1.0)', "sharpness", "name one of them"),
+        ('self.log("val_loss", 1.0)', "validation_loss", "did you mean 'val_loss'?"),
+        ('self.log("val_loss", 1.0)', "epoch", ""),  # ModelCheckpoint knows it
         ('self.log(f"val_{index}", 1.0)', "val_los", ""),
         ("self.log_dict(self.metrics())", "val_los", ""),
         ('self.log("val_loss", 1.0); helper(self)', "val_los", ""),
     ],
 )
-def test_a_monitor_that_is_one_slip_from_what_is_logged_is_a_note(
-    hpc, project: Path, log: str, monitor: str, told: str
+@pytest.mark.parametrize("own", [False, True])
+def test_a_monitor_that_nothing_logs_is_a_note(
+    hpc, project: Path, log: str, monitor: str, told: str, own: bool
 ) -> None:
+    """A callback of the user's own may log it: then one slip from a name is told alone."""
+    told = "" if own and monitor in ("sharpness", "validation_loss") else told
     (project / "nets.py").write_text((project / "nets.py").read_text() + LOGS.format(log=log))
     stops = "{class_path: pytorch_lightning.callbacks.EarlyStopping, init_args: {monitor: M}}"
     text = CONFIG.replace(
         "{class_path: nets.Net, init_args: {width: 3}}", "{class_path: nets.Logs}"
     )
-    text = text.replace("max_epochs: 1", f"max_epochs: 1, callbacks: [{stops}]")
+    (project / "own.py").write_text(
+        "from pytorch_lightning import Callback\nclass Own(Callback): ...\n"
+    )
+    callbacks = f"{stops}, {{class_path: own.Own}}" if own else stops
+    text = text.replace("max_epochs: 1", f"max_epochs: 1, callbacks: [{callbacks}]")
     (project / "cfg.yaml").write_text(text.replace("monitor: M", f"monitor: {monitor}"))
     said = hpc("submit", "cfg.yaml", "--dry-run")
     assert said.code == 0, said.err

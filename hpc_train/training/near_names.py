@@ -1,0 +1,62 @@
+"""Names that were meant, where an attribute or a metric is asked for that there is not."""
+
+from __future__ import annotations
+
+import linecache
+import traceback
+from types import FrameType, ModuleType
+from typing import Any
+
+from hpc_train.config.words import did_you_mean
+
+_LOGGED = "callback_metrics["
+
+
+def near_name(error: BaseException) -> str:
+    """What may have been meant; empty where nothing is near."""
+    if isinstance(error, AttributeError):
+        return _near_attribute(error)
+    return _near_metric(error) if isinstance(error, KeyError) else ""
+
+
+def _near_attribute(error: AttributeError) -> str:
+    """By the object's own names, which Python leaves in the exception since 3.10."""
+    owner, name = error.obj, error.name
+    if owner is None or not name or name.startswith("_") or isinstance(owner, ModuleType):
+        return ""
+    names = [it for it in dir(owner) if not it.startswith("_")]
+    parts = sorted(it for it in names if name in it.split("_"))
+    if near := did_you_mean(name, names, cutoff=0.75):
+        return near
+    if len(parts) == 1:  # `epoch` of a Trainer is its current_epoch
+        return f"did you mean {parts[0]!r}?"
+    return did_you_mean(name, names)
+
+
+def _near_metric(error: KeyError) -> str:
+    """Of `trainer.callback_metrics[...]`: the names that were logged so far."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    if not frames or not error.args or not isinstance(error.args[0], str):
+        return ""
+    line = traceback.extract_tb(error.__traceback__)[-1].lineno or 0
+    if _LOGGED not in linecache.getline(frames[-1].f_code.co_filename, line):
+        return ""
+    trainer = _trainer_of(frames[-1])
+    if trainer is None:
+        return ""
+    from hpc_train.training.private.lightning_logged import logged_names
+
+    # Their values may be collective, so that no name is looked up.
+    names = sorted(logged_names(trainer))
+    near = did_you_mean(error.args[0], names)
+    return f"callback_metrics has {', '.join(names)}{f': {near}' if near else ''}" if names else ""
+
+
+def _trainer_of(frame: FrameType) -> Any:
+    """The Trainer that a hook of a callback is given, or that a module has; None without one."""
+    if (given := frame.f_locals.get("trainer")) is not None:
+        return given
+    try:
+        return getattr(frame.f_locals.get("self"), "trainer", None)
+    except RuntimeError:  # of a module that has none
+        return None

@@ -1,0 +1,67 @@
+"""What was meant by an attribute or a metric that there is not."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import pytorch_lightning as pl
+import torch
+
+from hpc_train.training.failure_words import fix_of
+from hpc_train.training.near_names import near_name
+
+
+class Net(pl.LightningModule):
+    def __init__(self) -> None:
+        super().__init__()
+        self.net = torch.nn.Linear(2, 1)
+        self.val_set = [1, 2]
+
+
+def asked(owner: Any, name: str) -> AttributeError:
+    with pytest.raises(AttributeError) as caught:
+        getattr(owner, name)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("nett", "did you mean 'net'?"),
+        ("val_sett", "did you mean 'val_set'?"),
+        ("zzz", ""),
+        ("_nett", ""),
+    ],
+)
+def test_an_attribute_of_a_module_that_is_one_slip_away_is_named(name: str, meant: str) -> None:
+    assert near_name(asked(Net(), name)) == meant
+    assert fix_of(asked(Net(), name)) == meant
+
+
+def test_a_part_of_a_name_is_enough_where_one_alone_has_it() -> None:
+    assert near_name(asked(SimpleNamespace(current_epoch=3, fit_loop=1), "epoch")) == (
+        "did you mean 'current_epoch'?"
+    )
+    several = SimpleNamespace(first_epoch=1, last_epoch=2)
+    assert "epoch" not in near_name(asked(several, "epochs_of_all"))
+
+
+def test_of_none_and_of_a_module_of_pythons_nothing_is_said() -> None:
+    assert near_name(asked(None, "shape")) == ""
+    assert near_name(asked(torch, "cudaa")) == ""
+
+
+@pytest.mark.parametrize("logged", [[], ["train_loss", "val_loss"]])
+def test_a_metric_that_is_not_logged_is_told_with_those_that_are(logged: list[str]) -> None:
+    found = dict.fromkeys(logged, torch.zeros(()))
+    connector = SimpleNamespace(_callback_metrics=found, _logged_metrics={})
+    trainer = SimpleNamespace(_logger_connector=connector, callback_metrics=found)
+    with pytest.raises(KeyError) as caught:
+        _ = trainer.callback_metrics["valloss"]
+    told = "callback_metrics has train_loss, val_loss: did you mean 'val_loss'?"
+    assert near_name(caught.value) == (told if logged else "")
+    with pytest.raises(KeyError) as other:
+        _ = {"val_loss": 1}["valloss"]
+    assert near_name(other.value) == ""
