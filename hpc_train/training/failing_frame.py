@@ -16,6 +16,7 @@ _EMPTY_TEXT = re.compile(
 )
 _SPLIT = "Sum of input lengths does not equal the length"
 _NO_ATTRIBUTE = re.compile(r"'\w+' object has no attribute '(?P<name>\w+)'")
+_NO_LENGTH = re.compile(r"object of type '(?P<kind>\w+)' has no len\(\)")
 _SIZED = ("list", "tuple", "str", "ndarray", "Tensor")
 
 
@@ -32,7 +33,20 @@ def of_frame(error: BaseException) -> str:
         )
     if isinstance(error, ValueError) and _SPLIT in said:
         return _of_split(error)
+    if isinstance(error, TypeError) and (found := _NO_LENGTH.search(said)):
+        return _of_length(found["kind"], error)
     return _of_hparams(error) if isinstance(error, AttributeError) else ""
+
+
+def _of_length(kind: str, error: BaseException) -> str:
+    """What has no length: a sample that is None, or a data set whose class does not say it."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    if kind == "NoneType":
+        is_collated = any(it.f_globals.get("__name__", "").endswith("collate") for it in frames)
+        none = "the data set gave None as a sample: __getitem__ has to return one, also where it"
+        return f"{none} skips something" if is_collated else ""
+    is_loaded = any("torch.utils.data" in it.f_globals.get("__name__", "") for it in frames)
+    return f"write def __len__(self) in {kind}" if is_loaded else ""
 
 
 def _of_sequence(error: BaseException) -> str:

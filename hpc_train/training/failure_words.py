@@ -102,6 +102,8 @@ def _of_relative_path(error: BaseException) -> str:
     path = error.filename
     if not isinstance(path, str) or not path or Path(path).is_absolute():
         return ""
+    if path.startswith("~"):
+        return f"nothing replaces ~ here: os.path.expanduser({path!r}), or the whole path"
     return f"a relative path begins in {Path.cwd()}: write the whole path"
 
 
