@@ -16,7 +16,7 @@ from hpc_train.cli.following import LiveLine, one_part, running_line
 from hpc_train.diagnose.stacks import is_installed
 from hpc_train.plan.states import RunState
 from hpc_train.runs.layout import AttemptDir, RunDir
-from hpc_train.runs.ranks import ExitRecord, read_exits, read_heartbeat
+from hpc_train.runs.ranks import ExitRecord, read_exits, read_heartbeat, read_notes
 from hpc_train.runs.status import RunStatus
 
 POLL_S = 0.5
@@ -26,6 +26,7 @@ PROGRESS_LINE = re.compile(r"step \d+(/\d+)?  epoch \d+  |[\d:]{8} hpc-train: st
 _ENDED = re.compile(r"([\d:]{8} hpc-train: attempt \d+ ended: (?!completed)[\w ]+): ")
 _STOPS = re.compile(r"[\d:]{8} hpc-train: decided: stop: ")
 _LAST_WORDS = ("error: ", "  fix: ")
+_NOTE = "note: "
 _FRAME = '  File "'
 _FRAMES = re.compile(r'^(?=  File ")', re.MULTILINE)
 _BEHIND = re.compile(r"^\S", re.MULTILINE)
@@ -167,10 +168,13 @@ def _without_libraries(lines: list[str], attempt: AttemptDir) -> list[str]:
 
 
 def _is_told_again(line: str, attempt: AttemptDir) -> bool:
-    """Whether it is of the last lines of a rank that failed.
+    """Whether it is a note, or of the last lines of a rank that failed.
 
-    Its traceback said the same, or the run's last lines do.
+    Notes of a rank are the supervisor's as well; the rank's traceback said the same as its last
+    lines, or the run's last lines do.
     """
+    if line.startswith(_NOTE):
+        return line.removeprefix(_NOTE).strip() in read_notes(attempt)
     if not line.startswith(_LAST_WORDS):
         return False
     said = line.split(": ", 1)[1].strip()

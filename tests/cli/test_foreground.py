@@ -7,7 +7,7 @@ import pytest
 from hpc_train import api
 from hpc_train.cli import foreground
 from hpc_train.runs.events import EventKind
-from hpc_train.runs.ranks import ExitRecord, write_exit
+from hpc_train.runs.ranks import ExitRecord, leave_note, write_exit
 from tests.cli.test_following import tell, training
 
 __all__ = ["training"]
@@ -41,6 +41,18 @@ def test_in_the_foreground_the_reason_of_the_last_end_stands_in_the_traceback_al
     ended = f"12:00:00 hpc-train: attempt 0 ended: preempted: {error}"
     assert sorted(line for line in said if error in line) == [ended, error]
     assert "12:00:02 hpc-train: attempt 1 ended: user error" in said
+
+
+def test_a_note_of_a_rank_is_said_once_by_the_supervisor_and_the_users_own_is_shown(
+    training, capfd
+):
+    with foreground.shown(api.Run(training)):
+        leave_note(training.attempt(0), "loss is NaN at step 3")
+        training.attempt(0).rank_log(0).write_text("note: loss is NaN at step 3\nnote: mine\n")
+        print("12:00:00 hpc-train: note: loss is NaN at step 3")
+    said = capfd.readouterr().out
+    assert said.count("loss is NaN at step 3") == 1
+    assert "note: mine\n" in said
 
 
 @pytest.mark.parametrize("rank", [0, 1])
