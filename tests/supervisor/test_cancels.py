@@ -184,7 +184,7 @@ def supervise(
         return attempt._record(ends(attempt), supervisor.StopCause(None))
 
     monkeypatch.setattr(supervisor, "_check_and_train", made_up)
-    monkeypatch.setattr(supervisor.SupervisorSignals, "install", lambda _self: None)
+    monkeypatch.setattr(supervisor.SupervisorSignals, "install", lambda _self, **_more: None)
     environ = {
         "SLURM_JOB_ID": "7",
         "SLURM_JOB_NODELIST": "n1,n2",
