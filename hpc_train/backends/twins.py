@@ -13,7 +13,7 @@ from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.registry import all_runs
 from hpc_train.runs.status import RunStatus
 
-_MOST = 20  # older ones than these have ended
+_MOST = 20  # of the newest: a plan is read of each
 
 
 def open_twins(run: RunDir) -> list[RunStatus]:
@@ -22,16 +22,14 @@ def open_twins(run: RunDir) -> list[RunStatus]:
     Slurm is asked, once, only where such a run is not complete.
     """
     own = _what_it_trains(read_plan(run))
-    twins = [
+    namesakes = [
         other
         for other in all_runs([run.path.parent.parent])
-        if other.name == run.name
-        and other.path != run.path
-        and not other.done.exists()
-        and _trains(other, own)
+        if other.path.parent == run.path.parent and other.path != run.path
     ]
-    twins.sort(key=lambda other: other.run_id, reverse=True)
-    found = observe(twins[:_MOST], time.time()) if twins else []
+    newest = sorted(namesakes, key=lambda other: other.run_id, reverse=True)[:_MOST]
+    twins = [other for other in newest if not other.done.exists() and _trains(other, own)]
+    found = observe(twins, time.time()) if twins else []
     job = newest_job_id(read_history(run.events))
     return [it for it in found if not it.state.ended and it.job_id != job]
 

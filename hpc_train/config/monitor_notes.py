@@ -34,7 +34,7 @@ def monitor_notes(loaded: LoadedConfig, path: Sequence[str]) -> Iterator[str]:
     if not (names := logged_names(found.definition)):
         return
     known = {*_GIVEN, *(f"{name}{end}" for name in names for end in MADE_OF)}
-    others = [it for it in callbacks if not (is_object(it) and _is_lightnings(it, path))]
+    others = [it for it in callbacks if not lightnings_callback(it, path)]
     for index, spec in enumerate(callbacks):
         monitor = spec.get(INIT_ARGS, {}).get("monitor") if is_object(spec) else None
         if not isinstance(monitor, str) or monitor in known:
@@ -48,9 +48,10 @@ def monitor_notes(loaded: LoadedConfig, path: Sequence[str]) -> Iterator[str]:
             yield f"{loaded.origins.prefix(key)}{said}"
 
 
-def _is_lightnings(spec: dict[str, Any], path: Sequence[str]) -> bool:
-    found = locate(read_object(spec, "")[0], path)
-    return found is not None and is_lightnings(found.module)
+def lightnings_callback(spec: Any, path: Sequence[str]) -> str:
+    """The name of a callback's class where it is Lightning's own; empty for others."""
+    found = locate(read_object(spec, "")[0], path) if is_object(spec) else None
+    return found.name if found and is_lightnings(found.module) else ""
 
 
 def logged_names(definition: ast.ClassDef) -> set[str]:

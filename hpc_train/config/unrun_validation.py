@@ -7,11 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hpc_train.config.class_kind import Located, lacks_method, locate, place_of
+from hpc_train.config.class_kind import lacks_method, locate, place_of
 from hpc_train.config.load import LoadedConfig
 from hpc_train.config.modules import bound_in
-from hpc_train.config.monitor_notes import MADE_OF, logged_places
-from hpc_train.config.refused_callbacks import is_lightnings
+from hpc_train.config.monitor_notes import MADE_OF, lightnings_callback, logged_places
 from hpc_train.config.specs import INIT_ARGS, is_object, read_object
 from hpc_train.config.words import near_words
 
@@ -55,7 +54,7 @@ def unrun_validations(loaded: LoadedConfig, path: Sequence[str]) -> Iterator[Unr
     logged = _of_validation(model.definition) if why else {}
     text = ast.unparse(model.definition)
     is_sure = "configure_callbacks" not in text and "callback_metrics" not in text
-    known = [_lightnings(it, path) for it in callbacks]
+    known = [lightnings_callback(it, path) for it in callbacks]
     for index, spec in enumerate(callbacks):
         arguments = (spec.get(INIT_ARGS) or {}) if is_object(spec) else {}
         monitor = arguments.get("monitor")
@@ -111,12 +110,6 @@ def _of_training(definition: ast.ClassDef) -> str:
         if any(method == "training_step" for method, _ in places)
     ]
     return min(names, key=lambda it: ("loss" not in it, it), default="")
-
-
-def _lightnings(spec: Any, path: Sequence[str]) -> str:
-    """The name of a callback of Lightning's own; empty for others."""
-    found: Located | None = locate(read_object(spec, "")[0], path) if is_object(spec) else None
-    return found.name if found and is_lightnings(found.module) else ""
 
 
 def _ends(arguments: dict[str, Any], trainer: dict[str, Any]) -> bool:

@@ -15,7 +15,6 @@ _EMPTY_TEXT = re.compile(
     r"could not convert string to float: ''|invalid literal for int\(\) with base \d+: ''"
 )
 _SPLIT = "Sum of input lengths does not equal the length"
-_NO_ATTRIBUTE = re.compile(r"'\w+' object has no attribute '(?P<name>\w+)'")
 _NO_LENGTH = re.compile(r"object of type '(?P<kind>\w+)' has no len\(\)")
 _SIZED = ("list", "tuple", "str", "ndarray", "Tensor")
 
@@ -35,7 +34,7 @@ def of_frame(error: BaseException) -> str:
         return _of_split(error)
     if isinstance(error, TypeError) and (found := _NO_LENGTH.search(said)):
         return _of_length(found["kind"], error)
-    return _of_hparams(error) if isinstance(error, AttributeError) else ""
+    return _of_saved(error) if isinstance(error, AttributeError) else ""
 
 
 def _of_length(kind: str, error: BaseException) -> str:
@@ -77,17 +76,15 @@ def _of_split(error: BaseException) -> str:
     return ""
 
 
-def _of_hparams(error: AttributeError) -> str:
-    """An argument of __init__ that save_hyperparameters() has put into self.hparams alone."""
-    found = _NO_ATTRIBUTE.fullmatch(str(error))
-    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
-    if not found or not frames:
-        return ""
-    name, owner = found["name"], frames[-1].f_locals.get("self")
-    saved = getattr(owner, "__dict__", {}).get("_hparams") or {}
-    if name not in saved or error.name not in (None, name):
-        return ""
-    return f"write self.hparams.{name}, or self.{name} = {name} in __init__"
+def _of_saved(error: AttributeError) -> str:
+    """An argument of __init__ that save_hyperparameters() has put into self.hparams alone.
+
+    Python leaves object and name in the exception since 3.10.
+    """
+    name, saved = error.name, getattr(error.obj, "__dict__", {}).get("_hparams") or {}
+    return (
+        f"write self.hparams.{name}, or self.{name} = {name} in __init__" if name in saved else ""
+    )
 
 
 def _indexed(error: BaseException) -> Iterator[tuple[str, Any]]:

@@ -11,10 +11,9 @@ import traceback
 from dataclasses import dataclass
 from typing import Any
 
-from hpc_train.training.private.versions import LIGHTNING_PACKAGES
+from hpc_train.training.users_method import own_method
 
 _STEP = "training_step"
-_PACKAGES = tuple(name.partition(".")[0] for name in LIGHTNING_PACKAGES)
 _OWNERS = ("model", "pl_module", "lightning_module")
 _CUTS = re.compile(
     r"\.detach\(\)|\.item\(\)|\.data\b|\bno_grad\(\)|\binference_mode\(\)|\bargmax\("
@@ -47,7 +46,8 @@ def lost_gradient(error: BaseException) -> LostGradient:
     if model is None or by_hand:  # the line of its backward stands in the traceback
         return LostGradient(fix=_GENERAL)
     frozen = _all_frozen(model)
-    code, lines, first = _method(model)
+    method = own_method(model, _STEP)
+    code, (lines, first) = getattr(method, "__code__", None), _lines(method)
     where = f"{code.co_filename}:{code.co_firstlineno}" if code else ""
     if frozen:
         return LostGradient(where, f"all parameters of {type(model).__name__} are frozen: {frozen}")
@@ -63,14 +63,9 @@ def _all_frozen(model: Any) -> str:
     return ""
 
 
-def _method(model: Any) -> tuple[Any, list[str], int]:
-    """The code of the class's own method, its lines, and the number of the first."""
-    for kind in type(model).__mro__:
-        if _STEP in kind.__dict__ and kind.__module__.partition(".")[0] not in _PACKAGES:
-            method = inspect.unwrap(kind.__dict__[_STEP])
-            try:
-                lines, first = inspect.getsourcelines(method)
-            except (OSError, TypeError):
-                lines, first = [], 0
-            return getattr(method, "__code__", None), lines, first
-    return None, [], 0
+def _lines(method: Any) -> tuple[list[str], int]:
+    """Of a method: its lines, and the number of the first."""
+    try:
+        return inspect.getsourcelines(method)
+    except (OSError, TypeError):
+        return [], 0

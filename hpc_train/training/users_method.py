@@ -52,11 +52,14 @@ def _package(module: str) -> str:
 
 
 def _place(owner: Any, hook: str) -> str:
-    """Of the class nearest to the user's that has such a method of its own."""
+    code = getattr(own_method(owner, hook), "__code__", None)
+    return f"{code.co_filename}:{code.co_firstlineno}" if code else ""
+
+
+def own_method(owner: Any, name: str) -> Any:
+    """The method that an object's class has by that name; None where it is Lightning's, or none."""
     for kind in type(owner).__mro__:
-        if hook in kind.__dict__:
-            code = getattr(inspect.unwrap(kind.__dict__[hook]), "__code__", None)
-            if code is None or _package(kind.__module__) in _PACKAGES:
-                return ""
-            return f"{code.co_filename}:{code.co_firstlineno}"
-    return ""
+        if name in kind.__dict__:
+            is_lightnings = _package(kind.__module__) in _PACKAGES
+            return None if is_lightnings else inspect.unwrap(kind.__dict__[name])
+    return None

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -27,15 +25,6 @@ ENDS = [
     AttemptOutcome(outcome=Outcome.HANG, reason="nothing moved"),
     AttemptOutcome(outcome=Outcome.COMPLETED, reason="all ranks finished"),
 ]
-
-
-@pytest.fixture(autouse=True)
-def _signals_are_put_back() -> Iterator[None]:
-    taken = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
-    before = {number: signal.getsignal(number) for number in taken}
-    yield
-    for number, handler in before.items():
-        signal.signal(number, handler)
 
 
 @pytest.fixture

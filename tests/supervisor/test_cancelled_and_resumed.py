@@ -17,10 +17,9 @@ from hpc_train.supervisor.orphaned_attempt import close_unfinished
 from hpc_train.supervisor.outcome import AttemptOutcome
 from hpc_train.supervisor.supervisor_log import SupervisorLog
 from tests.supervisor.attempted import Scene, scene
-from tests.supervisor.test_attempt_ended import _signals_are_put_back
 from tests.supervisor.test_cancels import supervise
 
-__all__ = ["_signals_are_put_back", "scene"]
+__all__ = ["scene"]
 
 ASKED = "`hpc-train cancel` asked for it"
 SAVED = AttemptOutcome(outcome=Outcome.COMPLETED, reason="all ranks finished")

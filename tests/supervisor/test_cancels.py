@@ -19,9 +19,8 @@ from hpc_train.supervisor.orphaned_attempt import close_unfinished
 from hpc_train.supervisor.outcome import AttemptOutcome
 from hpc_train.supervisor.supervisor_log import SupervisorLog
 from tests.supervisor.attempted import Scene, beat, say, scene
-from tests.supervisor.test_attempt_ended import _signals_are_put_back
 
-__all__ = ["_signals_are_put_back", "scene"]
+__all__ = ["scene"]
 
 SCANCELLED = "JobState=COMPLETING Requeue=1 Restarts=0 PreemptTime=None"
 PREEMPTED = "JobState=COMPLETING Requeue=1 Restarts=0 PreemptTime=2026-11-21T07:48:36"

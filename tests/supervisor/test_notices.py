@@ -36,11 +36,10 @@ from tests.supervisor.told_runs import (
 )
 
 from .channels import Channel
-from .test_attempt_ended import _signals_are_put_back
 
 pytestmark = pytest.mark.slow
 
-__all__ = ["_signals_are_put_back", "listening"]
+__all__ = ["listening"]
 
 HANG = AttemptOutcome(outcome=Outcome.HANG, reason="nothing moved")
 

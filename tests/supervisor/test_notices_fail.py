@@ -31,11 +31,10 @@ from tests.supervisor.told_runs import (
 )
 
 from .channels import SECRET, Channel, channel
-from .test_attempt_ended import _signals_are_put_back
 
 pytestmark = pytest.mark.slow
 
-__all__ = ["_signals_are_put_back", "listening"]
+__all__ = ["listening"]
 
 SHORT_S = 3.0
 

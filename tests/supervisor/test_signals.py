@@ -4,20 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
 
 import pytest
 
 from hpc_train.supervisor.signals import SupervisorSignals
-
-
-@pytest.fixture(autouse=True)
-def _signals_are_put_back() -> Iterator[None]:
-    taken = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
-    before = {number: signal.getsignal(number) for number in taken}
-    yield
-    for number, handler in before.items():
-        signal.signal(number, handler)
 
 
 def test_a_closed_terminal_asks_to_stop_and_later_words_go_nowhere() -> None:
