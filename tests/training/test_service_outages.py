@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from hpc_train.training.service_outages import NEXT_TRY_S, OutageTolerantClient
+from hpc_train.training.service_outages import NEXT_TRY_S, OutageTolerantClient, be_brief
 from tests.training.mlflow_stand_in import MlflowStandIn
 
 FOLDER = Path(sys.prefix, "logger-services")
@@ -255,3 +255,10 @@ def test_what_is_refused_later_is_told_and_the_rest_is_sent() -> None:
     client.last_try()
     assert fake.tried == [1, 1, 2]
     assert said[1] == "MLflow refused what had waited (log_metric): code 400"
+
+
+def test_mlflows_client_gives_up_after_two_retries_unless_the_user_says_otherwise() -> None:
+    for given, tries in ({}, "2"), ({"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "7"}, "7"):
+        environ: dict[str, str] = dict(given)
+        be_brief(environ)
+        assert environ == {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": tries}
