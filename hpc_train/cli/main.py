@@ -8,6 +8,7 @@ import gc
 import importlib
 import json
 import os
+import re
 import shlex
 import sys
 import time
@@ -210,11 +211,14 @@ def _usage(error: click.ClickException, command: str) -> HpcTrainError:
 
 
 _MOST_CONFIGS = 5
+_IS_CONFIG = re.compile(rb"^(?:model|script|base|defaults)\s*:", re.MULTILINE)  # not mkdocs.yml
 
 
 def _configs_here(command: str) -> str:
     """What to type where the config is left out: those of this folder, by name."""
-    names = sorted(it.name for it in Path().iterdir() if it.suffix in (".yaml", ".yml"))
+    files = [it for it in Path().iterdir() if it.suffix in (".yaml", ".yml") and it.is_file()]
+    readable = [it for it in files if os.access(it, os.R_OK)]
+    names = sorted(it.name for it in readable if _IS_CONFIG.search(it.read_bytes()))
     if not names:
         return ""
     if len(names) == 1:

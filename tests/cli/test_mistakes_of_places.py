@@ -372,6 +372,8 @@ def test_a_command_without_its_config_names_those_that_are_here(
     for command in ("run", "submit", "render"):
         fix = f"hpc-train {command} cfg.yaml"
         refused(hpc, project, [command], 2, "Missing argument 'CFG'", fix)
+    (project / "mkdocs.yml").write_text("site_name: model\n")  # another program's
+    refused(hpc, project, ["run"], 2, "Missing argument 'CFG'", "hpc-train run cfg.yaml")
     (project / "b c.yml").write_text(CONFIG)
     refused(hpc, project, ["run"], 2, "Missing", "run CFG, one of: 'b c.yml', cfg.yaml")
     monkeypatch.chdir(project / "sub")
