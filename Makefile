@@ -31,8 +31,8 @@ test: $(VENV)/.test
 	@$(MAKE) --no-print-directory --jobs=2 lint types layers
 	@$(BIN)/pytest --numprocesses $(WORKERS) $(PYTEST_ARGS)
 
-# For while one writes: no Slurm, no torch, none that is marked slow.
-quick: $(VENV)/.test
+# For while one writes: no Slurm, no torch, none that is marked slow; lint and layers take two seconds.
+quick: $(VENV)/.test lint layers
 	@$(BIN)/pytest --quick --numprocesses $(WORKERS) $(PYTEST_ARGS)
 
 soak: $(VENV)/.test

@@ -8,6 +8,7 @@ from types import FrameType, ModuleType
 from typing import Any
 
 from hpc_train.config.words import did_you_mean
+from hpc_train.training.private.logged_names import logged_names
 
 _LOGGED = "callback_metrics["
 
@@ -44,8 +45,6 @@ def _near_metric(error: KeyError) -> str:
     trainer = _trainer_of(frames[-1])
     if trainer is None:
         return ""
-    from hpc_train.training.private.lightning_logged import logged_names
-
     # Their values may be collective, so that no name is looked up.
     names = sorted(logged_names(trainer))
     near = did_you_mean(error.args[0], names)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from hpc_train.config.words import did_you_mean
 from hpc_train.runs.layout import AttemptDir
 from hpc_train.runs.ranks import leave_note, read_notes
-from hpc_train.training.private.lightning_logged import logged_names
+from hpc_train.training.private.logged_names import logged_names
 
 if TYPE_CHECKING:
     from hpc_train.training.private.lightning import pl

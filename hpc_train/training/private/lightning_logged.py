@@ -27,12 +27,6 @@ _CONNECTOR_METRICS = ("_callback_metrics", "_logged_metrics", "_progress_bar_met
 _CONNECTOR_PLACE = ("_first_loop_iter", "_current_fx")
 
 
-def logged_names(trainer: pl.Trainer) -> set[str]:
-    """What has been logged so far, by name; nothing is computed, which may be collective."""
-    connector = trainer._logger_connector
-    return {*connector._callback_metrics, *connector._logged_metrics}
-
-
 def capture_logged(trainer: pl.Trainer) -> dict[str, Any]:
     """This rank's part, as plain values and tensors; tensors are copies."""
     connector = trainer._logger_connector
