@@ -105,12 +105,18 @@ def _moved(run: RunDir, job_id: str) -> _MovedInQueue | None:
     made = runs_dir / slug(plan.name) / here.name
     then = RunDir(made.with_name(run.run_id))
     log = then.job_log(job_id)
-    if made == here or log.parent.is_dir() or not _is_seen(runs_dir):
+    if made == here or log.parent.is_dir() or not _is_seen(runs_dir, here):
         return None
     return _MovedInQueue("sweep" if sweep else "run", made, here, log)
 
 
-def _is_seen(runs_dir: Path) -> bool:
-    """Whether a folder that is not in there is gone, and not under another name on this machine."""
-    top = Path(runs_dir.anchor)
-    return any(place.is_dir() for place in (runs_dir, runs_dir.parent) if place != top)
+def _is_seen(runs_dir: Path, here: Path) -> bool:
+    """Whether a folder that is not in there is gone, and not under another name on this machine.
+
+    Where a whole project was renamed, that of its parents which is left has to lie on the file
+    system that the run is on now.
+    """
+    left = next(place for place in (runs_dir, *runs_dir.parents) if place.is_dir())
+    if left == Path(runs_dir.anchor):
+        return False
+    return left in (runs_dir, runs_dir.parent) or left.stat().st_dev == here.stat().st_dev

@@ -57,6 +57,30 @@ def test_while_the_job_waits_it_is_told_that_it_will_not_find_its_run(
     assert "was moved" not in shown(hpc, slurm, waiting, "Priority")
 
 
+def test_a_project_that_was_renamed_as_a_whole_is_told_and_goes_on_there(
+    hpc, slurm: Slurm, project: Path, tmp_path: Path, monkeypatch
+) -> None:
+    """Of the folder that was made, no parent is left but that of the project."""
+    before, now = tmp_path / "wine", tmp_path / "wine 2"
+    before.mkdir()
+    for part in [*project.glob("*.py"), project / "cfg.yaml"]:
+        shutil.copy(part, before)
+    monkeypatch.chdir(before)
+    made = Path(json.loads(hpc("submit", "cfg.yaml", "runs_dir=runs", "--json").out)["run_dir"])
+    before.rename(now)
+    monkeypatch.chdir(now)
+    here = RunDir(now / made.relative_to(before))
+    said = shown(hpc, slurm, here, "Priority")
+    assert f"the run was moved from {made} to {here.path}" in said
+    said = failed(hpc, slurm, here)
+    assert "while its job waited" in said
+    assert "do not see" not in said
+    resumed = hpc("resume", str(here.path))
+    assert resumed.code == 0, resumed.err
+    plan = json.loads(here.plan.read_text())
+    assert (plan["workdir"], plan["runs_dir"]) == (str(now), str(now / "runs"))
+
+
 def test_a_copy_and_a_folder_that_is_elsewhere_on_this_machine_are_no_move(
     hpc, slurm, waiting, tmp_path
 ) -> None:
