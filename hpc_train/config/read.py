@@ -121,7 +121,7 @@ def read_file(path: Path) -> Source:
             raise ConfigError(message, "name the file itself") from None
         raise ConfigError(f"{path}: there is no such file", _neighbours(path)) from None
     except IsADirectoryError:
-        raise ConfigError(f"{path} is a folder", _neighbours(path / "x")) from None
+        raise ConfigError(f"{path} is a folder", _in_folder(path)) from None
     except UnicodeDecodeError as error:
         line, byte = error.object.count(b"\n", 0, error.start) + 1, error.object[error.start]
         message = f"{path}:{line}: not text in UTF-8, for its byte 0x{byte:02x}"
@@ -344,6 +344,19 @@ def _one_folder_down(folder: Path, name: str) -> str:
     if len(found) != 1 or not found[0].is_file():
         return ""
     return f"it is in {found[0].parent}: cd {shlex.quote(str(found[0].parent))}, and again"
+
+
+def _in_folder(folder: Path) -> str:
+    """Which configs a folder has that was given in a config's place."""
+    try:
+        names = sorted(entry.name for entry in folder.iterdir())
+    except OSError:  # it may not be listed
+        return "name the config in it"
+    if not (configs := [it for it in names if it.endswith((".yaml", ".yml"))]):
+        return f"no file in {folder} ends in .yaml"
+    if str(folder) != "." and any(it.endswith(".py") for it in names):  # a project of its own
+        return f"cd {shlex.quote(str(folder))}, and name a config there: {', '.join(configs[:5])}"
+    return f"name a config: {', '.join(shlex.quote(str(folder / it)) for it in configs[:5])}"
 
 
 def _neighbours(path: Path) -> str:

@@ -11,6 +11,13 @@ from hpc_train.config.words import did_you_mean
 from hpc_train.training.private.logged_names import logged_names
 
 _LOGGED = "callback_metrics["
+# Of a Trainer and a LightningModule, where many names hold the word that one thinks of first.
+_OF_LIGHTNING = {
+    "epoch": "current_epoch",
+    "step": "global_step",
+    "rank": "global_rank",
+    "module": "lightning_module",
+}
 
 
 def near_name(error: BaseException) -> str:
@@ -26,6 +33,8 @@ def _near_attribute(error: AttributeError) -> str:
     if owner is None or not name or name.startswith("_") or isinstance(owner, ModuleType):
         return ""
     names = [it for it in dir(owner) if not it.startswith("_")]
+    if (meant := _OF_LIGHTNING.get(name)) in names:
+        return f"did you mean {meant!r}?"
     parts = sorted(it for it in names if name in it.split("_"))
     if near := did_you_mean(name, names, cutoff=0.75):
         return near

@@ -30,7 +30,20 @@ def test_a_missing_file_names_one_that_is_there(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_no_config(tmp_path: Path) -> None:
-    assert refusal(tmp_path).message.endswith("is a folder")
+    error = refusal(tmp_path)
+    assert error.message.endswith("is a folder")
+    assert error.hint.endswith("ends in .yaml")
+
+
+def test_of_a_folder_its_configs_are_named_and_a_project_is_gone_into(tmp_path: Path) -> None:
+    """The ranks import the model from the folder that the command is typed in."""
+    configs = tmp_path / "my configs"
+    configs.mkdir()
+    for name in ("b.yaml", "a.yml", "notes.txt"):
+        write(configs, MINIMAL, name)
+    assert refusal(configs).hint == "name a config: 'my configs/a.yml', 'my configs/b.yaml'"
+    (configs / "nets.py").touch()
+    assert refusal(configs).hint == "cd 'my configs', and name a config there: a.yml, b.yaml"
 
 
 def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:

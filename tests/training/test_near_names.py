@@ -48,6 +48,16 @@ def test_a_part_of_a_name_is_enough_where_one_alone_has_it() -> None:
     assert "epoch" not in near_name(asked(several, "epochs_of_all"))
 
 
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("epoch", "current_epoch"), ("step", "global_step"), ("module", "lightning_module")],
+)
+def test_lightnings_own_name_of_a_word_is_meant(name: str, meant: str) -> None:
+    assert near_name(asked(object.__new__(pl.Trainer), name)) == f"did you mean {meant!r}?"
+    if name != "module":
+        assert near_name(asked(Net(), name)) == f"did you mean {meant!r}?"
+
+
 def test_of_none_and_of_a_module_of_pythons_nothing_is_said() -> None:
     assert near_name(asked(None, "shape")) == ""
     assert near_name(asked(torch, "cudaa")) == ""
