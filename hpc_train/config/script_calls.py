@@ -13,23 +13,27 @@ _CLI_NEEDS = "jsonargparse"
 _GIVEN = ("model", "datamodule")
 
 
-def wrong_guard(tree: ast.Module) -> ast.If | None:
-    """`if __name__ == "main":`, which is never true; None where there is none."""
-    return next((it for it in tree.body if isinstance(it, ast.If) and _is_wrong(it)), None)
+def wrong_guard(tree: ast.Module) -> tuple[ast.If, str] | None:
+    """`if __name__ == "main":`, which is never true, and what it compares; None without one."""
+    guards = (it for it in tree.body if isinstance(it, ast.If) and not it.orelse)
+    return next(((it, said) for it in guards if (said := _never_true(it.test))), None)
 
 
-def _is_wrong(statement: ast.If) -> bool:
-    test = statement.test
-    if not isinstance(test, ast.Compare) or statement.orelse:
-        return False
-    if len(test.ops) != 1 or not isinstance(test.ops[0], ast.Eq):
-        return False
+def _never_true(test: ast.expr) -> str:
+    """What a guard compares that is never alike; empty where it is right, or no guard at all."""
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1:
+        return ""
+    if not isinstance(test.ops[0], ast.Eq):
+        return ""
     sides = [test.left, *test.comparators]
     words = [it.value for it in sides if isinstance(it, ast.Constant)]
     names = [it.id for it in sides if isinstance(it, ast.Name)]
+    if {*words} == {"__name__", "__main__"}:
+        return "the text '__name__' with '__main__'"
     if names != ["__name__"] or len(words) != 1 or not isinstance(words[0], str):
-        return False
-    return words[0] != "__main__" and words[0].strip("_ ").casefold() == "main"
+        return ""
+    is_meant = words[0] != "__main__" and words[0].strip("_ ").casefold() == "main"
+    return f"__name__ with {words[0]!r}" if is_meant else ""
 
 
 def class_that_is_fitted(

@@ -44,12 +44,11 @@ def check_starts(
     """
     defines = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     makes = (*defines, *(() if "argparse" in imports_of(tree) else (ast.Assign, ast.AnnAssign)))
-    guard = wrong_guard(tree)
-    if guard is not None:  # what stands below it is not run
+    if wrong := wrong_guard(tree):  # what stands below it is not run
+        guard, said = wrong
         rest = ast.Module([it for it in tree.body if it is not guard], [])
         if does_nothing(rest) and all(map(does_nothing, _own_modules(rest, file, search_path))):
-            said = f"compares __name__ with {ast.unparse(guard.test).split('== ')[-1]}"
-            where = f": {file.name}:{guard.lineno} {said}, which it never is"
+            where = f": {file.name}:{guard.lineno} compares {said}, which it never is"
             hint = 'write if __name__ == "__main__":'
             raise origins.error("script.path", f"{where}, so nothing would be trained", hint)
     if not any(isinstance(it, makes) for it in tree.body) or not does_nothing(tree):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, cast
 
+from hpc_train.config.refused_callbacks import is_lightnings
 from hpc_train.config.words import did_you_mean
 from hpc_train.runs.layout import AttemptDir
 from hpc_train.runs.ranks import leave_note, read_notes
@@ -40,7 +41,23 @@ def unlogged_monitors(trainer: pl.Trainer) -> dict[str, str]:
         if monitor not in {*logged, "step", "epoch"}:
             missing.setdefault(monitor, []).append(who)
     names = sorted(logged - {"step", "epoch"})
-    return dict(_told(monitor, who, names) for monitor, who in missing.items())
+    why = _no_validation(trainer)
+    return dict(_told(monitor, who, names, why) for monitor, who in missing.items())
+
+
+def _no_validation(trainer: pl.Trainer) -> str:
+    """Why a model that has a validation_step is not validated in this fit; empty where it is."""
+    owners = [it for it in type(trainer.lightning_module).__mro__ if "validation_step" in vars(it)]
+    if not owners or is_lightnings(owners[0].__module__):
+        return ""
+    if trainer.limit_val_batches == 0:
+        return "no validation runs, as trainer.limit_val_batches is 0"
+    if not trainer.enable_validation:
+        return "no validation runs, as the data have no val_dataloader"
+    every, epochs = trainer.check_val_every_n_epoch, trainer.max_epochs
+    if every and epochs and 0 < epochs < every:
+        return f"no validation runs, as check_val_every_n_epoch {every} is above max_epochs"
+    return ""
 
 
 def _monitors(trainer: pl.Trainer) -> Iterator[tuple[str, str]]:
@@ -55,7 +72,13 @@ def _monitors(trainer: pl.Trainer) -> Iterator[tuple[str, str]]:
             yield type(schedule.scheduler).__name__, schedule.monitor
 
 
-def _told(monitor: str, who: list[str], names: list[str]) -> tuple[str, str]:
+def _told(monitor: str, who: list[str], names: list[str], why: str) -> tuple[str, str]:
     verb = "monitors" if len(who) == 1 else "monitor"
-    fix = did_you_mean(monitor, names) or f'write self.log("{monitor}", ...) in the model'
+    near = did_you_mean(monitor, names, cutoff=0.85)
+    fix = (
+        near
+        or why
+        or did_you_mean(monitor, names)
+        or f'write self.log("{monitor}", ...) in the model'
+    )
     return f"{', '.join(who)} {verb} {monitor}", f"logged: {', '.join(names) or 'nothing'}; {fix}"

@@ -44,6 +44,10 @@ def test_a_guard_that_is_never_true_is_told(folder: Path, word: str) -> None:
         f"train.py:3 compares __name__ with '{word}', which it never is, so nothing would be"
         ' trained -> write if __name__ == "__main__":'
     )
+    quoted = text.replace("__name__", "'__name__'").replace(word, "__main__")
+    assert said_of(folder, quoted).startswith(
+        "train.py:3 compares the text '__name__' with '__main__', which it never is, so nothing"
+    )
     assert said_of(folder, text.replace(word, "__main__")) == ""
     assert said_of(folder, f"{text}else:\n    pl.Trainer().fit(Net())\n") == ""
     assert said_of(folder, f"{text}pl.Trainer().fit(Net())\n") == ""

@@ -33,10 +33,23 @@ class Tiny(pl.LightningModule):
         return {"optimizer": optimizer, "lr_scheduler": kept}
 
 
-def told(folder: Path, *callbacks: pl.Callback, plateau: str = "") -> list[str]:
+class Validated(Tiny):
+    def validation_step(self, batch: torch.Tensor, index: int) -> None:
+        self.log("val_loss", self.layer(batch).square().mean())
+
+
+def told(
+    folder: Path,
+    *callbacks: pl.Callback,
+    plateau: str = "",
+    module: type[Tiny] = Tiny,
+    validates: bool = False,
+    **arguments: Any,
+) -> list[str]:
     trainer = pl.Trainer(
         accelerator="cpu",
         max_epochs=1,
+        **arguments,
         callbacks=list(callbacks),
         default_root_dir=str(folder),
         logger=False,
@@ -45,7 +58,7 @@ def told(folder: Path, *callbacks: pl.Callback, plateau: str = "") -> list[str]:
         enable_model_summary=False,
     )
     data = torch.utils.data.DataLoader(torch.ones(4, 2), batch_size=2)  # type: ignore[arg-type]
-    trainer.fit(Tiny(plateau), data)
+    trainer.fit(module(plateau), data, data if validates else None)
     return [f"{what}; {rest}" for what, rest in unlogged_monitors(trainer).items()]
 
 
@@ -61,6 +74,34 @@ def test_what_waits_for_a_metric_that_never_came_is_told_with_what_there_is(tmp_
     what, fix = said.split("; logged: train_loss; ")
     assert what == "ReduceLROnPlateau monitors train_los"
     assert fix == "did you mean 'train_loss'?"
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("module", "arguments", "why"),
+    [
+        (Validated, {}, "no validation runs, as the data have no val_dataloader"),
+        (
+            Validated,
+            {"validates": True, "limit_val_batches": 0},
+            "no validation runs, as trainer.limit_val_batches is 0",
+        ),
+        (
+            Validated,
+            {"validates": True, "check_val_every_n_epoch": 5},
+            "no validation runs, as check_val_every_n_epoch 5 is above max_epochs",
+        ),
+        (Tiny, {}, "did you mean 'train_loss'?"),
+    ],
+)
+def test_a_metric_of_a_validation_that_never_runs_is_told_with_why(
+    tmp_path: Path, module: type[Tiny], arguments: dict[str, Any], why: str
+) -> None:
+    kept = ModelCheckpoint(tmp_path, monitor="val_loss")
+    (said,) = told(tmp_path, kept, module=module, num_sanity_val_steps=0, **arguments)
+    assert said == f"ModelCheckpoint monitors val_loss; logged: train_loss; {why}"
+    (said,) = told(tmp_path, ModelCheckpoint(tmp_path, monitor="train_los"), module=module)
+    assert said.endswith("did you mean 'train_loss'?")
 
 
 @pytest.mark.filterwarnings("ignore")
