@@ -6,15 +6,15 @@ import re
 import shutil
 import sys
 import time
-from pathlib import Path
 
 import click
 
 from hpc_train import api
 from hpc_train.cli.common import CODE_TOLD, print_json, shell_word
 from hpc_train.cli.diagnosis_lines import diagnosis_lines
+from hpc_train.cli.going_on import goes_on
 from hpc_train.cli.main import INTERRUPTED
-from hpc_train.plan.states import SUBMIT_AGAIN, Outcome, RunState
+from hpc_train.plan.states import RunState
 from hpc_train.runs.events import EventKind, read_events, since_last
 from hpc_train.runs.history import attempts_in
 from hpc_train.runs.history_text import (
@@ -24,9 +24,7 @@ from hpc_train.runs.history_text import (
     progress_text,
     shortened,
 )
-from hpc_train.runs.layout import RunDir
 from hpc_train.runs.ranks import Heartbeat
-from hpc_train.runs.snapshot import DOCUMENT
 from hpc_train.runs.status import RunStatus
 from hpc_train.runs.step_times import slower_text
 from hpc_train.supervisor.exitcodes import EXIT_CODES
@@ -214,32 +212,4 @@ def print_end(status: RunStatus, *, err: bool = False) -> None:
         of_rank = f" --rank {rank}" if rank else ""
         if status.attempts:
             click.echo(f"logs       hpc-train logs {name}{of_rank}", err=err)
-        click.echo(f"go on      {_goes_on(status, name)}", err=err)
-
-
-def _goes_on(status: RunStatus, name: str) -> str:
-    """What to type next; a key that makes another training is for a new run."""
-    from hpc_train.backends.submit_again import (
-        has_environment,
-        is_of_script,
-        submit_again,
-    )
-
-    run = RunDir(Path(status.run_dir))
-    found = re.search(rf"{SUBMIT_AGAIN} (\S+=[^\s)]+)", status.reason)
-    if found:
-        return submit_again(run, found[1])
-    last = status.attempts[-1] if status.attempts else None
-    if last is None and status.state is RunState.FAILED and has_environment(run):
-        keeps = f"hpc-train resume {name} keeps the env of its submission"
-        return f"{submit_again(run)}, with env mended; {keeps}"
-    if last is None or last.outcome is not Outcome.USER_ERROR:
-        return f"hpc-train resume {name}"
-    has_copy = (Path(status.run_dir) / DOCUMENT).is_file()
-    renewed = " --new-snapshot" if has_copy else ""
-    if status.evaluates:  # what is submitted is a training
-        return f"hpc-train resume {name}{renewed}, once that is mended"
-    kept = "model, data or trainer" if status.step else "model, data, trainer or env"
-    changed = "other arguments" if is_of_script(run) else f"{kept} changed in the config"
-    own = f"with {changed}: {submit_again(run)}"
-    return f"hpc-train resume {name}{renewed}, once that is mended; {own}"
+        click.echo(f"go on      {goes_on(status)}", err=err)

@@ -13,8 +13,10 @@ from hpc_train import api
 from hpc_train.cli.common import complete_runs, json_option, print_json, runs_dir_option
 from hpc_train.cli.diagnosis_lines import diagnosis_lines
 from hpc_train.cli.finding import newest_to_read, run_to_read, tell_folder
+from hpc_train.cli.going_on import goes_on
 from hpc_train.cli.sweep_text import print_sweep
 from hpc_train.errors import UsageError
+from hpc_train.plan.states import RunState
 from hpc_train.runs.history_text import WIDTH, history_lines
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.status import RunStatus
@@ -58,6 +60,8 @@ def command(run: str | None, best: str | None, runs_dir: Path | None, as_json: b
         rest.append(f"  note       {edited}")
     for line in (*rest, *diagnosis_lines(status, indent="  ")):
         click.echo(line)
+    if status.state.ended and status.state is not RunState.COMPLETED:
+        click.echo(f"  go on      {goes_on(status)}")
     return 0
 
 

@@ -172,8 +172,9 @@ def test_of_several_ranks_the_first_in_time_is_the_culprit(hpc, tmp_path):
 def test_the_end_of_a_bad_run_names_the_command_and_the_same_sentence(hpc, failed):
     said = hpc("status", "digits")
     lines = said.out.splitlines()
-    assert lines[-1] == "  why        hpc-train diagnose 20261118-100000-0000"
-    sentence = lines[-2].removeprefix("  cause      ")
+    assert lines[-1] == "  go on      hpc-train resume 20261118-100000-0000"
+    assert lines[-2] == "  why        hpc-train diagnose 20261118-100000-0000"
+    sentence = lines[-3].removeprefix("  cause      ")
     assert sentence.startswith("it hung: nothing moved for 300 s")
     assert json.loads(hpc("diagnose", "digits", "--json").out)["cause"] in sentence
     assert hpc("diagnose", "digits").out.splitlines()[1] == f"failed: {sentence.split(' (')[0]}"

@@ -1,0 +1,43 @@
+"""What is typed next where a run has ended and is not complete."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from hpc_train.cli.common import shell_word
+from hpc_train.plan.states import SUBMIT_AGAIN, Outcome, RunState
+from hpc_train.runs.layout import RunDir
+from hpc_train.runs.session_words import start_again
+from hpc_train.runs.snapshot import DOCUMENT
+from hpc_train.runs.status import SESSION, RunStatus
+
+
+def goes_on(status: RunStatus) -> str:
+    """What to type next; a key that makes another training is for a new run."""
+    from hpc_train.backends.submit_again import (
+        has_environment,
+        is_of_script,
+        submit_again,
+    )
+
+    run, name = RunDir(Path(status.run_dir)), shell_word(status.run)
+    if status.backend == SESSION:
+        return start_again(run)
+    found = re.search(rf"{SUBMIT_AGAIN} (\S+=[^\s)]+)", status.reason)
+    if found:
+        return submit_again(run, found[1])
+    last = status.attempts[-1] if status.attempts else None
+    if last is None and status.state is RunState.FAILED and has_environment(run):
+        keeps = f"hpc-train resume {name} keeps the env of its submission"
+        return f"{submit_again(run)}, with env mended; {keeps}"
+    if last is None or last.outcome is not Outcome.USER_ERROR:
+        return f"hpc-train resume {name}"
+    has_copy = (Path(status.run_dir) / DOCUMENT).is_file()
+    renewed = " --new-snapshot" if has_copy else ""
+    if status.evaluates:  # what is submitted is a training
+        return f"hpc-train resume {name}{renewed}, once that is mended"
+    kept = "model, data or trainer" if status.step else "model, data, trainer or env"
+    changed = "other arguments" if is_of_script(run) else f"{kept} changed in the config"
+    own = f"with {changed}: {submit_again(run)}"
+    return f"hpc-train resume {name}{renewed}, once that is mended; {own}"
