@@ -19,7 +19,7 @@ from hpc_train.errors import CheckError, HpcTrainError, NoSuchRunError, UsageErr
 from hpc_train.runs.checkpoints import MANIFEST
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.read_plan import read_plan
-from hpc_train.runs.registry import find_run
+from hpc_train.runs.registry import find_run, unwritable
 from hpc_train.runs.saved_models import best_models, choose_best, read_models
 from hpc_train.runs.sweep_dir import refuse_sweep
 from hpc_train.training.resume.checkpoint import CheckedCheckpoint, list_checkpoints
@@ -50,7 +50,8 @@ def find_weights(reference: str, folders: Sequence[Path], workdir: Path) -> Foun
         CheckError: there are no weights; NoSuchRunError: neither a path nor a run.
     """
     path = workdir / Path(reference).expanduser()
-    if path.exists() and not (path / "plan.json").is_file():
+    is_of_runs = path.is_dir() and any(path.glob("*/plan.json"))  # the folder of a name
+    if path.exists() and not (path / "plan.json").is_file() and not is_of_runs:
         try:
             return FoundWeights(_weights_in(path), "as named")
         except CheckError as error:
@@ -231,7 +232,11 @@ def choose_and_hold(run: RunDir, choice: str, folder: Path) -> tuple[FoundWeight
         What was found, and the folder; it may be empty, and is the caller's to move or remove.
     """
     found = weights_of_run(run, choice)
-    held = Path(tempfile.mkdtemp(prefix=".weights-", dir=folder))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        held = Path(tempfile.mkdtemp(prefix=".weights-", dir=folder))
+    except OSError as error:
+        raise unwritable(error, folder) from error
     for _ in range(10):
         hold_weights(found.path, held)
         if (held / found.path.name).exists() or found.path.exists():

@@ -101,7 +101,8 @@ def plan_evaluation(
     check_methods(loaded, NEEDED[verb], verb, workdir=workdir)
     python, origins = before.shell.python, loaded.origins
     decided = make_plan(config, workdir=workdir, python=python, for_script=True, origins=origins)
-    runs = runs if runs.is_dir() else workdir / Path(config.runs_dir).expanduser()
+    if not runs.is_dir() or any(word.startswith("runs_dir=") for word in overrides):
+        runs = workdir / Path(config.runs_dir).expanduser()
     weights, held = choose_and_hold(run, choice, runs)  # last: it makes a folder
     config.init_from = str(weights.path)
     plan = dataclasses.replace(decided, verb=verb, weights=config.init_from)

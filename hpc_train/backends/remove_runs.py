@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -53,8 +53,13 @@ class Removals:
     kept: dict[str, str]
 
 
-def plan_removals(words: Sequence[str], runs_dir: Path | None) -> Removals:
+def plan_removals(
+    words: Sequence[str], runs_dir: Path | None, only: Collection[str] = ()
+) -> Removals:
     """Find what the words mean, by one query of Slurm for all; nothing is removed.
+
+    Args:
+        only: The states of those that are meant; all where it is empty.
 
     Raises:
         NoSuchRunError: a word means no run.
@@ -77,6 +82,8 @@ def plan_removals(words: Sequence[str], runs_dir: Path | None) -> Removals:
     shared: set[tuple[int, int]] = set()
     for entry, is_pattern in chosen.values():
         run = entry_id(entry)
+        if only and states[run].value not in only:
+            continue
         using = {user: states[user] for user in users[run]}
         why, fix = _why_kept(entry, states[run], using)
         if why and not is_pattern:
@@ -119,7 +126,7 @@ def _meant(word: str, where: Sequence[Path]) -> Entry:
         refuse_part_of_ids(word, runs)
         if word != runs[0].name and Path(word).resolve() == runs[0].path.parent:
             name = runs[0].name
-            hint = f"name one run by its id, or all of that name by '{name}/*'"
+            hint = f"name one run by its id, all of that name by '{name}/*', or --state failed"
             raise NoSuchRunError(f"no run answers to {word!r}, which holds runs of {name}", hint)
     else:
         found = [sweep, *(others_of_name(sweep, where) if word == sweep.name else [])]

@@ -68,7 +68,7 @@ def _tell_others(word: str, found: RunDir, runs_dir: Path | None) -> None:
     where = folders(runs_dir)
     count = len(matching_runs(word, where))
     if count > 1:
-        what = f"{count} runs have ids that begin with {word}"
+        what = f"{count} runs have ids with {word}"
         print_notes([f"{what}; the newest is {found.run_id} ({found.name})"])
     if not is_own(found, where):
         print_notes([f"{found.run_id} is in {found.path.parent.parent}"])

@@ -11,8 +11,7 @@ from typing import Any
 import click
 
 from hpc_train.cli.common import json_option, most_options, print_json, print_table, runs_dir_option
-from hpc_train.errors import UsageError
-from hpc_train.plan.states import RunState, run_state_of_word
+from hpc_train.cli.state_word import states_option
 from hpc_train.runs.history_text import STATE_COLORS
 from hpc_train.runs.registry import folders, no_folder
 from hpc_train.runs.run_table import COLUMNS, SORT_KEYS
@@ -25,30 +24,10 @@ SHOWN = ("NAME", "RUN", "STATE", "JOB", "ATTEMPTS", "STEP", "LEFT", "SUBMITTED",
 LEAST_NEEDED = ("SUBMITTED", "ATTEMPTS", "JOB")
 
 
-class StateWord(click.Choice):  # type: ignore[type-arg,unused-ignore]
-    """A state of a run, by our word or by Slurm's."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Our word."""
-        if "," in str(value):
-            each = " ".join(f"--state {word}" for word in str(value).split(",") if word)
-            raise UsageError(f"--state {value}: one state each time", f"write {each}")
-        try:
-            return run_state_of_word(str(value)).value
-        except ValueError:
-            return super().convert(value, param, ctx)
-
-
 @click.command("list")
 @most_options("the newest")
 @click.option("--active", is_flag=True, help="Only runs that wait or train.")
-@click.option(
-    "--state",
-    "states",
-    multiple=True,
-    type=StateWord([state.value for state in RunState]),
-    help="Only runs in this state, by this word or by Slurm's; repeatable.",
-)
+@states_option("Only runs in this state, by this word or by Slurm's; repeatable.")
 @click.option("--name", metavar="PATTERN", help="Only runs of this name, like 'digits*'.")
 @click.option(
     "--sort",

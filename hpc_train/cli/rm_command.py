@@ -16,6 +16,7 @@ from hpc_train.cli.common import (
     runs_dir_option,
 )
 from hpc_train.cli.shell_patterns import pattern_expected
+from hpc_train.cli.state_word import states_option
 from hpc_train.errors import HpcTrainError, UsageError
 from hpc_train.runs.disk_use import entry_id, size_text
 
@@ -24,13 +25,19 @@ if TYPE_CHECKING:
 
 
 @click.command("rm")
-@click.argument("runs", metavar="RUN...", nargs=-1, required=True, shell_complete=complete_runs)
+@click.argument("runs", metavar="RUN...", nargs=-1, shell_complete=complete_runs)
+@states_option("Only those in this state, of all where no RUN is named; repeatable.")
 @click.option("--yes", is_flag=True, help="Do not ask, and remove last checkpoints, too.")
 @click.option("--dry-run", is_flag=True, help="Show what would be removed.")
 @runs_dir_option
 @json_option
 def command(
-    runs: tuple[str, ...], yes: bool, dry_run: bool, runs_dir: Path | None, as_json: bool
+    runs: tuple[str, ...],
+    states: tuple[str, ...],
+    yes: bool,
+    dry_run: bool,
+    runs_dir: Path | None,
+    as_json: bool,
 ) -> int:
     """Remove runs and sweeps that have ended, by id, folder, job id, name or 'PATTERN*'.
 
@@ -39,8 +46,11 @@ def command(
     """
     from hpc_train.backends.remove_runs import check_ended, plan_removals, remove
 
+    if not runs and not states:
+        fix = "name it by its id; several: --state failed, or 'PATTERN*'"
+        raise UsageError("Missing argument RUN...", fix)
     with pattern_expected("hpc-train rm", runs):
-        planned = plan_removals(runs, runs_dir)
+        planned = plan_removals(runs or ("*",), runs_dir, states)
     size = sum(item.use.total for item in planned.removed)
     if not as_json:
         rows = [_cells(item) for item in planned.removed]

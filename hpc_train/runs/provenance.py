@@ -106,12 +106,17 @@ def attempt_environment(run: RunDir, plan: Plan, number: int, **more: Any) -> No
 
 
 def code_changes(run: RunDir) -> str:
-    """The files of its code that differ now from the submission; empty where none is known to."""
+    """The files of its code that differ now from the submission; empty where none is known to.
+
+    Where the project's folder is gone, the code is looked for in the one that the command is typed
+    in, as a run that goes on does.
+    """
     before = read_state(run)  # a rendered script's run has none
     plan = read_plan(run)
     if not before:
         return ""
-    now = code_state(Path(plan.workdir), packages_of(plan))
+    workdir = Path(plan.workdir) if Path(plan.workdir).is_dir() else Path.cwd()
+    now = code_state(workdir, packages_of(plan))
     return named_files(imported_edits(run, before, now))
 
 

@@ -228,21 +228,25 @@ def matching_runs(
     raise NoSuchRunError(f"no run answers to {reference!r}", _advice(reference, runs, folders))
 
 
+_LEAST_PART = 4  # letters
+
+
 def is_part_of_id(reference: str, run: RunDir) -> bool:
-    """Whether it is the beginning of the run's id, by which others may be meant as well."""
-    begins = len(reference) >= 4 and run.run_id.startswith(reference)
-    return begins and reference not in (run.run_id, run.name)
+    """Whether it is the beginning of the run's id, or its last word; others may have it as well."""
+    if len(reference) < _LEAST_PART or reference in (run.run_id, run.name):
+        return False
+    return run.run_id.startswith(reference) or run.run_id.endswith(f"-{reference}")
 
 
 def refuse_part_of_ids(reference: str, found: Sequence[RunDir]) -> None:
-    """Refuse to change what the beginning of an id means where that is more than one run.
+    """Refuse to change what a part of an id means where that is more than one run.
 
     Raises:
         UsageError: with their ids.
     """
     if found[1:] and is_part_of_id(reference, found[0]):
         ids = ", ".join(run.run_id for run in found[:5]) + (" ..." if found[5:] else "")
-        what = f"{len(found)} runs have ids that begin with {reference}: {ids}"
+        what = f"{len(found)} runs have ids with {reference}: {ids}"
         raise UsageError(what, "type the whole id of the one that is meant")
 
 

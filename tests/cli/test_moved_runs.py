@@ -64,6 +64,7 @@ def test_a_run_whose_project_was_renamed_goes_on_with_its_code(
     said = hpc("resume", run.run_id)
     assert said.code == 0, said
     assert f"{gone}: it goes on with the code of {renamed}" in said.err
+    assert "the code is not that of" not in said.err  # the same files, in another folder
     moved = RunDir(renamed / run.path.relative_to(project))
     assert json.loads(moved.plan.read_text())["workdir"] == str(renamed)
     saved(moved, 24)

@@ -201,6 +201,26 @@ def test_a_name_of_several_runs_asks_for_ids_or_a_pattern(hpc, make):
     assert hpc("rm", "nothing*", "--yes").code == 5
 
 
+@pytest.mark.parametrize("words", ["--state failed", "--state FAILED net/*", "* --state failed"])
+def test_those_of_a_state_go_alone(hpc, make, words):
+    """As `list --state` shows them."""
+    kept, lost, gone = (
+        make(1, state="completed"),
+        make(2, state="cancelled"),
+        make(3, state="failed"),
+    )
+    said = hpc("rm", *words.split(), "--yes", "--json")
+    assert [it["run"] for it in json.loads(said.out)["removed"]] == [gone.run_id]
+    assert [it.path.exists() for it in (kept, left, gone)] == [True, True, False]
+
+
+def test_no_run_and_no_state_is_no_wish_to_remove_all(hpc, make):
+    run = make(1)
+    said = hpc("rm", "--yes")
+    assert (said.code, run.path.exists()) == (2, True)
+    assert "fix: name it by its id; several: --state failed, or 'PATTERN*'" in said.err
+
+
 def test_no_link_is_followed_out_of_a_run_nor_to_one(hpc, make, tmp_path):
     outside = tmp_path / "precious"
     outside.mkdir()

@@ -16,7 +16,7 @@ from hpc_train.backends.find_weights import (
     hold_weights,
     weights_of_run,
 )
-from hpc_train.errors import CheckError, HpcTrainError, NoSuchRunError, UsageError
+from hpc_train.errors import CheckError, ConfigError, HpcTrainError, NoSuchRunError, UsageError
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.saved_models import SavedModel, write_models
 
@@ -128,6 +128,7 @@ def test_a_name_is_a_path_or_a_run(run: RunDir, tmp_path: Path) -> None:
         with pytest.raises(NoSuchRunError, match=f"there is no {tmp_path / gone}") as caught:
             find_weights(gone, roots, tmp_path)
         assert "--ckpt" not in caught.value.hint
+    assert find_weights("runs/digits", roots, tmp_path).path == newest  # as Tab completes it
     with pytest.raises(CheckError, match="is a folder, and no checkpoint"):
         find_weights("runs", roots, tmp_path)
     with pytest.raises(CheckError, match=r"there is no /nowhere\.ckpt"):
@@ -170,6 +171,18 @@ def test_weights_that_are_deleted_while_they_are_linked_are_chosen_anew(
     found, held = choose_and_hold(run, "last", tmp_path)
     assert found.said == "last: step 5"
     assert (held / "model.ckpt").exists()
+
+
+def test_a_folder_of_runs_that_is_not_ours_to_write_is_told(
+    run: RunDir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(**_: object) -> str:
+        raise PermissionError(13, "Permission denied", str(tmp_path / ".weights-x"))
+
+    monkeypatch.setattr("tempfile.mkdtemp", refused)
+    with pytest.raises(ConfigError, match=r"runs_dir: cannot write .*Permission denied") as caught:
+        choose_and_hold(run, "last", tmp_path)
+    assert "runs_dir=/path/to/scratch/runs" in caught.value.hint
 
 
 def test_a_file_that_torch_did_not_write_is_refused(tmp_path: Path) -> None:
