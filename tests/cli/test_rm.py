@@ -204,11 +204,8 @@ def test_a_name_of_several_runs_asks_for_ids_or_a_pattern(hpc, make):
 @pytest.mark.parametrize("words", ["--state failed", "--state FAILED net/*", "* --state failed"])
 def test_those_of_a_state_go_alone(hpc, make, words):
     """As `list --state` shows them."""
-    kept, lost, gone = (
-        make(1, state="completed"),
-        make(2, state="cancelled"),
-        make(3, state="failed"),
-    )
+    kept, left = make(1, state="completed"), make(2, state="cancelled")
+    gone = make(3, state="failed")
     said = hpc("rm", *words.split(), "--yes", "--json")
     assert [it["run"] for it in json.loads(said.out)["removed"]] == [gone.run_id]
     assert [it.path.exists() for it in (kept, left, gone)] == [True, True, False]
