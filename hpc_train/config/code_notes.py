@@ -29,6 +29,7 @@ from hpc_train.config.schedule_notes import misnamed_schedule
 from hpc_train.config.schema import Config
 from hpc_train.config.script_trainers import trainers_for_gpus
 from hpc_train.config.specs import is_object, read_object, wanted_of
+from hpc_train.config.undefined_names import all_undefined
 from hpc_train.config.unrun_validation import unrun_validations
 from hpc_train.config.validate import CALLED, other_environment
 from hpc_train.config.validation_notes import validation_notes
@@ -59,6 +60,8 @@ def _notes(loaded: LoadedConfig, workdir: Path) -> Iterator[str]:
     yield from monitor_notes(loaded, [str(workdir), *sys.path])
     yield from _on_unrun(loaded, [str(workdir), *sys.path])
     yield from mode_notes(loaded)
+    undefined = all_undefined(loaded, [str(workdir), *sys.path])  # what is sure is refused
+    yield from (f"{said}: {it.fix}" for _, said, it in undefined)
     for file in hiding(workdir):
         yield f"{file} hides Python's own module {file.stem} from all that the ranks import"
     for key in ("model", "data"):

@@ -22,6 +22,7 @@ from hpc_train.config.origins import Origins
 from hpc_train.config.specs import is_object, read_object
 from hpc_train.config.sure_samplers import wrong_sampler
 from hpc_train.config.sure_steps import detached_loss, wrong_step
+from hpc_train.config.undefined_names import all_undefined
 from hpc_train.config.unrun_validation import unrun_validations
 from hpc_train.errors import ConfigError
 
@@ -41,6 +42,9 @@ def check_refused_by_lightning(loaded: LoadedConfig, path: Sequence[str]) -> Non
     except ConfigError as error:
         message = f": {error.message}"
         raise loaded.origins.error("model.class_path", message, error.hint) from error
+    for key, said, name in all_undefined(loaded, path):
+        if name.is_sure:
+            raise loaded.origins.error(key, f": {said}", name.fix)
     _check_plateau(class_path, path, loaded.origins)
     _check_steps(class_path, loaded, path)
     _check_loader(loaded, path)

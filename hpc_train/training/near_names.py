@@ -7,6 +7,7 @@ import traceback
 from types import FrameType, ModuleType
 from typing import Any
 
+from hpc_train.config.undefined_names import import_of
 from hpc_train.config.words import did_you_mean
 from hpc_train.training.private.logged_names import logged_names
 
@@ -24,6 +25,8 @@ def near_name(error: BaseException) -> str:
     """What may have been meant; empty where nothing is near."""
     if isinstance(error, AttributeError):
         return _near_attribute(error)
+    if isinstance(error, NameError) and not isinstance(error, UnboundLocalError):
+        return _near_global(error)
     return _near_metric(error) if isinstance(error, KeyError) else ""
 
 
@@ -41,6 +44,18 @@ def _near_attribute(error: AttributeError) -> str:
     if len(parts) == 1:  # `epoch` of a Trainer is its current_epoch
         return f"did you mean {parts[0]!r}?"
     return did_you_mean(name, names)
+
+
+def _near_global(error: NameError) -> str:
+    """The import that was forgotten, or a name that the code has where it was asked for."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    if not error.name or not frames:
+        return ""
+    names = sorted({*frames[-1].f_locals, *frames[-1].f_globals})
+    forgotten = import_of(error.name)
+    if forgotten:
+        return f"write {forgotten} at the top of that file"
+    return did_you_mean(error.name, names, cutoff=0.75)
 
 
 def _near_metric(error: KeyError) -> str:

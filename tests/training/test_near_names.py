@@ -58,6 +58,21 @@ def test_lightnings_own_name_of_a_word_is_meant(name: str, meant: str) -> None:
         assert near_name(asked(Net(), name)) == f"did you mean {meant!r}?"
 
 
+@pytest.mark.parametrize(
+    ("code", "meant"),
+    [
+        ("F.relu(1)", "write import torch.nn.functional as F at the top of that file"),
+        ("os.sep", "write import os at the top of that file"),
+        ("batchs", "did you mean 'batch'?"),
+        ("zzz", ""),
+    ],
+)
+def test_a_name_that_is_not_defined_is_told_with_what_was_forgotten(code: str, meant: str) -> None:
+    with pytest.raises(NameError) as caught:
+        exec(code, {"batch": 1})
+    assert near_name(caught.value) == meant
+
+
 def test_of_none_and_of_a_module_of_pythons_nothing_is_said() -> None:
     assert near_name(asked(None, "shape")) == ""
     assert near_name(asked(torch, "cudaa")) == ""

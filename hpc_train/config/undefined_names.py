@@ -1,0 +1,187 @@
+"""Names that a module of the user's uses and nothing binds, told from its text."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+import symtable
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from hpc_train.config.class_kind import Located, locate, place_of
+from hpc_train.config.load import LoadedConfig
+from hpc_train.config.method_signatures import own_nodes
+from hpc_train.config.modules import find_module
+from hpc_train.config.specs import is_object, read_object
+from hpc_train.config.words import did_you_mean
+
+# What people call by these names, so that an import is what was forgotten.
+_IMPORTS = {
+    "DataLoader": "from torch.utils.data import DataLoader",
+    "Dataset": "from torch.utils.data import Dataset",
+    "F": "import torch.nn.functional as F",
+    "L": "import lightning as L",
+    "Path": "from pathlib import Path",
+    "TensorDataset": "from torch.utils.data import TensorDataset",
+    "nn": "from torch import nn",
+    "np": "import numpy as np",
+    "optim": "from torch import optim",
+    "partial": "from functools import partial",
+    "pd": "import pandas as pd",
+    "pl": "import pytorch_lightning as pl",
+    "plt": "import matplotlib.pyplot as plt",
+    "random_split": "from torch.utils.data import random_split",
+    "tqdm": "from tqdm import tqdm",
+    "transforms": "from torchvision import transforms",
+}
+_MODULES = {
+    *("collections", "copy", "csv", "functools", "glob", "itertools", "json", "logging", "math"),
+    *("os", "pickle", "random", "re", "shutil", "sys", "time", "torch", "torchmetrics"),
+    *("torchvision", "warnings", "yaml"),
+}
+# With one of these a name may come from elsewhere, or its absence is expected.
+_OTHER_WAYS = re.compile(r"(?<![.\w])(?:globals|locals|vars|exec|eval)\s*\(|\bNameError|\bbuiltins")
+# What each training calls, once at least.
+_CALLED = ("__init__", "training_step", "configure_optimizers", "train_dataloader")
+_PLAIN = (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return)
+_LATER = (ast.Lambda, ast.IfExp, ast.BoolOp, ast.GeneratorExp, ast.ListComp, ast.SetComp)
+_MAYBE = (*_LATER, ast.DictComp, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+@dataclass(frozen=True)
+class UndefinedName:
+    """One of them, where it is first used.
+
+    Attributes:
+        is_sure: Whether each training comes to it.
+    """
+
+    name: str
+    line: int
+    fix: str
+    is_sure: bool
+
+
+def import_of(name: str) -> str:
+    """The import that is forgotten where this name is not defined; empty for others."""
+    return _IMPORTS.get(name, f"import {name}" if name in _MODULES else "")
+
+
+def all_undefined(
+    loaded: LoadedConfig, path: Sequence[str]
+) -> Iterator[tuple[str, str, UndefinedName]]:
+    """Of the modules of a config's classes: the key of the class, and what is said with its place.
+
+    Args:
+        path: As `sys.path`, with the user's folder first.
+    """
+    callbacks = loaded.config.trainer.get("callbacks")
+    listed = callbacks if isinstance(callbacks, list) else [callbacks]
+    specs = [("model", loaded.config.model), ("data", loaded.config.data)]
+    specs += [(f"trainer.callbacks.{number}", it) for number, it in enumerate(listed)]
+    told = set()
+    for key, spec in specs:
+        found = locate(read_object(spec, key)[0], path) if is_object(spec) else None
+        if found is None:
+            continue
+        for it in undefined_names(found, path):
+            place = place_of(found, it.line, path)
+            if place not in told or it.is_sure:
+                told.add(place)
+                said = f"{place}: {it.name} is defined nowhere in {place.rpartition(':')[0]}"
+                yield f"{key}.class_path", said, it
+
+
+def undefined_names(found: Located, path: Sequence[str]) -> list[UndefinedName]:
+    """Of the module that has a class; none where its text may get names by other ways.
+
+    Args:
+        path: As `sys.path`, with the user's folder first; modules elsewhere are not looked at.
+    """
+    module = find_module(found.module, path)[0]
+    if module is None or module.file is None or found.names is None:
+        return []
+    if found.names.open_ended or not module.file.is_relative_to(path[0]):
+        return []
+    text = module.file.read_text(encoding="utf-8", errors="replace")
+    if _OTHER_WAYS.search(text):
+        return []
+    try:
+        return _in_text(text, str(module.file), found.name)
+    except SyntaxError:  # told elsewhere, with its line
+        return []
+
+
+def _in_text(text: str, file: str, class_name: str) -> list[UndefinedName]:
+    table = symtable.symtable(text, file, "exec")
+    tree = ast.parse(text)
+    bound = {it.get_name() for it in table.get_symbols() if it.is_local() or it.is_imported()}
+    tables = list(_all_tables(table))
+    symbols = [it for one in tables for it in one.get_symbols()]
+    bound |= {it.get_name() for it in symbols if it.is_declared_global()}
+    asked = {it.get_name() for it in symbols if it.is_global() and it.is_referenced()}
+    asked -= bound | {*dir(builtins)}
+    asked = {name for name in asked if not (name.startswith("__") and name.endswith("__"))}
+    if not asked:
+        return []
+    sure = {*_surely_used(tree, class_name)}
+    told = {}
+    for node in _evaluated(tree):
+        if node.id in asked and node.id not in told:
+            near = did_you_mean(node.id, sorted(bound), cutoff=0.8)
+            fix = import_of(node.id) or near or f"define {node.id}, or import it"
+            told[node.id] = UndefinedName(node.id, node.lineno, fix, node.id in sure)
+    return list(told.values())
+
+
+def _all_tables(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
+    yield table
+    for child in table.get_children():
+        yield from _all_tables(child)
+
+
+def _evaluated(tree: ast.AST) -> Iterator[ast.Name]:
+    """The names that are read, without those of annotations, which may never be."""
+    for field, value in ast.iter_fields(tree):
+        if field in ("annotation", "returns"):
+            continue
+        for node in value if isinstance(value, list) else [value]:
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                yield node
+            elif isinstance(node, ast.AST):
+                yield from _evaluated(node)
+
+
+def _surely_used(tree: ast.Module, class_name: str) -> Iterator[str]:
+    """Names in what no condition, loop or function of its own stands around."""
+    for statement in tree.body:
+        if isinstance(statement, _PLAIN):
+            yield from _names_in(statement)
+        if not isinstance(statement, ast.ClassDef):
+            continue
+        yield from (name for base in statement.bases for name in _names_in(base))
+        if statement.name != class_name:
+            continue
+        for method in (it for it in statement.body if isinstance(it, ast.FunctionDef)):
+            if method.name in _CALLED and not method.decorator_list:
+                yield from _in_body(method.body)
+
+
+def _in_body(body: Sequence[ast.stmt]) -> Iterator[str]:
+    for statement in body:
+        if isinstance(statement, _PLAIN):
+            yield from _names_in(statement)
+        leaves = (ast.Return, ast.Raise)
+        if any(isinstance(it, leaves) for it in own_nodes([statement])):
+            return  # what stands below may not be reached
+
+
+def _names_in(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, _MAYBE):
+        return
+    if isinstance(node, ast.Name):
+        yield node.id
+    for child in ast.iter_child_nodes(node):
+        if child is not getattr(node, "annotation", None):
+            yield from _names_in(child)
