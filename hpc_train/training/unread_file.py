@@ -62,9 +62,22 @@ def unread_file(error: BaseException) -> str:
                 head = stream.read(_HEAD)
         except (OSError, ValueError):
             continue
+        if isinstance(error, UnicodeDecodeError) and size:
+            return f"{path} {_of_bytes(error, head)}"
         if what := _what_it_is(head, size, module, str(error) or type(error).__name__):
             return f"{path} {what}"
     return ""
+
+
+def _of_bytes(error: UnicodeDecodeError, head: bytes) -> str:
+    """Of a file that is read as a text, and is none in that encoding."""
+    byte = error.object[error.start]
+    if b"\0" in head:
+        return (
+            f"is no text (byte 0x{byte:02x}): open it with mode 'rb', or by what reads its format"
+        )
+    found = f"is no text in {error.encoding} (byte 0x{byte:02x})"
+    return f"{found}: write encoding='latin-1' (or what it is in) where it is opened"
 
 
 def _files(error: BaseException) -> Iterator[tuple[Path, str]]:

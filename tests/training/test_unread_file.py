@@ -31,6 +31,11 @@ def _pickle(path: Path) -> Any:
         return pickle.load(stream)
 
 
+def _text(path: Path) -> Any:
+    with path.open(encoding="utf-8") as stream:
+        return stream.read()
+
+
 def failed(read: Callable[[Any], Any], path: Path, content: bytes) -> RankFailure:
     path.write_bytes(content)
     with pytest.raises(Exception) as caught:
@@ -119,6 +124,19 @@ def test_an_empty_table_is_told_where_the_line_names_it_or_its_rows(
     with pytest.raises(IndexError) as caught:
         np.loadtxt("train.csv", delimiter=",")[:, 0]
     assert failure_of(caught.value).fix == ""
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"K\xe4se\n", "is no text in utf-8 (byte 0xe4): write encoding='latin-1' (or what it"),
+        (b"\x89PNG\r\n\0\0", "is no text (byte 0x89): open it with mode 'rb', or by what reads"),
+    ],
+)
+def test_bytes_that_are_no_text_are_told_with_their_file(
+    tmp_path: Path, content: bytes, said: str
+) -> None:
+    assert f"{tmp_path}/labels.txt {said}" in failed(_text, tmp_path / "labels.txt", content).fix
 
 
 def test_an_empty_cell_is_told() -> None:
