@@ -27,6 +27,7 @@ from hpc_train.config.flags import FLAGS, Flag
 from hpc_train.config.keys import FIELDS, OF_THE_SCRIPT, SECTIONS
 from hpc_train.config.lightning_cli import check_lightning_cli, leave_out_unchosen
 from hpc_train.config.logger_forms import write_out_loggers
+from hpc_train.config.missing_colons import pairs_meant
 from hpc_train.config.origins import Origins
 from hpc_train.config.other_words import SAID_OF_KEYS, SWITCHES
 from hpc_train.config.required import check_required
@@ -323,8 +324,10 @@ def _check_keys(values: Mapping[str, Any], origins: Origins, path: Path) -> None
         if name in SECTIONS:
             _check_section(name, values, origins)
     check_required(values, origins, path)
-    for name in ("model", "data"):
-        if isinstance(values.get(name), str):
+    for name in ("model", "data", "trainer"):
+        if meant := pairs_meant(values.get(name)):
+            raise origins.error(name, f"is {values[name]!r}", f"write below it {meant}")
+        if name != "trainer" and isinstance(values.get(name), str):
             # on the way to an error
             from hpc_train.config.specs import CLASS_PATH, wanted_of
             from hpc_train.config.whole_forms import whole_form
@@ -343,6 +346,8 @@ def _check_section(name: str, values: Mapping[str, Any], origins: Origins) -> No
     if not isinstance(value, Mapping):
         example = f"write keys below it, such as {name}: {{{SECTIONS[name][0]}: ...}}"
         example = "write snapshot: git" if name == "snapshot" else example
+        meant = pairs_meant(value)
+        example = f"write below it {meant}" if meant else example
         raise origins.error(name, f"is {value!r}", f"it is a section: {example}")
     for key in value:
         if key not in SECTIONS[name]:

@@ -6,7 +6,7 @@ import glob
 import re
 import shlex
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,12 @@ import yaml
 from hpc_train.config.flow_slips import all_flow_slips, flow_slips
 from hpc_train.config.keys import SECTIONS, is_text
 from hpc_train.config.long_paths import how_to_read
+from hpc_train.config.missing_colons import (
+    is_pair_of_a_known_key,
+    lines_without_colon,
+    place_of_error,
+    with_colon,
+)
 from hpc_train.config.number_keys import check_all_kinds, check_kind, key_of
 from hpc_train.config.words import WEIGHTS, did_you_mean
 from hpc_train.errors import ConfigError
@@ -139,8 +145,7 @@ def read_text(text: str, path: Path) -> Source:
         if node is None:
             return Source(path, {}, {})
         if not isinstance(node, yaml.MappingNode):
-            fix = "write base: FILE" if text.startswith("!include") else "write `key: value` lines"
-            raise ConfigError(f"{path}:1: not a mapping", fix)
+            raise _no_mapping(node, path, text)
         lines = dict(_lines(loader, node, "", path))
         values = _construct(loader, node)
     except yaml.MarkedYAMLError as error:
@@ -265,16 +270,21 @@ def _check_key(key_node: yaml.Node, seen: dict[str, int], prefix: str, path: Pat
     seen[key_node.value] = line
 
 
+def _no_mapping(node: yaml.Node, path: Path, text: str) -> ConfigError:
+    line = node.start_mark.line + 1
+    first = text.splitlines()[line - 1]
+    if isinstance(node, yaml.ScalarNode) and is_pair_of_a_known_key(first):
+        return _no_colon({line: (first.strip(), with_colon(first).strip())}, path)
+    fix = "write base: FILE" if text.startswith("!include") else "write `key: value` lines"
+    return ConfigError(f"{path}:{line}: not a mapping", fix)
+
+
 def _not_yaml(error: yaml.MarkedYAMLError, path: Path, text: str) -> ConfigError:
-    mark = error.problem_mark or error.context_mark
-    opened = error.context_mark
-    if opened and mark and opened.line < mark.line and _OPENED.search(str(error.context)):
-        where = f"{path}:{opened.line + 1}:{opened.column + 1}"
-        what = "quote" if "quoted" in str(error.context) else "bracket"
-        hint = f"close the {what} that is opened there"
-        return ConfigError(f"{where}: not YAML: a {what} without its end", hint)
-    if error.problem == "could not find expected ':'":
-        mark = error.context_mark or mark  # the line of the key, and not where the search ended
+    if unclosed := _unclosed(error, path):
+        return unclosed
+    if path.suffix != ".py" and (missing := lines_without_colon(text)):
+        return _no_colon(missing, path)
+    mark = place_of_error(error)
     where = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else str(path)
     problem = error.problem or error.context or "unreadable"
     hint = "check indentation, colons and quotes there"
@@ -298,6 +308,24 @@ def _not_yaml(error: yaml.MarkedYAMLError, path: Path, text: str) -> ConfigError
     elif path.suffix == ".py":
         hint = "this is Python: name the YAML file that names its classes"
     return ConfigError(f"{where}: not YAML: {problem}", hint)
+
+
+def _unclosed(error: yaml.MarkedYAMLError, path: Path) -> ConfigError | None:
+    """The refusal of a quote or bracket that is open at the file's end; None for all else."""
+    mark, opened = error.problem_mark, error.context_mark
+    if not (opened and mark and opened.line < mark.line and _OPENED.search(str(error.context))):
+        return None
+    where = f"{path}:{opened.line + 1}:{opened.column + 1}"
+    what = "quote" if "quoted" in str(error.context) else "bracket"
+    hint = f"close the {what} that is opened there"
+    return ConfigError(f"{where}: not YAML: a {what} without its end", hint)
+
+
+def _no_colon(missing: Mapping[int, tuple[str, str]], path: Path) -> ConfigError:
+    """The refusal of lines whose colon was forgotten, with what is meant by each."""
+    (first, (written, meant)), *others = missing.items()
+    hint = "".join([f"write {meant}", *(f"; in line {it}: {fix}" for it, (_, fix) in others)])
+    return ConfigError(f"{path}:{first}: {written!r} has no colon", hint)
 
 
 def _of_a_section(rows: Sequence[str], number: int) -> str:

@@ -82,6 +82,10 @@ def read_object(
 
 def _as_pairs(arguments: object) -> str:
     """What to write for arguments that are no pairs, as `lr:0.05` is to YAML."""
+    from hpc_train.config.missing_colons import pairs_meant  # on the way to an error
+
+    if meant := pairs_meant(arguments):
+        return f"write {meant}"
     words = [re.fullmatch(r"([A-Za-z_]\w*):(?!/)([^\s:]+)", it) for it in str(arguments).split()]
     if not words or words[0] is None or None in words:
         return "write name: value pairs"
