@@ -16,6 +16,7 @@ from hpc_train.config.class_kind import Located, lacks_method, locate
 from hpc_train.config.classes import ArgumentError, check_class, values_check
 from hpc_train.config.load import LoadedConfig
 from hpc_train.config.logger_forms import MLFLOW_REFUSES_FILES, MLFLOW_STORES, PACKAGES
+from hpc_train.config.made_folders import check_made_folders
 from hpc_train.config.method_signatures import returns_nothing
 from hpc_train.config.modules import bound_in, find_module, submodules
 from hpc_train.config.origins import Origins
@@ -180,6 +181,7 @@ def check_fit(loaded: LoadedConfig, *, workdir: Path) -> None:
     """
     if loaded.config.script.path:
         return
+    check_made_folders(loaded, workdir=workdir)
     path = search_path_of(loaded.config.env, workdir, sys.path)
     for key, method in _OF_A_FIT:
         class_path, _ = read_object(getattr(loaded.config, key), key, loaded.origins)
