@@ -14,6 +14,7 @@ from typing import Any
 
 from hpc_train.config.class_kind import Located, lacks_method, locate
 from hpc_train.config.classes import ArgumentError, check_class, values_check
+from hpc_train.config.gathered import gather, is_placeholder, tell_together, tells_the_classes
 from hpc_train.config.load import LoadedConfig
 from hpc_train.config.logger_forms import MLFLOW_REFUSES_FILES, MLFLOW_STORES, PACKAGES
 from hpc_train.config.made_folders import check_made_folders
@@ -50,49 +51,61 @@ CALLED = frozenset({*_OTHER_HOOKS, *(name for _, name in _OF_A_FIT)})  # by Ligh
 _WITH_LOGGER = ("LearningRateMonitor", "DeviceStatsMonitor")
 
 
-def check(loaded: LoadedConfig, *, workdir: Path, search_path: Sequence[str] | None = None) -> None:
+def check(
+    loaded: LoadedConfig,
+    *,
+    workdir: Path,
+    search_path: Sequence[str] | None = None,
+    refused: Sequence[ConfigError] = (),
+) -> None:
     """Hold a config against what is installed; reads files, imports nothing of the user's.
 
     Args:
         loaded: The config.
         workdir: The folder the ranks start in, where the user's modules are.
         search_path: `sys.path` by default.
+        refused: What `load` has refused of the same file, told in front of the rest.
 
     Raises:
         ConfigError: with file and line of the config, and a fix.
     """
+    if not tells_the_classes(refused):
+        tell_together(refused)
     elsewhere = other_environment(loaded.config.env) or bool(loaded.config.container.image)
     installed = list(sys.path if search_path is None else search_path)
     check_hidden(workdir)
     if loaded.config.script.path:
+        tell_together(refused)
         path = [] if elsewhere else [*_own_folders(loaded.config.env, workdir), *installed]
         check_script(loaded.config, workdir, loaded.origins, search_path=path)
         return
-    trainer, origins = loaded.config.trainer, loaded.origins
     path = search_path_of(loaded.config.env, workdir, installed)
-    _raise_first(
-        partial(check_trainer, trainer, origins, search_path=installed),
-        *([] if elsewhere else [partial(_check_strategy, trainer, origins, path)]),
-        *(
-            partial(_check_named, key, spec, loaded, workdir, path, elsewhere=elsewhere)
-            for key, spec in objects_of(loaded.config)
-        ),
-    )
+    tell_together([*refused, *_refusals(loaded, workdir, path, installed, elsewhere=elsewhere)])
 
 
-def _raise_first(*checks: Callable[[], None]) -> None:
-    """Raise the first refusal of several checks; its fix is followed by the other refusals."""
-    refused: dict[str, ConfigError] = {}
-    for check_one in checks:
-        try:
-            check_one()
-        except ConfigError as error:
-            refused.setdefault(error.message, error)
-    if not refused:
-        return
-    first, *others = refused.values()
-    also = [f"also {it}" for it in others if it.hint != first.hint or not it.hint]
-    raise ConfigError(first.message, "; ".join(filter(None, [first.hint, *also]))) from first
+def _refusals(
+    loaded: LoadedConfig,
+    workdir: Path,
+    path: Sequence[str],
+    installed: Sequence[str],
+    *,
+    elsewhere: bool,
+) -> Iterator[ConfigError]:
+    """Of the Trainer's arguments, and of each class that is named; two with one fix are one."""
+    trainer, origins = loaded.config.trainer, loaded.origins
+    look = partial(check_trainer, origins=origins, search_path=installed)
+    found = gather(look, trainer, "trainer")[1]
+    if not elsewhere:
+        found += gather(lambda it: _check_strategy(it, origins, path), trainer, "trainer")[1]
+    for key, spec in objects_of(loaded.config):
+        if not is_placeholder(key, spec):
+            check_one = partial(_check_named, key, loaded, workdir, path, elsewhere=elsewhere)
+            said = gather(check_one, spec, key)[1]
+            # Behind others, of the class itself: it needs an argument that one of them was meant as
+            of_class = (f"{key}.{_form(spec)}",)
+            found += [it for number, it in enumerate(said) if not number or it.keys != of_class]
+    told = found[0].hint if found else ""
+    yield from (it for it in found if it is found[0] or it.hint != told or not told)
 
 
 def _check_strategy(trainer: Mapping[str, Any], origins: Origins, path: Sequence[str]) -> None:
@@ -105,10 +118,10 @@ def _check_strategy(trainer: Mapping[str, Any], origins: Origins, path: Sequence
 
 def _check_named(
     key: str,
-    spec: dict[str, Any],
     loaded: LoadedConfig,
     workdir: Path,
     path: Sequence[str],
+    spec: dict[str, Any],
     *,
     elsewhere: bool,
 ) -> None:
@@ -171,6 +184,14 @@ def check_methods(
         if key == "model":
             old = {"test": ("test_epoch_end",), "validate": ("validation_epoch_end",)}
             check_old_hooks(class_path, old.get(verb, ()), path)
+
+
+def check_training(
+    loaded: LoadedConfig, *, workdir: Path, refused: Sequence[ConfigError] = ()
+) -> None:
+    """`check`, and then `check_fit`."""
+    check(loaded, workdir=workdir, refused=refused)
+    check_fit(loaded, workdir=workdir)
 
 
 def check_fit(loaded: LoadedConfig, *, workdir: Path) -> None:
@@ -273,7 +294,7 @@ def _check_beside(
     folder, module = loaded.files[-1].parent, class_path.partition(".")[0]
     if find_module(module, path)[0] is not None:
         return
-    form = TARGET if TARGET in spec else CLASS_PATH
+    form = _form(spec)
     message = f": there is no module '{module}' in {workdir}"
     if folder.resolve() != workdir.resolve() and module in submodules([str(folder)]):
         hint = f"submit from there: cd {shlex.quote(str(folder))}"
@@ -315,7 +336,7 @@ def _check_mlflow_store(
 def _check_object(
     key: str, spec: dict[str, Any], origins: Origins, path: Sequence[str], *, elsewhere: bool
 ) -> None:
-    form = TARGET if TARGET in spec else CLASS_PATH
+    form = _form(spec)
     arguments_key = key if TARGET in spec else f"{key}.{INIT_ARGS}"
     class_path, arguments = read_object(spec, key, origins)
     filled_in = next((names for start, names in _FILLED_IN.items() if key.startswith(start)), ())
@@ -333,6 +354,10 @@ def _check_object(
         raise origins.error(f"{arguments_key}.{error.name}", message, error.hint) from error
     except ConfigError as error:
         raise origins.error(f"{key}.{form}", f": {error.message}", error.hint) from error
+
+
+def _form(spec: Mapping[str, Any]) -> str:
+    return TARGET if TARGET in spec else CLASS_PATH
 
 
 def other_environment(env: EnvConfig) -> bool:
