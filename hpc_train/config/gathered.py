@@ -78,6 +78,11 @@ def is_placeholder(key: str, value: object) -> bool:
     return value == _PLACEHOLDERS.get(key)
 
 
+def is_within(key: str, refused: Iterable[ConfigError]) -> bool:
+    """Whether a key is one of those that are refused, or below one."""
+    return any(key == it or key.startswith(f"{it}.") for error in refused for it in error.keys)
+
+
 def _is_of_a_field(error: ConfigError) -> bool:
     """Whether it is about a key that there is, and none that may be meant for a missing one."""
     return all(it.partition(".")[0] in FIELDS for it in error.keys)

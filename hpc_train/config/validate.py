@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-import os
-import re
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,9 +12,16 @@ from typing import Any
 
 from hpc_train.config.class_kind import Located, lacks_method, locate
 from hpc_train.config.classes import ArgumentError, check_class, values_check
-from hpc_train.config.gathered import gather, is_placeholder, tell_together, tells_the_classes
+from hpc_train.config.gathered import (
+    gather,
+    is_placeholder,
+    is_within,
+    tell_together,
+    tells_the_classes,
+)
+from hpc_train.config.keys import FIELDS
 from hpc_train.config.load import LoadedConfig
-from hpc_train.config.logger_forms import MLFLOW_REFUSES_FILES, MLFLOW_STORES, PACKAGES
+from hpc_train.config.logger_checks import check_logger
 from hpc_train.config.made_folders import check_made_folders
 from hpc_train.config.method_signatures import returns_nothing
 from hpc_train.config.modules import bound_in, find_module, submodules
@@ -98,14 +103,24 @@ def _refusals(
     if not elsewhere:
         found += gather(lambda it: _check_strategy(it, origins, path), trainer, "trainer")[1]
     for key, spec in objects_of(loaded.config):
-        if not is_placeholder(key, spec):
+        if not is_placeholder(key, spec) and not is_within(key, found):
             check_one = partial(_check_named, key, loaded, workdir, path, elsewhere=elsewhere)
-            said = gather(check_one, spec, key)[1]
-            # Behind others, of the class itself: it needs an argument that one of them was meant as
-            of_class = (f"{key}.{_form(spec)}",)
-            found += [it for number, it in enumerate(said) if not number or it.keys != of_class]
+            found += _of_itself(gather(check_one, spec, key)[1], f"{key}.{_form(spec)}")
     told = found[0].hint if found else ""
     yield from (it for it in found if it is found[0] or it.hint != told or not told)
+
+
+def _of_itself(refused: Sequence[ConfigError], class_key: str) -> Iterator[ConfigError]:
+    """The refusals of one class, without what only follows from those in front.
+
+    It needs an argument which a misspelt one was meant as, and below a section that begins in the
+    wrong column stand that section's keys.
+    """
+    for number, it in enumerate(refused):
+        if not number or it.keys != (class_key,):
+            yield it
+        if any(key.rpartition(".")[2] in FIELDS for key in it.keys):
+            return
 
 
 def _check_strategy(trainer: Mapping[str, Any], origins: Origins, path: Sequence[str]) -> None:
@@ -129,8 +144,7 @@ def _check_named(
     check_hidden(workdir, [read_object(spec, key, loaded.origins)[0].partition(".")[0]])
     _check_beside(key, spec, loaded, workdir, path)
     if key.startswith("loggers.") and not elsewhere:
-        _check_logger(key, spec, loaded.origins, path)
-        _check_mlflow_store(key, spec, loaded, path)
+        check_logger(key, spec, loaded, path)
     if wanted_of(key) == "Callback":
         _check_callback(key, spec, loaded, path)
     _check_object(key, spec, loaded.origins, path, elsewhere=elsewhere)
@@ -279,13 +293,6 @@ def _check_callback(
         raise loaded.origins.error(key, message, hint)
 
 
-def _check_logger(key: str, spec: dict[str, Any], origins: Origins, path: Sequence[str]) -> None:
-    class_path, _ = read_object(spec, key, origins)
-    package = PACKAGES.get(class_path.rpartition(".")[2])
-    if package and find_module(package, path)[0] is None:
-        raise origins.error(key, f": {package} is not installed", f"pip install {package}")
-
-
 def _check_beside(
     key: str, spec: dict[str, Any], loaded: LoadedConfig, workdir: Path, path: Sequence[str]
 ) -> None:
@@ -311,26 +318,6 @@ def _from_above(module: str, workdir: Path, config: Path) -> str:
             climb = "/".join([".."] * up)
             return f"it is in {place}: cd {climb} && hpc-train submit {typed}"
     return ""
-
-
-def _check_mlflow_store(
-    key: str, spec: dict[str, Any], loaded: LoadedConfig, path: Sequence[str]
-) -> None:
-    """Refuse a store of files where MLflow itself would (github.com/mlflow/mlflow/pull/22773)."""
-    class_path, arguments = read_object(spec, key, loaded.origins)
-    env = loaded.config.env
-    told = {*arguments, *env.variables, *env.passthrough, *os.environ}
-    if not class_path.endswith(".MLFlowLogger") or env.setup or told & set(MLFLOW_STORES):
-        return
-    from importlib.metadata import distributions
-
-    names = ("mlflow", "mlflow-skinny")
-    found = [it.version for name in names for it in distributions(name=name, path=[*path])]
-    numbers = re.match(r"(\d+)\.(\d+)", found[0]) if found else None
-    if numbers and tuple(map(int, numbers.groups())) >= MLFLOW_REFUSES_FILES:
-        message = f": MLflow {found[0]} writes into no files, and no server is named"
-        hint = 'write env: {variables: {MLFLOW_ALLOW_FILE_STORE: "true"}}, or MLFLOW_TRACKING_URI'
-        raise loaded.origins.error(key, message, hint)
 
 
 def _check_object(
