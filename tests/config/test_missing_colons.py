@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from hpc_train import api
 from hpc_train.config.read import read_text
+from hpc_train.errors import ConfigError
 from tests.config.files import MINIMAL, refusal, write
 
+REST = "data: {class_path: a.Data}\nglobal_batch_size: 8\n"
 NET = "model:\n  class_path: a.Net\n  init_args:\n"
 
 
@@ -58,6 +61,24 @@ def test_lines_that_are_a_text_to_yaml_are_told_as_pairs(
     error = refusal(write(tmp_path, MINIMAL + more))
     assert message in error.message
     assert hint in error.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (f"{NET}    lr: 1\n\u00a0\u00a0\u00a0\u00a0width: 3\n    b: 2\n", "5:1: not YAML"),
+        (f"{NET}\u00a0\u00a0\u00a0\u00a0lr: 1\n    width: 3\n", "4:1: not YAML"),
+        ("model:\n\u00a0\u00a0class_path: a.B\n", "2: the key '\\xa0\\xa0class_path'"),
+        (f"name: x\n{NET}    lr:\u00a00.1\n{REST}", "5: model.init_args is 'lr:\\xa00.1'"),
+    ],
+)
+def test_a_space_that_is_none_to_yaml_is_named_in_its_own_line(
+    text: str, message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        api.load(write(tmp_path, text))
+    assert f"cfg.yaml:{message}" in caught.value.message
+    assert caught.value.hint == "type a plain one in place of the NO-BREAK SPACE"
 
 
 @pytest.mark.parametrize(
