@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hpc_train.config.call_arguments import checked_call, checked_methods
-from hpc_train.errors import HpcTrainError, NoSuchRunError, RunFailedError
+from hpc_train.errors import ConfigError, HpcTrainError, NoSuchRunError, RunFailedError
 from hpc_train.plan.plan import Plan, Verb
 from hpc_train.plan.states import RunState
 from hpc_train.runs.layout import RunDir
@@ -61,15 +61,15 @@ def load(
     """
     from hpc_train.config.code_notes import notes_on_code
     from hpc_train.config.load import load as read
-    from hpc_train.config.validate import check, check_fit
+    from hpc_train.config.validate import check_training
     from hpc_train.plan.notes import notes_on
 
-    loaded = read(path, overrides, arguments=arguments, flags=flags, sweep=sweep)
+    refused: list[ConfigError] = []
+    loaded = read(path, overrides, arguments=arguments, flags=flags, sweep=sweep, refused=refused)
     loaded.as_read.update(dataclasses.asdict(loaded.config))
     if loaded.config.sweep:
         return loaded
-    check(loaded, workdir=Path.cwd())
-    check_fit(loaded, workdir=Path.cwd())
+    check_training(loaded, workdir=Path.cwd(), refused=refused)
     if loaded.config.init_from:
         from hpc_train.backends.find_weights import settle_weights
         from hpc_train.runs.registry import folders

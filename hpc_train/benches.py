@@ -77,11 +77,10 @@ def _plan_point(
     """What is run, and what it tells of."""
     from hpc_train.backends.bench_config import bench_config
     from hpc_train.config.sweep import load_point
-    from hpc_train.config.validate import check, check_fit
+    from hpc_train.config.validate import check_training
 
     own = load_point(loaded, overrides)
-    check(own, workdir=Path.cwd())
-    check_fit(own, workdir=Path.cwd())
+    check_training(own, workdir=Path.cwd())
     saves = own.config.checkpoint
     point = BenchPoint(
         key=speed_key(api.plan(own, for_script=True)),

@@ -33,9 +33,11 @@ class HpcTrainError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint
+        self.others: tuple[HpcTrainError, ...] = ()  # found beside it, each with its own fix
 
     def __str__(self) -> str:
-        return f"{self.message} ({self.hint})" if self.hint else self.message
+        said = f"{self.message} ({self.hint})" if self.hint else self.message
+        return "; also ".join([said, *map(str, self.others)])
 
 
 class UsageError(HpcTrainError):
@@ -48,6 +50,7 @@ class ConfigError(HpcTrainError):
     """The config cannot be read, or a value in it cannot be meant."""
 
     exit_code = 3
+    keys: tuple[str, ...] = ()  # that it is about, dotted; none where it is about something else
 
 
 class CheckError(HpcTrainError):

@@ -51,7 +51,7 @@ def plan_sweep(
     from hpc_train.backends.find_weights import settle_weights
     from hpc_train.backends.shapes_given import shapes_of_slurm
     from hpc_train.config.sweep import is_plain, load_point, plain_point, sweep_points
-    from hpc_train.config.validate import check, check_fit, point_check
+    from hpc_train.config.validate import check_training, point_check
     from hpc_train.plan.from_config import with_training
     from hpc_train.plan.sweep_plan import SweepPlan, refused_point, sweep_point
 
@@ -68,8 +68,7 @@ def plan_sweep(
                 decided = with_training(plans[0], config, loaded.origins)
             else:
                 point = load_point(loaded, overrides)
-                check(point, workdir=Path.cwd())
-                check_fit(point, workdir=Path.cwd())
+                check_training(point, workdir=Path.cwd())
                 if quick:
                     fits = point_check(point, workdir=Path.cwd())
                 if point.config.init_from:

@@ -271,12 +271,16 @@ def _complain(error: HpcTrainError, *, as_json: bool) -> int:
             "hint": error.hint,
             "exit_code": error.exit_code,
         }
+        if error.others:  # what else was found, in one go
+            told = [{"error": it.message, "hint": it.hint} for it in error.others]
+            document["others"] = told
         click.echo(json.dumps(document, indent=2))
     else:
         color = False if os.environ.get("NO_COLOR") else None
-        click.secho("error: ", err=True, fg="red", bold=True, nl=False, color=color)
-        click.echo(error.message, err=True)
-        if error.hint:
-            click.secho("  fix: ", err=True, fg="green", nl=False, color=color)
-            click.echo(error.hint, err=True)
+        for it in (error, *error.others):
+            click.secho("error: ", err=True, fg="red", bold=True, nl=False, color=color)
+            click.echo(it.message, err=True)
+            if it.hint:
+                click.secho("  fix: ", err=True, fg="green", nl=False, color=color)
+                click.echo(it.hint, err=True)
     return error.exit_code

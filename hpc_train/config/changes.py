@@ -11,7 +11,7 @@ from typing import Any
 from hpc_train.config.compose import Composed
 from hpc_train.config.load import LoadedConfig, checked
 from hpc_train.config.show import loadable
-from hpc_train.config.validate import check, check_fit
+from hpc_train.config.validate import check_training
 from hpc_train.errors import ConfigError
 
 PLACE = "loaded.config"
@@ -36,8 +36,7 @@ def settle_changes(loaded: LoadedConfig, *, workdir: Path) -> None:
     for key in changed:
         composed.origins.put(key, PLACE)
     again = checked(composed, loaded.files[-1])
-    check(again, workdir=workdir)
-    check_fit(again, workdir=workdir)
+    check_training(again, workdir=workdir)
     for field in dataclasses.fields(loaded.config):
         setattr(loaded.config, field.name, getattr(again.config, field.name))
     for key in changed:

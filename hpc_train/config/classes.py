@@ -266,7 +266,8 @@ def _no_module(class_path: str, search_path: Sequence[str], wanted: str) -> Conf
     word = class_path.partition(".")[0]
     return ConfigError(
         f"there is no module '{word}' in {search_path[0]} or among the installed packages",
-        elsewhere(word, Path(search_path[0]))
+        _of_the_other_lightning(class_path, search_path)
+        or elsewhere(word, Path(search_path[0]))
         or (f"{install(word)}, or submit from its folder" if is_well_known(word) else "")
         or _without_folders(class_path, search_path[:1])
         or in_a_folder(class_path, search_path, wanted)
@@ -275,6 +276,19 @@ def _no_module(class_path: str, search_path: Sequence[str], wanted: str) -> Conf
         or did_you_mean(word, submodules(search_path), cutoff=0.8)
         or "install it, or submit from its folder",
     )
+
+
+def _of_the_other_lightning(class_path: str, search_path: Sequence[str]) -> str:
+    """The same class of the package of Lightning that is installed; a model is of one of them."""
+    old, new = "pytorch_lightning.", "lightning.pytorch."
+    for absent, there in ((old, new), (new, old)):
+        if class_path.startswith(absent):
+            same = there + class_path.removeprefix(absent)
+            found = locate(same, search_path)
+            if found is not None and found.name:
+                package = there.partition(".")[0]
+                return f"write {same}: Lightning is installed as {package} here"
+    return ""
 
 
 def _without_folders(class_path: str, own: Sequence[str]) -> str:

@@ -16,6 +16,7 @@ from hpc_train.config.data_paths import notes_on_paths
 from hpc_train.config.default_types import texts_for_numbers
 from hpc_train.config.hook_notes import hook_notes, only_prepared
 from hpc_train.config.load import LoadedConfig
+from hpc_train.config.made_folders import notes_on_made_folders
 from hpc_train.config.method_signatures import (
     PLATEAU_FORM,
     plateau_without_monitor,
@@ -56,6 +57,7 @@ def _notes(loaded: LoadedConfig, workdir: Path) -> Iterator[str]:
     config = loaded.config
     yield from validation_notes(loaded)
     yield from notes_on_paths(loaded)
+    yield from notes_on_made_folders(loaded, workdir=workdir)
     yield from _on_hooks(loaded, [str(workdir), *sys.path])
     yield from monitor_notes(loaded, [str(workdir), *sys.path])
     yield from _on_unrun(loaded, [str(workdir), *sys.path])

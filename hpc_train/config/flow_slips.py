@@ -11,6 +11,7 @@ import yaml
 from hpc_train.config.keys import is_text
 
 _PAIR = re.compile(r"([A-Za-z_][\w.-]*)[:=]\s*(?!//)(\S.*)")
+_NUMBER = re.compile(r"([A-Za-z_]\w*) +([-+.\d][-+.\deE]*|true|false)")
 GPUS_OF_A_RANK = "CUDA_VISIBLE_DEVICES"  # refused, with commas and without
 GPUS_HINT = "remove it; hpc-train submit --devices 0,1 chooses GPUs of this machine"
 _DIGITS = re.compile(r"-?\d+")
@@ -55,7 +56,7 @@ def flow_slips(node: yaml.MappingNode, prefix: str) -> Iterator[tuple[yaml.Node,
                 words = ",".join([above[1], *_words(node.value[index:])])
                 said = f"{prefix}{above[0]} is {words}, and a comma ends a value in braces"
                 yield key_node, said, f'put it in quotes: {above[0]}: "{words}"'
-            elif found := _PAIR.fullmatch(key):
+            elif found := _PAIR.fullmatch(key) or _NUMBER.fullmatch(key):
                 said = f"{prefix[:-1] or 'a mapping'} has the key {key!r} without a value"
                 colon = "a space behind the colon" if key[len(found[1])] == ":" else "a colon"
                 yield key_node, said, f"write {colon}: {{{found[1]}: {found[2]}}}"

@@ -32,6 +32,7 @@ _GONE = {
     "training_step_end": "training_step",
     "validation_step_end": "validation_step",
 }
+_STAGED, _STAGE = ("setup", "teardown"), "stage"  # called with stage=... (trainer/call.py)
 # A model with one of these is refused as the fit, or the test, begins
 # (pytorch_lightning, trainer/configuration_validator.py).
 REFUSED = {
@@ -52,18 +53,18 @@ def hook_notes(kind: str, class_path: str, found: Located, path: Sequence[str]) 
     for method in (it for it in found.definition.body if isinstance(it, ast.FunctionDef)):
         article = "an" if method.name[0] in "aeiou" else "a"
         has = f"{class_path} has {article} {method.name} (line {method.lineno})"
-        taken = _hooks(kind, tuple(path)).get(method.name)
+        taken = hooks_of(kind, tuple(path)).get(method.name)
         if kind != "LightningDataModule" and taken is None and method.name in _GONE:
             is_refused = kind == "LightningModule" and method.name in REFUSED
             if is_refused or f".{method.name}" not in text:
                 does = "refuses to run with" if is_refused else "does not call"
                 yield f"{has}, which Lightning 2 {does}: write {_GONE[method.name]}"
-        elif taken is not None and _refuses(method, taken):
+        elif taken is not None and cannot_be_called(method, taken):
             names = ["self", *(it.arg for it in taken.args[1:])]
             yield f"{has}, and Lightning calls it as def {method.name}({', '.join(names)})"
 
 
-class _Taken:
+class Taken:
     """What a hook of Lightning's takes, `self` among it, and how much of it always comes."""
 
     def __init__(self, method: ast.FunctionDef) -> None:
@@ -72,9 +73,9 @@ class _Taken:
 
 
 @lru_cache(maxsize=8)
-def _hooks(kind: str, path: tuple[str, ...]) -> Mapping[str, _Taken]:
+def hooks_of(kind: str, path: tuple[str, ...]) -> Mapping[str, Taken]:
     """The hooks of Lightning's own text whose arguments it tells; none where it is not found."""
-    hooks: dict[str, _Taken] = {}
+    hooks: dict[str, Taken] = {}
     for name in _CLASSES[kind]:
         classes = (locate(f"{package}.{name}", path) for package in _PACKAGES)
         for found in [it for it in classes if it and isinstance(it.definition, ast.ClassDef)][:1]:
@@ -82,19 +83,25 @@ def _hooks(kind: str, path: tuple[str, ...]) -> Mapping[str, _Taken]:
                 if not isinstance(method, ast.FunctionDef) or method.decorator_list:
                     continue
                 if not (method.args.vararg or method.args.kwarg):
-                    hooks[method.name] = _Taken(method)
+                    hooks[method.name] = Taken(method)
     return hooks
 
 
-def _refuses(method: ast.FunctionDef, taken: _Taken) -> bool:
+def cannot_be_called(method: ast.FunctionDef, taken: Taken) -> bool:
     """Whether a method needs more than a hook is given, or cannot take what always comes."""
     given = method.args
     if method.decorator_list or given.vararg or given.kwarg or method.name.startswith("_"):
         return False
     own = [*given.posonlyargs, *given.args]
     needed = len(own) - len(given.defaults)
-    keyword = any(default is None for default in given.kw_defaults)
-    return keyword or needed > len(taken.args) or len(own) < taken.required
+    by_keyword = dict(zip([it.arg for it in given.kwonlyargs], given.kw_defaults, strict=True))
+    count = len(own)
+    if method.name in _STAGED:
+        if _STAGE not in {*by_keyword, *(it.arg for it in own)}:
+            return True
+        count += _STAGE in by_keyword
+        by_keyword.pop(_STAGE, None)
+    return None in by_keyword.values() or needed > len(taken.args) or count < taken.required
 
 
 def only_prepared(class_path: str, found: Located, path: Sequence[str]) -> Iterator[str]:

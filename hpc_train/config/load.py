@@ -24,12 +24,13 @@ from hpc_train.config.compose import (
 )
 from hpc_train.config.containers import check_containers
 from hpc_train.config.flags import FLAGS, Flag
-from hpc_train.config.keys import FIELDS, OF_THE_SCRIPT, SECTIONS
+from hpc_train.config.gathered import gather, tell_together
+from hpc_train.config.key_checks import check_keys
+from hpc_train.config.keys import FIELDS, OF_THE_SCRIPT
 from hpc_train.config.lightning_cli import check_lightning_cli, leave_out_unchosen
 from hpc_train.config.logger_forms import write_out_loggers
 from hpc_train.config.origins import Origins
 from hpc_train.config.other_words import SAID_OF_KEYS, SWITCHES
-from hpc_train.config.required import check_required
 from hpc_train.config.schema import Config
 from hpc_train.config.script_file import check_args, check_beside, check_resume, is_script
 from hpc_train.config.secrets import check_passthrough
@@ -38,7 +39,7 @@ from hpc_train.config.show import escape
 from hpc_train.config.submission_words import submission_words
 from hpc_train.config.swept_values import swept_values
 from hpc_train.config.typed_words import check_whole_path
-from hpc_train.config.unknown_key import key_of_word, unknown_key
+from hpc_train.config.unknown_key import key_of_word
 from hpc_train.config.words import class_of_object, did_you_mean, shown
 from hpc_train.errors import ConfigError, Hinted
 
@@ -115,6 +116,7 @@ def load(
     flags: Mapping[str, object] | None = None,
     sweep: Sequence[str] = (),
     assets: Path | None = None,
+    refused: list[ConfigError] | None = None,
 ) -> LoadedConfig:
     """Read a config file and what it builds on, with the command line over it.
 
@@ -125,6 +127,7 @@ def load(
         flags: Values by the names of `FLAGS`; they win over the files; None leaves one out.
         sweep: `key=value,value` or `key=range(3)`, each laid over the section `sweep`.
         assets: Folder of the configs that come with hpc-train; found by itself.
+        refused: Takes what is refused of the values, where the rest can be looked at without it.
 
     Raises:
         ConfigError: naming file, line, key and what to write instead.
@@ -157,7 +160,7 @@ def load(
     composed.left_out = leave_out_unchosen(composed.values, composed.origins)
     check_lightning_cli(composed.values, composed.origins, Path(path))
     composed.words = submission_words(path, overrides, flags or {}, sweep, arguments)
-    return checked(composed, Path(path))
+    return checked(composed, Path(path), refused)
 
 
 def _refuse_swept(
@@ -256,12 +259,30 @@ def with_values(
     return checked(composed, loaded.files[-1])
 
 
-def checked(composed: Composed, path: Path) -> LoadedConfig:
+def checked(
+    composed: Composed, path: Path, refused: list[ConfigError] | None = None
+) -> LoadedConfig:
     """The config of values that are merged; raises ConfigError as `load` does."""
+
+    def look(values: dict[str, Any]) -> LoadedConfig:
+        rest = copy.copy(composed)
+        rest.values = values
+        return _checked(rest, path)
+
+    loaded, found = gather(look, composed.values)
+    if loaded is None or refused is None or loaded.config.sweep:
+        tell_together(found)
+    assert loaded is not None
+    if refused is not None:
+        refused += found
+    return loaded
+
+
+def _checked(composed: Composed, path: Path) -> LoadedConfig:
     origins = composed.origins
     checks.read_switches(composed.values)
     checks.check_gpus_of_a_rank(composed.values, origins)
-    _check_keys(composed.values, origins, path)
+    check_keys(composed.values, origins, path)
     check_passthrough(composed.values, origins)
     check_containers(composed.values, origins)
     checks.check_texts(composed.values, origins)
@@ -309,44 +330,6 @@ def _check_once(composed: Composed, flag: Flag, value: object) -> None:
             f"{COMMAND_LINE}: {flag.option} {value} and {flag.key}={written} are both there",
             "keep one of them",
         )
-
-
-def _check_keys(values: Mapping[str, Any], origins: Origins, path: Path) -> None:
-    for name in values:
-        if "." in name:
-            section, _, key = name.partition(".")
-            hint = f"write {section}: {{{key}: ...}}; keys with points are for the command line"
-            hint = hint if section else f"what only holds an anchor begins with x-: x-{key}: ..."
-            raise origins.error(name, "is one key with a point in it", hint)
-        if name not in FIELDS:
-            raise unknown_key(name, FIELDS, origins, values)
-        if name in SECTIONS:
-            _check_section(name, values, origins)
-    check_required(values, origins, path)
-    for name in ("model", "data"):
-        if isinstance(values.get(name), str):
-            # on the way to an error
-            from hpc_train.config.specs import CLASS_PATH, wanted_of
-            from hpc_train.config.whole_forms import whole_form
-
-            written = f"{name}: {whole_form({CLASS_PATH: values[name]}, wanted_of(name))}"
-            raise origins.error(name, f"is {values[name]!r}", f"write {written}")
-
-
-def _check_section(name: str, values: Mapping[str, Any], origins: Origins) -> None:
-    value = values[name]
-    if isinstance(value, bool) and "enabled" in SECTIONS[name]:
-        word = str(value).lower()
-        is_typed = origins.is_typed(name)
-        hint = f"write {name}.enabled={word}" if is_typed else f"write {name}: {{enabled: {word}}}"
-        raise origins.error(name, f"is {str(value).lower()}", hint)
-    if not isinstance(value, Mapping):
-        example = f"write keys below it, such as {name}: {{{SECTIONS[name][0]}: ...}}"
-        example = "write snapshot: git" if name == "snapshot" else example
-        raise origins.error(name, f"is {value!r}", f"it is a section: {example}")
-    for key in value:
-        if key not in SECTIONS[name]:
-            raise unknown_key(f"{name}.{key}", SECTIONS[name], origins, values)
 
 
 def _typed(values: dict[str, Any], origins: Origins, path: Path) -> Config:

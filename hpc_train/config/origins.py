@@ -52,7 +52,9 @@ class Origins:
             hint: What to write instead.
         """
         separator = "" if message.startswith(":") else " "
-        return ConfigError(f"{self.prefix(key)}{key}{separator}{message}", hint)
+        error = ConfigError(f"{self.prefix(key)}{key}{separator}{message}", hint)
+        error.keys = (key,)
+        return error
 
     def prefix(self, key: str) -> str:
         """`FILE:LINE: ` of `key` or of the nearest key above it, for the start of a message."""

@@ -35,7 +35,10 @@ OTHER_WORDS = {
     **dict.fromkeys(
         ("logging_steps", "log_steps", "log_interval", "log_every"), "trainer.log_every_n_steps"
     ),
-    **dict.fromkeys(("save_steps", "save_every", "save_interval"), "checkpoint.every_n_steps"),
+    **dict.fromkeys(
+        ("save_steps", "save_every", "save_interval", "checkpoint_every"),
+        "checkpoint.every_n_steps",
+    ),
     "save_strategy": "checkpoint.every_n_steps or checkpoint.every_n_minutes",
     "save_total_limit": "checkpoint.keep_last",
     "eval_steps": "trainer.val_check_interval, which counts batches",
@@ -122,6 +125,11 @@ SAID_OF_KEYS = {
     ),
     **dict.fromkeys(
         ("do_train", "do_eval"), "leave it out: submit trains, hpc-train validate RUN validates"
+    ),
+    **dict.fromkeys(
+        ("checkpoint_dir", "checkpoints_dir", "ckpt_dir"),
+        "leave it out: they lie in the run's folder, under checkpoints/; runs_dir moves all runs,"
+        " and dirpath of a ModelCheckpoint the best models",
     ),
     "overwrite_output_dir": "leave it out: each run has a folder of its own",
     "slurm.requeue": "it is on; to switch it off write requeue.enabled=false, in a file"

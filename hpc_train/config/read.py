@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import glob
 import re
 import shlex
-import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,8 +14,15 @@ import yaml
 from hpc_train.config.flow_slips import all_flow_slips, flow_slips
 from hpc_train.config.keys import SECTIONS, is_text
 from hpc_train.config.long_paths import how_to_read
+from hpc_train.config.missing_colons import (
+    is_pair_of_a_known_key,
+    lines_without_colon,
+    place_of_error,
+    with_colon,
+)
+from hpc_train.config.near_files import configs_in, near_files
 from hpc_train.config.number_keys import check_all_kinds, check_kind, key_of
-from hpc_train.config.words import WEIGHTS, did_you_mean
+from hpc_train.config.words import WEIGHTS, plain_one
 from hpc_train.errors import ConfigError
 
 
@@ -55,8 +60,6 @@ _WEIGHTS = (
     "a checkpoint",
     "`hpc-train resume RUN` goes on with a run; a config begins with its weights: init_from: FILE",
 )
-# What word processors and web pages put in the place of a space, quote, hyphen or colon.
-_LOOKALIKES = re.compile("[\u00a0\u2000-\u201f\u3000\uff01-\uff5e]")
 # What is named in a config's place.
 _OTHER_FILES = {
     ".ipynb": ("a notebook", "put the code into a .py; in a notebook: hpc_train.submit(...)"),
@@ -119,9 +122,9 @@ def read_file(path: Path) -> Source:
         if path.is_symlink():
             message = f"{path} is a link to {path.readlink()}, which is not there"
             raise ConfigError(message, "name the file itself") from None
-        raise ConfigError(f"{path}: there is no such file", _neighbours(path)) from None
+        raise ConfigError(f"{path}: there is no such file", near_files(path)) from None
     except IsADirectoryError:
-        raise ConfigError(f"{path} is a folder", _in_folder(path)) from None
+        raise ConfigError(f"{path} is a folder", configs_in(path)) from None
     except UnicodeDecodeError as error:
         line, byte = error.object.count(b"\n", 0, error.start) + 1, error.object[error.start]
         message = f"{path}:{line}: not text in UTF-8, for its byte 0x{byte:02x}"
@@ -139,8 +142,7 @@ def read_text(text: str, path: Path) -> Source:
         if node is None:
             return Source(path, {}, {})
         if not isinstance(node, yaml.MappingNode):
-            fix = "write base: FILE" if text.startswith("!include") else "write `key: value` lines"
-            raise ConfigError(f"{path}:1: not a mapping", fix)
+            raise _no_mapping(node, path, text)
         lines = dict(_lines(loader, node, "", path))
         values = _construct(loader, node)
     except yaml.MarkedYAMLError as error:
@@ -249,6 +251,8 @@ def _check_key(key_node: yaml.Node, seen: dict[str, int], prefix: str, path: Pat
         raise ConfigError(f"{path}:{line}: a key that is no plain word", hint)
     if key_node.tag == "tag:yaml.org,2002:merge":
         return  # may be there twice
+    if not key_node.style and key_node.value[:1].isspace():  # which is no space to YAML
+        raise ConfigError(f"{path}:{line}: the key {key_node.value!r}", plain_one(key_node.value))
     if key_node.value.startswith("//"):
         hint = f"a comment begins with #: # {key_node.value[2:].strip()}"
         raise ConfigError(f"{path}:{line}: the key {key_node.value!r}", hint)
@@ -265,16 +269,21 @@ def _check_key(key_node: yaml.Node, seen: dict[str, int], prefix: str, path: Pat
     seen[key_node.value] = line
 
 
+def _no_mapping(node: yaml.Node, path: Path, text: str) -> ConfigError:
+    line = node.start_mark.line + 1
+    first = text.splitlines()[line - 1]
+    if isinstance(node, yaml.ScalarNode) and is_pair_of_a_known_key(first):
+        return _no_colon({line: (first.strip(), with_colon(first).strip())}, path)
+    fix = "write base: FILE" if text.startswith("!include") else "write `key: value` lines"
+    return ConfigError(f"{path}:{line}: not a mapping", fix)
+
+
 def _not_yaml(error: yaml.MarkedYAMLError, path: Path, text: str) -> ConfigError:
-    mark = error.problem_mark or error.context_mark
-    opened = error.context_mark
-    if opened and mark and opened.line < mark.line and _OPENED.search(str(error.context)):
-        where = f"{path}:{opened.line + 1}:{opened.column + 1}"
-        what = "quote" if "quoted" in str(error.context) else "bracket"
-        hint = f"close the {what} that is opened there"
-        return ConfigError(f"{where}: not YAML: a {what} without its end", hint)
-    if error.problem == "could not find expected ':'":
-        mark = error.context_mark or mark  # the line of the key, and not where the search ended
+    if unclosed := _unclosed(error, path):
+        return unclosed
+    if path.suffix != ".py" and (missing := lines_without_colon(text)):
+        return _no_colon(missing, path)
+    mark = place_of_error(error)
     where = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else str(path)
     problem = error.problem or error.context or "unreadable"
     hint = "check indentation, colons and quotes there"
@@ -297,7 +306,35 @@ def _not_yaml(error: yaml.MarkedYAMLError, path: Path, text: str) -> ConfigError
         hint += ", and above: a quote or bracket may be open since an earlier line"
     elif path.suffix == ".py":
         hint = "this is Python: name the YAML file that names its classes"
+    where = _of_lookalike(hint, rows, mark, path) or where
     return ConfigError(f"{where}: not YAML: {problem}", hint)
+
+
+def _of_lookalike(hint: str, rows: Sequence[str], mark: yaml.Mark | None, path: Path) -> str:
+    """The place of what is no plain character, where the hint says so; empty elsewhere."""
+    for number in (mark.line + 1, mark.line) if mark else ():
+        if hint and hint == plain_one(rows[number]):
+            column = next(it for it, char in enumerate(rows[number], 1) if plain_one(char))
+            return f"{path}:{number}:{column}"
+    return ""
+
+
+def _unclosed(error: yaml.MarkedYAMLError, path: Path) -> ConfigError | None:
+    """The refusal of a quote or bracket that is open at the file's end; None for all else."""
+    mark, opened = error.problem_mark, error.context_mark
+    if not (opened and mark and opened.line < mark.line and _OPENED.search(str(error.context))):
+        return None
+    where = f"{path}:{opened.line + 1}:{opened.column + 1}"
+    what = "quote" if "quoted" in str(error.context) else "bracket"
+    hint = f"close the {what} that is opened there"
+    return ConfigError(f"{where}: not YAML: a {what} without its end", hint)
+
+
+def _no_colon(missing: Mapping[int, tuple[str, str]], path: Path) -> ConfigError:
+    """The refusal of lines whose colon was forgotten, with what is meant by each."""
+    (first, (written, meant)), *others = missing.items()
+    hint = "".join([f"write {meant}", *(f"; in line {it}: {fix}" for it, (_, fix) in others)])
+    return ConfigError(f"{path}:{first}: {written!r} has no colon", hint)
 
 
 def _of_a_section(rows: Sequence[str], number: int) -> str:
@@ -325,59 +362,10 @@ def _slip_of_typing(above: str, line: str) -> str:
         return f"write a colon behind the key: {found[1]}:"
     if found := re.fullmatch(r"([\w.-]+)\s*", above):
         return f"write a colon behind the key: {found[1]}:"
-    found = _LOOKALIKES.search(above + line)
-    if found:
-        return f"type a plain one in place of the {unicodedata.name(found[0])}"
+    if hint := plain_one(above + line):
+        return hint
     spaces, before = (len(it) - len(it.lstrip()) for it in (line, above))
     if spaces > before and re.match(r"\s*[\w.-]+:\s*[^\s#]", above):
         name = line.strip().partition(":")[0]
         return f"begin {name} in the column of the line above: that line has a value of its own"
     return ""
-
-
-def _one_folder_down(folder: Path, name: str) -> str:
-    """Where a file of that name lies in a folder of this one; runs keep theirs elsewhere."""
-    try:
-        found = sorted(folder.glob(f"[!.]*/{glob.escape(name)}"))
-    except OSError:  # a folder that may not be read
-        return ""
-    if len(found) != 1 or not found[0].is_file():
-        return ""
-    return f"it is in {found[0].parent}: cd {shlex.quote(str(found[0].parent))}, and again"
-
-
-def _in_folder(folder: Path) -> str:
-    """Which configs a folder has that was given in a config's place."""
-    try:
-        names = sorted(entry.name for entry in folder.iterdir())
-    except OSError:  # it may not be listed
-        return "name the config in it"
-    if not (configs := [it for it in names if it.endswith((".yaml", ".yml"))]):
-        return f"no file in {folder} ends in .yaml"
-    if str(folder) != "." and any(it.endswith(".py") for it in names):  # a project of its own
-        return f"cd {shlex.quote(str(folder))}, and name a config there: {', '.join(configs[:5])}"
-    return f"name a config: {', '.join(shlex.quote(str(folder / it)) for it in configs[:5])}"
-
-
-def _neighbours(path: Path) -> str:
-    folder = path.parent
-    if str(path) == "-":
-        return "name a file; what a pipe brings is read with /dev/stdin"
-    if str(path).startswith("~"):
-        return "the shell replaces ~ where it is not in quotes"
-    if re.match(r"\w+:/", str(path)):
-        return "download it, and name the file"
-    if not folder.is_dir():
-        return f"there is no folder {folder} either"
-    names = [entry.name for entry in folder.iterdir() if entry.suffix in (".yaml", ".yml")]
-    for ending in (".yaml", ".yml", ".py"):  # an ending left out
-        if (whole := folder / f"{path.name}{ending}").is_file():
-            return f"did you mean '{whole}'?"
-    if below := _one_folder_down(folder, path.name):
-        return below
-    there = "" if str(folder) == "." else f"{folder}/"
-    return did_you_mean(path.name, names, prefix=there) or (
-        f"in {folder} there are: {', '.join(sorted(names)[:5])}"
-        if names
-        else f"no file in {folder} ends in .yaml"
-    )

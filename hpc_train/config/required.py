@@ -39,10 +39,12 @@ def check_required(values: Mapping[str, Any], origins: Origins, path: Path) -> N
         missing["global_batch_size"] = own
     if missing:
         are = "is missing" if len(missing) == 1 else "are missing"
-        raise ConfigError(
+        error = ConfigError(
             f"{path}: {', '.join(missing)} {are}{more}" if values else f"{path}: no key is in it",
             f"{'' if more and len(missing) == 1 else 'write '}{'; '.join(missing.values())}",
         )
+        error.keys = tuple(missing)
+        raise error
 
 
 def _own_batch_size(values: Mapping[str, Any]) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from hpc_train.config.keys import FIELDS
 from hpc_train.config.origins import NOWHERE, Origins
-from hpc_train.config.words import did_you_mean
+from hpc_train.config.words import did_you_mean, plain_one
 
 CLASS_PATH = "class_path"
 INIT_ARGS = "init_args"
@@ -82,6 +82,12 @@ def read_object(
 
 def _as_pairs(arguments: object) -> str:
     """What to write for arguments that are no pairs, as `lr:0.05` is to YAML."""
+    from hpc_train.config.missing_colons import pairs_meant  # on the way to an error
+
+    if meant := plain_one(str(arguments)):
+        return meant
+    if meant := pairs_meant(arguments):
+        return f"write {meant}"
     words = [re.fullmatch(r"([A-Za-z_]\w*):(?!/)([^\s:]+)", it) for it in str(arguments).split()]
     if not words or words[0] is None or None in words:
         return "write name: value pairs"

@@ -20,6 +20,7 @@ from hpc_train.config.load import LoadedConfig
 from hpc_train.config.method_signatures import PLATEAU_FORM, sure_plateau, without_loader
 from hpc_train.config.origins import Origins
 from hpc_train.config.specs import is_object, read_object
+from hpc_train.config.sure_hooks import wrong_hooks
 from hpc_train.config.sure_samplers import wrong_sampler
 from hpc_train.config.sure_steps import detached_loss, wrong_step
 from hpc_train.config.undefined_names import all_undefined
@@ -48,6 +49,8 @@ def check_refused_by_lightning(loaded: LoadedConfig, path: Sequence[str]) -> Non
     _check_plateau(class_path, path, loaded.origins)
     _check_steps(class_path, loaded, path)
     _check_loader(loaded, path)
+    for key, said, hint in wrong_hooks(loaded, path):
+        raise loaded.origins.error(key, f": {said}", hint)
     for it in unrun_validations(loaded, path):
         if it.is_sure:
             raise loaded.origins.error(it.key, it.said, it.hint)

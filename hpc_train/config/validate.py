@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-import os
-import re
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,8 +12,17 @@ from typing import Any
 
 from hpc_train.config.class_kind import Located, lacks_method, locate
 from hpc_train.config.classes import ArgumentError, check_class, values_check
+from hpc_train.config.gathered import (
+    gather,
+    is_placeholder,
+    is_within,
+    tell_together,
+    tells_the_classes,
+)
+from hpc_train.config.keys import FIELDS
 from hpc_train.config.load import LoadedConfig
-from hpc_train.config.logger_forms import MLFLOW_REFUSES_FILES, MLFLOW_STORES, PACKAGES
+from hpc_train.config.logger_checks import check_logger
+from hpc_train.config.made_folders import check_made_folders
 from hpc_train.config.method_signatures import returns_nothing
 from hpc_train.config.modules import bound_in, find_module, submodules
 from hpc_train.config.origins import Origins
@@ -49,49 +56,71 @@ CALLED = frozenset({*_OTHER_HOOKS, *(name for _, name in _OF_A_FIT)})  # by Ligh
 _WITH_LOGGER = ("LearningRateMonitor", "DeviceStatsMonitor")
 
 
-def check(loaded: LoadedConfig, *, workdir: Path, search_path: Sequence[str] | None = None) -> None:
+def check(
+    loaded: LoadedConfig,
+    *,
+    workdir: Path,
+    search_path: Sequence[str] | None = None,
+    refused: Sequence[ConfigError] = (),
+) -> None:
     """Hold a config against what is installed; reads files, imports nothing of the user's.
 
     Args:
         loaded: The config.
         workdir: The folder the ranks start in, where the user's modules are.
         search_path: `sys.path` by default.
+        refused: What `load` has refused of the same file, told in front of the rest.
 
     Raises:
         ConfigError: with file and line of the config, and a fix.
     """
+    if not tells_the_classes(refused):
+        tell_together(refused)
     elsewhere = other_environment(loaded.config.env) or bool(loaded.config.container.image)
     installed = list(sys.path if search_path is None else search_path)
     check_hidden(workdir)
     if loaded.config.script.path:
+        tell_together(refused)
         path = [] if elsewhere else [*_own_folders(loaded.config.env, workdir), *installed]
         check_script(loaded.config, workdir, loaded.origins, search_path=path)
         return
-    trainer, origins = loaded.config.trainer, loaded.origins
     path = search_path_of(loaded.config.env, workdir, installed)
-    _raise_first(
-        partial(check_trainer, trainer, origins, search_path=installed),
-        *([] if elsewhere else [partial(_check_strategy, trainer, origins, path)]),
-        *(
-            partial(_check_named, key, spec, loaded, workdir, path, elsewhere=elsewhere)
-            for key, spec in objects_of(loaded.config)
-        ),
-    )
+    tell_together([*refused, *_refusals(loaded, workdir, path, installed, elsewhere=elsewhere)])
 
 
-def _raise_first(*checks: Callable[[], None]) -> None:
-    """Raise the first refusal of several checks; its fix is followed by the other refusals."""
-    refused: dict[str, ConfigError] = {}
-    for check_one in checks:
-        try:
-            check_one()
-        except ConfigError as error:
-            refused.setdefault(error.message, error)
-    if not refused:
-        return
-    first, *others = refused.values()
-    also = [f"also {it}" for it in others if it.hint != first.hint or not it.hint]
-    raise ConfigError(first.message, "; ".join(filter(None, [first.hint, *also]))) from first
+def _refusals(
+    loaded: LoadedConfig,
+    workdir: Path,
+    path: Sequence[str],
+    installed: Sequence[str],
+    *,
+    elsewhere: bool,
+) -> Iterator[ConfigError]:
+    """Of the Trainer's arguments, and of each class that is named; two with one fix are one."""
+    trainer, origins = loaded.config.trainer, loaded.origins
+    look = partial(check_trainer, origins=origins, search_path=installed)
+    found = gather(look, trainer, "trainer")[1]
+    if not elsewhere:
+        found += gather(lambda it: _check_strategy(it, origins, path), trainer, "trainer")[1]
+    for key, spec in objects_of(loaded.config):
+        if not is_placeholder(key, spec) and not is_within(key, found):
+            check_one = partial(_check_named, key, loaded, workdir, path, elsewhere=elsewhere)
+            found += _of_itself(gather(check_one, spec, key)[1], f"{key}.{_form(spec)}")
+    told = found[0].hint if found else ""
+    yield from (it for it in found if it is found[0] or it.hint != told or not told)
+
+
+def _of_itself(refused: Sequence[ConfigError], class_key: str) -> Iterator[ConfigError]:
+    """The refusals of one class, without what only follows from those in front.
+
+    It needs an argument which a misspelt one was meant as, and below a section that begins in the
+    wrong column stand that section's keys.
+    """
+    for number, it in enumerate(refused):
+        if not number or it.keys != (class_key,):
+            yield it
+        if any(key.rpartition(".")[2] in FIELDS for key in it.keys):
+            return
 
 
 def _check_strategy(trainer: Mapping[str, Any], origins: Origins, path: Sequence[str]) -> None:
@@ -104,10 +133,10 @@ def _check_strategy(trainer: Mapping[str, Any], origins: Origins, path: Sequence
 
 def _check_named(
     key: str,
-    spec: dict[str, Any],
     loaded: LoadedConfig,
     workdir: Path,
     path: Sequence[str],
+    spec: dict[str, Any],
     *,
     elsewhere: bool,
 ) -> None:
@@ -115,8 +144,7 @@ def _check_named(
     check_hidden(workdir, [read_object(spec, key, loaded.origins)[0].partition(".")[0]])
     _check_beside(key, spec, loaded, workdir, path)
     if key.startswith("loggers.") and not elsewhere:
-        _check_logger(key, spec, loaded.origins, path)
-        _check_mlflow_store(key, spec, loaded, path)
+        check_logger(key, spec, loaded, path)
     if wanted_of(key) == "Callback":
         _check_callback(key, spec, loaded, path)
     _check_object(key, spec, loaded.origins, path, elsewhere=elsewhere)
@@ -172,6 +200,14 @@ def check_methods(
             check_old_hooks(class_path, old.get(verb, ()), path)
 
 
+def check_training(
+    loaded: LoadedConfig, *, workdir: Path, refused: Sequence[ConfigError] = ()
+) -> None:
+    """`check`, and then `check_fit`."""
+    check(loaded, workdir=workdir, refused=refused)
+    check_fit(loaded, workdir=workdir)
+
+
 def check_fit(loaded: LoadedConfig, *, workdir: Path) -> None:
     """Refuse classes whose text tells that they lack what every training calls.
 
@@ -180,6 +216,7 @@ def check_fit(loaded: LoadedConfig, *, workdir: Path) -> None:
     """
     if loaded.config.script.path:
         return
+    check_made_folders(loaded, workdir=workdir)
     path = search_path_of(loaded.config.env, workdir, sys.path)
     for key, method in _OF_A_FIT:
         class_path, _ = read_object(getattr(loaded.config, key), key, loaded.origins)
@@ -256,13 +293,6 @@ def _check_callback(
         raise loaded.origins.error(key, message, hint)
 
 
-def _check_logger(key: str, spec: dict[str, Any], origins: Origins, path: Sequence[str]) -> None:
-    class_path, _ = read_object(spec, key, origins)
-    package = PACKAGES.get(class_path.rpartition(".")[2])
-    if package and find_module(package, path)[0] is None:
-        raise origins.error(key, f": {package} is not installed", f"pip install {package}")
-
-
 def _check_beside(
     key: str, spec: dict[str, Any], loaded: LoadedConfig, workdir: Path, path: Sequence[str]
 ) -> None:
@@ -271,7 +301,7 @@ def _check_beside(
     folder, module = loaded.files[-1].parent, class_path.partition(".")[0]
     if find_module(module, path)[0] is not None:
         return
-    form = TARGET if TARGET in spec else CLASS_PATH
+    form = _form(spec)
     message = f": there is no module '{module}' in {workdir}"
     if folder.resolve() != workdir.resolve() and module in submodules([str(folder)]):
         hint = f"submit from there: cd {shlex.quote(str(folder))}"
@@ -290,30 +320,10 @@ def _from_above(module: str, workdir: Path, config: Path) -> str:
     return ""
 
 
-def _check_mlflow_store(
-    key: str, spec: dict[str, Any], loaded: LoadedConfig, path: Sequence[str]
-) -> None:
-    """Refuse a store of files where MLflow itself would (github.com/mlflow/mlflow/pull/22773)."""
-    class_path, arguments = read_object(spec, key, loaded.origins)
-    env = loaded.config.env
-    told = {*arguments, *env.variables, *env.passthrough, *os.environ}
-    if not class_path.endswith(".MLFlowLogger") or env.setup or told & set(MLFLOW_STORES):
-        return
-    from importlib.metadata import distributions
-
-    names = ("mlflow", "mlflow-skinny")
-    found = [it.version for name in names for it in distributions(name=name, path=[*path])]
-    numbers = re.match(r"(\d+)\.(\d+)", found[0]) if found else None
-    if numbers and tuple(map(int, numbers.groups())) >= MLFLOW_REFUSES_FILES:
-        message = f": MLflow {found[0]} writes into no files, and no server is named"
-        hint = 'write env: {variables: {MLFLOW_ALLOW_FILE_STORE: "true"}}, or MLFLOW_TRACKING_URI'
-        raise loaded.origins.error(key, message, hint)
-
-
 def _check_object(
     key: str, spec: dict[str, Any], origins: Origins, path: Sequence[str], *, elsewhere: bool
 ) -> None:
-    form = TARGET if TARGET in spec else CLASS_PATH
+    form = _form(spec)
     arguments_key = key if TARGET in spec else f"{key}.{INIT_ARGS}"
     class_path, arguments = read_object(spec, key, origins)
     filled_in = next((names for start, names in _FILLED_IN.items() if key.startswith(start)), ())
@@ -331,6 +341,10 @@ def _check_object(
         raise origins.error(f"{arguments_key}.{error.name}", message, error.hint) from error
     except ConfigError as error:
         raise origins.error(f"{key}.{form}", f": {error.message}", error.hint) from error
+
+
+def _form(spec: Mapping[str, Any]) -> str:
+    return TARGET if TARGET in spec else CLASS_PATH
 
 
 def other_environment(env: EnvConfig) -> bool:

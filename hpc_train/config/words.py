@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import unicodedata
 from collections.abc import Iterable
 
 WEIGHTS = (".ckpt", ".pt", ".pth", ".safetensors")  # how files of a model's weights end
@@ -12,12 +13,20 @@ EVERY = ("all", "auto", "max", "any")  # in the place of a number
 _NULLS = ("None", "none", "NONE", "nil", "Nil", "NIL", "null", "Null", "NULL")
 _PLAIN = (str, bytes, int, float, list, tuple, set, dict, os.PathLike, type(None))
 _MOST_SHOWN = 80
+# What word processors and web pages put in the place of a space, quote, hyphen or colon.
+_LOOKALIKES = re.compile("[\u00a0\u2000-\u201f\u3000\uff01-\uff5e]")
 _NUMBER = r"-?(?:\d+\.?\d*|\.\d+)(?:e-?\d+)?"
 
 
 def is_null_word(text: str) -> bool:
     """Whether a text is a language's word for nothing; YAML's own is one only in quotes."""
     return text.strip() in _NULLS
+
+
+def plain_one(text: str) -> str:
+    """What to type for the first character that only looks like a plain one; empty without any."""
+    found = _LOOKALIKES.search(text)
+    return f"type a plain one in place of the {unicodedata.name(found[0])}" if found else ""
 
 
 def did_you_mean(

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hpc_train.config.data_paths import argument_texts
+from hpc_train.config.made_folders import make_folders
 from hpc_train.errors import HpcTrainError, UsageError
 from hpc_train.plan import env_names
 from hpc_train.plan.plan import Batch, Plan, Shape
@@ -248,6 +249,8 @@ class Rank:
 
     def work(self, plan: Plan, world: World, device: Device, loader: LoaderSettings) -> None:
         """What the ranks are there for, once all have met."""
+        if world.rank == 0:  # which writes
+            make_folders(plan.training.trainer, plan.training.loggers)
         state = self.make_state(plan, world)
         start = state.load()
         self.first_step = start.manifest.step if start is not None else 0

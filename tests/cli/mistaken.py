@@ -56,11 +56,15 @@ def project(taken, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def refused(hpc, project: Path, words: list[str], code: int, message: str, fix: str) -> None:
+def refused(
+    hpc, project: Path, words: list[str], code: int, message: str, fix: str, *, others: int = 0
+) -> None:
+    """That it is told with its fix, as the first of that many more."""
     before = _files(project)
     said = hpc(*words)
     assert said.code == code, said
-    error, hint = said.err.splitlines()
+    error, hint, *more = said.err.splitlines()
+    assert len(more) == 2 * others, more
     assert error.startswith("error: ")
     assert message in error
     assert hint.startswith("  fix: ")

@@ -44,7 +44,9 @@ def test_where_no_model_is_at_hand_none_of_lightnings_own_is_proposed(hpc, proje
     for file in project.rglob("*.py"):
         file.unlink()
     (project / "cfg.yaml").write_text(
-        CONFIG.replace("{class_path: nets.Net, init_args: {width: 3}}", "{name: resnet18}")
+        CONFIG.replace("{class_path: nets.Net, init_args: {width: 3}}", "{name: resnet18}").replace(
+            "nets.Data", "hpc_train.examples.digits.DigitsData"
+        )
     )
     form = "model: {class_path: my_package.MyModule}"
     refused(hpc, project, ["submit", "cfg.yaml"], 3, "model names no class", form)

@@ -73,7 +73,9 @@ def test_model_and_data_in_each_others_place_are_told_at_once(hpc, project: Path
     text = CONFIG.replace("{class_path: nets.Net, init_args: {width: 3}}", "{class_path: one.Data}")
     (project / "cfg.yaml").write_text(text.replace("nets.Data", "one.Net"))
     fix = "one has Net, and Data belongs to data"
-    refused(hpc, project, ["submit", "cfg.yaml"], 3, "one.Data is no LightningModule", fix)
+    refused(
+        hpc, project, ["submit", "cfg.yaml"], 3, "one.Data is no LightningModule", fix, others=1
+    )
 
 
 @pytest.mark.parametrize("value", [0.1, 3, None])

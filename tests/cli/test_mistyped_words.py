@@ -96,6 +96,8 @@ def test_a_file_that_may_be_meant_is_named_with_its_folder(hpc, project: Path, t
         ("run_name=x", "name"),
         ("logging_steps=5", "trainer.log_every_n_steps"),
         ("save_steps=5", "checkpoint.every_n_steps"),
+        ("checkpoint_every=10", "checkpoint.every_n_steps"),
+        ("checkpoint_dir=x", "leave it out: they lie in the run's folder, under checkpoints/"),
         ("save_strategy=steps", "checkpoint.every_n_steps or checkpoint.every_n_minutes"),
         ("save_total_limit=2", "checkpoint.keep_last"),
         ("eval_steps=5", "trainer.val_check_interval, which counts batches"),

@@ -76,4 +76,6 @@ def refusal_in(folder: Path, *arguments: Any) -> ConfigError:
         check_in(folder, *arguments)
     error = caught.value
     assert "\n" not in str(error)
-    return ConfigError(error.message.replace(f"{folder}/", ""), error.hint)
+    told = ConfigError(error.message.replace(f"{folder}/", ""), error.hint)
+    told.others = error.others
+    return told

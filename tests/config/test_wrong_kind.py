@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hpc_train.config.classes import check_class
 from hpc_train.config.load import load
 from hpc_train.config.validate import check
 from hpc_train.errors import ConfigError
@@ -93,3 +94,31 @@ def test_arguments_that_are_no_pairs_are_told_with_their_own_line(
     error = refusal_in(nets, f"\n  class_path: nets.Net\n  init_args:\n    {below}")
     assert error.message.startswith("cfg.yaml:6: model.init_args is '"), error.message
     assert error.hint == fix
+
+
+@pytest.mark.parametrize(
+    ("written", "there"),
+    [
+        ("lightning.pytorch.callbacks.Early", "pytorch_lightning.callbacks.Early"),
+        ("pytorch_lightning.callbacks.Early", "lightning.pytorch.callbacks.Early"),
+    ],
+)
+def test_a_class_of_the_lightning_that_is_not_installed_is_told_as_that_of_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: str, there: str
+) -> None:
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    for name in ("lightning", "pytorch_lightning"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    package = there.removesuffix(".callbacks.Early")
+    write(tmp_path, "class Early: ...\n", f"site/{package.replace('.', '/')}/callbacks.py")
+    for folder in (tmp_path / "site").rglob("*"):
+        if folder.is_dir():
+            (folder / "__init__.py").touch()
+    with pytest.raises(ConfigError) as caught:
+        check_class(written, {}, search_path=[str(tmp_path), str(tmp_path / "site")])
+    assert caught.value.message.startswith(f"there is no module '{written.partition('.')[0]}'")
+    name = package.partition(".")[0]
+    assert caught.value.hint == f"write {there}: Lightning is installed as {name} here"
+    with pytest.raises(ConfigError) as caught:
+        check_class(f"{written}s", {}, search_path=[str(tmp_path), str(tmp_path / "site")])
+    assert "Lightning is installed" not in caught.value.hint

@@ -80,6 +80,18 @@ def test_ranks_that_slurm_started_otherwise_than_planned_say_so_before_importing
     assert (record.rank, record.code, record.kind) == (5, 3, "check")
 
 
+def test_a_model_checkpoint_without_a_folder_ends_before_the_first_step(tmp_path: Path) -> None:
+    arguments = {"dirpath": "/proc/models"}
+    spec = {"class_path": "pytorch_lightning.callbacks.ModelCheckpoint", "init_args": arguments}
+    plan = make_plan(tmp_path, trainer={"callbacks": [spec]})
+    ended = run_ranks(plan, tmp_path / "run")
+    key = "trainer.callbacks.0.init_args.dirpath"
+    assert f"error: {key}: /proc/models cannot be made (/proc holds" in ended.log(0)
+    assert "fix: name a folder that you may write into" in ended.log(0)
+    assert "training from step" not in ended.log(0)
+    assert [it.rank for it in read_exits(ended.attempt) if "cannot be made" in it.error] == [0]
+
+
 def test_ranks_that_never_come_are_named_within_the_deadline(tmp_path: Path) -> None:
     plan = make_plan(tmp_path, nodes=2, ranks_per_node=2, start_timeout_s=15)
     start = time.monotonic()
