@@ -35,6 +35,7 @@ from hpc_train.training.resume.rng import capture_rngs, kept_rngs, restore_rngs
 from hpc_train.training.resume.sampling import PlainLoader, indices_of
 from hpc_train.training.resume.saving import Snapshot, say_loudly
 from hpc_train.training.scaled_lr import scale_rates
+from hpc_train.training.short_schedule import check_schedules
 from hpc_train.training.unlogged_monitors import note_unlogged
 
 NOT_DEALT = (
@@ -204,6 +205,7 @@ class LightningAdapter(pl.Callback):
         if self.state.lr_scale is not None:
             scale_rates(self._trainer, self.state.lr_scale)
         self._note_schedules()
+        check_schedules(self._trainer, self.state)
         self._losses.begin(self._trainer.lightning_module, resumed=loaded is not None)
         self.state.buckets.begin(model=cast("Any", self._trainer.strategy.model))
         self.controller.begin(self._step)
