@@ -76,8 +76,8 @@ def _in_short(failed: ExitRecord, attempt: AttemptDir) -> str:
     """Its traceback without the frames of libraries and of hpc-train between the user's own.
 
     The last frame of all is shown, as it says where the exception was raised: not hpc-train's,
-    where the rank tells what to do, or a disk is full. Else the error may be hpc-train's, and all its
-    frames are shown.
+    where the rank tells what to do, or a disk is full. Else the error may be hpc-train's, and all
+    its frames are shown.
     """
     head, *pieces = _FRAMES.split(failed.traceback)
     files = [piece.split('"')[1] for piece in pieces]

@@ -107,9 +107,10 @@ def test_of_rank_0s_traceback_the_users_frames_and_the_last_one_are_shown(
         (9 * LIBRARY + OURS, "use it", "  (10 frames of libraries are left out: LOG)\n"),
         (OWN + OURS, "use it", f"  (1 frame of hpc-train is left out: LOG)\n{OWN}"),
         (OURS * 2 + OWN + OURS, "", f"{OURS * 2}{OWN}{OURS}"),
-        (OURS + 5 * LIBRARY + OURS, "", f"  (5 frames of libraries are left out: LOG)\n{2 * OURS}"),
+        (OURS + 5 * LIBRARY + OURS, "",
+         f"  (5 frames of libraries are left out: LOG)\n{2 * OURS}"),
     ],
-)
+)  # fmt: skip
 def test_frames_of_hpc_train_are_shown_only_where_the_error_may_be_its_own(
     training, frames, fix, shown
 ):
