@@ -16,7 +16,7 @@ from hpc_train.runs.atomic import write_text
 from hpc_train.runs.checkpoints import fit_checkpoints
 from hpc_train.training.data_notes import tell_of_data
 from hpc_train.training.loggers import newest_numbers, steps_in_all
-from hpc_train.training.model_files import ModelFiles
+from hpc_train.training.model_files import ModelFiles, check_folders
 from hpc_train.training.private import lightning_trainer as inner
 from hpc_train.training.private import script_places
 from hpc_train.training.private.lightning import TorchCheckpointIO, TrainerFn, pl
@@ -101,6 +101,8 @@ class LightningAdapter(pl.Callback):
             self._models.place()
             if stage == "fit" and self._loaded is None:
                 self._models.begin(0)
+        if stage == "fit" and not inner.is_tuning(trainer):
+            check_folders(trainer, self.state.rank.run)
 
     # -- data ---------------------------------------------------------------------------------
 
