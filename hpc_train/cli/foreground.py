@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
+import os
 import re
 import sys
 import threading
@@ -13,7 +15,7 @@ from typing import TextIO
 
 from hpc_train import api
 from hpc_train.cli.following import LiveLine, one_part, running_line
-from hpc_train.diagnose.stacks import is_installed
+from hpc_train.diagnose.stacks import is_installed, is_ours
 from hpc_train.plan.states import RunState
 from hpc_train.runs.layout import AttemptDir, RunDir
 from hpc_train.runs.ranks import ExitRecord, read_exits, read_heartbeat, read_notes
@@ -31,6 +33,7 @@ _FRAME = '  File "'
 _FRAMES = re.compile(r'^(?=  File ")', re.MULTILINE)
 _BEHIND = re.compile(r"^\S", re.MULTILINE)
 _FEW = 4
+_FULL = (os.strerror(errno.ENOSPC), os.strerror(errno.EDQUOT))
 
 
 @contextlib.contextmanager
@@ -70,22 +73,31 @@ def words_of_culprit(run: RunDir, status: RunStatus) -> str:
 
 
 def _in_short(failed: ExitRecord, attempt: AttemptDir) -> str:
-    """Its traceback without the frames of libraries that lie between the user's own."""
-    users = f'  File "{failed.where.rpartition(":")[0]}"'
+    """Its traceback without the frames of libraries and of hpc-train between the user's own.
 
-    def is_kept(piece: str) -> bool:
-        if not piece.startswith(_FRAME) or piece.startswith(users):
-            return True
-        # What a traceback ends with stands behind its last frame.
-        return not is_installed(piece.split('"')[1]) or bool(_BEHIND.search(piece))
-
-    head, *frames = _FRAMES.split(failed.traceback)
-    kept = [piece for piece in frames if is_kept(piece)]
-    left_out = len(frames) - len(kept)
-    if left_out < _FEW:
+    The last frame of all is shown, as it says where the exception was raised: not hpc-train's,
+    where the rank tells what to do, or a disk is full. Else the error may be hpc-train's, and all
+    its frames are shown.
+    """
+    head, *pieces = _FRAMES.split(failed.traceback)
+    files = [piece.split('"')[1] for piece in pieces]
+    is_full = any(words in failed.error for words in _FULL)
+    is_users = bool(failed.fix) or is_full or not files or not is_ours(files[-1])
+    shown, left_out = [], []
+    for file, piece in zip(files, pieces, strict=True):
+        behind = _BEHIND.search(piece)  # what a traceback ends with, behind its last frame
+        if file == failed.where.rpartition(":")[0] or not is_installed(file):
+            is_shown = True
+        else:
+            is_shown = bool(behind) if not is_ours(file) else not is_users
+        shown.append(piece if is_shown else piece[behind.start() :] if behind else "")
+        left_out += [] if is_shown else [file]
+    if len(left_out) < _FEW and not any(map(is_ours, left_out)):
         return failed.traceback
-    log = attempt.rank_log(failed.rank)
-    return "".join([head, f"  ({left_out} frames of libraries are left out: {log})\n", *kept])
+    of = "hpc-train" if all(map(is_ours, left_out)) else "libraries"
+    few = f"{len(left_out)} frame{'s' if left_out[1:] else ''} of {of}"
+    are = "are" if left_out[1:] else "is"
+    return "".join([head, f"  ({few} {are} left out: {attempt.rank_log(failed.rank)})\n", *shown])
 
 
 class _View:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterator, Mapping
@@ -119,14 +120,20 @@ def make_folders(trainer: Mapping[str, Any], loggers: object) -> None:
         ConfigError: with the key and the reason.
     """
     for key, path in made_folders(trainer, loggers):
-        try:
-            path.mkdir(parents=True, exist_ok=True)
-            why = found.why if (found := blocked(path.absolute())) else ""
-        except OSError as error:
-            found = blocked(path.absolute())
-            why = found.why if found else str(error.strerror)
-        if why:
+        if why := why_unmade(path):
             raise ConfigError(f"{key}: {_said(path, why)}", _FIX)
+
+
+def why_unmade(path: Path) -> str:
+    """Make a folder, or say why it cannot be made or written; not of a full disk."""
+    said = ""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            said = str(error.strerror)
+    found = blocked(path.absolute())
+    return found.why if found else said
 
 
 def _said(path: Path, why: str) -> str:

@@ -21,8 +21,9 @@ from hpc_train.config.method_signatures import PLATEAU_FORM, sure_plateau, witho
 from hpc_train.config.origins import Origins
 from hpc_train.config.specs import is_object, read_object
 from hpc_train.config.sure_hooks import wrong_hooks
+from hpc_train.config.sure_losses import detached_loss
 from hpc_train.config.sure_samplers import wrong_sampler
-from hpc_train.config.sure_steps import detached_loss, wrong_step
+from hpc_train.config.sure_steps import wrong_step
 from hpc_train.config.undefined_names import all_undefined
 from hpc_train.config.unrun_validation import unrun_validations
 from hpc_train.errors import ConfigError
@@ -98,7 +99,7 @@ def _check_steps(class_path: str, loaded: LoadedConfig, path: Sequence[str]) -> 
     found = locate(class_path, path)
     if found is None or not isinstance(found.definition, ast.ClassDef):
         return
-    if detached := detached_loss(found.definition):
+    if detached := detached_loss(found.definition, found.names.imports if found.names else {}):
         place = place_of(found, detached[0], path)
         message = f": {class_path}.training_step gives a loss without a gradient ({place})"
         raise loaded.origins.error("model.class_path", message, detached[1])

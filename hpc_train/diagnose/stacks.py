@@ -29,7 +29,8 @@ _PAST_EPOCH = re.compile(
 )
 _BEFORE_VALIDATION = re.compile(r"/resume/step_controller\.py evaluation_begins\Z")
 _IN_FIT = re.compile(r"/private/lightning_loops\.py on_advance_end\Z")
-_INSTALLED = ("/site-packages/", "/dist-packages/", "/lib/python3", "<frozen", "/hpc_train/")
+_OURS, _EXAMPLES = "/hpc_train/", "/hpc_train/examples/"
+_INSTALLED = ("/site-packages/", "/dist-packages/", "/lib/python3", "<frozen", _OURS)
 
 _WAITING = ", waiting for the others"
 APART = "the ranks wait for each other at different lines"
@@ -120,6 +121,11 @@ def _stage(frames: Sequence[str]) -> Stage:
 def is_installed(file: str) -> bool:
     """Whether a frame's file is of Python, of a package or of hpc-train, and not the user's own."""
     return any(part in file for part in _INSTALLED)
+
+
+def is_ours(file: str) -> bool:
+    """Whether a frame's file is hpc-train's; its examples are models like a user's."""
+    return _OURS in file and _EXAMPLES not in file
 
 
 def late_by_stacks(stacks: Sequence[Stack]) -> list[Stack]:

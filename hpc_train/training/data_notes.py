@@ -64,7 +64,7 @@ def not_split(loader: Any, maker: object, world_size: int) -> str:
     dataset = loader.dataset if isinstance(loader, DataLoader) else None
     if world_size == 1 or not isinstance(dataset, IterableDataset):
         return ""
-    texts = [_text_of(kind) for kind in (type(dataset), type(maker))]
+    texts = [users_text(kind) or "" for kind in (type(dataset), type(maker))]
     if not all(texts) or any(map(_TELLS_RANKS.search, texts)):
         return ""
     name = f"{type(dataset).__module__}.{type(dataset).__qualname__}"
@@ -72,14 +72,17 @@ def not_split(loader: Any, maker: object, world_size: int) -> str:
     return f"{what}, {world_size} times the work; see Iterable sets in docs/resuming.md"
 
 
-def _text_of(kind: type) -> str:
-    """The text of a class and of what it derives from, up to torch's and Lightning's own."""
+def users_text(kind: type) -> str | None:
+    """The text of a class and of what it derives from, up to torch's and Lightning's own.
+
+    None where nobody can tell, as of a class that was made in a notebook or by a library.
+    """
     texts = []
     for base in kind.__mro__:
         if base.__module__.partition(".")[0] in _OF_LIBRARIES - {"__main__"}:
             continue
         try:
             texts.append(inspect.getsource(base))
-        except (OSError, TypeError):  # made in a notebook or by a library: nobody can tell
-            return ""
+        except (OSError, TypeError):
+            return None
     return "\n".join(texts)

@@ -20,7 +20,7 @@ from hpc_train.training.given_texts import fix_of_text
 from hpc_train.training.local_objects import local_object
 from hpc_train.training.lost_gradient import lost_gradient
 from hpc_train.training.near_names import near_name
-from hpc_train.training.samples_differ import samples_differ
+from hpc_train.training.samples_differ import none_in_samples, samples_differ
 from hpc_train.training.unfit_checkpoint import FIX, unfit_checkpoint
 from hpc_train.training.unread_file import unread_file
 from hpc_train.training.unused_parameters import fix_of_unused
@@ -86,7 +86,10 @@ def fix_of(
 
 
 def _of_samples(error: BaseException) -> str:
-    """Which data set gives samples that differ in size."""
+    """Which data set gives samples that differ in size, or None."""
+    if none := none_in_samples(error).of:
+        whole = "it has to return a whole sample on every way"
+        return f"{none} gave None: {whole}; one to be left out goes in a collate_fn"
     of = samples_differ(error).of
     return (
         f"{of} gives samples that differ in size: pad or crop them there, or in a collate_fn"

@@ -14,6 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
+from hpc_train.config.made_folders import why_unmade
+from hpc_train.errors import ConfigError
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.saved_models import SavedModel, read_models, write_models
 from hpc_train.training.private.lightning import pl
@@ -118,12 +120,34 @@ class ModelFiles:
             self._say(f"WARNING: {self._run.models_list} cannot be written: {error.strerror}")
 
     def _callbacks(self) -> list[Any]:
-        kind = pl.callbacks.ModelCheckpoint
-        return [item for item in self._trainer.checkpoint_callbacks if isinstance(item, kind)]
+        return _checkpoints(self._trainer)
 
     def _say(self, text: str) -> None:
         if self._trainer.is_global_zero:
             print(text, flush=True)  # noqa: T201 - a rank's log
+
+
+def check_folders(trainer: pl.Trainer, run: RunDir) -> None:
+    """Make the own folders of ModelCheckpoints on rank 0: the first save may be hours away.
+
+    Raises:
+        ConfigError: one cannot be made, or written.
+    """
+    for callback in _checkpoints(trainer) if trainer.is_global_zero else ():
+        folder = str(callback.dirpath or "")
+        is_used = callback.save_top_k != 0 or callback.save_last
+        if not folder or not is_used or "://" in folder or Path(folder).is_relative_to(run.path):
+            continue
+        if why := why_unmade(Path(folder)):
+            raise ConfigError(
+                f"ModelCheckpoint cannot write into its dirpath {folder}: {why}",
+                "give it a folder that can be written, or leave dirpath out",
+            )
+
+
+def _checkpoints(trainer: pl.Trainer) -> list[Any]:
+    kind = pl.callbacks.ModelCheckpoint
+    return [item for item in trainer.checkpoint_callbacks if isinstance(item, kind)]
 
 
 def _paths(state: dict[str, Any]) -> set[str]:

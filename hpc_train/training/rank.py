@@ -30,6 +30,7 @@ from hpc_train.plan.world import World
 from hpc_train.runs.layout import AttemptDir, RunDir
 from hpc_train.runs.lost_output import survive_lost_output
 from hpc_train.training.absent_code import as_gone
+from hpc_train.training.changed_model import as_changed
 from hpc_train.training.heartbeat import HeartbeatThread
 from hpc_train.training.node_heartbeats import NodeHeartbeats
 from hpc_train.training.own_exit import EndedItselfError, tell_own_exits
@@ -196,7 +197,8 @@ class Rank:
 
     def end(self, last: BaseException) -> int:
         """Record what ended the training and leave; returns only where nothing has begun."""
-        error = as_gone(before_teardown(last), self.here.run)
+        here = self.here
+        error = as_changed(as_gone(before_teardown(last), here.run), here.run, here.attempt)
         failure = self._record(error)
         _say(failure, error)
         return leave(failure.code) if self._begun else failure.code

@@ -30,7 +30,7 @@ from hpc_train.training.private.lightning_frames import in_teardown
 from hpc_train.training.resume.stop import Stopped
 from hpc_train.training.resume.unsavable import UnsavableError, UnsavedEndError
 from hpc_train.training.resume.untrained import UntrainedError
-from hpc_train.training.samples_differ import samples_differ
+from hpc_train.training.samples_differ import none_in_samples, samples_differ
 from hpc_train.training.users_method import method_that_returned
 
 _USER_CODE = 1
@@ -268,7 +268,8 @@ def user_frame(error: BaseException) -> str:
     where there is none.
     """
     called = called_hook(error).where or method_that_returned(error)
-    behind = lost_gradient(error).where or samples_differ(error).where
+    of_set = samples_differ(error).where or none_in_samples(error).where
+    behind = lost_gradient(error).where or of_set
     if where := called or local_object(error).where or behind:
         return where
     if dead_worker(error):  # it is told wherever the process happens to be

@@ -1,4 +1,4 @@
-"""Samples that cannot become one batch: the data set that they are of, and its place."""
+"""Samples that cannot become one batch, by size or for a None: their data set, and its place."""
 
 from __future__ import annotations
 
@@ -12,6 +12,10 @@ _SAID = re.compile(
     r"stack expects each tensor to be equal size|each element in list of batch should be of equal"
     r"|storage that is not resizable"
 )
+_NONE = re.compile(
+    r"object of type 'NoneType' has no len\(\)|found <class 'NoneType'>|but got NoneType"
+)
+_COLLATE = "/torch/utils/data/_utils/collate.py"
 _ITEMS = ("__getitems__", "__getitem__", "__iter__")
 _MOST = 8  # sets in each other
 
@@ -33,6 +37,21 @@ def samples_differ(error: BaseException) -> SamplesDiffer:
     """The user's data set of the loader that failed, below torch's Subset and the like."""
     if not isinstance(error, RuntimeError) or not _SAID.search(str(error)):
         return SamplesDiffer()
+    return _users_set(error)
+
+
+def none_in_samples(error: BaseException) -> SamplesDiffer:
+    """The same of a set that gave None, as a sample or in one, which no batch can be made of."""
+    said = str(error)
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    files = [frame.f_code.co_filename for frame in frames]
+    is_collated = _COLLATE in said or any(it.endswith(_COLLATE) for it in files)
+    if not isinstance(error, TypeError) or not _NONE.search(said) or not is_collated:
+        return SamplesDiffer()
+    return _users_set(error)
+
+
+def _users_set(error: BaseException) -> SamplesDiffer:
     holders = [frame.f_locals.get("self") for frame, _ in traceback.walk_tb(error.__traceback__)]
     for holder in reversed(holders):
         kept = getattr(holder, "__dict__", {})

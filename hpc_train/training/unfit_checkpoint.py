@@ -5,8 +5,10 @@ The model's arguments are fixed within a run (`backends.replan`), so that its co
 
 from __future__ import annotations
 
+import itertools
 import re
 import traceback
+from collections.abc import Iterable, Sequence
 
 from hpc_train.training.private.lightning_frames import in_restore
 
@@ -17,10 +19,12 @@ _SHAPE = re.compile(
     rf" *the shape in current model is {_SIZE}"
 )
 _KEYS = re.compile(r"(Missing|Unexpected) key\(s\) in state_dict: ([^\n]+)")
+DOES_NOT_FIT = "the checkpoint does not fit the model"
 _NAME = re.compile(r'"([^"]+)"')
+ANOTHER_MODEL = "another model is a run of its own: hpc-train submit"
 FIX = (
     "bring the model's code back as it was (hpc-train diff RUN names what differs), and hpc-train"
-    " resume RUN; another model is a run of its own: hpc-train submit"
+    f" resume RUN; {ANOTHER_MODEL}"
 )
 
 
@@ -35,6 +39,8 @@ def unfit_checkpoint(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     if not any(in_restore(frame.filename, frame.name) for frame in frames):
         return ""
+    if renamed := _renamed(text):
+        return f"{DOES_NOT_FIT}: {renamed}"
     wrong = [
         f"{name} has the shape {saved} in the checkpoint and {now} in the model"
         for name, saved, now in _SHAPE.findall(text)
@@ -45,4 +51,39 @@ def unfit_checkpoint(error: BaseException) -> str:
     if not wrong:
         return ""
     more = f", and {len(wrong) - 1} more do not fit" if wrong[1:] else ""
-    return f"the checkpoint does not fit the model: {wrong[0]}{more}"
+    return f"{DOES_NOT_FIT}: {wrong[0]}{more}"
+
+
+def _renamed(text: str) -> str:
+    """`it has body.*, and the model net.*`, where nothing but such names differs; else empty."""
+    if _SHAPE.search(text):
+        return ""
+    names = {kind: _NAME.findall(found) for kind, found in _KEYS.findall(text)}
+    saved, now = names.get("Unexpected", []), names.get("Missing", [])
+    if len(saved) != len(now) or not saved:
+        return ""
+    above = _shared([name.split(".")[:-1] for name in (*saved, *now)])
+    old, new = (_by_first(them, above) for them in (saved, now))
+    pairs = dict(zip(old, new, strict=False))
+    if list(old.values()) != list(new.values()):
+        return ""
+    return f"it has {_listed(pairs)}, and the model {_listed(pairs.values())}"
+
+
+def _shared(names: Sequence[Sequence[str]]) -> int:
+    """How many parts at the beginning all names have alike."""
+    alike = (len(set(parts)) == 1 for parts in zip(*names, strict=False))
+    return sum(1 for _ in itertools.takewhile(bool, alike))
+
+
+def _by_first(names: Sequence[str], above: int) -> dict[str, list[str]]:
+    """What stands below the first part of a name that differs, by the parts up to there."""
+    below: dict[str, list[str]] = {}
+    for name in names:
+        parts = name.split(".")
+        below.setdefault(".".join(parts[: above + 1]), []).append(".".join(parts[above + 1 :]))
+    return below
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"{name}.*" for name in names)

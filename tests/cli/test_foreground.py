@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from hpc_train import api
@@ -14,6 +16,7 @@ __all__ = ["training"]
 
 HEAD = "Traceback (most recent call last):"
 LIBRARY = '  File "/env/lib/python3.11/site-packages/a.py", line 3, in fit\n    run()\n'
+OURS = '  File "/env/lib/python3.11/site-packages/hpc_train/training/rank.py", line 9, in run\n'
 OWN = '  File "/home/u/nets.py", line 34, in training_step\n    f(x)\n'
 
 
@@ -93,3 +96,38 @@ def test_of_rank_0s_traceback_the_users_frames_and_the_last_one_are_shown(
         "(8 frames", f"  (8 frames{rest}"
     )
     assert capfd.readouterr().out == f"before\n{HEAD}\n{shown}{error}\n\nafter\n"
+
+
+@pytest.mark.parametrize(
+    ("frames", "fix", "shown"),
+    [
+        (OURS * 3 + OWN, "", f"  (3 frames of hpc-train are left out: LOG)\n{OWN}"),
+        (OURS + LIBRARY + OWN, "", f"  (2 frames of libraries are left out: LOG)\n{OWN}"),
+        (OURS + OWN + LIBRARY, "", f"  (1 frame of hpc-train is left out: LOG)\n{OWN}{LIBRARY}"),
+        (9 * LIBRARY + OURS, "use it", "  (10 frames of libraries are left out: LOG)\n"),
+        (OWN + OURS, "use it", f"  (1 frame of hpc-train is left out: LOG)\n{OWN}"),
+        (OURS * 2 + OWN + OURS, "", f"{OURS * 2}{OWN}{OURS}"),
+        (OURS + 5 * LIBRARY + OURS, "",
+         f"  (5 frames of libraries are left out: LOG)\n{2 * OURS}"),
+    ],
+)  # fmt: skip
+def test_frames_of_hpc_train_are_shown_only_where_the_error_may_be_its_own(
+    training, frames, fix, shown
+):
+    record = replace(failed_rank(1, "ValueError: no such axis", frames), fix=fix)
+    write_exit(training.attempt(0), record)
+    tell(training, EventKind.ATTEMPT_ENDED, attempt=0, outcome="user_error", rank=1, node="n1")
+    tell(training, EventKind.RUN_ENDED, state="failed", reason="it is not tried again")
+    words = foreground.words_of_culprit(training, api.Run(training).status())
+    shown = shown.replace("LOG", str(training.attempt(0).rank_log(1)))
+    assert words == f"rank 1 on n1:\n{HEAD}\n{shown}ValueError: no such axis\n"
+
+
+def test_a_full_disk_is_no_error_of_hpc_trains(training):
+    record = failed_rank(1, "OSError: [Errno 28] No space left on device", OWN + OURS)
+    write_exit(training.attempt(0), record)
+    tell(training, EventKind.ATTEMPT_ENDED, attempt=0, outcome="user_error", rank=1, node="n1")
+    tell(training, EventKind.RUN_ENDED, state="failed", reason="it is not tried again")
+    words = foreground.words_of_culprit(training, api.Run(training).status())
+    assert OWN in words
+    assert OURS not in words

@@ -143,6 +143,85 @@ def test_a_loss_that_surely_has_no_gradient_is_refused_with_its_line(
     assert said == (f"{where} (nets.py:11) -> {fix}" if fix else "")
 
 
+STEP = "    def training_step(self, batch, batch_idx):\n"
+CALLED = "call the model outside of torch.no_grad()"
+
+
+def of_lines(folder: Path, monkeypatch: pytest.MonkeyPatch, lines: list[str], more: str) -> str:
+    """The line that takes the gradient away in a step that begins in line 9, and the fix."""
+    body = "".join(f"        {line}\n" for line in lines)
+    said = said_of(folder, monkeypatch, f"{OPTIMIZER}{STEP}{body}{more}", DATA)
+    return said.partition("without a gradient (nets.py:")[2] if said else ""
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (["loss = self(batch)", "loss = loss.detach()", "return loss"], "11) -> leave this line"),
+        (["loss = self(batch)", "loss = loss.item()", "return loss"], "11) -> leave this line out"),
+        (["loss = self(batch)", "loss = float(loss)", "return loss"], "11) -> leave this line out"),
+        (["loss = self(batch)", "loss = torch.tensor(loss.item())", "return loss"],
+         "11) -> leave this line out"),
+        (["mse = self(batch)", "loss = torch.tensor(mse)", "return loss"],
+         "11) -> leave torch.tensor() out"),
+        (["loss = self(batch).mean().detach()", "self.log('loss', loss)", "return {'loss': loss}"],
+         "10) -> write loss = self(batch).mean()"),
+        (["loss = self(batch).detach()", "loss = loss.mean() * 2", "return loss"],
+         "10) -> write loss = self(batch)"),
+        (["with torch.no_grad():", "    loss = self(batch).mean()", "return loss"],
+         f"10) -> {CALLED}"),
+        (["x, y = batch", "with torch.no_grad():", "    out = self(x)",
+          "loss = torch.nn.functional.mse_loss(out, y)", "return loss"], f"11) -> {CALLED}"),
+        (["x, y = batch", "with torch.inference_mode():", "    out = self.layer(x)",
+          "    return (out - y).square().mean().detach()"], "13) -> write return (out - y)"),
+        (["x, y = batch", "with torch.no_grad():", "    out = self.layer(x)",
+          "    loss = (out - y).square().mean()", "    return loss"], f"11) -> {CALLED}"),
+        (["x, y = batch", "with torch.no_grad(): out = self.layer(x)",
+          "loss = self.mse(out, y)", "return loss"], f"11) -> {CALLED}"),
+    ],
+)  # fmt: skip
+def test_a_loss_that_loses_its_gradient_in_an_assignment_is_refused_with_that_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: list[str], said: str
+) -> None:
+    more = "    def __init__(self):\n        super().__init__()\n"
+    more += "        self.mse = torch.nn.MSELoss()\n"
+    assert of_lines(tmp_path, monkeypatch, lines, more).startswith(said)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["loss = self(batch)", "seen = loss.detach()", "self.log('loss', seen)", "return loss"],
+        ["loss = self(batch)", "if self.x: loss = loss.detach()", "return loss"],
+        ["loss = self(batch).detach()", "if self.x: loss = self(batch)", "return loss"],
+        ["loss = self(batch).detach()", "loss = loss + self.layer(1)", "return loss"],
+        ["loss = self(batch).detach()", "loss += self.layer(1)", "return loss"],
+        ["loss = self(batch).detach()", "loss.add_(self.layer(1))", "return loss"],
+        ["loss = self(batch).detach()", "loss[0] = self.layer(1)", "return loss"],
+        ["loss = self(batch).detach()", "loss.requires_grad_()", "return loss"],
+        ["loss = self(batch).detach()", "for it in batch: loss = self(it)", "return loss"],
+        ["loss = torch.tensor(0.0)", "for it in batch: loss = loss + self(it)", "return loss"],
+        ["loss = float('inf')", "loss = min(loss, self(batch))", "return loss"],
+        ["with torch.no_grad():", "    far = self.teacher(batch)",
+         "return (self(batch) - far).mean()"],
+        ["with torch.no_grad():", "    z = self.body(batch)", "loss = self.head(z)", "return loss"],
+        ["with torch.no_grad(): z = self.body(batch)", "return self.head(z)"],
+        ["with torch.no_grad(): z = self.body(batch)", "loss = self.loss(z, 1)", "return loss"],
+        ["with torch.no_grad(): w = self.weight", "loss = w.sum()", "return loss"],
+        ["with torch.set_grad_enabled(self.x): loss = self(batch)", "return loss"],
+        ["with torch.inference_mode(False): loss = self(batch)", "return loss"],
+        ["with self.context(): loss = self(batch).detach()", "return loss"],
+        ["z = self(batch).detach()", "loss = torch.nn.Linear(1, 1)(z)", "return loss"],
+        ["z = self(batch).detach()", "loss = own_loss(z)", "return loss"],
+        ["try: loss = self(batch).detach()", "finally: loss = self(batch)", "return loss"],
+    ],
+)  # fmt: skip
+def test_a_loss_that_may_have_its_gradient_is_not_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: list[str]
+) -> None:
+    assert of_lines(tmp_path, monkeypatch, lines, "") == ""
+
+
 TORCH = """
 from torch.utils import data
 from torch.utils.data import DataLoader, DistributedSampler, SubsetRandomSampler

@@ -6,7 +6,7 @@ import pytest
 
 from hpc_train.backends.diagnose_run import diagnose_run
 from hpc_train.runs.ranks import ExitRecord, write_exit
-from hpc_train.training.unfit_checkpoint import FIX
+from hpc_train.training.unfit_checkpoint import ANOTHER_MODEL, FIX
 from tests.diagnose.test_read_run import ended, made, write
 from tests.report.made import BEGAN
 
@@ -35,6 +35,15 @@ def test_a_checkpoint_that_does_not_fit_is_told_with_what_the_rank_knew_to_do(ma
     (found,) = diagnose_run(made.run).findings
     assert (found.name, found.is_known, found.rank) == ("resume_unfit", True, 1)
     assert (found.cause, found.fix) == (f"{said} in the model", FIX)
+
+
+def test_code_that_has_changed_since_the_checkpoint_fitted_is_the_fix(made):
+    said = "the checkpoint does not fit the model: it has body.*, and the model net.*"
+    todo = f"nets.py has changed since attempt 0, as hpc-train diff x@0 shows: {ANOTHER_MODEL}"
+    ended(made, "user_error", f"rank 1 on n1 failed: {said} ({todo})", rank=1, node="n1")
+    (found,) = diagnose_run(made.run).findings
+    assert (found.name, found.is_known, found.rank) == ("resume_unfit", True, 1)
+    assert (found.cause, found.fix) == (said, todo)
 
 
 @pytest.mark.parametrize(

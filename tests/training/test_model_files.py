@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import pytorch_lightning as pl
 import torch
 
-from hpc_train.errors import HpcTrainError, UsageError
+from hpc_train.errors import ConfigError, HpcTrainError, UsageError
+from hpc_train.runs.layout import RunDir
 from hpc_train.runs.saved_models import SavedModel, best_models, choose_best, read_models
+from hpc_train.training.model_files import check_folders
 from tests.training.ranks import Run
 
 BY_LOSS = {"monitor": "val_loss"}
@@ -121,3 +125,33 @@ def test_several_metrics_have_to_be_told_apart(tmp_path: Path) -> None:
     assert choose_best(run.dir, "seen").monitor == "seen"
     with pytest.raises(HpcTrainError, match="no model by acc"):
         choose_best(run.dir, "acc")
+
+
+def asked(folder: object, *, first_rank: bool = True, **options: Any) -> None:
+    callback = pl.callbacks.ModelCheckpoint(**options)
+    callback.dirpath = folder  # type: ignore[assignment]
+    trainer: Any = SimpleNamespace(is_global_zero=first_rank, checkpoint_callbacks=[callback])
+    check_folders(trainer, RunDir(Path("/proc/run")))
+
+
+def test_a_folder_that_cannot_be_made_is_refused_before_the_first_step(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigError) as refused:
+        asked(str(tmp_path / "file" / "models"))
+    folder = tmp_path / "file" / "models"
+    told = f"ModelCheckpoint cannot write into its dirpath {folder}: Not a directory"
+    assert refused.value.message == told
+    assert refused.value.hint.endswith("or leave dirpath out")
+    with pytest.raises(ConfigError, match="/proc/models: No such file"):
+        asked("/proc/models")
+
+
+def test_a_folder_that_can_be_made_or_is_not_used_is_not_refused(tmp_path: Path) -> None:
+    asked(str(tmp_path / "a" / "b"))
+    asked(str(tmp_path / "a" / "b"))
+    assert (tmp_path / "a" / "b").is_dir()
+    asked(None)
+    asked("s3://bucket/models")
+    asked("/proc/run/models")  # the run's own, of which more is said where it is lost
+    asked("/proc/models", save_top_k=0)
+    asked("/proc/models", first_rank=False)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 import pytorch_lightning as pl
 import torch
 
+from hpc_train.errors import ConfigError
+from hpc_train.runs.layout import RunDir
+from hpc_train.training.changed_model import as_changed
 from hpc_train.training.rank_failure import RankFailure, failure_of
 from hpc_train.training.unfit_checkpoint import FIX
 from tests.training.test_failure_words import Net
@@ -56,6 +60,8 @@ def resumed(model: pl.LightningModule, saved: Path) -> RankFailure:
             "head.weight has the shape [3, 2] in the checkpoint and [5, 2] in the model, and 1 m",
         ),
         ({"layer": 4, "head": 3}, "layer.weight has the shape [1, 2] in the checkpoint and [4, 2]"),
+        ({"tail": 3}, "it has head.*, and the model tail.*; bring the model's code back"),
+        ({"tail": 3, "more": 1}, "tail.weight is not in the checkpoint, and 5 more do not fit"),
         ({"head": 3, "tail": 1}, "tail.weight is not in the checkpoint, and 1 more do not fit"),
         ({}, "head.weight is not in the model, and 1 more do not fit"),
     ],
@@ -66,6 +72,44 @@ def test_the_first_parameter_is_named(saved: Path, layers: dict[str, int], told:
     assert failure.error.endswith(f"; {FIX}")
     assert (failure.kind, failure.code) == ("user", 1), "not tried again"
     assert "size mismatch" in failure.traceback or "key(s)" in failure.traceback
+
+
+def code(folder: Path, text: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    state = {"workdir": str(folder), "sources": {"nets.py": text, "data.py": "same"}}
+    for name in ("nets.py", "data.py"):
+        (folder / name).touch()
+    (folder / "environment.json").write_text(json.dumps(state))
+
+
+@pytest.mark.parametrize(
+    ("texts", "since"),
+    [
+        (["a", "b"], "nets.py has changed since attempt 0, as hpc-train diff one@0 shows: take "),
+        (["a", "b", "b"], "nets.py has changed since attempt 0, as hpc-train diff one@0 shows: "),
+        (["b"], "nets.py has changed since the submission, as hpc-train diff one shows: take "),
+        (["a", "a"], "bring the model's code back as it was (hpc-train diff one names what "),
+    ],
+)
+def test_what_has_changed_since_it_fitted_is_named(
+    saved: Path, texts: list[str], since: str
+) -> None:
+    run = RunDir(saved.parent / "one")
+    code(run.path, "a")
+    for number, text in enumerate(texts):
+        code(run.attempt(number).path, text)
+    with pytest.raises(RuntimeError) as caught:
+        trainer(saved.parent).fit(Other(tail=3), torch.ones(4, 2), ckpt_path=saved)
+    told = as_changed(caught.value, run, len(texts) - 1)
+    assert isinstance(told, ConfigError)
+    assert told.message == f"{DOES_NOT_FIT}it has head.*, and the model tail.*"
+    assert told.hint.startswith(since)
+    assert " hpc-train resume one; another model is a run of its own: hpc-train submit" in told.hint
+
+
+def test_another_error_stays_as_it_is(tmp_path: Path) -> None:
+    error = ValueError("x")
+    assert as_changed(error, RunDir(tmp_path), 0) is error
 
 
 def test_weights_that_the_users_own_code_loads_are_told_in_torchs_words(saved: Path) -> None:

@@ -16,7 +16,7 @@ from hpc_train.runs.atomic import write_text
 from hpc_train.runs.checkpoints import fit_checkpoints
 from hpc_train.training.data_notes import tell_of_data
 from hpc_train.training.loggers import newest_numbers, steps_in_all
-from hpc_train.training.model_files import ModelFiles
+from hpc_train.training.model_files import ModelFiles, check_folders
 from hpc_train.training.private import lightning_trainer as inner
 from hpc_train.training.private import script_places
 from hpc_train.training.private.lightning import TorchCheckpointIO, TrainerFn, pl
@@ -35,6 +35,7 @@ from hpc_train.training.resume.rng import capture_rngs, kept_rngs, restore_rngs
 from hpc_train.training.resume.sampling import PlainLoader, indices_of
 from hpc_train.training.resume.saving import Snapshot, say_loudly
 from hpc_train.training.scaled_lr import scale_rates
+from hpc_train.training.short_schedule import check_schedules
 from hpc_train.training.unlogged_monitors import note_unlogged
 
 NOT_DEALT = (
@@ -100,6 +101,8 @@ class LightningAdapter(pl.Callback):
             self._models.place()
             if stage == "fit" and self._loaded is None:
                 self._models.begin(0)
+        if stage == "fit" and not inner.is_tuning(trainer):
+            check_folders(trainer, self.state.rank.run)
 
     # -- data ---------------------------------------------------------------------------------
 
@@ -204,6 +207,7 @@ class LightningAdapter(pl.Callback):
         if self.state.lr_scale is not None:
             scale_rates(self._trainer, self.state.lr_scale)
         self._note_schedules()
+        check_schedules(self._trainer, self.state)
         self._losses.begin(self._trainer.lightning_module, resumed=loaded is not None)
         self.state.buckets.begin(model=cast("Any", self._trainer.strategy.model))
         self.controller.begin(self._step)
