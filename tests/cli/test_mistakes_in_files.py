@@ -159,7 +159,7 @@ def test_an_argument_of_the_trainer_that_lightning_cannot_work_with(
          " pytorch_lightning.callbacks.LearningRateMonitor}]}\nloggers: []"),
          "LearningRateMonitor refuses to train without a logger", "write loggers: [csv]"),
         (CONFIG + "seed:1\n", "cfg.yaml:7:1: not YAML", "space behind the colon: seed: 1"),
-        (CONFIG + "seed\uff1a 1\n", "cfg.yaml:7:1: not YAML", "in place of the FULLWIDTH COLON"),
+        (CONFIG + "seed\uff1a 1\n", "cfg.yaml:7:5: not YAML", "in place of the FULLWIDTH COLON"),
         (CONFIG.replace('"0:10:00"', "“0:10:00”"), "quotes that YAML does not", '"0:10:00"'),
         (CONFIG.replace("nodes: 1", "nodelist: n[1-3]"), "not YAML", 'in quotes: "n[1-3]"'),
         (CONFIG + "trainer.precision: 16\n", "one key with a point", "trainer: {precision: ...}"),
