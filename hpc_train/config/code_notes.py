@@ -19,6 +19,7 @@ from hpc_train.config.load import LoadedConfig
 from hpc_train.config.made_folders import notes_on_made_folders
 from hpc_train.config.method_signatures import (
     PLATEAU_FORM,
+    manual_without_step,
     plateau_without_monitor,
     step_without_loss,
 )
@@ -106,6 +107,12 @@ def _of_a_model(class_path: str, definition: ast.ClassDef, config: Config) -> It
     if line := step_without_loss(definition):
         says = f"{class_path} has a training_step (line {line}) that gives no loss"
         yield f"{says}: unless it optimizes by hand, nothing is learned; write `return loss`"
+    off, step = manual_without_step(definition)
+    if off:
+        says = f"{class_path} sets automatic_optimization = False (line {off}), and its"
+        says += f" training_step (line {step}) steps no optimizer, so that nothing is learned"
+        by_hand = "opt = self.optimizers(); opt.zero_grad(); self.manual_backward(loss); opt.step()"
+        yield f"{says}: leave that line out, or write {by_hand}"
     line, key = misnamed_schedule(definition)
     if line:
         says = f"{class_path} returns {key!r} beside 'optimizer' (line {line})"

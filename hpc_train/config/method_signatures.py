@@ -24,6 +24,15 @@ _PAIR = {
 BY_HAND = (
     *("automatic_optimization", ".step(", ".backward(", ".optimizers(", "setattr(", "__getattr"),
 )
+_MANUAL = ("self.automatic_optimization = False", "automatic_optimization = False")
+_STEPS_BY_HAND = (
+    ".step(",
+    ".backward(",
+    "manual_backward",
+    ".optimizers(",
+    "setattr(",
+    "super().t",
+)
 _HANDS_ON = ("super().training_step", "super().configure_optimizers")
 PLATEAU_FORM = '{"optimizer": opt, "lr_scheduler": {"scheduler": s, "monitor": "val_loss"}}'
 _INIT = ("init", "int", "inti", "intit", "ini")  # between underscores
@@ -101,6 +110,29 @@ def step_without_loss(definition: ast.ClassDef) -> int:
         if _gives(method) is False or (said and _is_blank(method) and not method.decorator_list):
             return method.lineno
     return 0
+
+
+def manual_without_step(definition: ast.ClassDef) -> tuple[int, int]:
+    """The line of `automatic_optimization = False`, and of a training_step that steps nothing.
+
+    Zeros where a base, or something that the model is handed to, may step an optimizer.
+    """
+    text = ast.unparse(definition)
+    if any(word in text for word in _STEPS_BY_HAND):
+        return 0, 0
+    if not all(ast.unparse(it).rpartition(".")[2] == "LightningModule" for it in definition.bases):
+        return 0, 0
+    nodes = list(ast.walk(definition))
+    used = {id(it.value) for it in nodes if isinstance(it, ast.Attribute)}
+    used |= {id(it.func) for it in nodes if isinstance(it, ast.Call)}
+    if any(it.id == "self" and id(it) not in used for it in _names_in(definition)):
+        return 0, 0
+    methods = {it.name: it for it in definition.body if isinstance(it, ast.FunctionDef)}
+    step, made = methods.get("training_step"), methods.get("configure_optimizers")
+    off = [it.lineno for it in nodes if isinstance(it, ast.Assign) and ast.unparse(it) in _MANUAL]
+    if not off or step is None or made is None or not (_gives(step) and _gives(made)):
+        return 0, 0  # without a loss or an optimizer it may learn in a way of its own
+    return off[0], step.lineno
 
 
 def plateau_without_monitor(definition: ast.ClassDef) -> int:

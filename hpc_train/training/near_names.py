@@ -33,9 +33,12 @@ def near_name(error: BaseException) -> str:
 def _near_attribute(error: AttributeError) -> str:
     """By the object's own names, which Python leaves in the exception since 3.10."""
     owner, name = error.obj, error.name
-    if owner is None or not name or name.startswith("_") or isinstance(owner, ModuleType):
+    if owner is None or not name or name.startswith("_"):
         return ""
     names = [it for it in dir(owner) if not it.startswith("_")]
+    if isinstance(owner, ModuleType):  # of another version it may lack a name that others are near
+        alike = [it for it in names if it.lower() == name.lower()]
+        return f"did you mean {alike[0]!r}?" if len(alike) == 1 else ""
     if (meant := _OF_LIGHTNING.get(name)) in names:
         return f"did you mean {meant!r}?"
     parts = sorted(it for it in names if name in it.split("_"))

@@ -117,3 +117,33 @@ def test_a_text_where_a_function_goes_is_noted(tmp_path: Path) -> None:
         " default: no Python is worked out here: have a word there, and getattr(torch, word) in"
         " the class"
     )
+
+
+MANUAL = "super().__init__()\n        self.automatic_optimization = False"
+STEP = "return self.act(batch).sum()"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "noted"),
+    [
+        ("", "", True),
+        (STEP, "return self(batch).sum()", True),
+        (STEP, "self.manual_backward(self.act(batch))", False),
+        (STEP, "self.optimizers().step()", False),
+        (STEP, "return train_step(self, batch)", False),
+        (STEP, "self.bank.append(batch)", False),
+        ("return o", "pass", False),
+        ("Net(LightningModule)", "Net(Base)", False),
+        ("self.automatic_optimization = False", "self.automatic_optimization = True", False),
+    ],
+)
+def test_a_model_that_optimizes_by_hand_and_steps_nothing_is_noted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: str, new: str, *, noted: bool
+) -> None:
+    text = (NETS % "o").replace("super().__init__()", MANUAL).replace(old or "\0", new)
+    monkeypatch.setattr("tests.config.test_model_notes.NETS", text.replace("%", "%%") + "#%s")
+    notes = [it for it in notes_of(tmp_path) if "automatic_optimization" in it]
+    assert bool(notes) is noted
+    if noted:
+        said = "nets.Net sets automatic_optimization = False (line 7), and its training_step (line"
+        assert notes[0].startswith(f"{said} 10) steps no optimizer, so that nothing is learned: ")

@@ -37,6 +37,22 @@ def test_a_checkpoint_that_does_not_fit_is_told_with_what_the_rank_knew_to_do(ma
     assert (found.cause, found.fix) == (f"{said} in the model", FIX)
 
 
+@pytest.mark.parametrize(
+    ("fix", "cause"),
+    [("", ": as a rule torch.optim is of another version"), ("did you mean 'SGD'?", "")],
+)
+def test_a_name_that_was_meant_leaves_no_word_of_versions(made, fix, cause):
+    error = "AttributeError: module 'torch.optim' has no attribute 'sgd'"
+    ended(made, "user_error", f"rank 1 on n1 failed: {error}", rank=1, node="n1")
+    text = f"Traceback (most recent call last):\n{error}\n"
+    record = ExitRecord(rank=1, node="n1", time=BEGAN, code=1, kind="user", error=error, fix=fix,
+                        traceback=text)  # fmt: skip
+    write_exit(made.run.attempt(0), record)
+    found = diagnose_run(made.run).findings[0]
+    assert found.cause.partition(" than ")[0] == f"torch.optim has no sgd{cause}"
+    assert found.fix == fix or not fix
+
+
 def test_code_that_has_changed_since_the_checkpoint_fitted_is_the_fix(made):
     said = "the checkpoint does not fit the model: it has body.*, and the model net.*"
     todo = f"nets.py has changed since attempt 0, as hpc-train diff x@0 shows: {ANOTHER_MODEL}"

@@ -78,6 +78,13 @@ def test_of_none_and_of_a_module_of_pythons_nothing_is_said() -> None:
     assert near_name(asked(torch, "cudaa")) == ""
 
 
+@pytest.mark.parametrize(
+    ("name", "meant"), [("sgd", "SGD"), ("adam", "Adam"), ("Adamw", "AdamW"), ("Adams", "")]
+)
+def test_of_a_module_a_name_that_differs_in_case_alone_is_meant(name: str, meant: str) -> None:
+    assert near_name(asked(torch.optim, name)) == (f"did you mean {meant!r}?" if meant else "")
+
+
 @pytest.mark.parametrize("logged", [[], ["train_loss", "val_loss"]])
 def test_a_metric_that_is_not_logged_is_told_with_those_that_are(logged: list[str]) -> None:
     found = dict.fromkeys(logged, torch.zeros(()))
