@@ -121,7 +121,7 @@ def _in_text(text: str, file: str, class_name: str) -> list[UndefinedName]:
     symbols = [it for one in tables for it in one.get_symbols()]
     bound |= {it.get_name() for it in symbols if it.is_declared_global()}
     asked = {it.get_name() for it in symbols if it.is_global() and it.is_referenced()}
-    asked -= bound | {*dir(builtins)}
+    asked -= bound | {*dir(builtins), "self"}  # a method without self is told as that
     asked = {name for name in asked if not (name.startswith("__") and name.endswith("__"))}
     if not asked:
         return []

@@ -22,7 +22,7 @@ trainer:
 """
 NETS = """\
 import torch
-from pytorch_lightning import LightningDataModule, LightningModule
+from pytorch_lightning import LightningDataModule, LightningModule; s = getattr2 = len
 
 class Net(LightningModule):
     def __init__(self, act=lambda x: x, made=lambda x: x, known=lambda x: x):

@@ -10,7 +10,7 @@ from hpc_train.config.validate import check_fit
 from hpc_train.errors import ConfigError
 from tests.config.files import loaded, write
 
-HEAD = "import pytorch_lightning as pl\nfrom pytorch_lightning import Callback\n"
+HEAD = "import pytorch_lightning as pl; make = len\nfrom pytorch_lightning import Callback\n"
 NET = """
 class Net(pl.LightningModule):
     def training_step(self, batch): return self.layer(batch)
@@ -90,7 +90,7 @@ def test_a_hook_that_fits_or_may_never_be_called_is_not_refused(tmp_path: Path, 
 @pytest.mark.parametrize(
     ("head", "trainer"),
     [
-        ("class Call(Unknown):", ""),
+        ("Unknown = max([Callback])\nclass Call(Unknown):", ""),
         ("@wrapped\nclass Call(Callback):", ""),
         ("class Call(Callback, metaclass=Meta):", ""),
         ("class Call:", ""),

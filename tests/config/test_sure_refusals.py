@@ -14,7 +14,7 @@ from tests.config.files import MINIMAL, write
 
 HEAD = """\
 import torch
-import pytorch_lightning as pl
+import pytorch_lightning as pl; make = given = DataLoader = len
 from torch.optim import lr_scheduler
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 
@@ -181,7 +181,7 @@ def test_classes_of_the_two_packages_of_lightning_are_refused_beside_each_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str, data: str, callback: str, said: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    steps = f"class Net(LightningModule):\n    def training_step(self, b): return b\n{GIVES}"
+    steps = f"import torch\nclass Net(LightningModule):\n    def training_step(self, b): return b\n{GIVES}"
     write(tmp_path, f"{model}{steps}", "nets.py")
     below = DATA.replace("pl.", "") + "class Call(Callback): ...\n"
     write(tmp_path, data + below, "nets2.py")

@@ -11,7 +11,7 @@ from hpc_train.errors import ConfigError
 from tests.config.files import MINIMAL, write
 
 NETS = """\
-import pytorch_lightning as pl
+import pytorch_lightning as pl; make = s = len
 
 class Net(pl.LightningModule):
     def training_step(self, batch, batch_idx):
