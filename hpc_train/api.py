@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from hpc_train.runs.saved_models import SavedModel
     from hpc_train.runs.status import RunStatus
     from hpc_train.slurm.control import StartEstimate
-    from hpc_train.supervisor.dependents import Prior
+    from hpc_train.supervisor.dependents import Priors
     from hpc_train.training.resume.checkpoint import CheckedCheckpoint
 
 
@@ -142,12 +142,12 @@ def prepare(loaded: LoadedConfig) -> Run:
 
 
 @checked_call
-def submit(loaded: LoadedConfig, *, cluster: str | None = None, after: Prior | None = None) -> Run:
+def submit(loaded: LoadedConfig, *, cluster: str | None = None, after: Priors | None = None) -> Run:
     """Submit a training.
 
     Args:
         cluster: `slurm` or `local`; by default Slurm where there is one.
-        after: A run or a sweep that has to be complete before this one begins.
+        after: A run or a sweep, or several, to be complete before this one begins.
 
     Raises:
         SlurmError: when Slurm refuses; nothing stays behind.

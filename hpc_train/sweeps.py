@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from hpc_train.plan.sweep_plan import SweepPlan, SweepPoint
     from hpc_train.runs.snapshot import Selection
     from hpc_train.runs.sweep_status import SweepStatus
-    from hpc_train.supervisor.dependents import Prior
+    from hpc_train.supervisor.dependents import Priors
 
 
 def plan_sweep(
@@ -103,13 +103,13 @@ def render_sweep(loaded: LoadedConfig, *, at_most: int | None = None) -> str:
 
 @checked_call
 def submit_sweep(
-    loaded: LoadedConfig, *, at_most: int | None = None, after: Prior | None = None
+    loaded: LoadedConfig, *, at_most: int | None = None, after: Priors | None = None
 ) -> Sweep:
     """Submit all points of the config's `sweep` as one job array.
 
     Args:
         at_most: So many points run together; by default as many as Slurm starts.
-        after: A run or a sweep that has to be complete before any point begins.
+        after: A run or a sweep, or several, to be complete before any point begins.
 
     Raises:
         ConfigError: for a point that is refused; nothing was submitted.
@@ -126,7 +126,7 @@ def submit_sweep(
     from hpc_train.supervisor.dependents import wait_for
 
     _check_submission(loaded)
-    first = wait_for(after.status(), loaded.config.slurm.dependency, "slurm") if after else None
+    first = wait_for(after, loaded.config.slurm.dependency, "slurm")
     portable, configs = plan_sweep(loaded, at_most=at_most, cluster="slurm")
     unchecked = check_submission(portable.plan, loaded.origins)
     sweep, files, decided, code = prepared(loaded, portable, configs)

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from hpc_train.backends.known_plan import known_plan
 from hpc_train.backends.moved_in_queue import look_for_its_folder
 from hpc_train.plan.states import RunState
-from hpc_train.runs.events import Event, EventKind
+from hpc_train.runs.events import (
+    Event,
+    EventKind,
+    end_of,
+    is_cancel_asked,
+    last_seen,
+    read_events,
+    since_last,
+)
 from hpc_train.runs.history import attempts_in
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.scheduler_view import SchedulerView
+from hpc_train.runs.sweep_dir import Entry, entry_at, events_of_point
 from hpc_train.slurm.jobs import JobView
 from hpc_train.slurm.nodes import NodeRow
 from hpc_train.slurm.pending import Asked, explain_pending, explain_waiting, is_not_before
@@ -35,7 +45,7 @@ def pending_view(
     far = job.starts_in_s(now) > FAR_S and not is_not_before(job.reason)
     asked = _asked(run, events, job, nodes)
     meanings = (
-        explain_waiting(job.reason, asked, now),
+        _what_for(events, job.reason) or explain_waiting(job.reason, asked, now),
         NO_LIMIT_IN_FRONT if far else "",
         look_for_its_folder(run, job.job_id),
     )
@@ -61,15 +71,63 @@ def _trouble(events: Sequence[Event], job: JobView, asked: Asked) -> str:
     return trouble
 
 
-def _waits_in_vain(events: Sequence[Event]) -> str:
-    """Of a run that waits for another one (`submit --after`), which has ended otherwise."""
-    first = [str(event.get("run")) for event in events if event.kind is EventKind.WAITS_FOR]
-    if not first:
-        return ""
-    return (
-        f"{first[-1]}, which it waits for, did not complete: hpc-train resume {first[-1]} lets this"
-        " one begin, too; or cancel it"
+def _waits_for(events: Sequence[Event]) -> dict[str, Entry]:
+    """The runs and sweeps that a run waits for (`submit --after`) and that are not complete."""
+    told = [it for it in since_last(events, EventKind.SUBMITTED) if it.kind is EventKind.WAITS_FOR]
+    firsts = {str(event.get("run")): event.get("folder") for event in told}
+    # Of a submission by an earlier version the folder is not known.
+    found = {run: entry_at(Path(str(folder or run))) for run, folder in firsts.items()}
+    return {run: entry for run, entry in found.items() if not _is_complete(entry)}
+
+
+def _is_complete(entry: Entry) -> bool:
+    if isinstance(entry, RunDir):
+        return entry.done.exists()
+    return all(entry.point(k).done.exists() for k in range(len(entry.plan.points)))
+
+
+def _has_ended(entry: Entry) -> bool:
+    """Whether a run, or a point of a sweep, is known to have ended without being complete."""
+    whole = read_events(entry.events)
+    if isinstance(entry, RunDir):
+        return _is_over(whole)
+    return any(
+        _is_over(events_of_point(entry, number, whole))
+        for number in range(len(entry.plan.points))
+        if not entry.point(number).done.exists()
     )
+
+
+def _is_over(events: Sequence[Event]) -> bool:
+    kept = last_seen(events)  # what Slurm alone has told
+    by_slurm = kept is not None and RunState(kept.get("state")).ended
+    return by_slurm or end_of(events) is not None or is_cancel_asked(events)
+
+
+def _what_for(events: Sequence[Event], reason: str) -> str:
+    """What it waits for, where that is known to be runs alone."""
+    first = list(_waits_for(events)) if reason == "Dependency" else []
+    return f"it waits for {_listed(first)} to be complete (--after)" if first else ""
+
+
+def _waits_in_vain(events: Sequence[Event]) -> str:
+    """Of a run that waits for others (`submit --after`), of which one has ended otherwise."""
+    first = _waits_for(events)
+    ended = [run for run, entry in first.items() if _has_ended(entry)]
+    failed = ended if ended or len(first) > 1 else list(first)
+    if failed:
+        resume = " and ".join(f"hpc-train resume {run}" for run in failed)
+        lets = "let" if len(failed) > 1 else "lets"
+        who = f"{_listed(failed)}, which it waits for, did not complete"
+        return f"{who}: {resume} {lets} this one begin, too; or cancel it"
+    if first:
+        shown = ", ".join(f"hpc-train status {run}" for run in first)
+        return f"one of {_listed(list(first))}, which it waits for, did not complete: {shown}"
+    return ""
+
+
+def _listed(runs: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(runs[:-1]), runs[-1])))
 
 
 def _asked(run: RunDir, events: Sequence[Event], job: JobView, nodes: Sequence[NodeRow]) -> Asked:

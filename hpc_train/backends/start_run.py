@@ -26,7 +26,7 @@ from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.registry import absent_folders, remember_root, remove_run
 from hpc_train.slurm.dependencies import check_dependency
 from hpc_train.slurm.site import chosen_cluster
-from hpc_train.supervisor.dependents import Prior, move_dependents, wait_for
+from hpc_train.supervisor.dependents import Priors, move_dependents, wait_for
 
 if TYPE_CHECKING:
     from hpc_train.config.load import LoadedConfig
@@ -63,20 +63,20 @@ def make_and_start(
     workdir: Path,
     cluster: str,
     held: Path | None = None,
-    after: Prior | None = None,
+    after: Priors | None = None,
 ) -> RunDir:
     """Make a new run and submit it to `slurm` or `local`; refused, nothing of it stays behind.
 
     Args:
         held: As `make_run` takes it.
-        after: A run or a sweep that has to be complete before.
+        after: Runs or sweeps that have to be complete before.
     """
     from hpc_train.backends.make_run import make_run
 
     check_runtime(portable, is_slurm=cluster == "slurm")
     dependency = loaded.config.slurm.dependency
     unchecked = check_start(portable, cluster, dependency, loaded.origins)
-    first = wait_for(after.status(), dependency, cluster) if after else None
+    first = wait_for(after, dependency, cluster)
     absent = absent_folders(workdir / Path(portable.runs_dir).expanduser() / slug(portable.name))
     run = make_run(loaded, portable, workdir, held)
     try:

@@ -1,4 +1,4 @@
-"""`submit --after RUN|SWEEP` and `submit --smoke`: what has to be complete before a job begins."""
+"""`submit --after RUN|SWEEP`, `--smoke`, `--bench-first`: what is to be complete before a job."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def order_options(function: F) -> F:
     """`--after`, `--smoke` and `--bench-first`."""
     after = click.option(
         "--after",
-        multiple=True,  # so that a second one is refused, not dropped
+        multiple=True,
         metavar="RUN|SWEEP",
-        help="Begin once that run, or all points of that sweep, are complete.",
+        help="Begin once that run, or all points of that sweep, are complete; repeatable.",
     )
     smoke = click.option(
         "--smoke", is_flag=True, help="A few steps on one node first; the job begins if they work."
@@ -46,8 +46,8 @@ def check_prerequisite(
     bench_first: bool,
     cluster: str | None,
     dry_run: bool = False,
-) -> Prior | None:
-    """What `--after` names, or None; nothing is submitted.
+) -> tuple[Prior, ...]:
+    """What `--after` names; nothing is submitted.
 
     Raises:
         UsageError: options that exclude one another, or what only Slurm can wait for.
@@ -57,35 +57,27 @@ def check_prerequisite(
     if len(chosen) > 1:
         raise UsageError(f"{chosen[0]} and {chosen[1]} exclude one another", "give one of them")
     if not chosen:
-        return None
+        return ()
     from hpc_train.backends.submit import detect_cluster
 
     if after:
         from hpc_train.supervisor.dependents import wait_for
 
-        prior = _the_one_before(after)
+        priors = tuple(map(_one_before, after))
         if dry_run:
-            own = loaded.config.slurm.dependency
-            wait_for(prior.status(), own, cluster or detect_cluster())
-        return prior
+            wait_for(priors, loaded.config.slurm.dependency, cluster or detect_cluster())
+        return priors
     if (cluster or detect_cluster()) != "slurm":
         fix = "try it: run CFG" if smoke else "measure it: bench CFG"
         raise UsageError(f"{chosen[0]} is for Slurm, whose jobs wait for one another", fix)
-    return None
+    return ()
 
 
-def _the_one_before(after: tuple[str, ...]) -> Prior:
-    """The one run or sweep that `--after` names; it is followed from job to job."""
+def _one_before(first: str) -> Prior:
+    """A run or sweep that `--after` names; it is followed from job to job."""
     from hpc_train.cli.finding import run_to_read
     from hpc_train.sweeps import find_sweep
 
-    first, *others = after
-    if others:
-        raise UsageError(
-            f"--after is given {len(after)} times, and takes one run or sweep",
-            f"--after {shell_word(others[-1])} slurm.dependency=afterok:JOB, with the number of the"
-            f" other's job: hpc-train status {shell_word(first)}",
-        )
     try:
         return find_sweep(first) or run_to_read(first)
     except NoSuchRunError as error:
@@ -105,15 +97,15 @@ def prerequisite(
     bench_first: bool,
     cluster: str | None,
     err: bool,
-) -> Prior | None:
-    """The run or sweep to wait for, submitted here where it is the smoke test or the bench."""
-    prior = check_prerequisite(
+) -> tuple[Prior, ...]:
+    """The runs and sweeps to wait for, submitted here where it is the smoke test or the bench."""
+    priors = check_prerequisite(
         loaded, after=after, smoke=smoke, bench_first=bench_first, cluster=cluster
     )
-    if prior or not (smoke or bench_first):
-        return prior
+    if priors or not (smoke or bench_first):
+        return priors
     plan = api.plan(loaded)
-    return _smoke_test(loaded, plan, err=err) if smoke else _bench(loaded, plan, err=err)
+    return (_smoke_test(loaded, plan, err=err) if smoke else _bench(loaded, plan, err=err),)
 
 
 def _smoke_test(loaded: LoadedConfig, plan: Plan, *, err: bool) -> Prior:

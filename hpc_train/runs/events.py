@@ -33,8 +33,8 @@ class EventKind(str, Enum):
     ATTEMPT_ENDED = "attempt_ended"  # attempt, outcome, reason, …; ended: if not `time`
     DECIDED = "decided"  # attempt, action, reason, exclude
     WENT_ON = "went_on"  # attempt, action, job_id: the decision was carried out
-    DEPENDENT = "dependent"  # job_id of one that waits for this run, dependency: its own beside
-    WAITS_FOR = "waits_for"  # run: has to be complete before this one begins
+    DEPENDENT = "dependent"  # job_id that waits for this run, dependency: its own, others: folders
+    WAITS_FOR = "waits_for"  # run, folder: has to be complete before this one begins
     CANCEL_REQUESTED = "cancel_requested"  # by
     RUN_ENDED = "run_ended"  # state, reason
     SEEN = "seen"  # state, reason, beginnings: what Slurm said last, kept for when it is silent

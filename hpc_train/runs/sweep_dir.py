@@ -194,6 +194,12 @@ def all_sweeps(folders: Sequence[Path]) -> list[SweepDir]:
 Entry = RunDir | SweepDir
 
 
+def entry_at(path: Path) -> Entry:
+    """The sweep in a folder, else the run there; neither need be there."""
+    sweep = SweepDir(path)
+    return sweep if sweep.document.exists() else RunDir(path)
+
+
 def entries(folders: Sequence[Path], *, points: bool = False) -> list[Entry]:
     """All runs that are no points and all sweeps, or each run by itself; the newest first."""
     return with_sweeps(all_runs(folders), [] if points else all_sweeps(folders))

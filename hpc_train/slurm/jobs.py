@@ -172,7 +172,22 @@ def job_details(job_id: str) -> JobDetails:
     return JobDetails(dict(re.findall(r"(?:^|\s)([A-Za-z:]+)=(\S*)", said.stdout)))
 
 
+def jobs_forgotten(job_ids: Collection[str]) -> list[str]:
+    """Those of the jobs and arrays that the controller does not know, or no longer (MinJobAge).
+
+    Raises:
+        SlurmError: when it cannot be asked.
+    """
+    seen = [view.job_id for view in _ask_squeue(job_ids)]
+    known = {*seen, *_whole_jobs(seen)}
+    return [job_id for job_id in job_ids if job_id not in known]
+
+
 def _from_squeue(job_ids: Collection[str]) -> dict[str, JobView]:
+    return {view.job_id: view for view in _ask_squeue(job_ids) if view.job_id in job_ids}
+
+
+def _ask_squeue(job_ids: Collection[str]) -> list[JobView]:
     asked = _whole_jobs(job_ids)
     whose = ["--jobs", ",".join(asked)] if len(asked) <= IDS_IN_ONE_COMMAND else ["--me"]
     if any(map(is_federated, asked)):
@@ -186,7 +201,7 @@ def _from_squeue(job_ids: Collection[str]) -> dict[str, JobView]:
         raise SlurmError(
             f"squeue: {said.stderr.strip()}", "`scontrol ping` tells whether the controller is up"
         )
-    return {view.job_id: view for view in _views(said.stdout) if view.job_id in job_ids}
+    return _views(said.stdout)
 
 
 def live_scripts() -> dict[str, str]:

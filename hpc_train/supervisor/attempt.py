@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import shutil
 import socket
 import time
@@ -26,9 +25,9 @@ from hpc_train.runs.events import (
 )
 from hpc_train.runs.history import attempts_in
 from hpc_train.runs.layout import AttemptDir, RunDir
-from hpc_train.runs.log_tail import last_words, words_before_traceback
+from hpc_train.runs.log_tail import last_words
 from hpc_train.runs.provenance import attempt_environment
-from hpc_train.runs.ranks import ExitRecord, read_beginning, read_exits, read_heartbeats, read_notes
+from hpc_train.runs.ranks import read_beginning, read_exits, read_heartbeats, read_notes
 from hpc_train.slurm.jobs import job_details
 from hpc_train.slurm.nodes import silent_nodes
 from hpc_train.slurm.site import slurm_version
@@ -44,6 +43,7 @@ from hpc_train.supervisor.node_monitors import monitored
 from hpc_train.supervisor.notices import notify_of_start
 from hpc_train.supervisor.outcome import AttemptOutcome, classify
 from hpc_train.supervisor.progress import AttemptSteps, attempt_steps, record_end, tell_beginning
+from hpc_train.supervisor.rank_ends import read_ends
 from hpc_train.supervisor.signals import SupervisorSignals
 from hpc_train.supervisor.stop_forwarding import StopForwarding
 from hpc_train.supervisor.stopcause import StopCause, stop_cause
@@ -274,7 +274,8 @@ class Attempt:
         may_take_no_steps = script is None or script.may_take_no_steps
         if watched.launcher_code == 0 and (script is None or not may_take_no_steps):
             self._wait_for_exits(nodes, stop)
-        records = [self._with_words(record) for record in read_exits(self.folder)]
+        is_whole = failed and watched.is_whole and self.allocation.is_slurm and not (script or lost)
+        records = read_ends(self.folder, said, self.plan.shape.world_size, is_whole=is_whole)
         deaths = watched.deaths if watched.lost_nodes else ranks.deaths()
         wordless = {death.rank for death in deaths} - {record.rank for record in records}
         logs = {rank: last_words(self.folder.rank_log(rank)) for rank in wordless}
@@ -318,13 +319,6 @@ class Attempt:
         deadline = time.monotonic() + LATE_FILES_S
         while not read_exits(self.folder) and time.monotonic() < deadline:
             time.sleep(1.0)
-
-    def _with_words(self, record: ExitRecord) -> ExitRecord:
-        """An exit code alone tells nothing: what was printed before it does (argparse's error)."""
-        if not re.fullmatch(r"SystemExit: -?\d+", record.error):
-            return record
-        words = words_before_traceback(self.folder.rank_log(record.rank))
-        return replace(record, error=f"{record.error}, after {words!r}") if words else record
 
     def _crashes(self, ranks: Collection[int]) -> dict[int, Crash]:
         """Where they crashed, of the ranks whose faulthandler has said so."""

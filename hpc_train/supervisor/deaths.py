@@ -53,6 +53,11 @@ def deaths_in_srun_log(text: str) -> list[Death]:
     return deaths
 
 
+def ranks_in_srun_log(text: str) -> list[int]:
+    """All tasks whose end srun tells, those that it has ended as well."""
+    return [rank for _, tasks, _ in SRUN_TASK.findall(text) for rank in _ranks(tasks)]
+
+
 def over_memory(deaths: Iterable[Death], log_of: Callable[[int], Path]) -> dict[int, str]:
     """What the logs of killed ranks say of memory that Slurm killed them for, by rank."""
     killed = {death.rank for death in deaths if death.signal == signal.SIGKILL}

@@ -47,12 +47,19 @@ class Watched:
     Attributes:
         deaths: Where nodes were lost, the ranks that had ended before; those that are reported
             later were ended by us.
+        is_killed: The launcher was ended by us; else it knows of the ends of all ranks.
     """
 
     launcher_code: int
     hang: Hang | None = None
     lost_nodes: tuple[str, ...] = ()
     deaths: tuple[Death, ...] = ()
+    is_killed: bool = False
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the launcher has said all that it knows: nothing else ended the ranks."""
+        return not (self.is_killed or self.hang or self.lost_nodes)
 
 
 @dataclass
@@ -318,8 +325,9 @@ def _ended(
     deadline = time.monotonic() + 3
     while ranks.poll() is None and time.monotonic() < deadline:
         time.sleep(POLL_S)
+    is_killed = ranks.poll() is None
     ranks.kill()
-    return Watched(ranks.poll() or 1, hang, lost_nodes, deaths)
+    return Watched(ranks.poll() or 1, hang, lost_nodes, deaths, is_killed)
 
 
 def _position(beat: Heartbeat) -> tuple[str, int, int, float]:

@@ -330,14 +330,6 @@ def test_a_submission_inside_of_a_job_names_what_takes_its_nodes(hpc, taken, mon
     assert f"{own}: hpc-train run CFG trains on the nodes of 73" in said.err
 
 
-def test_a_second_after_is_refused_and_not_dropped(hpc, taken) -> None:
-    said = hpc("submit", DIGITS, "--after", "a", "--after", "b")
-    assert said.code == 2
-    assert "--after is given 2 times, and takes one run or sweep" in said.err
-    assert "--after b slurm.dependency=afterok:JOB" in said.err
-    assert not Path("runs").exists()
-
-
 def test_after_a_job_that_is_no_run_names_the_key_for_it(hpc, taken) -> None:
     said = hpc("submit", DIGITS, "--after", "33")
     assert said.code == 5

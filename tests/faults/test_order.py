@@ -163,6 +163,59 @@ def test_an_array_begins_once_a_run_is_complete_and_each_point_may_go_on_with_ot
     site.hpc("cancel", sweep["sweep"])
 
 
+def test_a_run_begins_once_all_of_several_are_complete_whichever_jobs_carry_them(
+    slurm_cluster: Cluster, tmp_path: Path
+) -> None:
+    site = Site(slurm_cluster, tmp_path)
+    change_partition(slurm_cluster, GraceTime=5)
+    short = ("trainer.max_steps=40", "name=short")
+    done = training(site, site.submit(*short))
+    long, other = (
+        training(site, site.submit(LONG, f"name={name}", f"slurm.nodelist={node}"))
+        for name, node in (("long", "node1"), ("other", "node2"))
+    )
+    both = [word for it in (done, long, other) for word in ("--after", it.run.run_id)]
+    waits = training(site, site.submit(SHORT, *both, "--after", "long"))
+
+    def waits_for() -> str:
+        return slurm_cluster.job(waits.job_id)["Dependency"]
+
+    jobs = (done.job_id, long.job_id, other.job_id)
+    assert waits_for() == ",".join(f"afterok:{job}(unfulfilled)" for job in jobs)
+    assert done.wait_end() == "completed"
+    long.wait_step()
+    slurm_cluster.command(["scontrol", "update", f"JobId={long.job_id}", "Requeue=0"])
+    urgent = slurm_cluster.preempt(long.records()[0].nodes)
+    went_on = until(lambda: long.records()[0].went_on_as, "a fresh job", 90)
+    assert went_on != long.job_id
+    until(
+        lambda: (
+            waits_for() == f"afterok:{went_on}(unfulfilled),afterok:{other.job_id}(unfulfilled)"
+        ),
+        "the job to wait for it and the other one",
+        120,
+    )
+    slurm_cluster.cancel(urgent)
+
+    site.hpc("cancel", other.run.run_id)
+    assert other.wait_end() == "cancelled"
+    until(
+        lambda: "DependencyNeverSatisfied" in slurm_cluster.job(waits.job_id)["Reason"], "it", 150
+    )
+    reason = site.json("status", waits.run.run_id)["reason"]
+    assert f"{other.run.run_id}, which it waits for, did not complete" in reason
+    assert long.run.run_id not in reason
+    site.hpc("cancel", long.run.run_id)
+    assert long.wait_end() == "cancelled"
+    # Who is resumed takes few steps, so that both are complete.
+    for run in (other, long):
+        site.json("resume", run.run.run_id, f"trainer.max_steps={run.records()[-1].last_step + 5}")
+    assert waits.wait_end() == "completed"
+    ends = [run.records()[-1].ended for run in (other, long)]
+    assert waits.records()[0].started >= max(ends)
+    assert [run.end() for run in (other, long)] == ["completed"] * 2
+
+
 def test_a_run_that_waits_for_a_job_which_failed_is_not_resumed_into_the_same_wait(
     slurm_cluster: Cluster, tmp_path: Path
 ) -> None:

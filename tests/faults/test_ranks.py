@@ -144,6 +144,7 @@ def test_a_rank_that_crashes_is_told_with_the_line_it_crashed_in(
         ("os", 2, "rank 0 on node1 ended itself at step 5: os._exit(0) before the run was"),
         ("sys", 2, "rank 0 on node1 failed at step 5: SystemExit: 0"),
         ("c", 1, "rank 0 ended itself with exit code 0 before the run was complete (os._exit, or"),
+        ("c", 3, "rank 0 on node1 ended itself at step 5: exit code 0 before the run was complete"),
     ],
 )
 def test_a_rank_that_ends_itself_with_exit_code_0_is_the_users_error(

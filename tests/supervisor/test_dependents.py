@@ -74,7 +74,7 @@ def test_a_sweep_with_points_that_have_failed_is_not_waited_for(
 ) -> None:
     states = dict.fromkeys(failed, RunState.FAILED)
     with pytest.raises(CheckError) as caught:
-        wait_for(status(sweep, states), None, "slurm")
+        wait_for(Seen(status(sweep, states)), None, "slurm")
     one = f"{sweep.sweep_id}-{failed[0]}"
     assert f"its point {one} is failed (no luck)" in caught.value.message
     fix = one if failed == [1] else sweep.sweep_id
@@ -83,10 +83,20 @@ def test_a_sweep_with_points_that_have_failed_is_not_waited_for(
 
 def test_a_complete_sweep_is_not_waited_for(sweep: SweepDir) -> None:
     done = status(sweep, dict.fromkeys(range(3), RunState.COMPLETED))
-    assert wait_for(done, None, "slurm") is None
-    going_on = wait_for(status(sweep, {0: RunState.COMPLETED}), "singleton", "slurm")
+    assert wait_for(Seen(done), None, "slurm") is None
+    going_on = wait_for(Seen(status(sweep, {0: RunState.COMPLETED})), "singleton", "slurm")
     assert going_on is not None
     assert going_on.options[0] == "--dependency=afterok:7,singleton"
+
+
+class Seen:
+    """A sweep whose status is that."""
+
+    def __init__(self, status: SweepStatus) -> None:
+        self._status = status
+
+    def status(self) -> SweepStatus:
+        return self._status
 
 
 def status(sweep: SweepDir, states: dict[int, RunState]) -> SweepStatus:

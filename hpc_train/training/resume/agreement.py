@@ -91,6 +91,11 @@ class Agreement:
         """Something other than a step comes (a validation): its time is no step's time."""
         self._last = None
 
+    def meet(self) -> None:
+        """Wait for all ranks to come here. Collective."""
+        if self.group is not None:
+            dist.barrier(group=self.group)
+
     def boundary(self, *, save_due: bool, written: int) -> Agreed | None:
         """Called by all ranks at the same boundaries; None where it is not time to ask."""
         now = self._clock()

@@ -271,6 +271,7 @@ class LightningAdapter(pl.Callback):
 
     def ends(self) -> None:
         """The last state is saved, while all ranks are here, as a longer training goes on from."""
+        self.controller.meet_at_end()
         if not self.state.rank.is_script:
             self.controller.end(lambda: self.snapshot(over=True))
 

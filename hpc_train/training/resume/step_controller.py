@@ -197,6 +197,14 @@ class StepController:
         self._evaluation.rest()
         self._agreement.rest()
 
+    def meet_at_end(self) -> None:
+        """This rank has taken its last step; returns once all ranks have. Collective.
+
+        Ranks whose shares of the data are unequal wait here for ever, for some that are in a step.
+        That is no save, which may take its time: so all are here before one begins.
+        """
+        self._agreement.meet()
+
     def end(self, snapshot: Callable[[], Snapshot]) -> None:
         """The training is over: its last state is saved, or `unsaved` says why not. Collective.
 
