@@ -41,7 +41,9 @@ _MODULES = {
     *("torchvision", "warnings", "yaml"),
 }
 # With one of these a name may come from elsewhere, or its absence is expected.
-_OTHER_WAYS = re.compile(r"(?<![.\w])(?:globals|locals|vars|exec|eval)\s*\(|\bNameError|\bbuiltins")
+_OTHER_WAYS = re.compile(
+    r"(?<![.\w])(?:globals|locals|vars|exec|eval)\s*\(|\bNameError|\bbuiltins|sys\.modules\["
+)
 # What each training calls, once at least.
 _CALLED = ("__init__", "training_step", "configure_optimizers", "train_dataloader")
 _PLAIN = (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return)

@@ -98,6 +98,8 @@ def test_what_not_each_training_comes_to_is_a_note(
         ("def setup():\n    global F\n    import F\n", "loss = F.relu(batch)"),
         ("exec('F = 1')", "loss = F"),
         ("globals()['F'] = 1", "loss = F"),
+        ("import sys\nsetattr(sys.modules[__name__], 'F', 1)", "loss = F"),
+        ("import torch.nn.functional\nimport os.path", "loss = torch.sum(os.path)"),
         ("", "try:\n            F\n        except NameError:\n            pass\n        loss = 1"),
         ("", "import torch.nn.functional as F\n        loss = F.relu(batch)"),
         ("", "F = self.layer\n        loss = (lambda x: F(x))(batch)"),
