@@ -108,6 +108,7 @@ def test_what_not_each_training_comes_to_is_a_note(
         ("", "x: F = 1\n        loss = batch.sum()"),
         ("def helper(x: np.ndarray) -> np.ndarray: ...", "loss = batch.sum()"),
         ("for F in range(3): ...", "loss = F"),
+        ("def top(F): return F.relu(1)", "loss = batch.sum()"),
         ("with open(__file__) as F: ...", "loss = F"),
         ("[F := 1]", "loss = F"),
         ("match 1:\n    case F: ...", "loss = F"),
