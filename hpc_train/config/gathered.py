@@ -15,6 +15,7 @@ from hpc_train.errors import ConfigError
 
 T = TypeVar("T")
 _MOST = 20
+_PLACE = re.compile(r"(.+?):(\d+):")
 # In the place of a key that there has to be.
 _PLACEHOLDERS: Mapping[str, Any] = {
     "name": "name",
@@ -58,13 +59,26 @@ def gather(
 
 
 def tell_together(refused: Iterable[ConfigError]) -> None:
-    """Raise the first of them, which has the others with it; nothing where there are none."""
+    """Raise the first of them, which has the others with it, as they stand in their files.
+
+    Nothing where there are none.
+    """
     by_message = {it.message: it for it in refused}
     if not by_message:
         return
-    first, *others = by_message.values()
+    files = list(dict.fromkeys(_place(it)[0] for it in by_message))
+    first, *others = [
+        by_message[it]
+        for it in sorted(by_message, key=lambda it: (files.index(_place(it)[0]), _place(it)[1]))
+    ]
     first.others = (*first.others, *others)
     raise first
+
+
+def _place(message: str) -> tuple[str, int]:
+    """The file and the line that a message begins with."""
+    found = _PLACE.match(message)
+    return (found[1], int(found[2])) if found else ("", 0)
 
 
 def tells_the_classes(refused: Iterable[ConfigError]) -> bool:

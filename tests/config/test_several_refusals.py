@@ -26,10 +26,10 @@ NETT, FIX = "nets has no class 'Nett'", "did you mean 'nets.Net'?"
         (
             "{class_path: nets.Data, init_args: {nam: 1}}",
             "trainer: {max_epoch: 1, callbacks: [{class_path: nets.Call}]}",
-            "cfg.yaml:5: trainer.max_epoch is no argument",
+            NETT,
             [
-                NETT,
                 "data.init_args.nam: nets.Data takes no",
+                "cfg.yaml:5: trainer.max_epoch is no argument",
                 "trainer.callbacks.0.class_path: nets",
             ],
         ),
@@ -82,17 +82,17 @@ def test_keys_values_arguments_and_classes_are_told_in_one_go(
     monkeypatch.chdir(nets)
     text = MINIMAL.replace("nets.Net}", "nets.Net, init_args: {width: 1, lrr: 1, dept: 2}}")
     said = told(nets, text + ALL)
-    starts = [
+    starts = [  # as they stand in the file
+        "cfg:3: model.init_args.lrr: nets.Net takes no such argument",
+        "cfg:3: model.init_args.dept: nets.Net takes no such argument",
         "cfg:5: slurm.node is no key",
-        "cfg:6: sed is no key",
         "cfg:5: slurm.time is the bare number 90",
         "cfg:5: slurm.nodes is 'two'",
+        "cfg:6: sed is no key",
         "cfg:7: checkpoint.every_n_steps is -1",
         "cfg:7: checkpoint.keep_last is 0",
         "cfg:8: trainer.max_epoch is no argument",
         "cfg:8: trainer.accelerator is 'gpuu'",
-        "cfg:3: model.init_args.lrr: nets.Net takes no such argument",
-        "cfg:3: model.init_args.dept: nets.Net takes no such argument",
     ]
     assert len(said) == len(starts), said
     assert all(it.startswith(start) for it, start in zip(said, starts, strict=True)), said
@@ -129,7 +129,8 @@ def test_the_command_says_each_on_a_line_of_its_own(
     nets: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(nets)
-    write(nets, f"{MINIMAL}slurm: {{node: 3}}\nsed: 1\n")
+    minimal = MINIMAL.replace("nets.Net}", "nets.Net, init_args: {width: 1}}")
+    write(nets, f"{minimal}slurm: {{node: 3}}\nsed: 1\n")
 
     def run(*words: str) -> tuple[str, str]:
         with pytest.raises(SystemExit) as caught:
