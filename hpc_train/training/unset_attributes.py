@@ -43,6 +43,13 @@ def where_set(error: AttributeError) -> str:
     return f"{said}, and that line was not reached before"
 
 
+def assigned_in(kind: type, name: str) -> str:
+    """`FILE:LINE` where one method beside __init__ assigns it; empty where several do, or none."""
+    found = [it for base in kind.__mro__ for it in _setters(base, name)]
+    later = [it for it in found if it.method.name != "__init__"]
+    return later[0].place.partition("(")[2].rstrip(")") if len(later) == 1 else ""
+
+
 def _setters(kind: type, name: str) -> Iterator[_Setter]:
     """The methods of a class of the user's that assign it, once each; none where it is deleted."""
     if kind.__module__.partition(".")[0] in _LIBRARIES:
