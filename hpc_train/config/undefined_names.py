@@ -131,13 +131,30 @@ def _in_text(text: str, file: str, class_name: str) -> list[UndefinedName]:
     if not asked:
         return []
     sure = {*_surely_used(tree, class_name)}
+    own = dict(_own_names(tree))
     told = {}
     for node in _evaluated(tree):
         if node.id in asked and node.id not in told:
             near = did_you_mean(node.id, sorted(bound), cutoff=0.8)
+            if node.id in own.get((node.lineno, node.col_offset), ()):
+                near = f"did you mean self.{node.id}?"
             fix = import_of(node.id) or near or f"define {node.id}, or import it"
             told[node.id] = UndefinedName(node.id, node.lineno, fix, node.id in sure)
     return list(told.values())
+
+
+def _own_names(tree: ast.Module) -> Iterator[tuple[tuple[int, int], set[str]]]:
+    """Where a method reads a name: what its class assigns to self, or defines as a method."""
+    for kind in (it for it in ast.walk(tree) if isinstance(it, ast.ClassDef)):
+        methods = [it for it in kind.body if isinstance(it, ast.FunctionDef)]
+        names = {it.name for it in methods if not it.decorator_list}
+        for node in ast.walk(kind):
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+                names |= {node.attr} if ast.unparse(node.value) == "self" else set()
+        for method in methods:
+            if method.args.args[:1] and method.args.args[0].arg == "self":
+                reads = (it for it in ast.walk(method) if isinstance(it, ast.Name))
+                yield from (((it.lineno, it.col_offset), names) for it in reads)
 
 
 def _all_tables(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import linecache
 import re
 import textwrap
@@ -10,12 +11,15 @@ import traceback
 from collections.abc import Iterator
 from typing import Any
 
+from hpc_train.training.past_the_end import past_the_end
+
 _STR_INDEX = re.compile(r"(?:list|tuple) indices must be integers or slices, not str")
 _EMPTY_TEXT = re.compile(
     r"could not convert string to float: ''|invalid literal for int\(\) with base \d+: ''"
 )
 _SPLIT = "Sum of input lengths does not equal the length"
 _NO_LENGTH = re.compile(r"object of type '(?P<kind>\w+)' has no len\(\)")
+_KEYS, _SHOWN = 5, 40  # of a dict: so many keys, with so many characters
 _SIZED = ("list", "tuple", "str", "ndarray", "Tensor")
 
 
@@ -25,7 +29,10 @@ def of_frame(error: BaseException) -> str:
     if isinstance(error, TypeError) and _STR_INDEX.search(said):
         return _of_sequence(error)
     if isinstance(error, IndexError):
-        return next((f"{name} is empty there" for name, it in _indexed(error) if not _len(it)), "")
+        empty = (f"{name} is empty there" for name, it in _indexed(error) if not _len(it))
+        return next(empty, "") or past_the_end(error)
+    if isinstance(error, KeyError):
+        return _of_dict(error)
     if isinstance(error, ValueError) and _EMPTY_TEXT.search(said):
         return (
             "an empty text, as of an empty cell, is no number: skip such a row, or give it a value"
@@ -56,6 +63,23 @@ def _of_sequence(error: BaseException) -> str:
             write = f"x, y = {name}" if len(value) == 2 else f"{name}[0]"
             return f"{name} is a {type(value).__name__} of {of}: write {write}"
     return ""
+
+
+def _of_dict(error: KeyError) -> str:
+    """What the one dict of the line has, that has not what it was asked for."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    if not frames or not error.args or "site-packages" in frames[-1].f_code.co_filename:
+        return ""
+    key = error.args[0]
+    lacks = {name: it for name, it in _indexed(error) if isinstance(it, dict) and key not in it}
+    if len(lacks) != 1:
+        return ""
+    ((name, held),) = lacks.items()
+    if not held:
+        return f"{name} is empty there"
+    shown = ", ".join(repr(it)[:_SHOWN] for it in itertools.islice(held, _KEYS))
+    more = ", ..." if len(held) > _KEYS else ""
+    return f"{name} has {len(held)} key{'s' if len(held) > 1 else ''}: {shown}{more}"
 
 
 def _of_split(error: BaseException) -> str:

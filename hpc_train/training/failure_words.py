@@ -17,6 +17,7 @@ from hpc_train.training.called_hooks import called_hook
 from hpc_train.training.dead_worker import dead_worker
 from hpc_train.training.failing_frame import of_frame
 from hpc_train.training.given_texts import fix_of_text
+from hpc_train.training.kept_graph import kept_graph
 from hpc_train.training.local_objects import local_object
 from hpc_train.training.lost_gradient import lost_gradient
 from hpc_train.training.near_names import near_name
@@ -80,7 +81,7 @@ def fix_of(
     fixes.append(fix_of_text(error))
     fixes += [fix_of_unused(error, of_config=batch is not None)]
     fixes += [unread_file(error) or of_frame(error), lost_gradient(error).fix]
-    fixes += [_of_samples(error)]
+    fixes += [_of_samples(error), kept_graph(error)]
     fixes += [] if any(fixes) else [near_name(error)]
     return "; ".join(filter(None, fixes))
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import linecache
+import re
 import traceback
 from types import FrameType, ModuleType
 from typing import Any
@@ -10,6 +12,7 @@ from typing import Any
 from hpc_train.config.undefined_names import import_of
 from hpc_train.config.words import did_you_mean
 from hpc_train.training.private.logged_names import logged_names
+from hpc_train.training.unset_attributes import where_set
 
 _LOGGED = "callback_metrics["
 # Of a Trainer and a LightningModule, where many names hold the word that one thinks of first.
@@ -33,12 +36,18 @@ def near_name(error: BaseException) -> str:
 def _near_attribute(error: AttributeError) -> str:
     """By the object's own names, which Python leaves in the exception since 3.10."""
     owner, name = error.obj, error.name
-    if owner is None or not name or name.startswith("_"):
+    if owner is None or not name:
+        return ""
+    if found := where_set(error):
+        return found
+    if name.startswith("_"):
         return ""
     names = [it for it in dir(owner) if not it.startswith("_")]
     if isinstance(owner, ModuleType):  # of another version it may lack a name that others are near
         alike = [it for it in names if it.lower() == name.lower()]
         return f"did you mean {alike[0]!r}?" if len(alike) == 1 else ""
+    if _is_a_value(error, name):  # as which nobody means a method
+        names = [it for it in names if not _is_method(owner, it)]
     if (meant := _OF_LIGHTNING.get(name)) in names:
         return f"did you mean {meant!r}?"
     parts = sorted(it for it in names if name in it.split("_"))
@@ -47,6 +56,20 @@ def _near_attribute(error: AttributeError) -> str:
     if len(parts) == 1:  # `epoch` of a Trainer is its current_epoch
         return f"did you mean {parts[0]!r}?"
     return did_you_mean(name, names)
+
+
+def _is_a_value(error: BaseException, name: str) -> bool:
+    """Whether the line that asks for it surely calls nothing by that name."""
+    for frame, line in reversed([*traceback.walk_tb(error.__traceback__)]):
+        text = linecache.getline(frame.f_code.co_filename, line)
+        if asked := re.findall(rf"\.{re.escape(name)}\b\s*(.?)", text):
+            return "(" not in asked
+    return False
+
+
+def _is_method(owner: Any, name: str) -> bool:
+    kind = owner if isinstance(owner, type) else type(owner)
+    return inspect.isroutine(inspect.getattr_static(kind, name, None))
 
 
 def _near_global(error: NameError) -> str:
@@ -58,6 +81,8 @@ def _near_global(error: NameError) -> str:
     forgotten = import_of(error.name)
     if forgotten:
         return f"write {forgotten} at the top of that file"
+    if error.name in dir(frames[-1].f_locals.get("self")):
+        return f"did you mean self.{error.name}?"
     return did_you_mean(error.name, names, cutoff=0.75)
 
 

@@ -46,6 +46,7 @@ _CUT = re.compile(
 )
 _NOT_TORCH = re.compile(r"Unsupported operand|[Ii]nvalid load key|Weights only load failed")
 _NOT_NUMPY = re.compile(r"allow_pickle=False|[Ff]ailed to interpret file|magic string")
+_OBJECTS = re.compile(r"Object arrays cannot be loaded|containing pickled")
 _ANEW = "fetch it again, or write it anew"
 
 
@@ -66,7 +67,17 @@ def unread_file(error: BaseException) -> str:
             return f"{path} {_of_bytes(error, head)}"
         if what := _what_it_is(head, size, module, str(error) or type(error).__name__):
             return f"{path} {what}"
-    return ""
+        if head.startswith((b"\x93NUMPY", b"\x80")) and (what := _of_objects(str(error), path)):
+            return what
+    return _of_objects(str(error)) if "Object arrays" in str(error) else ""
+
+
+def _of_objects(said: str, path: Path | None = None) -> str:
+    """Of an array of Python's objects, which numpy reads where it is asked to alone."""
+    if not _OBJECTS.search(said):
+        return ""
+    file = repr(str(path)) if path else "FILE"
+    return f"it holds objects: np.load({file}, allow_pickle=True), for a file that you trust"
 
 
 def _of_bytes(error: UnicodeDecodeError, head: bytes) -> str:

@@ -127,3 +127,18 @@ def test_what_a_module_uses_as_it_is_imported_is_refused(
     refused, _ = told(tmp_path, monkeypatch, "loss = 1", "torch.manual_seed(SEED)")
     said = "nets.py:7: SEED is defined nowhere in nets.py -> define SEED, or import it"
     assert refused.endswith(said)
+
+
+@pytest.mark.parametrize(
+    ("step", "fix"),
+    [
+        ("self.net = 1\n        loss = net(batch)", "did you mean self.net?"),
+        ("loss = configure_optimizers()", "did you mean self.configure_optimizers?"),
+        ("loss = train_dataloader()", "define train_dataloader, or import it"),
+    ],
+)
+def test_what_the_class_has_is_meant_with_self(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, fix: str
+) -> None:
+    refused, _ = told(tmp_path, monkeypatch, step)
+    assert refused.endswith(f" is defined nowhere in nets.py -> {fix}")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import linecache
+from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import pytorch_lightning as pl
@@ -97,3 +99,91 @@ def test_a_metric_that_is_not_logged_is_told_with_those_that_are(logged: list[st
     with pytest.raises(KeyError) as other:
         _ = {"val_loss": 1}["valloss"]
     assert near_name(other.value) == ""
+
+
+@pytest.mark.parametrize(
+    ("code", "meant"),
+    [
+        ("data.test", ""),
+        ("data.test()", "did you mean 'test_dataloader'?"),
+        ("data.test.sum()", ""),
+        ("data.helt_set", "did you mean 'held_set'?"),
+    ],
+)
+def test_a_method_is_near_what_is_called_alone(tmp_path: Path, code: str, meant: str) -> None:
+    class Data:
+        held_set = 1
+
+        def test_dataloader(self) -> None: ...
+
+    assert near_name(raised(tmp_path, code, data=Data())) == meant
+
+
+def raised(folder: Path, code: str, **given: Any) -> Exception:
+    """What a file of that one line raises, with its text where tracebacks look for it."""
+    path = folder / "line.py"
+    path.write_text(code)
+    linecache.checkcache(str(path))
+    with pytest.raises((AttributeError, NameError)) as caught:
+        exec(compile(code, str(path), "exec"), {}, given)
+    return caught.value
+
+
+class Staged(pl.LightningDataModule):
+    def setup(self, stage: str) -> None:
+        if stage == "fit":
+            self.train = self.later = [1]
+
+    def train_dataloader(self) -> Any:
+        return self.train
+
+    def test_dataloader(self) -> Any:
+        return self.train
+
+    def early(self) -> Any:
+        return self.given
+
+    def give(self) -> None:
+        self.given = 1
+
+    def one(self) -> None:
+        self.twice = 1
+
+    def other(self) -> None:
+        self.twice = 2
+
+
+def place_of(text: str) -> str:
+    """The line of this file that has it first."""
+    lines = Path(__file__).read_text().splitlines()
+    number = next(number for number, line in enumerate(lines, 1) if text in line)
+    return f"({Path(__file__).relative_to(Path.cwd())}:{number})"
+
+
+def test_what_setup_sets_for_another_stage_alone_is_told_with_its_line() -> None:
+    data = Staged()
+    data.trainer = cast(
+        "Any", SimpleNamespace(state=SimpleNamespace(fn=SimpleNamespace(value="test")))
+    )
+    with pytest.raises(AttributeError) as caught:
+        data.test_dataloader()
+    assert near_name(caught.value) == (
+        f"{__name__}.Staged.setup sets self.train {place_of('self.train = self.later')}, and not"
+        " for stage 'test': set it there for each stage that needs it"
+    )
+
+
+def test_what_a_method_sets_that_was_not_called_is_told_with_its_line() -> None:
+    with pytest.raises(AttributeError) as caught:
+        Staged().early()
+    assert near_name(caught.value) == (
+        f"{__name__}.Staged.give sets self.given {place_of('self.given = 1')}, and that line was"
+        " not reached before"
+    )
+    assert "sets" not in near_name(asked(Staged(), "twice"))
+
+
+def test_a_name_that_self_has_is_meant(tmp_path: Path) -> None:
+    error = raised(tmp_path, "net(1)", self=Net())
+    assert near_name(error) == "did you mean self.net?"
+    assert near_name(raised(tmp_path, "net(1)", self=None)) == ""

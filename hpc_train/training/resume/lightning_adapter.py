@@ -290,6 +290,7 @@ class LightningAdapter(pl.Callback):
         """
         if self._models is not None:
             self._models.end()
+            self._losses.fit_ended(self._trainer, self.state.rank)
         if self.state.rank.is_script and self._loaded is None:  # else it is the one begun with
             self.controller.end(lambda: self.snapshot(over=True))
 

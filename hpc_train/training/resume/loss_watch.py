@@ -1,10 +1,12 @@
-"""Sees whether training_step ever gives a loss, and judges at the end of an epoch."""
+"""Sees whether there ever is a loss, or a step by hand, and judges at the end of an epoch."""
 
 from __future__ import annotations
 
+from hpc_train.runs.ranks import leave_note
 from hpc_train.training.private.lightning import pl
 from hpc_train.training.private.lightning_trainer import has_optimizers, version_of
-from hpc_train.training.resume.untrained import UntrainedError
+from hpc_train.training.rank_config import RankConfig
+from hpc_train.training.resume.untrained import NO_STEP, no_loss, no_step
 
 
 class LossWatch:
@@ -14,13 +16,15 @@ class LossWatch:
     """
 
     def __init__(self) -> None:
-        self._judges = False
+        self._judges = self._is_manual = False
         self._batches = 0
         self._versions = 0
 
     def begin(self, module: pl.LightningModule, *, resumed: bool) -> None:
         """The first step of an attempt comes; a resumed one may be in the middle of an epoch."""
-        self._judges = module.automatic_optimization and has_optimizers(module.trainer)
+        has = has_optimizers(module.trainer)
+        self._judges = module.automatic_optimization and has
+        self._is_manual = not module.automatic_optimization and has
         self._batches = -1 if resumed else 0
         self._versions = _versions(module)
 
@@ -34,10 +38,24 @@ class LossWatch:
             self._batches += 1
 
     def epoch_ended(self, module: pl.LightningModule) -> None:
-        """Raise an UntrainedError where no batch of a whole epoch gave a loss."""
+        """Raise an UntrainedError where no batch of a whole epoch gave a loss, or a step."""
         if self._judges and self._batches > 0 and _versions(module) == self._versions:
-            raise UntrainedError(module)
+            raise no_loss(module)
+        batches = self.without_step(module)
+        if batches and (error := no_step(module, batches)):
+            raise error
         self._batches = max(0, self._batches)
+
+    def fit_ended(self, trainer: pl.Trainer, rank: RankConfig) -> None:
+        """Leave a note where no step was taken, and that may be meant."""
+        batches = self.without_step(trainer.lightning_module)
+        if batches and trainer.is_global_zero:
+            leave_note(rank.run.attempt(rank.attempt), NO_STEP.format(batches=batches))
+
+    def without_step(self, module: pl.LightningModule) -> int:
+        """Batches of a model that optimizes by hand, where no step has changed it; else 0."""
+        stepped = module.trainer.global_step > 0 or _versions(module) != self._versions
+        return 0 if stepped or not self._is_manual else max(0, self._batches)
 
 
 def _versions(module: pl.LightningModule) -> int:

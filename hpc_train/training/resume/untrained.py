@@ -1,15 +1,24 @@
-"""A fit whose training_step gives no loss: Lightning warns once, and trains nothing to the end.
+"""A fit that learns nothing to its end: no loss comes, for which Lightning warns once, or no step.
 
 Imports no torch: whoever judges a rank's end reads it.
 """
 
 from __future__ import annotations
 
+import ast
 import inspect
+import textwrap
 from typing import Any
 
+from hpc_train.config.method_signatures import manual_without_step
 from hpc_train.errors import RunFailedError
 from hpc_train.training.resume.unsavable import class_name
+
+# A note, where the text of the model does not say whether it may be meant.
+NO_STEP = (
+    "{batches} batches and no optimizer step: with automatic_optimization = False training_step"
+    " steps the optimizers that it has from self.optimizers()"
+)
 
 
 class UntrainedError(RunFailedError):
@@ -19,13 +28,37 @@ class UntrainedError(RunFailedError):
         where: `file:line` of the method; empty where nobody can tell.
     """
 
-    def __init__(self, module: Any) -> None:
-        super().__init__(
-            f"training_step of {class_name(type(module))} returned None at every step: "
-            "no optimizer step has trained anything",
-            "write `return loss` at its end, or self.automatic_optimization = False in __init__"
-            " where it optimizes by hand",
-        )
+    def __init__(self, module: Any, said: str, hint: str) -> None:
+        super().__init__(said, hint)
         step: Any = inspect.unwrap(type(module).training_step)
         code = getattr(step, "__code__", None)
         self.where = f"{code.co_filename}:{code.co_firstlineno}" if code is not None else ""
+
+
+def no_loss(module: Any) -> UntrainedError:
+    """Where each step of an epoch gave None."""
+    return UntrainedError(
+        module,
+        f"training_step of {class_name(type(module))} returned None at every step: "
+        "no optimizer step has trained anything",
+        "write `return loss` at its end, or self.automatic_optimization = False in __init__"
+        " where it optimizes by hand",
+    )
+
+
+def no_step(module: Any, batches: int) -> UntrainedError | None:
+    """Where a model that optimizes by hand has taken no step; None where its text may take one."""
+    try:
+        text = textwrap.dedent(inspect.getsource(type(module)))
+        (definition,) = ast.parse(text).body
+    except (OSError, TypeError, SyntaxError, ValueError):  # made in a notebook or by a library
+        return None
+    if not isinstance(definition, ast.ClassDef) or not manual_without_step(definition)[0]:
+        return None
+    return UntrainedError(
+        module,
+        f"{batches} batches and no optimizer step: {class_name(type(module))} sets"
+        " automatic_optimization = False, and its training_step steps no optimizer",
+        "leave that line out, or write opt = self.optimizers(); opt.zero_grad();"
+        " self.manual_backward(loss); opt.step()",
+    )
