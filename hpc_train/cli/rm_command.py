@@ -21,7 +21,7 @@ from hpc_train.errors import HpcTrainError, UsageError
 from hpc_train.runs.disk_use import entry_id, size_text
 
 if TYPE_CHECKING:
-    from hpc_train.backends.remove_runs import Removal
+    from hpc_train.backends.remove_runs import Removal, Removals
 
 
 @click.command("rm")
@@ -53,11 +53,7 @@ def command(
         planned = plan_removals(runs or ("*",), runs_dir, states)
     size = sum(item.use.total for item in planned.removed)
     if not as_json:
-        rows = [_cells(item) for item in planned.removed]
-        if rows:
-            print_table(["NAME", "RUN", "STATE", "CHECKPOINT", "SIZE"], rows, least_needed=())
-        for run, why in planned.kept.items():
-            click.echo(f"kept: {run} {why}", err=True)
+        _show(planned)
     count = f"{len(planned.removed)} run{'s' if len(planned.removed) != 1 else ''}"
     if planned.removed and not dry_run:
         saved = [entry_id(item.entry) for item in planned.removed if item.step is not None]
@@ -77,6 +73,14 @@ def command(
     else:
         click.echo(f"{'would remove' if dry_run else 'removed'} {count}, {size_text(size)}")
     return 0
+
+
+def _show(planned: Removals) -> None:
+    rows = [_cells(item) for item in planned.removed]
+    if rows:
+        print_table(["NAME", "RUN", "STATE", "CHECKPOINT", "SIZE"], rows, least_needed=())
+    for run, why in planned.kept.items():
+        click.echo(f"kept: {run} {why}", err=True)
 
 
 def _cells(item: Removal) -> list[str]:

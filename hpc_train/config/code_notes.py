@@ -27,6 +27,7 @@ from hpc_train.config.monitor_modes import mode_notes
 from hpc_train.config.monitor_notes import monitor_notes
 from hpc_train.config.own_modules import hiding
 from hpc_train.config.python_texts import notes_on_python_texts
+from hpc_train.config.rank_zero_calls import rank_zero_notes
 from hpc_train.config.schedule_notes import misnamed_schedule
 from hpc_train.config.schema import Config
 from hpc_train.config.script_trainers import trainers_for_gpus
@@ -61,6 +62,7 @@ def _notes(loaded: LoadedConfig, workdir: Path) -> Iterator[str]:
     yield from notes_on_made_folders(loaded, workdir=workdir)
     yield from _on_hooks(loaded, [str(workdir), *sys.path])
     yield from monitor_notes(loaded, [str(workdir), *sys.path])
+    yield from rank_zero_notes(loaded, [str(workdir), *sys.path])
     yield from _on_unrun(loaded, [str(workdir), *sys.path])
     yield from mode_notes(loaded)
     undefined = all_undefined(loaded, [str(workdir), *sys.path])  # what is sure is refused

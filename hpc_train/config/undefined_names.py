@@ -41,7 +41,10 @@ _MODULES = {
     *("torchvision", "warnings", "yaml"),
 }
 # With one of these a name may come from elsewhere, or its absence is expected.
-_OTHER_WAYS = re.compile(r"(?<![.\w])(?:globals|locals|vars|exec|eval)\s*\(|\bNameError|\bbuiltins")
+_OTHER_WAYS = re.compile(
+    r"(?<![.\w])(?:globals|locals|vars|exec|eval)\s*\("
+    r"|\bNameError|\bbuiltins|sys\.modules\["
+)
 # What each training calls, once at least.
 _CALLED = ("__init__", "training_step", "configure_optimizers", "train_dataloader")
 _PLAIN = (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return)
@@ -120,7 +123,9 @@ def _in_text(text: str, file: str, class_name: str) -> list[UndefinedName]:
     tables = list(_all_tables(table))
     symbols = [it for one in tables for it in one.get_symbols()]
     bound |= {it.get_name() for it in symbols if it.is_declared_global()}
-    asked = {it.get_name() for it in symbols if it.is_global() and it.is_referenced()}
+    # A function that is called `top` is a module for symtable (CPython's Lib/symtable.py, 3.11).
+    unbound = (it for it in symbols if it.is_global() and not it.is_local())
+    asked = {it.get_name() for it in unbound if it.is_referenced()}
     asked -= bound | {*dir(builtins), "self"}  # a method without self is told as that
     asked = {name for name in asked if not (name.startswith("__") and name.endswith("__"))}
     if not asked:

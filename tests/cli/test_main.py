@@ -39,7 +39,7 @@ SURFACE = {
     "top": "active filter port runs_dir web",
     "logs": "all attempt follow n rank runs_dir supervisor",
     "cancel": "json runs_dir",
-    "rm": "dry_run json runs_dir yes",
+    "rm": "dry_run json runs_dir state yes",
     "du": "all json n runs_dir",
     "checkpoints": "best json monitor runs_dir verify",
     "preflight": "account attempt budget explain full gpus json nodes partition strict threshold",

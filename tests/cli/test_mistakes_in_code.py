@@ -133,7 +133,7 @@ def test_a_step_that_gives_no_loss_is_noted_where_it_may_be_meant(
 
 PLATEAU = """\
         opt = torch.optim.SGD(self.parameters(), 0.1)
-        return own(opt, {"scheduler": torch.optim.lr_scheduler.ReduceLROnPlateau(opt)})
+        return Base.own(opt, {"scheduler": torch.optim.lr_scheduler.ReduceLROnPlateau(opt)})
 """
 WATCHES = PLATEAU.replace("(opt)}", '(opt), "monitor": "val_loss"}')
 
@@ -296,7 +296,8 @@ def test_a_batch_size_in_the_code_that_is_not_used_is_noted(
     hpc, project: Path, loader: str, noted: str
 ) -> None:
     method = f"    def train_dataloader(self): return {loader}\n"
-    (project / "nets.py").write_text(NETS + method)
+    imports = "import torch\nfrom torch.utils.data import DataLoader\n"
+    (project / "nets.py").write_text(imports + NETS + method)
     said = hpc("submit", "cfg.yaml", "--dry-run")
     assert (said.code, "note: nets.Data" in said.err) == (0, bool(noted))
     assert noted in said.err
@@ -306,6 +307,7 @@ def test_a_batch_size_in_the_code_that_is_not_used_is_noted(
 def test_a_breakpoint_is_noted_and_not_refused(hpc, project: Path, call: str) -> None:
     text = NETS.replace("lr: float = 0.1): ...", f"lr: float = 0.1): super().__init__(); {call}")
     text = text.replace("class Abstract", f"{STEPS}class Abstract")
+    text = f"import pdb; {text}"
     (project / "nets.py").write_text(text)
     said = hpc("submit", "cfg.yaml", "--dry-run")
     name = call.removesuffix("()")

@@ -181,7 +181,8 @@ def test_classes_of_the_two_packages_of_lightning_are_refused_beside_each_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str, data: str, callback: str, said: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    steps = f"import torch\nclass Net(LightningModule):\n    def training_step(self, b): return b\n{GIVES}"
+    steps = "import torch\nclass Net(LightningModule):\n"
+    steps += f"    def training_step(self, b): return b\n{GIVES}"
     write(tmp_path, f"{model}{steps}", "nets.py")
     below = DATA.replace("pl.", "") + "class Call(Callback): ...\n"
     write(tmp_path, data + below, "nets2.py")
