@@ -45,7 +45,13 @@ def cancel_one(directories: Sequence[RunDir]) -> tuple[RunStatus, str]:
     known = list(zip(directories, observe(directories, time.time()), strict=True))
     open_ones = [(run, status) for run, status in known if not status.state.ended]
     if len(open_ones) > 1:
-        told = ", ".join(f"{status.run} ({_shown(status)})" for _, status in open_ones)
+        from hpc_train.backends.compare_runs import told_apart  # it reads configs
+
+        apart = told_apart([run for run, _ in open_ones])
+        told = ", ".join(
+            f"{status.run} ({_shown(status)}{f', {own}' if own else ''})"
+            for (_, status), own in zip(open_ones, apart, strict=True)
+        )
         hint = "name the one that is meant by its id: hpc-train cancel ID"
         raise UsageError(f"{len(open_ones)} runs of that name have not ended: {told}", hint)
     run, status = (open_ones or known)[0]

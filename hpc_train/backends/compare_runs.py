@@ -28,6 +28,9 @@ from hpc_train.runs.provenance import (
 from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.snapshot import changed_files, copy_at
 
+# Of what tells runs apart in one line.
+_MOST_TOLD_APART, _MOST_KEYS, _MOST_CHARACTERS = 10, 2, 80
+
 OF_THE_PLACE = ("python", "hpc_train", "slurm", "driver", "system", "kernel", "modules")
 OF_TORCH = ("cuda", "hip", "cudnn", "nccl", "gpus")
 Pairs = dict[str, tuple[Any, Any]]  # key -> before, after; None = it is not there
@@ -199,6 +202,25 @@ def compare_runs(
     elif run != other:
         unknown.append("config: a rendered script's run has none")
     return _compared(before, after, _known_of_both(_place(before), _place(after)), config, unknown)
+
+
+def told_apart(runs: Sequence[RunDir]) -> list[str]:
+    """Of each run the values of its config that the others have otherwise: `seed=1, name=x`.
+
+    Empty for each where that would be long, or where a config does not read well.
+    """
+    nothing = [""] * len(runs)
+    if len(runs) > _MOST_TOLD_APART or not all(run.config.is_file() for run in runs):
+        return nothing
+    try:
+        flats = [_flat(load(run.config).config) for run in runs]
+    except HpcTrainError:
+        return nothing
+    keys = dict.fromkeys(key for it in flats[1:] for key in _differing(flats[0], it))
+    if len(keys) > _MOST_KEYS:
+        return nothing
+    told = [", ".join(f"{key}={said(flat.get(key))}" for key in keys) for flat in flats]
+    return told if max(map(len, told), default=0) <= _MOST_CHARACTERS else nothing
 
 
 def _compared(

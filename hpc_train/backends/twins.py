@@ -1,12 +1,15 @@
-"""Runs that train the same as another one, and have not ended."""
+"""Runs that train the same as another one: those that have not ended, and one to go on with."""
 
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 
 from hpc_train.backends.observe import observe, read_history
 from hpc_train.errors import HpcTrainError
 from hpc_train.plan.plan import Plan
+from hpc_train.plan.states import RunState
+from hpc_train.runs.checkpoints import newest_step
 from hpc_train.runs.history import newest_job_id
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.read_plan import read_plan
@@ -16,8 +19,23 @@ from hpc_train.runs.status import RunStatus
 _MOST = 20  # of the newest: a plan is read of each
 
 
-def open_twins(run: RunDir) -> list[RunStatus]:
-    """Those of its name, in its folder of runs, with its config; the newest first.
+@dataclass(frozen=True)
+class Twins:
+    """Runs of one name, folder and config, as far as they are of use to who submits another.
+
+    Attributes:
+        is_open: Those that wait or train; the newest first.
+        stopped: The newest of all, where it ended early and left a checkpoint.
+        step: That of the checkpoint.
+    """
+
+    is_open: list[RunStatus]
+    stopped: RunStatus | None = None
+    step: int = 0
+
+
+def twins_of(run: RunDir) -> Twins:
+    """Those of its name, in its folder of runs, with its config.
 
     Slurm is asked, once, only where such a run is not complete.
     """
@@ -28,10 +46,15 @@ def open_twins(run: RunDir) -> list[RunStatus]:
         if other.path.parent == run.path.parent and other.path != run.path
     ]
     newest = sorted(namesakes, key=lambda other: other.run_id, reverse=True)[:_MOST]
-    twins = [other for other in newest if not other.done.exists() and _trains(other, own)]
+    alike = [other for other in newest if _trains(other, own)]
+    twins = [other for other in alike if not other.done.exists()]
     found = observe(twins, time.time()) if twins else []
     job = newest_job_id(read_history(run.events))
-    return [it for it in found if not it.state.ended and it.job_id != job]
+    is_open = [it for it in found if not it.state.ended and it.job_id != job]
+    step = newest_step(twins[0]) if found and alike[0] == twins[0] else 0
+    if is_open or not step or not found[0].state.ended or found[0].state is RunState.COMPLETED:
+        return Twins(is_open)
+    return Twins(is_open, found[0], step)
 
 
 def _trains(run: RunDir, own: tuple[object, ...]) -> bool:

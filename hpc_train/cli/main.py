@@ -106,6 +106,8 @@ class LazyGroup(click.Group):
             near = difflib.get_close_matches(name, COMMANDS, n=1)
             near = [f"submit {name}"] if name.endswith((".yaml", ".yml", ".py")) else near
             meant = command_hint(name) or (near[0] if near else "")
+            if name == "help":
+                meant = f"{args[1]} --help" if args[1:] and args[1] in COMMANDS else "--help"
             hint = f" Did you mean {meant!r}?" if meant else ""
             ctx.fail(f"no such command: {name!r}.{hint}")
         return super().resolve_command(ctx, args)

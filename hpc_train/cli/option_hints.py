@@ -46,6 +46,7 @@ _STATES = {
     "cancelled": ("cancelled", "canceled"),
     "timed_out": ("timed-out", "timeout"),
     "lost": ("lost",),
+    "pending": ("pending",),
 }
 # What is typed by habit, by command and option.
 _HABITS = {
@@ -94,7 +95,7 @@ _HABITS = {
     ),
     ("submit", "launcher"): "write script.launcher=torchrun, srun or none",
     **dict.fromkeys(
-        (("list", name) for name in ("running", "pending", "live", "r")),
+        (("list", name) for name in ("running", "live", "r")),
         "write --active: runs that wait or train",
     ),
     **{
@@ -111,6 +112,8 @@ _HABITS = {
     ("report", "pdf"): "write --html PAGE, which a browser prints",
     ("rm", "all"): "write '*': all runs that have ended",
     ("list", "user"): "it lists your own runs alone",
+    ("resume", "all"): "name each run: `hpc-train list --state failed` shows those that failed",
+    ("status", "job"): "the number of a job is a word by itself: hpc-train status NUMBER",
     ("cancel", "all"): "name each run: `hpc-train list --active` shows them",
     **dict.fromkeys(
         (("resume", name) for name in ("ckpt", *_CHECKPOINT)),
@@ -297,6 +300,7 @@ def extra_hint(context: click.Context, word: str, *behind: str) -> str:
     if "run" in words:
         return f"one RUN at a time: {context.command_path} RUN"
     if option := {"top": "--filter", "list": "--name"}.get(str(context.info_name)):
+        option = "--state" if option == "--name" and word in (*_STATES, "running") else option
         return f"write {option} {shlex.quote(word)}"
     if context.info_name == "du":
         return "--runs-dir PATH names a folder of runs"

@@ -15,7 +15,7 @@ from hpc_train.cli.diagnosis_lines import diagnosis_lines
 from hpc_train.cli.finding import newest_to_read, run_to_read, tell_folder
 from hpc_train.cli.going_on import goes_on
 from hpc_train.cli.sweep_text import print_sweep
-from hpc_train.errors import UsageError
+from hpc_train.errors import HpcTrainError, UsageError
 from hpc_train.plan.states import RunState
 from hpc_train.runs.history_text import WIDTH, history_lines
 from hpc_train.runs.layout import RunDir
@@ -56,8 +56,9 @@ def command(run: str | None, best: str | None, runs_dir: Path | None, as_json: b
     click.secho(first, bold=True)
     if slower:
         rest.append(f"  slow       {slower}")
-    if edited := _edited(status):
-        rest.append(f"  note       {edited}")
+    rest += [
+        f"  note       {edited}" for edited in (_edited(status), _edited_code(status)) if edited
+    ]
     for line in (*rest, *diagnosis_lines(status, indent="  ")):
         click.echo(line)
     if status.state.ended and status.state is not RunState.COMPLETED:
@@ -72,3 +73,24 @@ def _edited(status: RunStatus) -> str:
     from hpc_train.backends.kept_in_a_run import edited_since
 
     return edited_since(RunDir(Path(status.run_dir)), status.submitted)
+
+
+def _edited_code(status: RunStatus) -> str:
+    """That files of its code are others than a run that waits or trains has begun with."""
+    if status.state.ended or not status.submitted:
+        return ""
+    from hpc_train.runs.provenance import edited_meanwhile, named_files
+
+    attempt = status.attempts[-1].attempt if status.attempts else None
+    try:
+        files = edited_meanwhile(RunDir(Path(status.run_dir)), attempt)
+    except (HpcTrainError, OSError):
+        return ""  # nobody knows
+    if not files:
+        return ""
+    since, who = ("the submission", "the job") if attempt is None else (f"attempt {attempt}", "")
+    have, it = ("has", "it") if len(files) == 1 else ("have", "them")
+    takes = f"{who or 'the next attempt'} takes {it}"
+    return (
+        f"{named_files(files)} {have} changed since {since}: {takes} (snapshot=git keeps the code)"
+    )

@@ -60,12 +60,18 @@ def note_cluster(words: str) -> None:
 
 
 def note_twin(run: RunDir) -> None:
-    """Say where a run of the same name and config waits or trains already."""
-    from hpc_train.backends.twins import open_twins
+    """Say where a run of the same name and config waits or trains already, or could go on."""
+    from hpc_train.backends.twins import twins_of
 
-    for twin in open_twins(run)[:1]:
-        same = f"{twin.run} trains the same and is {twin.state.value} as job {twin.job_id}"
+    twins = twins_of(run)
+    for twin in twins.is_open[:1]:
+        job = f" as job {twin.job_id}" if twin.job_id else ""  # it is being submitted
+        same = f"{twin.run} trains the same and is {twin.state.value}{job}"
         print_notes([f"{same}: where one is enough, hpc-train cancel {run.run_id}"])
+    if it := twins.stopped:
+        has = f"{it.run} trained the same, has a checkpoint of step {twins.step} and"
+        again = f"hpc-train resume {it.run} goes on there, this run begins anew"
+        print_notes([f"{has} is {it.state.value}: {again}"])
 
 
 def note_torch(cluster: str | None, loaded: LoadedConfig) -> None:

@@ -188,6 +188,21 @@ def _of_the_project(needed: NeededImport, importer: FoundModule, search_path: Se
     return _how_to_get(package, search_path)
 
 
+def fix_of_import(
+    module: str, names: tuple[str, ...], importer: Path, search_path: Sequence[str]
+) -> str:
+    """How to write or get what a file of the user's imports, and what is not there.
+
+    Args:
+        module: Dotted; its first name is not found.
+        names: From it.
+        importer: The file.
+        search_path: As `sys.path`, with the user's folder first.
+    """
+    found = FoundModule(importer.stem, importer, ())
+    return _of_the_project(NeededImport(module, names, 0), found, search_path)
+
+
 def check_hidden(folder: Path, used: Container[str] = ()) -> None:
     """Raise a ConfigError for a random.py and the like, which stands in Python's own's place.
 

@@ -32,6 +32,7 @@ DIFF_LIMIT = 1_000_000  # characters; a larger one is somebody's data
 SOURCES_LIMIT = 1000
 UNTRACKED_LIMIT = 1000
 SHOWN_FILES = 5
+_RECORD_S = 60.0  # for which a record is written after the code was read, at most
 
 
 def code_state(workdir: Path, packages: Collection[str] = ()) -> dict[str, Any]:
@@ -118,6 +119,34 @@ def code_changes(run: RunDir) -> str:
     workdir = Path(plan.workdir) if Path(plan.workdir).is_dir() else Path.cwd()
     now = code_state(workdir, packages_of(plan))
     return named_files(imported_edits(run, before, now))
+
+
+def edited_meanwhile(run: RunDir, before: int | None) -> list[str]:
+    """Sources that a next attempt takes otherwise than attempt `before`, or the submission, did.
+
+    None where the run has a copy of its code, or no record of it. It is asked often: git is not,
+    and only files that were written since the record are read.
+    """
+    record = run.environment if before is None else run.attempt(before).environment
+    known: dict[str, str] = read_state(run, before).get("sources") or {}
+    workdir = Path(read_plan(run).workdir)
+    if not known or copy_at(workdir) or not workdir.is_dir():
+        return []
+    since = record.stat().st_mtime - _RECORD_S
+    edited = [name for name, was in known.items() if _is_edited(workdir / name, since, was)]
+    gone = gone_of(edited, (workdir,))
+    told = imported_by(run, workdir, workdir, edited)
+    return [f"{name} (deleted)" if name in gone else name for name in told]
+
+
+def _is_edited(file: Path, since: float, was: str) -> bool:
+    try:
+        # By its inode's time: an older file may have taken its place.
+        return file.stat().st_ctime > since and _hash(file.read_bytes()) != was
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
 
 
 def state_before(run: RunDir, attempt: int) -> tuple[int | None, dict[str, Any]]:
@@ -234,8 +263,12 @@ def _sources(workdir: Path, packages: Collection[str]) -> dict[str, str]:
             content = file.read_bytes()
         except OSError:
             continue  # a folder of that name, or one that may not be read
-        hashes[file.relative_to(workdir).as_posix()] = hashlib.sha256(content).hexdigest()[:16]
+        hashes[file.relative_to(workdir).as_posix()] = _hash(content)
     return hashes
+
+
+def _hash(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]
 
 
 def _git(workdir: Path, *arguments: str) -> str:

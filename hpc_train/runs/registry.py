@@ -9,6 +9,7 @@ import glob
 import os
 import re
 import secrets
+import shlex
 import shutil
 import time
 from collections.abc import Collection, Mapping, Sequence
@@ -131,6 +132,14 @@ def no_folder() -> str:
     return f"{which}, which does not exist"
 
 
+def to_make_one() -> str:
+    """What to type where there is no run: a submission does not heed the variable."""
+    named = os.environ.get(RUNS_DIR_VARIABLE)
+    if named and not Path(named).is_dir():
+        return f"unset {RUNS_DIR_VARIABLE}, or submit with runs_dir={shlex.quote(named)}"
+    return "hpc-train submit CFG makes one"
+
+
 def folders(runs_dir: Path | str | None) -> RunFolders:
     """Where runs are looked for.
 
@@ -169,8 +178,12 @@ def all_runs(folders: Sequence[Path]) -> list[RunDir]:
     return [run for *_, run in sorted(found, key=itemgetter(0, 1, 2), reverse=True)]
 
 
-def newest_run(runs_dir: Path | None, hint: str = "hpc-train submit CFG makes one") -> RunDir:
+def newest_run(runs_dir: Path | None, hint: str = "") -> RunDir:
     """The newest run of the folder that one is in, or of all where that has none.
+
+    Args:
+        runs_dir: The folder of runs, where it is named.
+        hint: What to type where there is none, instead of `to_make_one`.
 
     Raises:
         NoSuchRunError: there is none anywhere.
@@ -178,7 +191,8 @@ def newest_run(runs_dir: Path | None, hint: str = "hpc-train submit CFG makes on
     where = folders(runs_dir)
     if found := newest(all_runs(where), where):
         return found
-    raise NoSuchRunError(f"no runs in {', '.join(map(str, where)) or no_folder()}", hint)
+    message = f"no runs in {', '.join(map(str, where)) or no_folder()}"
+    raise NoSuchRunError(message, hint or to_make_one())
 
 
 def not_whole(folders: Sequence[Path], known: Collection[Path]) -> list[Path]:

@@ -16,7 +16,7 @@ from hpc_train.errors import HpcTrainError
 from hpc_train.plan.states import RunState
 from hpc_train.report.node_use import gpus_now
 from hpc_train.runs.layout import RunDir
-from hpc_train.runs.registry import all_runs, folders, no_folder, not_whole
+from hpc_train.runs.registry import all_runs, folders, no_folder, not_whole, to_make_one
 from hpc_train.runs.status import SESSION, RunStatus
 from hpc_train.runs.sweep_dir import Entry, all_sweeps, with_sweeps
 from hpc_train.runs.sweep_status import SweepStatus
@@ -227,7 +227,7 @@ class RunWatcher:
             notes.append(f"half deleted, or not yours to read: {self._partial[0]}{more}")
         if not self._entries:
             where = ", ".join(map(str, self._roots)) or no_folder()
-            notes.append(f"no runs in {where}; hpc-train submit CFG makes one")
+            notes.append(f"no runs in {where}; {to_make_one()}")
         unread = len(self._entries) - len(self._known)
         self.newest = RunsSnapshot(active, self._ended, unread, tuple(notes))
         return self.newest

@@ -13,6 +13,7 @@ from hpc_train.config.data_paths import keys_of_path
 from hpc_train.config.words import did_you_mean
 from hpc_train.plan.plan import Batch
 from hpc_train.plan.states import SUBMIT_AGAIN
+from hpc_train.training.absent_package import absent_package
 from hpc_train.training.called_hooks import called_hook
 from hpc_train.training.dead_worker import dead_worker
 from hpc_train.training.failing_frame import of_frame
@@ -81,7 +82,7 @@ def fix_of(
     fixes.append(fix_of_text(error))
     fixes += [fix_of_unused(error, of_config=batch is not None)]
     fixes += [unread_file(error) or of_frame(error), lost_gradient(error).fix]
-    fixes += [_of_samples(error), kept_graph(error)]
+    fixes += [_of_samples(error), kept_graph(error), absent_package(error)]
     fixes += [] if any(fixes) else [near_name(error)]
     return "; ".join(filter(None, fixes))
 

@@ -119,6 +119,34 @@ def test_a_name_of_several_runs_that_go_on_cancels_none_and_lists_them(
     assert cancelled(slurm) == ["2"]
 
 
+@pytest.mark.parametrize(
+    ("words", "own"),
+    [
+        (["seed=2"], ["seed=1", "seed=2"]),
+        (
+            ["model.init_args.width=48", "seed=2"],
+            ["model.init_args.width=32, seed=1", "model.init_args.width=48, seed=2"],
+        ),
+        ([], ["", ""]),
+        (
+            ["seed=2", "checkpoint.keep_last=3", "trainer.max_steps=9"],
+            ["", ""],
+        ),  # too much for one line
+    ],
+)
+def test_runs_of_one_name_are_told_apart_by_what_was_typed(
+    hpc, taken, words: list[str], own: list[str]
+) -> None:
+    """Of `for lr in ...: hpc-train submit` nothing but `diff` said which is which."""
+    for number, more in ((7, []), (8, words)):
+        taken.has("sbatch", f"echo Submitted batch job {number}")
+        assert hpc("submit", DIGITS, *more, "--cluster", "slurm").code == 0
+    taken.says("7|RUNNING|None|N/A", "8|RUNNING|None|N/A")
+    said = hpc("cancel", "digits").err
+    for number, told in zip((7, 8), own, strict=True):
+        assert f"(running, job {number}{told and ', '}{told})" in said, said
+
+
 @pytest.mark.parametrize("running", [1, 2, 3])
 def test_a_name_means_the_one_run_that_goes_on_also_where_it_is_not_the_newest(
     hpc, slurm, make_run, running

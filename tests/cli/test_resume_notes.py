@@ -16,6 +16,8 @@ from hpc_train.cli import following
 from hpc_train.cli.common import CODE_TOLD
 from hpc_train.runs.events import Event, EventKind, append_event
 from hpc_train.runs.layout import RunDir
+from hpc_train.runs.provenance import attempt_environment
+from hpc_train.runs.read_plan import read_plan
 from tests.cli.conftest import tell
 
 NETS = """\
@@ -208,6 +210,51 @@ def test_status_tells_of_a_run_that_waits_that_its_file_has_changed(
     (tmp_path / "cfg.yaml").unlink()
     assert notes() == []
     (tmp_path / "cfg.yaml").write_text(CONFIG.replace("0.05", "0.5"))
+    ended(run)
+    assert notes() == []
+
+
+@pytest.mark.parametrize("attempt", [None, 0])
+def test_status_tells_that_code_has_changed_since_the_run_has_begun_with_it(
+    hpc, taken, tmp_path: Path, attempt: int | None
+) -> None:
+    """A job that is put back into the queue at night begins with it."""
+
+    def notes() -> list[str]:
+        said = hpc("status", "x")
+        assert said.code == 0, said
+        return [line for line in said.out.splitlines() if line.startswith("  note ")]
+
+    def write(name: str, text: str) -> None:
+        (tmp_path / name).write_text(text)
+
+    write("nets.py", f"import layers\n{NETS}")
+    write("layers.py", "")
+    write("other.py", "")
+    write("cfg.yaml", CONFIG)
+    run = RunDir(Path(json.loads(hpc("submit", "cfg.yaml", "--json").out)["run_dir"]))
+    taken.says("7|PENDING|Priority|N/A")
+    since, who = "the submission", "the job"
+    if attempt is not None:
+        taken.says("7|RUNNING|None|N/A")
+        since, who = "attempt 0", "the next attempt"
+        tell(run, time.time(), EventKind.ATTEMPT_STARTED, attempt=0, job_id="7", first_step=0)
+        run.attempt(0).path.mkdir(parents=True)
+        attempt_environment(run, read_plan(run), 0)
+    assert notes() == []
+    write("other.py", "x = 1")  # which it does not import
+    assert notes() == []
+    keep = "(snapshot=git keeps the code)"
+    write("nets.py", f"import layers\nx = 1\n{NETS}")
+    told = f"nets.py has changed since {since}: {who} takes it {keep}"
+    assert notes() == [f"  note       {told}"]
+    (tmp_path / "layers.py").unlink()
+    told = f"layers.py (deleted), nets.py have changed since {since}: {who} takes them {keep}"
+    assert notes() == [f"  note       {told}"]
+    write("nets.py", f"import layers\n{NETS}")
+    write("layers.py", "")
+    assert notes() == []
+    write("nets.py", "x = 1")
     ended(run)
     assert notes() == []
 

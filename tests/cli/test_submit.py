@@ -7,8 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from hpc_train.backends import twins
 from hpc_train.doctor import examine_folder
-from tests.cli.conftest import DIGITS, Slurm
+from hpc_train.plan.states import RunState
+from hpc_train.runs.events import EventKind
+from hpc_train.runs.layout import RunDir
+from hpc_train.runs.status import RunStatus
+from tests.cli.conftest import DIGITS, Slurm, tell
 
 
 @pytest.mark.parametrize(
@@ -320,6 +325,37 @@ def test_a_training_that_is_there_already_is_named(
         f"{first} trains the same and is {state.lower()} as job 7: where one is enough, hpc-train"
     )
     assert (told in said.err) == (note and not changed), said
+
+
+@pytest.mark.parametrize("checkpoint", [True, False])
+@pytest.mark.parametrize("state", ["cancelled", "failed", "completed"])
+def test_a_training_that_was_stopped_and_can_go_on_is_named(
+    hpc, taken, state: str, checkpoint: bool
+) -> None:
+    """Who submits it again the next day would begin at step 0."""
+    hpc("submit", DIGITS)
+    (first,) = Path.cwd().glob("runs/*/*")
+    if checkpoint:
+        manifest = first / "checkpoints/step-000000047/manifest.json"
+        manifest.parent.mkdir(parents=True)
+        manifest.write_text("{}")
+    tell(RunDir(first), 9e9, EventKind.RUN_ENDED, state=state, reason="me")
+    taken.has("sbatch", "echo Submitted batch job 8")
+    told = f"{first.name} trained the same, has a checkpoint of step 47 and is {state}: hpc-train"
+    said = hpc("submit", DIGITS)
+    assert (told in said.err) == (checkpoint and state != "completed"), said
+    assert "trained the same" not in hpc("submit", DIGITS, "seed=7").err
+
+
+def test_a_training_that_is_being_submitted_is_named_without_a_job(
+    hpc, taken, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two in the same second the first has no number yet."""
+    words = {"run_dir": "", "backend": "slurm", "job_id": ""}
+    first = RunStatus(run="one", name="digits", state=RunState.PENDING, **words)
+    monkeypatch.setattr(twins, "twins_of", lambda run: twins.Twins([first]))
+    told = "note: one trains the same and is pending: where one is enough, hpc-train cancel"
+    assert told in hpc("submit", DIGITS).err
 
 
 def test_a_submission_inside_of_a_job_names_what_takes_its_nodes(hpc, taken, monkeypatch) -> None:

@@ -164,6 +164,8 @@ def test_a_folder_of_runs_that_is_gone_is_named(
     for command in ("status", "report", "diagnose", "list"):
         said = hpc(command).err
         assert f"no runs in {gone} (HPC_TRAIN_RUNS_DIR), which does not exist" in said
+        fix = f"unset HPC_TRAIN_RUNS_DIR, or submit with runs_dir={gone}\n"
+        assert (fix in said) == (command != "diagnose")  # which reads a log as well
 
 
 @pytest.mark.parametrize("command", CHANGES)

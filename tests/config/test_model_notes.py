@@ -147,3 +147,30 @@ def test_a_model_that_optimizes_by_hand_and_steps_nothing_is_noted(
     if noted:
         said = "nets.Net sets automatic_optimization = False (line 7), and its training_step (line"
         assert notes[0].startswith(f"{said} 10) steps no optimizer, so that nothing is learned: ")
+
+
+@pytest.mark.parametrize(
+    ("loader", "cpus", "told"),
+    [
+        ("DataLoader(s, num_workers=8)", "1", "write slurm.cpus_per_gpu=9, or num_workers=0"),
+        ("DataLoader(s, 4, True, None, None, 8)", "4", "cpus_per_gpu=9, or num_workers=3"),
+        ("DataLoader(s, num_workers=8)", "8", ""),
+        ("DataLoader(s, num_workers=8)", "null", ""),  # as many as the cluster gives
+        ("DataLoader(s, num_workers=self.n)", "1", ""),
+        ("DataLoader(s)", "1", ""),
+    ],
+)
+def test_more_data_workers_than_cpus_are_noted(
+    tmp_path: Path, loader: str, cpus: str, told: str
+) -> None:
+    """Nothing but a warning of torch's in the job's log told it."""
+    (tmp_path / "nets.py").write_text((NETS % "o").replace("return []", f"return {loader}"))
+    file = tmp_path / "cfg.yaml"
+    file.write_text(CONFIG % ("", STOPPING, ""))
+    loaded = load(file, [f"slurm.cpus_per_gpu={cpus}", "global_batch_size=4"])
+    notes = [it for it in notes_on_code(loaded, workdir=tmp_path) if "workers a rank" in it]
+    assert len(notes) == bool(told)
+    says = (
+        f"nets.Data has train_dataloader start 8 workers a rank, and slurm.cpus_per_gpu is {cpus}"
+    )
+    assert all(it.startswith(says) and it.endswith(told) for it in notes)

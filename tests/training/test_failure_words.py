@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -246,3 +247,30 @@ def test_a_path_that_is_not_there_is_told_with_its_key(error: FileNotFoundError)
     assert failure_of(error, None, texts).error.endswith(f"; {told}")
     assert told not in failure_of(error).error
     assert told not in failure_of(ValueError("/Users/me/d"), None, texts).error
+
+
+@pytest.mark.parametrize(
+    ("line", "fix"),
+    [
+        ("import cv2_of_nobody", "pip install cv2_of_nobody (often its package has another name)"),
+        ("import tiktoken", "pip install tiktoken, or name the environment that has it: env.conda"),
+        ("import losses.x", "losses.py of the project is missing: copy it to "),
+        ("from below import A", "write from parts.below import A, since it is in the folder parts"),
+    ],
+)
+def test_a_package_that_a_function_imports_is_told_as_one_that_a_module_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, fix: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "tiktoken", None)
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts/below.py").touch()
+    (tmp_path / "own.py").write_text(f"def step():\n    {line}\n")
+    for file, told in ((tmp_path / "own.py", fix), (tmp_path / "site-packages/a/own.py", "")):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text((tmp_path / "own.py").read_text())
+        names: dict[str, Any] = {}
+        exec(compile(file.read_text(), str(file), "exec"), names)
+        with pytest.raises(ModuleNotFoundError) as caught:
+            names["step"]()
+        assert (fix in failure_of(caught.value).error) is bool(told)
