@@ -338,7 +338,8 @@ def run_of_config(config: Path, runs: list[RunDir], folders: Sequence[Path]) -> 
         return f"that is a config: for RUN write {word}{newest_is}"
     none = f"no run has its name, {name}" if name else "RUN is a name, or a run id"
     typed = shlex.quote(str(config))
-    return f"that is a config, and {none}: first hpc-train run {typed}, or hpc-train submit {typed}"
+    first = f"first hpc-train run {typed}, or hpc-train submit {typed}"
+    return f"that is a config, and {none}: {first}; hpc-train submit --dry-run {typed} checks it"
 
 
 def begun(run_id: str, made: float) -> str:
