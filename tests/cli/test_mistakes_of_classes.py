@@ -219,3 +219,24 @@ def test_keys_with_points_in_a_file_are_told_as_the_section_they_belong_to(
         text = [it for it in text if not it.startswith("trainer")]
     (project / "cfg.yaml").write_text("".join(text) + lines)
     refused(hpc, project, ["submit", "cfg.yaml"], 3, message, fix)
+
+
+def test_a_variable_of_the_shell_is_left_to_the_code_that_replaces_it(hpc, project: Path) -> None:
+    code = """
+import os
+from pytorch_lightning import LightningDataModule
+class Data(LightningDataModule):
+    def __init__(self, root: str, batch_size: int = 8):
+        super().__init__()
+        self.root = {}(root)
+    def train_dataloader(self): return None
+"""
+    words = ["submit", "cfg.yaml", "--dry-run", "--cluster", "local"]
+    words += ["data.class_path=sets.Data", "data.init_args.root=$HOME/sets"]
+    (project / "sets.py").write_text(code.format("str"))
+    refused(
+        hpc, project, words, 3, "data.init_args.root is $HOME/sets", "write ${oc.env:HOME}/sets;"
+    )
+    (project / "sets.py").write_text(code.format("os.path.expandvars"))
+    said = hpc(*words)
+    assert (said.code, "a variable of the shell" in said.err) == (0, False), said
