@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +14,14 @@ from hpc_train.diagnose.read_run import diagnosis_of
 from hpc_train.errors import HpcTrainError, NoSuchRunError, UsageError
 from hpc_train.plan.states import RunState
 from hpc_train.runs.layout import RunDir
-from hpc_train.runs.registry import all_runs, find_run, folders, newest_run
+from hpc_train.runs.registry import (
+    CONFIGS,
+    all_runs,
+    find_run,
+    folders,
+    newest_run,
+    run_of_config,
+)
 from hpc_train.runs.status import RunStatus
 from hpc_train.runs.sweep_dir import find_point, find_sweep
 from hpc_train.slurm.accounting import job_record
@@ -32,25 +38,24 @@ def run_meant(words: Sequence[str], runs_dir: Path | None) -> RunDir | None:
     """
     if not words:
         return newest_run(runs_dir, "or name a log: hpc-train diagnose LOG")
-    _refuse_no_log(words)
+    _refuse_no_log(words, runs_dir)
     runs = [run for word in words if (run := _run(word, runs_dir))]
     if runs and len(words) > 1:
         raise UsageError("one RUN at a time, and no logs beside it", "hpc-train diagnose RUN")
     return runs[0] if runs else None
 
 
-def _refuse_no_log(words: Sequence[str]) -> None:
+def _refuse_no_log(words: Sequence[str], runs_dir: Path | None) -> None:
     """Refuse configs and code; beside a log they may be what a pattern of the shell has found."""
     kinds = {".yaml": "a config", ".yml": "a config", ".py": "code", ".ipynb": "code"}
     files = [Path(word) for word in words]
     if files and all(file.suffix in kinds and file.is_file() for file in files):
         file = files[0]
-        checks = f"; hpc-train submit --dry-run {shlex.quote(str(file))} checks a config"
-        raise UsageError(
-            f"{file} is {kinds[file.suffix]}, and no log",
-            "name a run or a log: hpc-train diagnose RUN"
-            + (checks if kinds[file.suffix] == "a config" else ""),
-        )
+        fix = "name a run or a log: hpc-train diagnose RUN"
+        if file.suffix in CONFIGS:
+            where = folders(runs_dir)
+            fix = run_of_config(file, all_runs(where), where)
+        raise UsageError(f"{file} is {kinds[file.suffix]}, and no log", fix)
 
 
 def _run(word: str, runs_dir: Path | None) -> RunDir | None:

@@ -140,9 +140,12 @@ def line_of(status: RunStatus, elapsed_s: float) -> tuple[str, str]:
         return fixed, "  ".join(filter(None, (moving, warning)))
     reason = "does not start" if status.trouble else status.reason
     goes_on = f"goes on from step {status.step}" if status.attempts else ""
+    meaning = f"({status.meaning})" if status.meaning and not status.trouble else ""
+    fixed = "  ".join(word for word in (*words, goes_on, reason) if word)
+    if sys.stderr.isatty():  # where there is no room for all, the last is left out
+        return fixed, "  ".join(filter(None, (duration(elapsed_s), meaning)))
     # In a pipe only a change of the reason is news.
-    waited = duration(elapsed_s) if sys.stderr.isatty() else ""
-    return "  ".join(word for word in (*words, goes_on, reason) if word), waited
+    return " ".join(filter(None, (fixed, meaning))), ""
 
 
 def one_part(name: str) -> str:

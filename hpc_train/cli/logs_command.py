@@ -186,7 +186,13 @@ def _no_log(run: api.Run, who: str) -> HpcTrainError:
         kind = RunFailedError if status.state in UNEXPLAINED else HpcTrainError
         hint = f"hpc-train status {shell_word(status.run)} says why"
         return kind(f"{who}{name} has left no log", hint)
-    return HpcTrainError(f"{who}{name} has no log yet: it is {status.stands}", "-f waits for it")
+    return HpcTrainError(f"{who}{name} has no log yet: it is {_stands(status)}", "-f waits for it")
+
+
+def _stands(status: RunStatus) -> str:
+    """Its state and why, with what Slurm's word for it means."""
+    is_told = status.meaning and not status.trouble
+    return f"{status.stands} ({status.meaning})" if is_told else status.stands
 
 
 def _nothing_yet(run: api.Run, who: str, asked: int | None) -> str:
@@ -247,7 +253,7 @@ def _tell_waiting(status: RunStatus, logs: _Logs, told: str) -> str:
     elif logs.files():
         return told  # the attempt before has left none, and the next has none yet
     else:
-        which, text = status.stands, f"it is {status.stands}"
+        which, text = status.stands, f"it is {_stands(status)}"
     if which != told:
         click.echo(text, err=True)
     return which

@@ -11,6 +11,7 @@ from hpc_train.config.missing_colons import pairs_meant
 from hpc_train.config.origins import Origins
 from hpc_train.config.required import check_required
 from hpc_train.config.unknown_key import unknown_key
+from hpc_train.errors import ConfigError
 
 
 def check_keys(values: Mapping[str, Any], origins: Origins, path: Path) -> None:
@@ -25,10 +26,7 @@ def check_keys(values: Mapping[str, Any], origins: Origins, path: Path) -> None:
     """
     for name in values:
         if "." in name:
-            section, _, key = name.partition(".")
-            hint = f"write {section}: {{{key}: ...}}; keys with points are for the command line"
-            hint = hint if section else f"what only holds an anchor begins with x-: x-{key}: ..."
-            raise origins.error(name, "is one key with a point in it", hint)
+            raise _with_a_point(name, values, origins)
         if name not in FIELDS:
             raise unknown_key(name, FIELDS, origins, values)
         if name in SECTIONS:
@@ -38,12 +36,47 @@ def check_keys(values: Mapping[str, Any], origins: Origins, path: Path) -> None:
         if meant := pairs_meant(values.get(name)):
             raise origins.error(name, f"is {values[name]!r}", f"write below it {meant}")
         if name != "trainer" and isinstance(values.get(name), str):
-            # on the way to an error
-            from hpc_train.config.specs import CLASS_PATH, wanted_of
-            from hpc_train.config.whole_forms import whole_form
+            raise origins.error(name, f"is {values[name]!r}", _as_object(name, values[name]))
 
-            written = f"{name}: {whole_form({CLASS_PATH: values[name]}, wanted_of(name))}"
-            raise origins.error(name, f"is {values[name]!r}", f"write {written}")
+
+def _with_a_point(name: str, values: Mapping[str, Any], origins: Origins) -> ConfigError:
+    """Of `trainer.max_epochs: 2` in a file: all of that section, as it has to be written."""
+    section, _, key = name.partition(".")
+    said = "is one key with a point in it"
+    if not section:
+        return origins.error(name, said, f"what only holds an anchor begins with x-: x-{key}: ...")
+    dotted = [it for it in values if it.startswith(f"{section}.")]
+    keys = [it.removeprefix(f"{section}.") for it in dotted]
+    if any("." in it or not it for it in keys) or section in values:
+        first, *below = key.split(".")
+        inner = "".join(f": {{{it}" for it in below) + ": ..." + "}" * len(below)
+        hint = f"write below it {first}{inner}" if section in values else f"{{{first}{inner}}}"
+        hint = f"there is {section}: {hint}" if section in values else f"write {section}: {hint}"
+        return origins.error(name, said, f"{hint}; keys with points are for the command line")
+    from hpc_train.config.whole_forms import flow  # on the way to an error
+
+    whole = flow({it: values[where] for it, where in zip(keys, dotted, strict=True)})
+    said = f"{said}, as {dotted[1]} is" if len(dotted) == 2 else said
+    said = f"{said}, as {len(dotted) - 1} more of {section} are" if dotted[2:] else said
+    hint = f"write {section}: {whole}; keys with points are for the command line"
+    error = origins.error(name, said, hint)
+    error.keys = tuple(dotted)  # one mend for all of them
+    return error
+
+
+def _as_object(key: str, written: str) -> str:
+    """What to write for the text that stands where the model or the data are an object."""
+    from hpc_train.config.specs import CLASS_PATH, wanted_of  # on the way to an error
+    from hpc_train.config.whole_forms import whole_form
+
+    is_path = written.startswith(("/", "~", "./", "../")) or Path(written).is_dir()
+    if is_path and Path(written).suffix != ".py":
+        form = whole_form({}, wanted_of(key))[1:-1]
+        argument = f"a path is an argument of it: {key}.init_args.NAME={written}"
+        return f"{key} names the class ({form}); {argument}"
+    if written.startswith(("/", "~", "../")):  # code elsewhere
+        return f"name the class with its module, as in {key}: {whole_form({}, wanted_of(key))}"
+    return f"write {key}: {whole_form({CLASS_PATH: written}, wanted_of(key))}"
 
 
 def _check_section(name: str, values: Mapping[str, Any], origins: Origins) -> None:

@@ -50,7 +50,10 @@ def meant_class(written: str, search_path: Sequence[str] | None = None, *, wante
     for found, module in _classes(path):
         places.setdefault(found, []).append(f"{module}.{found}")
     of_module = [it for many in places.values() for it in many if it.startswith(f"{written}.")]
-    if exact := fitting(places.get(name) or of_module, wanted, path):
+    module = written.rpartition(".")[0]
+    exact = fitting(places.get(name) or of_module, wanted, path)
+    exact = [it for it in exact if module and it.startswith(f"{module}.")] or exact
+    if exact:
         return f"write {' or '.join(exact[:2])}"
     if own := _of_own_file(name, wanted, path):
         return own
@@ -145,5 +148,8 @@ def _own_classes(search_path: Sequence[str]) -> Iterator[tuple[str, str]]:
             found = read_names(file).definitions
         except ConfigError:
             continue
-        module = ".".join(file.relative_to(folder).with_suffix("").parts)
+        words = file.relative_to(folder).with_suffix("").parts
+        if not all(map(str.isidentifier, words)):  # nothing imports it by such a name
+            continue
+        module = ".".join(words)
         yield from ((name, module) for name in found if name[:1].isupper())

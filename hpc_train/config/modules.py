@@ -115,6 +115,15 @@ def read_names(file: Path) -> Names:
     return _names_in(_source(file), file)
 
 
+def has_word(dotted: str, word: str, search_path: Sequence[str]) -> bool:
+    """Whether the file of a module, or of what is named in it, has a word in its text."""
+    found = find_module(dotted, search_path)[0]
+    try:
+        return bool(found and found.file and word in found.file.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
 def _source(file: Path) -> bytes:
     try:
         return file.read_bytes()

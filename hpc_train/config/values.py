@@ -136,8 +136,7 @@ def check_texts(values: Mapping[str, Any], origins: Origins) -> None:
             hint = f'type plain quotes: "{value[1:-1]}"'
             raise origins.error(key, f"is {value}, with quotes that YAML does not know", hint)
         if _SHELLS.search(str(value)) and not key.startswith(("env.setup", "script.")):
-            hint = "nothing replaces it here: write ${oc.env:NAME}; env.setup is the shell's"
-            raise origins.error(key, f"is {value}, with a variable of the shell", hint)
+            _refuse_variable(key, str(value), values, origins)
         if isinstance(value, Sexagesimal):
             from hpc_train.config.trainer_args import max_time_of  # on the way to an error
 
@@ -145,6 +144,21 @@ def check_texts(values: Mapping[str, Any], origins: Origins) -> None:
             fix = max_time_of(value.text) if is_short else f'put it in quotes: "{value.text}"'
             message = f"is {value.text}, which YAML reads as the number {int(value)}"
             raise origins.error(key, message, fix)
+
+
+def _refuse_variable(key: str, value: str, values: Mapping[str, Any], origins: Origins) -> None:
+    """Refuse a variable that nothing replaces; the code of the model or the data may do it."""
+    section = key.partition(".")[0]
+    if section in ("model", "data") and ".init_args." in key:
+        from hpc_train.config.modules import has_word  # on the way to an error
+
+        owner = values[section]
+        dotted = owner.get(CLASS_PATH) if isinstance(owner, Mapping) else None
+        if has_word(str(dotted), "expandvars", [str(Path.cwd()), *sys.path]):
+            return
+    meant = re.sub(r"\$([A-Za-z_]\w*)", r"${oc.env:\1}", value)
+    hint = f"nothing replaces it here: write {meant}; env.setup is the shell's"
+    raise origins.error(key, f"is {value}, with a variable of the shell", hint)
 
 
 def _check_words(key: str, value: str, origins: Origins) -> None:

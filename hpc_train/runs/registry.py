@@ -35,6 +35,10 @@ from hpc_train.runs.this_folder import (
 
 RUNS_DIR_VARIABLE = "HPC_TRAIN_RUNS_DIR"
 PATTERN = re.compile(r"[*?\[]")  # a word with one of them means several runs
+CONFIGS = (".yaml", ".yml")
+_NAME = re.compile(
+    r"^name:[ \t]+(?P<quote>[\"']?)(?P<name>[^#\n]+?)(?P=quote)[ \t]*(?:#.*)?$", re.M
+)
 STAMP = "%Y%m%d-%H%M%S"
 STAMPED = re.compile(r"(\d{8}-\d{6})-")
 
@@ -312,10 +316,12 @@ def _advice(reference: str, runs: list[RunDir], folders: Sequence[Path]) -> str:
         named = "that names a checkpoint, and RUN is the run whose model it is"
         return f"{named}: hpc-train test RUN --ckpt {reference}"
     if Path(reference).is_file():
-        checked = f"hpc-train submit --dry-run {reference} checks a config"
+        if reference.endswith(CONFIGS):
+            return run_of_config(Path(reference), runs, folders)
+        checked = ""
         if reference.endswith((".log", ".out", ".err", ".txt")):
-            checked = f"hpc-train diagnose {reference} reads a log"
-        return f"that is a file: RUN is a name, a run id, a run directory or a job id; {checked}"
+            checked = f"; hpc-train diagnose {reference} reads a log"
+        return f"that is a file: RUN is a name, a run id, a run directory or a job id{checked}"
     if re.search(r"[,\s]", reference.strip()):
         return "one RUN at a time, by its name or id; `hpc-train list` shows all"
     names = sorted({run.name for run in runs})
@@ -328,6 +334,25 @@ def _advice(reference: str, runs: list[RunDir], folders: Sequence[Path]) -> str:
         return f"did you mean {near[0]!r}? `hpc-train list` shows all"
     other = f"name another place with --runs-dir or {RUNS_DIR_VARIABLE}"
     return f"looked in {where}; {other}, or see `hpc-train list`"
+
+
+def run_of_config(config: Path, runs: list[RunDir], folders: Sequence[Path]) -> str:
+    """What to write for RUN in the place of a config: the name of its runs, where it has any."""
+    try:
+        named = _NAME.search(config.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError):
+        named = None
+    name = named["name"].strip() if named else ""
+    last = newest([run for run in runs if name and run.name == name], folders)
+    if last is not None:
+        is_elsewhere = means_another_folders(name, name, last, folders)
+        word = last.run_id if is_elsewhere or name in NEWEST else shlex.quote(name)
+        newest_is = "" if word == last.run_id else f" (its newest run: {last.run_id})"
+        return f"that is a config: for RUN write {word}{newest_is}"
+    none = f"no run has its name, {name}" if name else "RUN is a name, or a run id"
+    typed = shlex.quote(str(config))
+    first = f"first hpc-train run {typed}, or hpc-train submit {typed}"
+    return f"that is a config, and {none}: {first}; hpc-train submit --dry-run {typed} checks it"
 
 
 def begun(run_id: str, made: float) -> str:

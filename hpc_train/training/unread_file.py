@@ -40,6 +40,7 @@ _OPENED = re.compile(
 )
 _HEAD = 256  # bytes
 _SHOWN = 24
+_CUT_LETTER = 3  # bytes of a letter of UTF-8 without its last one
 _CUT = re.compile(
     r"PytorchStreamReader failed|pickle data was truncated|Ran out of input|unexpected EOF"
     r"|Failed to read all data for array|cannot reshape array of size|[Uu]nexpected end|not a zip"
@@ -141,9 +142,17 @@ def _what_it_is(head: bytes, size: int, module: str, said: str) -> str:
     known = head.startswith((b"PK", b"\x80", b"\x93NUMPY", b"\x1f\x8b"))
     if known and (_CUT.search(said) or said == "EOFError"):
         return f"is cut or damaged ({size} bytes): compare it with its source, {_ANEW}"
-    begins = f"({size} bytes, begins with {head[:_SHOWN]!r})"
+    begins = f"({size} bytes{_beginning(head[:_SHOWN])})"
     if module == "torch" and not known and (_CUT.search(said) or _NOT_TORCH.search(said)):
         return f"is no file of torch.save {begins}: {_ANEW}"
     if module == "numpy" and not known and _NOT_NUMPY.search(said):
         return f"is no .npy or .npz file {begins}: {_ANEW}"
     return f"is what was read {begins}" if module == "json" else ""
+
+
+def _beginning(head: bytes) -> str:
+    """The first words of a file that is text; of other bytes nobody reads anything."""
+    text = head.decode("utf-8", "ignore")  # a letter may be cut at the end
+    cut = len(head) - len(text.encode())
+    is_text = cut <= _CUT_LETTER and all(it.isprintable() or it.isspace() for it in text)
+    return f", begins with {text!r}" if is_text else ""

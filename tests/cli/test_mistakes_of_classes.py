@@ -157,3 +157,86 @@ def test_a_model_without_its_module_is_found_in_the_project(
     (folder / "vit.py").write_text(f"{LIT.format('LitTransformer')}class Block: ...\n")
     (folder / "unet.py").write_text(LIT.format("Lit"))
     refused(hpc, project, ["submit", "cfg.yaml", written], 3, "model", f"  fix: {fix}")
+
+
+def test_the_class_below_the_named_package_comes_first_and_none_of_a_name_with_a_dash(
+    hpc, project: Path
+) -> None:
+    (project / "models").mkdir()
+    for file in ("models/net.py", "my-net.py", "annex.py"):
+        (project / file).write_text(LIT.format("Lit"))
+    words = ["submit", "cfg.yaml", "model.class_path=models.Lit"]
+    refused(hpc, project, words, 3, "models has no class 'Lit'", "write models.net.Lit")
+    said = hpc(*words).err
+    assert "my-net" not in said
+    assert "annex" not in said
+
+
+@pytest.mark.parametrize(
+    ("word", "fix"),
+    [
+        ("data=/data/x", "a path is an argument of it: data.init_args.NAME=/data/x"),
+        ("data=~/x.h5", "a path is an argument of it: data.init_args.NAME=~/x.h5"),
+        ("data=../sets", "data names the class (class_path: nets."),
+        ("data=nets.Data", "write data: {class_path: nets.Data}"),
+        ("data=/code/sets.py", "name the class with its module, as in data: {class_path: nets."),
+        ("model=/data/x.pt", "model names the class (class_path: nets.Net)"),
+    ],
+)
+def test_a_path_in_the_place_of_a_class_is_an_argument_of_it(
+    hpc, project: Path, word: str, fix: str
+) -> None:
+    refused(hpc, project, ["submit", "cfg.yaml", word], 3, " is '", fix)
+
+
+@pytest.mark.parametrize(
+    ("lines", "message", "fix"),
+    [
+        (
+            "trainer.max_epochs: 2\ntrainer.accelerator: cpu\n",
+            "trainer.max_epochs is one key with a point in it, as trainer.accelerator is",
+            "write trainer: {max_epochs: 2, accelerator: cpu}; keys with points",
+        ),
+        ("trainer.max_epochs: 2\n", "point in it", "write trainer: {max_epochs: 2};"),
+        (
+            "trainer.max_epochs: 2\ntrainer.accelerator: cpu\ntrainer.precision: 32\n",
+            "point in it, as 2 more of trainer are",
+            "write trainer: {max_epochs: 2, accelerator: cpu, precision: 32};",
+        ),
+        (
+            "slurm.extra.hint: x\n",
+            "point in it",
+            "there is slurm: write below it extra: {hint: ...",
+        ),
+        ("watchdog.a.b.c: x\n", "point in it", "write watchdog: {a: {b: {c: ...}}};"),
+    ],
+)
+def test_keys_with_points_in_a_file_are_told_as_the_section_they_belong_to(
+    hpc, project: Path, lines: str, message: str, fix: str
+) -> None:
+    text = CONFIG.splitlines(keepends=True)
+    if "trainer" in lines:
+        text = [it for it in text if not it.startswith("trainer")]
+    (project / "cfg.yaml").write_text("".join(text) + lines)
+    refused(hpc, project, ["submit", "cfg.yaml"], 3, message, fix)
+
+
+def test_a_variable_of_the_shell_is_left_to_the_code_that_replaces_it(hpc, project: Path) -> None:
+    code = """
+import os
+from pytorch_lightning import LightningDataModule
+class Data(LightningDataModule):
+    def __init__(self, root: str, batch_size: int = 8):
+        super().__init__()
+        self.root = {}(root)
+    def train_dataloader(self): return None
+"""
+    words = ["submit", "cfg.yaml", "--dry-run", "--cluster", "local"]
+    words += ["data.class_path=sets.Data", "data.init_args.root=$HOME/sets"]
+    (project / "sets.py").write_text(code.format("str"))
+    refused(
+        hpc, project, words, 3, "data.init_args.root is $HOME/sets", "write ${oc.env:HOME}/sets;"
+    )
+    (project / "sets.py").write_text(code.format("os.path.expandvars"))
+    said = hpc(*words)
+    assert (said.code, "a variable of the shell" in said.err) == (0, False), said

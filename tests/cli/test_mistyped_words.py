@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from pathlib import Path
 
 import pytest
 
+from hpc_train.runs.layout import RunDir
 from tests.cli.mistaken import project, refused
 
 __all__ = ["project"]
@@ -290,8 +292,29 @@ def test_a_name_that_is_a_word_of_the_commands_is_noted(hpc, project, name, othe
     assert "then means this run" not in said.err
 
 
+@pytest.mark.parametrize("typed", ["name: first", 'name: "first"  # mine'])
+def test_the_run_of_a_config_is_named_where_the_config_is_typed(
+    hpc, project: Path, typed: str
+) -> None:
+    text = (project / "cfg.yaml").read_text()
+    (project / "first.yaml").write_text(re.sub("^name: .*", typed, text, flags=re.M))
+    (project / "runs").mkdir()
+    where = ["--runs-dir", str(project / "runs")]
+    none = "no run has its name, first: first hpc-train run first.yaml, or hpc-train submit first"
+    for command in ("test", "resume", "logs", "status", "cancel", "validate", "predict"):
+        refused(hpc, project, [command, "first.yaml", *where], 5, "'first.yaml'", none)
+    refused(hpc, project, ["diagnose", "first.yaml", *where], 2, "is a config, and no log", none)
+    run = RunDir(project / "runs" / "first" / "20261121-000000-0001")
+    run.path.mkdir(parents=True)
+    run.plan.write_text("{}")
+    fix = f"for RUN write first (its newest run: {run.run_id})"
+    for command in ("test", "resume", "logs", "status", "cancel"):
+        refused(hpc, project, [command, "first.yaml", *where], 5, "'first.yaml'", fix)
+    refused(hpc, project, ["diagnose", "first.yaml", *where], 2, "is a config, and no log", fix)
+
+
 def test_a_config_and_code_are_no_logs(hpc, project: Path) -> None:
-    fix = "name a run or a log: hpc-train diagnose RUN; hpc-train submit --dry-run cfg.yaml checks"
+    fix = "that is a config, and no run has its name"
     refused(hpc, project, ["diagnose", "cfg.yaml"], 2, "cfg.yaml is a config, and no log", fix)
     refused(hpc, project, ["diagnose", "nets.py"], 2, "nets.py is code, and no log", "name a run")
     (project / "a.log").write_text("all is well\n")

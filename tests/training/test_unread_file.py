@@ -85,9 +85,23 @@ def test_what_is_no_file_of_torch_is_not_told_to_be_loaded_without_weights_only(
     tmp_path: Path,
 ) -> None:
     told = failed(torch.load, tmp_path / "a.pt", b"version 3 of something")
-    assert "a.pt is no file of torch.save (22 bytes, begins with b'version 3" in told.error
+    assert "a.pt is no file of torch.save (22 bytes, begins with 'version 3" in told.error
     assert "weights_only" not in told.error
     assert "begins no pickle" in cause_of(told)
+
+
+@pytest.mark.parametrize(
+    ("content", "shown"),
+    [
+        (b"w(S\xa0\x9d\x01\xf3" * 9, "is no file of torch.save (63 bytes): fetch it"),
+        (b"x" * 23 + "é".encode(), f"begins with '{'x' * 23}')"),
+        ("größe 3\n".encode(), "begins with 'größe 3\\n')"),
+    ],
+)
+def test_the_first_bytes_are_shown_where_they_are_text(
+    tmp_path: Path, content: bytes, shown: str
+) -> None:
+    assert shown in failed(torch.load, tmp_path / "a.pt", content).error
 
 
 def test_a_whole_file_is_not_blamed(tmp_path: Path) -> None:
