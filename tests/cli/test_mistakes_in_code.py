@@ -30,6 +30,7 @@ STEPS = """\
     def training_step(self, batch): ...
     def configure_optimizers(self): ...
 """
+LOADERS = "import torch; from torch.utils.data import DataLoader\n"
 STEP, OPTIMIZER = "        return loss\n", "        return torch.optim.SGD"
 
 
@@ -288,16 +289,14 @@ def test_keys_in_the_line_of_their_section_are_told_from_a_text_with_a_colon(
         ("DataLoader(self.set, 64, shuffle=True)", "train_dataloader give batches of 64"),
         ("torch.utils.data.DataLoader(self.set, batch_size=64)", "global_batch_size, 8, decides"),
         ("DataLoader(self.set, batch_size=8)", ""),
-        ("DataLoader(self.set, batch_size=self.batch_size)", ""),
-        ("DataLoader(self.set)", ""),
+        ("DataLoader(self.set, batch_size=self.batch_size), DataLoader(self.set)", ""),
     ],
 )
 def test_a_batch_size_in_the_code_that_is_not_used_is_noted(
     hpc, project: Path, loader: str, noted: str
 ) -> None:
-    method = f"    def train_dataloader(self): return {loader}\n"
-    imports = "import torch\nfrom torch.utils.data import DataLoader\n"
-    (project / "nets.py").write_text(imports + NETS + method)
+    text = f"{LOADERS}{NETS}    def train_dataloader(self): return {loader}\n"
+    (project / "nets.py").write_text(text)
     said = hpc("submit", "cfg.yaml", "--dry-run")
     assert (said.code, "note: nets.Data" in said.err) == (0, bool(noted))
     assert noted in said.err
@@ -307,11 +306,10 @@ def test_a_batch_size_in_the_code_that_is_not_used_is_noted(
 def test_a_breakpoint_is_noted_and_not_refused(hpc, project: Path, call: str) -> None:
     text = NETS.replace("lr: float = 0.1): ...", f"lr: float = 0.1): super().__init__(); {call}")
     text = text.replace("class Abstract", f"{STEPS}class Abstract")
-    text = f"import pdb; {text}"
-    (project / "nets.py").write_text(text)
+    (project / "nets.py").write_text(f"import pdb; {text}")
     said = hpc("submit", "cfg.yaml", "--dry-run")
-    name = call.removesuffix("()")
-    assert (said.code, f"note: nets.Net has a {name}() (line 4): a job" in said.err) == (0, True)
+    note = f"note: nets.Net has a {call.removesuffix('()')}() (line 4): a job"
+    assert (said.code, note in said.err) == (0, True)
 
 
 LACKING = """\
