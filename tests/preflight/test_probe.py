@@ -151,8 +151,8 @@ def test_node_local_faults_of_the_sysfs_are_named_through_the_probe(tmp_path):
 
 def stranger(port: int, data: bytes, hold: list[socket.socket]) -> None:
     sock = socket.create_connection(("127.0.0.1", port), timeout=LIMIT_S)
+    hold.append(sock)  # first: it is closed then, also where it was dropped at once
     sock.sendall(data)
-    hold.append(sock)
 
 
 GARBAGE = {
