@@ -139,10 +139,11 @@ def test_a_folder_that_cannot_be_made_is_refused_before_the_first_step(tmp_path:
     with pytest.raises(ConfigError) as refused:
         asked(str(tmp_path / "file" / "models"))
     folder = tmp_path / "file" / "models"
-    told = f"ModelCheckpoint cannot write into its dirpath {folder}: Not a directory"
+    why = f"{tmp_path / 'file'} is a file"
+    told = f"ModelCheckpoint cannot write into its dirpath {folder}: {why}"
     assert refused.value.message == told
     assert refused.value.hint.endswith("or leave dirpath out")
-    with pytest.raises(ConfigError, match="/proc/models: No such file"):
+    with pytest.raises(ConfigError, match="/proc/models: /proc holds the kernel's own"):
         asked("/proc/models")
 
 

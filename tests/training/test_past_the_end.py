@@ -70,8 +70,8 @@ def test_an_array_of_objects_is_read_where_it_is_trusted(tmp_path: Path, name: s
     path = tmp_path / name
     objects = np.array([{"a": 1}, None], dtype=object)
     np.save(path, objects) if name.endswith("y") else np.savez(path, objects)
-    with pytest.raises(ValueError, match="Object arrays") as caught:
-        np.load(path)["arr_0"]
+    with pytest.raises(ValueError, match="Object arrays") as caught, np.load(path) as held:
+        held["arr_0"]
     file = repr(str(path)) if name.endswith("y") else "FILE"
     assert fix_of(caught.value) == (
         f"it holds objects: np.load({file}, allow_pickle=True), for a file that you trust"
