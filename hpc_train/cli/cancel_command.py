@@ -8,14 +8,13 @@ from pathlib import Path
 
 import click
 
-from hpc_train.cli.common import json_option, print_json, run_argument, runs_dir_option, shell_word
+from hpc_train.cli.common import json_option, print_json, run_argument, runs_dir_option
 from hpc_train.cli.finding import runs_to_change
+from hpc_train.cli.going_on import goes_on
 from hpc_train.cli.sweep_text import tell_cancelled
 from hpc_train.errors import UsageError
 from hpc_train.runs.disk_use import entry_id
-from hpc_train.runs.layout import RunDir
 from hpc_train.runs.registry import folders
-from hpc_train.runs.session_words import start_again
 from hpc_train.runs.status import SESSION, RunStatus
 from hpc_train.runs.sweep_dir import SweepDir, others_of_name
 from hpc_train.sweeps import find_sweep
@@ -38,9 +37,8 @@ def _refuse_several(sweep: SweepDir, where: Sequence[Path]) -> None:
 
 def _goes_on(status: RunStatus) -> str:
     """What brings it back."""
-    if status.backend == SESSION:
-        return f"to go on: {start_again(RunDir(Path(status.run_dir)))}"
-    return f"go on with: hpc-train resume {shell_word(status.run)}"
+    lead = "to go on" if status.backend == SESSION else "go on with"
+    return f"{lead}: {goes_on(status)}"
 
 
 @click.command("cancel")

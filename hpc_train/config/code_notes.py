@@ -31,7 +31,7 @@ from hpc_train.config.rank_zero_calls import rank_zero_notes
 from hpc_train.config.schedule_notes import misnamed_schedule
 from hpc_train.config.schema import Config
 from hpc_train.config.script_trainers import trainers_for_gpus
-from hpc_train.config.specs import is_object, read_object, wanted_of
+from hpc_train.config.specs import classes_of, read_object, wanted_of
 from hpc_train.config.undefined_names import all_undefined
 from hpc_train.config.unrun_validation import unrun_validations
 from hpc_train.config.validate import CALLED, other_environment
@@ -135,11 +135,7 @@ def _on_unrun(loaded: LoadedConfig, path: list[str]) -> Iterator[str]:
 def _on_hooks(loaded: LoadedConfig, path: list[str]) -> Iterator[str]:
     """Of the model, the data and each callback: see `hook_notes`."""
     config = loaded.config
-    callbacks = config.trainer.get("callbacks") or []
-    callbacks = callbacks if isinstance(callbacks, list) else [callbacks]
-    specs = [("model", config.model), ("data", config.data)]
-    specs += [(f"trainer.callbacks.{index}", it) for index, it in enumerate(callbacks)]
-    for key, spec in ((key, it) for key, it in specs if is_object(it)):
+    for key, spec in classes_of(config):
         class_path, _ = read_object(spec, key, loaded.origins)
         if (found := locate(class_path, path)) is None:
             continue

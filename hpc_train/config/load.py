@@ -138,12 +138,26 @@ def load(
     if overrides and not Path(path).exists():
         check_whole_path(Path(path), overrides)
     composed = compose(Path(path), overrides, assets or config_dir())
-    for name, value in (flags or {}).items():
+    _merge_flags(composed, flags or {}, script=is_script(Path(path)))
+    _merge_sweep(composed, sweep)
+    _refuse_swept(composed, overrides, flags or {})
+    _settle_script(composed, Path(path), arguments)
+    composed.left_out = leave_out_unchosen(composed.values, composed.origins)
+    check_lightning_cli(composed.values, composed.origins, Path(path))
+    composed.words = submission_words(path, overrides, flags or {}, sweep, arguments)
+    return checked(composed, Path(path), refused)
+
+
+def _merge_flags(composed: Composed, flags: Mapping[str, object], *, script: bool) -> None:
+    for name, value in flags.items():
         if name not in FLAGS:
-            raise _no_option(name, value, script=is_script(Path(path)))
+            raise _no_option(name, value, script=script)
         if value is not None:
             _check_once(composed, FLAGS[name], value)
             composed.merge(nested(FLAGS[name].key.split("."), value), {}, FLAGS[name].option)
+
+
+def _merge_sweep(composed: Composed, sweep: Sequence[str]) -> None:
     for typed in sweep:
         if "=" not in typed:
             what = f"{COMMAND_LINE}: --sweep {typed} has no values"
@@ -155,12 +169,6 @@ def load(
         if composed.origins.of(f"sweep.{key}") == COMMAND_LINE:
             raise ConfigError(f"{key} is to vary twice", f"give all values at once: {key}=A,B,C")
         composed.merge({"sweep": {key: swept_values(text, key)}}, {}, COMMAND_LINE)
-    _refuse_swept(composed, overrides, flags or {})
-    _settle_script(composed, Path(path), arguments)
-    composed.left_out = leave_out_unchosen(composed.values, composed.origins)
-    check_lightning_cli(composed.values, composed.origins, Path(path))
-    composed.words = submission_words(path, overrides, flags or {}, sweep, arguments)
-    return checked(composed, Path(path), refused)
 
 
 def _refuse_swept(

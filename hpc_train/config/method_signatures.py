@@ -63,20 +63,31 @@ def wrong_method(definition: ast.ClassDef) -> tuple[str, str]:
     return "", ""
 
 
+def methods_of(definition: ast.ClassDef) -> dict[str, ast.FunctionDef]:
+    """What a class defines itself, by name."""
+    return {it.name: it for it in definition.body if isinstance(it, ast.FunctionDef)}
+
+
+def is_of_lightning_alone(definition: ast.ClassDef) -> bool:
+    """Whether a class surely has no more than its own text and LightningModule gives it."""
+    if definition.decorator_list or definition.keywords or not definition.bases:
+        return False
+    bases = (ast.unparse(it).rpartition(".")[2] for it in definition.bases)
+    return all(it == "LightningModule" for it in bases)
+
+
 def returns_nothing(definition: ast.ClassDef, name: str) -> tuple[int, str] | None:
     """The line of a method that gives no loss or no optimizer, and what to write; else None.
 
     None as well wherever that may be meant: the class or a method that it may inherit optimizes by
     hand, the method is empty, says `return None`, or its counterpart gives nothing, either.
     """
-    if definition.decorator_list or definition.keywords or not definition.bases:
-        return None
-    if not all(ast.unparse(it).rpartition(".")[2] == "LightningModule" for it in definition.bases):
+    if not is_of_lightning_alone(definition):
         return None
     text = ast.unparse(definition)
     if any(word in text for word in (*BY_HAND, *_HANDS_ON)):
         return None
-    methods = {it.name: it for it in definition.body if isinstance(it, ast.FunctionDef)}
+    methods = methods_of(definition)
     method, other = (methods.get(it) for it in (name, _PAIR.get(name, "")))
     if method is None or other is None or _gives(other) is not True or _gives(method) is not False:
         return None
@@ -120,14 +131,14 @@ def manual_without_step(definition: ast.ClassDef) -> tuple[int, int]:
     text = ast.unparse(definition)
     if any(word in text for word in _STEPS_BY_HAND):
         return 0, 0
-    if not all(ast.unparse(it).rpartition(".")[2] == "LightningModule" for it in definition.bases):
+    if not is_of_lightning_alone(definition):
         return 0, 0
     nodes = list(ast.walk(definition))
     used = {id(it.value) for it in nodes if isinstance(it, ast.Attribute)}
     used |= {id(it.func) for it in nodes if isinstance(it, ast.Call)}
     if any(it.id == "self" and id(it) not in used for it in _names_in(definition)):
         return 0, 0
-    methods = {it.name: it for it in definition.body if isinstance(it, ast.FunctionDef)}
+    methods = methods_of(definition)
     step, made = methods.get("training_step"), methods.get("configure_optimizers")
     off = [it.lineno for it in nodes if isinstance(it, ast.Assign) and ast.unparse(it) in _MANUAL]
     if not off or step is None or made is None or not (_gives(step) and _gives(made)):
@@ -154,12 +165,9 @@ def sure_plateau(definition: ast.ClassDef, names: Names) -> int:
 
     0 also where a base may optimize by hand.
     """
-    if definition.decorator_list or definition.keywords or not plateau_without_monitor(definition):
+    if not is_of_lightning_alone(definition) or not plateau_without_monitor(definition):
         return 0
-    if not all(ast.unparse(it).rpartition(".")[2] == "LightningModule" for it in definition.bases):
-        return 0
-    methods = [it for it in definition.body if isinstance(it, ast.FunctionDef)]
-    method = next(it for it in methods if it.name == "configure_optimizers")
+    method = methods_of(definition)["configure_optimizers"]
     returns = [it for it in own_nodes(method.body) if isinstance(it, ast.Return)]
     last = method.body[-1]
     if method.decorator_list or len(returns) != 1 or last is not returns[0]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from hpc_train.config.class_kind import locate, place_of
 from hpc_train.config.load import LoadedConfig
+from hpc_train.config.method_signatures import methods_of
 from hpc_train.config.refused_callbacks import is_lightnings
 from hpc_train.config.specs import INIT_ARGS, is_object, read_object
 from hpc_train.config.words import did_you_mean
@@ -70,8 +71,7 @@ def _unlogged(metric: Any, names: set[str], *, is_sure: bool) -> str:
 
 def _of_schedules(definition: ast.ClassDef) -> Iterator[tuple[int, str]]:
     """The line and the metric of each `"monitor": "val_loss"` that configure_optimizers returns."""
-    methods = (it for it in definition.body if isinstance(it, ast.FunctionDef))
-    method = next((it for it in methods if it.name == "configure_optimizers"), None)
+    method = methods_of(definition).get("configure_optimizers")
     for node in ast.walk(method) if method is not None else ():
         if not isinstance(node, ast.Dict):
             continue

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from hpc_train.config.method_signatures import own_nodes
+from hpc_train.config.method_signatures import is_of_lightning_alone, methods_of, own_nodes
 
 # With one of these in a class the pass may be its own affair, or be possible twice.
 _OWN_WAYS = (
@@ -24,12 +24,10 @@ def own_backward(definition: ast.ClassDef) -> tuple[str, int] | None:
     Lightning takes a second one of the same graph, which torch refuses. None wherever the class,
     or a base that is not Lightning's, may train in a way of its own.
     """
-    if definition.decorator_list or definition.keywords or not definition.bases:
-        return None
-    if not all(ast.unparse(it).rpartition(".")[2] == "LightningModule" for it in definition.bases):
+    if not is_of_lightning_alone(definition):
         return None
     text = ast.unparse(definition)
-    methods = {it.name: it for it in definition.body if isinstance(it, ast.FunctionDef)}
+    methods = methods_of(definition)
     step, made = methods.get("training_step"), methods.get("configure_optimizers")
     if step is None or made is None or step.decorator_list or any(it in text for it in _OWN_WAYS):
         return None

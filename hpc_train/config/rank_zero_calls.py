@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from hpc_train.config.class_kind import locate, place_of
 from hpc_train.config.load import LoadedConfig
 from hpc_train.config.method_signatures import own_nodes
-from hpc_train.config.specs import is_object, read_object
+from hpc_train.config.specs import classes_of, read_object
 
 # Of a module, a Trainer, a strategy and torch.distributed.
 _COLLECTIVE = ("all_gather", "all_reduce", "barrier", "broadcast", "save_checkpoint")
@@ -23,11 +23,8 @@ def rank_zero_notes(loaded: LoadedConfig, path: Sequence[str]) -> Iterator[str]:
     Args:
         path: As `sys.path`, with the user's folder first.
     """
-    callbacks = loaded.config.trainer.get("callbacks")
-    listed = callbacks if isinstance(callbacks, list) else [callbacks]
-    for spec in (loaded.config.model, *listed):
-        class_path = read_object(spec, "")[0] if is_object(spec) else ""
-        found = locate(class_path, path) if class_path else None
+    for key, spec in classes_of(loaded.config):
+        found = locate(read_object(spec, key)[0], path) if key != "data" else None
         if found is None or not isinstance(found.definition, ast.ClassDef):
             continue
         for line, call, under in calls_of_rank_zero(found.definition):

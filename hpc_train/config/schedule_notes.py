@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 
+from hpc_train.config.method_signatures import methods_of
+
 _MEANT = (
     "scheduler",
     "schedulers",
@@ -21,8 +23,7 @@ def misnamed_schedule(definition: ast.ClassDef) -> tuple[int, str]:
     Lightning warns once of such a key, and trains without the schedule
     (core/optimizer.py, _configure_optimizers).
     """
-    methods = (it for it in definition.body if isinstance(it, ast.FunctionDef))
-    method = next((it for it in methods if it.name == "configure_optimizers"), None)
+    method = methods_of(definition).get("configure_optimizers")
     for node in ast.walk(method) if method is not None else ():
         if not isinstance(node, ast.Dict):
             continue

@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hpc_train.config.keys import FIELDS
 from hpc_train.config.origins import NOWHERE, Origins
 from hpc_train.config.words import did_you_mean, plain_one
+
+if TYPE_CHECKING:
+    from hpc_train.config.schema import Config
 
 CLASS_PATH = "class_path"
 INIT_ARGS = "init_args"
@@ -43,6 +46,15 @@ def wanted_of(key: str) -> str:
 def is_object(value: object) -> bool:
     """Whether a value names a class in either form."""
     return isinstance(value, Mapping) and (CLASS_PATH in value or TARGET in value)
+
+
+def classes_of(config: Config) -> list[tuple[str, Mapping[str, Any]]]:
+    """The keys of the model, the data and each callback that name a class, and what names it."""
+    callbacks = config.trainer.get("callbacks")
+    listed = callbacks if isinstance(callbacks, list) else [callbacks]
+    named = [(f"trainer.callbacks.{index}", it) for index, it in enumerate(listed)]
+    every: list[tuple[str, Any]] = [("model", config.model), ("data", config.data), *named]
+    return [(key, spec) for key, spec in every if is_object(spec)]
 
 
 def read_object(

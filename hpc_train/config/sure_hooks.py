@@ -13,7 +13,7 @@ from hpc_train.config.hook_notes import cannot_be_called, hooks_of
 from hpc_train.config.load import LoadedConfig
 from hpc_train.config.origins import Origins
 from hpc_train.config.refused_callbacks import is_lightnings
-from hpc_train.config.specs import CLASS_PATH, TARGET, is_object, read_object, wanted_of
+from hpc_train.config.specs import CLASS_PATH, TARGET, classes_of, read_object, wanted_of
 
 # loops/fit_loop.py, loops/training_epoch_loop.py, trainer/call.py
 _ALWAYS = (
@@ -28,11 +28,8 @@ def wrong_hooks(loaded: LoadedConfig, path: Sequence[str]) -> Iterator[tuple[str
     trainer = loaded.config.trainer
     if any(trainer.get(it) == 0 for it in _LENGTHS):
         return  # nothing is trained, and few of them are called
-    callbacks = trainer.get("callbacks") or []
-    listed = callbacks if isinstance(callbacks, list) else []
-    named = [(f"trainer.callbacks.{index}", it) for index, it in enumerate(listed)]
-    for key, spec in (("model", loaded.config.model), *named):
-        if is_object(spec):
+    for key, spec in classes_of(loaded.config):
+        if key != "data":
             for said, hint in _of_class(key, spec, loaded.origins, path):
                 yield f"{key}.{TARGET if TARGET in spec else CLASS_PATH}", said, hint
 

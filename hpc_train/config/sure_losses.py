@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
-from hpc_train.config.method_signatures import BY_HAND, own_nodes
+from hpc_train.config.method_signatures import BY_HAND, is_of_lightning_alone, methods_of, own_nodes
 
 # With one of these a class may make something else of the loss than backward().
 _OWN_WAYS = ("backward", "optimizer_step", "training_step_end")
@@ -28,11 +28,9 @@ def detached_loss(definition: ast.ClassDef, imports: Mapping[str, str]) -> Cut |
     Args:
         imports: Of names that its module imports, the dotted name behind each.
     """
-    if definition.decorator_list or definition.keywords or not definition.bases:
+    if not is_of_lightning_alone(definition):
         return None
-    if not all(ast.unparse(it).rpartition(".")[2] == "LightningModule" for it in definition.bases):
-        return None
-    methods = {it.name: it for it in definition.body if isinstance(it, ast.FunctionDef)}
+    methods = methods_of(definition)
     method = methods.get("training_step")
     if method is None or method.decorator_list or {*_OWN_WAYS} & set(methods):
         return None

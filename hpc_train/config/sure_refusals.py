@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from typing import Any
 
 from hpc_train.config.class_kind import (
     lightning_package,
@@ -20,7 +19,7 @@ from hpc_train.config.load import LoadedConfig
 from hpc_train.config.method_signatures import PLATEAU_FORM, sure_plateau, without_loader
 from hpc_train.config.origins import Origins
 from hpc_train.config.own_backward import FIX, own_backward
-from hpc_train.config.specs import is_object, read_object
+from hpc_train.config.specs import classes_of, read_object
 from hpc_train.config.sure_hooks import wrong_hooks
 from hpc_train.config.sure_losses import detached_loss
 from hpc_train.config.sure_samplers import wrong_sampler
@@ -127,7 +126,7 @@ def _check_loader(loaded: LoadedConfig, path: Sequence[str]) -> None:
 def _check_one_lightning(class_path: str, loaded: LoadedConfig, path: Sequence[str]) -> None:
     """Refuse classes of the two packages of Lightning beside each other: no Trainer takes both."""
     wanted = lightning_package(class_path, path)
-    for key, spec in _beside(loaded.config.data, loaded.config.trainer.get("callbacks")):
+    for key, spec in classes_of(loaded.config):
         other, _ = read_object(spec, key, loaded.origins)
         package = lightning_package(other, path)
         if not wanted or not package or package == wanted:
@@ -141,9 +140,3 @@ def _check_one_lightning(class_path: str, loaded: LoadedConfig, path: Sequence[s
             f" from one of {wanted}: no Trainer takes both",
             f"have both import the same of the two: from {wanted} import ...",
         )
-
-
-def _beside(data: Any, callbacks: Any) -> list[tuple[str, Any]]:
-    listed = callbacks if isinstance(callbacks, list) else [callbacks]
-    named = [(f"trainer.callbacks.{number}", it) for number, it in enumerate(listed)]
-    return [(key, it) for key, it in (("data", data), *named) if is_object(it)]

@@ -8,12 +8,13 @@ import re
 import symtable
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from hpc_train.config.class_kind import Located, locate, place_of
 from hpc_train.config.load import LoadedConfig
 from hpc_train.config.method_signatures import own_nodes
 from hpc_train.config.modules import find_module
-from hpc_train.config.specs import is_object, read_object
+from hpc_train.config.specs import classes_of, read_object
 from hpc_train.config.words import did_you_mean
 
 # What people call by these names, so that an import is what was forgotten.
@@ -79,13 +80,9 @@ def all_undefined(
     Args:
         path: As `sys.path`, with the user's folder first.
     """
-    callbacks = loaded.config.trainer.get("callbacks")
-    listed = callbacks if isinstance(callbacks, list) else [callbacks]
-    specs = [("model", loaded.config.model), ("data", loaded.config.data)]
-    specs += [(f"trainer.callbacks.{number}", it) for number, it in enumerate(listed)]
     told = set()
-    for key, spec in specs:
-        found = locate(read_object(spec, key)[0], path) if is_object(spec) else None
+    for key, spec in classes_of(loaded.config):
+        found = locate(read_object(spec, key)[0], path)
         if found is None:
             continue
         for it in undefined_names(found, path):
@@ -96,7 +93,7 @@ def all_undefined(
                 yield f"{key}.class_path", said, it
 
 
-def undefined_names(found: Located, path: Sequence[str]) -> list[UndefinedName]:
+def undefined_names(found: Located, path: Sequence[str]) -> tuple[UndefinedName, ...]:
     """Of the module that has a class; none where its text may get names by other ways.
 
     Args:
@@ -104,19 +101,20 @@ def undefined_names(found: Located, path: Sequence[str]) -> list[UndefinedName]:
     """
     module = find_module(found.module, path)[0]
     if module is None or module.file is None or found.names is None:
-        return []
+        return ()
     if found.names.open_ended or not module.file.is_relative_to(path[0]):
-        return []
+        return ()
     text = module.file.read_text(encoding="utf-8", errors="replace")
     if _OTHER_WAYS.search(text):
-        return []
+        return ()
     try:
         return _in_text(text, str(module.file), found.name)
     except SyntaxError:  # told elsewhere, with its line
-        return []
+        return ()
 
 
-def _in_text(text: str, file: str, class_name: str) -> list[UndefinedName]:
+@lru_cache(maxsize=32)  # for the refusals, and again for the notes
+def _in_text(text: str, file: str, class_name: str) -> tuple[UndefinedName, ...]:
     table = symtable.symtable(text, file, "exec")
     tree = ast.parse(text)
     bound = {it.get_name() for it in table.get_symbols() if it.is_local() or it.is_imported()}
@@ -129,7 +127,7 @@ def _in_text(text: str, file: str, class_name: str) -> list[UndefinedName]:
     asked -= bound | {*dir(builtins), "self"}  # a method without self is told as that
     asked = {name for name in asked if not (name.startswith("__") and name.endswith("__"))}
     if not asked:
-        return []
+        return ()
     sure = {*_surely_used(tree, class_name)}
     own = dict(_own_names(tree))
     told = {}
@@ -140,7 +138,7 @@ def _in_text(text: str, file: str, class_name: str) -> list[UndefinedName]:
                 near = f"did you mean self.{node.id}?"
             fix = import_of(node.id) or near or f"define {node.id}, or import it"
             told[node.id] = UndefinedName(node.id, node.lineno, fix, node.id in sure)
-    return list(told.values())
+    return tuple(told.values())
 
 
 def _own_names(tree: ast.Module) -> Iterator[tuple[tuple[int, int], set[str]]]:
