@@ -6,7 +6,7 @@ import json
 import platform
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -52,18 +52,17 @@ def _lacks(config: pytest.Config, item: pytest.Item) -> bool:
     return not config.getoption("gpu_rehearsal") and torch.cuda.device_count() < count
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
-    report = yield
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """A row of the table; with several workers this is called where all of them report."""
     if report.when == "call" or report.failed:
-        said = "; ".join(f"{name} {value}" for name, value in item.user_properties)
-        _rows.append((item.name.removeprefix("test_").replace("_", " "), report.outcome, said))
-    return report
+        said = "; ".join(f"{name} {value}" for name, value in report.user_properties)
+        name = report.nodeid.rpartition("::")[2].removeprefix("test_").replace("_", " ")
+        _rows.append((name, report.outcome, said))
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     file = session.config.getoption("gpu_report")
-    if file and _rows:
+    if file and _rows and not hasattr(session.config, "workerinput"):
         Path(file).write_text(_table(), encoding="utf-8")
         print(f"\n{file}")
 
