@@ -11,7 +11,7 @@ from pathlib import Path
 from hpc_train.diagnose.diagnosis import Culprit, Diagnosis
 from hpc_train.diagnose.last_sample import last_sample
 from hpc_train.diagnose.read_logs import ReadLogs
-from hpc_train.diagnose.rules import Evidence
+from hpc_train.diagnose.rules import Evidence, read_rules
 from hpc_train.diagnose.stacks import (
     APART,
     TOGETHER,
@@ -27,6 +27,7 @@ from hpc_train.runs.ranks import ENDED_ITSELF, WORKER_KILLED, ExitRecord, read_e
 from hpc_train.runs.status import ENDED_BEFORE, RunStatus
 
 _MAX_LOGS = 5000
+_END_BYTES = 1 << 18
 _EARLIER = 500  # letters of how an attempt before ended
 # What the supervisor says is the history; a sentence of it that names an error is not the error.
 _OWN_WORDS = re.compile(r"[\d:]{8} hpc-train: ")
@@ -162,6 +163,7 @@ def _why(
         logs = ReadLogs()
         if reads_logs:
             logs.read_if_there(run.attempt(record.attempt).rank_log(failed.rank))
+        found = _more_exact(run.attempt(record.attempt).rank_log(failed.rank), found)
         same = [item for item in logs.findings() if item.name == found.name]
         evidence = (*(it for item in same for it in item.evidence[:1]), *found.evidence)
         return replace(found, evidence=evidence), logs
@@ -227,6 +229,30 @@ def _of_exception(run: RunDir, record: AttemptRecord, failed: ExitRecord) -> Cul
     cause = found.cause.partition(": as a rule")[0] if _MEANT in failed.fix else found.cause
     fix = failed.fix or found.fix
     return replace(found, is_dated=True, evidence=tuple(evidence), cause=cause, fix=fix)
+
+
+def _more_exact(log: Path, found: Culprit) -> Culprit:
+    """What the end of the rank's log tells more exactly than its exception does.
+
+    A kernel's own words go to stderr; the exception says that some kernel failed.
+    """
+    better = {name for rule in read_rules() if rule.name == found.name for name in rule.unless}
+    if not better:
+        return found
+    told = [item for item in _known_of(_end_of(log), str(log)) if item.name in better]
+    if not told:
+        return found
+    first = told[0]
+    return replace(found, name=first.name, cause=first.cause, fix=first.fix, times=1, alike="")
+
+
+def _end_of(log: Path) -> str:
+    try:
+        with log.open("rb") as stream:
+            stream.seek(max(0, log.stat().st_size - _END_BYTES))
+            return stream.read(_END_BYTES).decode("utf-8", "replace")
+    except OSError:
+        return ""
 
 
 def _known_of(text: str, file: str) -> list[Culprit]:
@@ -300,6 +326,8 @@ def _with_stacks(run: RunDir, record: AttemptRecord, found: Culprit) -> Culprit:
         found = replace(found, cause=cause, fix=f"{TOGETHER}; {found.fix}")
     if len(late) == 1 and late[0].rank != found.rank:
         found = replace(found, rank=late[0].rank, node="")
+    if (alone := late if len(stacks) > 1 else stacks) and len(alone) == 1:
+        found = replace(found, cause=f"{found.cause}; {alone[0].place.text}")
     return replace(found, evidence=(*found.evidence, *shown))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from hpc_train.diagnose.rules import Evidence
@@ -83,7 +83,13 @@ def read_stacks(attempt: AttemptDir) -> list[Stack]:
         stack = name and _stack(int(name[1]), str(path), text.splitlines())
         if stack:
             found.append(stack)
+    if len(found) == 1:  # nobody to wait for
+        return [replace(found[0], place=_alone(found[0].place))]
     return sorted(found, key=lambda stack: stack.rank)
+
+
+def _alone(place: Evidence) -> Evidence:
+    return replace(place, text=place.text.replace(_WAITING, ""))
 
 
 def _stack(rank: int, file: str, lines: Sequence[str]) -> Stack | None:

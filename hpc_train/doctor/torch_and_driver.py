@@ -138,4 +138,6 @@ def _check_driver(torch: TorchBuild, driver: DriverVersions, gpus: int) -> Findi
         return Finding(
             "", "", "driver", "fail", f"{served}; torch can use none of {gpus} GPUs", fix
         )
-    return Finding("", "", "driver", "ok", f"{served}; torch uses {torch.gpus} GPUs")
+    return Finding(
+        "", "", "driver", "ok", f"{served}; torch uses {torch.gpus} GPU{'s' * (torch.gpus != 1)}"
+    )

@@ -14,6 +14,7 @@ from hpc_train.plan.states import RunState
 from hpc_train.report.goodput import AttemptFacts, Goodput, goodput
 from hpc_train.report.node_use import NodeUse, read_nodes
 from hpc_train.report.series import Series, read_metrics, throughput
+from hpc_train.report.unwritten import unwritten
 from hpc_train.report.usage import Accounted, AskedUsed, asked_and_used
 from hpc_train.runs.checkpoints import MANIFEST, checkpoint_steps
 from hpc_train.runs.events import read_events
@@ -126,8 +127,10 @@ def gather(
     pace = throughput(run, shares.attempts, origin)
     metrics = read_metrics(run)
     if status.attempts:
+        too_few = unwritten(run, status, metrics)
         absent = {
-            "no metrics: there is no metrics.csv": not metrics,
+            too_few: bool(too_few),
+            "no metrics: there is no metrics.csv": not metrics and not too_few,
             "no throughput over time: rank 0 left no progress": pace is None,
             "no node was watched: monitor/ is empty": not nodes,
         }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,7 @@ from hpc_train.runs.history_text import duration
 LITTLE, MUCH = 0.5, 0.95
 ROOM = 1.3  # what is advised beside what was used
 QUARTER_S = 900
+START_S = 120  # of a shorter run the GPUs' use is that of its start
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ def asked_and_used(
         _time(plan, attempts),
         _memory(plan, nodes, accounted),
         _cpus(plan, nodes, accounted),
-        *_gpus(plan, nodes),
+        *_gpus(plan, nodes, has_trained=_ran_s(attempts) >= START_S),
     )
     return [row for row in rows if row is not None]
 
@@ -141,14 +143,23 @@ def _cpus(plan: Plan, nodes: Sequence[NodeUse], accounted: Accounted) -> AskedUs
     return AskedUsed(what="CPUs a node", asked=str(asked), used=text, share=share, advice=advice)
 
 
-def _gpus(plan: Plan, nodes: Sequence[NodeUse]) -> Iterator[AskedUsed]:
+def _ran_s(attempts: Sequence[AttemptRecord]) -> float:
+    """Of all attempts; without end where one still runs."""
+    return sum(
+        record.ended - record.started if record.ended is not None else math.inf
+        for record in attempts
+    )
+
+
+def _gpus(plan: Plan, nodes: Sequence[NodeUse], *, has_trained: bool) -> Iterator[AskedUsed]:
+    """GPUs and their memory; no advice where it ran for a short time, most of it the start."""
     asked = plan.shape.gpus_per_node
     uses = [node.values["gpu_percent"] for node in nodes if "gpu_percent" in node.values]
     if not asked or not uses:
         return
     percent = sum(uses) / len(uses)
     advice = ""
-    if percent < 100 * LITTLE:
+    if percent < 100 * LITTLE and has_trained:
         fewer = f", or ask for fewer: --gpus {asked // 2}" if asked > 1 else ""
         advice = f"they wait: more data workers and CPUs (slurm.cpus_per_gpu){fewer}"
     used = f"{percent:.0f} % busy on average"
@@ -160,7 +171,7 @@ def _gpus(plan: Plan, nodes: Sequence[NodeUse]) -> Iterator[AskedUsed]:
     if not peaks or not sizes:
         return
     share = max(peaks) / min(sizes)
-    advice = "micro_batch_size: a larger one fits" if share < LITTLE else ""
+    advice = "micro_batch_size: a larger one fits" if share < LITTLE and has_trained else ""
     yield AskedUsed(
         what="GPU memory",
         asked=f"{min(sizes):.0f} GiB",

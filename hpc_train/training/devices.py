@@ -19,6 +19,8 @@ from hpc_train.preflight.inventory.cgroup import cpu_quota, memory_available_byt
 from hpc_train.preflight.inventory.sysfs import Reader
 
 OF_A_CONFIG, OF_A_SCRIPT = "trainer.accelerator", "script.accelerator"
+_VISIBLE = "CUDA_VISIBLE_DEVICES"
+_WHO_SETS = "unset it where it was set: env.variables, env.setup, the shell or its start-up file"
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _MAX_WORKERS = 8  # beyond that, one rank's loader is rarely what a step waits for
 _PINNED_MIN_MIB = 2048  # free host memory a rank; pinned pages cannot be swapped or reclaimed
@@ -34,6 +36,7 @@ class DevicesSeen:
         cuda_build: CUDA version torch was built for; None for a CPU build.
         device_files: Whether /dev/nvidia0 and so on are there.
         driver: Version text of the kernel driver; empty where none is loaded.
+        visible: CUDA_VISIBLE_DEVICES; None where it is not set.
     """
 
     torch_version: str
@@ -42,6 +45,7 @@ class DevicesSeen:
     uuids: tuple[str, ...] = ()
     device_files: bool = False
     driver: str = ""
+    visible: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,10 +172,16 @@ def _why_no_gpu(seen: DevicesSeen, key: str) -> str:
         )
     if not seen.driver:
         return "the NVIDIA kernel driver is not loaded: tell the administrators, exclude the node"
-    return (
+    if seen.visible == "":
+        return f"{_VISIBLE} is empty, which hides all GPUs: {_WHO_SETS}"
+    driver = (
         f"torch is built for CUDA {seen.cuda_build} and the driver is {seen.driver}: it may be "
-        "too old for it, or CUDA_VISIBLE_DEVICES names no GPU of this job; try nvidia-smi there"
+        "too old for it (nvidia-smi there tells the CUDA it serves)"
     )
+    if seen.visible is None:
+        return driver
+    named = f"{_VISIBLE} is {seen.visible}: is that a GPU of this job (nvidia-smi -L lists them)?"
+    return f"{named} {_WHO_SETS}. Else {driver}"
 
 
 def check_precision(precision: str | int | None, device: Device) -> None:
@@ -267,7 +277,7 @@ def loader_settings(world: World, device: Device, cpus: int, host: HostSeen) -> 
     )
 
 
-def see_devices(root: Path = Path("/")) -> DevicesSeen:
+def see_devices(environ: Mapping[str, str], root: Path = Path("/")) -> DevicesSeen:
     """Look at GPUs as torch does in this process; imports torch, makes no CUDA context."""
     import torch
 
@@ -281,6 +291,7 @@ def see_devices(root: Path = Path("/")) -> DevicesSeen:
         uuids=tuple(str(getattr(item, "uuid", "")) for item in properties),
         device_files=any((root / "dev").glob("nvidia[0-9]*")),
         driver=_driver_version(driver.read_text()) if driver.exists() else "",
+        visible=environ.get(_VISIBLE),
     )
 
 

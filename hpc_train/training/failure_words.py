@@ -6,6 +6,7 @@ import os
 import re
 import traceback
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 from types import FrameType
 
@@ -34,6 +35,7 @@ _LONG = 80  # characters of a tensor on one line that are left as they are
 # A tensor or an array as it prints itself, and rows of numbers without a name before them.
 _PRINTED = re.compile(r"\b(tensor|Parameter containing:\s*tensor|array)\((?:[^()]|\([^()]*\))*\)")
 _ROWS = re.compile(r"\[[\s\d.,+\-eEinfajx\[\]]*\]")
+_CAUGHT = re.compile(r"Caught (\w+) in ")  # torch._utils.ExceptionWrapper
 _UNFINISHED = re.compile(r"[:,(\[{]$")
 # What to do about messages of torch's, Lightning's and Python's that do not say it.
 _FIXES = (
@@ -150,9 +152,9 @@ def said_by(error: BaseException) -> str:
         return ended
     text = str(error).strip()
     if "Original Traceback (most recent call last)" in text:  # torch.utils.data's ExceptionWrapper
-        return text.splitlines()[-1]
+        return _without_module(_raised_in(text))
     if type(error).__name__ == "ProcessRaisedException":  # torch.multiprocessing.spawn's
-        return re.sub(r"^(?:\w+\.)+(?=\w+: )", "", text.splitlines()[-1])
+        return _without_module(text.splitlines()[-1])
     text = _without_numbers(text).strip()
     first = text.splitlines()[0].rstrip() if text else ""
     if _stops_within(first):  # what is to be said comes below
@@ -162,6 +164,19 @@ def said_by(error: BaseException) -> str:
     if isinstance(error, KeyError) and _is_of_environ(error):
         return f"{name}: {first}, a variable that is not set: env.variables or env.passthrough"
     return f"{name}: {first}" if first else name
+
+
+def _raised_in(text: str) -> str:
+    """The line of a data worker's traceback that has the exception; its message may have more."""
+    lines = text.splitlines()
+    caught = _CAUGHT.match(text)
+    is_raised = re.compile(rf"(?:\w+\.)*{caught[1] if caught else '[A-Z]'}\w*(?:: |\Z)")
+    told = [line for above, line in pairwise(lines) if above[:2] == "  " and is_raised.match(line)]
+    return told[-1] if told else lines[-1]
+
+
+def _without_module(line: str) -> str:
+    return re.sub(r"^(?:\w+\.)+(?=\w+: )", "", line)
 
 
 def _without_numbers(text: str) -> str:

@@ -65,7 +65,7 @@ def own_device(wanted: str, world: World, *, of_script: bool = False) -> Device:
     return choose_device(
         wanted,
         given=gpus_were_given(os.environ),
-        seen=see_devices(),
+        seen=see_devices(os.environ),
         local_rank=world.local_rank,
         ranks_per_node=world.ranks_per_node,
         key=OF_A_SCRIPT if of_script else OF_A_CONFIG,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import sys
 import sysconfig
 import time
@@ -200,10 +201,12 @@ def leave(code: int) -> NoReturn:
     """End the process now: data workers are killed, streams flushed, nothing joins forever.
 
     Data workers have the stop signals blocked, so the SIGTERM by which multiprocessing ends them
-    at exit would be waited for without end.
+    at exit would be waited for without end. That one was killed is not to be raised here, as
+    torch's handler does (torch/utils/data/_utils/signal_handling.py).
     """
     import multiprocessing
 
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     for child in multiprocessing.active_children():
         child.kill()
     for stream in (sys.stdout, sys.stderr):

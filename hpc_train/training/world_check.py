@@ -200,9 +200,9 @@ def missing_text(reports: Sequence[RankReport], world: World, waited_s: float) -
 
 def mismatch(reports: Sequence[RankReport]) -> tuple[str, str]:
     """What does not fit together and the fix; two empty texts where all does."""
-    duplicate = _shared_gpu(reports)
+    duplicate, of_whom = _shared_gpu(reports)
     if duplicate:
-        return duplicate, "give each rank a GPU of its own: srun --gpus-per-task=1, or none bound"
+        return duplicate, of_whom
     checks = [
         (what, {item.rank: str(getattr(item, name)) for item in reports}, hint)
         for name, (what, hint) in _SAME_ON_ALL.items()
@@ -221,16 +221,27 @@ def mismatch(reports: Sequence[RankReport]) -> tuple[str, str]:
     return "", ""
 
 
-def _shared_gpu(reports: Sequence[RankReport]) -> str:
+def _shared_gpu(reports: Sequence[RankReport]) -> tuple[str, str]:
     owners: dict[tuple[str, str], int] = {}
     for report in reports:
         gpu = (report.host, report.gpu_uuid)
         if report.gpu_uuid and owners.setdefault(gpu, report.rank) != report.rank:
-            return (
+            what = (
                 f"ranks {owners[gpu]} and {report.rank} on {report.host} would use the same GPU "
                 f"({report.gpu_uuid})"
             )
-    return ""
+            return what, _a_gpu_each(report.host, reports)
+    return "", ""
+
+
+def _a_gpu_each(host: str, reports: Sequence[RankReport]) -> str:
+    gpus = [report.gpu_uuid for report in reports if report.host == host]
+    seen = len(set(gpus))
+    return (
+        f"{len(gpus)} ranks of {host} see {seen} GPU{'s' * (seen > 1)} together: --gpus {seen} "
+        "(slurm.gpus_per_node) if it has no more, else a GPU for each rank: "
+        "srun --gpus-per-task=1, or none bound"
+    )
 
 
 def _grouped(values: Mapping[int, str], reports: Sequence[RankReport]) -> str:

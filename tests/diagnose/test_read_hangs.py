@@ -36,6 +36,14 @@ def test_of_a_hang_the_stacks_say_who_did_not_wait(made):
     assert found.evidence[1].line == 5
 
 
+@pytest.mark.parametrize("stack", [WAITS, SLEEPS])
+def test_of_a_hang_of_one_rank_its_place_is_told_and_it_waits_for_nobody(made, stack):
+    ended(made, "hang", "nothing moved for 300 s (limit 300 s); late: rank 0 on n1")
+    write(made.run.attempt(0).rank_stacks(0), STACK.format(stack))
+    place = "slow (/home/u/train.py:42)" if stack == SLEEPS else "step (/home/u/train.py:7)"
+    assert first(made).cause.endswith(f"; late: rank 0 on n1; rank 0 was in {place}")
+
+
 def test_of_a_hang_in_which_all_wait_each_place_is_told(made):
     ended(made, "hang", "nothing moved for 300 s (limit 300 s); late: ranks 0, 1, 2 on n1, n2")
     for rank in (0, 1, 2):

@@ -30,7 +30,13 @@ def levels(findings: list[Finding]) -> dict[str, str]:
         # CUDA's minor versions are compatible, its major ones are not.
         (CUDA, DriverVersions(state="ok", driver="525.60", cuda=(12, 0)), 4, "ok", "torch uses 4"),
         (CUDA, DriverVersions(state="ok", driver="470.57", cuda=(11, 4)), 4, "fail", "CUDA 12.8"),
-        (TorchBuild(version="2.9", cuda="11.8", nccl="2.2", gpus=1), DRIVER, 1, "ok", "uses 1"),
+        (
+            TorchBuild(version="2.9", cuda="11.8", nccl="2.2", gpus=1),
+            DRIVER,
+            1,
+            "ok",
+            "torch uses 1 GPU",
+        ),
         (CPU, DRIVER, 4, "fail", "a build without CUDA"),
         (TorchBuild(version="2.9", cuda="12.8", nccl="2.27"), DRIVER, 4, "fail", "none of 4 GPUs"),
         (CUDA, DriverVersions(state="Driver/library version mismatch"), 0, "fail", "mismatch"),

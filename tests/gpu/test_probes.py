@@ -115,7 +115,8 @@ torch.distributed.destroy_process_group()
 def test_two_ranks_of_gloo_share_one_gpu(tmp_path: Path, tell):
     script = tmp_path / "pair.py"
     script.write_text(GLOO_PAIR)
-    env = {**os.environ, "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": "0"}
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    env = {**os.environ, "PYTHONPATH": path, "CUDA_VISIBLE_DEVICES": "0"}
     argv = [*TORCHRUN, "--nproc-per-node=2", str(script)]
     done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr

@@ -132,7 +132,7 @@ def test_a_gpu_that_another_process_fills_is_told(bench: Bench, needs_gpu, tell)
         tell(said=ended.status["reason"][:80].replace("|", " "))
     finally:
         other.kill()
-        other.wait()
+        other.communicate()
 
 
 def test_two_ranks_on_one_gpu_are_refused_with_its_uuid(bench: Bench, needs_gpu):

@@ -187,3 +187,11 @@ def test_two_ranks_of_one_host_share_its_address_and_two_hosts_do_not() -> None:
     assert not is_one_host([node, replace(other, boot_id="b")])
     assert not is_one_host([node, replace(other, hostname="b")])
     assert choose_socket([node, replace(other, boot_id="b")], SiteProfile()) is None
+
+
+def test_a_network_of_the_same_interface_is_no_other_one() -> None:
+    """IPv4 and IPv6 of one interface: it was preferred to itself."""
+    both = nodes(
+        *([interface("eth0", 2, f"10.0.0.{n}/24", ipv6=(f"fd00::{n}/64",))] for n in (1, 2))
+    )
+    assert "preferred" not in chosen(both).reason

@@ -94,6 +94,13 @@ def test_gpus_that_wait_are_told_why_and_full_ones_nothing(tmp_path: Path) -> No
     assert rows(tmp_path / "c")["GPU memory"].advice.startswith("micro_batch_size")
 
 
+def test_of_a_run_that_was_hardly_more_than_its_start_nothing_is_advised(tmp_path: Path) -> None:
+    short = rows(tmp_path / "a", use=20, steps=20)
+    assert short["GPUs a node"].used == "20 % busy on average"
+    assert short["GPUs a node"].advice == short["GPU memory"].advice == ""
+    assert rows(tmp_path / "b", use=20, steps=400)["GPU memory"].advice
+
+
 def test_saccts_lines_are_added_over_all_starts_of_a_job() -> None:
     usage = usage_in(
         "7|100|8|00:06:40.000|||2\n"

@@ -27,6 +27,16 @@ NO_GPU_HERE = DevicesSeen(torch_version="2.13.0", cuda_build="12.8")
 CPU = Device(kind="cpu")
 
 
+def hidden(visible: str) -> DevicesSeen:
+    return DevicesSeen(
+        torch_version="2.11.0",
+        cuda_build="13.0",
+        device_files=True,
+        driver="580.159",
+        visible=visible,
+    )
+
+
 def gpus(count: int, capability: tuple[int, int] = (9, 0)) -> DevicesSeen:
     return DevicesSeen(
         torch_version="2.13.0",
@@ -81,6 +91,9 @@ def test_more_gpus_than_ranks_is_said_aloud() -> None:
             ),
             "torch is built for CUDA 13.0 and the driver is 470.57",
         ),
+        (hidden(""), "CUDA_VISIBLE_DEVICES is empty, which hides all GPUs: unset it"),
+        (hidden("5"), "CUDA_VISIBLE_DEVICES is 5: is that a GPU of this job"),
+        (hidden("GPU-00000000"), "Else torch is built for CUDA 13.0 and the driver is 580.159"),
     ],
 )
 def test_a_config_that_asks_for_gpus_never_trains_on_the_cpu(seen: DevicesSeen, cause: str) -> None:
@@ -249,6 +262,6 @@ def test_limits_of_the_control_group_and_its_parents_are_seen(tmp_path: Path) ->
 
 
 def test_what_torch_shows_here_is_seen() -> None:
-    seen = see_devices()
+    seen = see_devices({})
     assert seen.torch_version
     assert len(seen.capabilities) == len(seen.uuids)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -115,15 +116,27 @@ def test_an_error_in_an_installed_package_of_the_user_is_placed_there(tmp_path: 
 
 
 class _Broken(torch.utils.data.Dataset[int]):
+    def __init__(self, says: str) -> None:
+        self.says = says
+
     def __len__(self) -> int:
         return 4
 
     def __getitem__(self, index: int) -> int:
-        raise OSError(f"sample {index} is unreadable")
+        raise OSError(self.says)
 
 
-def test_an_error_in_a_data_worker_is_placed_in_the_dataset() -> None:
-    loader = torch.utils.data.DataLoader(_Broken(), num_workers=1)
+@pytest.mark.parametrize(
+    "more",
+    [
+        "",
+        # As of torch's errors of CUDA, whose last line is advice.
+        "\nFor debugging consider passing CUDA_LAUNCH_BLOCKING=1\nCompile with `X` to enable it.\n",
+        "\n  indented\nNote: and more",
+    ],
+)
+def test_an_error_in_a_data_worker_is_placed_in_the_dataset(more: str) -> None:
+    loader = torch.utils.data.DataLoader(_Broken(f"sample 0 is unreadable{more}"), num_workers=1)
     with pytest.raises(OSError, match="Original Traceback") as caught:
         next(iter(loader))
     ending = failure_of(caught.value)
@@ -140,7 +153,32 @@ def test_an_error_of_ours_is_one_line_without_a_traceback() -> None:
 
 
 def test_judging_needs_no_torch() -> None:
-    import subprocess
-
     code = "import sys, hpc_train.training.rank_failure; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+LEAVES = """
+import multiprocessing, os, signal, sys, time
+from hpc_train.training.rank_failure import leave
+
+class Slow:
+    def flush(self):
+        time.sleep(0.5)
+
+def ended(*given):
+    raise RuntimeError("DataLoader worker (pid 1) is killed by signal: Killed.")
+
+for _ in range(int(sys.argv[1])):
+    multiprocessing.Process(target=time.sleep, args=(60,)).start()
+signal.signal(signal.SIGCHLD, ended)
+sys.stdout = Slow()
+leave(7)
+"""
+
+
+@pytest.mark.parametrize("workers", [0, 1, 3])
+def test_what_a_killed_data_worker_sends_does_not_change_the_end(workers: int) -> None:
+    """torch's handler of SIGCHLD raises in the main thread: the exit code was another one."""
+    words = [sys.executable, "-c", LEAVES, str(workers)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (7, "")

@@ -67,8 +67,11 @@ def test_what_differs_between_ranks_is_named_with_their_nodes(
 
 def test_two_ranks_on_one_gpu_are_named() -> None:
     reports = [report(rank, gpu_uuid=f"u{max(rank, 1)}", device="cuda") for rank in range(3)]
-    text, _ = mismatch(reports)
+    text, hint = mismatch(reports)
     assert text == "ranks 0 and 1 on node1 would use the same GPU (u1)"
+    assert hint.startswith("3 ranks of node1 see 2 GPUs together: --gpus 2 (slurm.gpus_per_node)")
+    _, hint = mismatch([report(rank, gpu_uuid="u", device="cuda") for rank in range(4)])
+    assert hint.startswith("4 ranks of node1 see 1 GPU together: --gpus 1")
 
 
 def test_ranks_that_agree_pass() -> None:

@@ -67,7 +67,8 @@ def choose_socket(nodes: list[NodeInventory], profile: SiteProfile) -> SocketCho
         return _routed(nodes, profile) or _loopback(nodes)
     best = min(shared, key=lambda network: _rank(shared[network], profile))
     rest = (sockets for network, sockets in shared.items() if network != best)
-    others = sorted({socket.interface.name for found in rest for socket in found.values()})
+    own = {socket.interface.name for socket in shared[best].values()}  # it may have IPv6 as well
+    others = sorted({socket.interface.name for found in rest for socket in found.values()} - own)
     preferred = f", preferred to {', '.join(others)}" if others else ""
     return _choice(shared[best], f"every node has it in {best}{preferred}")
 
