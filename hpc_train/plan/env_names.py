@@ -15,4 +15,5 @@ SCRIPT_NODE = "HPC_TRAIN_SCRIPT_NODE"  # script.launcher=none: number of the nod
 SCRIPT_PORT = "HPC_TRAIN_SCRIPT_PORT"  # and MASTER_PORT, as it was set for the script
 JOIN_DIR = "HPC_TRAIN_JOIN_DIR"  # where machines that were joined by hand wait (ssh/join.py)
 JOIN_MASTER = "HPC_TRAIN_JOIN_MASTER"  # HOST:PORT for the ranks' rendezvous, as it was typed
+GPUS_HERE = "HPC_TRAIN_GPUS_HERE"  # of a machine with simulated nodes: how many may be used there
 FAULTS = "HPC_TRAIN_FAULTS"  # tests only: faults to inject into a rank, see training/faults.py

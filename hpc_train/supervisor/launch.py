@@ -15,7 +15,7 @@ from pathlib import Path
 from hpc_train.plan import env_names
 from hpc_train.plan.container import check_runtime, srun_options
 from hpc_train.plan.payload import payload_of
-from hpc_train.plan.plan import Plan, Shape
+from hpc_train.plan.plan import Plan
 from hpc_train.plan.shell import environment_lines
 from hpc_train.runs.layout import AttemptDir, RunDir
 from hpc_train.runs.snapshot import copy_at
@@ -24,6 +24,7 @@ from hpc_train.slurm.srun_words import launch_failures
 from hpc_train.slurm.step import free_port, node_shell
 from hpc_train.supervisor.allocation import Allocation
 from hpc_train.supervisor.deaths import Death, deaths_in_elastic_log, deaths_in_srun_log
+from hpc_train.supervisor.gpus_here import gpus_here, of_node
 from hpc_train.supervisor.script_resume import script_environment
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
@@ -118,11 +119,11 @@ def start_ranks(
         read_deaths = deaths_in_elastic_log if one_a_node else deaths_in_srun_log
         return Ranks([process], folder.launcher_log, read_deaths)
     environment[env_names.RANK_LOG_DIR] = str(folder.path)
-    port = free_port()
+    port, gpus = free_port(), gpus_here(environ)
     processes = [
         _spawn(
             payload_of(plan).node_argv(node, port),
-            environment | _own_gpus(plan.shape, node, environ),
+            environment | of_node(plan.shape, node, gpus),
             folder,
             plan,
         )
@@ -199,15 +200,6 @@ def srun_argv(
 def _rendezvous(first_node: str) -> dict[str, str]:
     # MASTER_ADDR is always given: Lightning reads rack[1-2]n[01-02] as rack1.
     return {env_names.MASTER_ADDR: first_node, env_names.MASTER_PORT: str(free_port())}
-
-
-def _own_gpus(shape: Shape, node: int, environ: Mapping[str, str]) -> dict[str, str]:
-    """Each simulated node gets its own of the visible GPUs, where there are enough for all."""
-    visible = [part for part in environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if part]
-    per_node = shape.gpus_per_node
-    if not per_node or len(visible) < shape.nodes * per_node:
-        return {}
-    return {"CUDA_VISIBLE_DEVICES": ",".join(visible[node * per_node : (node + 1) * per_node])}
 
 
 def _srun_pattern(folder: Path) -> str:

@@ -72,6 +72,14 @@ class Device:
         return "nccl" if self.kind == "cuda" else "gloo"
 
 
+@dataclass(frozen=True)
+class Shared:
+    """What the ranks of one machine have together."""
+
+    gpus: int
+    ranks: int
+
+
 @dataclass(frozen=True, kw_only=True)
 class HostSeen:
     """What the node gives this process; affinity and quotas count, not what is built in."""
@@ -98,6 +106,7 @@ def choose_device(
     local_rank: int,
     ranks_per_node: int,
     key: str = OF_A_CONFIG,
+    shared: Shared | None = None,
 ) -> Device:
     """Decide where a rank trains.
 
@@ -105,6 +114,8 @@ def choose_device(
         wanted: The config's `trainer.accelerator`, or what a script asks for: gpu, cuda, cpu, auto.
         given: Whether GPUs were given to the job, see `gpus_were_given`.
         key: The key that has it train on CPUs, `OF_A_CONFIG` or `OF_A_SCRIPT`.
+        shared: Of a machine that the launcher has looked at; there `auto` takes the CPU where
+            GPUs are fewer than ranks, as no two ranks can share one (NCCL, "Duplicate GPU").
 
     Raises:
         CheckError: GPUs are wanted and cannot be had, or there are fewer than ranks. Never a
@@ -122,7 +133,17 @@ def choose_device(
             asks = "config asks for" if key == OF_A_CONFIG else "script is to train on"
             raise CheckError(f"the {asks} GPUs and torch sees none", _why_no_gpu(seen, key))
         return Device(kind="cpu", note=_why_on_cpu(seen, key, given=given))
+    if shared and shared.gpus < shared.ranks:
+        what = f"{shared.ranks} ranks on this machine and {_gpus(shared.gpus)}"
+        fit = f"--nodes 1 --gpus {shared.gpus} trains on GPUs"
+        if wanted != "auto":
+            raise CheckError(what, f"{fit}; {key}: cpu trains all {shared.ranks} on the CPU")
+        return Device(kind="cpu", note=f"{what}: trains on the CPU (accelerator: auto); {fit}")
     return _gpu_of_rank(seen, local_rank, ranks_per_node)
+
+
+def _gpus(count: int) -> str:
+    return f"{count} GPU{'s' * (count != 1)}"
 
 
 def _gpu_of_rank(seen: DevicesSeen, local_rank: int, ranks_per_node: int) -> Device:

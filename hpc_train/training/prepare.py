@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hpc_train.errors import ConfigError
+from hpc_train.plan import env_names
 from hpc_train.plan.plan import Plan
 from hpc_train.plan.world import World
 from hpc_train.runs.layout import AttemptDir
@@ -60,8 +61,16 @@ def own_device(wanted: str, world: World, *, of_script: bool = False) -> Device:
         CheckError: GPUs are wanted and cannot be had, or there are fewer than ranks.
     """
     from hpc_train.plan.gpus_given import gpus_were_given
-    from hpc_train.training.devices import OF_A_CONFIG, OF_A_SCRIPT, choose_device, see_devices
+    from hpc_train.training.devices import (
+        OF_A_CONFIG,
+        OF_A_SCRIPT,
+        Shared,
+        choose_device,
+        ranks_on_host,
+        see_devices,
+    )
 
+    here = os.environ.get(env_names.GPUS_HERE, "")
     return choose_device(
         wanted,
         given=gpus_were_given(os.environ),
@@ -69,6 +78,7 @@ def own_device(wanted: str, world: World, *, of_script: bool = False) -> Device:
         local_rank=world.local_rank,
         ranks_per_node=world.ranks_per_node,
         key=OF_A_SCRIPT if of_script else OF_A_CONFIG,
+        shared=Shared(int(here), ranks_on_host(world)) if here.isdigit() else None,
     )
 
 

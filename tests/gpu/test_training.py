@@ -135,11 +135,19 @@ def test_a_gpu_that_another_process_fills_is_told(bench: Bench, needs_gpu, tell)
         other.communicate()
 
 
-def test_two_ranks_on_one_gpu_are_refused_with_its_uuid(bench: Bench, needs_gpu):
+def test_two_ranks_on_one_gpu_are_refused(bench: Bench, needs_gpu):
     bench.environment["CUDA_VISIBLE_DEVICES"] = "0"
     ended = bench.ended(bench.submit(2))
     assert ended.status["state"] == "failed"
-    assert "would use the same GPU" in ended.status["reason"], ended.status["reason"]
+    assert "2 ranks on this machine and 1 GPU" in ended.status["reason"], ended.status["reason"]
+
+
+def test_more_ranks_than_gpus_are_on_the_cpu_where_the_accelerator_is_auto(bench: Bench, needs_gpu):
+    count = torch.cuda.device_count()
+    trained = bench.completed(bench.submit(2 * count, trainer={"accelerator": "auto"}))
+    assert {line["device"] for line in trained.lines()} == {"cpu"}
+    said = f"{2 * count} ranks on this machine and {count} GPU"
+    assert said in trained.status["attempts"][0]["notes"][0]
 
 
 def _names(kind: str) -> list[tuple[str, str]]:

@@ -11,6 +11,7 @@ from hpc_train.training.devices import (
     Device,
     DevicesSeen,
     HostSeen,
+    Shared,
     check_precision,
     choose_device,
     cpus_per_rank,
@@ -70,6 +71,45 @@ def test_a_rank_that_sees_only_its_own_gpu_takes_that() -> None:
 def test_fewer_gpus_than_ranks_is_refused_with_what_to_ask_for() -> None:
     with pytest.raises(CheckError, match="4 ranks a node, and this process sees 2 GPUs"):
         choose("gpu", gpus(2))
+
+
+@pytest.mark.parametrize(("count", "ranks"), [(1, 4), (1, 2), (2, 4), (3, 4)])
+def test_on_a_machine_with_fewer_gpus_than_ranks_auto_takes_the_cpu_and_gpu_is_refused(
+    count: int, ranks: int
+) -> None:
+    """Two simulated nodes of two ranks, as the first example has, on a workstation with one GPU."""
+
+    def chosen(wanted: str, key: str = "trainer.accelerator") -> Device:
+        return choose_device(
+            wanted,
+            given=False,
+            seen=gpus(count),
+            local_rank=0,
+            ranks_per_node=2,
+            key=key,
+            shared=Shared(count, ranks),
+        )
+
+    what = f"{ranks} ranks on this machine and {count} GPU{'s' * (count > 1)}"
+    device = chosen("auto")
+    assert (device.kind, device.index) == ("cpu", None)
+    assert device.note == (
+        f"{what}: trains on the CPU (accelerator: auto); --nodes 1 --gpus {count} trains on GPUs"
+    )
+    for key in ("trainer.accelerator", "script.accelerator"):
+        with pytest.raises(CheckError, match=what) as caught:
+            chosen("gpu", key)
+        fix = f"--nodes 1 --gpus {count} trains on GPUs; {key}: cpu trains all {ranks} on the CPU"
+        assert caught.value.hint == fix
+    assert chosen("cpu").note == ""
+
+
+@pytest.mark.parametrize("shared", [Shared(4, 4), Shared(8, 4), None])
+def test_with_enough_gpus_on_the_machine_auto_takes_them(shared: Shared | None) -> None:
+    device = choose_device(
+        "auto", given=False, seen=gpus(4), local_rank=1, ranks_per_node=4, shared=shared
+    )
+    assert (device.kind, device.index) == ("cuda", 1)
 
 
 def test_more_gpus_than_ranks_is_said_aloud() -> None:
