@@ -24,7 +24,7 @@ from hpc_train.runs.status import SESSION, RunStatus
 from hpc_train.runs.sweep_dir import is_being_submitted
 from hpc_train.slurm.command import is_available
 from hpc_train.slurm.control import cancel, is_answer_lost
-from hpc_train.slurm.jobs import jobs_of_scripts, live_scripts
+from hpc_train.slurm.jobs import job_details, jobs_of_scripts, live_scripts
 
 
 def cancel_one(directories: Sequence[RunDir]) -> tuple[RunStatus, str]:
@@ -95,11 +95,20 @@ def refuse_foreign(word: str) -> None:
     if not mine or _is_ours(Path(jobs[mine[0]])):
         return
     logs = [f"slurm-{job}.out" for job in (word, *mine) if Path(f"slurm-{job}.out").is_file()]
-    log = logs[0] if logs else "LOG"
+    log = logs[0] if logs else _output_of(mine[0]) or "LOG"
+    script = jobs[mine[0]]
+    of = f" ({script})" if script != "(null)" else ""  # as of sbatch --wrap
     raise NoSuchRunError(
-        f"{word} is a job of Slurm's that hpc-train did not submit ({jobs[mine[0]]})",
+        f"{word} is a job of Slurm's that hpc-train did not submit{of}",
         f"scancel {word} ends it; hpc-train diagnose {log} reads what it has written",
     )
+
+
+def _output_of(job_id: str) -> str:
+    try:
+        return job_details(job_id).get("StdOut")
+    except SlurmError:
+        return ""
 
 
 def _is_ours(script: Path) -> bool:

@@ -103,8 +103,12 @@ def _failed_point(word: str, where: Sequence[Path], error: NoSuchRunError) -> Ru
         raise error
     if len(failed) == 1:
         return sweep.point(failed[0])
-    names = ", ".join(f"{sweep.sweep_id}-{number}" for number in failed[:5])
-    more = f" and {len(failed) - 5} more" if len(failed) > 5 else ""
+    reasons = {point.number: point.run.reason for point in points}
+    names = "; ".join(
+        f"{sweep.sweep_id}-{number}" + (f": {reasons[number]}" if reasons[number] else "")
+        for number in failed[:5]
+    )
+    more = f"; and {len(failed) - 5} more" if len(failed) > 5 else ""
     what = f"{word} is a sweep, of which these points did not end well: {names}{more}"
     raise NoSuchRunError(what, f"hpc-train diagnose {sweep.sweep_id}-{failed[0]}") from None
 

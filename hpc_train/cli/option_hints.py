@@ -99,9 +99,11 @@ _HABITS = {
         "write --active: runs that wait or train",
     ),
     **{
-        ("list", name): f"write --state {state}"
+        (command, name): f"write --state {state}"
+        for command in ("list", "rm")
         for state, names in _STATES.items()
         for name in names
+        if (command, state) != ("rm", "pending")  # what waits is cancelled
     },
     ("report", "csv"): "write --json, which holds the same",
     ("hpc-train", "V"): "write --version",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from typing import TYPE_CHECKING
 
 import click
@@ -10,9 +11,11 @@ import click
 from hpc_train import api
 from hpc_train.cli.common import print_json, print_table
 from hpc_train.errors import SlurmError
+from hpc_train.slurm.jobs import seconds_of
 
 if TYPE_CHECKING:
     from hpc_train.config.load import LoadedConfig
+    from hpc_train.slurm.control import StartEstimate
 
 
 def print_starts(loaded: LoadedConfig, partitions: str | None, *, as_json: bool) -> int:
@@ -29,12 +32,21 @@ def print_starts(loaded: LoadedConfig, partitions: str | None, *, as_json: bool)
         if as_json:
             print_json({"schema_version": 1, **dataclasses.asdict(estimate)})
         else:
-            click.echo(f"Slurm would take it: {estimate.text}")
+            click.echo(f"Slurm would take it: {_start(loaded, estimate)}")
     else:
         _print_each(loaded, [name for name in partitions.split(",") if name], as_json=as_json)
     if not as_json:
         click.echo("nothing was submitted (--test-only)", err=True)
     return 0
+
+
+def _start(loaded: LoadedConfig, estimate: StartEstimate) -> str:
+    """Slurm's words; behind jobs without a time limit it counts with a year for each."""
+    from hpc_train.backends.pending_job import FAR_S, NO_LIMIT_IN_FRONT
+
+    start = seconds_of(estimate.start)
+    is_far = start is not None and start - time.time() > FAR_S
+    return NO_LIMIT_IN_FRONT if is_far and not loaded.config.slurm.begin else estimate.text
 
 
 def _print_each(loaded: LoadedConfig, partitions: list[str], *, as_json: bool) -> None:
@@ -49,8 +61,11 @@ def _print_each(loaded: LoadedConfig, partitions: list[str], *, as_json: bool) -
         except SlurmError as error:
             row["refused"] = error.message
         else:
-            row |= {"start": estimate.start, "nodes": estimate.nodes}
-            row["waits"] = "" if estimate.start else estimate.text
+            said = _start(loaded, estimate)
+            is_known = bool(estimate.start) and said == estimate.text
+            row |= (
+                {"start": estimate.start, "nodes": estimate.nodes} if is_known else {"waits": said}
+            )
         rows.append(row)
     # Slurm's times sort as text.
     rows.sort(key=lambda row: (bool(row["refused"]), not row["start"], row["start"]))

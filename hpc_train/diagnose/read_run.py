@@ -38,6 +38,7 @@ _OF_OWN_CODE = ("user", "gpu_memory", "check", ENDED_ITSELF, WORKER_KILLED)
 _LEFT_UNSAID = "left_unsaid"
 # Of these the logs may know more; the cause itself says that it is the likely one.
 _LIKELY = ("killed_rank",)
+_ANY_RUN = re.compile(r"(hpc-train [a-z]+) RUN\b")
 _MEANT = "did you mean "
 _HANGS = ("hang", "uneven_shares")
 
@@ -80,11 +81,16 @@ def diagnosis_of(
     return Diagnosis(
         of=run.run_id,
         state=state,
-        findings=(finding, *others),
+        findings=tuple(_named(item, run.run_id) for item in (finding, *others)),
         traceback=text,
         traceback_at=place,
         notes=(*notes, *logs.notes),
     )
+
+
+def _named(found: Culprit, run_id: str) -> Culprit:
+    """The fix of a rule is for any run: `hpc-train resume RUN`."""
+    return replace(found, fix=_ANY_RUN.sub(rf"\1 {run_id}", found.fix))
 
 
 def told_without_logs(

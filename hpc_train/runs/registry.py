@@ -161,6 +161,10 @@ def folders(runs_dir: Path | str | None) -> RunFolders:
         raise NoSuchRunError(message, f"unset {RUNS_DIR_VARIABLE}, or name the folder of runs")
     if runs_dir is None:
         return roots(os.environ, Path.cwd())
+    within = runs_dir / "runs"
+    if within.is_dir() and not all_runs([runs_dir]) and all_runs([within]):
+        hint = f"its runs lie in {within}: --runs-dir {shlex.quote(str(within))}"
+        raise NoSuchRunError(f"--runs-dir {runs_dir}: there is no run in it", hint)
     return RunFolders([runs_dir.absolute()], own=[runs_dir.absolute()])
 
 

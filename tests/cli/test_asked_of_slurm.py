@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,10 @@ train*|infinite|2|1-infinite|8|gpu:4|n[1-2]|N/A|{mib}
 big|infinite|1|1-infinite|8|gpu:4|n3|N/A|64000
 END
 esac"""
+YEARS, SOON = (
+    time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(time.time() + days * 86400))
+    for days in (366, 2)
+)
 NOT_AVAILABLE = (
     "echo 'allocation failure: Requested node configuration is not available' >&2;exit 1"
 )
@@ -122,6 +127,23 @@ def test_test_only_tells_of_nodes_that_are_out_of_use(
     assert "`sinfo -R` says why, and nothing has to be changed" in said.out
     each = hpc("submit", "cfg.yaml", "--test-only", "--partitions", "train", *words, "--json")
     assert waits in json.loads(each.out)["partitions"][0]["waits"]
+
+
+@pytest.mark.parametrize(("begin", "is_told"), [([], True), (["slurm.begin=now+400days"], False)])
+def test_test_only_behind_jobs_without_a_limit_names_no_start(
+    hpc, taken, project: Path, begin: list[str], is_told: bool
+) -> None:
+    """Slurm counts a year for each of them."""
+    taken.has("sbatch", f"echo 'sbatch: Job 4 to start at {YEARS} using 4 processors' >&2")
+    said = hpc("submit", "cfg.yaml", "--test-only", *begin)
+    told = "jobs in front have no time limit, so its start is not known"
+    assert (told in said.out) == is_told
+    assert ("to start at" in said.out) != is_told
+    each = hpc("submit", "cfg.yaml", "--test-only", "--partitions", "train", *begin, "--json")
+    (row,) = json.loads(each.out)["partitions"]
+    assert (row["waits"] == told, row["start"] == "") == (is_told, is_told)
+    taken.has("sbatch", f"echo 'sbatch: Job 4 to start at {SOON} using 4 processors' >&2")
+    assert "to start at" in hpc("submit", "cfg.yaml", "--test-only").out
 
 
 @pytest.mark.parametrize(

@@ -81,6 +81,17 @@ def test_a_job_of_slurms_that_is_no_run_is_told_as_that(
     assert cancelled(slurm) == []
 
 
+def test_of_a_job_without_a_script_its_log_is_named(hpc, slurm: Slurm) -> None:
+    """As of `sbatch --wrap`, whose command squeue tells as `(null)`."""
+    slurm.says("15|(null)")
+    slurm.has("scontrol", "echo 'JobId=15 Command=(null) StdOut=/home/u/slurm-15.out'")
+    said = hpc("status", "15").err
+    assert "15 is a job of Slurm's that hpc-train did not submit\n" in said
+    assert "hpc-train diagnose /home/u/slurm-15.out reads what it has written" in said
+    slurm.has("scontrol", "exit 1")
+    assert "hpc-train diagnose LOG reads" in hpc("status", "15").err
+
+
 @pytest.mark.parametrize(
     ("begun", "told"), [(False, "which waited\n"), (True, "which waited; what it has saved stays")]
 )

@@ -202,6 +202,16 @@ def test_a_folder_of_runs_that_is_none_is_named(hpc, slurm, words, folder, what,
     assert what in said.err
 
 
+@pytest.mark.parametrize("words", ["list", "status name1", "du"])
+def test_the_project_in_the_place_of_its_runs_is_told(hpc, slurm, make_run, words, tmp_path):
+    make_run(1, ended=True)
+    said = hpc(*words.split(), "--runs-dir", ".")
+    assert said.code == 5
+    assert "--runs-dir .: there is no run in it" in said.err
+    assert "its runs lie in runs: --runs-dir runs" in said.err
+    assert hpc(*words.split(), "--runs-dir", "runs").code == 0
+
+
 def test_the_time_that_a_training_still_needs_is_shown(slurm, make_run, listed):
     run, other = make_run(7, ended=False), make_run(8, ended=False)
     slurm.says("7|RUNNING|None|N/A", "8|RUNNING|None|N/A")

@@ -55,6 +55,8 @@ __all__ = ["project"]
         ("status x -f", 2, "No such option '-f'", "watch hpc-train status RUN"),
         ("list --running", 2, "No such option '--running'", "write --active"),
         ("list --pending", 2, "No such option '--pending'", "write --state pending"),
+        ("rm --failed", 2, "No such option '--failed'", "write --state failed"),
+        ("rm --done", 2, "No such option '--done'", "write --state completed"),
         ("list running", 2, "extra argument (running)", "write --state running"),
         ("list failed", 2, "extra argument (failed)", "write --state failed"),
         ("resume --all", 2, "No such option '--all'", "hpc-train list --state failed"),

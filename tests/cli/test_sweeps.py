@@ -124,7 +124,7 @@ def test_diagnose_of_a_sweep_tells_of_the_point_that_failed(hpc, array: Slurm) -
     ended(sweep, 0, "failed")
     both = hpc("diagnose", sweep["sweep"])
     assert both.code == 5
-    assert f"did not end well: {sweep['sweep']}-0, {sweep['sweep']}-2" in both.err
+    assert f"did not end well: {sweep['sweep']}-0: so it was; {sweep['sweep']}-2: so it" in both.err
     assert f"fix: hpc-train diagnose {sweep['sweep']}-0" in both.err
 
 

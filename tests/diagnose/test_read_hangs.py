@@ -104,3 +104,11 @@ def test_what_followed_on_another_rank_is_not_shown_as_the_cause_of_a_kill(made,
         assert key in found.fix
     assert found.fix.index("slurm.mem") < found.fix.index("dmesg")
     assert bool(diagnose_run(made.run).traceback) is not killed
+
+
+def test_a_fix_names_the_run(made):
+    """It said `hpc-train resume RUN`, though the run is known."""
+    ended(made, "cancelled", "scancel ended it")
+    found = first(made)
+    assert f"hpc-train resume {made.run.run_id}" in found.fix
+    assert "RUN" not in found.fix

@@ -180,7 +180,7 @@ def test_a_killed_supervisor_is_seen_and_its_ranks_do_not_stay(here: Shell) -> N
         time.sleep(0.5)
     told = here.hpc("diagnose", run["run"], code=3).stdout
     assert "no process of it is left" in told
-    assert "hpc-train resume RUN goes on" in told
+    assert f"hpc-train resume {run['run']} goes on" in told
 
 
 # The controller outlives this interpreter on purpose; Python warns of its Popen at the end.
