@@ -26,7 +26,6 @@ _COMMANDS = {
     "--version": ("version", "about"),
     "report RUN": ("stats", "seff", "jobstats"),
 }
-
 _EVALUATIONS = ("test", "validate", "predict")
 _SWEEP = "hpc-train submit CFG --sweep KEY=VALUES"
 # As Lightning and others name the file of weights, and that of what comes out.
@@ -103,7 +102,6 @@ _HABITS = {
         for command in ("list", "rm")
         for state, names in _STATES.items()
         for name in names
-        if (command, state) != ("rm", "pending")  # what waits is cancelled
     },
     ("report", "csv"): "write --json, which holds the same",
     ("hpc-train", "V"): "write --version",
