@@ -93,9 +93,18 @@ class Attempt:
     def refuse(self, ending: AttemptOutcome) -> AttemptResult:
         """End the attempt before its ranks start: the preflight said no.
 
-        A cancel ends the preflight's steps as well, and then they blame nodes without a fault.
+        What ends the job ends the preflight's steps as well, which then blame nodes without a
+        fault.
         """
-        return self.end_if_cancelled() or self._record(ending, StopCause(None))
+        stop = self._why_stopped()
+        if stop.outcome is not None:
+            ending = AttemptOutcome(outcome=stop.outcome, reason=stop.reason)
+        return self._record(ending, stop)
+
+    @property
+    def is_being_stopped(self) -> bool:
+        """Whether somebody, or Slurm, ends the job at this moment."""
+        return self._why_stopped().outcome is not None
 
     def carry_out(
         self,

@@ -57,6 +57,9 @@ def check_nodes(attempt: Attempt) -> Checked:
         srun=allocation.srun,
     )
     verdict = run_preflight(plan.preflight, request)
+    if verdict.bad_nodes and attempt.is_being_stopped:
+        attempt.log.say("preflight: broken off, as the job is ended: no node is to blame")
+        return Checked(nodes=(), refused=judge_refusal(verdict))
     _record(attempt, verdict)
     return _act(attempt, verdict)
 

@@ -7,6 +7,7 @@ import re
 import signal
 import sys
 import sysconfig
+import threading
 import time
 import traceback
 from collections.abc import Mapping, Sequence
@@ -206,7 +207,8 @@ def leave(code: int) -> NoReturn:
     """
     import multiprocessing
 
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    if threading.current_thread() is threading.main_thread():  # where it would be raised
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     for child in multiprocessing.active_children():
         child.kill()
     for stream in (sys.stdout, sys.stderr):
