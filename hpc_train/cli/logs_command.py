@@ -185,8 +185,16 @@ def _no_log(run: api.Run, who: str) -> HpcTrainError:
     if status.state.ended:
         kind = RunFailedError if status.state in UNEXPLAINED else HpcTrainError
         hint = f"hpc-train status {shell_word(status.run)} says why"
+        if (earlier := _attempt_with_logs(run)) is not None:
+            hint = f"attempt {earlier} has: --attempt {earlier}; {hint}"
         return kind(f"{who}{name} has left no log", hint)
     return HpcTrainError(f"{who}{name} has no log yet: it is {_stands(status)}", "-f waits for it")
+
+
+def _attempt_with_logs(run: api.Run) -> int | None:
+    """The newest attempt that has logs of ranks."""
+    numbers = (int(path.parent.name) for path in run.directory.attempts.glob("[0-9]*/rank-*.log"))
+    return max(numbers, default=None)
 
 
 def _stands(status: RunStatus) -> str:

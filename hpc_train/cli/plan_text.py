@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -38,7 +40,7 @@ def print_dry_run(
         document = {"schema_version": 1, "plan": dataclasses.asdict(plan), "script": script}
         print_json(document if first_step is None else {**document, "first_step": first_step})
         return
-    for line in plan_lines(plan):
+    for line in plan_lines(plan, os.environ):
         click.echo(line)
     if first_step is not None:
         begins = f"step {first_step}" if first_step else "the beginning: nothing is saved"
@@ -54,12 +56,16 @@ def print_dry_run(
     click.echo("nothing was submitted and nothing was written (--dry-run)", err=True)
 
 
-def plan_lines(plan: Plan) -> list[str]:
-    """Ten lines: what will run, in which shape, how the batch is split, where, and how long."""
+def plan_lines(plan: Plan, shell: Mapping[str, str]) -> list[str]:
+    """Ten lines: what will run, in which shape, how the batch is split, where, and how long.
+
+    Args:
+        shell: The environment, whose SBATCH_* count where the config says nothing.
+    """
     options, training = dict(plan.slurm.options), plan.training
     # A plan whose script works anywhere has no folder of its own: it is submitted from this one.
     runs_dir = Path(plan.workdir).absolute() / Path(plan.runs_dir).expanduser()
-    billed = [f"{name} {options[name]}" for name in ("account", "qos") if options.get(name)]
+    billed = [f"{it} {said}" for it in ("account", "qos") if (said := _asked(options, it, shell))]
     what = {
         "model": training.model.class_path,
         "data": training.data.class_path,
@@ -70,12 +76,18 @@ def plan_lines(plan: Plan) -> list[str]:
         **(what if plan.script is None else _script(plan.script, plan.shape.world_size)),
         "shape": _shape(plan),
         "batch": "the script's own, on each rank" if plan.script else _batch(plan),
-        "partition": ", ".join([options.get("partition") or "the default one", *billed]),
+        "partition": ", ".join([_asked(options, "partition", shell) or "the default one", *billed]),
         "time": _time(plan, options.get("time")),
         "saves": _saves(plan),
         "runs in": f"{runs_dir}, by {plan.shell.python}",
     }
     return [f"{what:<10} {text}" for what, text in told.items()]
+
+
+def _asked(options: Mapping[str, str | None], name: str, shell: Mapping[str, str]) -> str:
+    variable = f"SBATCH_{name.upper()}"
+    given = shell.get(variable, "")
+    return options.get(name) or (f"{given} ({variable} of your shell)" if given else "")
 
 
 def _script(script: ScriptPlan, ranks: int) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -25,7 +26,7 @@ def print_dry_sweep(plan: SweepPlan, *, as_json: bool) -> None:
         document = {"schema_version": 1, "sweep": json.loads(plan.to_json()), "script": script}
         print_json(document)
         return
-    for line in plan_lines(plan.plan):
+    for line in plan_lines(plan.plan, os.environ):
         click.echo(line)
     for number, point in enumerate(plan.points):
         click.echo(f"{f'point {number}':<10} {point_text(point.overrides)}")

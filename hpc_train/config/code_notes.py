@@ -34,6 +34,7 @@ from hpc_train.config.script_trainers import trainers_for_gpus
 from hpc_train.config.specs import classes_of, read_object, wanted_of
 from hpc_train.config.undefined_names import all_undefined
 from hpc_train.config.unrun_validation import unrun_validations
+from hpc_train.config.unsynced_logs import unsynced_notes
 from hpc_train.config.validate import CALLED, other_environment
 from hpc_train.config.validation_notes import validation_notes
 from hpc_train.config.words import near_words
@@ -63,6 +64,7 @@ def _notes(loaded: LoadedConfig, workdir: Path) -> Iterator[str]:
     yield from _on_hooks(loaded, [str(workdir), *sys.path])
     yield from monitor_notes(loaded, [str(workdir), *sys.path])
     yield from rank_zero_notes(loaded, [str(workdir), *sys.path])
+    yield from unsynced_notes(loaded, [str(workdir), *sys.path])
     yield from _on_unrun(loaded, [str(workdir), *sys.path])
     yield from mode_notes(loaded)
     undefined = all_undefined(loaded, [str(workdir), *sys.path])  # what is sure is refused

@@ -157,7 +157,7 @@ def _check_nodes(options: Mapping[str, str | None], asked: Sequence[Partition]) 
         raise SlurmError(
             f"slurm.nodes (slurm.spares among them) is {nodes}, more than the partition gives a"
             f" job ({_shown(most)}), so the job would never start",
-            f"write --nodes {max(most.values())} or fewer, or another slurm.partition"
+            f"write --nodes {max(most.values())} or fewer, --spares too, or another slurm.partition"
             " (`sinfo -s` lists them)",
         )
 

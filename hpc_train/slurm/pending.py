@@ -20,7 +20,10 @@ from hpc_train.slurm.refusals import ACCOUNT_SHOWN, QOS_SHOWN, first_meaning
 PENDING_FOR_GOOD = {
     "PartitionTimeLimit": ("slurm.time", "is longer than its partition allows"),
     "PartitionNodeLimit": ("slurm.nodes", "is more than its partition allows"),
-    "PartitionConfig": ("slurm", "asks for more than its partition has (nodes, CPUs, memory)"),
+    "PartitionConfig": (
+        "slurm",
+        "asks for more than its partition has or allows (time, nodes, CPUs, memory)",
+    ),
     "PartitionDown": ("slurm.partition", "is down"),
     "PartitionInactive": ("slurm.partition", "is inactive"),
     "BadConstraints": ("slurm.constraint, nodelist or exclude", "can not be satisfied"),

@@ -31,6 +31,24 @@ def test_ten_lines_say_what_will_run(hpc, tmp_path):
 @pytest.mark.parametrize(
     ("words", "line"),
     [
+        (
+            [],
+            "partition  short (SBATCH_PARTITION of your shell), account me (SBATCH_ACCOUNT of your",
+        ),
+        (["--partition", "long", "--account", "a"], "partition  long, account a\n"),
+    ],
+)
+def test_what_the_shell_has_set_counts_where_the_config_says_nothing(
+    hpc, monkeypatch, words, line
+) -> None:
+    monkeypatch.setenv("SBATCH_PARTITION", "short")
+    monkeypatch.setenv("SBATCH_ACCOUNT", "me")
+    assert line in hpc("submit", DIGITS, "--dry-run", *words).out
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
         (["--nodes", "1", "--gpus", "1"], "shape      1 node x 1 rank = 1 rank, a GPU each"),
         (["trainer.accelerator=cpu"], "shape      2 nodes x 2 ranks = 4 ranks, on CPUs"),
         (

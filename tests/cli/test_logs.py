@@ -106,6 +106,18 @@ def test_a_run_that_has_ended_without_a_log_is_not_said_to_have_none_yet(hpc, sl
     assert said.code == 10
     assert "has left no log" in said.err
     assert "hpc-train status" in said.err
+    assert "--attempt" not in said.err
+
+
+@pytest.mark.parametrize("words", [[], ["--all"]])
+def test_where_the_newest_attempt_has_left_none_the_one_that_has_is_named(
+    hpc, slurm, make_run, words
+):
+    """As after a cancel in the first seconds of an attempt."""
+    make_run(["a\n"], ["b\n"], [])
+    said = hpc("logs", "digits", *words)
+    assert said.code == 10
+    assert "fix: attempt 1 has: --attempt 1; hpc-train status" in said.err
 
 
 @pytest.mark.parametrize("words", [[], ["--all"]])
