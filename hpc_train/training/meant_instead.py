@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from hpc_train.training.fixed_shape import fixed_shape
 from hpc_train.training.foreign_calls import foreign_call
+from hpc_train.training.uncalled_methods import uncalled_method
 
 
 def meant_instead(error: BaseException, *, of_config: bool) -> str:
@@ -12,4 +14,5 @@ def meant_instead(error: BaseException, *, of_config: bool) -> str:
         error: What the line raised.
         of_config: Whether a config, and no script, names the loggers.
     """
-    return foreign_call(error, of_config=of_config)
+    other = foreign_call(error, of_config=of_config)
+    return other or uncalled_method(error) or fixed_shape(error)
