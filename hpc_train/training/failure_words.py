@@ -27,6 +27,7 @@ from hpc_train.training.unfit_checkpoint import FIX, unfit_checkpoint
 from hpc_train.training.unread_file import unread_file
 from hpc_train.training.unused_parameters import fix_of_unused
 from hpc_train.training.users_method import method_that_returned
+from hpc_train.training.whole_batch import of_batch
 
 _MOST_SAID = 400  # characters of a message of several lines
 _MOST_READ = 20_000
@@ -81,7 +82,7 @@ def fix_of(
     fixes += [FIX] if unfit_checkpoint(error) else []
     fixes.append(fix_of_text(error))
     fixes += [fix_of_unused(error, of_config=batch is not None)]
-    fixes += [unread_file(error) or of_frame(error), lost_gradient(error).fix]
+    fixes += [unread_file(error) or of_frame(error) or of_batch(error), lost_gradient(error).fix]
     fixes += [_of_samples(error), kept_graph(error), absent_package(error)]
     fixes += [] if any(fixes) else [near_name(error)]
     return "; ".join(filter(None, fixes))
