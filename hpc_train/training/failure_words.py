@@ -24,6 +24,7 @@ from hpc_train.training.lost_gradient import lost_gradient
 from hpc_train.training.near_names import near_name
 from hpc_train.training.samples_differ import none_in_samples, samples_differ
 from hpc_train.training.unfit_checkpoint import FIX, unfit_checkpoint
+from hpc_train.training.unknown_argument import meant_argument
 from hpc_train.training.unread_file import unread_file
 from hpc_train.training.unused_parameters import fix_of_unused
 from hpc_train.training.users_method import method_that_returned
@@ -75,7 +76,11 @@ def fix_of(
     said = said_by(error)
     fixes = [fix for pattern, fix in _FIXES if re.search(pattern, said)]
     fixes += [_of_batch_norm(batch)] if _ONE_VALUE.search(said) else []
-    fixes += [_of_prepare_data(error), called_hook(error).passed, local_object(error).fix]
+    fixes += [
+        _of_prepare_data(error),
+        called_hook(error).passed or meant_argument(error),
+        local_object(error).fix,
+    ]
     if said == _NO_OPTIMIZER and method_that_returned(error):
         fixes.append('write return {"optimizer": opt, "lr_scheduler": s}')
     fixes += [_of_relative_path(error), _of_key(error, texts or {}), _of_hparams(error)]

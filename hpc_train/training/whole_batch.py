@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import ast
 import itertools
-import linecache
 import re
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from types import FrameType
 from typing import Any
+
+from hpc_train.training.frame_text import is_users, nodes_at, nodes_of, shown_file
 
 # What is said where a text came in a tensor's place, or a dict could not be taken apart.
 _OF_KEYS = re.compile(
@@ -23,7 +23,6 @@ _OF_KEYS = re.compile(
     r"|must be [\w. |,]+, not str\b|descriptor .* 'str' object"
 )
 _OF_WHOLE = re.compile(r"must be (?:a )?Tensors?, not (?P<kind>\w+)")
-_INSTALLED = ("site-packages", "dist-packages")
 _MOST_KEYS = 8
 
 
@@ -32,7 +31,7 @@ def of_batch(error: BaseException) -> str:
     if not isinstance(error, TypeError | AttributeError | ValueError):
         return ""
     said = str(error)
-    frames = [it for it in traceback.walk_tb(error.__traceback__) if _is_users(it[0])]
+    frames = [it for it in traceback.walk_tb(error.__traceback__) if is_users(it[0])]
     if _OF_KEYS.search(said):
         return next(filter(None, (_taken_apart(*it) for it in reversed(frames))), "")
     found = _OF_WHOLE.search(said)
@@ -41,14 +40,10 @@ def of_batch(error: BaseException) -> str:
     return ""
 
 
-def _is_users(frame: FrameType) -> bool:
-    return not any(it in _INSTALLED for it in Path(frame.f_code.co_filename).parts)
-
-
 def _taken_apart(frame: FrameType, line: int) -> str:
     """Of `x, y = batch` in what the frame has done so far, where batch is a dict."""
     found = ""
-    for node in _nodes(frame):
+    for node in nodes_of(frame):
         if not isinstance(node, ast.Assign) or node.lineno > line:
             continue
         target, value = node.targets[0], _value(node.value, frame)
@@ -59,7 +54,7 @@ def _taken_apart(frame: FrameType, line: int) -> str:
         names = [ast.unparse(it) for it in target.elts]
         is_this = node.lineno <= line <= (node.end_lineno or line)
         if is_this or any(_is_key(frame.f_locals.get(it), value) for it in names):
-            place = f"{_shown(frame.f_code.co_filename)}:{node.lineno}"
+            place = f"{shown_file(frame.f_code.co_filename)}:{node.lineno}"
             found = f"{_told(ast.unparse(node.value), value)}, and {place} takes its keys: write "
             found += _from_names(names, ast.unparse(node.value), list(value))
     return found
@@ -67,10 +62,8 @@ def _taken_apart(frame: FrameType, line: int) -> str:
 
 def _given_whole(frame: FrameType, line: int, kind: str) -> str:
     """Of `self.net(batch)`, where batch is a dict."""
-    for node in _nodes(frame):
-        if not isinstance(node, ast.Call) or not node.lineno <= line <= (node.end_lineno or line):
-            continue
-        for given in node.args:
+    for node in nodes_at(frame, line):
+        for given in node.args if isinstance(node, ast.Call) else ():
             value = _value(given, frame)
             if _has_names(value) and type(value).__name__ == kind:
                 name = ast.unparse(given)
@@ -90,7 +83,7 @@ def _parts(name: str, keys: Sequence[str]) -> str:
 
 
 def _from_names(names: Sequence[str], batch: str, keys: Sequence[str]) -> str:
-    """`x, y = batch["x"], batch["y"]`: by the names where they are keys, else in the keys' order."""
+    """`x, y = batch["x"], batch["y"]`: by the names where they are keys, else in their order."""
     if set(names) <= set(keys):
         keys = names
     if len(names) != len(keys):
@@ -110,25 +103,3 @@ def _has_names(value: object) -> bool:
 
 def _value(node: ast.expr, frame: FrameType) -> Any:
     return frame.f_locals.get(node.id) if isinstance(node, ast.Name) else None
-
-
-def _nodes(frame: FrameType) -> Iterator[ast.AST]:
-    """What the function of a frame does, by its file's text."""
-    code = frame.f_code
-    text = "".join(linecache.getlines(code.co_filename))
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError):  # a notebook's cell with a magic, or a file that has changed
-        return
-    for node in ast.walk(tree):
-        is_one = isinstance(node, ast.FunctionDef) and node.name == code.co_name
-        first = min([it.lineno for it in getattr(node, "decorator_list", [])], default=0)
-        if is_one and code.co_firstlineno in (first, getattr(node, "lineno", 0)):
-            yield from ast.walk(node)
-        elif isinstance(node, ast.Module) and code.co_name == "<module>":
-            yield from ast.walk(node)
-
-
-def _shown(file: str) -> str:
-    path = Path(file)
-    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else file

@@ -70,7 +70,7 @@ def test_a_dict_of_another_number_of_keys_is_told_with_how_to_take_one() -> None
 def test_a_dict_in_a_tensors_place_is_told_with_its_keys() -> None:
     fix, _ = told(whole, {"x": X, "y": Y})
     assert fix == (
-        'x is a dict with the keys \'x\', \'y\': write x["x"] or x["y"] for the value that is meant'
+        "x is a dict with the keys 'x', 'y': write x[\"x\"] or x[\"y\"] for the value that is meant"
     )
 
 
