@@ -32,6 +32,7 @@ from hpc_train.config.rank_zero_calls import rank_zero_notes
 from hpc_train.config.schedule_notes import misnamed_schedule
 from hpc_train.config.schema import Config
 from hpc_train.config.script_trainers import trainers_for_gpus
+from hpc_train.config.silent_forwards import silent_forward
 from hpc_train.config.specs import classes_of, read_object, wanted_of
 from hpc_train.config.undefined_names import all_undefined
 from hpc_train.config.unrun_validation import unrun_validations
@@ -77,7 +78,7 @@ def _notes(loaded: LoadedConfig, workdir: Path) -> Iterator[str]:
                 where = f"{class_path} has a {name}() (line {call.lineno})"
                 yield f"{where}: a job has no terminal to type at, and ends there"
         if key == "model":
-            yield from _of_a_model(class_path, found.definition, config)
+            yield from _of_a_model(class_path, found, config, str(workdir))
         else:
             yield from _too_many_workers(class_path, found.definition, config)
         size = _of_train_loader(found.definition, "batch_size", 1) if key == "data" else None
@@ -96,7 +97,11 @@ def _on_texts(class_path: str, arguments: Mapping[str, Any], found: Located) -> 
     }
 
 
-def _of_a_model(class_path: str, definition: ast.ClassDef, config: Config) -> Iterator[str]:
+def _of_a_model(class_path: str, found: Located, config: Config, workdir: str) -> Iterator[str]:
+    definition = found.definition
+    assert isinstance(definition, ast.ClassDef)
+    if (silent := silent_forward(found, [workdir])) and not silent.is_sure:
+        yield f"{class_path} {silent.said}: {silent.hint}"
     if line := _asks_for_checkpoints(definition, config):
         says = f"{class_path} asks trainer.checkpoint_callback (line {line}), which is None"
         add = "{class_path: pytorch_lightning.callbacks.ModelCheckpoint}"

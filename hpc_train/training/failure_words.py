@@ -21,6 +21,7 @@ from hpc_train.training.given_texts import fix_of_text
 from hpc_train.training.kept_graph import kept_graph
 from hpc_train.training.local_objects import local_object
 from hpc_train.training.lost_gradient import lost_gradient
+from hpc_train.training.metric_classes import of_metric
 from hpc_train.training.near_names import near_name
 from hpc_train.training.samples_differ import none_in_samples, samples_differ
 from hpc_train.training.unfit_checkpoint import FIX, unfit_checkpoint
@@ -88,7 +89,7 @@ def fix_of(
     fixes.append(fix_of_text(error))
     fixes += [fix_of_unused(error, of_config=batch is not None)]
     fixes += [unread_file(error) or of_frame(error) or of_batch(error), lost_gradient(error).fix]
-    fixes += [_of_samples(error), kept_graph(error), absent_package(error)]
+    fixes += [_of_samples(error), kept_graph(error), absent_package(error), of_metric(error)]
     fixes += [] if any(fixes) else [near_name(error)]
     return "; ".join(filter(None, fixes))
 
