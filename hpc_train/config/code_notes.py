@@ -15,6 +15,7 @@ from hpc_train.config.classes import parameters_of
 from hpc_train.config.data_paths import notes_on_paths
 from hpc_train.config.default_types import texts_for_numbers
 from hpc_train.config.hook_notes import hook_notes, only_prepared
+from hpc_train.config.inner_imports import notes_on_inner_imports
 from hpc_train.config.load import LoadedConfig
 from hpc_train.config.made_folders import notes_on_made_folders
 from hpc_train.config.method_signatures import (
@@ -58,6 +59,7 @@ def _notes(loaded: LoadedConfig, workdir: Path) -> Iterator[str]:
     yield from _on_hooks(loaded, [str(workdir), *sys.path])
     yield from monitor_notes(loaded, [str(workdir), *sys.path])
     yield from rank_zero_notes(loaded, [str(workdir), *sys.path])
+    yield from notes_on_inner_imports(loaded, workdir)
     yield from _on_unrun(loaded, [str(workdir), *sys.path])
     yield from mode_notes(loaded)
     undefined = all_undefined(loaded, [str(workdir), *sys.path])  # what is sure is refused
