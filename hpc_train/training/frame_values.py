@@ -34,6 +34,7 @@ def value_of(node: ast.expr, frame: FrameType) -> Any:
 
 def _attribute(owner: Any, name: str) -> Any:
     found = inspect.getattr_static(owner, name, None)
+    found = getattr(found, "__func__", found)  # of a class's and a static method
     if found is None:
         held = getattr(owner, "__dict__", {})
         return next((it for it in _held(held, name) if it is not None), None)

@@ -12,6 +12,7 @@ from typing import Any
 
 from hpc_train.config.words import did_you_mean
 from hpc_train.training.frame_text import nodes_at
+from hpc_train.training.frame_values import value_of
 
 _UNKNOWN = re.compile(r"(?P<call>\w+)\(\) got an unexpected keyword argument '(?P<name>\w+)'")
 _MOST_SHOWN = 10
@@ -41,21 +42,10 @@ def _called(frame: FrameType, line: int, call: str, name: str) -> Iterator[Any]:
     """What of that name the line calls with such an argument, or with what it was handed."""
     for node in nodes_at(frame, line):
         if isinstance(node, ast.Call) and any(it.arg in (name, None) for it in node.keywords):
-            value = _value(node.func, frame)
+            value = value_of(node.func, frame)
             made = "__init__" if isinstance(value, type) else getattr(value, "__name__", "")
             if value is not None and made == call:
                 yield value
-
-
-def _value(node: ast.expr, frame: FrameType) -> Any:
-    """What a dotted name is there, without running a property."""
-    if isinstance(node, ast.Name):
-        return frame.f_locals.get(node.id, frame.f_globals.get(node.id))
-    if not isinstance(node, ast.Attribute):
-        return None
-    owner = _value(node.value, frame)
-    value = None if owner is None else inspect.getattr_static(owner, node.attr, None)
-    return getattr(value, "__func__", value)
 
 
 def _taken(function: Any) -> list[str]:
