@@ -17,6 +17,7 @@ from hpc_train.config.default_types import texts_for_numbers
 from hpc_train.config.hook_notes import hook_notes, only_prepared
 from hpc_train.config.inner_imports import notes_on_inner_imports
 from hpc_train.config.load import LoadedConfig
+from hpc_train.config.loader_numbers import loader_notes
 from hpc_train.config.made_folders import notes_on_made_folders
 from hpc_train.config.method_signatures import (
     PLATEAU_FORM,
@@ -82,11 +83,7 @@ def _notes(loaded: LoadedConfig, workdir: Path) -> Iterator[str]:
         if key == "model":
             yield from _of_a_model(class_path, found, config, str(workdir))
         else:
-            yield from _too_many_workers(class_path, found.definition, config)
-        size = _of_train_loader(found.definition, "batch_size", 1) if key == "data" else None
-        if size not in (None, config.global_batch_size, config.micro_batch_size):
-            decides = f"global_batch_size, {config.global_batch_size}, decides what a rank has"
-            yield f"{class_path} has train_dataloader give batches of {size}, and {decides}"
+            yield from loader_notes(class_path, config, [str(workdir), *sys.path])
 
 
 def _on_texts(class_path: str, arguments: Mapping[str, Any], found: Located) -> dict[str, str]:
@@ -163,36 +160,6 @@ def _asks_for_checkpoints(definition: ast.ClassDef, config: Config) -> int:
         if isinstance(it, ast.Attribute) and it.attr == "checkpoint_callback"
     )
     return next(lines, 0)
-
-
-def _too_many_workers(class_path: str, definition: ast.ClassDef, config: Config) -> Iterator[str]:
-    """More data workers than the CPUs that a rank of a job is given."""
-    workers, cpus = _of_train_loader(definition, "num_workers", 5), config.slurm.cpus_per_gpu
-    if workers is not None and cpus is not None and workers > cpus:
-        says = f"{class_path} has train_dataloader start {workers} workers a rank"
-        fix = f"slurm.cpus_per_gpu={workers + 1}, or num_workers={cpus - 1}"
-        yield f"{says}, and slurm.cpus_per_gpu is {cpus}: write {fix}"
-
-
-def _of_train_loader(definition: ast.ClassDef, argument: str, place: int) -> int | None:
-    """The number that stands in the DataLoader of `train_dataloader`; None where none does.
-
-    Args:
-        definition: The class.
-        argument: Of DataLoader.
-        place: Of the argument among those without a name.
-    """
-    for method in definition.body:
-        if not isinstance(method, ast.FunctionDef) or method.name != "train_dataloader":
-            continue
-        for call in (it for it in ast.walk(method) if isinstance(it, ast.Call)):
-            if ast.unparse(call.func).rpartition(".")[2] != "DataLoader":
-                continue
-            named = [it.value for it in call.keywords if it.arg == argument]
-            value = (*named, *call.args[place : place + 1], None)[0]
-            if isinstance(value, ast.Constant) and type(value.value) is int:
-                return value.value
-    return None
 
 
 def _script_takes_gpus(path: str) -> bool:

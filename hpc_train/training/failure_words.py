@@ -39,6 +39,7 @@ _LONG = 80  # characters of a tensor on one line that are left as they are
 _PRINTED = re.compile(r"\b(tensor|Parameter containing:\s*tensor|array)\((?:[^()]|\([^()]*\))*\)")
 _ROWS = re.compile(r"\[[\s\d.,+\-eEinfajx\[\]]*\]")
 _UNFINISHED = re.compile(r"[:,(\[{]$")
+_NOT_THERE = re.compile(r"No such file or directory: '(?P<path>[^']+)'")
 # What to do about messages of torch's, Lightning's and Python's that do not say it.
 _FIXES = (
     (r"EOF when reading a line", "nobody answers in a job: take it as an argument"),
@@ -113,7 +114,9 @@ def _of_relative_path(error: BaseException) -> str:
     """Where a file that is not there was looked for."""
     if not isinstance(error, FileNotFoundError) or error.filename2 is not None:
         return ""
-    path = error.filename
+    # torch makes the error of a data worker anew, of its text alone.
+    in_worker = _NOT_THERE.search(said_by(error)) if error.filename is None else None
+    path = in_worker["path"] if in_worker else error.filename
     if not isinstance(path, str) or not path or Path(path).is_absolute():
         return ""
     if path.startswith("~"):
