@@ -37,7 +37,7 @@ _OF_OWN_CODE = ("user", "gpu_memory", "check", ENDED_ITSELF, WORKER_KILLED)
 _LEFT_UNSAID = "left_unsaid"
 # Of these the logs may know more; the cause itself says that it is the likely one.
 _LIKELY = ("killed_rank",)
-_MEANT = re.compile(r"\bdid you mean |\bit takes ")
+_MEANT = ("did you mean ", "it takes ")
 _HANGS = ("hang", "uneven_shares")
 
 
@@ -224,7 +224,11 @@ def _of_exception(run: RunDir, record: AttemptRecord, failed: ExitRecord) -> Cul
     told = failed.error + (f" ({failed.where})" if failed.where else "")
     evidence = [replace(item, text=told or item.text) for item in found.evidence[:1]]
     # Where the name that was meant is known, what such an error is as a rule is not.
-    cause = found.cause.partition(": as a rule")[0] if _MEANT.search(failed.fix) else found.cause
+    cause = (
+        found.cause.partition(": as a rule")[0]
+        if any(it in failed.fix for it in _MEANT)
+        else found.cause
+    )
     fix = failed.fix or found.fix
     return replace(found, is_dated=True, evidence=tuple(evidence), cause=cause, fix=fix)
 

@@ -34,8 +34,8 @@ def _named(frames: list[FrameType]) -> str:
     if not metrics:
         return "the metric"
     for frame in frames:
-        owner = frame.f_locals.get("self")
-        for name, value in getattr(owner, "_modules", {}).items():
+        children = getattr(frame.f_locals.get("self"), "named_children", None)  # of a module
+        for name, value in children() if children else ():
             if value is metrics[0]:
                 return f"self.{name}"
     return type(metrics[0]).__name__
