@@ -14,9 +14,16 @@ from hpc_train.config.argument_values import ArgumentError, check_refused, check
 from hpc_train.config.class_kind import Located, cannot_be_made, derives_from, is_value, locate
 from hpc_train.config.default_types import check_texts_for_numbers
 from hpc_train.config.distributions import install, is_well_known
-from hpc_train.config.meant_class import fitting, in_a_folder, meant_class
+from hpc_train.config.meant_class import fitting, in_a_folder, meant_class, of_an_alias
 from hpc_train.config.method_signatures import wrong_method
-from hpc_train.config.modules import FoundModule, Names, find_module, read_names, submodules
+from hpc_train.config.modules import (
+    FoundModule,
+    Names,
+    find_module,
+    lacks_name,
+    read_names,
+    submodules,
+)
 from hpc_train.config.own_modules import check_imports, check_nothing_trains, elsewhere
 from hpc_train.config.python_texts import check_python_texts
 from hpc_train.config.words import did_you_mean
@@ -269,6 +276,7 @@ def _no_module(class_path: str, search_path: Sequence[str], wanted: str) -> Conf
         _of_the_other_lightning(class_path, search_path)
         or elsewhere(word, Path(search_path[0]))
         or (f"{install(word)}, or submit from its folder" if is_well_known(word) else "")
+        or of_an_alias(class_path, search_path)
         or _without_folders(class_path, search_path[:1])
         or in_a_folder(class_path, search_path, wanted)
         or did_you_mean(word, submodules(search_path[:1]))
@@ -296,7 +304,8 @@ def _without_folders(class_path: str, own: Sequence[str]) -> str:
     words = class_path.split(".")
     for first in range(1, len(words) - 1):
         shorter = ".".join(words[first:])
-        if words[first] in submodules(own) and find_module(shorter, own)[1]:
+        module, name = find_module(shorter, own) if words[first] in submodules(own) else (None, "")
+        if module and name and not lacks_name(module, name.partition(".")[0], own):
             return f"did you mean '{shorter}'?"
     return ""
 

@@ -10,12 +10,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from hpc_train.config.class_kind import Located, lacks_method, locate
+from hpc_train.config.class_kind import Located, locate
 from hpc_train.config.classes import parameters_of
 from hpc_train.config.data_paths import notes_on_paths
 from hpc_train.config.default_types import texts_for_numbers
 from hpc_train.config.hook_notes import hook_notes, only_prepared
+from hpc_train.config.inner_imports import notes_on_inner_imports
 from hpc_train.config.load import LoadedConfig
+from hpc_train.config.loader_numbers import loader_notes
 from hpc_train.config.made_folders import notes_on_made_folders
 from hpc_train.config.method_signatures import (
     PLATEAU_FORM,
@@ -25,26 +27,21 @@ from hpc_train.config.method_signatures import (
 )
 from hpc_train.config.monitor_modes import mode_notes
 from hpc_train.config.monitor_notes import monitor_notes
+from hpc_train.config.near_hooks import near_hooks
 from hpc_train.config.own_modules import hiding
 from hpc_train.config.python_texts import notes_on_python_texts
 from hpc_train.config.rank_zero_calls import rank_zero_notes
 from hpc_train.config.schedule_notes import misnamed_schedule
 from hpc_train.config.schema import Config
 from hpc_train.config.script_trainers import trainers_for_gpus
+from hpc_train.config.silent_forwards import silent_forward
 from hpc_train.config.specs import classes_of, read_object, wanted_of
 from hpc_train.config.undefined_names import all_undefined
 from hpc_train.config.unrun_validation import unrun_validations
 from hpc_train.config.unsynced_logs import unsynced_notes
-from hpc_train.config.validate import CALLED, other_environment
+from hpc_train.config.validate import other_environment
 from hpc_train.config.validation_notes import validation_notes
-from hpc_train.config.words import near_words
 
-# Hooks of Lightning that a training can do without, by whose class has them.
-_OPTIONAL = {"model": ("validation_step",), "data": ("val_dataloader",)}
-_SHORT = {  # as people shorten them
-    "validation_step": ("val_step", "valid_step", "validate_step", "eval_step", "evaluation_step"),
-    "val_dataloader": ("valid_loader", "val_loader", "validation_loader", "val_dl"),
-}
 _STOPS = ("breakpoint", "pdb.set_trace", "ipdb.set_trace")
 
 # Of callbacks: by its name, or a class of the user's own.
@@ -65,6 +62,7 @@ def _notes(loaded: LoadedConfig, workdir: Path) -> Iterator[str]:
     yield from monitor_notes(loaded, [str(workdir), *sys.path])
     yield from rank_zero_notes(loaded, [str(workdir), *sys.path])
     yield from unsynced_notes(loaded, [str(workdir), *sys.path])
+    yield from notes_on_inner_imports(loaded, workdir)
     yield from _on_unrun(loaded, [str(workdir), *sys.path])
     yield from mode_notes(loaded)
     undefined = all_undefined(loaded, [str(workdir), *sys.path])  # what is sure is refused
@@ -80,19 +78,14 @@ def _notes(loaded: LoadedConfig, workdir: Path) -> Iterator[str]:
                 yield f"{loaded.origins.prefix(full)}{full} {said}"
         if found is None or not isinstance(found.definition, ast.ClassDef):
             continue
-        yield from _misnamed(key, class_path, found.definition, [str(workdir), *sys.path])
         for call in (it for it in ast.walk(found.definition) if isinstance(it, ast.Call)):
             if (name := ast.unparse(call.func)) in _STOPS:
                 where = f"{class_path} has a {name}() (line {call.lineno})"
                 yield f"{where}: a job has no terminal to type at, and ends there"
         if key == "model":
-            yield from _of_a_model(class_path, found.definition, config)
+            yield from _of_a_model(class_path, found, config, str(workdir))
         else:
-            yield from _too_many_workers(class_path, found.definition, config)
-        size = _of_train_loader(found.definition, "batch_size", 1) if key == "data" else None
-        if size not in (None, config.global_batch_size, config.micro_batch_size):
-            decides = f"global_batch_size, {config.global_batch_size}, decides what a rank has"
-            yield f"{class_path} has train_dataloader give batches of {size}, and {decides}"
+            yield from loader_notes(class_path, config, [str(workdir), *sys.path])
 
 
 def _on_texts(class_path: str, arguments: Mapping[str, Any], found: Located) -> dict[str, str]:
@@ -105,7 +98,11 @@ def _on_texts(class_path: str, arguments: Mapping[str, Any], found: Located) -> 
     }
 
 
-def _of_a_model(class_path: str, definition: ast.ClassDef, config: Config) -> Iterator[str]:
+def _of_a_model(class_path: str, found: Located, config: Config, workdir: str) -> Iterator[str]:
+    definition = found.definition
+    assert isinstance(definition, ast.ClassDef)
+    if (silent := silent_forward(found, [workdir])) and not silent.is_sure:
+        yield f"{class_path} {silent.said}: {silent.hint}"
     if line := _asks_for_checkpoints(definition, config):
         says = f"{class_path} asks trainer.checkpoint_callback (line {line}), which is None"
         add = "{class_path: pytorch_lightning.callbacks.ModelCheckpoint}"
@@ -142,21 +139,9 @@ def _on_hooks(loaded: LoadedConfig, path: list[str]) -> Iterator[str]:
         if (found := locate(class_path, path)) is None:
             continue
         yield from hook_notes(wanted_of(key), class_path, found, path)
+        yield from near_hooks(wanted_of(key), class_path, found, path)
         if key in ("model", "data") and config.slurm.gpus_per_node > 1:
             yield from only_prepared(class_path, found, path)
-
-
-def _misnamed(key: str, class_path: str, definition: ast.ClassDef, path: list[str]) -> list[str]:
-    """A line for each hook that a training can do without, under a name that nobody calls."""
-    text = ast.unparse(definition)
-    methods = [it.name for it in definition.body if isinstance(it, ast.FunctionDef)]
-    unused = [it for it in methods if f".{it}" not in text and it not in CALLED]
-    told = []
-    for hook in _OPTIONAL[key]:
-        near = near_words(hook, unused, cutoff=0.8) or [it for it in unused if it in _SHORT[hook]]
-        if near and lacks_method(class_path, hook, path):
-            told.append(f"{class_path} has a {near[0]}, which nothing calls: {hook} may be meant")
-    return told
 
 
 def _asks_for_checkpoints(definition: ast.ClassDef, config: Config) -> int:
@@ -177,36 +162,6 @@ def _asks_for_checkpoints(definition: ast.ClassDef, config: Config) -> int:
         if isinstance(it, ast.Attribute) and it.attr == "checkpoint_callback"
     )
     return next(lines, 0)
-
-
-def _too_many_workers(class_path: str, definition: ast.ClassDef, config: Config) -> Iterator[str]:
-    """More data workers than the CPUs that a rank of a job is given."""
-    workers, cpus = _of_train_loader(definition, "num_workers", 5), config.slurm.cpus_per_gpu
-    if workers is not None and cpus is not None and workers > cpus:
-        says = f"{class_path} has train_dataloader start {workers} workers a rank"
-        fix = f"slurm.cpus_per_gpu={workers + 1}, or num_workers={cpus - 1}"
-        yield f"{says}, and slurm.cpus_per_gpu is {cpus}: write {fix}"
-
-
-def _of_train_loader(definition: ast.ClassDef, argument: str, place: int) -> int | None:
-    """The number that stands in the DataLoader of `train_dataloader`; None where none does.
-
-    Args:
-        definition: The class.
-        argument: Of DataLoader.
-        place: Of the argument among those without a name.
-    """
-    for method in definition.body:
-        if not isinstance(method, ast.FunctionDef) or method.name != "train_dataloader":
-            continue
-        for call in (it for it in ast.walk(method) if isinstance(it, ast.Call)):
-            if ast.unparse(call.func).rpartition(".")[2] != "DataLoader":
-                continue
-            named = [it.value for it in call.keywords if it.arg == argument]
-            value = (*named, *call.args[place : place + 1], None)[0]
-            if isinstance(value, ast.Constant) and type(value.value) is int:
-                return value.value
-    return None
 
 
 def _script_takes_gpus(path: str) -> bool:

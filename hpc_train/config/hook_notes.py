@@ -19,7 +19,7 @@ _CLASSES = {
 }
 _PACKAGES = ("pytorch_lightning", "lightning.pytorch")
 # Hooks that Lightning 1 called -> those of Lightning 2 in their place.
-_GONE = {
+GONE = {
     "on_epoch_start": "on_train_epoch_start",
     "on_epoch_end": "on_train_epoch_end",
     "on_batch_start": "on_train_batch_start",
@@ -36,7 +36,7 @@ _STAGED, _STAGE = ("setup", "teardown"), "stage"  # called with stage=... (train
 # A model with one of these is refused as the fit, or the test, begins
 # (pytorch_lightning, trainer/configuration_validator.py).
 REFUSED = {
-    name: _GONE[name] for name in ("training_epoch_end", "validation_epoch_end", "test_epoch_end")
+    name: GONE[name] for name in ("training_epoch_end", "validation_epoch_end", "test_epoch_end")
 }
 
 
@@ -54,11 +54,11 @@ def hook_notes(kind: str, class_path: str, found: Located, path: Sequence[str]) 
         article = "an" if method.name[0] in "aeiou" else "a"
         has = f"{class_path} has {article} {method.name} (line {method.lineno})"
         taken = hooks_of(kind, tuple(path)).get(method.name)
-        if kind != "LightningDataModule" and taken is None and method.name in _GONE:
+        if kind != "LightningDataModule" and taken is None and method.name in GONE:
             is_refused = kind == "LightningModule" and method.name in REFUSED
             if is_refused or f".{method.name}" not in text:
                 does = "refuses to run with" if is_refused else "does not call"
-                yield f"{has}, which Lightning 2 {does}: write {_GONE[method.name]}"
+                yield f"{has}, which Lightning 2 {does}: write {GONE[method.name]}"
         elif taken is not None and cannot_be_called(method, taken):
             names = ["self", *(it.arg for it in taken.args[1:])]
             yield f"{has}, and Lightning calls it as def {method.name}({', '.join(names)})"

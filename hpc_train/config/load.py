@@ -14,6 +14,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from hpc_train.config import values as checks
 from hpc_train.config.assets import config_dir
+from hpc_train.config.beside_script import hint_beside
 from hpc_train.config.call_arguments import SAID_OF_SUBMIT, class_as_text
 from hpc_train.config.compose import (
     COMMAND_LINE,
@@ -324,8 +325,9 @@ def _settle_script(composed: Composed, path: Path, arguments: Sequence[str] | No
     check_resume(composed.values["script"].get("resume") or {}, composed.origins)
     for name in OF_THE_SCRIPT:
         if name in composed.values:
+            said = f"stands beside script.path ({script}), which decides it"
             raise composed.origins.error(
-                name, f"stands beside script.path ({script}), which decides it", "keep one of them"
+                name, said, hint_beside(name, str(script), composed.values[name], composed.origins)
             )
 
 

@@ -20,6 +20,13 @@ _HOMES = (
     *("pytorch_lightning.strategies", "pytorch_lightning.profilers"),
     *("torch.optim", "torch.optim.lr_scheduler", "torch.nn", "torch.utils.data", "torchmetrics"),
 )
+_ALIASES = {  # as programs import them
+    "pl": ("pytorch_lightning", "lightning.pytorch"),
+    "L": ("lightning",),
+    "nn": ("torch.nn",),
+    "optim": ("torch.optim",),
+    "tm": ("torchmetrics",),
+}
 _IMPORT = re.compile(r"\s*from\s+([\w.]+)\s+import\s+(\w+)\s*")
 _AROUND = re.compile(r"\s*(?:import\s+|<?class\s+'?)?([\w.]+?)(?:\.py)?(?:\(.*\)|'?>)?\s*")
 
@@ -83,6 +90,14 @@ def _of_own_name(name: str, wanted: str, path: Sequence[str]) -> str:
 
 def _is_part(one: str, other: str) -> bool:
     return one in other or (len(other) >= _SHORTEST and other in one)
+
+
+def of_an_alias(class_path: str, search_path: Sequence[str]) -> str:
+    """`write pytorch_lightning.callbacks.Timer` for `pl.callbacks.Timer`, which there is."""
+    alias, _, rest = class_path.partition(".")
+    whole = [f"{package}.{rest}" for package in _ALIASES.get(alias, ())]
+    there = (it for it in whole if (found := locate(it, search_path)) and found.name)
+    return next((f"write {it}" for it in there), "")
 
 
 def in_a_folder(class_path: str, search_path: Sequence[str], wanted: str) -> str:

@@ -89,20 +89,29 @@ def returns_nothing(definition: ast.ClassDef, name: str) -> tuple[int, str] | No
         return None
     methods = methods_of(definition)
     method, other = (methods.get(it) for it in (name, _PAIR.get(name, "")))
-    if method is None or other is None or _gives(other) is not True or _gives(method) is not False:
+    if (
+        method is None
+        or other is None
+        or gives_value(other) is not True
+        or gives_value(method) is not False
+    ):
         return None
     if name == "training_step":
         bound = {it.id for it in ast.walk(method) if isinstance(it, ast.Name)}
         return method.lineno, f"end it with: return {'loss' if 'loss' in bound else 'LOSS'}"
-    return method.lineno, _with_return(method, "OPTIMIZER")
+    return method.lineno, with_return(method, "OPTIMIZER")
 
 
 def without_loader(method: ast.FunctionDef) -> str:
-    """What to write where a method that has to give a loader surely gives none; else empty."""
-    return _with_return(method, "LOADER") if _gives(method) is False else ""
+    """What to write where a method that has to give a loader surely gives none; else empty.
+
+    One that is still to be written (`pass`) gives none, either.
+    """
+    gives_none = gives_value(method) is False or (_is_blank(method) and not method.decorator_list)
+    return with_return(method, "DataLoader(...)") if gives_none else ""
 
 
-def _with_return(method: ast.FunctionDef, what: str) -> str:
+def with_return(method: ast.FunctionDef, what: str) -> str:
     """How a method returns what its last line makes."""
     last = method.body[-1]
     made = [it.id for it in ast.walk(last) if isinstance(it, ast.Name) and _is_stored(it)]
@@ -118,7 +127,9 @@ def step_without_loss(definition: ast.ClassDef) -> int:
         if method.name != "training_step" or any(word in text for word in BY_HAND):
             continue
         said = [it for it in own_nodes(method.body) if isinstance(it, ast.Return)]
-        if _gives(method) is False or (said and _is_blank(method) and not method.decorator_list):
+        if gives_value(method) is False or (
+            said and _is_blank(method) and not method.decorator_list
+        ):
             return method.lineno
     return 0
 
@@ -141,7 +152,7 @@ def manual_without_step(definition: ast.ClassDef) -> tuple[int, int]:
     methods = methods_of(definition)
     step, made = methods.get("training_step"), methods.get("configure_optimizers")
     off = [it.lineno for it in nodes if isinstance(it, ast.Assign) and ast.unparse(it) in _MANUAL]
-    if not off or step is None or made is None or not (_gives(step) and _gives(made)):
+    if not off or step is None or made is None or not (gives_value(step) and gives_value(made)):
         return 0, 0  # without a loss or an optimizer it may learn in a way of its own
     return off[0], step.lineno
 
@@ -152,7 +163,7 @@ def plateau_without_monitor(definition: ast.ClassDef) -> int:
     if "monitor" in text or any(word in text for word in BY_HAND):
         return 0
     for method in (it for it in definition.body if isinstance(it, ast.FunctionDef)):
-        if method.name != "configure_optimizers" or _gives(method) is not True:
+        if method.name != "configure_optimizers" or gives_value(method) is not True:
             continue
         for call in (it for it in ast.walk(method) if isinstance(it, ast.Call)):
             if ast.unparse(call.func).rpartition(".")[2] == "ReduceLROnPlateau":
@@ -214,7 +225,7 @@ def _is_stored(node: ast.Name) -> bool:
     return isinstance(node.ctx, ast.Store)
 
 
-def _gives(method: ast.FunctionDef) -> bool | None:
+def gives_value(method: ast.FunctionDef) -> bool | None:
     """Whether it returns a value; None where it says itself that it gives none, or may not end."""
     nodes = list(own_nodes(method.body))
     returned = [it.value for it in nodes if isinstance(it, ast.Return)]

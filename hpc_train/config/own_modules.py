@@ -20,6 +20,7 @@ from hpc_train.config.modules import (
     read_names,
     submodules,
 )
+from hpc_train.config.other_lightning import import_there
 from hpc_train.config.script_trainers import fit_on_import
 from hpc_train.config.words import did_you_mean
 from hpc_train.errors import ConfigError
@@ -185,7 +186,8 @@ def _of_the_project(needed: NeededImport, importer: FoundModule, search_path: Se
     if package in _OF_PROJECTS:  # what is installed under such a name is somebody else's
         own = elsewhere(package, folder)
         return own or f"{package}.py of the project is missing: copy it to {folder}, or correct it"
-    return _how_to_get(package, search_path)
+    other = import_there(needed.module, needed.names, importer.file, search_path)
+    return other or _how_to_get(package, search_path)
 
 
 def fix_of_import(

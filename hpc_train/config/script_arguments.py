@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import ast
+import re
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 from hpc_train.config.words import did_you_mean
@@ -51,6 +53,20 @@ def refused_arguments(tree: ast.Module, arguments: Sequence[str]) -> tuple[str, 
         return said, "correct it: what stands behind -- is the script's"
     word = said.partition(": ")[2].split()[0].partition("=")[0]
     return said, did_you_mean(word, known) or f"it takes {', '.join(known) or 'no options'}"
+
+
+def option_for(key: str, script: Path) -> str:
+    """The one option of a script that says what a key does, as `--epochs` max_epochs; or empty."""
+    known: list[str] = []
+    try:
+        _rebuilt(ast.parse(script.read_bytes()), known)
+    except (_OpenError, OSError, SyntaxError, ValueError):
+        return ""
+    words = set(key.split("_"))
+    plain = {it: set(re.split("[-_]", it.strip("-"))) for it in known if it.startswith("--")}
+    same = [it for it, of in plain.items() if of == words]
+    near = same or [it for it, of in plain.items() if of < words or words < of]
+    return near[0] if len(near) == 1 else ""
 
 
 def _rebuilt(tree: ast.Module, known: list[str]) -> _Parser:

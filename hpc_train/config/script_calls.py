@@ -46,7 +46,7 @@ def class_that_is_fitted(
         run: The parts of it that stand under no condition.
         search_path: As `sys.path`, with the script's folder first.
     """
-    classes = _classes(tree, search_path)
+    classes = classes_meant(tree, search_path)
     made = {ast.unparse(call.func) for call in made_trainers(tree)}
     held = set(_bound(tree, made))
     for node in run:
@@ -74,7 +74,7 @@ def _bound(tree: ast.Module, made: Collection[str]) -> Iterator[str]:
     return (name for name, all_made in values.items() if all(all_made))
 
 
-def _classes(tree: ast.Module, search_path: Sequence[str]) -> set[str]:
+def classes_meant(tree: ast.Module, search_path: Sequence[str]) -> set[str]:
     """Names that mean a class of the script's own or of a module beside it, and nothing else."""
     found: list[str] = []
     for node in tree.body:

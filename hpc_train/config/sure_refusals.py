@@ -19,6 +19,7 @@ from hpc_train.config.load import LoadedConfig
 from hpc_train.config.method_signatures import PLATEAU_FORM, sure_plateau, without_loader
 from hpc_train.config.origins import Origins
 from hpc_train.config.own_backward import FIX, own_backward
+from hpc_train.config.silent_forwards import silent_forward
 from hpc_train.config.specs import classes_of, read_object
 from hpc_train.config.sure_hooks import wrong_hooks
 from hpc_train.config.sure_losses import detached_loss
@@ -103,6 +104,9 @@ def _check_steps(class_path: str, loaded: LoadedConfig, path: Sequence[str]) -> 
         place = place_of(found, detached[0], path)
         message = f": {class_path}.training_step gives a loss without a gradient ({place})"
         raise loaded.origins.error("model.class_path", message, detached[1])
+    if (silent := silent_forward(found, path)) and silent.is_sure:
+        message = f": {class_path} {silent.said}"
+        raise loaded.origins.error("model.class_path", message, silent.hint)
     if own := own_backward(found.definition):
         place = place_of(found, own[1], path)
         message = f": {class_path}.training_step calls {own[0]} ({place}), which Lightning does"

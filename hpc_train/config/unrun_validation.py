@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hpc_train.config.class_kind import lacks_method, locate, place_of
+from hpc_train.config.class_kind import lacks_method, locate, method_of, place_of
 from hpc_train.config.load import LoadedConfig
 from hpc_train.config.modules import bound_in
 from hpc_train.config.monitor_notes import MADE_OF, lightnings_callback, logged_places
@@ -81,13 +81,17 @@ def _no_validation(loaded: LoadedConfig, model_path: str, path: Sequence[str]) -
     found = locate(class_path, path)
     if found is None or not isinstance(found.definition, ast.ClassDef):
         return "", ""
-    if not all(lacks_method(it, "val_dataloader", path) for it in (class_path, model_path)):
+    if not lacks_method(class_path, "val_dataloader", path):
         return "", ""
     own = sorted(bound_in(found.definition) - _OTHER_LOADERS)
     near = near_words("val_dataloader", own, cutoff=0.8)
     fix = f"write def val_dataloader(self) in {class_path}"
     place = place_of(found, found.definition.lineno, path)
     said = f"{class_path} ({place}) has no val_dataloader"
+    if of_model := method_of(model_path, "val_dataloader", path):
+        there = place_of(of_model[0], of_model[1].lineno, path)
+        said += f", and beside a DataModule that of {model_path} ({there}) is not asked"
+        return said, f"move val_dataloader into {class_path}"
     return said, f"rename {near[0]} to val_dataloader" if near else fix
 
 

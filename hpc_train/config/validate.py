@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hpc_train.config.class_kind import Located, lacks_method, locate
+from hpc_train.config.class_kind import lacks_method, locate
 from hpc_train.config.classes import ArgumentError, check_class, values_check
 from hpc_train.config.gathered import (
     gather,
@@ -20,21 +20,25 @@ from hpc_train.config.gathered import (
     tells_the_classes,
 )
 from hpc_train.config.keys import FIELDS
+from hpc_train.config.lacking_methods import (
+    check_evaluated,
+    how_to_write,
+    own_names,
+    renamed,
+)
 from hpc_train.config.load import LoadedConfig
 from hpc_train.config.logger_checks import check_logger
 from hpc_train.config.made_folders import check_made_folders
 from hpc_train.config.method_signatures import returns_nothing
-from hpc_train.config.modules import bound_in, find_module, submodules
+from hpc_train.config.modules import find_module, submodules
 from hpc_train.config.origins import Origins
 from hpc_train.config.own_modules import check_hidden
 from hpc_train.config.refused_callbacks import refused_callback
 from hpc_train.config.schema import Config, EnvConfig
 from hpc_train.config.script_file import check_script
 from hpc_train.config.specs import CLASS_PATH, INIT_ARGS, TARGET, is_object, read_object, wanted_of
-from hpc_train.config.sure_refusals import check_old_hooks, check_refused_by_lightning
-from hpc_train.config.sure_steps import wrong_step
+from hpc_train.config.sure_refusals import check_refused_by_lightning
 from hpc_train.config.trainer_args import check_trainer
-from hpc_train.config.words import near_words
 from hpc_train.errors import ConfigError
 
 # Arguments that a rank gives by itself where a class takes them and the config is silent.
@@ -48,11 +52,6 @@ _OF_A_FIT = (
     ("model", "configure_optimizers"),
     ("data", "train_dataloader"),
 )
-_OTHER_HOOKS = {
-    *("val_dataloader", "test_dataloader", "predict_dataloader"),
-    *("validation_step", "test_step", "predict_step"),
-}
-CALLED = frozenset({*_OTHER_HOOKS, *(name for _, name in _OF_A_FIT)})  # by Lightning
 _WITH_LOGGER = ("LearningRateMonitor", "DeviceStatsMonitor")
 
 
@@ -176,28 +175,9 @@ def point_check(loaded: LoadedConfig, *, workdir: Path) -> Callable[[Config], bo
 def check_methods(
     loaded: LoadedConfig, needed: tuple[Sequence[str], str], verb: str, *, workdir: Path
 ) -> None:
-    """Refuse classes whose text tells that they lack what an evaluation calls.
-
-    Args:
-        needed: Methods of the model, of which one will do, and the method of the data.
-
-    Raises:
-        ConfigError: with the class and the method.
-    """
+    """Refuse classes whose text tells that they lack what an evaluation calls."""
     path = search_path_of(loaded.config.env, workdir, sys.path)
-    for key, names in (("model", needed[0]), ("data", (needed[1],))):
-        class_path, _ = read_object(getattr(loaded.config, key), key, loaded.origins)
-        if all(lacks_method(class_path, name, path) for name in names):
-            found = locate(class_path, path)
-            hint = _renamed(names[0], _own_names(found)) or f"{verb} calls it: write it"
-            raise ConfigError(f"{class_path} has no {names[0]}", hint)
-        for name in (it for it in names if key == "model" and it.endswith("_step")):
-            said, hint = wrong_step(class_path, name, path)
-            if said:
-                raise ConfigError(said, hint)
-        if key == "model":
-            old = {"test": ("test_epoch_end",), "validate": ("validation_epoch_end",)}
-            check_old_hooks(class_path, old.get(verb, ()), path)
+    check_evaluated(loaded, needed, verb, path)
 
 
 def check_training(
@@ -228,25 +208,14 @@ def check_fit(loaded: LoadedConfig, *, workdir: Path) -> None:
             _check_returns(class_path, found.definition, method, loaded.origins)
         if not found or not lacks_method(class_path, method, path):
             continue
-        own = _own_names(found)
+        own = own_names(found)
         if not own - {"__init__"} and not _start_of(found.definition):
             continue  # an empty class gets its methods some other way
-        hint = _renamed(method, own) or f"write it: def {method}(self, ...)"
+        hint = renamed(method, found) or how_to_write(method, found)
         raise loaded.origins.error(
             f"{key}.class_path", f": {class_path} has no {method}, which a training calls", hint
         )
     check_refused_by_lightning(loaded, path)
-
-
-def _own_names(found: Located | None) -> set[str]:
-    definition = found.definition if found else None
-    return bound_in(definition) if isinstance(definition, ast.ClassDef) else set()
-
-
-def _renamed(method: str, own: set[str]) -> str:
-    """What to do where a class has the method that is wanted, under a name that nobody calls."""
-    near = near_words(method, sorted(own - CALLED))
-    return f"rename {near[0]} to {method}" if near else ""
 
 
 def _check_returns(

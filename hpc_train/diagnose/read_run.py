@@ -39,7 +39,7 @@ _LEFT_UNSAID = "left_unsaid"
 # Of these the logs may know more; the cause itself says that it is the likely one.
 _LIKELY = ("killed_rank",)
 _ANY_RUN = re.compile(r"(hpc-train [a-z]+) RUN\b")
-_MEANT = "did you mean "
+_MEANT = ("did you mean ", "it takes ")
 _HANGS = ("hang", "uneven_shares")
 
 
@@ -232,7 +232,11 @@ def _of_exception(run: RunDir, record: AttemptRecord, failed: ExitRecord) -> Cul
     told = failed.error + (f" ({failed.where})" if failed.where else "")
     evidence = [replace(item, text=told or item.text) for item in found.evidence[:1]]
     # Where the name that was meant is known, what such an error is as a rule is not.
-    cause = found.cause.partition(": as a rule")[0] if _MEANT in failed.fix else found.cause
+    cause = (
+        found.cause.partition(": as a rule")[0]
+        if any(it in failed.fix for it in _MEANT)
+        else found.cause
+    )
     fix = failed.fix or found.fix
     return replace(found, is_dated=True, evidence=tuple(evidence), cause=cause, fix=fix)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
+from hpc_train.config.lacking_methods import how_to_write
 from hpc_train.errors import ConfigError
 from hpc_train.plan.evaluations import NEEDED
 from hpc_train.plan.plan import Plan
@@ -61,15 +62,17 @@ def _check_methods(plan: Plan, model: pl.LightningModule, data: pl.LightningData
     from hpc_train.training.private.lightning import pl
 
     of_model, of_data = NEEDED[plan.verb]
+    lacking = {}
     for names, item, base in (
         (of_model, model, pl.LightningModule),
         ((of_data,), data, pl.LightningDataModule),
     ):
         own, inherited = type(item), base
         if all(getattr(own, name) is getattr(inherited, name) for name in names):
-            raise ConfigError(
-                f"{own.__name__} has no {names[0]}", f"{plan.verb} calls it: write it"
-            )
+            lacking[names[0]] = f"{own.__name__} has no {names[0]}"
+    if lacking:
+        said = f"{', and '.join(lacking.values())}, which {plan.verb} calls"
+        raise ConfigError(said, "; ".join(map(how_to_write, lacking)))
 
 
 if __name__ == "__main__":

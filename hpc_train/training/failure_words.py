@@ -22,12 +22,16 @@ from hpc_train.training.given_texts import fix_of_text
 from hpc_train.training.kept_graph import kept_graph
 from hpc_train.training.local_objects import local_object
 from hpc_train.training.lost_gradient import lost_gradient
+from hpc_train.training.meant_instead import meant_instead
+from hpc_train.training.metric_classes import of_metric
 from hpc_train.training.near_names import near_name
 from hpc_train.training.samples_differ import none_in_samples, samples_differ
 from hpc_train.training.unfit_checkpoint import FIX, unfit_checkpoint
+from hpc_train.training.unknown_argument import meant_argument
 from hpc_train.training.unread_file import unread_file
 from hpc_train.training.unused_parameters import fix_of_unused
 from hpc_train.training.users_method import method_that_returned
+from hpc_train.training.whole_batch import of_batch
 
 _MOST_SAID = 400  # characters of a message of several lines
 _MOST_READ = 20_000
@@ -37,6 +41,7 @@ _PRINTED = re.compile(r"\b(tensor|Parameter containing:\s*tensor|array)\((?:[^()
 _ROWS = re.compile(r"\[[\s\d.,+\-eEinfajx\[\]]*\]")
 _CAUGHT = re.compile(r"Caught (\w+) in ")  # torch._utils.ExceptionWrapper
 _UNFINISHED = re.compile(r"[:,(\[{]$")
+_NOT_THERE = re.compile(r"No such file or directory: '(?P<path>[^']+)'")
 # What to do about messages of torch's, Lightning's and Python's that do not say it.
 _FIXES = (
     (r"EOF when reading a line", "nobody answers in a job: take it as an argument"),
@@ -76,16 +81,21 @@ def fix_of(
     said = said_by(error)
     fixes = [fix for pattern, fix in _FIXES if re.search(pattern, said)]
     fixes += [_of_batch_norm(batch)] if _ONE_VALUE.search(said) else []
-    fixes += [_of_prepare_data(error), called_hook(error).passed, local_object(error).fix]
+    fixes += [
+        _of_prepare_data(error),
+        called_hook(error).passed or meant_argument(error),
+        local_object(error).fix,
+    ]
     if said == _NO_OPTIMIZER and method_that_returned(error):
         fixes.append('write return {"optimizer": opt, "lr_scheduler": s}')
     fixes += [_of_relative_path(error), _of_key(error, texts or {}), _of_hparams(error)]
     fixes += [FIX] if unfit_checkpoint(error) else []
     fixes.append(fix_of_text(error))
     fixes += [fix_of_unused(error, of_config=batch is not None)]
-    fixes += [unread_file(error) or of_frame(error), lost_gradient(error).fix]
-    fixes += [_of_samples(error), kept_graph(error), absent_package(error)]
-    fixes += [] if any(fixes) else [near_name(error)]
+    fixes += [unread_file(error) or of_frame(error) or of_batch(error), lost_gradient(error).fix]
+    fixes += [_of_samples(error), kept_graph(error), absent_package(error), of_metric(error)]
+    if not any(fixes):
+        fixes.append(meant_instead(error, of_config=batch is not None) or near_name(error))
     return "; ".join(filter(None, fixes))
 
 
@@ -106,7 +116,9 @@ def _of_relative_path(error: BaseException) -> str:
     """Where a file that is not there was looked for."""
     if not isinstance(error, FileNotFoundError) or error.filename2 is not None:
         return ""
-    path = error.filename
+    # torch makes the error of a data worker anew, of its text alone.
+    in_worker = _NOT_THERE.search(said_by(error)) if error.filename is None else None
+    path = in_worker["path"] if in_worker else error.filename
     if not isinstance(path, str) or not path or Path(path).is_absolute():
         return ""
     if path.startswith("~"):

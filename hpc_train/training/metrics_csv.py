@@ -14,10 +14,8 @@ from typing_extensions import override
 
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.not_finite import NotFinite, tells_divergence
+from hpc_train.training.logger_words import CSV, wanted_by
 from hpc_train.training.private.lightning import Logger, pl, rank_zero_only
-
-# How names begin of what models call of wandb's run, of MLflow's client and of their loggers.
-_OF_SERVICES = ("log", "watch", "define_", "config", "summary", "use_", "set_")
 
 
 class MetricsCsv(Logger):
@@ -44,7 +42,7 @@ class MetricsCsv(Logger):
         self._row: dict[str, Any] = {}  # the last one in the file; it may still get more metrics
         self._row_start = 0  # its offset in bytes
         self._file: io.BufferedRandom | None = None
-        self.experiment: Any = _NoExperiment()
+        self.experiment: Any = NoExperiment()
 
     def __getattr__(self, name: str) -> Any:
         # `self.logger.log_image(...)` is as common in models as `self.logger.experiment`.
@@ -163,24 +161,20 @@ class MetricsCsv(Logger):
         self._file.flush()
 
 
-class _NoExperiment:
+class NoExperiment:
     """What `self.logger.experiment` is where metrics.csv is the only logger."""
 
     def __getattr__(self, name: str) -> Any:
-        raise _no_such(name)
+        raise _no_such(name, self)
 
 
-def _no_such(name: str) -> AttributeError:
-    """What to say of a method that a model expects of its logger, with the cure."""
-    if name.startswith("_"):
+def _no_such(name: str, asked: NoExperiment) -> AttributeError:
+    """Says what a model expects of its logger; what to write is told where it ends the rank."""
+    wanted = wanted_by(name, of=CSV)
+    if wanted is None:
         return AttributeError(name)
-    kind, word = "TensorBoard", "tensorboard"
-    if name.startswith(_OF_SERVICES):
-        kind, word = "wandb or MLflow", "wandb"
-    return AttributeError(
-        f"the csv logger has no {name}, and no {kind} logger is configured: "
-        f"write loggers: [{word}, csv]"
-    )
+    said = f"the csv logger has no {name}, and no {wanted.service} logger is configured"
+    return AttributeError(said, name=name, obj=asked)
 
 
 def _csv_line(values: list[Any]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import sys
 import textwrap
 import traceback
 from collections.abc import Iterator
@@ -11,9 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hpc_train.config.method_signatures import own_nodes
+from hpc_train.config.near_hooks import HOOKED, is_spoken_of, meant_hook
 from hpc_train.training.private.versions import LIGHTNING_PACKAGES
 
 _LIBRARIES = {"torch", "builtins", *(it.partition(".")[0] for it in LIGHTNING_PACKAGES)}
+_LIGHTNINGS = tuple(it.partition(".")[0] for it in LIGHTNING_PACKAGES)
 _BEFORE_STAGES = ("__init__", "prepare_data", "setup")
 
 
@@ -24,15 +28,22 @@ class _Setter:
 
 
 def where_set(error: AttributeError) -> str:
-    """The method and the line that set it, and why not here as far as that is sure; or empty."""
+    """The method and the line that set it, and why not here as far as that is sure; or empty.
+
+    Of what no method sets, the line that makes a local of that name, or __init__ that takes one.
+    """
     owner, name = error.obj, error.name
     if owner is None or not name or isinstance(owner, type):
         return ""
     found = [it for kind in type(owner).__mro__ for it in _setters(kind, name)]
+    if not found:
+        return _kept_local(owner, name)
     if len(found) != 1:
         return ""
     setter = found[0]
     said = f"{setter.place.partition(' ')[0]} sets self.{name} {setter.place.partition(' ')[2]}"
+    if meant := _hook_of(owner, setter.method.name):
+        return f"{said}, and nothing calls {setter.method.name}: rename it to {meant}"
     stage = _stage_of(owner)
     is_asked_early = any(
         frame.f_code.co_name in _BEFORE_STAGES and frame.f_locals.get("self") is owner
@@ -43,6 +54,16 @@ def where_set(error: AttributeError) -> str:
     return f"{said}, and that line was not reached before"
 
 
+def _hook_of(owner: object, name: str) -> str:
+    """Lightning's hook that a method is meant as, where nothing in the project calls it."""
+    kinds = [it.__name__ for it in type(owner).__mro__ if it.__module__.startswith(_LIGHTNINGS)]
+    kind = next((it for it in kinds if it in HOOKED), "")
+    meant = meant_hook(name, kind, sys.path) if kind else ""
+    if not meant or is_spoken_of(name, str(Path.cwd())):
+        return ""
+    return meant
+
+
 def assigned_in(kind: type, name: str) -> str:
     """`FILE:LINE` where one method beside __init__ assigns it; empty where several do, or none."""
     found = [it for base in kind.__mro__ for it in _setters(base, name)]
@@ -50,8 +71,73 @@ def assigned_in(kind: type, name: str) -> str:
     return later[0].place.partition("(")[2].rstrip(")") if len(later) == 1 else ""
 
 
+def _kept_local(owner: object, name: str) -> str:
+    """What to write where a method has a local of that name, which ends with the method."""
+    methods = [it for kind in type(owner).__mro__ for it in _methods(kind, name)]
+    if kept := next(filter(None, (_kept_as(it.method, name) for it in methods)), ""):
+        return f"did you mean {kept!r}?"
+    made = [(it, line) for it in methods if (line := _local_in(it.method, name))]
+    if made:
+        it, line = made[0]
+        return f"{it.at(line)} makes {name} without self: write self.{name} = ... there"
+    taken = [it for it in methods if it.method.name == "__init__" and name in _arguments(it.method)]
+    if taken and not name.startswith("_"):
+        it = taken[0]
+        return f"{it.at(it.method.lineno)} takes {name}: write self.{name} = {name} there"
+    return ""
+
+
+def _kept_as(method: ast.FunctionDef, name: str) -> str:
+    """`learning_rate` of `self.learning_rate = lr`; empty without such a line."""
+    for it in ast.walk(method):
+        if isinstance(it, ast.Assign) and ast.unparse(it.value) == name:
+            target = it.targets[0]
+            if isinstance(target, ast.Attribute) and ast.unparse(target.value) == "self":
+                return target.attr
+    return ""
+
+
+def _local_in(method: ast.FunctionDef, name: str) -> int:
+    """The first line of an assignment to a plain name; 0 without one, or where it is global."""
+    nodes = list(own_nodes(method.body))
+    if any(isinstance(it, ast.Global | ast.Nonlocal) and name in it.names for it in nodes):
+        return 0
+    stored = [
+        it.lineno
+        for statement in nodes
+        if isinstance(statement, ast.Assign | ast.AnnAssign | ast.With)
+        for it in ast.walk(statement)
+        if isinstance(it, ast.Name) and it.id == name and isinstance(it.ctx, ast.Store)
+    ]
+    return min(stored, default=0)
+
+
+def _arguments(method: ast.FunctionDef) -> list[str]:
+    given = method.args
+    return [it.arg for it in (*given.posonlyargs, *given.args, *given.kwonlyargs)][1:]
+
+
 def _setters(kind: type, name: str) -> Iterator[_Setter]:
     """The methods of a class of the user's that assign it, once each; none where it is deleted."""
+    for it in _methods(kind, name):
+        if line := _line_in(it.method, name):
+            yield _Setter(it.method, it.at(line))
+
+
+@dataclass(frozen=True)
+class _Method:
+    method: ast.FunctionDef
+    named: str
+    file: Path
+    first: int  # line of the class
+
+    def at(self, line: int) -> str:
+        """`nets.Data.setup (nets.py:40)`."""
+        return f"{self.named}.{self.method.name} ({self.file}:{self.first + line - 1})"
+
+
+def _methods(kind: type, name: str) -> Iterator[_Method]:
+    """The methods of a class of the user's; none where its text may delete that attribute."""
     if kind.__module__.partition(".")[0] in _LIBRARIES:
         return
     try:
@@ -66,8 +152,8 @@ def _setters(kind: type, name: str) -> Iterator[_Setter]:
     file = file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file
     named = f"{kind.__module__}.{kind.__qualname__}".removeprefix("__main__.")
     for method in tree.body[0].body if isinstance(tree.body[0], ast.ClassDef) else []:
-        if isinstance(method, ast.FunctionDef) and (line := _line_in(method, name)):
-            yield _Setter(method, f"{named}.{method.name} ({file}:{first + line - 1})")
+        if isinstance(method, ast.FunctionDef):
+            yield _Method(method, named, file, first)
 
 
 def _line_in(method: ast.FunctionDef, name: str) -> int:

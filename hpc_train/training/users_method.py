@@ -10,6 +10,7 @@ import re
 import traceback
 from typing import Any
 
+from hpc_train.training.private.lightning_frames import in_optimizer_setup
 from hpc_train.training.private.versions import LIGHTNING_PACKAGES
 
 _PACKAGES = tuple(name.partition(".")[0] for name in LIGHTNING_PACKAGES)
@@ -25,7 +26,6 @@ _RETURNED = (
     (r"`(?P<hook>\w+_dataloader)` must be implemented", ""),
 )
 _OWNERS = ("model", "datamodule", "pl_module", "lightning_module")
-_OPTIMIZERS = "/pytorch/core/optimizer.py", "/pytorch_lightning/core/optimizer.py"
 
 
 def method_that_returned(error: BaseException) -> str:
@@ -34,7 +34,9 @@ def method_that_returned(error: BaseException) -> str:
     if not frames or _package(frames[-1].f_globals.get("__name__", "")) not in _PACKAGES:
         return ""
     hook = _hook(str(error))
-    if frames[-1].f_code.co_filename.replace("\\", "/").endswith(_OPTIMIZERS):
+    file = frames[-1].f_code.co_filename
+    codes = [frame.f_code for frame in frames if frame.f_code.co_filename == file]
+    if any(in_optimizer_setup(it.co_name) for it in codes):
         hook = hook or "configure_optimizers"  # as of a dict without "optimizer": a KeyError
     owners = [frame.f_locals.get(name) for frame in frames for name in _OWNERS]
     return next(filter(None, (_place(owner, hook) for owner in owners)), "") if hook else ""

@@ -369,7 +369,7 @@ def test_a_model_that_cannot_be_trained_is_refused_by_its_text(
     words.append(f"model.class_path=more.{name}")
     if lacks:
         message = f"more.{name} has no {lacks}, which a training calls"
-        refused(hpc, project, words, 3, message, f"write it: def {lacks}(self, ...)")
+        refused(hpc, project, words, 3, message, f"fix: write def {lacks}(self")
     else:
         said = hpc(*words)
         assert said.code == 0, said.err

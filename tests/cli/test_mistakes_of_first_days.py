@@ -252,7 +252,7 @@ def test_a_hook_under_another_name_is_noted(hpc, told: Path) -> None:
     head = "from pytorch_lightning import LightningDataModule\nclass Own(LightningDataModule):\n"
     (told / "own.py").write_text(head + text)
     words = ("submit", "cfg.yaml", "--dry-run", "data.class_path=own.Own")
-    note = "note: own.Own has a val_loader, which nothing calls: val_dataloader may be meant"
+    note = "note: own.Own has a val_loader (own.py:4), which nothing calls: val_dataloader may"
     assert note in hpc(*words).err
     more = "    def val_dataloader(self): return self.val_loader()\n"
     (told / "own.py").write_text(f"{(told / 'own.py').read_text()}{more}")
@@ -265,7 +265,7 @@ def test_a_step_under_a_short_name_is_noted(hpc, told: Path, name: str) -> None:
     text = f"from pytorch_lightning import LightningModule\nclass Own(LightningModule):\n{hooks}"
     (told / "own.py").write_text(f"{text}    def configure_optimizers(self): ...\n")
     words = ("submit", "cfg.yaml", "--dry-run", "model.class_path=own.Own", "model.init_args=null")
-    assert f"a {name}, which nothing calls: validation_step may be" in hpc(*words).err
+    assert f" {name} (own.py:4), which nothing calls: validation_step may be" in hpc(*words).err
     (told / "own.py").write_text(f"{text}    def configure_optimizers(self): self.{name}()\n")
     assert "may be meant" not in hpc(*words).err
 

@@ -149,11 +149,16 @@ def test_a_model_that_optimizes_by_hand_and_steps_nothing_is_noted(
         assert notes[0].startswith(f"{said} 10) steps no optimizer, so that nothing is learned: ")
 
 
+MAKE = "\n    def make(self, it): return DataLoader(it, num_workers=8)"
+
+
 @pytest.mark.parametrize(
     ("loader", "cpus", "told"),
     [
         ("DataLoader(s, num_workers=8)", "1", "write slurm.cpus_per_gpu=9, or num_workers=0"),
         ("DataLoader(s, 4, True, None, None, 8)", "4", "cpus_per_gpu=9, or num_workers=3"),
+        ("self.make(s)", "1", "write slurm.cpus_per_gpu=9, or num_workers=0"),
+        ("self.make(DataLoader(s))", "1", ""),  # which of them is given is not sure
         ("DataLoader(s, num_workers=8)", "8", ""),
         ("DataLoader(s, num_workers=8)", "null", ""),  # as many as the cluster gives
         ("DataLoader(s, num_workers=self.n)", "1", ""),
@@ -164,7 +169,7 @@ def test_more_data_workers_than_cpus_are_noted(
     tmp_path: Path, loader: str, cpus: str, told: str
 ) -> None:
     """Nothing but a warning of torch's in the job's log told it."""
-    (tmp_path / "nets.py").write_text((NETS % "o").replace("return []", f"return {loader}"))
+    (tmp_path / "nets.py").write_text((NETS % "o").replace("return []", f"return {loader}{MAKE}"))
     file = tmp_path / "cfg.yaml"
     file.write_text(CONFIG % ("", STOPPING, ""))
     loaded = load(file, [f"slurm.cpus_per_gpu={cpus}", "global_batch_size=4"])

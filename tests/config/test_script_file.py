@@ -299,3 +299,29 @@ def test_a_script_tells_how_it_is_stopped_and_goes_on(script: Path, tmp_path: Pa
         resume_args=["--from", "{newest}"],
     )
     assert Plan.from_json(plan.to_json()) == plan
+
+
+PARSED = """
+import argparse
+parser = argparse.ArgumentParser()
+parser.add_argument("--epochs", type=int)
+parser.add_argument("--lr", type=float)
+args = parser.parse_args()
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "words", "hint"),
+    [
+        ("", ["trainer.max_epochs=9"], "it is train.py's own: hpc-train submit train.py -- --epoc"),
+        ("", ["trainer.precision=16"], "leave it out: train.py makes its own, and its arguments"),
+        ("", ["model.init_args.lr=1"], "leave it out: train.py makes its own, and its arguments"),
+        ("trainer: {max_epochs: 9}\n", [], "keep one of them"),
+    ],
+)
+def test_what_a_script_decides_is_told_with_its_own_argument(
+    script: Path, more: str, words: list[str], hint: str
+) -> None:
+    script.write_text(PARSED)
+    error = refusal(write(script.parent, f"script: {{path: train.py}}\n{more}"), *words)
+    assert error.hint.startswith(hint)

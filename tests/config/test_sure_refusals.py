@@ -140,7 +140,12 @@ def test_a_plateau_without_a_monitor_is_refused_where_it_is_surely_returned(
         ("        return DataLoader(1)\n", ""),
         ("        yield 1\n", ""),
         ("        raise NotImplementedError\n", ""),
-        ("        pass\n", ""),
+        ("        pass\n", "end it with: return DataLoader(...)"),
+        ('        """To do."""\n', "end it with: return DataLoader(...)"),
+        ("        return None\n", "end it with: return DataLoader(...)"),
+        ("        if self.x: return None\n        return [1]\n", ""),
+        ("        pass\n    def setup(self, stage): self.train_dataloader = lambda: [1]\n", ""),
+        ("        pass\nData.train_dataloader = lambda self: [1]\n", ""),
     ],
 )
 def test_a_train_dataloader_that_returns_nothing_is_refused(

@@ -87,7 +87,6 @@ def test_a_limit_of_no_batches_is_told_as_well(
         (NETS + DATA + VALIDATES, STOPS, "  limit_val_batches: 1\n"),
         (NETS + DATA, STOPS.replace("val_loss", "train_loss"), ""),
         (NETS.replace("train_loss", "val_loss") + DATA, STOPS, ""),  # logged in both
-        (NETS + VALIDATES + DATA, STOPS, ""),  # the model's own
         (NETS + DATA.replace("pl.LightningDataModule", "Base"), STOPS, ""),
         (NETS + "from elsewhere import Base\n" + DATA.replace("pl.Light", "Base, pl.Light"),
          STOPS, ""),
@@ -126,3 +125,15 @@ def test_a_fit_that_may_end_well_gets_a_note(
     refused, notes = told(tmp_path, monkeypatch, nets, callbacks=stops, trainer=trainer)
     assert not refused
     assert LACKS in notes
+
+
+def test_a_loader_of_the_model_is_told_to_be_moved_into_the_data(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lightning asks a DataModule alone, where there is one."""
+    refused, _ = told(tmp_path, monkeypatch, NETS + VALIDATES + DATA)
+    assert refused.endswith(
+        "nets.Data (nets.py:13) has no val_dataloader, and beside a DataModule that of nets.Net"
+        " (nets.py:11) is not asked: no validation runs -> move val_dataloader into nets.Data, or"
+        " monitor: train_loss"
+    )

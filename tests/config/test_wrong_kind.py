@@ -122,3 +122,24 @@ def test_a_class_of_the_lightning_that_is_not_installed_is_told_as_that_of_the_o
     with pytest.raises(ConfigError) as caught:
         check_class(f"{written}s", {}, search_path=[str(tmp_path), str(tmp_path / "site")])
     assert "Lightning is installed" not in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("written", "hint"),
+    [
+        ("pl.callbacks.EarlyStopping", "write pytorch_lightning.callbacks.EarlyStopping"),
+        ("src.callbacks.EarlyStopping", "write pytorch_lightning.callbacks.EarlyStopping"),
+        ("src.callbacks.Hello", "did you mean 'callbacks.Hello'?"),
+        ("src.callbacks.Helo", "did you mean 'callbacks.Hello'?"),
+        ("pl.callbacks.Hello", "did you mean 'callbacks.Hello'?"),
+        ("L.pytorch.callbacks.Timer", "write lightning.pytorch.callbacks.Timer"),
+    ],
+)
+def test_a_class_that_a_file_of_ones_own_has_not_is_not_named_there(
+    written: str, hint: str, tmp_path: Path
+) -> None:
+    write(tmp_path, "from pytorch_lightning import Callback\nclass Hello(Callback): ...\n",
+          "callbacks.py")  # fmt: skip
+    with pytest.raises(ConfigError) as caught:
+        check_class(written, {}, search_path=[str(tmp_path), *sys.path], wanted="Callback")
+    assert caught.value.hint == hint

@@ -103,7 +103,7 @@ def test_a_loss_without_a_gradient_is_placed_at_the_step_with_what_took_it(tmp_p
 def test_a_name_that_hparams_has_is_told_to_be_there(tmp_path: Path) -> None:
     told = fit(tmp_path, Saved())
     assert told.fix == "write self.hparams.lr, or self.lr = lr in __init__"
-    assert fit(tmp_path, Saved(keep=False)).fix == ""
+    assert fit(tmp_path, Saved(keep=False)).fix.endswith("takes lr: write self.lr = lr there")
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import pytorch_lightning as pl
 import torch
 
 from hpc_train.plan.plan import Batch
+from hpc_train.training.failure_words import fix_of
 from hpc_train.training.rank_failure import RankFailure, failure_of
 
 
@@ -274,3 +275,18 @@ def test_a_package_that_a_function_imports_is_told_as_one_that_a_module_does(
         with pytest.raises(ModuleNotFoundError) as caught:
             names["step"]()
         assert (fix in failure_of(caught.value).error) is bool(told)
+
+
+class OpensImages(torch.utils.data.Dataset[Any]):
+    def __len__(self) -> int:
+        return 1
+
+    def __getitem__(self, index: int) -> Any:
+        return Path("no_such_folder", f"{index}.pt").read_bytes()
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_relative_path_is_told_of_a_data_worker_too(workers: int) -> None:
+    with pytest.raises(FileNotFoundError) as caught:
+        list(torch.utils.data.DataLoader(OpensImages(), num_workers=workers))
+    assert fix_of(caught.value) == f"a relative path begins in {Path.cwd()}: write the whole path"

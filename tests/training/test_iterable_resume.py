@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import DataLoader
 
 from hpc_train.errors import ConfigError
 from hpc_train.training.resume.iterable_resume import stream_loader
@@ -102,9 +102,3 @@ def test_a_loader_of_the_users_own_with_a_state_goes_on_and_stays_unsized() -> N
     resumed, _ = stream_loader(Counting(), micro_batch_size=MICRO, start=position.after(2))
     assert list(resumed) == [3, 4, 5, 6]
     assert not hasattr(resumed, "__len__")
-
-
-def test_a_data_set_in_place_of_its_loader_is_told_with_the_loader() -> None:
-    with pytest.raises(ConfigError, match="train data are a TensorDataset, a data set") as caught:
-        stream_loader(TensorDataset(torch.zeros(3)), micro_batch_size=MICRO, start=None)
-    assert caught.value.hint == "write DataLoader(TensorDataset(...), batch_size=32, shuffle=True)"

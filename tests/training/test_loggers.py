@@ -151,12 +151,10 @@ def test_the_csv_logger_has_a_folder_and_names_the_logger_that_a_model_expects(
     log.save()
     assert (log.name, log.version, Path(log.log_dir).is_dir()) == ("csv", "", True)
     assert not hasattr(log.experiment, "__len__")
-    with pytest.raises(
-        AttributeError, match=r"no add_image, .* write loggers: \[tensorboard, csv\]"
-    ):
+    with pytest.raises(AttributeError, match="no add_image, and no TensorBoard logger is con"):
         log.experiment.add_image("x", None)
     for asked in (lambda: log.experiment.log({}), lambda: log.log_image("x", [])):
-        with pytest.raises(AttributeError, match=r"write loggers: \[wandb, csv\]"):
+        with pytest.raises(AttributeError, match="and no Weights & Biases logger is configured"):
             asked()
     log.take_everything()  # as in a bench
     log.log_image("x", [])

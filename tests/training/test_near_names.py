@@ -187,3 +187,38 @@ def test_a_name_that_self_has_is_meant(tmp_path: Path) -> None:
     error = raised(tmp_path, "net(1)", self=Net())
     assert near_name(error) == "did you mean self.net?"
     assert near_name(raised(tmp_path, "net(1)", self=None)) == ""
+
+
+class Forgets(pl.LightningDataModule):
+    def __init__(self, root: str = "data", width: int = 1) -> None:
+        super().__init__()
+        self.wide = width
+
+    def setup(self, stage: str) -> None:
+        train = [1]  # noqa: F841 - without self
+
+    def set_up(self) -> None:
+        self.held = 1
+
+
+def test_what_a_method_makes_without_self_is_told_with_its_line() -> None:
+    made = place_of("train = [1]  # noqa")
+    assert near_name(asked(Forgets(), "train")) == (
+        f"{__name__}.Forgets.setup {made} makes train without self: write self.train = ... there"
+    )
+    taken = place_of('def __init__(self, root: str = "data"')
+    assert near_name(asked(Forgets(), "root")) == (
+        f"{__name__}.Forgets.__init__ {taken} takes root: write self.root = root there"
+    )
+
+
+def test_what_init_keeps_under_another_name_is_told_with_that_name() -> None:
+    assert near_name(asked(Forgets(), "width")) == "did you mean 'wide'?"
+
+
+def test_what_a_misspelt_hook_sets_is_told_with_the_hooks_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    said = near_name(asked(Forgets(), "held"))
+    assert said.endswith("and nothing calls set_up: rename it to setup")

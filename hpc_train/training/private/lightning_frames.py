@@ -17,3 +17,8 @@ def in_teardown(file: str, function: str) -> bool:
 def in_restore(file: str, function: str) -> bool:
     """Whether a frame is Lightning's loading of the checkpoint from which a fit goes on."""
     return function == "restore_model" and Path(file).name == "checkpoint_connector.py"
+
+
+def in_optimizer_setup(function: str) -> bool:
+    """Whether a frame is Lightning's reading of what configure_optimizers returned."""
+    return function == "_init_optimizers_and_lr_schedulers"

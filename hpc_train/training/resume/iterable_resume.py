@@ -19,7 +19,7 @@ from functools import partial
 from itertools import islice
 from typing import Any, Protocol, cast, runtime_checkable
 
-from torch.utils.data import BatchSampler, DataLoader, Dataset, get_worker_info
+from torch.utils.data import BatchSampler, DataLoader, get_worker_info
 
 from hpc_train.errors import ConfigError
 from hpc_train.training.private.torch_data import has_ended, iterate_from
@@ -89,15 +89,8 @@ def stream_loader(
         The loader for Lightning, and the position to ask at each step.
 
     Raises:
-        ConfigError: it is no iterable, or the saved state is one of another number of workers.
+        ConfigError: the saved state is one of another number of workers.
     """
-    if not hasattr(loader, "__iter__"):
-        given = "None" if loader is None else f"a {type(loader).__name__}"
-        if isinstance(loader, Dataset):
-            write = f"write DataLoader({type(loader).__name__}(...), batch_size=32, shuffle=True)"
-            raise ConfigError(f"the train data are {given}, a data set without batches", write)
-        what = f"train_dataloader gives {given}, which has no batches"
-        raise ConfigError(what, "return a DataLoader, or another iterable of batches")
     if not isinstance(loader, DataLoader):
         position = StreamPosition(exact=isinstance(loader, Stateful), start=start)
         kind = _SizedObjectStream if hasattr(loader, "__len__") else _ObjectStream

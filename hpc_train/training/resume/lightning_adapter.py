@@ -17,6 +17,7 @@ from hpc_train.runs.checkpoints import fit_checkpoints
 from hpc_train.training.data_notes import tell_of_data
 from hpc_train.training.loggers import newest_numbers, steps_in_all
 from hpc_train.training.model_files import ModelFiles, check_folders
+from hpc_train.training.no_batches import check_batches
 from hpc_train.training.private import lightning_trainer as inner
 from hpc_train.training.private import script_places
 from hpc_train.training.private.lightning import TorchCheckpointIO, TrainerFn, pl
@@ -116,8 +117,9 @@ class LightningAdapter(pl.Callback):
             )
         epoch = inner.current_epoch(self._trainer)
         may_shuffle = not cast("Any", self._trainer).overfit_batches
-        loader = self.state.train_loader(loaders[0], epoch=epoch, may_shuffle=may_shuffle)
         maker = cast("Any", self._trainer).datamodule or self._trainer.lightning_module
+        check_batches(loaders[0], maker)
+        loader = self.state.train_loader(loaders[0], epoch=epoch, may_shuffle=may_shuffle)
         tell_of_data(self.state.rank, loaders[0], maker, self._trainer.max_epochs)
         return [loader]
 

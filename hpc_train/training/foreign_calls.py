@@ -1,0 +1,99 @@
+"""What code asks of an object of Lightning's or torch's that another kind of object has.
+
+As `self.logger.experiment.log({...})`, which is of Weights & Biases, where TensorBoard logs, and
+`self.optimizers().lr`, which a parameter group has.
+"""
+
+from __future__ import annotations
+
+import ast
+import traceback
+from typing import Any
+
+from hpc_train.training.frame_text import is_users, nodes_at
+from hpc_train.training.logger_words import BOARD, CSV, Logging, logging_by, wanted_by
+
+_RATES = ("lr", "learning_rate", "rate", "current_lr")
+_LEARNING_RATE = "lr"
+
+
+def foreign_call(error: BaseException, *, of_config: bool) -> str:
+    """What to write; empty where the error is of something else.
+
+    Args:
+        of_config: Whether a config names the loggers.
+    """
+    if not isinstance(error, AttributeError) or error.obj is None or not error.name:
+        return ""
+    owner, name = error.obj, error.name
+    if isinstance(owner, type):
+        return ""
+    if has := logging_by(owner):
+        return _of_logger(has, name, of_config=of_config)
+    return _of_optimizer(owner, name, _written(error, name))
+
+
+def _of_logger(has: Logging, name: str, *, of_config: bool) -> str:
+    wanted = wanted_by(name, of=has)
+    if wanted is None:
+        return ""
+    other = f"loggers: [{wanted.word}, csv]"
+    if has is CSV:
+        return f"write {other}"
+    if not of_config:
+        other = f"Trainer(logger={wanted.logger}(...))"
+    says = f"{name} is of {wanted.service}, and this logger is {has.service}'s"
+    same = "self.log(NAME, VALUE) for a number, "
+    if name in wanted.images and has is BOARD:
+        same = "self.logger.experiment.add_image(NAME, TENSOR), "
+    return f"{says}: write {same}or {other}"
+
+
+def _of_optimizer(owner: Any, name: str, written: str) -> str:
+    """Of an optimizer or a schedule, or of a list of them."""
+    if isinstance(owner, list | tuple):
+        kinds = {type(it).__name__ for it in owner if _groups(it) or _is_schedule(it)}
+        if not owner or len(kinds) != 1 or not all(_has(it, name) for it in owner):
+            return ""
+        which = f"{written or 'it'}[0].{name}"
+        return f"there are {len(owner)} of them, in a {type(owner).__name__}: write {which}"
+    if _is_schedule(owner):
+        rate = f"{written or 'SCHEDULE'}.get_last_lr()[0]"
+        return f"write {rate}" if name in _RATES else ""
+    groups = _groups(owner)
+    key = name if groups and name in groups[0] else ""
+    if groups and name in _RATES and _LEARNING_RATE in groups[0]:
+        key = _LEARNING_RATE
+    return f'write {written or "OPTIMIZER"}.param_groups[0]["{key}"]' if key else ""
+
+
+def _groups(owner: Any) -> list[dict[str, Any]]:
+    """The parameter groups of an optimizer; none of another object."""
+    held = getattr(owner, "__dict__", {})
+    groups = held.get("param_groups")
+    if groups is None:  # of a LightningOptimizer
+        groups = getattr(held.get("_optimizer"), "__dict__", {}).get("param_groups")
+    if isinstance(groups, list) and groups and isinstance(groups[0], dict):
+        return groups
+    return []
+
+
+def _is_schedule(owner: Any) -> bool:
+    return hasattr(type(owner), "get_last_lr") and "optimizer" in getattr(owner, "__dict__", {})
+
+
+def _has(owner: Any, name: str) -> bool:
+    return hasattr(type(owner), name) or name in getattr(owner, "__dict__", {})
+
+
+def _written(error: AttributeError, name: str) -> str:
+    """What the innermost line of the user's asks for it, as it is written there."""
+    for frame, line in reversed([*traceback.walk_tb(error.__traceback__)]):
+        if is_users(frame):
+            asked = {
+                ast.unparse(it.value)
+                for it in nodes_at(frame, line)
+                if isinstance(it, ast.Attribute) and it.attr == name
+            }
+            return asked.pop() if len(asked) == 1 else ""
+    return ""

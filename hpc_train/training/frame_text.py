@@ -1,0 +1,49 @@
+"""What the text says that a frame of a traceback runs."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+
+_INSTALLED = ("site-packages", "dist-packages")
+
+
+def is_users(frame: FrameType) -> bool:
+    """Whether it is of no installed package."""
+    return not any(it in _INSTALLED for it in Path(frame.f_code.co_filename).parts)
+
+
+def nodes_of(frame: FrameType) -> Iterator[ast.AST]:
+    """All that its function does, or its module; nothing where the text does not tell."""
+    code = frame.f_code
+    try:
+        tree = ast.parse("".join(linecache.getlines(code.co_filename)))
+    except (SyntaxError, ValueError):  # a notebook's cell with a magic, or a file that has changed
+        return
+    if code.co_name == "<module>":
+        yield from ast.walk(tree)
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and node.name == code.co_name:
+            first = min([it.lineno for it in node.decorator_list], default=node.lineno)
+            if code.co_firstlineno in (first, node.lineno):
+                yield from ast.walk(node)
+        elif isinstance(node, ast.Lambda) and node.lineno == code.co_firstlineno:
+            yield from ast.walk(node)
+
+
+def nodes_at(frame: FrameType, line: int) -> Iterator[ast.AST]:
+    """Those of them that have this line."""
+    for node in nodes_of(frame):
+        first = getattr(node, "lineno", None)
+        if first is not None and first <= line <= (getattr(node, "end_lineno", None) or first):
+            yield node
+
+
+def shown_file(file: str) -> str:
+    """A file as seen from the folder of the training."""
+    path = Path(file)
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else file

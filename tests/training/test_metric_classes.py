@@ -1,0 +1,50 @@
+"""A metric that was made for another number of classes, as torchmetrics refuses it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+import torchmetrics
+from torchmetrics.functional import accuracy
+
+from hpc_train.training.failure_words import fix_of
+
+OUT, Y = torch.randn(4, 3), torch.tensor([0, 1, 2, 0])
+
+
+class Net(torch.nn.Module):
+    def __init__(self, **given: Any) -> None:
+        super().__init__()
+        self.acc = torchmetrics.Accuracy(**given)
+
+    def forward(self, out: torch.Tensor, y: torch.Tensor) -> Any:
+        return self.acc(out, y)
+
+
+def fix(call: Any, *given: Any, **named: Any) -> str:
+    with pytest.raises((ValueError, RuntimeError)) as caught:
+        call(*given, **named)
+    return fix_of(caught.value)
+
+
+def test_another_number_of_classes_is_told_with_both() -> None:
+    assert fix(Net(task="multiclass", num_classes=2), OUT, Y) == (
+        "self.acc was made with num_classes=2, and is given 3 classes: write num_classes=3, or"
+        " give it what has 2"
+    )
+    said = fix(accuracy, OUT, Y, task="multiclass", num_classes=5)
+    assert said.startswith("the metric was made with num_classes=5, and is given 3 classes: ")
+    metric = torchmetrics.AUROC(task="multiclass", num_classes=4)
+    assert "MulticlassAUROC was made with num_classes=4" in fix(metric, OUT.softmax(1), Y)
+
+
+def test_another_number_of_labels_is_told() -> None:
+    said = fix(Net(task="multilabel", num_labels=2), OUT.sigmoid(), OUT.sigmoid().round().int())
+    assert "num_labels=2, and is given 3 labels: write num_labels=3" in said
+
+
+def test_what_is_wrong_with_other_shapes_is_left_to_torchmetrics() -> None:
+    assert "num_classes" not in fix(Net(task="multiclass", num_classes=3), OUT, Y[:2])
+    assert "num_classes" not in fix(Net(task="multiclass", num_classes=2), Y, Y)

@@ -1,0 +1,44 @@
+"""An argument by a name that a call does not take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import pytorch_lightning as pl
+import torch
+
+from hpc_train.training.failure_words import fix_of
+
+NET: Any = pl.LightningModule()
+LINEAR: Any = torch.nn.Linear
+TRAINER: Any = pl.Trainer
+
+
+def rated(rate: float, steps: Any = 1) -> None: ...
+
+
+def handed(**more: Any) -> None:
+    rated(**more)
+
+
+def open_to_all(**more: Any) -> None:
+    rated(1.0, **more)
+
+
+@pytest.mark.parametrize(
+    ("call", "fix"),
+    [
+        (lambda: NET.log("a", 1.0, progbar=True), "did you mean 'prog_bar'?"),
+        (lambda: LINEAR(8, out_feature=3), "did you mean 'out_features' or 'in_features'?"),
+        (lambda: TRAINER(max_epoch=3), "did you mean 'max_epochs' or 'min_epochs'?"),
+        (lambda: handed(rate=1, gamma=3), "it takes rate, steps"),
+        (lambda: handed(rates=3), "did you mean 'rate'?"),
+        (lambda: open_to_all(stepz=3), "did you mean 'steps'?"),
+    ],
+)
+def test_the_name_that_was_meant_is_told(call: Callable[[], Any], fix: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        call()
+    assert fix_of(caught.value) == fix

@@ -1,0 +1,80 @@
+"""A dict that is taken apart, or given to a layer, as if it were a tuple of tensors."""
+
+from __future__ import annotations
+
+from collections import UserDict
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch.nn.functional import cross_entropy
+
+from hpc_train.training.failure_words import fix_of
+from hpc_train.training.rank_failure import user_frame
+
+LINEAR = torch.nn.Linear(2, 2)
+X, Y = torch.zeros(3, 2), torch.zeros(3, dtype=torch.long)
+
+
+def forward(x: Any) -> Any:
+    return LINEAR(x)
+
+
+def step(batch: Any) -> Any:
+    x, y = batch
+    return cross_entropy(forward(x), y)
+
+
+def moved(batch: Any) -> Any:
+    image, label = batch
+    return image.float(), label
+
+
+def three(batch: Any) -> Any:
+    x, y, z = batch
+    return x, y, z
+
+
+def whole(batch: Any) -> Any:
+    return forward(batch)
+
+
+def told(call: Callable[[Any], Any], batch: Any) -> tuple[str, str]:
+    with pytest.raises((TypeError, ValueError, AttributeError)) as caught:
+        call(batch)
+    return fix_of(caught.value), user_frame(caught.value)
+
+
+def test_the_keys_that_came_for_values_are_told_with_the_line_that_takes_them() -> None:
+    line = step.__code__.co_firstlineno + 1
+    fix, _ = told(step, {"x": X, "y": Y})
+    assert fix == (
+        f"batch is a dict with the keys 'x', 'y', and tests/training/test_whole_batch.py:{line}"
+        ' takes its keys: write x, y = batch["x"], batch["y"]'
+    )
+    assert told(step, UserDict({"y": Y, "x": X}))[0].endswith('write x, y = batch["x"], batch["y"]')
+    fix, _ = told(moved, {"img": X, "target": Y})
+    assert fix.endswith('write image, label = batch["img"], batch["target"]')
+
+
+def test_a_dict_of_another_number_of_keys_is_told_with_how_to_take_one() -> None:
+    fix, _ = told(step, {"a": X, "b": Y, "c": Y})
+    assert fix.endswith('takes its keys: write batch["a"] or batch["b"], ... for the value that is'
+                        " meant")  # fmt: skip
+    assert told(step, {"x": X, "y": Y, "z": Y})[0].endswith('write x, y = batch["x"], batch["y"]')
+    assert 'batch["x"]' in told(three, {"x": X, "y": Y})[0]
+    assert "the key 'x'," in told(three, {"x": X})[0]
+
+
+def test_a_dict_in_a_tensors_place_is_told_with_its_keys() -> None:
+    fix, _ = told(whole, {"x": X, "y": Y})
+    assert fix == (
+        "x is a dict with the keys 'x', 'y': write x[\"x\"] or x[\"y\"] for the value that is meant"
+    )
+
+
+def test_what_is_no_dict_or_fails_for_something_else_is_left_to_others() -> None:
+    assert "dict" not in told(step, ("x", "y"))[0]
+    assert "dict" not in told(three, (1, 2))[0]
+    assert "dict" not in told(step, {1: X, 2: Y})[0]
