@@ -309,9 +309,7 @@ def _not_yaml(error: yaml.MarkedYAMLError, path: Path, text: str) -> ConfigError
         what = "the keys" if re.match(r"\s*<<", line) else "the value"
         hint = f"no &{found[1]} stands above: put it before {what} that *{found[1]} repeats"
         hint += "" if "<<" in line else f'; a text with a * needs quotes: "{found[0]}"'
-    elif slip := _of_a_section(rows, mark.line + 1 if mark else 0) or _slip_of_typing(above, line):
-        hint = slip
-    elif slip := column_slip(rows[1:-1], mark.line + 1 if mark else 0):
+    elif slip := _slip(rows, mark.line + 1 if mark else 0, above, line):
         hint = slip
     elif "did not find expected" in problem or "unexpected end" in problem:
         hint += ", and above: a quote or bracket may be open since an earlier line"
@@ -319,6 +317,11 @@ def _not_yaml(error: yaml.MarkedYAMLError, path: Path, text: str) -> ConfigError
         hint = "this is Python: name the YAML file that names its classes"
     where = _of_lookalike(hint, rows, mark, path) or where
     return ConfigError(f"{where}: not YAML: {problem}", hint)
+
+
+def _slip(rows: Sequence[str], number: int, above: str, line: str) -> str:
+    own = _of_a_section(rows, number) or _slip_of_typing(above, line)
+    return own or column_slip(rows[1:-1], number)
 
 
 def _of_lookalike(hint: str, rows: Sequence[str], mark: yaml.Mark | None, path: Path) -> str:

@@ -94,8 +94,11 @@ def read_object(
 
 def _as_pairs(arguments: object) -> str:
     """What to write for arguments that are no pairs, as `lr:0.05` is to YAML."""
-    from hpc_train.config.missing_colons import pairs_meant  # on the way to an error
+    from hpc_train.config.dashes import without_dashes  # on the way to an error
+    from hpc_train.config.missing_colons import pairs_meant
 
+    if meant := without_dashes(arguments):
+        return meant
     if meant := plain_one(str(arguments)):
         return meant
     if meant := pairs_meant(arguments):

@@ -19,7 +19,11 @@ TRAINER = (
 @pytest.mark.parametrize(
     ("text", "line", "hint"),
     [
-        (MODEL.replace("    width", "   width"), 5, "width in the column of lr in the line above: 5"),
+        (
+            MODEL.replace("    width", "   width"),
+            5,
+            "width in the column of lr in the line above: 5",
+        ),
         (MODEL.replace("    lr", "     lr"), 5, "width in the column of lr in the line above: 6"),
         (
             MODEL.replace("  init_args", " init_args"),
@@ -47,7 +51,11 @@ TRAINER = (
         (f"{TRAINER}       mode: max\n", 7, "mode in the column of patience in the line above: 9"),
         (f"{TRAINER}   - class_path: a.C\n", 7, "the dash in the column of the dash in line 4: 5"),
         (f"{TRAINER}     - class_path: a.C\n", 7, "the dash in the column of the dash in line 4"),
-        ("loggers:\n  - csv\n - wandb\n", 3, "the dash in the column of the dash in the line above"),
+        (
+            "loggers:\n  - csv\n - wandb\n",
+            3,
+            "the dash in the column of the dash in the line above",
+        ),
         (
             f"{MODEL}    layers:\n      - in: 3\n        out: 4\n       act: relu\n",
             9,
