@@ -53,18 +53,31 @@ def meant_section(value: Any, values: Mapping[str, Any]) -> str:
 
 def below_its_section(hint: str, written: str, values: Mapping[str, Any], origins: Origins) -> str:
     """The same hint, where it is a key of a section, as a file has it: not as one word."""
+    value = values.get(written)
+    if found := re.fullmatch(rf"write (?:.*: )?(model|data)\.{INIT_ARGS}\.(\w+)", hint):
+        return _pair_below((found[1], INIT_ARGS), f"{found[2]}: {_shown(value)}", written, origins)
     found = re.fullmatch(r"write (\w+)\.(\w+)", hint)
     if found is None or found[1] not in FIELDS:
         return hint
     section, name = found.groups()
-    value = values.get(written)
     # A word of others may count in another unit: only what surely fits is repeated.
     fits = type(value) is int and "str" not in TYPES.get(f"{section}.{name}", "")
-    fits = fits or (
-        name == written.lower().replace("-", "_") and isinstance(value, (str, int, float))
-    )
-    pair = f"{name}: {value if fits and value != '' else '...'}"
-    files = {origins.of(it).partition(":")[0] for it in (section, written)}
-    if isinstance(values.get(section), Mapping) and len(files) == 1:
-        return f"write below {section}: {pair}"
-    return f"write {section}: {{{pair}}}"
+    fits = fits or name == written.lower().replace("-", "_")
+    return _pair_below((section,), f"{name}: {_shown(value) if fits else '...'}", written, origins)
+
+
+def _pair_below(above: tuple[str, ...], pair: str, written: str, origins: Origins) -> str:
+    """A pair below keys that stand in the same file as what was written, or with these keys."""
+    files = {origins.of(it).partition(":")[0] for it in (".".join(above), written)}
+    if len(files) == 1:
+        return f"write below {'.'.join(above)}: {pair}"
+    for key in reversed(above):
+        pair = f"{key}: {{{pair}}}"
+    return f"write {pair}"
+
+
+def _shown(value: Any) -> str:
+    """A plain value as YAML; points for any other."""
+    from hpc_train.config.whole_forms import flow  # on the way to an error
+
+    return flow(value) if isinstance(value, (int, float, str)) and value != "" else "..."

@@ -30,7 +30,7 @@ def hint_of_element(
         keys = [str(found[0]), *([INIT_ARGS] if is_argument else []), *below]
         return f"write {shlex.quote(f'{prefix}{chr(46).join(keys)}={_text(value)}')}"
     known = f"its elements are 0 to {len(holder) - 1}" if holder else "it is empty"
-    if any(names):
+    if any(names) and not name.lstrip("-").isdecimal():
         known = f"it has {', '.join(f'{number} {it}'.strip() for number, it in enumerate(names))}"
     return f"{known}; give the whole list to make it longer: {prefix[:-1]}=[...]"
 

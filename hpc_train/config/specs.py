@@ -86,6 +86,9 @@ def read_object(
         )
     if arguments is not None and not isinstance(arguments, Mapping):
         raise origins.error(f"{key}.init_args", f"is {arguments!r}", _as_pairs(arguments))
+    if arguments and set(arguments) == {"..."}:  # copied from a fix
+        hint = "the points stand for arguments: write name: value, or leave init_args out"
+        raise origins.error(f"{key}.init_args", "is {...}", hint)
     return _class_name(spec[CLASS_PATH], f"{key}.{CLASS_PATH}", origins), {
         name: read_tree(value, f"{key}.{INIT_ARGS}.{name}", origins)
         for name, value in (arguments or {}).items()

@@ -84,7 +84,7 @@ def test_an_element_of_a_list_by_the_name_of_its_class(hpc, project: Path) -> No
         (many, "earlystopping.init_args.patience=5", "trainer.callbacks.0.init_args.patience=5"),
         (many, "Mine.lr=5", "write trainer.callbacks.1.lr=5"),
         (many, "Other.lr=5", "it has 0 EarlyStopping, 1 Mine; give the whole list"),
-        (many, "7.lr=5", "it has 0 EarlyStopping, 1 Mine; give the whole list"),
+        (many, "7.lr=5", "its elements are 0 to 1; give the whole list"),
         ("[]", "0.lr=5", "it is empty; give the whole list"),
     ):
         (project / "cfg.yaml").write_text(text.replace("{accel", f"{{callbacks: {listed}, accel"))

@@ -142,7 +142,7 @@ def test_seed_0_is_a_seed(project: Path) -> None:
         (
             "trainer.callbacks=EarlyStopping",
             "is 'EarlyStopping'",
-            "write [{class_path: pytorch_lightning.callbacks.EarlyStopping, init_args: {...}}]",
+            "write [{class_path: pytorch_lightning.callbacks.EarlyStopping, init_args: {monitor: .",
         ),
         (
             "trainer.callbacks=[{LearningRateMonitor}]",

@@ -46,7 +46,7 @@ _WANDB = "{class_path: pytorch_lightning.loggers.WandbLogger, init_args: {projec
         # an argument that fell out of its class
         (_MODEL, "model:\n  class_path: nets.Net\n  init_args:\nwidth: 3", "width is no key",
          "indent width below model.init_args, which has nothing below it"),
-        (_DATA, f"{_DATA}\nlr: 0.1", "lr is no key", "model.init_args.lr"),
+        (_DATA, f"{_DATA}\nlr: 0.1", "lr is no key", "write below model.init_args: lr: 0.1"),
         # a section by another name
         (_SLURM, "sbatch: {nodes: 1", "sbatch is no key", "fix: write slurm"),
         (_SLURM, "resources: {partition: x, cpus-per-task: 2", "is no key", "fix: write slurm"),

@@ -125,6 +125,7 @@ def test_words_of_other_trainers_have_a_home_here(hpc, project, typed: str, form
     if re.fullmatch(r"[a-z]+\.\w+", form):  # one word with a point is for the command line
         section, name = form.split(".")
         form = f"write {section}: {{{name}: {value}}}"
+    form = form.replace("model.init_args.lr", f"write model: {{init_args: {{lr: {value}}}}}")
     refused(hpc, project, ["submit", "in.yaml"], 3, f"in.yaml:2: {word} is no key", form)
 
 
