@@ -13,6 +13,7 @@ from hpc_train.config.keys import FIELDS
 from hpc_train.config.modules import find_module
 from hpc_train.config.origins import Origins
 from hpc_train.config.other_words import OTHER_WORDS
+from hpc_train.config.owned_arguments import owned_hint
 from hpc_train.config.removed_arguments import (
     OLD_STRATEGIES,
     REMOVED_ARGUMENTS,
@@ -30,7 +31,7 @@ OWNED: Mapping[str, str] = {
     "accumulate_grad_batches": "it follows from global_batch_size and micro_batch_size",
     "default_root_dir": "everything goes into the run directory; write runs_dir to move it",
     "logger": "write loggers: [csv, tensorboard]",
-    "enable_checkpointing": "leave it out: a run always saves, by checkpoint.every_n_minutes"
+    "enable_checkpointing": "a run always saves, by checkpoint.every_n_minutes"
     f" ({CheckpointConfig().every_n_minutes:g}) or checkpoint.every_n_steps, and keeps the newest"
     f" {CheckpointConfig().keep_last} (checkpoint.keep_last)",
     "use_distributed_sampler": "samples are dealt to ranks by global_batch_size",
@@ -127,7 +128,7 @@ def check_trainer(
     for name in arguments:
         key = f"trainer.{name}"
         if name in OWNED:
-            hint = _of_owned(name, arguments[name], config, origins)
+            hint = owned_hint(name, arguments[name], OWNED[name], config, origins)
             raise origins.error(key, "is set by hpc-train", hint)
         if known and name not in known:
             usable = [parameter for parameter in known if parameter not in OWNED]
@@ -159,16 +160,6 @@ def check_trainer(
         raise origins.error("trainer.strategy", f"is {strategy!r}", f"write {named}")
     _check_choice(arguments, "strategy", _STRATEGIES, origins, registry=True)
     _check_place_of_strategy(arguments, origins)
-
-
-def _of_owned(name: str, asked: Any, config: Config, origins: Origins) -> str:
-    from hpc_train.config.accumulation import accumulation_hint  # on the way to an error
-    from hpc_train.config.whole_forms import logger_hint
-
-    if name == "accumulate_grad_batches":
-        return accumulation_hint(asked, config, origins)
-    typed = origins.is_typed(f"trainer.{name}")
-    return logger_hint(asked, typed=typed) if name == "logger" else OWNED[name]
 
 
 def _check_place_of_strategy(arguments: Mapping[str, Any], origins: Origins) -> None:
