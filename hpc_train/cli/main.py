@@ -20,7 +20,6 @@ import click
 
 from hpc_train import __version__
 from hpc_train.cli.option_hints import (
-    command_hint,
     expanded_hint,
     extra_hint,
     long_dash,
@@ -101,13 +100,11 @@ class LazyGroup(click.Group):
         """Names the nearest command where there is none."""
         name = args[0] if args else ""
         if name and not name.startswith("-") and name not in COMMANDS:
-            import difflib
+            from hpc_train.cli.unknown_commands import meant_command
 
-            near = difflib.get_close_matches(name, COMMANDS, n=1)
-            near = [f"submit {name}"] if name.endswith((".yaml", ".yml", ".py")) else near
-            meant = command_hint(name) or (near[0] if near else "")
-            if name == "help":
-                meant = f"{args[1]} --help" if args[1:] and args[1] in COMMANDS else "--help"
+            meant, line = meant_command(args, COMMANDS)
+            if line:
+                raise UsageError(f"no such command: {name!r}", line)
             hint = f" Did you mean {meant!r}?" if meant else ""
             ctx.fail(f"no such command: {name!r}.{hint}")
         return super().resolve_command(ctx, args)

@@ -165,7 +165,7 @@ def long_dash(word: str) -> str:
 def one_dash(option: str, typed: list[str]) -> str:
     """`--lr` for the `-l` that click names of a typed `-lr=0.1`; empty for a single letter."""
     words = (word.partition("=")[0] for word in typed if word.startswith(option))
-    found = next((it for it in words if re.fullmatch(r"-[A-Za-z][A-Za-z][\w-]*", it)), "")
+    found = next((it for it in words if re.fullmatch(r"-[A-Za-z][A-Za-z][\w.-]*", it)), "")
     return f"-{found}" if found and len(option) == 2 else ""
 
 

@@ -80,6 +80,8 @@ def check_values(
         types, fix = _PLAIN_TYPES[annotation]
         if not isinstance(value, types) or (isinstance(value, bool) and annotation != "bool"):
             message = f"is {value!r}, and {class_path} takes {annotation}"
+            if annotation == "str" and isinstance(value, Mapping) and not any(value.values()):
+                value, fix = f"{{{', '.join(map(str, value))}}}", 'put it in quotes: "{0}"'
             raise ArgumentError(message, fix.format(value) + meant_number(value, annotation), name)
 
 

@@ -214,7 +214,7 @@ def parameters_of(name: str, names: Names, *, open_too: bool = False) -> Paramet
     for statement in definition.body:
         if isinstance(statement, ast.FunctionDef) and statement.name in ("__init__", "__new__"):
             return _of_function(statement, open_too, bound=True)
-    if definition.bases and all(_takes_nothing(base) for base in definition.bases):
+    if definition.bases and all(_takes_nothing(base, names) for base in definition.bases):
         return Parameters((), ())
     bases = [base.id for base in definition.bases if isinstance(base, ast.Name)]
     if len(bases) == len(definition.bases) == 1 and bases[0] != name:
@@ -222,9 +222,13 @@ def parameters_of(name: str, names: Names, *, open_too: bool = False) -> Paramet
     return None
 
 
-def _takes_nothing(base: ast.expr) -> bool:
+def _takes_nothing(base: ast.expr, names: Names) -> bool:
     """Lightning's own classes hand arguments on to torch's Module or to object: neither has any."""
-    return ast.unparse(base).rpartition(".")[2] in ("LightningModule", "LightningDataModule")
+    first, _, rest = ast.unparse(base).partition(".")
+    dotted = f"{names.imports.get(first, first)}.{rest}".rstrip(".")
+    if dotted.startswith(("pytorch_lightning.", "lightning.")) and dotted.endswith(".Callback"):
+        return True
+    return (rest or first).rpartition(".")[2] in ("LightningModule", "LightningDataModule")
 
 
 def _of_function(
@@ -265,8 +269,8 @@ def _check_arguments(
         )
 
 
-def _known(names: Iterable[str]) -> str:
-    return "it takes " + (", ".join(names) or "none")
+def _known(names: Sequence[str]) -> str:
+    return f"it takes {', '.join(names)}" if names else "leave it out: it takes none"
 
 
 def _no_module(class_path: str, search_path: Sequence[str], wanted: str) -> ConfigError:

@@ -82,8 +82,9 @@ class Composed:
         index, *below = rest
         key = ".".join([f"{prefix}{index}", *below])
         if not index.isdecimal() or int(index) >= len(holder):
-            known = f"its elements are 0 to {len(holder) - 1}" if holder else "it is empty"
-            hint = f"{known}; give the whole list to make it longer: {prefix[:-1]}=[...]"
+            from hpc_train.config.list_elements import hint_of_element  # on the way to an error
+
+            hint = hint_of_element(holder, index, below, value, prefix)
             if index[1:].isdecimal() and -len(holder) <= int(index) < 0:
                 meant = ".".join([f"{prefix}{int(index) + len(holder)}", *below])
                 hint = f"count from the front: {meant}=..."
@@ -257,12 +258,26 @@ def _find(name: str, source: Source, key: str, assets: Path) -> Path:
     }
     near = did_you_mean(Path(name).stem, known, prefix=name[: -len(Path(name).name)])
     there = ", ".join(sorted(known if key == _PROFILE else known.values())[:6])
-    hint = near or (f"there are: {there}" if known else "")
+    hint = near or _looked_in(name, source, parents)
     if key == _PROFILE and wanted[0].parent != Path("clusters"):
         hint = f"write its name alone: {wanted[0].stem}, of the file clusters/{wanted[0].name}"
     elif key == _PROFILE and not near:
         hint = f"write the file {here / wanted[0]}{f', or name one of: {there}' if known else ''}"
     raise _at(source, key, f"names {name}, and there is no such file", hint)
+
+
+def _looked_in(name: str, source: Source, folders: Sequence[Path]) -> str:
+    """What files there are beside a config, of those that it may build on, and where that is."""
+    found = {
+        entry.name
+        for folder in folders
+        if (folder / name).parent.is_dir()
+        for ending in ("*.yaml", "*.yml")
+        for entry in (folder / name).parent.glob(ending)
+        if entry.resolve() != source.path.resolve()
+    }
+    there = f"; there are: {', '.join(sorted(found)[:6])}" if found else ""
+    return f"looked beside it, in {folders[0].resolve()}, and in configs/ there and above{there}"
 
 
 def _at(source: Source, key: str, message: str, hint: str) -> ConfigError:

@@ -40,19 +40,13 @@ def _check_value(key: str, kind: str, value: Any, origins: Origins) -> None:
     is_mapping, is_list = isinstance(value, Mapping), isinstance(value, list)
     if kind.startswith("dict["):
         if not is_mapping:
-            raise origins.error(key, "is no mapping", _PAIRS)
+            from hpc_train.config.dashes import without_dashes  # on the way to an error
+
+            raise origins.error(key, "is no mapping", without_dashes(value) or _PAIRS)
         elements = value.items()
     elif kind.startswith("list["):
         if not is_list:
-            words = re.split(r"[\s,]+", value.strip()) if isinstance(value, str) else []
-            is_plain = all(re.fullmatch(r"[\w./@:$~+=-]+", word) for word in words)
-            is_plain = is_plain and words not in ([], ["all"])
-            fix = f"write [{', '.join(words)}]" if is_plain else _IN_BRACKETS
-            if value is False or str(value).lower() in ("none", "null", "off", "no"):
-                fix = "write [] for none"
-            if isinstance(value, str) and value.startswith("-"):
-                fix = f"write a space behind each dash: - {value.lstrip('-').partition(' ')[0]}"
-            raise origins.error(key, "is no list", fix)
+            raise origins.error(key, "is no list", _as_list(key, value))
         elements = enumerate(value)
     elif is_mapping or is_list:
         text = f'write one text, in quotes: "{",".join(map(str, value))}"'
@@ -63,6 +57,20 @@ def _check_value(key: str, kind: str, value: Any, origins: Origins) -> None:
     may_be_empty = is_mapping or key == "script.args"
     for name, item in elements if "Any" not in kind else ():
         _check_element(f"{key}.{name}", item, origins, may_be_empty=may_be_empty)
+
+
+def _as_list(key: str, value: Any) -> str:
+    """What to write for what is no list."""
+    from hpc_train.config.dashes import as_list  # on the way to an error
+
+    words = re.split(r"[\s,]+", value.strip()) if isinstance(value, str) else []
+    is_plain = all(re.fullmatch(r"[\w./@:$~+=-]+", word) for word in words)
+    is_plain = is_plain and words not in ([], ["all"])
+    if value is False or str(value).lower() in ("none", "null", "off", "no"):
+        return "write [] for none"
+    if isinstance(value, str) and value.startswith("-"):
+        return f"write a space behind each dash: - {value.lstrip('-').partition(' ')[0]}"
+    return f"write [{', '.join(words)}]" if is_plain else as_list(key, value) or _IN_BRACKETS
 
 
 def _check_element(key: str, item: Any, origins: Origins, *, may_be_empty: bool) -> None:

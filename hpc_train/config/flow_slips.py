@@ -14,6 +14,7 @@ _PAIR = re.compile(r"([A-Za-z_][\w.-]*)[:=]\s*(?!//)(\S.*)")
 _NUMBER = re.compile(r"([A-Za-z_]\w*) +([-+.\d][-+.\deE]*|true|false)")
 GPUS_OF_A_RANK = "CUDA_VISIBLE_DEVICES"  # refused, with commas and without
 GPUS_HINT = "remove it; hpc-train submit --devices 0,1 chooses GPUs of this machine"
+_FORMAT = re.compile(r"[\w.]+:(?:0\d+|[\d.]*\.\d+|\d+)[defgsx%]")  # of a file's name: {epoch:02d}
 _DIGITS = re.compile(r"-?\d+")
 
 
@@ -59,7 +60,9 @@ def flow_slips(node: yaml.MappingNode, prefix: str) -> Iterator[tuple[yaml.Node,
             elif found := _PAIR.fullmatch(key) or _NUMBER.fullmatch(key):
                 said = f"{prefix[:-1] or 'a mapping'} has the key {key!r} without a value"
                 colon = "a space behind the colon" if key[len(found[1])] == ":" else "a colon"
-                yield key_node, said, f"write {colon}: {{{found[1]}: {found[2]}}}"
+                hint = f"write {colon}: {{{found[1]}: {found[2]}}}"
+                is_format = len(node.value) == 1 and _FORMAT.fullmatch(key)
+                yield key_node, said, f'put it in quotes: "{{{key}}}"' if is_format else hint
         above = (key, str(value_node.value))
 
 

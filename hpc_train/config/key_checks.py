@@ -90,6 +90,10 @@ def _check_section(name: str, values: Mapping[str, Any], origins: Origins) -> No
         example = f"write keys below it, such as {name}: {{{SECTIONS[name][0]}: ...}}"
         example = "write snapshot: git" if name == "snapshot" else example
         meant = pairs_meant(value)
+        if isinstance(value, list):
+            from hpc_train.config.dashes import without_dashes  # on the way to an error
+
+            example = without_dashes(value) or example
         example = f"write below it {meant}" if meant else example
         raise origins.error(name, f"is {value!r}", f"it is a section: {example}")
     for key in value:

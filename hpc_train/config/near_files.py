@@ -30,6 +30,8 @@ def near_files(path: Path) -> str:
         return "the shell replaces ~ where it is not in quotes"
     if re.match(r"\w+:/", str(path)):
         return "download it, and name the file"
+    if not folder.is_dir() and not path.is_absolute() and Path(path.name).is_file():
+        return f"did you mean {path.name!r}?"
     if not folder.is_dir():
         return f"there is no folder {folder} either"
     names = [entry.name for entry in folder.iterdir() if entry.suffix in (".yaml", ".yml")]
@@ -44,6 +46,21 @@ def near_files(path: Path) -> str:
         if names
         else f"no file in {folder} ends in .yaml"
     )
+
+
+def near_scripts(written: str, workdir: Path) -> str:
+    """What to write for a script that is not there, or where it was looked for."""
+    folder, name = (workdir / written).parent, Path(written).name
+    there = sorted(file.name for file in folder.glob("*.py"))
+    prefix = written.removesuffix(name)
+    own = sorted(file.name for file in workdir.glob("*.py"))
+    below = [str(it.relative_to(workdir)) for it in workdir.glob(f"[!.]*/{glob.escape(name)}")]
+    near = did_you_mean(name, there, prefix=prefix, cutoff=0.75)
+    near = near or did_you_mean(name, own, cutoff=0.75)
+    if not near and len(below) == 1:
+        near = f"did you mean {below[0]!r}?"
+    known = f"; there are: {', '.join(own[:5])}" if own and folder == workdir else ""
+    return near or f"looked in {folder}{known}"
 
 
 def configs_in(folder: Path) -> str:

@@ -59,6 +59,14 @@ def not_taken(section: str, key: str, values: Mapping[str, Any]) -> str:
     )
 
 
+def form_of_class(class_path: str) -> str:
+    """A class as a config writes it, with the arguments that it needs."""
+    found = locate(class_path, [str(Path.cwd()), *sys.path])
+    known = parameters_of(found.name, found.names, open_too=True) if found and found.names else None
+    needed = ", ".join(f"{name}: ..." for name in known.required) if known else "..."
+    return f"{{class_path: {class_path}{f', init_args: {{{needed}}}' if needed else ''}}}"
+
+
 def _class_path(section: str, values: Mapping[str, Any]) -> str:
     spec = values.get(section)
     return str(spec.get("class_path") or "") if isinstance(spec, Mapping) else ""

@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from hpc_train.config.column_slips import column_slip
 from hpc_train.config.flow_slips import all_flow_slips, flow_slips
 from hpc_train.config.keys import SECTIONS, is_text
 from hpc_train.config.long_paths import how_to_read
@@ -77,6 +78,15 @@ _SLIPS = (
     (r":\s+'([^'\"]*'[^'\"]*)'\s*$", 'put it in double quotes: "{0}"'),
     (r":\s+([@`%].*)", 'put it in quotes: "{0}"'),
     (r"\{.*?(\w+\[[^],\s]+\])", 'put it in quotes: "{0}"'),
+    (
+        r"([\w.-]+):\s+(\{[\w.]+(?:[:=][^{}\"]*)?\}(?:[^\s,{}\[\]\"#]+(?:\{[^{}\"]*\})?)+)",
+        'put it in quotes: {0}: "{1}"',
+    ),
+    (
+        r"^\s*(?:- )?([\w.-]+):\s+(\{[\w.]+(?:[:=][^{}\"]*)?\}\s+[^\s#,}\]\"][^#\"]*?)\s*(?:#.*)?$",
+        'put it in quotes: {0}: "{1}"',
+    ),
+    (r"^\s*-([A-Za-z_][\w.]*(?::(?:\s.*)?)?)$", "write a space behind the dash: - {0}"),
     (r"[\w.-]+:\s+([^\s\"'{\[,][^,{}\[\]\"']*:\s[^,{}\[\]]*)", 'put it in quotes: "{0}"'),
 )
 # Keys below which there are keys.
@@ -253,6 +263,9 @@ def _check_key(key_node: yaml.Node, seen: dict[str, int], prefix: str, path: Pat
         return  # may be there twice
     if not key_node.style and key_node.value[:1].isspace():  # which is no space to YAML
         raise ConfigError(f"{path}:{line}: the key {key_node.value!r}", plain_one(key_node.value))
+    if key_node.value in ("-class_path", "-init_args", "-_target_"):
+        hint = f"write a space behind the dash: - {key_node.value[1:]}: ..."
+        raise ConfigError(f"{path}:{line}: the key {key_node.value!r}", hint)
     if key_node.value.startswith("//"):
         hint = f"a comment begins with #: # {key_node.value[2:].strip()}"
         raise ConfigError(f"{path}:{line}: the key {key_node.value!r}", hint)
@@ -300,7 +313,7 @@ def _not_yaml(error: yaml.MarkedYAMLError, path: Path, text: str) -> ConfigError
         what = "the keys" if re.match(r"\s*<<", line) else "the value"
         hint = f"no &{found[1]} stands above: put it before {what} that *{found[1]} repeats"
         hint += "" if "<<" in line else f'; a text with a * needs quotes: "{found[0]}"'
-    elif slip := _of_a_section(rows, mark.line + 1 if mark else 0) or _slip_of_typing(above, line):
+    elif slip := _slip(rows, mark.line + 1 if mark else 0, above, line):
         hint = slip
     elif "did not find expected" in problem or "unexpected end" in problem:
         hint += ", and above: a quote or bracket may be open since an earlier line"
@@ -308,6 +321,11 @@ def _not_yaml(error: yaml.MarkedYAMLError, path: Path, text: str) -> ConfigError
         hint = "this is Python: name the YAML file that names its classes"
     where = _of_lookalike(hint, rows, mark, path) or where
     return ConfigError(f"{where}: not YAML: {problem}", hint)
+
+
+def _slip(rows: Sequence[str], number: int, above: str, line: str) -> str:
+    own = _of_a_section(rows, number) or _slip_of_typing(above, line)
+    return own or column_slip(rows[1:-1], number)
 
 
 def _of_lookalike(hint: str, rows: Sequence[str], mark: yaml.Mark | None, path: Path) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 from hpc_train.config.keys import FIELDS, OF_THE_SCRIPT
 from hpc_train.config.long_paths import how_to_read
 from hpc_train.config.modules import FoundModule
+from hpc_train.config.near_files import near_scripts
 from hpc_train.config.origins import Origins
 from hpc_train.config.own_modules import check_imports
 from hpc_train.config.read import Source
@@ -22,7 +23,6 @@ from hpc_train.config.script_trainers import (
     trainers_for_gpus,
     word_of_old,
 )
-from hpc_train.config.words import did_you_mean
 from hpc_train.errors import ConfigError
 
 _SUBMITTING = ("submit", "submit_sweep", "submit_bench", "run_here")
@@ -142,9 +142,8 @@ def check_script(
             _check_parser(tree, config, origins)
             _check_starts(tree, config, workdir, search_path, origins, last=True)
     except FileNotFoundError as error:
-        names = [file.name for file in (workdir / written).parent.glob("*.py")]
-        where = did_you_mean(Path(written).name, names, cutoff=0.75) or f"looked in {workdir}"
-        raise origins.error(key, f": there is no file {written}", where) from error
+        hint = near_scripts(written, workdir)
+        raise origins.error(key, f": there is no file {written}", hint) from error
     except IsADirectoryError as error:
         raise origins.error(key, f": {written} is a folder", "name the file in it") from error
     except OSError as error:

@@ -13,12 +13,14 @@ from hpc_train.config.keys import FIELDS
 from hpc_train.config.modules import find_module
 from hpc_train.config.origins import Origins
 from hpc_train.config.other_words import OTHER_WORDS
+from hpc_train.config.owned_arguments import owned_hint
 from hpc_train.config.removed_arguments import (
     OLD_STRATEGIES,
     REMOVED_ARGUMENTS,
     RENAMED_ARGUMENTS,
     UNUSED_ARGUMENTS,
 )
+from hpc_train.config.schema import CheckpointConfig, Config
 from hpc_train.config.specs import CLASS_PATH, INIT_ARGS, TARGET, is_object
 from hpc_train.config.words import did_you_mean, meant_number
 
@@ -29,7 +31,9 @@ OWNED: Mapping[str, str] = {
     "accumulate_grad_batches": "it follows from global_batch_size and micro_batch_size",
     "default_root_dir": "everything goes into the run directory; write runs_dir to move it",
     "logger": "write loggers: [csv, tensorboard]",
-    "enable_checkpointing": "write checkpoint.every_n_steps or checkpoint.every_n_minutes",
+    "enable_checkpointing": "a run always saves, by checkpoint.every_n_minutes"
+    f" ({CheckpointConfig().every_n_minutes:g}) or checkpoint.every_n_steps, and keeps the newest"
+    f" {CheckpointConfig().keep_last} (checkpoint.keep_last)",
     "use_distributed_sampler": "samples are dealt to ranks by global_batch_size",
     "deterministic": "write reproducible: true",
     "benchmark": "write reproducible: false",
@@ -107,7 +111,7 @@ _PRECISIONS = (
 
 
 def check_trainer(
-    arguments: Mapping[str, Any], origins: Origins, *, search_path: Sequence[str]
+    arguments: Mapping[str, Any], origins: Origins, *, search_path: Sequence[str], config: Config
 ) -> None:
     """Refuse what the Trainer does not take, and what follows from elsewhere.
 
@@ -115,6 +119,7 @@ def check_trainer(
         arguments: The section `trainer`.
         origins: For the file and line of an error.
         search_path: As `sys.path`.
+        config: The whole of it, for its batch and shape.
 
     Raises:
         ConfigError: with "did you mean", or the key to write instead.
@@ -123,7 +128,7 @@ def check_trainer(
     for name in arguments:
         key = f"trainer.{name}"
         if name in OWNED:
-            hint = _loggers(arguments[name], origins) if name == "logger" else OWNED[name]
+            hint = owned_hint(name, arguments[name], OWNED[name], config, origins)
             raise origins.error(key, "is set by hpc-train", hint)
         if known and name not in known:
             usable = [parameter for parameter in known if parameter not in OWNED]
@@ -155,12 +160,6 @@ def check_trainer(
         raise origins.error("trainer.strategy", f"is {strategy!r}", f"write {named}")
     _check_choice(arguments, "strategy", _STRATEGIES, origins, registry=True)
     _check_place_of_strategy(arguments, origins)
-
-
-def _loggers(asked: Any, origins: Origins) -> str:
-    from hpc_train.config.whole_forms import logger_hint  # on the way to an error
-
-    return logger_hint(asked, typed=origins.is_typed("trainer.logger"))
 
 
 def _check_place_of_strategy(arguments: Mapping[str, Any], origins: Origins) -> None:
@@ -275,8 +274,10 @@ def _as_object(callback: object, example: str = "EarlyStopping") -> str:
         callback = name
     path = plain_path(callback) if isinstance(callback, str) else ""
     found = re.search(r"[\w.]+\.\w+", meant_class(path) if path and "." not in path else path)
+    from hpc_train.config.own_arguments import form_of_class
+
     it = found[0] if found else f"pytorch_lightning.callbacks.{example}"
-    return f"write {{class_path: {it}, init_args: {{...}}}}"
+    return f"write {form_of_class(it)}"
 
 
 def _listed(value: Any) -> list[Any]:

@@ -18,6 +18,7 @@ from hpc_train.config.trainer_args import trainer_parameters
 from hpc_train.errors import ConfigError
 
 _DELETION = re.compile(r"~([A-Za-z_][\w.]*)(?:=.*)?")
+_FILES = (".py", ".yaml", ".yml")
 _LISTS = ("callbacks", "plugins")  # arguments of the Trainer that an empty list empties
 
 
@@ -130,14 +131,14 @@ def in_python(word: str, behind: Sequence[str]) -> str:
 
 
 def check_whole_path(path: Path, words: Sequence[str]) -> None:
-    """Refuse a name that the shell has taken apart at its blanks, where no file has its first word.
+    """Refuse a word in front of the file, and a name that the shell has taken apart at its blanks.
 
     Args:
         path: What was typed as the config.
         words: What was typed behind it.
 
     Raises:
-        ConfigError: where the words, put together, are a file.
+        ConfigError: where the second word, or all words put together, are a file.
     """
     whole = str(path)
     for word in words:
@@ -145,3 +146,7 @@ def check_whole_path(path: Path, words: Sequence[str]) -> None:
         if Path(whole).is_file():
             hint = f"put the name in quotes: {shlex.quote(whole)}"
             raise ConfigError(f"{path}: there is no such file, and {whole!r} is one", hint)
+    is_word = Path(path).suffix not in _FILES
+    if is_word and words and Path(words[0]).suffix in _FILES and Path(words[0]).is_file():
+        message = f"{path} stands in the config's place, and there is no such file"
+        raise ConfigError(message, f"leave {path} out: {words[0]} belongs there")

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hpc_train.config.compose import BASES
+from hpc_train.config.in_its_place import below_its_section, meant_section, of_a_file
 from hpc_train.config.keys import FIELDS, SECTIONS
 from hpc_train.config.logger_forms import LOGGER_WORDS
 from hpc_train.config.origins import Origins
@@ -65,6 +66,8 @@ def unknown_key(
     typed = origins.is_typed(full)
     hint = "" if section else _switch(key, values.get(written), typed=typed)
     hint = hint or ("" if section or typed else _builds_on(key, values.get(written)))
+    if not section and not typed and not script:
+        hint = hint or of_a_file(key, written, values)
     hint = hint or ("" if script else _of_a_class(key, values))
     hint = hint or _known_word(full, section, key, script=script) or _of_sbatch(section, key)
     hint = hint or _of_a_class(key, values)
@@ -75,10 +78,13 @@ def unknown_key(
     if not hint and section == "slurm":
         hint = f"other options of sbatch go under slurm.extra: {{{key.replace('_', '-')}: ...}}"
     if not hint:
-        hint = f"known: {', '.join(known)}"
+        hint = "" if section else meant_section(values.get(written), values)
+        hint = hint or f"known: {', '.join(known)}"
         of_model = "" if section else argument_hint("model", key, values)
         hint = of_model if is_taken("model", key, values) else hint
         hint += f"; of your model: model.init_args.{key}" if of_model and hint != of_model else ""
+    if not section and not typed:
+        hint = below_its_section(hint, written, values, origins)
     return origins.error(full, "is no key of hpc-train", hint)
 
 

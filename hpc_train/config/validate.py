@@ -12,6 +12,7 @@ from typing import Any
 
 from hpc_train.config.class_kind import lacks_method, locate
 from hpc_train.config.classes import ArgumentError, check_class, values_check
+from hpc_train.config.empty_lines import check_empty
 from hpc_train.config.gathered import (
     gather,
     is_placeholder,
@@ -97,7 +98,7 @@ def _refusals(
 ) -> Iterator[ConfigError]:
     """Of the Trainer's arguments, and of each class that is named; two with one fix are one."""
     trainer, origins = loaded.config.trainer, loaded.origins
-    look = partial(check_trainer, origins=origins, search_path=installed)
+    look = partial(check_trainer, origins=origins, search_path=installed, config=loaded.config)
     found = gather(look, trainer, "trainer")[1]
     if not elsewhere:
         found += gather(lambda it: _check_strategy(it, origins, path), trainer, "trainer")[1]
@@ -295,6 +296,7 @@ def _check_object(
     form = _form(spec)
     arguments_key = key if TARGET in spec else f"{key}.{INIT_ARGS}"
     class_path, arguments = read_object(spec, key, origins)
+    check_empty(class_path, arguments, arguments_key, origins, path)
     filled_in = next((names for start, names in _FILLED_IN.items() if key.startswith(start)), ())
     try:
         check_class(

@@ -15,14 +15,14 @@ from hpc_train.config.flags import FLAGS
 from hpc_train.config.flow_slips import GPUS_HINT, GPUS_OF_A_RANK
 from hpc_train.config.hosts import read_hosts, split_hosts
 from hpc_train.config.keys import MEMORY_KEYS, TEXT_KEYS, TYPES, is_text
-from hpc_train.config.logger_forms import LOGGER_WORDS, OWN_LOGGERS
+from hpc_train.config.logger_words import check_loggers
 from hpc_train.config.long_paths import MAX_NAME, MAX_PATH
 from hpc_train.config.origins import Origins
 from hpc_train.config.ranges import RANGES, out_of_range
 from hpc_train.config.read import Sexagesimal
 from hpc_train.config.schema import Config, NotifyConfig, SlurmConfig
 from hpc_train.config.secrets import looks_secret
-from hpc_train.config.specs import CLASS_PATH, is_object, meant_by
+from hpc_train.config.specs import CLASS_PATH
 from hpc_train.config.words import EVERY, NEWEST, did_you_mean, meant_number
 from hpc_train.errors import ConfigError
 
@@ -252,23 +252,7 @@ def check_meaning(config: Config, origins: Origins) -> None:
             )
     _check_hosts(config, origins)
     _check_notify(config, origins)
-    for index, logger in enumerate(config.loggers):
-        if logger not in OWN_LOGGERS and not is_object(logger):
-            known = ", ".join(LOGGER_WORDS)
-            hint = did_you_mean(str(logger), LOGGER_WORDS) or _as_logger(logger)
-            hint = hint or f"write {known}, or {{class_path: ..., init_args: ...}}"
-            raise origins.error(f"loggers.{index}", f"is {logger!r}", hint)
-
-
-def _as_logger(logger: object) -> str:
-    """What to write for a mapping that names a logger in other words; empty for any other."""
-    if not isinstance(logger, Mapping):
-        return ""
-    from hpc_train.config.whole_forms import flow, loggers_for  # on the way to an error
-
-    named = any(meant_by(name, value) == CLASS_PATH for name, value in logger.items())
-    meant = flow(loggers_for(logger)[0]) if named else ""
-    return f"write {meant}" if meant and "my_package." not in meant else ""
+    check_loggers(config.loggers, origins)
 
 
 def check_begin(slurm: SlurmConfig, origins: Origins) -> None:

@@ -73,7 +73,25 @@ def loggers_for(value: Any) -> list[Any]:
         return [*OWN_LOGGERS]
     if isinstance(value, list):
         return [logger for it in value for logger in loggers_for(it)]
+    if isinstance(value, Mapping) and value and all(logger_of_word(str(it)) for it in value):
+        return [_of_word(logger_of_word(str(it)), below) for it, below in value.items()]
     return [_logger(value)]
+
+
+def logger_of_word(name: str) -> str:
+    """Our word for a logger that is named by it, or by its class; empty for any other name."""
+    lower = name.rpartition(".")[2].lower()
+    same = {it: (it, CLASSES[it].rpartition(".")[2].lower()) for it in CLASSES}
+    return next((it for it in same if lower in same[it]), "")
+
+
+def _of_word(word: str, below: Any) -> Any:
+    """`wandb: {project: x}` as the class with its arguments; a word without them stays one."""
+    if not isinstance(below, Mapping) or not below:
+        return word
+    arguments = below.get(INIT_ARGS)
+    arguments = arguments if isinstance(arguments, Mapping) else below
+    return {CLASS_PATH: CLASSES[word], INIT_ARGS: {**arguments}}
 
 
 def logger_hint(asked: Any, *, typed: bool) -> str:
@@ -106,9 +124,7 @@ def _logger(value: Any) -> Any:
     if isinstance(value, Mapping) and not is_object(value):
         value = yaml.safe_load(whole_form(value, "Logger"))
     dotted = value.get(CLASS_PATH) or value.get(TARGET) if isinstance(value, Mapping) else value
-    name = str(dotted).partition("(")[0].rpartition(".")[2]
-    names = {it: (it, CLASSES[it].rpartition(".")[2].lower()) for it in CLASSES}
-    word = next((it for it in names if name.lower() in names[it]), "")
+    word = logger_of_word(str(dotted).partition("(")[0])
     if word in OWN_LOGGERS or (word and not isinstance(value, Mapping)):
         return word
     return value

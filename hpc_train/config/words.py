@@ -84,8 +84,8 @@ def meant_number(value: object, types: str) -> str:
         return f": {value.replace(',', '')}"
     if "float" in types and re.fullmatch(r"-?0,\d+", value):  # a decimal comma
         return f": {value.replace(',', '.')}"
-    if share := re.fullmatch(r"([\d.]+)\s*%", value):
-        return f": {float(share[1]) / 100:g}"
+    if marked := _with_a_mark(value):
+        return marked
     if variable := re.fullmatch(r"\$(\w+)", value):
         return f"; of a variable of the shell: ${{oc.decode:${{oc.env:{variable[1]}}}}}"
     if slip := re.fullmatch(rf"=?({_NUMBER}),?", value):
@@ -99,6 +99,14 @@ def meant_number(value: object, types: str) -> str:
         return f"; several values are separated by commas: {','.join(words)}"
     comma = ", with a point" if re.fullmatch(r"-?\d+,\d+", value) else ""
     return f"{comma}; several values: --sweep KEY=VALUES" if "," in value else ""
+
+
+def _with_a_mark(value: str) -> str:
+    """What is meant by a share in percent, and by a number with a comment right behind it."""
+    if share := re.fullmatch(r"([\d.]+)\s*%", value):
+        return f": {float(share[1]) / 100:g}"
+    found = re.fullmatch(rf"({_NUMBER})#\s*(.*)", value)
+    return f": {found[1]}  # {found[2]} (a comment has a space in front of its #)" if found else ""
 
 
 def is_number(text: str) -> bool:

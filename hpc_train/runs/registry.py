@@ -348,15 +348,19 @@ def run_of_config(config: Path, runs: list[RunDir], folders: Sequence[Path]) -> 
         named = None
     name = named["name"].strip() if named else ""
     last = newest([run for run in runs if name and run.name == name], folders)
-    if last is not None:
-        is_elsewhere = means_another_folders(name, name, last, folders)
-        word = last.run_id if is_elsewhere or name in NEWEST else shlex.quote(name)
+    is_elsewhere = last is not None and means_another_folders(name, name, last, folders)
+    if last is not None and not is_elsewhere:
+        word = last.run_id if name in NEWEST else shlex.quote(name)
         newest_is = "" if word == last.run_id else f" (its newest run: {last.run_id})"
         return f"that is a config: for RUN write {word}{newest_is}"
-    none = f"no run has its name, {name}" if name else "RUN is a name, or a run id"
+    here = " of this folder" if last else ""
+    none = f"no run{here} has its name, {name}" if name else "RUN is a name, or a run id"
     typed = shlex.quote(str(config))
     first = f"first hpc-train run {typed}, or hpc-train submit {typed}"
-    return f"that is a config, and {none}: {first}; hpc-train submit --dry-run {typed} checks it"
+    more = f"hpc-train submit --dry-run {typed} checks it"
+    if last is not None:  # whose config may be another one: its model is not meant by this file
+        more = f"{last.run_id}, of that name, is in {last.path.parent.parent}"
+    return f"that is a config, and {none}: {first}; {more}"
 
 
 def begun(run_id: str, made: float) -> str:

@@ -93,7 +93,7 @@ def test_every_command_of_the_help_exists_and_explains_itself() -> None:
 def test_a_misspelt_command_names_the_nearest(hpc) -> None:
     said = hpc("sumbit", DIGITS)
     assert said.code == 2
-    assert "Did you mean 'submit'?" in said.err
+    assert "  fix: hpc-train submit " in said.err
 
 
 def test_an_error_is_two_lines_without_a_traceback(hpc) -> None:

@@ -65,7 +65,7 @@ __all__ = ["project"]
             "pytorch_lightning has no class 'Timer'",
             "write pytorch_lightning.callbacks.Timer",
         ),
-        ("{callbacks: [Timer]}", "0 is 'Timer'", "{class_path: pytorch_lightning.callbacks.Timer,"),
+        ("{callbacks: [Timer]}", "0 is 'Timer'", "{class_path: pytorch_lightning.callbacks.Timer}"),
         (
             (
                 "{callbacks: [{class_path: pytorch_lightning.callbacks.ModelCheckpoint},"

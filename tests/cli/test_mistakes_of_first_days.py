@@ -93,7 +93,7 @@ def test_what_it_says_is_enough(hpc, project: Path) -> None:
         ("num_nodes: 1", "num_nodes: 2", "trainer.num_nodes -> slurm.nodes, or --nodes"),
         ("logger: null", "gpus: 2", "trainer.gpus -> slurm.gpus_per_node"),
         ("ckpt_path: null", "ckpt_path: a.ckpt", "ckpt_path -> `hpc-train resume RUN`"),
-        ("ckpt_path: null", "epochs: 5", "epochs -> trainer.max_epochs"),
+        ("ckpt_path: null", "epochs: 5", "epochs -> below trainer: max_epochs: 5"),
         ("42", "true", "seed_everything -> seed: N"),
         ("class_path: nets.Net, init_args: {width: 3}", "width: 3", "model -> {class_path: MOD"),
     ],
@@ -142,7 +142,7 @@ def test_seed_0_is_a_seed(project: Path) -> None:
         (
             "trainer.callbacks=EarlyStopping",
             "is 'EarlyStopping'",
-            "write [{class_path: pytorch_lightning.callbacks.EarlyStopping, init_args: {...}}]",
+            "write [{class_path: pytorch_lightning.callbacks.EarlyStopping, init_args: {monitor: .",
         ),
         (
             "trainer.callbacks=[{LearningRateMonitor}]",

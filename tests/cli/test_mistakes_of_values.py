@@ -67,7 +67,7 @@ __all__ = ["project"]
         ("submit cfg.yaml trainer=[]", 3, "trainer is no mapping", "key: value"),
         ("submit cfg.yaml trainer.callbacks.0.x=5", 3, "give no list trainer.callbacks", "=[...]"),
         ("submit cfg.yaml loggers.5=csv", 3, "the files give no list loggers", "=[...]"),
-        ("submit cfg.yaml loggers={csv: 1}", 3, "loggers is no list", "[...]"),
+        ("submit cfg.yaml loggers={csv: 1}", 3, "loggers is no list", "[csv]"),
         ("submit cfg.yaml loggers=wandb", 3, "loggers is no list", "write [wandb]"),
         ("submit cfg.yaml loggers=csv,wandb", 3, "loggers is no list", "write [csv, wandb]"),
         ("submit cfg.yaml runs_dir=$HOME/runs", 3, "a variable of the shell", "oc.env:HOME}/runs;"),

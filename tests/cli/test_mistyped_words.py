@@ -103,7 +103,7 @@ def test_a_file_that_may_be_meant_is_named_with_its_folder(hpc, project: Path, t
         ("save_strategy=steps", "checkpoint.every_n_steps or checkpoint.every_n_minutes"),
         ("save_total_limit=2", "checkpoint.keep_last"),
         ("eval_steps=5", "trainer.val_check_interval, which counts batches"),
-        ("eval_strategy=epoch", "trainer.check_val_every_n_epoch"),
+        ("eval_strategy=epoch", "trainer.check_val_every_n_epoch, or trainer."),
         ("max_grad_norm=1", "trainer.gradient_clip_val"),
         ("nproc_per_node=2", "slurm.gpus_per_node"),
         ("nnodes=2", "slurm.nodes"),
@@ -122,6 +122,10 @@ def test_words_of_other_trainers_have_a_home_here(hpc, project, typed: str, form
     word, _, value = typed.partition("=")
     refused(hpc, project, ["submit", "cfg.yaml", typed], 3, f"{word} is no key", form)
     (project / "in.yaml").write_text(f"base: cfg.yaml\n{word}: {value}\n")
+    if re.fullmatch(r"[a-z]+\.\w+", form):  # one word with a point is for the command line
+        section, name = form.split(".")
+        form = f"write {section}: {{{name}: {value}}}"
+    form = form.replace("model.init_args.lr", f"write model: {{init_args: {{lr: {value}}}}}")
     refused(hpc, project, ["submit", "in.yaml"], 3, f"in.yaml:2: {word} is no key", form)
 
 

@@ -226,3 +226,19 @@ def test_the_beginning_of_an_id_is_told_with_its_run_and_folder(hpc, projects: P
     own = projects.run("here", ended=True)
     assert "note" not in hpc("logs", own.run_id[:-1]).err
     assert "note" not in hpc("logs", own.run_id).err
+
+
+def test_a_config_in_the_place_of_run_does_not_mean_another_folders_run(
+    hpc, projects: Projects
+) -> None:
+    Path("net.yaml").write_text("name: net\n")
+    other = projects.run("other", ended=True)
+    there = f"{other.run_id}, of that name, is in {projects.folder}/other/runs"
+    first = "first hpc-train run net.yaml, or hpc-train submit net.yaml"
+    for command in ("test", "logs", "resume", "status", "cancel", "diagnose"):
+        said = hpc(command, "net.yaml")
+        fix = f"that is a config, and no run of this folder has its name, net: {first}; {there}"
+        assert said.err.splitlines()[1:] == [f"  fix: {fix}"], said
+    own = projects.run("elsewhere", ended=True, workdir=projects.folder / "here")
+    fix = f"that is a config: for RUN write net (its newest run: {own.run_id})"
+    assert hpc("logs", "net.yaml").err.splitlines()[1] == f"  fix: {fix}"

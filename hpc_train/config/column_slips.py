@@ -1,0 +1,161 @@
+"""Lines that begin in a wrong column, found by moving them to those in which a key may begin.
+
+PyYAML stops at such a line and says what it expected; where the line belongs is told by the lines
+above it, and by what may stand below their keys.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from hpc_train.config.keys import FIELDS, SECTIONS
+from hpc_train.config.missing_colons import place_of_error
+from hpc_train.config.specs import CLASS_PATH, INIT_ARGS, TARGET
+from hpc_train.config.trainer_args import trainer_parameters
+
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_KEY = re.compile(r"( *)((?:- +)*)([\w.-]+):(?=\s|$)")
+_DASH = re.compile(r"( *)-\s")
+_AT_THE_TOP = {*FIELDS, "base", "defaults", "cluster_profile"}
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a key begins, with its number from 1 on and the keys above it."""
+
+    column: int
+    line: int
+    key: str
+    above: tuple[str, ...]
+
+
+def column_slip(rows: Sequence[str], number: int) -> str:
+    """What to write for the line at which PyYAML stopped; empty where no column is surely meant.
+
+    Args:
+        rows: Of the whole file.
+        number: Of the line, from 1 on.
+    """
+    if not 1 < number <= len(rows):
+        return ""
+    row = rows[number - 1]
+    found, dash = _KEY.match(row), _DASH.match(row)
+    if not (found or dash):
+        return ""
+    column, key = len(row) - len(row.lstrip()), "" if dash or not found else found[3]
+    if key:
+        places = [it for it in _open_keys(rows, number) if _may_stand(key, it.above)]
+    else:
+        places = _dashes(rows, number)
+    moved = [it for it in places if it.column != column]
+    moved = [it for it in moved if _mends(rows, number, it.column - column)]
+    if not moved:
+        return ""
+    opens = row.rstrip().endswith(":")  # so it is a section's, or an object's
+
+    def rank(place: _Place) -> tuple[bool, int, bool, int]:
+        known = _is_known(key, place.above)
+        return not (known and opens), abs(place.column - column), not known, -place.line
+
+    meant = min(moved, key=rank)
+    where = "in the line above" if meant.line == number - 1 else f"in line {meant.line}"
+    words = (key, meant.key) if key else ("the dash", "the dash")
+    return f"begin {words[0]} in the column of {words[1]} {where}: {meant.column + 1}"
+
+
+def _open_keys(rows: Sequence[str], number: int) -> list[_Place]:
+    """The keys beside which one of this line may stand: those above it that are not closed yet."""
+    open_ones: list[_Place] = []
+    for line, row in enumerate(rows[: number - 1], start=1):
+        if (found := _KEY.match(row)) is None:
+            continue
+        column = len(found[1]) + len(found[2])
+        start = len(found[1]) if found[2] else column
+        open_ones = [it for it in open_ones if it.column < start]
+        above = (*(it.key for it in open_ones), *(["-"] if found[2] else []))
+        if not found[2]:
+            above = _with_dash(above, column, rows[: line - 1])
+        open_ones.append(_Place(column, line, found[3], above))
+    return open_ones
+
+
+def _with_dash(above: tuple[str, ...], column: int, rows: Sequence[str]) -> tuple[str, ...]:
+    """The keys above one, with the dash of the list whose element it is in."""
+    for row in reversed(rows):
+        found = _KEY.match(row)
+        if found is None or len(found[1]) > column:
+            continue
+        is_item = bool(found[2]) and len(found[1]) + len(found[2]) == column
+        if is_item or len(found[1]) < column:
+            return (*above, "-") if is_item else above
+    return above
+
+
+def _dashes(rows: Sequence[str], number: int) -> list[_Place]:
+    """The dashes of the lists that the line above is in."""
+    open_ones: list[_Place] = []
+    for line, row in enumerate(rows[: number - 1], start=1):
+        if not row.strip() or row.lstrip().startswith("#"):
+            continue
+        column = len(row) - len(row.lstrip())
+        open_ones = [it for it in open_ones if it.column < column]
+        if _DASH.match(row):
+            open_ones.append(_Place(column, line, "-", ()))
+    return open_ones
+
+
+def _may_stand(key: str, above: tuple[str, ...]) -> bool:
+    """Whether a key may be below these: a section and an object have few of their own."""
+    known = _known_below(above)
+    return known is None or key in known or (not above and key.startswith("x-"))
+
+
+def _is_known(key: str, above: tuple[str, ...]) -> bool:
+    """Whether it is one of few keys that may be there, so that it belongs there."""
+    return key in (_known_below(above) or ())
+
+
+def _known_below(above: tuple[str, ...]) -> set[str] | None:
+    """The keys that there may be; None where any may be, or where that is not known."""
+    if not above:
+        return _AT_THE_TOP
+    is_item = above[-1] == "-" and above[0] in ("trainer", "loggers")
+    if is_item or above in (("model",), ("data",)):
+        return {CLASS_PATH, INIT_ARGS, TARGET}
+    if len(above) > 1:
+        return None
+    if above[0] == "trainer":
+        return set(trainer_parameters(sys.path)) or None
+    return {*SECTIONS[above[0]]} if above[0] in SECTIONS else None
+
+
+def _mends(rows: Sequence[str], number: int, shift: int) -> bool:
+    """Whether PyYAML comes past the line, and those below it that belong to it, when moved."""
+    moved = [*rows]
+    column = len(rows[number - 1]) - len(rows[number - 1].lstrip())
+    for at in range(number - 1, len(rows)):
+        row = rows[at]
+        spaces = len(row) - len(row.lstrip())
+        if at > number - 1 and row.strip() and spaces <= column:
+            break
+        if row.strip():
+            moved[at] = " " * max(0, spaces + shift) + row.lstrip()
+    return _stops_at(moved) > number
+
+
+def _stops_at(rows: Sequence[str]) -> int:
+    """The number of the line at which PyYAML stops; beyond the last where it reads them all."""
+    try:
+        yaml.compose("\n".join([*rows, ""]), Loader=_Loader)
+    except yaml.MarkedYAMLError as error:
+        mark = place_of_error(error)
+        return mark.line + 1 if mark else 0
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return 0
+    return len(rows) + 1

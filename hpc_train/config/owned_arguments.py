@@ -1,0 +1,48 @@
+"""What to write for an argument of Lightning's Trainer that hpc-train sets itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hpc_train.config.origins import DEFAULT, Origins
+from hpc_train.config.schema import Config
+
+
+def owned_hint(name: str, asked: Any, said: str, config: Config, origins: Origins) -> str:
+    """What to write in its place.
+
+    Args:
+        name: Of the argument.
+        asked: Its value.
+        said: What is said of it, whatever it is.
+        config: The whole of it.
+        origins: Of its values.
+    """
+    from hpc_train.config.whole_forms import logger_hint  # on the way to an error
+
+    if name == "accumulate_grad_batches":
+        return _batches(asked, config, origins)
+    if name == "logger":
+        return logger_hint(asked, typed=origins.is_typed("trainer.logger"))
+    return f"leave it out: {said}" if name == "enable_checkpointing" else said
+
+
+def _batches(asked: Any, config: Config, origins: Origins) -> str:
+    """The batch sizes that `accumulate_grad_batches` follows from.
+
+    The global batch is what one step is made of, over all ranks: either it is what was written, and
+    the micro batch is a part of it, or what was written is a rank's batch, and it is larger.
+    """
+    batch, ranks = config.global_batch_size, config.slurm.nodes * config.slurm.gpus_per_node
+    is_known = origins.of("global_batch_size") != DEFAULT and batch > 0 and ranks > 0
+    if not isinstance(asked, int) or asked < 2 or not is_known:
+        return "leave it out: it follows from global_batch_size and micro_batch_size"
+    sign = "=" if origins.is_typed("trainer.accumulate_grad_batches") else ": "
+    on = f"{asked} x {ranks} rank{'s' if ranks > 1 else ''}"
+    whole = f"global_batch_size{sign}{batch * asked * ranks}"
+    both = f"{whole} with micro_batch_size{sign}{batch}, where {batch} was one rank's batch"
+    micro, rest = divmod(batch, asked * ranks)
+    if rest:
+        return f"leave it out: {both} ({batch} x {on})"
+    written = f"micro_batch_size{sign}{micro}"
+    return f"leave it out and write {written} ({batch} = {micro} x {on}); or {both}"
