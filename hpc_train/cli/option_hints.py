@@ -225,23 +225,21 @@ def value_hint(context: click.Context | None, parameter: str, said: str) -> str:
         said: click's words, such as `'a100:4' is not a valid integer.`
     """
     typed = said[1:].partition("'")[0]
-    if parameter == "gpus" and (gpus := option_for_gpus(typed)):
-        return f"write {gpus}"
+    if gpus := option_for_gpus(typed) if parameter == "gpus" else "":
+        return gpus
     if context is not None and context.info_name == "list" and said.startswith("'all'"):
         return "write --all"
     if too_small := re.search(r"is not in the range x>=(\d+)", said):
         return f"write {too_small[1]} or more, or leave it out"
     kind = re.search(r"is not a valid (integer|float)", said)
-    number = f"write a {'whole ' if kind[1] == 'integer' else ''}number" if kind else ""
+    number = f"write a {'whole ' * (kind[1] == 'integer')}number" if kind else ""
     is_shape = parameter in ("nodes", "gpus") and any(it.name == "cfg" for it in _options(context))
-    several = several_numbers(typed) if is_shape else ""
-    if several and parameter == "gpus" and any(it.name == "devices" for it in _options(context)):
-        return f"write how many; --devices {several} chooses them on this machine"
+    many = several_numbers(typed) if is_shape else ""
+    if many and parameter == "gpus" and any(it.name == "devices" for it in _options(context)):
+        return f"write how many; --devices {many} chooses them on this machine"
     if parameter == "gpus" and typed in EVERY:
         return "write how many GPUs of each node are used, such as --gpus 4"
-    return (
-        f"one number; several: hpc-train bench --{parameter} {several} CFG" if several else number
-    )
+    return f"one number; several: hpc-train bench --{parameter} {many} CFG" if many else number
 
 
 def several_numbers(typed: str) -> str:

@@ -93,7 +93,8 @@ def _planned(
 ) -> tuple[NextPlan, int | None]:
     """What goes on, and from which step where it trains; says what is to be known of it."""
     again = run.next_plan(*overrides, new_snapshot=new_snapshot, **flags)
-    print_notes(time_notes(flags["time"], goes_on=again.plan.requeue.enabled))
+    lead_s, goes_on = again.plan.slurm.signal_lead_s, again.plan.requeue.enabled
+    print_notes(time_notes(flags["time"], lead_s, goes_on=goes_on))
     _tell_changes(run)
     print_notes(again.notes)
     first_step = _first_step(run) if again.plan.verb == "fit" else None
