@@ -16,7 +16,7 @@ def gpus_by_type(typed: str) -> tuple[str, str]:
 
 
 def option_for_gpus(typed: str) -> str:
-    """`write --gpus 2 slurm.gpu_type=a100` for `a100:2`; empty for what is no number with its type."""
+    """`write --gpus 2 slurm.gpu_type=a100` for `a100:2`; empty for a text of another form."""
     count, kind = gpus_by_type(typed)
     return f"write --gpus {count}{f' slurm.gpu_type={kind}' if kind else ''}" if count else ""
 
