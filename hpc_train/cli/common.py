@@ -15,6 +15,7 @@ import click
 from click.core import ParameterSource
 
 from hpc_train.cli.option_hints import one_dash, option_hint, stray_hint, swallowed_hint
+from hpc_train.cli.torn_sweeps import torn_sweep
 from hpc_train.config.flags import FLAGS
 from hpc_train.errors import HpcTrainError, UsageError
 
@@ -119,6 +120,8 @@ class ConfigCommand(click.Command):
             raise UsageError(error.message, hint) from error
         self._refuse_starter(ctx, str(ctx.params.get("cfg", "")), args)
         _refuse_quoted(ctx, ctx.params.get("cfg"))
+        if torn := torn_sweep(own):
+            raise UsageError(*torn)
         is_whole = all("=" in word for word in ctx.params.get("overrides") or ())
         if not is_whole and (stray := stray_hint(ctx, own)):
             raise UsageError(*stray)

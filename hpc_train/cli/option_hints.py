@@ -8,6 +8,7 @@ import shlex
 
 import click
 
+from hpc_train.config.gpu_counts import option_for_gpus
 from hpc_train.config.words import EVERY
 
 # Commands of others, by what they are here.
@@ -134,7 +135,6 @@ _HABITS = {
 }
 _FROM_TO = re.compile(r"\s*(\d+)\s*(?:-|\.\.\.?|:|to)\s*(\d+)\s*")
 _MOST_NUMBERS = 64
-_GPUS_BY_TYPE = re.compile(r"^'(?:gpu:)?([A-Za-z]\w*):(\d+)' is not")
 _FILE_BY_OPTION = ("config", "cfg", "config-file", "config-name", "config-path", "c", "f", "file")
 # Options whose several values are one word, with what such a value is.
 _SEVERAL = {
@@ -224,22 +224,22 @@ def value_hint(context: click.Context | None, parameter: str, said: str) -> str:
         parameter: The option's name in Python.
         said: click's words, such as `'a100:4' is not a valid integer.`
     """
-    if parameter == "gpus" and (typed := _GPUS_BY_TYPE.match(said)):
-        return f"write --gpus {typed[2]} slurm.gpu_type={typed[1]}"
+    typed = said[1:].partition("'")[0]
+    if gpus := option_for_gpus(typed) if parameter == "gpus" else "":
+        return gpus
     if context is not None and context.info_name == "list" and said.startswith("'all'"):
         return "write --all"
     if too_small := re.search(r"is not in the range x>=(\d+)", said):
         return f"write {too_small[1]} or more, or leave it out"
     kind = re.search(r"is not a valid (integer|float)", said)
-    number = f"write a {'whole ' if kind[1] == 'integer' else ''}number" if kind else ""
+    number = f"write a {'whole ' * (kind[1] == 'integer')}number" if kind else ""
     is_shape = parameter in ("nodes", "gpus") and any(it.name == "cfg" for it in _options(context))
-    several = several_numbers(said[1:].partition("'")[0]) if is_shape else ""
-    if several and parameter == "gpus" and any(it.name == "devices" for it in _options(context)):
-        return f"write how many; --devices {several} chooses them on this machine"
-    if parameter == "gpus" and said[1:].partition("'")[0] in EVERY:
+    many = several_numbers(typed) if is_shape else ""
+    if many and parameter == "gpus" and any(it.name == "devices" for it in _options(context)):
+        return f"write how many; --devices {many} chooses them on this machine"
+    if parameter == "gpus" and typed in EVERY:
         return "write how many GPUs of each node are used, such as --gpus 4"
-    shapes = f"one number; several: hpc-train bench --{parameter} {several} CFG"
-    return shapes if several else number
+    return f"one number; several: hpc-train bench --{parameter} {many} CFG" if many else number
 
 
 def several_numbers(typed: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -73,6 +75,10 @@ def check_prerequisite(
     return ()
 
 
+# sbatch(1), --dependency.
+_OF_SLURM = re.compile(r"(?:after(?:any|burstbuffer|corr|notok|ok)?:|singleton\Z)")
+
+
 def _one_before(first: str) -> Prior:
     """A run or sweep that `--after` names; it is followed from job to job."""
     from hpc_train.cli.finding import run_to_read
@@ -81,6 +87,11 @@ def _one_before(first: str) -> Prior:
     try:
         return find_sweep(first) or run_to_read(first)
     except NoSuchRunError as error:
+        if _OF_SLURM.match(first):
+            fix = (
+                f"after a run: --after RUN; after other jobs: slurm.dependency={shlex.quote(first)}"
+            )
+            raise UsageError(f"--after {first}: that is how sbatch is told", fix) from error
         if not first.isdigit():
             raise
         raise NoSuchRunError(

@@ -92,8 +92,9 @@ def _planned(
     run: api.Run, overrides: Sequence[str], flags: Mapping[str, Any], *, new_snapshot: bool
 ) -> tuple[NextPlan, int | None]:
     """What goes on, and from which step where it trains; says what is to be known of it."""
-    print_notes(time_notes(flags["time"]))
     again = run.next_plan(*overrides, new_snapshot=new_snapshot, **flags)
+    lead_s, goes_on = again.plan.slurm.signal_lead_s, again.plan.requeue.enabled
+    print_notes(time_notes(flags["time"], lead_s, goes_on=goes_on))
     _tell_changes(run)
     print_notes(again.notes)
     first_step = _first_step(run) if again.plan.verb == "fit" else None

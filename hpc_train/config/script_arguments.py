@@ -9,10 +9,17 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from hpc_train.config.flags import FLAGS
 from hpc_train.config.words import did_you_mean
 
 # A script that names one of these may take more than its text shows.
 _OPEN = ("parse_known_args", "parse_intermixed_args", "add_subparsers", "argv")
+# Options of hpc-train submit and hpc-train run, as they are typed behind their dashes.
+OF_SUBMIT = (
+    *(flag.option[2:] for flag in FLAGS.values()),
+    *("cluster", "devices", "dry-run", "test-only", "follow", "wait", "sweep", "at-most"),
+    *("after", "smoke", "bench-first", "partitions", "json", "node-rank", "master"),
+)
 _TYPES = {"int": int, "float": float, "str": str}
 _ACTIONS = ("store", "store_true", "store_false", "store_const", "append", "count", "extend")
 
@@ -52,6 +59,8 @@ def refused_arguments(tree: ast.Module, arguments: Sequence[str]) -> tuple[str, 
     if not said.startswith("unrecognized"):
         return said, "correct it: what stands behind -- is the script's"
     word = said.partition(": ")[2].split()[0].partition("=")[0]
+    if word not in known and word.removeprefix("--") in OF_SUBMIT and word[:2] == "--":
+        return said, f"{word} is hpc-train's: write it in front of --"
     return said, did_you_mean(word, known) or f"it takes {', '.join(known) or 'no options'}"
 
 

@@ -22,6 +22,11 @@ def looks_secret(name: str) -> bool:
     return _SECRET.search(name) is not None
 
 
+def how_to_pass(name: str) -> str:
+    """What to write for a variable whose value is a secret."""
+    return f"list it in env.passthrough: [{name}], and set it in the shell that submits"
+
+
 def check_passthrough(values: Mapping[str, Any], origins: Origins) -> None:
     """Refuse anything but names in `env.passthrough`, without a word of what is there instead.
 

@@ -24,6 +24,7 @@ from hpc_train.errors import ConfigError
 # Slurm's default MaxJobCount (slurm.conf(5)): no controller as it is installed holds more jobs.
 MOST_POINTS = 10_000
 _RANGE = re.compile(r"range\(\s*(-?\d+)\s*(?:,\s*(-?\d+)\s*)?(?:,\s*(-?\d+)\s*)?\)\Z")
+_FROM_TO = re.compile(r"(\d+)(?:-|\.\.\.?|:)(\d+)")
 _ARGUMENT = re.compile(r"(model|data)\.init_args\.(\w+)\Z")
 _SWEEP = "sweep"  # the section
 _ARGS = "script.args"
@@ -172,7 +173,13 @@ def _values(key: str, value: Any, origins: Origins) -> Sequence[Any]:
         words = split_words(value) if isinstance(value, str) else [str(value)]
         is_plain = all(re.fullmatch(r"[\w.+-]+", word) for word in words)
         hint = f"write a list: [{', '.join(words)}]" if is_plain else "write a list"
-        raise origins.error(full, f"is {value!r}", f"{hint}, or range(3)")
+        many = _FROM_TO.fullmatch(words[0]) if len(words) == 1 else None
+        as_range = (
+            f"range({many[1]}, {int(many[2]) + 1})"
+            if many and int(many[1]) < int(many[2])
+            else "range(3)"
+        )
+        raise origins.error(full, f"is {value!r}", f"{hint}, or {as_range}")
     if not values:
         raise origins.error(full, "has no values, so the sweep has no points", "give it some")
     return values

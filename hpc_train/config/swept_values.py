@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import ast
 import re
+import sys
 from decimal import Decimal
 from typing import Any
 
 from hpc_train.config.compose import COMMAND_LINE
+from hpc_train.config.keys import TYPES
 from hpc_train.config.read import parse_value
+from hpc_train.config.trainer_args import trainer_parameters
 from hpc_train.errors import ConfigError
 
 _NUMBER = r"(-?\d[\d.e-]*?)"
 # 1..5, 0.1:0.5, 0.1:0.5:0.1
 _RANGE = re.compile(rf"\s*{_NUMBER}\s*(\.\.\.?|[:;])\s*{_NUMBER}\s*(?:[:;]\s*{_NUMBER}\s*)?")
+_FROM_TO = re.compile(r"\s*(\d+)\s*-\s*(\d+)\s*")  # 1-3, where the key is a number
 _OF_TIME = ("slurm.time", "trainer.max_time")  # 0:30:00
 _MOST = 10  # values that are written out
 
@@ -29,6 +34,10 @@ def swept_values(text: str, key: str) -> Any:
     if (found := _RANGE.fullmatch(text)) and key not in _OF_TIME:
         fix = _written_out(key, *found.groups())
         raise ConfigError(f"{COMMAND_LINE}: {key}={text} is no list of values", fix)
+    found = _FROM_TO.fullmatch(text)
+    if found and int(found[1]) < int(found[2]) and _is_number(key):
+        fix = _written_out(key, found[1], ":", found[2], None)
+        raise ConfigError(f"{COMMAND_LINE}: {key}={text} is no list of values", fix)
     is_list = text.strip().startswith("[")
     try:
         return parse_value(text if is_list else f"[{text}]", key)
@@ -36,6 +45,14 @@ def swept_values(text: str, key: str) -> Any:
         if not (is_list and text.strip().endswith("]")):
             raise
         return parse_value(f"[{text}]", key)  # [8],[8,8]: each value is a list
+
+
+def _is_number(key: str) -> bool:
+    """Whether a key of ours or of the Trainer takes numbers, and no text."""
+    section, _, name = key.partition(".")
+    annotation = trainer_parameters(sys.path).get(name) if section == "trainer" else None
+    kind = TYPES.get(key, "") if annotation is None else ast.unparse(annotation)
+    return re.search(r"\b(?:int|float)\b", kind) is not None and "str" not in kind
 
 
 def _written_out(key: str, first: str, sign: str, last: str, step: str | None) -> str:

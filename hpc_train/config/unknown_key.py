@@ -21,6 +21,7 @@ from hpc_train.config.other_words import (
 )
 from hpc_train.config.own_arguments import argument_hint, is_taken, not_taken
 from hpc_train.config.sbatch_names import KNOWN, OWNED
+from hpc_train.config.secrets import how_to_pass, looks_secret
 from hpc_train.config.trainer_args import trainer_parameters
 from hpc_train.config.words import did_you_mean
 from hpc_train.errors import ConfigError
@@ -148,7 +149,7 @@ def _known_word(full: str, section: str, key: str, *, script: bool) -> str:
     hint = SAID_OF_KEYS.get(full) or SAID_OF_KEYS.get(key) or ""
     hint = hint or (f"did you mean '{places[0]}'?" if places else "")
     if section == "env" and key.isupper():
-        return f"write env.variables.{key}"
+        return how_to_pass(key) if looks_secret(key) else f"write env.variables.{key}"
     if full in ("class_path", "init_args"):
         return f"indent {full} below the key of its object: model or data"
     if full == "preflight.enabled":

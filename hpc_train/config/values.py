@@ -13,6 +13,7 @@ from typing import Any
 
 from hpc_train.config.flags import FLAGS
 from hpc_train.config.flow_slips import GPUS_HINT, GPUS_OF_A_RANK
+from hpc_train.config.gpu_counts import hint_of_gpus
 from hpc_train.config.hosts import read_hosts, split_hosts
 from hpc_train.config.keys import MEMORY_KEYS, TEXT_KEYS, TYPES, is_text
 from hpc_train.config.logger_words import check_loggers
@@ -21,9 +22,9 @@ from hpc_train.config.origins import Origins
 from hpc_train.config.ranges import RANGES, out_of_range
 from hpc_train.config.read import Sexagesimal
 from hpc_train.config.schema import Config, NotifyConfig, SlurmConfig
-from hpc_train.config.secrets import looks_secret
+from hpc_train.config.secrets import how_to_pass, looks_secret
 from hpc_train.config.specs import CLASS_PATH
-from hpc_train.config.words import EVERY, NEWEST, did_you_mean, meant_number
+from hpc_train.config.words import NEWEST, did_you_mean, meant_number
 from hpc_train.errors import ConfigError
 
 _ENVIRONMENT = re.compile(r"\$\{\s*oc\.env\s*:\s*([A-Za-z_]\w*)")
@@ -248,7 +249,7 @@ def check_meaning(config: Config, origins: Origins) -> None:
             raise origins.error(
                 f"env.variables.{name}",
                 "looks like a secret, and would be written into the run directory",
-                f"list it in env.passthrough: [{name}], and set it in the shell that submits",
+                how_to_pass(name),
             )
     _check_hosts(config, origins)
     _check_notify(config, origins)
@@ -331,8 +332,8 @@ def explain(key: str, message: str, origins: Origins) -> ConfigError:
         hint += f" of {unit}" if unit else meant_number(groups[0], "int")
     _, _, null = (RANGES[key].below if key in RANGES else "").partition(", or null")
     hint += f", or null{null}" if null and "number" in hint else ""
-    if key == "slurm.gpus_per_node" and groups[0] in EVERY:
-        hint += ": how many GPUs of each node are used"
+    if key == "slurm.gpus_per_node":
+        hint = hint_of_gpus(str((*groups, "")[0]), hint, on_line=origins.is_typed(key))
     return origins.error(key, complaint.format(*groups), hint)
 
 

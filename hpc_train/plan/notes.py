@@ -32,14 +32,18 @@ def notes_on(config: Config) -> list[str]:
         notes.append(f"data.init_args.batch_size is {given}, and {size}")
     slurm = config.slurm
     notes += _end_notes(config)
-    return [*notes, *time_notes(slurm.time, slurm.signal_lead_s), *_lead_notes(slurm)]
+    times = time_notes(slurm.time, slurm.signal_lead_s, goes_on=config.requeue.enabled)
+    return [*notes, *times, *_lead_notes(slurm)]
 
 
-def time_notes(time: str | None, lead_s: int = SlurmConfig.signal_lead_s) -> list[str]:
+def time_notes(
+    time: str | None, lead_s: int = SlurmConfig.signal_lead_s, *, goes_on: bool = True
+) -> list[str]:
     """A line about a time that Slurm reads otherwise than people may, or that is hardly any.
 
     Args:
         lead_s: `slurm.signal_lead_s`.
+        goes_on: Whether another job follows one that its limit has ended.
     """
     written = (time or "").strip()
     if re.fullmatch(r"\d+:\d+", written):  # sbatch(1), --time: "minutes:seconds"
@@ -50,21 +54,23 @@ def time_notes(time: str | None, lead_s: int = SlurmConfig.signal_lead_s) -> lis
         return [f'slurm.time "{written}" is {is_read}; hours are written "{hours}"']
     if re.fullmatch(r"[1-9]\d*", written) and (int(written) <= 24 or int(written) in _DAYS_H):
         return [f'slurm.time "{written}" is {written} min to Slurm; hours: "{written}:00:00"']
-    return _short_notes(written, lead_s)
+    return _short_notes(written, lead_s, goes_on=goes_on)
 
 
-def _short_notes(time: str, lead_s: int) -> list[str]:
+def _short_notes(time: str, lead_s: int, *, goes_on: bool) -> list[str]:
     limit_s = _limit_s(time)
     if not limit_s:
         return []
-    lead_s = stop_lead_s(lead_s, limit_s)
-    left_s = max(0, limit_s - lead_s - SIGNAL_IS_EARLY_S)
+    used_s = stop_lead_s(lead_s, limit_s)
+    left_s = max(0, limit_s - used_s - SIGNAL_IS_EARLY_S)
     if left_s >= _SHORT_S:
         return []
+    is_used = "" if used_s == lead_s else f" is {lead_s}, and half of the time is the most"
+    after = "then another goes on" if goes_on else "no other follows: hpc-train resume goes on"
     note = (
         f"slurm.time {slurm_time(limit_s)} leaves a job {left_s} s or little more: it stops and"
-        f" saves {lead_s} s before its limit (slurm.signal_lead_s), to which Slurm may add"
-        f" {SIGNAL_IS_EARLY_S} s; then another goes on."
+        f" saves {used_s} s before its limit (slurm.signal_lead_s{is_used}), to which Slurm may"
+        f" add {SIGNAL_IS_EARLY_S} s; {after}."
         ' Write a longer one ("0:10:00") or a smaller lead'
     )
     return [note]
@@ -95,7 +101,7 @@ def _lead_notes(slurm: SlurmConfig) -> list[str]:
     lead_s = stop_lead_s(slurm.signal_lead_s, limit_s)
     if slurm.signal_lead_s in (lead_s, SlurmConfig.signal_lead_s):  # the default is nobody's wish
         return []
-    if _short_notes(slurm.time or "", slurm.signal_lead_s):
+    if _short_notes(slurm.time or "", slurm.signal_lead_s, goes_on=True):
         return []  # that says it
     note = (
         f"slurm.signal_lead_s is {slurm.signal_lead_s}, and slurm.time {limit_s} s:"

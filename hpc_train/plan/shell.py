@@ -22,6 +22,11 @@ _OURS = re.compile(
 )
 
 
+def is_launchers(name: str) -> bool:
+    """Whether Slurm or the launcher sets a variable of this name: a config then may not."""
+    return _OURS.match(name) is not None
+
+
 def shell_plan(
     env: EnvConfig, *, workdir: str, python: str, origins: Origins = NOWHERE
 ) -> ShellPlan:
@@ -122,7 +127,7 @@ def _check_variable(key: str, name: str, origins: Origins) -> None:
     if _NAME.match(name) is None:
         hint = "write letters, digits and underscores, not a digit first"
         raise origins.error(key, f": {name!r} cannot be the name of a variable", hint)
-    if _OURS.match(name):
+    if is_launchers(name):
         raise origins.error(
             key, f": {name} is set by Slurm or the launcher, for each rank its own", "remove it"
         )

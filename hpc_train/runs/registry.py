@@ -238,7 +238,7 @@ def matching_runs(
     if path.name != reference and (
         inside := [it for it in runs if it.path.parent == path.resolve()]
     ):
-        return sorted(inside, key=lambda run: run.run_id, reverse=True)  # the folder of a name
+        return inside  # the folder of a name
     if matches := _answering(reference, runs, folders):
         run = matches[0]
         if to_change and means_another_folders(reference, run.name, run, folders):

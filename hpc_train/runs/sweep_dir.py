@@ -28,6 +28,7 @@ from hpc_train.runs.history import newest_job_id
 from hpc_train.runs.layout import InFolder, RunDir, SubmittedFiles
 from hpc_train.runs.lock import is_locked
 from hpc_train.runs.registry import (
+    STAMPED,
     absent_folders,
     all_runs,
     begun,
@@ -325,8 +326,25 @@ def _arrays(sweep: SweepDir) -> set[str]:
 
 
 def _is_newest(sweep: SweepDir) -> bool:
-    others = (path.name for path in sweep.path.parent.iterdir() if not path.name.startswith("."))
-    return all(name[: len(sweep.sweep_id)] <= sweep.sweep_id for name in others)
+    """Whether nothing of its name was submitted after it."""
+    return not any(_is_after(path, sweep) for path in sweep.path.parent.iterdir())
+
+
+def _is_after(path: Path, sweep: SweepDir) -> bool:
+    """Whether another run or sweep was submitted after this one; by the ids, where they say when.
+
+    A rendered script's is named after its job: there the time of its files says.
+    """
+    if STAMPED.match(path.name) and STAMPED.match(sweep.sweep_id):
+        return path.name[: len(sweep.sweep_id)] > sweep.sweep_id
+    entry = entry_at(path)
+    is_point = isinstance(entry, RunDir) and _sweep_path(entry) == sweep.path
+    if is_point or path.name.startswith("."):
+        return False
+    try:
+        return _begun(entry) > sweep.begun()
+    except OSError:
+        return False  # no run's folder
 
 
 def _means(event: Event, number: int) -> bool:

@@ -93,8 +93,7 @@ class Attempt:
     def refuse(self, ending: AttemptOutcome) -> AttemptResult:
         """End the attempt before its ranks start: the preflight said no.
 
-        What ends the job ends the preflight's steps as well, which then blame nodes without a
-        fault.
+        What ends the job ends the preflight's steps as well, which then blame healthy nodes.
         """
         stop = self._why_stopped()
         if stop.outcome is not None:

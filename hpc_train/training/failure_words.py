@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import traceback
 from collections.abc import Mapping
@@ -29,6 +28,7 @@ from hpc_train.training.samples_differ import none_in_samples, samples_differ
 from hpc_train.training.unfit_checkpoint import FIX, unfit_checkpoint
 from hpc_train.training.unknown_argument import meant_argument
 from hpc_train.training.unread_file import unread_file
+from hpc_train.training.unset_variables import unset_variable
 from hpc_train.training.unused_parameters import fix_of_unused
 from hpc_train.training.users_method import method_that_returned
 from hpc_train.training.whole_batch import of_batch
@@ -173,8 +173,8 @@ def said_by(error: BaseException) -> str:
         first = _cut(" ".join(text.split()))
     first = _WEIGHTS_ONLY.sub("", _ADVICE.sub("", first))
     name = type(error).__name__
-    if isinstance(error, KeyError) and _is_of_environ(error):
-        return f"{name}: {first}, a variable that is not set: env.variables or env.passthrough"
+    if unset := unset_variable(error):
+        return f"{name}: {first}, {unset}"
     return f"{name}: {first}" if first else name
 
 
@@ -216,11 +216,6 @@ def _cut(text: str) -> str:
         return text
     head, tail = text[: _MOST_SAID * 3 // 5], text[-_MOST_SAID * 2 // 5 :]
     return f"{head.rpartition(' ')[0] or head} ... {tail.partition(' ')[2] or tail}"
-
-
-def _is_of_environ(error: BaseException) -> bool:
-    frames = traceback.extract_tb(error.__traceback__)
-    return bool(frames) and frames[-1].filename in ("<frozen os>", os.__file__)
 
 
 def _of_batch_norm(batch: Batch | None) -> str:

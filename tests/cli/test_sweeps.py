@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -30,6 +32,24 @@ def array(slurm: Slurm) -> Slurm:
 
 def points(folder: Path) -> list[str]:
     return sorted(path.name.rpartition("-")[2] for path in folder.glob("runs/digits/*-*-*-*"))
+
+
+def test_a_run_of_a_rendered_script_before_it_is_not_what_its_name_means(
+    hpc, array: Slurm, make_run, tmp_path: Path
+) -> None:
+    """Its id begins with its host, behind all that begin with a year."""
+    old = make_run(0, ended=True, run_id="site-25")
+    target = tmp_path / "runs" / "digits" / "site-25"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.move(old.path, target)
+    os.utime(target / "plan.json", (1e9, 1e9))
+    sweep = json.loads(hpc(*SWEEP, "--json").out)
+    assert json.loads(hpc("status", "digits", "--json").out)["sweep"] == sweep["sweep"]
+    os.utime(target / "plan.json", (9e9, 9e9))
+    assert json.loads(hpc("status", "digits", "--json").out)["run"] == "site-25"
+    os.utime(target / "plan.json", (1e9, 1e9))
+    assert hpc("cancel", "digits").code == 0
+    assert (array.folder / "cancelled").read_text().strip().endswith("7")
 
 
 def ended(sweep: dict[str, str], number: int, state: str, **metrics: float) -> None:
