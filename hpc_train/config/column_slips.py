@@ -26,7 +26,7 @@ _AT_THE_TOP = {*FIELDS, "base", "defaults", "cluster_profile"}
 
 
 @dataclass(frozen=True)
-class _Place:
+class _Column:
     """Where a key begins, with its number from 1 on and the keys above it."""
 
     column: int
@@ -59,7 +59,7 @@ def column_slip(rows: Sequence[str], number: int) -> str:
         return ""
     opens = row.rstrip().endswith(":")  # so it is a section's, or an object's
 
-    def rank(place: _Place) -> tuple[bool, int, bool, int]:
+    def rank(place: _Column) -> tuple[bool, int, bool, int]:
         known = _is_known(key, place.above)
         return not (known and opens), abs(place.column - column), not known, -place.line
 
@@ -69,9 +69,9 @@ def column_slip(rows: Sequence[str], number: int) -> str:
     return f"begin {words[0]} in the column of {words[1]} {where}: {meant.column + 1}"
 
 
-def _open_keys(rows: Sequence[str], number: int) -> list[_Place]:
+def _open_keys(rows: Sequence[str], number: int) -> list[_Column]:
     """The keys beside which one of this line may stand: those above it that are not closed yet."""
-    open_ones: list[_Place] = []
+    open_ones: list[_Column] = []
     for line, row in enumerate(rows[: number - 1], start=1):
         if (found := _KEY.match(row)) is None:
             continue
@@ -81,7 +81,7 @@ def _open_keys(rows: Sequence[str], number: int) -> list[_Place]:
         above = (*(it.key for it in open_ones), *(["-"] if found[2] else []))
         if not found[2]:
             above = _with_dash(above, column, rows[: line - 1])
-        open_ones.append(_Place(column, line, found[3], above))
+        open_ones.append(_Column(column, line, found[3], above))
     return open_ones
 
 
@@ -97,16 +97,16 @@ def _with_dash(above: tuple[str, ...], column: int, rows: Sequence[str]) -> tupl
     return above
 
 
-def _dashes(rows: Sequence[str], number: int) -> list[_Place]:
+def _dashes(rows: Sequence[str], number: int) -> list[_Column]:
     """The dashes of the lists that the line above is in."""
-    open_ones: list[_Place] = []
+    open_ones: list[_Column] = []
     for line, row in enumerate(rows[: number - 1], start=1):
         if not row.strip() or row.lstrip().startswith("#"):
             continue
         column = len(row) - len(row.lstrip())
         open_ones = [it for it in open_ones if it.column < column]
         if _DASH.match(row):
-            open_ones.append(_Place(column, line, "-", ()))
+            open_ones.append(_Column(column, line, "-", ()))
     return open_ones
 
 

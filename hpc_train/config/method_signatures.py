@@ -105,8 +105,10 @@ def returns_nothing(definition: ast.ClassDef, name: str) -> tuple[int, str] | No
 def without_loader(method: ast.FunctionDef) -> str:
     """What to write where a method that has to give a loader surely gives none; else empty.
 
-    One that is still to be written (`pass`) gives none, either.
+    One that is still to be written (`pass`) gives none, either; `...` is a form for others.
     """
+    if isinstance(last := method.body[-1], ast.Expr) and ast.unparse(last) == "...":
+        return ""
     gives_none = gives_value(method) is False or (_is_blank(method) and not method.decorator_list)
     return with_return(method, "DataLoader(...)") if gives_none else ""
 

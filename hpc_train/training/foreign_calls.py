@@ -11,7 +11,7 @@ import traceback
 from typing import Any
 
 from hpc_train.training.frame_text import is_users, nodes_at
-from hpc_train.training.logger_words import BOARD, CSV, Logging, logging_by, wanted_by
+from hpc_train.training.known_loggers import BOARD, CSV, Logging, logging_by, wanted_by
 
 _RATES = ("lr", "learning_rate", "rate", "current_lr")
 _LEARNING_RATE = "lr"

@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.not_finite import NotFinite, tells_divergence
-from hpc_train.training.logger_words import CSV, wanted_by
+from hpc_train.training.known_loggers import CSV, wanted_by
 from hpc_train.training.private.lightning import Logger, pl, rank_zero_only
 
 

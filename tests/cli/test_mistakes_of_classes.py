@@ -229,7 +229,7 @@ class Data(LightningDataModule):
     def __init__(self, root: str, batch_size: int = 8):
         super().__init__()
         self.root = {}(root)
-    def train_dataloader(self): return None
+    def train_dataloader(self): return [1]
 """
     words = ["submit", "cfg.yaml", "--dry-run", "--cluster", "local"]
     words += ["data.class_path=sets.Data", "data.init_args.root=$HOME/sets"]

@@ -21,8 +21,10 @@ class Logs(pl.LightningModule):
         return batch.mean()
     def validation_step(self, batch, index):
         {log}
-    def val_dataloader(self): ...
     def configure_optimizers(self): ...
+class Validated(pl.LightningDataModule):
+    def train_dataloader(self): ...
+    def val_dataloader(self): ...
 """
 
 
@@ -137,7 +139,7 @@ def test_a_monitor_that_nothing_logs_is_a_note(
     stops = "{class_path: pytorch_lightning.callbacks.EarlyStopping, init_args: {monitor: M}}"
     text = CONFIG.replace(
         "{class_path: nets.Net, init_args: {width: 3}}", "{class_path: nets.Logs}"
-    )
+    ).replace("nets.Data", "nets.Validated")
     (project / "own.py").write_text(
         "from pytorch_lightning import Callback\nclass Own(Callback): ...\n"
     )

@@ -120,7 +120,7 @@ __all__ = ["project"]
             "nets.NoOptimizer has no configure_optimizers, which a training calls",
             "rename configure_optimizr to configure_optimizers",
         ),
-        ("run cfg.yaml data.class_path=nets.NoLoader", 3, "has no train_dataloader", "write it"),
+        ("run cfg.yaml data.class_path=nets.NoLoader", 3, "has no train_dataloader", "write def"),
         ("submit cfg.yaml model.class_path=os.path.join", 3, "Python's own and no Lightning", ""),
         ("submit cfg.yaml trainer.accelerator=gpu --cluster local", 3, "has no GPU, and", "=cpu"),
         ("submit cfg.yaml runs_dir=nets.py --dry-run", 3, "nets.py: Not a directory", "runs_dir"),

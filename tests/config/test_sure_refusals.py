@@ -140,6 +140,7 @@ def test_a_plateau_without_a_monitor_is_refused_where_it_is_surely_returned(
         ("        return DataLoader(1)\n", ""),
         ("        yield 1\n", ""),
         ("        raise NotImplementedError\n", ""),
+        ("        ...\n", ""),
         ("        pass\n", "end it with: return DataLoader(...)"),
         ('        """To do."""\n', "end it with: return DataLoader(...)"),
         ("        return None\n", "end it with: return DataLoader(...)"),
