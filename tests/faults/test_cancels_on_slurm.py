@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -109,3 +111,23 @@ def test_an_attempt_that_was_killed_in_a_cancel_is_cancelled_and_the_resumed_run
     first, second = training.status()["attempts"]
     assert (first["outcome"], second["outcome"]) == ("cancelled", "cancelled")
     assert first["decision"] == ""
+
+
+@pytest.mark.parametrize("late_s", [0.1, 0.5])
+@pytest.mark.parametrize("by", ["hpc-train", "scancel"])
+def test_a_cancel_while_the_nodes_are_checked_blames_none_of_them(
+    slurm_cluster: Cluster, tmp_path: Path, by: str, late_s: float
+) -> None:
+    """Its probes end with it: healthy nodes were left out of all later runs for a day."""
+    training = submit(slurm_cluster, tmp_path, "slurm.nodes=3", "preflight.mode=full")
+    until(training.records, "the attempt", STARTED_S)
+    time.sleep(late_s)
+    cancel(slurm_cluster, training, by)
+    training.wait_job("CANCELLED")
+    assert training.status()["state"] == "cancelled"
+    (attempt,) = training.records()
+    assert attempt.blamed == ()
+    own = {"XDG_STATE_HOME": str(tmp_path / "state")}
+    listed = hpc_train(slurm_cluster, "nodes", "--json", env=own)
+    assert listed.returncode == 0, listed
+    assert json.loads(listed.stdout)["nodes"] == []
