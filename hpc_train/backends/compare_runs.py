@@ -57,6 +57,7 @@ class RunDifferences:
 
     Attributes:
         place: Python, Slurm, driver, how torch was built.
+        typed: What was typed over the config file, which has another value there now; no change.
         attempts: How the run's later attempts differ from the ones before, by their numbers.
         unknown: What could not be compared, and why.
     """
@@ -65,6 +66,7 @@ class RunDifferences:
     place: Pairs = field(default_factory=dict)
     packages: Pairs = field(default_factory=dict)
     config: Pairs = field(default_factory=dict)
+    typed: Pairs = field(default_factory=dict)
     attempts: Mapping[int, AttemptDifferences] = field(default_factory=dict)
     unknown: tuple[str, ...] = ()
 
@@ -78,15 +80,18 @@ def compare_with_now(run: RunDir, attempt: int | None = None) -> RunDifferences:
     now["packages"] = installed_packages(sys.path)
     unknown: list[str] = []
     config: Pairs = {}
+    typed: Pairs = {}
     try:
         if not (written := written_config(run)):
             raise HpcTrainError("the run names no config file")
-        config = config_changes(run, written, workdir, is_copied=copy is not None).pairs
+        changes = config_changes(run, written, workdir, is_copied=copy is not None)
+        config, typed = changes.pairs, changes.typed
     except HpcTrainError as error:
         unknown.append(f"config: {error.message}")
     before = _state(run, attempt)
     place = _known_of_both(before, now, ("python", "hpc_train"))
     compared = _compared(before, now, place, config, unknown)
+    compared = dataclasses.replace(compared, typed=typed)
     if attempt is None:
         compared = dataclasses.replace(compared, attempts=_among_attempts(run))
     if copy is None:
@@ -101,10 +106,12 @@ class ConfigChanges:
 
     Attributes:
         pairs: By key; what was typed over the file is no change of it.
+        typed: Of what was typed: the run's value, and that of the file.
         fresh: The file as it reads now.
     """
 
     pairs: Pairs
+    typed: Pairs
     fresh: LoadedConfig
 
 
@@ -145,7 +152,8 @@ def config_changes(
     filled = ["script.args"] if swept else []
     own = _flat(load(run.config, words).config)
     without = [*typed, "sweep", *swept, *filled, *_taken_by(typed, own, now)]
-    return ConfigChanges(pairs=_differing(own, now, without), fresh=loaded)
+    over = {key: (own.get(key), now.get(key)) for key in typed if own.get(key) != now.get(key)}
+    return ConfigChanges(pairs=_differing(own, now, without), typed=over, fresh=loaded)
 
 
 def _taken_by(typed: Sequence[str], own: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:

@@ -72,7 +72,11 @@ def _print(compared: RunDifferences) -> None:
             lines.append(f"{kind:<9} {name}: {said(before)} -> {said(after)}")
     among = list(_among_attempts(compared))
     lines = lines or ["nothing differs from now, but among the attempts:"] * bool(among)
-    click.echo("\n".join([*lines, *among]) or "nothing differs")
+    typed = [
+        f"typed     {name}: {said(own)} (by the file: {said(file)})"
+        for name, (own, file) in compared.typed.items()
+    ]
+    click.echo("\n".join([*(lines or ["nothing differs"] * (not among)), *among, *typed]))
     for reason in compared.unknown:
         click.echo(f"not compared: {reason}", err=True)
 

@@ -15,6 +15,9 @@ from hpc_train.runs.provenance import attempt_environment, code_state, edited_fi
 from hpc_train.training.environment_record import write_environment
 from tests.cli.test_resume import CONFIG, NETS
 
+# What was typed over the file is no change of it, and is told.
+TYPED = "typed     seed: 3 (by the file: 0)\ntyped     slurm.nodes: 1 (by the file: 2)\n"
+
 
 @pytest.fixture
 def run(hpc, taken, tmp_path: Path) -> RunDir:
@@ -38,7 +41,7 @@ def begin(run: RunDir, number: int) -> None:
 
 def test_a_run_that_is_as_now_differs_in_nothing_also_not_in_what_was_typed(hpc, run) -> None:
     said = hpc("diff", "x")
-    assert (said.code, said.out, said.err) == (0, "nothing differs\n", "")
+    assert (said.code, said.out, said.err) == (0, f"nothing differs\n{TYPED}", "")
 
 
 def test_code_config_and_packages_that_have_changed_since_are_named(
@@ -50,7 +53,9 @@ def test_code_config_and_packages_that_have_changed_since_are_named(
     known = json.loads(file.read_text())
     known["packages"] |= {"numpy": "1.0", "gone": "2"}
     file.write_text(json.dumps(known))
-    told = hpc("diff", "x").out.splitlines()
+    said = hpc("diff", "x").out
+    assert said.endswith(TYPED)
+    told = said.removesuffix(TYPED).splitlines()
     assert told[0] == "code      nets.py"
     assert "config    global_batch_size: 8 -> 16" in told
     assert "package   gone: 2 -> (absent)" in told
@@ -105,10 +110,11 @@ def test_what_an_attempt_had_otherwise_than_the_one_before_is_named(
     assert said.out.splitlines() == [
         "nothing differs from now, but among the attempts:",
         "attempt   2 differs from attempt 1: nets.py",
+        *TYPED.splitlines(),
     ]
     among = json.loads(hpc("diff", "x", "--json").out)["attempts"]
     assert among == {"2": {"before": 1, "files": ["nets.py"], "place": {}, "packages": {}}}
-    assert hpc("diff", "x@1").out == "code      nets.py\n"
+    assert hpc("diff", "x@1").out == f"code      nets.py\n{TYPED}"
 
 
 def test_a_commit_of_what_was_there_and_other_files_are_no_edit_of_the_code(
