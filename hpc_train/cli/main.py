@@ -22,6 +22,7 @@ from hpc_train import __version__
 from hpc_train.cli.option_hints import (
     expanded_hint,
     extra_hint,
+    lacking_value,
     long_dash,
     option_hint,
     value_hint,
@@ -193,6 +194,9 @@ def _usage(error: click.ClickException, command: str) -> HpcTrainError:
         hint = _configs_here(where) or hint
     if isinstance(error, click.NoSuchOption) and (known := option_hint(context, error.option_name)):
         return UsageError(error.message, known)
+    if isinstance(error, click.BadOptionUsage) and error.message.endswith("an argument."):
+        asked = cli.get_command(click.Context(cli), command)  # click has no context here
+        hint = lacking_value(asked, error.option_name) if asked else hint
     if context is not None and error.message.startswith("No such command"):
         hint = f"{where} show CFG"
     if context is not None and error.message.startswith("Got unexpected extra argument"):

@@ -11,22 +11,6 @@ import click
 from hpc_train.config.gpu_counts import option_for_gpus
 from hpc_train.config.words import EVERY
 
-# Commands of others, by what they are here.
-_COMMANDS = {
-    "submit --dry-run CFG": ("check", "lint", "verify", "plan"),
-    "logs RUN -f": ("watch", "follow"),
-    "rm RUN": ("delete", "remove", "clean", "prune", "purge"),
-    "submit CFG --sweep KEY=VALUES": ("sweep", "array", "map_array"),
-    "submit CFG": ("sbatch", "train", "start", "fit"),
-    "run CFG": ("srun", "exec", "torchrun"),
-    "list": ("ls", "ps", "squeue", "queue", "sacct", "jobs"),
-    "cancel RUN": ("scancel", "stop", "kill", "abort"),
-    "resume RUN": ("requeue", "restart", "continue", "retry"),
-    "status RUN": ("show", "info", "describe"),
-    "logs RUN": ("tail", "cat", "log", "attach"),
-    "--version": ("version", "about"),
-    "report RUN": ("stats", "seff", "jobstats"),
-}
 _EVALUATIONS = ("test", "validate", "predict")
 _SWEEP = "hpc-train submit CFG --sweep KEY=VALUES"
 # As Lightning and others name the file of weights, and that of what comes out.
@@ -133,6 +117,7 @@ _HABITS = {
     },
     **{("report", name): "write --html PAGE, or --json > FILE" for name in ("o", "out", "output")},
 }
+_CLICKS_WORDS = {"INTEGER": "N", "FLOAT": "N", "PATH": "FILE", "TEXT": "VALUE"}
 _FROM_TO = re.compile(r"\s*(\d+)\s*(?:-|\.\.\.?|:|to)\s*(\d+)\s*")
 _MOST_NUMBERS = 64
 _FILE_BY_OPTION = ("config", "cfg", "config-file", "config-name", "config-path", "c", "f", "file")
@@ -212,9 +197,11 @@ def _is_flag(parameter: click.Parameter) -> bool:
     return bool(getattr(parameter, "is_flag", False))
 
 
-def command_hint(name: str) -> str:
-    """What a command of sbatch's, torchrun's or a shell's is here; empty where none is known."""
-    return next((ours for ours, names in _COMMANDS.items() if name in names), "")
+def lacking_value(command: click.Command, option: str) -> str:
+    """`write --html FILE` for an option without its value."""
+    forms = (it.make_metavar(click.Context(command)) for it in command.params if option in it.opts)
+    form = next(forms, "TEXT")
+    return f"write {option} {_CLICKS_WORDS.get(form.partition(' ')[0], form)}"
 
 
 def value_hint(context: click.Context | None, parameter: str, said: str) -> str:

@@ -7,8 +7,25 @@ import re
 import shlex
 from collections.abc import Collection, Sequence
 
-from hpc_train.cli.option_hints import command_hint
-
+# Commands of others, by what they are here.
+_COMMANDS = {
+    "submit --dry-run CFG": ("check", "lint", "verify", "plan"),
+    "logs RUN -f": ("watch", "follow"),
+    "rm RUN": ("delete", "remove", "clean", "prune", "purge"),
+    "submit CFG --sweep KEY=VALUES": ("sweep", "array", "map_array"),
+    "submit CFG": ("sbatch", "train", "start", "fit"),
+    "run CFG": ("srun", "exec", "torchrun"),
+    "list": ("ls", "ps", "squeue", "queue", "sacct", "jobs"),
+    "cancel RUN": ("scancel", "stop", "kill", "abort"),
+    "resume RUN": ("requeue", "restart", "continue", "retry"),
+    "status RUN": ("show", "info", "describe"),
+    "logs RUN": ("tail", "cat", "log", "attach"),
+    "test RUN": ("eval", "evaluate", "score"),
+    "--version": ("version", "about"),
+    "report RUN": ("stats", "seff", "jobstats"),
+}
+# Other programs, which are typed by themselves.
+_BOARDS = ("tensorboard", "tb")
 _FILES = (".yaml", ".yml", ".py")
 _BY_OPTION = ("--config", "-c")  # as Lightning's command line has the file
 _STARTS = ("submit CFG", "run CFG")
@@ -27,7 +44,10 @@ def meant_command(words: Sequence[str], commands: Collection[str]) -> tuple[str,
     if name == "help":
         known = behind[:1] if behind and behind[0] in commands else []
         return " ".join([*known, "--help"]), ""
-    if not (meant := command_hint(name)):
+    if name in _BOARDS:
+        return "", _board(behind)
+    meant = next((ours for ours, names in _COMMANDS.items() if name in names), "")
+    if not meant:
         near = difflib.get_close_matches(name, commands, n=1)
         line = shlex.join(["hpc-train", *near, *behind]) if near and behind else ""
         return (near[0] if near else ""), line
@@ -40,6 +60,12 @@ def meant_command(words: Sequence[str], commands: Collection[str]) -> tuple[str,
     if "RUN" in meant and behind and not behind[0].startswith("-"):
         return meant, f"hpc-train {meant.replace('RUN', shlex.quote(behind[0]))}"
     return meant, ""
+
+
+def _board(behind: Sequence[str]) -> str:
+    run = behind[0] if behind and not behind[0].startswith("-") else "RUN"
+    shown = f"hpc-train status {shlex.quote(run)} shows its folder"
+    return f"tensorboard --logdir FOLDER/metrics; {shown}"
 
 
 def _value(word: str) -> str:
