@@ -53,7 +53,7 @@ __all__ = ["project"]
         ("run cfg.yaml --epochs 3", 2, "No such option '--epochs'", "trainer.max_epochs=..."),
         ("submit --config cfg.yaml", 2, "'--config'", "by itself: hpc-train submit FILE"),
         ("render -c cfg.yaml", 2, "No such option '-c'", "by itself: hpc-train render FILE"),
-        ("logs x --tail 5", 2, "No such option '--tail'.", "write -n N"),
+        ("logs x --tail 5", 2, "No such option '--tail'.", "write -n LINES"),
         ("logs x -r 1", 2, "No such option '-r'", "write --rank or --runs-dir"),
         ("status x --watch", 2, "No such option '--watch'", "logs RUN -f"),
         ("status x -f", 2, "No such option '-f'", "watch hpc-train status RUN"),
