@@ -12,6 +12,7 @@ from hpc_train.config.class_kind import locate
 from hpc_train.config.default_types import defaults_of
 from hpc_train.config.origins import Origins
 
+_STRICT = ("int", "float", "range", "len", "torch")
 _KINDS = {int: "a number", float: "a number", str: "a text"}
 
 
@@ -45,7 +46,9 @@ def check_empty(
         if found is None or found.names is None or type(default) not in _KINDS or default == "":
             continue
         # A base, or a function that it calls, may be the one that looks for None.
-        if not any(_minds_null(it, name) for it in found.names.definitions.values()):
+        imports = found.names.imports
+        definitions = found.names.definitions.values()
+        if not any(_minds_null(it, name) or _hands_on(it, name, imports) for it in definitions):
             message = f"is empty, which is null, and {class_path} has {default!r} there by default"
             fix = f"write {_KINDS[type(default)]}, or leave the line out (if None is meant: null)"
             raise origins.error(f"{key}.{name}", message, fix)
@@ -77,6 +80,19 @@ def _minds_null(definition: ast.AST, name: str) -> bool:
         if any(re.search(rf"\b{name}\b", ast.unparse(it)) for it in tests):
             return True
         if isinstance(node, ast.arg) and node.arg == name and not _is_plain(node.annotation):
+            return True
+    return False
+
+
+def _hands_on(definition: ast.AST, name: str, imports: Mapping[str, str]) -> bool:
+    """Whether another function is given it, which may look for None; torch's take none of these."""
+    for node in ast.walk(definition):
+        if not isinstance(node, ast.Call):
+            continue
+        given = [*node.args, *(it.value for it in node.keywords)]
+        first = ast.unparse(node.func).partition(".")[0].partition("(")[0]
+        is_strict = first in _STRICT or imports.get(first, first).startswith("torch")
+        if not is_strict and any(isinstance(it, ast.Name) and it.id == name for it in given):
             return True
     return False
 

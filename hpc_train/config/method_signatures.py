@@ -42,11 +42,14 @@ def wrong_method(definition: ast.ClassDef) -> tuple[str, str]:
     """What is wrong with a method of the class, and what to write; empty where nothing is."""
     methods = [it for it in definition.body if isinstance(it, ast.FunctionDef)]
     names = {it.name for it in methods}
+    used = _used_in_body(definition)
     for method in methods:
         where = f"its {method.name} (line {method.lineno})"
         if method.name.strip("_") in _INIT and method.name[0] == "_" and "__init__" not in names:
             return f"{where} is called by nobody", "rename it __init__"
         if method.decorator_list or method.args.vararg or method.args.kwarg:
+            continue
+        if method.name in used:  # as a decorator is, in the class itself
             continue
         positional = [it.arg for it in (*method.args.posonlyargs, *method.args.args)]
         if positional[:1] != ["self"] and _says_self(definition, method):
@@ -61,6 +64,16 @@ def wrong_method(definition: ast.ClassDef) -> tuple[str, str]:
             hint = f"write def {method.name}({', '.join(['self', *given])})"
             return f"{where} needs {', '.join(needed)}, and Lightning gives less", hint
     return "", ""
+
+
+def _used_in_body(definition: ast.ClassDef) -> set[str]:
+    """Names that the body of a class speaks of while it is made."""
+    parts = [
+        part
+        for it in definition.body
+        for part in (it.decorator_list if isinstance(it, ast.FunctionDef) else [it])
+    ]
+    return {it.id for part in parts for it in ast.walk(part) if isinstance(it, ast.Name)}
 
 
 def methods_of(definition: ast.ClassDef) -> dict[str, ast.FunctionDef]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 
 from hpc_train.config.class_kind import locate, place_of
@@ -11,6 +12,7 @@ from hpc_train.config.method_signatures import own_nodes
 from hpc_train.config.specs import classes_of, read_object
 
 _STEPS = ("validation_step", "test_step")
+_GATHERS = re.compile(r"gather|reduce\(|broadcast")
 _DECIDED = ("sync_dist", "rank_zero_only")
 
 
@@ -29,6 +31,8 @@ def unsynced_notes(loaded: LoadedConfig, path: Sequence[str]) -> Iterator[str]:
     found = locate(read_object(spec, "model")[0], path) if spec else None
     if found is None or not isinstance(found.definition, ast.ClassDef):
         return
+    if _GATHERS.search(ast.unparse(found.definition)):
+        return  # some of its values may be the same on all ranks
     for method in found.definition.body:
         if not isinstance(method, ast.FunctionDef) or method.name not in _STEPS:
             continue
@@ -44,12 +48,13 @@ def unsynced_notes(loaded: LoadedConfig, path: Sequence[str]) -> Iterator[str]:
 
 def unsynced_calls(method: ast.FunctionDef) -> Iterator[tuple[str, int]]:
     """`self.log("val_loss")` and its line, of values that are surely no metric as an object."""
-    objects = {
-        target.id
+    computed = {
+        name.id
         for node in own_nodes(method.body)
-        if isinstance(node, ast.Assign) and not _is_computed(node.value)
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call | ast.BinOp)
         for target in node.targets
-        if isinstance(target, ast.Name)
+        for name in ast.walk(target)
+        if isinstance(name, ast.Name)
     }
     for node in own_nodes(method.body):
         if not isinstance(node, ast.Call) or ast.unparse(node.func) != "self.log":
@@ -61,7 +66,7 @@ def unsynced_calls(method: ast.FunctionDef) -> Iterator[tuple[str, int]]:
             or any(it.arg in (*_DECIDED, None) for it in node.keywords)
         ):
             continue
-        is_own = isinstance(value, ast.Name) and value.id not in objects
+        is_own = isinstance(value, ast.Name) and value.id in computed
         if is_own or isinstance(value, ast.Call | ast.BinOp):
             yield f"self.log({ast.unparse(name)})", node.lineno
 
@@ -69,7 +74,3 @@ def unsynced_calls(method: ast.FunctionDef) -> Iterator[tuple[str, int]]:
 def _argument(call: ast.Call, place: int, name: str) -> ast.expr | None:
     given = call.args[place : place + 1] if len(call.args) > place else []
     return next(iter(given), next((it.value for it in call.keywords if it.arg == name), None))
-
-
-def _is_computed(value: ast.expr) -> bool:
-    return isinstance(value, ast.Call | ast.BinOp | ast.UnaryOp)

@@ -83,6 +83,8 @@ def test_a_file_that_hides_a_package_is_named(hpc, project: Path) -> None:
         ("def training_step(self, *args): ...", "", ""),
         ("@staticmethod\n    def loss(x): ...", "", ""),
         ("@property\n    def loss(self): ...", "", ""),
+        ("def told(fn): return fn\n    @told\n    def predict_step(self, b): ...", "", ""),
+        ("def made(n): return n\n    width = made(3)", "", ""),
     ],
 )
 def test_a_method_that_cannot_be_called_is_told_by_its_text(

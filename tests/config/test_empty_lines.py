@@ -10,18 +10,23 @@ from tests.config.checking import check_in, refusal_in
 from tests.config.files import write
 
 NETS = """\
+import torch
 from pytorch_lightning import LightningDataModule, LightningModule
+
+def Helper(size):
+    return size
 
 class Net(LightningModule):
     def __init__(
         self, lr: float = 0.1, width=3, name: str = "net", rate: float | None = 0.1,
         seed: int = 0, steps: int = 5, shuffle: bool = True, tag: str = "", many=(1, 2),
-        fast: float = 1.0,
+        fast: float = 1.0, depth: int = 2, heads: int = 2,
     ):
         super().__init__()
         if steps is not None:
             self.steps = steps
         self.fast = fast or 3
+        self.out = Helper(depth), torch.nn.Linear(1, heads)
 
 class Data(LightningDataModule):
     def __init__(self, batch_size: int): ...
@@ -46,6 +51,7 @@ def model(*lines: str) -> str:
         (["width:"], 6, "width", "3", "a number"),
         (["name:"], 6, "name", "'net'", "a text"),
         (['"seed":'], 6, "seed", "0", "a number"),
+        (["heads:"], 6, "heads", "2", "a number"),
     ],
 )
 def test_an_empty_line_is_told_with_the_default(
@@ -75,6 +81,7 @@ def test_one_in_braces_as_well(folder: Path) -> None:
         ["tag:"],
         ["many:"],
         ["fast:"],
+        ["depth:"],  # another function may look for None
         ["lr:", "  0.3"],
     ],
 )
