@@ -22,7 +22,7 @@ from hpc_train.config.origins import Origins
 from hpc_train.config.ranges import RANGES, out_of_range
 from hpc_train.config.read import Sexagesimal
 from hpc_train.config.schema import Config, NotifyConfig, SlurmConfig
-from hpc_train.config.secrets import how_to_pass, looks_secret
+from hpc_train.config.secrets import looks_secret
 from hpc_train.config.specs import CLASS_PATH
 from hpc_train.config.words import NEWEST, did_you_mean, meant_number
 from hpc_train.errors import ConfigError
@@ -249,7 +249,7 @@ def check_meaning(config: Config, origins: Origins) -> None:
             raise origins.error(
                 f"env.variables.{name}",
                 "looks like a secret, and would be written into the run directory",
-                how_to_pass(name),
+                f"list it in env.passthrough: [{name}], and set it in the shell that submits",
             )
     _check_hosts(config, origins)
     _check_notify(config, origins)

@@ -134,7 +134,7 @@ def test_a_full_disk_at_the_end_fails_the_run_and_resume_ends_it_once_there_is_r
         assert (again["state"], again["step"]) == ("completed", 4)
         assert again["attempts"][1]["first_step"] == 0
     finally:
-        here.run("umount", disk)
+        here.run("umount", "--lazy", disk)  # what supervised it may still be in it
 
 
 def test_a_closed_terminal_ends_a_training_in_the_foreground_with_its_steps_saved(
