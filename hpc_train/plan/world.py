@@ -110,7 +110,7 @@ def _read(env: Mapping[str, str]) -> World:
         node_rank=0,
         master_addr=_LOCALHOST,
         master_port=0,
-        devices_visible=_devices(env),
+        devices_visible=visible_devices(env),
         launcher="single",
     )
 
@@ -130,7 +130,7 @@ def _from_torchrun(env: Mapping[str, str]) -> World:
         node_rank=_number(env, "GROUP_RANK", rank // local_size),
         master_addr=_required(env, env_names.MASTER_ADDR),
         master_port=_number(env, env_names.MASTER_PORT),
-        devices_visible=_devices(env),
+        devices_visible=visible_devices(env),
         launcher="torchrun",
     )
 
@@ -162,7 +162,7 @@ def _from_slurm(env: Mapping[str, str]) -> World:
         node_rank=_number(env, "SLURM_NODEID"),
         master_addr=_slurm_master(env),
         master_port=_slurm_port(env),
-        devices_visible=_devices(env),
+        devices_visible=visible_devices(env),
         launcher="slurm",
     )
 
@@ -210,7 +210,8 @@ def _slurm_port(env: Mapping[str, str]) -> int:
     return 20000 + (job * 101 + step) % 20000
 
 
-def _devices(env: Mapping[str, str]) -> tuple[str, ...] | None:
+def visible_devices(env: Mapping[str, str]) -> tuple[str, ...] | None:
+    """The entries of CUDA_VISIBLE_DEVICES; empty where it hides all, None where it is not set."""
     text = env.get("CUDA_VISIBLE_DEVICES")
     if text is None:
         return None

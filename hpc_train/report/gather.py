@@ -128,8 +128,8 @@ def gather(
     metrics = read_metrics(run)
     if status.attempts:
         too_few = unwritten(run, status, metrics)
+        missing += [too_few] if too_few else []
         absent = {
-            too_few: bool(too_few),
             "no metrics: there is no metrics.csv": not metrics and not too_few,
             "no throughput over time: rank 0 left no progress": pace is None,
             "no node was watched: monitor/ is empty": not nodes,

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from hpc_train.plan import env_names
 from hpc_train.plan.plan import Shape
+from hpc_train.plan.world import visible_devices
 from hpc_train.preflight.inventory.gpus import load_nvml, read_gpus
 
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
@@ -17,8 +18,8 @@ def gpus_here(environ: Mapping[str, str]) -> tuple[str, ...]:
     Where it is not set they are NVML's UUIDs: CUDA counts by speed and NVML by the bus (CUDA C++
     programming guide, CUDA_DEVICE_ORDER). None where NVML is absent, of AMD's GPUs for one.
     """
-    if _VISIBLE in environ:
-        return tuple(part for part in environ[_VISIBLE].split(",") if part)
+    if (visible := visible_devices(environ)) is not None:
+        return visible
     nvml, _ = load_nvml()
     return tuple(gpu.uuid for gpu in read_gpus(nvml, environ) if gpu.uuid) if nvml else ()
 

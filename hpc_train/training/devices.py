@@ -20,7 +20,7 @@ from hpc_train.preflight.inventory.sysfs import Reader
 
 OF_A_CONFIG, OF_A_SCRIPT = "trainer.accelerator", "script.accelerator"
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
-_WHO_SETS = "unset it where it was set: env.variables, env.setup, the shell or its start-up file"
+_WHO_SETS = "unset it where it was set: env.setup, the shell or its start-up file"
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _MAX_WORKERS = 8  # beyond that, one rank's loader is rarely what a step waits for
 _PINNED_MIN_MIB = 2048  # free host memory a rank; pinned pages cannot be swapped or reclaimed

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from types import FrameType
 from typing import Any
 
-from hpc_train.training.frame_values import users_line, value_of
+from hpc_train.training.frame_values import failing_line, value_of
 
 # torch's aten/src/ATen/InferSize.h, and numpy's multiarray/shape.c
 _UNFIT = re.compile(
@@ -22,7 +22,7 @@ _CALLS = ("view", "reshape")
 def fixed_shape(error: BaseException) -> str:
     """What to write, or what stands there; empty where the error is of something else."""
     found = _UNFIT.search(str(error)) if isinstance(error, RuntimeError | ValueError) else None
-    line = users_line(error) if found else None
+    line = failing_line(error) if found else None
     if found is None or line is None:
         return ""
     text = found["shape"] or found["into"]

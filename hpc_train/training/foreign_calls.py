@@ -7,10 +7,9 @@ As `self.logger.experiment.log({...})`, which is of Weights & Biases, where Tens
 from __future__ import annotations
 
 import ast
-import traceback
 from typing import Any
 
-from hpc_train.training.frame_text import is_users, nodes_at
+from hpc_train.training.frame_values import failing_line
 from hpc_train.training.known_loggers import BOARD, CSV, Logging, logging_by, wanted_by
 
 _RATES = ("lr", "learning_rate", "rate", "current_lr")
@@ -88,12 +87,8 @@ def _has(owner: Any, name: str) -> bool:
 
 def _written(error: AttributeError, name: str) -> str:
     """What the innermost line of the user's asks for it, as it is written there."""
-    for frame, line in reversed([*traceback.walk_tb(error.__traceback__)]):
-        if is_users(frame):
-            asked = {
-                ast.unparse(it.value)
-                for it in nodes_at(frame, line)
-                if isinstance(it, ast.Attribute) and it.attr == name
-            }
-            return asked.pop() if len(asked) == 1 else ""
-    return ""
+    _, nodes = failing_line(error) or (None, [])
+    asked = {
+        ast.unparse(it.value) for it in nodes if isinstance(it, ast.Attribute) and it.attr == name
+    }
+    return asked.pop() if len(asked) == 1 else ""

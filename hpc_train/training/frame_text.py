@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import ast
 import linecache
+import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 
-_INSTALLED = ("site-packages", "dist-packages")
+import hpc_train
+
+INSTALLED = ("site-packages", "dist-packages")
+PACKAGE = Path(hpc_train.__file__).parent
+EXAMPLES = PACKAGE / "examples"  # they count as the user's
 
 
-def is_users(frame: FrameType) -> bool:
-    """Whether it is of no installed package."""
-    return not any(it in _INSTALLED for it in Path(frame.f_code.co_filename).parts)
+def is_users(file: str) -> bool:
+    """Whether a frame's file is outside the standard library, installed packages and hpc_train."""
+    path = Path(file)
+    if file.startswith("<") or path.is_relative_to(sysconfig.get_path("stdlib")):
+        return False
+    if any(part in INSTALLED for part in path.parts):
+        return False
+    return path.is_relative_to(EXAMPLES) or not path.is_relative_to(PACKAGE)
 
 
 def nodes_of(frame: FrameType) -> Iterator[ast.AST]:

@@ -14,10 +14,10 @@ from hpc_train.training.frame_text import is_users, nodes_at
 _HELD = ("_modules", "_parameters", "_buffers")  # of a torch.nn.Module
 
 
-def users_line(error: BaseException) -> tuple[FrameType, list[ast.AST]] | None:
+def failing_line(error: BaseException) -> tuple[FrameType, list[ast.AST]] | None:
     """The innermost frame of the user's, and what its line does; None where none is."""
     for frame, line in reversed([*traceback.walk_tb(error.__traceback__)]):
-        if is_users(frame):
+        if is_users(frame.f_code.co_filename):
             return frame, list(nodes_at(frame, line))
     return None
 

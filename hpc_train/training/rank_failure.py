@@ -6,7 +6,6 @@ import os
 import re
 import signal
 import sys
-import sysconfig
 import threading
 import time
 import traceback
@@ -15,7 +14,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import NoReturn
 
-import hpc_train
 from hpc_train.errors import HpcTrainError, RunFailedError
 from hpc_train.plan.plan import Batch
 from hpc_train.plan.states import RankExit
@@ -24,6 +22,7 @@ from hpc_train.runs.ranks import ENDED_ITSELF, UNSAVED, WORKER_KILLED, ExitRecor
 from hpc_train.training.called_hooks import called_hook
 from hpc_train.training.dead_worker import dead_worker, is_killed
 from hpc_train.training.failure_words import fix_of, said_by
+from hpc_train.training.frame_text import EXAMPLES, INSTALLED, PACKAGE, is_users
 from hpc_train.training.heartbeat import HeartbeatThread
 from hpc_train.training.local_objects import local_object
 from hpc_train.training.lost_gradient import lost_gradient
@@ -58,9 +57,6 @@ _DIST_ERRORS = frozenset({"DistBackendError", "DistNetworkError", "DistStoreErro
 _GPU_MEMORY_ERRORS = frozenset({"OutOfMemoryError"})
 _GPU_MEMORY_TEXT = re.compile(r"CUDA (error: )?out of memory|CUBLAS_STATUS_ALLOC_FAILED")
 _FRAME_LINE = re.compile(r'^\s*File "([^"]+)", line (\d+), in ', re.MULTILINE)
-_PACKAGE = Path(hpc_train.__file__).parent
-_EXAMPLES = _PACKAGE / "examples"
-_INSTALLED = ("site-packages", "dist-packages")
 
 
 class PeerError(HpcTrainError):
@@ -288,7 +284,7 @@ def users_line() -> str:
 
 
 def _place(frames: Sequence[tuple[str, int]]) -> str:
-    for is_candidate in (_is_users, _is_outside_frameworks):
+    for is_candidate in (is_users, _is_outside_frameworks):
         found = [f"{file}:{line}" for file, line in frames if is_candidate(file)]
         if found:
             return found[-1]
@@ -306,20 +302,11 @@ def _worker_frames(text: str) -> list[tuple[str, int]]:
     return [(file, int(line)) for file, line in _FRAME_LINE.findall(text)]
 
 
-def _is_users(file: str) -> bool:
-    path = Path(file)
-    if file.startswith("<") or path.is_relative_to(sysconfig.get_path("stdlib")):
-        return False
-    if any(part in _INSTALLED for part in path.parts):
-        return False
-    return path.is_relative_to(_EXAMPLES) or not path.is_relative_to(_PACKAGE)
-
-
 def _is_outside_frameworks(file: str) -> bool:
     path = Path(file)
-    if file.startswith("<") or path.is_relative_to(_PACKAGE):
-        return path.is_relative_to(_EXAMPLES)
-    if not any(part in _INSTALLED for part in path.parts):
+    if file.startswith("<") or path.is_relative_to(PACKAGE):
+        return path.is_relative_to(EXAMPLES)
+    if not any(part in INSTALLED for part in path.parts):
         return False
     frameworks = ("torch", "pytorch_lightning", "lightning_fabric", "lightning", "torchmetrics")
     return not any(part in frameworks for part in path.parts)

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from types import FrameType
 
-from hpc_train.training.frame_values import users_line, value_of
+from hpc_train.training.frame_values import failing_line, value_of
 
 # The kinds of a method and a function, as messages of Python, torch and Lightning name them.
 _METHOD = re.compile(r"builtin_function_or_method|(?:['`]|not |got )method\b|type method\b")
@@ -25,7 +25,7 @@ def uncalled_method(error: BaseException) -> str:
         return ""
     said = str(error)
     is_method, is_function = _METHOD.search(said), _FUNCTION.search(said)
-    found = users_line(error) if is_method or is_function else None
+    found = failing_line(error) if is_method or is_function else None
     if found is None:
         return ""
     frame, nodes = found

@@ -31,7 +31,9 @@ def of_batch(error: BaseException) -> str:
     if not isinstance(error, TypeError | AttributeError | ValueError):
         return ""
     said = str(error)
-    frames = [it for it in traceback.walk_tb(error.__traceback__) if is_users(it[0])]
+    frames = [
+        it for it in traceback.walk_tb(error.__traceback__) if is_users(it[0].f_code.co_filename)
+    ]
     if _OF_KEYS.search(said):
         return next(filter(None, (_taken_apart(*it) for it in reversed(frames))), "")
     found = _OF_WHOLE.search(said)
