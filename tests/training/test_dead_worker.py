@@ -1,18 +1,30 @@
-"""A data worker that ends by a signal, in each way that torch tells of it."""
+"""A data worker that ends by a signal, in each way that torch tells of it.
+
+torch raises its error wherever the main thread is as the worker ends: in a hook of pytest's or
+of hypothesis's on the garbage collector it would be lost. So each runs in a process of its own.
+"""
 
 from __future__ import annotations
 
+import gc
+import multiprocessing
 import os
 import signal
+import sys
+import warnings
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from typing import TypeVar
 
 import pytest
 import torch
 from torch.utils.data import DataLoader, Dataset
 
 from hpc_train.training.dead_worker import dead_worker
-from hpc_train.training.rank_failure import failure_of
+from hpc_train.training.rank_failure import RankFailure, failure_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader")
+T = TypeVar("T")
 KILLED = "is killed by signal: Killed"
 
 
@@ -40,26 +52,45 @@ def died(dataset: Dataset[torch.Tensor], workers: int) -> BaseException:
     return caught.value
 
 
+def plain() -> None:
+    """A program without hooks, as a rank is."""
+    gc.callbacks.clear()
+    sys.unraisablehook = sys.__unraisablehook__
+    warnings.simplefilter("ignore")
+
+
+def in_a_process_of_its_own(call: Callable[..., T], *args: object) -> T:
+    fork = multiprocessing.get_context("fork")
+    with ProcessPoolExecutor(1, mp_context=fork, initializer=plain) as pool:
+        return pool.submit(call, *args).result()
+
+
+def failure(dataset: Dataset[torch.Tensor], workers: int) -> RankFailure:
+    return failure_of(died(dataset, workers))
+
+
+def said_dead(dataset: Dataset[torch.Tensor], workers: int) -> str:
+    return dead_worker(died(dataset, workers))
+
+
 @pytest.mark.parametrize("workers", [1, 2, 3])
 def test_a_worker_that_was_killed_is_told(workers: int) -> None:
-    failure = failure_of(died(Dies(), workers))
-    assert KILLED in failure.error
-    assert "Errno 104" not in failure.error
-    assert (failure.kind, failure.where) == ("worker_killed", "")
+    told = in_a_process_of_its_own(failure, Dies(), workers)
+    assert KILLED in told.error
+    assert "Errno 104" not in told.error
+    assert (told.kind, told.where) == ("worker_killed", "")
 
 
 def test_one_that_another_signal_ended_is_not_told_as_killed_for_memory() -> None:
-    failure = failure_of(died(Dies(signal.SIGABRT), 1))
-    assert failure.error.startswith("DataLoader worker (pid")
-    assert KILLED not in failure.error
-    assert failure.kind == "user"
+    told = in_a_process_of_its_own(failure, Dies(signal.SIGABRT), 1)
+    assert told.error.startswith("DataLoader worker (pid")
+    assert KILLED not in told.error
+    assert told.kind == "user"
 
 
-def test_a_lost_connection_of_the_loaders_is_a_worker_s_end() -> None:
+def lost_connection() -> tuple[str, int]:
     """As it is raised where the worker's end is seen before its signal is handled."""
-    loader = DataLoader(Dies(), num_workers=1)
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    iterator = iter(loader)
+    iterator = iter(DataLoader(Dies(), num_workers=1))
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     worker = iterator._workers[0]  # type: ignore[attr-defined]
     os.kill(worker.pid, signal.SIGKILL)
@@ -69,12 +100,16 @@ def test_a_lost_connection_of_the_loaders_is_a_worker_s_end() -> None:
     exec("def get(self, recv):\n recv()", names)
     with pytest.raises(ConnectionResetError) as caught:
         names["get"](iterator, inner["recv"])  # type: ignore[operator]
-    assert dead_worker(caught.value) == f"DataLoader worker (pid {worker.pid}) {KILLED}"
+    return dead_worker(caught.value), worker.pid
+
+
+def test_a_lost_connection_of_the_loaders_is_a_worker_s_end() -> None:
+    told, pid = in_a_process_of_its_own(lost_connection)
+    assert told == f"DataLoader worker (pid {pid}) {KILLED}"
 
 
 def test_a_connection_that_a_program_loses_by_itself_is_no_worker() -> None:
-    error = died(Raises(), 0)
-    assert dead_worker(error) == ""
-    assert "Errno 104" in failure_of(error).error
-    assert dead_worker(died(Raises(), 1)) == ""
+    assert in_a_process_of_its_own(said_dead, Raises(), 0) == ""
+    assert "Errno 104" in in_a_process_of_its_own(failure, Raises(), 0).error
+    assert in_a_process_of_its_own(said_dead, Raises(), 1) == ""
     assert dead_worker(EOFError()) == ""
