@@ -106,16 +106,27 @@ def note_this_machine(loaded: LoadedConfig, *, is_asked: bool) -> None:
         loaded: Its config.
         is_asked: Whether `--cluster local` was written.
     """
+    from hpc_train.backends.submit import is_configured
     from hpc_train.slurm.command import is_available
 
-    notes = []
-    if not is_asked and is_available("sbatch") and is_available("srun"):
-        notes.append(
-            "sbatch is here and no cluster behind it (SLURM_CONF is not set): it trains on this"
-            " machine"
-        )
-    keys = [f"slurm.{key}" for key in ("partition", "account", "qos")]
-    if unused := [key for key in keys if loaded.origins.is_typed(key)]:
-        be = "is" if len(unused) == 1 else "are"
-        notes.append(f"{', '.join(unused)} {be} not used: it trains on this machine")
+    slurm, notes = loaded.config.slurm, []
+    has_commands = is_available("sbatch") and is_available("srun")
+    why = "it trains on this machine"
+    if not is_asked and has_commands:
+        no_cluster = "sbatch is here and no cluster behind it (SLURM_CONF is not set)"
+        notes.append(f"{no_cluster}: {why}")
+    only_typed = is_asked or has_commands
+    keys = [
+        f"slurm.{name}"
+        for name in ("partition", "account", "qos")
+        if (loaded.origins.is_typed(f"slurm.{name}") if only_typed else getattr(slurm, name))
+    ]
+    if not is_asked and not has_commands:
+        why = f"sbatch is not in PATH, and {why}"
+        if is_configured(os.environ):
+            why += "; where `module load slurm` or the like brings it, submit again"
+            notes.extend([] if keys else [why])
+    if keys:
+        be = "is" if len(keys) == 1 else "are"
+        notes.append(f"{', '.join(keys)} {be} not used: {why}")
     print_notes(notes)

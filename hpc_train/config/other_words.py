@@ -8,15 +8,19 @@ from __future__ import annotations
 
 # Words of sbatch and of other launchers for what has a key of its own here.
 OTHER_WORDS = {
-    **dict.fromkeys(("gpus", "ntasks_per_node"), "slurm.gpus_per_node"),
+    **dict.fromkeys(("gpus", "gpu", "ntasks_per_node", "ppn"), "slurm.gpus_per_node"),
+    "queue": "slurm.partition",
+    **dict.fromkeys(("memory", "ram"), "slurm.mem"),
     "gres": "slurm.gpus_per_node: 4, and slurm.gpu_type: a100 where the type counts",
     "array": "sweep: {{KEY: [VALUES]}}, which makes a job array",
     **dict.fromkeys(("output", "error"), "nothing: `hpc-train logs RUN` shows the ranks' logs"),
     "ntasks": "slurm.nodes and slurm.gpus_per_node: a rank a GPU",
     **dict.fromkeys(
-        ("cpus_per_task", "cpus_per_rank", "cpus", "cores", "ncpus"), "slurm.cpus_per_gpu"
+        ("cpus_per_task", "cpus_per_rank", "cpu", "cpus", "cores", "ncpus"), "slurm.cpus_per_gpu"
     ),
-    **dict.fromkeys(("walltime", "time_limit", "timelimit", "timeout_min"), "slurm.time"),
+    **dict.fromkeys(
+        ("walltime", "time_limit", "timelimit", "timeout_min", "duration"), "slurm.time"
+    ),
     **dict.fromkeys(("job_name", "jobname", "run_name", "experiment_name"), "name"),
     **dict.fromkeys(("batch_size", "train_batch_size", "total_batch_size"), "global_batch_size"),
     "logger": "loggers",
@@ -134,6 +138,7 @@ SAID_OF_KEYS = {
     "overwrite_output_dir": "leave it out: each run has a folder of its own",
     "slurm.requeue": "it is on; to switch it off write requeue.enabled=false, in a file"
     " requeue: {enabled: false}",
+    **dict.fromkeys(("slurm.project", "slurm.allocation"), "write slurm.account"),
     **dict.fromkeys(("slurm.email", "slurm.mail", "email"), "write slurm.mail_user"),
     **dict.fromkeys(
         ("notify.email", "notify.url", "notify.urls", "notify.slack"),

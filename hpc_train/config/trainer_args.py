@@ -9,19 +9,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hpc_train.config.keys import FIELDS
 from hpc_train.config.modules import find_module
 from hpc_train.config.origins import Origins
-from hpc_train.config.other_words import OTHER_WORDS
 from hpc_train.config.owned_arguments import owned_hint
 from hpc_train.config.removed_arguments import (
     OLD_STRATEGIES,
-    REMOVED_ARGUMENTS,
-    RENAMED_ARGUMENTS,
-    UNUSED_ARGUMENTS,
 )
 from hpc_train.config.schema import CheckpointConfig, Config
 from hpc_train.config.specs import CLASS_PATH, INIT_ARGS, TARGET, is_object
+from hpc_train.config.trainer_words import instead_of
 from hpc_train.config.words import did_you_mean, meant_number
 
 # Arguments that exist, and that hpc-train gives itself: what to write instead.
@@ -135,8 +131,7 @@ def check_trainer(
             raise origins.error(
                 key,
                 "is no argument of Lightning's Trainer",
-                _instead(name)
-                or (f"write {name} at the top, beside trainer" if name in FIELDS else "")
+                instead_of(name)
                 or did_you_mean(name, usable, prefix="trainer.")
                 or "an argument of your model's own goes under model.init_args",
             )
@@ -190,17 +185,6 @@ def _check_precision(arguments: Mapping[str, Any], origins: Origins) -> None:
     if on_cpu and full_precision(value).startswith(NOT_ON_A_CPU):
         message = f"is {value}, which does not work on a CPU (trainer.accelerator)"
         raise origins.error("trainer.precision", message, "write bf16-mixed or 32-true")
-
-
-def _instead(name: str) -> str:
-    """What to write for an argument that older Trainers took; empty for any other."""
-    if name in RENAMED_ARGUMENTS:
-        return f"write trainer.{RENAMED_ARGUMENTS[name][0]}"
-    if name in (CLASS_PATH, INIT_ARGS, TARGET):
-        return f"indent {name} below the key of its object, as in callbacks: [{{{name}: ...}}]"
-    if OTHER_WORDS.get(name) in FIELDS:
-        return f"write {OTHER_WORDS[name]} at the top, beside trainer"
-    return REMOVED_ARGUMENTS.get(name, "") or UNUSED_ARGUMENTS.get(name, "")
 
 
 def _check_values(arguments: Mapping[str, Any], origins: Origins) -> None:

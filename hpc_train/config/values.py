@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator, Mapping, MutableMapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from hpc_train.config.flags import FLAGS
 from hpc_train.config.flow_slips import GPUS_HINT, GPUS_OF_A_RANK
@@ -139,12 +139,21 @@ def check_texts(values: Mapping[str, Any], origins: Origins) -> None:
         if _SHELLS.search(str(value)) and not key.startswith(("env.setup", "script.")):
             _refuse_variable(key, str(value), values, origins)
         if isinstance(value, Sexagesimal):
-            from hpc_train.config.trainer_args import max_time_of  # on the way to an error
+            _refuse_time(key, value, origins)
 
-            is_short = key == "trainer.max_time" and value.text.count(":") < 3
-            fix = max_time_of(value.text) if is_short else f'put it in quotes: "{value.text}"'
-            message = f"is {value.text}, which YAML reads as the number {int(value)}"
-            raise origins.error(key, message, fix)
+
+def _refuse_time(key: str, value: Sexagesimal, origins: Origins) -> NoReturn:
+    """Refuse a time that YAML has made a number; below trainer a key that belongs elsewhere."""
+    from hpc_train.config.trainer_args import max_time_of  # on the way to an error
+    from hpc_train.config.trainer_words import instead_of
+
+    section, _, name = key.partition(".")
+    if section == "trainer" and (hint := instead_of(name)):
+        raise origins.error(key, "is no argument of Lightning's Trainer", hint)
+    is_short = key == "trainer.max_time" and value.text.count(":") < 3
+    fix = max_time_of(value.text) if is_short else f'put it in quotes: "{value.text}"'
+    message = f"is {value.text}, which YAML reads as the number {int(value)}"
+    raise origins.error(key, message, fix)
 
 
 def _refuse_variable(key: str, value: str, values: Mapping[str, Any], origins: Origins) -> None:

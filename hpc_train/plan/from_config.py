@@ -248,8 +248,9 @@ def _memory(slurm: SlurmConfig, shape: Shape, origins: Origins) -> Iterator[tupl
         try:
             memory_mib(getattr(slurm, key))
         except ValueError as error:
-            hint = f'write {key}: "{meant_memory(getattr(slurm, key))}"'
-            raise origins.error(f"slurm.{key}", f": {error}", hint) from error
+            meant, full = meant_memory(getattr(slurm, key)), f"slurm.{key}"
+            hint = f"write {full}={meant}" if origins.is_typed(full) else f'write {key}: "{meant}"'
+            raise origins.error(full, f": {error}", hint) from error
         yield key.replace("_", "-"), getattr(slurm, key)
 
 
@@ -259,7 +260,9 @@ def _time_limit_s(slurm: SlurmConfig, origins: Origins) -> int | None:
     try:
         limit_s = time_s(slurm.time)
     except ValueError as error:
-        hint = f'write it in quotes: "{meant_time(str(slurm.time))}"'
+        meant = meant_time(str(slurm.time))
+        is_typed = origins.is_typed("slurm.time")
+        hint = f"write slurm.time={meant}" if is_typed else f'write it in quotes: "{meant}"'
         raise origins.error("slurm.time", f": {error}", hint) from error
     if limit_s == 0:  # sbatch(1), --time: "a time limit of zero requests no time limit"
         raise origins.error("slurm.time", "is zero", 'write "UNLIMITED", or a time: "1:30:00"')

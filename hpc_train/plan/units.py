@@ -93,7 +93,9 @@ def slurm_memory(mib: int) -> str:
 
 
 def meant_memory(text: str) -> str:
-    """`1536M` for `1.5G`, `64G` for `64 GiB`; an example where nothing is known."""
+    """`1536M` for `1.5G`, `64G` for `64 GiB` or a bare 64; an example where nothing is known."""
+    if re.fullmatch(r"[1-9]\d*", text.strip()):
+        return f"{text.strip()}G"
     found = re.fullmatch(r"([\d.]+)\s*([KMGT])(?:i?B|ig\w*|eg\w*)?", text.strip(), re.IGNORECASE)
     if found is None or found[1].count(".") > 1 or found[1] == ".":
         return "64G"

@@ -114,7 +114,7 @@ __all__ = ["project"]
         ("report x --html", 2, "'--html' requires an argument", "write --html FILE"),
         ("submit cfg.yaml --dry-run --smoke --bench-first", 2, "exclude one another", "one of"),
         ("submit cfg.yaml --dry-run --smoke --cluster local", 2, "--smoke is for Slurm", "run CFG"),
-        ("resume nope --gpu 3", 2, "No such option '--gpu'", "--help"),
+        ("resume nope --gpu 3", 2, "No such option '--gpu'", "write --gpus"),
         ("train.py", 2, "no such command: 'train.py'", "submit train.py (on the cluster)"),
         ("submit -- none.py --lr 1", 2, "-- stands in front of", "submit none.py -- --lr 1"),
         ("submit -- cfg.yaml seed=3", 2, "-- stands in front", "hpc-train submit cfg.yaml seed=3"),

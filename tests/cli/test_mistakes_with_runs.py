@@ -104,7 +104,7 @@ def test_a_typed_value_that_does_not_fit_a_kept_key_is_left_out(hpc, run: RunDir
 
 def test_what_may_change_in_a_run_keeps_its_own_fix(hpc, run: RunDir) -> None:
     refused(hpc, "resume x trainer.max_epochs=wide", "trainer.max_epochs is 'wide'", "write")
-    refused(hpc, "resume x slurm.mem=lots", "'lots' is not a memory size", '"64G"')
+    refused(hpc, "resume x slurm.mem=lots", "'lots' is not a memory size", "slurm.mem=64G")
 
 
 def test_a_test_is_not_made_longer(hpc, run: RunDir, evaluation: RunDir) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from hpc_train import api
@@ -30,6 +32,35 @@ def test_slurms_commands_without_a_cluster_are_told(hpc, taken, monkeypatch, wor
     assert said.code == 0, said
     assert all(text in said.err for text in told), said.err
     assert untold not in said.err
+
+
+@pytest.mark.parametrize("conf", [True, False])
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ((), ""),
+        (("--partition", "gpu"), "slurm.partition is not used: "),
+        (("--cluster", "local"), "x.x"),
+    ],
+)
+def test_slurms_commands_that_are_not_in_the_path_are_told(
+    hpc, without_slurm, monkeypatch, conf, words, told
+):
+    monkeypatch.setattr("hpc_train.backends.submit.USUAL_CONFIGS", ())
+    if conf:
+        monkeypatch.setenv("SLURM_CONF", "/etc/slurm/slurm.conf")
+    said = hpc("submit", DIGITS, "--dry-run", "--nodes", "1", "--gpus", "1", *words)
+    assert said.code == 0, said
+    line = f"note: {told}sbatch is not in PATH, and it trains on this machine"
+    assert (line in said.err) == (told != "x.x" and bool(conf or told)), said.err
+    assert ("module load slurm" in said.err) == (conf and told != "x.x")
+
+
+def test_a_partition_of_the_file_is_told_where_there_is_no_sbatch(hpc, without_slurm):
+    Path("a.yaml").write_text(Path(DIGITS).read_text().replace("  # partition", "  partition"))
+    for more, told in ((), True), (("--cluster", "local"), False):
+        said = hpc("submit", "a.yaml", "--dry-run", "--nodes", "1", "--gpus", "1", *more)
+        assert ("slurm.partition is not used: sbatch is not in PATH" in said.err) == told, said
 
 
 def test_where_slurm_is_asked_or_absent_nothing_is_noted(hpc, taken, without_slurm):

@@ -1,0 +1,37 @@
+"""What to write for a name in `trainer` that Lightning's Trainer does not take."""
+
+from __future__ import annotations
+
+import re
+
+from hpc_train.config.keys import FIELDS, SECTIONS
+from hpc_train.config.other_words import OF_A_CLASS, OTHER_WORDS
+from hpc_train.config.removed_arguments import (
+    REMOVED_ARGUMENTS,
+    RENAMED_ARGUMENTS,
+    UNUSED_ARGUMENTS,
+)
+from hpc_train.config.specs import CLASS_PATH, INIT_ARGS, TARGET
+
+
+def instead_of(name: str) -> str:
+    """What to write for an argument of older Trainers, or a key of another place; else empty."""
+    if name in RENAMED_ARGUMENTS:
+        return f"write trainer.{RENAMED_ARGUMENTS[name][0]}"
+    if name in (CLASS_PATH, INIT_ARGS, TARGET):
+        return f"indent {name} below the key of its object, as in callbacks: [{{{name}: ...}}]"
+    if OTHER_WORDS.get(name) in FIELDS:
+        return f"write {OTHER_WORDS[name]} at the top, beside trainer"
+    hint = REMOVED_ARGUMENTS.get(name, "") or UNUSED_ARGUMENTS.get(name, "")
+    at_the_top = f"write {name} at the top, beside trainer" if name in FIELDS else ""
+    return hint or at_the_top or _of_another_section(name)
+
+
+def _of_another_section(name: str) -> str:
+    """What to write for the name of a key that one other section has, or for a word for it."""
+    places = [f"{section}.{name}" for section, keys in SECTIONS.items() if name in keys]
+    word = OTHER_WORDS.get(name, "")
+    if name in OF_A_CLASS:
+        return f"write {OF_A_CLASS[name]}.init_args.{name}"
+    meant = places[0] if len(places) == 1 else word if re.fullmatch(r"slurm\.\w+", word) else ""
+    return f"write {meant}" if meant else ""
