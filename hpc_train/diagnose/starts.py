@@ -29,7 +29,7 @@ _ALL_CAME = "All distributed processes registered"
 _STOPPED = re.compile(
     r"CANCELLED|slurmstepd: |srun: |Terminated|KeyboardInterrupt|SIGTERM|SIGINT|death signal"
 )
-_CANCELLED = re.compile(r"\bCANCELLED AT \d")
+_CANCELLED = re.compile(r"\bCANCELLED AT \d[\dT:-]{1,30}(?P<limit> DUE TO TIME LIMIT)?")
 # Of the launcher, whose options a fix may name.
 _TORCHRUN = re.compile(r"torchrun|torch[./]distributed[./](?:run|launch|elastic)\b")
 _NEAR = 5  # lines
@@ -56,7 +56,8 @@ class Starts:
         self._members_at: Evidence | None = None
         self._is_mixed = False
         self._stopped_at: Evidence | None = None
-        self._is_cancelled = self._has_torchrun = False
+        self._end = ""  # how the job was ended behind such a line
+        self._has_torchrun = False
         self._table_at: Evidence | None = None
         self._is_one_each = False
         self._devices: list[int] = []  # the ranks of nccl-tests' heads, in the order of their lines
@@ -69,10 +70,11 @@ class Starts:
     def take(self, line: str, where: Evidence) -> None:
         """Take a line of any kind."""
         if _STOPPED.search(line) and self._follows(where):
-            self._is_cancelled = self._is_cancelled or _CANCELLED.search(line) is not None
+            if found := _CANCELLED.search(line):
+                self._end = "timed out" if found["limit"] else "cancelled"
             self._stopped_at = where
             return
-        self._is_cancelled = False
+        self._end = ""
         if _ALL_CAME in line:
             self._members_at = None
         elif found := _WAITS.search(line):
@@ -148,13 +150,13 @@ class Starts:
             yield f"the table of nccl-tests has no row{self._units()}", at
 
     def _waits_how(self) -> str:
-        return "cancelled at the start" if self._is_cancelled else "waits at the start"
+        return f"{self._end or 'waits'} at the start"
 
     def _by(self, *, is_lightning: bool = False) -> str:
         """What has started the ranks, where the log tells that and a fix depends on it."""
         if self._has_torchrun:
             return " (torchrun)"
-        return " (Lightning)" if is_lightning and self._is_cancelled else ""
+        return " (Lightning)" if is_lightning and self._end else ""
 
     def _units(self) -> str:
         """What the heads above a table tell of the ranks that it is of."""

@@ -116,7 +116,7 @@ def test_a_start_that_was_cancelled_names_the_options_of_its_own_launcher(tmp_pa
     found = first(tmp_path, MEMBER, CANCELLED)
     assert found.cause.startswith("the job was cancelled while ranks waited")
     assert "torchrun" not in found.fix
-    assert "Lightning takes that number from Slurm's tasks: --ntasks-per-node" in found.fix
+    assert "Lightning starts no processes under Slurm: srun has to stand in front" in found.fix
     found = first(tmp_path, "+ torchrun --nnodes 12 train.py", MEMBER, CANCELLED)
     assert "--rdzv-endpoint" in found.fix
     assert "Lightning" not in found.fix

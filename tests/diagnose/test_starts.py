@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from hpc_train.diagnose.read_logs import ReadLogs
@@ -79,6 +81,20 @@ def test_how_many_ranks_came_is_told_where_a_log_ends_while_they_wait(stopped):
     assert "3 of 4 came, by what this log has; not in it: rank 2" in of_members.cause
     assert "3 of 4 came; did not come to the barrier: rank 2" in of_barrier.cause
     assert not of_members.is_known
+
+
+@pytest.mark.parametrize("stopped", [STOPPED_BY[:1], STOPPED_BY])
+def test_a_time_limit_while_ranks_wait_for_each_other_is_told_as_a_start(stopped):
+    stopped = [re.sub(r" \*\*\*$", " DUE TO TIME LIMIT ***", line) for line in stopped]
+    (of_members,) = findings(*members(0, 1, 3), *stopped)
+    (of_barrier,) = findings(*waits((0, 3), (1, 3), (3, 3), (0, 3)), *stopped)
+    assert {of_members.name, of_barrier.name} == {"limit_at_start"}
+    assert "until the job's time limit: 3 of 4 came, by what this" in of_members.cause
+    assert "srun has to stand in front of python" in of_members.fix
+    assert "srun" not in of_barrier.fix
+    (all_came,) = findings(*members(0, 1, 2, 3), *stopped)
+    (stepped,) = findings(*members(0, 1, 3), "step 1", *stopped)
+    assert {all_came.name, stepped.name} == {"time_limit"}
 
 
 def test_a_step_between_a_wait_and_its_end_is_a_wait_that_was_over():
