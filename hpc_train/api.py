@@ -29,12 +29,12 @@ from hpc_train.plan.plan import Plan, Verb
 from hpc_train.plan.states import RunState
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.run_hints import RunHints
+from hpc_train.runs.status import FOREGROUND, RunStatus
 
 if TYPE_CHECKING:
     from hpc_train.backends.replan import NextPlan
     from hpc_train.config.load import LoadedConfig
     from hpc_train.runs.saved_models import SavedModel
-    from hpc_train.runs.status import RunStatus
     from hpc_train.slurm.control import StartEstimate
     from hpc_train.supervisor.dependents import Priors
     from hpc_train.training.resume.checkpoint import CheckedCheckpoint
@@ -197,7 +197,7 @@ def run_here(
     check_place(decided, os.environ)
     run = Run(make_run(loaded, decided, Path.cwd()))
     job_id = os.environ.get("SLURM_JOB_ID", "")
-    note_submission(run.directory, "foreground", job_id, time.time())
+    note_submission(run.directory, FOREGROUND, job_id, time.time())
     with around(run):
         code = supervise(run.directory, os.environ, batch=False)
     return run, code

@@ -140,13 +140,15 @@ def use_devices(
         )
     if not shape.gpus_per_node:
         raise CheckError(
-            "--devices chooses GPUs, and trainer.accelerator is cpu", "leave one of them out"
+            "--devices chooses GPUs, and trainer.accelerator is cpu, which uses none",
+            "leave --devices out",
         )
     nvml, state = load_nvml()
     gpus = () if nvml is None else read_gpus(nvml, environ)
     if not gpus:
-        why = "no GPU is visible here" if state == "ok" else f"NVML: {state}"
-        raise CheckError(f"--devices: {why}", "hpc-train doctor says what is here")
+        why = "no GPU is visible here" if state == "ok" else f"no GPU is found here (NVML: {state})"
+        on_cpu = "to train on the CPU leave --devices out"
+        raise CheckError(f"--devices: {why}", f"{on_cpu}; hpc-train doctor says what is here")
     environ[VISIBLE] = check_devices(devices, gpus, environ.get(VISIBLE))
 
 

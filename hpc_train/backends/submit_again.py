@@ -8,11 +8,13 @@ from pathlib import Path
 
 from hpc_train.codec import read_object
 from hpc_train.config.submission_words import typed_anew
+from hpc_train.runs.events import read_events
 from hpc_train.runs.layout import RunDir
+from hpc_train.runs.status import FOREGROUND
 
 
 def submit_again(run: RunDir, *changed: str) -> str:
-    """`hpc-train submit c8.yaml --gpus 2 seed=1`, as it is typed here.
+    """`hpc-train submit c8.yaml --gpus 2 seed=1`, as it is typed here; `run` where that was.
 
     Args:
         run: A rendered script's has no config, which is then CFG.
@@ -24,7 +26,9 @@ def submit_again(run: RunDir, *changed: str) -> str:
     words = [str(word) for word in kept.get("words") or ([file] if file else ["CFG"])]
     if file and os.path.abspath(words[0]) != file:  # noqa: PTH100 - `..` of a link stays
         words[0] = as_typed_here(file)
-    command = "launch" if "--hosts" in words else "submit"
+    begun = next(iter(read_events(run.events)), None)
+    is_here = begun is not None and begun.get("backend") == FOREGROUND
+    command = "launch" if "--hosts" in words else "run" if is_here else "submit"
     for value in changed:
         words = typed_anew(words, value)
     return shlex.join(["hpc-train", command, *words])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,10 @@ from hpc_train.cli.common import (
 )
 from hpc_train.cli.finding import run_to_read
 from hpc_train.cli.staying import stay_options, tell_and_stay
+from hpc_train.config.words import WEIGHTS
+from hpc_train.errors import UsageError
 from hpc_train.plan.plan import Verb
+from hpc_train.runs.layout import CHECKPOINT_NAME
 
 WHAT = {
     "test": "Test the model of RUN with its test_step, on its test_dataloader.",
@@ -29,6 +33,14 @@ HOW = """
 This is a run of its own, named RUN's name and the verb; the training is not touched, and may still
 go on. It has RUN's shape unless --nodes or --gpus say otherwise; each sample is taken once.
 """
+
+
+def _refuse_checkpoint(words: Sequence[str]) -> None:
+    """Refuse a checkpoint beside RUN, which is what --ckpt takes."""
+    for word in words:
+        is_named = word in ("best", "last") or word.endswith(WEIGHTS)
+        if "=" not in word and (is_named or CHECKPOINT_NAME.match(Path(word).name)):
+            raise UsageError(f"{word!r} is no key=value", f"write --ckpt {shell_word(word)}")
 
 
 def evaluation_command(verb: Verb) -> click.Command:
@@ -54,6 +66,7 @@ def evaluation_command(verb: Verb) -> click.Command:
         as_json: bool,
         **flags: Any,
     ) -> int:
+        _refuse_checkpoint(overrides)
         found = run_to_read(run, runs_dir)
         made, weights = found.evaluate(verb, *overrides, ckpt=ckpt, cluster=cluster or "", **flags)
         told = {"weights": weights}

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from hpc_train import api
-from hpc_train.cli.common import print_notes
+from hpc_train.cli.common import print_notes, shell_word
 from hpc_train.config.words import NEWEST
-from hpc_train.errors import NoSuchRunError
+from hpc_train.errors import HpcTrainError, NoSuchRunError
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.registry import (
     folders,
@@ -45,6 +45,17 @@ def newest_to_read(runs_dir: Path | None) -> RunDir:
     found = newest_run(runs_dir)
     tell_folder("", found.name, found, runs_dir)
     return found
+
+
+def name_of_newest_here() -> str:
+    """The name of this folder's newest run, quoted for a shell; empty where it has none."""
+    where = folders(None)
+    try:
+        found = newest_run(None)
+    except HpcTrainError:
+        return ""
+    word = found.run_id if found.name in NEWEST else found.name
+    return shell_word(word) if is_own(found, where) else ""
 
 
 def runs_to_change(word: str, runs_dir: Path | None) -> list[RunDir]:

@@ -12,8 +12,8 @@ from typing import Any
 import click
 
 from hpc_train import api
-from hpc_train.cli.common import run_argument, runs_dir_option, shell_word
-from hpc_train.cli.finding import run_to_read
+from hpc_train.cli.common import complete_runs, print_notes, runs_dir_option, shell_word
+from hpc_train.cli.finding import newest_to_read, run_to_read
 from hpc_train.errors import HpcTrainError, RunFailedError, UsageError
 from hpc_train.plan.states import RunState
 from hpc_train.runs.read_plan import read_plan
@@ -34,7 +34,7 @@ class RankNumber(click.IntRange):
 
 
 @click.command("logs")
-@run_argument
+@click.argument("run", metavar="[RUN]", required=False, shell_complete=complete_runs)
 @click.option("--rank", type=RankNumber(min=0), help="Global rank; 0 by default.")
 @click.option("--all", "every", is_flag=True, help="All ranks, each line with its rank.")
 @click.option("--attempt", type=click.IntRange(min=0), help="The newest by default.")
@@ -43,7 +43,7 @@ class RankNumber(click.IntRange):
 @click.option("-f", "--follow", is_flag=True, help="Wait for it, and go on as it is written.")
 @runs_dir_option
 def command(
-    run: str,
+    run: str | None,
     rank: int | None,
     every: bool,
     attempt: int | None,
@@ -52,14 +52,18 @@ def command(
     follow: bool,
     runs_dir: Path | None,
 ) -> int:
-    """Show what a rank of RUN has written.
+    """Show what a rank of RUN has written; without RUN that of the newest.
 
     With -f it waits for a log that is not there yet, goes on to the next attempt's, and ends with
     the run; Ctrl-C leaves the job alone.
     """
     if every + supervisor + (rank is not None) > 1:
         raise UsageError("--rank, --all and --supervisor exclude one another", "give one of them")
-    found = run_to_read(run, runs_dir)
+    if run is None:
+        found = api.Run(newest_to_read(runs_dir))
+        print_notes([f"the newest run: {found.directory.name}/{found.directory.run_id}"])
+    else:
+        found = run_to_read(run, runs_dir)
     _refuse_what_cannot_be(found, rank, attempt)
     logs = _Logs(found, None if every else rank or 0, attempt, supervisor, lines)
     if not follow:

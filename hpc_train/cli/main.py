@@ -183,13 +183,21 @@ def _check_folder() -> None:
         raise UsageError("the folder that you are in is not there any more", "cd") from None
 
 
+def _with_the_newest(where: str, command: str) -> str:
+    """The line with this folder's newest run; empty where there is none, or it would be ended."""
+    from hpc_train.cli.finding import name_of_newest_here  # on the way to an error
+
+    name = "" if command == "cancel" else name_of_newest_here()
+    return f"{where} {name} takes the newest run here; " if name else ""
+
+
 def _usage(error: click.ClickException, command: str) -> HpcTrainError:
     """What click says of the words of a command line."""
     context = getattr(error, "ctx", None)
     where = context.command_path if context else f"hpc-train {command}".rstrip()
     hint = f"`{where} --help` shows what there is"
     if isinstance(error, click.MissingParameter) and error.param and error.param.name == "run":
-        hint = f"`hpc-train list` names the runs; {hint}"
+        hint = f"{_with_the_newest(where, command)}`hpc-train list` names the runs; {hint}"
     if isinstance(error, click.MissingParameter) and error.param and error.param.name == "cfg":
         hint = _configs_here(where) or hint
     if isinstance(error, click.NoSuchOption) and (known := option_hint(context, error.option_name)):

@@ -96,9 +96,21 @@ _HABITS = {
     ),
     ("report", "pdf"): "write --html PAGE, which a browser prints",
     ("rm", "all"): "write '*': all runs that have ended",
-    ("list", "user"): "it lists your own runs alone",
+    **dict.fromkeys(
+        (("list", name) for name in ("user", "u", "me")),
+        "leave it out: it lists your own runs alone",
+    ),
     ("resume", "all"): "name each run: `hpc-train list --state failed` shows those that failed",
-    ("status", "job"): "the number of a job is a word by itself: hpc-train status NUMBER",
+    **{
+        (command, name): f"the number of a job is a word by itself: hpc-train {command} NUMBER"
+        for command in ("status", "logs", "cancel", "diagnose", "resume")
+        for name in ("job", "j", "jobid", "job-id")
+    },
+    **{
+        ("logs", name): "leave it out: what a rank writes to stdout and stderr is in one log"
+        for name in ("stderr", "err", "stdout", "e", "error", "errors")
+    },
+    ("preflight", "N"): "write --nodes",
     ("cancel", "all"): "name each run: `hpc-train list --active` shows them",
     **dict.fromkeys(
         (("resume", name) for name in ("ckpt", *_CHECKPOINT)),

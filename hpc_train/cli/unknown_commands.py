@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 
 # Commands of others, by what they are here.
 _COMMANDS = {
-    "submit --dry-run CFG": ("check", "lint", "verify", "plan"),
+    "submit --dry-run CFG": ("check", "lint", "verify", "plan", "dry-run", "dryrun", "dry_run"),
     "logs RUN -f": ("watch", "follow"),
     "rm RUN": ("delete", "remove", "clean", "prune", "purge"),
     "submit CFG --sweep KEY=VALUES": ("sweep", "array", "map_array"),
@@ -17,7 +17,7 @@ _COMMANDS = {
     "run CFG": ("srun", "exec", "torchrun"),
     "list": ("ls", "ps", "squeue", "queue", "sacct", "jobs"),
     "cancel RUN": ("scancel", "stop", "kill", "abort"),
-    "resume RUN": ("requeue", "restart", "continue", "retry"),
+    "resume RUN": ("requeue", "restart", "rerun", "continue", "retry"),
     "status RUN": ("show", "info", "describe"),
     "logs RUN": ("tail", "cat", "log", "attach"),
     "test RUN": ("eval", "evaluate", "score"),
@@ -57,6 +57,8 @@ def meant_command(words: Sequence[str], commands: Collection[str]) -> tuple[str,
         if meant in _STARTS:
             return meant, _starts(_value(files[0]), rest)
         return meant, f"hpc-train {meant.replace('CFG', shlex.quote(_value(files[0])))}"
+    if meant.startswith("resume") and files:
+        return "submit CFG", _starts(_value(files[0]), [it for it in behind if it != files[0]])
     if "RUN" in meant and behind and not behind[0].startswith("-"):
         return meant, f"hpc-train {meant.replace('RUN', shlex.quote(behind[0]))}"
     return meant, ""

@@ -65,6 +65,9 @@ def column_slip(rows: Sequence[str], number: int) -> str:
 
     meant = min(moved, key=rank)
     where = "in the line above" if meant.line == number - 1 else f"in line {meant.line}"
+    if meant.above[1:] == ("-",) and meant.above[0] in (*SECTIONS, "trainer", "model", "data"):
+        pairs = f"{meant.above[0]} has pairs, {meant.key} and {key} one below the other"
+        return f"leave out the dash of {meant.key} {where}: {pairs}"
     words = (key, meant.key) if key else ("the dash", "the dash")
     return f"begin {words[0]} in the column of {words[1]} {where}: {meant.column + 1}"
 
@@ -125,7 +128,8 @@ def _known_below(above: tuple[str, ...]) -> set[str] | None:
     """The keys that there may be; None where any may be, or where that is not known."""
     if not above:
         return _AT_THE_TOP
-    is_item = above[-1] == "-" and above[0] in ("trainer", "loggers")
+    in_list = above[0] == "loggers" or (above[0] == "trainer" and len(above) > 2)
+    is_item = above[-1] == "-" and in_list
     if is_item or above in (("model",), ("data",)):
         return {CLASS_PATH, INIT_ARGS, TARGET}
     if len(above) > 1:

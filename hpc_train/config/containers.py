@@ -40,9 +40,7 @@ def _check_value(key: str, kind: str, value: Any, origins: Origins) -> None:
     is_mapping, is_list = isinstance(value, Mapping), isinstance(value, list)
     if kind.startswith("dict["):
         if not is_mapping:
-            from hpc_train.config.dashes import without_dashes  # on the way to an error
-
-            raise origins.error(key, "is no mapping", without_dashes(value) or _PAIRS)
+            raise origins.error(key, "is no mapping", _as_mapping(key, value, origins))
         elements = value.items()
     elif kind.startswith("list["):
         if not is_list:
@@ -57,6 +55,15 @@ def _check_value(key: str, kind: str, value: Any, origins: Origins) -> None:
     may_be_empty = is_mapping or key == "script.args"
     for name, item in elements if "Any" not in kind else ():
         _check_element(f"{key}.{name}", item, origins, may_be_empty=may_be_empty)
+
+
+def _as_mapping(key: str, value: Any, origins: Origins) -> str:
+    """What to write for what is no mapping."""
+    from hpc_train.config.dashes import as_pairs, without_dashes  # on the way to an error
+
+    is_typed = origins.is_typed(key)
+    hint = without_dashes(value) or as_pairs(key, value, is_typed=is_typed)
+    return hint or (f"write {key}.NAME=VALUE" if is_typed else _PAIRS)
 
 
 def _as_list(key: str, value: Any) -> str:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping
 from typing import Any
 
+from hpc_train.config.sbatch_names import OWNED
 from hpc_train.config.specs import is_object
 from hpc_train.config.whole_forms import flow, loggers_for
 
@@ -22,6 +24,25 @@ def without_dashes(value: Any) -> str:
     if len(dict(pairs)) < len(pairs) or len(text) > _MOST:
         text = f"{pairs[0][0]}: ..."
     return f"write the pairs without dashes: {text}"
+
+
+def as_pairs(key: str, value: Any, *, is_typed: bool) -> str:
+    """What to write for `NAME=VALUE`, or a list of such words, in a mapping's place; else empty.
+
+    Args:
+        key: Of the mapping, dotted.
+        is_typed: Whether it stands on the command line, where each pair is a word of its own.
+    """
+    words = value if isinstance(value, list) else [value]
+    found = [re.fullmatch(r"(-{0,2})([A-Za-z_][\w-]*)(?:=(.*))?", str(word)) for word in words]
+    if not words or not all(it and (it[3] or it[1]) for it in found):
+        return ""
+    pairs = [(it[2], it[3] or "true") for it in found if it]
+    if len(pairs) == 1 and key == "slurm.extra" and pairs[0][0] in OWNED:
+        return OWNED[pairs[0][0]]
+    if is_typed:
+        return "write " + " ".join(shlex.quote(f"{key}.{name}={text}") for name, text in pairs)
+    return f"write {key.rpartition('.')[2]}: {flow(dict(pairs))}"
 
 
 def as_list(key: str, value: Any) -> str:

@@ -55,13 +55,19 @@ def refused_arguments(tree: ast.Module, arguments: Sequence[str]) -> tuple[str, 
     else:
         return "", ""
     if "are required: " in said:
-        return said, f"add behind --: {said.partition('are required: ')[2]}"
+        return said, f"add behind --: {_with_values(said.partition('are required: ')[2])}"
     if not said.startswith("unrecognized"):
         return said, "correct it: what stands behind -- is the script's"
     word = said.partition(": ")[2].split()[0].partition("=")[0]
     if word not in known and word.removeprefix("--") in OF_SUBMIT and word[:2] == "--":
         return said, f"{word} is hpc-train's: write it in front of --"
     return said, did_you_mean(word, known) or f"it takes {', '.join(known) or 'no options'}"
+
+
+def _with_values(names: str) -> str:
+    """`--lr VALUE PATH` of argparse's `--lr/-l, path`."""
+    longest = [max(name.split("/"), key=len) for name in names.split(", ")]
+    return " ".join(f"{it} VALUE" if it.startswith("-") else it.upper() for it in longest)
 
 
 def option_for(key: str, script: Path) -> str:

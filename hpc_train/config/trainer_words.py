@@ -33,5 +33,5 @@ def _of_another_section(name: str) -> str:
     word = OTHER_WORDS.get(name, "")
     if name in OF_A_CLASS:
         return f"write {OF_A_CLASS[name]}.init_args.{name}"
-    meant = places[0] if len(places) == 1 else word if re.fullmatch(r"slurm\.\w+", word) else ""
+    meant = places[0] if len(places) == 1 else word if re.fullmatch(r"[a-z]+\.\w+", word) else ""
     return f"write {meant}" if meant else ""

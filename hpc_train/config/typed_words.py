@@ -39,8 +39,9 @@ def hint_for(word: str, before: Sequence[str], behind: Sequence[str], example: s
         return torn
     if deleted := emptied(word):
         return deleted
-    if meant := re.fullmatch(r"([A-Za-z_][\w.]*):(\S+)", word):
-        return f"write {meant[1]}={meant[2]}"
+    if meant := re.fullmatch(r"([A-Za-z_][\w.]*):\s*(\S.*)?", word):
+        value = meant[2] or " ".join(_alone(behind)) or "VALUE"
+        return f"write {meant[1]}={shlex.quote(value)}"
     return in_python(word, behind) or f"write it without spaces, as in {example}"
 
 

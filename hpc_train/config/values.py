@@ -144,12 +144,12 @@ def check_texts(values: Mapping[str, Any], origins: Origins) -> None:
 
 def _refuse_time(key: str, value: Sexagesimal, origins: Origins) -> NoReturn:
     """Refuse a time that YAML has made a number; below trainer a key that belongs elsewhere."""
-    from hpc_train.config.trainer_args import max_time_of  # on the way to an error
+    from hpc_train.config.trainer_args import max_time_of, trainer_parameters
     from hpc_train.config.trainer_words import instead_of
 
     section, _, name = key.partition(".")
-    if section == "trainer" and (hint := instead_of(name)):
-        raise origins.error(key, "is no argument of Lightning's Trainer", hint)
+    if section == "trainer" and name not in trainer_parameters(sys.path) and instead_of(name):
+        raise origins.error(key, "is no argument of Lightning's Trainer", instead_of(name))
     is_short = key == "trainer.max_time" and value.text.count(":") < 3
     fix = max_time_of(value.text) if is_short else f'put it in quotes: "{value.text}"'
     message = f"is {value.text}, which YAML reads as the number {int(value)}"

@@ -31,6 +31,7 @@ from hpc_train.runs.saved_models import SavedModel, best_models, newest_undecide
 from hpc_train.runs.scheduler_view import SchedulerView
 
 SCHEMA_VERSION = 1
+FOREGROUND = "foreground"  # the backend of `hpc-train run`
 SESSION = "session"  # the backend of a script of the user's with a Session
 # A job that was submitted this recently may not have reached the scheduler's lists yet.
 FRESH_S = 60.0

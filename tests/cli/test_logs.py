@@ -240,3 +240,13 @@ def test_an_option_without_its_dashes_is_told_with_them(hpc, slurm, make_run, ty
     assert (said.code, said.err.splitlines()[1]) == (2, f"  fix: write {meant}")
     if "VALUE" not in meant:
         assert hpc("logs", "digits", *meant.split()).code == 0
+
+
+def test_without_a_run_the_newest_is_shown_and_named(hpc, slurm, make_run):
+    none = hpc("logs")
+    assert (none.code, none.out, "no runs" in none.err) == (5, "", True), none
+    run = make_run(["epoch 1\n", "of rank 1\n"])
+    said = hpc("logs")
+    assert (said.code, said.out) == (0, "epoch 1\n")
+    assert f"note: the newest run: digits/{run.run_id}" in said.err
+    assert hpc("logs", "--rank", "1").out == "of rank 1\n"

@@ -72,7 +72,6 @@ __all__ = ["project"]
         ("logs x rank=0", 2, "unexpected extra argument (rank=0)", "write --rank 0"),
         ("status x runs_dir=a", 2, "unexpected extra argument", "write --runs-dir a"),
         ("version", 2, "no such command: 'version'. Did you mean '--version'?", "--help"),
-        ("logs", 2, "Missing argument 'RUN'", "`hpc-train list` names the runs"),
         ("submit cfg.yaml --cluster-profile x", 2, "'--cluster-profile'", "cluster_profile=..."),
         ("submit cfg.yaml --sweep seed 1 2", 2, "1 2 stands behind seed", "--sweep seed=1,2"),
         ("submit cfg.yaml --sweep seed=1 2", 2, "2 stands behind seed=1", "--sweep seed=1,2"),

@@ -32,6 +32,19 @@ def evaluation(hpc, run: RunDir) -> RunDir:
     return ended(RunDir(Path(json.loads(said.out)["run_dir"])), "completed")
 
 
+def test_a_command_without_its_run_is_told_with_the_newest_of_this_folder(
+    hpc, run: RunDir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for command in ("resume", "test", "checkpoints", "predict"):
+        said = hpc(command)
+        assert (said.code, "Missing argument 'RUN'" in said.err) == (2, True)
+        assert f"fix: hpc-train {command} x takes the newest run here; `hpc-train li" in said.err
+    assert "fix: `hpc-train list` names the runs" in hpc("cancel").err
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path / "other")
+    assert "fix: `hpc-train list` names the runs" in hpc("resume").err
+
+
 @pytest.mark.parametrize(
     "command", ["logs", "test", "checkpoints", "diff", "diagnose", "preflight"]
 )

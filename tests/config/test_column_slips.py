@@ -73,6 +73,17 @@ def test_the_column_that_is_meant_is_told(text: str, line: int, hint: str) -> No
     assert f"begin {hint}" in caught.value.hint
 
 
+@pytest.mark.parametrize("section", ["slurm", "trainer", "model"])
+def test_a_dash_in_a_section_that_has_pairs_is_to_be_left_out(section: str) -> None:
+    names = {"slurm": "nodes time", "trainer": "max_epochs precision"}
+    first, second = names.get(section, "class_path init_args").split()
+    text = f"name: x\n{section}:\n  - {first}: 1\n  {second}: 2\n"
+    with pytest.raises(ConfigError) as caught:
+        read_text(text, Path("cfg.yaml"))
+    wanted = f"leave out the dash of {first} in the line above: {section} has pairs, {first} and"
+    assert caught.value.hint.startswith(wanted)
+
+
 @pytest.mark.parametrize(
     ("text", "hint"),
     [
