@@ -17,14 +17,14 @@ from hpc_train.config.specs import read_object
 from hpc_train.config.words import did_you_mean
 from hpc_train.errors import CheckError, HpcTrainError, NoSuchRunError, UsageError
 from hpc_train.runs.checkpoints import MANIFEST
-from hpc_train.runs.layout import RunDir
+from hpc_train.runs.layout import MODEL_FILE, RunDir
 from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.registry import find_run, unwritable
 from hpc_train.runs.saved_models import best_models, choose_best, read_models
 from hpc_train.runs.sweep_dir import refuse_sweep
 from hpc_train.training.resume.checkpoint import CheckedCheckpoint, list_checkpoints
 
-_MODEL = ("model.ckpt", "model")  # of a run's own checkpoint: a file, or a folder of shards
+_MODEL = (MODEL_FILE, "model")  # of a run's own checkpoint: a file, or a folder of shards
 _SUFFIXES = (".ckpt", ".pt", ".pth", ".bin", ".safetensors")
 _MOST_SHOWN = 3
 _SHARDS = ".metadata"  # torch.distributed.checkpoint's index of a folder

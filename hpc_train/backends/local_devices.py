@@ -99,7 +99,9 @@ def read_devices(text: str) -> tuple[int, ...]:
     """
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isascii() and part.isdigit() for part in parts):
-        raise UsageError(f"--devices {text!r} is no list of numbers", "write --devices 0,2")
+        on_cpu = "leave --devices out, and write trainer.accelerator=cpu"
+        hint = on_cpu if text.strip().lower() == "cpu" else "write --devices 0,2"
+        raise UsageError(f"--devices {text!r} is no list of numbers", hint)
     numbers = tuple(map(int, parts))
     if len(set(numbers)) < len(numbers):
         raise UsageError(f"--devices {text} names a GPU twice", "a rank has a GPU of its own")

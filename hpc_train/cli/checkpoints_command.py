@@ -16,7 +16,9 @@ from hpc_train.cli.common import (
     runs_dir_option,
 )
 from hpc_train.cli.finding import run_to_read
-from hpc_train.runs.layout import RunDir
+from hpc_train.codec import read_object
+from hpc_train.config.specs import CLASS_PATH
+from hpc_train.runs.layout import MODEL_FILE, RunDir
 from hpc_train.runs.saved_models import SavedModel, best_models, never_logged, newest_undecided
 
 if TYPE_CHECKING:
@@ -78,7 +80,18 @@ def command(
         click.echo("no checkpoints yet", err=True)
     if not best_models(models):
         _tell_no_best(found.directory, models)
+    _tell_how_to_read(found.directory, states)
     return 0
+
+
+def _tell_how_to_read(run: RunDir, states: Sequence[CheckedCheckpoint]) -> None:
+    """Name the file that Lightning reads: what a run goes on from is a folder."""
+    model = (read_object(run.plan).get("training") or {}).get("model") or {}
+    name = str(model.get(CLASS_PATH, "")).rpartition(".")[2]
+    newest = next((one for one in states if one.valid), None)
+    if newest and name and (newest.path / MODEL_FILE).is_file():
+        call = f"{name}.load_from_checkpoint({str(newest.path / MODEL_FILE)!r})"
+        click.echo(f"in Python: {call}", err=True)
 
 
 def _tell_no_best(run: RunDir, models: Sequence[SavedModel]) -> None:

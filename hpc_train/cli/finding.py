@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from hpc_train import api
 from hpc_train.cli.common import print_notes, shell_word
 from hpc_train.config.words import NEWEST
-from hpc_train.errors import HpcTrainError, NoSuchRunError
+from hpc_train.errors import HpcTrainError, NoSuchRunError, UsageError
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.registry import (
     folders,
@@ -56,6 +56,25 @@ def name_of_newest_here() -> str:
         return ""
     word = found.run_id if found.name in NEWEST else found.name
     return shell_word(word) if is_own(found, where) else ""
+
+
+def refuse_run(word: Path) -> None:
+    """Refuse a run in the place of a config: its folder, or a word for the newest.
+
+    Raises:
+        UsageError: with what goes on with it, and what trains the same anew.
+    """
+    is_newest = str(word) in NEWEST and not word.exists()
+    run, where = RunDir(word.absolute()), folders(None)
+    with suppress(HpcTrainError):
+        run = newest_run(None) if is_newest else run
+    if not run.plan.is_file() or (is_newest and not is_own(run, where)):
+        return
+    from hpc_train.backends.submit_again import submit_again  # on the way to an error
+
+    anew = submit_again(run)
+    hint = f"hpc-train resume {run.run_id} goes on with it; {anew} begins anew"
+    raise UsageError(f"{word} is a run ({run.name}), and no config", hint)
 
 
 def runs_to_change(word: str, runs_dir: Path | None) -> list[RunDir]:

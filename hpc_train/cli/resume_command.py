@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -71,6 +72,7 @@ def command(
         tell_resumed(sweep, overrides, {**flags, "cluster": cluster}, as_json=as_json)
         return 0
     found = api.Run(runs_to_change(run, runs_dir)[0])
+    _refuse_arguments(found, overrides)
     again, first_step = _planned(found, overrides, flags, new_snapshot=new_snapshot)
     if dry_run:
         from hpc_train.cli.plan_text import print_dry_run
@@ -130,6 +132,21 @@ def _refuse_file(overrides: Sequence[str], typed: str) -> None:
                 f"hpc-train resume {shell_word(typed)} goes on with it, also with KEY=VALUE behind;"
                 f" what {word} says now is a run of its own: hpc-train submit {shell_word(word)}",
             )
+
+
+def _refuse_arguments(run: api.Run, overrides: Sequence[str]) -> None:
+    """A script's run keeps its arguments; click hands on what stands behind `--`."""
+    from hpc_train.backends.submit_again import is_of_script, submit_again
+
+    at = next((at for at, word in enumerate(overrides) if word.startswith("--")), None)
+    if at is None:
+        return
+    message = f"{overrides[at]} stands behind --, and a run keeps what it was submitted with"
+    if not is_of_script(run.directory):
+        raise UsageError(message, "a key of the config has no dashes: KEY=VALUE")
+    begun = submit_again(run.directory).partition(" -- ")[0]
+    other = f"{begun} -- {shlex.join(overrides[at:])}"
+    raise UsageError(message, f"other arguments are of a run of its own: {other}")
 
 
 def _of_the_beginning(run: api.Run) -> str:

@@ -29,6 +29,9 @@ def hint_of_element(
         is_argument = CLASS_PATH in spec and below[0] not in (CLASS_PATH, INIT_ARGS)
         keys = [str(found[0]), *([INIT_ARGS] if is_argument else []), *below]
         return f"write {shlex.quote(f'{prefix}{chr(46).join(keys)}={_text(value)}')}"
+    if len(holder) == 1 and not below and not name.lstrip("-").isdecimal() and any(names):
+        keys = ["0", *([INIT_ARGS] if CLASS_PATH in holder[0] else []), name]
+        return f"of {names[0]}: write {shlex.quote(f'{prefix}{chr(46).join(keys)}={_text(value)}')}"
     known = f"its elements are 0 to {len(holder) - 1}" if holder else "it is empty"
     if any(names) and not name.lstrip("-").isdecimal():
         known = f"it has {', '.join(f'{number} {it}'.strip() for number, it in enumerate(names))}"

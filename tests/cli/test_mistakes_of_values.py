@@ -97,6 +97,8 @@ __all__ = ["project"]
         ("test first a/step-000000012", 2, "is no key=value", "write --ckpt a/step-000000012"),
         ("predict first my.ckpt seed=1", 2, "is no key=value", "write --ckpt my.ckpt"),
         ("rerun cfg.yaml", 2, "no such command", "hpc-train run cfg.yaml (here), hpc-train sub"),
+        ("run cfg.yaml --cpu", 2, "No such option '--cpu'", "write trainer.accelerator=cpu"),
+        ("run cfg.yaml --devices cpu", 2, "no list of numbers", "write trainer.accelerator=cpu"),
         ("rerun x", 2, "no such command: 'rerun'", "hpc-train resume x"),
         ("dry-run cfg.yaml", 2, "no such command", "hpc-train submit --dry-run cfg.yaml"),
         ("status -j 12", 2, "No such option", "a job is a word by itself: hpc-train status NUM"),

@@ -45,6 +45,28 @@ def test_a_command_without_its_run_is_told_with_the_newest_of_this_folder(
     assert "fix: `hpc-train list` names the runs" in hpc("resume").err
 
 
+def test_a_run_in_the_place_of_a_config_is_told_with_what_goes_on_with_it(hpc, run: RunDir) -> None:
+    fix = f"hpc-train resume {run.run_id} goes on with it; hpc-train submit cfg.yaml begins anew"
+    for command in ("run", "submit", "render"):
+        for word in ("latest", f"runs/x/{run.run_id}"):
+            refused(hpc, f"{command} {word}", f"{word} is a run (x), and no config", fix)
+    refused(hpc, "run runs/x", "runs/x is a folder", "")
+    refused(hpc, "run nothing", "nothing: there is no such file", "cfg.yaml")
+
+
+def test_arguments_of_a_script_behind_a_run_are_told_as_another_run(hpc, run: RunDir) -> None:
+    message = "--lr stands behind --, and a run keeps what it was submitted with"
+    refused(hpc, "resume x -- --lr 0.1", message, "a key of the config has no dashes: KEY=VALUE")
+    plan = json.loads(run.plan.read_text())
+    run.plan.write_text(json.dumps({**plan, "script": {"path": "train.py"}}))
+    document = json.loads(run.environment.read_text())
+    document["config"]["words"] = ["train.py", "slurm.nodes=1", "--", "--lr", "0.2"]
+    document["config"]["file"] = ""
+    run.environment.write_text(json.dumps(document))
+    other = "other arguments are of a run of its own: hpc-train submit train.py slurm.nodes=1 -- "
+    refused(hpc, "resume x -- --lr 0.1", message, f"{other}--lr 0.1")
+
+
 @pytest.mark.parametrize(
     "command", ["logs", "test", "checkpoints", "diff", "diagnose", "preflight"]
 )

@@ -314,3 +314,15 @@ def test_an_index_from_the_end_is_told_as_one_from_the_front(tmp_path: Path) -> 
     with pytest.raises(ConfigError, match="has no element '-3'") as caught:
         loaded(tmp_path, CALLBACKS, "trainer.callbacks.-3.init_args.patience=5")
     assert "its elements are 0 to 1" in caught.value.hint
+
+
+def test_an_argument_typed_of_a_list_of_one_element_is_told_as_that_elements(
+    tmp_path: Path,
+) -> None:
+    one = "trainer: {callbacks: [{class_path: lightning.pytorch.callbacks.Timer}]}\n"
+    with pytest.raises(ConfigError, match="has no element 'interval'") as caught:
+        loaded(tmp_path, one, "trainer.callbacks.interval=step")
+    assert caught.value.hint == "of Timer: write trainer.callbacks.0.init_args.interval=step"
+    with pytest.raises(ConfigError) as caught:
+        loaded(tmp_path, CALLBACKS, "trainer.callbacks.interval=step")  # of two
+    assert "give the whole list" in caught.value.hint
