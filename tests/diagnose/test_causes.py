@@ -293,3 +293,13 @@ def test_many_lines_that_say_each_its_own_are_bounded_and_none_is_lost():
 
 def test_a_macro_may_stand_within_what_another_one_is_given():
     assert not [rule.name for rule in read_rules() if re.search("@[A-Z_]{3,}", rule.pattern)]
+
+
+def test_an_environment_that_was_not_activated_comes_before_the_module_that_was_missing():
+    first, second = findings(
+        "CommandNotFoundError: Your shell has not been properly configured to use 'conda activate'."
+        "\nTraceback (most recent call last):\n"
+        '  File "train.py", line 1, in <module>\n    import pytorch_lightning\n'
+        "ModuleNotFoundError: No module named 'pytorch_lightning'\n"
+    )
+    assert (first.name, second.name) == ("conda", "missing_module")
