@@ -167,7 +167,8 @@ def compose(path: Path, overrides: Sequence[str], assets: Path) -> Composed:
     ]
     for key, text in pairs:
         if not text.strip():
-            hint = "write name=my-run" if key == "name" else f"write {key}=null, or a value"
+            nothing = {"dict": "{}", "list": "[]"}.get(TYPES.get(key, "")[:4], "null")
+            hint = "write name=my-run" if key == "name" else f"write {key}={nothing}, or a value"
             raise ConfigError(f"{COMMAND_LINE}: {key} is empty", hint)
     chosen = [_text(text, key) for key, text in pairs if key == _PROFILE]
     _add_file(composed, path, assets, (), {_PROFILE: chosen[-1]} if chosen else None)

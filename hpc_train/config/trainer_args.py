@@ -131,7 +131,7 @@ def check_trainer(
             raise origins.error(
                 key,
                 "is no argument of Lightning's Trainer",
-                instead_of(name)
+                _as_typed(instead_of(name), key, origins)
                 or did_you_mean(name, usable, prefix="trainer.")
                 or "an argument of your model's own goes under model.init_args",
             )
@@ -185,6 +185,11 @@ def _check_precision(arguments: Mapping[str, Any], origins: Origins) -> None:
     if on_cpu and full_precision(value).startswith(NOT_ON_A_CPU):
         message = f"is {value}, which does not work on a CPU (trainer.accelerator)"
         raise origins.error("trainer.precision", message, "write bf16-mixed or 32-true")
+
+
+def _as_typed(hint: str, key: str, origins: Origins) -> str:
+    """A hint of a file's top, as the command line has it."""
+    return hint.replace(" at the top, beside trainer", "=...") if origins.is_typed(key) else hint
 
 
 def _check_values(arguments: Mapping[str, Any], origins: Origins) -> None:
