@@ -269,7 +269,7 @@ def test_a_list_without_commas_is_refused(hpc, project: Path, argument: str) -> 
         ("slurm.partition=[a,b]", "slurm.partition is '[a,b]'", "without spaces and brackets: a,b"),
         ("slurm.requeue=false", "slurm.requeue is no key", "write requeue.enabled=false"),
         ("requeue=false", "requeue is false", "write requeue.enabled=false"),
-        ("trainer.batch_size=8", "is no argument of", "write global_batch_size at the top, beside"),
+        ("trainer.batch_size=8", "is no argument of", "write global_batch_size=..."),
         ("trainer.limit_train_batches=150%", "is '150%', and", "write 1.0, which is all of them"),
         ("trainer.limit_train_batches=50%", "is '50%', and", "write a number: 0.5"),
         ("name=", "name is empty", "write name=my-run"),
