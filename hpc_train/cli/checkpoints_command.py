@@ -16,6 +16,9 @@ from hpc_train.cli.common import (
     runs_dir_option,
 )
 from hpc_train.cli.finding import run_to_read
+from hpc_train.runs.checkpoints import removed_step
+from hpc_train.runs.events import read_events
+from hpc_train.runs.history import attempts_in
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.saved_models import SavedModel, best_models, never_logged, newest_undecided
 
@@ -75,10 +78,16 @@ def command(
     if states or models:
         print_table(HEADER, [*map(_state_row, states), *_model_rows(models)])
     else:
-        click.echo("no checkpoints yet", err=True)
+        click.echo(_why_none(found.directory), err=True)
     if not best_models(models):
         _tell_no_best(found.directory, models)
     return 0
+
+
+def _why_none(run: RunDir) -> str:
+    removed = removed_step(run, attempts_in(read_events(run.events)))
+    gone = f"no checkpoints: step {removed} was saved, and is no longer there"
+    return gone if removed else "no checkpoints yet"
 
 
 def _tell_no_best(run: RunDir, models: Sequence[SavedModel]) -> None:
