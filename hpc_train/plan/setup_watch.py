@@ -161,9 +161,10 @@ def _tool(place: int, line: str) -> str:
     command = line.strip()
     if found := _VENV.fullmatch(command):
         fix = "that node has no such file: name a venv that the nodes see; if it may be absent:"
-        quoted = quote_shell(command, "env.setup"), quote_shell(f"{fix} {command} || true", "env")
-        said = "command={}; fix={}".format(*quoted)
-        return f"    {place}) [[ -e {found['file']} ]] || {{ {said}; }} ;;\n"
+        shown, todo = (
+            quote_shell(words, "env.setup") for words in (command, f"{fix} {command} || true")
+        )
+        return f"    {place}) [[ -e {found['file']} ]] || {{ command={shown}; fix={todo}; }} ;;\n"
     for pattern, *fixes in _TOOLS:
         if re.fullmatch(pattern, command):
             word = command.split()[0]
