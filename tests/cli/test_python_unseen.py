@@ -1,4 +1,4 @@
-"""A job whose node has not the Python that it was submitted with: the script itself says so."""
+"""A job whose node has not the Python, or the project, that it was submitted with."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from hpc_train.plan.states import NO_FOLDER
 from hpc_train.runs.layout import RunDir
 from tests.cli.conftest import Slurm
 from tests.cli.test_resume_notes import CONFIG, NETS
@@ -66,3 +67,25 @@ def test_a_python_that_env_was_to_bring_is_told_as_that(hpc, began, tmp_path: Pa
     said = re.sub(r"\s+", " ", hpc("status", "x").out)
     assert "error: node5 does not see the Python of this job, python; fix: what env acti" in said
     assert f"hpc-train resume {run.run_id} keeps the env of its submission" in said
+
+
+@pytest.mark.parametrize("is_here", [True, False])
+def test_a_project_that_the_nodes_do_not_see_is_submitted_from_a_copy(
+    hpc, taken: Slurm, tmp_path: Path, is_here: bool
+) -> None:
+    """It was told to bring back what never was there, and a resume, which keeps that folder."""
+    project = tmp_path / "local disk"
+    project.mkdir()
+    (tmp_path / "nets.py").write_text(NETS)
+    (tmp_path / "cfg.yaml").write_text(CONFIG)
+    taken.says("7|PENDING|Priority|N/A|N/A")
+    run = RunDir(Path(json.loads(hpc("submit", "cfg.yaml", "--json").out)["run_dir"]))
+    words = f"hpc-train: error: {NO_FOLDER} {project} is not there on node5\n  fix: copy it\n"
+    run.job_log("7").write_text(words)
+    taken.says("7|FAILED|NonZeroExitCode|N/A|N/A")
+    if not is_here:
+        project.rmdir()
+    said = re.sub(r"\s+", " ", hpc("status", "x").out)
+    copied = "go on hpc-train submit cfg.yaml, in a copy of the project that all nodes see; hpc-tr"
+    assert (copied in said) is is_here
+    assert f"hpc-train resume {run.run_id}{' keeps the folder' if is_here else ''}" in said
