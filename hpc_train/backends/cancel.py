@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from hpc_train.backends.observe import ask_again, is_submitit, observe
+from hpc_train.backends.rendered_job import refuse_rendered
 from hpc_train.errors import HpcTrainError, NoSuchRunError, SlurmError, UsageError
 from hpc_train.plan.states import RunState
 from hpc_train.runs.events import Event, EventKind, append_event, read_events
@@ -84,15 +85,18 @@ def refuse_orphan(word: str) -> None:
 
 
 def refuse_foreign(word: str) -> None:
-    """Raise for the number of a living job of the user's that is not a run's; else nothing.
+    """Raise for the number of a living job of the user's that is not a run's, or not yet one's.
 
-    A job of a script that `hpc-train render` wrote is one of a run that is not there yet.
+    Else nothing.
     """
     if not re.fullmatch(r"\d+(_\d+)?", word) or not is_available("squeue"):
         return
     jobs = live_scripts()
     mine = [job for job in jobs if word in (job, job.partition("_")[0])]
-    if not mine or _is_ours(Path(jobs[mine[0]])):
+    if not mine:
+        return
+    if _is_ours(Path(jobs[mine[0]])):
+        refuse_rendered(word, mine[0], Path(jobs[mine[0]]))
         return
     logs = [f"slurm-{job}.out" for job in (word, *mine) if Path(f"slurm-{job}.out").is_file()]
     log = logs[0] if logs else _output_of(mine[0]) or "LOG"

@@ -8,13 +8,13 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from hpc_train.config.origins import Origins
 from hpc_train.config.schema import ContainerConfig, EnvConfig
 from hpc_train.plan.container import is_file
-from hpc_train.plan.setup_watch import ending_line
+from hpc_train.plan.setup_watch import ending_line, is_of_venv
 from hpc_train.plan.shell import shell_plan
 from hpc_train.runs.installed import install_command
 
@@ -79,6 +79,24 @@ def check_setup(env: EnvConfig, origins: Origins) -> None:
 
 def _check_sourced(lines: Sequence[str], workdir: Path, origins: Origins) -> None:
     """Refuse `source FILE` of a file that is not there: bash goes on behind it without a word."""
+    for index, path in _absent_sources(lines, workdir):
+        if path.parent.is_dir():
+            hint = "correct it; what only the nodes have: [ -e FILE ] && source FILE"
+            raise origins.error(f"env.setup.{index}", f": {path} is not there", hint)
+
+
+def unseen_sources(lines: Sequence[str], workdir: Path) -> list[str]:
+    """A note of each file that a line sources and that only the nodes may have."""
+    return [
+        f"env.setup.{index}: {path} is not there on this host; on a node without it the job"
+        f" {'ends before its training' if is_of_venv(lines[index]) else 'goes on behind that line'}"
+        for index, path in _absent_sources(lines, workdir)
+        if not path.parent.is_dir()
+    ]
+
+
+def _absent_sources(lines: Sequence[str], workdir: Path) -> Iterator[tuple[int, Path]]:
+    """The lines that are `source FILE` of a file that this host has not."""
     if any(_PART.search(line) for line in lines):
         return  # whether it is reached, and what it means there, only bash can tell
     for index, line in enumerate(lines):
@@ -87,9 +105,8 @@ def _check_sourced(lines: Sequence[str], workdir: Path, origins: Origins) -> Non
             continue
         path = workdir / Path(found[1]).expanduser()
         is_on_path = "/" not in found[1] and shutil.which(found[1], os.F_OK)  # bash(1), `source`
-        if not path.exists() and not is_on_path and path.parent.is_dir():
-            hint = "correct it; what only the nodes have: [ -e FILE ] && source FILE"
-            raise origins.error(f"env.setup.{index}", f": {path} is not there", hint)
+        if not path.exists() and not is_on_path:
+            yield index, path
 
 
 def check_image(container: ContainerConfig, workdir: Path, origins: Origins) -> None:

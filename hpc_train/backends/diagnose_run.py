@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from hpc_train.backends.cancel import refuse_foreign, refuse_orphan
 from hpc_train.backends.observe import observe
 from hpc_train.backends.sweep_jobs import observe_sweep
 from hpc_train.diagnose.diagnosis import Diagnosis
+from hpc_train.diagnose.read_open_run import told_while_open
 from hpc_train.diagnose.read_run import diagnosis_of
 from hpc_train.errors import HpcTrainError, NoSuchRunError, UsageError
 from hpc_train.plan.states import RunState
@@ -123,6 +125,10 @@ def diagnose_run(run: RunDir, *, attempt: int | None = None) -> Diagnosis:
     try:
         (status,) = observe([run], time.time())
         diagnosis = diagnosis_of(run, status, attempt=attempt, job_record=_record(status))
+        if attempt is None and (likely := told_while_open(run, status)):
+            last, found = likely
+            note = f"attempt {last.attempt}: {found.cause}; fix: {found.fix}"
+            diagnosis = replace(diagnosis, notes=(*diagnosis.notes, note))
     except OSError as error:
         raise HpcTrainError(
             f"{error.filename} cannot be read: {error.strerror}",

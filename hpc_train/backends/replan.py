@@ -6,8 +6,9 @@ import contextlib
 import dataclasses
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from hpc_train.backends.check_environment import check_environment, check_image
@@ -139,7 +140,14 @@ def _refuse_anothers(status: RunStatus, run: RunDir) -> None:
         raise HpcTrainError(anothers, f"with its weights: {weights}" if has_them else "")
 
 
-def _refuse_what_goes_on_by_itself(status: RunStatus, run: RunDir) -> None:
+def _refuse_what_goes_on_by_itself(
+    status: RunStatus, run: RunDir, changed: Callable[[], NextPlan] | None
+) -> None:
+    """Refuse a run that has not ended.
+
+    Args:
+        changed: Raises for changes that a run which has ended is refused as well; None without any.
+    """
     if not status.state.ended:
         what = f"{status.name} ({status.run}) is {status.state.value} as job {status.job_id}"
         if status.silence:  # the state is the last that is known
@@ -153,6 +161,13 @@ def _refuse_what_goes_on_by_itself(status: RunStatus, run: RunDir) -> None:
         moved, _, way = look_for_its_folder(run, status.job_id).partition(": ")
         if moved and status.state is RunState.PENDING and status.backend == "slurm":
             raise HpcTrainError(f"{what}; {moved}", way)
+        if changed and status.backend != SESSION:
+            changed()
+            saves = " (it saves)" if status.state is RunState.RUNNING else ""
+            raise HpcTrainError(
+                f"{what}, and keeps until its end what it was submitted with",
+                f"hpc-train cancel {status.run} first{saves}, then the same command again",
+            )
         raise HpcTrainError(
             what,
             f"it needs nothing: hpc-train status {status.run} shows it; hpc-train cancel"
@@ -185,8 +200,10 @@ def plan_again(
         CheckError: when the ranks cannot share the batch, with shapes that can.
     """
     _refuse_anothers(status, run)
-    _refuse_what_goes_on_by_itself(status, run)
-    again = _next_plan(status, run, overrides, flags, new_snapshot=new_snapshot)
+    planned = partial(_next_plan, status, run, overrides, flags, new_snapshot=new_snapshot)
+    is_typed = bool(overrides) or any(value is not None for value in flags.values())
+    _refuse_what_goes_on_by_itself(status, run, planned if is_typed or new_snapshot else None)
+    again = planned()
     if again.cluster == "slurm":
         _refuse_a_wait_for_ever(status, again)
     notes = (*again.notes, *config_notes(run, again.before, again.typed))

@@ -18,6 +18,9 @@ from hpc_train.cli.common import (
 from hpc_train.cli.finding import run_to_read
 from hpc_train.codec import read_object
 from hpc_train.config.specs import CLASS_PATH
+from hpc_train.runs.checkpoints import removed_step
+from hpc_train.runs.events import read_events
+from hpc_train.runs.history import attempts_in
 from hpc_train.runs.layout import MODEL_FILE, RunDir
 from hpc_train.runs.saved_models import SavedModel, best_models, never_logged, newest_undecided
 
@@ -77,7 +80,7 @@ def command(
     if states or models:
         print_table(HEADER, [*map(_state_row, states), *_model_rows(models)])
     else:
-        click.echo("no checkpoints yet", err=True)
+        click.echo(_why_none(found.directory), err=True)
     if not best_models(models):
         _tell_no_best(found.directory, models)
     _tell_how_to_read(found.directory, states)
@@ -92,6 +95,12 @@ def _tell_how_to_read(run: RunDir, states: Sequence[CheckedCheckpoint]) -> None:
     if newest and name and (newest.path / MODEL_FILE).is_file():
         call = f"{name}.load_from_checkpoint({str(newest.path / MODEL_FILE)!r})"
         click.echo(f"in Python: {call}", err=True)
+
+
+def _why_none(run: RunDir) -> str:
+    removed = removed_step(run, attempts_in(read_events(run.events)))
+    gone = f"no checkpoints: step {removed} was saved, and is no longer there"
+    return gone if removed else "no checkpoints yet"
 
 
 def _tell_no_best(run: RunDir, models: Sequence[SavedModel]) -> None:

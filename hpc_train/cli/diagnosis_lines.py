@@ -27,6 +27,8 @@ def diagnosis_lines(status: RunStatus, indent: str = "") -> Iterator[str]:
 
     What the run's reason says already is not said again, and a fix is whole, as it is typed.
     """
+    if not status.state.ended:
+        yield from _of_newest_end(status, indent)
     if status.state not in _BAD:
         return
     from hpc_train.diagnose.read_run import told_without_logs
@@ -38,13 +40,30 @@ def diagnosis_lines(status: RunStatus, indent: str = "") -> Iterator[str]:
     if found:
         first = found.findings[0]
         if sentence := _unsaid(found.sentence, first, status):
-            yield from textwrap.wrap(
-                f"{indent}cause      {sentence}", WIDTH, subsequent_indent=f"{indent}{' ' * 11}"
-            )
+            yield from _cause(sentence, indent)
         fix = first.what_to_do
         if fix and fix not in status.reason and not _BESIDE_OTHERS.search(fix):
             yield f"{indent}fix        {fix}"
     yield f"{indent}why        hpc-train diagnose {shell_word(status.run)}"
+
+
+def _of_newest_end(status: RunStatus, indent: str) -> Iterator[str]:
+    """Of a run that goes on: what may end its next attempt as it has ended the newest."""
+    if not any(attempt.outcome is Outcome.NODE_FAILURE for attempt in status.attempts):
+        return
+    from hpc_train.diagnose.read_open_run import told_while_open
+
+    if likely := told_while_open(RunDir(Path(status.run_dir)), status):
+        attempt, found = likely
+        yield from _cause(f"attempt {attempt.attempt}: {found.cause}", indent)
+        yield f"{indent}fix        {found.what_to_do}"
+        yield f"{indent}why        hpc-train diagnose {status.run} --attempt {attempt.attempt}"
+
+
+def _cause(sentence: str, indent: str) -> Iterator[str]:
+    yield from textwrap.wrap(
+        f"{indent}cause      {sentence}", WIDTH, subsequent_indent=f"{indent}{' ' * 11}"
+    )
 
 
 def _unsaid(sentence: str, first: Culprit, status: RunStatus) -> str:

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from hpc_train.cli.common import shell_word
-from hpc_train.plan.states import SUBMIT_AGAIN, Outcome, RunState
+from hpc_train.plan.states import NO_FOLDER, NO_PYTHON, SUBMIT_AGAIN, Outcome, RunState
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.session_words import start_again
 from hpc_train.runs.snapshot import DOCUMENT
@@ -27,6 +27,13 @@ def goes_on(status: RunStatus) -> str:
     found = re.search(rf"{SUBMIT_AGAIN} (\S+=[^\s)]+)", status.reason)
     if found:
         return submit_again(run, found[1])
+    if not status.attempts and f"{NO_PYTHON}, /" in status.reason:
+        keeps = f"hpc-train resume {name} keeps the Python"
+        return f"{submit_again(run)}, from such an environment; {keeps}"
+    folder = re.search(rf"{NO_FOLDER} (/.*?) is not there on ", status.reason)
+    if not status.attempts and folder and Path(folder[1]).is_dir():  # of this host alone
+        keeps = f"hpc-train resume {name} keeps the folder"
+        return f"{submit_again(run)}, in a copy of the project that all nodes see; {keeps}"
     last = status.attempts[-1] if status.attempts else None
     if last is None and status.state is RunState.FAILED and has_environment(run):
         keeps = f"hpc-train resume {name} keeps the env of its submission"

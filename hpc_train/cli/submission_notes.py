@@ -89,6 +89,7 @@ def note_tools(cluster: str | None, loaded: LoadedConfig) -> None:
         installing_lines,
         path_notes,
         unchecked_tools,
+        unseen_sources,
     )
     from hpc_train.backends.submit import detect_cluster
 
@@ -96,7 +97,7 @@ def note_tools(cluster: str | None, loaded: LoadedConfig) -> None:
     is_asked = env.modules or env.conda or env.setup or "PATH" in env.variables
     if is_asked and (cluster or detect_cluster()) == "slurm":
         notes = [*unchecked_tools(env, os.environ), *path_notes(env), *installing_lines(env.setup)]
-        print_notes(notes)
+        print_notes([*notes, *unseen_sources(env.setup, Path.cwd())])
 
 
 def note_this_machine(loaded: LoadedConfig, *, is_asked: bool) -> None:

@@ -37,7 +37,7 @@ _OF_OWN_CODE = ("user", "gpu_memory", "check", ENDED_ITSELF, WORKER_KILLED)
 # A process that ended without a word: what the logs know of why goes before it.
 _LEFT_UNSAID = "left_unsaid"
 # Of these the logs may know more; the cause itself says that it is the likely one.
-_LIKELY = ("killed_rank",)
+LIKELY = ("killed_rank",)
 _ANY_RUN = re.compile(r"(hpc-train [a-z]+) RUN\b")
 _MEANT = ("did you mean ", "it takes ")
 _HANGS = ("hang", "uneven_shares")
@@ -81,14 +81,14 @@ def diagnosis_of(
     return Diagnosis(
         of=run.run_id,
         state=state,
-        findings=tuple(_named(item, run.run_id) for item in (finding, *others)),
+        findings=tuple(named(item, run.run_id) for item in (finding, *others)),
         traceback=text,
         traceback_at=place,
         notes=(*notes, *logs.notes),
     )
 
 
-def _named(found: Culprit, run_id: str) -> Culprit:
+def named(found: Culprit, run_id: str) -> Culprit:
     """The fix of a rule is for any run: `hpc-train resume RUN`."""
     return replace(found, fix=_ANY_RUN.sub(rf"\1 {run_id}", found.fix))
 
@@ -103,7 +103,7 @@ def told_without_logs(
     """
     found = diagnosis_of(run, status, reads_logs=False)
     first = found.findings[0] if found.findings else None
-    return found if first and (first.is_known or (also_likely and first.name in _LIKELY)) else None
+    return found if first and (first.is_known or (also_likely and first.name in LIKELY)) else None
 
 
 def sentence_of(run: RunDir, status: RunStatus) -> str:
@@ -173,7 +173,7 @@ def _why(
         same = [item for item in logs.findings() if item.name == found.name]
         evidence = (*(it for item in same for it in item.evidence[:1]), *found.evidence)
         return replace(found, evidence=evidence), logs
-    known = _as_rank_knows(_of_history(run, status, record, job_record), failed)
+    known = _as_rank_knows(of_history(run, status, record, job_record), failed)
     if record and known and known.name in _HANGS:
         known = _with_stacks(run, record, known)
     logs = ReadLogs()
@@ -272,7 +272,7 @@ def _known_of(text: str, file: str) -> list[Culprit]:
     return [item for item in logs.findings() if item.is_known]
 
 
-def _of_history(
+def of_history(
     run: RunDir, status: RunStatus, record: AttemptRecord | None, job_record: str
 ) -> Culprit | None:
     """What the rules know of the outcome, of Slurm's record, or of what the run's state says."""

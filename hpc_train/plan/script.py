@@ -12,6 +12,7 @@ from hpc_train.plan.hostlist import expand
 from hpc_train.plan.plan import Plan
 from hpc_train.plan.quoting import escape_pattern, fits_output, quote_sbatch, quote_shell
 from hpc_train.plan.shell import environment_lines
+from hpc_train.plan.states import NO_PYTHON
 from hpc_train.plan.sweep_plan import SweepPlan, array_text
 
 HEREDOC = "HPC_TRAIN_PLAN"
@@ -79,12 +80,30 @@ def _rendered(plan: Plan, *, title: str, options: Sequence[str], where: str, bod
         "title": title,
         "options": "\n".join(f"#SBATCH {option}" for option in options),
         "setup": "\n".join(environment_lines(plan.shell)),
+        "python_check": _python_check(plan.shell.python),
         "supervisor": f"{quote_shell(plan.shell.python, 'python')} -m hpc_train.supervisor{where}",
         "heredoc": HEREDOC,
         "plan_json": body,
     }
     template = (template_dir() / "srun.sbatch.in").read_text(encoding="utf-8")
     return _Marks(template).substitute(marks)
+
+
+def _python_check(python: str) -> str:
+    """Lines that end the job where its node has not the Python; bash would name its own line."""
+    brings = "submit from an environment that all nodes see, on the shared file system"
+    if "/" not in python:  # that of an environment which the lines before have activated
+        brings = "what env activates has to bring it, as the nodes see it"
+    said = f"{NO_PYTHON}, {python}", f"  fix: {brings}"
+    return "\n".join(
+        [
+            f"if ! type -- {quote_shell(python, 'python')} >/dev/null 2>&1; then",
+            '  printf "hpc-train: error: %s %s\\n%s\\n" "${SLURMD_NODENAME:-$HOSTNAME}" \\',
+            f"    {' '.join(quote_shell(words, 'python') for words in said)} >&2",
+            "  exit 127",
+            "fi",
+        ]
+    )
 
 
 class _Marks(Template):

@@ -1,11 +1,11 @@
 """Watching the lines of `env.setup` as bash runs them: which one failed, and whether it matters.
 
 bash goes on behind a line that fails. Some sites have lines that end so without harm: the job goes
-on as well, and the history of the run names the line. Where a command is not there, and where
-`module load` or `conda activate` fails, the job would train in another environment than was meant:
-it ends. Where a line ends the shell itself the job has failed: `exit 0` is no complete training.
-A trap for ERR that the lines set themselves takes the place of ours, and that is told.
-Pure; `docs/environments.md` says it to people.
+on as well, and the history of the run names the line. Where a command or the venv of a line is not
+there, and where `module load` or `conda activate` fails, the job would train in another environment
+than was meant: it ends. Where a line ends the shell itself the job has failed: `exit 0` is no
+complete training. A trap for ERR that the lines set themselves takes the place of ours, and that is
+told. Pure; `docs/environments.md` says it to people.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ _TOOLS = (
         f"{_NO_COMMAND} CONDA/etc/profile.d/conda.sh",
     ),
 )
+_VENV = re.compile(r"(?:source|\.)\s+(?P<file>[\w@%+=:,./~${}-]*/bin/activate)")
 SHELL_ENDED = "env.setup ended the job's shell"
 _LEAVE_OUT = "  fix: leave that command out of env.setup and of the files that it sources"
 # A line that is this one command; `exec` with nothing but redirections only moves the streams.
@@ -151,8 +152,19 @@ def told_in_variable(text: str) -> SetupTold:
     return SetupTold(failed, _TRAP in text.split())
 
 
+def is_of_venv(line: str) -> bool:
+    """Whether it is one that activates a venv, and nothing else."""
+    return _VENV.fullmatch(line.strip()) is not None
+
+
 def _tool(place: int, line: str) -> str:
     command = line.strip()
+    if found := _VENV.fullmatch(command):
+        fix = "that node has no such file: name a venv that the nodes see; if it may be absent:"
+        shown, todo = (
+            quote_shell(words, "env.setup") for words in (command, f"{fix} {command} || true")
+        )
+        return f"    {place}) [[ -e {found['file']} ]] || {{ command={shown}; fix={todo}; }} ;;\n"
     for pattern, *fixes in _TOOLS:
         if re.fullmatch(pattern, command):
             word = command.split()[0]

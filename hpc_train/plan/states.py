@@ -13,6 +13,8 @@ KILLED_BY = "was killed by"  # before a signal's name: the error of a rank that 
 CANCEL_ASKED = "`hpc-train cancel` asked for it"
 # In a reason, before the keys that have to be others: `resume` would refuse them.
 SUBMIT_AGAIN = "submit again with"
+NO_FOLDER = "the working folder"  # before its path, of a job whose node has not that folder
+NO_PYTHON = "does not see the Python of this job"  # behind a node's name, before the path
 
 
 def scancelled(by: str = "") -> str:

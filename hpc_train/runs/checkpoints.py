@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
+from hpc_train.runs.history import AttemptRecord
 from hpc_train.runs.layout import CHECKPOINT_NAME, RunDir
 from hpc_train.runs.script_saves import newest_own_step
 
@@ -44,3 +45,18 @@ def newest_step(run: RunDir, *, damaged: Collection[int] = ()) -> int:
         damaged: Steps whose checkpoints were found damaged, and may not have been moved aside.
     """
     return max(checkpoint_steps(run).keys() - damaged, default=newest_own_step(run))
+
+
+def removed_step(run: RunDir, attempts: Sequence[AttemptRecord]) -> int:
+    """The newest step that is known to have been saved, where nothing so new is left; else 0.
+
+    Somebody has removed it then, as for a quota; what was found damaged has a word of its own.
+    """
+    damaged = {item.step for attempt in attempts for item in attempt.damaged}
+    # While any is left the newest attempt counts alone: it may have had to begin before another.
+    newest = newest_step(run)
+    told = attempts[-1:] if newest else attempts
+    return max(
+        (it.saved_step for it in told if it.saved_step > newest and it.saved_step not in damaged),
+        default=0,
+    )

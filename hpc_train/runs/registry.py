@@ -281,11 +281,7 @@ def _answering(reference: str, runs: list[RunDir], folders: Sequence[Path]) -> l
     for matches in (
         [run for run in runs if run.run_id == reference],
         own if is_newest else named,
-        [
-            run
-            for run in runs
-            if reference.isdigit() and reference in job_ids(read_events(run.events))
-        ],
+        _of_job(reference, runs),
         own_first(
             [run for run in runs if is_part_of_id(reference, run)],
             folders,
@@ -295,6 +291,16 @@ def _answering(reference: str, runs: list[RunDir], folders: Sequence[Path]) -> l
         if matches:
             return matches
     return []
+
+
+def _of_job(reference: str, runs: Sequence[RunDir]) -> list[RunDir]:
+    """Those that a job has carried; of an array's number those of its tasks, `ARRAY_TASK`."""
+    if not re.fullmatch(r"\d+(_\d+)?", reference):
+        return []
+    known = ((run, job_ids(read_events(run.events))) for run in runs)
+    return [
+        run for run, jobs in known if any(reference in (job, job.partition("_")[0]) for job in jobs)
+    ]
 
 
 def _closed(reference: str, folders: Sequence[Path]) -> Path | None:

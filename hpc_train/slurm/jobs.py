@@ -26,6 +26,7 @@ FEDERATED = 1 << 26
 ELSEWHERE = "REVOKED"
 # Else the tasks of a long array are cut after 64 characters (sacct(1), ENVIRONMENT VARIABLES).
 WHOLE_IDS = "SLURM_BITSTR_LEN"
+ENDLESS_S = 364.9 * 86400.0
 _TIME = "%Y-%m-%dT%H:%M:%S"  # local to where squeue runs
 # A person waits for these. squeue itself would try a controller that is stopped for a minute.
 SQUEUE_S = 2.0
@@ -49,12 +50,15 @@ class JobView:
 
     @property
     def span_s(self) -> tuple[float, float] | None:
-        """Start and time limit, in seconds since the epoch; None where squeue tells neither.
+        """Start and time limit, in seconds since the epoch; None where squeue does not tell both.
 
-        Without a limit it is a year (`job_end_time_reset` in job_mgr.c).
+        Of a job without a limit it tells a year, and more of one that was suspended
+        (`job_end_time_reset` in job_mgr.c).
         """
         start, end = seconds_of(self.start), seconds_of(self.end)
-        return None if start is None or end is None else (start, end)
+        if start is None or end is None or end - start >= ENDLESS_S:
+            return None
+        return start, end
 
     def starts_in_s(self, now: float) -> float:
         """Until the start that the scheduler estimates; 0 where it tells none."""

@@ -34,7 +34,7 @@ from hpc_train.slurm.site import slurm_version
 from hpc_train.slurm.srun_words import nodes_taken, nodes_that_failed
 from hpc_train.ssh.check_hosts import silent_hosts
 from hpc_train.supervisor.allocation import Allocation
-from hpc_train.supervisor.attempt_notes import code_notes, setup_notes, tell_notes
+from hpc_train.supervisor.attempt_notes import beginning_notes, setup_notes, tell_notes
 from hpc_train.supervisor.deaths import Crash, crash_in_stacks, over_memory
 from hpc_train.supervisor.evidence import AttemptEvidence, finished
 from hpc_train.supervisor.host_memory import oom_kills
@@ -266,8 +266,8 @@ class Attempt:
     def _record_environment(self) -> None:
         with contextlib.suppress(OSError):  # a full disk: the ranks say more of it
             attempt_environment(self.run, self.plan, self.number, slurm=self._slurm_version())
-            code = code_notes(self.run, self.number, self.plan)
-            tell_notes(self.run, self.number, code, self.log.say)
+            notes = beginning_notes(self.run, self.number, self.plan, self.environ)
+            tell_notes(self.run, self.number, notes, self.log.say)
 
     def _seen(
         self, ranks: Ranks, watched: Watched, stop: StopCause, nodes: Sequence[str]

@@ -14,10 +14,10 @@ from hpc_train.plan.length import trial_text
 from hpc_train.plan.plan import Plan
 from hpc_train.plan.policy import AttemptSummary, Decision, SchedulerOptions, decide
 from hpc_train.plan.script import demanded_nodes
-from hpc_train.plan.states import CANCEL_ASKED, Action, RankExit, RunState
+from hpc_train.plan.states import CANCEL_ASKED, NO_FOLDER, Action, RankExit, RunState
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.events import EventKind, read_events
-from hpc_train.runs.history import job_ids, since_submission, summaries
+from hpc_train.runs.history import attempts_in, job_ids, since_submission, summaries
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.lock import held_lock
 from hpc_train.runs.read_plan import read_plan
@@ -93,9 +93,12 @@ def _checked_allocation(run: RunDir, plan: Plan, environ: Mapping[str, str]) -> 
         HpcTrainError: they cannot, or another job trains the run.
     """
     if not Path(plan.workdir).is_dir():
+        back = f"bring it back where all nodes see it, and then hpc-train resume {run.path}"
+        # Where no attempt has begun the nodes may never have seen it: the login node's own disk.
+        copied = "copy the project to a file system that all nodes see, and submit it there"
         raise HpcTrainError(
-            f"the working folder {plan.workdir} is not there on {os.uname().nodename}",
-            f"bring it back where all nodes see it, and then hpc-train resume {run.path}",
+            f"{NO_FOLDER} {plan.workdir} is not there on {os.uname().nodename}",
+            back if attempts_in(read_events(run.events)) else f"{copied}; or {back}",
         )
     if plan.hosts:
         allocation = Allocation.of_hosts(plan, run.plan)

@@ -8,11 +8,14 @@ from dataclasses import dataclass
 
 from hpc_train.errors import SlurmError
 from hpc_train.plan.states import CANCEL_ASKED, Outcome, scancelled
-from hpc_train.plan.units import SIGNAL_IS_EARLY_S, time_s
+from hpc_train.plan.units import SIGNAL_IS_EARLY_S, slurm_time, time_s
 from hpc_train.slurm.jobs import JobDetails
 from hpc_train.supervisor.allocation import Allocation
 
 TIME_LIMIT = "TimeLimit"  # squeue(1), JOB REASON CODES
+SHORT_LIMIT = (
+    "the job's limit, {limit}, is no longer than the lead of its script's signal, {lead} s"
+)
 SLURM_TIME = "%Y-%m-%dT%H:%M:%S"
 
 
@@ -77,7 +80,8 @@ def stop_cause(
     # The limit sends USR2 first, while the job runs; what ends it at the limit has a reason.
     at_limit = not job.is_ending or job.get("Reason") == TIME_LIMIT
     if at_limit and _out_of_time(job, signal_lead_s, now):
-        return StopCause(Outcome.TIMEOUT, "the job's time limit came near", requeued, allowed)
+        why = _short_limit(job, signal_lead_s, now) or "the job's time limit came near"
+        return StopCause(Outcome.TIMEOUT, why, requeued, allowed)
     # A supervisor that the SIGTERM has met while it started does not know of it.
     if terminated or job.is_ending:
         return StopCause(Outcome.CANCELLED, scancelled())
@@ -88,9 +92,30 @@ def stop_cause(
 
 def _out_of_time(job: JobDetails, signal_lead_s: int, now: float) -> bool:
     """By StartTime and TimeLimit: EndTime is already `now` for a job that is being cancelled."""
+    began, limit_s = _times(job)
+    early_s = signal_lead_s + SIGNAL_IS_EARLY_S
+    return began is not None and limit_s is not None and began + limit_s - now <= early_s
+
+
+def _short_limit(job: JobDetails, signal_lead_s: int, now: float) -> str:
+    """That the job was signalled as it began, since its limit leaves no time before; else empty.
+
+    As of a script that was rendered for a longer time, by `sbatch --time`. Whether sbatch was given
+    another --signal, too, Slurm does not tell; it then comes later.
+    """
+    began, limit_s = _times(job)
+    if (
+        began is None
+        or limit_s is None
+        or limit_s > signal_lead_s
+        or now - began > SIGNAL_IS_EARLY_S
+    ):
+        return ""
+    return SHORT_LIMIT.format(limit=slurm_time(limit_s), lead=signal_lead_s)
+
+
+def _times(job: JobDetails) -> tuple[float | None, int | None]:
+    """When it began, and its limit, in seconds; None for what Slurm does not tell."""
     began, limit = job.get("StartTime"), job.get("TimeLimit")
     limit_s = time_s(limit) if limit and limit not in ("UNLIMITED", "Partition_Limit") else None
-    if not began or limit_s is None:
-        return False
-    early_s = signal_lead_s + SIGNAL_IS_EARLY_S
-    return time.mktime(time.strptime(began, SLURM_TIME)) + limit_s - now <= early_s
+    return time.mktime(time.strptime(began, SLURM_TIME)) if began else None, limit_s

@@ -23,6 +23,14 @@ def stopped(hpc, taken, tmp_path: Path) -> RunDir:
     return run
 
 
+@pytest.fixture
+def open_run(hpc, taken, tmp_path: Path) -> RunDir:
+    """A run whose job is Slurm's to tell of."""
+    (tmp_path / "nets.py").write_text(NETS)
+    (tmp_path / "cfg.yaml").write_text(CONFIG)
+    return RunDir(Path(json.loads(hpc("submit", "cfg.yaml", "--json").out)["run_dir"]))
+
+
 def refused(hpc, run: RunDir, words: str, *told: str) -> None:
     before = run.config.read_text(), run.plan.read_text()
     said = hpc(*words.split())
@@ -90,3 +98,25 @@ def test_what_cannot_be_typed_again_as_one_command_is_told_in_words(
     (tmp_path / "cfg.yaml").unlink()
     words = "resume x model.init_args.lr=0.1"
     refused(hpc, stopped, words, "fix: submit the changed config as a run of its own; with these")
+
+
+@pytest.mark.parametrize(
+    ("state", "first"), [("RUNNING", " first (it saves), then"), ("PENDING", " first, then")]
+)
+@pytest.mark.parametrize("words", ["slurm.time=40:00", "--time 40:00", "trainer.max_epochs=20"])
+def test_changes_of_a_run_that_has_not_ended_are_told_the_way_to_them(
+    hpc, slurm, open_run: RunDir, state: str, first: str, words: str
+) -> None:
+    slurm.says(f"7|{state}|None|N/A")
+    name = open_run.run_id
+    said = hpc("resume", "x", *words.split())
+    assert said.code == 1
+    assert f"is {state.lower()} as job 7, and keeps until its end what it was sub" in said.err
+    assert f"fix: hpc-train cancel {name}{first} the same command again" in said.err
+    assert f"it needs nothing: hpc-train status {name} shows it" in hpc("resume", "x").err
+
+
+def test_what_a_run_is_refused_is_no_reason_to_cancel_it(hpc, slurm, open_run: RunDir) -> None:
+    slurm.says("7|RUNNING|None|N/A")
+    refused(hpc, open_run, "resume x model.init_args.lr=0.1", "as a run of its own: hpc-train sub")
+    assert "cancel" not in hpc("resume", "x", "slurm.tmie=40:00").err

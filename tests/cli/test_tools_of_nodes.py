@@ -84,3 +84,32 @@ def test_a_line_of_setup_that_installs_is_noted(hpc, taken, line: str, installs:
     assert said.code == 0, said
     note = f"note: env.setup.1 installs ({line}): every node does that, at every attempt, into one"
     assert (note in said.err) == installs
+
+
+@pytest.mark.parametrize("how", [(), ("--dry-run",)])
+def test_a_file_to_source_that_only_the_nodes_may_have_is_noted(hpc, taken, tmp_path, how) -> None:
+    """Nothing was said; the job trained in another environment, and was complete."""
+
+    def notes(*lines: str) -> list[str]:
+        said = hpc("submit", DIGITS, *how, f"env.setup=[{','.join(map(repr, lines))}]")
+        assert said.code == 0, said
+        return [it for it in said.err.splitlines() if it.startswith("note: ")]
+
+    home = Path.home()
+    absent = "is not there on this host; on a node without it the job"
+    assert notes("source ~/no/v/bin/activate") == [
+        f"note: env.setup.0: {home}/no/v/bin/activate {absent} ends before its training"
+    ]
+    assert notes("true", ". no/site.sh") == [
+        f"note: env.setup.1: {tmp_path}/no/site.sh {absent} goes on behind that line"
+    ]
+    (tmp_path / "site.sh").touch()
+    for line in (
+        "source site.sh",
+        ". no/site.sh || true",
+        "[ -e no/site.sh ] && . no/site.sh",
+        "cd sub; . no/site.sh",
+        "source $HOME/no/site.sh",
+    ):
+        assert notes(line) == []
+    assert notes("cd sub", ". no/site.sh") == []

@@ -18,11 +18,13 @@ from hpc_train.top.run_screen import CancelQuestion, RunScreen
 from hpc_train.top.run_watcher import RunWatcher
 from tests.cli.conftest import beats, end, tell
 from tests.cli.live_page import (
+    HOUR_S,
     _often,
     piloted,
     plan_json,
     rows,
     shown,
+    slurm_time,
     two_runs,
     until,
 )
@@ -73,6 +75,17 @@ def test_status_list_and_follow_say_the_same_of_the_limit(two_runs, hpc):
     document = json.loads(hpc("status", trains.run_id, "--json").out)
     assert document["requeues_expected"] == 2
     assert 3400 < document["limit_in_s"] <= 3580
+
+
+@pytest.mark.parametrize(("days", "is_limit"), [(2, True), (364, True), (365, False), (366, False)])
+def test_a_job_without_a_limit_has_none(two_runs, slurm, hpc, days: int, is_limit: bool) -> None:
+    """squeue tells a year, which was told as a limit in 8759 h 59 min."""
+    trains, _ = two_runs
+    end = slurm_time(days * 24 * HOUR_S - HOUR_S)
+    slurm.says(f"1|RUNNING|None|{slurm_time(-HOUR_S)}|{end}")
+    assert ("  limit " in hpc("status", trains.run_id).out) is is_limit
+    document = json.loads(hpc("status", trains.run_id, "--json").out)
+    assert (document["limit_in_s"] is not None) is is_limit
 
 
 @pytest.mark.parametrize("columns", [40, 80, 120])

@@ -14,8 +14,16 @@ from hpc_train import api
 from hpc_train.errors import ConfigError, HpcTrainError, NoSuchRunError
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.events import Event, EventKind, append_event
+from hpc_train.runs.layout import RunDir
 from hpc_train.runs.lock import held_lock, is_held
-from hpc_train.runs.registry import create_run, find_run, new_run_id, remember_root, roots
+from hpc_train.runs.registry import (
+    create_run,
+    find_run,
+    matching_runs,
+    new_run_id,
+    remember_root,
+    roots,
+)
 
 
 @pytest.fixture
@@ -157,3 +165,24 @@ def test_a_notebook_shows_a_run_as_status_does(runs_dir: Path) -> None:
     assert any(line.startswith("  attempt 0  ") for line in lines)
     append_event(found.directory.events, Event(10.0, EventKind.SUBMITTED, {"job_id": "103"}))
     assert "failed" not in found._repr_html_(), "it is looked at anew each time"
+
+
+@pytest.mark.parametrize(
+    ("word", "found"),
+    [("11_1", ["one"]), ("11_0", ["zero"]), ("11", ["one", "zero"]), ("12", ["alone"]), ("1", [])],
+)
+def test_a_task_of_an_array_is_found_by_its_job_as_list_shows_it(
+    tmp_path: Path, word: str, found: list[str]
+) -> None:
+    """As of `sbatch --array` over a rendered script."""
+    for at, (name, job) in enumerate([("zero", "11_0"), ("one", "11_1"), ("alone", "12")]):
+        run = RunDir(tmp_path / "x" / f"20261121-08044{at}-{name}")
+        run.path.mkdir(parents=True)
+        run.plan.write_text("{}")
+        append_event(run.events, Event(at, EventKind.SUBMITTED, {"job_id": job}))
+    if not found:
+        with pytest.raises(NoSuchRunError):
+            matching_runs(word, [tmp_path])
+        return
+    ids = [run.run_id.rpartition("-")[2] for run in matching_runs(word, [tmp_path])]
+    assert ids == found

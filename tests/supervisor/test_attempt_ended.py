@@ -11,6 +11,7 @@ from hpc_train.errors import HpcTrainError
 from hpc_train.plan.from_config import make_plan
 from hpc_train.plan.plan import Plan
 from hpc_train.plan.states import Action, Follows, Outcome, RunState
+from hpc_train.runs.events import Event, EventKind, append_event
 from hpc_train.runs.layout import RunDir
 from hpc_train.supervisor import attempt_ended, run
 from hpc_train.supervisor.attempt import Attempt, AttemptResult
@@ -112,5 +113,13 @@ def test_a_working_folder_that_is_gone_is_named_before_anything_starts(supervise
     supervised.plan.write_text(moved.to_json(), encoding="utf-8")
     with pytest.raises(HpcTrainError, match="working folder /no/such/folder is not there") as told:
         run.supervise(supervised, {}, batch=False)
-    assert "hpc-train resume" in told.value.hint
+    back = f"bring it back where all nodes see it, and then hpc-train resume {supervised.path}"
+    copied = "copy the project to a file system that all nodes see, and submit it there; or"
+    assert told.value.hint == f"{copied} {back}"
     assert not supervised.events.exists()
+    # A node has seen it before.
+    began = Event(1.0, EventKind.ATTEMPT_STARTED, {"attempt": 0, "job_id": "7"})
+    append_event(supervised.events, began)
+    with pytest.raises(HpcTrainError) as told:
+        run.supervise(supervised, {}, batch=False)
+    assert told.value.hint == back
