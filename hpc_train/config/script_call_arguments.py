@@ -62,8 +62,11 @@ def unknown_argument(
             taken = taken_by.get(name)
         unknown = [it for it in words if taken is not None and it not in taken]
         if unknown and taken is not None:
-            said = f"gives {name} the argument {unknown[0]}, which it does not take"
-            return call.lineno, said, _hint(unknown[0], taken)
+            s = "s" if len(unknown) > 1 else ""
+            said = f"gives {name} the argument{s} {', '.join(unknown)}, which it does not take"
+            hints = {it: _hint(it, taken) for it in unknown}
+            hint = "; ".join(f"{it}: {fix}" for it, fix in hints.items())
+            return call.lineno, said, hint if s else hints[unknown[0]]
     return None
 
 
