@@ -48,7 +48,7 @@ def unknown_argument(
     taken_by: Mapping[str, tuple[str, ...]] | None = None
     trainers = {id(it) for it in made_trainers(tree)}
     once = _bound_once(tree)
-    for call in _sure_calls(tree):
+    for call in sure_calls(tree):
         name = ast.unparse(call.func)
         words = [it.arg for it in call.keywords if it.arg]
         if not words or name.partition(".")[0] not in once:
@@ -115,7 +115,7 @@ def _is_set(node: ast.Attribute) -> bool:
     return isinstance(node.ctx, ast.Store)
 
 
-def _sure_calls(tree: ast.Module) -> Iterator[ast.Call]:
+def sure_calls(tree: ast.Module) -> Iterator[ast.Call]:
     """Calls that each run of the script comes to, in this order."""
     functions: dict[str, list[ast.FunctionDef]] = {}
     for node in tree.body:
