@@ -11,6 +11,7 @@ import torch
 
 from hpc_train.config.schema import CheckpointConfig
 from hpc_train.plan.plan import Batch
+from hpc_train.runs.checkpoints import MODEL_FILE
 from hpc_train.runs.layout import RunDir
 from hpc_train.training.faults import RehearsedFaults, parse_faults
 from hpc_train.training.heartbeat import HeartbeatThread
@@ -18,7 +19,7 @@ from hpc_train.training.rank_config import RankConfig
 from hpc_train.training.resume.agreement import Agreement
 from hpc_train.training.resume.checkpoint import list_checkpoints
 from hpc_train.training.resume.rank_checkpoint import load_tensors
-from hpc_train.training.resume.saving import MODEL_FILE, Saver, Snapshot
+from hpc_train.training.resume.saving import Saver, Snapshot
 from hpc_train.training.resume.step_controller import StepController
 from hpc_train.training.resume.stop import StopFlag, Stopped
 

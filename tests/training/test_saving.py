@@ -13,11 +13,12 @@ import torch
 
 from hpc_train.config.schema import CheckpointConfig
 from hpc_train.errors import RunFailedError
+from hpc_train.runs.checkpoints import MODEL_FILE
 from hpc_train.runs.ranks import read_notes
 from hpc_train.training.faults import RehearsedFaults, parse_faults
 from hpc_train.training.resume.checkpoint import find_newest_valid, list_checkpoints
 from hpc_train.training.resume.rank_checkpoint import load_tensors
-from hpc_train.training.resume.saving import MODEL_FILE, Saver, Snapshot
+from hpc_train.training.resume.saving import Saver, Snapshot
 from hpc_train.training.resume.staging import StagingBuffers
 from tests.training.controlled import rank_config
 

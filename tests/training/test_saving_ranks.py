@@ -10,10 +10,10 @@ import pytest
 import torch
 import torch.distributed as dist
 
+from hpc_train.runs.checkpoints import MODEL_FILE
 from hpc_train.training.resume.manifest import read_manifest
 from hpc_train.training.resume.rank_checkpoint import load_tensors
 from hpc_train.training.resume.saving import (
-    MODEL_FILE,
     SHARDS,
 )
 from tests.training.controlled import Held

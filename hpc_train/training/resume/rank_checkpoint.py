@@ -10,10 +10,11 @@ from typing import Any
 import torch
 
 from hpc_train.errors import ConfigError
+from hpc_train.runs.checkpoints import MODEL_FILE
 from hpc_train.training.resume.manifest import Manifest, find_file_problem
 from hpc_train.training.resume.rng import capture_rngs, restore_rngs
 from hpc_train.training.resume.sample_order import mixed_seed
-from hpc_train.training.resume.saving import MODEL_FILE, SHARDS, rank_file, say_loudly
+from hpc_train.training.resume.saving import SHARDS, rank_file, say_loudly
 from hpc_train.training.resume.seeds import seed_everything
 
 
