@@ -13,7 +13,9 @@ NETS = """\
 import torch
 import pytorch_lightning as pl
 class Net(pl.LightningModule):
-    def __init__(self, weights_path=""): super().__init__()
+    def __init__(self, weights_path=""):
+        super().__init__()
+        self.save_hyperparameters()
     def training_step(self, batch, batch_idx): return self(batch).sum()
     def configure_optimizers(self): return torch.optim.SGD(self.parameters(), 0.1)
 class Data(pl.LightningDataModule):
