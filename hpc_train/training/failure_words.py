@@ -16,6 +16,7 @@ from hpc_train.plan.states import SUBMIT_AGAIN
 from hpc_train.training.absent_package import absent_package
 from hpc_train.training.called_hooks import called_hook
 from hpc_train.training.dead_worker import dead_worker
+from hpc_train.training.empty_data import empty_data
 from hpc_train.training.failing_frame import of_frame
 from hpc_train.training.given_texts import fix_of_text
 from hpc_train.training.kept_graph import kept_graph
@@ -91,7 +92,7 @@ def fix_of(
         fixes.append('write return {"optimizer": opt, "lr_scheduler": s}')
     fixes += [_of_relative_path(error), _of_key(error, texts or {}), _of_hparams(error)]
     fixes += [FIX] if unfit_checkpoint(error) else []
-    fixes += [fix_of_text(error), loaded_checkpoint(error)]
+    fixes += [fix_of_text(error), loaded_checkpoint(error), empty_data(error)]
     fixes += [fix_of_unused(error, of_config=batch is not None)]
     fixes += [unread_file(error) or of_frame(error) or of_batch(error), lost_gradient(error).fix]
     fixes += [_of_samples(error), kept_graph(error), absent_package(error), of_metric(error)]
