@@ -33,6 +33,10 @@ class _RefusedError(Exception):
 
 
 class _Parser(argparse.ArgumentParser):
+    def __init__(self) -> None:
+        super().__init__(add_help=True)
+        self.names: set[str] = set()  # of the attributes that its arguments get
+
     def error(self, message: str) -> NoReturn:
         raise _RefusedError(message)
 
@@ -64,6 +68,16 @@ def refused_arguments(tree: ast.Module, arguments: Sequence[str]) -> tuple[str, 
     return said, did_you_mean(word, known) or f"it takes {', '.join(known) or 'no options'}"
 
 
+def names_given(tree: ast.Module) -> set[str] | None:
+    """The attributes of what `parse_args()` gives; None where the text does not tell them all."""
+    if any(isinstance(it, ast.Attribute) and it.attr == "set_defaults" for it in ast.walk(tree)):
+        return None
+    try:
+        return _rebuilt(tree, []).names
+    except _OpenError:
+        return None
+
+
 def option_for(key: str, script: Path) -> str:
     """The one option of a script that says what a key does, as `--epochs` max_epochs; or empty."""
     known: list[str] = []
@@ -86,7 +100,7 @@ def _rebuilt(tree: ast.Module, known: list[str]) -> _Parser:
         raise _OpenError
     if {word.arg for word in made[0].keywords} - {"description", "prog", "epilog", "usage"}:
         raise _OpenError
-    parser = _Parser(add_help=True)
+    parser = _Parser()
     for node in ast.walk(tree):
         if _is_conditional(node) and any(_called(it) == "add_argument" for it in ast.walk(node)):
             raise _OpenError
@@ -153,7 +167,7 @@ def _add(parser: _Parser, call: ast.Call) -> list[str]:
     elif kind != "str":
         options.pop("choices", None)  # of what it makes of the text
     try:
-        parser.add_argument(*map(str, flags), **options)
+        parser.names.add(parser.add_argument(*map(str, flags), **options).dest)
     except (TypeError, ValueError, argparse.ArgumentError) as error:
         raise _OpenError from error
     return list(map(str, flags))

@@ -117,6 +117,11 @@ def _is_set(node: ast.Attribute) -> bool:
 
 def sure_calls(tree: ast.Module) -> Iterator[ast.Call]:
     """Calls that each run of the script comes to, in this order."""
+    return (it for it in sure_nodes(tree) if isinstance(it, ast.Call))
+
+
+def sure_nodes(tree: ast.Module) -> Iterator[ast.AST]:
+    """All that each run of the script evaluates, in this order, as far as that is certain."""
     functions: dict[str, list[ast.FunctionDef]] = {}
     for node in tree.body:
         if isinstance(node, ast.FunctionDef):
@@ -131,7 +136,7 @@ def sure_calls(tree: ast.Module) -> Iterator[ast.Call]:
 
 def _in_body(
     body: Sequence[ast.stmt], functions: Mapping[str, ast.FunctionDef], steps: int
-) -> Iterator[ast.Call]:
+) -> Iterator[ast.AST]:
     for statement in body:
         if is_of_main(statement) and isinstance(statement, ast.If):
             yield from _in_body(statement.body, functions, steps)
@@ -141,22 +146,22 @@ def _in_body(
                 return
             yield from _in_body(statement.body, functions, steps)
         elif isinstance(statement, _PLAIN):
-            for call in _calls_in(statement):
-                yield call
-                called = functions.get(ast.unparse(call.func)) if steps else None
+            for node in _nodes_in(statement):
+                yield node
+                call = node.func if isinstance(node, ast.Call) and steps else None
+                called = functions.get(ast.unparse(call)) if call else None
                 if called is not None and not _is_generator(called):
                     yield from _in_body(called.body, functions, steps - 1)
         if _may_end(statement):
             return  # what stands below may not be reached
 
 
-def _calls_in(node: ast.AST) -> Iterator[ast.Call]:
+def _nodes_in(node: ast.AST) -> Iterator[ast.AST]:
     if isinstance(node, _MAYBE):
         return
     for child in ast.iter_child_nodes(node):
-        yield from _calls_in(child)
-    if isinstance(node, ast.Call):
-        yield node
+        yield from _nodes_in(child)
+    yield node
 
 
 def _may_end(statement: ast.stmt) -> bool:

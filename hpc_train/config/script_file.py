@@ -140,6 +140,7 @@ def check_script(
             _check_old(tree, config, origins)
             _check_calls(tree, config, [str((workdir / written).parent), *search_path], origins)
             _check_parser(tree, config, origins)
+            _check_parsed(tree, config, origins)
             _check_starts(tree, config, workdir, search_path, origins, last=True)
     except FileNotFoundError as error:
         hint = near_scripts(written, workdir)
@@ -210,6 +211,14 @@ def _check_parser(tree: ast.Module, config: Config, origins: Origins) -> None:
     said, hint = refused_arguments(tree, arguments)
     if said:
         raise origins.error("script.args", f": {config.script.path} refuses: {said}", hint)
+
+
+def _check_parsed(tree: ast.Module, config: Config, origins: Origins) -> None:
+    from hpc_train.config.parsed_names import unparsed_name
+
+    if wrong := unparsed_name(tree):
+        line, said, hint = wrong
+        raise origins.error("script.path", f": {config.script.path}:{line} {said}", hint)
 
 
 def _check_submits(tree: ast.Module, config: Config, origins: Origins) -> None:
