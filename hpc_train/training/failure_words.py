@@ -20,6 +20,7 @@ from hpc_train.training.empty_data import empty_data
 from hpc_train.training.failing_frame import of_frame
 from hpc_train.training.given_texts import fix_of_text
 from hpc_train.training.kept_graph import kept_graph
+from hpc_train.training.kept_lists import kept_list
 from hpc_train.training.loaded_checkpoint import loaded_checkpoint
 from hpc_train.training.local_objects import local_object
 from hpc_train.training.lost_gradient import lost_gradient
@@ -97,7 +98,8 @@ def fix_of(
     fixes += [unread_file(error) or of_frame(error) or of_batch(error), lost_gradient(error).fix]
     fixes += [_of_samples(error), kept_graph(error), absent_package(error), of_metric(error)]
     if not any(fixes):
-        fixes.append(meant_instead(error, of_config=batch is not None) or near_name(error))
+        meant = meant_instead(error, of_config=batch is not None) or near_name(error)
+        fixes.append(meant or kept_list(error))
     return "; ".join(filter(None, fixes))
 
 

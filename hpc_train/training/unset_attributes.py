@@ -199,6 +199,19 @@ def value_of_attribute(kind: type, name: str) -> tuple[str, ast.expr | None]:
     return "", None
 
 
+def text_of_class(kind: type) -> str:
+    """Of a class and its bases of the user's, as `ast.unparse` writes it; empty if it is hidden."""
+    texts = []
+    for base in kind.__mro__:
+        if base.__module__.partition(".")[0] in _LIBRARIES:
+            continue
+        try:
+            texts.append(ast.unparse(ast.parse(textwrap.dedent(inspect.getsource(base)))))
+        except (OSError, TypeError, SyntaxError):
+            return ""
+    return "\n".join(texts)
+
+
 def _giving(method: ast.FunctionDef, name: str) -> Iterator[ast.Assign | ast.AnnAssign]:
     """The lines `self.NAME = ...`."""
     for node in ast.walk(method):
