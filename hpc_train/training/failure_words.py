@@ -27,6 +27,7 @@ from hpc_train.training.lost_gradient import lost_gradient
 from hpc_train.training.meant_instead import meant_instead
 from hpc_train.training.metric_classes import of_metric
 from hpc_train.training.near_names import near_name
+from hpc_train.training.pair_results import pair_result
 from hpc_train.training.samples_differ import none_in_samples, samples_differ
 from hpc_train.training.unfit_checkpoint import FIX, unfit_checkpoint
 from hpc_train.training.unknown_argument import meant_argument
@@ -99,7 +100,7 @@ def fix_of(
     fixes += [_of_samples(error), kept_graph(error), absent_package(error), of_metric(error)]
     if not any(fixes):
         meant = meant_instead(error, of_config=batch is not None) or near_name(error)
-        fixes.append(meant or kept_list(error))
+        fixes.append(pair_result(error) or meant or kept_list(error))
     return "; ".join(filter(None, fixes))
 
 
