@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,10 +20,11 @@ if TYPE_CHECKING:
 
 _FILE = re.compile(r"\.[A-Za-z]\w{0,7}$")
 _OF_A_FOLDER = re.compile(r"root|dir|director(?:y|ies)|folder")
-# With one of these in its module a class may make the path itself, or look whether it is there.
+# With one of these in its module a class may make the path itself, look whether it is there, or
+# have it begin elsewhere.
 _MAKES = re.compile(
     r"download|mkdir|makedirs|urlretrieve|load_dataset|prepare_data|exists\(|is_file\(|is_dir\("
-    r"|isfile|isdir|\bsave(?!_hyperparameters)|\bdump|to_csv|to_parquet|write|FileNotFoundError|OSError"
+    r"|__file__|environ|getenv|expandvars|chdir|original_cwd|isfile|isdir|\bsave(?!_hyperparameters)|\bdump|to_csv|to_parquet|write|FileNotFoundError|OSError"
 )
 _MOST_NAMES = 1000  # of a folder, where a near one is looked for
 
@@ -44,8 +45,12 @@ def notes_on_relative_paths(loaded: LoadedConfig, workdir: Path) -> Iterator[str
             for name, text in argument_texts(_plain(arguments)).items()
             if _is_meant(name, text, workdir) and is_absent(str(workdir / text))
         }
-        if found and not _may_make(class_path, workdir):
+        code = _code_of(class_path, workdir) if found else ""
+        if code and not _MAKES.search(code):
+            folders = [it for it in arguments if _OF_A_FOLDER.search(it)]
             for full, text in found.items():
+                if _is_below_another(full.split(".")[2], folders, code):
+                    continue
                 said = f"{loaded.origins.prefix(full)}{full} is {text}, which is not in {workdir}"
                 near = _near(text, workdir) or "put it there, or write the whole path"
                 yield f"{said}, from where the job takes relative paths: {near}"
@@ -66,13 +71,25 @@ def _is_meant(name: str, text: str, workdir: Path) -> bool:
     return is_path and " " not in text
 
 
-def _may_make(class_path: str, workdir: Path) -> bool:
-    """Whether the module of a class speaks of making files, or is not found."""
+def _code_of(class_path: str, workdir: Path) -> str:
+    """The module of a class of the project's; empty where it is not found."""
     found = locate(class_path, [str(workdir), *sys.path])
     module = find_module(found.module, [str(workdir), *sys.path])[0] if found else None
     if module is None or module.file is None or not module.file.is_relative_to(workdir):
+        return ""
+    return module.file.read_text("utf-8", "replace")
+
+
+def _is_below_another(name: str, folders: Sequence[str], code: str) -> bool:
+    """Whether an argument may be a path below another one: `os.path.join(self.root, self.file)`."""
+    held = rf"(?:self\.(?:hparams\.)?)?{re.escape(name)}\b"
+    if re.search(rf"join\([^()]*,\s*{held}|/\s*{held}", code):
         return True
-    return _MAKES.search(module.file.read_text("utf-8", "replace")) is not None
+    is_of_one = re.search(rf"for \w+ in (?:sorted\()?{held}", code) and re.search(
+        r"join\(| / ", code
+    )
+    others = [it for it in folders if it != name]
+    return bool(is_of_one) or (bool(others) and not _OF_A_FOLDER.search(name))
 
 
 def _near(text: str, workdir: Path) -> str:

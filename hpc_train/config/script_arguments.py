@@ -20,6 +20,7 @@ OF_SUBMIT = (
     *("cluster", "devices", "dry-run", "test-only", "follow", "wait", "sweep", "at-most"),
     *("after", "smoke", "bench-first", "partitions", "json", "node-rank", "master"),
 )
+_GROUPS = ("add_argument_group", "add_mutually_exclusive_group")
 _TYPES = {"int": int, "float": float, "str": str}
 _ACTIONS = ("store", "store_true", "store_false", "store_const", "append", "count", "extend")
 
@@ -136,7 +137,8 @@ def _is_handed_on(tree: ast.Module) -> bool:
     bound = {
         target.id
         for node in ast.walk(tree)
-        if isinstance(node, ast.Assign) and _is_parser(node.value)
+        if isinstance(node, ast.Assign)
+        and (_is_parser(node.value) or _called(node.value) in _GROUPS)
         for target in node.targets
         if isinstance(target, ast.Name)
     }

@@ -109,6 +109,7 @@ LATE = FIT.format("args.learning_rate")
         f"{ARGS}if args.lr: {LATE}",
         f"{ARGS}print(args.learning_rate if hasattr(args, 'learning_rate') else 1)\n",
         f"{ARGS}try:\n    {LATE}except AttributeError: pass\n",
+        f"from nets import add\nmore = parser.add_argument_group()\nadd(more)\n{ARGS}{LATE}",
         f"parser.set_defaults(learning_rate=1)\n{ARGS}{LATE}",
         f"args, _ = parser.parse_known_args()\n{LATE}",
         f"args = parser.parse_args(namespace=Net)\n{LATE}",

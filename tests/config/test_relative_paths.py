@@ -101,6 +101,8 @@ def test_what_is_there_or_may_be_no_path_is_not_noted(
         "def prepare_data(self): ...",
         "if not Path('x').exists(): ...",
         "torch.save(1, 'x')",
+        "here = Path(__file__).parent",
+        "os.environ['DATA']",
     ],
 )
 def test_of_a_module_that_may_make_it_nothing_is_said(
@@ -109,3 +111,26 @@ def test_of_a_module_that_may_make_it_nothing_is_said(
     assert (
         notes(tmp_path, monkeypatch, "data.init_args.root=data", f"def made():\n    {more}\n") == []
     )
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("os.path.join('/data', self.path)", "path: x.csv"),
+        ("Path('/data') / path", "path: x.csv"),
+        ("[os.path.join('/data', it) for it in self.files]", "files: [x.csv]"),
+        ("...", "path: x.csv, root: /tmp"),
+        ("...", "files: [x.csv], root: data"),
+    ],
+)
+def test_a_name_below_another_folder_is_not_noted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, words: str
+) -> None:
+    write(tmp_path, "", "data/train.pt")
+    text = f"def reads(self, path):\n    {code}\n"
+    assert notes(tmp_path, monkeypatch, f"data.init_args={{{words}}}", text) == []
+    monkeypatch.chdir(tmp_path)
+    text = text.replace(code, "...")
+    root = words.replace("data}", "data").replace("root: data", "root: imgs")
+    told = notes(tmp_path, monkeypatch, f"data.init_args={{{root}}}", text)
+    assert bool(told) is ("/tmp" not in words)
