@@ -16,8 +16,8 @@ from hpc_train.config.load import LoadedConfig
 from hpc_train.config.specs import read_object
 from hpc_train.config.words import did_you_mean
 from hpc_train.errors import CheckError, HpcTrainError, NoSuchRunError, UsageError
-from hpc_train.runs.checkpoints import MANIFEST
-from hpc_train.runs.layout import MODEL_FILE, RunDir
+from hpc_train.runs.checkpoints import MANIFEST, MODEL_FILE
+from hpc_train.runs.layout import RunDir
 from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.registry import find_run, unwritable
 from hpc_train.runs.saved_models import best_models, choose_best, read_models

@@ -18,10 +18,10 @@ from hpc_train.cli.common import (
 from hpc_train.cli.finding import run_to_read
 from hpc_train.codec import read_object
 from hpc_train.config.specs import CLASS_PATH
-from hpc_train.runs.checkpoints import removed_step
+from hpc_train.runs.checkpoints import MODEL_FILE, removed_step
 from hpc_train.runs.events import read_events
 from hpc_train.runs.history import attempts_in
-from hpc_train.runs.layout import MODEL_FILE, RunDir
+from hpc_train.runs.layout import RunDir
 from hpc_train.runs.saved_models import SavedModel, best_models, never_logged, newest_undecided
 
 if TYPE_CHECKING:

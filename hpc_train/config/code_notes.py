@@ -31,6 +31,7 @@ from hpc_train.config.near_hooks import near_hooks
 from hpc_train.config.own_modules import hiding
 from hpc_train.config.python_texts import notes_on_python_texts
 from hpc_train.config.rank_zero_calls import rank_zero_notes
+from hpc_train.config.relative_paths import notes_on_relative_paths
 from hpc_train.config.schedule_notes import misnamed_schedule
 from hpc_train.config.schema import Config
 from hpc_train.config.script_trainers import trainers_for_gpus
@@ -57,6 +58,7 @@ def _notes(loaded: LoadedConfig, workdir: Path) -> Iterator[str]:
     config = loaded.config
     yield from validation_notes(loaded)
     yield from notes_on_paths(loaded)
+    yield from notes_on_relative_paths(loaded, workdir)
     yield from notes_on_made_folders(loaded, workdir=workdir)
     yield from _on_hooks(loaded, [str(workdir), *sys.path])
     yield from monitor_notes(loaded, [str(workdir), *sys.path])

@@ -27,8 +27,10 @@ def notes_on_paths(loaded: LoadedConfig) -> Iterator[str]:
     written = {"model": config.model, "data": config.data}
     loads = _loads_itself(written)
     for key, text in argument_texts(written).items():
-        is_meant = _OF_A_LAPTOP.match(text) or (not loads and _is_read(key, text))
-        if is_meant and _is_absent(text):
+        is_meant = _OF_A_LAPTOP.match(text) or (
+            not loads and text.startswith("/") and is_read(key, text)
+        )
+        if is_meant and is_absent(text):
             where = f"{loaded.origins.prefix(key)}{key} is {text}, which is not on this machine"
             yield f"{where}: write the path by which the nodes of the job see it"
 
@@ -73,10 +75,10 @@ def _texts(key: str, value: Any) -> Iterator[tuple[str, str]]:
             yield from _texts(f"{key}.{index}", item)
 
 
-def _is_read(key: str, text: str) -> bool:
-    """Whether a text is a path, by its argument's name one of something to be read."""
+def is_read(key: str, text: str) -> bool:
+    """Whether a text may be a path, and is by its argument's name one of something to be read."""
     name = _argument(key)
-    is_path = text.startswith("/") and not _NO_PATH.search(text)
+    is_path = bool(text) and not _NO_PATH.search(text)
     return is_path and _READ.search(name) is not None and not _WRITTEN.search(name)
 
 
@@ -96,7 +98,7 @@ def _is_map(value: Any) -> bool:
     return isinstance(value, Mapping)
 
 
-def _is_absent(path: str) -> bool:
+def is_absent(path: str) -> bool:
     """Whether this machine says that there is no such file; where it may not look, it does not."""
     try:
         os.stat(path)  # noqa: PTH116 - Path.exists takes a refusal for an absence

@@ -20,6 +20,7 @@ OF_SUBMIT = (
     *("cluster", "devices", "dry-run", "test-only", "follow", "wait", "sweep", "at-most"),
     *("after", "smoke", "bench-first", "partitions", "json", "node-rank", "master"),
 )
+_GROUPS = ("add_argument_group", "add_mutually_exclusive_group")
 _TYPES = {"int": int, "float": float, "str": str}
 _ACTIONS = ("store", "store_true", "store_false", "store_const", "append", "count", "extend")
 
@@ -33,6 +34,10 @@ class _RefusedError(Exception):
 
 
 class _Parser(argparse.ArgumentParser):
+    def __init__(self) -> None:
+        super().__init__(add_help=True)
+        self.names: set[str] = set()  # of the attributes that its arguments get
+
     def error(self, message: str) -> NoReturn:
         raise _RefusedError(message)
 
@@ -70,6 +75,16 @@ def _with_values(names: str) -> str:
     return " ".join(f"{it} VALUE" if it.startswith("-") else it.upper() for it in longest)
 
 
+def names_given(tree: ast.Module) -> set[str] | None:
+    """The attributes of what `parse_args()` gives; None where the text does not tell them all."""
+    if any(isinstance(it, ast.Attribute) and it.attr == "set_defaults" for it in ast.walk(tree)):
+        return None
+    try:
+        return _rebuilt(tree, []).names
+    except _OpenError:
+        return None
+
+
 def option_for(key: str, script: Path) -> str:
     """The one option of a script that says what a key does, as `--epochs` max_epochs; or empty."""
     known: list[str] = []
@@ -92,7 +107,7 @@ def _rebuilt(tree: ast.Module, known: list[str]) -> _Parser:
         raise _OpenError
     if {word.arg for word in made[0].keywords} - {"description", "prog", "epilog", "usage"}:
         raise _OpenError
-    parser = _Parser(add_help=True)
+    parser = _Parser()
     for node in ast.walk(tree):
         if _is_conditional(node) and any(_called(it) == "add_argument" for it in ast.walk(node)):
             raise _OpenError
@@ -128,7 +143,8 @@ def _is_handed_on(tree: ast.Module) -> bool:
     bound = {
         target.id
         for node in ast.walk(tree)
-        if isinstance(node, ast.Assign) and _is_parser(node.value)
+        if isinstance(node, ast.Assign)
+        and (_is_parser(node.value) or _called(node.value) in _GROUPS)
         for target in node.targets
         if isinstance(target, ast.Name)
     }
@@ -159,7 +175,7 @@ def _add(parser: _Parser, call: ast.Call) -> list[str]:
     elif kind != "str":
         options.pop("choices", None)  # of what it makes of the text
     try:
-        parser.add_argument(*map(str, flags), **options)
+        parser.names.add(parser.add_argument(*map(str, flags), **options).dest)
     except (TypeError, ValueError, argparse.ArgumentError) as error:
         raise _OpenError from error
     return list(map(str, flags))

@@ -48,7 +48,7 @@ def unknown_argument(
     taken_by: Mapping[str, tuple[str, ...]] | None = None
     trainers = {id(it) for it in made_trainers(tree)}
     once = _bound_once(tree)
-    for call in _sure_calls(tree):
+    for call in sure_calls(tree):
         name = ast.unparse(call.func)
         words = [it.arg for it in call.keywords if it.arg]
         if not words or name.partition(".")[0] not in once:
@@ -62,8 +62,11 @@ def unknown_argument(
             taken = taken_by.get(name)
         unknown = [it for it in words if taken is not None and it not in taken]
         if unknown and taken is not None:
-            said = f"gives {name} the argument {unknown[0]}, which it does not take"
-            return call.lineno, said, _hint(unknown[0], taken)
+            s = "s" if len(unknown) > 1 else ""
+            said = f"gives {name} the argument{s} {', '.join(unknown)}, which it does not take"
+            hints = {it: _hint(it, taken) for it in unknown}
+            hint = "; ".join(f"{it}: {fix}" for it, fix in hints.items())
+            return call.lineno, said, hint if s else hints[unknown[0]]
     return None
 
 
@@ -112,8 +115,13 @@ def _is_set(node: ast.Attribute) -> bool:
     return isinstance(node.ctx, ast.Store)
 
 
-def _sure_calls(tree: ast.Module) -> Iterator[ast.Call]:
+def sure_calls(tree: ast.Module) -> Iterator[ast.Call]:
     """Calls that each run of the script comes to, in this order."""
+    return (it for it in sure_nodes(tree) if isinstance(it, ast.Call))
+
+
+def sure_nodes(tree: ast.Module) -> Iterator[ast.AST]:
+    """All that each run of the script evaluates, in this order, as far as that is certain."""
     functions: dict[str, list[ast.FunctionDef]] = {}
     for node in tree.body:
         if isinstance(node, ast.FunctionDef):
@@ -128,7 +136,7 @@ def _sure_calls(tree: ast.Module) -> Iterator[ast.Call]:
 
 def _in_body(
     body: Sequence[ast.stmt], functions: Mapping[str, ast.FunctionDef], steps: int
-) -> Iterator[ast.Call]:
+) -> Iterator[ast.AST]:
     for statement in body:
         if is_of_main(statement) and isinstance(statement, ast.If):
             yield from _in_body(statement.body, functions, steps)
@@ -138,22 +146,22 @@ def _in_body(
                 return
             yield from _in_body(statement.body, functions, steps)
         elif isinstance(statement, _PLAIN):
-            for call in _calls_in(statement):
-                yield call
-                called = functions.get(ast.unparse(call.func)) if steps else None
+            for node in _nodes_in(statement):
+                yield node
+                call = node.func if isinstance(node, ast.Call) and steps else None
+                called = functions.get(ast.unparse(call)) if call else None
                 if called is not None and not _is_generator(called):
                     yield from _in_body(called.body, functions, steps - 1)
         if _may_end(statement):
             return  # what stands below may not be reached
 
 
-def _calls_in(node: ast.AST) -> Iterator[ast.Call]:
+def _nodes_in(node: ast.AST) -> Iterator[ast.AST]:
     if isinstance(node, _MAYBE):
         return
     for child in ast.iter_child_nodes(node):
-        yield from _calls_in(child)
-    if isinstance(node, ast.Call):
-        yield node
+        yield from _nodes_in(child)
+    yield node
 
 
 def _may_end(statement: ast.stmt) -> bool:

@@ -10,6 +10,7 @@ from hpc_train.runs.layout import CHECKPOINT_NAME, RunDir
 from hpc_train.runs.script_saves import newest_own_step
 
 MANIFEST = "manifest.json"
+MODEL_FILE = "model.ckpt"  # in Lightning's own format: `load_from_checkpoint` reads it
 KEEP = "keep"  # a file that keeps a checkpoint from being deleted
 
 

@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-MODEL_FILE = "model.ckpt"  # in Lightning's own format: `load_from_checkpoint` reads it
 CHECKPOINT_NAME = re.compile(r"step-(\d{9,})\Z")
 
 

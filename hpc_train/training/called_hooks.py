@@ -40,7 +40,7 @@ class CalledHook:
 def called_hook(error: BaseException) -> CalledHook:
     """The method that refused what Lightning gave it."""
     found = _REFUSED.match(str(error)) if isinstance(error, TypeError) else None
-    if found is None or not _was_called_by_lightning(error):
+    if found is None or found["name"] == "__init__" or not _was_called_by_lightning(error):
         return CalledHook()
     methods = {id(code): (kind, code) for kind, code in _methods(found["of"], found["name"])}
     if len(methods) != 1:

@@ -17,6 +17,7 @@ _STR_INDEX = re.compile(r"(?:list|tuple) indices must be integers or slices, not
 _EMPTY_TEXT = re.compile(
     r"could not convert string to float: ''|invalid literal for int\(\) with base \d+: ''"
 )
+_HEADS = "must be divisible by num_heads"
 _SPLIT = "Sum of input lengths does not equal the length"
 _NO_LENGTH = re.compile(r"object of type '(?P<kind>\w+)' has no len\(\)")
 _KEYS, _SHOWN = 5, 40  # of a dict: so many keys, with so many characters
@@ -41,6 +42,8 @@ def of_frame(error: BaseException) -> str:
         return _of_split(error)
     if isinstance(error, TypeError) and (found := _NO_LENGTH.search(said)):
         return _of_length(found["kind"], error)
+    if isinstance(error, AssertionError) and _HEADS in said:
+        return _of_heads(error)
     return _of_saved(error) if isinstance(error, AttributeError) else ""
 
 
@@ -96,6 +99,18 @@ def _of_split(error: BaseException) -> str:
             write = "write lengths that sum up to len(dataset), or fractions such as [0.8, 0.2]"
             return f"the lengths sum up to {total}, and the set has {has} samples: {write}"
     return ""
+
+
+def _of_heads(error: BaseException) -> str:
+    """What torch's attention is given, and numbers of heads that fit."""
+    names = [*traceback.walk_tb(error.__traceback__)][-1][0].f_locals
+    size, heads = names.get("embed_dim"), names.get("num_heads")
+    if not isinstance(size, int) or not isinstance(heads, int):
+        return ""
+    fit = [it for it in range(1, size + 1) if size % it == 0]
+    near = [*[it for it in fit if it < heads][-1:], *[it for it in fit if it > heads][:1]]
+    is_given = f"num_heads (nhead) is {heads}, and embed_dim (d_model) {size}"
+    return f"{is_given}: write {' or '.join(map(str, near))} heads, or a multiple of {heads} for it"
 
 
 def _of_saved(error: AttributeError) -> str:

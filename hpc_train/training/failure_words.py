@@ -16,14 +16,18 @@ from hpc_train.plan.states import SUBMIT_AGAIN
 from hpc_train.training.absent_package import absent_package
 from hpc_train.training.called_hooks import called_hook
 from hpc_train.training.dead_worker import dead_worker
+from hpc_train.training.empty_data import empty_data
 from hpc_train.training.failing_frame import of_frame
 from hpc_train.training.given_texts import fix_of_text
 from hpc_train.training.kept_graph import kept_graph
+from hpc_train.training.kept_lists import kept_list
+from hpc_train.training.loaded_checkpoint import loaded_checkpoint
 from hpc_train.training.local_objects import local_object
 from hpc_train.training.lost_gradient import lost_gradient
 from hpc_train.training.meant_instead import meant_instead
 from hpc_train.training.metric_classes import of_metric
 from hpc_train.training.near_names import near_name
+from hpc_train.training.pair_results import pair_result
 from hpc_train.training.samples_differ import none_in_samples, samples_differ
 from hpc_train.training.unfit_checkpoint import FIX, unfit_checkpoint
 from hpc_train.training.unknown_argument import meant_argument
@@ -90,12 +94,13 @@ def fix_of(
         fixes.append('write return {"optimizer": opt, "lr_scheduler": s}')
     fixes += [_of_relative_path(error), _of_key(error, texts or {}), _of_hparams(error)]
     fixes += [FIX] if unfit_checkpoint(error) else []
-    fixes.append(fix_of_text(error))
+    fixes += [fix_of_text(error), loaded_checkpoint(error), empty_data(error)]
     fixes += [fix_of_unused(error, of_config=batch is not None)]
     fixes += [unread_file(error) or of_frame(error) or of_batch(error), lost_gradient(error).fix]
     fixes += [_of_samples(error), kept_graph(error), absent_package(error), of_metric(error)]
     if not any(fixes):
-        fixes.append(meant_instead(error, of_config=batch is not None) or near_name(error))
+        meant = meant_instead(error, of_config=batch is not None) or near_name(error)
+        fixes.append(pair_result(error) or meant or kept_list(error))
     return "; ".join(filter(None, fixes))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import inspect
 import linecache
 import re
@@ -9,6 +10,7 @@ import traceback
 from types import FrameType, ModuleType
 from typing import Any
 
+from hpc_train.config.parsed_names import instead_of
 from hpc_train.config.undefined_names import import_of
 from hpc_train.config.words import did_you_mean
 from hpc_train.training.private.logged_names import logged_names
@@ -38,6 +40,8 @@ def _near_attribute(error: AttributeError) -> str:
     owner, name = error.obj, error.name
     if owner is None or not name:
         return ""
+    if isinstance(owner, argparse.Namespace):
+        return instead_of(name, [*vars(owner)], _written(error, name) or "it")
     if found := where_set(error):
         return found
     if name.startswith("_"):
@@ -56,6 +60,14 @@ def _near_attribute(error: AttributeError) -> str:
     if len(parts) == 1:  # `epoch` of a Trainer is its current_epoch
         return f"did you mean {parts[0]!r}?"
     return did_you_mean(name, names)
+
+
+def _written(error: BaseException, name: str) -> str:
+    """`args` or `self.args` where the line that failed has `args.NAME` once."""
+    frame, line = [*traceback.walk_tb(error.__traceback__)][-1]
+    text = linecache.getline(frame.f_code.co_filename, line)
+    found = re.findall(rf"([A-Za-z_][\w.]*)\.{re.escape(name)}\b", text)
+    return found[0] if len(found) == 1 else ""
 
 
 def _is_a_value(error: BaseException, name: str) -> bool:

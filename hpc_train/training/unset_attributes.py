@@ -19,6 +19,7 @@ from hpc_train.training.private.versions import LIGHTNING_PACKAGES
 _LIBRARIES = {"torch", "builtins", *(it.partition(".")[0] for it in LIGHTNING_PACKAGES)}
 _LIGHTNINGS = tuple(it.partition(".")[0] for it in LIGHTNING_PACKAGES)
 _BEFORE_STAGES = ("__init__", "prepare_data", "setup")
+_EMPTY = ("[]", "{}", "()", "list()", "dict()", "None")
 
 
 @dataclass(frozen=True)
@@ -180,3 +181,41 @@ def _stage_of(owner: Any) -> str:
     trainer = held.get("trainer") or held.get("_trainer")
     of = getattr(getattr(trainer, "state", None), "fn", None)
     return str(getattr(of, "value", ""))
+
+
+def value_of_attribute(kind: type, name: str) -> tuple[str, ast.expr | None]:
+    """`nets.py:40` and what the line there gives it, of the one that gives more than an empty list.
+
+    Empty where no line of the class's does; without the value where several do. A base's lines
+    count where the class has none.
+    """
+    for base in kind.__mro__:
+        lines = [(it, node) for it in _methods(base, name) for node in _giving(it.method, name)]
+        told = [it for it in lines if ast.unparse(it[1].value or it[1]) not in _EMPTY]
+        if lines:
+            method, node = (told or lines)[0]
+            place = method.at(node.lineno).partition("(")[2].rstrip(")")
+            return place, node.value if len(told) == 1 else None
+    return "", None
+
+
+def text_of_class(kind: type) -> str:
+    """Of a class and its bases of the user's, as `ast.unparse` writes it; empty if it is hidden."""
+    texts = []
+    for base in kind.__mro__:
+        if base.__module__.partition(".")[0] in _LIBRARIES:
+            continue
+        try:
+            texts.append(ast.unparse(ast.parse(textwrap.dedent(inspect.getsource(base)))))
+        except (OSError, TypeError, SyntaxError):
+            return ""
+    return "\n".join(texts)
+
+
+def _giving(method: ast.FunctionDef, name: str) -> Iterator[ast.Assign | ast.AnnAssign]:
+    """The lines `self.NAME = ...`."""
+    for node in ast.walk(method):
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if f"self.{name}" in map(ast.unparse, targets):
+                yield node

@@ -11,7 +11,8 @@ import torch
 
 from hpc_train.config.schema import CheckpointConfig
 from hpc_train.plan.plan import Batch
-from hpc_train.runs.layout import MODEL_FILE, RunDir
+from hpc_train.runs.checkpoints import MODEL_FILE
+from hpc_train.runs.layout import RunDir
 from hpc_train.training.faults import RehearsedFaults, parse_faults
 from hpc_train.training.heartbeat import HeartbeatThread
 from hpc_train.training.rank_config import RankConfig

@@ -13,7 +13,7 @@ import torch
 
 from hpc_train.config.schema import CheckpointConfig
 from hpc_train.errors import RunFailedError
-from hpc_train.runs.layout import MODEL_FILE
+from hpc_train.runs.checkpoints import MODEL_FILE
 from hpc_train.runs.ranks import read_notes
 from hpc_train.training.faults import RehearsedFaults, parse_faults
 from hpc_train.training.resume.checkpoint import find_newest_valid, list_checkpoints

@@ -10,7 +10,7 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from hpc_train.runs.layout import MODEL_FILE
+from hpc_train.runs.checkpoints import MODEL_FILE
 from hpc_train.training.resume.manifest import read_manifest
 from hpc_train.training.resume.rank_checkpoint import load_tensors
 from hpc_train.training.resume.saving import (

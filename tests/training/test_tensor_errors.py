@@ -66,7 +66,7 @@ FAILURES: dict[str, tuple[Callable[[], Any], str]] = {
     "doubles for a layer": (lambda: LINEAR(torch.ones(4, 8).double()), "x.float()"),
     "bytes for a layer": (
         lambda: nn.Conv2d(3, 4, 3)(torch.ones(1, 3, 8, 8).byte()),
-        "one precision throughout",
+        "x.float() / 255 for what goes in",
     ),
     "too many features": (lambda: LINEAR(torch.ones(4, 9)), "nn.Linear(9, 3)"),
     "channels last": (lambda: nn.Conv2d(3, 4, 3)(torch.ones(1, 8, 8, 3)), "x.permute(0, 3, 1, 2)"),

@@ -19,6 +19,11 @@ def in_restore(file: str, function: str) -> bool:
     return function == "restore_model" and Path(file).name == "checkpoint_connector.py"
 
 
+def in_load(file: str, function: str) -> bool:
+    """Whether a frame is `load_from_checkpoint`'s making of the object."""
+    return function == "_load_state" and Path(file).name == "saving.py" and "lightning" in file
+
+
 def in_optimizer_setup(function: str) -> bool:
     """Whether a frame is Lightning's reading of what configure_optimizers returned."""
     return function == "_init_optimizers_and_lr_schedulers"

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from hpc_train.errors import ConfigError
-from hpc_train.runs.layout import MODEL_FILE
+from hpc_train.runs.checkpoints import MODEL_FILE
 from hpc_train.training.resume.manifest import Manifest, find_file_problem
 from hpc_train.training.resume.rng import capture_rngs, restore_rngs
 from hpc_train.training.resume.sample_order import mixed_seed

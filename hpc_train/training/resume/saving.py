@@ -20,7 +20,7 @@ import torch.distributed as dist
 from torch.distributed.checkpoint.api import CheckpointException
 
 from hpc_train.runs.atomic import fsync_path
-from hpc_train.runs.layout import MODEL_FILE
+from hpc_train.runs.checkpoints import MODEL_FILE
 from hpc_train.runs.ranks import FailedSaves, leave_note
 from hpc_train.training.faults import RehearsedFaults
 from hpc_train.training.rank_config import RankConfig, installed_versions

@@ -1,0 +1,103 @@
+"""Relative paths among the arguments of model and data that are not where the job begins."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hpc_train.config.class_kind import locate
+from hpc_train.config.data_paths import argument_texts, is_absent, is_read
+from hpc_train.config.modules import find_module
+from hpc_train.config.specs import read_object
+from hpc_train.config.words import did_you_mean
+
+if TYPE_CHECKING:
+    from hpc_train.config.load import LoadedConfig
+
+_FILE = re.compile(r"\.[A-Za-z]\w{0,7}$")
+_OF_A_FOLDER = re.compile(r"root|dir|director(?:y|ies)|folder")
+# With one of these in its module a class may make the path itself, look whether it is there, or
+# have it begin elsewhere.
+_MAKES = re.compile(
+    r"download|mkdir|makedirs|urlretrieve|load_dataset|prepare_data|exists\(|is_file\(|is_dir\("
+    r"|__file__|environ|getenv|expandvars|chdir|original_cwd|isfile|isdir|\bsave(?!_hyperparameters)|\bdump|to_csv|to_parquet|write|FileNotFoundError|OSError"
+)
+_MOST_NAMES = 1000  # of a folder, where a near one is looked for
+
+
+def notes_on_relative_paths(loaded: LoadedConfig, workdir: Path) -> Iterator[str]:
+    """A line for each path that the class does not make itself, as far as its module tells.
+
+    Args:
+        workdir: Where the job begins.
+    """
+    config = loaded.config
+    if config.container.image or config.hosts:
+        return
+    for key, spec in (("model", config.model), ("data", config.data)):
+        class_path, arguments = read_object(spec, key, loaded.origins)
+        found = {
+            f"{key}.init_args.{name}": text
+            for name, text in argument_texts(_plain(arguments)).items()
+            if _is_meant(name, text, workdir) and is_absent(str(workdir / text))
+        }
+        code = _code_of(class_path, workdir) if found else ""
+        if code and not _MAKES.search(code):
+            folders = [it for it in arguments if _OF_A_FOLDER.search(it)]
+            for full, text in found.items():
+                if _is_below_another(full.split(".")[2], folders, code):
+                    continue
+                said = f"{loaded.origins.prefix(full)}{full} is {text}, which is not in {workdir}"
+                near = _near(text, workdir) or "put it there, or write the whole path"
+                yield f"{said}, from where the job takes relative paths: {near}"
+
+
+def _plain(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Without objects, whose classes are others."""
+    return {name: it for name, it in arguments.items() if isinstance(it, (str, list))}
+
+
+def _is_meant(name: str, text: str, workdir: Path) -> bool:
+    """Whether a text is a relative path to be read: `org/name` may be a model of a hub."""
+    if text.startswith(("/", "~", "-")) or text in (".", "..") or not is_read(name, text):
+        return False
+    first, slash, _ = text.partition("/")
+    is_there = bool(slash) and (first in (".", "..") or (workdir / first).is_dir())
+    is_path = bool(_FILE.search(text)) or bool(_OF_A_FOLDER.search(name)) or is_there
+    return is_path and " " not in text
+
+
+def _code_of(class_path: str, workdir: Path) -> str:
+    """The module of a class of the project's; empty where it is not found."""
+    found = locate(class_path, [str(workdir), *sys.path])
+    module = find_module(found.module, [str(workdir), *sys.path])[0] if found else None
+    if module is None or module.file is None or not module.file.is_relative_to(workdir):
+        return ""
+    return module.file.read_text("utf-8", "replace")
+
+
+def _is_below_another(name: str, folders: Sequence[str], code: str) -> bool:
+    """Whether an argument may be a path below another one: `os.path.join(self.root, self.file)`."""
+    held = rf"(?:self\.(?:hparams\.)?)?{re.escape(name)}\b"
+    if re.search(rf"join\([^()]*,\s*{held}|/\s*{held}", code):
+        return True
+    is_of_one = re.search(rf"for \w+ in (?:sorted\()?{held}", code) and re.search(
+        r"join\(| / ", code
+    )
+    others = [it for it in folders if it != name]
+    return bool(is_of_one) or (bool(others) and not _OF_A_FOLDER.search(name))
+
+
+def _near(text: str, workdir: Path) -> str:
+    """`did you mean 'data/train.pt'?`, of what lies beside where it would be."""
+    folder, name = (workdir / text).parent, Path(text).name
+    try:
+        with os.scandir(folder) as entries:
+            names = sorted(it.name for it, _ in zip(entries, range(_MOST_NAMES), strict=False))
+    except OSError:  # there is no such folder, or it may not be listed
+        return ""
+    return did_you_mean(name, names, prefix=text.removesuffix(name), cutoff=0.8)

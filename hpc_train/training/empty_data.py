@@ -1,0 +1,149 @@
+"""A data set without samples: what of it is empty, and the folder where it looked for them."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import os
+import re
+import traceback
+from collections.abc import Iterator, Mapping, Sized
+from pathlib import Path
+from typing import Any
+
+from hpc_train.training.unset_attributes import value_of_attribute
+
+_NO_SAMPLES = "num_samples=0"
+_SAMPLER = "torch.utils.data.sampler"
+_WILD = re.compile(r"[*?\[]")
+_LISTS = ("os.listdir", "os.scandir", "os.walk", "listdir", "scandir", "walk")
+_GLOBS = ("glob.glob", "glob.iglob", "glob", "iglob")
+_OF_A_PATH = ("iterdir", "glob", "rglob", "walk")
+_JOINS = ("Path", "PurePath", "pathlib.Path", "str", "os.path.join", "join", "os.path.expanduser")
+_LONGEST = 100  # characters of the line that fills it
+_MOST_ENTRIES = 10_000  # of a folder
+
+
+def empty_data(error: BaseException) -> str:
+    """Of torch's "num_samples=0": see `why_empty`."""
+    if not isinstance(error, ValueError) or _NO_SAMPLES not in str(error):
+        return ""
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        names = frame.f_locals
+        if frame.f_globals.get("__name__") == _SAMPLER and "data_source" in names:
+            return why_empty(names["data_source"])
+    return ""
+
+
+def why_empty(dataset: Any) -> str:
+    """`nets.Texts has no sample: self.files is an empty list (nets.py:40: ...); there is no ...`.
+
+    Empty where its class, or what it holds, does not tell.
+    """
+    kind, held = type(dataset), getattr(dataset, "__dict__", {})
+    named = f"{kind.__module__}.{kind.__qualname__}".removeprefix("__main__.")
+    if kind.__module__.partition(".")[0] == "torch":
+        return _of_torch(kind.__name__, held)
+    read = getattr(getattr(kind, "__len__", None), "__code__", None)
+    for name in read.co_names if read else ():
+        value = held.get(name)
+        if not isinstance(value, Sized) or _len(value):
+            continue
+        place, written = value_of_attribute(kind, name)
+        text = ast.unparse(written) if written else ""
+        line = ": ".join(filter(None, (place, text if len(text) <= _LONGEST else "")))
+        of = f"self.{name} is an empty {type(value).__name__}{f' ({line})' if line else ''}"
+        looked = next(_folders(written, _texts(kind, held)), "") if written else ""
+        return "; ".join(filter(None, (f"{named} has no sample: {of}", looked)))
+    return ""
+
+
+def _of_torch(kind: str, held: Mapping[str, Any]) -> str:
+    inner = held.get("dataset")
+    if kind != "Subset" or inner is None:
+        return f"it is a {kind} of 0 samples" if kind == "TensorDataset" else ""
+    whole = f"{type(inner).__module__}.{type(inner).__qualname__}".removeprefix("__main__.")
+    whole = "TensorDataset" if whole.startswith("torch.") else whole
+    if not _len(inner):
+        return why_empty(inner)
+    return f"it is a Subset of 0 of the {_len(inner)} samples of a {whole}"
+
+
+def _len(value: Any) -> int:
+    try:
+        return len(value)
+    except (TypeError, ValueError, RuntimeError):
+        return -1
+
+
+def _texts(kind: type, held: Mapping[str, Any]) -> dict[str, str]:
+    """Paths that it keeps, as its code writes them: `self.root`, and `root` where that is it."""
+    found: dict[str, str] = {}
+    for name, value in held.items():
+        if isinstance(value, (str, Path)):
+            found[f"self.{name}"] = str(value)
+            _, written = value_of_attribute(kind, name)
+            if written and ast.unparse(written) in (name, f"Path({name})", f"str({name})"):
+                found[name] = str(value)
+    return found
+
+
+def _folders(written: ast.expr, texts: Mapping[str, str]) -> Iterator[str]:
+    """What is to be said of each folder that an expression lists."""
+    for call in (it for it in ast.walk(written) if isinstance(it, ast.Call)):
+        called, given = ast.unparse(call.func), [*call.args, None][0]
+        of = call.func.value if isinstance(call.func, ast.Attribute) else None
+        if called in _LISTS or called in _GLOBS:
+            path, pattern = _path(given, texts), ""
+            if path and called in _GLOBS:
+                path, pattern = _split(path)
+        elif isinstance(call.func, ast.Attribute) and call.func.attr in _OF_A_PATH:
+            pattern = _path(given, texts) if call.func.attr == "glob" else ""
+            path = _path(of, texts)
+        else:
+            continue
+        if path:
+            yield _said_of(Path.cwd() / path, pattern)
+
+
+def _split(path: str) -> tuple[str, str]:
+    """The folder above the first part with a wildcard, and that part with what is below it."""
+    parts = Path(path).parts
+    plain = [*itertools.takewhile(lambda it: not _WILD.search(it), parts)]
+    return str(Path(*plain)), str(Path(*parts[len(plain) :]))
+
+
+def _path(node: ast.AST | None, texts: Mapping[str, str]) -> str:
+    """What an expression is, as far as constants and the object's own texts tell; else empty."""
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, str) else ""
+    if isinstance(node, ast.Name | ast.Attribute):
+        return texts.get(ast.unparse(node), "")
+    parts: list[ast.AST] = []
+    glue = "/"
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div | ast.Add):
+        parts, glue = [node.left, node.right], "/" if isinstance(node.op, ast.Div) else ""
+    elif isinstance(node, ast.Call) and ast.unparse(node.func) in _JOINS:
+        parts = list(node.args)
+    elif isinstance(node, ast.JoinedStr):
+        glue = ""
+        parts = [it.value if isinstance(it, ast.FormattedValue) else it for it in node.values]
+    found = [_path(it, texts) for it in parts]
+    return glue.join(found) if found and all(found) else ""
+
+
+def _said_of(folder: Path, pattern: str) -> str:
+    if str(folder).startswith("~") or "~" in folder.parts:
+        return ""
+    try:
+        with os.scandir(folder) as entries:
+            names = sorted(it.name for it in itertools.islice(entries, _MOST_ENTRIES))
+    except (FileNotFoundError, NotADirectoryError):
+        return f"there is no folder {folder}"
+    except OSError:  # it may not be listed
+        return ""
+    if not names:
+        return f"{folder} is empty"
+    if not pattern or "**" in pattern or any(folder.glob(pattern)):
+        return ""  # what was found there was left out
+    return f"nothing in {folder} fits {pattern}, as {names[0]} does not"
