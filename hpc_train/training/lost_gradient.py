@@ -5,12 +5,17 @@ The error is raised in the backward pass, behind the method, so that no frame na
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
+import textwrap
 import traceback
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hpc_train.config.cut_forwards import cut_at
+from hpc_train.training.frame_text import shown_file
 from hpc_train.training.users_method import own_method
 
 _STEP = "training_step"
@@ -19,6 +24,7 @@ _CUTS = re.compile(
     r"\.detach\(\)|\.item\(\)|\.data\b|\bno_grad\(\)|\binference_mode\(\)|\bargmax\("
     r"|\btorch\.tensor\(|\.numpy\(\)|\.round\(\)"
 )
+_NO_GRAD = re.compile(r"\b(?:no_grad|inference_mode)\b")
 _GENERAL = "no .detach(), .item(), torch.no_grad() or argmax between self(x) and return loss"
 
 
@@ -51,9 +57,43 @@ def lost_gradient(error: BaseException) -> LostGradient:
     where = f"{code.co_filename}:{code.co_firstlineno}" if code else ""
     if frozen:
         return LostGradient(where, f"all parameters of {type(model).__name__} are frozen: {frozen}")
+    found = _cuts_in(lines, first)
+    if found:
+        return LostGradient(where, f"{_GENERAL}: look at line {found[-1]}")
+    return _of_forward(model) or LostGradient(where, _GENERAL)
+
+
+def _cuts_in(lines: Sequence[str], first: int) -> list[str]:
+    """`19 (.detach())` of each line that takes a gradient away."""
     cuts = ((number, _CUTS.search(line.partition("#")[0])) for number, line in enumerate(lines))
-    found = [f"{first + number} ({cut[0].strip('(')})" for number, cut in cuts if cut]
-    return LostGradient(where, f"{_GENERAL}{f': look at line {found[-1]}' if found else ''}")
+    return [f"{first + number} ({cut[0].strip('(')})" for number, cut in cuts if cut]
+
+
+def _of_forward(model: Any) -> LostGradient | None:
+    """What takes it away in the model's own forward; None where nothing there does."""
+    forward = own_method(model, "forward")
+    lines, first = _lines(forward)
+    found = _cuts_in(lines, first)
+    if not found:
+        return None
+    file = forward.__code__.co_filename
+    node = _parsed(lines)
+    line = cut_at(node, lambda it: bool(_NO_GRAD.search(ast.unparse(it)))) if node else 0
+    if line:
+        word = _NO_GRAD.search(lines[line - 1])
+        said = f"forward computes what it gives under torch.{word[0] if word else 'no_grad'}()"
+        return LostGradient(f"{file}:{first + line - 1}", f"{said}: leave that out of it")
+    number, _, word_there = found[-1].partition(" ")
+    at = f"{shown_file(file)}:{number} {word_there}"
+    return LostGradient(f"{file}:{number}", f"{_GENERAL}: look at forward, {at}")
+
+
+def _parsed(lines: Sequence[str]) -> ast.FunctionDef | None:
+    try:
+        node = ast.parse(textwrap.dedent("".join(lines))).body[0]
+    except (SyntaxError, IndexError):  # of a file that has changed
+        return None
+    return node if isinstance(node, ast.FunctionDef) else None
 
 
 def _all_frozen(model: Any) -> str:
