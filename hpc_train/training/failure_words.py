@@ -24,6 +24,7 @@ from hpc_train.training.lost_gradient import lost_gradient
 from hpc_train.training.meant_instead import meant_instead
 from hpc_train.training.metric_classes import of_metric
 from hpc_train.training.near_names import near_name
+from hpc_train.training.sampleless_set import sampleless_set
 from hpc_train.training.samples_differ import none_in_samples, samples_differ
 from hpc_train.training.unfit_checkpoint import FIX, unfit_checkpoint
 from hpc_train.training.unknown_argument import meant_argument
@@ -93,7 +94,8 @@ def fix_of(
     fixes.append(fix_of_text(error))
     fixes += [fix_of_unused(error, of_config=batch is not None)]
     fixes += [unread_file(error) or of_frame(error) or of_batch(error), lost_gradient(error).fix]
-    fixes += [_of_samples(error), kept_graph(error), absent_package(error), of_metric(error)]
+    fixes += [_of_samples(error) or sampleless_set(error).fix]
+    fixes += [kept_graph(error), absent_package(error), of_metric(error)]
     if not any(fixes):
         fixes.append(meant_instead(error, of_config=batch is not None) or near_name(error))
     return "; ".join(filter(None, fixes))
