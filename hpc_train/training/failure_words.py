@@ -51,6 +51,10 @@ _FIXES = (
         r"Tried to step \d+ times\. The specified number of total steps",
         'with "interval": "step" write total_steps=self.trainer.estimated_stepping_batches',
     ),
+    (
+        r"persistent_workers option needs num_workers > 0",
+        "leave persistent_workers=True out, or give num_workers of 1 or more",
+    ),
     (r"before Module.__init__\(\) call", "call super().__init__() first"),
     (
         r"'NoneType' object has no attribute '(?:best_model_|best_k_models|last_model_path)",

@@ -18,6 +18,8 @@ _SIZES = {  # a layer's arguments by place
     "Linear": ("in_features", "out_features"),
     "Embedding": ("num_embeddings", "embedding_dim"),
     **dict.fromkeys(("Conv1d", "Conv2d", "Conv3d"), ("in_channels", "out_channels")),
+    **dict.fromkeys(("BatchNorm1d", "BatchNorm2d", "BatchNorm3d"), ("num_features",)),
+    **dict.fromkeys(("MaxPool1d", "MaxPool2d", "AvgPool1d", "AvgPool2d"), ("kernel_size",)),
 }
 
 

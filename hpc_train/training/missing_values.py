@@ -1,4 +1,4 @@
-"""A call of the user's own function with too few values, or too many: its def beside the call."""
+"""A call with too few values, or too many: what the function takes, of the user's own its def."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ from hpc_train.training.frame_values import value_of
 _REFUSED = re.compile(
     r"(?P<call>[\w.<>]+)\(\) (?:missing (?P<few>\d+) required|takes [\w ]+ arguments? but)"
 )
+_MOST = 10  # parameters that are told one by one
 _LONG = 60  # of a call that is told as it is written
 
 
 def missing_values(error: BaseException) -> str:
-    """What the def needs and the call gives; empty where it is none of the user's."""
+    """What the function needs and the call gives; empty where the line does not tell."""
     found = _REFUSED.match(str(error)) if isinstance(error, TypeError) else None
     if found is None:
         return ""
-    told = {*_told(error, found["call"], is_few=bool(found["few"]))}
+    told = {*filter(None, _told(error, found["call"], is_few=bool(found["few"])))}
     return told.pop() if len(told) == 1 else ""
 
 
@@ -40,7 +41,7 @@ def _told(error: BaseException, called: str, *, is_few: bool) -> Iterator[str]:
         function = _function(node.func, frame)
         if function is None or called not in (function.__qualname__, function.__name__):
             continue
-        if all(it.arg for it in node.keywords) and is_users(function.__code__.co_filename):
+        if all(it.arg for it in node.keywords):
             yield _few(node, function) if is_few else _many(node, function)
 
 
@@ -68,10 +69,12 @@ def _few(call: ast.Call, function: Any) -> str:
         return ""
     many = ", ".join(lacking)
     written = ast.unparse(call)
-    needs = f"{_def(function)} needs {many}, and {_short(written)} does not give"
+    needs = f"{_named(call, function)} needs {many}, and {_short(written)} does not give"
     needs += " it" if len(lacking) == 1 else " them"
     with_them = [*map(ast.unparse, call.args), *_by_name(call), *_as_given(lacking, call, function)]
     write = f"{ast.unparse(call.func)}({', '.join(with_them)})"
+    if not is_users(function.__code__.co_filename):
+        return f"{needs}: write {_short(write)}"
     default = ", ".join(f"{it}=None" for it in lacking)
     return f"{needs}: write {_short(write)}, or {default} in the def where it may be left out"
 
@@ -79,10 +82,12 @@ def _few(call: ast.Call, function: Any) -> str:
 def _many(call: ast.Call, function: Any) -> str:
     by_place = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     taken = [it.name for it in _parameters(function) if it.kind in by_place]
+    if len(taken) > _MOST or len(call.args) <= len(taken):
+        return ""
     takes = ", ".join(taken) if taken else "nothing"
     gives = f"{len(call.args)} value{'' if len(call.args) == 1 else 's'}"
     written = _short(ast.unparse(call))
-    return f"{_def(function)} takes {takes} by place, and {written} gives {gives}"
+    return f"{_named(call, function)} takes {takes} by place, and {written} gives {gives}"
 
 
 def _lacking(call: ast.Call, function: Any) -> list[str]:
@@ -115,6 +120,12 @@ def _as_given(lacking: Sequence[str], call: ast.Call, function: Any) -> Iterator
     only = {it.name for it in _parameters(function) if it.kind is it.KEYWORD_ONLY}
     for name in lacking:
         yield f"{name}={name}" if name in only or call.keywords else name
+
+
+def _named(call: ast.Call, function: Any) -> str:
+    """Its def, of the user's own; else what is called."""
+    is_own = is_users(function.__code__.co_filename)
+    return _def(function) if is_own else _short(ast.unparse(call.func))
 
 
 def _def(function: Any) -> str:

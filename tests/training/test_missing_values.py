@@ -1,4 +1,4 @@
-"""A call of the user's own function with too few values, or too many."""
+"""A call with too few values, or too many."""
 
 from __future__ import annotations
 
@@ -37,6 +37,7 @@ NET: Any = Masked()
 NEEDS: Any = Needs
 NOTHING: Any = lambda: 3  # noqa: E731
 LINEAR: Any = nn.Linear
+LOSS: Any = nn.MSELoss()
 GIVEN: Any = {"x": X}
 
 
@@ -65,7 +66,13 @@ FORWARD = f"def forward(self, x, mask, *, scale=...) {line_of(Masked.forward)}"
         (lambda: NOTHING(3), "takes nothing by place, and NOTHING(3) gives 1 value"),
         (lambda: NET(*[X]), ""),
         (lambda: NET(**GIVEN), ""),
-        (lambda: LINEAR(3), ""),
+        (lambda: LINEAR(3), ("LINEAR needs out_features, and LINEAR(3) does not give it: write"
+                            " LINEAR(3, out_features)")),
+        (lambda: LOSS(X), "LOSS needs target, and LOSS(X) does not give it: write LOSS(X, target)"),
+        (lambda: LINEAR(3, 3, True, None, None, 1), "LINEAR takes in_features, out_features, bi"),
+        (lambda: [LINEAR(3), LINEAR(3, 4)], "write LINEAR(3, out_features)"),
+        (lambda: [NET.alone(X, X), NET.alone(X, X, X)], "and NET.alone(X, X, X) gives 3 values"),
+        (lambda: [LINEAR(3), LINEAR(4)], ""),
         (lambda: X.add(), ""),
         (lambda: {"f": NET.alone}["f"](X), ""),
     ],

@@ -65,6 +65,18 @@ AT = f"(tests/training/test_unfit_input.py:{Net.__init__.__code__.co_firstlineno
         (nn.Conv1d(3, 4, 3), (5, 28, 3), "write x.permute(0, 2, 1) in front of it"),
         (nn.Conv1d(1, 4, 3), (5, 28), "write x.unsqueeze(1)"),
         (nn.Conv2d(3, 4, 3), (5, 1, 28, 28), "write nn.Conv2d(1, 4, ...), or give it 3 channels"),
+        (nn.BatchNorm2d(8), (5, 8), "nn.BatchNorm2d(8) (tests/"),
+        (nn.BatchNorm2d(8), (5, 8), " is given the shape [5, 8]: write nn.BatchNorm1d(8)"),
+        (nn.BatchNorm1d(8), (5, 8, 2, 2), " is given the shape [5, 8, 2, 2]: write nn.BatchNorm2d"),
+        (nn.BatchNorm2d(8), (5, 3), ""),
+        (
+            nn.MaxPool2d(2),
+            (5, 8, 1, 1),
+            (
+                "is given the shape [5, 8, 1, 1], images of 1 x 1, which are too small for it:"
+                " leave out a layer that halves them, or give larger ones"
+            ),
+        ),
         (nn.Conv2d(3, 4, 3), (28, 28, 3), ""),
         (nn.Conv2d(3, 4, 3), (28, 28), ""),
     ],
@@ -72,7 +84,7 @@ AT = f"(tests/training/test_unfit_input.py:{Net.__init__.__code__.co_firstlineno
 def test_a_shape_that_does_not_fit_is_told_with_what_to_write(
     layer: Any, shape: tuple[int, ...], told: str
 ) -> None:
-    with pytest.raises(RuntimeError) as caught:
+    with pytest.raises((RuntimeError, ValueError)) as caught:
         Net(layer)(torch.zeros(shape))
     fix = fix_of(caught.value)
     assert told in fix
