@@ -18,6 +18,7 @@ _SIZES = {  # a layer's arguments by place
     "Linear": ("in_features", "out_features"),
     "Embedding": ("num_embeddings", "embedding_dim"),
     **dict.fromkeys(("Conv1d", "Conv2d", "Conv3d"), ("in_channels", "out_channels")),
+    **dict.fromkeys(("LSTM", "GRU", "RNN"), ("input_size", "hidden_size")),
     **dict.fromkeys(("BatchNorm1d", "BatchNorm2d", "BatchNorm3d"), ("num_features",)),
     **dict.fromkeys(("MaxPool1d", "MaxPool2d", "AvgPool1d", "AvgPool2d"), ("kernel_size",)),
 }
@@ -61,7 +62,7 @@ def as_written(layer: Any, **changed: int) -> str:
     """`nn.Linear(16, 4)`, of the sizes that it has, or of others."""
     kind = type(layer).__name__
     sizes = [str(changed.get(it, getattr(layer, it, "?"))) for it in _SIZES[kind]]
-    more = ", ..." if kind.startswith("Conv") else ""
+    more = ", ..." if kind.startswith(("Conv", "LSTM", "GRU", "RNN")) else ""
     return f"nn.{kind}({', '.join(sizes)}{more})"
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from hpc_train.training.fixed_shape import fixed_shape
 from hpc_train.training.foreign_calls import foreign_call
 from hpc_train.training.hidden_layers import hidden_layers
+from hpc_train.training.joined import joined
 from hpc_train.training.loss_shapes import unfit_rows
 from hpc_train.training.missing_values import missing_values
 from hpc_train.training.not_modules import not_module
 from hpc_train.training.out_of_range import out_of_range
+from hpc_train.training.pairs import pair_for_tensor
 from hpc_train.training.taken_apart import taken_apart
 from hpc_train.training.uncalled_methods import uncalled_method
 from hpc_train.training.unfit_input import unfit_input
@@ -16,6 +18,7 @@ from hpc_train.training.unfit_input import unfit_input
 _BY_VALUES = (
     *(uncalled_method, fixed_shape, taken_apart, missing_values),
     *(out_of_range, unfit_input, hidden_layers, not_module, unfit_rows),
+    *(pair_for_tensor, joined),
 )
 
 

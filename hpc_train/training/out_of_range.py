@@ -20,6 +20,10 @@ _OF_DIMENSION = re.compile(
     r"Dimension out of range \(expected to be in range of \[-\d+, (?P<last>\d+)\],"
     r" but got (?P<got>-?\d+)\)"
 )
+# torch's aten/src/ATen/native/TensorShape.cpp
+_OF_ORDER = re.compile(
+    r"input\.dim\(\) = (?P<has>\d+) is not equal to len\(dims\) = (?P<named>\d+)"
+)
 # Operations along one dimension, which as a rule is that of the classes, or of the features.
 _ALONG_ONE = (
     *("argmax", "argmin", "softmax", "log_softmax", "logsumexp", "max", "min"),
@@ -29,9 +33,11 @@ _ALONG_ONE = (
 
 def out_of_range(error: BaseException) -> str:
     """What to write; empty where the error is of something else, or it is not known."""
+    said = str(error)
+    if isinstance(error, RuntimeError) and (found := _OF_ORDER.search(said)):
+        return _of_order(error, int(found["has"]), int(found["named"]))
     if not isinstance(error, IndexError):
         return ""
-    said = str(error)
     if said == _OF_IDS:
         return _of_ids(frames_of(error))
     if found := _OF_LABEL.match(said):
@@ -105,6 +111,22 @@ def _of_dimension(error: BaseException, last: int, got: int) -> str:
     said = f"{said or f'{ast.unparse(of)} has'} {many}, {_numbers(last)}"
     is_along_one = ast.unparse(call.func).rpartition(".")[2] in _ALONG_ONE
     return f"{said}: write {_with(call, got, last)} for the last" if is_along_one else said
+
+
+def _of_order(error: BaseException, has: int, named: int) -> str:
+    """Of `x.permute(0, 2, 1)`, where `x` has another number of dimensions."""
+    frame, nodes = failing_line(error) or (None, [])
+    calls = [it for it in nodes if isinstance(it, ast.Call) and _is_permute(it)]
+    of = _asked(calls[0], frame) if frame is not None and len(calls) == 1 else None
+    shape = shape_of(value_of(of, frame)) if of is not None and frame is not None else None
+    if of is None or shape is None or len(shape) != has:
+        return ""
+    said = f"{ast.unparse(of)} has the shape {list(shape)}, and permute names {named} dimensions"
+    return f"{said}: name {has}, which are {_numbers(has - 1)}"
+
+
+def _is_permute(call: ast.Call) -> bool:
+    return ast.unparse(call.func).rpartition(".")[2] == "permute"
 
 
 def _asked(call: ast.Call, frame: FrameType) -> ast.expr | None:

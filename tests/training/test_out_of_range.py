@@ -89,6 +89,12 @@ def test_a_label_beyond_the_classes_is_told_with_the_layer_that_gives_them() -> 
         (lambda: LINE.argmax(1), "LINE has the shape [4], which has 1 dimension, 0: write"),
         (lambda: OUT.transpose(1, 2), "OUT has the shape [4, 3], which has 2 dimensions, 0 and 1"),
         (lambda: OUT.argmax(-3), "OUT has the shape [4, 3], which has 2 dimensions, 0 and 1"),
+        (
+            lambda: OUT.permute(0, 2, 1),
+            "OUT has the shape [4, 3], and permute names 3 dimensions: name 2, which are 0 and 1",
+        ),
+        (lambda: torch.permute(LINE, (0, 1)), "permute names 2 dimensions: name 1, which are 0"),
+        (lambda: OUT.sum(1).permute(0, 1), ""),
         (lambda: torch.cat([OUT, OUT], dim=2), ""),
         (lambda: nn.Softmax(dim=2)(OUT), ""),
         (lambda: OUT.sum(1).sum(1), ""),

@@ -69,6 +69,8 @@ AT = f"(tests/training/test_unfit_input.py:{Net.__init__.__code__.co_firstlineno
         (nn.BatchNorm2d(8), (5, 8), " is given the shape [5, 8]: write nn.BatchNorm1d(8)"),
         (nn.BatchNorm1d(8), (5, 8, 2, 2), " is given the shape [5, 8, 2, 2]: write nn.BatchNorm2d"),
         (nn.BatchNorm2d(8), (5, 3), ""),
+        (nn.LSTM(8, 4), (5, 7, 3), "write nn.LSTM(3, 4, ...), or give it 8 features at the end"),
+        (nn.GRU(8, 4), (5, 8, 3), "with the features in its middle: write x.transpose(1, 2) in"),
         (
             nn.MaxPool2d(2),
             (5, 8, 1, 1),
@@ -95,3 +97,35 @@ def test_a_product_of_matrices_without_a_layer_is_left_to_others() -> None:
     with pytest.raises(RuntimeError) as caught:
         torch.mm(IMAGES[0, 0], IMAGES[0, 0])
     assert not fix_of(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("layer", "given", "told"),
+    [
+        (
+            nn.Linear(6, 2),
+            torch.zeros(5, 6).long(),
+            f"= nn.Linear(6, 2) {AT} takes float32 and is given int64: write x.float()",
+        ),
+        (
+            nn.Linear(6, 2),
+            torch.zeros(5, 6).double(),
+            "given float64: write x.float() in front of it",
+        ),
+        (
+            nn.Conv2d(1, 2, 3),
+            torch.zeros(5, 1, 8, 8).byte(),
+            "is given uint8: write x.float() in front of it, or x.float() / 255 of images, which",
+        ),
+        (nn.Linear(6, 2).double(), torch.zeros(5, 6), ""),
+        (nn.Linear(6, 2), torch.zeros(5, 6).half(), ""),
+    ],
+)
+def test_numbers_of_another_format_are_told_with_the_layer(
+    layer: Any, given: torch.Tensor, told: str
+) -> None:
+    with pytest.raises(RuntimeError) as caught:
+        Net(layer)(given)
+    fix = fix_of(caught.value)
+    assert told in fix
+    assert bool(fix) is bool(told)
