@@ -33,7 +33,9 @@ def owners(frames: Sequence[FrameType]) -> Iterator[Any]:
     """The modules whose methods the user's frames are, from the innermost on."""
     for frame in reversed(frames):
         owner = frame.f_locals.get("self")
-        if is_users(frame.f_code.co_filename) and hasattr(type(owner), "named_modules"):
+        # Before its super().__init__() a module has none yet, and says so by an error.
+        is_made = "_modules" in getattr(owner, "__dict__", {})
+        if is_made and is_users(frame.f_code.co_filename):
             yield owner
 
 

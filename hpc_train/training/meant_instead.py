@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from hpc_train.training.fixed_shape import fixed_shape
 from hpc_train.training.foreign_calls import foreign_call
 from hpc_train.training.hidden_layers import hidden_layers
@@ -30,4 +32,11 @@ def meant_instead(error: BaseException, *, of_config: bool) -> str:
         of_config: Whether a config, and no script, names the loggers.
     """
     other = foreign_call(error, of_config=of_config)
-    return other or next(filter(None, (told(error) for told in _BY_VALUES)), "")
+    return other or next(filter(None, (_read(told, error) for told in _BY_VALUES)), "")
+
+
+def _read(told: Callable[[BaseException], str], error: BaseException) -> str:
+    try:
+        return told(error)
+    except Exception:  # noqa: BLE001 - a value of the user's may not let itself be read
+        return ""

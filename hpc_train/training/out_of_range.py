@@ -74,7 +74,9 @@ def _of_label(label: int, frames: Sequence[FrameType]) -> str:
     said = f"{has}, and a label is {label}"
     if label < classes:
         return said
-    less = "y - 1 where labels begin at 1" if label == classes else "other labels"
+    labels: Any = frames[-1].f_locals.get("target")
+    begin_at_1 = label == classes and _is_on_cpu(labels) and int(labels.min()) == 1
+    less = "y - 1 where labels begin at 1" if begin_at_1 else "other labels"
     made_by = _made_by(classes, frames)
     if made_by is None:
         return f"{said}: give the last layer {label + 1} outputs or more, or {less}"

@@ -58,12 +58,22 @@ def test_an_id_beyond_the_rows_of_an_embedding_is_told_with_both_and_the_layer()
     assert not fix_for(lambda: functional.embedding(torch.tensor([2]), torch.zeros(2, 2)))
 
 
+class Unmade(nn.Module):
+    def __init__(self) -> None:
+        nn.Embedding(2, 1)(torch.tensor([5]))
+
+
+def test_in_a_module_that_is_not_made_yet_the_layer_alone_is_told() -> None:
+    assert fix_for(Unmade).startswith("nn.Embedding(2, 1) takes ids from 0 to 1, and is given 5")
+
+
 def test_a_label_beyond_the_classes_is_told_with_the_layer_that_gives_them() -> None:
     has = "the logits have the shape [2, 3], for the labels 0 to 2, and a label is"
     layer = f"self.layers[2] = nn.Linear(6, 3) ({FILE}:{LAYERS})"
     assert fix_for(lambda: WORDS.loss([0, 3])) == (
-        f"{has} 3: write nn.Linear(6, 4) or more for {layer}, or y - 1 where labels begin at 1"
+        f"{has} 3: write nn.Linear(6, 4) or more for {layer}, or other labels"
     )
+    assert fix_for(lambda: WORDS.loss([1, 3])).endswith(", or y - 1 where labels begin at 1")
     assert fix_for(lambda: WORDS.loss([0, 7])).endswith(
         f"7: write nn.Linear(6, 8) or more for {layer}, or other labels"
     )

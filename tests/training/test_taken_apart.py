@@ -95,6 +95,21 @@ def looped(batch: Any) -> Any:
     return [x + y for x, y in batch]
 
 
+class Tensor:
+    @property
+    def shape(self) -> Any:
+        raise RuntimeError("of a nested tensor")
+
+    def __iter__(self) -> Any:
+        return iter("abc")
+
+
+def test_what_does_not_let_itself_be_read_is_left_as_it_is() -> None:
+    with pytest.raises(ValueError, match="unpack") as caught:
+        two(Tensor())
+    assert not fix_of(caught.value)
+
+
 LSTM, GRU = nn.LSTM(2, 3), nn.GRU(2, 3)
 
 
