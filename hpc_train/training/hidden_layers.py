@@ -16,7 +16,8 @@ def hidden_layers(error: BaseException) -> str:
     """Which attribute hides them and what to write; empty where the error is of something else."""
     if not isinstance(error, ValueError) or _EMPTY not in str(error):
         return ""
-    told = [it for owner in owners(frames_of(error)) for it in _hidden(owner)]
+    bare = [it for it in owners(frames_of(error)) if next(iter(it.parameters()), None) is None]
+    told = [it for owner in bare for it in _hidden(owner)]
     return "; ".join(dict.fromkeys(told))
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from types import FrameType
 from typing import Any
 
-from hpc_train.training.frame_values import failing_line, value_of
+from hpc_train.training.frame_values import failing_line, shape_of, value_of
 
 _PAIR = re.compile(r"torch\.return_types\.(?P<name>\w+)")
 _GIVE_PAIRS = ("max", "min", "sort", "topk", "median", "mode", "kthvalue")
@@ -26,7 +26,7 @@ def pair_for_tensor(error: BaseException) -> str:
         return ""
     frame, nodes = line
     if is_compared:
-        told = {*_of_calls(_compared(nodes))}
+        told = {*_of_calls([it for it in _compared(nodes) if _is_of_tensor(it, frame)])}
     else:
         told = {*_of_calls(nodes)} or {*_of_names(nodes, frame)}
     return told.pop() if len(told) == 1 else ""
@@ -35,6 +35,14 @@ def pair_for_tensor(error: BaseException) -> str:
 def _compared(nodes: Sequence[ast.AST]) -> list[ast.expr]:
     """What stands on the two sides of ==, which gives one truth for a pair."""
     return [side for it in nodes if isinstance(it, ast.Compare) for side in _sides(it)]
+
+
+def _is_of_tensor(node: ast.expr, frame: FrameType) -> bool:
+    """Whether it is torch's function, or a method of a tensor."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    owner = node.func.value
+    return ast.unparse(owner) == "torch" or shape_of(value_of(owner, frame)) is not None
 
 
 def _sides(node: ast.Compare) -> list[ast.expr]:

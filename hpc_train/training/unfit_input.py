@@ -65,10 +65,11 @@ def _of_linear(layer: Any, shape: tuple[int, ...]) -> str:
 
 def _of_convolution(layer: Any, shape: tuple[int, ...]) -> str:
     dimensions = len(layer.kernel_size) + 2
-    channels = layer.in_channels
-    if len(shape) == dimensions - 1 and shape[-1] != channels:  # which torch takes as one sample
-        lacks = ", without a dimension for the channels: write x.unsqueeze(1)"
-        return lacks if channels == 1 else f"{lacks} and {as_written(layer, in_channels=1)}"
+    channels, single = layer.in_channels, as_written(layer, in_channels=1)
+    if len(shape) == dimensions - 1 and shape[-1] != channels:
+        one = f", which torch takes for one sample of {shape[0]} channels"
+        write = "x.unsqueeze(1)" if channels == 1 else f"x.unsqueeze(1) and {single}"
+        return f"{one}: write {write} where the {shape[0]} are samples without channels"
     if len(shape) != dimensions:
         return ""
     if shape[-1] == channels:

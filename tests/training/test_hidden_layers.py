@@ -62,5 +62,19 @@ def test_the_attribute_that_hides_them_is_told_with_its_line(
     assert bool(failure.fix) is bool(told)
 
 
+class Filters(Hides):
+    def __init__(self) -> None:
+        super().__init__([])
+        self.layer = nn.Linear(2, 1).requires_grad_(False)
+        self.layers = [self.layer]
+
+    def configure_optimizers(self) -> Any:
+        return torch.optim.SGD([it for it in self.parameters() if it.requires_grad], lr=0.1)
+
+
+def test_a_list_of_layers_that_torch_sees_is_not_told(tmp_path: Path) -> None:
+    assert not fit(tmp_path, Filters()).fix
+
+
 def test_of_a_module_in_the_model_its_whole_name_is_told(tmp_path: Path) -> None:
     assert fit(tmp_path, Outer([nn.Linear(2, 1)])).fix.startswith("self.block.heads (tests/")

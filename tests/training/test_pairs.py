@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ OUT: Any = torch.zeros(4, 3)
 NEAR: Any = torch.zeros(4, 2)
 Y: Any = torch.zeros(4)
 PAIR: Any = torch.max(OUT, 1)
+OWN: Any = SimpleNamespace(max=abs)
 FEW: Any = torch.zeros(2, 2)
 
 
@@ -40,6 +42,7 @@ FEW: Any = torch.zeros(2, 2)
         (lambda: torch.relu(PAIR), "PAIR is a pair: write PAIR.indices for the indices, or PAIR.v"),
         (lambda: (OUT.max() == OUT.max().item()).mean().flot(), ""),
         (lambda: (1 == 2).float(), ""),
+        (lambda: (OWN.max(1) == 2).float(), ""),
         (
             lambda: torch.cat([OUT, NEAR]),
             "all of them have 4 rows: write torch.cat([OUT, NEAR], dim=1) to put them side by side",

@@ -57,7 +57,8 @@ AT = f"(tests/training/test_unfit_input.py:{Net.__init__.__code__.co_firstlineno
             (5, 28, 28),
             (
                 f"self.layers[1] = nn.Conv2d(1, 4, ...) {AT} is given the shape [5, 28, 28],"
-                " without a dimension for the channels: write x.unsqueeze(1)"
+                " which torch takes for one sample of 5 channels: write x.unsqueeze(1) where the 5"
+                " are samples without channels"
             ),
         ),
         (nn.Conv2d(3, 4, 3), (5, 28, 28), "write x.unsqueeze(1) and nn.Conv2d(1, 4, ...)"),
