@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from hpc_train.diagnose.diagnosis import Culprit
 
 # A fix that means other lines of diagnose's own screen.
-_BESIDE_OTHERS = re.compile(r"\b(?:above|below)\b|^what (?:it|the line|this line|the message) ")
+_BESIDE_OTHERS = re.compile(
+    r"(?<!folders )\babove\b(?! (?:all|\d))|\bbelow\b(?! (?:\d|the ))"
+    r"|^what (?:it|the line|this line|the message) "
+)
 _BAD = (RunState.FAILED, RunState.TIMED_OUT, RunState.LOST)
 
 
@@ -42,7 +45,7 @@ def diagnosis_lines(status: RunStatus, indent: str = "") -> Iterator[str]:
         if sentence := _unsaid(found.sentence, first, status):
             yield from _cause(sentence, indent)
         fix = first.what_to_do
-        if fix and fix not in status.reason and not _BESIDE_OTHERS.search(fix):
+        if fix and fix not in status.reason and stands_alone(fix):
             yield f"{indent}fix        {fix}"
     yield f"{indent}why        hpc-train diagnose {shell_word(status.run)}"
 
@@ -64,6 +67,11 @@ def _cause(sentence: str, indent: str) -> Iterator[str]:
     yield from textwrap.wrap(
         f"{indent}cause      {sentence}", WIDTH, subsequent_indent=f"{indent}{' ' * 11}"
     )
+
+
+def stands_alone(fix: str) -> bool:
+    """Whether a fix speaks of no other lines that diagnose shows beside it."""
+    return not _BESIDE_OTHERS.search(fix)
 
 
 def _unsaid(sentence: str, first: Culprit, status: RunStatus) -> str:

@@ -14,6 +14,7 @@ from hpc_train.config.class_kind import Located, locate
 from hpc_train.config.classes import parameters_of
 from hpc_train.config.data_paths import notes_on_paths
 from hpc_train.config.default_types import texts_for_numbers
+from hpc_train.config.hidden_layers import hidden_layer_notes
 from hpc_train.config.hook_notes import hook_notes, only_prepared
 from hpc_train.config.inner_imports import notes_on_inner_imports
 from hpc_train.config.load import LoadedConfig
@@ -105,6 +106,7 @@ def _of_a_model(class_path: str, found: Located, config: Config, workdir: str) -
     assert isinstance(definition, ast.ClassDef)
     if (silent := silent_forward(found, [workdir])) and not silent.is_sure:
         yield f"{class_path} {silent.said}: {silent.hint}"
+    yield from hidden_layer_notes(class_path, found, [workdir])
     if line := _asks_for_checkpoints(definition, config):
         says = f"{class_path} asks trainer.checkpoint_callback (line {line}), which is None"
         add = "{class_path: pytorch_lightning.callbacks.ModelCheckpoint}"

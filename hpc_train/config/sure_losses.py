@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
+from hpc_train.config.cut_forwards import NO_GRAD, cut_at, is_computed
 from hpc_train.config.method_signatures import BY_HAND, is_of_lightning_alone, methods_of, own_nodes
 
 # With one of these a class may make something else of the loss than backward().
@@ -14,7 +16,7 @@ _OWN_WAYS = ("backward", "optimizer_step", "training_step_end")
 _WITHOUT_GRADIENT = ("detach", "item")
 # Words with which a step may give a gradient back to what has none.
 _GIVES_BACK = ("manual_backward", "requires_grad", "enable_grad", "set_grad_enabled")
-_NO_GRAD = ("torch.no_grad", "torch.inference_mode")
+_FORWARD = "self()"  # a name for the calls of a forward that gives no gradient
 _STRAIGHT = (ast.Assign, ast.AnnAssign)
 
 Cut = tuple[int, str]  # the line that takes the gradient away, and what to write
@@ -40,8 +42,11 @@ def detached_loss(definition: ast.ClassDef, imports: Mapping[str, str]) -> Cut |
     nodes = list(own_nodes(method.body))
     if any(isinstance(it, ast.Yield | ast.Global | ast.Nonlocal) for it in nodes):
         return None
-    returns = [it for it in nodes if isinstance(it, ast.Return) and it.value is not None]
     read = _Straight(imports, _losses_of(definition, imports), plain=set(_parameters(method)))
+    if (line := _cut_forward(methods, imports)) and "__call__" not in methods:
+        method = _without_calls(method)
+        read.cut[_FORWARD] = line, "leave torch.no_grad() out of forward"
+    returns = [it for it in own_nodes(method.body) if isinstance(it, ast.Return) and it.value]
     read.run(method.body)
     cuts = [_returned(it, read.at.get(it, {})) for it in returns]
     return cuts[0] if cuts and None not in cuts else None
@@ -124,7 +129,7 @@ class _Straight:
                 call = ast.unparse(cast("ast.Call", value).func)
                 return value.lineno, f"leave {call}() out, which gives a number without its origin"
             return value.lineno, f"write {names[0]} = {ast.unparse(of)}"
-        if without and _is_computed(value):
+        if without and is_computed(value):
             return without, "call the model outside of torch.no_grad()"
         known = [self.cut[it] for it in _read(value) if it in self.cut]
         return known[0] if known and self._is_made_of(value, {*self.plain, *self.cut}) else None
@@ -162,7 +167,7 @@ class _Straight:
     def _is_no_grad(self, statement: ast.With) -> bool:
         calls = [it.context_expr for it in statement.items]
         return len(calls) == 1 and any(
-            isinstance(it, ast.Call) and not it.args and self._dotted(it.func) in _NO_GRAD
+            isinstance(it, ast.Call) and not it.args and self._dotted(it.func) in NO_GRAD
             for it in calls
         )
 
@@ -176,14 +181,22 @@ def _dotted(value: ast.expr, imports: Mapping[str, str]) -> str:
     return f"{imports[first]}.{rest}".strip(".") if first in imports else ""
 
 
-def _is_computed(value: ast.expr) -> bool:
-    """Whether it is made where it stands: a parameter that is only read keeps its gradient."""
-    if isinstance(value, ast.BinOp):
-        return True
-    if not isinstance(value, ast.Call):
-        return False
-    on = value.func.value if isinstance(value.func, ast.Attribute) else None
-    return bool(value.args) or isinstance(on, ast.Call | ast.BinOp)
+def _cut_forward(methods: Mapping[str, ast.FunctionDef], imports: Mapping[str, str]) -> int:
+    """The line of a forward that computes what it gives under torch.no_grad(); 0 of others."""
+    forward = methods.get("forward")
+    return cut_at(forward, lambda it: _dotted(it, imports) in NO_GRAD) if forward else 0
+
+
+def _without_calls(method: ast.FunctionDef) -> ast.FunctionDef:
+    """The method with a name in place of each call of the model."""
+
+    class Named(ast.NodeTransformer):
+        def visit_Call(self, node: ast.Call) -> ast.AST:
+            if ast.unparse(node.func) in ("self", "self.forward"):
+                return ast.copy_location(ast.Name(_FORWARD, ast.Load()), node)
+            return self.generic_visit(node)
+
+    return cast("ast.FunctionDef", Named().visit(copy.deepcopy(method)))
 
 
 def _losses_of(definition: ast.ClassDef, imports: Mapping[str, str]) -> frozenset[str]:

@@ -20,6 +20,7 @@ from hpc_train.config.load import LoadedConfig
 from hpc_train.config.method_signatures import PLATEAU_FORM, sure_plateau, without_loader
 from hpc_train.config.origins import Origins
 from hpc_train.config.own_backward import FIX, own_backward
+from hpc_train.config.sampleless_sets import misnamed_getitem
 from hpc_train.config.silent_forwards import silent_forward
 from hpc_train.config.specs import classes_of, read_object
 from hpc_train.config.sure_hooks import wrong_hooks
@@ -124,6 +125,10 @@ def _check_steps(class_path: str, loaded: LoadedConfig, path: Sequence[str]) -> 
 
 def _check_loader(loaded: LoadedConfig, path: Sequence[str]) -> None:
     class_path, _ = read_object(loaded.config.data, "data", loaded.origins)
+    data = locate(class_path, path)
+    said, hint = misnamed_getitem(data, path) if data else ("", "")
+    if said:
+        raise loaded.origins.error("data.class_path", f": {class_path} {said}", hint)
     found = method_of(class_path, "train_dataloader", path)
     hint = without_loader(found[1]) if found else ""
     if found and hint:

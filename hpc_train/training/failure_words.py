@@ -28,6 +28,7 @@ from hpc_train.training.meant_instead import meant_instead
 from hpc_train.training.metric_classes import of_metric
 from hpc_train.training.near_names import near_name
 from hpc_train.training.pair_results import pair_result
+from hpc_train.training.sampleless_set import sampleless_set
 from hpc_train.training.samples_differ import none_in_samples, samples_differ
 from hpc_train.training.unfit_checkpoint import FIX, unfit_checkpoint
 from hpc_train.training.unknown_argument import meant_argument
@@ -36,6 +37,7 @@ from hpc_train.training.unset_variables import unset_variable
 from hpc_train.training.unused_parameters import fix_of_unused
 from hpc_train.training.users_method import method_that_returned
 from hpc_train.training.whole_batch import of_batch
+from hpc_train.training.whole_predicted import whole_predicted
 
 _MOST_SAID = 400  # characters of a message of several lines
 _MOST_READ = 20_000
@@ -52,6 +54,10 @@ _FIXES = (
     (
         r"Tried to step \d+ times\. The specified number of total steps",
         'with "interval": "step" write total_steps=self.trainer.estimated_stepping_batches',
+    ),
+    (
+        r"persistent_workers option needs num_workers > 0",
+        "leave persistent_workers=True out, or give num_workers of 1 or more",
     ),
     (r"before Module.__init__\(\) call", "call super().__init__() first"),
     (
@@ -96,8 +102,11 @@ def fix_of(
     fixes += [FIX] if unfit_checkpoint(error) else []
     fixes += [fix_of_text(error), loaded_checkpoint(error), empty_data(error)]
     fixes += [fix_of_unused(error, of_config=batch is not None)]
-    fixes += [unread_file(error) or of_frame(error) or of_batch(error), lost_gradient(error).fix]
-    fixes += [_of_samples(error), kept_graph(error), absent_package(error), of_metric(error)]
+    predicted = whole_predicted(error).fix
+    fixes += [unread_file(error) or of_frame(error) or predicted or of_batch(error)]
+    fixes += [lost_gradient(error).fix]
+    fixes += [_of_samples(error) or sampleless_set(error).fix]
+    fixes += [kept_graph(error), absent_package(error), of_metric(error)]
     if not any(fixes):
         meant = meant_instead(error, of_config=batch is not None) or near_name(error)
         fixes.append(pair_result(error) or meant or kept_list(error))

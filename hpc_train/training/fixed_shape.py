@@ -7,9 +7,8 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from types import FrameType
-from typing import Any
 
-from hpc_train.training.frame_values import failing_line, value_of
+from hpc_train.training.frame_values import failing_line, shape_of, value_of
 
 # torch's aten/src/ATen/InferSize.h, and numpy's multiarray/shape.c
 _UNFIT = re.compile(
@@ -33,7 +32,7 @@ def fixed_shape(error: BaseException) -> str:
     if len(calls) != 1:
         return ""
     node, dimensions = calls[0]
-    has = _shape(value_of(node, frame))
+    has = shape_of(value_of(node, frame))
     written = ast.unparse(node)
     if has is not None and math.prod(has) != size:
         return ""  # it has been changed since
@@ -90,13 +89,6 @@ def _as_it_is(written: str, has: tuple[int, ...] | None) -> str:
     return f"{written} has the shape {list(has)}, which is {each} for each of {has[0]}"
 
 
-def _shape(value: Any) -> tuple[int, ...] | None:
-    kind = type(value)
-    if kind.__name__ not in ("Tensor", "Parameter", "ndarray"):
-        return None
-    return tuple(value.shape)
-
-
 def _rows_of_locals(frame: FrameType) -> set[int]:
-    shapes = (_shape(it) for it in frame.f_locals.values())
+    shapes = (shape_of(it) for it in frame.f_locals.values())
     return {it[0] for it in shapes if it}

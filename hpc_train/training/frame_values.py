@@ -32,6 +32,13 @@ def value_of(node: ast.expr, frame: FrameType) -> Any:
     return None if owner is None else _attribute(owner, node.attr)
 
 
+def shape_of(value: Any) -> tuple[int, ...] | None:
+    """Of a tensor or an array; None of another value. It waits for no device."""
+    if type(value).__name__ not in ("Tensor", "Parameter", "ndarray"):
+        return None
+    return tuple(value.shape)
+
+
 def _attribute(owner: Any, name: str) -> Any:
     found = inspect.getattr_static(owner, name, None)
     found = getattr(found, "__func__", found)  # of a class's and a static method

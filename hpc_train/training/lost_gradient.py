@@ -5,20 +5,30 @@ The error is raised in the backward pass, behind the method, so that no frame na
 
 from __future__ import annotations
 
-import inspect
+import ast
 import re
 import traceback
+from collections.abc import Sequence
 from dataclasses import dataclass
+from types import FrameType
 from typing import Any
 
-from hpc_train.training.users_method import own_method
+from hpc_train.config.cut_forwards import cut_at
+from hpc_train.training.frame_text import shown_file
+from hpc_train.training.frame_values import shape_of
+from hpc_train.training.users_method import lines_of, own_method, parsed
 
+_OF_NONE = "of tensors does not require grad"
+_OF_MANY = "grad can be implicitly created only for scalar outputs"
 _STEP = "training_step"
+_LOSSES = ("loss", "closure_loss", "tensor")  # as Lightning and torch call it
+_KEPT = re.compile(r"reduction\s*=\s*['\"]none['\"]")
 _OWNERS = ("model", "pl_module", "lightning_module")
 _CUTS = re.compile(
     r"\.detach\(\)|\.item\(\)|\.data\b|\bno_grad\(\)|\binference_mode\(\)|\bargmax\("
     r"|\btorch\.tensor\(|\.numpy\(\)|\.round\(\)"
 )
+_NO_GRAD = re.compile(r"\b(?:no_grad|inference_mode)\b")
 _GENERAL = "no .detach(), .item(), torch.no_grad() or argmax between self(x) and return loss"
 
 
@@ -36,24 +46,71 @@ class LostGradient:
 
 
 def lost_gradient(error: BaseException) -> LostGradient:
-    """Of `element 0 of tensors does not require grad`, out of Lightning's own backward pass."""
-    if "of tensors does not require grad" not in str(error):
+    """Of a loss without a gradient, or of many numbers, out of Lightning's own backward pass."""
+    is_cut, is_many = _OF_NONE in str(error), _OF_MANY in str(error)
+    if not is_cut and not is_many:
         return LostGradient()
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     by_hand = any(frame.f_code.co_name == _STEP for frame in frames)
     values = [frame.f_locals.get(name) for frame in frames for name in _OWNERS]
     model = next((it for it in values if hasattr(it, _STEP)), None)
     if model is None or by_hand:  # the line of its backward stands in the traceback
-        return LostGradient(fix=_GENERAL)
+        return LostGradient(fix=_GENERAL if is_cut else "")
+    if is_many:
+        return _of_many(model, frames)
     frozen = _all_frozen(model)
     method = own_method(model, _STEP)
-    code, (lines, first) = getattr(method, "__code__", None), _lines(method)
+    code, (lines, first) = getattr(method, "__code__", None), lines_of(method)
     where = f"{code.co_filename}:{code.co_firstlineno}" if code else ""
     if frozen:
         return LostGradient(where, f"all parameters of {type(model).__name__} are frozen: {frozen}")
+    found = _cuts_in(lines, first)
+    if found:
+        return LostGradient(where, f"{_GENERAL}: look at line {found[-1]}")
+    return _of_forward(model) or LostGradient(where, _GENERAL)
+
+
+def _cuts_in(lines: Sequence[str], first: int) -> list[str]:
+    """`19 (.detach())` of each line that takes a gradient away."""
     cuts = ((number, _CUTS.search(line.partition("#")[0])) for number, line in enumerate(lines))
-    found = [f"{first + number} ({cut[0].strip('(')})" for number, cut in cuts if cut]
-    return LostGradient(where, f"{_GENERAL}{f': look at line {found[-1]}' if found else ''}")
+    return [f"{first + number} ({cut[0].strip('(')})" for number, cut in cuts if cut]
+
+
+def _of_forward(model: Any) -> LostGradient | None:
+    """What takes it away in the model's own forward; None where nothing there does."""
+    forward = own_method(model, "forward")
+    lines, first = lines_of(forward)
+    found = _cuts_in(lines, first)
+    if not found:
+        return None
+    file = forward.__code__.co_filename
+    node = parsed(lines)
+    line = cut_at(node, lambda it: bool(_NO_GRAD.search(ast.unparse(it)))) if node else 0
+    if line:
+        word = _NO_GRAD.search(lines[line - 1])
+        said = f"forward computes what it gives under torch.{word[0] if word else 'no_grad'}()"
+        return LostGradient(f"{file}:{first + line - 1}", f"{said}: leave that out of it")
+    number, _, word_there = found[-1].partition(" ")
+    at = f"{shown_file(file)}:{number} {word_there}"
+    return LostGradient(f"{file}:{number}", f"{_GENERAL}: look at forward, {at}")
+
+
+def _of_many(model: Any, frames: Sequence[FrameType]) -> LostGradient:
+    """Of a loss of each sample, where one number is wanted."""
+    method = own_method(model, _STEP)
+    code, (lines, first) = getattr(method, "__code__", None), lines_of(method)
+    losses = (frame.f_locals.get(name) for frame in reversed(frames) for name in _LOSSES)
+    shape = next(filter(None, map(shape_of, losses)), None)
+    if code is None or shape is None:
+        return LostGradient()
+    kept = [first + number for number, line in enumerate(lines) if _KEPT.search(line)]
+    of = f'reduction="none" in line {kept[0]}' if len(kept) == 1 else ""
+    said = f"{_STEP} returns a loss of shape {list(shape)}{f' ({of})' if of else ''}"
+    node = parsed(lines)
+    returned = [it.value for it in ast.walk(node) if isinstance(it, ast.Return)] if node else []
+    names = {it.id for it in returned if isinstance(it, ast.Name)}
+    mean = f"{names.pop()}.mean()" if len(names) == len(returned) == 1 else "its mean()"
+    return LostGradient(f"{code.co_filename}:{code.co_firstlineno}", f"{said}: return {mean}")
 
 
 def _all_frozen(model: Any) -> str:
@@ -61,11 +118,3 @@ def _all_frozen(model: Any) -> str:
     if parameters and not any(it.requires_grad for it in parameters):
         return "requires_grad_(True) for those that are to learn"
     return ""
-
-
-def _lines(method: Any) -> tuple[list[str], int]:
-    """Of a method: its lines, and the number of the first."""
-    try:
-        return inspect.getsourcelines(method)
-    except (OSError, TypeError):
-        return [], 0

@@ -2,9 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from hpc_train.training.fixed_shape import fixed_shape
 from hpc_train.training.foreign_calls import foreign_call
+from hpc_train.training.hidden_layers import hidden_layers
+from hpc_train.training.joined import joined
+from hpc_train.training.loss_shapes import unfit_rows
+from hpc_train.training.missing_values import missing_values
+from hpc_train.training.not_modules import not_module
+from hpc_train.training.out_of_range import out_of_range
+from hpc_train.training.pairs import pair_for_tensor
+from hpc_train.training.taken_apart import taken_apart
 from hpc_train.training.uncalled_methods import uncalled_method
+from hpc_train.training.unfit_input import unfit_input
+
+_BY_VALUES = (
+    *(uncalled_method, fixed_shape, taken_apart, missing_values),
+    *(out_of_range, unfit_input, hidden_layers, not_module, unfit_rows),
+    *(pair_for_tensor, joined),
+)
 
 
 def meant_instead(error: BaseException, *, of_config: bool) -> str:
@@ -15,4 +32,11 @@ def meant_instead(error: BaseException, *, of_config: bool) -> str:
         of_config: Whether a config, and no script, names the loggers.
     """
     other = foreign_call(error, of_config=of_config)
-    return other or uncalled_method(error) or fixed_shape(error)
+    return other or next(filter(None, (_read(told, error) for told in _BY_VALUES)), "")
+
+
+def _read(told: Callable[[BaseException], str], error: BaseException) -> str:
+    try:
+        return told(error)
+    except Exception:  # noqa: BLE001 - a value of the user's may not let itself be read
+        return ""

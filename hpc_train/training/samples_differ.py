@@ -56,12 +56,13 @@ def _users_set(error: BaseException) -> SamplesDiffer:
     for holder in reversed(holders):
         kept = getattr(holder, "__dict__", {})
         for name in ("dataset", "_dataset"):
-            if found := _place(kept.get(name)):
+            if found := place_of_samples(kept.get(name)):
                 return found
     return SamplesDiffer()
 
 
-def _place(dataset: Any) -> SamplesDiffer | None:
+def place_of_samples(dataset: Any) -> SamplesDiffer | None:
+    """Where a data set of the user's, below torch's Subset and the like, gives its samples."""
     for _ in range(_MOST):
         kind = type(dataset)
         if kind.__module__.partition(".")[0] != "torch":

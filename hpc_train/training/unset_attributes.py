@@ -72,6 +72,12 @@ def assigned_in(kind: type, name: str) -> str:
     return later[0].place.partition("(")[2].rstrip(")") if len(later) == 1 else ""
 
 
+def set_in(kind: type, name: str) -> str:
+    """`FILE:LINE` of the one method that assigns it; empty where several do, or none."""
+    found = [it for base in kind.__mro__ for it in _setters(base, name)]
+    return found[0].place.partition("(")[2].rstrip(")") if len(found) == 1 else ""
+
+
 def _kept_local(owner: object, name: str) -> str:
     """What to write where a method has a local of that name, which ends with the method."""
     methods = [it for kind in type(owner).__mro__ for it in _methods(kind, name)]

@@ -5,9 +5,12 @@ It raises outside of the user's frames, so that no frame names the method.
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
+import textwrap
 import traceback
+from collections.abc import Sequence
 from typing import Any
 
 from hpc_train.training.private.lightning_frames import in_optimizer_setup
@@ -65,3 +68,20 @@ def own_method(owner: Any, name: str) -> Any:
             is_lightnings = _package(kind.__module__) in _PACKAGES
             return None if is_lightnings else inspect.unwrap(kind.__dict__[name])
     return None
+
+
+def lines_of(method: Any) -> tuple[list[str], int]:
+    """Of a method: its lines, and the number of the first; none where its text is not there."""
+    try:
+        return inspect.getsourcelines(method)
+    except (OSError, TypeError):
+        return [], 0
+
+
+def parsed(lines: Sequence[str]) -> ast.FunctionDef | None:
+    """The def of a method's lines."""
+    try:
+        node = ast.parse(textwrap.dedent("".join(lines))).body[0]
+    except (SyntaxError, IndexError):  # of a file that has changed
+        return None
+    return node if isinstance(node, ast.FunctionDef) else None

@@ -24,6 +24,7 @@ _OF_KEYS = re.compile(
 )
 _OF_WHOLE = re.compile(r"must be (?:a )?Tensors?, not (?P<kind>\w+)")
 _MOST_KEYS = 8
+_MOST_TEXTS = 3
 
 
 def of_batch(error: BaseException) -> str:
@@ -37,6 +38,8 @@ def of_batch(error: BaseException) -> str:
     if _OF_KEYS.search(said):
         return next(filter(None, (_taken_apart(*it) for it in reversed(frames))), "")
     found = _OF_WHOLE.search(said)
+    if found and frames and found["kind"] in ("tuple", "list"):
+        return next(filter(None, (_of_texts(*it) for it in reversed(frames))), "")
     if found and frames:
         return next(filter(None, (_given_whole(*it, found["kind"]) for it in reversed(frames))), "")
     return ""
@@ -70,6 +73,23 @@ def _given_whole(frame: FrameType, line: int, kind: str) -> str:
             if _has_names(value) and type(value).__name__ == kind:
                 name = ast.unparse(given)
                 return f"{_told(name, value)}: write {_parts(name, list(value))}"
+    return ""
+
+
+def _of_texts(frame: FrameType, line: int) -> str:
+    """Of `cross_entropy(out, y)`, where the data set gives each label as a text."""
+    for node in nodes_at(frame, line):
+        for given in node.args if isinstance(node, ast.Call) else ():
+            value = _value(given, frame)
+            if not isinstance(value, tuple | list) or not value:
+                continue
+            if all(type(it) is str for it in value):
+                texts = sorted(set(value))[:_MOST_TEXTS]
+                more = ", ..." if len(set(value)) > len(texts) else ""
+                has = f"{ast.unparse(given)} has the texts {', '.join(map(repr, texts))}{more}"
+                numbers = ", ".join(f'"{it}": {number}' for number, it in enumerate(texts))
+                as_number = f"as of {{{numbers}{more}}}"
+                return f"{has}: have the data set give a number for each, {as_number}"
     return ""
 
 

@@ -188,6 +188,34 @@ def test_a_loss_that_loses_its_gradient_in_an_assignment_is_refused_with_that_li
     assert of_lines(tmp_path, monkeypatch, lines, more).startswith(said)
 
 
+FORWARD = "    def forward(self, x):\n        "
+OF_FORWARD = ["x, y = batch", "loss = torch.nn.functional.mse_loss(self(x), y)", "return loss"]
+WITH = "with torch.no_grad():\n            "
+
+
+@pytest.mark.parametrize(
+    ("more", "line"),
+    [
+        (f"{FORWARD}{WITH}return self.layers(x)\n", "14"),
+        (f"{FORWARD}{WITH}x = self.layers(x)\n        return x\n", "14"),
+        (f"{FORWARD}{WITH}return x\n", ""),
+        (f"{FORWARD}{WITH}return self.weight\n", ""),
+        (f"{FORWARD}{WITH}x = self.body(x)\n        return self.head(x)\n", ""),
+        (f"{FORWARD}{WITH}x = self.body(x)\n        x = self.head(x)\n        return x\n", ""),
+        (f"{FORWARD}if x: return self.layers(x)\n        {WITH}return self.layers(x)\n", ""),
+        (f"{FORWARD}return self.layers(x)\n", ""),
+        (f"    @torch.no_grad()\n{FORWARD}return self.layers(x)\n", "13"),
+        (f"    @torch.compile\n    @torch.no_grad()\n{FORWARD}return self.layers(x)\n", ""),
+        (f"{FORWARD}with torch.set_grad_enabled(x):\n            return self.layers(x)\n", ""),
+    ],
+)
+def test_a_forward_that_gives_no_gradient_is_refused_with_that_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: str, line: str
+) -> None:
+    said = of_lines(tmp_path, monkeypatch, OF_FORWARD, more)
+    assert said == (f"{line}) -> leave torch.no_grad() out of forward" if line else "")
+
+
 @pytest.mark.parametrize(
     "lines",
     [

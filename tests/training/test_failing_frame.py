@@ -59,6 +59,21 @@ class Saved(Net):
         return torch.optim.SGD(self.parameters(), lr=self.lr)  # type: ignore[arg-type]
 
 
+class InForward(Net):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        with torch.no_grad():
+            return self.layer(x)
+
+    def training_step(self, batch: torch.Tensor, index: int) -> torch.Tensor:
+        return self(batch).mean()
+
+
+class DetachesInForward(InForward):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        out = self.layer(x).detach()
+        return out.relu()
+
+
 class Named(Net):
     def training_step(self, batch: Any, index: int) -> torch.Tensor:
         x = batch["x"]
@@ -93,6 +108,12 @@ def test_a_loss_without_a_gradient_is_placed_at_the_step_with_what_took_it(tmp_p
     line = Detaches.training_step.__code__.co_firstlineno + 2
     assert told.fix.startswith("no .detach(), .item(), torch.no_grad() or argmax")
     assert told.fix.endswith(f": look at line {line} (.detach())")
+    told = fit(tmp_path, InForward())
+    assert told.where == place(InForward.forward, 1)
+    assert told.fix == "forward computes what it gives under torch.no_grad(): leave that out of it"
+    told = fit(tmp_path, DetachesInForward())
+    assert told.where == place(DetachesInForward.forward, 1)
+    assert ": look at forward, tests/training/test_failing_frame.py:" in told.fix
     told = fit(tmp_path, ByHand())
     assert told.where == place(ByHand.training_step, 1)
     told = fit(tmp_path, Frozen())

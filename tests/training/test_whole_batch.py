@@ -74,6 +74,16 @@ def test_a_dict_in_a_tensors_place_is_told_with_its_keys() -> None:
     )
 
 
+def test_labels_that_are_texts_are_told_with_numbers_for_them() -> None:
+    fix, _ = told(step, (X, ("cat", "dog", "cat")))
+    assert fix == (
+        "y has the texts 'cat', 'dog': have the data set give a number for each, as of"
+        ' {"cat": 0, "dog": 1}'
+    )
+    assert told(step, (X, list("abcd")))[0].endswith('as of {"a": 0, "b": 1, "c": 2, ...}')
+    assert not told(step, (X, (1, 2)))[0]
+
+
 def test_what_is_no_dict_or_fails_for_something_else_is_left_to_others() -> None:
     assert "dict" not in told(step, ("x", "y"))[0]
     assert "dict" not in told(three, (1, 2))[0]

@@ -1,0 +1,67 @@
+"""Shapes of logits and labels, and of the tensors of a data set, that do not fit each other."""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+from typing import Any
+
+from hpc_train.training.frame_text import shown_file
+from hpc_train.training.frame_values import shape_of
+from hpc_train.training.layers import frames_of, owners
+from hpc_train.training.users_method import lines_of, own_method, parsed
+
+_ROWS = re.compile(r"Expected input batch_size \(\d+\) to match target batch_size \(\d+\)")
+_OF_SET = "Size mismatch between tensors"
+_RESHAPES = ("view", "reshape")
+
+
+def unfit_rows(error: BaseException) -> str:
+    """The shapes, and what to write; empty where the error is of something else."""
+    frames = frames_of(error)
+    if not frames:
+        return ""
+    held = frames[-1].f_locals
+    if isinstance(error, ValueError) and _ROWS.search(str(error)):
+        has, wants = (shape_of(held.get(name)) for name in ("input", "target"))
+        if has and wants:
+            return _of_labels(error, has, wants)
+    if isinstance(error, AssertionError) and str(error) == _OF_SET:
+        tensors = held.get("tensors")
+        shapes = [*map(shape_of, tensors)] if isinstance(tensors, tuple) else []
+        if shapes and all(shapes):
+            rows = " and ".join(str(it[0]) for it in shapes if it)
+            return f"the tensors have {rows} rows: give the same samples of each"
+    return ""
+
+
+def _of_labels(error: BaseException, has: tuple[int, ...], wants: tuple[int, ...]) -> str:
+    said = f"the logits have the shape {list(has)} and the labels {list(wants)}"
+    if len(has) == 2 and len(wants) > 1 and has[0] == math.prod(wants):
+        return f"{said}: give the labels as y.view(-1)"
+    if len(wants) != 1 or has[0] <= wants[0] or has[0] % wants[0]:
+        return said
+    for owner in owners(frames_of(error)):
+        if found := _reshape(owner):
+            place, of, written, rest = found
+            mixes = f"{written} ({place}) makes {has[0] // wants[0]} rows of each sample"
+            return f"{said}: {mixes}: write {of}.{rest}({of}.size(0), -1)"
+    return said
+
+
+def _reshape(owner: Any) -> tuple[str, str, str, str] | None:
+    """The one `x.view(-1, 8)` of the model's forward."""
+    forward = own_method(owner, "forward")
+    lines, first = lines_of(forward)
+    tree = parsed(lines)
+    found = []
+    for node in ast.walk(tree) if tree else ():
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            continue
+        rows = ast.unparse(node.args[0]) if node.args else ""
+        if node.func.attr in _RESHAPES and rows == "-1" and len(node.args) == 2:
+            of = ast.unparse(node.func.value)
+            place = f"{shown_file(forward.__code__.co_filename)}:{first + node.lineno - 1}"
+            found.append((place, of, ast.unparse(node), node.func.attr))
+    return found[0] if len(found) == 1 and found[0][1].isidentifier() else None

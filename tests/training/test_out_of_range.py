@@ -1,0 +1,117 @@
+"""Ids, labels and dimensions out of their range, told with the layer and the numbers at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+
+from hpc_train.training.failure_words import fix_of
+
+FILE = "tests/training/test_out_of_range.py"
+OUT = torch.zeros(4, 3)
+LINE = torch.zeros(4)
+
+
+class Words(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(nn.Embedding(10, 2), nn.Flatten(), nn.Linear(6, 3))
+
+    def forward(self, ids: torch.Tensor) -> Any:
+        return self.layers(ids)
+
+    def loss(self, labels: list[int]) -> Any:
+        return functional.cross_entropy(self(torch.zeros(2, 3).long()), torch.tensor(labels))
+
+
+class Two(Words):
+    def __init__(self) -> None:
+        super().__init__()
+        self.other = nn.Linear(6, 3)
+
+
+LAYERS = Words.__init__.__code__.co_firstlineno + 2
+WORDS, TWO = Words(), Two()
+
+
+def fix_for(call: Callable[[], Any]) -> str:
+    with pytest.raises((IndexError, RuntimeError)) as caught:
+        call()
+    return fix_of(caught.value)
+
+
+def test_an_id_beyond_the_rows_of_an_embedding_is_told_with_both_and_the_layer() -> None:
+    takes = f"self.layers[0] = nn.Embedding(10, 2) ({FILE}:{LAYERS}) takes ids from 0 to 9, and is"
+    assert fix_for(lambda: WORDS(torch.tensor([[0, 12, 11]]))) == (
+        f"{takes} given 12: write a number above all ids of the data in place of 10 (13 or more),"
+        " or give it other ids"
+    )
+    assert fix_for(lambda: WORDS(torch.tensor([[0, -1, 2]]))) == f"{takes} given -1"
+    assert fix_for(lambda: nn.Embedding(2, 1)(torch.tensor(2))).startswith(
+        "nn.Embedding(2, 1) takes ids from 0 to 1, and is given 2: "
+    )
+    assert not fix_for(lambda: functional.embedding(torch.tensor([2]), torch.zeros(2, 2)))
+
+
+class Unmade(nn.Module):
+    def __init__(self) -> None:
+        nn.Embedding(2, 1)(torch.tensor([5]))
+
+
+def test_in_a_module_that_is_not_made_yet_the_layer_alone_is_told() -> None:
+    assert fix_for(Unmade).startswith("nn.Embedding(2, 1) takes ids from 0 to 1, and is given 5")
+
+
+def test_a_label_beyond_the_classes_is_told_with_the_layer_that_gives_them() -> None:
+    has = "the logits have the shape [2, 3], for the labels 0 to 2, and a label is"
+    layer = f"self.layers[2] = nn.Linear(6, 3) ({FILE}:{LAYERS})"
+    assert fix_for(lambda: WORDS.loss([0, 3])) == (
+        f"{has} 3: write nn.Linear(6, 4) or more for {layer}, or other labels"
+    )
+    assert fix_for(lambda: WORDS.loss([1, 3])).endswith(", or y - 1 where labels begin at 1")
+    assert fix_for(lambda: WORDS.loss([0, 7])).endswith(
+        f"7: write nn.Linear(6, 8) or more for {layer}, or other labels"
+    )
+    assert fix_for(lambda: WORDS.loss([0, -1])) == f"{has} -1"
+    assert fix_for(lambda: TWO.loss([0, 4])).endswith("give the last layer 5 outputs or more, or"
+                                                      " other labels")  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (
+            lambda: OUT.argmax(2),
+            (
+                "OUT has the shape [4, 3], which has 2 dimensions, 0 and 1: write OUT.argmax(1) for"
+                " the last"
+            ),
+        ),
+        (lambda: OUT.mean(dim=3), "write OUT.mean(dim=1) for the last"),
+        (lambda: functional.softmax(OUT, dim=2), "write functional.softmax(OUT, dim=1) for the"),
+        (lambda: torch.argmax(OUT, 2), "write torch.argmax(OUT, 1) for the last"),
+        (lambda: (OUT * 2).argmax(2), "OUT * 2 has 2 dimensions, 0 and 1: write (OUT * 2).argmax"),
+        (lambda: LINE.argmax(1), "LINE has the shape [4], which has 1 dimension, 0: write"),
+        (lambda: OUT.transpose(1, 2), "OUT has the shape [4, 3], which has 2 dimensions, 0 and 1"),
+        (lambda: OUT.argmax(-3), "OUT has the shape [4, 3], which has 2 dimensions, 0 and 1"),
+        (
+            lambda: OUT.permute(0, 2, 1),
+            "OUT has the shape [4, 3], and permute names 3 dimensions: name 2, which are 0 and 1",
+        ),
+        (lambda: torch.permute(LINE, (0, 1)), "permute names 2 dimensions: name 1, which are 0"),
+        (lambda: OUT.sum(1).permute(0, 1), ""),
+        (lambda: torch.cat([OUT, OUT], dim=2), ""),
+        (lambda: nn.Softmax(dim=2)(OUT), ""),
+        (lambda: OUT.sum(1).sum(1), ""),
+    ],
+)
+def test_a_dimension_that_there_is_not_is_told_with_those_there_are(call: Any, told: str) -> None:
+    fix = fix_for(call)
+    assert told in fix
+    assert bool(fix) is bool(told)
+    assert "transpose" not in fix
