@@ -48,7 +48,7 @@ def unknown_argument(
     taken_by: Mapping[str, tuple[str, ...]] | None = None
     trainers = {id(it) for it in made_trainers(tree)}
     once = _bound_once(tree)
-    for call in _sure_calls(tree):
+    for call in sure_calls(tree):
         name = ast.unparse(call.func)
         words = [it.arg for it in call.keywords if it.arg]
         if not words or name.partition(".")[0] not in once:
@@ -62,8 +62,11 @@ def unknown_argument(
             taken = taken_by.get(name)
         unknown = [it for it in words if taken is not None and it not in taken]
         if unknown and taken is not None:
-            said = f"gives {name} the argument {unknown[0]}, which it does not take"
-            return call.lineno, said, _hint(unknown[0], taken)
+            s = "s" if len(unknown) > 1 else ""
+            said = f"gives {name} the argument{s} {', '.join(unknown)}, which it does not take"
+            hints = {it: _hint(it, taken) for it in unknown}
+            hint = "; ".join(f"{it}: {fix}" for it, fix in hints.items())
+            return call.lineno, said, hint if s else hints[unknown[0]]
     return None
 
 
@@ -112,7 +115,7 @@ def _is_set(node: ast.Attribute) -> bool:
     return isinstance(node.ctx, ast.Store)
 
 
-def _sure_calls(tree: ast.Module) -> Iterator[ast.Call]:
+def sure_calls(tree: ast.Module) -> Iterator[ast.Call]:
     """Calls that each run of the script comes to, in this order."""
     functions: dict[str, list[ast.FunctionDef]] = {}
     for node in tree.body:

@@ -282,7 +282,8 @@ def _check_calls(
     tree: ast.Module, config: Config, search_path: Sequence[str], origins: Origins
 ) -> None:
     """Refuse a class for an object, LightningCLI without its parser, an unknown argument."""
-    from hpc_train.config.script_call_arguments import unknown_argument
+    from hpc_train.config.assigned_properties import made_by_script
+    from hpc_train.config.script_call_arguments import sure_calls, unknown_argument
     from hpc_train.config.script_calls import class_that_is_fitted, cli_without_parser
 
     path, run = config.script.path, list(_unconditional(tree.body))
@@ -293,6 +294,9 @@ def _check_calls(
     if line := cli_without_parser(tree, run, search_path) or 0:
         said = f": {path}:{line} needs jsonargparse for LightningCLI, and it is not installed"
         raise origins.error("script.path", said, "pip install 'jsonargparse[signatures]'")
-    if wrong := unknown_argument(tree, Path(search_path[0], Path(path or "").name), search_path):
+    file = Path(search_path[0], Path(path or "").name)
+    if wrong := unknown_argument(tree, file, search_path):
         line, said, hint = wrong
         raise origins.error("script.path", f": {path}:{line} {said}", hint)
+    if made := made_by_script(tree, sure_calls(tree), file, search_path):
+        raise origins.error("script.path", f": {made[0]}", made[1])

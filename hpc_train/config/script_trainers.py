@@ -71,23 +71,49 @@ def word_of_old(tree: ast.Module, run: Sequence[ast.AST]) -> tuple[int, str, str
         if fix := _PARSED.get(called.attr):
             return called.lineno, f"Trainer.{called.attr}", fix
     calls = list(made_trainers(tree))
-    found = [_old_argument(call) for call in calls]
+    found = [_old_arguments(call) for call in calls]
     return found[0] if found and all(found) and set(calls) <= set(run) else None
 
 
-def _old_argument(call: ast.Call) -> tuple[int, str, str] | None:
-    for word in call.keywords:
-        name = word.arg or ""
-        value = str(word.value.value) if isinstance(word.value, ast.Constant) else ""
-        if name in RENAMED_ARGUMENTS:
-            return call.lineno, f"Trainer({name}=...)", f"write {RENAMED_ARGUMENTS[name][0]}="
-        if why := REMOVED_ARGUMENTS.get(name) or UNUSED_ARGUMENTS.get(name):
-            fix = _IN_A_SCRIPT.get(name, f"leave it out of the Trainer: {why}")
-            return call.lineno, f"Trainer({name}=...)", fix
-        if name == "strategy" and value in OLD_STRATEGIES and value not in _OF_OTHERS:
-            today, why = OLD_STRATEGIES[value]
-            return call.lineno, f'Trainer(strategy="{value}")', f'write strategy="{today}": {why}'
-    return None
+def _old_arguments(call: ast.Call) -> tuple[int, str, str] | None:
+    """All of one Trainer's, so that a script is mended once."""
+    found = [it for word in call.keywords if (it := _old_argument(word))]
+    if not found:
+        return None
+    words = ", ".join(word for word, _ in found)
+    fixes = "; ".join(f"{word.partition('=')[0]}: {fix}" for word, fix in found)
+    return call.lineno, f"Trainer({words})", fixes if len(found) > 1 else found[0][1]
+
+
+def _old_argument(word: ast.keyword) -> tuple[str, str] | None:
+    """How it is shown, and what to write; None where Lightning 2 may take it."""
+    name = word.arg or ""
+    value = word.value.value if isinstance(word.value, ast.Constant) else ...
+    if name == "strategy" and isinstance(value, str) and value not in _OF_OTHERS:
+        today, why = OLD_STRATEGIES.get(value, ("", ""))
+        return (f'strategy="{value}"', f'write strategy="{today}": {why}') if today else None
+    if name == "progress_bar_refresh_rate":
+        return f"{name}=...", _of_progress_bar(word)
+    if name in RENAMED_ARGUMENTS:
+        today, kind = RENAMED_ARGUMENTS[name]
+        is_told = isinstance(value, int) or (kind is bool and value is not ...)
+        return f"{name}=...", f"write {today}={kind(value) if is_told else ''}"
+    gone = REMOVED_ARGUMENTS.get(name) or UNUSED_ARGUMENTS.get(name)
+    if not gone:
+        return None
+    fix = _IN_A_SCRIPT.get(name, f"leave it out of the Trainer: {gone}")
+    if name == "resume_from_checkpoint" and value is not None:
+        fix += f"; to begin with it: trainer.fit(..., ckpt_path={ast.unparse(word.value)})"
+    return f"{name}=...", fix
+
+
+def _of_progress_bar(word: ast.keyword) -> str:
+    """It was a number of batches, and 0 none; what is there today is a callback's or a bool."""
+    rate = ast.unparse(word.value)
+    if rate in ("0", "False"):
+        return "write enable_progress_bar=False"
+    bar = f"callbacks=[TQDMProgressBar(refresh_rate={rate})]"
+    return f"leave it out, or write {bar}, of Lightning's callbacks"
 
 
 def made_trainers(tree: ast.Module) -> Iterator[ast.Call]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from hpc_train.config.assigned_properties import assigned_property
 from hpc_train.config.class_kind import (
     lightning_package,
     locate,
@@ -48,6 +49,7 @@ def check_refused_by_lightning(loaded: LoadedConfig, path: Sequence[str]) -> Non
     for key, said, name in all_undefined(loaded, path):
         if name.is_sure:
             raise loaded.origins.error(key, f": {said}", name.fix)
+    _check_assigned(loaded, path)
     _check_plateau(class_path, path, loaded.origins)
     _check_steps(class_path, loaded, path)
     _check_loader(loaded, path)
@@ -76,6 +78,13 @@ def check_old_hooks(class_path: str, hooks: Sequence[str], path: Sequence[str]) 
                 f"write def {REFUSED[hook]}(self), and have {step} keep in self what it needs of"
                 " the outputs",
             )
+
+
+def _check_assigned(loaded: LoadedConfig, path: Sequence[str]) -> None:
+    for key in ("model", "data"):
+        class_path, _ = read_object(getattr(loaded.config, key), key, loaded.origins)
+        if wrong := assigned_property(class_path, path):
+            raise loaded.origins.error(f"{key}.class_path", f": {wrong[0]}", wrong[1])
 
 
 def _check_plateau(class_path: str, path: Sequence[str], origins: Origins) -> None:

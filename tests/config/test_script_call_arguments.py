@@ -35,6 +35,10 @@ OWN = "class Data(pl.LightningDataModule):\n    def __init__(self, size): super(
             f"train.py:3 gives pl.Trainer the argument gradient_clip{NOT} -> did you mean 'gradien",
         ),
         (
+            "pl.Trainer(gradient_clip=1.0, devcies=2).fit(Net())",
+            f"train.py:3 gives pl.Trainer the arguments gradient_clip, devcies{NOT} -> gradient_cl",
+        ),
+        (
             f"def main():\n    Net(hiden=1)\n    {FIT}{MAIN}",
             "train.py:4 gives Net the argument hiden",
         ),

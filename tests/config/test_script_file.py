@@ -103,6 +103,32 @@ def test_what_lightning_2_dropped_is_refused_in_a_script_before_the_queue(
     api.load("train.py", "script.launcher=none")
 
 
+@pytest.mark.parametrize(
+    ("given", "fix"),
+    [
+        ("progress_bar_refresh_rate=20", "leave it out, or write callbacks=[TQDMProgressBar(ref"),
+        ("progress_bar_refresh_rate=n", "TQDMProgressBar(refresh_rate=n)], of Lightning's"),
+        ("progress_bar_refresh_rate=2, gpus=1", "Lightning's callbacks; gpus: leave it out, and"),
+        ("resume_from_checkpoint=None", "leave it out: a stopped run goes on with hpc-train"),
+        ("resume_from_checkpoint=p", "to begin with it: trainer.fit(..., ckpt_path=p)"),
+        ("weights_summary=None", "write enable_model_summary=False"),
+        ("reload_dataloaders_every_epoch=True", "write reload_dataloaders_every_n_epochs=1"),
+        ("progress_bar_refresh_rate=0", "write enable_progress_bar=False"),
+        ("reload_dataloaders_every_epoch=None", "write reload_dataloaders_every_n_epochs="),
+        ("reload_dataloaders_every_epoch=x", "write reload_dataloaders_every_n_epochs="),
+    ],
+)
+def test_all_that_lightning_2_dropped_of_a_trainer_is_told_at_once(
+    script: Path, given: str, fix: str
+) -> None:
+    script.write_text(f"import pytorch_lightning as pl\npl.Trainer(logger=False, {given})\n")
+    with pytest.raises(ConfigError) as caught:
+        api.load("train.py")
+    words = ", ".join(f"{it.partition('=')[0]}=..." for it in given.split(", "))
+    assert f"train.py:2 has Trainer({words}), which cannot be here" in caught.value.message
+    assert fix in caught.value.hint
+
+
 @pytest.mark.parametrize("arguments", [None, (), ("fit",), NASTY])
 def test_arguments_come_through_config_plan_and_rendered_script_unharmed(
     script: Path, tmp_path: Path, arguments: tuple[str, ...] | None
