@@ -94,7 +94,7 @@ def _old_argument(word: ast.keyword) -> tuple[str, str] | None:
         today, why = OLD_STRATEGIES.get(value, ("", ""))
         return (f'strategy="{value}"', f'write strategy="{today}": {why}') if today else None
     if name == "accelerator" and isinstance(value, str) and value.lower() not in ACCELERATORS:
-        return f'accelerator="{value}"', _of_accelerator(value)
+        return f'accelerator="{value}"', of_accelerator(value)
     if name == "progress_bar_refresh_rate":
         return f"{name}=...", _of_progress_bar(word)
     if name in RENAMED_ARGUMENTS:
@@ -110,8 +110,8 @@ def _old_argument(word: ast.keyword) -> tuple[str, str] | None:
     return f"{name}=...", fix
 
 
-def _of_accelerator(value: str) -> str:
-    """Lightning 1 took a strategy there."""
+def of_accelerator(value: str) -> str:
+    """What to write for what is none here: Lightning 1 took a strategy there."""
     today = OLD_STRATEGIES.get(value, (value, ""))[0]
     if value == "ddp_cpu":
         return "leave it out, and submit the script with --gpus N script.accelerator=cpu"

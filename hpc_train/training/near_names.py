@@ -9,6 +9,7 @@ import traceback
 from types import FrameType, ModuleType
 from typing import Any
 
+from hpc_train.config.script_trainer_calls import MEANT_METHODS
 from hpc_train.config.undefined_names import import_of
 from hpc_train.config.words import did_you_mean
 from hpc_train.training.private.logged_names import logged_names
@@ -40,6 +41,8 @@ def _near_attribute(error: AttributeError) -> str:
         return ""
     if found := where_set(error):
         return found
+    if name in MEANT_METHODS and _is_trainer(type(owner)):
+        return f"write {MEANT_METHODS[name]} in its place"
     if name.startswith("_"):
         return ""
     names = [it for it in dir(owner) if not it.startswith("_")]
@@ -56,6 +59,12 @@ def _near_attribute(error: AttributeError) -> str:
     if len(parts) == 1:  # `epoch` of a Trainer is its current_epoch
         return f"did you mean {parts[0]!r}?"
     return did_you_mean(name, names)
+
+
+def _is_trainer(kind: type) -> bool:
+    """Whether it is Lightning's Trainer, of either package, or derives from it."""
+    homes = ("pytorch_lightning.", "lightning.")
+    return any(it.__name__ == "Trainer" and it.__module__.startswith(homes) for it in kind.__mro__)
 
 
 def _is_a_value(error: BaseException, name: str) -> bool:
