@@ -5,10 +5,12 @@ from __future__ import annotations
 import inspect
 import linecache
 import re
+import sys
 import traceback
 from types import FrameType, ModuleType
 from typing import Any
 
+from hpc_train.config.moved_names import moved_import
 from hpc_train.config.script_trainer_calls import MEANT_METHODS
 from hpc_train.config.undefined_names import import_of
 from hpc_train.config.words import did_you_mean
@@ -47,6 +49,8 @@ def _near_attribute(error: AttributeError) -> str:
         return ""
     names = [it for it in dir(owner) if not it.startswith("_")]
     if isinstance(owner, ModuleType):  # of another version it may lack a name that others are near
+        if moved := moved_import(owner.__name__, [name], sys.path):
+            return moved
         alike = [it for it in names if it.lower() == name.lower()]
         return f"did you mean {alike[0]!r}?" if len(alike) == 1 else ""
     if _is_a_value(error, name):  # as which nobody means a method

@@ -42,6 +42,12 @@ def test_an_attribute_of_a_module_that_is_one_slip_away_is_named(name: str, mean
     assert fix_of(asked(Net(), name)) == meant
 
 
+def test_a_name_of_lightning_1_is_told_as_it_is_today() -> None:
+    assert near_name(asked(pl, "metrics")) == "write import torchmetrics as metrics"
+    said = "write from pytorch_lightning.callbacks import DeviceStatsMonitor"
+    assert near_name(asked(pl.callbacks, "GPUStatsMonitor")) == said
+
+
 def test_a_method_of_another_librarys_trainer_is_told_by_lightnings() -> None:
     trainer = pl.Trainer.__new__(pl.Trainer)
     assert near_name(asked(trainer, "train")) == "write fit in its place"
