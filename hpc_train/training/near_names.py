@@ -48,11 +48,8 @@ def _near_attribute(error: AttributeError) -> str:
     if name.startswith("_"):
         return ""
     names = [it for it in dir(owner) if not it.startswith("_")]
-    if isinstance(owner, ModuleType):  # of another version it may lack a name that others are near
-        if moved := moved_import(owner.__name__, [name], sys.path):
-            return moved
-        alike = [it for it in names if it.lower() == name.lower()]
-        return f"did you mean {alike[0]!r}?" if len(alike) == 1 else ""
+    if isinstance(owner, ModuleType):
+        return _near_in_module(owner.__name__, name, names)
     if _is_a_value(error, name):  # as which nobody means a method
         names = [it for it in names if not _is_method(owner, it)]
     if (meant := _OF_LIGHTNING.get(name)) in names:
@@ -63,6 +60,13 @@ def _near_attribute(error: AttributeError) -> str:
     if len(parts) == 1:  # `epoch` of a Trainer is its current_epoch
         return f"did you mean {parts[0]!r}?"
     return did_you_mean(name, names)
+
+
+def _near_in_module(module: str, name: str, names: list[str]) -> str:
+    """Of another version it may lack a name that others are near to."""
+    alike = [it for it in names if it.lower() == name.lower()]
+    moved = moved_import(module, [name], sys.path)
+    return moved or (f"did you mean {alike[0]!r}?" if len(alike) == 1 else "")
 
 
 def _is_trainer(kind: type) -> bool:
