@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeGuard
 
+from hpc_train.config.abstract_methods import lacking
 from hpc_train.config.class_kind import Located, locate
 from hpc_train.config.classes import parameters_of
 from hpc_train.config.modules import read_names
@@ -120,11 +121,14 @@ def _may_be_trainer(call: ast.Call) -> bool:
 
 
 def _lacking(call: ast.Call, classes: _Classes, script: ScriptText) -> Iterator[tuple[str, str]]:
-    """Arguments that an `__init__` needs, and that a call does not give."""
+    """Methods that a class has to have, and arguments that its `__init__` needs."""
     name = ast.unparse(call.func)
     found = classes.of(name)
     if found is None or found.names is None or not isinstance(found.definition, ast.ClassDef):
         return
+    lacks, hint = lacking(found, script.search_path)
+    if lacks:
+        yield f"makes {name}, which {lacks}", hint
     known = None if found.definition.keywords else parameters_of(found.name, found.names)
     is_open = any(isinstance(it, ast.Starred) for it in call.args)
     if known is None or is_open or any(it.arg is None for it in call.keywords):
