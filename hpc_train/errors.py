@@ -28,6 +28,7 @@ class HpcTrainError(Exception):
     """
 
     exit_code = 1
+    where = ""  # `file:line` of the user's code that it is about, if that is known by itself
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)

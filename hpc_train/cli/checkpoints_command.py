@@ -18,7 +18,7 @@ from hpc_train.cli.common import (
 from hpc_train.cli.finding import run_to_read
 from hpc_train.codec import read_object
 from hpc_train.config.specs import CLASS_PATH
-from hpc_train.runs.checkpoints import MODEL_FILE, removed_step
+from hpc_train.runs.checkpoints import MODEL_FILE, removed_step, tell_removed
 from hpc_train.runs.events import read_events
 from hpc_train.runs.history import attempts_in
 from hpc_train.runs.layout import RunDir
@@ -99,8 +99,7 @@ def _tell_how_to_read(run: RunDir, states: Sequence[CheckedCheckpoint]) -> None:
 
 def _why_none(run: RunDir) -> str:
     removed = removed_step(run, attempts_in(read_events(run.events)))
-    gone = f"no checkpoints: step {removed} was saved, and is no longer there"
-    return gone if removed else "no checkpoints yet"
+    return f"no checkpoints: {tell_removed(removed)}" if removed else "no checkpoints yet"
 
 
 def _tell_no_best(run: RunDir, models: Sequence[SavedModel]) -> None:

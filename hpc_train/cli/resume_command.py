@@ -26,7 +26,7 @@ from hpc_train.cli.staying import stay_options, tell_and_stay
 from hpc_train.cli.sweep_text import tell_resumed
 from hpc_train.errors import UsageError
 from hpc_train.plan.notes import time_notes
-from hpc_train.runs.checkpoints import removed_step
+from hpc_train.runs.checkpoints import removed_step, tell_removed
 from hpc_train.runs.events import read_events
 from hpc_train.runs.history import attempts_in
 from hpc_train.sweeps import Sweep, find_sweep
@@ -107,7 +107,7 @@ def _planned(
     if again.plan.script is None and first_step == 0:
         print_notes([_of_the_beginning(run, removed)])
     elif removed and first_step is not None:
-        print_notes([f"{_was_saved(removed)}: goes on from step {first_step}"])
+        print_notes([f"{tell_removed(removed)}: goes on from step {first_step}"])
     return again, first_step
 
 
@@ -155,16 +155,12 @@ def _refuse_arguments(run: api.Run, overrides: Sequence[str]) -> None:
     raise UsageError(message, f"other arguments are of a run of its own: {other}")
 
 
-def _was_saved(step: int) -> str:
-    return f"step {step} was saved, and is no longer there"
-
-
 def _of_the_beginning(run: api.Run, removed: int) -> str:
     from hpc_train.backends.find_weights import newest_damage
 
     damaged = newest_damage(run.directory)
     if removed and not damaged:
-        return f"{_was_saved(removed)}: it begins again at step 0"
+        return f"{tell_removed(removed)}: it begins again at step 0"
     why = f" ({damaged})" if damaged else ""
     return f"it has no whole checkpoint{why}, and begins again at step 0"
 

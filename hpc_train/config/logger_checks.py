@@ -7,6 +7,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from hpc_train.config.abstract_methods import lacking
+from hpc_train.config.class_kind import locate, place_of
 from hpc_train.config.load import LoadedConfig
 from hpc_train.config.logger_forms import MLFLOW_REFUSES_FILES, MLFLOW_STORES, PACKAGES
 from hpc_train.config.modules import find_module
@@ -17,9 +19,15 @@ def check_logger(key: str, spec: dict[str, Any], loaded: LoadedConfig, path: Seq
     """Refuse a logger whose package is not here, or that has nowhere to write.
 
     Raises:
-        ConfigError: with the key, and what to install or to write.
+        ConfigError: with the key, and what to install or to write. Likewise for a logger of the
+            user's that lacks methods.
     """
     class_path, _ = read_object(spec, key, loaded.origins)
+    found = locate(class_path, path)
+    lacks, hint = lacking(found, path)
+    if found and found.definition and lacks:
+        place = place_of(found, found.definition.lineno, path)
+        raise loaded.origins.error(f"{key}.class_path", f": {class_path} ({place}) {lacks}", hint)
     package = PACKAGES.get(class_path.rpartition(".")[2])
     if package and find_module(package, path)[0] is None:
         raise loaded.origins.error(key, f": {package} is not installed", f"pip install {package}")

@@ -20,6 +20,7 @@ from hpc_train.config.modules import (
     read_names,
     submodules,
 )
+from hpc_train.config.moved_names import moved_import
 from hpc_train.config.other_lightning import import_there
 from hpc_train.config.script_trainers import fit_on_import
 from hpc_train.config.words import did_you_mean
@@ -284,7 +285,8 @@ def _check_installed(
         if missing := _missing(full, search_path):
             module, name, hint = missing
             message = f"{where}: imports '{full}', and {module} has no '{name}'"
-            raise ConfigError(message, hint or "correct that line")
+            moved = moved_import(dotted, names, search_path)
+            raise ConfigError(message, moved or hint or "correct that line")
 
 
 def _missing(dotted: str, search_path: Sequence[str]) -> tuple[str, str, str] | None:

@@ -99,6 +99,59 @@ def option_for(key: str, script: Path) -> str:
     return near[0] if len(near) == 1 else ""
 
 
+def texts_without_type(tree: ast.Module, arguments: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Of each `args.NAME` that is surely a text, its option, which has no type, and the text.
+
+    None where the text does not tell, or something else may work on the arguments.
+    """
+    if any("{" in it for it in arguments):
+        return {}  # {key} is filled in by a sweep
+    try:
+        given = vars(_rebuilt(tree, []).parse_args(list(arguments)))
+    except (_OpenError, _RefusedError, argparse.ArgumentError, SystemExit):
+        return {}
+    options = {}
+    for call in (it for it in ast.walk(tree) if _called(it) == "add_argument"):
+        assert isinstance(call, ast.Call)
+        written = {word.arg: word.value for word in call.keywords}
+        flags = [str(it.value) for it in call.args if isinstance(it, ast.Constant)]
+        option = next((it for it in flags if it.startswith("--")), "")
+        if not option or not written.keys().isdisjoint(("type", "action", "nargs", "dest")):
+            continue
+        name = option.lstrip("-").replace("-", "_")
+        default = written.get("default")
+        value = given.get(name, default.value if isinstance(default, ast.Constant) else None)
+        options |= {name: (option, value)} if isinstance(value, str) else {}
+    holders = _only_read(tree)
+    return {f"{it}.{name}": told for it in holders for name, told in options.items()}
+
+
+def _only_read(tree: ast.Module) -> list[str]:
+    """Names of what parse_args gives, where nothing is done with it but to read or print it."""
+    bound = [
+        it.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and _called(node.value) == "parse_args"
+        for it in node.targets
+        if isinstance(it, ast.Name)
+    ]
+    given = {it.arg for it in ast.walk(tree) if isinstance(it, ast.arg)}
+    read = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+            read.add(id(node.value))
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "print":
+            read |= {id(it) for it in node.args}
+    used = [it for it in ast.walk(tree) if isinstance(it, ast.Name)]
+    return [
+        name
+        for name in bound
+        if name not in given
+        and sum(it.id == name and isinstance(it.ctx, ast.Store) for it in used) == 1
+        and all(id(it) in read for it in used if it.id == name and isinstance(it.ctx, ast.Load))
+    ]
+
+
 def _rebuilt(tree: ast.Module, known: list[str]) -> _Parser:
     """The parser, and in `known` the options that it takes."""
     names = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}

@@ -47,7 +47,7 @@ def unknown_argument(
         return None
     taken_by: Mapping[str, tuple[str, ...]] | None = None
     trainers = {id(it) for it in made_trainers(tree)}
-    once = _bound_once(tree)
+    once = bound_once(tree)
     for call in sure_calls(tree):
         name = ast.unparse(call.func)
         words = [it.arg for it in call.keywords if it.arg]
@@ -76,7 +76,7 @@ def _hint(word: str, taken: Sequence[str]) -> str:
     return f"it takes {', '.join(taken) or 'none'}" if len(taken) <= _MOST_SHOWN else "leave it out"
 
 
-def _bound_once(tree: ast.Module) -> set[str]:
+def bound_once(tree: ast.Module) -> set[str]:
     """Names that one statement of the script binds, and no argument of a function is called."""
     bound: list[str] = []
     for node in ast.walk(tree):

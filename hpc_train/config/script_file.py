@@ -294,6 +294,7 @@ def _check_calls(
     from hpc_train.config.assigned_properties import made_by_script
     from hpc_train.config.script_call_arguments import sure_calls, unknown_argument
     from hpc_train.config.script_calls import class_that_is_fitted, cli_without_parser
+    from hpc_train.config.script_trainer_calls import ScriptText, wrong_calls
 
     path, run = config.script.path, list(_unconditional(tree.body))
     if found := class_that_is_fitted(tree, run, search_path):
@@ -307,5 +308,19 @@ def _check_calls(
     if wrong := unknown_argument(tree, file, search_path):
         line, said, hint = wrong
         raise origins.error("script.path", f": {path}:{line} {said}", hint)
+    on_cpu = config.script.accelerator == "cpu"
+    text = ScriptText(
+        tree=tree,
+        file=file,
+        search_path=search_path,
+        arguments=[str(it) for it in config.script.args],
+        on_cpu=on_cpu,
+    )
+    if told := list(wrong_calls(text)) if config.script.launcher != "none" else []:
+        errors = [
+            origins.error("script.path", f": {path}:{line} {said}", fix) for line, said, fix in told
+        ]
+        errors[0].others = tuple(errors[1:])
+        raise errors[0]
     if made := made_by_script(tree, sure_calls(tree), file, search_path):
         raise origins.error("script.path", f": {made[0]}", made[1])

@@ -13,6 +13,7 @@ from hpc_train.config.removed_arguments import (
     RENAMED_ARGUMENTS,
     UNUSED_ARGUMENTS,
 )
+from hpc_train.config.trainer_args import ACCELERATORS
 
 _PARSED = {  # methods of the Trainer that Lightning 2.0 dropped
     "add_argparse_args": 'write parser.add_argument("--max_epochs", type=int), or use LightningCLI',
@@ -92,6 +93,8 @@ def _old_argument(word: ast.keyword) -> tuple[str, str] | None:
     if name == "strategy" and isinstance(value, str) and value not in _OF_OTHERS:
         today, why = OLD_STRATEGIES.get(value, ("", ""))
         return (f'strategy="{value}"', f'write strategy="{today}": {why}') if today else None
+    if name == "accelerator" and isinstance(value, str) and value.lower() not in ACCELERATORS:
+        return f'accelerator="{value}"', of_accelerator(value)
     if name == "progress_bar_refresh_rate":
         return f"{name}=...", _of_progress_bar(word)
     if name in RENAMED_ARGUMENTS:
@@ -105,6 +108,16 @@ def _old_argument(word: ast.keyword) -> tuple[str, str] | None:
     if name == "resume_from_checkpoint" and value is not None:
         fix += f"; to begin with it: trainer.fit(..., ckpt_path={ast.unparse(word.value)})"
     return f"{name}=...", fix
+
+
+def of_accelerator(value: str) -> str:
+    """What to write for what is none here: Lightning 1 took a strategy there."""
+    today = OLD_STRATEGIES.get(value, (value, ""))[0]
+    if value == "ddp_cpu":
+        return "leave it out, and submit the script with --gpus N script.accelerator=cpu"
+    if today.startswith(("ddp", "fsdp", "deepspeed")):
+        return f'write strategy="{today}", or leave it out'
+    return 'write accelerator="auto": hpc-train trains on GPUs and CPUs'
 
 
 def _of_progress_bar(word: ast.keyword) -> str:

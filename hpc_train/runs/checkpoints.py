@@ -61,3 +61,8 @@ def removed_step(run: RunDir, attempts: Sequence[AttemptRecord]) -> int:
         (it.saved_step for it in told if it.saved_step > newest and it.saved_step not in damaged),
         default=0,
     )
+
+
+def tell_removed(step: int) -> str:
+    """What is said of such a step."""
+    return f"step {step} was saved, and is no longer there"

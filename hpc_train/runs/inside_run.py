@@ -1,4 +1,4 @@
-"""A path within a run directory, typed where the run itself belongs. Pure but for looking."""
+"""A word typed where a run belongs that is none: a path within one, a checkpoint, `all`."""
 
 from __future__ import annotations
 
@@ -22,3 +22,16 @@ def inside_run(reference: str) -> str:
         )
     reads = f"; hpc-train diagnose {reference} reads a log" if path.suffix == ".log" else ""
     return f"that is within a run of {run.name}: write its id, {run.run_id}{reads}"
+
+
+def never_a_run(reference: str) -> str:
+    """What to write for a word that is no run's by what it is itself; empty for others."""
+    if reference.lower() == "all":
+        return "no word means all: name each run; `hpc-train list --active` shows those to end"
+    if not reference.endswith(WEIGHTS):
+        return ""
+    return (
+        "that names a checkpoint, and RUN is the run whose model it is: hpc-train resume RUN goes"
+        f" on from its newest, hpc-train test RUN --ckpt {reference} takes this one, and a new run"
+        f" begins with it by init_from={reference}"
+    )

@@ -16,12 +16,12 @@ from collections.abc import Collection, Mapping, Sequence
 from operator import itemgetter
 from pathlib import Path
 
-from hpc_train.config.words import NEWEST, WEIGHTS
+from hpc_train.config.words import NEWEST
 from hpc_train.errors import ConfigError, NoSuchRunError, UsageError
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.events import read_events
 from hpc_train.runs.history import job_ids
-from hpc_train.runs.inside_run import inside_run
+from hpc_train.runs.inside_run import inside_run, never_a_run
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.ownership import owner_of
 from hpc_train.runs.state import state_dir
@@ -322,7 +322,7 @@ def _advice(reference: str, runs: list[RunDir], folders: Sequence[Path]) -> str:
         return within
     if any(Path(reference).resolve() == folder.resolve() for folder in folders):
         return "that is a folder of runs: name a run in it; `hpc-train list` shows them"
-    if known := _no_reference(reference):
+    if known := never_a_run(reference):
         return known
     if Path(reference).is_file():
         if reference.endswith(CONFIGS):
@@ -343,19 +343,6 @@ def _advice(reference: str, runs: list[RunDir], folders: Sequence[Path]) -> str:
         return f"did you mean {near[0]!r}? `hpc-train list` shows all"
     other = f"name another place with --runs-dir or {RUNS_DIR_VARIABLE}"
     return f"looked in {where}; {other}, or see `hpc-train list`"
-
-
-def _no_reference(reference: str) -> str:
-    """What to write for a word that is no run's by what it is itself; empty for others."""
-    if reference.lower() == "all":
-        return "no word means all: name each run; `hpc-train list --active` shows those to end"
-    if not reference.endswith(WEIGHTS):
-        return ""
-    return (
-        "that names a checkpoint, and RUN is the run whose model it is: hpc-train resume RUN goes"
-        f" on from its newest, hpc-train test RUN --ckpt {reference} takes this one, and a new run"
-        f" begins with it by init_from={reference}"
-    )
 
 
 def run_of_config(config: Path, runs: list[RunDir], folders: Sequence[Path]) -> str:

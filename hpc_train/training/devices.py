@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hpc_train.config.script_trainers import of_accelerator
 from hpc_train.config.trainer_args import ACCELERATORS, NOT_ON_A_CPU, full_precision
 from hpc_train.errors import CheckError, ConfigError
 from hpc_train.plan.world import World
@@ -123,9 +124,9 @@ def choose_device(
         ConfigError: an accelerator that hpc-train does not start.
     """
     if wanted not in ACCELERATORS:
-        raise ConfigError(
-            f"trainer.accelerator: {wanted!r} is not supported", "write gpu, cpu or auto"
-        )
+        said = "trainer.accelerator:" if key == OF_A_CONFIG else "the script's accelerator"
+        write = "write gpu, cpu or auto" if key == OF_A_CONFIG else of_accelerator(wanted)
+        raise ConfigError(f"{said} {wanted!r} is not supported", write)
     if wanted == "cpu":
         return Device(kind="cpu")
     if not seen.capabilities:
@@ -205,44 +206,46 @@ def _why_no_gpu(seen: DevicesSeen, key: str) -> str:
     return f"{named} {_WHO_SETS}. Else {driver}"
 
 
-def check_precision(precision: str | int | None, device: Device) -> None:
+def check_precision(
+    precision: str | int | None, device: Device, *, of_script: bool = False
+) -> None:
     """Refuse a precision that the device does badly or not at all.
 
     bf16 needs compute capability 8.0 (below, it is emulated: slower than fp32), FP8 8.9
     (docs.nvidia.com/cuda/cuda-c-programming-guide, compute capabilities); fp16 has no autocast on
     CPUs that is worth having, and Lightning silently makes it bf16.
 
+    Args:
+        of_script: A script's Trainer or Fabric asks for it, and no config.
+
     Raises:
         CheckError: with what to write instead.
     """
     name = full_precision(precision)
+    key = "the script's precision" if of_script else "trainer.precision:"
+    form = 'write precision="{}"' if of_script else "write precision: {}"
     if name.startswith("transformer-engine"):
-        _check_transformer_engine(device)
+        _check_transformer_engine(device, key, form.format("bf16-mixed"))
     elif device.kind == "cpu" and name in NOT_ON_A_CPU:
-        raise CheckError(
-            f"trainer.precision: {name} does not work on a CPU",
-            "write precision: bf16-mixed or 32-true",
-        )
+        told = '"32-true"' if of_script else "32-true"
+        said = f"{key} {name} does not work on a CPU"
+        raise CheckError(said, f"{form.format('bf16-mixed')} or {told}")
     elif device.capability and name.startswith("bf16") and device.capability < (8, 0):
         major, minor = device.capability
+        other = form.format(name.removeprefix("bf").replace("true", "mixed"))
         raise CheckError(
-            f"trainer.precision: {name} needs compute capability 8.0, this GPU has {major}.{minor}",
-            f"write precision: {name.removeprefix('bf').replace('true', 'mixed')}, or ask for "
-            "newer GPUs (slurm.gpu_type, slurm.constraint)",
+            f"{key} {name} needs compute capability 8.0, this GPU has {major}.{minor}",
+            f"{other}, or ask for newer GPUs (slurm.gpu_type, slurm.constraint)",
         )
 
 
-def _check_transformer_engine(device: Device) -> None:
+def _check_transformer_engine(device: Device, key: str, other: str) -> None:
     if device.capability is None or device.capability < (8, 9):
-        raise CheckError(
-            "trainer.precision: transformer-engine (FP8) needs a GPU of compute capability 8.9",
-            "write precision: bf16-mixed",
-        )
+        said = f"{key} transformer-engine (FP8) needs a GPU of compute capability 8.9"
+        raise CheckError(said, other)
     if importlib.util.find_spec("transformer_engine") is None:
-        raise CheckError(
-            "trainer.precision: transformer-engine needs the package transformer_engine",
-            "pip install transformer-engine[pytorch], or write precision: bf16-mixed",
-        )
+        said = f"{key} transformer-engine needs the package transformer_engine"
+        raise CheckError(said, f"pip install transformer-engine[pytorch], or {other}")
 
 
 def ranks_on_host(world: World) -> int:

@@ -47,7 +47,12 @@ def _for_a_number(frame: FrameType) -> str:
     if len(texts) != 1:
         return ""
     ((name, text),) = texts.items()
-    kind = "int" if _WHOLE.fullmatch(text.strip()) else "float"
+    return as_number(name, text)
+
+
+def as_number(name: str, text: str, *, whole: bool = False) -> str:
+    """How the text that `name` has becomes a number, or a whole one, where it comes from."""
+    kind = "int" if whole or _WHOLE.fullmatch(text.strip()) else "float"
     if option := _option_of(text):
         return f'{name} is the text {text!r}: write add_argument("{option}", type={kind})'
     return f"{name} is the text {text!r}: write {kind}({name}), or a number where it comes from"

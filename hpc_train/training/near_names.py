@@ -6,11 +6,14 @@ import argparse
 import inspect
 import linecache
 import re
+import sys
 import traceback
 from types import FrameType, ModuleType
 from typing import Any
 
+from hpc_train.config.moved_names import moved_import
 from hpc_train.config.parsed_names import instead_of
+from hpc_train.config.script_trainer_calls import MEANT_METHODS
 from hpc_train.config.undefined_names import import_of
 from hpc_train.config.words import did_you_mean
 from hpc_train.training.private.logged_names import logged_names
@@ -42,14 +45,13 @@ def _near_attribute(error: AttributeError) -> str:
         return ""
     if isinstance(owner, argparse.Namespace):
         return instead_of(name, [*vars(owner)], _written(error, name) or "it")
-    if found := where_set(error):
-        return found
+    if sure := where_set(error) or _of_trainer(owner, name):
+        return sure
     if name.startswith("_"):
         return ""
     names = [it for it in dir(owner) if not it.startswith("_")]
-    if isinstance(owner, ModuleType):  # of another version it may lack a name that others are near
-        alike = [it for it in names if it.lower() == name.lower()]
-        return f"did you mean {alike[0]!r}?" if len(alike) == 1 else ""
+    if isinstance(owner, ModuleType):
+        return _near_in_module(owner.__name__, name, names)
     if _is_a_value(error, name):  # as which nobody means a method
         names = [it for it in names if not _is_method(owner, it)]
     if (meant := _OF_LIGHTNING.get(name)) in names:
@@ -68,6 +70,21 @@ def _written(error: BaseException, name: str) -> str:
     text = linecache.getline(frame.f_code.co_filename, line)
     found = re.findall(rf"([A-Za-z_][\w.]*)\.{re.escape(name)}\b", text)
     return found[0] if len(found) == 1 else ""
+
+
+def _near_in_module(module: str, name: str, names: list[str]) -> str:
+    """Of another version it may lack a name that others are near to."""
+    alike = [it for it in names if it.lower() == name.lower()]
+    moved = moved_import(module, [name], sys.path)
+    return moved or (f"did you mean {alike[0]!r}?" if len(alike) == 1 else "")
+
+
+def _of_trainer(owner: object, name: str) -> str:
+    """What to call of Lightning's Trainer, of either package, for another library's method."""
+    homes, kinds = ("pytorch_lightning.", "lightning."), type(owner).__mro__
+    if any(it.__name__ == "Trainer" and it.__module__.startswith(homes) for it in kinds):
+        return f"write {MEANT_METHODS[name]} in its place" if name in MEANT_METHODS else ""
+    return ""
 
 
 def _is_a_value(error: BaseException, name: str) -> bool:

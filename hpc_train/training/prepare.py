@@ -103,7 +103,7 @@ def device_of_rank(
     from hpc_train.training.devices import check_precision
 
     device = own_device(wanted, world, of_script=of_script)
-    check_precision(precision, device)
+    check_precision(precision, device, of_script=of_script)
     if device.note and world.rank == 0:
         print(device.note, flush=True)  # noqa: T201 - a rank's log
         if device.kind == "cpu":

@@ -138,10 +138,15 @@ def failure_of(
         code=code,
         kind=kind,
         error=f"{said}; {fix}" if fix and not ours else said,
-        where=error.where if isinstance(error, UntrainedError) else user_frame(error),
+        where=_where(error),
         traceback="" if ours else "".join(traceback.format_exception(error)),
         fix=fix,
     )
+
+
+def _where(error: BaseException) -> str:
+    known = error.where if isinstance(error, HpcTrainError) else ""
+    return known if known or isinstance(error, UntrainedError) else user_frame(error)
 
 
 def before_teardown(error: BaseException) -> BaseException:

@@ -17,15 +17,16 @@ from weakref import WeakKeyDictionary, WeakSet
 
 import torch
 
-from hpc_train.errors import CheckError, HpcTrainError
+from hpc_train.errors import CheckError, ConfigError, HpcTrainError
 from hpc_train.plan.lr_scale import LrScale, lr_scale
 from hpc_train.plan.plan import Batch, Plan, Shape
 from hpc_train.plan.shape import BatchSplitError, split_batch
 from hpc_train.plan.world import World
+from hpc_train.training.given_texts import as_number
 from hpc_train.training.prepare import device_of_rank, meet
 from hpc_train.training.rank import Rank
 from hpc_train.training.rank_config import RankConfig
-from hpc_train.training.rank_failure import failure_of
+from hpc_train.training.rank_failure import failure_of, users_line
 from hpc_train.training.resume.rank_checkpoint import RankCheckpoint
 from hpc_train.training.resume.resume_state import ResumeState
 from hpc_train.training.resume.seeds import seed_everything, seed_of_rank
@@ -51,6 +52,7 @@ class ScriptFits:
         self.on_trainer: Callable[[], None] = lambda: None  # a Trainer is made
         self.runs = TrainerRuns()
         self._own_sampler: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
+        self._made_at: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 
     def arguments(self, trainer: Any, given: dict[str, Any]) -> dict[str, Any]:
         """What a Trainer is made with; all ranks meet before the first one."""
@@ -58,8 +60,10 @@ class ScriptFits:
         self.runs.made()
         try:
             self._own_sampler[trainer] = bool(given.get("use_distributed_sampler", True))
+            self._made_at[trainer] = users_line()
             return self._settle(given)
         except HpcTrainError as error:  # nothing of the script may catch it
+            error.where = error.where or users_line()
             self._rank.end(error)
             raise
 
@@ -114,6 +118,7 @@ class ScriptFits:
         from hpc_train.training.unlogged_monitors import note_unlogged
 
         check_tuners(trainer, is_script=True)
+        _check_epochs(trainer, self._made_at.get(trainer, ""))
         rank = self._rank_config(trainer)
         state = ResumeState(rank, self._rank.heartbeat, self._rank.stop)
         start = state.load()
@@ -221,6 +226,19 @@ class ScriptFits:
         use = self._own_sampler.get(trainer, True)
         with nullcontext() if ours else distributed_sampler(trainer, use=use):
             return method(**named)
+
+
+def _check_epochs(trainer: Any, made_at: str) -> None:
+    """Refuse a number of epochs that is a text: Lightning fails at it without a word.
+
+    Args:
+        made_at: `file:line` of the Trainer.
+    """
+    if isinstance(epochs := trainer.max_epochs, str):
+        fix = as_number("max_epochs", epochs, whole=True)
+        error = ConfigError("the script's Trainer cannot count its epochs", fix)
+        error.where = made_at
+        raise error
 
 
 def _is_tuning(trainer: Any) -> bool:

@@ -75,6 +75,10 @@ def test_a_trainer_that_asks_for_more_than_there_is_is_refused_before_the_queue(
         ("pl.Trainer(auto_lr_find=True)", "Trainer(auto_lr_find=...)", "tuner.Tuner"),
         ("pl.Trainer(weights_save_path='x')", "Trainer(weights_save_path=...)", "run directory"),
         ("pl.Trainer(strategy='ddp_spawn')", 'strategy="ddp_spawn"', 'write strategy="ddp"'),
+        ("pl.Trainer(accelerator='ddp')", 'accelerator="ddp"', 'write strategy="ddp", or leave'),
+        ("pl.Trainer(accelerator='dp')", 'accelerator="dp"', 'write strategy="ddp", or leave'),
+        ("pl.Trainer(accelerator='ddp_cpu')", 'accelerator="ddp_cpu"', "script.accelerator=cpu"),
+        ("pl.Trainer(accelerator='mps')", 'accelerator="mps"', 'write accelerator="auto"'),
         ("pl.Trainer(strategy='dp')", 'strategy="dp"', 'write strategy="ddp"'),
         ("pl.Trainer.add_argparse_args(p)", "Trainer.add_argparse_args", "LightningCLI"),
         ("T.from_argparse_args(a)", "Trainer.from_argparse_args", "Trainer(max_epochs=args"),
@@ -85,6 +89,8 @@ def test_a_trainer_that_asks_for_more_than_there_is_is_refused_before_the_queue(
         ("pl.Trainer(strategy='hivemind')", "", ""),
         ("pl.Trainer(strategy='ddp', max_epochs=3, logger=None)", "", ""),
         ("pl.Trainer(**options)", "", ""),
+        ("pl.Trainer(accelerator='GPU')\npl.Trainer(accelerator=kind)", "", ""),
+        ("pl.Trainer(accelerator='ddp')\npl.Trainer(accelerator='cpu')", "", ""),
     ],
 )  # fmt: skip
 def test_what_lightning_2_dropped_is_refused_in_a_script_before_the_queue(

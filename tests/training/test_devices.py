@@ -8,6 +8,7 @@ import pytest
 from hpc_train.errors import CheckError, ConfigError
 from hpc_train.plan.gpus_given import gpus_were_given
 from hpc_train.training.devices import (
+    OF_A_SCRIPT,
     Device,
     DevicesSeen,
     HostSeen,
@@ -174,6 +175,11 @@ def test_auto_falls_back_to_the_cpu_and_says_so() -> None:
 def test_an_accelerator_that_is_not_supported_is_named() -> None:
     with pytest.raises(ConfigError, match=r"trainer\.accelerator: 'tpu' is not supported"):
         choose("tpu", CPU_BUILD)
+    with pytest.raises(ConfigError, match="the script's accelerator 'ddp' is not") as caught:
+        choose_device(
+            "ddp", given=True, seen=CPU_BUILD, local_rank=0, ranks_per_node=1, key=OF_A_SCRIPT
+        )
+    assert caught.value.hint == 'write strategy="ddp", or leave it out'
 
 
 @pytest.mark.parametrize(
@@ -233,6 +239,12 @@ def test_a_precision_the_device_cannot_do_is_refused_with_what_to_write(
         check_precision(precision, device)
     assert message in caught.value.message
     assert hint in caught.value.hint
+
+
+def test_a_precision_of_a_script_is_told_as_a_script_has_it() -> None:
+    with pytest.raises(CheckError, match="the script's precision 16-mixed does") as caught:
+        check_precision(16, CPU, of_script=True)
+    assert caught.value.hint == 'write precision="bf16-mixed" or "32-true"'
 
 
 @pytest.mark.parametrize("precision", [None, 32, "32-true", "bf16-mixed", "64-true"])

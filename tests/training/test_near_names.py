@@ -42,6 +42,18 @@ def test_an_attribute_of_a_module_that_is_one_slip_away_is_named(name: str, mean
     assert fix_of(asked(Net(), name)) == meant
 
 
+def test_a_name_of_lightning_1_is_told_as_it_is_today() -> None:
+    assert near_name(asked(pl, "metrics")) == "write import torchmetrics as metrics"
+    said = "write from pytorch_lightning.callbacks import DeviceStatsMonitor"
+    assert near_name(asked(pl.callbacks, "GPUStatsMonitor")) == said
+
+
+def test_a_method_of_another_librarys_trainer_is_told_by_lightnings() -> None:
+    trainer = pl.Trainer.__new__(pl.Trainer)
+    assert near_name(asked(trainer, "train")) == "write fit in its place"
+    assert near_name(asked(Net(), "run")) == ""
+
+
 def test_a_part_of_a_name_is_enough_where_one_alone_has_it() -> None:
     assert near_name(asked(SimpleNamespace(current_epoch=3, fit_loop=1), "epoch")) == (
         "did you mean 'current_epoch'?"

@@ -14,7 +14,7 @@ import torch
 from hpc_train.config.schema import CheckpointConfig
 from hpc_train.plan.plan import Batch, ScriptPlan, Shape
 from hpc_train.runs.checkpoints import newest_step
-from hpc_train.runs.ranks import read_beginning
+from hpc_train.runs.ranks import read_beginning, read_exits
 from hpc_train.supervisor.script_resume import script_environment
 from tests.training.launched import free_port, make_plan
 from tests.training.ranks import Run
@@ -190,7 +190,7 @@ class Net(pl.LightningModule):
         return torch.optim.SGD(self.parameters(), lr=0.1)
 
 try:
-    trainer = pl.Trainer(max_epochs=3, logger=False, **eval(sys.argv[1]))
+    trainer = pl.Trainer(**{"max_epochs": 3, "logger": False, **eval(sys.argv[1])})
     trainer.fit(Net(), DataLoader(torch.randn(16, 1), batch_size=2))
 except BaseException as error:
     print("caught", error)
@@ -205,6 +205,7 @@ finally:
     [
         ("{'devices': 8}", "", 3, "Trainer(devices=8), and this run has 2"),
         ("{'accelerator': 'tpu'}", "", 3, "'tpu' is not supported"),
+        ("{'max_epochs': '2'}", "", 3, "max_epochs is the text '2': write int(max_epochs), or a"),
         ("{'strategy': 'ddp_spawn'}", "", 3, "ddp_spawn starts processes by itself"),
         (
             "{'callbacks': [pl.callbacks.GradientAccumulationScheduler({0: 2})]}",
@@ -224,6 +225,9 @@ def test_a_refusal_and_a_stop_are_not_for_the_script_to_catch(
         assert said in run.log(0, rank) or (rank and code == 75)
         assert "caught" not in run.log(0, rank)
         assert "after the fit" not in run.log(0, rank)
+    if code == 3 and "callbacks" not in arguments:
+        places = {it.where for it in read_exits(run.dir.attempt(0))}
+        assert places == {f"{tmp_path / 'catches.py'}:17"}, "of the Trainer"
 
 
 def test_a_lost_peer_is_not_for_the_script_to_catch_and_its_own_error_is_named(
