@@ -48,8 +48,8 @@ def test_a_plain_holder_of_layers_is_noted_with_its_line(
 ) -> None:
     assert notes(tmp_path, made) == [
         (
-            f"nets.Net keeps layers in a plain {kind}, self.layers (nets.py:9), and none of them would"
-            f" be trained: write {holder}"
+            f"nets.Net keeps layers in a plain {kind}, self.layers (nets.py:9), and none of them"
+            f" would be trained: write {holder}"
         )
     ]
 
