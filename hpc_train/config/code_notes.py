@@ -14,9 +14,9 @@ from hpc_train.config.class_kind import Located, locate
 from hpc_train.config.classes import parameters_of
 from hpc_train.config.data_paths import notes_on_paths
 from hpc_train.config.default_types import texts_for_numbers
-from hpc_train.config.hidden_layers import hidden_layer_notes
 from hpc_train.config.hook_notes import hook_notes, only_prepared
 from hpc_train.config.inner_imports import notes_on_inner_imports
+from hpc_train.config.layer_notes import hidden_layer_notes
 from hpc_train.config.load import LoadedConfig
 from hpc_train.config.loader_numbers import loader_notes
 from hpc_train.config.made_folders import notes_on_made_folders

@@ -12,7 +12,7 @@ from hpc_train.training.loss_shapes import unfit_rows
 from hpc_train.training.missing_values import missing_values
 from hpc_train.training.not_modules import not_module
 from hpc_train.training.out_of_range import out_of_range
-from hpc_train.training.pairs import pair_for_tensor
+from hpc_train.training.pair_for_tensor import pair_for_tensor
 from hpc_train.training.taken_apart import taken_apart
 from hpc_train.training.uncalled_methods import uncalled_method
 from hpc_train.training.unfit_input import unfit_input

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hpc_train.config.class_kind import locate
-from hpc_train.config.hidden_layers import hidden_layer_notes
+from hpc_train.config.layer_notes import hidden_layer_notes
 from tests.config.files import write
 
 NET = """\
