@@ -81,6 +81,7 @@ def test_a_method_of_another_librarys_trainer_is_told(folder: Path, code: str, s
         ("Trainer.fit(model=Net())", "write Trainer(...).fit(model=Net())"),
         ("t = Trainer()\nTrainer.fit(t, Net())", ""),
         ("Trainer.fit(pl.Trainer(), Net())", ""),
+        ("def make(): return pl.Trainer()\nTrainer.fit(make(), Net())", ""),
         ("Trainer.fit(self=pl.Trainer(), model=Net())", ""),
     ],
 )
@@ -150,6 +151,10 @@ def test_a_number_of_epochs_that_is_a_text_is_told(
 def test_epochs_that_nothing_counts_may_be_a_text(folder: Path) -> None:
     code = f"{PARSER % ''}Trainer(max_epochs=args.epochs).test(Net())"
     assert told(folder, code, arguments=("--epochs", "3")) == []
+    other = "class Scaler:\n    def fit(self, *_): ...\nScaler().fit(1)\n"
+    assert told(folder, f"{other}{code}", arguments=("--epochs", "3")) == []
+    quick = code.replace("args.epochs)", "args.epochs, fast_dev_run=True)").replace("test(", "fit(")
+    assert told(folder, quick, arguments=("--epochs", "3")) == []
 
 
 @pytest.mark.parametrize(
