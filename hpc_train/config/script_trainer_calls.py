@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from hpc_train.config.script_arguments import texts_without_type
 from hpc_train.config.script_call_arguments import bound_once, sure_calls
 from hpc_train.config.script_calls import classes_meant
 from hpc_train.config.script_trainers import imported, made_trainers
+from hpc_train.config.script_words import is_only_read, untyped_word
 from hpc_train.config.trainer_args import NOT_ON_A_CPU, full_precision
 from hpc_train.config.wanted_metric import wanted_metric
 
@@ -58,15 +60,29 @@ def wrong_calls(script: ScriptText) -> Iterator[tuple[int, str, str]]:
     calls = [it for it in sure_calls(script.tree) if _first_name(it) in once]
     classes = _Classes(script, once)
     held = [it for it in _held(script.tree, kinds) if it in once]
-    fits = any(_method(it) == "fit" and _is_of_trainer(it.func, held, kinds) for it in calls)
+    fits = len(made) == 1 and any(
+        _method(it) == "fit" and _is_of_trainer(it.func, held, kinds) for it in calls
+    )
     for call in calls:
         told: Iterator[tuple[str, str]] = iter(())
         if id(call) in made:
             told = _of_trainer(call, script, classes, fits=fits)
         elif isinstance(call.func, ast.Attribute):
             told = _of_method(call, call.func, held, kinds, classes)
+        told = itertools.chain(told, _lacking(call, classes, script))
         yield from ((call.lineno, said, hint) for said, hint in told)
-        yield from ((call.lineno, said, hint) for said, hint in _lacking(call, classes, script))
+    if is_only_read(script.tree, once):
+        yield from _untyped(script)
+
+
+def _untyped(script: ScriptText) -> Iterator[tuple[int, str, str]]:
+    """The first word of the command line that is read and is not there."""
+    for call in sure_calls(script.tree):
+        if word := untyped_word(call, len(script.arguments)):
+            many = f"{len(script.arguments) or 'no'} argument{'s'[len(script.arguments) == 1 :]}"
+            said = f"reads {word}, and the script is given {many}"
+            yield call.lineno, said, f"type them behind --: {script.file.name} -- VALUE"
+            return
 
 
 def _of_trainer(

@@ -194,6 +194,30 @@ def test_a_class_among_the_callbacks_is_told(folder: Path, given: str, hint: str
     assert not hint or "=...) the class " in said[0]
 
 
+@pytest.mark.parametrize(
+    ("code", "words", "said"),
+    [
+        ("n = float(sys.argv[1])", (), "reads sys.argv[1], and the script is given no arguments"),
+        ("n = Net(lr=sys.argv[2])", ("a",), "reads sys.argv[2], and the script is given 1 argum"),
+        ("n = float(sys.argv[1])", ("0.1",), ""),
+        ("n = float(sys.argv[0 - 1])", (), ""),
+        ("if len(sys.argv) > 1:\n    n = float(sys.argv[1])", (), ""),
+        ("n = float(sys.argv[1]) if sys.argv[1:] else 1", (), ""),
+        ("if len(sys.argv) < 2:\n    sys.exit('usage')\nn = float(sys.argv[1])", (), ""),
+        ("try:\n    n = float(sys.argv[1])\nexcept IndexError:\n    n = 1", (), ""),
+        ("sys.argv += ['1']\nn = float(sys.argv[1])", (), ""),
+        ("sys.argv[1:] = ['1']\nn = float(sys.argv[1])", (), ""),
+    ],
+)
+def test_a_word_that_is_read_and_not_typed_is_told(
+    folder: Path, code: str, words: tuple[str, ...], said: str
+) -> None:
+    found = told(folder, f"import sys\n{code}\n{FIT}", arguments=words)
+    assert len(found) == bool(said)
+    assert not said or found[0].startswith(f"train.py:6 {said}")
+    assert not said or found[0].endswith(" -> type them behind --: train.py -- VALUE")
+
+
 def test_all_of_a_script_is_told_at_once(folder: Path) -> None:
     code = (
         't = Trainer(precision=16, callbacks=[EarlyStopping()], accelerator="cpu")\nt.train(Net())'
