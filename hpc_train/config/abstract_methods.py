@@ -13,6 +13,8 @@ from hpc_train.config.class_kind import Located, locate
 from hpc_train.config.modules import bound_in
 
 _PLAIN = ("object", "ABC", "abc.ABC", "Generic", "Protocol")
+# Of torch and Lightning; to read their texts takes a while.
+_WHOLE = ("LightningModule", "LightningDataModule", "Callback", "Module", "Dataset")
 _MOST_STEPS = 12  # as classes may derive from one another in a text that is wrong
 
 
@@ -31,15 +33,23 @@ def abstract_methods(found: Located, search_path: Sequence[str]) -> list[ast.Fun
         chain = list(_chain(found, search_path, _MOST_STEPS))
     except _HiddenError:
         return []
-    if not any(_is_checked(it) for it in chain):
+    if not any(it is not None and _is_checked(it) for it in chain):
         return []
-    given: set[str] = set()
+    given: set[str] = set()  # by any of them, as of two bases' common one Python asks last
     lacking: dict[str, ast.FunctionDef] = {}
+    is_open = False
     for definition in chain:
-        abstract = {it.name: it for it in definition.body if _is_abstract(it)}
-        lacking |= {name: it for name, it in abstract.items() if name not in given}
-        given |= bound_in(definition)
-    return sorted(lacking.values(), key=lambda it: it.name)
+        if definition is None:
+            is_open = True  # what stands behind it may be given by it
+            continue
+        abstract = {
+            it.name: it
+            for it in definition.body
+            if isinstance(it, ast.FunctionDef) and _is_abstract(it)
+        }
+        lacking |= {} if is_open else {n: it for n, it in abstract.items() if n not in lacking}
+        given |= bound_in(definition) - abstract.keys()
+    return sorted((it for n, it in lacking.items() if n not in given), key=lambda it: it.name)
 
 
 def lacking(found: Located | None, search_path: Sequence[str]) -> tuple[str, str]:
@@ -63,14 +73,17 @@ def how_to_define(methods: Sequence[ast.FunctionDef]) -> str:
     return f"write {', and '.join(written)}"
 
 
-def _chain(found: Located, path: Sequence[str], steps: int) -> Iterator[ast.ClassDef]:
-    """The class and its bases, as far as Python would look."""
+def _chain(found: Located, path: Sequence[str], steps: int) -> Iterator[ast.ClassDef | None]:
+    """The class and its bases, as far as Python would look; None for one that lacks nothing."""
     definition = found.definition
     if not isinstance(definition, ast.ClassDef) or not steps or definition.decorator_list:
         raise _HiddenError
     yield definition
     for base in definition.bases:
         text = ast.unparse(base.value if isinstance(base, ast.Subscript) else base)
+        if text.rpartition(".")[2] in _WHOLE:
+            yield None
+            continue
         below = None if text in _PLAIN else locate(f"{found.module}.{text}", path)
         if below is not None:
             yield from _chain(below, path, steps - 1)
@@ -84,9 +97,8 @@ def _is_checked(definition: ast.ClassDef) -> bool:
     return any(ast.unparse(it).rpartition(".")[2] in ("ABC", "ABCMeta") for it in words)
 
 
-def _is_abstract(node: ast.stmt) -> bool:
-    decorators = node.decorator_list if isinstance(node, ast.FunctionDef) else []
-    return any("abstract" in ast.unparse(it) for it in decorators)
+def _is_abstract(method: ast.FunctionDef) -> bool:
+    return any("abstract" in ast.unparse(it) for it in method.decorator_list)
 
 
 def _is_property(method: ast.FunctionDef) -> bool:

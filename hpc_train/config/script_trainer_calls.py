@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from hpc_train.config.script_arguments import texts_without_type
 from hpc_train.config.script_call_arguments import bound_once, sure_calls
 from hpc_train.config.script_calls import classes_meant
 from hpc_train.config.script_trainers import imported, made_trainers
+from hpc_train.config.script_words import is_only_read, untyped_word
 from hpc_train.config.trainer_args import NOT_ON_A_CPU, full_precision
 from hpc_train.config.wanted_metric import wanted_metric
 
@@ -58,15 +60,29 @@ def wrong_calls(script: ScriptText) -> Iterator[tuple[int, str, str]]:
     calls = [it for it in sure_calls(script.tree) if _first_name(it) in once]
     classes = _Classes(script, once)
     held = [it for it in _held(script.tree, kinds) if it in once]
-    fits = any(_method(it) == "fit" for it in calls)
+    fits = len(made) == 1 and any(
+        _method(it) == "fit" and _is_of_trainer(it.func, held, kinds) for it in calls
+    )
     for call in calls:
         told: Iterator[tuple[str, str]] = iter(())
         if id(call) in made:
             told = _of_trainer(call, script, classes, fits=fits)
         elif isinstance(call.func, ast.Attribute):
-            told = _of_method(call, call.func, held, kinds)
+            told = _of_method(call, call.func, held, kinds, classes)
+        told = itertools.chain(told, _lacking(call, classes, script))
         yield from ((call.lineno, said, hint) for said, hint in told)
-        yield from ((call.lineno, said, hint) for said, hint in _lacking(call, classes, script))
+    if is_only_read(script.tree, once):
+        yield from _untyped(script)
+
+
+def _untyped(script: ScriptText) -> Iterator[tuple[int, str, str]]:
+    """The first word of the command line that is read and is not there."""
+    for call in sure_calls(script.tree):
+        if word := untyped_word(call, len(script.arguments)):
+            many = f"{len(script.arguments) or 'no'} argument{'s'[len(script.arguments) == 1 :]}"
+            said = f"reads {word}, and the script is given {many}"
+            yield call.lineno, said, f"type them behind --: {script.file.name} -- VALUE"
+            return
 
 
 def _of_trainer(
@@ -80,7 +96,7 @@ def _of_trainer(
         by = " (script.accelerator=cpu)" if script.on_cpu else ""
         said = f"has Trainer(precision={precision!r}), which does not work on a CPU{by}"
         yield said, 'write precision="bf16-mixed", or leave it out'
-    if fits and (epochs := given.get("max_epochs")) is not None:
+    if fits and "fast_dev_run" not in given and (epochs := given.get("max_epochs")) is not None:
         texts = texts_without_type(script.tree, script.arguments)
         option, text = texts.get(ast.unparse(epochs), ("", ""))
         if option:
@@ -95,29 +111,32 @@ def _of_trainer(
 
 
 def _of_method(
-    call: ast.Call, called: ast.Attribute, held: Collection[str], made: Collection[str]
+    call: ast.Call,
+    called: ast.Attribute,
+    held: Collection[str],
+    made: Collection[str],
+    classes: _Classes,
 ) -> Iterator[tuple[str, str]]:
     """Methods that a Trainer has not, and such as are called on the class itself."""
     owner = ast.unparse(called.value)
-    is_new = isinstance(called.value, ast.Call) and ast.unparse(called.value.func) in made
     given = ", ".join(ast.unparse(it) for it in (*call.args, *call.keywords))
     given = given if len(given) <= _LONGEST else "..."
-    if (owner in held or is_new) and called.attr in MEANT_METHODS:
+    if called.attr in MEANT_METHODS and _is_of_trainer(called, held, made):
         said = f"calls {called.attr} of Lightning's Trainer, which has no such method"
         name = owner if owner in held else "Trainer(...)"
         yield said, f"write {name}.{MEANT_METHODS[called.attr]}({given})"
-    if owner in made and called.attr in _RUNS and not _may_be_trainer(call):
+    if owner in made and called.attr in _RUNS and not _may_be_trainer(call, classes):
         said = f"calls {owner}.{called.attr} of the class, and of no object of it"
         name = next(iter(held), f"{owner}(...)")
         yield said, f"write {name}.{called.attr}({given})"
 
 
-def _may_be_trainer(call: ast.Call) -> bool:
+def _may_be_trainer(call: ast.Call, classes: _Classes) -> bool:
     """Whether the first argument of `Trainer.fit(...)` may be one, as self."""
     if not call.args:
         return any(it.arg in (None, "self") for it in call.keywords)
     first = call.args[0]
-    return not isinstance(first, ast.Call) or "rainer" in ast.unparse(first.func)
+    return not isinstance(first, ast.Call) or classes.of(ast.unparse(first.func)) is None
 
 
 def _lacking(call: ast.Call, classes: _Classes, script: ScriptText) -> Iterator[tuple[str, str]]:
@@ -175,7 +194,10 @@ class _Classes:
             found = Located(script.file.stem, name, read_names(script.file))
         elif name in self._own or home.startswith(("pytorch_lightning.", "lightning.pytorch.")):
             found = locate(home, script.search_path)
-        return found if found and isinstance(found.definition, ast.ClassDef) else None
+        definition = found.definition if found else None
+        is_plain = isinstance(definition, ast.ClassDef) and not definition.decorator_list
+        is_one = found is not None and found.names is not None and name not in found.names.imports
+        return found if is_plain and is_one else None
 
 
 def _trainer_classes(tree: ast.Module) -> set[str]:
@@ -199,6 +221,13 @@ def _first_name(node: ast.expr) -> str:
     while isinstance(node, ast.Attribute | ast.Call):
         node = node.value if isinstance(node, ast.Attribute) else node.func
     return node.id if isinstance(node, ast.Name) else ""
+
+
+def _is_of_trainer(called: ast.expr, held: Collection[str], kinds: Collection[str]) -> bool:
+    """Whether `called` is a method of a Trainer that has a name, or is made there."""
+    owner = called.value if isinstance(called, ast.Attribute) else called
+    is_new = isinstance(owner, ast.Call) and ast.unparse(owner.func) in kinds
+    return is_new or ast.unparse(owner) in held
 
 
 def _method(call: ast.Call) -> str:

@@ -16,8 +16,8 @@ from hpc_train.config.removed_arguments import (
 from hpc_train.config.trainer_args import ACCELERATORS
 
 _PARSED = {  # methods of the Trainer that Lightning 2.0 dropped
-    "add_argparse_args": 'write parser.add_argument("--max_epochs", type=int), or use LightningCLI',
-    "from_argparse_args": "write Trainer(max_epochs=args.max_epochs, ...), or use LightningCLI",
+    "add_argparse_args": 'parser.add_argument("--max_epochs", type=int)',
+    "from_argparse_args": "Trainer(max_epochs=args.max_epochs, ...)",
 }
 _IN_A_SCRIPT = {
     "gpus": "leave it out, and submit the script with --gpus N",
@@ -65,15 +65,24 @@ def word_of_old(tree: ast.Module, run: Sequence[ast.AST]) -> tuple[int, str, str
     modules, names = imported(tree)
     trainers = {name for name, what in names.items() if what == "Trainer"}
     trainers |= {f"{module}.Trainer" for module in modules}
-    for node in run:
-        called = node.func if isinstance(node, ast.Call) else None
-        if not isinstance(called, ast.Attribute) or ast.unparse(called.value) not in trainers:
-            continue
-        if fix := _PARSED.get(called.attr):
-            return called.lineno, f"Trainer.{called.attr}", fix
+    if parsed := sorted(_parsed(run, trainers)):
+        words = [f"line {line} Trainer.{name}" for line, name in parsed]
+        first = words[0].removeprefix(f"line {parsed[0][0]} ")
+        fixes = dict.fromkeys(_PARSED[name] for _, name in parsed)
+        said = ", and ".join([first, *words[1:]])
+        return parsed[0][0], said, f"write {', and '.join(fixes)}, or use LightningCLI"
     calls = list(made_trainers(tree))
     found = [_old_arguments(call) for call in calls]
     return found[0] if found and all(found) and set(calls) <= set(run) else None
+
+
+def _parsed(run: Sequence[ast.AST], trainers: Set[str]) -> Iterator[tuple[int, str]]:
+    """Calls of the methods that made a Trainer of argparse's options, with their lines."""
+    for node in run:
+        called = node.func if isinstance(node, ast.Call) else None
+        if isinstance(called, ast.Attribute) and called.attr in _PARSED:
+            is_trainers = ast.unparse(called.value) in trainers
+            yield from [(called.lineno, called.attr)] if is_trainers else []
 
 
 def _old_arguments(call: ast.Call) -> tuple[int, str, str] | None:

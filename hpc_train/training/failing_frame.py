@@ -11,6 +11,7 @@ import traceback
 from collections.abc import Iterator
 from typing import Any
 
+from hpc_train.training.lacking_words import lacking_words
 from hpc_train.training.past_the_end import past_the_end
 
 _STR_INDEX = re.compile(r"(?:list|tuple) indices must be integers or slices, not str")
@@ -31,7 +32,7 @@ def of_frame(error: BaseException) -> str:
         return _of_sequence(error)
     if isinstance(error, IndexError):
         empty = (f"{name} is empty there" for name, it in _indexed(error) if not _len(it))
-        return next(empty, "") or past_the_end(error)
+        return lacking_words(error) or next(empty, "") or past_the_end(error)
     if isinstance(error, KeyError):
         return _of_dict(error)
     if isinstance(error, ValueError) and _EMPTY_TEXT.search(said):

@@ -13,6 +13,7 @@ from hpc_train.config.data_paths import keys_of_path
 from hpc_train.config.words import did_you_mean
 from hpc_train.plan.plan import Batch
 from hpc_train.plan.states import SUBMIT_AGAIN
+from hpc_train.training.absent_folder import absent_folder
 from hpc_train.training.absent_package import absent_package
 from hpc_train.training.called_hooks import called_hook
 from hpc_train.training.dead_worker import dead_worker
@@ -98,7 +99,11 @@ def fix_of(
     ]
     if said == _NO_OPTIMIZER and method_that_returned(error):
         fixes.append('write return {"optimizer": opt, "lr_scheduler": s}')
-    fixes += [_of_relative_path(error), _of_key(error, texts or {}), _of_hparams(error)]
+    fixes += [
+        absent_folder(error) or _of_relative_path(error),
+        _of_key(error, texts or {}),
+        _of_hparams(error),
+    ]
     fixes += [FIX] if unfit_checkpoint(error) else []
     fixes += [fix_of_text(error), loaded_checkpoint(error), empty_data(error)]
     fixes += [fix_of_unused(error, of_config=batch is not None)]

@@ -27,6 +27,7 @@ class Base(ABC):
     def two(self) -> int: ...
 """
 ONE = "def one(self, x, *rest, way='a'): ..."
+LM = "from pytorch_lightning import LightningModule\n"
 HYPER = "def log_hyperparams(self, params, *args, **kwargs): ..."
 BOTH = f"write {ONE}, and the property two (@property, def two(self): ...)"
 
@@ -52,6 +53,9 @@ BOTH = f"write {ONE}, and the property two (@property, def two(self): ...)"
             "log_hyperparams, name and version",
             f"write {HYPER}, and the properties name and version (@property, def name(self): ...)",
         ),
+        (f"{BASE}class A(Base): ...\nclass B(Base): one = two = 3\nclass Own(A, B): ...", "", ""),
+        (f"{LM}{BASE}class Own(LightningModule, Base): ...", "", ""),
+        (f"{LM}{BASE}class A(Base, LightningModule): one = 3\nclass Own(A): ...", "two", "write"),
         ("class Own: ...", "", ""),
     ],
 )

@@ -135,6 +135,19 @@ def test_all_that_lightning_2_dropped_of_a_trainer_is_told_at_once(
     assert fix in caught.value.hint
 
 
+def test_both_ends_of_the_options_of_lightning_1_are_told_at_once(script: Path) -> None:
+    text = "T.add_argparse_args(p)\nif 1 < 2:\n  pass\ntrainer = T.from_argparse_args(a)\n"
+    script.write_text(f"from pytorch_lightning import Trainer as T\n{text}go()\n")
+    with pytest.raises(ConfigError) as caught:
+        api.load("train.py")
+    said = "train.py:2 has Trainer.add_argparse_args, and line 5 Trainer.from_argparse_args, which"
+    assert said in caught.value.message
+    assert caught.value.hint == (
+        'write parser.add_argument("--max_epochs", type=int),'
+        " and Trainer(max_epochs=args.max_epochs, ...), or use LightningCLI"
+    )
+
+
 @pytest.mark.parametrize("arguments", [None, (), ("fit",), NASTY])
 def test_arguments_come_through_config_plan_and_rendered_script_unharmed(
     script: Path, tmp_path: Path, arguments: tuple[str, ...] | None

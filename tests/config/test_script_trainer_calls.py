@@ -81,6 +81,7 @@ def test_a_method_of_another_librarys_trainer_is_told(folder: Path, code: str, s
         ("Trainer.fit(model=Net())", "write Trainer(...).fit(model=Net())"),
         ("t = Trainer()\nTrainer.fit(t, Net())", ""),
         ("Trainer.fit(pl.Trainer(), Net())", ""),
+        ("def make(): return pl.Trainer()\nTrainer.fit(make(), Net())", ""),
         ("Trainer.fit(self=pl.Trainer(), model=Net())", ""),
     ],
 )
@@ -150,6 +151,10 @@ def test_a_number_of_epochs_that_is_a_text_is_told(
 def test_epochs_that_nothing_counts_may_be_a_text(folder: Path) -> None:
     code = f"{PARSER % ''}Trainer(max_epochs=args.epochs).test(Net())"
     assert told(folder, code, arguments=("--epochs", "3")) == []
+    other = "class Scaler:\n    def fit(self, *_): ...\nScaler().fit(1)\n"
+    assert told(folder, f"{other}{code}", arguments=("--epochs", "3")) == []
+    quick = code.replace("args.epochs)", "args.epochs, fast_dev_run=True)").replace("test(", "fit(")
+    assert told(folder, quick, arguments=("--epochs", "3")) == []
 
 
 @pytest.mark.parametrize(
@@ -187,6 +192,30 @@ def test_a_class_among_the_callbacks_is_told(folder: Path, given: str, hint: str
     said = told(folder, f"{own}Trainer({given}).fit(Net())")
     assert [it.partition(" -> ")[2] for it in said] == ([hint] if hint else [])
     assert not hint or "=...) the class " in said[0]
+
+
+@pytest.mark.parametrize(
+    ("code", "words", "said"),
+    [
+        ("n = float(sys.argv[1])", (), "reads sys.argv[1], and the script is given no arguments"),
+        ("n = Net(lr=sys.argv[2])", ("a",), "reads sys.argv[2], and the script is given 1 argum"),
+        ("n = float(sys.argv[1])", ("0.1",), ""),
+        ("n = float(sys.argv[0 - 1])", (), ""),
+        ("if len(sys.argv) > 1:\n    n = float(sys.argv[1])", (), ""),
+        ("n = float(sys.argv[1]) if sys.argv[1:] else 1", (), ""),
+        ("if len(sys.argv) < 2:\n    sys.exit('usage')\nn = float(sys.argv[1])", (), ""),
+        ("try:\n    n = float(sys.argv[1])\nexcept IndexError:\n    n = 1", (), ""),
+        ("sys.argv += ['1']\nn = float(sys.argv[1])", (), ""),
+        ("sys.argv[1:] = ['1']\nn = float(sys.argv[1])", (), ""),
+    ],
+)
+def test_a_word_that_is_read_and_not_typed_is_told(
+    folder: Path, code: str, words: tuple[str, ...], said: str
+) -> None:
+    found = told(folder, f"import sys\n{code}\n{FIT}", arguments=words)
+    assert len(found) == bool(said)
+    assert not said or found[0].startswith(f"train.py:6 {said}")
+    assert not said or found[0].endswith(" -> type them behind --: train.py -- VALUE")
 
 
 def test_all_of_a_script_is_told_at_once(folder: Path) -> None:

@@ -34,7 +34,7 @@ OTHERS = {
     "ValueError: attribute torch.nn does not exist": "raised",
     "AssertionError: Config file not found": "raised",
     "KeyError: 'File a.json not found'": "raised",
-    "RuntimeError: Parent directory /x/y does not exist.": "writer",
+    "RuntimeError: Parent directory /x/y does not exist.": "no_folder",
 }
 
 

@@ -1,0 +1,56 @@
+"""What is written into a folder that is not there: the line that makes it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from hpc_train.training.failure_words import fix_of
+
+SAMPLE = torch.zeros(1)
+
+
+def fix(make: Callable[[], object]) -> str:
+    with pytest.raises((RuntimeError, OSError)) as caught:
+        make()
+    return fix_of(caught.value)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: torch.save(SAMPLE, "out/net.pt"),
+        lambda: np.save("out/net.npy", [1]),
+        lambda: Path("out/a.txt").write_text("x"),
+        lambda: json.dump([], open("out/a.json", "w")),  # noqa: PTH123, SIM115
+        lambda: open("out/a.json", mode="ab"),  # noqa: PTH123, SIM115
+    ],
+)
+def test_the_folder_is_named_with_the_line_that_makes_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Callable[[], object]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    made = 'write os.makedirs("out", exist_ok=True) in front of that line'
+    assert fix(make) == f"there is no folder {tmp_path / 'out'}: {made}"
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: np.load("out/net.npy"),
+        lambda: Path("out/a.txt").read_text(),
+        lambda: open("out/a.json"),  # noqa: PTH123, SIM115
+        lambda: torch.load("out/net.pt"),
+        lambda: Path("a.txt").rename("out/a.txt"),
+    ],
+)
+def test_what_is_read_is_told_by_its_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Callable[[], object]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "makedirs" not in fix(make)
