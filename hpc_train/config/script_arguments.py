@@ -89,7 +89,7 @@ def texts_without_type(tree: ast.Module, arguments: Sequence[str]) -> dict[str, 
         given = vars(_rebuilt(tree, []).parse_args(list(arguments)))
     except (_OpenError, _RefusedError, argparse.ArgumentError, SystemExit):
         return {}
-    options = {}
+    options: dict[str, tuple[str, str]] = {}
     for call in (it for it in ast.walk(tree) if _called(it) == "add_argument"):
         assert isinstance(call, ast.Call)
         written = {word.arg: word.value for word in call.keywords}

@@ -163,7 +163,7 @@ def _made(name: str, classes: _Classes, script: ScriptText, call: ast.Call | Non
     found = classes.of(name)
     known = parameters_of(found.name, found.names) if found and found.names else None
     given = [ast.unparse(it) for it in (*call.args, *call.keywords)] if call else []
-    words = {it.arg for it in call.keywords} if call else set()
+    words = {it.arg for it in call.keywords if it.arg} if call else set()
     there = {*(known.names[: len(call.args)] if known and call else ()), *words}
     for needed in known.missing(there) if known else ():
         metric = wanted_metric(script.tree, script.search_path)
