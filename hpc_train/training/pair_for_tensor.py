@@ -11,7 +11,10 @@ from typing import Any
 from hpc_train.training.frame_values import failing_line, shape_of, value_of
 
 _PAIR = re.compile(r"torch\.return_types\.(?P<name>\w+)")
-_GIVE_PAIRS = ("max", "min", "sort", "topk", "median", "mode", "kthvalue")
+_GIVE_PAIRS = (
+    *("max", "min", "sort", "topk", "median", "nanmedian", "mode", "kthvalue"),
+    *("cummax", "cummin"),
+)
 _AS_INDICES = {"max": "argmax", "min": "argmin", "sort": "argsort"}
 
 
@@ -26,7 +29,9 @@ def pair_for_tensor(error: BaseException) -> str:
         return ""
     frame, nodes = line
     if is_compared:
-        told = {*_of_calls([it for it in _compared(nodes) if _is_of_tensor(it, frame)])}
+        sides = _compared(nodes)
+        told = {*_of_calls([it for it in sides if _is_of_tensor(it, frame)])}
+        told = told or {*_of_names(sides, frame)}
     else:
         told = {*_of_calls(nodes)} or {*_of_names(nodes, frame)}
     return told.pop() if len(told) == 1 else ""
@@ -68,7 +73,9 @@ def _as_indices(call: ast.Call, name: str, owner: ast.expr, *, is_torchs: bool) 
     of = call.args[0] if is_torchs and call.args else owner
     rest = [*map(ast.unparse, call.args[is_torchs:])]
     rest += [f"{it.arg}={ast.unparse(it.value)}" for it in call.keywords if it.arg]
-    return f"{ast.unparse(of)}.{_AS_INDICES[name]}({', '.join(rest)})"
+    written = ast.unparse(of)
+    written = written if re.fullmatch(r"[\w.]+|[\w.]+\(.*\)", written) else f"({written})"
+    return f"{written}.{_AS_INDICES[name]}({', '.join(rest)})"
 
 
 def _of_names(nodes: Sequence[ast.AST], frame: FrameType) -> Iterator[str]:
@@ -78,7 +85,8 @@ def _of_names(nodes: Sequence[ast.AST], frame: FrameType) -> Iterator[str]:
 
 
 def _is_pair(value: Any) -> bool:
-    return type(value).__module__ == "torch.return_types"
+    kind = type(value)
+    return kind.__module__ == "torch.return_types" and kind.__name__ in _GIVE_PAIRS
 
 
 def _told(written: str, indices: str) -> str:

@@ -137,11 +137,16 @@ def failure_of(
     return RankFailure(
         code=code,
         kind=kind,
-        error=f"{said}; {fix}" if fix and not ours else said,
+        error=f"{_without_stop(said)}; {fix}" if fix and not ours else said,
         where=_where(error),
         traceback="" if ours else "".join(traceback.format_exception(error)),
         fix=fix,
     )
+
+
+def _without_stop(said: str) -> str:
+    """Without the full stop of a sentence, behind which a fix begins."""
+    return said if said.endswith("..") else said.removesuffix(".")
 
 
 def _where(error: BaseException) -> str:

@@ -39,6 +39,11 @@ FEW: Any = torch.zeros(2, 2)
             lambda: PAIR.float(),
             "PAIR is a pair: write PAIR.indices for the indices, or PAIR.values",
         ),
+        (lambda: (PAIR == Y).float(), "PAIR is a pair: write PAIR.indices for the indices, or PAI"),
+        (lambda: (OUT + 1).max(1).float(), "(OUT + 1).max(1) is a pair: write (OUT + 1).argmax(1)"),
+        (lambda: torch.sort(Y).cpu(), "torch.sort(Y) is a pair: write Y.argsort()"),
+        (lambda: torch.linalg.qr(OUT).float(), ""),  # type: ignore[attr-defined]
+        (lambda: torch.max(OUT).append(1), ""),  # type: ignore[operator]
         (lambda: torch.relu(PAIR), "PAIR is a pair: write PAIR.indices for the indices, or PAIR.v"),
         (lambda: (OUT.max() == OUT.max().item()).mean().flot(), ""),
         (lambda: (1 == 2).float(), ""),
