@@ -1,4 +1,4 @@
-"""A backward pass that a training_step takes beside Lightning's own, told from its text."""
+"""A backward pass or a step that a training_step takes beside Lightning's own, by its text."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ _OWN_WAYS = (
     *("automatic_optimization", "retain_graph", "setattr(", "__getattr", "def backward("),
     *("def optimizer_step(", "def training_step_end(", "def configure_gradient", "checkpoint("),
 )
+_GIVES = "self.optimizers()"
 FIX = (
     "leave it out, and the optimizer's zero_grad() and step(): Lightning does all three; or write"
     " self.automatic_optimization = False in __init__ to do them yourself"
@@ -21,8 +22,9 @@ FIX = (
 def own_backward(definition: ast.ClassDef) -> tuple[str, int] | None:
     """`loss.backward()` and its line, where each training_step takes it and returns that loss.
 
-    Lightning takes a second one of the same graph, which torch refuses. None wherever the class,
-    or a base that is not Lightning's, may train in a way of its own.
+    Lightning takes a second one of the same graph, which torch refuses. A step of the optimizer
+    behind the loss changes what the backward of Lightning needs, or takes an old gradient twice.
+    None wherever the class, or a base that is not Lightning's, may train in a way of its own.
     """
     if not is_of_lightning_alone(definition):
         return None
@@ -43,11 +45,25 @@ def _of_step(body: Sequence[ast.stmt]) -> tuple[str, int] | None:
     if len(returns) != 1 or body[-1] is not returns[0] or not isinstance(body[-1], ast.Return):
         return None
     loss = _loss_of(body[-1].value)
+    steps = {f"{name}.step()" for name in (_GIVES, *_optimizers(body))}
     for number, statement in enumerate(body[:-1]):
-        if loss and ast.unparse(statement) == f"{loss}.backward()":
-            after = body[number + 1 : -1]
-            return None if _is_changed(after, loss) else (f"{loss}.backward()", statement.lineno)
+        text = ast.unparse(statement)
+        is_step = text in steps and _is_changed(body[:number], loss)
+        if loss and (text == f"{loss}.backward()" or is_step):
+            return None if _is_changed(body[number + 1 : -1], loss) else (text, statement.lineno)
     return None
+
+
+def _optimizers(body: Sequence[ast.stmt]) -> list[str]:
+    """The names that are `self.optimizers()` and nothing else in these lines."""
+    stored = [
+        it.id
+        for it in own_nodes(body)
+        if isinstance(it, ast.Name) and isinstance(it.ctx, ast.Store)
+    ]
+    made = [it for it in body if isinstance(it, ast.Assign) and len(it.targets) == 1]
+    names = [ast.unparse(it.targets[0]) for it in made if ast.unparse(it.value) == _GIVES]
+    return [name for name in names if stored.count(name) == 1]
 
 
 def _loss_of(value: ast.expr | None) -> str:

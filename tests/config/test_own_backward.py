@@ -59,9 +59,28 @@ def test_a_loss_that_is_given_to_lightning_has_no_backward_of_its_own(
     )
 
 
+@pytest.mark.parametrize("step", ["opt.step()", "self.optimizers().step()"])
+def test_nor_is_its_optimizer_stepped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """The next backward spoke of an operation in place."""
+    for lines in (f"{step}; opt.zero_grad(); return loss", f"opt.zero_grad(); {step}; return loss"):
+        said = told(tmp_path, monkeypatch, lines)
+        assert f"nets.Net.training_step calls {step} (nets.py:" in said
+        assert (
+            "which Lightning does itself -> leave it out, and the optimizer's zero_grad()" in said
+        )
+
+
 @pytest.mark.parametrize(
     ("lines", "more"),
     [
+        ("opt.step(); return loss", "    automatic_optimization = False"),
+        ("if self.x: opt.step(); return loss", ""),
+        ("opt = self.sched; opt.step(); return loss", ""),
+        ("opt.step(); loss = self(batch).mean(); return loss", ""),
+        ("self.lr_schedulers().step(); return loss", ""),
+        ("self.optimizers().zero_grad(); return loss", ""),
         ("loss.backward(); return loss", "    automatic_optimization = False"),
         ("loss.backward(retain_graph=True); return loss", ""),
         ("if self.x: loss.backward(); return loss", ""),
