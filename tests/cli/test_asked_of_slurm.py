@@ -180,7 +180,7 @@ def install_torch(project: Path, monkeypatch, torch: str) -> None:
         ('accelerator="cuda", devices=2', ["--gpus", "2"], True),
         ('accelerator="gpu"', ["script.accelerator=cpu"], False),
         ('accelerator="auto"', [], False),
-        ("accelerator=sys.argv[1]", [], False),
+        ("accelerator=sys.platform", [], False),
         ("", [], False),
     ],
 )
