@@ -60,7 +60,8 @@ def _of_newest_end(status: RunStatus, indent: str) -> Iterator[str]:
         attempt, found = likely
         yield from _cause(f"attempt {attempt.attempt}: {found.cause}", indent)
         yield f"{indent}fix        {found.what_to_do}"
-        yield f"{indent}why        hpc-train diagnose {status.run} --attempt {attempt.attempt}"
+        why = f"hpc-train diagnose {shell_word(status.run)} --attempt {attempt.attempt}"
+        yield f"{indent}why        {why}"
 
 
 def _cause(sentence: str, indent: str) -> Iterator[str]:

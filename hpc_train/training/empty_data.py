@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sized
 from pathlib import Path
 from typing import Any
 
+from hpc_train.training.frame_text import shown_class
 from hpc_train.training.unset_attributes import value_of_attribute
 
 _NO_SAMPLES = "num_samples=0"
@@ -41,7 +42,7 @@ def why_empty(dataset: Any) -> str:
     Empty where its class, or what it holds, does not tell.
     """
     kind, held = type(dataset), getattr(dataset, "__dict__", {})
-    named = f"{kind.__module__}.{kind.__qualname__}".removeprefix("__main__.")
+    named = shown_class(kind)
     if kind.__module__.partition(".")[0] == "torch":
         return _of_torch(kind.__name__, held)
     read = getattr(getattr(kind, "__len__", None), "__code__", None)
@@ -62,7 +63,7 @@ def _of_torch(kind: str, held: Mapping[str, Any]) -> str:
     inner = held.get("dataset")
     if kind != "Subset" or inner is None:
         return f"it is a {kind} of 0 samples" if kind == "TensorDataset" else ""
-    whole = f"{type(inner).__module__}.{type(inner).__qualname__}".removeprefix("__main__.")
+    whole = shown_class(type(inner))
     whole = "TensorDataset" if whole.startswith("torch.") else whole
     if not _len(inner):
         return why_empty(inner)

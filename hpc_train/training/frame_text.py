@@ -57,3 +57,8 @@ def shown_file(file: str) -> str:
     """A file as seen from the folder of the training."""
     path = Path(file)
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else file
+
+
+def shown_class(kind: type) -> str:
+    """A class as a config names it; of the script that runs without its module."""
+    return f"{kind.__module__}.{kind.__qualname__}".removeprefix("__main__.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from hpc_train.training.frame_text import shown_file
+from hpc_train.training.frame_text import shown_class, shown_file
 from hpc_train.training.frame_values import failing_line, value_of
 from hpc_train.training.unset_attributes import text_of_class, value_of_attribute
 
@@ -43,7 +43,7 @@ def _never_made(error: AttributeError) -> str:
             continue
         if ast.unparse(called.value) == f"self.{error.name}":
             made = f"self.{error.name} = {_MADE[called.attr]}"
-            named = _named(type(owner))
+            named = shown_class(type(owner))
             says = f"no line of {named} makes self.{error.name}: write {made} in __init__"
             return f"{says}, behind super().__init__()"
     return ""
@@ -79,8 +79,6 @@ def _of_attribute(kind: type, name: str, hook: str) -> str:
     if not text or re.search(filled, text) or others > assigned + 1 or found is None:
         return where
     step = {"train": "training"}.get(found[1], found[1])
-    return f"{where}, and nothing in {_named(kind)} fills it: {name}.append(...) in {step}_step"
-
-
-def _named(kind: type) -> str:
-    return f"{kind.__module__}.{kind.__qualname__}".removeprefix("__main__.")
+    return (
+        f"{where}, and nothing in {shown_class(kind)} fills it: {name}.append(...) in {step}_step"
+    )

@@ -7,7 +7,7 @@ from typing import Any
 from torch.utils.data import Dataset
 
 from hpc_train.errors import ConfigError
-from hpc_train.training.frame_text import shown_file
+from hpc_train.training.frame_text import shown_class, shown_file
 from hpc_train.training.rank_failure import users_line
 from hpc_train.training.users_method import own_method
 
@@ -45,7 +45,7 @@ def _where(maker: object) -> str:
     code = getattr(own_method(maker, _HOOK), "__code__", None)
     if code is not None:
         kind = type(maker)
-        named = f"{kind.__module__}.{kind.__qualname__}".removeprefix("__main__.")
+        named = shown_class(kind)
         return f"{named}.{_HOOK} ({shown_file(code.co_filename)}:{code.co_firstlineno}) gives"
     file, _, line = users_line().rpartition(":")
     return f"the fit ({shown_file(file)}:{line}) is given" if file else "the train data are"

@@ -7,6 +7,8 @@ import re
 import traceback
 from types import FrameType
 
+from hpc_train.training.frame_text import shown_class
+
 _SIZE = re.compile(
     r"index (?P<index>\d+) is out of bounds for (?:dimension|axis) 0 with size (?P<size>\d+)"
 )
@@ -33,7 +35,7 @@ def past_the_end(error: IndexError) -> str:
         says = len(holder)
         if not size <= index < says:
             return ""
-        named = f"{kind.__module__}.{kind.__qualname__}".removeprefix("__main__.")
+        named = shown_class(kind)
         return (
             f"{named}.__len__ says {says}, and what its {_GETS} takes sample {index} of has {size}"
         )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hpc_train.config.sampleless_sets import GETS, meant_as_getitem
-from hpc_train.training.frame_text import shown_file
+from hpc_train.training.frame_text import shown_class, shown_file
 
 # torch/utils/data/dataset.py, also as the text of a data worker's error.
 _LACKS = f"Subclasses of Dataset should implement {GETS}"
@@ -59,7 +59,7 @@ def _lacking(value: Any) -> type | None:
 
 
 def _told(kind: type) -> SamplelessSet:
-    named = f"{kind.__module__}.{kind.__qualname__}".removeprefix("__main__.")
+    named = shown_class(kind)
     try:
         file, line = inspect.getfile(kind), inspect.getsourcelines(kind)[1]
     except (OSError, TypeError):  # made in a notebook or by a library

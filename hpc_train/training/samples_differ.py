@@ -8,6 +8,8 @@ import traceback
 from dataclasses import dataclass
 from typing import Any
 
+from hpc_train.training.frame_text import shown_class
+
 _SAID = re.compile(
     r"stack expects each tensor to be equal size|each element in list of batch should be of equal"
     r"|storage that is not resizable"
@@ -72,6 +74,6 @@ def place_of_samples(dataset: Any) -> SamplesDiffer | None:
         for name in _ITEMS:
             code = getattr(inspect.unwrap(base.__dict__.get(name, None)), "__code__", None)
             if code is not None and base.__module__.partition(".")[0] != "torch":
-                named = f"{kind.__module__}.{kind.__qualname__}".removeprefix("__main__.")
+                named = shown_class(kind)
                 return SamplesDiffer(f"{code.co_filename}:{code.co_firstlineno}", f"{named}.{name}")
     return None

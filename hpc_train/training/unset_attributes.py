@@ -14,6 +14,7 @@ from typing import Any
 
 from hpc_train.config.method_signatures import own_nodes
 from hpc_train.config.near_hooks import HOOKED, is_spoken_of, meant_hook
+from hpc_train.training.frame_text import shown_class
 from hpc_train.training.private.versions import LIGHTNING_PACKAGES
 
 _LIBRARIES = {"torch", "builtins", *(it.partition(".")[0] for it in LIGHTNING_PACKAGES)}
@@ -157,7 +158,7 @@ def _methods(kind: type, name: str) -> Iterator[_Method]:
     if "__getstate__" in text or "delattr(" in text or f"del self.{name}" in text:
         return
     file = file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file
-    named = f"{kind.__module__}.{kind.__qualname__}".removeprefix("__main__.")
+    named = shown_class(kind)
     for method in tree.body[0].body if isinstance(tree.body[0], ast.ClassDef) else []:
         if isinstance(method, ast.FunctionDef):
             yield _Method(method, named, file, first)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hpc_train.training.frame_text import is_users
+from hpc_train.training.frame_text import is_users, shown_class
 
 _STEP = "predict_step"
 _OF_PARTS = re.compile(r"\b(?:list|tuple|dict)\b")
@@ -55,7 +55,7 @@ def _taken(batch: Any) -> str:
 
 
 def _told(kind: type, batch: Any, taken: str) -> WholePredicted:
-    named = f"{kind.__module__}.{kind.__qualname__}".removeprefix("__main__.")
+    named = shown_class(kind)
     whole = f"a {'dict' if isinstance(batch, Mapping) else type(batch).__name__} of {len(batch)}"
     said = f"{named} has no {_STEP}, and Lightning's gives forward the whole batch, {whole}"
     fix = f"{said}: write def {_STEP}(self, batch, batch_idx): {taken}"

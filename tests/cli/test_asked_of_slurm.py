@@ -180,7 +180,7 @@ def install_torch(project: Path, monkeypatch, torch: str) -> None:
         ('accelerator="cuda", devices=2', ["--gpus", "2"], True),
         ('accelerator="gpu"', ["script.accelerator=cpu"], False),
         ('accelerator="auto"', [], False),
-        ("accelerator=sys.platform", [], False),
+        ("accelerator=sys.argv[1]", ["--", "auto"], False),
         ("", [], False),
     ],
 )
@@ -194,7 +194,7 @@ def test_a_torch_without_cuda_is_noted_of_a_script_for_gpus(
         f"if __name__ == '__main__':\n    Trainer({asked}).fit(None)\n"
     )
     for more in (["--dry-run"], []):
-        said = hpc("submit", "train.py", *words, *more)
+        said = hpc("submit", "train.py", *more, *words)
         assert said.code == 0, said
         assert ("or train on CPUs with script.accelerator=cpu" in said.err) is is_noted, said
 

@@ -12,6 +12,7 @@ import os
 import re
 import signal
 import tempfile
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -46,6 +47,7 @@ __all__ = [
 ]
 
 _FORKS = 5
+_BIRTH_S = 0.1
 
 
 # --- a whole node
@@ -64,6 +66,9 @@ def kill_node(cluster: Cluster, node: str, *, silently: bool = False) -> None:
         cut_cable(cluster, node, end="switch")
     for _ in range(_FORKS):
         pids = cluster.pids(node)
+        if not pids:
+            time.sleep(_BIRTH_S)  # one that was being born was in no list
+            pids = cluster.pids(node)
         if not pids:
             cluster.processes.reap()
             return

