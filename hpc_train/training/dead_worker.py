@@ -5,7 +5,10 @@ from __future__ import annotations
 import multiprocessing.connection
 import re
 import signal
+import threading
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
@@ -39,6 +42,35 @@ def dead_worker(error: BaseException) -> str:
     return _ended(frames) or "DataLoader worker ended, and its connection with it"
 
 
+def unhear_workers() -> Any:
+    """From now on no worker's end is raised here; returns the handler until now.
+
+    torch's handler of SIGCHLD raises wherever the main thread is
+    (torch/utils/data/_utils/signal_handling.py): in what tells an end as well, for a worker of
+    another loader, or for the same one, whose connection is lost before its end is signalled.
+    What the handler raises as it is taken away is of a worker as well.
+    """
+    if threading.current_thread() is not threading.main_thread():  # where nothing is raised
+        return None
+    while True:
+        try:
+            return signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        except RuntimeError as raised:
+            if _TOLD.search(str(raised)) is None:
+                raise
+
+
+@contextmanager
+def workers_unheard() -> Iterator[None]:
+    """While an end is being told, which a program may survive: see `unhear_workers`."""
+    before = unhear_workers()
+    try:
+        yield
+    finally:
+        if before is not None:
+            signal.signal(signal.SIGCHLD, before)
+
+
 def is_killed(said: str) -> bool:
     """Whether `dead_worker` tells a SIGKILL, as of the kernel's for memory."""
     return said.endswith("signal: Killed")
@@ -52,13 +84,8 @@ def _own(error: BaseException) -> str:
 
 def _ended(frames: list[FrameType]) -> str:
     """The loader's worker that has ended, with what ended it."""
-    try:
+    with workers_unheard():
         return _of_workers(workers_of(frame.f_locals.get("self") for frame in frames))
-    except RuntimeError as raised:  # torch's own handler tells it meanwhile
-        found = _TOLD.search(str(raised))
-        if found is None:
-            raise
-        return found[0]
 
 
 def _of_workers(workers: list[Any]) -> str:

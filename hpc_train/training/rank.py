@@ -31,6 +31,7 @@ from hpc_train.runs.layout import AttemptDir, RunDir
 from hpc_train.runs.lost_output import survive_lost_output
 from hpc_train.training.absent_code import as_gone
 from hpc_train.training.changed_model import as_changed
+from hpc_train.training.dead_worker import unhear_workers
 from hpc_train.training.heartbeat import HeartbeatThread
 from hpc_train.training.node_heartbeats import NodeHeartbeats
 from hpc_train.training.own_exit import EndedItselfError, tell_own_exits
@@ -165,6 +166,10 @@ class Rank:
             if self.unsaved is not None:
                 raise self.unsaved
         except BaseException as error:  # noqa: BLE001 - the end of the process: all are recorded
+            try:
+                unhear_workers()
+            except RuntimeError:  # that a worker has ended, raised as this was called
+                unhear_workers()
             return self.end(error)
         self.finish()
         _close()

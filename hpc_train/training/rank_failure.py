@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import sys
-import threading
 import time
 import traceback
 from collections.abc import Mapping, Sequence
@@ -20,7 +18,7 @@ from hpc_train.plan.states import RankExit
 from hpc_train.runs.layout import AttemptDir
 from hpc_train.runs.ranks import ENDED_ITSELF, UNSAVED, WORKER_KILLED, ExitRecord, write_exit
 from hpc_train.training.called_hooks import called_hook
-from hpc_train.training.dead_worker import dead_worker, is_killed
+from hpc_train.training.dead_worker import dead_worker, is_killed, unhear_workers, workers_unheard
 from hpc_train.training.failure_words import fix_of, said_by
 from hpc_train.training.frame_text import EXAMPLES, INSTALLED, PACKAGE, is_users
 from hpc_train.training.heartbeat import HeartbeatThread
@@ -95,6 +93,7 @@ class RankFailure:
     fix: str = ""
 
 
+@workers_unheard()
 def failure_of(
     error: BaseException | None,
     batch: Batch | None = None,
@@ -210,13 +209,11 @@ def leave(code: int) -> NoReturn:
     """End the process now: data workers are killed, streams flushed, nothing joins forever.
 
     Data workers have the stop signals blocked, so the SIGTERM by which multiprocessing ends them
-    at exit would be waited for without end. That one was killed is not to be raised here, as
-    torch's handler does (torch/utils/data/_utils/signal_handling.py).
+    at exit would be waited for without end.
     """
     import multiprocessing
 
-    if threading.current_thread() is threading.main_thread():  # where it would be raised
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    unhear_workers()
     for child in multiprocessing.active_children():
         child.kill()
     for stream in (sys.stdout, sys.stderr):

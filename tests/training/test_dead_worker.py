@@ -20,7 +20,7 @@ import pytest
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-from hpc_train.training.dead_worker import dead_worker
+from hpc_train.training.dead_worker import dead_worker, unhear_workers
 from hpc_train.training.rank_failure import RankFailure, failure_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader")
@@ -47,9 +47,16 @@ class Raises(Dies):
 
 
 def died(dataset: Dataset[torch.Tensor], workers: int) -> BaseException:
-    with pytest.raises(Exception) as caught:
+    """What is caught as a rank catches it: a worker's end may be signalled as that is done."""
+    try:
         list(DataLoader(dataset, batch_size=1, num_workers=workers))
-    return caught.value
+    except Exception as error:  # noqa: BLE001 - torch raises several
+        try:
+            unhear_workers()
+        except RuntimeError:
+            unhear_workers()
+        return error
+    raise AssertionError("no worker ended")
 
 
 def plain() -> None:
@@ -79,6 +86,57 @@ def test_a_worker_that_was_killed_is_told(workers: int) -> None:
     assert KILLED in told.error
     assert "Errno 104" not in told.error
     assert (told.kind, told.where) == ("worker_killed", "")
+
+
+class FollowedError(RuntimeError):
+    """While it is told, another worker's end is signalled, as of a second loader."""
+
+    def __str__(self) -> str:
+        os.kill(os.getpid(), signal.SIGCHLD)
+        return "the loss is no number"
+
+
+def raise_as_torch_does(_number: int, _frame: object) -> None:
+    raise RuntimeError(f"DataLoader worker (pid 7) {KILLED}. ")
+
+
+def told_beside_a_dying_worker() -> tuple[RankFailure, bool]:
+    signal.signal(signal.SIGCHLD, raise_as_torch_does)
+    told = failure_of(FollowedError())
+    return told, signal.getsignal(signal.SIGCHLD) is raise_as_torch_does
+
+
+def test_a_worker_that_ends_while_another_end_is_told_does_not_break_it_off() -> None:
+    told, is_heard_again = in_a_process_of_its_own(told_beside_a_dying_worker)
+    assert "the loss is no number" in told.error
+    assert is_heard_again
+
+
+def told_after(said: str) -> str:
+    """The handler raises `said` as it is being taken away."""
+    real, raised = signal.signal, []
+
+    def handler(number: int, _frame: object) -> None:
+        raised.append(number)
+        raise RuntimeError(said)
+
+    def late(number: int, new: object) -> object:
+        if not raised:
+            os.kill(os.getpid(), signal.SIGCHLD)
+        return real(number, new)  # type: ignore[arg-type]
+
+    signal.signal(signal.SIGCHLD, handler)
+    signal.signal = late  # type: ignore[assignment]
+    return failure_of(ValueError("a shape")).error
+
+
+def test_a_worker_that_ends_just_before_is_no_other_end() -> None:
+    assert "a shape" in in_a_process_of_its_own(told_after, f"DataLoader worker (pid 7) {KILLED}. ")
+
+
+def test_what_a_program_s_own_handler_raises_is_not_hidden() -> None:
+    with pytest.raises(RuntimeError, match="no worker"):
+        in_a_process_of_its_own(told_after, "no worker of torch's")
 
 
 def test_one_that_another_signal_ended_is_not_told_as_killed_for_memory() -> None:
