@@ -68,6 +68,11 @@ HABITS = {
         (("run", name) for name in ("dry-run", "dryrun", "dry")),
         "nothing is trained by hpc-train submit --dry-run CFG, which takes the same words",
     ),
+    **dict.fromkeys(
+        (("run", name) for name in ("v", "vv", "verbose", "debug")),
+        "leave it out: the ranks' prints are shown; the whole plan is"
+        " hpc-train submit --dry-run -v CFG",
+    ),
     ("submit", "launcher"): "write script.launcher=torchrun, srun or none",
     **dict.fromkeys(
         (("list", name) for name in ("running", "live", "r")),
@@ -81,6 +86,11 @@ HABITS = {
     },
     ("report", "csv"): "write --json, which holds the same",
     ("hpc-train", "V"): "write --version",
+    ("hpc-train", "v"): "write --version, or leave it out in front of a command",
+    (
+        "hpc-train",
+        "verbose",
+    ): "leave it out: hpc-train submit --dry-run -v CFG shows the whole plan",
     **dict.fromkeys(
         (("doctor", name) for name in ("w", "nodelist", "node", "host")),
         DOCTOR_THERE.format("NODE"),

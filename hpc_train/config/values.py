@@ -62,7 +62,8 @@ _EXPLAINED = (
     (
         r"Interpolation key '(.*)' not found",
         "names the key {0}, which is not there",
-        "name a key in full, as in ${{model.init_args.lr}}; " + _PLAIN,
+        "write the value here, or name another key of the config in full, as in"
+        " ${{trainer.max_epochs}}; " + _PLAIN,
     ),
     (
         r"Unsupported interpolation type (.*)",
