@@ -52,6 +52,8 @@ def translate(
         if not lines:
             raise UsageError("there is no command", 'hpc-train translate "torchrun ... train.py"')
         shell, reader = ShellLines(made), _CommandReader(made, keep_nccl)
+        for late in _late_directives(text):
+            made.say(late, "sbatch ignores it, below the first command of the script; taken here")
         for line in lines:
             filled = shell.filled_in(line)
             for words in [] if shell.take(filled) else _commands(filled):
@@ -71,6 +73,13 @@ def _lines(text: str) -> Iterator[str]:
             bare = not any(mark in line for mark in "'\"(`")
             parts = re.split(r"&&|;", re.split(r"\s#", line)[0]) if bare else [line]
             yield from (part.strip() for part in parts if part.strip())
+
+
+def _late_directives(text: str) -> list[str]:
+    """Lines of `#SBATCH` that sbatch no longer reads: sbatch(1), DESCRIPTION."""
+    lines = [line.strip() for line in text.splitlines()]
+    first = next((at for at, line in enumerate(lines) if line and line[0] != "#"), len(lines))
+    return [line for line in lines[first:] if line.startswith("#SBATCH")]
 
 
 def _commands(line: str) -> list[list[str]]:
