@@ -27,6 +27,17 @@ def note_submission_to(cluster: str | None, asked: LoadedConfig | Plan) -> None:
         print_notes([f"runs_dir {told}: set runs_dir to a folder on the shared file system"])
 
 
+def note_own_saves(cluster: str | None, loaded: LoadedConfig) -> None:
+    """Say what a script's loop saves by itself, and nothing names for the next job."""
+    from hpc_train.backends.submit import detect_cluster
+    from hpc_train.config.own_saves import note_on_own_saves
+
+    if (said := note_on_own_saves(loaded.config, Path.cwd())) and (
+        (cluster or detect_cluster()) == "slurm"
+    ):
+        print_notes([said])
+
+
 def note_variables(plan: Plan, environ: Mapping[str, str]) -> None:
     """Say which of sbatch's variables are not used, since the config has their options."""
     from hpc_train.slurm.inherit import unused_variables

@@ -115,6 +115,7 @@ _PYTHON = "write env.venv or env.conda, whose Python the ranks get"
 SAID_OF_KEYS = {
     **dict.fromkeys(("resume", "resume_from_checkpoint", "ckpt_path", "checkpoint_path"), _GOES_ON),
     **dict.fromkeys(("python", "python_path", "interpreter"), _PYTHON),
+    "requeue": "leave it out: a run is requeued by itself; requeue.enabled=false switches it off",
     "hydra": "leave it out: of Hydra's keys defaults and _target_ are read",
     **dict.fromkeys(
         (

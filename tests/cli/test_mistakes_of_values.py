@@ -78,6 +78,7 @@ __all__ = ["project"]
         ("submit cfg.yaml defaults=[a]", 3, "defaults is no key", "a file builds on others"),
         ("submit cfg.yaml slurm.mem=lots", 3, "'lots' is not a memory size", "slurm.mem=64G"),
         ("submit cfg.yaml slurm.mem=16", 3, "'16' is not a memory size", "write slurm.mem=16G"),
+        ("submit cfg.yaml --requeue", 2, "No such option", "leave it out: a run is requeued by it"),
         ("submit cfg.yaml slurm.mem=999", 3, "'999' is not a memory size", "write slurm.mem=999G"),
         ("submit cfg.yaml slurm.mem=4000", 3, "not a memory size", "write slurm.mem=4000M"),
         ("submit cfg.yaml slurm.mem=16GiB", 3, "not a memory size", "write slurm.mem=16G"),
