@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from hpc_train.diagnose.activation import Activation
 from hpc_train.diagnose.around import PREFIX
 from hpc_train.diagnose.collectives import Calls
 from hpc_train.diagnose.launchers import Launchers
@@ -144,7 +145,7 @@ class LogReader:
         self._launchers = Launchers()
         self._ras = RasCounts()
         self._proxies = Proxies()
-        self._requeues = Requeues()
+        self._requeues, self._activation = Requeues(), Activation()
         self._messages, self._calls = Wrapped(), Calls()
         self._unfinished: tuple[Record, Evidence] | None = None
         self._torch_error: tuple[str, Evidence] | None = None
@@ -272,6 +273,7 @@ class LogReader:
 
     def _job(self, line: str, where: Evidence) -> None:
         self._requeues.take(line, where)
+        self._activation.take(line, where)
         if "Avg bus bandwidth" in line:  # nccl-tests' last line
             self._initialised = self._hits.lines + 1
         meaning, host = self._launchers.meaning(line, where)
@@ -357,6 +359,7 @@ class LogReader:
             lines={**self._last, **self._launchers.cut_at(self._last)},
             ends_open=bool(self._retrying),
         )
+        failures, notes = self._activation.told(failures, notes, hits.of("last"))
         failures, again = self._requeues.told(self._proxies.told(failures))
         settings, counts = self.shown.settings(self._last), filter(None, [self._ras.note()])
         return NcclReport(
