@@ -32,7 +32,9 @@ class Activation:
 
     def take(self, line: str, where: Evidence) -> None:
         """Take a line of any kind."""
-        found = _FRAME.search(line) if 'File "' in line else _PYTHON.search(line)
+        found = _FRAME.search(line) if 'File "' in line else None
+        if found is None and "/bin/python" in line and " module" in line:
+            found = _PYTHON.search(line)
         if not found or found[1] in _OF_SYSTEM or found[1].endswith("/.local"):
             return
         if where.file in self._own or len(self._own) < _MAX_FILES:

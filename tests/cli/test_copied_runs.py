@@ -67,6 +67,8 @@ def test_a_copy_of_a_run_that_trains_has_no_job_and_says_how_it_goes_on(
     said = " ".join(hpc("status", str(copy.path)).out.split())
     assert f"lost: a copy of {run.path}, whose job goes on there" in said
     assert f"hpc-train resume {copy.path} goes on here by itself" in said
+    word = copy.path if copy.run_id == run.run_id else copy.run_id
+    assert said.endswith(f"why hpc-train diagnose {word} go on hpc-train resume {word}")
     refused(hpc, f"cancel {copy.path}", f"is a copy of {run.path}, ", f"cancel {run.path}")
     assert not (slurm.folder / "cancelled").exists()
     assert hpc("cancel", "x").code == 0
