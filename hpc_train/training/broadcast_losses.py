@@ -6,6 +6,7 @@ What the warning filters of the user hide is not told here either.
 
 from __future__ import annotations
 
+import inspect
 import math
 import os
 import re
@@ -37,6 +38,7 @@ def broadcasts_noted(attempt: AttemptDir) -> Iterator[None]:
     Not in processes that are forked off this one.
     """
     show, process = warnings.showwarning, os.getpid()
+    told: set[str] = set()
 
     def show_and_note(
         message: Warning | str,
@@ -47,7 +49,7 @@ def broadcasts_noted(attempt: AttemptDir) -> Iterator[None]:
         line: str | None = None,
     ) -> None:
         if os.getpid() == process and (found := _SIZES.match(str(message))):
-            _note(attempt, _shape(found["input"]), _shape(found["target"]))
+            _note(attempt, told, _shape(found["input"]), _shape(found["target"]))
         show(message, category, filename, lineno, file, line)
 
     warnings.showwarning = show_and_note
@@ -62,22 +64,28 @@ def _shape(text: str) -> tuple[int, ...]:
     return tuple(int(it) for it in re.findall(r"\d+", text))
 
 
-def _note(attempt: AttemptDir, has: tuple[int, ...], wants: tuple[int, ...]) -> None:
+def _note(
+    attempt: AttemptDir, told: set[str], has: tuple[int, ...], wants: tuple[int, ...]
+) -> None:
     both = _broadcast(has, wants)
     if math.prod(both) <= max(math.prod(has), math.prod(wants)):  # as of one number for all samples
         return
-    frames = list(traceback.walk_stack(None))  # from the innermost on
+    frames = list(traceback.walk_stack(inspect.currentframe()))  # from the innermost on
     while frames and not frames[0][0].f_code.co_filename.endswith(_FUNCTIONS):
         del frames[0]
     if not frames:
         return
     function, (frame, line) = frames[0][0].f_code.co_name, _users(frames)
     what = f"{function} ({shown_file(frame.f_code.co_filename)}:{line}) "
-    if any(note.startswith(what) for note in read_notes(attempt)):
+    if what in told or any(note.startswith(what) for note in read_notes(attempt)):
         return
+    told.add(what)
     given = f"is given an input of shape {list(has)} and a target of {list(wants)}"
     to = f"which torch broadcasts to {list(both)}: values of different samples are compared"
-    fix = squeeze(Given(function, has, wants), frame, [*nodes_at(frame, line)])
+    try:
+        fix = squeeze(Given(function, has, wants), frame, [*nodes_at(frame, line)])
+    except Exception:  # noqa: BLE001 - a value of the user's may not let itself be read
+        fix = ""
     leave_note(attempt, f"{what}{given}, {to}{'; ' if fix else ''}{fix}")
 
 
