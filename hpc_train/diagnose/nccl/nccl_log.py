@@ -36,7 +36,7 @@ from hpc_train.diagnose.nccl.nccl_shown import Shown
 from hpc_train.diagnose.nccl.nccl_traces import Traces
 from hpc_train.diagnose.ras_counts import RasCounts
 from hpc_train.diagnose.requeues import Requeues
-from hpc_train.diagnose.rules import MAX_TEXT, Evidence, Hits, Rule, read_rules
+from hpc_train.diagnose.rules import MAX_TEXT, Evidence, Failure, Hits, Rule, read_rules
 from hpc_train.diagnose.same_folder import with_folder
 from hpc_train.diagnose.shorten import shortened
 from hpc_train.diagnose.timeouts import Timeouts
@@ -349,17 +349,7 @@ class LogReader:
         for said, where in [*self._calls.at_end(), *self._launchers.at_end(self._last)]:
             self.records += 1
             any(hits.take(kind, said, "", "", where, is_warning=False) for kind in ("JOB", "WARN"))
-        failures, notes = judge(
-            hits,
-            (self.timeouts.failure(),),
-            self._traces.root(has_fallback=hits.has("collnet")),
-            self._torch_error,
-            self._initialised,
-            self._overcome,
-            lines={**self._last, **self._launchers.cut_at(self._last)},
-            ends_open=bool(self._retrying),
-        )
-        failures, notes = self._activation.told(failures, notes, hits.of("last"))
+        failures, notes = self._judged()
         failures, again = self._requeues.told(self._proxies.told(failures))
         settings, counts = self.shown.settings(self._last), filter(None, [self._ras.note()])
         return NcclReport(
@@ -383,3 +373,17 @@ class LogReader:
             records=self.records,
             torn=self._comms.torn,
         )
+
+    def _judged(self) -> tuple[tuple[Failure, ...], tuple[Failure, ...]]:
+        hits = self._hits
+        failures, notes = judge(
+            hits,
+            (self.timeouts.failure(),),
+            self._traces.root(has_fallback=hits.has("collnet")),
+            self._torch_error,
+            self._initialised,
+            self._overcome,
+            lines={**self._last, **self._launchers.cut_at(self._last)},
+            ends_open=bool(self._retrying),
+        )
+        return self._activation.told(failures, notes, hits.of("last"))
