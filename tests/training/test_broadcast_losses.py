@@ -51,8 +51,10 @@ def test_a_loss_of_a_column_and_a_row_is_told_with_its_line_and_what_to_write(
 
     has = "is given an input of shape [32, 1] and a target of [32]"
     assert noted(attempt, step, (32, 1), (32,)) == [
-        (f"mse_loss ({FILE}:{line_of(step, 1)}) {has}, which torch broadcasts to [32, 32]:"
-        f" {BETWEEN}; write out.squeeze(1)")
+        (
+            f"mse_loss ({FILE}:{line_of(step, 1)}) {has}, which torch broadcasts to [32, 32]:"
+            f" {BETWEEN}; write out.squeeze(1)"
+        )
     ]
 
 
