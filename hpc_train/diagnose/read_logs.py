@@ -27,7 +27,7 @@ _MAX_TRACEBACKS = 10_000
 _TOLD_NOTES = (
     *("ras_counts", "start_open", "libcuda", "only_warned", "optional_import", "requeued"),
     *("stray_connection", "no_loss_once"),
-    *("tool_missing", "command_missing", "folder_missing", "crlf"),
+    *("not_activated", "tool_missing", "command_missing", "folder_missing", "crlf"),
     *("nccl_tests_no_row", "nccl_tests_no_mpi", "nccl_tests_alone"),
 )
 _EXCEPTION = re.compile(
