@@ -78,15 +78,13 @@ def refuse_ended(word: str) -> None:
     plan = None
     with contextlib.suppress(OSError, ValueError):
         plan = _plan_in(script.read_text(encoding="utf-8"))
-    code = (
-        f" (exit code {exit_code})" if (exit_code := job.get("ExitCode").partition(":")[0]) else ""
-    )
-    ended = (
-        f"{word} is {script.name}, rendered by hpc-train, and ended: {job.get('JobState')}{code}"
-    )
+    how = job.get("JobState")
+    if code := job.get("ExitCode").partition(":")[0]:
+        how += f" (exit code {code})"
+    ended = f"{word} is {script.name}, rendered by hpc-train, and ended: {how}"
     if plan is None:
         name = f" ({script})" if job.get("Command") else ""
-        ended = f"{word} is a job of Slurm's that hpc-train did not submit{name}, and ended"
+        ended = f"{word} is a job of Slurm's that hpc-train did not submit{name}; it ended: {how}"
     raise NoSuchRunError(ended, _where_it_is_told(word, job, plan))
 
 
