@@ -95,8 +95,9 @@ def _of_gres(full: str, values: Mapping[str, Any], *, typed: bool) -> str:
     """The keys for sbatch's --gres, with its own numbers; empty for other words."""
     section, _, name = full.rpartition(".")
     beside = values.get(section) if section else values
-    is_gres = name == "gres" and section in ("", "slurm") and isinstance(beside, Mapping)
-    return keys_for_gres(beside.get(name), on_line=typed) if is_gres else ""
+    if name != "gres" or section not in ("", "slurm") or not isinstance(beside, Mapping):
+        return ""
+    return keys_for_gres(beside.get(name), on_line=typed)
 
 
 def _builds_on(key: str, value: Any) -> str:
