@@ -173,14 +173,11 @@ class ReadLogs:
         nodes = _whole_names(told.nodes, hosts) if node or told.hosts else ()
         if told.of_another:
             rank, node, nodes = self._late(told.cause), "", ()
-        fix = told.fix
-        if told.name == REFUSAL and len(around.lines) > 1:
-            fix = fix_below(around.lines) or "what that line says"
         recorded = self.reader.timeouts.recorded if told.name == "collective_timeout" else None
         return Culprit(
             name=told.name,
             cause=told.cause,
-            fix=fix,
+            fix=_fix(told, around),
             rank=rank,
             ranks=() if told.of_another else ranks,
             told_by=ranks if told.of_another else (),
@@ -257,6 +254,13 @@ def diagnose_logs(words: Sequence[str]) -> Diagnosis:
         hint = "name a log that holds what the ranks or the job have written"
         raise HpcTrainError(f"{', '.join(words)}: that is no text", hint)
     return found
+
+
+def _fix(told: Failure, around: Around) -> str:
+    """The rule's, or what hpc-train itself has said below its line."""
+    if told.name != REFUSAL or len(around.lines) < 2:
+        return told.fix
+    return fix_below(around.lines) or "what that line says"
 
 
 def _whole_names(nodes: Iterable[str], hosts: Sequence[str]) -> tuple[str, ...]:

@@ -293,26 +293,6 @@ def test_a_variable_that_cannot_do_what_it_says_is_told(seen, env, level, words)
     assert all(f.fix for f in found)
 
 
-@pytest.mark.parametrize(
-    ("env", "where"),
-    [
-        ({"NCCL_SOCKET_IFNAME": "hsn"}, "*"),
-        ({"NCCL_SOCKET_IFNAME": "=ib"}, "*"),
-        ({"GLOO_SOCKET_IFNAME": "ib7"}, "*"),
-        ({"NCCL_SOCKET_IFNAME": "ib0"}, "node1"),
-        ({"GLOO_SOCKET_IFNAME": "ib0"}, "node1"),
-    ],
-)
-def test_of_one_node_a_name_that_it_has_not_at_all_is_the_variables_fault(seen, env, where):
-    """One that is there and down may be up on another node."""
-    (node,) = seen(ib_node(1))
-    faces = [
-        replace(it, state="down", ipv4=()) if it.name == "ib0" else it for it in node.interfaces
-    ]
-    found = choose([replace(node, interfaces=tuple(faces))], env).findings
-    assert [f.node for f in found if f.check == "user_env"] == [where]
-
-
 def test_a_list_that_mixes_link_layers_cannot_connect(seen):
     nodes = [node.plus(*bond_hca(node.number)) for node in three()]
     found = choose(seen(*nodes), {"NCCL_IB_HCA": "mlx5"}).findings

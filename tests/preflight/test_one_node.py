@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,12 +12,15 @@ import pytest
 from hpc_train.config.schema import PreflightConfig
 from hpc_train.plan.policy import Refused
 from hpc_train.plan.states import Outcome
+from hpc_train.preflight.choose.choose import choose
 from hpc_train.preflight.choose.user_env import gloo_on_one_node
 from hpc_train.preflight.inventory.inventory import Interface
 from hpc_train.preflight.options import PreflightRequest
 from hpc_train.preflight.run_preflight import run_preflight
 from hpc_train.preflight.verdict import Verdict
 from hpc_train.supervisor.refusal import judge_refusal
+
+from .made_sysfs import ib_node
 
 LO = Interface(name="lo", kind="loopback", ipv4=("127.0.0.1/8",))
 ETH = Interface(name="eth0", kind="ethernet", ipv4=("10.0.0.1/24",), state="down")
@@ -82,3 +86,23 @@ def test_what_works_or_is_not_known_is_not_refused(
     verdict = looked(tmp_path, value, **changes)
     assert verdict.verdict == "go"
     assert verdict.summary[-1].endswith("everything: one node without GPUs: nothing to check")
+
+
+@pytest.mark.parametrize(
+    ("env", "where"),
+    [
+        ({"NCCL_SOCKET_IFNAME": "hsn"}, "*"),
+        ({"NCCL_SOCKET_IFNAME": "=ib"}, "*"),
+        ({"GLOO_SOCKET_IFNAME": "ib7"}, "*"),
+        ({"NCCL_SOCKET_IFNAME": "ib0"}, "node1"),
+        ({"GLOO_SOCKET_IFNAME": "ib0"}, "node1"),
+    ],
+)
+def test_of_one_node_a_name_that_it_has_not_at_all_is_the_variables_fault(seen, env, where):
+    """One that is there and down may be up on another node."""
+    (node,) = seen(ib_node(1))
+    faces = [
+        replace(it, state="down", ipv4=()) if it.name == "ib0" else it for it in node.interfaces
+    ]
+    found = choose([replace(node, interfaces=tuple(faces))], env).findings
+    assert [f.node for f in found if f.check == "user_env"] == [where]
