@@ -37,6 +37,7 @@ from hpc_train.training.unset_variables import unset_variable
 from hpc_train.training.unused_parameters import fix_of_unused
 from hpc_train.training.users_method import method_that_returned
 from hpc_train.training.whole_batch import of_batch
+from hpc_train.training.whole_given import whole_given
 from hpc_train.training.whole_predicted import whole_predicted
 
 _MOST_SAID = 400  # characters of a message of several lines
@@ -106,8 +107,8 @@ def fix_of(
     fixes += [FIX] if unfit_checkpoint(error) else []
     fixes += [fix_of_text(error), loaded_checkpoint(error), empty_data(error)]
     fixes += [fix_of_unused(error, of_config=batch is not None)]
-    predicted = whole_predicted(error).fix
-    fixes += [unread_file(error) or of_frame(error) or predicted or of_batch(error)]
+    whole = whole_predicted(error).fix or whole_given(error).fix
+    fixes += [unread_file(error) or of_frame(error) or whole or of_batch(error)]
     fixes += [lost_gradient(error).fix]
     fixes += [_of_samples(error) or sampleless_set(error).fix]
     fixes += [kept_graph(error), absent_package(error), of_metric(error)]
