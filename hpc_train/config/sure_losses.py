@@ -48,25 +48,8 @@ def detached_loss(definition: ast.ClassDef, imports: Mapping[str, str]) -> Cut |
         read.cut[_FORWARD] = line, "leave torch.no_grad() out of forward"
     returns = [it for it in own_nodes(method.body) if isinstance(it, ast.Return) and it.value]
     read.run(method.body)
-    cuts = [_returned(it, read.at.get(it, {})) for it in returns]
+    cuts = [read.returned(it) for it in returns]
     return cuts[0] if cuts and None not in cuts else None
-
-
-def _returned(given: ast.Return, names: Mapping[str, Cut]) -> Cut | None:
-    """What took the gradient from a returned loss, also from a dict's "loss"."""
-    value = given.value
-    if isinstance(value, ast.Dict):
-        pairs = zip(value.keys, value.values, strict=True)
-        named = [it for key, it in pairs if isinstance(key, ast.Constant) and key.value == "loss"]
-        if len(named) != 1 or None in value.keys:
-            return None
-        before, value = '"loss": ', named[0]
-    else:
-        before = "return "
-    if isinstance(value, ast.Name):
-        return names.get(value.id)
-    inner = _detached(value)
-    return (value.lineno, f"write {before}{ast.unparse(inner)}") if value and inner else None
 
 
 def _detached(value: ast.expr | None) -> ast.expr | None:
@@ -76,6 +59,17 @@ def _detached(value: ast.expr | None) -> ast.expr | None:
     if value.func.attr not in _WITHOUT_GRADIENT or value.args or value.keywords:
         return None
     return value.func.value
+
+
+def _detached_above(value: ast.expr) -> str:
+    """`detach` of `X.detach().clone()`, where nothing else is given a part in it."""
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+        if value.args or value.keywords:
+            break
+        if value.func.attr in _WITHOUT_GRADIENT:
+            return value.func.attr
+        value = value.func.value
+    return ""
 
 
 @dataclass
@@ -104,6 +98,25 @@ class _Straight:
                 self.run(statement.body, without or statement.lineno)
             else:
                 self._assign(statement, without)
+
+    def returned(self, given: ast.Return) -> Cut | None:
+        """What took the gradient from a returned loss, also from a dict's "loss"."""
+        value, before, names = given.value, "return ", self.at.get(given, {})
+        if isinstance(value, ast.Dict):
+            pairs = zip(value.keys, value.values, strict=True)
+            named = [
+                it for key, it in pairs if isinstance(key, ast.Constant) and key.value == "loss"
+            ]
+            if len(named) != 1 or None in value.keys:
+                return None
+            before, value = '"loss": ', named[0]
+        if value is None or isinstance(value, ast.Name):
+            return names.get(value.id) if value else None
+        if inner := _detached(value) or self._copied(value):
+            inner = _detached(inner) or inner
+            return value.lineno, f"write {before}{ast.unparse(inner)}"
+        above = _detached_above(value)
+        return (value.lineno, f"leave .{above}() out") if above else None
 
     def _assign(self, statement: ast.stmt, without: int) -> None:
         value = statement.value if isinstance(statement, _STRAIGHT) else None
