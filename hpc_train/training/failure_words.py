@@ -24,6 +24,7 @@ from hpc_train.training.given_texts import fix_of_text
 from hpc_train.training.kept_graph import kept_graph
 from hpc_train.training.kept_lists import kept_list
 from hpc_train.training.loaded_checkpoint import loaded_checkpoint
+from hpc_train.training.loaded_state import loaded_state
 from hpc_train.training.local_objects import local_object
 from hpc_train.training.lost_gradient import lost_gradient
 from hpc_train.training.meant_instead import meant_instead
@@ -106,7 +107,8 @@ def fix_of(
         _of_hparams(error),
     ]
     fixes += [FIX] if unfit_checkpoint(error) else []
-    fixes += [fix_of_text(error), loaded_checkpoint(error), empty_data(error)]
+    fixes += [fix_of_text(error), loaded_checkpoint(error) or loaded_state(error)]
+    fixes += [empty_data(error)]
     fixes += [fix_of_unused(error, of_config=batch is not None)]
     whole = whole_predicted(error).fix or whole_given(error).fix
     fixes += [unread_file(error) or of_frame(error) or whole or of_batch(error)]
