@@ -62,6 +62,10 @@ _FIXES = (
         r"persistent_workers option needs num_workers > 0",
         "leave persistent_workers=True out, or give num_workers of 1 or more",
     ),
+    (
+        r'ckpt_path="best"\)` is set but `ModelCheckpoint` is not configured',
+        "leave ckpt_path out, which takes the model as it is given, or name a file",
+    ),
     (r"before Module.__init__\(\) call", "call super().__init__() first"),
     (
         r"'NoneType' object has no attribute '(?:best_model_|best_k_models|last_model_path)",
