@@ -80,20 +80,22 @@ class _Straight:
         losses: Attributes of self that are losses of torch's, which have no parameters.
         plain: Names of what came with the batch, or was made of it by torch alone.
         cut: Names that surely have no gradient, as it stands.
-        at: The same at each return among these lines.
+        made: Names of a loss of torch's that was made, and not called.
+        at: Both at each return among these lines.
     """
 
     imports: Mapping[str, str]
     losses: frozenset[str]
     plain: set[str]
     cut: dict[str, Cut] = field(default_factory=dict)
+    made: dict[str, Cut] = field(default_factory=dict)
     at: dict[ast.Return, dict[str, Cut]] = field(default_factory=dict)
 
     def run(self, body: Sequence[ast.stmt], without: int = 0) -> None:
         """Read lines, those of `with torch.no_grad():` with the number of that line."""
         for statement in body:
             if isinstance(statement, ast.Return):
-                self.at[statement] = dict(self.cut)
+                self.at[statement] = {**self.cut, **self.made}
             elif isinstance(statement, ast.With) and self._is_no_grad(statement):
                 self.run(statement.body, without or statement.lineno)
             else:
@@ -112,6 +114,8 @@ class _Straight:
             before, value = '"loss": ', named[0]
         if value is None or isinstance(value, ast.Name):
             return names.get(value.id) if value else None
+        if uncalled := self._uncalled(value):
+            return uncalled
         if inner := _detached(value) or self._copied(value):
             inner = _detached(inner) or inner
             return value.lineno, f"write {before}{ast.unparse(inner)}"
@@ -125,8 +129,11 @@ class _Straight:
         is_plain = value is not None and self._is_made_of(value, self.plain)
         for name in names:
             self.cut.pop(name, None)
+            self.made.pop(name, None)
             self.plain.discard(name)
-            if cut:
+            if value and len(names) == 1 and (uncalled := self._uncalled(value)):
+                self.made[name] = uncalled
+            elif cut:
                 self.cut[name] = cut
             elif is_plain:
                 self.plain.add(name)
@@ -146,6 +153,15 @@ class _Straight:
             return without, "call the model outside of torch.no_grad()"
         known = [self.cut[it] for it in _read(value) if it in self.cut]
         return known[0] if known and self._is_made_of(value, {*self.plain, *self.cut}) else None
+
+    def _uncalled(self, value: ast.expr) -> Cut | None:
+        """Of `nn.CrossEntropyLoss(out, y)`, which is no number, whatever it is given."""
+        if not isinstance(value, ast.Call) or len(value.args) != 2:
+            return None
+        dotted = self._dotted(value.func)
+        if not dotted.startswith("torch.nn.") or not dotted.endswith("Loss"):
+            return None
+        return value.lineno, uncalled_loss(value)
 
     def _copied(self, value: ast.expr) -> ast.expr | None:
         """`X` of `float(X)`, `torch.tensor(X)` and `torch.tensor(X.item())`."""
@@ -186,6 +202,13 @@ class _Straight:
 
     def _dotted(self, value: ast.expr) -> str:
         return _dotted(value, self.imports)
+
+
+def uncalled_loss(call: ast.Call) -> str:
+    """What is wrong with `nn.CrossEntropyLoss(out, y)`, and what to write."""
+    made = ast.Call(call.func, [], call.keywords)
+    write = ast.unparse(ast.Call(made, call.args, []))
+    return f"{ast.unparse(call)} makes the loss and does not call it: write {write}"
 
 
 def _dotted(value: ast.expr, imports: Mapping[str, str]) -> str:

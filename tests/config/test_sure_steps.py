@@ -131,6 +131,15 @@ LOSS = "    def training_step(self, batch, batch_idx):\n        loss = self.laye
         ('return {"loss": torch.tensor(loss)}', 'write "loss": loss'),
         ("return loss.detach().clone()", "leave .detach() out"),
         ("return loss.mean().detach().cpu().float()", "leave .detach() out"),
+        (
+            "return torch.nn.MSELoss(loss, batch)",
+            (
+                "torch.nn.MSELoss(loss, batch) makes the loss and does not call it: write"
+                " torch.nn.MSELoss()(loss, batch)"
+            ),
+        ),
+        ("return torch.nn.MSELoss()(loss, batch)", ""),
+        ("return torch.nn.MSELoss(loss)", ""),
         ("return torch.tensor(loss, requires_grad=True)", ""),
         ("return torch.as_tensor(loss)", ""),
         ("return torch.stack([loss]).mean()", ""),
@@ -178,6 +187,8 @@ def of_lines(folder: Path, monkeypatch: pytest.MonkeyPatch, lines: list[str], mo
         (["loss = self(batch)", "loss = float(loss)", "return loss"], "11) -> leave this line out"),
         (["loss = self(batch)", "loss = torch.tensor(loss.item())", "return loss"],
          "11) -> leave this line out"),
+        (["x, y = batch", "loss = torch.nn.NLLLoss(self(x), y, reduction='sum')", "return loss"],
+         "11) -> torch.nn.NLLLoss(self(x), y, reduction='sum') makes the loss and does not call"),
         (["mse = self(batch)", "loss = torch.tensor(mse)", "return loss"],
          "11) -> leave torch.tensor() out"),
         (["loss = self(batch).mean().detach()", "self.log('loss', loss)", "return {'loss': loss}"],
@@ -237,6 +248,9 @@ def test_a_forward_that_gives_no_gradient_is_refused_with_that_line(
     [
         ["loss = self(batch)", "seen = loss.detach()", "self.log('loss', seen)", "return loss"],
         ["loss = self(batch)", "if self.x: loss = loss.detach()", "return loss"],
+        ["made = torch.nn.MSELoss(True, True)", "loss = made(self(batch), 1)", "return loss"],
+        ["loss = torch.nn.MSELoss(1, 1)", "loss = loss(self(batch), 1)", "return loss"],
+        ["made = torch.nn.MSELoss(1, 1)", "return made(self(batch), 1)"],
         ["loss = self(batch).detach()", "if self.x: loss = self(batch)", "return loss"],
         ["loss = self(batch).detach()", "loss = loss + self.layer(1)", "return loss"],
         ["loss = self(batch).detach()", "loss += self.layer(1)", "return loss"],
