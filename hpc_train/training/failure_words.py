@@ -16,6 +16,7 @@ from hpc_train.plan.states import SUBMIT_AGAIN
 from hpc_train.training.absent_folder import absent_folder
 from hpc_train.training.absent_interface import absent_interface
 from hpc_train.training.absent_package import absent_package
+from hpc_train.training.asked_of_gpu import asked_of_gpu
 from hpc_train.training.called_hooks import called_hook
 from hpc_train.training.dead_worker import dead_worker
 from hpc_train.training.empty_data import empty_data
@@ -24,6 +25,7 @@ from hpc_train.training.given_texts import fix_of_text
 from hpc_train.training.kept_graph import kept_graph
 from hpc_train.training.kept_lists import kept_list
 from hpc_train.training.loaded_checkpoint import loaded_checkpoint
+from hpc_train.training.loaded_state import loaded_state
 from hpc_train.training.local_objects import local_object
 from hpc_train.training.lost_gradient import lost_gradient
 from hpc_train.training.meant_instead import meant_instead
@@ -38,6 +40,7 @@ from hpc_train.training.unset_variables import unset_variable
 from hpc_train.training.unused_parameters import fix_of_unused
 from hpc_train.training.users_method import method_that_returned
 from hpc_train.training.whole_batch import of_batch
+from hpc_train.training.whole_given import whole_given
 from hpc_train.training.whole_predicted import whole_predicted
 
 _MOST_SAID = 400  # characters of a message of several lines
@@ -59,6 +62,10 @@ _FIXES = (
     (
         r"persistent_workers option needs num_workers > 0",
         "leave persistent_workers=True out, or give num_workers of 1 or more",
+    ),
+    (
+        r'ckpt_path="best"\)` is set but `ModelCheckpoint` is not configured',
+        "leave ckpt_path out, which takes the model as it is given, or name a file",
     ),
     (r"before Module.__init__\(\) call", "call super().__init__() first"),
     (
@@ -105,13 +112,15 @@ def fix_of(
         _of_hparams(error),
     ]
     fixes += [FIX] if unfit_checkpoint(error) else []
-    fixes += [fix_of_text(error), loaded_checkpoint(error), empty_data(error)]
+    fixes += [fix_of_text(error), loaded_checkpoint(error) or loaded_state(error)]
+    fixes += [empty_data(error)]
     fixes += [fix_of_unused(error, of_config=batch is not None)]
-    predicted = whole_predicted(error).fix
-    fixes += [unread_file(error) or of_frame(error) or predicted or of_batch(error)]
+    whole = whole_predicted(error).fix or whole_given(error).fix
+    fixes += [unread_file(error) or of_frame(error) or whole or of_batch(error)]
     fixes += [lost_gradient(error).fix]
     fixes += [_of_samples(error) or sampleless_set(error).fix]
     fixes += [absent_interface(error), kept_graph(error), absent_package(error), of_metric(error)]
+    fixes += [asked_of_gpu(error)]
     if not any(fixes):
         meant = meant_instead(error, of_config=batch is not None) or near_name(error)
         fixes.append(meant or kept_list(error))

@@ -33,6 +33,7 @@ from hpc_train.training.resume.untrained import UntrainedError
 from hpc_train.training.sampleless_set import sampleless_set
 from hpc_train.training.samples_differ import none_in_samples, samples_differ
 from hpc_train.training.users_method import method_that_returned
+from hpc_train.training.whole_given import whole_given
 from hpc_train.training.whole_predicted import whole_predicted
 
 _USER_CODE = 1
@@ -283,7 +284,8 @@ def user_frame(error: BaseException) -> str:
     called = called_hook(error).where or method_that_returned(error)
     of_set = samples_differ(error).where or none_in_samples(error).where
     of_set = of_set or sampleless_set(error).where
-    behind = lost_gradient(error).where or of_set or whole_predicted(error).where
+    of_whole = whole_predicted(error).where or whole_given(error).where
+    behind = lost_gradient(error).where or of_set or of_whole
     if where := called or local_object(error).where or behind:
         return where
     if dead_worker(error):  # it is told wherever the process happens to be

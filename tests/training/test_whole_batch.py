@@ -68,10 +68,12 @@ def test_a_dict_of_another_number_of_keys_is_told_with_how_to_take_one() -> None
 
 
 def test_a_dict_in_a_tensors_place_is_told_with_its_keys() -> None:
-    fix, _ = told(whole, {"x": X, "y": Y})
+    fix, place = told(whole, {"x": X, "y": Y})
     assert fix == (
-        "x is a dict with the keys 'x', 'y': write x[\"x\"] or x[\"y\"] for the value that is meant"
+        "forward(batch) is given the whole batch, a dict with the keys 'x', 'y': write"
+        ' forward(batch["x"]) or forward(batch["y"])'
     )
+    assert place == f"{__file__}:{whole.__code__.co_firstlineno + 1}"
 
 
 def test_labels_that_are_texts_are_told_with_numbers_for_them() -> None:
