@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hpc_train.training.fixed_shape import fixed_shape
+from hpc_train.training.float_labels import float_labels
 from hpc_train.training.foreign_calls import foreign_call
 from hpc_train.training.hidden_layers import hidden_layers
 from hpc_train.training.joined import joined
@@ -20,7 +21,7 @@ from hpc_train.training.unfit_input import unfit_input
 _BY_VALUES = (
     *(uncalled_method, fixed_shape, taken_apart, missing_values),
     *(out_of_range, unfit_input, hidden_layers, not_module, unfit_rows),
-    *(pair_for_tensor, joined),
+    *(pair_for_tensor, joined, float_labels),
 )
 
 
