@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from hpc_train.training.endless_schedule import endless_schedule
 from hpc_train.training.fixed_shape import fixed_shape
 from hpc_train.training.float_labels import float_labels
 from hpc_train.training.foreign_calls import foreign_call
@@ -21,7 +22,7 @@ from hpc_train.training.unfit_input import unfit_input
 _BY_VALUES = (
     *(uncalled_method, fixed_shape, taken_apart, missing_values),
     *(out_of_range, unfit_input, hidden_layers, not_module, unfit_rows),
-    *(pair_for_tensor, joined, float_labels),
+    *(pair_for_tensor, joined, float_labels, endless_schedule),
 )
 
 
