@@ -24,7 +24,7 @@ def endless_schedule(error: BaseException) -> str:
         return ""
     frame, nodes = failing_line(error) or (None, [])
     calls = [it for it in nodes if isinstance(it, ast.Call) and _is_made(it)]
-    owner = frame.f_locals.get("self") if frame else None
+    owner: Any = frame.f_locals.get("self") if frame else None
     if frame is None or len(calls) != 1 or own_method(owner, _MAKES) is None:
         return _OF_LOOP
     if not hasattr(type(owner), "automatic_optimization"):  # of Lightning's LightningModule
@@ -109,11 +109,6 @@ def _with_total(value: ast.expr) -> str:
 
 
 def _quoted(key: ast.expr | None) -> str:
-    is_text = isinstance(key, ast.Constant) and isinstance(key.value, str)
-    return (
-        f'"{key.value}"'
-        if is_text and isinstance(key, ast.Constant)
-        else ast.unparse(key)
-        if key
-        else ""
-    )
+    if isinstance(key, ast.Constant) and isinstance(key.value, str):
+        return f'"{key.value}"'
+    return ast.unparse(key) if key else ""

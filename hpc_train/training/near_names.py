@@ -54,7 +54,7 @@ def _near_attribute(error: AttributeError) -> str:
         return ""
     if isinstance(owner, argparse.Namespace):
         return instead_of(name, [*vars(owner)], _written(error, name) or "it")
-    if sure := where_set(error) or _of_trainer(error, owner, name) or _of_module(error, owner):
+    if sure := where_set(error) or _of_trainer(error, name) or _of_module(error, name):
         return sure
     if name.startswith("_"):
         return ""
@@ -88,11 +88,12 @@ def _near_in_module(module: str, name: str, names: list[str]) -> str:
     return moved or (f"did you mean {alike[0]!r}?" if len(alike) == 1 else "")
 
 
-def _of_trainer(error: AttributeError, owner: object, name: str) -> str:
+def _of_trainer(error: AttributeError, name: str) -> str:
     """What to call of Lightning's Trainer, of either package, for another library's method.
 
     And one of its optimizers, which are a list, and of its schedules.
     """
+    owner = error.obj
     if not _is_lightnings(owner, "Trainer"):
         return ""
     if name in MEANT_METHODS:
@@ -107,12 +108,12 @@ def _of_trainer(error: AttributeError, owner: object, name: str) -> str:
     return f"write {write} in its place ({several} is a list of {len(held)})"
 
 
-def _of_module(error: AttributeError, owner: object) -> str:
+def _of_module(error: AttributeError, name: str) -> str:
     """The same of a LightningModule, where a method gives the one that there is, or a list."""
-    called = _OF_MODULE.get(error.name, "")
-    if not called or not _is_lightnings(owner, "LightningModule"):
+    called = _OF_MODULE.get(name, "")
+    if not called or not _is_lightnings(error.obj, "LightningModule"):
         return ""
-    return f"write {_written(error, error.name) or 'self'}.{called} in its place"
+    return f"write {_written(error, name) or 'self'}.{called} in its place"
 
 
 def _is_lightnings(owner: object, name: str) -> bool:
