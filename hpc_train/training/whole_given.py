@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import inspect
 import re
 import traceback
 from collections.abc import Mapping, Sequence
@@ -129,14 +130,23 @@ def _targets(target: ast.expr) -> Sequence[ast.expr]:
     return target.elts[1:] if isinstance(target, ast.Tuple) else [target]
 
 
+def _first_field(kind: type) -> str:
+    """Of a named tuple, which is made by its fields."""
+    try:
+        fields = [*inspect.signature(kind).parameters] if issubclass(kind, tuple) else []
+    except (TypeError, ValueError):  # one of C's
+        return ""
+    return fields[0] if fields and hasattr(kind, fields[0]) else ""
+
+
 def _written(call: ast.Call, name: str, of: Any, frame: FrameType, line: int) -> str:
     """`x, y = batch and self(x)`; empty where its first value is no tensor."""
     if isinstance(of, Mapping):
         return _by_key(call, name, of)
     if shape_of(of[0]) is None:
         return ""
-    if fields := getattr(of, "_fields", ()):
-        return _with(call, name, f"{name}.{fields[0]}")
+    if field := _first_field(type(of)):
+        return _with(call, name, f"{name}.{field}")
     if apart := _apart_above(name, len(of), frame, line):
         return _with(call, name, apart)
     names = {1: "(x,)", 2: "x, y"}.get(len(of), "x, *_")
