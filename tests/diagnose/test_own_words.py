@@ -102,6 +102,29 @@ def test_a_process_whose_log_ends_with_an_error_is_judged_by_its_log(made, last)
     assert "os._exit()" not in found.cause
 
 
+GLOO = "GLOO_SOCKET_IFNAME user_env: 'ib0': no such interface (there: lo, eth0)"
+
+
+@pytest.mark.parametrize(
+    ("more", "name", "fix"),
+    [
+        ("", "preflight_variable", "unset it, or name one of those"),
+        (
+            "; all nodes: memlock: low -> raise it",
+            "preflight_refused",
+            "what it names; hpc-train p",
+        ),
+    ],
+)
+def test_a_variable_that_the_preflight_refuses_is_told_with_its_fix(made, more, name, fix):
+    reason = f"the preflight refused: all nodes: {GLOO} -> unset it, or name one of those{more}"
+    ended(made, "user_error", reason)
+    (found,) = diagnose_run(made.run).findings
+    assert (found.name, found.is_known) == (name, True)
+    assert GLOO in found.cause
+    assert found.fix.startswith(fix)
+
+
 SMALL = "2 ranks a node need 2 CPUs, and job 7 has 1 a node"
 TWICE = "srun has started this 2 times, as step 7.0; one starts all the ranks itself"
 KEY = "cfg.yaml:3: slurm.gres is no key of hpc-train"
