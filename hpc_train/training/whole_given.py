@@ -20,6 +20,7 @@ from hpc_train.training.frame_values import shape_of, value_of
 _OF_WHOLE = re.compile(r"must be (?:a )?Tensors?, not \w+$")
 _MOST = 6  # parts that are told one by one
 _FORWARD = "forward"
+_FIELDS = "_fields"  # of a named tuple's class
 _PAIRS = ("LSTM", "GRU", "RNN", "MultiheadAttention")  # torch.nn's that give one, the output first
 
 
@@ -135,7 +136,7 @@ def _written(call: ast.Call, name: str, of: Any, frame: FrameType, line: int) ->
         return _by_key(call, name, of)
     if shape_of(of[0]) is None:
         return ""
-    if fields := getattr(of, "_fields", ()):
+    if fields := next((vars(it)[_FIELDS] for it in type(of).__mro__ if _FIELDS in vars(it)), ()):
         return _with(call, name, f"{name}.{fields[0]}")
     if apart := _apart_above(name, len(of), frame, line):
         return _with(call, name, apart)
