@@ -13,9 +13,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from hpc_train.backends.observe import ask_again, is_submitit, observe
-from hpc_train.backends.rendered_job import refuse_rendered
+from hpc_train.backends.rendered_job import refuse_ended, refuse_rendered
 from hpc_train.errors import HpcTrainError, NoSuchRunError, SlurmError, UsageError
 from hpc_train.plan.states import RunState
+from hpc_train.runs.copies import copied_from
 from hpc_train.runs.events import Event, EventKind, append_event, read_events
 from hpc_train.runs.history import newest_job_id
 from hpc_train.runs.layout import RunDir
@@ -59,6 +60,9 @@ def cancel_one(directories: Sequence[RunDir]) -> tuple[RunStatus, str]:
     if status.state.ended and status.state is not RunState.LOST:
         what = f"{status.name} ({status.run}) is already {status.state.value}"
         raise HpcTrainError(what, "`hpc-train list --active` shows what has not ended")
+    if origin := copied_from(run):
+        what = f"{run.path} is a copy of {origin}, and has no job of its own"
+        raise HpcTrainError(what, f"hpc-train cancel {shlex.quote(str(origin))}")
     if anothers := not_yours(run.path, f"{status.name} ({status.run}) is a run", "cancel"):
         raise HpcTrainError(anothers)
     is_known = status.job_id or status.attempts
@@ -85,7 +89,7 @@ def refuse_orphan(word: str) -> None:
 
 
 def refuse_foreign(word: str) -> None:
-    """Raise for the number of a living job of the user's that is not a run's, or not yet one's.
+    """Raise for the number of a job of the user's that is not a run's, or not yet one's.
 
     Else nothing.
     """
@@ -94,6 +98,7 @@ def refuse_foreign(word: str) -> None:
     jobs = live_scripts()
     mine = [job for job in jobs if word in (job, job.partition("_")[0])]
     if not mine:
+        refuse_ended(word)
         return
     if _is_ours(Path(jobs[mine[0]])):
         refuse_rendered(word, mine[0], Path(jobs[mine[0]]))

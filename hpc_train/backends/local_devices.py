@@ -149,7 +149,7 @@ def use_devices(
     gpus = () if nvml is None else read_gpus(nvml, environ)
     if not gpus:
         why = "no GPU is visible here" if state == "ok" else f"no GPU is found here (NVML: {state})"
-        on_cpu = "to train on the CPU leave --devices out"
+        on_cpu = "to train on the CPU leave --devices out and write trainer.accelerator=cpu"
         raise CheckError(f"--devices: {why}", f"{on_cpu}; hpc-train doctor says what is here")
     environ[VISIBLE] = check_devices(devices, gpus, environ.get(VISIBLE))
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from hpc_train.errors import ConfigError, HpcTrainError
 from hpc_train.plan.plan import Plan
 from hpc_train.plan.quoting import slug
+from hpc_train.runs.copies import copied_from
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.sweep_dir import SweepDir
 
@@ -33,10 +34,13 @@ def at_its_place(run: RunDir, plan: Plan, check: Callable[[Path], None]) -> tupl
         ConfigError: the project is gone, and the folder that one is in has not its code.
     """
     made, notes = moved_from(run, plan), []
+    if origin := copied_from(run):
+        notes.append(f"this is a copy of {origin}, and goes on in {run.path}")
     runs_dir, workdir = plan.runs_dir, Path(plan.workdir)
     if made is not None:
         runs_dir = str(run.path.parent.parent)
-        notes.append(f"the run was moved from {made}, and goes on in {run.path}")
+        if origin is None:
+            notes.append(f"the run was moved from {made}, and goes on in {run.path}")
         if workdir.is_relative_to(made):  # its snapshot
             workdir = run.path / workdir.relative_to(made)
     if not workdir.is_dir():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from hpc_train.codec import read_object
 from hpc_train.errors import HpcTrainError, SlurmError
 from hpc_train.plan.states import RunState
 from hpc_train.runs.checkpoints import newest_step
+from hpc_train.runs.copies import copied_from
 from hpc_train.runs.events import (
     Event,
     EventKind,
@@ -171,6 +173,8 @@ def ask_slurm(job_ids: Collection[str]) -> SlurmAnswer:
 def _view(directory: RunDir, events: Sequence[Event], answer: SlurmAnswer) -> SchedulerView:
     if end_of(events):
         return SchedulerView(None)
+    if origin := copied_from(directory):
+        return SchedulerView(RunState.LOST, of_copy(directory, origin))
     if not _backend(events) and not newest_job_id(events) and is_being_submitted(directory):
         asked = any(event.kind is EventKind.CANCEL_REQUESTED for event in events)
         return SchedulerView(RunState.PENDING, BEING_CANCELLED if asked else "being submitted")
@@ -195,6 +199,13 @@ def _view(directory: RunDir, events: Sequence[Event], answer: SlurmAnswer) -> Sc
             limit=_limit(directory, job),
         )
     return _ended_view(directory, events, job)
+
+
+def of_copy(directory: RunDir, origin: Path) -> str:
+    """What a copy is of a run that had not ended: its job is the run's own."""
+    resume = f"hpc-train resume {shlex.quote(str(directory.path))}"
+    whose = f"a copy of {origin}, whose job goes on there or has ended there"
+    return f"{whose}; {resume} goes on here by itself, from what was copied"
 
 
 def _ended_view(directory: RunDir, events: Sequence[Event], job: JobView) -> SchedulerView:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shlex
 import shutil
 import time
 from collections.abc import Collection, Iterable, Sequence
@@ -16,6 +17,7 @@ from hpc_train.backends.sweep_jobs import observe_all
 from hpc_train.errors import HpcTrainError, NoSuchRunError, UsageError
 from hpc_train.plan.states import RunState
 from hpc_train.runs.checkpoints import newest_step
+from hpc_train.runs.copies import copied_from
 from hpc_train.runs.disk_use import DiskUse, disk_use, entry_id, folders_of
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.lock import is_held
@@ -133,6 +135,10 @@ def _meant(word: str, where: Sequence[Path]) -> Entry:
     if not _is_ours(found[0], where):
         what = f"{found[0].path} is in no folder of runs, and its plan is none that hpc-train wrote"
         raise NoSuchRunError(what, "name a run: `hpc-train list --all` shows all")
+    if len(found) > 1 and len({entry_id(it) for it in found}) == 1:
+        paths = ", ".join(str(it.path) for it in found[:5]) + (" ..." if found[5:] else "")
+        hint = f"name one by its folder: hpc-train rm {shlex.quote(str(found[-1].path))}"
+        raise UsageError(f"{len(found)} runs are named {word}: {paths}", hint)
     if len(found) > 1:
         ids = ", ".join(entry_id(run) for run in found[:5]) + (" ..." if found[5:] else "")
         hint = f"name them by their ids, or all of them by '{word}/*'"
@@ -179,6 +185,8 @@ def _why_kept(entry: Entry, state: RunState, users: dict[str, RunState]) -> tupl
 
 
 def _is_alive(run: RunDir) -> bool:
+    if copied_from(run):
+        return False
     with contextlib.suppress(OSError):
         return time.time() - run.latest_attempt.heartbeat(0).stat().st_mtime < ALIVE_S
     return False

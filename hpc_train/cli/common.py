@@ -111,14 +111,14 @@ class ConfigCommand(click.Command):
         except click.NoSuchOption as error:
             script = next((word for word in own if word.endswith(".py")), None)
             word = one_dash(error.option_name, own)
-            if word and (hint := option_hint(ctx, word, script=script or "")):
+            if word and (hint := option_hint(ctx, word, own, script=script or "")):
                 raise UsageError(f"No such option '{word[1:]}'.", hint) from error
             if script is None:
                 raise
             from hpc_train.cli.script_line import script_line
 
             line = script_line(ctx, script, own, behind or ())
-            hint = option_hint(ctx, error.option_name, script=script, line=line)
+            hint = option_hint(ctx, error.option_name, own, script=script, line=line)
             raise UsageError(error.message, hint) from error
         self._refuse_starter(ctx, str(ctx.params.get("cfg", "")), args)
         _refuse_quoted(ctx, ctx.params.get("cfg"))

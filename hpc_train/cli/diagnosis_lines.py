@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from hpc_train.cli.common import shell_word
 from hpc_train.plan.states import Outcome, RunState
+from hpc_train.runs.copies import word_of
 from hpc_train.runs.history_text import WIDTH
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.status import RunStatus
@@ -47,7 +48,8 @@ def diagnosis_lines(status: RunStatus, indent: str = "") -> Iterator[str]:
         fix = first.what_to_do
         if fix and fix not in status.reason and stands_alone(fix):
             yield f"{indent}fix        {fix}"
-    yield f"{indent}why        hpc-train diagnose {shell_word(status.run)}"
+    word = shell_word(word_of(RunDir(Path(status.run_dir))))
+    yield f"{indent}why        hpc-train diagnose {word}"
 
 
 def _of_newest_end(status: RunStatus, indent: str) -> Iterator[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from hpc_train.cli.common import shell_word
 from hpc_train.plan.states import NO_FOLDER, NO_PYTHON, SUBMIT_AGAIN, Outcome, RunState
+from hpc_train.runs.copies import word_of
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.session_words import start_again
 from hpc_train.runs.snapshot import DOCUMENT
@@ -21,7 +22,8 @@ def goes_on(status: RunStatus) -> str:
         submit_again,
     )
 
-    run, name = RunDir(Path(status.run_dir)), shell_word(status.run)
+    run = RunDir(Path(status.run_dir))
+    name = shell_word(word_of(run))
     if status.backend == SESSION:
         return start_again(run)
     found = re.search(rf"{SUBMIT_AGAIN} (\S+=[^\s)]+)", status.reason)

@@ -127,6 +127,13 @@ def _time(plan: Plan, limit: str | None) -> str:
 
 
 def _saves(plan: Plan) -> str:
+    if plan.script and plan.script.resume_when:
+        return f"by the script, as {plan.script.resume_when}"
+    by_trainer = "; where no Lightning Trainer trains, as the script does" if plan.script else ""
+    return f"{_every(plan)}{by_trainer}"
+
+
+def _every(plan: Plan) -> str:
     saving = plan.checkpoint
     given = ((saving.every_n_steps, "steps"), (saving.every_n_minutes, "minutes"))
     every = " or ".join(f"{number:g} {unit}" for number, unit in given if number)

@@ -27,6 +27,17 @@ def note_submission_to(cluster: str | None, asked: LoadedConfig | Plan) -> None:
         print_notes([f"runs_dir {told}: set runs_dir to a folder on the shared file system"])
 
 
+def note_own_saves(cluster: str | None, loaded: LoadedConfig) -> None:
+    """Say what a script's loop saves by itself, and nothing names for the next job."""
+    from hpc_train.backends.submit import detect_cluster
+    from hpc_train.config.own_saves import note_on_own_saves
+
+    if (said := note_on_own_saves(loaded.config, Path.cwd())) and (
+        (cluster or detect_cluster()) == "slurm"
+    ):
+        print_notes([said])
+
+
 def note_variables(plan: Plan, environ: Mapping[str, str]) -> None:
     """Say which of sbatch's variables are not used, since the config has their options."""
     from hpc_train.slurm.inherit import unused_variables
@@ -113,6 +124,8 @@ def note_this_machine(loaded: LoadedConfig, *, is_asked: bool) -> None:
     slurm, notes = loaded.config.slurm, []
     has_commands = is_available("sbatch") and is_available("srun")
     why = "it trains on this machine"
+    is_several = slurm.nodes > 1 and not is_asked and not loaded.config.hosts
+    why += f", which stands for the {slurm.nodes} nodes" if is_several else ""
     if not is_asked and has_commands:
         no_cluster = "sbatch is here and no cluster behind it (SLURM_CONF is not set)"
         notes.append(f"{no_cluster}: {why}")
@@ -124,7 +137,7 @@ def note_this_machine(loaded: LoadedConfig, *, is_asked: bool) -> None:
     ]
     if not is_asked and not has_commands:
         why = f"sbatch is not in PATH, and {why}"
-        if is_configured(os.environ):
+        if is_several or is_configured(os.environ):
             why += "; where `module load slurm` or the like brings it, submit again"
             notes.extend([] if keys else [why])
     if keys:

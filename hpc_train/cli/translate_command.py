@@ -53,7 +53,9 @@ def command(words: tuple[str, ...], keep_nccl: bool, as_json: bool) -> int:
         click.echo(yaml.safe_dump(config, sort_keys=False, allow_unicode=True).rstrip())
     if config or not made.refused:  # of a command that starts nothing, nothing is left
         click.secho("# the command", bold=True)
-        click.echo(made.submit_line())
+        # What is redirected into a file is a config, with the command as a comment in it.
+        is_config = bool(config) and not sys.stdout.isatty()
+        click.echo(f"# {made.submit_line()}" if is_config else made.submit_line())
     for word, why in made.refused:
         click.secho("no equivalent: ", err=True, fg="red", nl=False)
         click.echo(f"{' '.join(word.split())}: {why}", err=True)

@@ -88,7 +88,8 @@ def check_resume(resume: Any, origins: Origins) -> None:
 def check_args(arguments: Any, origins: Origins, key: str = "script.args") -> None:
     """Refuse a list of arguments in which YAML has made something else of a text."""
     if not isinstance(arguments, list):
-        raise origins.error(key, "is no list", "write [--lr, 0.1]")
+        typed = ", ".join(arguments.split()) if isinstance(arguments, str) else "--lr, 0.1"
+        raise origins.error(key, "is no list", f"write [{typed}]")
     for index, argument in enumerate(arguments):
         if isinstance(argument, bool) or not isinstance(argument, (str, int, float)):
             raise origins.error(

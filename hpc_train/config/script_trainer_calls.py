@@ -19,7 +19,7 @@ from hpc_train.config.script_calls import classes_meant
 from hpc_train.config.script_evaluations import wrong_evaluations
 from hpc_train.config.script_trainers import imported, made_trainers
 from hpc_train.config.script_words import is_only_read, untyped_word
-from hpc_train.config.trainer_args import NOT_ON_A_CPU, full_precision
+from hpc_train.config.trainer_args import NEED_A_LOGGER, NOT_ON_A_CPU, full_precision
 from hpc_train.config.wanted_metric import wanted_metric
 
 # Methods that other libraries' trainers have, and what Lightning's does it by.
@@ -108,12 +108,25 @@ def _of_trainer(
         if option:
             said = f"has Trainer(max_epochs={ast.unparse(epochs)}), which is the text {text!r}"
             yield said, f'write add_argument("{option}", type=int)'
+    if fits and _constant(given.get("logger")) is False:
+        for name in _without_logger(given.get("callbacks"), classes):
+            said = f"has Trainer(logger=False) beside {name}, which refuses to train without one"
+            yield said, f"leave logger=False out, or {name}"
     for name in _HOLD_OBJECTS:
         value = given.get(name)
         for item in value.elts if isinstance(value, ast.List | ast.Tuple) else [value]:
             if isinstance(item, ast.Name) and classes.of(item.id) is not None:
                 said = f"gives Trainer({name}=...) the class {item.id}, and no object of it"
                 yield said, f"write {_made(item.id, classes, script)}"
+
+
+def _without_logger(callbacks: ast.expr | None, classes: _Classes) -> Iterator[str]:
+    """Those of Lightning's in the list that need one."""
+    for item in callbacks.elts if isinstance(callbacks, ast.List | ast.Tuple) else [callbacks]:
+        name = ast.unparse(item.func) if isinstance(item, ast.Call) else ""
+        found = classes.of(name) if name else None
+        if found is not None and found.name in NEED_A_LOGGER:
+            yield name
 
 
 def _of_method(

@@ -36,6 +36,7 @@ OWNED: Mapping[str, str] = {
     "plugins": "the cluster environment is hpc-train's; precision and strategy have own arguments",
     "barebones": "it would switch off checkpoints and logs; write single arguments",
 }
+NEED_A_LOGGER = ("LearningRateMonitor", "DeviceStatsMonitor")  # callbacks of Lightning's
 ACCELERATORS = ("auto", "cpu", "gpu", "cuda")
 _STARTERS = ("spawn", "fork", "notebook")  # in the names of strategies that start ranks themselves
 _STRATEGIES = (

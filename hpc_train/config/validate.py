@@ -39,7 +39,7 @@ from hpc_train.config.schema import Config, EnvConfig
 from hpc_train.config.script_file import check_script
 from hpc_train.config.specs import CLASS_PATH, INIT_ARGS, TARGET, is_object, read_object, wanted_of
 from hpc_train.config.sure_refusals import check_refused_by_lightning
-from hpc_train.config.trainer_args import check_trainer
+from hpc_train.config.trainer_args import NEED_A_LOGGER, check_trainer
 from hpc_train.errors import ConfigError
 
 # Arguments that a rank gives by itself where a class takes them and the config is silent.
@@ -53,7 +53,6 @@ _OF_A_FIT = (
     ("model", "configure_optimizers"),
     ("data", "train_dataloader"),
 )
-_WITH_LOGGER = ("LearningRateMonitor", "DeviceStatsMonitor")
 
 
 def check(
@@ -255,7 +254,7 @@ def _check_callback(
 ) -> None:
     class_path, _ = read_object(spec, key, loaded.origins)
     name = class_path.rpartition(".")[2]
-    if name in _WITH_LOGGER and not loaded.config.loggers:
+    if name in NEED_A_LOGGER and not loaded.config.loggers:
         message = f": {name} refuses to train without a logger, and loggers is empty"
         raise loaded.origins.error(key, message, "write loggers: [csv], or leave it out")
     message, hint = refused_callback(class_path, path)

@@ -24,7 +24,7 @@ from hpc_train.config.read import Sexagesimal
 from hpc_train.config.schema import Config, NotifyConfig, SlurmConfig
 from hpc_train.config.secrets import looks_secret
 from hpc_train.config.specs import CLASS_PATH
-from hpc_train.config.words import NEWEST, did_you_mean, meant_number
+from hpc_train.config.words import NEWEST, did_you_mean, meant_number, with_unit
 from hpc_train.errors import ConfigError
 
 _ENVIRONMENT = re.compile(r"\$\{\s*oc\.env\s*:\s*([A-Za-z_]\w*)")
@@ -62,7 +62,8 @@ _EXPLAINED = (
     (
         r"Interpolation key '(.*)' not found",
         "names the key {0}, which is not there",
-        "name a key in full, as in ${{model.init_args.lr}}; " + _PLAIN,
+        "write the value here, or name another key of the config in full, as in"
+        " ${{trainer.max_epochs}}; " + _PLAIN,
     ),
     (
         r"Unsupported interpolation type (.*)",
@@ -118,7 +119,7 @@ def check_texts(values: Mapping[str, Any], origins: Origins) -> None:
     for key in MEMORY_KEYS:
         size = slurm.get(key)
         if isinstance(size, (int, float)) and not isinstance(size, bool) and size != 0:
-            fix = f'write slurm.{key}: "{size}G", or M' if size > 0 else 'write it like "64G"'
+            fix = f'write slurm.{key}: "{with_unit(size)}"' if size > 0 else 'write it like "64G"'
             raise origins.error(f"slurm.{key}", f"is {size} without a unit", fix)
     for key, value in _walk(values, ""):
         if isinstance(value, str):

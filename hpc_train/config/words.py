@@ -122,3 +122,8 @@ def with_commas(values: Iterable[object]) -> str:
 def split_words(text: str) -> list[str]:
     """The words of a text in which blanks, commas, semicolons or bars stand between them."""
     return re.split(r"\s*[\s,;|]\s*", text.strip())
+
+
+def with_unit(memory: float) -> str:
+    """The Slurm memory that a bare number is: GiB, or from 1000 on MiB, as Slurm takes it."""
+    return f"{memory}{'G' if memory < 1000 else 'M'}"

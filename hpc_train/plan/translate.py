@@ -21,6 +21,13 @@ from hpc_train.plan.launcher_options import (
 from hpc_train.plan.translate_shell import ARGUMENT, ShellLines
 from hpc_train.plan.translate_slurm import read_slurm_options
 from hpc_train.plan.translate_trainer import read_trainer, trainer_call
+from hpc_train.plan.translate_wrappers import (
+    before_the_shells,
+    container,
+    python_of_venv,
+    runner,
+    without_streams,
+)
 from hpc_train.plan.translation import Translation
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)\Z", re.DOTALL)
@@ -52,6 +59,8 @@ def translate(
         if not lines:
             raise UsageError("there is no command", 'hpc-train translate "torchrun ... train.py"')
         shell, reader = ShellLines(made), _CommandReader(made, keep_nccl)
+        for late in _late_directives(text):
+            made.say(late, "sbatch ignores it, below the first command of the script; taken here")
         for line in lines:
             filled = shell.filled_in(line)
             for words in [] if shell.take(filled) else _commands(filled):
@@ -73,10 +82,17 @@ def _lines(text: str) -> Iterator[str]:
             yield from (part.strip() for part in parts if part.strip())
 
 
+def _late_directives(text: str) -> list[str]:
+    """Lines of `#SBATCH` that sbatch no longer reads: sbatch(1), DESCRIPTION."""
+    lines = [line.strip() for line in text.splitlines()]
+    first = next((at for at, line in enumerate(lines) if line and line[0] != "#"), len(lines))
+    return [line for line in lines[first:] if line.startswith("#SBATCH")]
+
+
 def _commands(line: str) -> list[list[str]]:
     """The words of each command."""
     commands: list[list[str]] = [[]]
-    lexer = shlex.shlex(line, posix=True, punctuation_chars=";&|<>")
+    lexer = shlex.shlex(without_streams(line), posix=True, punctuation_chars=";&|<>")
     lexer.whitespace_split = True
     lexer.commenters = ""
     try:
@@ -116,24 +132,25 @@ class _CommandReader:
             **dict.fromkeys(("srun", "salloc", "sbatch"), self._slurm),
             **dict.fromkeys(("export", "env", "nohup", "time", "exec"), self.command),
             "conda": self._conda_run,
+            **dict.fromkeys(("bash", "sh"), self._shell),
         }
 
     def command(self, words: list[str]) -> None:
         """Variables in front, then a program."""
-        for index, word in enumerate(words):
-            if word in ("|", ">", ">>", "<", "2>&1", "&", "||", ">&"):
-                self.made.refuse(word, "is the shell's: logs are kept, hpc-train logs RUN")
-                words = words[:index]
-                break
+        words = before_the_shells(words, self.made)
         while words and (found := _ASSIGNMENT.match(words[0])):
             self._variable(*found.groups())
             words = words[1:]
         if not words:
             return
         program, rest = words[0].rpartition("/")[2], words[1:]
-        if reader := self.programs.get(program):
+        within = runner(program, rest, self.made) or container(program, rest, self.made)
+        if within:
+            self.command(within)
+        elif reader := self.programs.get(program):
             reader(rest)
         elif _PYTHON.match(program):
+            python_of_venv(words[0], self.made)
             self._python(rest)
         elif program.endswith(".py"):
             self._script(words)
@@ -225,6 +242,19 @@ class _CommandReader:
         words = [word for word in words[1:] if word not in ("--no-capture-output", "--live-stream")]
         self.made.key(" ".join(words[:2]), "env.conda", "".join(words[1:2]))
         self.command(words[2:])
+
+    def _shell(self, words: list[str]) -> None:
+        """`bash -c "COMMAND"`, and one by its file."""
+        options = [word for word in words if word.startswith("-")]
+        if not options or not options[0].endswith("c"):
+            file = (words or ["bash"])[0]
+            why = _why_not(file) if words else _why_not("bash")
+            self.made.refuse(file, why)
+            return
+        shell = ShellLines(self.made)
+        for line in _lines(" ".join(words[words.index(options[0]) + 1 :][:1])):
+            for command in [] if shell.take(line) else _commands(line):
+                self.command(command)
 
     def _script(self, words: list[str]) -> None:
         """What is left is a script and its own arguments, which stay as they are."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from hpc_train.config.words import with_unit
+
 # sbatch(1), --time: "minutes", "minutes:seconds", "hours:minutes:seconds", "days-hours",
 # "days-hours:minutes" and "days-hours:minutes:seconds".
 _TIME = re.compile(r"(?:(?P<days>\d+)-)?(?P<rest>\d+(?::\d+){0,2})\Z", re.ASCII)
@@ -95,7 +97,7 @@ def slurm_memory(mib: int) -> str:
 def meant_memory(text: str) -> str:
     """`1536M` for `1.5G`, `64G` for `64 GiB` or a bare 64; an example where nothing is known."""
     if re.fullmatch(r"[1-9]\d*", text.strip()):
-        return f"{text.strip()}G"
+        return with_unit(int(text))
     found = re.fullmatch(r"([\d.]+)\s*([KMGT])(?:i?B|ig\w*|eg\w*)?", text.strip(), re.IGNORECASE)
     if found is None or found[1].count(".") > 1 or found[1] == ".":
         return "64G"

@@ -13,12 +13,12 @@ import shlex
 import shutil
 import time
 from collections.abc import Collection, Mapping, Sequence
-from operator import itemgetter
 from pathlib import Path
 
 from hpc_train.config.words import NEWEST
 from hpc_train.errors import ConfigError, NoSuchRunError, UsageError
 from hpc_train.runs.atomic import write_text
+from hpc_train.runs.copies import ids_of_origins
 from hpc_train.runs.events import read_events
 from hpc_train.runs.history import job_ids
 from hpc_train.runs.inside_run import inside_run, never_a_run
@@ -172,7 +172,7 @@ def all_runs(folders: Sequence[Path]) -> list[RunDir]:
     """All runs below `folders`, the newest first.
 
     A run's id begins with its time; that of a rendered script is named after its job, and counts
-    from when its plan was written.
+    from when its plan was written. A copy of one stands behind it.
     """
     runs = [RunDir(path) for folder in folders for path in folder.glob("*/*")]
     runs += [RunDir(path, named=False) for folder in folders for path in folder.glob("*")]
@@ -182,8 +182,15 @@ def all_runs(folders: Sequence[Path]) -> list[RunDir]:
             made = (run.plan if run.named else run.session).stat().st_mtime
         except OSError:
             continue  # no run, not readable, or just removed
-        found.append((begun(run.run_id, made), made, run.path, run))
-    return [run for *_, run in sorted(found, key=itemgetter(0, 1, 2), reverse=True)]
+        found.append((made, run))
+    origins = ids_of_origins([run for _, run in found])
+
+    def age(item: tuple[float, RunDir]) -> tuple[str, bool, float, Path]:
+        made, run = item
+        origin = origins.get(run.path)
+        return begun(origin or run.run_id, made), origin is None, made, run.path
+
+    return [run for _, run in sorted(found, key=age, reverse=True)]
 
 
 def newest_run(runs_dir: Path | None, hint: str = "") -> RunDir:

@@ -349,6 +349,8 @@ def _without_an_end(state: RunState, view: SchedulerView, *, begun: bool, on_slu
         when += f", {SHELL_ENDED}" if view.untrained else ""
         return f"the job ended {when}: {'; '.join(view.last_words[-2:])}"
     if state is RunState.LOST:
+        if view.reason:
+            return view.reason
         if on_slurm:
             return "Slurm knows no job of it any more, and it left no end"
         return "no process of it is left, and it left no end"

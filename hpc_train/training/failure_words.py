@@ -14,6 +14,7 @@ from hpc_train.config.words import did_you_mean
 from hpc_train.plan.plan import Batch
 from hpc_train.plan.states import SUBMIT_AGAIN
 from hpc_train.training.absent_folder import absent_folder
+from hpc_train.training.absent_interface import absent_interface
 from hpc_train.training.absent_package import absent_package
 from hpc_train.training.asked_of_gpu import asked_of_gpu
 from hpc_train.training.called_hooks import called_hook
@@ -118,7 +119,8 @@ def fix_of(
     fixes += [unread_file(error) or of_frame(error) or whole or of_batch(error)]
     fixes += [lost_gradient(error).fix]
     fixes += [_of_samples(error) or sampleless_set(error).fix]
-    fixes += [kept_graph(error), absent_package(error), of_metric(error), asked_of_gpu(error)]
+    fixes += [absent_interface(error), kept_graph(error), absent_package(error), of_metric(error)]
+    fixes += [asked_of_gpu(error)]
     if not any(fixes):
         meant = meant_instead(error, of_config=batch is not None) or near_name(error)
         fixes.append(meant or kept_list(error))

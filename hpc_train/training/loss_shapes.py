@@ -8,11 +8,13 @@ import re
 from typing import Any
 
 from hpc_train.training.frame_text import shown_file
-from hpc_train.training.frame_values import shape_of
+from hpc_train.training.frame_values import failing_line, shape_of
 from hpc_train.training.layers import frames_of, owners
+from hpc_train.training.squeezed_loss import Given, squeeze
 from hpc_train.training.users_method import lines_of, own_method, parsed
 
 _ROWS = re.compile(r"Expected input batch_size \(\d+\) to match target batch_size \(\d+\)")
+_UNFIT = re.compile(r"The size of tensor a \(\d+\) must match the size of tensor b \(\d+\)")
 _OF_SET = "Size mismatch between tensors"
 _RESHAPES = ("view", "reshape")
 
@@ -27,6 +29,8 @@ def unfit_rows(error: BaseException) -> str:
         has, wants = (shape_of(held.get(name)) for name in ("input", "target"))
         if has and wants:
             return _of_labels(error, has, wants)
+    if isinstance(error, RuntimeError) and _UNFIT.match(str(error)):
+        return _of_loss(error)
     if isinstance(error, AssertionError) and str(error) == _OF_SET:
         tensors = held.get("tensors")
         shapes = [*map(shape_of, tensors)] if isinstance(tensors, tuple) else []
@@ -34,6 +38,22 @@ def unfit_rows(error: BaseException) -> str:
             rows = " and ".join(str(it[0]) for it in shapes if it)
             return f"the tensors have {rows} rows: give the same samples of each"
     return ""
+
+
+def _of_loss(error: BaseException) -> str:
+    """Of torch's mse_loss and the like, which broadcast an input and a target by themselves."""
+    frames = frames_of(error)
+    users = failing_line(error)
+    of_torch = [it for it in frames if it.f_globals.get("__name__") == "torch.nn.functional"]
+    if not of_torch or not users or not of_torch[-1].f_code.co_name.endswith("_loss"):
+        return ""
+    held = of_torch[-1].f_locals
+    has, wants = (shape_of(held.get(name)) for name in ("input", "target"))
+    if has is None or wants is None:
+        return ""
+    said = f"the input has the shape {list(has)} and the target {list(wants)}"
+    fix = squeeze(Given(of_torch[-1].f_code.co_name, has, wants), *users)
+    return f"{said}: {fix}" if fix else said
 
 
 def _of_labels(error: BaseException, has: tuple[int, ...], wants: tuple[int, ...]) -> str:

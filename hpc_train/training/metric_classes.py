@@ -1,10 +1,15 @@
-"""A metric of torchmetrics that was made for another number of classes than it is given."""
+"""A metric of torchmetrics that was made for other classes, or another shape, than it is given."""
 
 from __future__ import annotations
 
+import ast
+import re
+import sys
 import traceback
 from types import FrameType
 from typing import Any
+
+from hpc_train.training.frame_values import failing_line, shape_of, value_of
 
 _COUNTS = {"num_classes": "classes", "num_labels": "labels"}  # arguments of torchmetrics' own
 
@@ -25,20 +30,84 @@ def of_metric(error: BaseException) -> str:
         if type(made) is int and len(shape) > 1 and is_one and shape[1] != made:
             said = f"{_named(frames)} was made with {argument}={made}, and is given {shape[1]}"
             return f"{said} {word}: write {argument}={shape[1]}, or give it what has {made}"
+    return _of_shapes(error, frames, tuple(shape), tuple(target))
+
+
+def _of_shapes(
+    error: BaseException, frames: list[FrameType], has: tuple[int, ...], wants: tuple[int, ...]
+) -> str:
+    """Of a dimension of 1 too many, and of classes for a metric of two."""
+    kind = type(_first_metric(frames)).__name__
+    if not has or not wants or has == wants or not re.search("shape|dimension", str(error)):
+        return ""
+    other = kind.replace("Binary", "Multiclass")
+    is_there = hasattr(sys.modules.get("torchmetrics.classification"), other)
+    if is_there and other != kind and has[:1] + has[2:] == wants and has[1] > 1:
+        said = f"{_named(frames)} is binary, and is given {has[1]} classes"
+        return f'{said}: write task="multiclass", num_classes={has[1]}, which is {other}'
+    for place, (one, other_shape) in enumerate(((has, wants), (wants, has))):
+        dimension = _single(one, other_shape)
+        if dimension is None and place and len(one) == len(other_shape) and one[1:2] == (1,):
+            dimension = _single(one, (other_shape[0], *other_shape[2:]))
+        if dimension is not None:
+            written = _squeezed(error, place, one, dimension)
+            named = ("the predictions", "the labels")[place]
+            return f"write {written or f'.squeeze({dimension}) behind {named}'}"
     return ""
+
+
+def _single(shape: tuple[int, ...], wanted: tuple[int, ...]) -> int | None:
+    """The last dimension of 1 without which a shape is the wanted one."""
+    places = (it for it in range(len(shape) - 1, -1, -1) if shape[it] == 1)
+    return next((it for it in places if shape[:it] + shape[it + 1 :] == wanted), None)
+
+
+def _squeezed(error: BaseException, place: int, shape: tuple[int, ...], dimension: int) -> str:
+    """`self.acc(logits.squeeze(1), y)` of the user's line; empty where its call is not sure."""
+    frame, nodes = failing_line(error) or (None, [])
+    calls = {it: given for it in nodes if isinstance(it, ast.Call) and (given := _pair(it))}
+    if frame is None or len(calls) != 1:
+        return ""
+    ((call, pair),) = calls.items()
+    meant = pair[place]
+    if shape_of(value_of(meant, frame)) not in (None, shape):
+        return ""
+    text = ast.unparse(meant)
+    is_plain = isinstance(meant, ast.Name | ast.Attribute | ast.Subscript | ast.Call)
+    new = f"{text if is_plain else f'({text})'}.squeeze({dimension})"
+    args = [new if it is meant else ast.unparse(it) for it in call.args]
+    args += [
+        f"{it.arg}={new if it.value is meant else ast.unparse(it.value)}" for it in call.keywords
+    ]
+    return f"{ast.unparse(call.func)}({', '.join(args)})"
+
+
+def _pair(call: ast.Call) -> tuple[ast.expr, ast.expr] | None:
+    """The predictions and the labels of a call; None of one that names something first."""
+    named = {it.arg: it.value for it in call.keywords}
+    first, second = (*call.args[:2], None, None)[:2]
+    first, second = first or named.get("preds"), second or named.get("target")
+    is_open = None in named or any(isinstance(it, ast.Starred) for it in call.args)
+    if first is None or second is None or is_open or isinstance(first, ast.Constant):
+        return None
+    return first, second
 
 
 def _named(frames: list[FrameType]) -> str:
     """`self.acc` where the user's frame has it so; else its class's name."""
-    metrics = [it for frame in frames if (it := _metric_of(frame)) is not None]
-    if not metrics:
+    metric = _first_metric(frames)
+    if metric is None:
         return "the metric"
     for frame in frames:
         children = getattr(frame.f_locals.get("self"), "named_children", None)  # of a module
         for name, value in children() if children else ():
-            if value is metrics[0]:
+            if value is metric:
                 return f"self.{name}"
-    return type(metrics[0]).__name__
+    return type(metric).__name__
+
+
+def _first_metric(frames: list[FrameType]) -> Any:
+    return next((it for frame in frames if (it := _metric_of(frame)) is not None), None)
 
 
 def _metric_of(frame: FrameType) -> Any:

@@ -42,7 +42,7 @@ def _told(error: BaseException, called: str, *, is_few: bool) -> Iterator[str]:
         if function is None or called not in (function.__qualname__, function.__name__):
             continue
         if all(it.arg for it in node.keywords):
-            yield _few(node, function) if is_few else _many(node, function)
+            yield _few(node, function, frame) if is_few else _many(node, function)
 
 
 def _is_called_there(users: FrameType, last: FrameType) -> bool:
@@ -63,7 +63,7 @@ def _function(node: ast.expr, frame: FrameType) -> Any:
     return value if inspect.isfunction(value) else None
 
 
-def _few(call: ast.Call, function: Any) -> str:
+def _few(call: ast.Call, function: Any, frame: FrameType) -> str:
     lacking = _lacking(call, function)
     if not lacking:
         return ""
@@ -71,7 +71,10 @@ def _few(call: ast.Call, function: Any) -> str:
     written = ast.unparse(call)
     needs = f"{_named(call, function)} needs {many}, and {_short(written)} does not give"
     needs += " it" if len(lacking) == 1 else " them"
-    with_them = [*map(ast.unparse, call.args), *_by_name(call), *_as_given(lacking, call, function)]
+    first = _of_torch(lacking[0], function, frame) if not call.args else ""
+    others = lacking[1:] if first else lacking
+    given = [first] if first else [*map(ast.unparse, call.args)]
+    with_them = [*given, *_by_name(call), *_as_given(others, call, function)]
     write = f"{ast.unparse(call.func)}({', '.join(with_them)})"
     if not is_users(function.__code__.co_filename):
         return f"{needs}: write {_short(write)}"
@@ -120,6 +123,16 @@ def _as_given(lacking: Sequence[str], call: ast.Call, function: Any) -> Iterator
     only = {it.name for it in _parameters(function) if it.kind is it.KEYWORD_ONLY}
     for name in lacking:
         yield f"{name}={name}" if name in only or call.keywords else name
+
+
+def _of_torch(name: str, function: Any, frame: FrameType) -> str:
+    """What an optimizer of torch's, or a scheduler, takes first, where one thing there is it."""
+    if not function.__module__.startswith("torch.optim"):
+        return ""
+    attribute = {"params": "named_parameters", "optimizer": "param_groups"}.get(name, "")
+    there = [it for it, value in frame.f_locals.items() if attribute and hasattr(value, attribute)]
+    found = "self" if "self" in there else there[0] if len(there) == 1 else ""
+    return f"{found}.parameters()" if found and name == "params" else found
 
 
 def _named(call: ast.Call, function: Any) -> str:

@@ -15,7 +15,7 @@ import socket
 import sys
 import threading
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,6 +30,7 @@ from hpc_train.plan.world import World
 from hpc_train.runs.layout import AttemptDir, RunDir
 from hpc_train.runs.lost_output import survive_lost_output
 from hpc_train.training.absent_code import as_gone
+from hpc_train.training.broadcast_losses import broadcasts_noted
 from hpc_train.training.changed_model import as_changed
 from hpc_train.training.dead_worker import unhear_workers
 from hpc_train.training.heartbeat import HeartbeatThread
@@ -162,7 +163,8 @@ class Rank:
             plan = Plan.from_json(text)
             world = World.from_env(os.environ, planned=self.started(plan.shape))
             self.begin(plan)
-            self.train(plan, world, hashlib.sha256(text.encode()).hexdigest()[:12])
+            with broadcasts_noted(self.here.attempt_dir) if world.rank == 0 else nullcontext():
+                self.train(plan, world, hashlib.sha256(text.encode()).hexdigest()[:12])
             if self.unsaved is not None:
                 raise self.unsaved
         except BaseException as error:  # noqa: BLE001 - the end of the process: all are recorded

@@ -17,6 +17,7 @@ from hpc_train.plan.plan import Batch
 from hpc_train.plan.states import RankExit
 from hpc_train.runs.layout import AttemptDir
 from hpc_train.runs.ranks import ENDED_ITSELF, UNSAVED, WORKER_KILLED, ExitRecord, write_exit
+from hpc_train.training.absent_interface import absent_interface
 from hpc_train.training.called_hooks import called_hook
 from hpc_train.training.dead_worker import dead_worker, is_killed, unhear_workers, workers_unheard
 from hpc_train.training.failure_words import fix_of, said_by
@@ -265,6 +266,8 @@ def _is_gpu_memory(error: BaseException) -> bool:
 
 def _is_network(error: BaseException) -> bool:
     if not isinstance(error, RuntimeError) or _NOT_NETWORK_TEXT.search(str(error)):
+        return False
+    if absent_interface(error):
         return False
     return type(error).__name__ in _DIST_ERRORS or bool(_NETWORK_TEXT.search(str(error)))
 

@@ -18,6 +18,7 @@ import socket
 import sys
 import threading
 from collections.abc import Mapping
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from hpc_train.plan import env_names
@@ -58,6 +59,7 @@ class ScriptProcess:
         self.plain: PlainScript | None = None
         self._passed_over = False
         self._exit_code: Any = 0
+        self._until_ended = ExitStack()
 
     def follow(self) -> None:
         """From now on, and in processes that are forked off this one."""
@@ -76,6 +78,7 @@ class ScriptProcess:
         if plain is None or rank is None:
             return
         self.plain = None
+        self._until_ended.close()
         if isinstance(error, SystemExit):  # torch's mp.spawn leaves so behind any error
             error = None if error.code in (None, 0) else error.__context__ or error
         try:
@@ -146,6 +149,7 @@ class ScriptProcess:
 
     def _become(self, number: int, size: int) -> None:
         from hpc_train.plan.plan import Plan
+        from hpc_train.training.broadcast_losses import broadcasts_noted
         from hpc_train.training.rank import Here
 
         here = Here.from_env(os.environ, socket.gethostname())
@@ -157,6 +161,8 @@ class ScriptProcess:
         handlers, is_ours = self._handlers(), self.rank is not None
         if self.rank is None:
             self.rank = _new_rank(here, plan)
+            if number == 0:
+                self._until_ended.enter_context(broadcasts_noted(here.attempt_dir))
         else:
             self.rank.here.attempt_dir.heartbeat(self.rank.here.rank).unlink(missing_ok=True)
             self.rank.here, self.rank.heartbeat.rank = here, here.rank

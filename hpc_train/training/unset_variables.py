@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import traceback
 
+from hpc_train.config.secrets import how_to_pass, looks_secret
 from hpc_train.plan.shell import is_launchers
 
 # What torchrun tells its ranks by variables, and where Lightning's Trainer has the same.
@@ -31,7 +32,9 @@ def unset_variable(error: BaseException) -> str:
         return f"which torchrun sets, and a training by Trainer does not need: write {there}"
     if is_launchers(name):
         return "a variable of Slurm's or the launcher's, which is not set here"
-    return "a variable that is not set: env.variables or env.passthrough"
+    if looks_secret(name):
+        return f"a variable that is not set: {how_to_pass(name)}"
+    return f"a variable that is not set: write env.variables.{name}=VALUE behind the command"
 
 
 def _is_of_environ(error: BaseException) -> bool:

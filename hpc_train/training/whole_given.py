@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import inspect
 import re
 import traceback
 from collections.abc import Mapping, Sequence
@@ -21,7 +22,6 @@ _OF_WHOLE = re.compile(r"must be (?:a )?Tensors?, not \w+$")
 _LOADS = re.compile(r"load|data|\bdl\b", re.IGNORECASE)
 _MOST = 6  # parts that are told one by one
 _FORWARD = "forward"
-_FIELDS = "_fields"  # of a named tuple's class
 _PAIRS = ("LSTM", "GRU", "RNN", "MultiheadAttention")  # torch.nn's that give one, the output first
 
 
@@ -132,14 +132,23 @@ def _targets(target: ast.expr) -> Sequence[ast.expr]:
     return target.elts[1:] if isinstance(target, ast.Tuple) else [target]
 
 
+def _first_field(kind: type) -> str:
+    """Of a named tuple, which is made by its fields."""
+    try:
+        fields = [*inspect.signature(kind).parameters] if issubclass(kind, tuple) else []
+    except (TypeError, ValueError):  # one of C's
+        return ""
+    return fields[0] if fields and hasattr(kind, fields[0]) else ""
+
+
 def _written(call: ast.Call, name: str, of: Any, frame: FrameType, line: int) -> str:
     """`x, y = batch and self(x)`; empty where its first value is no tensor."""
     if isinstance(of, Mapping):
         return _by_key(call, name, of)
     if shape_of(of[0]) is None:
         return ""
-    if fields := next((vars(it)[_FIELDS] for it in type(of).__mro__ if _FIELDS in vars(it)), ()):
-        return _with(call, name, f"{name}.{fields[0]}")
+    if field := _first_field(type(of)):
+        return _with(call, name, f"{name}.{field}")
     if apart := _apart_above(name, len(of), frame, line):
         return _with(call, name, apart)
     names = {1: "(x,)", 2: "x, y"}.get(len(of), "x, *_")

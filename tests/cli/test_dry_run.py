@@ -135,3 +135,26 @@ def test_on_this_machine_no_script_of_slurms_is_shown(hpc):
     assert (said.code, "#SBATCH" in said.out) == (0, False)
     assert said.out.splitlines()[-1].startswith("runs in ")
     assert "#SBATCH" in hpc("submit", "--dry-run", DIGITS).out
+
+
+LOOP = "import torch\nfor it in range(9):\n    torch.save({}, 'model.pt')\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ([], "saves      every 10 minutes, and when it is stopped; where no Lightning Trainer"),
+        (["script.resume.when=model.pt"], "saves      by the script, as model.pt"),
+    ],
+)
+def test_what_a_script_saves_is_its_own(hpc, tmp_path, words, line):
+    (tmp_path / "train.py").write_text(LOOP)
+    said = hpc("submit", "--dry-run", "train.py", "--cluster", "slurm", *words)
+    assert line in said.out
+    assert ("train.py:3 saves model.pt by itself" in said.err) == (not words)
+
+
+def test_here_a_script_is_not_told_of_a_next_job(hpc, tmp_path):
+    (tmp_path / "train.py").write_text(LOOP)
+    said = hpc("submit", "--dry-run", "train.py", "--cluster", "local")
+    assert "by itself" not in said.err

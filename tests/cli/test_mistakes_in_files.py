@@ -167,6 +167,8 @@ def test_an_argument_of_the_trainer_that_lightning_cannot_work_with(
         (CONFIG.replace("nodes: 1", "partition: 1e3"), "as the number 1000.0", '"1e3"'),
         (CONFIG + "env: {variables: {V: 3.10}}\n", "env.variables.V is 3.10", '"3.10"'),
         (CONFIG.replace("nodes: 1", "exclude: [a, b]"), "is ['a', 'b']", 'in quotes: "a,b"'),
+        (CONFIG.replace("nodes: 1", "mem: 64"), "slurm.mem is 64 without", 'slurm.mem: "64G"'),
+        (CONFIG.replace("nodes: 1", "mem: 4000"), "slurm.mem is 4000 with", 'slurm.mem: "4000M"'),
         (CONFIG.replace("nodes: 1", "mem: -1"), "slurm.mem is -1", 'write it like "64G"'),
     ],
 )  # fmt: skip

@@ -37,7 +37,7 @@ __all__ = ["project"]
         ("submit cfg.yaml profile=x", 3, "profile is no key", "write cluster_profile"),
         ("submit cfg.yaml runs_dir=~nobody-here/x", 3, "that home is not known", "whole path"),
         ("submit cfg.yaml slurm.ntasks=8", 3, "slurm.ntasks is no key", "slurm.nodes and slurm.g"),
-        ("submit cfg.yaml name=${nope.x}", 3, "names the key nope.x", "a key in full"),
+        ("submit cfg.yaml name=${nope.x}", 3, "names the key nope.x", "or name another key"),
         ("submit cfg.yaml name=${now:%Y}", 3, "name calls now, which there is not", "oc.env:NAME"),
         ("submit cfg.yaml name=${name}", 3, "name takes its value from itself", "write the value"),
         ("submit cfg.yaml seed = 3", 3, "'seed' is no key=value", "without spaces"),
@@ -78,6 +78,9 @@ __all__ = ["project"]
         ("submit cfg.yaml defaults=[a]", 3, "defaults is no key", "a file builds on others"),
         ("submit cfg.yaml slurm.mem=lots", 3, "'lots' is not a memory size", "slurm.mem=64G"),
         ("submit cfg.yaml slurm.mem=16", 3, "'16' is not a memory size", "write slurm.mem=16G"),
+        ("submit cfg.yaml --requeue", 2, "No such option", "leave it out: a run is requeued by it"),
+        ("submit cfg.yaml slurm.mem=999", 3, "'999' is not a memory size", "write slurm.mem=999G"),
+        ("submit cfg.yaml slurm.mem=4000", 3, "not a memory size", "write slurm.mem=4000M"),
         ("submit cfg.yaml slurm.mem=16GiB", 3, "not a memory size", "write slurm.mem=16G"),
         (
             "submit cfg.yaml env.variables=[A=1,B=2]",

@@ -16,11 +16,36 @@ def test_the_config_that_is_printed_is_taken(hpc, tmp_path) -> None:
     said = hpc("translate", OLD)
     assert (said.code, said.err) == (0, "")
     printed, _, command = said.out.partition("# the command\n")
-    assert command == "hpc-train submit --nodes 2 --gpus 4 config.yaml\n"
+    assert command == "# hpc-train submit --nodes 2 --gpus 4 config.yaml\n"
     fragment = yaml.safe_load(printed)
     assert fragment["slurm"] == {"nodes": 2, "gpus_per_node": 4}
     (tmp_path / "config.yaml").write_text(yaml.safe_dump({"base": DIGITS, **fragment}))
     assert hpc("config", "show", "config.yaml").code == 0
+
+
+def test_what_is_redirected_is_a_config(hpc, tmp_path) -> None:
+    (tmp_path / "train.py").write_text("print('here')\n")
+    (tmp_path / "job.sh").write_text(
+        "#!/bin/bash\n#SBATCH --nodes=2\nsrun python train.py --lr 1\n"
+    )
+    (tmp_path / "my.yaml").write_text(hpc("translate", "job.sh").out)
+    assert hpc("config", "show", "my.yaml").code == 0
+
+
+def test_the_command_of_a_terminal_can_be_copied(hpc, monkeypatch) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    said = hpc("translate", OLD)
+    assert said.out.endswith("\nhpc-train submit --nodes 2 --gpus 4 config.yaml\n")
+
+
+def test_a_directive_that_sbatch_no_longer_reads_is_told(hpc, tmp_path) -> None:
+    head = "#!/bin/bash\n#SBATCH --time=10\n\n# a comment\n#SBATCH --nodes=2\n"
+    (tmp_path / "job.sh").write_text(f"{head}cd here\n#SBATCH --mem=4G\nsrun python train.py\n")
+    said = hpc("translate", "job.sh").out
+    assert said.count("sbatch ignores it") == 1
+    assert "# #SBATCH --mem=4G: sbatch ignores it, below the first command" in said
+    (tmp_path / "job.sh").write_text(f"{head}srun python train.py\n")
+    assert "ignores" not in hpc("translate", "job.sh").out
 
 
 def test_a_word_without_equivalent_is_three(hpc) -> None:

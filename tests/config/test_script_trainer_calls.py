@@ -195,6 +195,29 @@ def test_a_class_among_the_callbacks_is_told(folder: Path, given: str, hint: str
 
 
 @pytest.mark.parametrize(
+    ("given", "hint"),
+    [
+        ("logger=False, callbacks=[LearningRateMonitor()]", "leave logger=False out, or Learning"),
+        ("logger=False, callbacks=LearningRateMonitor()", "leave logger=False out, or Learning"),
+        ("logger=True, callbacks=[LearningRateMonitor()]", ""),
+        ("callbacks=[LearningRateMonitor()]", ""),
+        ("logger=False, callbacks=[EarlyStopping('loss')]", ""),
+        ("logger=False, callbacks=[Own()]", ""),
+        ("logger=False, callbacks=made", ""),
+        ("logger=False", ""),
+        (
+            "logger=False, callbacks=[made, LearningRateMonitor()], fast_dev_run=True",
+            "leave logger",
+        ),
+    ],
+)
+def test_a_callback_that_needs_a_logger_is_told(folder: Path, given: str, hint: str) -> None:
+    own = "class Own(pl.Callback): ...\nmade = Own()\n"
+    said = told(folder, f"{own}Trainer({given}).fit(Net())")
+    assert [it.partition(" -> ")[2].startswith(hint) for it in said] == ([True] if hint else [])
+
+
+@pytest.mark.parametrize(
     ("code", "words", "said"),
     [
         ("n = float(sys.argv[1])", (), "reads sys.argv[1], and the script is given no arguments"),

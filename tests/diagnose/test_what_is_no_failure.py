@@ -205,7 +205,8 @@ SCRIPT = "/var/spool/slurmd/job12/slurm_script: line 4:"
     ("said", "more"),
     [
         (f"{SCRIPT} module: command not found", 3),
-        (f"{SCRIPT} nvidia-smi: command not found\nbash: line 2: conda: command not found", 3),
+        ("bash: line 2: conda: command not found", 3),
+        (f"{SCRIPT} nvidia-smi: command not found", 3),
         (f"{SCRIPT} dates: command not found", 21),
         (f"{SCRIPT} cd: /scratch/me: No such file or directory", 21),
         ("/home/u/env.sh: line 2: $'\\r': command not found", 21),
@@ -233,8 +234,10 @@ ModuleNotFoundError: No module named 'torch'"""
     ("lines", "name"),
     [
         ([NO_FOLDER, NO_SCRIPT], "folder_missing"),
-        ([NO_MODULE, f"{SCRIPT} torchrun: command not found"], "command_missing"),
-        ([NO_MODULE, RAISED], "missing_module"),
+        ([NO_MODULE, f"{SCRIPT} torchrun: command not found"], "not_activated"),
+        ([NO_MODULE, f"{SCRIPT} my-tool: command not found"], "command_missing"),
+        ([NO_MODULE, RAISED], "not_activated"),
+        ([f"{SCRIPT} nvidia-smi: command not found", RAISED], "missing_module"),
     ],
 )
 def test_of_a_script_that_went_wrong_the_first_thing_that_matters_is_told(tmp_path, lines, name):

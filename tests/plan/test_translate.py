@@ -184,7 +184,7 @@ def test_a_script_on_cpus_says_so_where_a_script_can() -> None:
         ("horovodrun -np 8 python train.py", "horovodrun", "torch.distributed"),
         ("make train", "make", "env.setup"),
         ("torchrun --nproc_per_node=2", "the script", "not named"),
-        ("python train.py | tee log", "|", "logs RUN"),
+        ("python train.py < words.txt", "< words.txt", "name the file as an argument"),
         ("python a.py && python b.py", "b.py", "second training"),
         ("srun --nodes=3 -n8 python train.py", "8 on 3 nodes", "divide"),
         ("srun --nodes=3 torchrun --nnodes=2 train.py", "--nnodes 2", "contradicts 3"),

@@ -50,6 +50,16 @@ class Many(Net):
         return error
 
 
+class Unfit(Mixes):
+    def loss(self, x: Any) -> Any:
+        return torch.nn.functional.smooth_l1_loss(x, LABELS)
+
+
+class Column(Mixes):
+    def loss(self, x: Any) -> Any:
+        return torch.nn.MSELoss()(x.unsqueeze(2), x)
+
+
 class ManyMade(Net):
     def training_step(self, batch: Any, index: int) -> Any:
         return {"loss": self.layer(batch)}
@@ -71,6 +81,14 @@ def test_a_reshape_that_mixes_samples_is_told_with_its_line(tmp_path: Path) -> N
         "the logits have the shape [80, 1] and the labels [20, 4]: give the labels as y.view(-1)"
     )
     assert fit(tmp_path, Half()).fix == "the logits have the shape [30, 1] and the labels [40]"
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_loss_of_shapes_that_torch_cannot_broadcast_says_which_is_which(tmp_path: Path) -> None:
+    assert fit(tmp_path, Unfit()).fix == "the input has the shape [40, 4] and the target [40]"
+    assert fit(tmp_path, Column()).fix == (
+        "the input has the shape [40, 4, 1] and the target [40, 4]: write x.unsqueeze(2).squeeze(2)"
+    )
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -48,3 +48,44 @@ def test_another_number_of_labels_is_told() -> None:
 def test_what_is_wrong_with_other_shapes_is_left_to_torchmetrics() -> None:
     assert "num_classes" not in fix(Net(task="multiclass", num_classes=3), OUT, Y[:2])
     assert "num_classes" not in fix(Net(task="multiclass", num_classes=2), Y, Y)
+
+
+class Two(Net):
+    def forward(self, out: torch.Tensor, y: torch.Tensor) -> Any:
+        logits = {"of": out}
+        return [self.acc(logits["of"], y > 0)]
+
+
+COLUMN, ROW = torch.randn(4, 1), torch.tensor([0, 1, 1, 0])
+
+
+def test_a_dimension_of_one_too_many_is_taken_out_in_the_call() -> None:
+    assert fix(Net(task="binary"), COLUMN, ROW) == "write self.acc(out.squeeze(1), y)"
+    assert (
+        fix(Net(task="binary"), COLUMN[:, 0], ROW[:, None]) == "write self.acc(out, y.squeeze(1))"
+    )
+    assert fix(Two(task="binary"), COLUMN, ROW) == "write self.acc(logits['of'].squeeze(1), y > 0)"
+    assert fix(Net(task="binary"), COLUMN[:1], ROW[:1]) == "write self.acc(out.squeeze(1), y)"
+    three = Net(task="multiclass", num_classes=3)
+    assert fix(three, OUT, Y[:, None]) == "write self.acc(out, y.squeeze(1))"
+    error = torchmetrics.MeanSquaredError()
+    assert fix(lambda: error.update(preds=COLUMN * 2, target=COLUMN[:, 0])) == (
+        "write error.update(preds=(COLUMN * 2).squeeze(1), target=COLUMN[:, 0])"
+    )
+    given = (COLUMN, ROW)
+    assert fix(lambda: accuracy(*given, task="binary")) == (
+        "write .squeeze(1) behind the predictions"
+    )
+
+
+def test_classes_for_a_binary_metric_are_told_with_their_number() -> None:
+    told = fix(Net(task="binary"), OUT, ROW)
+    assert told == (
+        'self.acc is binary, and is given 3 classes: write task="multiclass", num_classes=3, which'
+        " is MulticlassAccuracy"
+    )
+
+
+def test_of_other_shapes_nothing_is_said() -> None:
+    assert not fix(Net(task="binary"), COLUMN[:3], ROW)
+    assert not fix(Net(task="binary"), COLUMN[:, 0], ROW[:3])

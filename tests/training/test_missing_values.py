@@ -41,6 +41,33 @@ LOSS: Any = nn.MSELoss()
 GIVEN: Any = {"x": X}
 
 
+class Trains(nn.Module):
+    """As a LightningModule's configure_optimizers makes them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lr, self.layer = 0.1, nn.Linear(2, 2)
+
+    def adam(self) -> Any:
+        return torch.optim.Adam(lr=self.lr)  # type: ignore[call-arg]
+
+    def sgd(self) -> Any:
+        return torch.optim.SGD()  # type: ignore[call-arg]
+
+    def steps(self) -> Any:
+        chosen = torch.optim.SGD(self.parameters(), lr=self.lr)
+        return torch.optim.lr_scheduler.StepLR(step_size=3), chosen  # type: ignore[call-arg]
+
+    def either(self) -> Any:
+        one, two = (torch.optim.SGD(self.parameters(), lr=self.lr) for _ in range(2))
+        return torch.optim.lr_scheduler.StepLR(step_size=3), one, two  # type: ignore[call-arg]
+
+
+def of_a_script() -> Any:
+    net = nn.Linear(2, 2)
+    return torch.optim.AdamW(weight_decay=0.1), net  # type: ignore[call-arg]
+
+
 def line_of(function: Any) -> str:
     return f"(tests/training/test_missing_values.py:{function.__code__.co_firstlineno})"
 
@@ -74,6 +101,11 @@ FORWARD = f"def forward(self, x, mask, *, scale=...) {line_of(Masked.forward)}"
         (lambda: [NET.alone(X, X), NET.alone(X, X, X)], "and NET.alone(X, X, X) gives 3 values"),
         (lambda: [LINEAR(3), LINEAR(4)], ""),
         (lambda: X.add(), ""),
+        (Trains().adam, "give it: write torch.optim.Adam(self.parameters(), lr=self.lr)"),
+        (Trains().sgd, "write torch.optim.SGD(self.parameters())"),
+        (Trains().steps, "torch.optim.lr_scheduler.StepLR(chosen, step_size=3)"),
+        (Trains().either, "StepLR(step_size=3, optimizer=optim"),
+        (of_a_script, "write torch.optim.AdamW(net.parameters(), weight_decay=0.1)"),
         (lambda: {"f": NET.alone}["f"](X), ""),
     ],
 )  # fmt: skip

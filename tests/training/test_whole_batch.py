@@ -7,12 +7,15 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import pytorch_lightning as pl
 import torch
 from torch.nn.functional import cross_entropy
 
 from hpc_train.training.failure_words import fix_of
 from hpc_train.training.rank_failure import user_frame
+from tests.training.test_failure_words import Net
 
+FILE = "tests/training/test_whole_batch.py"
 LINEAR = torch.nn.Linear(2, 2)
 X, Y = torch.zeros(3, 2), torch.zeros(3, dtype=torch.long)
 
@@ -84,6 +87,53 @@ def test_labels_that_are_texts_are_told_with_numbers_for_them() -> None:
     )
     assert told(step, (X, list("abcd")))[0].endswith('as of {"a": 0, "b": 1, "c": 2, ...}')
     assert not told(step, (X, (1, 2)))[0]
+
+
+class Scores(Net):
+    def validation_step(self, batch: Any, index: int) -> None:
+        x, y = batch
+        self.log("accuracy", (self.layer(x).argmax(1) == y).float().mean())
+
+
+class Named(torch.utils.data.Dataset[Any]):
+    def __len__(self) -> int:
+        return 4
+
+    def __getitem__(self, index: int) -> Any:
+        return torch.zeros(2), f"class{index % 3}"
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_compared_labels_that_are_texts_are_told_with_the_method_that_gives_them() -> None:
+    loader, first = torch.utils.data.DataLoader(Named(), batch_size=4), Named.__getitem__.__code__
+    quiet = dict.fromkeys(("logger", "enable_progress_bar", "enable_checkpointing"), False)
+    trainer = pl.Trainer(accelerator="cpu", enable_model_summary=False, **quiet)  # type: ignore[arg-type]
+    with pytest.raises(AttributeError) as caught:
+        trainer.fit(Scores(), loader, loader)
+    where = f"({FILE}:{first.co_firstlineno})"
+    assert fix_of(caught.value) == (
+        "y has the texts 'class0', 'class1', 'class2': have tests.training.test_whole_batch.Named"
+        f'.__getitem__ {where} give a number for each, as of {{"class0": 0, "class1": 1,'
+        ' "class2": 2}'
+    )
+
+
+def asked(batch: Any) -> Any:
+    return batch["y"].long(), batch["path"]
+
+
+def compared(batch: Any) -> Any:
+    return (batch["y"] == batch["z"]).all()
+
+
+def test_texts_that_are_asked_for_what_a_tensor_has_are_told_where_they_are_labels() -> None:
+    labels, paths, sentences = ["cat", "dog", "cat"], ["a/b", "a/b"], ["one word", "two"]
+    assert told(asked, {"y": labels, "path": X})[0].startswith("batch['y'] has the texts 'cat'")
+    assert told(compared, {"y": tuple(labels), "z": Y})[0].startswith("batch['y'] has the texts")
+    for other in ("cat", ["cat"]):
+        assert "texts" not in told(compared, {"y": labels, "z": other})[0]
+    for others in (paths, sentences, [1, 2], []):
+        assert "texts" not in told(asked, {"y": others, "path": X})[0]
 
 
 def test_what_is_no_dict_or_fails_for_something_else_is_left_to_others() -> None:

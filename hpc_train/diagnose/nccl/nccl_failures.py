@@ -71,7 +71,7 @@ _GOES_ON = 20  # lines behind
 # What a shell goes on after, by the lines behind it from which on it did: a tool of the set-up, or
 # what may have been the job's program.
 _SHELL_WENT_ON = {
-    "tool_missing": 2,
+    **dict.fromkeys(("not_activated", "tool_missing"), 2),
     **dict.fromkeys(("command_missing", "folder_missing", "crlf"), _GOES_ON),
 }
 _ENDS = 5

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from hpc_train.diagnose.activation import Activation
 from hpc_train.diagnose.around import PREFIX
 from hpc_train.diagnose.collectives import Calls
 from hpc_train.diagnose.launchers import Launchers
@@ -35,7 +36,7 @@ from hpc_train.diagnose.nccl.nccl_shown import Shown
 from hpc_train.diagnose.nccl.nccl_traces import Traces
 from hpc_train.diagnose.ras_counts import RasCounts
 from hpc_train.diagnose.requeues import Requeues
-from hpc_train.diagnose.rules import MAX_TEXT, Evidence, Hits, Rule, read_rules
+from hpc_train.diagnose.rules import MAX_TEXT, Evidence, Failure, Hits, Rule, read_rules
 from hpc_train.diagnose.same_folder import with_folder
 from hpc_train.diagnose.shorten import shortened
 from hpc_train.diagnose.timeouts import Timeouts
@@ -144,7 +145,7 @@ class LogReader:
         self._launchers = Launchers()
         self._ras = RasCounts()
         self._proxies = Proxies()
-        self._requeues = Requeues()
+        self._requeues, self._activation = Requeues(), Activation()
         self._messages, self._calls = Wrapped(), Calls()
         self._unfinished: tuple[Record, Evidence] | None = None
         self._torch_error: tuple[str, Evidence] | None = None
@@ -272,6 +273,7 @@ class LogReader:
 
     def _job(self, line: str, where: Evidence) -> None:
         self._requeues.take(line, where)
+        self._activation.take(line, where)
         if "Avg bus bandwidth" in line:  # nccl-tests' last line
             self._initialised = self._hits.lines + 1
         meaning, host = self._launchers.meaning(line, where)
@@ -347,16 +349,7 @@ class LogReader:
         for said, where in [*self._calls.at_end(), *self._launchers.at_end(self._last)]:
             self.records += 1
             any(hits.take(kind, said, "", "", where, is_warning=False) for kind in ("JOB", "WARN"))
-        failures, notes = judge(
-            hits,
-            (self.timeouts.failure(),),
-            self._traces.root(has_fallback=hits.has("collnet")),
-            self._torch_error,
-            self._initialised,
-            self._overcome,
-            lines={**self._last, **self._launchers.cut_at(self._last)},
-            ends_open=bool(self._retrying),
-        )
+        failures, notes = self._judged()
         failures, again = self._requeues.told(self._proxies.told(failures))
         settings, counts = self.shown.settings(self._last), filter(None, [self._ras.note()])
         return NcclReport(
@@ -380,3 +373,17 @@ class LogReader:
             records=self.records,
             torn=self._comms.torn,
         )
+
+    def _judged(self) -> tuple[tuple[Failure, ...], tuple[Failure, ...]]:
+        hits = self._hits
+        failures, notes = judge(
+            hits,
+            (self.timeouts.failure(),),
+            self._traces.root(has_fallback=hits.has("collnet")),
+            self._torch_error,
+            self._initialised,
+            self._overcome,
+            lines={**self._last, **self._launchers.cut_at(self._last)},
+            ends_open=bool(self._retrying),
+        )
+        return self._activation.told(failures, notes, hits.of("last"))

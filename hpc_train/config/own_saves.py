@@ -1,0 +1,103 @@
+"""A script's loop that saves by itself, where `script.resume` does not name what it saves."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+from hpc_train.config.schema import Config
+
+_LIGHTNING = ("pytorch_lightning", "lightning")  # whose Trainer's state hpc-train saves itself
+_RESUMES = ("--resume", "--resume-from", "--resume_from", "--ckpt", "--checkpoint", "--resume-path")
+_LOOPS = (ast.For, ast.While, ast.AsyncFor)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def note_on_own_saves(config: Config, folder: Path) -> str:
+    """What to write so that the next job goes on from what the script saves; empty where known.
+
+    Of a script that makes no Lightning Trainer, neither itself nor in a file beside it, and calls
+    torch.save in a loop. One save at its end is no checkpoint to go on from.
+    """
+    script = config.script
+    if not script.path or script.resume or not config.requeue.enabled:
+        return ""
+    tree = _read(folder / script.path)
+    if tree is None or _is_lightnings(tree, (folder / script.path).parent):
+        return ""
+    call = next(_saves_in_loops(tree), None)
+    if call is None:
+        return ""
+    when = _pattern(call)
+    loads = any(isinstance(it, ast.Attribute) and it.attr == "load" for it in ast.walk(tree))
+    option = next(filter(None, map(_resume_option, ast.walk(tree))), "")
+    written = f"{{when: {when or 'FILE'}, args: [{option}, '{{newest}}']}}" if option else ""
+    write = f'"script.resume={written}"' if option else f"script.resume.when={when or 'FILE'}"
+    also = "" if loads else ", and load it where it is there (torch.load)"
+    return (
+        f"{script.path}:{call.lineno} saves{f' {when}' if when else ''} by itself, and a job that"
+        f" follows begins anew: to go on from that write {write}{also}"
+    )
+
+
+def _read(file: Path) -> ast.Module | None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the script's own business
+            return ast.parse(file.read_bytes())
+    except (OSError, SyntaxError, ValueError):  # it is told where the script is checked
+        return None
+
+
+def _is_lightnings(tree: ast.Module, folder: Path) -> bool:
+    """Whether a Trainer of Lightning's may be made, in the script or in what lies beside it."""
+    for name in _imported(tree):
+        root = name.partition(".")[0]
+        if root in _LIGHTNING or (folder / root).is_dir():  # a package may do anything
+            return True
+        beside = _read(folder / f"{root}.py")
+        if beside is not None and any(
+            it.partition(".")[0] in _LIGHTNING for it in _imported(beside)
+        ):
+            return True
+    return False
+
+
+def _imported(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (it.name for it in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module or "."
+
+
+def _saves_in_loops(tree: ast.Module) -> Iterator[ast.Call]:
+    """Calls of torch.save in a loop, or in a function of the script that is called in one."""
+    inside = [it for loop in ast.walk(tree) if isinstance(loop, _LOOPS) for it in ast.walk(loop)]
+    called = {
+        it.func.id for it in inside if isinstance(it, ast.Call) and isinstance(it.func, ast.Name)
+    }
+    functions = (it for it in ast.walk(tree) if isinstance(it, _FUNCTIONS) and it.name in called)
+    inside += [it for function in functions for it in ast.walk(function)]
+    for node in inside:
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "torch.save":
+            yield node
+
+
+def _pattern(call: ast.Call) -> str:
+    """The file that is saved, with `*` for what changes in its name; empty where it is not told."""
+    given = [*call.args[1:2], *(it.value for it in call.keywords if it.arg == "f")]
+    parts = given[0].values if given and isinstance(given[0], ast.JoinedStr) else given
+    words = [str(it.value) if isinstance(it, ast.Constant) else "*" for it in parts]
+    return "".join(words) if any(isinstance(it, ast.Constant) for it in parts) else ""
+
+
+def _resume_option(node: ast.AST) -> str:
+    """The option by which the script is told what to go on from, where it takes a value."""
+    if not isinstance(node, ast.Call) or not ast.unparse(node.func).endswith(".add_argument"):
+        return ""
+    names = [it.value for it in node.args if isinstance(it, ast.Constant)]
+    switch = any(it.arg == "action" for it in node.keywords)
+    return "" if switch else next((it for it in names if it in _RESUMES), "")

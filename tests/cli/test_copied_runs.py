@@ -1,0 +1,116 @@
+"""A run's folder that was copied (`cp -r`), beside the run itself: which one a word means."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+from hpc_train.runs.copies import copied_from
+from hpc_train.runs.layout import RunDir
+from tests.cli.conftest import Slurm
+from tests.cli.run_of_yesterday import ended, project, refused, saved
+
+__all__ = ["project"]
+
+
+@pytest.fixture
+def run(hpc, slurm: Slurm, project: Path) -> RunDir:
+    """A run whose job trains, as Slurm says, with a checkpoint."""
+    slurm.has("scancel", f'echo "$@" >> {slurm.folder}/cancelled')
+    said = hpc("submit", "cfg.yaml", "--json")
+    assert said.code == 0, said
+    document = json.loads(said.out)
+    slurm.says(f"{document['job_id']}|RUNNING|None|N/A")
+    made = RunDir(Path(document["run_dir"]))
+    saved(made, 12)
+    return made
+
+
+PLACES = ("x/{id}-bak", "x/copy", "x-bak/{id}")
+
+
+def copy_of(run: RunDir, place: str) -> RunDir:
+    path = run.path.parent.parent / place.format(id=run.run_id)
+    shutil.copytree(run.path, path, symlinks=True)
+    os.utime(path / "plan.json", (time.time() + 100,) * 2)
+    return RunDir(path)
+
+
+def states(hpc) -> list[tuple[str, str]]:
+    rows = json.loads(hpc("list", "--json").out)["runs"]
+    return [(row["run_dir"], row["state"]) for row in rows]
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_name_an_id_and_the_newest_mean_the_run_itself_and_not_its_copy(
+    hpc, run: RunDir, place: str
+) -> None:
+    copy = copy_of(run, place)
+    assert copied_from(copy) == run.path
+    assert copied_from(run) is None
+    for words in (["status"], ["status", "x"], ["status", run.run_id], ["status", "latest"]):
+        assert f"folder     {run.path}\n" in hpc(*words).out
+    assert f"folder     {copy.path}\n" in hpc("status", str(copy.path)).out
+    assert states(hpc) == [(str(run.path), "running"), (str(copy.path), "lost")]
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_copy_of_a_run_that_trains_has_no_job_and_says_how_it_goes_on(
+    hpc, slurm: Slurm, run: RunDir, place: str
+) -> None:
+    copy = copy_of(run, place)
+    said = " ".join(hpc("status", str(copy.path)).out.split())
+    assert f"lost: a copy of {run.path}, whose job goes on there" in said
+    assert f"hpc-train resume {copy.path} goes on here by itself" in said
+    word = copy.path if copy.run_id == run.run_id else copy.run_id
+    assert said.endswith(f"why hpc-train diagnose {word} go on hpc-train resume {word}")
+    refused(hpc, f"cancel {copy.path}", f"is a copy of {run.path}, ", f"cancel {run.path}")
+    assert not (slurm.folder / "cancelled").exists()
+    assert hpc("cancel", "x").code == 0
+    assert (slurm.folder / "cancelled").exists()
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_copy_that_is_resumed_is_a_run_of_its_own(hpc, run: RunDir, place: str) -> None:
+    copy = copy_of(ended(run, "cancelled"), place)
+    said = hpc("resume", str(copy.path))
+    assert said.code == 0, said
+    assert f"note: this is a copy of {run.path}, and goes on in {copy.path}" in said.err
+    assert copied_from(copy) is None
+    assert "a copy of" not in hpc("status", str(copy.path)).out
+    assert hpc("cancel", str(copy.path)).code == 0
+
+
+def test_a_copy_can_be_removed_and_the_run_stays(hpc, run: RunDir) -> None:
+    copy = copy_of(run, "x-bak/{id}")
+    fix = refused(hpc, f"rm {run.run_id}", f"2 runs are named {run.run_id}: {run.path}, ", "folder")
+    assert f"hpc-train rm {copy.path}" in fix
+    assert hpc("rm", str(copy.path), "--yes").code == 0
+    assert (copy.path.exists(), run.plan.exists()) == (False, True)
+
+
+def test_what_was_moved_copied_without_the_run_or_made_anew_there_is_no_copy(
+    hpc, run: RunDir, tmp_path: Path
+) -> None:
+    moved = RunDir(tmp_path / "runs" / "y" / run.run_id)
+    moved.path.parent.mkdir()
+    shutil.copytree(run.path, moved.path, symlinks=True)
+    shutil.rmtree(run.path)
+    assert copied_from(moved) is None
+    run.path.mkdir()
+    assert copied_from(moved) is None
+    run.events.write_text('{"time": 1.0, "event": "submitted", "job_id": "9"}\n')
+    assert copied_from(moved) is None
+    ended(moved, "cancelled")
+    assert "was moved from" in hpc("resume", str(moved.path), "--dry-run").err
+    moved.script.write_text("no word of a folder, as of another version\n")
+    assert copied_from(moved) is None
+    moved.script.unlink()
+    assert copied_from(moved) is None
+    (tmp_path / "link").symlink_to(moved.path)
+    assert copied_from(RunDir(tmp_path / "link")) is None

@@ -1,0 +1,99 @@
+"""A script that saves in its loop is told how the next job goes on from that."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hpc_train.config.load import load
+from hpc_train.config.own_saves import note_on_own_saves
+
+LOOP = """import torch
+net = torch.nn.Linear(2, 2)
+for epoch in range(9):
+    torch.save(net.state_dict(), {file})
+"""
+FUNCTION = """import torch
+def save(net, epoch):
+    torch.save(net.state_dict(), f"out/{epoch}.pt")
+for epoch in range(9):
+    save(None, epoch)
+torch.load("out/1.pt")
+"""
+OPTION = """import argparse, torch
+parser = argparse.ArgumentParser()
+parser.add_argument("--resume"{more})
+while True:
+    torch.save({{}}, "last.pt")
+    torch.load("last.pt")
+"""
+
+
+def note(folder: Path, text: str, *words: str) -> str:
+    (folder / "train.py").write_text(text)
+    loaded = load(folder / "train.py", [*words])
+    return note_on_own_saves(loaded.config, folder)
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (LOOP.format(file="'model.pt'"), "train.py:4 saves model.pt by itself, and a job that"),
+        (LOOP.format(file="'model.pt'"), "write script.resume.when=model.pt, and load it where"),
+        (LOOP.format(file="f'ckpt/{epoch:03}.pt'"), "write script.resume.when=ckpt/*.pt, and"),
+        (LOOP.format(file="name"), "train.py:4 saves by itself"),
+        (LOOP.format(file="name"), "write script.resume.when=FILE, and load it"),
+        (LOOP.format(file="f='a.pt'"), "write script.resume.when=a.pt"),
+        (FUNCTION, "train.py:3 saves out/*.pt by itself"),
+        (
+            OPTION.format(more=""),
+            "\"script.resume={when: last.pt, args: [--resume, '{newest}']}\"",
+        ),
+        (OPTION.format(more=", action='store_true'"), "write script.resume.when=last.pt"),
+    ],
+)
+def test_a_loop_that_saves_is_told_what_to_name(tmp_path: Path, text: str, said: str) -> None:
+    assert said in note(tmp_path, text)
+
+
+def test_one_that_loads_is_not_told_to_load(tmp_path: Path) -> None:
+    assert note(tmp_path, FUNCTION).endswith("write script.resume.when=out/*.pt")
+
+
+def test_what_is_told_is_taken(tmp_path: Path) -> None:
+    text = OPTION.format(more="")
+    word = note(tmp_path, text).rpartition("write ")[2].strip('"')
+    assert note(tmp_path, text, word) == ""
+    loaded = load(tmp_path / "train.py", [word])
+    assert loaded.config.script.resume == {"when": "last.pt", "args": ["--resume", "{newest}"]}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (LOOP.format(file="'model.pt'"), ["script.resume.when=model.pt"]),
+        (LOOP.format(file="'model.pt'"), ["requeue.enabled=false"]),
+        ("import pytorch_lightning as pl\n" + LOOP.format(file="'model.pt'"), []),
+        ("from lightning.pytorch import Trainer\n" + LOOP.format(file="'model.pt'"), []),
+        ("import nets\n" + LOOP.format(file="'model.pt'"), []),
+        ("import pack.nets\n" + LOOP.format(file="'model.pt'"), []),
+        ("import torch\nfor it in range(3): pass\ntorch.save({}, 'model.pt')\n", []),
+        ("import torch\nfor it in range(3): print(it)\n", []),
+    ],
+)
+def test_others_are_told_nothing(tmp_path: Path, text: str, words: list[str]) -> None:
+    (tmp_path / "nets.py").write_text("from pytorch_lightning import Trainer\n")
+    (tmp_path / "pack").mkdir()
+    (tmp_path / "pack" / "nets.py").write_text("x = 1\n")
+    assert note(tmp_path, text, *words) == ""
+
+
+def test_a_module_beside_it_without_lightning_changes_nothing(tmp_path: Path) -> None:
+    (tmp_path / "nets.py").write_text("import torch\n")
+    assert note(tmp_path, "import nets\n" + LOOP.format(file="'model.pt'"))
