@@ -47,7 +47,7 @@ def wrong_evaluations(
 
 def _leaves_open(argument: str | None) -> bool:
     """Whether an argument of a Trainer may have it take no batch, or is not known."""
-    return argument is None or argument.startswith(("limit_", "fast_dev_run"))
+    return argument is None or argument.startswith(("limit_", "fast_dev_run", "overfit_"))
 
 
 class _Read:

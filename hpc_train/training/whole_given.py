@@ -19,6 +19,7 @@ from hpc_train.training.frame_text import is_users, nodes_at, nodes_of
 from hpc_train.training.frame_values import shape_of, value_of
 
 _OF_WHOLE = re.compile(r"must be (?:a )?Tensors?, not \w+$")
+_LOADS = re.compile(r"load|data|\bdl\b", re.IGNORECASE)
 _MOST = 6  # parts that are told one by one
 _FORWARD = "forward"
 _PAIRS = ("LSTM", "GRU", "RNN", "MultiheadAttention")  # torch.nn's that give one, the output first
@@ -110,7 +111,7 @@ def _name_of(call: ast.Call, of: Any, frame: FrameType) -> str:
 
 
 def _is_whole(name: str, frame: FrameType) -> bool:
-    """Whether it is as it came: an argument, or what a loop goes through."""
+    """Whether it is a batch as it came: of a step, by its name, or of a loop over a loader."""
     code = frame.f_code
     nodes = list(nodes_of(frame))
     stored = [
@@ -119,9 +120,10 @@ def _is_whole(name: str, frame: FrameType) -> bool:
         if isinstance(it, ast.Name) and it.id == name and not isinstance(it.ctx, ast.Load)
     ]
     if name in code.co_varnames[: code.co_argcount]:
-        return not stored
-    loops = [it.target for it in nodes if isinstance(it, ast.For)]
-    looped = {id(name) for it in loops for name in _targets(it)}
+        is_of_step = code.co_name.endswith("_step") and code.co_varnames[1:2] == (name,)
+        return not stored and (is_of_step or name == "batch")
+    loops = [it for it in nodes if isinstance(it, ast.For) and _LOADS.search(ast.unparse(it.iter))]
+    looped = {id(name) for it in loops for name in _targets(it.target)}
     return len(stored) == 1 and id(stored[0]) in looped
 
 

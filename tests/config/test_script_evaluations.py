@@ -91,7 +91,7 @@ def test_a_call_without_data_is_told(folder: Path, code: str, said: str) -> None
     assert not said or said in found[0]
 
 
-@pytest.mark.parametrize("more", ["limit_test_batches=0", "fast_dev_run=True", "**given"])
+@pytest.mark.parametrize("more", ["limit_test_batches=0", "overfit_batches=1", "**given"])
 def test_a_trainer_that_may_take_no_batch_needs_no_data(folder: Path, more: str) -> None:
     head = HEAD.replace("max_epochs=1", more).replace("t =", "given = {}\nt =")
     assert told(folder, "t.test(Net())", head) == []

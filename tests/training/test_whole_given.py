@@ -74,7 +74,8 @@ class Recurrent(Net):
 
 class Loop(Net):
     def training_step(self, batch: Any, batch_idx: int = 0) -> Any:
-        for number, it in enumerate([batch]):
+        loader = [batch]
+        for number, it in enumerate(loader):
             self(it, number)
 
 
@@ -133,6 +134,16 @@ def test_a_recurrent_layers_pair_is_told_at_its_own_line() -> None:
     fix, line = told(Recurrent(), [X, Y])
     assert fix == "self.lstm(x), of an nn.LSTM, gives a pair: write out, _ = self.lstm(x)"
     assert line == Recurrent.forward.__code__.co_firstlineno + 1
+
+
+def mean_of(losses: Any) -> Any:
+    return torch.mean(losses)
+
+
+def test_a_list_that_is_no_batch_is_left_to_others() -> None:
+    with pytest.raises(TypeError) as caught:
+        mean_of([X, Y, Y])
+    assert not fix_of(caught.value)
 
 
 def test_a_part_of_a_batch_and_other_errors_are_left_to_others() -> None:
