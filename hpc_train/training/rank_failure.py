@@ -18,6 +18,7 @@ from hpc_train.plan.states import RankExit
 from hpc_train.runs.layout import AttemptDir
 from hpc_train.runs.ranks import ENDED_ITSELF, UNSAVED, WORKER_KILLED, ExitRecord, write_exit
 from hpc_train.training.called_hooks import called_hook
+from hpc_train.training.changed_in_place import changed_in_place
 from hpc_train.training.dead_worker import dead_worker, is_killed, unhear_workers, workers_unheard
 from hpc_train.training.failure_words import fix_of, said_by
 from hpc_train.training.frame_text import EXAMPLES, INSTALLED, PACKAGE, is_users
@@ -281,6 +282,7 @@ def user_frame(error: BaseException) -> str:
     of_set = samples_differ(error).where or none_in_samples(error).where
     of_set = of_set or sampleless_set(error).where
     behind = lost_gradient(error).where or of_set or whole_predicted(error).where
+    behind = behind or changed_in_place(error).where
     if where := called or local_object(error).where or behind:
         return where
     if dead_worker(error):  # it is told wherever the process happens to be
