@@ -18,6 +18,7 @@ from hpc_train.training.absent_interface import absent_interface
 from hpc_train.training.absent_package import absent_package
 from hpc_train.training.asked_of_gpu import asked_of_gpu
 from hpc_train.training.called_hooks import called_hook
+from hpc_train.training.changed_in_place import changed_in_place
 from hpc_train.training.dead_worker import dead_worker
 from hpc_train.training.empty_data import empty_data
 from hpc_train.training.failing_frame import of_frame
@@ -77,8 +78,11 @@ _FIXES = (
         "no lambda and no function in a function can go into a checkpoint or to data workers",
     ),
 )
-# Lightning's advice for its own Trainer, which the fix gives for a config.
-_ADVICE = re.compile(r"\. If this is intentional, you must enable the detection of unused.*")
+# Lightning's advice for its own Trainer, and torch's, which the fix gives for a config.
+_ADVICE = re.compile(
+    r"\. (?:If this is intentional, you must enable the detection of unused"
+    r"|Hint: enable anomaly detection to find).*"
+)
 # torch's long advice of weights_only=False, which helps for some of the files that it is said of.
 _WEIGHTS_ONLY = re.compile(r"(?<=Weights only load failed)\. .*")
 _ONE_VALUE = re.compile(r"Expected more than 1 value per channel when training")
@@ -117,7 +121,8 @@ def fix_of(
     fixes += [fix_of_unused(error, of_config=batch is not None)]
     whole = whole_predicted(error).fix or whole_given(error).fix
     fixes += [unread_file(error) or of_frame(error) or whole or of_batch(error)]
-    fixes += [lost_gradient(error).fix]
+    in_place = changed_in_place(error, of_config=batch is not None).fix
+    fixes += [lost_gradient(error).fix, in_place]
     fixes += [_of_samples(error) or sampleless_set(error).fix]
     fixes += [absent_interface(error), kept_graph(error), absent_package(error), of_metric(error)]
     fixes += [asked_of_gpu(error)]

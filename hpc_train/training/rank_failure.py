@@ -19,6 +19,7 @@ from hpc_train.runs.layout import AttemptDir
 from hpc_train.runs.ranks import ENDED_ITSELF, UNSAVED, WORKER_KILLED, ExitRecord, write_exit
 from hpc_train.training.absent_interface import absent_interface
 from hpc_train.training.called_hooks import called_hook
+from hpc_train.training.changed_in_place import changed_in_place
 from hpc_train.training.dead_worker import dead_worker, is_killed, unhear_workers, workers_unheard
 from hpc_train.training.failure_words import fix_of, said_by
 from hpc_train.training.frame_text import EXAMPLES, INSTALLED, PACKAGE, is_users
@@ -286,6 +287,7 @@ def user_frame(error: BaseException) -> str:
     of_set = of_set or sampleless_set(error).where
     of_whole = whole_predicted(error).where or whole_given(error).where
     behind = lost_gradient(error).where or of_set or of_whole
+    behind = behind or changed_in_place(error).where
     if where := called or local_object(error).where or behind:
         return where
     if dead_worker(error):  # it is told wherever the process happens to be
