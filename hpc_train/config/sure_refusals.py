@@ -16,6 +16,7 @@ from hpc_train.config.class_kind import (
     place_of,
 )
 from hpc_train.config.hook_notes import REFUSED
+from hpc_train.config.lengthless_sets import without_length
 from hpc_train.config.load import LoadedConfig
 from hpc_train.config.method_signatures import PLATEAU_FORM, sure_plateau, without_loader
 from hpc_train.config.origins import Origins
@@ -139,6 +140,9 @@ def _check_loader(loaded: LoadedConfig, path: Sequence[str]) -> None:
         line, said, hint = wrong
         message = f": train_dataloader ({place_of(found[0], line, path)}): {said}"
         raise loaded.origins.error("data.class_path", message, hint)
+    said, hint = without_length(loaded, path)
+    if said:
+        raise loaded.origins.error("data.class_path", f": {said}", hint)
 
 
 def _check_one_lightning(class_path: str, loaded: LoadedConfig, path: Sequence[str]) -> None:

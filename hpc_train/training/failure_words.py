@@ -22,6 +22,7 @@ from hpc_train.training.failing_frame import of_frame
 from hpc_train.training.given_texts import fix_of_text
 from hpc_train.training.kept_graph import kept_graph
 from hpc_train.training.kept_lists import kept_list
+from hpc_train.training.lengthless_set import lengthless_set
 from hpc_train.training.loaded_checkpoint import loaded_checkpoint
 from hpc_train.training.local_objects import local_object
 from hpc_train.training.lost_gradient import lost_gradient
@@ -109,7 +110,7 @@ def fix_of(
     predicted = whole_predicted(error).fix
     fixes += [unread_file(error) or of_frame(error) or predicted or of_batch(error)]
     fixes += [lost_gradient(error).fix]
-    fixes += [_of_samples(error) or sampleless_set(error).fix]
+    fixes += [_of_samples(error) or sampleless_set(error).fix or lengthless_set(error).fix]
     fixes += [kept_graph(error), absent_package(error), of_metric(error)]
     if not any(fixes):
         meant = meant_instead(error, of_config=batch is not None) or near_name(error)

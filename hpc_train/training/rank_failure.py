@@ -22,6 +22,7 @@ from hpc_train.training.dead_worker import dead_worker, is_killed, unhear_worker
 from hpc_train.training.failure_words import fix_of, said_by
 from hpc_train.training.frame_text import EXAMPLES, INSTALLED, PACKAGE, is_users
 from hpc_train.training.heartbeat import HeartbeatThread
+from hpc_train.training.lengthless_set import lengthless_set
 from hpc_train.training.local_objects import local_object
 from hpc_train.training.lost_gradient import lost_gradient
 from hpc_train.training.own_exit import EndedItselfError
@@ -279,7 +280,7 @@ def user_frame(error: BaseException) -> str:
     """
     called = called_hook(error).where or method_that_returned(error)
     of_set = samples_differ(error).where or none_in_samples(error).where
-    of_set = of_set or sampleless_set(error).where
+    of_set = of_set or sampleless_set(error).where or lengthless_set(error).where
     behind = lost_gradient(error).where or of_set or whole_predicted(error).where
     if where := called or local_object(error).where or behind:
         return where
