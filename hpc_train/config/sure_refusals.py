@@ -28,6 +28,7 @@ from hpc_train.config.sure_hooks import wrong_hooks
 from hpc_train.config.sure_losses import detached_loss
 from hpc_train.config.sure_samplers import wrong_sampler
 from hpc_train.config.sure_steps import wrong_step
+from hpc_train.config.uncalled_classes import uncalled_class
 from hpc_train.config.undefined_names import all_undefined
 from hpc_train.config.unrun_validation import unrun_validations
 from hpc_train.errors import ConfigError
@@ -118,6 +119,9 @@ def _check_steps(class_path: str, loaded: LoadedConfig, path: Sequence[str]) -> 
     if (silent := silent_forward(found, path)) and silent.is_sure:
         message = f": {class_path} {silent.said}"
         raise loaded.origins.error("model.class_path", message, silent.hint)
+    said, hint = uncalled_class(class_path, path)
+    if said:
+        raise loaded.origins.error("model.class_path", f": {said}", hint)
     if own := own_backward(found.definition):
         place = place_of(found, own[1], path)
         message = f": {class_path}.training_step calls {own[0]} ({place}), which Lightning does"

@@ -31,6 +31,7 @@ from hpc_train.training.metric_classes import of_metric
 from hpc_train.training.near_names import near_name
 from hpc_train.training.sampleless_set import sampleless_set
 from hpc_train.training.samples_differ import none_in_samples, samples_differ
+from hpc_train.training.uncalled_classes import uncalled_class
 from hpc_train.training.unfit_checkpoint import FIX, unfit_checkpoint
 from hpc_train.training.unknown_argument import meant_argument
 from hpc_train.training.unread_file import unread_file
@@ -109,7 +110,7 @@ def fix_of(
     fixes += [fix_of_unused(error, of_config=batch is not None)]
     predicted = whole_predicted(error).fix
     fixes += [unread_file(error) or of_frame(error) or predicted or of_batch(error)]
-    fixes += [lost_gradient(error).fix]
+    fixes += [lost_gradient(error).fix or uncalled_class(error).fix]
     fixes += [_of_samples(error) or sampleless_set(error).fix or lengthless_set(error).fix]
     fixes += [kept_graph(error), absent_package(error), of_metric(error)]
     if not any(fixes):

@@ -7,10 +7,10 @@ import re
 import sys
 import time
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, Protocol
 
 from hpc_train.errors import HpcTrainError, RunFailedError
 from hpc_train.plan.plan import Batch
@@ -32,8 +32,18 @@ from hpc_train.training.resume.unsavable import UnsavableError, UnsavedEndError
 from hpc_train.training.resume.untrained import UntrainedError
 from hpc_train.training.sampleless_set import sampleless_set
 from hpc_train.training.samples_differ import none_in_samples, samples_differ
+from hpc_train.training.uncalled_classes import uncalled_class
 from hpc_train.training.users_method import method_that_returned
+from hpc_train.training.whole_batch import taken_dict
 from hpc_train.training.whole_predicted import whole_predicted
+
+
+class _Place(Protocol):
+    """`file:line`, or nothing."""
+
+    @property
+    def where(self) -> str: ...
+
 
 _USER_CODE = 1
 _RESERVED = frozenset(int(code) for code in RankExit)
@@ -58,6 +68,13 @@ _DIST_ERRORS = frozenset({"DistBackendError", "DistNetworkError", "DistStoreErro
 _GPU_MEMORY_ERRORS = frozenset({"OutOfMemoryError"})
 _GPU_MEMORY_TEXT = re.compile(r"CUDA (error: )?out of memory|CUBLAS_STATUS_ALLOC_FAILED")
 _FRAME_LINE = re.compile(r'^\s*File "([^"]+)", line (\d+), in ', re.MULTILINE)
+
+# What names a place of the user's for what fails behind it, the likeliest cause first.
+_BEHIND: Sequence[Callable[[BaseException], _Place]] = (
+    *(lost_gradient, uncalled_class, taken_dict),
+    *(samples_differ, none_in_samples, sampleless_set, lengthless_set),
+    whole_predicted,
+)
 
 
 class PeerError(HpcTrainError):
@@ -279,10 +296,9 @@ def user_frame(error: BaseException) -> str:
     where there is none.
     """
     called = called_hook(error).where or method_that_returned(error)
-    of_set = samples_differ(error).where or none_in_samples(error).where
-    of_set = of_set or sampleless_set(error).where or lengthless_set(error).where
-    behind = lost_gradient(error).where or of_set or whole_predicted(error).where
-    if where := called or local_object(error).where or behind:
+    if where := called or local_object(error).where:
+        return where
+    if where := next(filter(None, (told(error).where for told in _BEHIND)), ""):
         return where
     if dead_worker(error):  # it is told wherever the process happens to be
         return ""
