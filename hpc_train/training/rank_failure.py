@@ -31,7 +31,7 @@ from hpc_train.training.resume.stop import Stopped
 from hpc_train.training.resume.unsavable import UnsavableError, UnsavedEndError
 from hpc_train.training.resume.untrained import UntrainedError
 from hpc_train.training.sampleless_set import sampleless_set
-from hpc_train.training.samples_differ import none_in_samples, samples_differ
+from hpc_train.training.samples_differ import no_batch_of_samples, none_in_samples, samples_differ
 from hpc_train.training.uncalled_classes import uncalled_class
 from hpc_train.training.users_method import method_that_returned
 from hpc_train.training.whole_batch import taken_dict
@@ -72,7 +72,7 @@ _FRAME_LINE = re.compile(r'^\s*File "([^"]+)", line (\d+), in ', re.MULTILINE)
 # What names a place of the user's for what fails behind it, the likeliest cause first.
 _BEHIND: Sequence[Callable[[BaseException], _Place]] = (
     *(lost_gradient, uncalled_class, taken_dict),
-    *(samples_differ, none_in_samples, sampleless_set, lengthless_set),
+    *(samples_differ, none_in_samples, no_batch_of_samples, sampleless_set, lengthless_set),
     whole_predicted,
 )
 
