@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from types import FrameType
 
+from hpc_train.config.absent_checkpoints import INSTEAD, absent_checkpoint
 from hpc_train.config.data_paths import keys_of_path
 from hpc_train.config.words import did_you_mean
 from hpc_train.plan.plan import Batch
@@ -101,7 +102,7 @@ def fix_of(
     if said == _NO_OPTIMIZER and method_that_returned(error):
         fixes.append('write return {"optimizer": opt, "lr_scheduler": s}')
     fixes += [
-        absent_folder(error) or _of_relative_path(error),
+        absent_folder(error) or _of_checkpoint(error) or _of_relative_path(error),
         _of_key(error, texts or {}),
         _of_hparams(error),
     ]
@@ -144,6 +145,18 @@ def _of_relative_path(error: BaseException) -> str:
     if path.startswith("~"):
         return f"nothing replaces ~ here: os.path.expanduser({path!r}), or the whole path"
     return f"a relative path begins in {Path.cwd()}: write the whole path"
+
+
+def _of_checkpoint(error: BaseException) -> str:
+    """Of the ckpt_path that a fit of the user's Trainer was given, and that is not there."""
+    if not isinstance(error, FileNotFoundError):
+        return ""
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        path = str(frame.f_locals.get("ckpt_path", ""))
+        if frame.f_code.co_name == "fit" and path and path in str(error):
+            said = absent_checkpoint(path, Path.cwd())
+            return f"{said}: {INSTEAD}" if said else ""
+    return ""
 
 
 def _of_key(error: BaseException, texts: Mapping[str, str]) -> str:
