@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from hpc_train.config.class_kind import Located, lacks_method, locate, method_of, place_of
 from hpc_train.config.load import LoadedConfig
-from hpc_train.config.method_signatures import methods_of, own_nodes
+from hpc_train.config.method_signatures import gives_value, methods_of, own_nodes
 from hpc_train.config.refused_callbacks import is_lightnings
 from hpc_train.config.sampleless_sets import GETS
-from hpc_train.config.specs import read_object
-from hpc_train.config.sure_samplers import made, torchs_class
+from hpc_train.config.sure_loaders import SureLoader, sure_loaders
+from hpc_train.config.sure_samplers import made
 
 LEN = "__len__"
-_FIRST = 3  # of a DataLoader's arguments without a name: then comes its sampler
+_FIRST = 3  # of a loader's arguments without a name, before its sampler
 _OTHER_ORDERS = {"sampler", "batch_sampler", None}  # which need no length of the set
-# With one of these a validation may never begin.
-_OF_VALIDATION = ("limit_val_batches", "check_val_every_n_epoch", "overfit_batches")
 _MOST_BASES = 6
 
 
@@ -27,17 +25,28 @@ def without_length(loaded: LoadedConfig, path: Sequence[str]) -> tuple[str, str]
     Args:
         path: As `sys.path`, with the user's folder first.
     """
-    data, _ = read_object(loaded.config.data, "data", loaded.origins)
-    for name in _called(loaded, path):
-        found = method_of(data, name, path)
-        if found and (lacking := _given(*found, data, path)):
-            definition = lacking.definition
-            assert isinstance(definition, ast.ClassDef)
-            of = f"{lacking.module}.{lacking.name} ({place_of(lacking, definition.lineno, path)})"
-            needs = f"the DataLoader of {data}.{name}"
-            place = place_of(found[0], found[1].lineno, path)
-            return f"{of} has no {LEN}, which {needs} ({place}) needs", how_to_write(definition)
+    for loader in sure_loaders(loaded, path):
+        lacking = _given(loader, path)
+        definition = lacking.definition if lacking else None
+        if lacking is None or not isinstance(definition, ast.ClassDef):
+            continue
+        name = f"{lacking.module}.{lacking.name}"
+        if length := method_of(name, LEN, path):
+            of = f"{name}.{LEN} ({place_of(length[0], length[1].lineno, path)})"
+            said = f"{of} returns nothing, and {loader.said(path)} needs a number"
+            return said, returned(length[1])
+        of = f"{name} ({place_of(lacking, definition.lineno, path)})"
+        return f"{of} has no {LEN}, which {loader.said(path)} needs", how_to_write(definition)
     return "", ""
+
+
+def returned(length: ast.FunctionDef) -> str:
+    """`write return len(self.x)` of a `__len__` that ends with that, and returns nothing."""
+    last = length.body[-1]
+    is_call = isinstance(last, ast.Expr) and isinstance(last.value, ast.Call)
+    if is_call and ast.unparse(last).startswith("len("):
+        return f"write return {ast.unparse(last)}"
+    return "end it with return NUMBER, the number of samples"
 
 
 def how_to_write(definition: ast.ClassDef, kept: str = "") -> str:
@@ -77,47 +86,30 @@ def _stores(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
 
 
-def _called(loaded: LoadedConfig, path: Sequence[str]) -> Iterator[str]:
-    """The methods of the data that a fit surely calls."""
-    yield "train_dataloader"
-    model, _ = read_object(loaded.config.model, "model", loaded.origins)
-    is_set = any(it in loaded.config.trainer for it in _OF_VALIDATION)
-    if not is_set and method_of(model, "validation_step", path):
-        yield "val_dataloader"
-
-
-def _given(
-    located: Located, method: ast.FunctionDef, data: str, path: Sequence[str]
-) -> Located | None:
-    """The set without a length that the one loader of a method has; None where it may have another.
-
-    Args:
-        located: The class whose text has the method.
-        data: The user's data class, which may derive from it.
-    """
-    returns = [it for it in own_nodes(method.body) if isinstance(it, ast.Return)]
-    if len(returns) != 1 or method.body[-1] is not returns[0]:
+def _given(loader: SureLoader, path: Sequence[str]) -> Located | None:
+    """The set without a length that a loader has; None where it may have another."""
+    named = {it.arg: it.value for it in loader.call.keywords}
+    if _OTHER_ORDERS & named.keys() or len(loader.call.args) > _FIRST:
         return None
-    loader = made(returns[0].value, method)
-    if torchs_class(loader, located) != "DataLoader" or not isinstance(loader, ast.Call):
-        return None
-    named = {it.arg: it.value for it in loader.keywords}
-    if _OTHER_ORDERS & named.keys() or len(loader.args) > _FIRST:
-        return None
-    value = next(iter(loader.args), named.get("dataset"))
+    value = next(iter(loader.call.args), named.get("dataset"))
     if isinstance(value, ast.Attribute) and ast.unparse(value.value) == "self":
-        answers = [_lacking(it, of, path) for of, it in _assigned(data, value.attr, path)]
+        known = _assigned(loader.data, value.attr, path)
+        answers = [_lacking(it, of, path) for of, it in known]
         return answers[0] if answers and all(answers) else None
-    return _lacking(made(value, method), located, path)
+    return _lacking(made(value, loader.method), loader.located, path)
 
 
 def _lacking(value: ast.expr | None, located: Located, path: Sequence[str]) -> Located | None:
-    """The class without a length that a call makes an object of."""
+    """The class without a length, or with none that is a number, that a call makes one of."""
     if not isinstance(value, ast.Call):
         return None
     name = f"{located.module}.{ast.unparse(value.func)}"
     found = locate(name, path) if name.replace(".", "").isidentifier() else None
-    return found if found and lacks_method(name, LEN, path) else None
+    if found is None:
+        return None
+    length = method_of(name, LEN, path)
+    is_lacking = gives_value(length[1]) is False if length else lacks_method(name, LEN, path)
+    return found if is_lacking else None
 
 
 def _assigned(

@@ -98,8 +98,9 @@ def monitor_notes(loaded: LoadedConfig, path: Sequence[str]) -> Iterator[str]:
                 yield f"{loaded.origins.prefix(key)}{key} {verb} {metric}, and {told}"
     definition = model.found.definition
     assert isinstance(definition, ast.ClassDef)
+    highest = "" if "'max'" in ast.unparse(definition) else ' and mode="max" for the schedule'
     for line, metric in _of_schedules(definition):
-        if told := model.told(metric, '"monitor": "{}"'):
+        if told := model.told(metric, '"monitor": "{}"', highest):
             where = place_of(model.found, line, path)
             yield f"{where}: the schedule's monitor is {metric}, and {told}"
 

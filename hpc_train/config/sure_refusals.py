@@ -31,6 +31,7 @@ from hpc_train.config.sure_steps import wrong_step
 from hpc_train.config.uncalled_classes import uncalled_class
 from hpc_train.config.undefined_names import all_undefined
 from hpc_train.config.unrun_validation import unrun_validations
+from hpc_train.config.wrong_collates import wrong_collate
 from hpc_train.errors import ConfigError
 
 
@@ -144,9 +145,9 @@ def _check_loader(loaded: LoadedConfig, path: Sequence[str]) -> None:
         line, said, hint = wrong
         message = f": train_dataloader ({place_of(found[0], line, path)}): {said}"
         raise loaded.origins.error("data.class_path", message, hint)
-    said, hint = without_length(loaded, path)
-    if said:
-        raise loaded.origins.error("data.class_path", f": {said}", hint)
+    for said, hint in (without_length(loaded, path), wrong_collate(loaded, path)):
+        if said:
+            raise loaded.origins.error("data.class_path", f": {said}", hint)
 
 
 def _check_one_lightning(class_path: str, loaded: LoadedConfig, path: Sequence[str]) -> None:

@@ -11,6 +11,7 @@ from types import FrameType
 
 from hpc_train.config.absent_checkpoints import INSTEAD, absent_checkpoint
 from hpc_train.config.data_paths import keys_of_path
+from hpc_train.config.refused_callbacks import is_lightnings
 from hpc_train.config.words import did_you_mean
 from hpc_train.plan.plan import Batch
 from hpc_train.plan.states import SUBMIT_AGAIN
@@ -41,6 +42,7 @@ from hpc_train.training.unused_parameters import fix_of_unused
 from hpc_train.training.users_method import method_that_returned
 from hpc_train.training.whole_batch import of_batch
 from hpc_train.training.whole_predicted import whole_predicted
+from hpc_train.training.wrong_collates import wrong_collate
 
 _MOST_SAID = 400  # characters of a message of several lines
 _MOST_READ = 20_000
@@ -111,7 +113,7 @@ def fix_of(
     fixes += [fix_of_unused(error, of_config=batch is not None)]
     predicted = whole_predicted(error).fix
     fixes += [unread_file(error) or of_frame(error) or predicted or of_batch(error)]
-    fixes += [lost_gradient(error).fix or uncalled_class(error).fix]
+    fixes += [lost_gradient(error).fix or uncalled_class(error).fix or wrong_collate(error).fix]
     fixes += [_of_samples(error) or sampleless_set(error).fix or lengthless_set(error).fix]
     fixes += [kept_graph(error), absent_package(error), of_metric(error)]
     if not any(fixes):
@@ -153,7 +155,10 @@ def _of_checkpoint(error: BaseException) -> str:
         return ""
     for frame, _ in traceback.walk_tb(error.__traceback__):
         path = str(frame.f_locals.get("ckpt_path", ""))
-        if frame.f_code.co_name == "fit" and path and path in str(error):
+        is_lightnings_fit = frame.f_code.co_name == "fit" and is_lightnings(
+            str(frame.f_globals.get("__name__", ""))
+        )
+        if is_lightnings_fit and path and path in str(error):
             said = absent_checkpoint(path, Path.cwd())
             return f"{said}: {INSTEAD}" if said else ""
     return ""

@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
-from hpc_train.config.lengthless_sets import LEN, how_to_write, indexed_by_number
+from hpc_train.config.lengthless_sets import LEN, how_to_write, indexed_by_number, returned
 from hpc_train.config.sampleless_sets import GETS
 from hpc_train.training.frame_text import shown_class, shown_file
 from hpc_train.training.users_method import class_text, lines_of, parsed
 
 _NO_LENGTH = re.compile(r"object of type '(?P<kind>\w+)' has no len\(\)")
+_NO_NUMBER = re.compile(r"'(?P<kind>\w+)' object cannot be interpreted as an integer")
 _HELD = ("dataset", "_dataset", "data_source")
 _MOST = 8  # sets in each other
 
@@ -38,6 +39,8 @@ class LengthlessSet:
 
 def lengthless_set(error: BaseException) -> LengthlessSet:
     """The user's set of a loader, or of a line of the user's own, that was asked for its length."""
+    if isinstance(error, TypeError) and (other := _NO_NUMBER.search(str(error))):
+        return _of_number(error, other["kind"])
     found = _NO_LENGTH.search(str(error)) if isinstance(error, TypeError) else None
     if not found or found["kind"] == "NoneType":  # of a sample `samples_differ` tells it
         return LengthlessSet()
@@ -45,6 +48,27 @@ def lengthless_set(error: BaseException) -> LengthlessSet:
         for value in _values(frame):
             if type(value).__name__ == found["kind"] and _is_set(type(value)):
                 return _told(value)
+    return LengthlessSet()
+
+
+def _of_number(error: BaseException, kind: str) -> LengthlessSet:
+    """Of a `__len__` of the user's that gives something else than a number."""
+    for frame, _ in reversed([*traceback.walk_tb(error.__traceback__)]):
+        for value in _values(frame):
+            length: Any = getattr(type(value), LEN, None)
+            if not inspect.isfunction(length) or not _is_set(type(value)):
+                continue
+            node = parsed(lines_of(inspect.unwrap(length))[0])
+            gives = type(length(value)).__name__
+            if node is None or gives != kind:
+                continue
+            code = inspect.unwrap(length).__code__
+            place = f"{shown_file(code.co_filename)}:{code.co_firstlineno}"
+            said = f"{shown_class(type(value))}.{LEN} ({place}) gives a {gives}"
+            fix = "have it return a whole number, as of int(...) or //"
+            if kind == "NoneType":
+                said, fix = said.replace("gives a NoneType", "returns nothing"), returned(node)
+            return LengthlessSet(f"{code.co_filename}:{code.co_firstlineno}", f"{said}: {fix}")
     return LengthlessSet()
 
 

@@ -20,10 +20,11 @@ from hpc_train.config.words import did_you_mean
 from hpc_train.training.private.logged_names import logged_names
 from hpc_train.training.unset_attributes import where_set
 
-# What ModelCheckpoint and EarlyStopping say where nothing has logged what they wait for.
+# What ModelCheckpoint, EarlyStopping and schedules say where nothing has logged what they wait for.
 _WAITS = re.compile(
     r"(?s)`ModelCheckpoint\(monitor='(?P<metric>[^']+)'\)` could not find .*?: (?P<logged>\[.*?\])"
     r"|Early stopping conditioned on metric `(?P<stops>[^`]+)` .*?any of the following: (?P<of>.*)"
+    r"|conditioned on metric (?P<lowers>\S+) which is not .*? metrics are: (?P<at>\[.*?\])"
 )
 _NAMES = re.compile(r"['`](?!(?:epoch|step)['`])([^'`]+)['`]")
 _LOGGED = "callback_metrics["
@@ -47,8 +48,8 @@ def near_name(error: BaseException) -> str:
     found = _WAITS.search(str(error))
     if not found:
         return ""
-    logged = _NAMES.findall(found["logged"] or found["of"])
-    return near_metrics(found["metric"] or found["stops"], logged)
+    logged = _NAMES.findall(found["logged"] or found["of"] or found["at"])
+    return near_metrics(found["metric"] or found["stops"] or found["lowers"], logged)
 
 
 def _near_attribute(error: AttributeError) -> str:

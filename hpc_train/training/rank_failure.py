@@ -36,6 +36,7 @@ from hpc_train.training.uncalled_classes import uncalled_class
 from hpc_train.training.users_method import method_that_returned
 from hpc_train.training.whole_batch import taken_dict
 from hpc_train.training.whole_predicted import whole_predicted
+from hpc_train.training.wrong_collates import wrong_collate
 
 
 class _Place(Protocol):
@@ -73,7 +74,7 @@ _FRAME_LINE = re.compile(r'^\s*File "([^"]+)", line (\d+), in ', re.MULTILINE)
 _BEHIND: Sequence[Callable[[BaseException], _Place]] = (
     *(lost_gradient, uncalled_class, taken_dict),
     *(samples_differ, none_in_samples, no_batch_of_samples, sampleless_set, lengthless_set),
-    whole_predicted,
+    *(whole_predicted, wrong_collate),
 )
 
 

@@ -176,3 +176,16 @@ def test_rates_that_lightnings_own_callback_logs_are_not_said_to_be_missing(
 ) -> None:
     rates = "class_path: pytorch_lightning.callbacks.LearningRateMonitor}\n  - {"
     assert notes_of(tmp_path, monkeypatch, callback=rates + STOPS % ("lr-SGD", "min")) == []
+
+
+def test_a_schedule_that_lowers_by_what_nothing_logs_is_told_what_to_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    returned = '{"optimizer": o, "lr_scheduler": s(o), "monitor": "val_f1"}'
+    (note,) = notes_of(tmp_path, monkeypatch, returned=returned)
+    write = '"monitor": "val_loss", or self.log("val_f1", ...) in validation_step (nets.py:7)'
+    assert note == f"nets.py:11: the schedule's monitor is val_f1, and {LOGS}: write {write}"
+    text = NETS.replace("val_loss", "val_acc")
+    monkeypatch.setattr(f"{__name__}.NETS", text)
+    (note,) = notes_of(tmp_path, monkeypatch, returned=returned.replace("val_f1", "val_loss"))
+    assert '"monitor": "val_acc" and mode="max" for the schedule, or self.log("val_loss"' in note

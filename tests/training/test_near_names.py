@@ -252,3 +252,5 @@ def test_a_monitor_that_was_not_logged_is_told_with_the_one_that_is_meant(
     names = [*logged, "epoch", "step"]
     hint = f"HINT: Did you call `log('{monitor}', value)` in the `LightningModule`?"
     assert fix_of(ValueError(f"{keeps} returned metrics: {names}. {hint}")) == told
+    lowers = f"ReduceLROnPlateau conditioned on metric {monitor} which is not available."
+    assert fix_of(ValueError(f"{lowers} Available metrics are: {[*logged]}. Condition")) == told

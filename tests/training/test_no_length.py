@@ -104,6 +104,33 @@ def test_a_data_set_without_a_length_is_told_what_to_write(
     assert user_frame(caught.value) == f"{__file__}:{line}"
 
 
+class Nothing(Kept):
+    def __len__(self) -> Any:
+        len(self.y)
+
+
+class Half(Kept):
+    def __len__(self) -> Any:
+        return len(self.y) / 2
+
+
+@pytest.mark.parametrize("asked", [its_length, half_of, evaluated, shuffled])
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [
+        (Nothing, "returns nothing: write return len(self.y)"),
+        (Half, "gives a float: have it return a whole number, as of int(...) or //"),
+    ],
+)
+def test_a_length_that_is_no_number_is_told_with_its_line(asked: Any, kind: Any, told: str) -> None:
+    with pytest.raises(TypeError, match="cannot be interpreted") as caught:
+        asked(kind())()
+    line = kind.__len__.__code__.co_firstlineno
+    place = f"{__name__}.{kind.__name__}.__len__ (tests/training/test_no_length.py:{line})"
+    assert fix_of(caught.value) == f"{place} {told}"
+    assert user_frame(caught.value) == f"{__file__}:{line}"
+
+
 def test_a_stream_that_is_asked_for_its_length_is_not_told_to_have_one() -> None:
     class Stream(IterableDataset[Any]):
         def __iter__(self) -> Any:
