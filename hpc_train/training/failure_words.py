@@ -17,7 +17,9 @@ from hpc_train.plan.plan import Batch
 from hpc_train.plan.states import SUBMIT_AGAIN
 from hpc_train.training.absent_folder import absent_folder
 from hpc_train.training.absent_package import absent_package
+from hpc_train.training.called_classes import uncalled_class
 from hpc_train.training.called_hooks import called_hook
+from hpc_train.training.collate_errors import wrong_collate
 from hpc_train.training.dead_worker import dead_worker
 from hpc_train.training.empty_data import empty_data
 from hpc_train.training.failing_frame import of_frame
@@ -33,7 +35,6 @@ from hpc_train.training.metric_classes import of_metric
 from hpc_train.training.near_names import near_name
 from hpc_train.training.sampleless_set import sampleless_set
 from hpc_train.training.samples_differ import none_in_samples, samples_differ
-from hpc_train.training.uncalled_classes import uncalled_class
 from hpc_train.training.unfit_checkpoint import FIX, unfit_checkpoint
 from hpc_train.training.unknown_argument import meant_argument
 from hpc_train.training.unread_file import unread_file
@@ -42,7 +43,6 @@ from hpc_train.training.unused_parameters import fix_of_unused
 from hpc_train.training.users_method import method_that_returned
 from hpc_train.training.whole_batch import of_batch
 from hpc_train.training.whole_predicted import whole_predicted
-from hpc_train.training.wrong_collates import wrong_collate
 
 _MOST_SAID = 400  # characters of a message of several lines
 _MOST_READ = 20_000

@@ -17,7 +17,9 @@ from hpc_train.plan.plan import Batch
 from hpc_train.plan.states import RankExit
 from hpc_train.runs.layout import AttemptDir
 from hpc_train.runs.ranks import ENDED_ITSELF, UNSAVED, WORKER_KILLED, ExitRecord, write_exit
+from hpc_train.training.called_classes import uncalled_class
 from hpc_train.training.called_hooks import called_hook
+from hpc_train.training.collate_errors import wrong_collate
 from hpc_train.training.dead_worker import dead_worker, is_killed, unhear_workers, workers_unheard
 from hpc_train.training.failure_words import fix_of, said_by
 from hpc_train.training.frame_text import EXAMPLES, INSTALLED, PACKAGE, is_users
@@ -32,14 +34,12 @@ from hpc_train.training.resume.unsavable import UnsavableError, UnsavedEndError
 from hpc_train.training.resume.untrained import UntrainedError
 from hpc_train.training.sampleless_set import sampleless_set
 from hpc_train.training.samples_differ import no_batch_of_samples, none_in_samples, samples_differ
-from hpc_train.training.uncalled_classes import uncalled_class
 from hpc_train.training.users_method import method_that_returned
 from hpc_train.training.whole_batch import taken_dict
 from hpc_train.training.whole_predicted import whole_predicted
-from hpc_train.training.wrong_collates import wrong_collate
 
 
-class _Place(Protocol):
+class _Told(Protocol):
     """`file:line`, or nothing."""
 
     @property
@@ -71,7 +71,7 @@ _GPU_MEMORY_TEXT = re.compile(r"CUDA (error: )?out of memory|CUBLAS_STATUS_ALLOC
 _FRAME_LINE = re.compile(r'^\s*File "([^"]+)", line (\d+), in ', re.MULTILINE)
 
 # What names a place of the user's for what fails behind it, the likeliest cause first.
-_BEHIND: Sequence[Callable[[BaseException], _Place]] = (
+_BEHIND: Sequence[Callable[[BaseException], _Told]] = (
     *(lost_gradient, uncalled_class, taken_dict),
     *(samples_differ, none_in_samples, no_batch_of_samples, sampleless_set, lengthless_set),
     *(whole_predicted, wrong_collate),

@@ -12,8 +12,8 @@ from typing import Any
 
 from hpc_train.config.method_signatures import manual_without_step
 from hpc_train.errors import RunFailedError
+from hpc_train.training.collate_errors import gives_no_batch
 from hpc_train.training.resume.unsavable import class_name
-from hpc_train.training.wrong_collates import gives_no_batch
 
 # A note, where the text of the model does not say whether it may be meant.
 NO_STEP = (

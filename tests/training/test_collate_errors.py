@@ -59,7 +59,7 @@ def test_a_function_of_several_values_is_told_with_what_it_is_given(
 ) -> None:
     error = failed(collate, workers)
     code = collate.__code__
-    place = f"(tests/training/test_wrong_collates.py:{code.co_firstlineno})"
+    place = f"(tests/training/test_collate_errors.py:{code.co_firstlineno})"
     told = f"{__name__}.{collate.__qualname__} {place} is given one list of samples: {hint}"
     assert fix_of(error) == told
     assert user_frame(error) == f"{__file__}:{code.co_firstlineno}"
@@ -82,7 +82,7 @@ def test_a_fit_of_batches_that_are_none_tells_who_made_none() -> None:
     assert error.where == f"{__file__}:{line}"
     assert error.message == (
         f"each batch was None, and nothing was trained: {__name__}.silent"
-        f" (tests/training/test_wrong_collates.py:{line}) returns nothing"
+        f" (tests/training/test_collate_errors.py:{line}) returns nothing"
     )
     assert error.hint == "end it with return x, y"
     net.__dict__["_trainer"] = SimpleNamespace(train_dataloader=DataLoader(DATA))

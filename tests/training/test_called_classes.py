@@ -71,7 +71,7 @@ def test_the_line_that_keeps_it_is_named(
 ) -> None:
     error = failed(kind(), method)
     line = line_of(f"self.{name} = ")
-    place = f"tests/training/test_uncalled_classes.py:{line}"
+    place = f"tests/training/test_called_classes.py:{line}"
     assert fix_of(error) == f"self.{name} ({place}) is the class itself: write {write} there"
     assert user_frame(error) == f"{__file__}:{line}"
 
