@@ -9,7 +9,9 @@ from itertools import pairwise
 from pathlib import Path
 from types import FrameType
 
+from hpc_train.config.absent_checkpoints import INSTEAD, absent_checkpoint
 from hpc_train.config.data_paths import keys_of_path
+from hpc_train.config.refused_callbacks import is_lightnings
 from hpc_train.config.words import did_you_mean
 from hpc_train.plan.plan import Batch
 from hpc_train.plan.states import SUBMIT_AGAIN
@@ -17,14 +19,17 @@ from hpc_train.training.absent_folder import absent_folder
 from hpc_train.training.absent_interface import absent_interface
 from hpc_train.training.absent_package import absent_package
 from hpc_train.training.asked_of_gpu import asked_of_gpu
+from hpc_train.training.called_classes import uncalled_class
 from hpc_train.training.called_hooks import called_hook
 from hpc_train.training.changed_in_place import changed_in_place
+from hpc_train.training.collate_errors import wrong_collate
 from hpc_train.training.dead_worker import dead_worker
 from hpc_train.training.empty_data import empty_data
 from hpc_train.training.failing_frame import of_frame
 from hpc_train.training.given_texts import fix_of_text
 from hpc_train.training.kept_graph import kept_graph
 from hpc_train.training.kept_lists import kept_list
+from hpc_train.training.lengthless_set import lengthless_set
 from hpc_train.training.loaded_checkpoint import loaded_checkpoint
 from hpc_train.training.loaded_state import loaded_state
 from hpc_train.training.local_objects import local_object
@@ -111,7 +116,7 @@ def fix_of(
     if said == _NO_OPTIMIZER and method_that_returned(error):
         fixes.append('write return {"optimizer": opt, "lr_scheduler": s}')
     fixes += [
-        absent_folder(error) or _of_relative_path(error),
+        absent_folder(error) or _of_checkpoint(error) or _of_relative_path(error),
         _of_key(error, texts or {}),
         _of_hparams(error),
     ]
@@ -122,8 +127,9 @@ def fix_of(
     whole = whole_predicted(error).fix or whole_given(error).fix
     fixes += [unread_file(error) or of_frame(error) or whole or of_batch(error)]
     in_place = changed_in_place(error, of_config=batch is not None).fix
-    fixes += [lost_gradient(error).fix, in_place]
-    fixes += [_of_samples(error) or sampleless_set(error).fix]
+    fixes += [lost_gradient(error).fix or uncalled_class(error).fix or wrong_collate(error).fix]
+    fixes += [in_place]
+    fixes += [_of_samples(error) or sampleless_set(error).fix or lengthless_set(error).fix]
     fixes += [absent_interface(error), kept_graph(error), absent_package(error), of_metric(error)]
     fixes += [asked_of_gpu(error)]
     if not any(fixes):
@@ -157,6 +163,21 @@ def _of_relative_path(error: BaseException) -> str:
     if path.startswith("~"):
         return f"nothing replaces ~ here: os.path.expanduser({path!r}), or the whole path"
     return f"a relative path begins in {Path.cwd()}: write the whole path"
+
+
+def _of_checkpoint(error: BaseException) -> str:
+    """Of the ckpt_path that a fit of the user's Trainer was given, and that is not there."""
+    if not isinstance(error, FileNotFoundError):
+        return ""
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        path = str(frame.f_locals.get("ckpt_path", ""))
+        is_lightnings_fit = frame.f_code.co_name == "fit" and is_lightnings(
+            str(frame.f_globals.get("__name__", ""))
+        )
+        if is_lightnings_fit and path and path in str(error):
+            said = absent_checkpoint(path, Path.cwd())
+            return f"{said}: {INSTEAD}" if said else ""
+    return ""
 
 
 def _of_key(error: BaseException, texts: Mapping[str, str]) -> str:

@@ -9,8 +9,14 @@ import traceback
 from types import FrameType
 from typing import Any
 
+from hpc_train.training.frame_text import nodes_of
 from hpc_train.training.frame_values import failing_line, shape_of, value_of
 
+# Of a task that needs a number, in both forms that torchmetrics says it in.
+_LACKS = re.compile(
+    r"`(?P<argument>num_classes|num_labels)` (?:must be type|is expected to be) `int`"
+)
+_LONGEST = 80  # characters of a call that is written again
 _COUNTS = {"num_classes": "classes", "num_labels": "labels"}  # arguments of torchmetrics' own
 
 
@@ -19,6 +25,8 @@ def of_metric(error: BaseException) -> str:
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     if not isinstance(error, ValueError | RuntimeError) or not frames:
         return ""
+    if lacking := _LACKS.search(str(error)):
+        return _with_number(error, lacking["argument"])
     last = frames[-1]
     shape: tuple[int, ...] = getattr(last.f_locals.get("preds"), "shape", ())
     target: tuple[int, ...] = getattr(last.f_locals.get("target"), "shape", ())
@@ -91,6 +99,54 @@ def _pair(call: ast.Call) -> tuple[ast.expr, ast.expr] | None:
     if first is None or second is None or is_open or isinstance(first, ast.Constant):
         return None
     return first, second
+
+
+def _with_number(error: ValueError | RuntimeError, argument: str) -> str:
+    """The call that makes a metric without its number of classes or labels, with that number."""
+    found = failing_line(error)
+    calls = [it for it in found[1] if isinstance(it, ast.Call)] if found else []
+    made = [it for it in calls if any(given.arg == "task" for given in it.keywords)]
+    made = made or [it for it in calls if found and _is_torchmetrics(it, found[0])]
+    made = [it for it in made if _given(it, argument) in ("", "None")]
+    if found is None or len(made) != 1 or len(written := ast.unparse(made[0])) > _LONGEST:
+        return ""
+    number, of = _number(found[0], argument)
+    given = f"{argument}={number}"
+    if any(it.arg is None for it in made[0].keywords):  # **kwargs
+        return ""
+    if _given(made[0], argument):
+        written = written.replace(f"{argument}=None", given)
+    else:
+        written = f"{written[:-1]}, {given})"
+    return f"write {written}{f', {of}' if of else ''}"
+
+
+def _given(call: ast.Call, argument: str) -> str:
+    return next((ast.unparse(it.value) for it in call.keywords if it.arg == argument), "")
+
+
+def _is_torchmetrics(call: ast.Call, frame: FrameType) -> bool:
+    kind = value_of(call.func, frame)
+    return str(getattr(kind, "__module__", "")).startswith("torchmetrics.")
+
+
+def _number(frame: FrameType, argument: str) -> tuple[str, str]:
+    """What stands for it in the frame: a number by its name, or that of the last layer."""
+    word = argument.removeprefix("num_")
+    for name in (argument, f"n_{word}", word, f"{word}_num", f"n{word}"):
+        if type(frame.f_locals.get(name)) is int:
+            return name, ""
+    linear = [
+        (target.attr, it.value.args[1])
+        for it in nodes_of(frame)
+        if isinstance(it, ast.Assign) and isinstance(it.value, ast.Call) and len(it.value.args) > 1
+        if ast.unparse(it.value.func).endswith("Linear")
+        for target in it.targets
+        if isinstance(target, ast.Attribute)
+    ]
+    if len(linear) == 1 and isinstance(size := linear[0][1], ast.Constant) and size.value != 1:
+        return str(size.value), f"as self.{linear[0][0]} gives"
+    return "N", f"N the number of {word}"
 
 
 def _named(frames: list[FrameType]) -> str:

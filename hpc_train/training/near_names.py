@@ -12,6 +12,7 @@ from types import FrameType, ModuleType
 from typing import Any
 
 from hpc_train.config.moved_names import moved_import
+from hpc_train.config.near_metrics import near_metrics
 from hpc_train.config.parsed_names import instead_of
 from hpc_train.config.script_trainer_calls import MEANT_METHODS
 from hpc_train.config.undefined_names import import_of
@@ -19,6 +20,13 @@ from hpc_train.config.words import did_you_mean
 from hpc_train.training.private.logged_names import logged_names
 from hpc_train.training.unset_attributes import where_set
 
+# What ModelCheckpoint, EarlyStopping and schedules say where nothing has logged what they wait for.
+_WAITS = re.compile(
+    r"(?s)`ModelCheckpoint\(monitor='(?P<metric>[^']+)'\)` could not find .*?: (?P<logged>\[.*?\])"
+    r"|Early stopping conditioned on metric `(?P<stops>[^`]+)` .*?any of the following: (?P<of>.*)"
+    r"|conditioned on metric (?P<lowers>\S+) which is not .*? metrics are: (?P<at>\[.*?\])"
+)
+_NAMES = re.compile(r"['`](?!(?:epoch|step)['`])([^'`]+)['`]")
 _LOGGED = "callback_metrics["
 # Of a Trainer and a LightningModule, where many names hold the word that one thinks of first.
 _OF_LIGHTNING = {
@@ -44,7 +52,13 @@ def near_name(error: BaseException) -> str:
         return _near_attribute(error)
     if isinstance(error, NameError) and not isinstance(error, UnboundLocalError):
         return _near_global(error)
-    return _near_metric(error) if isinstance(error, KeyError) else ""
+    if isinstance(error, KeyError):
+        return _near_metric(error)
+    found = _WAITS.search(str(error))
+    if not found:
+        return ""
+    logged = _NAMES.findall(found["logged"] or found["of"] or found["at"])
+    return near_metrics(found["metric"] or found["stops"] or found["lowers"], logged)
 
 
 def _near_attribute(error: AttributeError) -> str:

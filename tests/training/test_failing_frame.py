@@ -168,6 +168,23 @@ def test_the_set_whose_samples_differ_is_named(tmp_path: Path, workers: int) -> 
     assert f"{__name__}.Texts.__getitem__ gives samples that differ in size" in told.fix
 
 
+class Pictures(Texts):
+    """Gives what torch makes no batch of, as an image of PIL."""
+
+    def __getitem__(self, index: int) -> Any:
+        return object(), index
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("held", [Pictures(), Subset(Pictures(), [0, 1])])
+def test_a_set_with_samples_of_another_kind_is_the_place(workers: int, held: Any) -> None:
+    with pytest.raises(TypeError, match="batch must contain tensors") as caught:
+        list(DataLoader(held, batch_size=2, num_workers=workers))
+    told = failure_of(caught.value)
+    assert told.where == place(Pictures.__getitem__)
+    assert "a part of one is of the type object" in cause_and_fix(told)[0]
+
+
 def test_samples_that_a_collate_of_the_users_own_refuses_are_placed_there() -> None:
     with pytest.raises(RuntimeError) as caught:
         torch.stack([torch.ones(1), torch.ones(2)])

@@ -89,3 +89,68 @@ def test_classes_for_a_binary_metric_are_told_with_their_number() -> None:
 def test_of_other_shapes_nothing_is_said() -> None:
     assert not fix(Net(task="binary"), COLUMN[:3], ROW)
     assert not fix(Net(task="binary"), COLUMN[:, 0], ROW[:3])
+
+
+class Named(torch.nn.Module):
+    def __init__(self, classes: int = 10) -> None:
+        super().__init__()
+        self.acc = torchmetrics.Accuracy(task="multiclass")
+        self.head = torch.nn.Linear(4, classes)
+
+
+class OfHead(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.acc = torchmetrics.F1Score("multiclass", average="macro")
+        self.head = torch.nn.Linear(4, 10)
+
+
+class OfLayers(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = torch.nn.Linear(4, 8)
+        self.hidden = torch.nn.Linear(4, 8)
+        self.head = torch.nn.Linear(8, 10)
+        self.acc = torchmetrics.AUROC(task="multiclass", num_classes=None)
+
+
+class OfLabels(torch.nn.Module):
+    def __init__(self, num_labels: int = 3) -> None:
+        super().__init__()
+        self.both = torchmetrics.MetricCollection(
+            [
+                torchmetrics.Accuracy(task="multilabel", num_labels=num_labels),
+                torchmetrics.Precision(task="multilabel"),
+            ]
+        )
+
+
+@pytest.mark.parametrize(
+    ("kind", "write"),
+    [
+        (Named, "torchmetrics.Accuracy(task='multiclass', num_classes=classes)"),
+        (
+            OfHead,
+            (
+                "torchmetrics.F1Score('multiclass', average='macro', num_classes=10),"
+                " as self.head gives"
+            ),
+        ),
+        (
+            OfLayers,
+            "torchmetrics.AUROC(task='multiclass', num_classes=N), N the number of classes",
+        ),
+        (OfLabels, "torchmetrics.Precision(task='multilabel', num_labels=num_labels)"),
+    ],
+)
+def test_a_task_without_its_number_is_told_with_the_call_to_write(kind: Any, write: str) -> None:
+    assert fix(kind) == f"write {write}"
+
+
+def test_a_function_of_torchmetrics_is_told_so_too() -> None:
+    call = "accuracy(OUT, Y, task='multiclass', num_classes=N), N the number of classes"
+    assert fix(lambda: accuracy(OUT, Y, task="multiclass")) == f"write {call}"
+
+
+def test_what_is_given_by_a_dict_is_not_written_again() -> None:
+    assert fix(Net, task="multiclass") == ""

@@ -260,3 +260,23 @@ def test_what_a_misspelt_hook_sets_is_told_with_the_hooks_name(
     monkeypatch.chdir(tmp_path)
     said = near_name(asked(Forgets(), "held"))
     assert said.endswith("and nothing calls set_up: rename it to setup")
+
+
+@pytest.mark.parametrize(
+    ("monitor", "told"),
+    [("val_accuracy", "did you mean 'val_acc'?"), ("val_loss", ""), ("epochs", "")],
+)
+def test_a_monitor_that_was_not_logged_is_told_with_the_one_that_is_meant(
+    monitor: str, told: str
+) -> None:
+    logged = {"train_loss": torch.zeros(()), "val_acc": torch.zeros(())}
+    stops = pl.callbacks.EarlyStopping(monitor)
+    with pytest.raises(RuntimeError) as caught:
+        stops._validate_condition_metric(logged)
+    assert fix_of(caught.value) == told
+    keeps = f"`ModelCheckpoint(monitor='{monitor}')` could not find the monitored key in the"
+    names = [*logged, "epoch", "step"]
+    hint = f"HINT: Did you call `log('{monitor}', value)` in the `LightningModule`?"
+    assert fix_of(ValueError(f"{keeps} returned metrics: {names}. {hint}")) == told
+    lowers = f"ReduceLROnPlateau conditioned on metric {monitor} which is not available."
+    assert fix_of(ValueError(f"{lowers} Available metrics are: {[*logged]}. Condition")) == told

@@ -140,3 +140,47 @@ def test_what_is_no_dict_or_fails_for_something_else_is_left_to_others() -> None
     assert "dict" not in told(step, ("x", "y"))[0]
     assert "dict" not in told(three, (1, 2))[0]
     assert "dict" not in told(step, {1: X, 2: Y})[0]
+
+
+class Net(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = torch.nn.Conv2d(1, 1, 3)
+
+    def forward(self, x: Any) -> Any:
+        return self.conv(x)
+
+    def training_step(self, batch: Any) -> Any:
+        x, y = batch
+        return cross_entropy(self(x), y)
+
+    def validation_step(self, batch: Any) -> Any:
+        x, y = batch
+        return self(x), y
+
+    def made(self, batch: Any) -> Any:
+        images, labels, extra = batch
+        return torch.as_tensor(images), labels, extra
+
+
+IMAGES = {"image": torch.zeros(2, 1, 8, 8), "label": torch.zeros(2)}
+
+
+@pytest.mark.parametrize("batch", [IMAGES, dict(reversed(IMAGES.items()))])
+def test_the_line_that_took_the_keys_is_named_however_late_it_fails(batch: Any) -> None:
+    line = Net.validation_step.__code__.co_firstlineno + 1
+    other = Net.training_step.__code__.co_firstlineno + 1
+    place = f"tests/training/test_whole_batch.py:{line} (also line {other})"
+    fix, where = told(Net().validation_step, batch)
+    write = 'write x, y = batch["image"], batch["label"]'
+    assert fix.endswith(f"{place} takes its keys: {write}")
+    assert where == f"{__file__}:{line}"
+
+
+def test_a_line_that_stands_once_is_told_alone() -> None:
+    batch = {"a": X, "label": Y, "b": X}
+    line = Net.made.__code__.co_firstlineno + 1
+    fix, where = told(Net().made, batch)
+    assert f"test_whole_batch.py:{line} takes its keys" in fix
+    assert fix.endswith('write images, labels, extra = batch["a"], batch["label"], batch["b"]')
+    assert where == f"{__file__}:{line}"
