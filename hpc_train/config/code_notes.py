@@ -39,6 +39,7 @@ from hpc_train.config.schema import Config
 from hpc_train.config.script_trainers import trainers_for_gpus
 from hpc_train.config.silent_forwards import silent_forward
 from hpc_train.config.specs import classes_of, read_object, wanted_of
+from hpc_train.config.trainer_lists import trainer_lists
 from hpc_train.config.undefined_names import all_undefined
 from hpc_train.config.unrun_validation import unrun_validations
 from hpc_train.config.unsynced_logs import unsynced_notes
@@ -146,6 +147,7 @@ def _on_hooks(loaded: LoadedConfig, path: list[str]) -> Iterator[str]:
         if (found := locate(class_path, path)) is None:
             continue
         yield from hook_notes(wanted_of(key), class_path, found, path)
+        yield from trainer_lists(wanted_of(key), class_path, found, path)
         yield from near_hooks(wanted_of(key), class_path, found, path)
         if key in ("model", "data") and config.slurm.gpus_per_node > 1:
             yield from only_prepared(class_path, found, path)

@@ -15,6 +15,7 @@ from hpc_train.config.moved_names import moved_import
 from hpc_train.config.near_metrics import near_metrics
 from hpc_train.config.parsed_names import instead_of
 from hpc_train.config.script_trainer_calls import MEANT_METHODS
+from hpc_train.config.trainer_lists import OF_SEVERAL
 from hpc_train.config.undefined_names import import_of
 from hpc_train.config.words import did_you_mean
 from hpc_train.training.private.logged_names import logged_names
@@ -34,11 +35,6 @@ _OF_LIGHTNING = {
     "step": "global_step",
     "rank": "global_rank",
     "module": "lightning_module",
-}
-# What one thinks of as one object, and Lightning has several of: in which list, and the first.
-_OF_SEVERAL = {
-    "optimizer": ("optimizers", "[0]"),
-    **dict.fromkeys(("scheduler", "lr_scheduler"), ("lr_scheduler_configs", "[0].scheduler")),
 }
 _OF_MODULE = {
     "optimizer": "optimizers()",
@@ -112,7 +108,7 @@ def _of_trainer(error: AttributeError, name: str) -> str:
         return ""
     if name in MEANT_METHODS:
         return f"write {MEANT_METHODS[name]} in its place"
-    several, first = _OF_SEVERAL.get(name, ("", ""))
+    several, first = OF_SEVERAL.get(name, ("", ""))
     held = getattr(owner, several, None) if several else None
     if not isinstance(held, list):
         return ""

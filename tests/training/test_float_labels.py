@@ -64,7 +64,9 @@ def fix(call: Any) -> str:
 
 
 def fitted(model: Any, data: Any, **given: Any) -> str:
-    quiet = dict.fromkeys(("logger", "enable_progress_bar", "enable_model_summary"), False)
+    quiet: dict[str, Any] = dict.fromkeys(
+        ("logger", "enable_progress_bar", "enable_model_summary"), False
+    )
     quiet["enable_checkpointing"] = False
     trainer = pl.Trainer(max_epochs=1, accelerator="cpu", **quiet, **given)
     return fix(lambda: trainer.fit(model, data))
