@@ -24,7 +24,8 @@ def near_metrics(metric: str, names: Iterable[str]) -> str:
     known = {name: _parts(name) for name in sorted(names)}
     stage, rest = _parts(metric)
     alike = [it for it, (other, _) in known.items() if not (stage and other and stage != other)]
-    near = [it for it in alike if known[it][1] == rest]
+    same = [it for it in alike if known[it][1] == rest]
+    near = [it for it in same if known[it][0] == stage] or same
     if not near:
         plain = {"_".join(filter(None, known[it])): it for it in alike}
         wanted = "_".join(filter(None, (stage, rest)))

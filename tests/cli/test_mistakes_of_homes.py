@@ -121,7 +121,7 @@ def test_the_folder_of_runs_is_no_run(hpc, project: Path) -> None:
         ('self.log_dict({"val_loss": 1.0, "val_acc": 2.0})', "val_ac", "did you mean 'val_acc'?"),
         ('self.log("val_loss", 1.0)', "val_loss", ""),
         ('self.log("val_loss", 1.0)', "loss_epoch", ""),
-        ('self.log("val_loss", 1.0)', "sharpness", "name one of them"),
+        ('self.log("val_loss", 1.0)', "sharpness", 'val_loss, or self.log("sharpness", ...)'),
         ('self.log("val_loss", 1.0)', "validation_loss", "did you mean 'val_loss'?"),
         ('self.log("val_loss", 1.0)', "epoch", ""),  # ModelCheckpoint knows it
         ('self.log(f"val_{index}", 1.0)', "val_los", ""),
@@ -129,19 +129,19 @@ def test_the_folder_of_runs_is_no_run(hpc, project: Path) -> None:
         ('self.log("val_loss", 1.0); helper(self)', "val_los", ""),
     ],
 )
-@pytest.mark.parametrize("own", [False, True])
+@pytest.mark.parametrize("own", ["", "...", "log = 'of its own'"])
 def test_a_monitor_that_nothing_logs_is_a_note(
-    hpc, project: Path, log: str, monitor: str, told: str, own: bool
+    hpc, project: Path, log: str, monitor: str, told: str, own: str
 ) -> None:
     """A callback of the user's own may log it: then one slip from a name is told alone."""
-    told = "" if own and monitor in ("sharpness", "validation_loss") else told
+    told = "" if "log" in own and monitor in ("sharpness", "validation_loss") else told
     (project / "nets.py").write_text((project / "nets.py").read_text() + LOGS.format(log=log))
     stops = "{class_path: pytorch_lightning.callbacks.EarlyStopping, init_args: {monitor: M}}"
     text = CONFIG.replace(
         "{class_path: nets.Net, init_args: {width: 3}}", "{class_path: nets.Logs}"
     ).replace("nets.Data", "nets.Validated")
     (project / "own.py").write_text(
-        "from pytorch_lightning import Callback\nclass Own(Callback): ...\n"
+        f"from pytorch_lightning import Callback\nclass Own(Callback): {own or '...'}\n"
     )
     callbacks = f"{stops}, {{class_path: own.Own}}" if own else stops
     text = text.replace("max_epochs: 1", f"max_epochs: 1, callbacks: [{callbacks}]")
