@@ -252,8 +252,8 @@ END"""
             "0:10:00",
             "--time 0:12:00",
             (
-                "a chain of 4 jobs does it: write --partition short --time 5:00; the run saves before"
-                " each limit and goes on"
+                "a chain of 4 jobs does it: write --partition short --time 5:00; the run saves"
+                " before each limit and goes on"
             ),
         ),
         (
