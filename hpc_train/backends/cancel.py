@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from hpc_train.backends.observe import ask_again, is_submitit, observe
-from hpc_train.backends.rendered_job import refuse_rendered
+from hpc_train.backends.rendered_job import refuse_ended, refuse_rendered
 from hpc_train.errors import HpcTrainError, NoSuchRunError, SlurmError, UsageError
 from hpc_train.plan.states import RunState
 from hpc_train.runs.copies import copied_from
@@ -89,7 +89,7 @@ def refuse_orphan(word: str) -> None:
 
 
 def refuse_foreign(word: str) -> None:
-    """Raise for the number of a living job of the user's that is not a run's, or not yet one's.
+    """Raise for the number of a job of the user's that is not a run's, or not yet one's.
 
     Else nothing.
     """
@@ -98,6 +98,7 @@ def refuse_foreign(word: str) -> None:
     jobs = live_scripts()
     mine = [job for job in jobs if word in (job, job.partition("_")[0])]
     if not mine:
+        refuse_ended(word)
         return
     if _is_ours(Path(jobs[mine[0]])):
         refuse_rendered(word, mine[0], Path(jobs[mine[0]]))

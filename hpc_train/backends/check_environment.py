@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shlex
@@ -28,6 +29,7 @@ _PART = re.compile(
     r"^\s*(?:if|for|while|until|case|select|function)\b|[{(\\]\s*$|<<|^\s*\w+\s*\(\)"
 )
 _INSTALLS = re.compile(r"\b(?:pip3?|(?:micro)?mamba|conda|poetry|uv)\s+(?:install|sync|add)\b")
+_PARTS = ("bin", "lib", "lib64")  # of a venv
 IF_CONDA = ("type conda >/dev/null 2>&1 || exit 0",)
 
 
@@ -134,12 +136,7 @@ def _check_venv(
     if not (folder / "bin/activate").is_file():
         if any(it.is_dir() for it in (folder.parent, *folder.parents[:-1])):  # seen from here
             message = f"is {env.venv}, and there is no {folder}/bin/activate"
-            hint = f"write the folder that has bin/activate; `python3 -m venv {folder}` makes one"
-            if (folder.parent.parent / "bin/activate").is_file():
-                hint = f"write the folder itself: env.venv={folder.parent.parent}"
-            elif folder.is_file():
-                hint = "write the folder that has bin/activate, and not a file in it"
-            raise origins.error("env.venv", message, hint)
+            raise origins.error("env.venv", message, _venv_meant(folder))
         return
     if env.modules or env.conda or env.setup:
         return  # they may change what its Python finds
@@ -151,6 +148,34 @@ def _check_venv(
             pip = [sys.executable, "-m", "pip", "--python", f"{folder}/bin/python"]
         hint = install_command(pip=shlex.join(pip))
         raise origins.error("env.venv", f"is {env.venv}, which has no hpc-train", hint)
+
+
+def _venv_meant(folder: Path) -> str:
+    """What to write for a folder, or a file, that is no venv: the one around it, or one in it."""
+    if (folder / "conda-meta").is_dir():
+        return f"it is an environment of conda: write env.conda={shlex.quote(str(folder))}"
+    around = (it for it in folder.parents if folder.relative_to(it).parts[0] in _PARTS)
+    if venv := next(filter(_is_venv, around), None):
+        return f"write the folder itself: {_as_word(venv)}"
+    if folder.is_file():
+        return "write the folder that has bin/activate, and not a file in it"
+    within = []
+    with contextlib.suppress(OSError):
+        within = sorted(it for it in folder.iterdir() if _is_venv(it))
+    if within:
+        one = "the folder that has bin/activate" if len(within) == 1 else "one of its folders"
+        return f"write {one}: {_as_word(within[0])}"
+    new = f"; `python3 -m venv {folder}` makes one" if folder.name not in _PARTS else ""
+    return f"write the folder that has bin/activate{new}"
+
+
+def _as_word(venv: Path) -> str:
+    return f"env.venv={shlex.quote(str(venv))}"
+
+
+def _is_venv(folder: Path) -> bool:
+    """Also one that virtualenv made before 20, without pyvenv.cfg; conda's base is none."""
+    return (folder / "bin/activate").is_file() and not (folder / "conda-meta").is_dir()
 
 
 def _check_tools(

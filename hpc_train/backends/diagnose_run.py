@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -78,10 +80,17 @@ def _run(word: str, runs_dir: Path | None) -> RunDir | None:
         refuse_foreign(word)
         raise NoSuchRunError(
             f"{error.message}, and it is no file",
-            f"name a run, a job id or a log, for example slurm-{word}.out"
-            if word.isdigit()
-            else error.hint,
+            _log_meant(word) if word.isdigit() else error.hint,
         ) from None
+
+
+def _log_meant(job_id: str) -> str:
+    """What to write for the number of a job that nobody knows: this folder's log of it."""
+    name = re.compile(rf"(?:.*\D)?{job_id}(?:_\d+)?(?:\.\w+)?\.(?:out|log|err|txt|o)|.*\.o{job_id}")
+    logs = sorted(it.name for it in Path().iterdir() if name.fullmatch(it.name) and it.is_file())
+    if logs:
+        return f"hpc-train diagnose {shlex.quote(logs[0])}"
+    return f"name a run, a job id or a log, for example slurm-{job_id}.out"
 
 
 def _failed_point(word: str, where: Sequence[Path], error: NoSuchRunError) -> RunDir:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
+import shlex
 from pathlib import Path
 
 from hpc_train.errors import HpcTrainError, NoSuchRunError, SlurmError
@@ -11,6 +13,7 @@ from hpc_train.plan.plan import Plan
 from hpc_train.plan.script import PLAN_IN_SCRIPT
 from hpc_train.plan.states import RunState, run_state_of_slurm
 from hpc_train.plan.sweep_plan import SweepPlan
+from hpc_train.runs.registry import find_run
 from hpc_train.slurm.jobs import JobDetails, job_details
 from hpc_train.slurm.pending import (
     Asked,
@@ -20,6 +23,7 @@ from hpc_train.slurm.pending import (
     never_starts,
 )
 
+_ASK_S = 5.0
 _OF_A_RUN = re.compile(r"-m hpc_train\.supervisor --(?:run|sweep)-dir ")  # that of a submission
 
 
@@ -50,6 +54,51 @@ def refuse_rendered(word: str, job_id: str, script: Path) -> None:
             f"{what}, and has begun in {job.get('WorkDir')}",
             f"its run is there once its supervisor has begun: {where}; scancel {word} ends it",
         )
+
+
+def refuse_ended(word: str) -> None:
+    """Raise for a job of the user's that has ended and is no run here; else nothing.
+
+    As one whose script has refused its arguments, or that was submitted in another folder. Slurm
+    forgets it after a while (slurm.conf(5), MinJobAge).
+
+    Args:
+        word: The job, an array or a task of one.
+    """
+    try:
+        job = job_details(word, timeout_s=_ASK_S)
+        state = run_state_of_slurm(job.get("JobState"))
+    except (SlurmError, ValueError):
+        return
+    array = job.get("ArrayJobId")
+    numbers = (job.get("JobId"), array, f"{array}_{job.get('ArrayTaskId')}")
+    if word not in numbers or not state.ended or not job.is_of(os.getuid()):
+        return
+    script = Path(job.get("WorkDir")) / (job.get("Command") or ".")
+    plan = None
+    with contextlib.suppress(OSError, ValueError):
+        plan = _plan_in(script.read_text(encoding="utf-8"))
+    how = job.get("JobState")
+    if code := job.get("ExitCode").partition(":")[0]:
+        how += f" (exit code {code})"
+    ended = f"{word} is {script.name}, rendered by hpc-train, and ended: {how}"
+    if plan is None:
+        name = f" ({script})" if job.get("Command") else ""
+        ended = f"{word} is a job of Slurm's that hpc-train did not submit{name}; it ended: {how}"
+    raise NoSuchRunError(ended, _where_it_is_told(word, job, plan))
+
+
+def _where_it_is_told(word: str, job: JobDetails, plan: Plan | None) -> str:
+    """Its run, which is where it was submitted, or its log."""
+    folder, log = Path(job.get("WorkDir")), job.get("StdOut")
+    if plan is not None:
+        with contextlib.suppress(NoSuchRunError):
+            run = find_run(word, [(folder / plan.workdir / plan.runs_dir).resolve()])
+            return f"its run is there: hpc-train diagnose {shlex.quote(str(run.path))}"
+    if log and Path(log).is_file():
+        return f"hpc-train diagnose {shlex.quote(log)} reads what it has written"
+    gone = f"what it has written was to be in {log}, which is not there; " if log else ""
+    return f"{gone}scontrol show job {word} tells what Slurm knows of it"
 
 
 def _plan_in(text: str) -> Plan | None:

@@ -17,7 +17,7 @@ from click.core import ParameterSource
 from hpc_train.cli.option_hints import one_dash, option_hint, stray_hint, swallowed_hint
 from hpc_train.cli.torn_sweeps import torn_sweep
 from hpc_train.config.flags import FLAGS
-from hpc_train.errors import HpcTrainError, UsageError
+from hpc_train.errors import ConfigError, HpcTrainError, UsageError
 
 if TYPE_CHECKING:
     from hpc_train.config.load import LoadedConfig
@@ -84,6 +84,7 @@ run_argument = click.argument("run", metavar="RUN", shell_complete=complete_runs
 
 
 CODE_TOLD = "hpc_train.code_told"  # in click's context: the edited files that a command has named
+_TYPED = "hpc_train.typed"  # in click's context: the words in front of -- and behind it
 FILES = (".py", ".yaml", ".yml")
 # Programs that start a script elsewhere; here its name alone is typed.
 _STARTERS = ("python", "python3", "torchrun", "accelerate", "deepspeed", "srun", "mpirun", "bash")
@@ -96,6 +97,7 @@ class ConfigCommand(click.Command):
         """Parse what stands in front of `--`; click itself would drop the sign."""
         mark = args.index("--") if "--" in args else len(args)
         own, behind = args[:mark], args[mark + 1 :] if mark < len(args) else None
+        ctx.meta[_TYPED] = own, behind or ()
         self._refuse_starter(ctx, args[0] if args else "", args)  # before its own options are met
         if swallowed := swallowed_hint(ctx, own):
             raise UsageError(*swallowed)
@@ -109,14 +111,14 @@ class ConfigCommand(click.Command):
         except click.NoSuchOption as error:
             script = next((word for word in own if word.endswith(".py")), None)
             word = one_dash(error.option_name, own)
-            if word and (hint := option_hint(ctx, word, script=script or "")):
+            if word and (hint := option_hint(ctx, word, own, script=script or "")):
                 raise UsageError(f"No such option '{word[1:]}'.", hint) from error
             if script is None:
                 raise
             from hpc_train.cli.script_line import script_line
 
             line = script_line(ctx, script, own, behind or ())
-            hint = option_hint(ctx, error.option_name, script=script, line=line)
+            hint = option_hint(ctx, error.option_name, own, script=script, line=line)
             raise UsageError(error.message, hint) from error
         self._refuse_starter(ctx, str(ctx.params.get("cfg", "")), args)
         _refuse_quoted(ctx, ctx.params.get("cfg"))
@@ -130,11 +132,23 @@ class ConfigCommand(click.Command):
 
     def _refuse_starter(self, ctx: click.Context, word: str, args: list[str]) -> None:
         if word in _STARTERS and not Path(word).exists():
-            named = next((it for it in args if it.endswith(".py")), "train.py")
+            from hpc_train.cli.script_line import line_without
+
             raise UsageError(
                 f"{word} stands where CFG belongs, and hpc-train starts the ranks itself",
-                f"{ctx.command_path} {named} -- ARGUMENTS; `hpc-train translate` shows the rest",
+                line_without(ctx, word, args),
             )
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run it; arguments that a script lacks are told with the whole line to type."""
+        try:
+            return super().invoke(ctx)
+        except ConfigError as error:
+            from hpc_train.cli.script_line import with_lacking
+
+            for it in (error, *error.others):
+                it.hint = with_lacking(it.hint, ctx.command_path, *ctx.meta[_TYPED])
+            raise
 
 
 def _refuse_quoted(ctx: click.Context, cfg: Path | None) -> None:

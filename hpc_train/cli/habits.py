@@ -117,7 +117,29 @@ HABITS = {
         for command in ("submit", "run", "launch", "render")
         for name in ("cpu", "cpu-only", "no-cuda", "no-gpu")
     },
-    ("cancel", "all"): "name each run: `hpc-train list --active` shows them",
+    # scancel(1): what chooses several jobs at once, and what ends none of a run.
+    **dict.fromkeys(
+        (
+            ("cancel", name)
+            for name in (
+                *("all", "a", "u", "user", "me", "t", "state", "running", "pending", "active"),
+                *("p", "partition", "A", "account", "q", "qos", "w", "nodelist"),
+            )
+        ),
+        "name each run: `hpc-train list --active` shows them",
+    ),
+    **dict.fromkeys(
+        (("cancel", name) for name in ("n", "name", "jobname", "run")),
+        "a name is a word by itself: hpc-train cancel NAME",
+    ),
+    **dict.fromkeys(
+        (("cancel", name) for name in ("y", "yes", "f", "force", "i", "interactive")),
+        "leave it out: it asks no question, and the ranks save before they end",
+    ),
+    **dict.fromkeys(
+        (("cancel", name) for name in ("s", "signal")),
+        "leave it out: it tells the ranks to save and to end",
+    ),
     **dict.fromkeys(
         (("resume", name) for name in ("ckpt", *_CHECKPOINT)),
         "it goes on from the newest checkpoint; a new run can begin with others: init_from=PATH",

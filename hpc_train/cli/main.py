@@ -168,7 +168,7 @@ def main(arguments: list[str] | None = None) -> None:
         error.show()
         sys.exit(error.exit_code)
     except click.ClickException as error:
-        said = _usage(error, words[0] if words[0] in COMMANDS else "")
+        said = _usage(error, words)
         sys.exit(_complain(_long_dash(words, said), as_json="--json" in words))
     except Exception as error:  # noqa: BLE001 - the last resort: a bug of ours, told in two lines
         foreseen = told_as_typed(error, words, os.environ)
@@ -191,8 +191,9 @@ def _with_the_newest(where: str, command: str) -> str:
     return f"{where} {name} takes the newest run here; " if name else ""
 
 
-def _usage(error: click.ClickException, command: str) -> HpcTrainError:
+def _usage(error: click.ClickException, words: Sequence[str]) -> HpcTrainError:
     """What click says of the words of a command line."""
+    command = words[0] if words[0] in COMMANDS else ""
     context = getattr(error, "ctx", None)
     where = context.command_path if context else f"hpc-train {command}".rstrip()
     hint = f"`{where} --help` shows what there is"
@@ -200,7 +201,8 @@ def _usage(error: click.ClickException, command: str) -> HpcTrainError:
         hint = f"{_with_the_newest(where, command)}`hpc-train list` names the runs; {hint}"
     if isinstance(error, click.MissingParameter) and error.param and error.param.name == "cfg":
         hint = _configs_here(where) or hint
-    if isinstance(error, click.NoSuchOption) and (known := option_hint(context, error.option_name)):
+    unknown = error.option_name if isinstance(error, click.NoSuchOption) else ""
+    if unknown and (known := option_hint(context, unknown, words)):
         return UsageError(error.message, known)
     if isinstance(error, click.BadOptionUsage) and error.message.endswith("an argument."):
         asked = cli.get_command(click.Context(cli), command)  # click has no context here

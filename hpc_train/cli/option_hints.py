@@ -5,10 +5,12 @@ from __future__ import annotations
 import itertools
 import re
 import shlex
+from collections.abc import Sequence
 
 import click
 
 from hpc_train.cli.habits import DOCTOR_THERE, HABITS, STATES
+from hpc_train.cli.typed_values import key_with, option_with, typed_value
 from hpc_train.config.gpu_counts import option_for_gpus
 from hpc_train.config.words import EVERY
 
@@ -191,13 +193,19 @@ def extra_hint(context: click.Context, word: str, *behind: str) -> str:
 
 
 def option_hint(
-    context: click.Context | None, option: str, *, script: str = "", line: str = ""
+    context: click.Context | None,
+    option: str,
+    typed: Sequence[str],
+    *,
+    script: str = "",
+    line: str = "",
 ) -> str:
     """What to write for an option that there is not; empty where nothing can be said.
 
     Args:
         context: Of the command; only one that takes KEY=VALUE is given words of the config.
         option: As it was typed, such as `--mem` or `-N`.
+        typed: The words among which it stands.
         script: What is to run, where that is a script: its words are its own.
         line: The command line in which they stand behind `--`.
     """
@@ -205,7 +213,9 @@ def option_hint(
         return ""
     name = option.lstrip("-").replace("_", "-")
     words = {it.name for it in context.command.params}
-    if name in _FILE_BY_OPTION and "cfg" in words:
+    value = typed_value(option, typed)
+    is_cpus = option == "-c" and value.isdecimal()  # sbatch(1)
+    if name in _FILE_BY_OPTION and "cfg" in words and not is_cpus:
         return f"the file is a word by itself: {context.command_path} FILE"
     if habit := HABITS.get((str(context.info_name), name)):
         return habit
@@ -215,10 +225,10 @@ def option_hint(
     if "overrides" not in words:
         return elsewhere or _longer(context, option)
     behind = f"arguments of {script} come behind --: {line}" if script else ""
-    return _as_key(context, option, elsewhere, behind)
+    return _as_key(context, option, value, elsewhere, behind)
 
 
-def _as_key(context: click.Context, option: str, elsewhere: str, behind: str) -> str:
+def _as_key(context: click.Context, option: str, value: str, elsewhere: str, behind: str) -> str:
     """What an option of other tools is here, as an option or a key of the config."""
     from hpc_train.config.flags import FLAGS
     from hpc_train.config.other_words import OTHER_WORDS, SAID_OF_KEYS, SWITCHES
@@ -243,14 +253,15 @@ def _as_key(context: click.Context, option: str, elsewhere: str, behind: str) ->
     if name == "array":
         return "--sweep KEY=VALUES makes a job array"
     if counted or f"--{name}" in own:
-        return f"write {_COUNTED[counted] if counted else f'--{name}'}"
+        return option_with(_COUNTED[counted] if counted else f"--{name}", name, value)
     _, _, nothing = OTHER_WORDS.get(name, "").partition("nothing: ")
     if elsewhere and "." not in key and not nothing:
         return elsewhere
     if key:
         takes = ", where your class takes it" if ".init_args." in key else ""
-        without = f"a key of the config has no dashes: {key}=...{takes}"
-        return f"write {flags[key]}" if key in flags else without
+        if key in flags:
+            return option_with(flags[key], name, value)
+        return f"a key of the config has no dashes: {key_with(key, value)}{takes}"
     return rule.why if rule else nothing or OWNED.get(name, behind) or _longer(context, option)
 
 

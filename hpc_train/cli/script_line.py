@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 
 import click
 
+from hpc_train.config.script_words import ADD_BEHIND
+
 _NUMBER = re.compile(r"-\.?\d.*")
 
 
@@ -37,7 +39,42 @@ def script_line(
             ours.append(word)
         else:
             theirs.append(word)
-    return shlex.join([*context.command_path.split(), script, *ours, "--", *theirs, *behind])
+    theirs += behind
+    line = [*context.command_path.split(), script, *ours, *["--"] * bool(theirs), *theirs]
+    return shlex.join(line)
+
+
+def line_without(context: click.Context, starter: str, words: Sequence[str]) -> str:
+    """What to type for `python train.py --lr 0.1`, and the like: the script alone.
+
+    Args:
+        starter: One of the words, as `python` or `torchrun`.
+        words: All that was typed behind the command.
+    """
+    at = words.index(starter)
+    script = next((it for it in words[at + 1 :] if it.endswith(".py")), "")
+    shows = "; `hpc-train translate` shows the rest"
+    if not script:
+        return f"{context.command_path} train.py -- ARGUMENTS{shows}"
+    place = words.index(script, at)
+    mark = words.index("--", place) if "--" in words[place:] else len(words)
+    rest = words[place:mark]
+    line = script_line(context, script, [*words[:at], *rest], words[mark + 1 :])
+    behind = "" if " -- " in line else " (arguments of the script come behind --)"
+    return f"{line}{behind}{shows if words[at + 1 : place] else ''}"
+
+
+def with_lacking(hint: str, command: str, typed: Sequence[str], behind: Sequence[str]) -> str:
+    """The whole line in place of `add behind --: ...`; any other hint as it is.
+
+    Args:
+        typed: The words in front of `--`.
+        behind: Those behind it, if there are any.
+    """
+    lacking = hint.removeprefix(ADD_BEHIND)
+    if lacking == hint:
+        return hint
+    return f"{command} {shlex.join([*typed, '--', *behind])} {lacking}"
 
 
 def _options(context: click.Context) -> Mapping[str, bool]:

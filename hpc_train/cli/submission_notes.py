@@ -124,6 +124,8 @@ def note_this_machine(loaded: LoadedConfig, *, is_asked: bool) -> None:
     slurm, notes = loaded.config.slurm, []
     has_commands = is_available("sbatch") and is_available("srun")
     why = "it trains on this machine"
+    is_several = slurm.nodes > 1 and not is_asked and not loaded.config.hosts
+    why += f", which stands for the {slurm.nodes} nodes" if is_several else ""
     if not is_asked and has_commands:
         no_cluster = "sbatch is here and no cluster behind it (SLURM_CONF is not set)"
         notes.append(f"{no_cluster}: {why}")
@@ -135,7 +137,7 @@ def note_this_machine(loaded: LoadedConfig, *, is_asked: bool) -> None:
     ]
     if not is_asked and not has_commands:
         why = f"sbatch is not in PATH, and {why}"
-        if is_configured(os.environ):
+        if is_several or is_configured(os.environ):
             why += "; where `module load slurm` or the like brings it, submit again"
             notes.extend([] if keys else [why])
     if keys:

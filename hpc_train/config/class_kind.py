@@ -26,8 +26,11 @@ _PACKAGES = ("pytorch_lightning", "lightning.")
 _OTHER_MODULES = ("abc", "builtins", "typing", "typing_extensions", "collections", "dataclasses")
 
 
-# The roots of what a training is made of: they have each method, and it does nothing.
-_ROOTS = re.compile(r"(?:pytorch_lightning|lightning)\.(?:\w+\.)*Lightning(?:Data)?Module\Z")
+# The roots of what a training is made of: of what they have each method does nothing, or raises.
+_ROOTS = re.compile(
+    r"(?:(?:pytorch_lightning|lightning)\.(?:\w+\.)*Lightning(?:Data)?Module"
+    r"|torch\.utils\.data\.(?:dataset\.)?Dataset)\Z"
+)
 
 
 @dataclass(frozen=True)
@@ -161,7 +164,7 @@ def lacks_method(
     answers = [
         _ROOTS.match(_written(base, found.names)) is not None
         or lacks_method(f"{found.module}.{base}", method, search_path, steps - 1)
-        for base in map(ast.unparse, definition.bases)
+        for base in map(_plain, definition.bases)
     ]
     is_mixin = not definition.bases and steps < _MOST_STEPS  # what it lacks another base may have
     return is_mixin or (bool(answers) and all(answers))
@@ -183,7 +186,7 @@ def method_of(
         is_sure = isinstance(last, ast.FunctionDef) and not last.decorator_list
         is_sure = is_sure and not _gives_elsewhere(found, method, search_path)
         return (found, last) if is_sure and isinstance(last, ast.FunctionDef) else None
-    for base in map(ast.unparse, definition.bases):
+    for base in map(_plain, definition.bases):
         if _ROOTS.match(_written(base, found.names)):
             continue  # without reading Lightning
         if sure := method_of(f"{found.module}.{base}", method, search_path, steps - 1):
@@ -213,7 +216,7 @@ def lightning_package(dotted: str, search_path: Sequence[str], steps: int = _MOS
     if found.module.startswith(_PACKAGES):
         return ""
     needed = {it.module.partition(".")[0] for it in found.names.needs}
-    for base in map(ast.unparse, definition.bases):
+    for base in map(_plain, definition.bases):
         written = _written(base, found.names)
         package = written.partition(".")[0]
         if package in needed and len(needed & {"pytorch_lightning", "lightning"}) == 1:
@@ -224,6 +227,11 @@ def lightning_package(dotted: str, search_path: Sequence[str], steps: int = _MOS
         if below := lightning_package(f"{found.module}.{base}", search_path, steps - 1):
             return below
     return ""
+
+
+def _plain(base: ast.expr) -> str:
+    """`Dataset` for `Dataset[Tensor]`."""
+    return ast.unparse(base.value if isinstance(base, ast.Subscript) else base)
 
 
 def _written(base: str, names: Names) -> str:

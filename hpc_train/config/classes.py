@@ -14,6 +14,7 @@ from hpc_train.config.argument_values import ArgumentError, check_refused, check
 from hpc_train.config.class_kind import Located, cannot_be_made, derives_from, is_value, locate
 from hpc_train.config.default_types import check_texts_for_numbers
 from hpc_train.config.distributions import install, is_well_known
+from hpc_train.config.made_later import check_made_later
 from hpc_train.config.meant_class import fitting, in_a_folder, meant_class, of_an_alias
 from hpc_train.config.method_signatures import wrong_method
 from hpc_train.config.modules import (
@@ -113,6 +114,7 @@ def check_class(
         return
     _check_kind(class_path, found, wanted, search_path)
     if parameters := _parameters(found):
+        check_made_later(class_path, arguments, parameters.required, found, search_path)
         _check_arguments(class_path, arguments, parameters, filled_in)
     values_check(class_path, search_path, filled_in)(arguments)
 

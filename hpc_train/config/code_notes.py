@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from hpc_train.config.absent_checkpoints import notes_on_checkpoints
 from hpc_train.config.class_kind import Located, locate
 from hpc_train.config.classes import parameters_of
 from hpc_train.config.data_paths import notes_on_paths
@@ -52,7 +53,9 @@ _MAY_BE_CHECKPOINT = re.compile(r"Checkpoint|(?:class_path|_target_)': '(?!pytor
 
 def notes_on_code(loaded: LoadedConfig, *, workdir: Path) -> list[str]:
     """A line each: a file in Python's own's place, a breakpoint, no loss, another batch size."""
-    return [] if loaded.config.script.path else list(_notes(loaded, workdir))
+    if loaded.config.script.path:
+        return list(notes_on_checkpoints(loaded.config, workdir))
+    return list(_notes(loaded, workdir))
 
 
 def _notes(loaded: LoadedConfig, workdir: Path) -> Iterator[str]:

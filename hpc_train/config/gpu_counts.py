@@ -15,6 +15,41 @@ def gpus_by_type(typed: str) -> tuple[str, str]:
     return (found[2], found[1] or "") if found else ("", "")
 
 
+_GRES_OF_GPUS = re.compile(r"gpu(?::(?!\d+\Z)([\w.-]+?))?(?::(\d+))?")  # slurm.conf(5), Gres
+_OTHER_GRES = re.compile(r"(?!gpu\b)[A-Za-z]\w*(?::[\w.-]+)*")
+
+
+def keys_for_gres(value: object, *, on_line: bool) -> str:
+    """`write slurm.gpus_per_node: 2` for `gpu:2`, and the rest of such a list under `extra`.
+
+    Args:
+        value: As it was written; empty where it has a form of which nothing is sure.
+        on_line: Whether it stands on the command line, and in no file.
+    """
+    count, kind, others = gpus_of_gres(value)
+    sign = "=" if on_line else ": "
+    words = [f"slurm.gpus_per_node{sign}{count}"] if count else []
+    words += [f"slurm.gpu_type{sign}{kind}"] if kind else []
+    if others:
+        extra = f"slurm.extra.gres={others}" if on_line else f"slurm.extra: {{gres: '{others}'}}"
+        words.append(extra)
+    return f"write {(' ' if on_line else ' and ').join(words)}" if words else ""
+
+
+def gpus_of_gres(value: object) -> tuple[str, str, str]:
+    """The number of GPUs of a node, their type, and what else a --gres asks for; each may be empty.
+
+    All three are, where it names several types of GPUs, or has another form.
+    """
+    parts = [it.strip() for it in str(value or "").removeprefix("gres:").split(",")]
+    gpus = [found for it in parts if (found := _GRES_OF_GPUS.fullmatch(it))]
+    others = [it for it in parts if not _GRES_OF_GPUS.fullmatch(it)]
+    if len(gpus) > 1 or not all(map(_OTHER_GRES.fullmatch, others)):
+        return "", "", ""
+    count, kind = (gpus[0][2] or "1", gpus[0][1] or "") if gpus else ("", "")
+    return count, kind, ",".join(others)
+
+
 def option_for_gpus(typed: str) -> str:
     """`write --gpus 2 slurm.gpu_type=a100` for `a100:2`; empty for a text of another form."""
     count, kind = gpus_by_type(typed)

@@ -9,7 +9,7 @@ from typing import Any
 from hpc_train.config.keys import FIELDS, REQUIRED_KEYS
 from hpc_train.config.origins import Origins
 from hpc_train.config.removed_arguments import REMOVED_ARGUMENTS
-from hpc_train.config.specs import is_object
+from hpc_train.config.specs import INIT_ARGS, is_object
 from hpc_train.config.trainer_args import OWNED
 from hpc_train.config.unknown_key import unknown_key
 from hpc_train.errors import ConfigError
@@ -28,6 +28,7 @@ _UNCHOSEN: Mapping[str, tuple[Any, ...]] = {
 }
 _TOP = ("ckpt_path", "weights_only", "optimizer", "lr_scheduler", "seed_everything")
 _SHAPE = ("trainer.devices", "trainer.num_nodes")
+_SIZE = "batch_size"  # of each rank
 _MISSING = " (missing)"
 _COMMANDS = ("fit", "validate", "test", "predict")
 
@@ -100,6 +101,42 @@ def _changes(values: Mapping[str, Any], origins: Origins, below: str) -> Iterato
     for name, example in REQUIRED_KEYS.items():
         value = values.get(name)
         if value is None:
-            yield f"{name}{_MISSING}", example
+            size = _samples_a_step(values) if name == "global_batch_size" else ""
+            yield f"{name}{_MISSING}", size or example
         elif name in ("model", "data") and not is_object(value):
             yield name, "{class_path: MODULE.CLASS, init_args: {...}}, with what is there now"
+
+
+def _samples_a_step(values: Mapping[str, Any]) -> str:
+    """`global_batch_size: 64 (...)`, of what the file itself says; empty where it says no size."""
+    data, trainer = values.get("data"), values.get("trainer")
+    data = data if isinstance(data, Mapping) else {}
+    trainer = trainer if isinstance(trainer, Mapping) else {}
+    given = data.get(INIT_ARGS)
+    is_inner = isinstance(given, Mapping)
+    size = given.get(_SIZE) if isinstance(given, Mapping) else data.get(_SIZE)
+    key = f"data.{INIT_ARGS}.{_SIZE}" if is_inner else f"data.{_SIZE}"
+    if type(size) is not int or size < 1:
+        return ""
+    of, total = [f"{key} {size}"], size
+    for name in ("devices", "num_nodes", "accumulate_grad_batches"):
+        count = _count(trainer.get(name, None if name == "devices" else 1))
+        if count is None and not (name == "devices" and trainer.get("accelerator") == "cpu"):
+            of_each = f"{key} of the file, for one rank: with several times their number"
+            return f"global_batch_size: {size} ({of_each})"
+        total *= count or 1
+        of += [f"trainer.{name} {count}"] if (count or 1) > 1 else []
+    of = [f"{key} of the file"] if not of[1:] else of
+    return f"global_batch_size: {total} ({' x '.join(of)}, over all ranks)"
+
+
+def _count(value: object) -> int | None:
+    """How many a number, or a list, of devices is; None where only the machine tells."""
+    if isinstance(value, str):
+        numbers = [it for it in value.split(",") if it.strip()]
+        if not all(it.strip().isdecimal() for it in numbers) or not numbers:
+            return None
+        return int(numbers[0]) if len(numbers) == 1 and "," not in value else len(numbers)
+    if isinstance(value, list):
+        return len(value) or None
+    return value if type(value) is int and value > 0 else None

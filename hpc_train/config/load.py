@@ -26,6 +26,7 @@ from hpc_train.config.compose import (
 from hpc_train.config.containers import check_containers
 from hpc_train.config.flags import FLAGS, Flag
 from hpc_train.config.gathered import gather, tell_together
+from hpc_train.config.gpu_counts import gpus_of_gres
 from hpc_train.config.key_checks import check_keys
 from hpc_train.config.keys import FIELDS, OF_THE_SCRIPT
 from hpc_train.config.lightning_cli import check_lightning_cli, leave_out_unchosen
@@ -49,8 +50,8 @@ _SAID_OF_ARGUMENTS = {
     "cluster": "write hpc_train.submit(loaded, cluster='local')",
     "after": "write hpc_train.submit(loaded, after=run)",
     "array": "write hpc_train.load(PATH, sweep=['seed=1,2']), and submit_sweep(loaded)",
-    "gres": "write gpus=4, and 'slurm.gpu_type=a100' where the type counts",
-    "devices": "write gpus=4, GPUs a node",
+    "gres": "write gpus=N, GPUs a node, and 'slurm.gpu_type=TYPE' where the type counts",
+    "devices": "write gpus=N, GPUs a node",
 }
 # What is done with a loaded config, by the name that is tried on it.
 _FUNCTIONS = {
@@ -205,7 +206,7 @@ def _no_option(name: str, value: object, *, script: bool) -> ConfigError:
     if isinstance(value, (list, tuple, dict)) and name in ("overrides", "override", "args", "keys"):
         hint = "write each as a text: hpc_train.load(PATH, 'seed=3', 'trainer.max_epochs=5')"
         return ConfigError(f"{name} is no option of hpc-train", hint)
-    said = SAID_OF_KEYS.get(name) or _SAID_OF_ARGUMENTS.get(name)
+    said = SAID_OF_KEYS.get(name) or _gpus_in_python(name, value) or _SAID_OF_ARGUMENTS.get(name)
     if name in SWITCHES:
         said = f"write it as a text: hpc_train.load(PATH, '{SWITCHES[name]}')"
     key = key_of_word(name, script=script) if not said else ""
@@ -215,9 +216,24 @@ def _no_option(name: str, value: object, *, script: bool) -> ConfigError:
     return ConfigError(f"{name} is no option of hpc-train", hint or known)
 
 
-def said_of_option(name: str) -> str:
-    """What an option of the command that is no key of the config is in Python; empty elsewhere."""
-    return _SAID_OF_ARGUMENTS.get(name) or SAID_OF_SUBMIT.get(name, "")
+def said_of_option(name: str, value: object) -> str:
+    """What an option of the command that is no key of the config is in Python; empty elsewhere.
+
+    Args:
+        name: The option's, without dashes.
+        value: What was written for it.
+    """
+    said = _gpus_in_python(name, value) or _SAID_OF_ARGUMENTS.get(name)
+    return said or SAID_OF_SUBMIT.get(name, "")
+
+
+def _gpus_in_python(name: str, value: object) -> str:
+    """The number of GPUs, and their type, that were asked for by another name; else empty."""
+    count, kind, others = gpus_of_gres(value) if name == "gres" else ("", "", "")
+    if name == "devices" and str(value).isdecimal():
+        count = str(value)
+    asked = f"write gpus={count}" + (f", 'slurm.gpu_type={kind}'" if kind else "")
+    return asked if count and not others else ""
 
 
 def _check_call(path: object, arguments: object, sweep: object) -> None:

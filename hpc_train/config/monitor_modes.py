@@ -37,13 +37,14 @@ def mode_notes(loaded: LoadedConfig) -> Iterator[str]:
         monitor = arguments.get("monitor")
         if not _CALLBACKS.fullmatch(class_path) or "mode" in arguments:
             continue
-        if isinstance(monitor, str) and _wants_the_highest(monitor):
+        if isinstance(monitor, str) and wants_the_highest(monitor):
             full = f"{key}.{INIT_ARGS}.monitor"
             said = f"{full} is {monitor} and mode is min, its default: the lowest counts as best"
             yield f"{loaded.origins.prefix(full)}{said}; write mode: max beside it"
 
 
-def _wants_the_highest(monitor: str) -> bool:
+def wants_the_highest(monitor: str) -> bool:
+    """Whether the highest of a metric is the best, by its name."""
     words = [it for it in re.split(r"[\W_]+", monitor.lower()) if it]
     if any(map(_BEST_IS_LOWEST.fullmatch, words)):
         return False

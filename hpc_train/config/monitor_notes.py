@@ -5,19 +5,73 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from hpc_train.config.class_kind import locate, place_of
+from hpc_train.config.class_kind import Located, locate, place_of
 from hpc_train.config.load import LoadedConfig
 from hpc_train.config.method_signatures import methods_of
-from hpc_train.config.refused_callbacks import is_lightnings
+from hpc_train.config.monitor_modes import wants_the_highest
+from hpc_train.config.near_metrics import near_metrics, of_stage, step_of
+from hpc_train.config.silent_callbacks import is_silent, lightnings_callback
 from hpc_train.config.specs import INIT_ARGS, is_object, read_object
 from hpc_train.config.words import did_you_mean
 
 _GIVEN = ("epoch", "step")  # ModelCheckpoint knows these beside what is logged
 # A metric in the name of a model's file (lightning/pytorch, ModelCheckpoint).
 _IN_NAMES = re.compile(r"\{([^{}:]+)")
+_OF_LOADER = "/dataloader_idx_"  # behind what is logged of one of several loaders
+_PUTS = re.compile(r"(?:callback|logged)_metrics(?:\[[^\]\n]+\] [+|]?=|\.(?:update|setdefault)\()")
+_MOST_OTHERS = 2
 MADE_OF = ("", "_step", "_epoch")  # lightning/pytorch, _ResultMetric: on_step with on_epoch
+
+
+@dataclass(frozen=True)
+class _Model:
+    """A model whose text gives every name that it logs.
+
+    Attributes:
+        is_alone: Whether nothing else may log.
+    """
+
+    class_path: str
+    found: Located
+    names: set[str]
+    is_alone: bool
+    path: Sequence[str]
+
+    def told(self, metric: Any, form: str, highest: str = "") -> str:
+        """What it logs, and what to write; empty where `metric` is logged, or may be.
+
+        Args:
+            metric: What is waited for.
+            form: How another one is written in its place; without it nothing is to be logged.
+            highest: What is written beside one of which the highest is the best.
+        """
+        known = {*_GIVEN, *(f"{name}{end}" for name in self.names for end in MADE_OF)}
+        if not isinstance(metric, str) or metric.partition(_OF_LOADER)[0] in known:
+            return ""
+        names = sorted(self.names)
+        near = did_you_mean(metric, names, cutoff=0.8)
+        if not near and not self.is_alone:
+            return ""
+        near = near_metrics(metric, names) or self._written(metric, form, highest)
+        return f"{self.class_path} logs {', '.join(names)}: {near}"
+
+    def _written(self, metric: str, form: str, highest: str) -> str:
+        if not form:
+            return "name one of them"
+        step = step_of(metric)
+        definition = self.found.definition
+        assert isinstance(definition, ast.ClassDef)
+        method = methods_of(definition).get(step)
+        place = f" ({place_of(self.found, method.lineno, self.path)})" if method else ""
+        log = f'self.log("{metric}", ...)' + (f" in {step}{place}" if step else "")
+        others = [
+            form.format(it) + (highest if wants_the_highest(it) else "")
+            for it in of_stage(metric, self.names)
+        ]
+        return f"write {', or '.join([*others[:_MOST_OTHERS], log])}"
 
 
 def monitor_notes(loaded: LoadedConfig, path: Sequence[str]) -> Iterator[str]:
@@ -28,45 +82,40 @@ def monitor_notes(loaded: LoadedConfig, path: Sequence[str]) -> Iterator[str]:
     name is told alone.
     """
     callbacks = loaded.config.trainer.get("callbacks") or []
-    if not isinstance(callbacks, list):
+    if not isinstance(callbacks, list) or not (model := _model(loaded, callbacks, path)):
         return
+    for index, spec in enumerate(callbacks):
+        given = spec.get(INIT_ARGS, {}) if is_object(spec) else {}
+        highest = "" if given.get("mode") == "max" else " and mode: max"
+        waits = [("monitor", given.get("monitor"), "monitor: {}")]
+        if lightnings_callback(spec, path) == "ModelCheckpoint":
+            names = _IN_NAMES.findall(str(given.get("filename", "")))
+            waits += [("filename", it, "") for it in names]
+        for argument, metric, form in waits:
+            if told := model.told(metric, form, highest):
+                key = f"trainer.callbacks.{index}.{INIT_ARGS}.{argument}"
+                verb = "is" if argument == "monitor" else "has"
+                yield f"{loaded.origins.prefix(key)}{key} {verb} {metric}, and {told}"
+    definition = model.found.definition
+    assert isinstance(definition, ast.ClassDef)
+    highest = "" if "'max'" in ast.unparse(definition) else ' and mode="max" for the schedule'
+    for line, metric in _of_schedules(definition):
+        if told := model.told(metric, '"monitor": "{}"', highest):
+            where = place_of(model.found, line, path)
+            yield f"{where}: the schedule's monitor is {metric}, and {told}"
+
+
+def _model(loaded: LoadedConfig, callbacks: Sequence[Any], path: Sequence[str]) -> _Model | None:
+    """None where the text does not give every name that it logs."""
     class_path, _ = read_object(loaded.config.model, "model", loaded.origins)
     found = locate(class_path, path)
     if not found or not isinstance(found.definition, ast.ClassDef):
-        return
+        return None
     if not (names := logged_names(found.definition)):
-        return
-    others = [it for it in callbacks if not lightnings_callback(it, path)]
-    for index, spec in enumerate(callbacks):
-        given = spec.get(INIT_ARGS, {}) if is_object(spec) else {}
-        waits = [("monitor", given.get("monitor"))]
-        if lightnings_callback(spec, path) == "ModelCheckpoint":
-            waits += [("filename", it) for it in _IN_NAMES.findall(str(given.get("filename", "")))]
-        for argument, metric in waits:
-            if told := _unlogged(metric, names, is_sure=not others):
-                key = f"trainer.callbacks.{index}.{INIT_ARGS}.{argument}"
-                verb = "is" if argument == "monitor" else "has"
-                yield f"{loaded.origins.prefix(key)}{key} {verb} {metric}, and {class_path} {told}"
-    for line, metric in _of_schedules(found.definition):
-        if told := _unlogged(metric, names, is_sure=not others):
-            where = place_of(found, line, path)
-            yield f"{where}: the schedule's monitor is {metric}, and {class_path} {told}"
-
-
-def _unlogged(metric: Any, names: set[str], *, is_sure: bool) -> str:
-    """What is logged, and the nearest of it; empty where `metric` is, or may be.
-
-    Args:
-        is_sure: Whether nothing but the model may log.
-    """
-    known = {*_GIVEN, *(f"{name}{end}" for name in names for end in MADE_OF)}
-    if not isinstance(metric, str) or metric in known:
-        return ""
-    near = did_you_mean(metric, sorted(names), cutoff=0.8)
-    if not near and not is_sure:
-        return ""
-    near = near or did_you_mean(metric, sorted(names)) or "name one of them"
-    return f"logs {', '.join(sorted(names))}: {near}"
+        return None
+    is_alone = all(is_silent(it, path) for it in callbacks)
+    is_alone = is_alone and "configure_callbacks" not in ast.unparse(found.definition)
+    return _Model(class_path, found, names, is_alone, path)
 
 
 def _of_schedules(definition: ast.ClassDef) -> Iterator[tuple[int, str]]:
@@ -81,12 +130,6 @@ def _of_schedules(definition: ast.ClassDef) -> Iterator[tuple[int, str]]:
                 yield value.lineno, texts[1]
 
 
-def lightnings_callback(spec: Any, path: Sequence[str]) -> str:
-    """The name of a callback's class where it is Lightning's own; empty for others."""
-    found = locate(read_object(spec, "")[0], path) if is_object(spec) else None
-    return found.name if found and is_lightnings(found.module) else ""
-
-
 def logged_names(definition: ast.ClassDef) -> set[str]:
     """What the methods of a class log with self.log and self.log_dict; empty where it is unsure."""
     return set(logged_places(definition))
@@ -99,10 +142,13 @@ def logged_places(definition: ast.ClassDef) -> dict[str, list[tuple[str, int]]]:
     ):
         return {}
     places: dict[str, list[tuple[str, int]]] = {}
+    if _logs_otherwise(definition):
+        return {}
     for statement in definition.body:
         method = statement.name if isinstance(statement, ast.FunctionDef) else ""
         for call in (it for it in ast.walk(statement) if isinstance(it, ast.Call)):
-            if any(isinstance(it, ast.Name) and it.id == "self" for it in call.args):
+            given = [*call.args, *(it.value for it in call.keywords)]
+            if any(isinstance(it, ast.Name) and it.id == "self" for it in given):
                 return {}  # that may log in its name
             if ast.unparse(call.func) not in ("self.log", "self.log_dict"):
                 continue
@@ -113,9 +159,19 @@ def logged_places(definition: ast.ClassDef) -> dict[str, list[tuple[str, int]]]:
     return places
 
 
+def _logs_otherwise(definition: ast.ClassDef) -> bool:
+    """Whether it keeps `self.log` under another name, or puts values where metrics are kept."""
+    called = {id(it.func) for it in ast.walk(definition) if isinstance(it, ast.Call)}
+    held = [it for it in ast.walk(definition) if isinstance(it, ast.Attribute)]
+    kept = [it for it in held if ast.unparse(it) in ("self.log", "self.log_dict")]
+    is_kept = any(id(it) not in called for it in kept)
+    return is_kept or _PUTS.search(ast.unparse(definition)) is not None
+
+
 def _literal_names(call: ast.Call) -> list[str] | None:
     """The names that a call logs; None where one is no plain text."""
-    first = call.args[0] if call.args else None
+    named = [it.value for it in call.keywords if it.arg in ("name", "dictionary")]
+    first = next(iter([*call.args[:1], *named]), None)
     keys = first.keys if isinstance(first, ast.Dict) else [first]
     texts = [it.value for it in keys if isinstance(it, ast.Constant) and isinstance(it.value, str)]
     return texts if len(texts) == len(keys) else None

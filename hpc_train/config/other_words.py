@@ -11,7 +11,7 @@ OTHER_WORDS = {
     **dict.fromkeys(("gpus", "gpu", "ntasks_per_node", "ppn"), "slurm.gpus_per_node"),
     "queue": "slurm.partition",
     **dict.fromkeys(("memory", "ram"), "slurm.mem"),
-    "gres": "slurm.gpus_per_node: 4, and slurm.gpu_type: a100 where the type counts",
+    "gres": "slurm.gpus_per_node, how many of each node, and slurm.gpu_type where it counts",
     "array": "sweep: {{KEY: [VALUES]}}, which makes a job array",
     **dict.fromkeys(("output", "error"), "nothing: `hpc-train logs RUN` shows the ranks' logs"),
     "ntasks": "slurm.nodes and slurm.gpus_per_node: a rank a GPU",

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from hpc_train.config.flags import FLAGS
+from hpc_train.config.script_words import ADD_BEHIND
 from hpc_train.config.words import did_you_mean
 
 # A script that names one of these may take more than its text shows.
@@ -60,13 +61,23 @@ def refused_arguments(tree: ast.Module, arguments: Sequence[str]) -> tuple[str, 
     else:
         return "", ""
     if "are required: " in said:
-        return said, f"add behind --: {_with_values(said.partition('are required: ')[2])}"
+        return said, _of_lacking(said.partition("are required: ")[2], arguments, known)
     if not said.startswith("unrecognized"):
         return said, "correct it: what stands behind -- is the script's"
     word = said.partition(": ")[2].split()[0].partition("=")[0]
     if word not in known and word.removeprefix("--") in OF_SUBMIT and word[:2] == "--":
         return said, f"{word} is hpc-train's: write it in front of --"
     return said, did_you_mean(word, known) or f"it takes {', '.join(known) or 'no options'}"
+
+
+def _of_lacking(names: str, arguments: Sequence[str], known: Sequence[str]) -> str:
+    """What to add, or the option that a word which the parser does not know was meant to be."""
+    words = [it.partition("=")[0] for it in arguments if it.startswith("--")]
+    other = [it for it in words if not any(option.startswith(it) for option in known)]
+    if not other:
+        return f"{ADD_BEHIND}{_with_values(names)}"
+    near = did_you_mean(other[0], [it for it in known if it.startswith("--")])
+    return f"{other[0]}: {near}" if near else f"it needs {_with_values(names)}"
 
 
 def _with_values(names: str) -> str:

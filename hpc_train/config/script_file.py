@@ -14,7 +14,7 @@ from hpc_train.config.keys import FIELDS, OF_THE_SCRIPT
 from hpc_train.config.long_paths import how_to_read
 from hpc_train.config.modules import FoundModule
 from hpc_train.config.near_files import near_scripts
-from hpc_train.config.origins import Origins
+from hpc_train.config.origins import DEFAULT, Origins
 from hpc_train.config.own_modules import check_imports
 from hpc_train.config.read import Source
 from hpc_train.config.schema import Config
@@ -23,6 +23,7 @@ from hpc_train.config.script_trainers import (
     trainers_for_gpus,
     word_of_old,
 )
+from hpc_train.config.script_words import ADD_BEHIND
 from hpc_train.errors import ConfigError
 
 _SUBMITTING = ("submit", "submit_sweep", "submit_bench", "run_here")
@@ -211,6 +212,8 @@ def _check_parser(tree: ast.Module, config: Config, origins: Origins) -> None:
 
     said, hint = refused_arguments(tree, arguments)
     if said:
+        if not origins.is_typed("script.args") and origins.of("script.args") != DEFAULT:
+            hint = hint.replace(ADD_BEHIND, "add to them: ")
         raise origins.error("script.args", f": {config.script.path} refuses: {said}", hint)
 
 

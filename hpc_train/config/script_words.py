@@ -5,6 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection
 
+# How a fix begins that names the arguments which a script lacks; the command line that was typed
+# is put in its place where it is known.
+ADD_BEHIND = "add behind --: "
 _ARGV = "sys.argv"
 
 

@@ -48,25 +48,8 @@ def detached_loss(definition: ast.ClassDef, imports: Mapping[str, str]) -> Cut |
         read.cut[_FORWARD] = line, "leave torch.no_grad() out of forward"
     returns = [it for it in own_nodes(method.body) if isinstance(it, ast.Return) and it.value]
     read.run(method.body)
-    cuts = [_returned(it, read.at.get(it, {})) for it in returns]
+    cuts = [read.returned(it) for it in returns]
     return cuts[0] if cuts and None not in cuts else None
-
-
-def _returned(given: ast.Return, names: Mapping[str, Cut]) -> Cut | None:
-    """What took the gradient from a returned loss, also from a dict's "loss"."""
-    value = given.value
-    if isinstance(value, ast.Dict):
-        pairs = zip(value.keys, value.values, strict=True)
-        named = [it for key, it in pairs if isinstance(key, ast.Constant) and key.value == "loss"]
-        if len(named) != 1 or None in value.keys:
-            return None
-        before, value = '"loss": ', named[0]
-    else:
-        before = "return "
-    if isinstance(value, ast.Name):
-        return names.get(value.id)
-    inner = _detached(value)
-    return (value.lineno, f"write {before}{ast.unparse(inner)}") if value and inner else None
 
 
 def _detached(value: ast.expr | None) -> ast.expr | None:
@@ -78,6 +61,17 @@ def _detached(value: ast.expr | None) -> ast.expr | None:
     return value.func.value
 
 
+def _detached_above(value: ast.expr) -> str:
+    """`detach` of `X.detach().clone()`, where nothing else is given a part in it."""
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+        if value.args or value.keywords:
+            break
+        if value.func.attr in _WITHOUT_GRADIENT:
+            return value.func.attr
+        value = value.func.value
+    return ""
+
+
 @dataclass
 class _Straight:
     """The lines of a method that are executed each time, one after the other.
@@ -86,24 +80,47 @@ class _Straight:
         losses: Attributes of self that are losses of torch's, which have no parameters.
         plain: Names of what came with the batch, or was made of it by torch alone.
         cut: Names that surely have no gradient, as it stands.
-        at: The same at each return among these lines.
+        made: Names of a loss of torch's that was made, and not called.
+        at: Both at each return among these lines.
     """
 
     imports: Mapping[str, str]
     losses: frozenset[str]
     plain: set[str]
     cut: dict[str, Cut] = field(default_factory=dict)
+    made: dict[str, Cut] = field(default_factory=dict)
     at: dict[ast.Return, dict[str, Cut]] = field(default_factory=dict)
 
     def run(self, body: Sequence[ast.stmt], without: int = 0) -> None:
         """Read lines, those of `with torch.no_grad():` with the number of that line."""
         for statement in body:
             if isinstance(statement, ast.Return):
-                self.at[statement] = dict(self.cut)
+                self.at[statement] = {**self.cut, **self.made}
             elif isinstance(statement, ast.With) and self._is_no_grad(statement):
                 self.run(statement.body, without or statement.lineno)
             else:
                 self._assign(statement, without)
+
+    def returned(self, given: ast.Return) -> Cut | None:
+        """What took the gradient from a returned loss, also from a dict's "loss"."""
+        value, before, names = given.value, "return ", self.at.get(given, {})
+        if isinstance(value, ast.Dict):
+            pairs = zip(value.keys, value.values, strict=True)
+            named = [
+                it for key, it in pairs if isinstance(key, ast.Constant) and key.value == "loss"
+            ]
+            if len(named) != 1 or None in value.keys:
+                return None
+            before, value = '"loss": ', named[0]
+        if value is None or isinstance(value, ast.Name):
+            return names.get(value.id) if value else None
+        if uncalled := self._uncalled(value):
+            return uncalled
+        if inner := _detached(value) or self._copied(value):
+            inner = _detached(inner) or inner
+            return value.lineno, f"write {before}{ast.unparse(inner)}"
+        above = _detached_above(value)
+        return (value.lineno, f"leave .{above}() out") if above else None
 
     def _assign(self, statement: ast.stmt, without: int) -> None:
         value = statement.value if isinstance(statement, _STRAIGHT) else None
@@ -112,8 +129,11 @@ class _Straight:
         is_plain = value is not None and self._is_made_of(value, self.plain)
         for name in names:
             self.cut.pop(name, None)
+            self.made.pop(name, None)
             self.plain.discard(name)
-            if cut:
+            if value and len(names) == 1 and (uncalled := self._uncalled(value)):
+                self.made[name] = uncalled
+            elif cut:
                 self.cut[name] = cut
             elif is_plain:
                 self.plain.add(name)
@@ -133,6 +153,15 @@ class _Straight:
             return without, "call the model outside of torch.no_grad()"
         known = [self.cut[it] for it in _read(value) if it in self.cut]
         return known[0] if known and self._is_made_of(value, {*self.plain, *self.cut}) else None
+
+    def _uncalled(self, value: ast.expr) -> Cut | None:
+        """Of `nn.CrossEntropyLoss(out, y)`, which is no number, whatever it is given."""
+        if not isinstance(value, ast.Call) or len(value.args) != 2:
+            return None
+        dotted = self._dotted(value.func)
+        if not dotted.startswith("torch.nn.") or not dotted.endswith("Loss"):
+            return None
+        return value.lineno, uncalled_loss(value)
 
     def _copied(self, value: ast.expr) -> ast.expr | None:
         """`X` of `float(X)`, `torch.tensor(X)` and `torch.tensor(X.item())`."""
@@ -173,6 +202,13 @@ class _Straight:
 
     def _dotted(self, value: ast.expr) -> str:
         return _dotted(value, self.imports)
+
+
+def uncalled_loss(call: ast.Call) -> str:
+    """What is wrong with `nn.CrossEntropyLoss(out, y)`, and what to write."""
+    made = ast.Call(call.func, [], call.keywords)
+    write = ast.unparse(ast.Call(made, call.args, []))
+    return f"{ast.unparse(call)} makes the loss and does not call it: write {write}"
 
 
 def _dotted(value: ast.expr, imports: Mapping[str, str]) -> str:

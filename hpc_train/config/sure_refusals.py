@@ -16,6 +16,7 @@ from hpc_train.config.class_kind import (
     place_of,
 )
 from hpc_train.config.hook_notes import REFUSED
+from hpc_train.config.lengthless_sets import without_length
 from hpc_train.config.load import LoadedConfig
 from hpc_train.config.method_signatures import PLATEAU_FORM, sure_plateau, without_loader
 from hpc_train.config.origins import Origins
@@ -27,8 +28,10 @@ from hpc_train.config.sure_hooks import wrong_hooks
 from hpc_train.config.sure_losses import detached_loss
 from hpc_train.config.sure_samplers import wrong_sampler
 from hpc_train.config.sure_steps import wrong_step
+from hpc_train.config.uncalled_classes import uncalled_class
 from hpc_train.config.undefined_names import all_undefined
 from hpc_train.config.unrun_validation import unrun_validations
+from hpc_train.config.wrong_collates import wrong_collate
 from hpc_train.errors import ConfigError
 
 
@@ -117,6 +120,9 @@ def _check_steps(class_path: str, loaded: LoadedConfig, path: Sequence[str]) -> 
     if (silent := silent_forward(found, path)) and silent.is_sure:
         message = f": {class_path} {silent.said}"
         raise loaded.origins.error("model.class_path", message, silent.hint)
+    said, hint = uncalled_class(class_path, path)
+    if said:
+        raise loaded.origins.error("model.class_path", f": {said}", hint)
     if own := own_backward(found.definition):
         place = place_of(found, own[1], path)
         message = f": {class_path}.training_step calls {own[0]} ({place}), which Lightning does"
@@ -139,6 +145,9 @@ def _check_loader(loaded: LoadedConfig, path: Sequence[str]) -> None:
         line, said, hint = wrong
         message = f": train_dataloader ({place_of(found[0], line, path)}): {said}"
         raise loaded.origins.error("data.class_path", message, hint)
+    for said, hint in (without_length(loaded, path), wrong_collate(loaded, path)):
+        if said:
+            raise loaded.origins.error("data.class_path", f": {said}", hint)
 
 
 def _check_one_lightning(class_path: str, loaded: LoadedConfig, path: Sequence[str]) -> None:

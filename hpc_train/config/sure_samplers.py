@@ -38,12 +38,12 @@ def wrong_sampler(located: Located, method: ast.FunctionDef) -> tuple[int, str, 
     returns = [it for it in own_nodes(method.body) if isinstance(it, ast.Return)]
     if len(returns) != 1 or method.body[-1] is not returns[0]:
         return None
-    loader = _made(returns[0].value, method)
-    if _torchs(loader, located) != "DataLoader" or not isinstance(loader, ast.Call):
+    loader = made(returns[0].value, method)
+    if torchs_class(loader, located) != "DataLoader" or not isinstance(loader, ast.Call):
         return None
     given = {it.arg: it.value for it in loader.keywords}
-    sampler = _made(given.get("sampler"), method)
-    name = _torchs(sampler, located)
+    sampler = made(given.get("sampler"), method)
+    name = torchs_class(sampler, located)
     if None in given or sampler is None or not name:
         return None
     if name in INSTEAD:
@@ -55,7 +55,7 @@ def wrong_sampler(located: Located, method: ast.FunctionDef) -> tuple[int, str, 
     return None
 
 
-def _made(value: ast.expr | None, method: ast.FunctionDef) -> ast.expr | None:
+def made(value: ast.expr | None, method: ast.FunctionDef) -> ast.expr | None:
     """What a local name is surely assigned, once; any other value itself."""
     if not isinstance(value, ast.Name):
         return value
@@ -74,7 +74,7 @@ def _made(value: ast.expr | None, method: ast.FunctionDef) -> ast.expr | None:
     return assigned[0] if len(stored) == len(assigned) == 1 else None
 
 
-def _torchs(value: ast.expr | None, located: Located) -> str:
+def torchs_class(value: ast.expr | None, located: Located) -> str:
     """The name of the class of torch.utils.data that is called; empty for any other value."""
     if not isinstance(value, ast.Call) or located.names is None:
         return ""

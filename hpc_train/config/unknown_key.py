@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hpc_train.config.compose import BASES
+from hpc_train.config.gpu_counts import keys_for_gres
 from hpc_train.config.in_its_place import below_its_section, meant_section, of_a_file
 from hpc_train.config.keys import FIELDS, SECTIONS
 from hpc_train.config.logger_forms import LOGGER_WORDS
@@ -70,6 +71,7 @@ def unknown_key(
     if not section and not typed and not script:
         hint = hint or of_a_file(key, written, values)
     hint = hint or ("" if script else _of_a_class(key, values))
+    hint = hint or _of_gres(full, values, typed=typed)
     hint = hint or _known_word(full, section, key, script=script) or _of_sbatch(section, key)
     hint = hint or _of_a_class(key, values)
     if hint and not section and key in OTHER_WORDS and is_taken("model", key, values):
@@ -87,6 +89,15 @@ def unknown_key(
     if not section and not typed:
         hint = below_its_section(hint, written, values, origins)
     return origins.error(full, "is no key of hpc-train", hint)
+
+
+def _of_gres(full: str, values: Mapping[str, Any], *, typed: bool) -> str:
+    """The keys for sbatch's --gres, with its own numbers; empty for other words."""
+    section, _, name = full.rpartition(".")
+    beside = values.get(section) if section else values
+    if name != "gres" or section not in ("", "slurm") or not isinstance(beside, Mapping):
+        return ""
+    return keys_for_gres(beside.get(name), on_line=typed)
 
 
 def _builds_on(key: str, value: Any) -> str:

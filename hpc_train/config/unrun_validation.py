@@ -10,7 +10,8 @@ from typing import Any
 from hpc_train.config.class_kind import lacks_method, locate, method_of, place_of
 from hpc_train.config.load import LoadedConfig
 from hpc_train.config.modules import bound_in
-from hpc_train.config.monitor_notes import MADE_OF, lightnings_callback, logged_places
+from hpc_train.config.monitor_notes import MADE_OF, logged_places
+from hpc_train.config.silent_callbacks import lightnings_callback
 from hpc_train.config.specs import INIT_ARGS, is_object, read_object
 from hpc_train.config.words import near_words
 

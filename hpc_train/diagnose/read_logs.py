@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,6 +16,7 @@ from hpc_train.diagnose.flight_recorder import DumpError, RankDump, find_stall, 
 from hpc_train.diagnose.launchers import IGNORED
 from hpc_train.diagnose.log_files import find_logs, is_binary
 from hpc_train.diagnose.nccl.nccl_log import LogReader
+from hpc_train.diagnose.own_errors import REFUSAL, fix_below, refused_command
 from hpc_train.diagnose.rules import MAX_TEXT, Evidence, Failure, alike_line
 from hpc_train.diagnose.shorten import shortened
 from hpc_train.diagnose.stacks import is_installed
@@ -49,6 +51,7 @@ class ReadLogs:
     tracebacks: dict[str, Evidence] = field(default_factory=dict)
     # By file a frame before any head of a traceback, as in a log that was cut; None: it has none.
     frames: dict[str, Evidence | None] = field(default_factory=dict)
+    names: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     ranks: dict[str, int] = field(default_factory=dict)
     marks: Marks = field(default_factory=dict)
@@ -68,6 +71,8 @@ class ReadLogs:
             if is_dump(name):
                 self._read_dump(name)
                 return
+            if len(self.names) < _MOST_LOOKED_AT:
+                self.names.append(name)
             for number, line in telling_lines(name, self.marks):
                 if without is None or not without.match(line):
                     self.feed(line, name, number)
@@ -172,7 +177,7 @@ class ReadLogs:
         return Culprit(
             name=told.name,
             cause=told.cause,
-            fix=told.fix,
+            fix=_fix(told, around),
             rank=rank,
             ranks=() if told.of_another else ranks,
             told_by=ranks if told.of_another else (),
@@ -199,6 +204,8 @@ class ReadLogs:
     def diagnosis(self, of: str) -> Diagnosis:
         """All of it."""
         found = self.findings()
+        if not any(item.is_known for item in found) and (own := self._refused()):
+            found = (own, *found)
         first = self.first_traceback() if not (found and found[0].is_known) else None
         if first and not found:
             found = (_of_traceback(*first),)
@@ -211,6 +218,14 @@ class ReadLogs:
             traceback_at=first[0] if first else None,
             notes=(*self.notes, *(() if found else self._progress())),
         )
+
+    def _refused(self) -> Culprit | None:
+        """A command of hpc-train's own that a job's script has typed, and that was refused."""
+        for name in self.names:
+            with contextlib.suppress(OSError):
+                if own := refused_command(name):
+                    return own
+        return None
 
     def _progress(self) -> Iterator[str]:
         """Yield how far a program came by its log, where that is less than one would expect."""
@@ -239,6 +254,13 @@ def diagnose_logs(words: Sequence[str]) -> Diagnosis:
         hint = "name a log that holds what the ranks or the job have written"
         raise HpcTrainError(f"{', '.join(words)}: that is no text", hint)
     return found
+
+
+def _fix(told: Failure, around: Around) -> str:
+    """The rule's, or what hpc-train itself has said below its line."""
+    if told.name != REFUSAL or len(around.lines) < 2:
+        return told.fix
+    return fix_below(around.lines) or "what that line says"
 
 
 def _whole_names(nodes: Iterable[str], hosts: Sequence[str]) -> tuple[str, ...]:

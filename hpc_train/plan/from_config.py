@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 from typing import Any
 
+from hpc_train.config.gpu_counts import keys_for_gres
 from hpc_train.config.keys import MEMORY_KEYS
 from hpc_train.config.origins import Origins
 from hpc_train.config.sbatch_names import PASSED_ON
@@ -221,9 +222,10 @@ def _resources(
 ) -> Iterator[tuple[str, str | None]]:
     gres = [str(slurm.extra["gres"])] if slurm.extra.get("gres") else []
     if any(part.split(":")[0] == "gpu" for text in gres for part in text.split(",")):
-        raise origins.error(
-            "slurm.extra.gres", "asks for GPUs", "write slurm.gpus_per_node and slurm.gpu_type"
-        )
+        on_line = origins.is_typed("slurm.extra.gres")
+        hint = keys_for_gres(gres[0], on_line=on_line)
+        hint = hint or "write slurm.gpus_per_node and slurm.gpu_type"
+        raise origins.error("slurm.extra.gres", "asks for GPUs", hint)
     if shape.gpus_per_node:
         kind = f"gpu:{slurm.gpu_type}" if slurm.gpu_type else "gpu"
         gres.insert(0, f"{kind}:{shape.gpus_per_node}")

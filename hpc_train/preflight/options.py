@@ -48,6 +48,7 @@ class PreflightRequest:
     wanted: int | None = None  # nodes that the ranks need; None needs all
     gpus_per_node: int = 0  # of the training; without any it uses gloo
     ranks_per_node: int = 1  # of the training
+    uses_gloo: bool = False  # whether its ranks surely meet by gloo
     # Nodes on which Slurm could not start the ranks, and its words
     unreachable: Mapping[str, str] = field(default_factory=dict)
     seed: int = 0  # another one on another attempt pairs nodes anew

@@ -23,6 +23,7 @@ from hpc_train.preflight.choose.choose import FOR_THE_TEST
 from hpc_train.preflight.choose.site_profile import SiteProfile
 from hpc_train.preflight.collective import CollectiveResult
 from hpc_train.preflight.inventory.collect_inventory import collect_inventory
+from hpc_train.preflight.one_node import verdict_of_one
 from hpc_train.preflight.options import Policy, PreflightOptions, PreflightRequest, positive
 from hpc_train.preflight.probe_files import (
     last_words,
@@ -61,7 +62,10 @@ def run_preflight(config: PreflightConfig, request: PreflightRequest) -> Verdict
     elif request.is_local:
         verdict = check_this_host(options, request.environ)
     elif _is_needless(options, request):
-        verdict = skipped_verdict(options.nodes, "one node without GPUs: nothing to check")
+        is_here = request.environ.get("SLURMD_NODENAME") == options.nodes[0]
+        verdict = verdict_of_one(
+            options.nodes, request.environ, is_looked_at=request.uses_gloo and is_here
+        )
     else:
         verdict = run_on_nodes(options, request)
     if request.unreachable:

@@ -104,6 +104,11 @@ def skipped_verdict(nodes: tuple[str, ...], reason: str) -> Verdict:
     return Verdict(verdict="go", skipped=(Skipped("everything", reason),), use_nodes=nodes)
 
 
+def with_findings(verdict: Verdict, findings: Iterable[Finding], policy: Policy) -> Verdict:
+    """Return the verdict with these findings beside its own."""
+    return _with(verdict, [*verdict.findings, *findings], policy)
+
+
 def _with(verdict: Verdict, findings: Iterable[Finding], policy: Policy) -> Verdict:
     said = sorted(findings, key=lambda item: -severity(item.level))
     counting = [item for item in said if item.node in (ALL_NODES, *verdict.use_nodes)]

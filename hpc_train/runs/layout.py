@@ -16,6 +16,7 @@ runs/NAME/RUN_ID/
 
 from __future__ import annotations
 
+import contextlib
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -183,8 +184,15 @@ class RunDir(SubmittedFiles):
 
     @property
     def latest_attempt(self) -> AttemptDir:
-        """The folder of the newest attempt, through the link to it."""
-        return AttemptDir(self.latest)
+        """The folder of the newest attempt: through the link to it, by its number without one.
+
+        What follows links as it copies a run leaves a folder in the link's place.
+        """
+        numbers = []
+        with contextlib.suppress(OSError):  # before the first attempt, or not to be read
+            if not self.latest.is_symlink():
+                numbers = [int(it.name) for it in self.attempts.iterdir() if it.name.isdecimal()]
+        return self.attempt(max(numbers)) if numbers else AttemptDir(self.latest)
 
     def job_log(self, job_id: str) -> Path:
         """What a Slurm job says before its supervisor does, and beside it.

@@ -100,6 +100,10 @@ class JobDetails:
         """Whether it runs or waits."""
         return not run_state_of_slurm(self.get("JobState")).ended
 
+    def is_of(self, uid: int) -> bool:
+        """Whether it is this user's (`UserId=name(1000)`)."""
+        return self.get("UserId").endswith(f"({uid})")
+
     @property
     def restarts(self) -> int:
         """How often it was put back into the queue, the present time included."""
@@ -162,7 +166,7 @@ def pending_job(name: str) -> PendingJob | None:
     return PendingJob(job_id, reason, submitted, start)
 
 
-def job_details(job_id: str) -> JobDetails:
+def job_details(job_id: str, *, timeout_s: float = 30) -> JobDetails:
     """What the controller knows of one job.
 
     Raises:
@@ -170,7 +174,7 @@ def job_details(job_id: str) -> JobDetails:
     """
     # --local: in a federation the cluster that took the job would be asked for it, which knows
     # neither its preemption nor its restarts, and which nodes may not reach.
-    said = run(["scontrol", "--local", "show", "job", "-o", job_id], timeout_s=30)
+    said = run(["scontrol", "--local", "show", "job", "-o", job_id], timeout_s=timeout_s)
     if said.returncode != 0:
         raise SlurmError(f"scontrol does not know job {job_id}: {said.stderr.strip()}")
     return JobDetails(dict(re.findall(r"(?:^|\s)([A-Za-z:]+)=(\S*)", said.stdout)))

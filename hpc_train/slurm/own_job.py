@@ -7,18 +7,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 from hpc_train.errors import CheckError, SlurmError
 from hpc_train.plan.plan import Plan
 from hpc_train.slurm.jobs import job_details
-from hpc_train.slurm.own_step import refuse_within_step
+from hpc_train.slurm.own_step import is_batch_script, refuse_within_step
 from hpc_train.slurm.partitions import any_gpus
 
 
-def check_own_job(environ: Mapping[str, str], plan: Plan) -> None:
-    """Refuse a job with fewer CPUs or GPUs a node than the ranks need, and a step that has them.
+def check_own_job(environ: Mapping[str, str], plan: Plan, proc: Path = Path("/proc")) -> None:
+    """Refuse a job with fewer nodes, CPUs or GPUs than the ranks need, and a step that has them.
 
     Not so with --overcommit, and in a heterogeneous job, whose components differ.
+
+    Args:
+        proc: Where the processes are, which tell a batch script from an salloc.
 
     Raises:
         CheckError: with what to ask Slurm for; see `refuse_within_step`, too.
@@ -26,18 +30,48 @@ def check_own_job(environ: Mapping[str, str], plan: Plan) -> None:
     refuse_within_step(environ, plan.shape)
     if "SLURM_HET_SIZE" in environ:
         return
-    ranks, cpus = plan.shape.ranks_per_node, plan.slurm.cpus_per_rank or 1
-    asked = f"salloc --nodes={plan.shape.nodes} --ntasks-per-node={ranks}"
-    asked += f" --cpus-per-task={cpus}" if cpus > 1 else ""
-    asked += f" --gres=gpu:{plan.shape.gpus_per_node}" if plan.insists_on_gpus else ""
-    fix = f"{asked}, with your partition and time; or hpc-train submit, which asks by itself"
+    job, shape, cpus = environ["SLURM_JOB_ID"], plan.shape, plan.slurm.cpus_per_rank or 1
+    ranks, is_batch = shape.ranks_per_node, is_batch_script(job, proc)
     there = list(_cpus_per_node(environ.get("SLURM_JOB_CPUS_PER_NODE", "")))
+    if is_batch and there and len(there) < shape.nodes:
+        few = f"the plan wants {shape.nodes} nodes and job {job} has {len(there)}"
+        raise CheckError(few, _sbatch_again("--nodes", f"--nodes {len(there)}"))
+    asked = f"salloc --nodes={shape.nodes} --ntasks-per-node={ranks}"
+    asked += f" --cpus-per-task={cpus}" if cpus > 1 else ""
+    asked += f" --gres=gpu:{shape.gpus_per_node}" if plan.insists_on_gpus else ""
+    fix = f"{asked}, with your partition and time; or hpc-train submit, which asks by itself"
     room = sum(count >= ranks * cpus for count in there)
-    if there and room < plan.shape.nodes and "SLURM_OVERCOMMIT" not in environ:
-        has = f"job {environ['SLURM_JOB_ID']} has {environ['SLURM_JOB_CPUS_PER_NODE']} a node"
+    if there and room < shape.nodes and "SLURM_OVERCOMMIT" not in environ:
+        has = f"job {job} has {environ['SLURM_JOB_CPUS_PER_NODE']} a node"
+        if is_batch:
+            fewer = sorted(there, reverse=True)[shape.nodes - 1] // cpus
+            smaller = f"--gpus {fewer}" if fewer else ""
+            fix = _sbatch_again(_too_small(environ, plan, cpus), smaller)
         raise CheckError(f"{ranks} ranks a node need {ranks * cpus} CPUs, and {has}", fix)
     if plan.insists_on_gpus:
-        _check_gpus(environ["SLURM_JOB_ID"], plan.shape.gpus_per_node, fix)
+        _check_gpus(job, shape.gpus_per_node, _sbatch_again("--gres", "") if is_batch else fix)
+
+
+def _sbatch_again(without: str, smaller: str) -> str:
+    """What to type for a script that `hpc-train render` wrote, which has its own options."""
+    anew = f", or render it anew for less: hpc-train render CFG {smaller}" if smaller else ""
+    return f"sbatch it without {without}, as it has its own{anew}"
+
+
+def _too_small(environ: Mapping[str, str], plan: Plan, cpus: int) -> str:
+    """The option of sbatch's command line by which a job has fewer CPUs than its script asks for.
+
+    sbatch(1), OUTPUT ENVIRONMENT VARIABLES.
+    """
+    ranks = plan.shape.ranks_per_node
+    tasks = (plan.shape.nodes + plan.shape.spares) * ranks
+    asked = {
+        "--ntasks-per-node": (environ.get("SLURM_NTASKS_PER_NODE"), ranks),
+        "--ntasks": (environ.get("SLURM_NTASKS"), tasks),
+        "--cpus-per-task": (environ.get("SLURM_CPUS_PER_TASK"), cpus),
+    }
+    less = (it for it, (has, own) in asked.items() if has and has.isdecimal() and int(has) < own)
+    return next(less, "options for tasks and CPUs")
 
 
 def _cpus_per_node(text: str) -> Iterator[int]:

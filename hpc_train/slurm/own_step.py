@@ -72,6 +72,12 @@ def own_step(environ: Mapping[str, str], proc: Path = Path("/proc")) -> str:
     return own if is_task and own in _steps_above(proc) else ""
 
 
+def is_batch_script(job: str, proc: Path = Path("/proc")) -> bool:
+    """Whether the script that was given to sbatch is above this process; False where none tells."""
+    batch = re.compile(rf"slurmstepd: \[(?:StepId=)?{re.escape(job)}\.batch\]")
+    return any(map(batch.match, titles_above(proc)))
+
+
 def _steps_above(proc: Path) -> Iterator[str]:
     """The steps whose daemons are above this process."""
     found = map(_STEP_DAEMON.match, titles_above(proc))

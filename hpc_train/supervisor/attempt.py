@@ -24,10 +24,11 @@ from hpc_train.runs.events import (
     read_events,
 )
 from hpc_train.runs.history import attempts_in
+from hpc_train.runs.latest_link import link_latest
 from hpc_train.runs.layout import AttemptDir, RunDir
 from hpc_train.runs.log_tail import last_words
 from hpc_train.runs.provenance import attempt_environment
-from hpc_train.runs.ranks import read_beginning, read_exits, read_heartbeats, read_notes
+from hpc_train.runs.ranks import leave_note, read_beginning, read_exits, read_heartbeats, read_notes
 from hpc_train.slurm.jobs import job_details
 from hpc_train.slurm.nodes import silent_nodes
 from hpc_train.slurm.site import slurm_version
@@ -376,11 +377,8 @@ def new_attempt(
     attempt = Attempt(number, plan, allocation, run, environ, signals, log, assumed_first=first)
     attempt.folder.path.mkdir(parents=True, exist_ok=True)
     log.file = attempt.folder.supervisor_log
-    link = run.path / f".latest-{number}"
-    with contextlib.suppress(FileNotFoundError):
-        link.unlink()
-    link.symlink_to(f"attempts/{number}")
-    link.replace(run.latest)
+    if said := link_latest(run, number):
+        leave_note(attempt.folder, said)
     unused = allocation.unused(environ, plan.shape)
     attempt.tell(
         EventKind.ATTEMPT_STARTED,

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from hpc_train.plan.container import in_container, srun_options
+from hpc_train.plan.plan import Plan
+from hpc_train.preflight.one_node import verdict_of_one
 from hpc_train.preflight.options import PreflightRequest
 from hpc_train.preflight.run_preflight import run_preflight
 from hpc_train.preflight.verdict import Verdict
@@ -40,7 +42,7 @@ def check_nodes(attempt: Attempt) -> Checked:
     """Check the attempt's nodes as `preflight` in the config asks; record the verdict, and act."""
     plan, allocation = attempt.plan, attempt.allocation
     if not allocation.has_steps:
-        return Checked(nodes=allocation.nodes[: plan.shape.nodes])
+        return _check_this_machine(attempt)
     request = PreflightRequest(
         nodes=allocation.nodes,
         folder=attempt.folder.path / "preflight",
@@ -52,6 +54,7 @@ def check_nodes(attempt: Attempt) -> Checked:
         wanted=plan.shape.nodes,
         gpus_per_node=plan.shape.gpus_per_node,
         ranks_per_node=plan.shape.ranks_per_node,
+        uses_gloo=_uses_gloo(plan),
         unreachable=attempt.unreachable,
         seed=attempt.number,
         srun=allocation.srun,
@@ -62,6 +65,26 @@ def check_nodes(attempt: Attempt) -> Checked:
         return Checked(nodes=(), refused=judge_refusal(verdict))
     _record(attempt, verdict)
     return _act(attempt, verdict)
+
+
+def _check_this_machine(attempt: Attempt) -> Checked:
+    """Of ranks that are all here a variable of the user's alone can be wrong."""
+    plan, nodes = attempt.plan, attempt.allocation.nodes[: attempt.plan.shape.nodes]
+    is_looked_at = plan.preflight.mode != "off" and _uses_gloo(plan)
+    environ = {**attempt.environ, **plan.shell.variables}
+    verdict = verdict_of_one(nodes, environ, is_looked_at=is_looked_at)
+    if verdict.verdict != "no-go":
+        return Checked(nodes=nodes)
+    _record(attempt, verdict)
+    return _act(attempt, verdict)
+
+
+def _uses_gloo(plan: Plan) -> bool:
+    """Whether the ranks surely meet by it: a script, or a strategy of its own, may do otherwise."""
+    is_own = plan.script is not None or not isinstance(
+        plan.training.trainer.get("strategy", "auto"), str
+    )
+    return plan.shape.world_size > 1 and not plan.shape.gpus_per_node and not is_own
 
 
 def _record(attempt: Attempt, verdict: Verdict) -> None:

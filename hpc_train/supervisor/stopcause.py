@@ -15,6 +15,8 @@ from hpc_train.supervisor.allocation import Allocation
 TIME_LIMIT = "TimeLimit"  # squeue(1), JOB REASON CODES
 SHORT_LIMIT = (
     "the job's limit, {limit}, is no longer than the lead of its script's signal, {lead} s"
+    " (render it anew: hpc-train render CFG --time {limit}; or sbatch --time={limit}"
+    " --signal=USR2@{fitting} FILE)"
 )
 SLURM_TIME = "%Y-%m-%dT%H:%M:%S"
 
@@ -111,7 +113,9 @@ def _short_limit(job: JobDetails, signal_lead_s: int, now: float) -> str:
         or now - began > SIGNAL_IS_EARLY_S
     ):
         return ""
-    return SHORT_LIMIT.format(limit=slurm_time(limit_s), lead=signal_lead_s)
+    # A quarter, as Slurm may send it a minute early.
+    fitting = max(1, limit_s // 4)
+    return SHORT_LIMIT.format(limit=slurm_time(limit_s), lead=signal_lead_s, fitting=fitting)
 
 
 def _times(job: JobDetails) -> tuple[float | None, int | None]:

@@ -20,7 +20,6 @@ _EMPTY_TEXT = re.compile(
 )
 _HEADS = "must be divisible by num_heads"
 _SPLIT = "Sum of input lengths does not equal the length"
-_NO_LENGTH = re.compile(r"object of type '(?P<kind>\w+)' has no len\(\)")
 _KEYS, _SHOWN = 5, 40  # of a dict: so many keys, with so many characters
 _SIZED = ("list", "tuple", "str", "ndarray", "Tensor")
 
@@ -41,20 +40,9 @@ def of_frame(error: BaseException) -> str:
         )
     if isinstance(error, ValueError) and _SPLIT in said:
         return _of_split(error)
-    if isinstance(error, TypeError) and (found := _NO_LENGTH.search(said)):
-        return _of_length(found["kind"], error)
     if isinstance(error, AssertionError) and _HEADS in said:
         return _of_heads(error)
     return _of_saved(error) if isinstance(error, AttributeError) else ""
-
-
-def _of_length(kind: str, error: BaseException) -> str:
-    """What has no length: a sample that is None, or a data set whose class does not say it."""
-    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
-    if kind == "NoneType":  # of a sample `failure_words` tells it
-        return ""
-    is_loaded = any("torch.utils.data" in it.f_globals.get("__name__", "") for it in frames)
-    return f"write def __len__(self) in {kind}" if is_loaded else ""
 
 
 def _of_sequence(error: BaseException) -> str:

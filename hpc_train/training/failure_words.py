@@ -9,20 +9,29 @@ from itertools import pairwise
 from pathlib import Path
 from types import FrameType
 
+from hpc_train.config.absent_checkpoints import INSTEAD, absent_checkpoint
 from hpc_train.config.data_paths import keys_of_path
+from hpc_train.config.refused_callbacks import is_lightnings
 from hpc_train.config.words import did_you_mean
 from hpc_train.plan.plan import Batch
 from hpc_train.plan.states import SUBMIT_AGAIN
 from hpc_train.training.absent_folder import absent_folder
+from hpc_train.training.absent_interface import absent_interface
 from hpc_train.training.absent_package import absent_package
+from hpc_train.training.asked_of_gpu import asked_of_gpu
+from hpc_train.training.called_classes import uncalled_class
 from hpc_train.training.called_hooks import called_hook
+from hpc_train.training.changed_in_place import changed_in_place
+from hpc_train.training.collate_errors import wrong_collate
 from hpc_train.training.dead_worker import dead_worker
 from hpc_train.training.empty_data import empty_data
 from hpc_train.training.failing_frame import of_frame
 from hpc_train.training.given_texts import fix_of_text
 from hpc_train.training.kept_graph import kept_graph
 from hpc_train.training.kept_lists import kept_list
+from hpc_train.training.lengthless_set import lengthless_set
 from hpc_train.training.loaded_checkpoint import loaded_checkpoint
+from hpc_train.training.loaded_state import loaded_state
 from hpc_train.training.local_objects import local_object
 from hpc_train.training.lost_gradient import lost_gradient
 from hpc_train.training.meant_instead import meant_instead
@@ -37,6 +46,7 @@ from hpc_train.training.unset_variables import unset_variable
 from hpc_train.training.unused_parameters import fix_of_unused
 from hpc_train.training.users_method import method_that_returned
 from hpc_train.training.whole_batch import of_batch
+from hpc_train.training.whole_given import whole_given
 from hpc_train.training.whole_predicted import whole_predicted
 
 _MOST_SAID = 400  # characters of a message of several lines
@@ -59,6 +69,10 @@ _FIXES = (
         r"persistent_workers option needs num_workers > 0",
         "leave persistent_workers=True out, or give num_workers of 1 or more",
     ),
+    (
+        r'ckpt_path="best"\)` is set but `ModelCheckpoint` is not configured',
+        "leave ckpt_path out, which takes the model as it is given, or name a file",
+    ),
     (r"before Module.__init__\(\) call", "call super().__init__() first"),
     (
         r"'NoneType' object has no attribute '(?:best_model_|best_k_models|last_model_path)",
@@ -69,8 +83,11 @@ _FIXES = (
         "no lambda and no function in a function can go into a checkpoint or to data workers",
     ),
 )
-# Lightning's advice for its own Trainer, which the fix gives for a config.
-_ADVICE = re.compile(r"\. If this is intentional, you must enable the detection of unused.*")
+# Lightning's advice for its own Trainer, and torch's, which the fix gives for a config.
+_ADVICE = re.compile(
+    r"\. (?:If this is intentional, you must enable the detection of unused"
+    r"|Hint: enable anomaly detection to find).*"
+)
 # torch's long advice of weights_only=False, which helps for some of the files that it is said of.
 _WEIGHTS_ONLY = re.compile(r"(?<=Weights only load failed)\. .*")
 _ONE_VALUE = re.compile(r"Expected more than 1 value per channel when training")
@@ -99,18 +116,22 @@ def fix_of(
     if said == _NO_OPTIMIZER and method_that_returned(error):
         fixes.append('write return {"optimizer": opt, "lr_scheduler": s}')
     fixes += [
-        absent_folder(error) or _of_relative_path(error),
+        absent_folder(error) or _of_checkpoint(error) or _of_relative_path(error),
         _of_key(error, texts or {}),
         _of_hparams(error),
     ]
     fixes += [FIX] if unfit_checkpoint(error) else []
-    fixes += [fix_of_text(error), loaded_checkpoint(error), empty_data(error)]
+    fixes += [fix_of_text(error), loaded_checkpoint(error) or loaded_state(error)]
+    fixes += [empty_data(error)]
     fixes += [fix_of_unused(error, of_config=batch is not None)]
-    predicted = whole_predicted(error).fix
-    fixes += [unread_file(error) or of_frame(error) or predicted or of_batch(error)]
-    fixes += [lost_gradient(error).fix]
-    fixes += [_of_samples(error) or sampleless_set(error).fix]
-    fixes += [kept_graph(error), absent_package(error), of_metric(error)]
+    whole = whole_predicted(error).fix or whole_given(error).fix
+    fixes += [unread_file(error) or of_frame(error) or whole or of_batch(error)]
+    in_place = changed_in_place(error, of_config=batch is not None).fix
+    fixes += [lost_gradient(error).fix or uncalled_class(error).fix or wrong_collate(error).fix]
+    fixes += [in_place]
+    fixes += [_of_samples(error) or sampleless_set(error).fix or lengthless_set(error).fix]
+    fixes += [absent_interface(error), kept_graph(error), absent_package(error), of_metric(error)]
+    fixes += [asked_of_gpu(error)]
     if not any(fixes):
         meant = meant_instead(error, of_config=batch is not None) or near_name(error)
         fixes.append(meant or kept_list(error))
@@ -142,6 +163,21 @@ def _of_relative_path(error: BaseException) -> str:
     if path.startswith("~"):
         return f"nothing replaces ~ here: os.path.expanduser({path!r}), or the whole path"
     return f"a relative path begins in {Path.cwd()}: write the whole path"
+
+
+def _of_checkpoint(error: BaseException) -> str:
+    """Of the ckpt_path that a fit of the user's Trainer was given, and that is not there."""
+    if not isinstance(error, FileNotFoundError):
+        return ""
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        path = str(frame.f_locals.get("ckpt_path", ""))
+        is_lightnings_fit = frame.f_code.co_name == "fit" and is_lightnings(
+            str(frame.f_globals.get("__name__", ""))
+        )
+        if is_lightnings_fit and path and path in str(error):
+            said = absent_checkpoint(path, Path.cwd())
+            return f"{said}: {INSTEAD}" if said else ""
+    return ""
 
 
 def _of_key(error: BaseException, texts: Mapping[str, str]) -> str:

@@ -6,6 +6,7 @@ Everything here writes on global rank 0 only.
 from __future__ import annotations
 
 import json
+import math
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -206,6 +207,13 @@ def newest_numbers(trainer: pl.Trainer) -> dict[str, float]:
         shown = shown or {name: row[name] for name in others}
     # A row may hold anything that somebody logged.
     return {name: float(it) for name, it in shown.items() if isinstance(it, (int, float))}
+
+
+def logs_nan(trainer: pl.Trainer) -> bool:
+    """Whether a number that was logged last is NaN; no tensor is read."""
+    rows = (it.newest for it in trainer.loggers if isinstance(it, MetricsCsv))
+    newest = [numbers_of_progress_bar(trainer), *rows]
+    return any(isinstance(it, float) and math.isnan(it) for row in newest for it in row.values())
 
 
 def _position(trainer: pl.Trainer) -> str:

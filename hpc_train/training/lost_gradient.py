@@ -6,14 +6,18 @@ The error is raised in the backward pass, behind the method, so that no frame na
 from __future__ import annotations
 
 import ast
+import inspect
 import re
+import sys
+import textwrap
 import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import Any
 
 from hpc_train.config.cut_forwards import cut_at
+from hpc_train.config.sure_losses import detached_loss
 from hpc_train.training.frame_text import shown_file
 from hpc_train.training.frame_values import shape_of
 from hpc_train.training.users_method import lines_of, own_method, parsed
@@ -30,6 +34,8 @@ _CUTS = re.compile(
 )
 _NO_GRAD = re.compile(r"\b(?:no_grad|inference_mode)\b")
 _GENERAL = "no .detach(), .item(), torch.no_grad() or argmax between self(x) and return loss"
+_BETWEEN = "no such call between self(x) and return loss"
+_LOST = "the loss has no gradient"
 
 
 @dataclass(frozen=True)
@@ -64,10 +70,39 @@ def lost_gradient(error: BaseException) -> LostGradient:
     where = f"{code.co_filename}:{code.co_firstlineno}" if code else ""
     if frozen:
         return LostGradient(where, f"all parameters of {type(model).__name__} are frozen: {frozen}")
+    if sure := _of_text(type(model)):
+        return sure
     found = _cuts_in(lines, first)
     if found:
-        return LostGradient(where, f"{_GENERAL}: look at line {found[-1]}")
+        return LostGradient(where, f"{_LOST}: look at line {found[-1]}: {_BETWEEN}")
     return _of_forward(model) or LostGradient(where, _GENERAL)
+
+
+def _of_text(kind: type) -> LostGradient | None:
+    """What takes it away in each training_step, where the text of the class tells that."""
+    lines, first = lines_of(kind)
+    try:
+        definition = ast.parse(textwrap.dedent("".join(lines))).body
+    except SyntaxError:  # of a file that has changed
+        return None
+    if not definition or not isinstance(definition[0], ast.ClassDef):
+        return None
+    names = vars(sys.modules[kind.__module__]) if kind.__module__ in sys.modules else {}
+    imports = {name: dotted for name, it in names.items() if (dotted := _dotted(it))}
+    found = detached_loss(definition[0], imports)
+    if found is None:
+        return None
+    place = f"{inspect.getfile(kind)}:{first + found[0] - 1}"
+    return LostGradient(place, f"{_STEP} gives a loss without a gradient: {found[1]}")
+
+
+def _dotted(value: Any) -> str:
+    """The name under which a module, or a function of torch's, is imported."""
+    if isinstance(value, ModuleType):
+        return value.__name__
+    module = getattr(value, "__module__", "") if callable(value) else ""
+    name = getattr(value, "__qualname__", "")
+    return f"{module}.{name}" if str(module).startswith("torch") and isinstance(name, str) else ""
 
 
 def _cuts_in(lines: Sequence[str], first: int) -> list[str]:
@@ -92,7 +127,7 @@ def _of_forward(model: Any) -> LostGradient | None:
         return LostGradient(f"{file}:{first + line - 1}", f"{said}: leave that out of it")
     number, _, word_there = found[-1].partition(" ")
     at = f"{shown_file(file)}:{number} {word_there}"
-    return LostGradient(f"{file}:{number}", f"{_GENERAL}: look at forward, {at}")
+    return LostGradient(f"{file}:{number}", f"{_LOST}: look at forward, {at}: {_BETWEEN}")
 
 
 def _of_many(model: Any, frames: Sequence[FrameType]) -> LostGradient:

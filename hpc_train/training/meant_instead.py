@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from hpc_train.training.endless_schedule import endless_schedule
 from hpc_train.training.fixed_shape import fixed_shape
+from hpc_train.training.float_labels import float_labels
 from hpc_train.training.foreign_calls import foreign_call
 from hpc_train.training.hidden_layers import hidden_layers
 from hpc_train.training.joined import joined
@@ -16,11 +18,12 @@ from hpc_train.training.pair_for_tensor import pair_for_tensor
 from hpc_train.training.taken_apart import taken_apart
 from hpc_train.training.uncalled_methods import uncalled_method
 from hpc_train.training.unfit_input import unfit_input
+from hpc_train.training.unfit_operands import unfit_operands
 
 _BY_VALUES = (
     *(uncalled_method, fixed_shape, taken_apart, missing_values),
     *(out_of_range, unfit_input, hidden_layers, not_module, unfit_rows),
-    *(pair_for_tensor, joined),
+    *(pair_for_tensor, joined, unfit_operands, float_labels, endless_schedule),
 )
 
 

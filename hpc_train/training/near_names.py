@@ -12,6 +12,7 @@ from types import FrameType, ModuleType
 from typing import Any
 
 from hpc_train.config.moved_names import moved_import
+from hpc_train.config.near_metrics import near_metrics
 from hpc_train.config.parsed_names import instead_of
 from hpc_train.config.script_trainer_calls import MEANT_METHODS
 from hpc_train.config.undefined_names import import_of
@@ -19,6 +20,13 @@ from hpc_train.config.words import did_you_mean
 from hpc_train.training.private.logged_names import logged_names
 from hpc_train.training.unset_attributes import where_set
 
+# What ModelCheckpoint, EarlyStopping and schedules say where nothing has logged what they wait for.
+_WAITS = re.compile(
+    r"(?s)`ModelCheckpoint\(monitor='(?P<metric>[^']+)'\)` could not find .*?: (?P<logged>\[.*?\])"
+    r"|Early stopping conditioned on metric `(?P<stops>[^`]+)` .*?any of the following: (?P<of>.*)"
+    r"|conditioned on metric (?P<lowers>\S+) which is not .*? metrics are: (?P<at>\[.*?\])"
+)
+_NAMES = re.compile(r"['`](?!(?:epoch|step)['`])([^'`]+)['`]")
 _LOGGED = "callback_metrics["
 # Of a Trainer and a LightningModule, where many names hold the word that one thinks of first.
 _OF_LIGHTNING = {
@@ -26,6 +34,15 @@ _OF_LIGHTNING = {
     "step": "global_step",
     "rank": "global_rank",
     "module": "lightning_module",
+}
+# What one thinks of as one object, and Lightning has several of: in which list, and the first.
+_OF_SEVERAL = {
+    "optimizer": ("optimizers", "[0]"),
+    **dict.fromkeys(("scheduler", "lr_scheduler"), ("lr_scheduler_configs", "[0].scheduler")),
+}
+_OF_MODULE = {
+    "optimizer": "optimizers()",
+    **dict.fromkeys(("scheduler", "lr_scheduler"), "lr_schedulers()"),
 }
 
 
@@ -35,7 +52,13 @@ def near_name(error: BaseException) -> str:
         return _near_attribute(error)
     if isinstance(error, NameError) and not isinstance(error, UnboundLocalError):
         return _near_global(error)
-    return _near_metric(error) if isinstance(error, KeyError) else ""
+    if isinstance(error, KeyError):
+        return _near_metric(error)
+    found = _WAITS.search(str(error))
+    if not found:
+        return ""
+    logged = _NAMES.findall(found["logged"] or found["of"] or found["at"])
+    return near_metrics(found["metric"] or found["stops"] or found["lowers"], logged)
 
 
 def _near_attribute(error: AttributeError) -> str:
@@ -45,7 +68,7 @@ def _near_attribute(error: AttributeError) -> str:
         return ""
     if isinstance(owner, argparse.Namespace):
         return instead_of(name, [*vars(owner)], _written(error, name) or "it")
-    if sure := where_set(error) or _of_trainer(owner, name):
+    if sure := where_set(error) or _of_trainer(error, name) or _of_module(error, name):
         return sure
     if name.startswith("_"):
         return ""
@@ -79,12 +102,37 @@ def _near_in_module(module: str, name: str, names: list[str]) -> str:
     return moved or (f"did you mean {alike[0]!r}?" if len(alike) == 1 else "")
 
 
-def _of_trainer(owner: object, name: str) -> str:
-    """What to call of Lightning's Trainer, of either package, for another library's method."""
+def _of_trainer(error: AttributeError, name: str) -> str:
+    """What to call of Lightning's Trainer, of either package, for another library's method.
+
+    And one of its optimizers, which are a list, and of its schedules.
+    """
+    owner = error.obj
+    if not _is_lightnings(owner, "Trainer"):
+        return ""
+    if name in MEANT_METHODS:
+        return f"write {MEANT_METHODS[name]} in its place"
+    several, first = _OF_SEVERAL.get(name, ("", ""))
+    held = getattr(owner, several, None) if several else None
+    if not isinstance(held, list):
+        return ""
+    if not held:
+        return f"{several}, a list, is empty there: configure_optimizers has made none so far"
+    write = f"{_written(error, name) or 'trainer'}.{several}{first}"
+    return f"write {write} in its place ({several} is a list of {len(held)})"
+
+
+def _of_module(error: AttributeError, name: str) -> str:
+    """The same of a LightningModule, where a method gives the one that there is, or a list."""
+    called = _OF_MODULE.get(name, "")
+    if not called or not _is_lightnings(error.obj, "LightningModule"):
+        return ""
+    return f"write {_written(error, name) or 'self'}.{called} in its place"
+
+
+def _is_lightnings(owner: object, name: str) -> bool:
     homes, kinds = ("pytorch_lightning.", "lightning."), type(owner).__mro__
-    if any(it.__name__ == "Trainer" and it.__module__.startswith(homes) for it in kinds):
-        return f"write {MEANT_METHODS[name]} in its place" if name in MEANT_METHODS else ""
-    return ""
+    return any(it.__name__ == name and it.__module__.startswith(homes) for it in kinds)
 
 
 def _is_a_value(error: BaseException, name: str) -> bool:

@@ -6,19 +6,24 @@ import ast
 import inspect
 import re
 import sys
+import traceback
 from collections.abc import Iterator, Sequence
 from types import FrameType
 from typing import Any
 
+from hpc_train.config.sure_losses import uncalled_loss
 from hpc_train.training.frame_values import failing_line, value_of
 
 _NO_MODULE = re.compile(r"(?P<what>\S+) is not a Module subclass")
 _NO_TENSOR = re.compile(r"must be (?:a )?Tensors?, not (?P<kind>\w+)")
+_AMBIGUOUS = "Boolean value of Tensor with more than one value is ambiguous"
 _HOLDERS = ("Sequential", "ModuleList")
 
 
 def not_module(error: BaseException) -> str:
     """What to write; empty where the error is of something else, or it is not sure."""
+    if isinstance(error, RuntimeError) and _AMBIGUOUS in str(error):
+        return _of_loss(error)
     if not isinstance(error, TypeError):
         return ""
     found = _NO_TENSOR.search(str(error))
@@ -30,6 +35,21 @@ def not_module(error: BaseException) -> str:
     calls = [it for it in nodes if isinstance(it, ast.Call)]
     told = {*(_of_layers(calls, frame, found["kind"]) if found else _of_parts(calls, frame))}
     return told.pop() if len(told) == 1 else ""
+
+
+def _of_loss(error: BaseException) -> str:
+    """Of `nn.CrossEntropyLoss(out, y)`, which makes the loss, and takes y for a truth."""
+    last = [frame for frame, _ in traceback.walk_tb(error.__traceback__)][-1]
+    if last.f_globals.get("__name__") != "torch.nn._reduction":
+        return ""
+    frame, nodes = failing_line(error) or (None, [])
+    calls = [it for it in nodes if isinstance(it, ast.Call) and len(it.args) == 2]
+    made = [it for it in calls if frame and _is_loss(value_of(it.func, frame))]
+    return uncalled_loss(made[0]) if len(made) == 1 else ""
+
+
+def _is_loss(value: Any) -> bool:
+    return _is_layer(value) and value.__module__.startswith("torch.nn.")
 
 
 def _of_layers(calls: Sequence[ast.Call], frame: FrameType, kind: str) -> Iterator[str]:

@@ -71,17 +71,26 @@ def _of_label(label: int, frames: Sequence[FrameType]) -> str:
         return ""
     classes = shape[1] if len(shape) > 1 else shape[0]
     has = f"the logits have the shape {list(shape)}, for the labels 0 to {classes - 1}"
-    said = f"{has}, and a label is {label}"
     if label < classes:
-        return said
-    labels: Any = frames[-1].f_locals.get("target")
-    begin_at_1 = label == classes and _is_on_cpu(labels) and int(labels.min()) == 1
-    less = "y - 1 where labels begin at 1" if begin_at_1 else "other labels"
+        return f"{has}, and a label is {label}"
+    counted = _counted_labels(frames[-1])
+    least, most = counted or (0, label)
+    said = f"{has}, and {'the largest label of this batch' if counted else 'a label'} is {most}"
+    less = "y - 1 where labels begin at 1" if (least, most) == (1, classes) else "other labels"
     made_by = _made_by(classes, frames)
     if made_by is None:
-        return f"{said}: give the last layer {label + 1} outputs or more, or {less}"
-    larger = as_written(made_by, out_features=label + 1)
+        return f"{said}: give the last layer {most + 1} outputs or more, or {less}"
+    larger = as_written(made_by, out_features=most + 1)
     return f"{said}: write {larger} or more for {shown_layer(made_by, frames)}, or {less}"
+
+
+def _counted_labels(frame: FrameType) -> tuple[int, int] | None:
+    """The least and the largest of a batch: torch names the first that is out of range."""
+    labels: Any = frame.f_locals.get("target")
+    if not _is_on_cpu(labels):
+        return None
+    counted = labels[labels != frame.f_locals.get("ignore_index", -100)]
+    return (int(counted.min()), int(counted.max())) if counted.numel() else None
 
 
 def _made_by(classes: int, frames: Sequence[FrameType]) -> Any:

@@ -18,6 +18,7 @@ from hpc_train.plan.plan import Plan
 from hpc_train.plan.world import World
 from hpc_train.runs.layout import AttemptDir
 from hpc_train.runs.ranks import leave_note
+from hpc_train.training.asked_of_gpu import tell_cpus
 from hpc_train.training.rank_config import installed_versions
 
 if TYPE_CHECKING:
@@ -104,6 +105,8 @@ def device_of_rank(
 
     device = own_device(wanted, world, of_script=of_script)
     check_precision(precision, device, of_script=of_script)
+    if device.kind == "cpu":
+        tell_cpus(wanted)
     if device.note and world.rank == 0:
         print(device.note, flush=True)  # noqa: T201 - a rank's log
         if device.kind == "cpu":

@@ -7,21 +7,26 @@ import re
 import sys
 import time
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, Protocol
 
 from hpc_train.errors import HpcTrainError, RunFailedError
 from hpc_train.plan.plan import Batch
 from hpc_train.plan.states import RankExit
 from hpc_train.runs.layout import AttemptDir
 from hpc_train.runs.ranks import ENDED_ITSELF, UNSAVED, WORKER_KILLED, ExitRecord, write_exit
+from hpc_train.training.absent_interface import absent_interface
+from hpc_train.training.called_classes import uncalled_class
 from hpc_train.training.called_hooks import called_hook
+from hpc_train.training.changed_in_place import changed_in_place
+from hpc_train.training.collate_errors import wrong_collate
 from hpc_train.training.dead_worker import dead_worker, is_killed, unhear_workers, workers_unheard
 from hpc_train.training.failure_words import fix_of, said_by
 from hpc_train.training.frame_text import EXAMPLES, INSTALLED, PACKAGE, is_users
 from hpc_train.training.heartbeat import HeartbeatThread
+from hpc_train.training.lengthless_set import lengthless_set
 from hpc_train.training.local_objects import local_object
 from hpc_train.training.lost_gradient import lost_gradient
 from hpc_train.training.own_exit import EndedItselfError
@@ -30,9 +35,19 @@ from hpc_train.training.resume.stop import Stopped
 from hpc_train.training.resume.unsavable import UnsavableError, UnsavedEndError
 from hpc_train.training.resume.untrained import UntrainedError
 from hpc_train.training.sampleless_set import sampleless_set
-from hpc_train.training.samples_differ import none_in_samples, samples_differ
+from hpc_train.training.samples_differ import no_batch_of_samples, none_in_samples, samples_differ
 from hpc_train.training.users_method import method_that_returned
+from hpc_train.training.whole_batch import taken_dict
+from hpc_train.training.whole_given import whole_given
 from hpc_train.training.whole_predicted import whole_predicted
+
+
+class _Told(Protocol):
+    """`file:line`, or nothing."""
+
+    @property
+    def where(self) -> str: ...
+
 
 _USER_CODE = 1
 _RESERVED = frozenset(int(code) for code in RankExit)
@@ -57,6 +72,13 @@ _DIST_ERRORS = frozenset({"DistBackendError", "DistNetworkError", "DistStoreErro
 _GPU_MEMORY_ERRORS = frozenset({"OutOfMemoryError"})
 _GPU_MEMORY_TEXT = re.compile(r"CUDA (error: )?out of memory|CUBLAS_STATUS_ALLOC_FAILED")
 _FRAME_LINE = re.compile(r'^\s*File "([^"]+)", line (\d+), in ', re.MULTILINE)
+
+# What names a place of the user's for what fails behind it, the likeliest cause first.
+_BEHIND: Sequence[Callable[[BaseException], _Told]] = (
+    *(lost_gradient, uncalled_class, taken_dict),
+    *(samples_differ, none_in_samples, no_batch_of_samples, sampleless_set, lengthless_set),
+    *(whole_predicted, whole_given, wrong_collate, changed_in_place),
+)
 
 
 class PeerError(HpcTrainError):
@@ -265,6 +287,8 @@ def _is_gpu_memory(error: BaseException) -> bool:
 def _is_network(error: BaseException) -> bool:
     if not isinstance(error, RuntimeError) or _NOT_NETWORK_TEXT.search(str(error)):
         return False
+    if absent_interface(error):
+        return False
     return type(error).__name__ in _DIST_ERRORS or bool(_NETWORK_TEXT.search(str(error)))
 
 
@@ -278,10 +302,9 @@ def user_frame(error: BaseException) -> str:
     where there is none.
     """
     called = called_hook(error).where or method_that_returned(error)
-    of_set = samples_differ(error).where or none_in_samples(error).where
-    of_set = of_set or sampleless_set(error).where
-    behind = lost_gradient(error).where or of_set or whole_predicted(error).where
-    if where := called or local_object(error).where or behind:
+    if where := called or local_object(error).where:
+        return where
+    if where := next(filter(None, (told(error).where for told in _BEHIND)), ""):
         return where
     if dead_worker(error):  # it is told wherever the process happens to be
         return ""

@@ -18,8 +18,9 @@ from hpc_train.plan.states import Outcome, RunState
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.checkpoints import newest_step
 from hpc_train.runs.events import Event, EventKind, append_event
+from hpc_train.runs.latest_link import link_latest
 from hpc_train.runs.layout import RunDir
-from hpc_train.runs.ranks import UNSAVED, ExitRecord, read_exits
+from hpc_train.runs.ranks import UNSAVED, ExitRecord, leave_note, read_exits
 from hpc_train.runs.registry import remember_root
 from hpc_train.runs.status import SESSION
 
@@ -47,10 +48,8 @@ class SessionHistory:
             if not run.session.exists():
                 write_text(run.session, " ".join(sys.argv) + "\n")
             remember_root(environ, run.path.parent)
-            link = run.path / f".latest-{self._attempt}"
-            link.unlink(missing_ok=True)
-            link.symlink_to(f"attempts/{self._attempt}")
-            link.replace(run.latest)
+            if said := link_latest(run, self._attempt):
+                leave_note(run.attempt(self._attempt), said)
         self._tell(EventKind.SUBMITTED, **job, backend=SESSION)
         first = newest_step(run)
         self._tell(

@@ -85,3 +85,12 @@ def parsed(lines: Sequence[str]) -> ast.FunctionDef | None:
     except (SyntaxError, IndexError):  # of a file that has changed
         return None
     return node if isinstance(node, ast.FunctionDef) else None
+
+
+def class_text(lines: Sequence[str], first: int) -> ast.ClassDef | None:
+    """The class of its lines, each node of it with its line in the file."""
+    try:
+        node = ast.parse(textwrap.dedent("".join(lines))).body[0]
+    except (SyntaxError, IndexError):  # of a file that has changed
+        return None
+    return ast.increment_lineno(node, first - 1) if isinstance(node, ast.ClassDef) else None

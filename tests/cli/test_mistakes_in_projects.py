@@ -193,7 +193,14 @@ args = parser.parse_args()
 @pytest.mark.parametrize(
     ("typed", "message", "fix"),
     [
-        ("--widht 3", "refuses: the following arguments are required: -w/--width", "behind --"),
+        ("--widht 3", "arguments are required: -w/--width", "--widht: did you mean '--width'?"),
+        ("--zzz 3", "arguments are required: -w/--width", "it needs --width VALUE"),
+        ("", "are required: -w/--width", ": hpc-train submit train.py --dry-run -- --width VALUE"),
+        (
+            "--act gelu",
+            "are required: -w/--width",
+            ": hpc-train submit train.py --dry-run -- --act gelu --width VALUE",
+        ),
         ("-w 3 --wdith 4", "refuses: unrecognized arguments: --wdith 4", "did you mean '--width'?"),
         ("-w 3 --epochs 4", "unrecognized arguments: --epochs 4", "it takes -w, --width, --act"),
         ("--width wide", "argument -w/--width: invalid int value: 'wide'", "correct it"),
@@ -212,6 +219,18 @@ def test_what_a_scripts_own_parser_would_refuse_is_refused(
         refused(hpc, project, words, 3, message, fix)
     else:
         assert hpc(*words).code == 0
+
+
+def test_what_a_script_lacks_is_told_as_the_line_to_type(hpc, project: Path) -> None:
+    (project / "train.py").write_text(
+        PARSED.replace("args =", 'parser.add_argument("path")\nargs =')
+    )
+    words = ["run", "train.py", "script.accelerator=cpu"]
+    line = "hpc-train run train.py script.accelerator=cpu -- --width VALUE PATH"
+    refused(hpc, project, words, 3, "are required: -w/--width, path", f"fix: {line}")
+    (project / "own.yaml").write_text("script:\n  path: train.py\n  args: [--fast, p]\n")
+    message, fix = "own.yaml:3: script.args: train.py refuses", "add to them: --width VALUE"
+    refused(hpc, project, ["submit", "own.yaml"], 3, message, fix)
 
 
 @pytest.mark.parametrize(

@@ -63,3 +63,89 @@ def test_another_tools_word_for_a_base_is_told_as_defaults(
 def test_a_dry_run_of_a_training_here_is_told_with_what_trains_nothing(hpc, project: Path) -> None:
     fix = "nothing is trained by hpc-train submit --dry-run CFG"
     refused(hpc, project, ["run", "--dry-run", "cfg.yaml"], 2, "'--dry-run'", fix)
+
+
+@pytest.mark.parametrize(
+    ("words", "fix"),
+    [
+        ("-c 4", "no dashes: slurm.cpus_per_gpu=4"),
+        ("-c4", "no dashes: slurm.cpus_per_gpu=4"),
+        ("--cpus-per-task=4", "no dashes: slurm.cpus_per_gpu=4"),
+        ("-c other.yaml", "the file is a word by itself: hpc-train submit FILE"),
+        ("-c", "the file is a word by itself: hpc-train submit FILE"),
+        ("--mem=8000", "no dashes: slurm.mem=8000M"),
+        ("--mem 8", "no dashes: slurm.mem=..."),
+        ("--mem", "no dashes: slurm.mem=..."),
+        ("--constraint=a|b", "no dashes: slurm.constraint='a|b'"),
+        ("--exclusive", "no dashes: slurm.exclusive=true"),
+        ("-t 1:00:00", "write --time 1:00:00"),
+        ("--gres=gpu:2", "write --gpus 2"),
+        ("--gres gpu:a100:2", "write --gpus 2 slurm.gpu_type=a100"),
+        ("--nproc_per_node=gpu", "write --gpus"),
+        ("-G 8", "write --gpus"),
+        ("-n 8", "write --nodes and --gpus: a rank a GPU"),
+        ("--batch-size 8", "no dashes: global_batch_size=..."),
+    ],
+)
+def test_an_option_of_others_is_told_with_the_value_that_was_typed(
+    hpc, project: Path, words: str, fix: str
+) -> None:
+    for line in (f"submit cfg.yaml {words}", f"submit {words} cfg.yaml"):
+        said = hpc(*line.split())
+        assert (said.code, said.err.splitlines()[1].endswith(fix)) == (2, True), said.err
+
+
+@pytest.mark.parametrize(
+    ("gres", "typed", "written"),
+    [
+        ("gpu:2", "slurm.gpus_per_node=2", "slurm.gpus_per_node: 2"),
+        ("gpu", "slurm.gpus_per_node=1", "slurm.gpus_per_node: 1"),
+        (
+            "gpu:a100:2",
+            "slurm.gpus_per_node=2 slurm.gpu_type=a100",
+            "slurm.gpus_per_node: 2 and slurm.gpu_type: a100",
+        ),
+        (
+            "gpu:2,nvme:1",
+            "slurm.gpus_per_node=2 slurm.extra.gres=nvme:1",
+            "slurm.gpus_per_node: 2 and slurm.extra: {gres: 'nvme:1'}",
+        ),
+        ("shard:1", "slurm.extra.gres=shard:1", "slurm.extra: {gres: 'shard:1'}"),
+        ("gpu:a:1,gpu:b:1", *["slurm.gpus_per_node, how many of each node, and slurm.gpu"] * 2),
+        ("null", *["slurm.gpus_per_node, how many of each node, and slurm.gpu_type"] * 2),
+    ],
+)
+def test_a_gres_is_told_as_keys_with_its_own_numbers(
+    hpc, project: Path, gres: str, typed: str, written: str
+) -> None:
+    said = "gres is no key of hpc-train"
+    for key in ("slurm.gres", "gres"):
+        refused(hpc, project, ["submit", "cfg.yaml", f"{key}={gres}"], 3, said, f"write {typed}")
+    config = project / "cfg.yaml"
+    config.write_text(config.read_text().replace("{nodes: 1", f"{{gres: '{gres}', nodes: 1"))
+    if gres != "null":
+        refused(hpc, project, ["submit", "cfg.yaml"], 3, f"slurm.{said}", f"write {written}")
+
+
+def test_gpus_under_extra_are_told_as_keys_with_their_own_numbers(hpc, project: Path) -> None:
+    fix = "write slurm.gpus_per_node=3 slurm.gpu_type=v100"
+    words = ["submit", "cfg.yaml", "slurm.extra.gres=gpu:v100:3"]
+    refused(hpc, project, words, 3, "slurm.extra.gres asks for GPUs", fix)
+
+
+@pytest.mark.parametrize(
+    ("words", "fix"),
+    [
+        *(
+            (words, "name each run: `hpc-train list --active` shows them")
+            for words in ("-u me", "-u", "--user=me", "--user me", "--me", "-t PENDING", "-p gpu")
+        ),
+        ("-n first", "a name is a word by itself: hpc-train cancel NAME"),
+        ("-f first", "leave it out: it asks no question"),
+        ("-s KILL 12", "leave it out: it tells the ranks to save and to end"),
+    ],
+)
+def test_the_options_of_scancel_are_told_as_cancel_has_them(
+    hpc, project: Path, words: str, fix: str
+) -> None:
+    refused(hpc, project, ["cancel", *words.split()], 2, "No such option", fix)

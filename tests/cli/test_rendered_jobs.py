@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from hpc_train.runs.layout import RunDir
 from tests.cli.conftest import Slurm
 from tests.cli.test_resume_notes import CONFIG, NETS
 
@@ -83,3 +86,78 @@ def test_what_nobody_knows_is_no_rendered_script(hpc, waits, taken: Slurm) -> No
     waits("PENDING", "Priority")
     taken.has("scontrol", "exit 1")
     assert "no run answers to '45'" in hpc("status", "45").err
+
+
+OWN = f"UserId=me({os.getuid()})"
+WROTE = "reads what it has written"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_rendered_script_that_ended_before_it_was_a_run_is_told_with_its_log(
+    hpc, waits, taken: Slurm, tmp_path: Path, command: str
+) -> None:
+    """As `sbatch job.sbatch --nodes 2`, whose words are the script's."""
+    taken.says()
+    log = tmp_path / "slurm-45.log"
+    log.write_text("hpc-train: error: this script takes no arguments (--nodes 2)\n")
+    script = f"Command={tmp_path}/job.sbatch --nodes 2"
+    waits("FAILED", "NonZeroExitCode", f"{OWN} ExitCode=2:0 StdOut={log} {script}")
+    said = hpc(command, "45").err
+    what = "45 is job.sbatch, rendered by hpc-train, and ended: FAILED (exit code 2)"
+    assert said == f"error: {what}\n  fix: hpc-train diagnose {log} {WROTE}\n"
+    log.unlink()
+    gone = f"was to be in {log}, which is not there; scontrol show job 45 tells"
+    assert gone in hpc(command, "45").err
+
+
+def test_a_rendered_script_that_was_submitted_elsewhere_is_told_with_its_run(
+    hpc, waits, taken: Slurm, tmp_path: Path, make_run: Callable[..., RunDir]
+) -> None:
+    run = make_run(45, ended=True)
+    (tmp_path / "other").mkdir()
+    runs = (tmp_path / "runs").rename(tmp_path / "other" / "runs")
+    taken.says()
+    script = f"Command={tmp_path}/job.sbatch {OWN} ExitCode=1:0"
+    waits("FAILED", "NonZeroExitCode", script)
+    fields = f"JobId=45 JobState=FAILED {script} WorkDir={tmp_path}/other"
+    taken.has("scontrol", f"echo '{fields}'")
+    place = runs / run.path.relative_to(tmp_path / "runs")
+    assert f"  fix: its run is there: hpc-train diagnose {place}\n" in hpc("status", "45").err
+
+
+def test_a_job_of_anothers_script_that_ended_is_told_with_its_log(
+    hpc, waits, taken: Slurm, tmp_path: Path
+) -> None:
+    taken.says()
+    (tmp_path / "own.sbatch").write_text("#!/bin/sh\npython train.py\n")
+    log = tmp_path / "own-45.out"
+    log.touch()
+    script = f"Command={tmp_path}/own.sbatch StdOut={log}"
+    waits("FAILED", "NonZeroExitCode", f"{OWN} {script}")
+    said = hpc("diagnose", "45").err
+    assert f"45 is a job of Slurm's that hpc-train did not submit ({tmp_path}/own.sbatch)" in said
+    assert f"fix: hpc-train diagnose {log} {WROTE}" in said
+    waits("FAILED", "NonZeroExitCode", f"UserId=other(4711) {script}")
+    said = hpc("diagnose", "45").err
+    assert "no run answers to '45', and it is no file" in said
+    assert "fix: hpc-train diagnose own-45.out\n" in said, "that log is here"
+
+
+@pytest.mark.parametrize(
+    ("log", "is_told"),
+    [
+        ("slurm-45.log", True),
+        ("train.45.err", True),
+        ("train.o45", True),
+        ("slurm-45_1.out", True),
+        ("slurm-145.out", False),
+        ("slurm-450.out", False),
+        ("45.yaml", False),
+    ],
+)
+def test_a_log_of_a_job_that_nobody_knows_is_named(
+    hpc, taken: Slurm, tmp_path: Path, log: str, is_told: bool
+) -> None:
+    (tmp_path / log).touch()
+    fix = f"hpc-train diagnose {log}" if is_told else "for example slurm-45.out"
+    assert f"{fix}\n" in hpc("diagnose", "45").err

@@ -63,6 +63,33 @@ def test_a_partition_of_the_file_is_told_where_there_is_no_sbatch(hpc, without_s
         assert ("slurm.partition is not used: sbatch is not in PATH" in said.err) == told, said
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--nodes", "2"), ", which stands for the 2 nodes; where `module load slurm` or the like"),
+        (("--nodes", "3", "--gpus", "1"), ", which stands for the 3 nodes; where `module load"),
+        (("slurm.nodes=2", "--partition", "gpu"), ", which stands for the 2 nodes; where `mod"),
+        (("--nodes", "1"), ""),
+        (("--nodes", "2", "--cluster", "local"), ""),
+    ],
+)
+def test_several_nodes_that_are_this_machine_are_told(
+    hpc, without_slurm, monkeypatch, words: tuple[str, ...], told: str
+) -> None:
+    """The module that brings sbatch sets SLURM_CONF as well."""
+    monkeypatch.setattr("hpc_train.backends.submit.USUAL_CONFIGS", ())
+    said = hpc("submit", DIGITS, "--dry-run", "--gpus", "1", *words)
+    assert said.code == 0, said
+    assert ("trains on this machine" in said.err, told in said.err) == (bool(told), True)
+
+
+def test_several_nodes_without_a_cluster_are_told_as_this_machine(hpc, taken, monkeypatch):
+    monkeypatch.delenv("SLURM_CONF")
+    monkeypatch.setattr("hpc_train.backends.submit.USUAL_CONFIGS", ())
+    said = hpc("submit", DIGITS, "--dry-run", "--nodes", "2", "--gpus", "1")
+    assert f"{NO_CLUSTER}: it trains on this machine, which stands for the 2 nodes\n" in said.err
+
+
 def test_where_slurm_is_asked_or_absent_nothing_is_noted(hpc, taken, without_slurm):
     assert "sbatch is here" not in hpc("submit", DIGITS, "--dry-run").err
 

@@ -79,3 +79,113 @@ def test_a_metric_in_a_files_name_that_nothing_logs_is_noted(
     key = "cfg.yaml:8: trainer.callbacks.0.init_args.filename"
     said = f"{key} has {told}, and nets.Net logs train_loss, val_loss: did you mean 'val_loss'?"
     assert notes == ([said] if told else [])
+
+
+STOPS = "class_path: pytorch_lightning.callbacks.EarlyStopping, init_args: {monitor: %s, mode: %s}"
+PLACE = "cfg.yaml:8: trainer.callbacks.0.init_args.monitor"
+LOGS = "nets.Net logs train_loss, val_loss"
+IN_STEP = "in validation_step (nets.py:7)"
+
+
+@pytest.mark.parametrize(
+    ("monitor", "write"),
+    [
+        ("val_acc", f'write monitor: val_loss, or self.log("val_acc", ...) {IN_STEP}'),
+        ("validation/loss", "did you mean 'val_loss'?"),
+        ("loss", "did you mean 'train_loss' or 'val_loss'?"),
+        (
+            "train_acc",
+            'write monitor: train_loss, or self.log("train_acc", ...) in training_step (nets.py:4)',
+        ),
+        ("f1", 'write monitor: train_loss, or monitor: val_loss, or self.log("f1", ...)'),
+        ("test_acc", 'write self.log("test_acc", ...) in test_step'),
+    ],
+)
+def test_a_monitor_that_nothing_logs_is_told_with_what_to_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, monitor: str, write: str
+) -> None:
+    notes = notes_of(tmp_path, monkeypatch, callback=STOPS % (monitor, "max"))
+    assert notes == [f"{PLACE} is {monitor}, and {LOGS}: {write}"]
+
+
+SAY = "import pytorch_lightning as pl\nclass Base(pl.Callback): pass\n"
+OF_OWN = "class_path: own.Say}\n  - {" + STOPS % ("val_acc", "min")
+EPOCH = "    def on_train_epoch_end(self, trainer, pl_module): "
+
+
+@pytest.mark.parametrize(
+    ("body", "is_silent"),
+    [
+        ("class Say(pl.Callback):\n" + EPOCH + "print(trainer.current_epoch)\n", True),
+        ("class Say(Base):\n" + EPOCH + "super().on_train_epoch_end(trainer, pl_module)\n", True),
+        ("class Say(pl.Callback):\n" + EPOCH + 'self.log("val_acc", 1)\n', False),
+        ("class Say(pl.Callback):\n" + EPOCH + 'pl_module.log_dict({"val_acc": 1})\n', False),
+        ("class Say(pl.Callback):\n" + EPOCH + 'trainer.callback_metrics["val_acc"] = 1\n', False),
+        ("class Say(pl.Callback):\n" + EPOCH + "self.given(pl_module)\n", False),
+        ("class Say(pl.Callback):\n" + EPOCH + "say(module=pl_module)\n", False),
+        ("class Below(Base):\n" + EPOCH + 'self.log("v", 1)\nclass Say(Below): pass\n', False),
+        ("class Say(type(pl.Callback())): pass\n", False),
+        ("Say = type(pl.Callback())\n", False),
+    ],
+)
+def test_a_callback_of_ones_own_that_cannot_log_keeps_no_note_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, is_silent: bool
+) -> None:
+    write(tmp_path, f"{SAY}{body}", "own.py")
+    assert len(notes_of(tmp_path, monkeypatch, callback=OF_OWN)) == is_silent
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('self.log("val_loss", 1)', 'self.log("val_loss", 1); self.log(f"{s}_acc", 1)'),
+        ('self.log("val_loss", 1)', 'self.log("val_loss", 1); self.log_dict(self.scores())'),
+        ('self.log("val_loss", 1)', 'self.log("val_loss", 1); self.log_dict({**made})'),
+        ('self.log("val_loss", 1)', 'self.log("val_loss", 1); self.log(name="val_acc", value=1)'),
+        ('self.log("val_loss", 1)', 'self.log("val_loss", 1); log = self.log; log("val_acc", 1)'),
+        ('self.log("val_loss", 1)', 'self.log("val_loss", 1); given(module=self)'),
+        (
+            'self.log("val_loss", 1)',
+            'self.log("val_loss", 1); self.trainer.callback_metrics["val_acc"] = 1',
+        ),
+        ("class Net(pl.LightningModule)", "class Net(Base)"),
+        ("    def training_step", "    def configure_callbacks(self): ...\n    def training_step"),
+    ],
+)
+def test_a_model_that_may_log_more_keeps_its_note_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: str, new: str
+) -> None:
+    text = NETS.replace(old, new)
+    monkeypatch.setattr(
+        f"{__name__}.NETS", text.replace("class Net", "Base = pl.LightningModule\nclass Net")
+    )
+    assert notes_of(tmp_path, monkeypatch, callback=STOPS % ("val_acc", "max")) == []
+
+
+@pytest.mark.parametrize(
+    "monitor", ["val_loss", "val_loss/dataloader_idx_1", "train_loss_epoch", "epoch", "step"]
+)
+def test_what_is_logged_is_waited_for_without_a_note(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, monitor: str
+) -> None:
+    assert notes_of(tmp_path, monkeypatch, callback=STOPS % (monitor, "min")) == []
+
+
+def test_rates_that_lightnings_own_callback_logs_are_not_said_to_be_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rates = "class_path: pytorch_lightning.callbacks.LearningRateMonitor}\n  - {"
+    assert notes_of(tmp_path, monkeypatch, callback=rates + STOPS % ("lr-SGD", "min")) == []
+
+
+def test_a_schedule_that_lowers_by_what_nothing_logs_is_told_what_to_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    returned = '{"optimizer": o, "lr_scheduler": s(o), "monitor": "val_f1"}'
+    (note,) = notes_of(tmp_path, monkeypatch, returned=returned)
+    write = '"monitor": "val_loss", or self.log("val_f1", ...) in validation_step (nets.py:7)'
+    assert note == f"nets.py:11: the schedule's monitor is val_f1, and {LOGS}: write {write}"
+    text = NETS.replace("val_loss", "val_acc")
+    monkeypatch.setattr(f"{__name__}.NETS", text)
+    (note,) = notes_of(tmp_path, monkeypatch, returned=returned.replace("val_f1", "val_loss"))
+    assert '"monitor": "val_acc" and mode="max" for the schedule, or self.log("val_loss"' in note

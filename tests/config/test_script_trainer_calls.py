@@ -149,7 +149,7 @@ def test_a_number_of_epochs_that_is_a_text_is_told(
 
 
 def test_epochs_that_nothing_counts_may_be_a_text(folder: Path) -> None:
-    code = f"{PARSER % ''}Trainer(max_epochs=args.epochs).test(Net())"
+    code = f"{PARSER % ''}Trainer(max_epochs=args.epochs).test(Net(), 3)"
     assert told(folder, code, arguments=("--epochs", "3")) == []
     other = "class Scaler:\n    def fit(self, *_): ...\nScaler().fit(1)\n"
     assert told(folder, f"{other}{code}", arguments=("--epochs", "3")) == []

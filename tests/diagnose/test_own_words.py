@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from hpc_train.backends.diagnose_run import diagnose_run
+from hpc_train.diagnose.read_logs import diagnose_logs
 from hpc_train.runs.ranks import ExitRecord, write_exit
 from hpc_train.training.unfit_checkpoint import ANOTHER_MODEL, FIX
 from tests.diagnose.test_read_run import ended, made, write
@@ -97,3 +100,74 @@ def test_a_process_whose_log_ends_with_an_error_is_judged_by_its_log(made, last)
     write(made.run.attempt(0).rank_log(1), f"step 1\n{last}\n")
     (found, *_) = diagnose_run(made.run).findings
     assert "os._exit()" not in found.cause
+
+
+GLOO = "GLOO_SOCKET_IFNAME user_env: 'ib0': no such interface (there: lo, eth0)"
+
+
+@pytest.mark.parametrize(
+    ("more", "name", "fix"),
+    [
+        ("", "preflight_variable", "unset it, or name one of those"),
+        (
+            "; all nodes: memlock: low -> raise it",
+            "preflight_refused",
+            "what it names; hpc-train p",
+        ),
+    ],
+)
+def test_a_variable_that_the_preflight_refuses_is_told_with_its_fix(made, more, name, fix):
+    reason = f"the preflight refused: all nodes: {GLOO} -> unset it, or name one of those{more}"
+    ended(made, "user_error", reason)
+    (found,) = diagnose_run(made.run).findings
+    assert (found.name, found.is_known) == (name, True)
+    assert GLOO in found.cause
+    assert found.fix.startswith(fix)
+
+
+SMALL = "2 ranks a node need 2 CPUs, and job 7 has 1 a node"
+TWICE = "srun has started this 2 times, as step 7.0; one starts all the ranks itself"
+KEY = "cfg.yaml:3: slurm.gres is no key of hpc-train"
+ARGUMENTS = "options of sbatch come in front of it; nodes and GPUs are the plan's"
+EXIT = "srun: error: n1: tasks 0-1: Exited with exit code 3"
+
+
+@pytest.mark.parametrize(
+    ("text", "cause", "fix"),
+    [
+        (f"hpc-train: error: {SMALL}\n  fix: do that; or this\n", SMALL, "do that; or this"),
+        (f"hpc-train: error: {SMALL}\n  fix: do that", SMALL, "do that"),
+        (f"hpc-train: error: {SMALL}\n", SMALL, "what that line says"),
+        (f"hpc-train: error: {SMALL}\n{EXIT}\n", SMALL, "what that line says"),
+        (
+            f"error: {TWICE}\n  fix: leave srun out\n" * 2 + f"{EXIT}\n",
+            TWICE,
+            "leave srun out",
+        ),
+        (f"0: error: {TWICE}\n0:   fix: leave srun out\n", TWICE, "leave srun out"),
+        (f"error: {KEY}\n  fix: write slurm.gpus_per_node: 2\n", KEY, "write slurm.gpus_per_no"),
+        (f"a\nerror: {KEY}\n  fix: write x\n{EXIT}\n", KEY, "write x"),
+        (f"hpc-train: error: this script takes no arguments (-N 2): {ARGUMENTS}", "", ARGUMENTS),
+    ],
+)
+def test_the_fix_of_a_refusal_is_the_one_that_its_next_line_says(
+    tmp_path: Path, text: str, cause: str, fix: str
+) -> None:
+    log = tmp_path / "slurm-7.out"
+    log.write_text(text)
+    first = diagnose_logs([str(log)]).findings[0]
+    assert first.is_known
+    assert cause in first.cause
+    assert first.fix.startswith(fix), first
+
+
+def test_a_compilers_error_is_no_word_of_hpc_train(tmp_path: Path) -> None:
+    log = tmp_path / "a.log"
+    log.write_text("error: no such file\nnote: fix: it\n")
+    assert diagnose_logs([str(log)]).findings == ()
+
+
+def test_a_refusal_after_which_the_script_went_on_is_no_failure(tmp_path: Path) -> None:
+    log = tmp_path / "a.log"
+    log.write_text("error: n9 is not left out\n  fix: no node is\nstep 3 loss 0.1\ndone\n")
+    assert diagnose_logs([str(log)]).findings == ()

@@ -96,5 +96,5 @@ def test_a_limit_that_is_shorter_than_the_lead_of_the_signal_is_told(
     what = "the job's limit, 0:01:00, is no longer than the lead of its script's signal, 120 s"
     assert first.reason.startswith(what), training.story()
     told = said(slurm_cluster, tmp_path, "diagnose", str(training.run.path), "--attempt", "0")
-    assert "hpc-train render CFG --time 0:01:00" in told
+    assert "sbatch --time=0:01:00 --signal=USR2@15 FILE" in told
     slurm_cluster.cancel(training.status()["job_id"])

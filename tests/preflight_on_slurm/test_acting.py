@@ -123,6 +123,18 @@ def test_an_interface_that_the_user_names_and_nobody_has_is_told_and_not_tried_a
     assert not only["blamed"]
 
 
+def test_the_same_on_one_node_is_told_before_its_ranks(lab: Lab) -> None:
+    """gloo's words were a network failure, and tried three times again."""
+    words = ("slurm.nodes=1", "slurm.gpus_per_node=2")
+    training = begin(lab, *words, "env.variables.GLOO_SOCKET_IFNAME=ib7x")
+    assert training.wait_end() == "failed", training.story()
+    (only,) = training.status()["attempts"]
+    assert (only["outcome"], only["blamed"]) == ("user_error", [])
+    assert "'ib7x': no such interface with an address (there: " in only["reason"]
+    assert "-> unset GLOO_SOCKET_IFNAME, or name one of those" in only["reason"]
+    assert not list(training.run.attempt(0).path.glob("rank-*.log"))
+
+
 def test_no_time_for_the_preflight_is_refused_before_anything_is_submitted(
     lab: Lab, tmp_path: Path
 ) -> None:

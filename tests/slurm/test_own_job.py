@@ -14,13 +14,20 @@ from tests.cluster import Cluster
 from tests.e2e.conftest import DIGITS
 from tests.plan.configs import config
 from tests.slurm.job_scripts import rendered_script, train_script
+from tests.slurm.test_own_step import proc
 
 # What scontrol says of jobs, with spaces in front of names that are looked for.
 NO_GPUS = "JobId=7 OverSubscribe=OK TRES=cpu=8,mem=2000M,node=1,billing=1"
 WITH_GPUS = f"{NO_GPUS},gres/gpu=2 TresPerNode=gres:gpu:2"
 
 
-def looked(accelerator: str = "cpu", *, cpus: int | None = None, **environ: str) -> None:
+def looked(
+    accelerator: str = "cpu",
+    *,
+    cpus: int | None = None,
+    processes: Path = Path("/proc"),
+    **environ: str,
+) -> None:
     slurm = {"nodes": 2, "gpus_per_node": 4, "cpus_per_gpu": cpus}
     made = make_plan(
         config(trainer={"accelerator": accelerator, "max_epochs": 1}, slurm=slurm),
@@ -28,7 +35,7 @@ def looked(accelerator: str = "cpu", *, cpus: int | None = None, **environ: str)
         python="python",
         for_script=True,
     )
-    check_own_job({"SLURM_JOB_ID": "7", **environ}, made)
+    check_own_job({"SLURM_JOB_ID": "7", **environ}, made, processes)
 
 
 @pytest.mark.parametrize(
@@ -61,6 +68,42 @@ def test_a_job_with_too_few_cpus_is_refused(
     with pytest.raises(CheckError) as caught:
         looked(cpus=cpus, SLURM_JOB_CPUS_PER_NODE=there)
     assert caught.value.message == said
+    assert fix in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("there", "environ", "said", "fix"),
+    [
+        (
+            "1(x2)",
+            {"SLURM_NTASKS_PER_NODE": "1"},
+            "4 ranks a node need 8 CPUs, and job 7 has 1(x2) a node",
+            "sbatch it without --ntasks-per-node, as it has its own",
+        ),
+        (
+            "4(x2)",
+            {"SLURM_NTASKS_PER_NODE": "2", "SLURM_CPUS_PER_TASK": "2"},
+            "4 ranks a node need 8 CPUs, and job 7 has 4(x2) a node",
+            "as it has its own, or render it anew for less: hpc-train render CFG --gpus 2",
+        ),
+        ("4,2", {"SLURM_NTASKS_PER_NODE": "4", "SLURM_NTASKS": "2"}, "8 CPUs", "without --ntasks,"),
+        ("4(x2)", {"SLURM_CPUS_PER_TASK": "1"}, "8 CPUs", "without --cpus-per-task, as"),
+        ("4(x2)", {}, "8 CPUs", "sbatch it without options for tasks and CPUs, as it has its own"),
+        (
+            "8",
+            {},
+            "the plan wants 2 nodes and job 7 has 1",
+            "without --nodes, as it has its own, or render it anew for less: hpc-train render CFG",
+        ),
+    ],
+)
+def test_a_rendered_script_with_too_little_is_told_which_option_of_sbatch_to_leave_out(
+    tmp_path: Path, there: str, environ: dict[str, str], said: str, fix: str
+) -> None:
+    batch = proc(tmp_path, "[7.batch]")
+    with pytest.raises(CheckError) as caught:
+        looked(cpus=2, processes=batch, SLURM_JOB_CPUS_PER_NODE=there, **environ)
+    assert said in caught.value.message
     assert fix in caught.value.hint
 
 
@@ -106,6 +149,15 @@ def test_a_job_without_the_gpus_that_the_ranks_insist_on_is_refused(
     assert "salloc --nodes=2 --ntasks-per-node=4 --gres=gpu:4, with" in caught.value.hint
 
 
+def test_a_rendered_script_whose_gpus_were_taken_away_is_told_so(
+    answers: Callable[[str, str], None], tmp_path: Path
+) -> None:
+    answers(NO_GPUS, "gpu:4")
+    with pytest.raises(CheckError, match="need 4 GPUs, and job 7 has none") as caught:
+        looked("gpu", processes=proc(tmp_path, "[StepId=7.batch]"))
+    assert caught.value.hint == "sbatch it without --gres, as it has its own"
+
+
 @pytest.mark.slurm
 @pytest.mark.parametrize(
     ("salloc", "words", "code", "said"),
@@ -149,4 +201,8 @@ def test_a_rendered_script_in_a_job_that_is_too_small_is_refused_before_a_run_is
     done = slurm_cluster.command([*sbatch, str(script)], timeout_s=60, check=False)
     log = next(tmp_path.glob("slurm-*.log")).read_text()
     assert "2 ranks a node need 2 CPUs, and job" in log
+    assert (
+        "  fix: sbatch it without --ntasks-per-node, as it has its own, or render it anew for"
+        " less: hpc-train render CFG --gpus 1\n"
+    ) in log
     assert (done.returncode, (tmp_path / "runs").exists()) == (3, False)

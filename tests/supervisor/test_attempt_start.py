@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 
 import pytest
@@ -143,3 +144,16 @@ def test_what_a_rank_leaves_to_be_told_is_told_once(
     attempt.look_for_notes()
     assert scene.ended().notes == ("trains on the CPU", "another")
     assert capsys.readouterr().out.count("note: trains on the CPU\n") == 1
+
+
+def test_a_run_that_was_copied_without_its_links_goes_on(scene: Scene) -> None:
+    """As by scp -r: a folder has the link's name."""
+    copied = scene.attempt().folder.path
+    scene.run.latest.unlink()
+    copied.joinpath("rank-0.log").write_text("a line\n")
+    shutil.copytree(copied, scene.run.latest)
+    attempt = scene.attempt()
+    assert scene.run.latest.resolve() == attempt.folder.path.resolve()
+    attempt.look_for_notes()
+    (note,) = scene.ended().notes
+    assert note == "latest was a copy of attempts/0 and no link to it: it is latest-copy-1 now"

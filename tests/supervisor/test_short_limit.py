@@ -12,13 +12,16 @@ from tests.supervisor.test_stopcause import told
 BEGAN = "JobState=RUNNING Requeue=1 Restarts=0 StartTime=2026-11-21T07:45:00 PreemptTime=None"
 NEAR = "the job's time limit came near"
 SHORT = "the job's limit, {}, is no longer than the lead of its script's signal, 120 s"
+TODO = (
+    "render it anew: hpc-train render CFG --time {0}; or sbatch --time={0} --signal=USR2@{1} FILE"
+)
 
 
 @pytest.mark.parametrize(
     ("limit", "after", "reason"),
     [
-        ("00:02:00", "45:01", SHORT.format("0:02:00")),
-        ("00:01:00", "45:59", SHORT.format("0:01:00")),
+        ("00:02:00", "45:01", f"{SHORT.format('0:02:00')} ({TODO.format('0:02:00', 30)})"),
+        ("00:01:00", "45:59", f"{SHORT.format('0:01:00')} ({TODO.format('0:01:00', 15)})"),
         ("00:02:00", "46:01", NEAR),  # sbatch was given another --signal as well
         ("00:02:01", "45:01", NEAR),  # there was time, if hardly any
         ("00:05:00", "47:30", NEAR),
@@ -46,4 +49,14 @@ def test_diagnose_names_what_to_write_for_that_limit() -> None:
     (found,) = logs.findings()
     assert (found.name, found.is_known) == ("short_limit", True)
     assert found.cause == f"{SHORT.format('0:02:00')}: it was told to save and leave as it began"
-    assert found.fix.endswith("hpc-train render CFG --time 0:02:00")
+    assert found.fix.endswith("hpc-train render CFG --time 0:02:00")  # of an older version's run
+
+
+def test_diagnose_has_the_fix_that_the_reason_names() -> None:
+    logs = ReadLogs()
+    todo = TODO.format("0:02:00", 30)
+    words = f"timeout: {SHORT.format('0:02:00')} ({todo}); saved at step 256"
+    logs.reader.feed_history(words, Evidence(file="events.jsonl", line=3, text=words))
+    (found,) = logs.findings()
+    assert found.cause == f"{SHORT.format('0:02:00')}: it was told to save and leave as it began"
+    assert found.fix == f"{todo}; or a longer sbatch --time than that lead"

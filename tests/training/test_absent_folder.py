@@ -8,8 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import pytorch_lightning as pl
 import torch
+from pytorch_lightning.demos.boring_classes import BoringModel
 
+from hpc_train.config.absent_checkpoints import INSTEAD
 from hpc_train.training.failure_words import fix_of
 
 SAMPLE = torch.zeros(1)
@@ -54,3 +57,17 @@ def test_what_is_read_is_told_by_its_path(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert "makedirs" not in fix(make)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("is_whole", [False, True])
+def test_a_checkpoint_that_a_fit_begins_with_and_is_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_whole: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = f"{tmp_path if is_whole else 'logs'}/a/last.ckpt"
+    trainer = pl.Trainer(accelerator="cpu", logger=False, enable_checkpointing=False)
+    with pytest.raises(FileNotFoundError) as caught:
+        trainer.fit(BoringModel(), ckpt_path=path)
+    folder = f"{tmp_path}/a" if is_whole else f"logs, which would be in {tmp_path}"
+    assert fix_of(caught.value) == f"there is no folder {folder}: {INSTEAD}"

@@ -59,6 +59,19 @@ class Saved(Net):
         return torch.optim.SGD(self.parameters(), lr=self.lr)  # type: ignore[arg-type]
 
 
+class Copies(pl.LightningModule):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = torch.nn.Linear(2, 1)
+
+    def training_step(self, batch: torch.Tensor, index: int) -> Any:
+        loss = self.layer(batch).mean()
+        return torch.tensor(loss)
+
+    def configure_optimizers(self) -> Any:
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+
+
 class InForward(Net):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         with torch.no_grad():
@@ -106,8 +119,13 @@ def test_a_loss_without_a_gradient_is_placed_at_the_step_with_what_took_it(tmp_p
     told = fit(tmp_path, Detaches())
     assert told.where == place(Detaches.training_step)
     line = Detaches.training_step.__code__.co_firstlineno + 2
-    assert told.fix.startswith("no .detach(), .item(), torch.no_grad() or argmax")
-    assert told.fix.endswith(f": look at line {line} (.detach())")
+    assert told.fix == (
+        f"the loss has no gradient: look at line {line} (.detach()): no such call between self(x)"
+        " and return loss"
+    )
+    told = fit(tmp_path, Copies())
+    assert told.where == place(Copies.training_step, 2)
+    assert told.fix == "training_step gives a loss without a gradient: write return loss"
     told = fit(tmp_path, InForward())
     assert told.where == place(InForward.forward, 1)
     assert told.fix == "forward computes what it gives under torch.no_grad(): leave that out of it"
@@ -148,6 +166,23 @@ def test_the_set_whose_samples_differ_is_named(tmp_path: Path, workers: int) -> 
     told = fit(tmp_path, Net(), data=Data(loader))
     assert told.where == place(Texts.__getitem__)
     assert f"{__name__}.Texts.__getitem__ gives samples that differ in size" in told.fix
+
+
+class Pictures(Texts):
+    """Gives what torch makes no batch of, as an image of PIL."""
+
+    def __getitem__(self, index: int) -> Any:
+        return object(), index
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("held", [Pictures(), Subset(Pictures(), [0, 1])])
+def test_a_set_with_samples_of_another_kind_is_the_place(workers: int, held: Any) -> None:
+    with pytest.raises(TypeError, match="batch must contain tensors") as caught:
+        list(DataLoader(held, batch_size=2, num_workers=workers))
+    told = failure_of(caught.value)
+    assert told.where == place(Pictures.__getitem__)
+    assert "a part of one is of the type object" in cause_and_fix(told)[0]
 
 
 def test_samples_that_a_collate_of_the_users_own_refuses_are_placed_there() -> None:

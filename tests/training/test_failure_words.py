@@ -290,3 +290,13 @@ def test_a_relative_path_is_told_of_a_data_worker_too(workers: int) -> None:
     with pytest.raises(FileNotFoundError) as caught:
         list(torch.utils.data.DataLoader(OpensImages(), num_workers=workers))
     assert fix_of(caught.value) == f"a relative path begins in {Path.cwd()}: write the whole path"
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_best_checkpoint_of_nothing_is_told_with_what_to_write(tmp_path: Path) -> None:
+    one = pl.Trainer(accelerator="cpu", logger=False, default_root_dir=tmp_path)
+    with pytest.raises(ValueError, match="is not configured to save") as caught:
+        one.validate(Net(), torch.ones(4, 2), ckpt_path="best")
+    assert fix_of(caught.value) == (
+        "leave ckpt_path out, which takes the model as it is given, or name a file"
+    )

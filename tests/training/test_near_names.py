@@ -54,6 +54,32 @@ def test_a_method_of_another_librarys_trainer_is_told_by_lightnings() -> None:
     assert near_name(asked(Net(), "run")) == ""
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("many", [0, 1, 2])
+def test_the_one_optimizer_of_a_trainer_is_told_in_its_list(many: int) -> None:
+    trainer = pl.Trainer(accelerator="cpu", logger=False)
+    weight = [torch.nn.Parameter(torch.zeros(1))]
+    trainer.strategy.optimizers = [torch.optim.SGD(weight, lr=1.0) for _ in range(many)]
+    with pytest.raises(AttributeError) as caught:
+        _ = trainer.optimizer.param_groups  # type: ignore[attr-defined]
+    told = f"write trainer.optimizers[0] in its place (optimizers is a list of {many})"
+    none = "optimizers, a list, is empty there: configure_optimizers has made none so far"
+    assert fix_of(caught.value) == (told if many else none)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_models_optimizer_and_schedule_are_told_as_the_method_that_gives_them() -> None:
+    assert near_name(asked(Net(), "optimizer")) == "write self.optimizers() in its place"
+    assert near_name(asked(Net(), "scheduler")) == "write self.lr_schedulers() in its place"
+    assert near_name(asked(torch.nn.Linear(1, 1), "optimizer")) == ""
+    schedule = SimpleNamespace(scheduler=1)
+    trainer = pl.Trainer(accelerator="cpu", logger=False)
+    trainer.strategy.lr_scheduler_configs = [schedule]  # type: ignore[list-item]
+    assert near_name(asked(trainer, "lr_scheduler")).startswith(
+        "write trainer.lr_scheduler_configs[0].scheduler in its place"
+    )
+
+
 def test_a_part_of_a_name_is_enough_where_one_alone_has_it() -> None:
     assert near_name(asked(SimpleNamespace(current_epoch=3, fit_loop=1), "epoch")) == (
         "did you mean 'current_epoch'?"
@@ -234,3 +260,23 @@ def test_what_a_misspelt_hook_sets_is_told_with_the_hooks_name(
     monkeypatch.chdir(tmp_path)
     said = near_name(asked(Forgets(), "held"))
     assert said.endswith("and nothing calls set_up: rename it to setup")
+
+
+@pytest.mark.parametrize(
+    ("monitor", "told"),
+    [("val_accuracy", "did you mean 'val_acc'?"), ("val_loss", ""), ("epochs", "")],
+)
+def test_a_monitor_that_was_not_logged_is_told_with_the_one_that_is_meant(
+    monitor: str, told: str
+) -> None:
+    logged = {"train_loss": torch.zeros(()), "val_acc": torch.zeros(())}
+    stops = pl.callbacks.EarlyStopping(monitor)
+    with pytest.raises(RuntimeError) as caught:
+        stops._validate_condition_metric(logged)
+    assert fix_of(caught.value) == told
+    keeps = f"`ModelCheckpoint(monitor='{monitor}')` could not find the monitored key in the"
+    names = [*logged, "epoch", "step"]
+    hint = f"HINT: Did you call `log('{monitor}', value)` in the `LightningModule`?"
+    assert fix_of(ValueError(f"{keeps} returned metrics: {names}. {hint}")) == told
+    lowers = f"ReduceLROnPlateau conditioned on metric {monitor} which is not available."
+    assert fix_of(ValueError(f"{lowers} Available metrics are: {[*logged]}. Condition")) == told

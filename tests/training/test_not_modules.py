@@ -45,3 +45,27 @@ def test_what_to_write_for_it_is_told(call: Any, told: str) -> None:
     fix = fix_of(caught.value)
     assert told in fix
     assert bool(fix) is bool(told)
+
+
+Y = torch.zeros(2)
+
+
+@pytest.mark.filterwarnings("ignore:size_average")
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda: nn.CrossEntropyLoss(X, Y), "nn.CrossEntropyLoss()(X, Y)"),  # type: ignore[arg-type]
+        (lambda: nn.L1Loss(X, Y, reduction="sum"), "nn.L1Loss(reduction='sum')(X, Y)"),  # type: ignore[arg-type]
+        (lambda: nn.MSELoss(X), ""),  # type: ignore[arg-type]
+        (lambda: X and Y, ""),
+    ],
+)
+def test_a_loss_that_is_made_where_it_was_to_be_called_is_told(call: Any, told: str) -> None:
+    try:
+        call()
+    except RuntimeError as error:
+        fix = fix_of(error)
+        assert fix.endswith(f"makes the loss and does not call it: write {told}" if told else "")
+        assert bool(fix) is bool(told)
+    else:
+        assert not told

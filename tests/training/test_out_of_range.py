@@ -68,7 +68,8 @@ def test_in_a_module_that_is_not_made_yet_the_layer_alone_is_told() -> None:
 
 
 def test_a_label_beyond_the_classes_is_told_with_the_layer_that_gives_them() -> None:
-    has = "the logits have the shape [2, 3], for the labels 0 to 2, and a label is"
+    shape = "the logits have the shape [2, 3], for the labels 0 to 2"
+    has = f"{shape}, and the largest label of this batch is"
     layer = f"self.layers[2] = nn.Linear(6, 3) ({FILE}:{LAYERS})"
     assert fix_for(lambda: WORDS.loss([0, 3])) == (
         f"{has} 3: write nn.Linear(6, 4) or more for {layer}, or other labels"
@@ -77,9 +78,20 @@ def test_a_label_beyond_the_classes_is_told_with_the_layer_that_gives_them() -> 
     assert fix_for(lambda: WORDS.loss([0, 7])).endswith(
         f"7: write nn.Linear(6, 8) or more for {layer}, or other labels"
     )
-    assert fix_for(lambda: WORDS.loss([0, -1])) == f"{has} -1"
+    assert fix_for(lambda: WORDS.loss([0, -1])) == f"{shape}, and a label is -1"
     assert fix_for(lambda: TWO.loss([0, 4])).endswith("give the last layer 5 outputs or more, or"
                                                       " other labels")  # fmt: skip
+
+
+def test_of_labels_beyond_the_classes_the_largest_decides_and_not_the_first() -> None:
+    assert "batch is 6: write nn.Linear(6, 7) or more for" in fix_for(lambda: WORDS.loss([3, 6]))
+    assert "batch is 5: write nn.Linear(6, 6)" in fix_for(lambda: WORDS.loss([5, -100]))
+    of_image = torch.tensor([[[4, 255], [3, 0]]])
+    told = fix_for(lambda: functional.cross_entropy(torch.zeros(1, 3, 2, 2), of_image,
+                                                    ignore_index=255))  # fmt: skip
+    assert "largest label of this batch is 4: give the last layer 5 outputs" in told
+    assert "is 3: give the last" in fix_for(lambda: functional.nll_loss(OUT, torch.arange(4)))
+    assert "is 5: give the" in fix_for(lambda: nn.CrossEntropyLoss()(LINE, torch.tensor(5)))
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,26 @@ def test_an_exception_becomes_the_exit_code_that_says_whose_it_is(
     assert ended(error) == (code, kind)
 
 
+@pytest.mark.parametrize(
+    ("value", "name", "kind", "fix"),
+    [
+        ("ib7x", "ib7x", "user", "unset GLOO_SOCKET_IFNAME, or name an interface that is there: "),
+        ("lo,ib7x", "ib7x", "user", "unset GLOO_SOCKET_IFNAME"),
+        ("lo", "lo", "network", ""),  # it is there and has no address: another node's may
+        ("", "node1", "network", ""),  # of a host's name
+    ],
+)
+def test_an_interface_that_a_variable_names_and_that_is_not_there_is_the_users(
+    monkeypatch: pytest.MonkeyPatch, value: str, name: str, kind: str, fix: str
+) -> None:
+    monkeypatch.setenv("GLOO_SOCKET_IFNAME", value)
+    where = "[enforce fail at /pytorch/third_party/gloo/gloo/transport/tcp/device.cc:83]"
+    error = RuntimeError(f"{where} ifa != nullptr. Unable to find address for: {name}")
+    failure = failure_of(error)
+    assert (failure.kind, failure.fix.startswith(fix)) == (kind, True)
+    assert (failure.fix != "") is (fix != "")
+
+
 def test_what_an_error_says_below_its_first_line_or_not_at_all_is_said() -> None:
     said = failure_of(ValueError("the output should be one of:\n * an optimizer\n * a list")).error
     assert said == "ValueError: the output should be one of: * an optimizer * a list"

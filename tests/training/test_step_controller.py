@@ -72,6 +72,18 @@ def test_where_no_save_is_wanted_the_state_is_never_asked_for(tmp_path: Path) ->
     assert (training.made, training.saved) == ([], [])
 
 
+@pytest.mark.parametrize("asynchronous", [True, False])
+def test_a_save_that_is_asked_for_comes_once_whatever_the_config_says(
+    asynchronous: bool, tmp_path: Path
+) -> None:
+    training = Training(tmp_path, every_n_minutes=None, asynchronous=asynchronous, **KEEP)
+    training.controller.begin(0)
+    training.train(3)
+    training.controller.ask_to_save()
+    training.train(9)
+    assert (training.made[-1], training.saved) == (4, [4])
+
+
 def test_memory_is_made_ready_once_and_ahead_of_the_first_save(tmp_path: Path) -> None:
     training = Training(tmp_path, every_n_steps=5, every_n_minutes=None, **KEEP)
     training.controller.begin(0)

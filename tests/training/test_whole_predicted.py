@@ -73,4 +73,4 @@ def test_the_step_to_write_is_told_at_the_models_class(
 def test_of_a_step_of_its_own_its_line_is_told(tmp_path: Path) -> None:
     failure = predicted(tmp_path, Own(), TensorDataset(X, X))
     assert HAS not in failure.error
-    assert failure.where == f"{__file__}:{Plain.forward.__code__.co_firstlineno + 1}"
+    assert failure.where == f"{__file__}:{Own.predict_step.__code__.co_firstlineno + 1}"

@@ -15,7 +15,9 @@ from hpc_train.preflight.choose.choose_hca import (
     ports_of,
 )
 from hpc_train.preflight.choose.patterns import NameList
-from hpc_train.preflight.inventory.inventory import NodeInventory
+from hpc_train.preflight.inventory.inventory import Interface, NodeInventory
+
+GLOO = "GLOO_SOCKET_IFNAME"
 
 
 def has_switched_off_ib(env: Mapping[str, str]) -> bool:
@@ -32,7 +34,7 @@ def check_user_env(
     """
     said = (
         *_nccl_sockets(nodes, env.get("NCCL_SOCKET_IFNAME")),
-        *_gloo(nodes, env.get("GLOO_SOCKET_IFNAME")),
+        *_gloo(nodes, env.get(GLOO)),
         *_hca_list(nodes, env.get("NCCL_IB_HCA"), hcas),
         *_transports(env, hcas),
         *_gid_index(nodes, env.get("NCCL_IB_GID_INDEX"), hcas),
@@ -84,26 +86,52 @@ def _nccl_sockets(nodes: list[NodeInventory], value: str | None) -> Iterator[Fin
             have = ", ".join(item.name for item in ready) or "none"
             text = f"{value!r} matches no interface that is up with an address (there: {have});"
             text += " NCCL then fails with a garbage address"
-            yield _say(name, "fail", text, f"unset {name}, or name one of those", node.node)
+            # Of one node that has none of that name, up or down, the variable is to blame.
+            is_known = any(names.matches(item.name) for item in node.interfaces)
+            where = node.node if is_known or len(nodes) > 1 else ALL_NODES
+            yield _say(name, "fail", text, f"unset {name}, or name one of those", where)
         elif wrong is not None:
             text = f"{value!r} lets {wrong.name} ({wrong.kind}) in"
             yield _say(name, "warn", text, f"unset {name}, or name the interface itself", node.node)
 
 
+def gloo_on_one_node(interfaces: Iterable[Interface], value: str) -> Iterator[Finding]:
+    """A finding for each name of GLOO_SOCKET_IFNAME of which gloo has no address there.
+
+    Between ranks of one node also an interface works that is down, or leads nowhere.
+    """
+    if value[0] in "^=":
+        yield _as_nccl_has_it(value)
+        return
+    with_address = [item.name for item in interfaces if item.ipv4 or item.ipv6]
+    if not with_address:
+        return  # not to be read here
+    for item in value.split(","):
+        name = item.strip().partition(":")[0]  # eth0:1 is another address of eth0
+        if name not in with_address:
+            there = ", ".join(with_address)
+            text = f"{item!r}: no such interface with an address (there: {there})"
+            yield _say(GLOO, "fail", text, f"unset {GLOO}, or name one of those")
+
+
+def _as_nccl_has_it(value: str) -> Finding:
+    text = f"{value!r}: gloo takes full names; NCCL's {value[0]} crashes it"
+    return _say(GLOO, "fail", text, f"write {GLOO}=eth0, or unset it")
+
+
 def _gloo(nodes: list[NodeInventory], value: str | None) -> Iterator[Finding]:
     if not value:
         return
-    name = "GLOO_SOCKET_IFNAME"
     if value[0] in "^=":
-        text = f"{value!r}: gloo takes full names; NCCL's {value[0]} crashes it"
-        yield _say(name, "fail", text, f"write {name}=eth0, or unset it")
+        yield _as_nccl_has_it(value)
         return
     for node in nodes:
         for item in value.split(","):
             interface = node.interface(item.strip())
             if interface is None or not interface.is_ready:
                 what = "it is down or has no address" if interface else "no such interface"
-                yield _say(name, "fail", f"{item!r}: {what}", f"unset {name}", node.node)
+                where = node.node if interface or len(nodes) > 1 else ALL_NODES
+                yield _say(GLOO, "fail", f"{item!r}: {what}", f"unset {GLOO}", where)
 
 
 def _hca_list(nodes: list[NodeInventory], value: str | None, hcas: HcaChoice) -> Iterator[Finding]:

@@ -35,7 +35,8 @@ class DivergedError(RunFailedError):
         clip = "trainer.gradient_clip_val=1.0"
         # A script has no such key; it sets what clips by itself.
         change = "clip gradients" if rank.is_script else f"{SUBMIT_AGAIN} {clip} or so"
-        advice = f"lower the learning rate, or {change}, and {look}"
+        rate = f" ({rank.rate})" if rank.rate else ""
+        advice = f"lower the learning rate{rate}, or {change}, and {look}"
         if of_data := not_finite_in_data():
             advice = f"{of_data}: {LOOK}"
         super().__init__(

@@ -55,7 +55,7 @@ class LightningAdapter(pl.Callback):
         self._models: ModelFiles | None = None  # a script's stay where it has them
         self._loaded = state.start
         self._evaluated = 0
-        self._losses = LossWatch()
+        self._losses = LossWatch(self.controller.ask_to_save)
         self._validated = self._epoch_ended = self._monitors_judged = False
 
     def attach(self, trainer: pl.Trainer) -> None:
@@ -385,6 +385,7 @@ class LightningAdapter(pl.Callback):
         if not trainer.sanity_checking:
             self._validated = True
             self.controller.evaluation_ends()
+            self._losses.look_at_weights(trainer)
 
 
 class _CarefulReader(TorchCheckpointIO):

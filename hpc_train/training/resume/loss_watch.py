@@ -1,11 +1,19 @@
-"""Sees whether there ever is a loss, or a step by hand, and judges at the end of an epoch."""
+"""Sees whether there ever is a loss, or a step by hand, and judges at the end of an epoch.
+
+Where a logged number is NaN then, it looks whether a weight is, too: such a training cannot come
+back, and its next checkpoint, which ends it, may be minutes away.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from hpc_train.runs.ranks import leave_note
+from hpc_train.training.loggers import logs_nan
 from hpc_train.training.private.lightning import pl
-from hpc_train.training.private.lightning_trainer import has_optimizers, version_of
+from hpc_train.training.private.lightning_trainer import has_optimizers, saves_shards, version_of
 from hpc_train.training.rank_config import RankConfig
+from hpc_train.training.resume.saving import has_nan
 from hpc_train.training.resume.untrained import NO_STEP, no_loss, no_step
 
 
@@ -13,9 +21,14 @@ class LossWatch:
     """Sees a loss, or none; judges at the end of an epoch of which it has seen all.
 
     One None now and then is how Lightning lets a batch be passed over.
+
+    Args:
+        ask_to_save: Has all ranks save soon, which refuses weights that are NaN.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, ask_to_save: Callable[[], None]) -> None:
+        self._ask_to_save = ask_to_save
+        self._has_asked = False
         self._judges = self._is_manual = False
         self._batches = 0
         self._versions = 0
@@ -45,6 +58,20 @@ class LossWatch:
         if batches and (error := no_step(module, batches)):
             raise error
         self._batches = max(0, self._batches)
+        self.look_at_weights(module.trainer)
+
+    def look_at_weights(self, trainer: pl.Trainer) -> None:
+        """Ask for a save where a weight is NaN, once; they are read where a logged number is NaN.
+
+        Shards are left alone: no rank has the whole of a weight.
+        """
+        if self._has_asked or not trainer.is_global_zero or saves_shards(trainer.strategy):
+            return
+        if not logs_nan(trainer):
+            return
+        self._has_asked = any(has_nan(it) for it in trainer.lightning_module.parameters())
+        if self._has_asked:
+            self._ask_to_save()
 
     def fit_ended(self, trainer: pl.Trainer, rank: RankConfig) -> None:
         """Leave a note where no step was taken, and that may be meant."""

@@ -386,6 +386,11 @@ def _unsavable(snapshot: Snapshot, error: BaseException) -> Unsavable:
 def _first_nan(snapshot: Snapshot) -> str:
     state = snapshot.model.get("state_dict", {}) if isinstance(snapshot.model, dict) else {}
     for name in snapshot.parameters:
-        if name in state and bool(torch.isnan(state[name]).any()):
+        if name in state and has_nan(state[name]):
             return name
     return ""
+
+
+def has_nan(weight: torch.Tensor) -> bool:
+    """Whether one of its numbers is NaN; on a GPU this waits for it."""
+    return bool(torch.isnan(weight).any())

@@ -52,7 +52,7 @@ class StepController:
         self._clock = clock
         self._saved_at = clock()
         self._saved_step = 0
-        self._prepared = False
+        self._prepared = self._is_asked = False
         self._before_evaluation: Snapshot | None = None
         self._evaluation_s: float | None = None
         self._evaluation_began = 0.0
@@ -71,6 +71,10 @@ class StepController:
         self.heartbeat.phase = "train"
         self._leave_if_asked(self._agreement.check(written=self.saver.written), step)
 
+    def ask_to_save(self) -> None:
+        """Save soon, whatever the config says, on all ranks; only rank 0's word counts."""
+        self._is_asked = True
+
     def boundary(self, step: int, snapshot: Callable[[], Snapshot], *, over: bool) -> None:
         """An optimizer step is done, and everything that belongs to it.
 
@@ -83,8 +87,8 @@ class StepController:
         """
         self.heartbeat.stepped(step)
         self.faults.at("step", step)
-        due_by_time = self._due_by_time()
-        agreed = self._agreement.boundary(save_due=due_by_time, written=self.saver.written)
+        due = self._due_by_time() or (self._is_asked and not self.saver.busy)
+        agreed = self._agreement.boundary(save_due=due, written=self.saver.written)
         if agreed is not None:
             self.saver.settle(agreed.written)
             if agreed.cause and not over:
@@ -113,7 +117,7 @@ class StepController:
         return config.asynchronous and saves
 
     def _save(self, step: int, snapshot: Snapshot) -> None:
-        self._saved_at, self._saved_step = self._clock(), step
+        self._saved_at, self._saved_step, self._is_asked = self._clock(), step, False
         with self.heartbeat.during("save"):
             self.saver.start(snapshot)
         self._agreement.rest()

@@ -12,6 +12,7 @@ from typing import Any
 
 from hpc_train.config.method_signatures import manual_without_step
 from hpc_train.errors import RunFailedError
+from hpc_train.training.collate_errors import gives_no_batch
 from hpc_train.training.resume.unsavable import class_name
 
 # A note, where the text of the model does not say whether it may be meant.
@@ -36,7 +37,15 @@ class UntrainedError(RunFailedError):
 
 
 def no_loss(module: Any) -> UntrainedError:
-    """Where each step of an epoch gave None."""
+    """Where each step of an epoch gave None, or was not called, as each batch was None."""
+    trainer = getattr(module, "__dict__", {}).get("_trainer")
+    if (wrong := gives_no_batch(getattr(trainer, "train_dataloader", None))).fix:
+        said, _, hint = wrong.fix.partition(": ")
+        error = UntrainedError(
+            module, f"each batch was None, and nothing was trained: {said}", hint
+        )
+        error.where = wrong.where
+        return error
     return UntrainedError(
         module,
         f"training_step of {class_name(type(module))} returned None at every step: "
