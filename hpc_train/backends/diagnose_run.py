@@ -18,14 +18,8 @@ from hpc_train.diagnose.read_run import diagnosis_of
 from hpc_train.errors import HpcTrainError, NoSuchRunError, UsageError
 from hpc_train.plan.states import RunState
 from hpc_train.runs.layout import RunDir
-from hpc_train.runs.registry import (
-    CONFIGS,
-    all_runs,
-    find_run,
-    folders,
-    newest_run,
-    run_of_config,
-)
+from hpc_train.runs.registry import all_runs, find_run, folders, newest_run
+from hpc_train.runs.run_of_file import run_of_config, run_of_script
 from hpc_train.runs.status import RunStatus
 from hpc_train.runs.sweep_dir import find_point, find_sweep
 from hpc_train.slurm.accounting import job_record
@@ -55,10 +49,10 @@ def _refuse_no_log(words: Sequence[str], runs_dir: Path | None) -> None:
     files = [Path(word) for word in words]
     if files and all(file.suffix in kinds and file.is_file() for file in files):
         file = files[0]
-        fix = "name a run or a log: hpc-train diagnose RUN"
-        if file.suffix in CONFIGS:
-            where = folders(runs_dir)
-            fix = run_of_config(file, all_runs(where), where)
+        where = folders(runs_dir)
+        is_code = kinds[file.suffix] == "code"
+        fix = (run_of_script if is_code else run_of_config)(file, all_runs(where), where)
+        fix = fix or "name a run or a log: hpc-train diagnose RUN"
         raise UsageError(f"{file} is {kinds[file.suffix]}, and no log", fix)
 
 

@@ -24,6 +24,7 @@ from hpc_train.slurm.pending import (
 )
 
 _ASK_S = 5.0
+_LOG_NOT_OPENED = "0:53"  # of a batch job that slurmd could not begin, as without its log
 _OF_A_RUN = re.compile(r"-m hpc_train\.supervisor --(?:run|sweep)-dir ")  # that of a submission
 
 
@@ -81,11 +82,23 @@ def refuse_ended(word: str) -> None:
     how = job.get("JobState")
     if code := job.get("ExitCode").partition(":")[0]:
         how += f" (exit code {code})"
+    absent = _absent_folder_of_the_log(job)
+    if absent:
+        how = f"{job.get('JobState')}, since its log {job.get('StdOut')} could not be opened:"
+        how += " there is no such folder"
     ended = f"{word} is {script.name}, rendered by hpc-train, and ended: {how}"
     if plan is None:
         name = f" ({script})" if job.get("Command") else ""
         ended = f"{word} is a job of Slurm's that hpc-train did not submit{name}; it ended: {how}"
-    raise NoSuchRunError(ended, _where_it_is_told(word, job, plan))
+    made = f"mkdir -p {shlex.quote(absent)}, and submit it again: Slurm makes no folder for a log"
+    raise NoSuchRunError(ended, made if absent else _where_it_is_told(word, job, plan))
+
+
+def _absent_folder_of_the_log(job: JobDetails) -> str:
+    """The folder that lacks, where a job ended since its log could not be opened; else empty."""
+    folder = Path(job.get("StdOut")).parent
+    is_absent = job.get("ExitCode") == _LOG_NOT_OPENED and not folder.exists()
+    return str(folder) if is_absent else ""
 
 
 def _where_it_is_told(word: str, job: JobDetails, plan: Plan | None) -> str:

@@ -8,15 +8,24 @@ from pathlib import Path
 
 import click
 
-from hpc_train.cli.common import json_option, print_json, run_argument, runs_dir_option
+from hpc_train.cli.common import (
+    json_option,
+    print_json,
+    print_notes,
+    run_argument,
+    runs_dir_option,
+    shell_word,
+)
 from hpc_train.cli.finding import runs_to_change
 from hpc_train.cli.going_on import goes_on
 from hpc_train.cli.sweep_text import tell_cancelled
+from hpc_train.config.words import NEWEST
 from hpc_train.errors import UsageError
 from hpc_train.runs.disk_use import entry_id
+from hpc_train.runs.layout import RunDir
 from hpc_train.runs.registry import folders
 from hpc_train.runs.status import SESSION, RunStatus
-from hpc_train.runs.sweep_dir import SweepDir, others_of_name
+from hpc_train.runs.sweep_dir import SweepDir, others_of_name, sweep_of
 from hpc_train.sweeps import find_sweep
 
 
@@ -33,6 +42,22 @@ def _refuse_several(sweep: SweepDir, where: Sequence[Path]) -> None:
             f" either: {', '.join(going[:5])}{' ...' if going[5:] else ''}",
             f"cancel it by its id: hpc-train cancel {sweep.sweep_id}",
         )
+
+
+def _others_go_on(run: RunDir) -> list[str]:
+    """A note where a word for the newest run has meant one point, and others of its sweep go on."""
+    from hpc_train.backends.sweep_jobs import observe_sweep
+
+    sweep = sweep_of(run)
+    if sweep is None:
+        return []
+    points = observe_sweep(sweep, time.time()).points
+    count = sum(it.run.run != run.run_id and not it.run.state.ended for it in points)
+    if not count:
+        return []
+    others = "1 other point" if count == 1 else f"{count} other points"
+    end = f"hpc-train cancel {shell_word(sweep.sweep_id)} ends the whole sweep"
+    return [f"{others} of the sweep {'goes' if count == 1 else 'go'} on: {end}"]
 
 
 def _goes_on(status: RunStatus) -> str:
@@ -57,7 +82,10 @@ def command(run: str, runs_dir: Path | None, as_json: bool) -> int:
             _refuse_several(sweep.directory, folders(runs_dir))
         tell_cancelled(sweep, as_json=as_json)
         return 0
-    status, done = cancel_one(runs_to_change(run, runs_dir))
+    meant = runs_to_change(run, runs_dir)
+    status, done = cancel_one(meant)
+    if run in NEWEST:
+        print_notes([note for it in meant if it.run_id == status.run for note in _others_go_on(it)])
     if as_json:
         print_json(
             {"schema_version": 1, "run": status.run, "job_id": status.job_id, "done": done},

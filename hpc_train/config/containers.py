@@ -49,12 +49,19 @@ def _check_value(key: str, kind: str, value: Any, origins: Origins) -> None:
     elif is_mapping or is_list:
         text = f'write one text, in quotes: "{",".join(map(str, value))}"'
         is_text = key in TEXT_KEYS and is_list
-        raise origins.error(key, f"is {value!r}", text if is_text else "write one value")
+        raise origins.error(key, f"is {value!r}", text if is_text else _one(key, value, origins))
     elif kind == "bool" and isinstance(value, (int, float)) and not isinstance(value, bool):
         raise origins.error(key, f"is {value}", "write true or false")
     may_be_empty = is_mapping or key == "script.args"
     for name, item in elements if "Any" not in kind else ():
         _check_element(f"{key}.{name}", item, origins, may_be_empty=may_be_empty)
+
+
+def _one(key: str, value: Any, origins: Origins) -> str:
+    """What to write for a list or a mapping in the place of one value."""
+    from hpc_train.config.meant_sweep import several_values  # on the way to an error
+
+    return f"write one value{several_values(key, value, is_typed=origins.is_typed(key))}"
 
 
 def _as_mapping(key: str, value: Any, origins: Origins) -> str:

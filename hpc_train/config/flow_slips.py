@@ -8,13 +8,14 @@ from collections.abc import Iterator
 
 import yaml
 
-from hpc_train.config.keys import is_text
+from hpc_train.config.keys import FIELDS, is_text
 
 _PAIR = re.compile(r"([A-Za-z_][\w.-]*)[:=]\s*(?!//)(\S.*)")
 _NUMBER = re.compile(r"([A-Za-z_]\w*) +([-+.\d][-+.\deE]*|true|false)")
 GPUS_OF_A_RANK = "CUDA_VISIBLE_DEVICES"  # refused, with commas and without
 GPUS_HINT = "remove it; hpc-train submit --devices 0,1 chooses GPUs of this machine"
 _FORMAT = re.compile(r"[\w.]+:(?:0\d+|[\d.]*\.\d+|\d+)[defgsx%]")  # of a file's name: {epoch:02d}
+_IN_A_SWEEP = re.compile(r"sweep\.(?:[A-Za-z_][\w-]*\.)*")  # and no list in it
 _DIGITS = re.compile(r"-?\d+")
 
 
@@ -40,6 +41,8 @@ def flow_slips(node: yaml.MappingNode, prefix: str) -> Iterator[tuple[yaml.Node,
         The key's node, what is wrong, and what to write.
     """
     above = ("", "")
+    if slip := _values_of_a_sweep(node, prefix):
+        yield slip
     for index, (key_node, value_node) in enumerate(node.value if node.flow_style else ()):
         key = str(key_node.value)
         if _is_alone(key_node, value_node):
@@ -64,6 +67,32 @@ def flow_slips(node: yaml.MappingNode, prefix: str) -> Iterator[tuple[yaml.Node,
                 is_format = len(node.value) == 1 and _FORMAT.fullmatch(key)
                 yield key_node, said, f'put it in quotes: "{{{key}}}"' if is_format else hint
         above = (key, str(value_node.value))
+
+
+def _values_of_a_sweep(node: yaml.MappingNode, prefix: str) -> tuple[yaml.Node, str, str] | None:
+    """`sweep: {seed: 1, 2}`: values without the brackets around them."""
+    if not node.flow_style or not _IN_A_SWEEP.fullmatch(prefix):
+        return None
+    for index, (key_node, value_node) in enumerate(node.value[:-1]):
+        first = str(value_node.value) if isinstance(value_node, yaml.ScalarNode) else ""
+        behind = itertools.takewhile(_is_further_value, node.value[index + 1 :])
+        more = [str(it.value) for it, _ in behind]
+        if first and more:
+            key, values = str(key_node.value), ", ".join([first, *more])
+            said = f"{prefix}{key} is {values}, and a comma ends a value in braces"
+            hint = f"write a list: {{{key}: [{values}]}}"
+            if first.startswith("range("):
+                hint = f'put it in quotes: {{{key}: "{values}"}}'
+            return node.value[index + 1][0], said, hint
+    return None
+
+
+def _is_further_value(pair: tuple[yaml.Node, yaml.Node]) -> bool:
+    word = str(pair[0].value)
+    is_key = bool(re.match(r"[A-Za-z_]\w*\.\w", word)) or word in FIELDS
+    return (
+        _is_alone(*pair) and not is_key and not (_PAIR.fullmatch(word) or _NUMBER.fullmatch(word))
+    )
 
 
 def _is_alone(key_node: yaml.Node, value_node: yaml.Node) -> bool:

@@ -22,6 +22,7 @@ from hpc_train.config.modules import (
 )
 from hpc_train.config.moved_names import moved_import
 from hpc_train.config.other_lightning import import_there
+from hpc_train.config.other_systems import tried_in_vain
 from hpc_train.config.script_trainers import fit_on_import
 from hpc_train.config.words import did_you_mean
 from hpc_train.errors import ConfigError
@@ -212,6 +213,9 @@ def check_hidden(folder: Path, used: Container[str] = ()) -> None:
     Args:
         used: Names that are imported, beside those that every rank imports.
     """
+    if tried := tried_in_vain(folder):
+        said = f"{tried} hides Python's own module {tried.stem}, which every rank tries to import"
+        raise ConfigError(said, "rename it")
     for file in hiding(folder):
         is_needed = file.stem in NEEDED
         if is_needed or file.stem in used:

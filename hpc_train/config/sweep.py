@@ -12,6 +12,7 @@ from typing import Any
 
 from hpc_train.config.keys import FIELDS, OF_THE_SCRIPT
 from hpc_train.config.load import LoadedConfig, with_values
+from hpc_train.config.meant_sweep import with_swept_key
 from hpc_train.config.origins import Origins
 from hpc_train.config.ranges import RANGES
 from hpc_train.config.schema import Config
@@ -124,7 +125,13 @@ def load_point(loaded: LoadedConfig, overrides: Mapping[str, Any]) -> LoadedConf
             values[_ARGS] = escape([_filled(word, chosen) for word in script.args])
             check_args(values[_ARGS], loaded.origins)
             places[_ARGS] = places[min(filled)]
-    return with_values(loaded, values, places, without=_SWEEP)
+    try:
+        return with_values(loaded, values, places, without=_SWEEP)
+    except ConfigError as error:
+        for key in values.keys() & loaded.config.sweep.keys():
+            if not loaded.origins.is_typed(f"{_SWEEP}.{key}"):
+                with_swept_key(error, key, loaded.config.sweep[key])
+        raise
 
 
 def _filled(word: str, chosen: Mapping[str, Any]) -> Any:

@@ -354,6 +354,7 @@ def _check_type(key: str, value: Any, allowed: set[str], origins: Origins) -> No
     said = f"is {value!r}, and Lightning's Trainer takes {takes}"
     fix = f"write {', or '.join(words)}"
     fix = _FIX_OF_TYPE.get(key.removeprefix("trainer."), fix)
+    fix += _as_a_sweep(key, value, fix, origins)
     if key == "trainer.callbacks":
         fix = _as_object(value, "Timer").replace("write ", "write [") + "]"
     if meant := meant_number(value, " ".join(plain)):
@@ -379,3 +380,12 @@ def _check_choice(
     if registry and not meant:
         return
     raise origins.error(f"trainer.{name}", f"is {value!r}", meant or f"write {', '.join(choices)}")
+
+
+def _as_a_sweep(key: str, value: Any, fix: str, origins: Origins) -> str:
+    """What trains each of some numbers, where one is wanted."""
+    from hpc_train.config.meant_sweep import several_values  # on the way to an error
+
+    if not fix.startswith(("write a number", "write a whole number")):
+        return ""
+    return several_values(key, value, is_typed=origins.is_typed(key))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,6 +31,7 @@ from hpc_train.config.lacking_methods import (
 from hpc_train.config.load import LoadedConfig
 from hpc_train.config.logger_checks import check_logger
 from hpc_train.config.made_folders import check_made_folders
+from hpc_train.config.meant_sweep import several_values
 from hpc_train.config.method_signatures import returns_nothing
 from hpc_train.config.modules import find_module, submodules
 from hpc_train.config.origins import Origins
@@ -308,7 +310,11 @@ def _check_object(
         )
     except ArgumentError as error:
         message = error.message if error.message.startswith("is ") else f": {error.message}"
-        raise origins.error(f"{arguments_key}.{error.name}", message, error.hint) from error
+        full = f"{arguments_key}.{error.name}"
+        many = ""
+        if re.fullmatch(r"write a (?:whole )?number", error.hint) and key in ("model", "data"):
+            many = several_values(full, arguments[error.name], is_typed=origins.is_typed(full))
+        raise origins.error(full, message, error.hint + many) from error
     except ConfigError as error:
         raise origins.error(f"{key}.{form}", f": {error.message}", error.hint) from error
 

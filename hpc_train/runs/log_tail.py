@@ -9,12 +9,13 @@ BYTES = 4096
 LINES = 5
 WIDTH = 300
 COLOUR = re.compile(r"\x1b\[[\d;]{0,20}[A-Za-z]")
+_MARKS = re.compile(r"[\^~ ]+")  # below a line of code in Python's traceback
 _OVERWRITTEN = re.compile(r"^[^\n]*\r(?!\n)", re.MULTILINE)  # what a progress bar has drawn before
 
 
 def last_words(log: Path) -> tuple[str, ...]:
-    """The last lines of a log that hold anything, each cut to `WIDTH`; none without a log."""
-    return tuple(_tail(log)[-LINES:])
+    """The last lines of a log that hold words, each cut to `WIDTH`; none without a log."""
+    return tuple([line for line in _tail(log) if not _MARKS.fullmatch(line)][-LINES:])
 
 
 def last_lines(log: Path, lines: int) -> list[str]:

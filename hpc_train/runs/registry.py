@@ -24,6 +24,7 @@ from hpc_train.runs.history import job_ids
 from hpc_train.runs.inside_run import inside_run, never_a_run
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.ownership import owner_of
+from hpc_train.runs.run_of_file import run_of_file
 from hpc_train.runs.state import state_dir
 from hpc_train.runs.this_folder import (
     RunFolders,
@@ -35,10 +36,6 @@ from hpc_train.runs.this_folder import (
 
 RUNS_DIR_VARIABLE = "HPC_TRAIN_RUNS_DIR"
 PATTERN = re.compile(r"[*?\[]")  # a word with one of them means several runs
-CONFIGS = (".yaml", ".yml")
-_NAME = re.compile(
-    r"^name:[ \t]+(?P<quote>[\"']?)(?P<name>[^#\n]+?)(?P=quote)[ \t]*(?:#.*)?$", re.M
-)
 STAMP = "%Y%m%d-%H%M%S"
 STAMPED = re.compile(r"(\d{8}-\d{6})-")
 
@@ -332,12 +329,7 @@ def _advice(reference: str, runs: list[RunDir], folders: Sequence[Path]) -> str:
     if known := never_a_run(reference):
         return known
     if Path(reference).is_file():
-        if reference.endswith(CONFIGS):
-            return run_of_config(Path(reference), runs, folders)
-        checked = ""
-        if reference.endswith((".log", ".out", ".err", ".txt")):
-            checked = f"; hpc-train diagnose {reference} reads a log"
-        return f"that is a file: RUN is a name, a run id, a run directory or a job id{checked}"
+        return run_of_file(Path(reference), runs, folders)
     if re.search(r"[,\s]", reference.strip()):
         return "one RUN at a time, by its name or id; `hpc-train list` shows all"
     names = sorted({run.name for run in runs})
@@ -350,29 +342,6 @@ def _advice(reference: str, runs: list[RunDir], folders: Sequence[Path]) -> str:
         return f"did you mean {near[0]!r}? `hpc-train list` shows all"
     other = f"name another place with --runs-dir or {RUNS_DIR_VARIABLE}"
     return f"looked in {where}; {other}, or see `hpc-train list`"
-
-
-def run_of_config(config: Path, runs: list[RunDir], folders: Sequence[Path]) -> str:
-    """What to write for RUN in the place of a config: the name of its runs, where it has any."""
-    try:
-        named = _NAME.search(config.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError):
-        named = None
-    name = named["name"].strip() if named else ""
-    last = newest([run for run in runs if name and run.name == name], folders)
-    is_elsewhere = last is not None and means_another_folders(name, name, last, folders)
-    if last is not None and not is_elsewhere:
-        word = last.run_id if name in NEWEST else shlex.quote(name)
-        newest_is = "" if word == last.run_id else f" (its newest run: {last.run_id})"
-        return f"that is a config: for RUN write {word}{newest_is}"
-    here = " of this folder" if last else ""
-    none = f"no run{here} has its name, {name}" if name else "RUN is a name, or a run id"
-    typed = shlex.quote(str(config))
-    first = f"first hpc-train run {typed}, or hpc-train submit {typed}"
-    more = f"hpc-train submit --dry-run {typed} checks it"
-    if last is not None:  # whose config may be another one: its model is not meant by this file
-        more = f"{last.run_id}, of that name, is in {last.path.parent.parent}"
-    return f"that is a config, and {none}: {first}; {more}"
 
 
 def begun(run_id: str, made: float) -> str:

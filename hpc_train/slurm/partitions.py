@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from hpc_train.config.origins import NOWHERE, Origins
 from hpc_train.errors import SlurmError
 from hpc_train.plan.hostlist import expand
-from hpc_train.plan.units import memory_mib, slurm_memory, time_s
+from hpc_train.plan.units import memory_mib, slurm_memory, stop_lead_s, time_s
 from hpc_train.slurm.command import NO_ANSWER, run
 from hpc_train.slurm.refusals import no_controller
 from hpc_train.slurm.site import controller_down
 
 SINFO = ("sinfo", "--federation", "--noheader")  # the job may start in any cluster of it
+_MOST_IN_A_CHAIN = 30  # jobs that anybody would wait for, one after another
 SINFO_S = 5.0  # a person waits
 _GPUS = re.compile(r"\bgpu:(?:([^:,(]+):)?(\d+)")  # sinfo(1): gpu:4, or gpu:a100:4(S:0-1)
 
@@ -40,6 +41,7 @@ class Partition:
     names: tuple[str, ...] = ()
     memory_mib: tuple[int, ...] = ()
     is_default: bool = False
+    is_up: bool = True
 
     def limit_s(self) -> float:
         """The longest time of a job in seconds; infinite where there is no limit."""
@@ -126,16 +128,23 @@ def _check(options: Mapping[str, str | None], known: Sequence[Partition]) -> Non
     if not asked or (not named and names != [""]):
         return  # sbatch refuses a name that is none
     if not options.get("qos"):
-        _check_time(options, asked)
+        _check_time(options, asked, known)
     _check_nodes(options, asked)
-    may_be = named or known
+    _check_what_is_there(options, named or known, known)
+
+
+def _check_what_is_there(
+    options: Mapping[str, str | None], may_be: Sequence[Partition], known: Sequence[Partition]
+) -> None:
     _check_names(options, may_be)
     _check_gpus(options, may_be, known)
     _check_cpus(options, may_be)
     _check_memory(options, may_be)
 
 
-def _check_time(options: Mapping[str, str | None], asked: Sequence[Partition]) -> None:
+def _check_time(
+    options: Mapping[str, str | None], asked: Sequence[Partition], known: Sequence[Partition]
+) -> None:
     time = options.get("time")
     if not time:
         return
@@ -145,8 +154,45 @@ def _check_time(options: Mapping[str, str | None], asked: Sequence[Partition]) -
         raise SlurmError(
             f"slurm.time {time} is longer than the partition allows ({shown}), so the job would"
             " never start",
-            _chain(max(asked, key=Partition.limit_s), wanted_s, may_go_on="requeue" in options),
+            _how_to_get_the_time(options, asked, known, wanted_s),
         )
+
+
+def _how_to_get_the_time(
+    options: Mapping[str, str | None],
+    asked: Sequence[Partition],
+    known: Sequence[Partition],
+    wanted_s: int | None,
+) -> str:
+    """The partition that allows it, and the chain of jobs that a shorter limit takes."""
+    longest = max(asked, key=Partition.limit_s)
+    lead = re.search(r"@(\d+)", options.get("signal") or "")
+    job_s = longest.limit_s() - stop_lead_s(int(lead[1]) if lead else 0, int(longest.limit_s()))
+    jobs = None if wanted_s is None else math.ceil(wanted_s / job_s)
+    other = _that_allows(options, known, wanted_s)
+    if other and (jobs is None or jobs > _MOST_IN_A_CHAIN):
+        return f"write slurm.partition={other}, which allows it"
+    chain = _chain(longest, jobs, may_go_on="requeue" in options)
+    return f"write slurm.partition={other}, which allows it; or {chain}" if other else chain
+
+
+def _that_allows(
+    options: Mapping[str, str | None], known: Sequence[Partition], wanted_s: int | None
+) -> str:
+    """A partition that is up and gives such a job what it asks for; the default one before others.
+
+    Whether the user may submit to it is not known here: sbatch tells that at once.
+    """
+    for partition in sorted(known, key=lambda it: not it.is_default):
+        if not (partition.is_up and partition.fits_time(wanted_s)):
+            continue
+        try:
+            _check_nodes(options, [partition])
+            _check_what_is_there(options, [partition], known)
+        except SlurmError:
+            continue  # it lacks something else
+        return partition.name
+    return ""
 
 
 def _check_nodes(options: Mapping[str, str | None], asked: Sequence[Partition]) -> None:
@@ -269,13 +315,14 @@ def _shown(of: Mapping[str, object]) -> str:
     return ", ".join(f"{name} {what}" for name, what in of.items())
 
 
-def _chain(longest: Partition, wanted_s: int | None, *, may_go_on: bool) -> str:
+def _chain(longest: Partition, jobs: int | None, *, may_go_on: bool) -> str:
     """How the run gets its time all the same: in one job after another."""
-    jobs = "several" if wanted_s is None else str(math.ceil(wanted_s / longest.limit_s()))
-    way = f"a chain of {jobs} jobs does it: write --partition {longest.name} --time {longest.limit}"
+    number = "several" if jobs is None else str(jobs)
+    way = f"a chain of {number} jobs does it: write --partition {longest.name}"
+    way = f"{way} --time {longest.limit}"
     if not may_go_on:
         return f"{way} and requeue.enabled=true, so that the run goes on at each limit"
-    return f"{way}; the run saves before each limit and goes on, or write another slurm.partition"
+    return f"{way}; the run saves before each limit and goes on"
 
 
 def any_gpus() -> bool:
@@ -285,7 +332,7 @@ def any_gpus() -> bool:
 
 def _partitions() -> list[Partition]:
     """All, of each cluster of a federation; none where sinfo fails."""
-    said = run([*SINFO, "--exact", "--format=%P|%l|%D|%s|%c|%G|%N|%V|%m"], timeout_s=SINFO_S)
+    said = run([*SINFO, "--exact", "--format=%P|%l|%D|%s|%c|%G|%N|%V|%m|%a"], timeout_s=SINFO_S)
     kinds: dict[tuple[str, str], list[list[str]]] = {}
     for row in (line.split("|") for line in said.stdout.splitlines()):
         if len(row) >= 8:  # one a kind of node; the star behind a name is the default's
@@ -301,6 +348,7 @@ def _partitions() -> list[Partition]:
             names=tuple(row[6].strip() for row in rows),
             memory_mib=tuple(int(it) for row in rows for it in row[8:9] if it.isdigit()),
             is_default=name.endswith("*"),
+            is_up=all(it.strip() == "up" for row in rows for it in row[9:10]),
         )
         for (name, _), rows in kinds.items()
     ]

@@ -225,3 +225,64 @@ def test_a_torch_without_cuda_is_noted_where_gpus_are_asked_for(
             said = hpc("submit", "cfg.yaml", *words, *more)
             assert said.code == 0, said
             assert ("is built without CUDA" in said.err) is is_noted, said
+
+
+LIMITS = """cat <<'END'
+short*|5:00|2|1-infinite|8|gpu:4|n[1-2]|N/A|16000|up
+down|infinite|2|1-infinite|8|gpu:4|n[1-2]|N/A|16000|down
+few|infinite|1|1-infinite|8|gpu:4|n1|N/A|16000|up
+long|{long}|2|1-infinite|8|gpu:4|n[1-2]|N/A|16000|up
+END"""
+
+
+@pytest.mark.parametrize(
+    ("limit", "words", "fix"),
+    [
+        ("infinite", "--time 2-00:00:00", "write slurm.partition=long, which allows it"),
+        ("2-00:00:00", "--time 2-00:00:00", "write slurm.partition=long, which allows it"),
+        (
+            "infinite",
+            "--time 0:12:00",
+            (
+                "write slurm.partition=long, which allows it; or a chain of 4 jobs does it: write"
+                " --partition short --time 5:00; the run saves before each limit and goes on"
+            ),
+        ),
+        (
+            "0:10:00",
+            "--time 0:12:00",
+            (
+                "a chain of 4 jobs does it: write --partition short --time 5:00; the run saves"
+                " before each limit and goes on"
+            ),
+        ),
+        (
+            "0:10:00",
+            "--time 0:12:00 requeue.enabled=false",
+            (
+                "a chain of 4 jobs does it: write --partition short --time 5:00 and"
+                " requeue.enabled=true, so that the run goes on at each limit"
+            ),
+        ),
+    ],
+)
+def test_a_time_that_is_too_long_is_told_with_the_partition_that_allows_it(
+    hpc, taken, project: Path, limit: str, words: str, fix: str
+) -> None:
+    taken.has("sinfo", LIMITS.format(long=limit))
+    typed = [
+        "submit",
+        "cfg.yaml",
+        "--partition",
+        "short",
+        "--nodes",
+        "2",
+        "slurm.signal_lead_s=100",
+    ]
+    message = "is longer than the partition allows (short 5:00)"
+    said = hpc(*typed, *words.split())
+    assert (said.code, message in said.err) == (4, True)
+    assert said.err.splitlines()[-1] == f"  fix: {fix}"
+    if "which allows it" in fix:
+        typed[3] = "long"
+        assert hpc(*typed, *words.split()).code == 0

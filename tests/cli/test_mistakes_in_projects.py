@@ -111,6 +111,40 @@ def test_a_file_in_the_place_of_a_module_that_few_import_is_refused_where_it_is_
     )
 
 
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("nt.py", "from nets import Net\n"),
+        ("nt.py", "import argparse\nfrom pytorch_lightning import Trainer\n"),
+        ("winreg/__init__.py", "import torch\n"),
+        ("msvcrt.py", ""),
+    ],
+)
+def test_a_file_named_as_a_module_that_python_tries_to_import_is_refused(
+    hpc, project: Path, file: str, text: str
+) -> None:
+    (project / file).parent.mkdir(exist_ok=True)
+    (project / file).write_text(text)
+    (project / "train.py").write_text("print(1)\n")
+    name = file.partition("/")[0]
+    message = (
+        f"{project}/{name} hides Python's own module {Path(name).stem}, which every rank tries"
+    )
+    for words in (["submit", "cfg.yaml"], ["submit", "train.py"], ["run", "cfg.yaml"]):
+        refused(hpc, project, words, 3, message, "rename it")
+
+
+@pytest.mark.parametrize("text", ["", "import math\nimport numpy\n", "import plain\n"])
+def test_a_file_that_does_no_harm_where_python_imports_it_is_noted(
+    hpc, project: Path, text: str
+) -> None:
+    (project / "nt.py").write_text(text)
+    (project / "plain.py").write_text("import json\nimport nt\n")
+    said = hpc("submit", "cfg.yaml", "--dry-run")
+    assert (said.code, "note: " in said.err) == (0, True)
+    assert "nt.py hides Python's own module nt" in said.err
+
+
 @pytest.mark.torch
 def test_every_module_of_pythons_that_torch_and_lightning_import_is_kept_free() -> None:
     code = "import sys; at_start = {*sys.modules}; import torch, pytorch_lightning"

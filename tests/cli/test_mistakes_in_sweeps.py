@@ -195,6 +195,97 @@ def test_values_of_a_file_that_are_no_list_are_shown_as_one(
     refused(hpc, project, words, 3, "cfg.yaml:7: sweep.model.init_args.lr is ", fix)
 
 
+@pytest.mark.parametrize(
+    ("written", "fix"),
+    [
+        ("model.init_args.lr: 0.1, 0.01", "{model.init_args.lr: [0.1, 0.01]}"),
+        ("seed: 1, 2, 3, model.init_args.lr: [0.1]", "{seed: [1, 2, 3]}"),
+        ("model: {init_args: {lr: 0.1, 2}}", "{lr: [0.1, 2]}"),
+        ("model.init_args.opt: adam, sgd", "{model.init_args.opt: [adam, sgd]}"),
+        ("seed: range(1, 3)", '{seed: "range(1, 3)"}'),
+    ],
+)
+def test_values_without_brackets_in_the_braces_of_a_sweep_are_told_to_have_them(
+    hpc, project: Path, written: str, fix: str
+) -> None:
+    (project / "cfg.yaml").write_text(f"{CONFIG}sweep: {{{written}}}\n")
+    message = "and a comma ends a value in braces"
+    refused(hpc, project, ["submit", "cfg.yaml", "--dry-run"], 3, message, fix)
+    typed = ["submit", "cfg.yaml", "--dry-run", f"sweep={{{written}}}"]
+    (project / "cfg.yaml").write_text(CONFIG)
+    refused(hpc, project, typed, 3, message, fix)
+
+
+@pytest.mark.parametrize(
+    ("written", "fix"),
+    [
+        ("lr: [0.1, 0.01]", "write sweep: {model.init_args.lr: [0.1, 0.01]}"),
+        ("learning_rate: [0.1, 0.01]", "write sweep: {model.init_args.lr: [0.1, 0.01]}"),
+        ("epochs: [1, 2]", "write sweep: {trainer.max_epochs: [1, 2]}"),
+        ("max_epochs: range(3)", "write sweep: {trainer.max_epochs: range(3)}"),
+        (f"lr: {[*range(60)]}", "write sweep: {model.init_args.lr: [...]}"),
+        ("gpus: [1, 2]", "share slurm.gpus_per_node: submit it once for each value"),
+    ],
+)
+def test_a_key_of_the_files_sweep_is_told_as_a_sweep_has_it(
+    hpc, project: Path, written: str, fix: str
+) -> None:
+    (project / "cfg.yaml").write_text(f"{CONFIG}sweep: {{{written}}}\n")
+    words = ["submit", "cfg.yaml", "--dry-run"]
+    refused(hpc, project, words, 3, "cfg.yaml:7: " + written.partition(":")[0], fix)
+
+
+@pytest.mark.parametrize(
+    ("key", "numbers"),
+    [
+        ("model.init_args.lr", "[0.1, 0.01]"),
+        ("trainer.max_epochs", "[1, 2, 3]"),
+        ("seed", "[1, 2]"),
+    ],
+)
+def test_numbers_in_the_place_of_one_are_told_to_be_a_sweep(
+    hpc, project: Path, key: str, numbers: str
+) -> None:
+    typed = numbers.replace(" ", "")
+    words = ["submit", "cfg.yaml", "--dry-run", f"{key}={typed}"]
+    sweep = f"several values: --sweep {key}={typed[1:-1]}"
+    refused(hpc, project, words, 3, f"{key} is {numbers}", sweep)
+    for other in ("[1]", "[1,1]", "[]", "[a,b]"):
+        assert "sweep" not in hpc(*words[:3], f"{key}={other}").err
+    (project / "base.yaml").write_text(CONFIG)
+    above, _, name = key.rpartition(".")
+    text = f"{name}: {numbers}"
+    for word in reversed(above.split(".") if above else []):
+        text = f"{word}: {{{text}}}"
+    (project / "cfg.yaml").write_text(f"defaults: [base]\n{text}\n")
+    sweep = f"several values: sweep: {{{key}: {numbers}}}"
+    refused(hpc, project, words[:3], 3, f"{key} is {numbers}", sweep)
+
+
+@pytest.mark.parametrize(
+    ("typed", "options"),
+    [
+        ("seed=1,2;trainer.max_epochs=1,2", "--sweep seed=1,2 --sweep trainer.max_epochs=1,2"),
+        ("seed=1,2 trainer.max_epochs=1", "--sweep seed=1,2 --sweep trainer.max_epochs=1"),
+        ("seed=range(2), trainer.max_epochs=1", "'seed=range(2)' --sweep trainer.max_epochs=1"),
+        ("seed=[1,2];trainer.max_epochs=1", "'seed=[1,2]' --sweep trainer.max_epochs=1"),
+        ("a=1;b=2; c=3", "--sweep a=1 --sweep b=2 --sweep c=3"),
+    ],
+)
+def test_several_keys_in_one_word_are_told_to_be_an_option_each(
+    hpc, project: Path, typed: str, options: str
+) -> None:
+    words = ["submit", "cfg.yaml", "--dry-run", "--sweep", typed]
+    refused(hpc, project, words, 3, "has several keys in one word", options)
+
+
+def test_a_value_that_has_an_equals_sign_is_no_key(hpc, project: Path) -> None:
+    (project / "train.py").write_text("import sys\nprint(sys.argv)\n")
+    for values in ("x=1,y=2", "'a;b=1','a;b=2'", "x=1 y=2,x=2 y=3"):
+        words = ["submit", "train.py", "--dry-run", "--sweep", f"more={values}", "--gpus", "2"]
+        assert hpc(*words, "--", "{more}").code == 0
+
+
 def test_a_key_of_the_files_sweep_that_is_typed_is_told(hpc, project: Path) -> None:
     (project / "cfg.yaml").write_text(f"{CONFIG}sweep: {{model: {{init_args: {{lr: [1, 2]}}}}}}\n")
     words = ["submit", "cfg.yaml", "--dry-run"]

@@ -317,6 +317,20 @@ def test_the_run_of_a_config_is_named_where_the_config_is_typed(
     refused(hpc, project, ["diagnose", "first.yaml", *where], 2, "is a config, and no log", fix)
 
 
+def test_the_run_of_a_script_is_named_where_the_script_is_typed(hpc, project: Path) -> None:
+    (project / "my train.py").write_text("print(1)\n")
+    (project / "other.py").write_text("print(1)\n")
+    where = ["--runs-dir", str(project / "runs")]
+    run = RunDir(project / "runs" / "my train" / "20261121-000000-0001")
+    run.path.mkdir(parents=True)
+    run.plan.write_text("{}")
+    fix = f"that is a script: for RUN write 'my train' (its newest run: {run.run_id})"
+    for command in ("test", "resume", "logs", "status", "cancel"):
+        refused(hpc, project, [command, "my train.py", *where], 5, "'my train.py'", fix)
+        refused(hpc, project, [command, "other.py", *where], 5, "'other.py'", "that is a file")
+    refused(hpc, project, ["diagnose", "my train.py", *where], 2, "is code, and no log", fix)
+
+
 def test_a_config_and_code_are_no_logs(hpc, project: Path) -> None:
     fix = "that is a config, and no run has its name"
     refused(hpc, project, ["diagnose", "cfg.yaml"], 2, "cfg.yaml is a config, and no log", fix)

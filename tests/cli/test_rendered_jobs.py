@@ -143,6 +143,26 @@ def test_a_job_of_anothers_script_that_ended_is_told_with_its_log(
     assert "fix: hpc-train diagnose own-45.out\n" in said, "that log is here"
 
 
+@pytest.mark.parametrize("command", ["diagnose", "logs", "status"])
+def test_a_job_whose_log_has_no_folder_is_told_with_the_folder_to_make(
+    hpc, waits, taken: Slurm, tmp_path: Path, command: str
+) -> None:
+    taken.says()
+    (tmp_path / "own.sbatch").write_text("#!/bin/sh\n#SBATCH --output=logs/%j.out\n")
+    log = tmp_path / "logs" / "45.out"
+    script = f"{OWN} Command={tmp_path}/own.sbatch StdOut={log}"
+    waits("FAILED", "RaisedSignal:53(Real-time_signal_19)", f"{script} ExitCode=0:53")
+    said = hpc(command, "45").err
+    lost = f"it ended: FAILED, since its log {log} could not be opened: there is no such folder"
+    assert lost in said
+    assert f"  fix: mkdir -p {log.parent}, and submit it again" in said
+    waits("FAILED", "NonZeroExitCode", f"{script} ExitCode=1:0")
+    assert "mkdir" not in hpc(command, "45").err, "it was there, and was removed since"
+    log.parent.mkdir()
+    waits("FAILED", "RaisedSignal:53(Real-time_signal_19)", f"{script} ExitCode=0:53")
+    assert "mkdir" not in hpc(command, "45").err
+
+
 @pytest.mark.parametrize(
     ("log", "is_told"),
     [

@@ -165,6 +165,24 @@ def test_a_sweep_is_cancelled_at_once_and_resumed_as_one_array(hpc, array: Slurm
     assert "--array=0,2-3%3" in (array.folder / "options").read_text()
 
 
+def test_who_cancels_the_latest_point_is_told_of_the_others_of_its_sweep(hpc, array: Slurm) -> None:
+    sweep = json.loads(hpc(*SWEEP, "--json").out)
+    for number in range(4):
+        hpc("status", f"{sweep['sweep']}-{number}")
+        ended(sweep, number, "completed") if number == 2 else None
+    end = f"on: hpc-train cancel {sweep['sweep']} ends the whole sweep"
+    for word, others in (("latest", "2 other points of the sweep go"), ("last", "2 other points")):
+        said = hpc("cancel", word)
+        assert (said.code, f"{sweep['sweep']}-3" in said.out) == (0, True)
+        assert f"note: {others}" in said.err
+        assert end in said.err
+    ended(sweep, 0, "failed")
+    assert f"note: 1 other point of the sweep goes {end}" in hpc("cancel", "latest").err
+    ended(sweep, 1, "failed")
+    assert "of the sweep" not in hpc("cancel", "latest").err
+    assert "of the sweep" not in hpc("cancel", f"{sweep['sweep']}-3", "--json").err
+
+
 def test_a_sweep_is_resumed_with_changes_as_a_job_for_each_point(hpc, array: Slurm) -> None:
     sweep = json.loads(hpc(*SWEEP, "--json").out)
     hpc("status", f"{sweep['sweep']}-1")

@@ -24,6 +24,9 @@ from tests.diagnose.nccl_lines_made import (
 RULES = read_rules("nccl.txt")
 
 # What is known of them is that something ended, and nothing that holds for all such logs follows.
+AT_FIRST = (
+    *("diverged", "cancelled_at_start", "limit_at_start", "slurm_many_jobs", "slurm_memory"),
+)
 NO_FIX = {"raised", "ends_with", "rank_exit"}
 
 VENDOR = "vendor err {0} (Send)", "vendor_err={0} Send"
@@ -38,11 +41,7 @@ def test_a_failure_is_told_with_its_cause_its_line_and_a_fix(name, said, line):
     assert " ? " not in failure.cause  # a word that the line does not have
     assert bool(failure.fix) is (name not in NO_FIX)
     # Where the row of reports begins; else the line that decides.
-    at = (
-        1
-        if name in ("diverged", "cancelled_at_start", "limit_at_start")
-        else len(line.splitlines())
-    )
+    at = 1 if name in AT_FIRST else len(line.splitlines())
     assert failure.evidence[0].line == at
     lines = explain(report)
     assert lines[0].startswith("failed: ")

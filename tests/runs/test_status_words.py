@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from pathlib import Path
 
 import pytest
 
 from hpc_train.plan.states import ALL_FINISHED, Outcome, RunState
 from hpc_train.runs.events import Event, EventKind, seen
 from hpc_train.runs.history_text import history_lines
+from hpc_train.runs.log_tail import last_words
 from hpc_train.runs.run_table import COLUMNS
 from hpc_train.runs.scheduler_view import SchedulerView
 from tests.runs.told_status import (
@@ -332,3 +334,11 @@ def test_short_reasons_and_equal_ones_of_several_attempts_stand_with_each() -> N
     again = Event(200.0, EventKind.ATTEMPT_STARTED, {"attempt": 1, "job_id": "7"})
     text = "\n".join(history_lines(status(SUBMITTED, STARTED, ends[0], again, ends[1]), 1000.0))
     assert text.count("what     preempted by Slurm") == 2
+
+
+def test_the_marks_below_a_line_of_a_traceback_are_no_words(tmp_path: Path) -> None:
+    log = tmp_path / "job.log"
+    log.write_text(
+        "Traceback:\n  base = pathlib.Path()\n         ^^^^^^~~^^^^^\nAttributeError: x\n"
+    )
+    assert last_words(log) == ("Traceback:", "base = pathlib.Path()", "AttributeError: x")

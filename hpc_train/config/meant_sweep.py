@@ -1,0 +1,89 @@
+"""What was meant as a sweep and is none yet: a list, keys in one word, a key without section."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+from typing import Any
+
+from hpc_train.config.keys import FIELDS
+from hpc_train.config.whole_forms import flow
+from hpc_train.errors import ConfigError
+
+_OPENS = re.compile(r"[\"']|[\[{(][^\]})]*\Z")  # inside of it no key begins
+_NEXT_KEY = re.compile(r"\s*([;|,]|\s)\s*(?=([A-Za-z_][\w.]*)=)")
+_MOST_SHOWN = 80
+# What `unknown_key` writes of a key of a file: below its section, or with it.
+_BELOW = re.compile(r"write below (?P<above>[\w.]+): (?P<name>\w+): (?P<value>.+)")
+_NESTED = re.compile(r"write \{?(?P<above>(?:\w+: \{)+)(?P<name>\w+): (?P<value>[^{}]+)\}+")
+_DOTTED = re.compile(r"write (?:.*: )?(?P<name>[a-z]\w*(?:\.\w+)*)")
+
+
+def several_values(key: str, value: Any, *, is_typed: bool) -> str:
+    """How each of some numbers is trained that stand where one belongs, for the end of a fix.
+
+    Args:
+        key: Dotted; the points of a sweep share all of `slurm`.
+        is_typed: Not written in a file.
+    """
+    many = value if isinstance(value, list) else []
+    are_numbers = all(type(it) in (int, float) for it in many)
+    if len(many) < 2 or not are_numbers or len(set(many)) < len(many) or key[:6] == "slurm.":
+        return ""
+    text = flow(many)
+    if is_typed:
+        return f"; several values: --sweep {key}={text[1:-1].replace(' ', '')}"
+    return f"; several values: sweep: {{{key}: {text}}}"
+
+
+def check_one_key(key: str, text: str) -> None:
+    """Refuse `--sweep "lr=1,2;seed=1,2"`: another key's values are none of the first one's.
+
+    Raises:
+        ConfigError: with an option for each.
+    """
+    starts: list[tuple[int, int]] = []
+    for found in _NEXT_KEY.finditer(text):
+        is_key = found[1] == ";" or found[2].partition(".")[0] in FIELDS
+        if is_key and not _OPENS.search(text[: found.start()]):
+            starts.append(found.span())
+    if not starts:
+        return
+    ends = [start for start, _ in starts[1:]] + [len(text)]
+    pairs = [f"{key}={text[: starts[0][0]]}"]
+    pairs += [text[begin:end] for (_, begin), end in zip(starts, ends, strict=True)]
+    options = " ".join(f"--sweep {shlex.quote(it.strip())}" for it in pairs)
+    message = f"command line: --sweep {shlex.quote(f'{key}={text}')} has several keys in one word"
+    raise ConfigError(message, f"write an option for each: {options}")
+
+
+def with_swept_key(error: ConfigError, key: str, values: Any) -> None:
+    """Let the fix for an unknown key of a file's sweep name the key as a sweep has it: dotted.
+
+    Args:
+        error: Of one point, whose fix is that for the key outside of a sweep.
+        key: As it was written.
+        values: What it was to have: a list, or a text with a range.
+    """
+    if "." in key or key in FIELDS or tuple(error.keys) != (key,):
+        return
+    found = _BELOW.fullmatch(error.hint) or _NESTED.fullmatch(error.hint)
+    if found:
+        meant = ".".join([*re.findall(r"\w+", found["above"]), found["name"]])
+    else:
+        found = _DOTTED.fullmatch(error.hint)
+        meant = found["name"] if found else ""
+    if meant.partition(".")[0] not in FIELDS:
+        return
+    if meant.startswith("slurm."):
+        error.hint = f"the points of a sweep share {meant}: submit it once for each value"
+        return
+    is_other = found is not None and found.groupdict().get("value") == "..."
+    text = "[...]" if is_other or not _is_short(values) else flow(values)
+    error.hint = f"write sweep: {{{meant}: {text}}}"
+
+
+def _is_short(values: Any) -> bool:
+    is_list = isinstance(values, Sequence)
+    return is_list and bool(values) and len(flow(values)) <= _MOST_SHOWN
