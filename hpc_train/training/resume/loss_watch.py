@@ -53,7 +53,7 @@ class LossWatch:
     def epoch_ended(self, module: pl.LightningModule) -> None:
         """Raise an UntrainedError where no batch of a whole epoch gave a loss, or a step."""
         if self._judges and self._batches > 0 and _versions(module) == self._versions:
-            raise no_loss(module)
+            raise no_loss(module, module.trainer.train_dataloader)
         batches = self.without_step(module)
         if batches and (error := no_step(module, batches)):
             raise error

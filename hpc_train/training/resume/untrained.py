@@ -36,10 +36,13 @@ class UntrainedError(RunFailedError):
         self.where = f"{code.co_filename}:{code.co_firstlineno}" if code is not None else ""
 
 
-def no_loss(module: Any) -> UntrainedError:
-    """Where each step of an epoch gave None, or was not called, as each batch was None."""
-    trainer = getattr(module, "__dict__", {}).get("_trainer")
-    if (wrong := gives_no_batch(getattr(trainer, "train_dataloader", None))).fix:
+def no_loss(module: Any, loaders: object = None) -> UntrainedError:
+    """Where each step of an epoch gave None, or was not called, as each batch was None.
+
+    Args:
+        loaders: What the Trainer takes its training batches from.
+    """
+    if (wrong := gives_no_batch(loaders)).fix:
         said, _, hint = wrong.fix.partition(": ")
         error = UntrainedError(
             module, f"each batch was None, and nothing was trained: {said}", hint
