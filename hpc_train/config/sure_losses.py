@@ -16,6 +16,8 @@ _OWN_WAYS = ("backward", "optimizer_step", "training_step_end")
 _WITHOUT_GRADIENT = ("detach", "item")
 # Words with which a step may give a gradient back to what has none.
 _GIVES_BACK = ("manual_backward", "requires_grad", "enable_grad", "set_grad_enabled")
+_INDICES = ("argmax", "argmin", "argsort")  # which have no gradient, whatever they are of
+_INDEX = "argmax()"  # a name for the calls of those
 _FORWARD = "self()"  # a name for the calls of a forward that gives no gradient
 _STRAIGHT = (ast.Assign, ast.AnnAssign)
 
@@ -114,7 +116,7 @@ class _Straight:
             before, value = '"loss": ', named[0]
         if value is None or isinstance(value, ast.Name):
             return names.get(value.id) if value else None
-        if uncalled := self._uncalled(value):
+        if uncalled := self._uncalled(value) or self._of_indices(value):
             return uncalled
         if inner := _detached(value) or self._copied(value):
             inner = _detached(inner) or inner
@@ -151,6 +153,8 @@ class _Straight:
             return value.lineno, f"write {names[0]} = {ast.unparse(of)}"
         if without and is_computed(value):
             return without, "call the model outside of torch.no_grad()"
+        if cut := self._of_indices(value):
+            return cut
         known = [self.cut[it] for it in _read(value) if it in self.cut]
         return known[0] if known and self._is_made_of(value, {*self.plain, *self.cut}) else None
 
@@ -162,6 +166,20 @@ class _Straight:
         if not dotted.startswith("torch.nn.") or not dotted.endswith("Loss"):
             return None
         return value.lineno, uncalled_loss(value)
+
+    def _of_indices(self, value: ast.expr) -> Cut | None:
+        """Of `(self(x).argmax(1) != y).float().mean()`, and of all that is made of such alone."""
+        plain, found = _named_indices(value)
+        if not found or not self._is_made_of(plain, {*self.plain, *self.cut, _INDEX}):
+            return None
+        call = cast("ast.Attribute", found[0].func)
+        is_torchs = self._dotted(call).startswith("torch.") and bool(found[0].args)
+        of = found[0].args[0] if is_torchs else call.value
+        if self._is_made_of(of, self.plain):  # as of labels
+            return None
+        loss = f"torch.nn.functional.cross_entropy({ast.unparse(of)}, y)"
+        why = f"{call.attr} has no gradient, and is for an accuracy alone"
+        return call.lineno, f"write a loss such as {loss}: {why}"
 
     def _copied(self, value: ast.expr) -> ast.expr | None:
         """`X` of `float(X)`, `torch.tensor(X)` and `torch.tensor(X.item())`."""
@@ -233,6 +251,20 @@ def _without_calls(method: ast.FunctionDef) -> ast.FunctionDef:
             return self.generic_visit(node)
 
     return cast("ast.FunctionDef", Named().visit(copy.deepcopy(method)))
+
+
+def _named_indices(value: ast.expr) -> tuple[ast.expr, list[ast.Call]]:
+    """The value with a name in place of each call that gives indices, and those calls."""
+    found: list[ast.Call] = []
+
+    class Named(ast.NodeTransformer):
+        def visit_Call(self, node: ast.Call) -> ast.AST:
+            if isinstance(node.func, ast.Attribute) and node.func.attr in _INDICES:
+                found.append(node)
+                return ast.copy_location(ast.Name(_INDEX, ast.Load()), node)
+            return self.generic_visit(node)
+
+    return cast("ast.expr", Named().visit(copy.deepcopy(value))), found
 
 
 def _losses_of(definition: ast.ClassDef, imports: Mapping[str, str]) -> frozenset[str]:

@@ -18,6 +18,7 @@ _STR_INDEX = re.compile(r"(?:list|tuple) indices must be integers or slices, not
 _EMPTY_TEXT = re.compile(
     r"could not convert string to float: ''|invalid literal for int\(\) with base \d+: ''"
 )
+_NO_NUMBER = re.compile(r"could not convert string to float: (?P<text>'[^']{1,40}')")
 _HEADS = "must be divisible by num_heads"
 _SPLIT = "Sum of input lengths does not equal the length"
 _KEYS, _SHOWN = 5, 40  # of a dict: so many keys, with so many characters
@@ -38,6 +39,8 @@ def of_frame(error: BaseException) -> str:
         return (
             "an empty text, as of an empty cell, is no number: skip such a row, or give it a value"
         )
+    if isinstance(error, ValueError) and (found := _NO_NUMBER.match(said)):
+        return _of_text(error, found["text"])
     if isinstance(error, ValueError) and _SPLIT in said:
         return _of_split(error)
     if isinstance(error, AssertionError) and _HEADS in said:
@@ -88,6 +91,17 @@ def _of_split(error: BaseException) -> str:
             write = "write lengths that sum up to len(dataset), or fractions such as [0.8, 0.2]"
             return f"the lengths sum up to {total}, and the set has {has} samples: {write}"
     return ""
+
+
+def _of_text(error: BaseException, text: str) -> str:
+    """What a text is that float() was given, where a file is read."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    values = itertools.chain.from_iterable(it.f_locals.values() for it in frames)
+    readers = [it for it in values if type(it).__module__ == "_csv" and hasattr(it, "line_num")]
+    if readers and readers[0].line_num == 1:
+        first = "stands in the first line of the file, as a rule its header"
+        return f"{text} {first}: skip it, next(reader) before the loop"
+    return f"{text} is no number: leave such a column or line out, or give each text a number"
 
 
 def _of_heads(error: BaseException) -> str:

@@ -130,6 +130,15 @@ LOSS = "    def training_step(self, batch, batch_idx):\n        loss = self.laye
         ("return float(loss)", "write return loss"),
         ('return {"loss": torch.tensor(loss)}', 'write "loss": loss'),
         ("return loss.detach().clone()", "leave .detach() out"),
+        (
+            "return (loss.argmax(1) != batch).float().mean()",
+            (
+                "write a loss such as torch.nn.functional.cross_entropy(loss, y): argmax has no"
+                " gradient, and is for an accuracy alone"
+            ),
+        ),
+        ("return (loss.argmax(1) != batch).float().mean() + loss.mean()", ""),
+        ("return loss.mean() * batch.argmax(1).float().mean()", ""),
         ("return loss.mean().detach().cpu().float()", "leave .detach() out"),
         (
             "return torch.nn.MSELoss(loss, batch)",
@@ -189,6 +198,11 @@ def of_lines(folder: Path, monkeypatch: pytest.MonkeyPatch, lines: list[str], mo
          "11) -> leave this line out"),
         (["x, y = batch", "loss = torch.nn.NLLLoss(self(x), y, reduction='sum')", "return loss"],
          "11) -> torch.nn.NLLLoss(self(x), y, reduction='sum') makes the loss and does not call"),
+        (["x, y = batch", "loss = (self(x).argmax(1) != y).float().mean()", "return loss"],
+         "11) -> write a loss such as torch.nn.functional.cross_entropy(self(x), y): argmax"),
+        (["x, y = batch", "out = self.layer(x)", "hit = torch.argmax(out, 1) == y",
+          "loss = 1 - hit.float().mean()", "return loss"],
+         "12) -> write a loss such as torch.nn.functional.cross_entropy(out, y): argmax"),
         (["mse = self(batch)", "loss = torch.tensor(mse)", "return loss"],
          "11) -> leave torch.tensor() out"),
         (["loss = self(batch).mean().detach()", "self.log('loss', loss)", "return {'loss': loss}"],
@@ -248,6 +262,12 @@ def test_a_forward_that_gives_no_gradient_is_refused_with_that_line(
     [
         ["loss = self(batch)", "seen = loss.detach()", "self.log('loss', seen)", "return loss"],
         ["loss = self(batch)", "if self.x: loss = loss.detach()", "return loss"],
+        ["x, y = batch", "out = self(x)", "acc = (out.argmax(1) == y).float().mean()",
+         "loss = torch.nn.functional.cross_entropy(out, y)", "return loss"],
+        ["x, y = batch", "y = y.argmax(1)", "loss = self.mse(self(x), y)", "return loss"],
+        ["x, y = batch", "soft = self(x)", "hard = torch.argmax(soft, 1).float()",
+         "loss = (hard - soft.detach() + soft - y).mean()", "return loss"],
+        ["x, y = batch", "best = self(x).argmax(1)", "loss = self.embed(best)", "return loss"],
         ["made = torch.nn.MSELoss(True, True)", "loss = made(self(batch), 1)", "return loss"],
         ["loss = torch.nn.MSELoss(1, 1)", "loss = loss(self(batch), 1)", "return loss"],
         ["made = torch.nn.MSELoss(1, 1)", "return made(self(batch), 1)"],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from torch.utils.data import (
 )
 
 from hpc_train.diagnose.read_logs import ReadLogs
+from hpc_train.training.failure_words import fix_of
 from hpc_train.training.rank_failure import RankFailure, failure_of
 from tests.training.test_failure_words import Net, fit
 
@@ -218,3 +221,32 @@ def test_loaders_and_splits_with_arguments_that_do_not_fit_are_told_what_to_writ
     assert told.fix.startswith("the lengths sum up to 264, and the set has 256 samples: write")
     told = failed(lambda: random_split(whole, [0.8, 0.4]))
     assert told.fix == "the fractions sum up to 1.2, and have to sum up to 1"
+
+
+ROWS = ["f0,f1\n", "1,2\n", "3,much\n"]
+
+
+def in_one(skip: int) -> object:
+    return [[float(v) for v in row] for row in csv.reader(ROWS[skip:])]
+
+
+def by_a_name(skip: int) -> object:
+    reader = csv.reader(ROWS[skip:])
+    return [float(row[1]) for row in reader]
+
+
+@pytest.mark.parametrize("read", [in_one, by_a_name])
+def test_a_header_is_told_apart_from_a_text_among_numbers(read: Callable[[int], object]) -> None:
+    with pytest.raises(ValueError, match="could not convert") as caught:
+        read(0)
+    told = "stands in the first line of the file, as a rule its header: skip it, next(reader)"
+    assert told in fix_of(caught.value)
+    with pytest.raises(ValueError, match="could not convert") as caught:
+        read(1)
+    assert fix_of(caught.value).startswith("'much' is no number: leave such a column or line out")
+
+
+def test_an_empty_text_is_told_as_before() -> None:
+    with pytest.raises(ValueError, match="could not convert") as caught:
+        float("")
+    assert fix_of(caught.value).startswith("an empty text")
