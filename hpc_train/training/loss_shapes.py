@@ -29,8 +29,9 @@ def unfit_rows(error: BaseException) -> str:
         has, wants = (shape_of(held.get(name)) for name in ("input", "target"))
         if has and wants:
             return _of_labels(error, has, wants)
-    if isinstance(error, RuntimeError) and _UNFIT.match(str(error)):
-        return _of_loss(error)
+    squeezed, _ = _of_loss(error)
+    if squeezed:
+        return squeezed
     if isinstance(error, AssertionError) and str(error) == _OF_SET:
         tensors = held.get("tensors")
         shapes = [*map(shape_of, tensors)] if isinstance(tensors, tuple) else []
@@ -40,20 +41,31 @@ def unfit_rows(error: BaseException) -> str:
     return ""
 
 
-def _of_loss(error: BaseException) -> str:
-    """Of torch's mse_loss and the like, which broadcast an input and a target by themselves."""
+def unfit_loss(error: BaseException) -> str:
+    """Both shapes, where nothing tells more of what the line has."""
+    return _of_loss(error)[1]
+
+
+def _of_loss(error: BaseException) -> tuple[str, str]:
+    """Of torch's mse_loss and the like, which broadcast an input and a target by themselves.
+
+    Returns:
+        What to write where a dimension of 1 is too many, else empty; and the shapes alone.
+    """
+    if not isinstance(error, RuntimeError) or not _UNFIT.match(str(error)):
+        return "", ""
     frames = frames_of(error)
     users = failing_line(error)
     of_torch = [it for it in frames if it.f_globals.get("__name__") == "torch.nn.functional"]
     if not of_torch or not users or not of_torch[-1].f_code.co_name.endswith("_loss"):
-        return ""
+        return "", ""
     held = of_torch[-1].f_locals
     has, wants = (shape_of(held.get(name)) for name in ("input", "target"))
     if has is None or wants is None:
-        return ""
+        return "", ""
     said = f"the input has the shape {list(has)} and the target {list(wants)}"
     fix = squeeze(Given(of_torch[-1].f_code.co_name, has, wants), *users)
-    return f"{said}: {fix}" if fix else said
+    return f"{said}: {fix}" if fix else "", said
 
 
 def _of_labels(error: BaseException, has: tuple[int, ...], wants: tuple[int, ...]) -> str:

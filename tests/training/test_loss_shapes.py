@@ -55,6 +55,11 @@ class Unfit(Mixes):
         return torch.nn.functional.smooth_l1_loss(x, LABELS)
 
 
+class Apart(Mixes):
+    def loss(self, x: Any) -> Any:
+        return torch.nn.functional.smooth_l1_loss(*[x, LABELS])
+
+
 class Column(Mixes):
     def loss(self, x: Any) -> Any:
         return torch.nn.MSELoss()(x.unsqueeze(2), x)
@@ -85,7 +90,10 @@ def test_a_reshape_that_mixes_samples_is_told_with_its_line(tmp_path: Path) -> N
 
 @pytest.mark.filterwarnings("ignore")
 def test_a_loss_of_shapes_that_torch_cannot_broadcast_says_which_is_which(tmp_path: Path) -> None:
-    assert fit(tmp_path, Unfit()).fix == "the input has the shape [40, 4] and the target [40]"
+    assert fit(tmp_path, Unfit()).fix == (
+        "x is [40, 4] and LABELS is [40]: of labels of classes write F.cross_entropy(x, LABELS)"
+    )
+    assert fit(tmp_path, Apart()).fix == "the input has the shape [40, 4] and the target [40]"
     assert fit(tmp_path, Column()).fix == (
         "the input has the shape [40, 4, 1] and the target [40, 4]: write x.unsqueeze(2).squeeze(2)"
     )
