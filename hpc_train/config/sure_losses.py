@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -243,28 +243,33 @@ def _cut_forward(methods: Mapping[str, ast.FunctionDef], imports: Mapping[str, s
 
 def _without_calls(method: ast.FunctionDef) -> ast.FunctionDef:
     """The method with a name in place of each call of the model."""
-
-    class Named(ast.NodeTransformer):
-        def visit_Call(self, node: ast.Call) -> ast.AST:
-            if ast.unparse(node.func) in ("self", "self.forward"):
-                return ast.copy_location(ast.Name(_FORWARD, ast.Load()), node)
-            return self.generic_visit(node)
-
-    return cast("ast.FunctionDef", Named().visit(copy.deepcopy(method)))
+    of_model = ("self", "self.forward")
+    named, _ = _named_calls(method, _FORWARD, lambda it: ast.unparse(it) in of_model)
+    return cast("ast.FunctionDef", named)
 
 
 def _named_indices(value: ast.expr) -> tuple[ast.expr, list[ast.Call]]:
     """The value with a name in place of each call that gives indices, and those calls."""
+    named, found = _named_calls(
+        value, _INDEX, lambda it: isinstance(it, ast.Attribute) and it.attr in _INDICES
+    )
+    return cast("ast.expr", named), found
+
+
+def _named_calls(
+    tree: ast.AST, name: str, is_meant: Callable[[ast.expr], bool]
+) -> tuple[ast.AST, list[ast.Call]]:
+    """A copy with a name in place of each call of a function that is meant, and those calls."""
     found: list[ast.Call] = []
 
     class Named(ast.NodeTransformer):
         def visit_Call(self, node: ast.Call) -> ast.AST:
-            if isinstance(node.func, ast.Attribute) and node.func.attr in _INDICES:
+            if is_meant(node.func):
                 found.append(node)
-                return ast.copy_location(ast.Name(_INDEX, ast.Load()), node)
+                return ast.copy_location(ast.Name(name, ast.Load()), node)
             return self.generic_visit(node)
 
-    return cast("ast.expr", Named().visit(copy.deepcopy(value))), found
+    return Named().visit(copy.deepcopy(tree)), found
 
 
 def _losses_of(definition: ast.ClassDef, imports: Mapping[str, str]) -> frozenset[str]:
