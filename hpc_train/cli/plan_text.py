@@ -122,15 +122,17 @@ def _time(plan: Plan, limit: str | None) -> str:
     seconds = time_s(limit) if limit else None
     text = f"{limit} ({duration(seconds)})" if seconds is not None else limit
     text = f"at most {text}" if text else "as long as the partition lets it"
-    goes_on = "the training goes on in another" if plan.requeue.enabled else "no other follows"
+    another = "another follows" if plan.script else "the training goes on in another"
+    goes_on = another if plan.requeue.enabled else "no other follows"
     return f"{text}, each job; {goes_on}"
 
 
 def _saves(plan: Plan) -> str:
     if plan.script and plan.script.resume_when:
         return f"by the script, as {plan.script.resume_when}"
-    by_trainer = "; where no Lightning Trainer trains, as the script does" if plan.script else ""
-    return f"{_every(plan)}{by_trainer}"
+    of_trainer = "of a Lightning Trainer " if plan.script else ""
+    by_script = "; other loops save by themselves" if plan.script else ""
+    return f"{of_trainer}{_every(plan)}{by_script}"
 
 
 def _every(plan: Plan) -> str:

@@ -21,7 +21,7 @@ from hpc_train.config.long_paths import MAX_NAME, MAX_PATH
 from hpc_train.config.origins import Origins
 from hpc_train.config.ranges import RANGES, out_of_range
 from hpc_train.config.read import Sexagesimal
-from hpc_train.config.schema import Config, NotifyConfig, SlurmConfig
+from hpc_train.config.schema import REQUIRED, Config, NotifyConfig, SlurmConfig
 from hpc_train.config.secrets import looks_secret
 from hpc_train.config.specs import CLASS_PATH
 from hpc_train.config.words import NEWEST, did_you_mean, meant_number, with_unit
@@ -173,6 +173,8 @@ def _refuse_variable(key: str, value: str, values: Mapping[str, Any], origins: O
 
 
 def _check_words(key: str, value: str, origins: Origins) -> None:
+    if value == REQUIRED and key in TYPES:  # OmegaConf would keep the default in its place
+        raise origins.error(key, "is ???, to be given", f"write {key}=... on the command line")
     if key in TEXT_KEYS and not value.strip():
         raise origins.error(key, "is empty", "leave it out, or write a value")
     may_be_null = TYPES.get(key, "").startswith("Optional[")

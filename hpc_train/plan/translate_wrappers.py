@@ -61,7 +61,7 @@ def runner(program: str, words: list[str], made: Translation) -> list[str] | Non
         return None
     place = _RUNNERS[program]
     if place.startswith("`"):
-        made.say(f"{program} run", f"env.venv is the folder that {place} prints: write it there")
+        made.key(f"{program} run", "env.venv", "???", f"write the folder that {place} prints")
     else:
         made.key(f"{program} run", "env.venv", place)
     options, rest = _options(words[1:], _WITH_VALUE["uv"])

@@ -143,7 +143,7 @@ LOOP = "import torch\nfor it in range(9):\n    torch.save({}, 'model.pt')\n"
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        ([], "saves      every 10 minutes, and when it is stopped; where no Lightning Trainer"),
+        ([], "saves      of a Lightning Trainer every 10 minutes, and when it is stopped; other"),
         (["script.resume.when=model.pt"], "saves      by the script, as model.pt"),
     ],
 )

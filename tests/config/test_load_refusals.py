@@ -162,6 +162,8 @@ def test_a_model_with_its_own_loader_and_no_data_is_told_what_takes_its_place(
         ),
         ("runs_dir: '${nope}'\n", "names the key nope, which is not there", "\\${...}"),
         ("runs_dir: '${a'\n", "has a broken ${...}", "\\${...}"),
+        ("env: {venv: '???'}\n", "env.venv is ???, to be given", "write env.venv=... on the com"),
+        ("slurm: {time: '???'}\n", "slurm.time is ???, to be given", "write slurm.time=..."),
         ("trainer:\n  max_epochs: ???\n", "trainer.max_epochs is ???", "trainer.max_epochs=..."),
         ("trainer: {max_time: 1:30:00}\n", "which YAML reads as the number 5400", '"00:01:30:00"'),
         ("seed: -1\n", "cfg.yaml:5: seed is -1", "0 or more"),

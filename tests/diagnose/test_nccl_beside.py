@@ -99,6 +99,7 @@ LOOK_ALIKES = {
     "memory_limit": "slurmstepd: error: Exceeded job memory limit at some point. Job may have been"
     " partially swapped out to disk.",
     "slurm_nodes": "Requested node configuration is available",
+    "step_waited": "srun: Job/step already completing or completed",
     "slurm_tasks": "srun: More processors than permitted",
     "slurm_refused": "srun: Unable to say how long",
     "ssh": "Permission denied twice, then granted; ssh ended with exit code 0",

@@ -75,7 +75,8 @@ def test_an_environment_whose_folder_only_its_tool_knows_is_told(tool: str) -> N
     found = made(f"{tool} run python train.py")
     assert found.script == ["train.py"]
     assert found.said[0][0] == f"{tool} run"
-    assert "write it there" in found.said[0][1]
+    assert "write the folder that" in found.said[0][1]
+    assert found.submit_line() == "hpc-train submit config.yaml"
 
 
 @pytest.mark.parametrize("command", ["apptainer exec", "uv sync", "bash", "apptainer pull x"])
