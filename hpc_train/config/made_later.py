@@ -46,11 +46,12 @@ def check_made_later(
             continue
         plain = [it for it in arguments if it != argument and _is_plain(arguments[it])]
         values = [f"{it}: {arguments[it]}" for it in plain[:_MOST_SHOWN]] or [_EXAMPLE[kind]]
-        named = "".join(f", {it}={it}" for it in plain[:_MOST_SHOWN])
+        named = "".join(f", {it}=self.{it}" for it in plain[:_MOST_SHOWN])
         raise ConfigError(
             f"{class_path} needs {needs} not there yet when a config's classes are made",
-            f"give the model plain values ({', '.join(values)}) in its place, and make it in"
-            f" configure_optimizers: {class_path}({given}{named})",
+            f"give the model plain values ({', '.join(values)}) in its place, which its __init__"
+            f" takes and keeps in self, and make it in configure_optimizers:"
+            f" {class_path}({given}{named})",
         )
 
 

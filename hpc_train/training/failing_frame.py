@@ -100,7 +100,8 @@ def _of_text(error: BaseException, text: str) -> str:
     readers = [it for it in values if type(it).__module__ == "_csv" and hasattr(it, "line_num")]
     if readers and readers[0].line_num == 1:
         first = "stands in the first line of the file, as a rule its header"
-        return f"{text} {first}: skip it, next(reader) before the loop"
+        skip = "skip it: reader = csv.reader(...), next(reader) behind it, and read from reader"
+        return f"{text} {first}: {skip}"
     return f"{text} is no number: leave such a column or line out, or give each text a number"
 
 

@@ -83,8 +83,10 @@ _FIXES = (
         "no lambda and no function in a function can go into a checkpoint or to data workers",
     ),
 )
-# Lightning's advice for its own Trainer, and torch's, which the fix gives for a config.
+# Lightning's advice for its own Trainer, and torch's, which the fix gives for a config, and torch's
+# signatures of all that a function takes.
 _ADVICE = re.compile(
+    r"(?<=\)), but expected one of: .*|"
     r"\. (?:If this is intentional, you must enable the detection of unused"
     r"|Hint: enable anomaly detection to find).*"
 )

@@ -18,7 +18,10 @@ from typing import Any
 from hpc_train.training.frame_text import is_users, nodes_at, nodes_of
 from hpc_train.training.frame_values import shape_of, value_of
 
-_OF_WHOLE = re.compile(r"must be (?:a )?Tensors?, not \w+$")
+_OF_WHOLE = re.compile(
+    r"must be (?:a )?Tensors?, not (?P<kind>\w+)$"
+    r"|invalid combination of arguments - got \((?P<first>\w+)"  # as of a convolution
+)
 _LOADS = re.compile(r"load|data|\bdl\b", re.IGNORECASE)
 _MOST = 6  # parts that are told one by one
 _FORWARD = "forward"
@@ -69,8 +72,8 @@ def _taken(error: BaseException) -> Any:
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     if isinstance(error, AttributeError):
         held = [error.obj]
-    elif isinstance(error, TypeError) and _OF_WHOLE.search(str(error)) and frames:
-        kind = str(error).rpartition(" ")[2]
+    elif isinstance(error, TypeError) and (found := _OF_WHOLE.search(str(error))) and frames:
+        kind = found["kind"] or found["first"]
         held = [it for it in frames[-1].f_locals.values() if type(it).__name__ == kind]
     else:
         return None

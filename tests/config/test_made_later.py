@@ -34,15 +34,16 @@ class Query:
             "_target_",
             "torch.optim.Adam needs the model's parameters, which are not there yet",
             (
-                "give the model plain values (lr: 0.001) in its place, and make it in"
-                " configure_optimizers: torch.optim.Adam(self.parameters(), lr=lr)"
+                "give the model plain values (lr: 0.001) in its place, which its __init__ takes"
+                " and keeps in self, and make it in configure_optimizers:"
+                " torch.optim.Adam(self.parameters(), lr=self.lr)"
             ),
         ),
         (
             "{class_path: torch.optim.SGD, init_args: {lr: 0.1, momentum: 0.9, betas: [1, 2]}}",
             "class_path",
             "torch.optim.SGD needs the model's parameters",
-            "torch.optim.SGD(self.parameters(), lr=lr, momentum=momentum)",
+            "torch.optim.SGD(self.parameters(), lr=self.lr, momentum=self.momentum)",
         ),
         ("{_target_: torch.optim.AdamW, params: ...}", "_target_", "needs", "(lr: 0.001) in"),
         ("{_target_: torch.optim.AdamW, params: [], wd: 1}", "_target_", "needs", "(wd: 1) in"),
@@ -51,7 +52,7 @@ class Query:
             "{_target_: torch.optim.lr_scheduler.StepLR, step_size: 3}",
             "_target_",
             "StepLR needs an optimizer, which is not there yet",
-            "torch.optim.lr_scheduler.StepLR(optimizer, step_size=step_size)",
+            "torch.optim.lr_scheduler.StepLR(optimizer, step_size=self.step_size)",
         ),
         (
             "{_target_: torch.optim.lr_scheduler.ReduceLROnPlateau}",

@@ -239,7 +239,7 @@ def by_a_name(skip: int) -> object:
 def test_a_header_is_told_apart_from_a_text_among_numbers(read: Callable[[int], object]) -> None:
     with pytest.raises(ValueError, match="could not convert") as caught:
         read(0)
-    told = "stands in the first line of the file, as a rule its header: skip it, next(reader)"
+    told = "stands in the first line of the file, as a rule its header: skip it: reader = csv."
     assert told in fix_of(caught.value)
     with pytest.raises(ValueError, match="could not convert") as caught:
         read(1)

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from hpc_train.training.failure_words import fix_of
-from hpc_train.training.rank_failure import user_frame
+from hpc_train.training.rank_failure import failure_of, user_frame
 
 X, Y = torch.zeros(32, 16), torch.zeros(32)
 Pair = namedtuple("Pair", ["img", "label"])
@@ -47,6 +47,15 @@ class Shared(Net):
     def shared(self, batch: Any) -> Any:
         image, _ = batch
         return self.forward(batch, scale=2.0) - image
+
+
+class Conv(Net):
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv1d(32, 4, 3)
+
+    def forward(self, x: Any) -> Any:  # type: ignore[override]
+        return self.conv(x)
 
 
 class Relu(Net):
@@ -151,3 +160,25 @@ def test_a_part_of_a_batch_and_other_errors_are_left_to_others() -> None:
     assert "whole" not in told(Net(), [[X, Y], [X, Y]])[0]
     assert "whole batch" not in told(Net(), torch.zeros(32, 3))[0]
     assert "whole" not in told(Net(), None)[0]
+
+
+@pytest.mark.parametrize("batch", [[X, Y], (X, Y)])
+def test_a_convolution_says_it_in_other_words(batch: Any) -> None:
+    with pytest.raises(TypeError, match="invalid combination") as caught:
+        Conv().training_step(batch)
+    kind = type(batch).__name__
+    assert fix_of(caught.value) == (
+        f"self(batch) is given the whole batch, a {kind} of 2 tensors, [32, 16] and [32]:"
+        " write x, y = batch and self(x)"
+    )
+    said = failure_of(caught.value).error
+    assert said.startswith(
+        f"TypeError: conv1d() received an invalid combination of arguments - got ({kind},"
+    )
+    assert "expected one of" not in said
+
+
+def test_another_invalid_combination_is_left_alone() -> None:
+    with pytest.raises(TypeError, match="invalid combination") as caught:
+        nn.functional.conv1d("x", X, Y)  # type: ignore[arg-type]
+    assert "whole" not in fix_of(caught.value)
