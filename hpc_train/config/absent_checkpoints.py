@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
 from hpc_train.config.schema import Config
 from hpc_train.config.script_call_arguments import bound_once, sure_calls
+from hpc_train.config.script_tree import script_tree
 
 # What Lightning looks up by itself (trainer/connectors/checkpoint_connector.py).
 _NO_PATHS = ("last", "best", "hpc", "registry")
@@ -41,13 +41,10 @@ def absent_checkpoint(path: str, workdir: Path) -> str:
 
 def notes_on_checkpoints(config: Config, workdir: Path) -> Iterator[str]:
     """A line for the first fit of a script, where it surely begins with such a path."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the script's own business
-            text = (workdir / (config.script.path or "")).read_text("utf-8")
-            tree = ast.parse(text)
-    except (OSError, SyntaxError, ValueError):  # it was told where the script was checked
+    file = workdir / (config.script.path or "")
+    if (tree := script_tree(file)) is None:
         return
+    text = file.read_text("utf-8", "replace")
     names = _texts(tree)
     for call in sure_calls(tree):
         if not isinstance(call.func, ast.Attribute) or call.func.attr != "fit":

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 import sys
-import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -37,6 +36,7 @@ from hpc_train.config.relative_paths import notes_on_relative_paths
 from hpc_train.config.schedule_notes import misnamed_schedule
 from hpc_train.config.schema import Config
 from hpc_train.config.script_trainers import trainers_for_gpus
+from hpc_train.config.script_tree import script_tree
 from hpc_train.config.silent_forwards import silent_forward
 from hpc_train.config.specs import classes_of, read_object, wanted_of
 from hpc_train.config.trainer_lists import trainer_lists
@@ -175,12 +175,8 @@ def _asks_for_checkpoints(definition: ast.ClassDef, config: Config) -> int:
 
 def _script_takes_gpus(path: str) -> bool:
     """Whether every Trainer of a script, of which there is one at least, is for GPUs alone."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the script's own business
-            return trainers_for_gpus(ast.parse(Path(path).read_bytes())) > 0
-    except (OSError, SyntaxError, ValueError):  # it was told where the script was checked
-        return False
+    tree = script_tree(Path(path))
+    return tree is not None and trainers_for_gpus(tree) > 0
 
 
 def torch_notes(config: Config) -> list[str]:

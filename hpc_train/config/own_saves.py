@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
 from hpc_train.config.schema import Config
+from hpc_train.config.script_tree import script_tree
 
 _LIGHTNING = ("pytorch_lightning", "lightning")  # whose Trainer's state hpc-train saves itself
 _RESUMES = ("--resume", "--resume-from", "--resume_from", "--ckpt", "--checkpoint", "--resume-path")
@@ -24,7 +24,7 @@ def note_on_own_saves(config: Config, folder: Path) -> str:
     script = config.script
     if not script.path or script.resume or not config.requeue.enabled:
         return ""
-    tree = _read(folder / script.path)
+    tree = script_tree(folder / script.path)
     if tree is None or _is_lightnings(tree, (folder / script.path).parent):
         return ""
     call = next(_saves_in_loops(tree), None)
@@ -42,22 +42,13 @@ def note_on_own_saves(config: Config, folder: Path) -> str:
     )
 
 
-def _read(file: Path) -> ast.Module | None:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the script's own business
-            return ast.parse(file.read_bytes())
-    except (OSError, SyntaxError, ValueError):  # it is told where the script is checked
-        return None
-
-
 def _is_lightnings(tree: ast.Module, folder: Path) -> bool:
     """Whether a Trainer of Lightning's may be made, in the script or in what lies beside it."""
     for name in _imported(tree):
         root = name.partition(".")[0]
         if root in _LIGHTNING or (folder / root).is_dir():  # a package may do anything
             return True
-        beside = _read(folder / f"{root}.py")
+        beside = script_tree(folder / f"{root}.py")
         if beside is not None and any(
             it.partition(".")[0] in _LIGHTNING for it in _imported(beside)
         ):

@@ -23,6 +23,7 @@ from hpc_train.config.script_trainers import (
     trainers_for_gpus,
     word_of_old,
 )
+from hpc_train.config.script_tree import script_tree
 from hpc_train.config.script_words import ADD_BEHIND
 from hpc_train.errors import ConfigError
 
@@ -272,13 +273,8 @@ def _check_places(tree: ast.Module, config: Config, origins: Origins) -> None:
 
 def line_for_gpus(file: Path) -> int:
     """The line of a Trainer for GPUs where a script surely makes no other; else 0."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the script's own business, at each start
-            tree = ast.parse(file.read_bytes())
-    except (OSError, SyntaxError, ValueError):  # told where the script is checked
-        return 0
-    return trainers_for_gpus(tree, list(_unconditional(tree.body)))
+    tree = script_tree(file)
+    return trainers_for_gpus(tree, list(_unconditional(tree.body))) if tree is not None else 0
 
 
 def _check_old(tree: ast.Module, config: Config, origins: Origins) -> None:

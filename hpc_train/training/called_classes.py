@@ -7,41 +7,32 @@ import inspect
 import re
 import traceback
 from collections.abc import Iterator
-from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
 from hpc_train.training.frame_text import is_users, nodes_of, shown_file
 from hpc_train.training.frame_values import shape_of, value_of
+from hpc_train.training.placed_fix import PlacedFix
 from hpc_train.training.users_method import class_text, lines_of
 
 _OF = ("torch.nn.", "torchmetrics.")
 
 
-@dataclass(frozen=True)
-class UncalledClass:
-    """Both are empty where the error is of something else.
+def uncalled_class(error: BaseException) -> PlacedFix:
+    """By a line that was executed: `self.loss(logits, y)` of `self.loss = nn.CrossEntropyLoss`.
 
-    Attributes:
-        where: `file:line` of the line that keeps it.
-        fix: What to write.
+    Returns:
+        The place is that of the line that keeps it.
     """
-
-    where: str = ""
-    fix: str = ""
-
-
-def uncalled_class(error: BaseException) -> UncalledClass:
-    """By a line that was executed: `self.loss(logits, y)` of `self.loss = nn.CrossEntropyLoss`."""
     if not isinstance(error, RuntimeError | TypeError | ValueError | AttributeError):
-        return UncalledClass()
+        return PlacedFix()
     for frame, line in reversed([*traceback.walk_tb(error.__traceback__)]):
         if is_users(frame.f_code.co_filename):
             found = dict(_kept(frame, line, str(error)))
             if len(found) == 1:
                 ((name, owner),) = found.items()
                 return _told(name, owner)
-    return UncalledClass()
+    return PlacedFix()
 
 
 def _kept(frame: FrameType, line: int, said: str) -> Iterator[tuple[str, Any]]:
@@ -64,7 +55,7 @@ def _is_at(node: ast.expr, line: int) -> bool:
     return node.lineno <= line <= (node.end_lineno or node.lineno)
 
 
-def _told(name: str, owner: Any) -> UncalledClass:
+def _told(name: str, owner: Any) -> PlacedFix:
     """Where the text of its class keeps it; without such a line nothing is sure."""
     for kind in type(owner).__mro__:
         lines, first = lines_of(kind)
@@ -77,8 +68,8 @@ def _told(name: str, owner: Any) -> UncalledClass:
                 made = f"{written}({_given(vars(owner).get(name, getattr(kind, name, None)))})"
                 place = f"{shown_file(file)}:{node.lineno}"
                 said = f"self.{name} ({place}) is the class itself"
-                return UncalledClass(f"{file}:{node.lineno}", f"{said}: write {made} there")
-    return UncalledClass()
+                return PlacedFix(f"{file}:{node.lineno}", f"{said}: write {made} there")
+    return PlacedFix()
 
 
 def _given(kind: Any) -> str:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from types import FunctionType
 
 from hpc_train.training.frame_text import is_users, shown_file
+from hpc_train.training.placed_fix import PlacedFix
 from hpc_train.training.users_method import lines_of, parsed
 
 _SAID = "modified by an inplace operation"
@@ -30,19 +31,6 @@ _MOST = 3
 
 
 @dataclass(frozen=True)
-class ChangedInPlace:
-    """Both are empty where the error is of something else, or the text does not tell it.
-
-    Attributes:
-        where: `file:line` of the one operation.
-        fix: What to write.
-    """
-
-    where: str = ""
-    fix: str = ""
-
-
-@dataclass(frozen=True)
 class _Change:
     written: str
     instead: str
@@ -54,31 +42,34 @@ class _Change:
         return f"{self.written} ({shown_file(file)}:{line})" if file else self.written
 
 
-def changed_in_place(error: BaseException, *, of_config: bool = True) -> ChangedInPlace:
+def changed_in_place(error: BaseException, *, of_config: bool = True) -> PlacedFix:
     """Of the backward pass of a model of the user's.
 
     Args:
         error: What torch raised.
         of_config: Whether a config gives the Trainer its arguments.
+
+    Returns:
+        The place is that of the one operation.
     """
     found = _OUTPUT.search(str(error)) if isinstance(error, RuntimeError) else None
     if found is None or _SAID not in str(error) or found["name"] in _OF_WEIGHTS:
-        return ChangedInPlace()
+        return PlacedFix()
     output = _plain(found["name"])
     changes = [*dict.fromkeys(_changes(error))]
     changes = [it for it in changes if not it.made_by or _plain(it.made_by) == output]
     changes = [it for it in changes if it.made_by] or changes
     if not 0 < len(changes) <= _MOST:
-        return ChangedInPlace()
+        return PlacedFix()
     key = "trainer.detect_anomaly=true" if of_config else "Trainer(detect_anomaly=True)"
     if len(changes) > 1:
         told = " and ".join(map(str, changes))
-        return ChangedInPlace(fix=f"{told} change in place: {key} names the operation before it")
+        return PlacedFix(fix=f"{told} change in place: {key} names the operation before it")
     (it,) = changes
     sole = "changes it in place" if it.made_by else "is the sole change in place in the text"
     other = "" if it.made_by else f"; where that is not it, {key} names the operation before it"
     fix = f"{it} {sole}: write {it.instead}{other}"
-    return ChangedInPlace(it.where, fix)
+    return PlacedFix(it.where, fix)
 
 
 def _plain(name: str) -> str:

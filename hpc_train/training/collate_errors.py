@@ -6,12 +6,12 @@ import inspect
 import re
 import traceback
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from hpc_train.config.method_signatures import gives_value
 from hpc_train.config.wrong_collates import of_one_list, with_batch
 from hpc_train.training.frame_text import is_users, shown_file
+from hpc_train.training.placed_fix import PlacedFix
 from hpc_train.training.users_method import lines_of, parsed
 
 # Also as the text of a data worker's error.
@@ -19,21 +19,12 @@ _CALLED = re.compile(r"(?P<name>\w+)\(\) missing \d+ required positional argumen
 _HELD = ("collate_fn", "_collate_fn")
 
 
-@dataclass(frozen=True)
-class WrongCollate:
-    """Both are empty where the error is of something else.
+def wrong_collate(error: BaseException) -> PlacedFix:
+    """Of a loader that gave its function fewer values than it needs.
 
-    Attributes:
-        where: `file:line` of its def.
-        fix: What to write.
+    Returns:
+        The place is that of its def.
     """
-
-    where: str = ""
-    fix: str = ""
-
-
-def wrong_collate(error: BaseException) -> WrongCollate:
-    """Of a loader that gave its function fewer values than it needs."""
     found = _CALLED.search(str(error)) if isinstance(error, TypeError) else None
     for function in _held(error) if found else ():
         node = parsed(lines_of(function)[0])
@@ -41,19 +32,17 @@ def wrong_collate(error: BaseException) -> WrongCollate:
             continue
         if hint := of_one_list(node, is_method=inspect.ismethod(function)):
             said = f"{_placed(function)} is given one list of samples"
-            return WrongCollate(_where(function), f"{said}: {hint}")
-    return WrongCollate()
+            return PlacedFix(_where(function), f"{said}: {hint}")
+    return PlacedFix()
 
 
-def gives_no_batch(loader: Any) -> WrongCollate:
+def gives_no_batch(loader: Any) -> PlacedFix:
     """Of a loader whose function surely returns nothing."""
     function = getattr(loader, "collate_fn", None)
     node = parsed(lines_of(function)[0]) if inspect.isroutine(function) else None
     if node is None or gives_value(node) is not False or not is_users(_where(function)):
-        return WrongCollate()
-    return WrongCollate(
-        _where(function), f"{_placed(function)} returns nothing: {with_batch(node)}"
-    )
+        return PlacedFix()
+    return PlacedFix(_where(function), f"{_placed(function)} returns nothing: {with_batch(node)}")
 
 
 def _held(error: BaseException) -> Iterator[Any]:

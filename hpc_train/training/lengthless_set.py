@@ -9,13 +9,13 @@ import inspect
 import re
 import traceback
 from collections.abc import Iterator
-from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
 from hpc_train.config.lengthless_sets import LEN, how_to_write, indexed_by_number, returned
 from hpc_train.config.sampleless_sets import GETS
 from hpc_train.training.frame_text import shown_class, shown_file
+from hpc_train.training.placed_fix import PlacedFix
 from hpc_train.training.users_method import class_text, lines_of, parsed
 
 _NO_LENGTH = re.compile(r"object of type '(?P<kind>\w+)' has no len\(\)")
@@ -24,34 +24,25 @@ _HELD = ("dataset", "_dataset", "data_source")
 _MOST = 8  # sets in each other
 
 
-@dataclass(frozen=True)
-class LengthlessSet:
-    """Both are empty where the error is of something else.
+def lengthless_set(error: BaseException) -> PlacedFix:
+    """The user's set of a loader, or of a line of the user's own, that was asked for its length.
 
-    Attributes:
-        where: `file:line` of the class.
-        fix: What to write.
+    Returns:
+        The place is that of the class.
     """
-
-    where: str = ""
-    fix: str = ""
-
-
-def lengthless_set(error: BaseException) -> LengthlessSet:
-    """The user's set of a loader, or of a line of the user's own, that was asked for its length."""
     if isinstance(error, TypeError) and (other := _NO_NUMBER.search(str(error))):
         return _of_number(error, other["kind"])
     found = _NO_LENGTH.search(str(error)) if isinstance(error, TypeError) else None
     if not found or found["kind"] == "NoneType":  # of a sample `samples_differ` tells it
-        return LengthlessSet()
+        return PlacedFix()
     for frame, _ in reversed([*traceback.walk_tb(error.__traceback__)]):
         for value in _values(frame):
             if type(value).__name__ == found["kind"] and _is_set(type(value)):
                 return _told(value)
-    return LengthlessSet()
+    return PlacedFix()
 
 
-def _of_number(error: BaseException, kind: str) -> LengthlessSet:
+def _of_number(error: BaseException, kind: str) -> PlacedFix:
     """Of a `__len__` of the user's that gives something else than a number."""
     for frame, _ in reversed([*traceback.walk_tb(error.__traceback__)]):
         for value in _values(frame):
@@ -68,8 +59,8 @@ def _of_number(error: BaseException, kind: str) -> LengthlessSet:
             fix = "have it return a whole number, as of int(...) or //"
             if kind == "NoneType":
                 said, fix = said.replace("gives a NoneType", "returns nothing"), returned(node)
-            return LengthlessSet(f"{code.co_filename}:{code.co_firstlineno}", f"{said}: {fix}")
-    return LengthlessSet()
+            return PlacedFix(f"{code.co_filename}:{code.co_firstlineno}", f"{said}: {fix}")
+    return PlacedFix()
 
 
 def _values(frame: FrameType) -> Iterator[Any]:
@@ -89,15 +80,15 @@ def _is_set(kind: type) -> bool:
     return hasattr(kind, GETS) and not is_torchs and "IterableDataset" not in names
 
 
-def _told(dataset: Any) -> LengthlessSet:
+def _told(dataset: Any) -> PlacedFix:
     kind = type(dataset)
     lines, line = lines_of(kind)
     if not lines:  # made in a notebook or by a library
-        return LengthlessSet(fix=f"{shown_class(kind)} has no {LEN}: write it in the class")
+        return PlacedFix(fix=f"{shown_class(kind)} has no {LEN}: write it in the class")
     file, definition = inspect.getfile(kind), class_text(lines, line)
     place = f"{shown_class(kind)} ({shown_file(file)}:{line})"
     fix = how_to_write(definition, _kept(dataset)) if definition else "write it in the class"
-    return LengthlessSet(f"{file}:{line}", f"{place} has no {LEN}: {fix}")
+    return PlacedFix(f"{file}:{line}", f"{place} has no {LEN}: {fix}")
 
 
 def _kept(dataset: Any) -> str:

@@ -9,9 +9,10 @@ import inspect
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from types import CodeType
 from typing import Any
+
+from hpc_train.training.placed_fix import PlacedFix
 
 # CPython's Lib/multiprocessing/reduction.py and Modules/_pickle.c; from 3.14 on by its repr.
 _LOCAL = re.compile(r"local object (?:'|<function )(?P<name>[\w.<>]+?)(?:'| at 0x)")
@@ -21,31 +22,22 @@ _LAMBDA = "<lambda>"
 _INSTALLED = ("site-packages", "dist-packages")
 
 
-@dataclass(frozen=True)
-class LocalObject:
-    """What pickle cannot find by a name; both are empty where that is not what went wrong.
+def local_object(error: BaseException) -> PlacedFix:
+    """The lambda, function or class that an error of pickle's names.
 
-    Attributes:
-        where: `file:line` of it; empty where several may be meant.
-        fix: What to write in its place.
+    Returns:
+        The place is that of its own line.
     """
-
-    where: str = ""
-    fix: str = ""
-
-
-def local_object(error: BaseException) -> LocalObject:
-    """The lambda, function or class that an error of pickle's names."""
     said = str(error)
     found = _LOCAL.search(said) or _OF_MODULE.search(said)
     if found is None:
-        return LocalObject()
+        return PlacedFix()
     name, module = found["name"], found.groupdict().get("module") or ""
     codes = {(it.co_filename, it.co_firstlineno): it for it in _codes(name, module)}
     if len(codes) != 1:
-        return LocalObject()
+        return PlacedFix()
     ((file, line),) = codes
-    return LocalObject(f"{file}:{line}", _to_write(name.rpartition(".")[2], codes[file, line]))
+    return PlacedFix(f"{file}:{line}", _to_write(name.rpartition(".")[2], codes[file, line]))
 
 
 def _to_write(name: str, code: CodeType) -> str:

@@ -12,7 +12,6 @@ import sys
 import textwrap
 import traceback
 from collections.abc import Sequence
-from dataclasses import dataclass
 from types import FrameType, ModuleType
 from typing import Any
 
@@ -20,6 +19,7 @@ from hpc_train.config.cut_forwards import cut_at
 from hpc_train.config.sure_losses import detached_loss
 from hpc_train.training.frame_text import shown_file
 from hpc_train.training.frame_values import shape_of
+from hpc_train.training.placed_fix import PlacedFix
 from hpc_train.training.users_method import lines_of, own_method, parsed
 
 _OF_NONE = "of tensors does not require grad"
@@ -38,30 +38,21 @@ _BETWEEN = "no such call between self(x) and return loss"
 _LOST = "the loss has no gradient"
 
 
-@dataclass(frozen=True)
-class LostGradient:
-    """Both are empty where the error is of something else.
+def lost_gradient(error: BaseException) -> PlacedFix:
+    """Of a loss without a gradient, or of many numbers, out of Lightning's own backward pass.
 
-    Attributes:
-        where: `file:line` of the method that returned the loss.
-        fix: What to look for in it.
+    Returns:
+        The place is that of the method that returned the loss.
     """
-
-    where: str = ""
-    fix: str = ""
-
-
-def lost_gradient(error: BaseException) -> LostGradient:
-    """Of a loss without a gradient, or of many numbers, out of Lightning's own backward pass."""
     is_cut, is_many = _OF_NONE in str(error), _OF_MANY in str(error)
     if not is_cut and not is_many:
-        return LostGradient()
+        return PlacedFix()
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     by_hand = any(frame.f_code.co_name == _STEP for frame in frames)
     values = [frame.f_locals.get(name) for frame in frames for name in _OWNERS]
     model = next((it for it in values if hasattr(it, _STEP)), None)
     if model is None or by_hand:  # the line of its backward stands in the traceback
-        return LostGradient(fix=_GENERAL if is_cut else "")
+        return PlacedFix(fix=_GENERAL if is_cut else "")
     if is_many:
         return _of_many(model, frames)
     frozen = _all_frozen(model)
@@ -69,16 +60,16 @@ def lost_gradient(error: BaseException) -> LostGradient:
     code, (lines, first) = getattr(method, "__code__", None), lines_of(method)
     where = f"{code.co_filename}:{code.co_firstlineno}" if code else ""
     if frozen:
-        return LostGradient(where, f"all parameters of {type(model).__name__} are frozen: {frozen}")
+        return PlacedFix(where, f"all parameters of {type(model).__name__} are frozen: {frozen}")
     if sure := _of_text(type(model)):
         return sure
     found = _cuts_in(lines, first)
     if found:
-        return LostGradient(where, f"{_LOST}: look at line {found[-1]}: {_BETWEEN}")
-    return _of_forward(model) or LostGradient(where, _GENERAL)
+        return PlacedFix(where, f"{_LOST}: look at line {found[-1]}: {_BETWEEN}")
+    return _of_forward(model) or PlacedFix(where, _GENERAL)
 
 
-def _of_text(kind: type) -> LostGradient | None:
+def _of_text(kind: type) -> PlacedFix | None:
     """What takes it away in each training_step, where the text of the class tells that."""
     lines, first = lines_of(kind)
     try:
@@ -93,7 +84,7 @@ def _of_text(kind: type) -> LostGradient | None:
     if found is None:
         return None
     place = f"{inspect.getfile(kind)}:{first + found[0] - 1}"
-    return LostGradient(place, f"{_STEP} gives a loss without a gradient: {found[1]}")
+    return PlacedFix(place, f"{_STEP} gives a loss without a gradient: {found[1]}")
 
 
 def _dotted(value: Any) -> str:
@@ -111,7 +102,7 @@ def _cuts_in(lines: Sequence[str], first: int) -> list[str]:
     return [f"{first + number} ({cut[0].strip('(')})" for number, cut in cuts if cut]
 
 
-def _of_forward(model: Any) -> LostGradient | None:
+def _of_forward(model: Any) -> PlacedFix | None:
     """What takes it away in the model's own forward; None where nothing there does."""
     forward = own_method(model, "forward")
     lines, first = lines_of(forward)
@@ -124,20 +115,20 @@ def _of_forward(model: Any) -> LostGradient | None:
     if line:
         word = _NO_GRAD.search(lines[line - 1])
         said = f"forward computes what it gives under torch.{word[0] if word else 'no_grad'}()"
-        return LostGradient(f"{file}:{first + line - 1}", f"{said}: leave that out of it")
+        return PlacedFix(f"{file}:{first + line - 1}", f"{said}: leave that out of it")
     number, _, word_there = found[-1].partition(" ")
     at = f"{shown_file(file)}:{number} {word_there}"
-    return LostGradient(f"{file}:{number}", f"{_LOST}: look at forward, {at}: {_BETWEEN}")
+    return PlacedFix(f"{file}:{number}", f"{_LOST}: look at forward, {at}: {_BETWEEN}")
 
 
-def _of_many(model: Any, frames: Sequence[FrameType]) -> LostGradient:
+def _of_many(model: Any, frames: Sequence[FrameType]) -> PlacedFix:
     """Of a loss of each sample, where one number is wanted."""
     method = own_method(model, _STEP)
     code, (lines, first) = getattr(method, "__code__", None), lines_of(method)
     losses = (frame.f_locals.get(name) for frame in reversed(frames) for name in _LOSSES)
     shape = next(filter(None, map(shape_of, losses)), None)
     if code is None or shape is None:
-        return LostGradient()
+        return PlacedFix()
     kept = [first + number for number, line in enumerate(lines) if _KEPT.search(line)]
     of = f'reduction="none" in line {kept[0]}' if len(kept) == 1 else ""
     said = f"{_STEP} returns a loss of shape {list(shape)}{f' ({of})' if of else ''}"
@@ -145,7 +136,7 @@ def _of_many(model: Any, frames: Sequence[FrameType]) -> LostGradient:
     returned = [it.value for it in ast.walk(node) if isinstance(it, ast.Return)] if node else []
     names = {it.id for it in returned if isinstance(it, ast.Name)}
     mean = f"{names.pop()}.mean()" if len(names) == len(returned) == 1 else "its mean()"
-    return LostGradient(f"{code.co_filename}:{code.co_firstlineno}", f"{said}: return {mean}")
+    return PlacedFix(f"{code.co_filename}:{code.co_firstlineno}", f"{said}: return {mean}")
 
 
 def _all_frozen(model: Any) -> str:

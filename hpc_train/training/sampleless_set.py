@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import inspect
 import traceback
-from dataclasses import dataclass
 from typing import Any
 
 from hpc_train.config.sampleless_sets import GETS, meant_as_getitem
 from hpc_train.training.frame_text import shown_class, shown_file
+from hpc_train.training.placed_fix import PlacedFix
 
 # torch/utils/data/dataset.py, also as the text of a data worker's error.
 _LACKS = f"Subclasses of Dataset should implement {GETS}"
@@ -19,23 +19,14 @@ _WRITE = f"write def {GETS}(self, index) in it"
 _MOST = 8  # sets in each other
 
 
-@dataclass(frozen=True)
-class SamplelessSet:
-    """Both are empty where the error is of something else.
+def sampleless_set(error: BaseException) -> PlacedFix:
+    """Which class it is, and what to write.
 
-    Attributes:
-        where: `file:line` of the method that is meant, or of the class.
-        fix: What to write.
+    Returns:
+        The place is that of the method that is meant, or the class.
     """
-
-    where: str = ""
-    fix: str = ""
-
-
-def sampleless_set(error: BaseException) -> SamplelessSet:
-    """Which class it is, and what to write."""
     if not isinstance(error, NotImplementedError) or _LACKS not in str(error):
-        return SamplelessSet()
+        return PlacedFix()
     for frame, _ in reversed([*traceback.walk_tb(error.__traceback__)]):
         owner = frame.f_locals.get("self")
         held = getattr(owner, "__dict__", {})
@@ -43,7 +34,7 @@ def sampleless_set(error: BaseException) -> SamplelessSet:
             kind = _lacking(value)
             if kind is not None:
                 return _told(kind)
-    return SamplelessSet()
+    return PlacedFix()
 
 
 def _lacking(value: Any) -> type | None:
@@ -58,18 +49,18 @@ def _lacking(value: Any) -> type | None:
     return None
 
 
-def _told(kind: type) -> SamplelessSet:
+def _told(kind: type) -> PlacedFix:
     named = shown_class(kind)
     try:
         file, line = inspect.getfile(kind), inspect.getsourcelines(kind)[1]
     except (OSError, TypeError):  # made in a notebook or by a library
-        return SamplelessSet(fix=f"{named} has no {GETS}: {_WRITE}")
+        return PlacedFix(fix=f"{named} has no {GETS}: {_WRITE}")
     has = f"{named} ({shown_file(file)}:{line}) has no {GETS}"
     methods = {it: code for it, value in vars(kind).items() if (code := _code(value))}
     if meant := meant_as_getitem(methods):
         line = methods[meant].co_firstlineno
-        return SamplelessSet(f"{file}:{line}", f"{has}: rename {meant} (line {line}) to {GETS}")
-    return SamplelessSet(f"{file}:{line}", f"{has}: {_WRITE}")
+        return PlacedFix(f"{file}:{line}", f"{has}: rename {meant} (line {line}) to {GETS}")
+    return PlacedFix(f"{file}:{line}", f"{has}: {_WRITE}")
 
 
 def _code(value: object) -> Any:

@@ -10,13 +10,13 @@ import itertools
 import re
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
 from hpc_train.training.frame_text import is_users, nodes_at, nodes_of, shown_file
 from hpc_train.training.frame_values import value_of
 from hpc_train.training.layers import frames_of
+from hpc_train.training.placed_fix import PlacedFix
 from hpc_train.training.step_data import shown_source
 from hpc_train.training.users_method import class_text, lines_of
 
@@ -38,25 +38,16 @@ _ERRORS = (TypeError, AttributeError, ValueError, RuntimeError)
 _MOST_TEXTS = 3
 
 
-@dataclass(frozen=True)
-class TakenApart:
-    """Both are empty where no dict was taken apart.
+def taken_dict(error: BaseException) -> PlacedFix:
+    """The line that took the keys of a dict for its values.
 
-    Attributes:
-        where: `file:line` of the line that took its keys.
-        fix: What to write.
+    Returns:
+        The place is that of the line that took its keys.
     """
-
-    where: str = ""
-    fix: str = ""
-
-
-def taken_dict(error: BaseException) -> TakenApart:
-    """The line that took the keys of a dict for its values."""
     if not isinstance(error, _ERRORS) or not _OF_KEYS.search(str(error)):
-        return TakenApart()
+        return PlacedFix()
     told = (_taken_apart(*it) for it in reversed(_frames(error)))
-    return next((it for it in told if it.fix), TakenApart())
+    return next((it for it in told if it.fix), PlacedFix())
 
 
 def of_batch(error: BaseException) -> str:
@@ -81,9 +72,9 @@ def _frames(error: BaseException) -> list[tuple[FrameType, int]]:
     return [it for it in frames if is_users(it[0].f_code.co_filename)]
 
 
-def _taken_apart(frame: FrameType, line: int) -> TakenApart:
+def _taken_apart(frame: FrameType, line: int) -> PlacedFix:
     """Of `x, y = batch` in what the frame has done so far, where batch is a dict."""
-    found = TakenApart()
+    found = PlacedFix()
     for node in nodes_of(frame):
         if not isinstance(node, ast.Assign) or node.lineno > line:
             continue
@@ -101,7 +92,7 @@ def _taken_apart(frame: FrameType, line: int) -> TakenApart:
                 f"{_told(batch, value)}, and {shown_file(file)}:{node.lineno}{also} takes its keys"
             )
             fix = f"{said}: write {_from_names(names, batch, list(value))}"
-            found = TakenApart(f"{file}:{node.lineno}", fix)
+            found = PlacedFix(f"{file}:{node.lineno}", fix)
     return found
 
 

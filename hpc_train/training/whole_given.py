@@ -11,12 +11,12 @@ import inspect
 import re
 import traceback
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
 from hpc_train.training.frame_text import is_users, nodes_at, nodes_of
 from hpc_train.training.frame_values import shape_of, value_of
+from hpc_train.training.placed_fix import PlacedFix
 
 _OF_WHOLE = re.compile(
     r"must be (?:a )?Tensors?, not (?P<kind>\w+)$"
@@ -28,24 +28,15 @@ _FORWARD = "forward"
 _PAIRS = ("LSTM", "GRU", "RNN", "MultiheadAttention")  # torch.nn's that give one, the output first
 
 
-@dataclass(frozen=True)
-class WholeGiven:
-    """Both are empty where the error is of something else.
+def whole_given(error: BaseException) -> PlacedFix:
+    """Of a batch of several values in a tensor's place; a dict without one is told elsewhere.
 
-    Attributes:
-        where: `file:line` of the call that gives it.
-        fix: What it is given, and what to write there.
+    Returns:
+        The place is that of the call that gives it.
     """
-
-    where: str = ""
-    fix: str = ""
-
-
-def whole_given(error: BaseException) -> WholeGiven:
-    """Of a batch of several values in a tensor's place; a dict without one is told elsewhere."""
     of = _taken(error)
     if of is None:
-        return WholeGiven()
+        return PlacedFix()
     frames = [
         it for it in traceback.walk_tb(error.__traceback__) if is_users(it[0].f_code.co_filename)
     ]
@@ -53,18 +44,18 @@ def whole_given(error: BaseException) -> WholeGiven:
     if frames and (made := _of_pair(of, *frames[-1])):
         return made
     if not callers:
-        return WholeGiven()
+        return PlacedFix()
     frame, line = callers[-1]
     calls = [it for it in nodes_at(frame, line) if isinstance(it, ast.Call)]
     given = [(call, name) for call in calls if (name := _name_of(call, of, frame))]
     if len(given) != 1 or not _is_whole(given[0][1], frame):
-        return WholeGiven()
+        return PlacedFix()
     call, name = given[0]
     write = _written(call, name, of, frame, line)
     if not write:
-        return WholeGiven()
+        return PlacedFix()
     said = f"{ast.unparse(call)} is given the whole {_word(name)}, {_told(of)}"
-    return WholeGiven(f"{frame.f_code.co_filename}:{line}", f"{said}: write {write}")
+    return PlacedFix(f"{frame.f_code.co_filename}:{line}", f"{said}: write {write}")
 
 
 def _taken(error: BaseException) -> Any:
@@ -85,7 +76,7 @@ def _taken(error: BaseException) -> Any:
     return whole[0] if len({*map(id, whole)}) == 1 else None
 
 
-def _of_pair(of: Any, frame: FrameType, line: int) -> WholeGiven | None:
+def _of_pair(of: Any, frame: FrameType, line: int) -> PlacedFix | None:
     """Of `out = self.lstm(x)`, where out is given to another layer."""
     stored = [
         it
@@ -102,7 +93,7 @@ def _of_pair(of: Any, frame: FrameType, line: int) -> WholeGiven | None:
             return None
         said = f"{ast.unparse(call)}, of an nn.{kind}, gives a pair"
         write = f"write {name.id}, _ = {ast.unparse(call)}"
-        return WholeGiven(f"{frame.f_code.co_filename}:{it.lineno}", f"{said}: {write}")
+        return PlacedFix(f"{frame.f_code.co_filename}:{it.lineno}", f"{said}: {write}")
     return None
 
 

@@ -6,33 +6,24 @@ import inspect
 import re
 import traceback
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from hpc_train.training.frame_text import is_users, shown_class
+from hpc_train.training.placed_fix import PlacedFix
 
 _STEP = "predict_step"
 _OF_PARTS = re.compile(r"\b(?:list|tuple|dict)\b")
 
 
-@dataclass(frozen=True)
-class WholePredicted:
-    """Both are empty where the error is of something else.
+def whole_predicted(error: BaseException) -> PlacedFix:
+    """Of what forward cannot do with a list, a tuple or a dict.
 
-    Attributes:
-        where: `file:line` of the model's class.
-        fix: The method to write in it.
+    Returns:
+        The place is that of the model's class.
     """
-
-    where: str = ""
-    fix: str = ""
-
-
-def whole_predicted(error: BaseException) -> WholePredicted:
-    """Of what forward cannot do with a list, a tuple or a dict."""
     is_of_kind = isinstance(error, TypeError | AttributeError)
     if not is_of_kind or not _OF_PARTS.search(str(error)):
-        return WholePredicted()
+        return PlacedFix()
     for frame, _ in traceback.walk_tb(error.__traceback__):
         if frame.f_code.co_name != _STEP or is_users(frame.f_code.co_filename):
             continue
@@ -40,7 +31,7 @@ def whole_predicted(error: BaseException) -> WholePredicted:
         taken = _taken(batch)
         if taken and hasattr(type(model), "training_step"):
             return _told(type(model), batch, taken)
-    return WholePredicted()
+    return PlacedFix()
 
 
 def _taken(batch: Any) -> str:
@@ -54,12 +45,12 @@ def _taken(batch: Any) -> str:
     return f"{names} = batch; return self(x)"
 
 
-def _told(kind: type, batch: Any, taken: str) -> WholePredicted:
+def _told(kind: type, batch: Any, taken: str) -> PlacedFix:
     named = shown_class(kind)
     whole = f"a {'dict' if isinstance(batch, Mapping) else type(batch).__name__} of {len(batch)}"
     said = f"{named} has no {_STEP}, and Lightning's gives forward the whole batch, {whole}"
     fix = f"{said}: write def {_STEP}(self, batch, batch_idx): {taken}"
     try:
-        return WholePredicted(f"{inspect.getfile(kind)}:{inspect.getsourcelines(kind)[1]}", fix)
+        return PlacedFix(f"{inspect.getfile(kind)}:{inspect.getsourcelines(kind)[1]}", fix)
     except (OSError, TypeError):  # made in a notebook
-        return WholePredicted(fix=fix)
+        return PlacedFix(fix=fix)

@@ -1,0 +1,17 @@
+"""A script's text as a tree, for those who only look something up in it."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from pathlib import Path
+
+
+def script_tree(file: Path) -> ast.Module | None:
+    """None where it cannot be read, or is no Python: that is told where the script is checked."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the script's own business
+            return ast.parse(file.read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return None
