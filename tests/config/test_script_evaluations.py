@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from hpc_train import api
-from hpc_train.errors import ConfigError
 from tests.config.files import write
 from tests.config.test_script_starts import folder
+from tests.config.test_script_trainer_calls import refusals
 
 __all__ = ["folder"]
 
@@ -38,14 +37,7 @@ class Data(Few, pl.LightningDataModule):
 def told(folder: Path, code: str, head: str = HEAD) -> list[str]:
     write(folder, NETS, "nets.py")
     write(folder, f"{head}{code}\n", "train.py")
-    try:
-        api.load("train.py")
-    except ConfigError as error:
-        return [
-            f"{it.message.removeprefix('train.py: script.path: ')} -> {it.hint}"
-            for it in (error, *error.others)
-        ]
-    return []
+    return refusals()
 
 
 @pytest.mark.parametrize(

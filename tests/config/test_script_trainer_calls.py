@@ -34,11 +34,8 @@ class Data(pl.LightningDataModule):
 FIT = "Trainer().fit(Net())"
 
 
-def told(folder: Path, code: str, *words: str, arguments: tuple[str, ...] = ()) -> list[str]:
-    """Each refusal in one line, as it is shown; none where the script is taken."""
-    write(folder, NETS, "nets.py")
-    write(folder, "class Trainer: ...\n", "mine.py")
-    write(folder, f"{HEAD}{code}\n", "train.py")
+def refusals(*words: str, arguments: tuple[str, ...] = ()) -> list[str]:
+    """Of train.py here."""
     try:
         api.load("train.py", *words, arguments=arguments)
     except ConfigError as error:
@@ -47,6 +44,14 @@ def told(folder: Path, code: str, *words: str, arguments: tuple[str, ...] = ()) 
             for it in (error, *error.others)
         ]
     return []
+
+
+def told(folder: Path, code: str, *words: str, arguments: tuple[str, ...] = ()) -> list[str]:
+    """Each refusal in one line, as it is shown; none where the script is taken."""
+    write(folder, NETS, "nets.py")
+    write(folder, "class Trainer: ...\n", "mine.py")
+    write(folder, f"{HEAD}{code}\n", "train.py")
+    return refusals(*words, arguments=arguments)
 
 
 @pytest.mark.parametrize(
