@@ -18,7 +18,11 @@ _STR_INDEX = re.compile(r"(?:list|tuple) indices must be integers or slices, not
 _EMPTY_TEXT = re.compile(
     r"could not convert string to float: ''|invalid literal for int\(\) with base \d+: ''"
 )
-_NO_NUMBER = re.compile(r"could not convert string to float: (?P<text>'[^']{1,40}')")
+_NO_NUMBER = re.compile(
+    r"(?:could not convert string to float|invalid literal for int\(\) with base 10):"
+    r" (?P<text>'[^']{1,40}')"
+)
+_A_FLOAT = re.compile(r"'\s*[+-]?(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][+-]?\d+)?\s*'")
 _HEADS = "must be divisible by num_heads"
 _SPLIT = "Sum of input lengths does not equal the length"
 _KEYS, _SHOWN = 5, 40  # of a dict: so many keys, with so many characters
@@ -94,7 +98,9 @@ def _of_split(error: BaseException) -> str:
 
 
 def _of_text(error: BaseException, text: str) -> str:
-    """What a text is that float() was given, where a file is read."""
+    """What a text is that float() or int() was given, where a file is read."""
+    if _A_FLOAT.fullmatch(text):  # float() reads it: int() was asked
+        return f"{text} is no whole number: write float(...), or int(float(...)), for int(...)"
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     values = itertools.chain.from_iterable(it.f_locals.values() for it in frames)
     readers = [it for it in values if type(it).__module__ == "_csv" and hasattr(it, "line_num")]

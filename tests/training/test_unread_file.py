@@ -161,4 +161,11 @@ def test_an_empty_cell_is_told() -> None:
         assert "as of an empty cell" in failure_of(caught.value).fix
         with pytest.raises(ValueError, match="'x'") as caught:
             read("x")
-        assert failure_of(caught.value).fix == ""
+        assert "'x' is no number: leave such a column or line out" in failure_of(caught.value).fix
+
+
+def test_a_number_with_a_point_that_int_is_given_is_told() -> None:
+    for text in ("3.0", " -1.", ".5", "1e3"):
+        with pytest.raises(ValueError, match="base 10") as caught:
+            int(text)
+        assert f"{text!r} is no whole number: write float(...)" in failure_of(caught.value).fix
