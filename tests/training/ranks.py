@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hpc_train.runs.layout import RunDir
+from hpc_train.training.heartbeat import STACKS_SIGNAL
 from tests.ledger import Entry, read_ledger
 from tests.training.forked import start
 from tests.training.training import DEFAULTS
@@ -118,10 +119,21 @@ class Ranks:
         for process in self.processes:
             process.join(max(0.1, deadline - time.monotonic()))
         codes = [process.exitcode for process in self.processes]
+        stacks = self.stacks() if None in codes else ""
         self.kill()
         if None in codes:
-            raise AssertionError(f"ranks still run after {timeout_s} s: {codes}\n{self.logs()}")
+            said = f"ranks still run after {timeout_s} s: {codes}\n{self.logs()}\n{stacks}"
+            raise AssertionError(said)
         return codes
+
+    def stacks(self) -> str:
+        """Where the ranks that still run are, and their data workers, which share the file."""
+        for process in self.processes:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, STACKS_SIGNAL)
+        time.sleep(2.0)
+        files = sorted((self.folder / "stacks").glob("*"))
+        return "\n".join(f"--- {path.name}\n{path.read_text()}" for path in files)
 
     def kill(self) -> list[int | None]:
         codes = [process.exitcode for process in self.processes]
