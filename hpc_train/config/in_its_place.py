@@ -68,11 +68,12 @@ def below_its_section(hint: str, written: str, values: Mapping[str, Any], origin
 
 def _pair_below(above: tuple[str, ...], pair: str, written: str, origins: Origins) -> str:
     """A pair below keys that stand in the same file as what was written, or with these keys."""
-    files = {origins.of(it).partition(":")[0] for it in (".".join(above), written)}
-    if len(files) == 1:
-        return f"write below {'.'.join(above)}: {pair}"
-    for key in reversed(above):
-        pair = f"{key}: {{{pair}}}"
+    file = origins.of(written).partition(":")[0]
+    for count in range(len(above), 0, -1):
+        parent = ".".join(above[:count])
+        if origins.of(parent).partition(":")[0] == file:
+            return f"write below {parent}: {pair}"
+        pair = f"{above[count - 1]}: {{{pair}}}"
     return f"write {pair}"
 
 

@@ -58,6 +58,7 @@ _FUNCTIONS = {
     **{name: name for name in ("submit", "render", "run_here", "test_only", "submit_sweep")},
     **dict.fromkeys(("run", "train", "fit", "start"), "run_here"),
 }
+_SLIP = 0.85  # of a name of a flag, and above
 _OF_LOAD = ("arguments", "sweep")
 
 
@@ -212,7 +213,9 @@ def _no_option(name: str, value: object, *, script: bool) -> ConfigError:
     key = key_of_word(name, script=script) if not said else ""
     text = f"write it as a text: hpc_train.load(PATH, '{key}={value}')"
     known = f"known: {', '.join(FLAGS)}; keys of the config are texts: 'model.init_args.{name}=...'"
-    hint = text if key else said or did_you_mean(name, (*FLAGS, *_OF_LOAD))
+    options = (*FLAGS, *_OF_LOAD)
+    slip = did_you_mean(name, options, cutoff=_SLIP)
+    hint = slip or (text if key else said or did_you_mean(name, options))
     return ConfigError(f"{name} is no option of hpc-train", hint or known)
 
 

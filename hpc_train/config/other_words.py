@@ -14,23 +14,58 @@ OTHER_WORDS = {
     "gres": "slurm.gpus_per_node, how many of each node, and slurm.gpu_type where it counts",
     "array": "sweep: {{KEY: [VALUES]}}, which makes a job array",
     **dict.fromkeys(("output", "error"), "nothing: `hpc-train logs RUN` shows the ranks' logs"),
-    "ntasks": "slurm.nodes and slurm.gpus_per_node: a rank a GPU",
+    **dict.fromkeys(
+        ("ntasks", "world_size", "ranks", "num_ranks", "nproc"),
+        "slurm.nodes and slurm.gpus_per_node: a rank a GPU",
+    ),
     **dict.fromkeys(
         ("cpus_per_task", "cpus_per_rank", "cpu", "cpus", "cores", "ncpus"), "slurm.cpus_per_gpu"
     ),
     **dict.fromkeys(
         ("walltime", "time_limit", "timelimit", "timeout_min", "duration"), "slurm.time"
     ),
-    **dict.fromkeys(("job_name", "jobname", "run_name", "experiment_name"), "name"),
-    **dict.fromkeys(("batch_size", "train_batch_size", "total_batch_size"), "global_batch_size"),
-    "logger": "loggers",
+    **dict.fromkeys(
+        ("job_name", "run_name", "experiment_name", "exp_name", "experiment", "task", "job"), "name"
+    ),
+    **dict.fromkeys(
+        ("batch_size", "train_batch_size", "total_batch_size", "batch", "bs"), "global_batch_size"
+    ),
+    **dict.fromkeys(("logger", "logging", "log", "tracking"), "loggers"),
     **dict.fromkeys(("site", "profile", "site_profile", "cluster_profile"), "cluster_profile"),
     "cluster": "the option --cluster slurm or --cluster local",
     **dict.fromkeys(
         ("monitor", "save_top_k", "save_last", "dirpath", "filename"),
         "it under init_args of a ModelCheckpoint in trainer.callbacks",
     ),
-    **dict.fromkeys(("datamodule", "data_module", "dataset"), "data: {{class_path: ...}}"),
+    **dict.fromkeys(
+        (
+            *("datamodule", "dataset", "dataloader", "loader", "train_loader"),
+            *("train_dataloader", "train_data", "training_data"),
+        ),
+        "data: {{class_path: ...}}",
+    ),
+    **dict.fromkeys(
+        ("net", "arch", "architecture", "backbone", "lightning_module", "model_class"),
+        "model: {{class_path: ...}}",
+    ),
+    **dict.fromkeys(
+        ("command", "cmd", "entrypoint", "program", "train_script", "training_script"),
+        "script: {{path: train.py, args: [...]}}, for a training script of your own",
+    ),
+    **dict.fromkeys(
+        ("environment", "variables", "env_vars", "environment_variables"),
+        "env: {{variables: {{NAME: VALUE}}}}",
+    ),
+    "early_stopping": "trainer: {{callbacks: [{{class_path: EarlyStopping, init_args:"
+    " {{monitor: val_loss, patience: 3}}}}]}}",
+    **dict.fromkeys(
+        ("val", "validation", "eval", "evaluation"),
+        "val_dataloader into your DataModule, and how often: trainer.check_val_every_n_epoch",
+    ),
+    "debug": "trainer.fast_dev_run, which trains a few batches alone",
+    **dict.fromkeys(("sbatch", "resources", "scheduler_options"), "slurm"),
+    **dict.fromkeys(("train", "training", "train_config", "training_args"), "trainer"),
+    **dict.fromkeys(("ckpt", "checkpoints", "checkpointing"), "checkpoint"),
     **dict.fromkeys(("epochs", "num_epochs", "n_epochs", "num_train_epochs"), "trainer.max_epochs"),
     **dict.fromkeys(
         ("steps", "num_steps", "total_steps", "train_steps", "num_train_steps", "max_train_steps"),
@@ -50,7 +85,13 @@ OTHER_WORDS = {
         ("eval_strategy", "evaluation_strategy"),
         "trainer.check_val_every_n_epoch, or trainer.val_check_interval, which counts batches",
     ),
-    "max_restarts": "requeue.budget",
+    **dict.fromkeys(
+        (
+            *("max_restarts", "restarts", "restart", "retries", "retry", "max_retries"),
+            "max_requeues",
+        ),
+        "requeue.budget",
+    ),
     "metric_for_best_model": "monitor under init_args of a ModelCheckpoint in trainer.callbacks",
     **dict.fromkeys(
         ("early_stopping_patience", "patience"),
@@ -58,27 +99,34 @@ OTHER_WORDS = {
     ),
     **{name: f"trainer.{name}" for name in ("callbacks", "max_epochs", "max_steps", "precision")},
     **dict.fromkeys(("seed_everything", "random_seed", "manual_seed"), "seed"),
-    **dict.fromkeys(("mixed_precision", "amp"), "trainer.precision"),
+    **dict.fromkeys(("mixed_precision", "amp", "dtype"), "trainer.precision"),
     **dict.fromkeys(("zero_optimization", "deepspeed", "fsdp", "distributed"), "trainer.strategy"),
     **dict.fromkeys(
-        ("gradient_clipping", "clip_grad", "grad_clip", "max_grad_norm"),
+        ("gradient_clipping", "gradient_clip", "clip_grad", "grad_clip", "max_grad_norm", "clip"),
         "trainer.gradient_clip_val",
     ),
     **dict.fromkeys(
-        ("gradient_accumulation_steps", "accumulate_grad_batches", "grad_accum"),
+        (
+            *("gradient_accumulation_steps", "accumulate_grad_batches", "grad_accum"),
+            *("accumulate", "accumulation_steps", "gradient_accumulation"),
+        ),
         "global_batch_size and micro_batch_size, from which it follows",
     ),
     **dict.fromkeys(
         ("train_micro_batch_size_per_gpu", "per_device_train_batch_size", "batch_size_per_gpu"),
         "micro_batch_size",
     ),
-    **dict.fromkeys(("num_machines", "num_nodes", "nnodes", "n_nodes"), "slurm.nodes"),
+    **dict.fromkeys(("num_machines", "num_nodes", "nnodes", "n_nodes", "node"), "slurm.nodes"),
     **dict.fromkeys(
         ("num_processes", "num_gpus", "n_gpus", "ngpus", "nproc_per_node", "devices"),
         "slurm.gpus_per_node",
     ),
     **dict.fromkeys(
-        ("output_dir", "save_dir", "default_root_dir", "log_dir", "logging_dir"), "runs_dir"
+        (
+            *("output_dir", "save_dir", "default_root_dir", "log_dir", "logging_dir"),
+            *("out_dir", "outputs", "result_dir", "results", "exp_dir", "save_path"),
+        ),
+        "runs_dir",
     ),
 }
 # Settings that a class of the config has, by its section.
@@ -86,17 +134,26 @@ OF_A_CLASS = {
     **dict.fromkeys(
         (
             *("lr", "learning_rate", "optimizer", "scheduler", "lr_scheduler", "weight_decay"),
-            *("optim", "lr_scheduler_type", "warmup_steps", "warmup_ratio"),
+            *("optim", "lr_scheduler_type", "warmup_steps", "warmup_ratio", "optimiser"),
+            *("momentum", "betas", "dropout", "loss", "loss_fn", "criterion", "num_classes"),
+            *("hidden_size", "hidden_dim"),
         ),
         "model",
     ),
-    **dict.fromkeys(("num_workers", "dataloader_num_workers", "data_dir"), "data"),
+    **dict.fromkeys(
+        (
+            *("num_workers", "dataloader_num_workers", "workers", "pin_memory"),
+            *("data_dir", "data_path", "data_root", "dataset_path", "dataset_dir", "root"),
+        ),
+        "data",
+    ),
 }
 # What such a setting is called by most classes.
 USUAL_NAMES = {
     "dataloader_num_workers": "num_workers",
     "lr_scheduler_type": "lr_scheduler",
-    "optim": "optimizer",
+    "workers": "num_workers",
+    **dict.fromkeys(("optim", "optimiser"), "optimizer"),
 }
 # Switches, which have no name here but a value.
 SWITCHES = {
@@ -136,6 +193,19 @@ SAID_OF_KEYS = {
         "leave it out: they lie in the run's folder, under checkpoints/; runs_dir moves all runs,"
         " and dirpath of a ModelCheckpoint the best models",
     ),
+    **dict.fromkeys(
+        ("hparams", "params", "hyperparameters", "hyper_parameters", "model_params"),
+        "write them as arguments of your model: model: {class_path: ..., init_args: {...}}",
+    ),
+    **dict.fromkeys(
+        ("metric", "metrics"), "leave it out: your model logs it, self.log('val_acc', ...)"
+    ),
+    **dict.fromkeys(
+        ("workdir", "work_dir", "working_dir", "cwd", "chdir"),
+        "leave it out: the job starts in the folder where you type the command",
+    ),
+    "project": "write slurm.account for Slurm's; for wandb's: loggers: [{class_path: wandb,"
+    " init_args: {project: ...}}]",
     "overwrite_output_dir": "leave it out: each run has a folder of its own",
     "slurm.requeue": "it is on; to switch it off write requeue.enabled=false, in a file"
     " requeue: {enabled: false}",
@@ -146,3 +216,15 @@ SAID_OF_KEYS = {
         "write the address into a file that only you can read, and notify.urls_from: ~/FILE",
     ),
 }
+
+
+def usual_form(key: str) -> str:
+    """`max_epochs` for `maxEpoch`, `batch_size` for `batchsize`: a word above, or the key itself."""
+    known = (*OTHER_WORDS, *OF_A_CLASS, *SWITCHES, *SAID_OF_KEYS)
+    if key in known:
+        return key
+    return next((word for word in known if _squashed(word) == _squashed(key)), key)
+
+
+def _squashed(word: str) -> str:
+    return word.lower().replace("_", "").removesuffix("s")

@@ -19,6 +19,7 @@ from hpc_train.config.other_words import (
     SAID_OF_KEYS,
     SWITCHES,
     USUAL_NAMES,
+    usual_form,
 )
 from hpc_train.config.own_arguments import argument_hint, is_taken, not_taken
 from hpc_train.config.sbatch_names import KNOWN, OWNED
@@ -31,6 +32,8 @@ from hpc_train.errors import ConfigError
 _INCLUDES = ("include", "includes", "_base_", "extends", "inherit", "inherits", "import", "imports")
 # As LightningCLI has them around all other keys.
 _SUBCOMMANDS = ("fit", "validate", "test", "predict")
+_NEAR = 0.7  # and above: `loss` is no `hosts`, and `batch` no `watchdog`
+_NEARER = 0.85  # a slip of the key that stands there
 
 
 def key_of_word(name: str, *, script: bool = False) -> str:
@@ -63,6 +66,7 @@ def unknown_key(
     """
     section, _, written = full.rpartition(".")
     key = written.replace("-", "_")
+    key = key if key in known or _places(key, script=False) else usual_form(key)
     of_script = values.get("script")
     script = isinstance(of_script, Mapping) and bool(of_script.get("path"))
     typed = origins.is_typed(full)
@@ -72,17 +76,20 @@ def unknown_key(
         hint = hint or of_a_file(key, written, values)
     hint = hint or ("" if script else _of_a_class(key, values))
     hint = hint or _of_gres(full, values, typed=typed)
-    hint = hint or _known_word(full, section, key, script=script) or _of_sbatch(section, key)
+    hint = hint or ("" if section else meant_section(values.get(written), values))
+    slip = did_you_mean(key, known, prefix=f"{section}.", cutoff=_NEARER) if section else ""
+    hint = (
+        hint or slip or _known_word(full, section, key, script=script) or _of_sbatch(section, key)
+    )
     hint = hint or _of_a_class(key, values)
     if hint and not section and key in OTHER_WORDS and is_taken("model", key, values):
         hint += f"; of your model: model.init_args.{key}"
     hint = hint or _with_its_section(key.lower())
-    hint = hint or did_you_mean(key.lower(), known, prefix=f"{section}." if section else "")
+    hint = hint or did_you_mean(key.lower(), known, prefix=section and f"{section}.", cutoff=_NEAR)
     if not hint and section == "slurm":
         hint = f"other options of sbatch go under slurm.extra: {{{key.replace('_', '-')}: ...}}"
     if not hint:
-        hint = "" if section else meant_section(values.get(written), values)
-        hint = hint or f"known: {', '.join(known)}"
+        hint = f"known: {', '.join(known)}"
         of_model = "" if section else argument_hint("model", key, values)
         hint = of_model if is_taken("model", key, values) else hint
         hint += f"; of your model: model.init_args.{key}" if of_model and hint != of_model else ""

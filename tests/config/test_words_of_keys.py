@@ -1,0 +1,73 @@
+"""Keys that people write by habit, in the many forms that they have: none gets another key's name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hpc_train.config.load import load
+from hpc_train.errors import ConfigError
+
+FILE = """name: a
+global_batch_size: 8
+model: {class_path: nets.Net}
+data: {class_path: nets.Data}
+trainer: {accelerator: cpu}
+"""
+NETS = "class Net:\n    def __init__(self, lr=0.1): ...\n\n\nclass Data:\n    def __init__(self, path=''): ...\n"
+
+
+def hint_of(folder: Path, line: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    (folder / "nets.py").write_text(NETS)
+    (folder / "cfg.yaml").write_text(f"{FILE}{line}\n")
+    monkeypatch.chdir(folder)
+    with pytest.raises(ConfigError) as caught:
+        load("cfg.yaml")
+    assert f"cfg.yaml:6: {line.partition(':')[0]} is no key of hpc-train" in str(caught.value)
+    return caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("line", "fix"),
+    [
+        ("batch: 8", "write global_batch_size"),
+        ("batchsize: 8", "write global_batch_size"),
+        ("batchSize: 8", "write global_batch_size"),
+        ("max_epoch: 8", "write below trainer: max_epochs: 8"),
+        ("maxEpochs: 8", "write below trainer: max_epochs: 8"),
+        ("epoch: 8", "write below trainer: max_epochs: 8"),
+        ("node: 3", "write slurm: {nodes: 3}"),
+        ("world_size: 4", "write slurm.nodes and slurm.gpus_per_node"),
+        ("loss: mse", "nets.Net takes lr: let it take loss, too"),
+        ("optimiser: adam", "your model's configure_optimizers makes the optimizer"),
+        ("learningRate: 0.1", "write below model: init_args: {lr: 0.1}"),
+        ("workers: 4", "let it take num_workers, too, and write data.init_args.num_workers"),
+        ("dataloader: {}", "write data: {class_path: ...}"),
+        ("architecture: nets.Net", "write model: {class_path: ...}"),
+        ("command: python train.py", "write script: {path: train.py, args: [...]}"),
+        ("early_stopping: true", "write trainer: {callbacks: [{class_path: EarlyStopping,"),
+        ("validation: {}", "write val_dataloader into your DataModule"),
+        ("retries: 3", "write requeue: {budget: 3}"),
+        ("ckpt: {every_n_steps: 5}", "write checkpoint"),
+        ("training: {max_epochs: 3}", "put its keys below trainer"),
+        ("resources: {partition: gpu}", "write slurm"),
+        ("gradient_clip: 1", "write below trainer: gradient_clip_val: 1"),
+        ("hparams: {lr: 0.1}", "model: {class_path: ..., init_args: {...}}"),
+        ("workdir: /scratch", "the job starts in the folder where you type the command"),
+        ("environment: {A: 1}", "write env: {variables: {NAME: VALUE}}"),
+        ("project: mine", "write slurm.account for Slurm's; for wandb's: loggers:"),
+    ],
+)
+def test_a_habit_is_told_with_the_key_that_stands_for_it(
+    tmp_path: Path, line: str, fix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert fix in hint_of(tmp_path, line, monkeypatch)
+
+
+@pytest.mark.parametrize("word", ["code", "version", "root_cause", "hots"])
+def test_a_word_that_is_near_to_nothing_is_told_what_there_is(
+    tmp_path: Path, word: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hint = hint_of(tmp_path, f"{word}: 8", monkeypatch)
+    assert hint == "did you mean 'hosts'?" if word == "hots" else hint.startswith("known: name, ")
