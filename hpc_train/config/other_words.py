@@ -219,7 +219,7 @@ SAID_OF_KEYS = {
 
 
 def usual_form(key: str) -> str:
-    """`max_epochs` for `maxEpoch`, `batch_size` for `batchsize`: a word above, or the key itself."""
+    """`max_epochs` for `maxEpoch`, `batch_size` for `batchsize`: a word above, or the key."""
     known = (*OTHER_WORDS, *OF_A_CLASS, *SWITCHES, *SAID_OF_KEYS)
     if key in known:
         return key

@@ -11,6 +11,7 @@ from hpc_train.training.frame_values import failing_line
 
 _NO_GPU = re.compile(
     r"Torch not compiled with CUDA enabled|No CUDA GPUs are available|Found no NVIDIA driver"
+    r"|'torch\._C' has no attribute '_cuda_"  # of torch.cuda.set_device, in a build for CPUs
 )
 _MOST = 3  # calls that are told one by one
 _TO = "self.device"  # of a LightningModule, once it is where it trains

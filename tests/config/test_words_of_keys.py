@@ -1,4 +1,4 @@
-"""Keys that people write by habit, in the many forms that they have: none gets another key's name."""
+"""Keys that people write by habit, in the many forms that they have."""
 
 from __future__ import annotations
 
@@ -15,7 +15,13 @@ model: {class_path: nets.Net}
 data: {class_path: nets.Data}
 trainer: {accelerator: cpu}
 """
-NETS = "class Net:\n    def __init__(self, lr=0.1): ...\n\n\nclass Data:\n    def __init__(self, path=''): ...\n"
+NETS = """class Net:
+    def __init__(self, lr=0.1): ...
+
+
+class Data:
+    def __init__(self, path=""): ...
+"""
 
 
 def hint_of(folder: Path, line: str, monkeypatch: pytest.MonkeyPatch) -> str:

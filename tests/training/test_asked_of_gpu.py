@@ -51,7 +51,7 @@ def _on_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def told(call: Any, *given: Any) -> str:
-    with pytest.raises((AssertionError, RuntimeError)) as caught:
+    with pytest.raises((AssertionError, AttributeError, RuntimeError)) as caught:
         call(*given)
     return fix_of(caught.value)
 
@@ -72,6 +72,7 @@ def test_before_the_model_is_where_it_trains_it_is_to_be_left_out() -> None:
     assert told(Early) == f"{auto}leave .cuda() out: {MOVES}"
     assert told(lambda: torch.zeros(1).cuda()) == f"{auto}leave .cuda() out: {MOVES}"
     assert told(current) == f"{auto}leave out what asks for a GPU: {MOVES}"
+    assert told(torch.cuda.set_device, 0) == f"{auto}leave out what asks for a GPU: {MOVES}"
 
 
 def test_a_run_that_is_not_known_to_be_on_cpus_is_told_nothing() -> None:
