@@ -27,6 +27,7 @@ from hpc_train.cli.option_hints import (
     option_hint,
     value_hint,
 )
+from hpc_train.cli.typed_options import as_options
 from hpc_train.config.long_paths import told_as_typed
 from hpc_train.errors import HpcTrainError, UsageError
 
@@ -160,7 +161,7 @@ def main(arguments: list[str] | None = None) -> None:
         code = cli.main(args=words, prog_name="hpc-train", standalone_mode=False)
     except HpcTrainError as error:
         typed = told_as_typed(error.__cause__, words, os.environ) or _long_dash(words, error)
-        sys.exit(_complain(typed, as_json="--json" in words))
+        sys.exit(_complain(typed, words))
     except click.exceptions.Abort:
         click.echo("interrupted", err=True)
         sys.exit(INTERRUPTED)
@@ -169,10 +170,10 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(error.exit_code)
     except click.ClickException as error:
         said = _usage(error, words)
-        sys.exit(_complain(_long_dash(words, said), as_json="--json" in words))
+        sys.exit(_complain(_long_dash(words, said), words))
     except Exception as error:  # noqa: BLE001 - the last resort: a bug of ours, told in two lines
         foreseen = told_as_typed(error, words, os.environ)
-        sys.exit(_complain(foreseen or _unforeseen(error), as_json="--json" in words))
+        sys.exit(_complain(foreseen or _unforeseen(error), words))
     sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -276,8 +277,10 @@ def _unforeseen(error: Exception) -> HpcTrainError:
     return HpcTrainError(what, f"hpc-train did not expect this: {text}")  # no disk takes it
 
 
-def _complain(error: HpcTrainError, *, as_json: bool) -> int:
-    if as_json:
+def _complain(error: HpcTrainError, words: Sequence[str]) -> int:
+    for it in (error, *error.others):
+        it.hint = as_options(it.hint, words)
+    if "--json" in words:
         document: dict[str, Any] = {
             "schema_version": 1,
             "error": error.message,

@@ -238,13 +238,13 @@ END"""
 @pytest.mark.parametrize(
     ("limit", "words", "fix"),
     [
-        ("infinite", "--time 2-00:00:00", "write slurm.partition=long, which allows it"),
-        ("2-00:00:00", "--time 2-00:00:00", "write slurm.partition=long, which allows it"),
+        ("infinite", "--time 2-00:00:00", "write --partition long, which allows it"),
+        ("2-00:00:00", "--time 2-00:00:00", "write --partition long, which allows it"),
         (
             "infinite",
             "--time 0:12:00",
             (
-                "write slurm.partition=long, which allows it; or a chain of 4 jobs does it: write"
+                "write --partition long, which allows it; or a chain of 4 jobs does it: write"
                 " --partition short --time 5:00; the run saves before each limit and goes on"
             ),
         ),
@@ -284,5 +284,7 @@ def test_a_time_that_is_too_long_is_told_with_the_partition_that_allows_it(
     assert (said.code, message in said.err) == (4, True)
     assert said.err.splitlines()[-1] == f"  fix: {fix}"
     if "which allows it" in fix:
+        of_key = [*typed[:2], "slurm.partition=short", *typed[4:], *words.split()]
+        assert "fix: write slurm.partition=long, which allows it" in hpc(*of_key).err
         typed[3] = "long"
         assert hpc(*typed, *words.split()).code == 0
