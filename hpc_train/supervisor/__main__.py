@@ -27,6 +27,7 @@ from hpc_train.slurm.control import job_id_in
 from hpc_train.slurm.jobs import is_federated
 from hpc_train.slurm.own_job import check_own_job
 from hpc_train.slurm.site import chosen_cluster
+from hpc_train.supervisor.rendered_elsewhere import check_place
 from hpc_train.supervisor.run import supervise
 
 DISK_TROUBLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
@@ -92,7 +93,7 @@ def run_of_script(text: str, environ: Mapping[str, str], cwd: Path) -> RunDir:
     run = RunDir(runs_dir / slug(plan.name) / run_id)
     if run.plan.exists():
         return run
-    _check_script(plan, workdir)
+    check_place(plan, workdir)
     settled = plan.placed(str(workdir), str(runs_dir))
     files = {
         run.script.name: render_script(plan, run_dir=str(run.path)),
@@ -109,21 +110,6 @@ def run_of_script(text: str, environ: Mapping[str, str], cwd: Path) -> RunDir:
     data = {"job_id": job, "backend": backend, "cluster": cluster if job_id else ""}
     append_event(run.events, Event(time.time(), EventKind.SUBMITTED, data))
     return run
-
-
-def _check_script(plan: Plan, workdir: Path) -> None:
-    """Refuse a rendered script that was submitted in another folder than that of its code.
-
-    Raises:
-        HpcTrainError: before a folder of runs is made there.
-    """
-    script = plan.script
-    if script is not None and not os.path.lexists(workdir / script.path):
-        raise HpcTrainError(
-            f"there is no {script.path} in {workdir}, where the job was submitted",
-            "submit a rendered script in the folder that it was rendered in: cd FOLDER && sbatch"
-            " FILE",
-        )
 
 
 def _link_job_log(place: Path) -> None:
@@ -151,7 +137,7 @@ def run_of_sweep_script(text: str, environ: Mapping[str, str], cwd: Path) -> Run
     cluster = _cluster(environ, array)
     sweep = SweepDir(runs_dir / slug(decided.plan.name) / slug(f"{cluster}-{array}"))
     if not sweep.document.exists():
-        _check_script(decided.plan, workdir)
+        check_place(decided.plan, workdir)
         data = {"job_id": array, "backend": "slurm", "cluster": cluster}
         submitted = event_line(Event(time.time(), EventKind.SUBMITTED, data))
         make_sweep(

@@ -23,6 +23,7 @@ TASK = {
 
 @pytest.fixture
 def run(tmp_path: Path) -> RunDir:
+    (tmp_path / "nets.py").touch()
     made = make_plan(config(), workdir=str(tmp_path), python="python", for_script=True)
     return run_of_script(made.to_json(), TASK, tmp_path)
 
@@ -49,6 +50,7 @@ def test_a_run_of_a_config_is_a_command_of_its_own(run: RunDir) -> None:
 
 
 def test_the_points_of_a_sweep_are_not_the_same(tmp_path: Path) -> None:
+    (tmp_path / "nets.py").touch()
     made = make_plan(config(), workdir=str(tmp_path), python="python", for_script=True)
     sweep = SweepPlan(plan=made, points=tuple(SweepPoint({"seed": k}, []) for k in range(2)))
     run = run_of_sweep_script(sweep.to_json(), TASK, tmp_path)

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from hpc_train.config.schema import ContainerConfig
 from hpc_train.errors import HpcTrainError
 from hpc_train.plan.from_config import make_plan
-from hpc_train.plan.plan import ScriptPlan, Shape
+from hpc_train.plan.plan import Plan, ScriptPlan, Shape
 from hpc_train.plan.sweep_plan import SweepPlan, SweepPoint
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.log_tail import last_words
@@ -23,11 +24,16 @@ from tests.plan.configs import config
 ORIGIN = 1 << 26  # of the first cluster of a federation
 
 
+def planned(project: Path) -> Plan:
+    (project / "nets.py").touch()
+    return make_plan(config(), workdir=str(project), python="python", for_script=True)
+
+
 @pytest.mark.parametrize(("job", "is_one_run"), [(str(ORIGIN + 7), True), ("7", False)])
 def test_a_job_finds_its_run_again_in_another_cluster_of_its_federation(
     tmp_path: Path, job: str, is_one_run: bool
 ) -> None:
-    made = make_plan(config(), workdir=str(tmp_path), python="python", for_script=True)
+    made = planned(tmp_path)
     environ = {"SLURM_JOB_ID": job}
     first, second = (
         run_of_script(made.to_json(), {**environ, "SLURM_CLUSTER_NAME": name}, tmp_path)
@@ -40,7 +46,7 @@ def test_a_job_that_ends_before_its_first_attempt_leaves_its_log_with_the_run(
     tmp_path: Path,
 ) -> None:
     """sbatch has put it where it was typed, `slurm-JOB.log`, of which the run knew nothing."""
-    made = make_plan(config(), workdir=str(tmp_path), python="python", for_script=True)
+    made = planned(tmp_path)
     job = {"SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "n1", "SLURM_CLUSTER_NAME": "c"}
     argv = [sys.executable, "-m", "hpc_train.supervisor", "--plan", "/dev/stdin"]
     for _ in range(2):  # also once more, after a requeue
@@ -74,14 +80,53 @@ def test_a_rendered_script_of_a_script_elsewhere_says_where_to_submit_it_and_mak
     find = run_of_sweep_script if swept else run_of_script
     with pytest.raises(HpcTrainError, match=f"there is no train.py in {tmp_path}") as caught:
         find(text, environ, tmp_path)
-    assert "in the folder that it was rendered in" in caught.value.hint
+    assert "in the folder that it was rendered in: cd FOLDER && sbatch" in caught.value.hint
     assert list(tmp_path.iterdir()) == []
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "train.py").touch()
+    with pytest.raises(HpcTrainError) as caught:
+        find(text, environ, tmp_path)
+    assert f"cd {tmp_path}/project && sbatch FILE" in caught.value.hint
+
+
+@pytest.mark.parametrize("swept", [False, True])
+def test_a_rendered_script_of_classes_elsewhere_says_where_to_submit_it_and_makes_nothing(
+    tmp_path: Path, swept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its run was made there, and every resume of it failed there again."""
+    project = tmp_path / "the project"
+    project.mkdir()
+    made = planned(project)
+    environ = {"SLURM_JOB_ID": "7", "SLURM_ARRAY_JOB_ID": "7", "SLURM_ARRAY_TASK_ID": "0"}
+    made = dataclasses.replace(made, workdir=".")
+    text = SweepPlan(plan=made, points=(SweepPoint({}, []),)).to_json() if swept else made.to_json()
+    find = run_of_sweep_script if swept else run_of_script
+    with pytest.raises(HpcTrainError, match=f"no module nets for nets.Net in {tmp_path}") as caught:
+        find(text, environ, tmp_path)
+    assert f"cd '{project}' && sbatch FILE" in caught.value.hint
+    assert [*tmp_path.iterdir()] == [project]
+
+    (tmp_path / "another").mkdir()
+    (tmp_path / "another" / "nets.py").touch()
+    with pytest.raises(HpcTrainError) as caught:
+        find(text, environ, tmp_path)
+    assert "cd FOLDER && sbatch FILE" in caught.value.hint, "either may be meant"
+
+    monkeypatch.syspath_prepend(str(project))  # of the job's environment
+    assert find(text, environ, tmp_path).path.is_relative_to(tmp_path / "runs")
+
+
+def test_the_classes_of_a_container_are_not_looked_for_outside(tmp_path: Path) -> None:
+    made = make_plan(config(), workdir=str(tmp_path), python="python", for_script=True)
+    made = dataclasses.replace(made, container=ContainerConfig(image="a.sif"))
+    environ = {"SLURM_JOB_ID": "7", "SLURM_CLUSTER_NAME": "c"}
+    assert run_of_script(made.to_json(), environ, tmp_path).run_id == "c-7"
 
 
 def test_a_script_without_a_job_says_what_makes_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    made = make_plan(config(), workdir=str(tmp_path), python="python", for_script=True)
+    made = planned(tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
     run_of_script(made.to_json(), {}, tmp_path)
     assert "sbatch" not in capfd.readouterr().err, "there is no Slurm"
