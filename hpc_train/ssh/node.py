@@ -9,7 +9,6 @@ output is a login shell's. Ranks are not left alone: where the lines end, or non
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import json
 import os
 import queue
@@ -23,6 +22,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from hpc_train.runs.parent_death import signal_at_parents_death
 from hpc_train.slurm.step import free_port
 
 MARK = "hpc-train-node "
@@ -30,7 +30,6 @@ BEAT_S = 2.0
 SILENCE_S = 30.0
 LEAVE_S = 30.0
 POLL_S = 0.05
-PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 def main(argv: list[str]) -> int:
@@ -148,7 +147,7 @@ class _Tasks:
 
 
 def _end_with_us() -> None:
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    signal_at_parents_death(signal.SIGKILL)
 
 
 def _signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:

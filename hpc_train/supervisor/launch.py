@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import signal
 import subprocess
@@ -18,6 +17,7 @@ from hpc_train.plan.payload import payload_of
 from hpc_train.plan.plan import Plan
 from hpc_train.plan.shell import environment_lines
 from hpc_train.runs.layout import AttemptDir, RunDir
+from hpc_train.runs.parent_death import signal_at_parents_death
 from hpc_train.runs.snapshot import copy_at
 from hpc_train.slurm.inherit import for_step
 from hpc_train.slurm.srun_words import launch_failures
@@ -27,7 +27,6 @@ from hpc_train.supervisor.deaths import Death, deaths_in_elastic_log, deaths_in_
 from hpc_train.supervisor.gpus_here import gpus_here, of_node
 from hpc_train.supervisor.script_resume import script_environment
 
-PR_SET_PDEATHSIG = 1  # linux/prctl.h
 # Where torch writes what it has recorded when a collective times out; c10d/FlightRecorder.cpp.
 _FLIGHT_RECORDER_FILE = ("TORCH_FR_DUMP_TEMP_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE")
 
@@ -237,9 +236,9 @@ def _stop_at_srun() -> None:
 
     srun forwards SIGUSR2 to its tasks; at SIGTERM it would kill them at once (srun(1), SIGNALS).
     """
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGUSR2)
+    signal_at_parents_death(signal.SIGUSR2)
 
 
 def _stop_at_launcher() -> None:
     """The same for torch's elastic launcher, which forwards SIGTERM."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    signal_at_parents_death(signal.SIGTERM)

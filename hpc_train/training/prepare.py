@@ -134,6 +134,7 @@ def meet(plan: Plan, world: World, device: Device, plan_hash: str, node: str) ->
     if world.world_size == 1:
         return
 
+    from hpc_train.training.private.torch_groups import keep_groups
     from hpc_train.training.private.torch_store import PrefixStore
     from hpc_train.training.world_check import RankReport, announce, open_store, verify
 
@@ -154,6 +155,7 @@ def meet(plan: Plan, world: World, device: Device, plan_hash: str, node: str) ->
         import_model(plan)  # takes seconds, in which the others come
     verify(store, world, deadline_s=deadline_s)
     timeout_s = max(_GROUP_TIMEOUT_S, plan.watchdog.start_timeout_s)
+    keep_groups()
     make_group(PrefixStore("group", store), world, device, timeout_s=timeout_s)
 
 

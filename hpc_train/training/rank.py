@@ -29,6 +29,7 @@ from hpc_train.plan.states import RankExit
 from hpc_train.plan.world import World
 from hpc_train.runs.layout import AttemptDir, RunDir
 from hpc_train.runs.lost_output import survive_lost_output
+from hpc_train.runs.parent_death import signal_at_parents_death
 from hpc_train.training.absent_code import as_gone
 from hpc_train.training.broadcast_losses import broadcasts_noted
 from hpc_train.training.changed_model import as_changed
@@ -117,7 +118,9 @@ def main(kind: type[Rank] | None = None, *, number: int | None = None) -> int:
     except HpcTrainError as error:
         print(f"error: {error.message}\n  fix: {error.hint}", file=sys.stderr)  # noqa: T201
         return error.exit_code
-    if here.log_dir is not None:
+    if here.log_dir is not None:  # torch's elastic launcher has started it, in its own session
+        # A rank whose threads all wait for the GIL hears neither SIGTERM nor the supervisor.
+        signal_at_parents_death(signal.SIGKILL)
         log_to(here.log_dir / here.attempt_dir.rank_log(here.rank).name)
     survive_lost_output()
     # Ctrl-C reaches all processes of a terminal; the supervisor alone decides what it means.

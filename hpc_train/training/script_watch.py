@@ -29,6 +29,7 @@ from hpc_train.plan.world import World
 from hpc_train.training.hf_trainer import follow_hugging_face
 from hpc_train.training.plain_script import PlainScript
 from hpc_train.training.private.after_import import after_import
+from hpc_train.training.private.torch_groups import keep_groups
 from hpc_train.training.private.versions import LIGHTNING_PACKAGES
 from hpc_train.training.rank import Rank
 from hpc_train.training.rank_failure import PeerError
@@ -80,6 +81,7 @@ class _Watch:
 
     def replace(self) -> None:
         """Put ours in the place of torch's."""
+        keep_groups()
         group: Any = torch.distributed
         group.init_process_group = self._around(group.init_process_group, self._make_group)
         group.distributed_c10d.init_process_group = group.init_process_group

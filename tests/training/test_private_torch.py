@@ -6,6 +6,8 @@ names it holds, and what breaks for the user without them; docs/versions.md has 
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Iterator
 from itertools import cycle
 from pathlib import Path
@@ -21,7 +23,13 @@ from torch.utils.data import DataLoader, IterableDataset
 
 from hpc_train.backends.submit import _stderr_in
 from hpc_train.supervisor.deaths import Death, deaths_in_elastic_log
-from hpc_train.training.private import loader_workers, torch_data, torch_ddp, torch_store
+from hpc_train.training.private import (
+    loader_workers,
+    torch_data,
+    torch_ddp,
+    torch_groups,
+    torch_store,
+)
 from hpc_train.training.resume.buckets import GradientBuckets
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # an old library warns; that breaks nothing
@@ -36,6 +44,26 @@ def alone() -> Iterator[None]:
     dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
     yield
     dist.destroy_process_group()
+
+
+@pytest.mark.usefixtures("alone")
+def test_a_group_that_is_destroyed_stays_until_more_have_followed_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # distributed_c10d: _world.pg_map, whose keys are the groups. Without: torch_groups.py keeps
+    # none, and a rank that frees its DDP behind destroy_process_group() may wait for itself.
+    for home in (dist, dist.distributed_c10d):  # both are put back
+        monkeypatch.setattr(home, "destroy_process_group", home.destroy_process_group)
+    torch_groups.keep_groups()
+    torch_groups.keep_groups()  # of two that begin: the same
+    groups = [dist.new_group() for _ in range(20)]
+    first, last = weakref.ref(groups[0]), weakref.ref(groups[-1])
+    for group in groups:
+        dist.destroy_process_group(group)
+    del groups, group
+    gc.collect()
+    assert last() is not None
+    assert first() is None, "a training that makes groups again and again keeps not all of them"
 
 
 def two_layers(**options: Any) -> Any:

@@ -7,7 +7,6 @@ place of its own. Dataset, collate_fn, workers, pinning and worker_init_fn stay 
 from __future__ import annotations
 
 import copy
-import ctypes
 import signal
 from collections.abc import Callable, Iterator
 from typing import Any, cast
@@ -31,6 +30,7 @@ from hpc_train.config.sure_samplers import INSTEAD, PLAIN_ORDER, order_refusal
 from hpc_train.errors import ConfigError
 from hpc_train.plan.plan import Batch
 from hpc_train.plan.states import SUBMIT_AGAIN
+from hpc_train.runs.parent_death import signal_at_parents_death
 from hpc_train.training.empty_data import why_empty
 from hpc_train.training.private.torch_data import forget_iterator
 from hpc_train.training.resume import seeded_fetch  # noqa: F401 - torch learns of SeededIndices
@@ -42,8 +42,6 @@ from hpc_train.training.resume.sample_order import (
 from hpc_train.training.resume.stop import shielded_from_signals
 
 Loader = DataLoader[Any]
-
-_PR_SET_PDEATHSIG = 1
 
 
 def is_shuffled(loader: Loader) -> bool:
@@ -233,15 +231,14 @@ class _DieWithRank:
     """In a data worker, first of all: be killed when the rank dies.
 
     A forked worker holds copies of the rank's sockets; as long as it lives, peers of a killed rank
-    wait in their collectives for it (prctl(2), PR_SET_PDEATHSIG).
+    wait in their collectives for it.
     """
 
     def __init__(self, inner: Callable[[int], None] | None) -> None:
         self.inner = inner
 
     def __call__(self, worker: int) -> None:
-        libc = ctypes.CDLL(None, use_errno=True)
-        libc.prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+        signal_at_parents_death(signal.SIGKILL)
         if self.inner is not None:
             self.inner(worker)
 
