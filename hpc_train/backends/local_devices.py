@@ -77,6 +77,23 @@ def notes_here(plan: Plan, dev: Path = Path("/dev"), *, is_followed: bool = Fals
     return [f"this machine has no GPU: the script's {gpus} ranks are on its CPUs"]
 
 
+def notes_on_script(plan: Plan, environ: Mapping[str, str]) -> list[str]:
+    """What a script reads of Slurm's or MPI's variables, where none of its ranks has them.
+
+    Args:
+        environ: Of this process, which the ranks inherit.
+    """
+    if plan.script is None:
+        return []
+    from hpc_train.config.launcher_variables import notes_on_variables
+    from hpc_train.config.script_tree import script_tree
+
+    path, ranks = plan.script.path, plan.shape.world_size
+    tree = script_tree(Path(plan.workdir or ".") / path)
+    known = {*environ, *plan.shell.variables}
+    return [*notes_on_variables(path, tree, known, ranks=ranks)] if tree else []
+
+
 def _line_for_gpus(plan: Plan) -> str:
     """`FILE:LINE` of a script's Trainer where it surely makes all of them for GPUs; else empty."""
     if plan.script is None or not plan.shape.gpus_per_node:
