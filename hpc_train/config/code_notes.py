@@ -55,7 +55,7 @@ _MAY_BE_CHECKPOINT = re.compile(r"Checkpoint|(?:class_path|_target_)': '(?!pytor
 def notes_on_code(loaded: LoadedConfig, *, workdir: Path) -> list[str]:
     """A line each: a file in Python's own's place, a breakpoint, no loss, another batch size."""
     if loaded.config.script.path:
-        return list(notes_on_checkpoints(loaded.config, workdir))
+        return [*notes_on_checkpoints(loaded.config, workdir)]
     return list(_notes(loaded, workdir))
 
 
@@ -174,9 +174,9 @@ def _asks_for_checkpoints(definition: ast.ClassDef, config: Config) -> int:
 
 
 def _script_takes_gpus(path: str) -> bool:
-    """Whether every Trainer of a script, of which there is one at least, is for GPUs alone."""
+    """Whether every Trainer and Fabric of a script, at least one, is for GPUs alone."""
     tree = script_tree(Path(path))
-    return tree is not None and trainers_for_gpus(tree) > 0
+    return tree is not None and trainers_for_gpus(tree) is not None
 
 
 def torch_notes(config: Config) -> list[str]:

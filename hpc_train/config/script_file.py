@@ -259,22 +259,22 @@ def _unconditional(body: Sequence[ast.AST]) -> Iterator[ast.AST]:
 def _check_places(tree: ast.Module, config: Config, origins: Origins) -> None:
     slurm, path = config.slurm, config.script.path
     given = {"devices": ("--gpus", slurm.gpus_per_node), "num_nodes": ("--nodes", slurm.nodes)}
-    for name, (asked, line) in places_asked_for(tree).items():
+    for name, (asked, line, of) in places_asked_for(tree).items():
         option, number = given[name]
         by_cpu = name == "devices" and slurm.gpus_per_node and config.script.accelerator != "cpu"
         cpus = " (without GPUs: and script.accelerator=cpu)" if by_cpu else ""
         if asked > number:
             raise origins.error(
                 "script.path",
-                f": {path}:{line} asks for Trainer({name}={asked}), and this run has {number}",
-                f"submit it with {option} {asked}{cpus}, or leave {name} out of the Trainer",
+                f": {path}:{line} asks for {of}({name}={asked}), and this run has {number}",
+                f"submit it with {option} {asked}{cpus}, or leave {name} out of the {of}",
             )
 
 
-def line_for_gpus(file: Path) -> int:
-    """The line of a Trainer for GPUs where a script surely makes no other; else 0."""
+def line_for_gpus(file: Path) -> tuple[int, str] | None:
+    """The line of a Trainer or a Fabric for GPUs, and which it is, where no other is made."""
     tree = script_tree(file)
-    return trainers_for_gpus(tree, list(_unconditional(tree.body))) if tree is not None else 0
+    return trainers_for_gpus(tree, list(_unconditional(tree.body))) if tree is not None else None
 
 
 def _check_old(tree: ast.Module, config: Config, origins: Origins) -> None:
