@@ -39,10 +39,11 @@ def check_gpus_here(plan: Plan, dev: Path = Path("/dev")) -> None:
     Raises:
         CheckError: the accelerator is not auto, which takes the CPUs then.
     """
-    if where := "" if _has_gpu(dev) else _line_for_gpus(plan):
+    if found := None if _has_gpu(dev) else _line_for_gpus(plan):
+        where, kind = found
         ranks = plan.shape.gpus_per_node
         raise CheckError(
-            f"{where} asks for a Trainer on GPUs, and this machine has none",
+            f"{where} asks for a {kind} on GPUs, and this machine has none",
             f"add script.accelerator=cpu to the command to train {ranks} rank{'s'[: ranks > 1]} on"
             " its CPUs, or submit where Slurm is",
         )
@@ -77,14 +78,31 @@ def notes_here(plan: Plan, dev: Path = Path("/dev"), *, is_followed: bool = Fals
     return [f"this machine has no GPU: the script's {gpus} ranks are on its CPUs"]
 
 
-def _line_for_gpus(plan: Plan) -> str:
-    """`FILE:LINE` of a script's Trainer where it surely makes all of them for GPUs; else empty."""
+def notes_on_script(plan: Plan, environ: Mapping[str, str]) -> list[str]:
+    """What a script reads of Slurm's or MPI's variables, where none of its ranks has them.
+
+    Args:
+        environ: Of this process, which the ranks inherit.
+    """
+    if plan.script is None:
+        return []
+    from hpc_train.config.launcher_variables import notes_on_variables
+    from hpc_train.config.script_tree import script_tree
+
+    path, ranks = plan.script.path, plan.shape.world_size
+    tree = script_tree(Path(plan.workdir or ".") / path)
+    known = {*environ, *plan.shell.variables}
+    return [*notes_on_variables(path, tree, known, ranks=ranks)] if tree else []
+
+
+def _line_for_gpus(plan: Plan) -> tuple[str, str] | None:
+    """`FILE:LINE` of a script's Trainer or Fabric, and which it is, where all are for GPUs."""
     if plan.script is None or not plan.shape.gpus_per_node:
-        return ""
+        return None
     from hpc_train.config.script_file import line_for_gpus
 
-    line = line_for_gpus(Path(plan.workdir or ".") / plan.script.path)
-    return f"{plan.script.path}:{line}" if line else ""
+    line, kind = line_for_gpus(Path(plan.workdir or ".") / plan.script.path) or (0, "")
+    return (f"{plan.script.path}:{line}", kind) if line else None
 
 
 def _has_gpu(dev: Path) -> bool:

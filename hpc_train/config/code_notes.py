@@ -35,6 +35,7 @@ from hpc_train.config.rank_zero_calls import rank_zero_notes
 from hpc_train.config.relative_paths import notes_on_relative_paths
 from hpc_train.config.schedule_notes import misnamed_schedule
 from hpc_train.config.schema import Config
+from hpc_train.config.script_file import ranks_apart
 from hpc_train.config.script_trainers import trainers_for_gpus
 from hpc_train.config.script_tree import script_tree
 from hpc_train.config.silent_forwards import silent_forward
@@ -55,8 +56,16 @@ _MAY_BE_CHECKPOINT = re.compile(r"Checkpoint|(?:class_path|_target_)': '(?!pytor
 def notes_on_code(loaded: LoadedConfig, *, workdir: Path) -> list[str]:
     """A line each: a file in Python's own's place, a breakpoint, no loss, another batch size."""
     if loaded.config.script.path:
-        return list(notes_on_checkpoints(loaded.config, workdir))
+        return [*notes_on_checkpoints(loaded.config, workdir), *_on_ranks(loaded.config, workdir)]
     return list(_notes(loaded, workdir))
+
+
+def _on_ranks(config: Config, workdir: Path) -> Iterator[str]:
+    """Of a script of several ranks that may train apart; what surely does is refused."""
+    tree = script_tree(workdir / (config.script.path or ""))
+    apart = ranks_apart(tree, config, workdir, sys.path) if tree is not None else None
+    if apart is not None and not apart.is_sure:
+        yield f"{config.script.path}:{apart.line} {apart.said}; {apart.hint}"
 
 
 def _notes(loaded: LoadedConfig, workdir: Path) -> Iterator[str]:
@@ -174,9 +183,9 @@ def _asks_for_checkpoints(definition: ast.ClassDef, config: Config) -> int:
 
 
 def _script_takes_gpus(path: str) -> bool:
-    """Whether every Trainer of a script, of which there is one at least, is for GPUs alone."""
+    """Whether every Trainer and Fabric of a script, at least one, is for GPUs alone."""
     tree = script_tree(Path(path))
-    return tree is not None and trainers_for_gpus(tree) > 0
+    return tree is not None and trainers_for_gpus(tree) is not None
 
 
 def torch_notes(config: Config) -> list[str]:

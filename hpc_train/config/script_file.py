@@ -8,7 +8,7 @@ import shlex
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hpc_train.config.keys import FIELDS, OF_THE_SCRIPT
 from hpc_train.config.long_paths import how_to_read
@@ -26,6 +26,9 @@ from hpc_train.config.script_trainers import (
 from hpc_train.config.script_tree import script_tree
 from hpc_train.config.script_words import ADD_BEHIND
 from hpc_train.errors import ConfigError
+
+if TYPE_CHECKING:
+    from hpc_train.config.ranks_apart import Apart
 
 _SUBMITTING = ("submit", "submit_sweep", "submit_bench", "run_here")
 
@@ -140,6 +143,7 @@ def check_script(
             _check_starts(tree, config, workdir, search_path, origins)
             _check_submits(tree, config, origins)
             _check_places(tree, config, origins)
+            _check_ranks(tree, config, workdir, search_path, origins)
             _check_old(tree, config, origins)
             _check_calls(tree, config, [str((workdir / written).parent), *search_path], origins)
             _check_parser(tree, config, origins)
@@ -259,22 +263,45 @@ def _unconditional(body: Sequence[ast.AST]) -> Iterator[ast.AST]:
 def _check_places(tree: ast.Module, config: Config, origins: Origins) -> None:
     slurm, path = config.slurm, config.script.path
     given = {"devices": ("--gpus", slurm.gpus_per_node), "num_nodes": ("--nodes", slurm.nodes)}
-    for name, (asked, line) in places_asked_for(tree).items():
+    for name, (asked, line, of) in places_asked_for(tree).items():
         option, number = given[name]
         by_cpu = name == "devices" and slurm.gpus_per_node and config.script.accelerator != "cpu"
         cpus = " (without GPUs: and script.accelerator=cpu)" if by_cpu else ""
         if asked > number:
             raise origins.error(
                 "script.path",
-                f": {path}:{line} asks for Trainer({name}={asked}), and this run has {number}",
-                f"submit it with {option} {asked}{cpus}, or leave {name} out of the Trainer",
+                f": {path}:{line} asks for {of}({name}={asked}), and this run has {number}",
+                f"submit it with {option} {asked}{cpus}, or leave {name} out of the {of}",
             )
 
 
-def line_for_gpus(file: Path) -> int:
-    """The line of a Trainer for GPUs where a script surely makes no other; else 0."""
+def _check_ranks(
+    tree: ast.Module, config: Config, workdir: Path, search_path: Sequence[str], origins: Origins
+) -> None:
+    """Refuse ranks that would all do the same, each by itself."""
+    apart = ranks_apart(tree, config, workdir, search_path)
+    if apart is not None and apart.is_sure:
+        said = f": {config.script.path}:{apart.line} {apart.said}"
+        raise origins.error("script.path", said, apart.hint)
+
+
+def ranks_apart(
+    tree: ast.Module, config: Config, workdir: Path, search_path: Sequence[str]
+) -> Apart | None:
+    """What is to be said of a script whose ranks average nothing; see `trained_apart`."""
+    from hpc_train.config.ranks_apart import trained_apart
+
+    if config.script.launcher == "none":
+        return None  # its one process may start others
+    file = (workdir / (config.script.path or "")).resolve()
+    ranks = config.slurm.nodes * config.slurm.gpus_per_node
+    return trained_apart(tree, file, [str(file.parent), *search_path], ranks=ranks)
+
+
+def line_for_gpus(file: Path) -> tuple[int, str] | None:
+    """The line of a Trainer or a Fabric for GPUs, and which it is, where no other is made."""
     tree = script_tree(file)
-    return trainers_for_gpus(tree, list(_unconditional(tree.body))) if tree is not None else 0
+    return trainers_for_gpus(tree, list(_unconditional(tree.body))) if tree is not None else None
 
 
 def _check_old(tree: ast.Module, config: Config, origins: Origins) -> None:

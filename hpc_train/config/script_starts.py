@@ -47,7 +47,7 @@ def check_starts(
     if wrong := wrong_guard(tree):  # what stands below it is not run
         guard, said = wrong
         rest = ast.Module([it for it in tree.body if it is not guard], [])
-        if does_nothing(rest) and all(map(does_nothing, _own_modules(rest, file, search_path))):
+        if does_nothing(rest) and all(map(does_nothing, own_modules(rest, file, search_path))):
             where = f": {file.name}:{guard.lineno} compares {said}, which it never is"
             hint = 'write if __name__ == "__main__":'
             raise origins.error("script.path", f"{where}, so nothing would be trained", hint)
@@ -73,7 +73,7 @@ def check_trainer_is_used(
 
 
 def _own_modules_do_nothing(tree: ast.Module, file: Path, search_path: Sequence[str]) -> bool:
-    return all(map(does_nothing, _own_modules(tree, file, search_path)))
+    return all(map(does_nothing, own_modules(tree, file, search_path)))
 
 
 def _why(tree: ast.Module, file: Path) -> tuple[str, str]:
@@ -139,7 +139,7 @@ def _only_holds(definition: ast.ClassDef) -> bool:
     )
 
 
-def _own_modules(tree: ast.Module, file: Path, search_path: Sequence[str]) -> Iterator[ast.Module]:
+def own_modules(tree: ast.Module, file: Path, search_path: Sequence[str]) -> Iterator[ast.Module]:
     """What of the folder of the script its import runs, as text, each once."""
     folder, seen = Path(search_path[0]), {file.resolve()}
     waiting = [(FoundModule("__main__", file, ()), tree)]

@@ -29,6 +29,10 @@ _IN_A_SCRIPT = {
 _OF_OTHERS = ("horovod", "bagua", "colossalai", "hivemind", "collaborative", "tpu_spawn")
 
 _HOMES = ("pytorch_lightning", "lightning", "lightning.pytorch")
+_FABRICS = (  # that have its Fabric
+    *("lightning", "lightning.fabric", "lightning.fabric.fabric"),
+    *("lightning_fabric", "lightning_fabric.fabric"),
+)
 RUNS = ("fit", "validate", "test", "predict")  # of a Trainer's methods
 # What may train by itself, or reaches a Trainer by other ways than its name.
 _MAY_REACH_IT = re.compile(
@@ -38,16 +42,18 @@ _CLASS_OR_PRINT = re.compile(r"(?:\w+\.)*(?!\w*CLI\b)[A-Z]\w*|print")
 _MOST_CALLS = 4  # of functions that call functions
 
 
-def places_asked_for(tree: ast.Module) -> dict[str, tuple[int, int]]:
-    """The least `devices` and `num_nodes` that every Trainer of a script asks for, with its line.
+def places_asked_for(tree: ast.Module) -> dict[str, tuple[int, int, str]]:
+    """The least `devices` and `num_nodes` that every Trainer and Fabric of a script asks for.
 
-    A name is missing where one of them leaves it open, or says it by anything but a constant.
+    With its line, and which of the two asks. A name is missing where one of them leaves it open,
+    or says it by anything but a constant.
     """
-    calls = list(made_trainers(tree))
-    asked: dict[str, tuple[int, int]] = {}
+    calls = [(it, "Trainer") for it in made_trainers(tree)]
+    calls += [(it, "Fabric") for it in made_fabrics(tree)]
+    asked: dict[str, tuple[int, int, str]] = {}
     for name in ("devices", "num_nodes"):
-        counts = [(_count(call, name), call.lineno) for call in calls]
-        known = [(count, line) for count, line in counts if count is not None]
+        counts = [(_count(call, name), call.lineno, of) for call, of in calls]
+        known = [(count, line, of) for count, line, of in counts if count is not None]
         if known and len(known) == len(calls):
             asked[name] = min(known)
     return asked
@@ -151,6 +157,21 @@ def made_trainers(tree: ast.Module) -> Iterator[ast.Call]:
             yield from [node] if ast.unparse(made.value) in modules else []
 
 
+def made_fabrics(tree: ast.Module) -> Iterator[ast.Call]:
+    """Calls of Lightning's Fabric by a name that an import of it gives."""
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found = [it for it in node.names if it.name in _FABRICS]
+            names |= {f"{it.asname or it.name}.Fabric" for it in found}
+        elif isinstance(node, ast.ImportFrom) and node.module in _FABRICS:
+            names |= {it.asname or it.name for it in node.names if it.name == "Fabric"}
+            subs = [it for it in node.names if f"{node.module}.{it.name}" in _FABRICS]
+            names |= {f"{it.asname or it.name}.Fabric" for it in subs}
+    calls = (it for it in ast.walk(tree) if isinstance(it, ast.Call))
+    return (it for it in calls if ast.unparse(it.func) in names)
+
+
 def imported(tree: ast.Module) -> tuple[set[str], Mapping[str, str]]:
     """Names that mean a package of Lightning, and those that mean something of it."""
     modules: set[str] = set()
@@ -163,18 +184,25 @@ def imported(tree: ast.Module) -> tuple[set[str], Mapping[str, str]]:
     return modules | {name for name, what in names.items() if what == "pytorch"}, names
 
 
-def trainers_for_gpus(tree: ast.Module, run: Sequence[ast.AST] | None = None) -> int:
-    """The line of the first of the Trainers where each is made, and for GPUs alone; else 0.
+def trainers_for_gpus(
+    tree: ast.Module, run: Sequence[ast.AST] | None = None
+) -> tuple[int, str] | None:
+    """The line of the first of the Trainers and Fabrics where each is made, and for GPUs alone.
+
+    With which of the two it is; None where one is for other devices, or there is none.
 
     Args:
         tree: The script.
         run: The parts of it that stand under no condition; None where any part counts.
     """
-    calls = list(made_trainers(tree))
-    values = [it.value for call in calls for it in call.keywords if it.arg == "accelerator"]
+    of = dict.fromkeys(made_trainers(tree), "Trainer") | dict.fromkeys(made_fabrics(tree), "Fabric")
+    values = [it.value for call in of for it in call.keywords if it.arg == "accelerator"]
     asked = [it.value for it in values if isinstance(it, ast.Constant)]
-    is_sure = len(asked) == len(calls) and (run is None or set(calls) <= set(run))
-    return calls[0].lineno if calls and is_sure and set(asked) <= {"gpu", "cuda"} else 0
+    is_sure = len(asked) == len(of) and (run is None or set(of) <= set(run))
+    if not of or not is_sure or not set(asked) <= {"gpu", "cuda"}:
+        return None
+    call, kind = next(iter(of.items()))
+    return call.lineno, kind
 
 
 def unused_trainer(tree: ast.Module) -> ast.Call | None:

@@ -73,6 +73,10 @@ _FIXES = (
         r'ckpt_path="best"\)` is set but `ModelCheckpoint` is not configured',
         "leave ckpt_path out, which takes the model as it is given, or name a file",
     ),
+    (
+        r"DistributedDataParallel device_ids and output_device arguments only work with",
+        "leave device_ids and output_device out: it takes the device that the model is on",
+    ),
     (r"before Module.__init__\(\) call", "call super().__init__() first"),
     (
         r"'NoneType' object has no attribute '(?:best_model_|best_k_models|last_model_path)",

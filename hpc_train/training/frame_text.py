@@ -26,17 +26,22 @@ def is_users(file: str) -> bool:
     return path.is_relative_to(EXAMPLES) or not path.is_relative_to(PACKAGE)
 
 
+def nodes_of_file(frame: FrameType) -> Iterator[ast.AST]:
+    """All of the file that its code is in; nothing where the text does not tell."""
+    try:
+        tree = ast.parse("".join(linecache.getlines(frame.f_code.co_filename)))
+    except (SyntaxError, ValueError):  # a notebook's cell with a magic, or a file that has changed
+        return
+    yield from ast.walk(tree)
+
+
 def nodes_of(frame: FrameType) -> Iterator[ast.AST]:
     """All that its function does, or its module; nothing where the text does not tell."""
     code = frame.f_code
-    try:
-        tree = ast.parse("".join(linecache.getlines(code.co_filename)))
-    except (SyntaxError, ValueError):  # a notebook's cell with a magic, or a file that has changed
-        return
     if code.co_name == "<module>":
-        yield from ast.walk(tree)
+        yield from nodes_of_file(frame)
         return
-    for node in ast.walk(tree):
+    for node in nodes_of_file(frame):
         if isinstance(node, ast.FunctionDef) and node.name == code.co_name:
             first = min([it.lineno for it in node.decorator_list], default=node.lineno)
             if code.co_firstlineno in (first, node.lineno):

@@ -29,7 +29,7 @@ def value_of(node: ast.expr, frame: FrameType) -> Any:
     if not isinstance(node, ast.Attribute):
         return None
     owner = value_of(node.value, frame)
-    return None if owner is None else _attribute(owner, node.attr)
+    return None if owner is None else attribute_of(owner, node.attr)
 
 
 def shape_of(value: Any) -> tuple[int, ...] | None:
@@ -39,7 +39,8 @@ def shape_of(value: Any) -> tuple[int, ...] | None:
     return tuple(value.shape)
 
 
-def _attribute(owner: Any, name: str) -> Any:
+def attribute_of(owner: Any, name: str) -> Any:
+    """Of an object, also a part of a module; None of a property and of what is not set."""
     found = inspect.getattr_static(owner, name, None)
     found = getattr(found, "__func__", found)  # of a class's and a static method
     if found is None:

@@ -19,9 +19,10 @@ from hpc_train.training.taken_apart import taken_apart
 from hpc_train.training.uncalled_methods import uncalled_method
 from hpc_train.training.unfit_input import unfit_input
 from hpc_train.training.unfit_operands import unfit_operands
+from hpc_train.training.wrapped_models import wrapped_attribute
 
 _BY_VALUES = (
-    *(uncalled_method, fixed_shape, taken_apart, missing_values),
+    *(wrapped_attribute, uncalled_method, fixed_shape, taken_apart, missing_values),
     *(out_of_range, unfit_input, hidden_layers, not_module, unfit_rows),
     *(pair_for_tensor, joined, unfit_operands, unfit_loss, float_labels, endless_schedule),
 )

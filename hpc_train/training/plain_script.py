@@ -64,6 +64,7 @@ class PlainScript:
         first: Optimizer steps in the checkpoint that the script goes on from.
         stopped_at: Steps when it was told to stop; None before.
         checks: Called before the first step; raises what must not go on.
+        looks: Called before the second one.
         stepped: Whether any optimizer took a step, also one of a Trainer's.
         by_callback: The script's own loop asks `is_stopping`, so that no step is interrupted.
     """
@@ -83,6 +84,7 @@ class PlainScript:
         self.stopped_at: int | None = None
         self.stepped = False
         self.checks: list[Callable[[], None]] = []
+        self.looks: list[Callable[[], None]] = []
         self.by_callback = False
         self._signals = ScriptSignals()
         self._shared = SharedSaves(attempt, rank=world.rank, node=rank.here.node)
@@ -215,6 +217,8 @@ class PlainScript:
             return
         if self._together.step == 0:
             self._begin()
+        for look in self.looks if self._together.step == 1 else ():
+            look()
         if not self.by_callback and self.stopped_at is None and self._together.is_due():
             self._stop()
 

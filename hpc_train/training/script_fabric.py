@@ -26,6 +26,7 @@ from hpc_train.training.script_shape import (
     kept_plugins,
     told,
 )
+from hpc_train.training.unshared_steps import tell_fabric
 from hpc_train.training.world_environment import WorldEnvironment
 
 _EXACT = "it goes on by the script's own checkpoint (exact to the bit: hpc_train.Session)"
@@ -52,6 +53,7 @@ def follow_fabric(rank: Rank, plan: Plan, world: World) -> None:
                 raise
             if world.rank == 0:
                 print(f"{said}; {_EXACT}", flush=True)  # noqa: T201 - a rank's log
+            tell_fabric()
             make(self, **settled)
 
         kind.__init__ = init

@@ -34,6 +34,7 @@ from hpc_train.training.private.versions import LIGHTNING_PACKAGES
 from hpc_train.training.rank import Rank
 from hpc_train.training.rank_failure import PeerError
 from hpc_train.training.resume.stop import shielded_from_signals
+from hpc_train.training.unshared_steps import note_unshared
 
 _LAUNCHERS = re.compile(
     r"(^|/)torchrun$|^torch\.distributed\.(run|launch)$|(^|/)(accelerate|deepspeed)$"
@@ -47,6 +48,7 @@ def watch_script(rank: Rank, plain: PlainScript, world: World) -> None:
     """Be there for all of it; before the script begins."""
     watch = _Watch(rank, plain, world)
     plain.checks.append(watch.has_group)
+    plain.looks.append(watch.has_exchanged)
     watch.replace()
     follow_libraries(plain)
 
@@ -78,6 +80,7 @@ class _Watch:
         self._rank, self._plain, self._world = rank, plain, world
         self._rngs = _rngs()
         self._started = False
+        self._barriers = 0
 
     def replace(self) -> None:
         """Put ours in the place of torch's."""
@@ -85,6 +88,7 @@ class _Watch:
         group: Any = torch.distributed
         group.init_process_group = self._around(group.init_process_group, self._make_group)
         group.distributed_c10d.init_process_group = group.init_process_group
+        group.barrier = self._around(group.barrier, self._wait)
         processes: Any = torch.multiprocessing
         processes.spawn = self._around(processes.spawn, self._spawn)
         processes.start_processes = self._around(processes.start_processes, self._spawn)
@@ -97,6 +101,15 @@ class _Watch:
         """Before the first step."""
         self._begin()
         need_group(self._rank, self._world.world_size)
+
+    def has_exchanged(self) -> None:
+        """Before the second step: the first one shall have had the gradients of all ranks."""
+        if self._world.rank == 0:
+            note_unshared(
+                self._rank.here.attempt_dir,
+                ranks=self._world.world_size,
+                barriers=self._barriers,
+            )
 
     def _around(self, real: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(real)
@@ -134,6 +147,10 @@ class _Watch:
                 raise
             self._rank.end(taken)
             raise taken from error
+
+    def _wait(self, real: Callable[..., Any], *given: Any, **named: Any) -> Any:
+        self._barriers += 1
+        return real(*given, **named)
 
     def _spawn(self, real: Callable[..., Any], *given: Any, **named: Any) -> Any:
         count = named.get("nprocs", given[2] if len(given) > 2 else 1)

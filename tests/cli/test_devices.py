@@ -137,6 +137,7 @@ def test_a_script_for_gpus_that_are_not_there_is_noted(
     assert notes_here(plan, dev=tmp_path) == []
 
 
+FABRIC = "import lightning as L\nt = L.Fabric(%s)\nt.launch()\n"
 TRAINER = "import pytorch_lightning as pl\nt = pl.Trainer(%s)\nt.fit(1)\n"
 
 
@@ -145,6 +146,8 @@ TRAINER = "import pytorch_lightning as pl\nt = pl.Trainer(%s)\nt.fit(1)\n"
     [
         (TRAINER % "accelerator='gpu', devices=4", 4, [], "4 ranks"),
         (TRAINER % "accelerator='cuda'", 1, [], "1 rank"),
+        (FABRIC % "accelerator='cuda'", 2, [], "2 ranks"),
+        (FABRIC % "accelerator='auto'", 2, [], ""),
         (TRAINER % "accelerator='gpu', devices=4", 4, ["script.accelerator=cpu"], ""),
         (TRAINER % "accelerator='auto'", 2, [], ""),
         (TRAINER % "", 2, [], ""),
@@ -170,7 +173,8 @@ def test_a_script_for_gpus_alone_is_refused_at_once_where_there_are_none(
     with pytest.raises(CheckError) as refused:
         check_gpus_here(plan, dev=tmp_path)
     assert refused.value.message == (
-        "train.py:2 asks for a Trainer on GPUs, and this machine has none"
+        f"train.py:2 asks for a {'Fabric' if 'Fabric' in text else 'Trainer'} on GPUs, and this"
+        " machine has none"
     )
     assert f"add script.accelerator=cpu to the command to train {ranks} on" in refused.value.hint
     assert notes_here(plan, dev=tmp_path) == []

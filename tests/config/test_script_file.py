@@ -43,19 +43,26 @@ FOR_TWO = "devices=2, num_nodes=1"
         ("import lightning.pytorch as L\nL.Trainer(devices=[0, 1, 3])", "Trainer(devices=3)"),
         ("from lightning.pytorch import Trainer as T\nT(num_nodes=4)", "Trainer(num_nodes=4)"),
         ("from lightning import pytorch as pl\npl.Trainer(devices=8)", "Trainer(devices=8)"),
+        ("from lightning.fabric import Fabric\nFabric(devices=2)", "Fabric(devices=2)"),
+        ("import lightning as L\nL.Fabric(devices='4')", "Fabric(devices=4)"),
+        ("import lightning_fabric\nlightning_fabric.Fabric(num_nodes=2)", "Fabric(num_nodes=2)"),
+        ("from lightning import fabric as F\nF.Fabric(devices=[0, 1])", "Fabric(devices=2)"),
         # One that is in order, or that the text does not tell, may be the one that is made.
         ("import lightning as L\nL.Trainer(devices=2)\nL.Trainer()", ""),
         ("import lightning as L\nL.Trainer(devices=2)\nL.Trainer(devices=1)", ""),
         ("import lightning as L\nL.Trainer(devices=n, num_nodes=-1)", ""),
         ("import lightning as L\nL.Trainer(devices='0,1')", ""),
         ("from mine import Trainer\nTrainer(devices=2)", ""),
+        ("from mine import Fabric\nFabric(devices=2)", ""),
+        ("from lightning.fabric import Fabric\nFabric(devices=n)", ""),
+        ("import lightning as L\nL.Fabric(devices=2)\nL.Trainer()", ""),
     ],
 )
 def test_a_trainer_that_asks_for_more_than_there_is_is_refused_before_the_queue(
     script: Path, text: str, refused: str
 ) -> None:
     script.write_text(f"{text}\ngo()\n")
-    script.with_name("mine.py").write_text("class Trainer: ...\n")
+    script.with_name("mine.py").write_text("class Trainer: ...\nclass Fabric: ...\n")
     if not refused:
         api.load("train.py")
         return

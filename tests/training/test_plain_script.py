@@ -13,7 +13,7 @@ import torch
 
 from hpc_train.plan.plan import ScriptPlan
 from hpc_train.runs.checkpoints import newest_step
-from hpc_train.runs.ranks import ExitRecord, read_beginning, read_exits
+from hpc_train.runs.ranks import ExitRecord, read_beginning, read_exits, read_notes
 from tests.training.test_script_fits import SCRIPTS, Scripted, same
 
 DDP = "plain_ddp"
@@ -261,3 +261,34 @@ def test_a_fabric_for_one_device_gets_the_ranks_of_the_run_stops_with_all_and_go
     assert run.go(2) == [0, 0], run.said(1)
     assert f"2 ranks, 12 batches, from {first.step}" in run.said(1)
     assert [record.step for record in records(run, 1)] == [12, 12]
+
+
+APART = """
+import torch, torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel as DDP
+dist.init_process_group("gloo")
+dist.barrier()
+model = WRAP(torch.nn.Linear(2, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(3):
+    model(torch.ones(1, 2)).sum().backward()
+    AVERAGE
+    optimizer.step()
+"""
+BY_HAND = "[dist.all_reduce(it.grad) for it in model.parameters()]"
+
+
+@pytest.mark.parametrize(
+    ("wrap", "average", "noted"), [("", "", True), ("DDP", "", False), ("", BY_HAND, False)]
+)
+def test_ranks_that_exchange_nothing_are_noted_once(
+    tmp_path: Path, wrap: str, average: str, noted: bool
+) -> None:
+    run = Scripted(tmp_path, DDP)
+    text = APART.replace("WRAP", wrap).replace("AVERAGE", average or "pass")
+    (tmp_path / "apart.py").write_text(text, encoding="utf-8")
+    run.script = ScriptPlan("apart.py", [])
+    assert run.go(2) == [0, 0], run.said()
+    notes = [it for it in read_notes(run.dir.attempt(0)) if "exchanged nothing" in it]
+    assert len(notes) == noted
+    assert not noted or "second optimizer step (apart.py:11): each trains" in notes[0]

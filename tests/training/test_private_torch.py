@@ -30,6 +30,7 @@ from hpc_train.training.private import (
     torch_groups,
     torch_store,
 )
+from hpc_train.training.private.exchanges import exchanges_so_far
 from hpc_train.training.resume.buckets import GradientBuckets
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # an old library warns; that breaks nothing
@@ -238,6 +239,19 @@ def test_the_elastic_launchers_words_name_the_ranks_that_failed() -> None:
     failures[0].timestamp, failures[3].timestamp = 2, 1
     found = deaths_in_elastic_log(str(ChildFailedError("train", failures)))
     assert found == [Death(rank=3, code=0, signal=9), Death(rank=0, code=1, signal=0)]
+
+
+def test_collectives_are_numbered_barriers_too(alone: None) -> None:
+    # _world.pg_map, _device_types, _get_backend, _get_sequence_number_for_group: else a script
+    # whose ranks train apart is not told so.
+    told = [exchanges_so_far()]
+    dist.barrier()
+    told.append(exchanges_so_far())
+    dist.all_reduce(torch.ones(2))
+    told.append(exchanges_so_far())
+    assert told == [0, 1, 2]
+    two_layers()(torch.ones(4, 6)).sum().backward()
+    assert (exchanges_so_far() or 0) > 2
 
 
 # -- submitit ---------------------------------------------------------------------------------
