@@ -264,7 +264,11 @@ class Rank:
         start = state.load()
         self.first_step = start.manifest.step if start is not None else 0
         trainer, model, data = self.build(plan, world, device, loader)
-        from hpc_train.training.loggers import early_end, write_final_metrics
+        from hpc_train.training.loggers import (
+            early_end,
+            note_last_not_finite,
+            write_final_metrics,
+        )
         from hpc_train.training.resume.fit_with_resume import fit_with_resume
         from hpc_train.training.unlogged_monitors import note_unlogged
         from hpc_train.training.weights import forget_weights, load_weights, weights_path
@@ -275,6 +279,7 @@ class Rank:
         self.early_end, self.unsaved = early_end(trainer), state.controller.unsaved
         if world.rank == 0 and self.unsaved is None:
             write_final_metrics(self.here.run, trainer)
+            note_last_not_finite(self.here.run, trainer)
             note_unlogged(self.here.attempt_dir, trainer)
             forget_weights(self.here.run)
 
