@@ -274,7 +274,7 @@ class Rank:
         from hpc_train.training.weights import forget_weights, load_weights, weights_path
 
         if plan.weights and start is None:
-            load_weights(model, weights_path(self.here.run, plan))
+            load_weights(model, weights_path(self.here.run, plan), plan)
         fit_with_resume(state, trainer, model=model, datamodule=data)
         self.early_end, self.unsaved = early_end(trainer), state.controller.unsaved
         if world.rank == 0 and self.unsaved is None:
