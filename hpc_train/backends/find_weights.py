@@ -6,6 +6,7 @@ import dataclasses
 import os
 import shlex
 import shutil
+import sys
 import tempfile
 import zipfile
 from collections.abc import Iterator, Sequence
@@ -18,10 +19,10 @@ from hpc_train.config.words import did_you_mean
 from hpc_train.errors import CheckError, HpcTrainError, NoSuchRunError, UsageError
 from hpc_train.runs.checkpoints import MANIFEST, MODEL_FILE
 from hpc_train.runs.layout import RunDir
-from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.registry import find_run, unwritable
 from hpc_train.runs.saved_models import best_models, choose_best, read_models
 from hpc_train.runs.sweep_dir import refuse_sweep
+from hpc_train.runs.weights_arguments import other_arguments, run_of_weights
 from hpc_train.training.resume.checkpoint import CheckedCheckpoint, list_checkpoints
 
 _MODEL = (MODEL_FILE, "model")  # of a run's own checkpoint: a file, or a folder of shards
@@ -94,47 +95,20 @@ def settle_weights(loaded: LoadedConfig, folders: Sequence[Path], workdir: Path)
     found = find_weights(str(loaded.config.init_from), folders, workdir)
     loaded.config.init_from = str(found.path)
     note = f"the model begins with the weights in {found.path} ({found.said})"
-    others = _other_arguments(found, loaded)
+    others = _notes_on_arguments(found, loaded, workdir)
     return dataclasses.replace(loaded, notes=(*loaded.notes, note, *others))
 
 
-def _other_arguments(found: FoundWeights, loaded: LoadedConfig) -> Iterator[str]:
-    """A line on arguments that the model of the weights was made with otherwise.
-
-    A number below 1, such as a learning rate, gives no weight another shape.
-    """
-    folder = next((it for it in found.path.parents if (it / "plan.json").is_file()), None)
-    run = found.run or (RunDir(folder) if folder else None)
-    try:
-        then = read_plan(run).training.model if run else None
-    except HpcTrainError:
-        return
-    class_path, now = read_object(loaded.config.model, "model") if then else ("", {})
-    if run is None or then is None or then.class_path != class_path:
-        return
-    changed = {
-        name: (then.init_args.get(name), now.get(name))
-        for name in [*now, *(it for it in then.init_args if it not in now)]
-        if then.init_args.get(name) != now.get(name)
-    }
-    changed = {name: pair for name, pair in changed.items() if not any(map(_is_a_rate, pair))}
-    if changed:
-        key = "model.init_args."
-        were = [
-            f"{key}{name} {_said(was)}, here {_said(is_)}" for name, (was, is_) in changed.items()
-        ]
+def _notes_on_arguments(found: FoundWeights, loaded: LoadedConfig, workdir: Path) -> Iterator[str]:
+    """A line on arguments that the model of the weights was made with otherwise."""
+    run = found.run or run_of_weights(found.path)
+    class_path, now = read_object(loaded.config.model, "model") if run else ("", {})
+    others = other_arguments(run, class_path, now, [str(workdir), *sys.path]) if run else []
+    if run and others:
         yield (
-            f"{run.name} ({run.run_id}) had {'; '.join(were)}: weights of another shape are refused"
-            " as the training begins"
+            f"{run.name} ({run.run_id}) had {'; '.join(it.said for it in others)}: weights of"
+            " another shape are refused as the training begins"
         )
-
-
-def _is_a_rate(value: object) -> bool:
-    return isinstance(value, float) and abs(value) < 1
-
-
-def _said(value: object) -> str:
-    return "(its default)" if value is None else repr(value)
 
 
 def weights_of_run(run: RunDir, choice: str = "") -> FoundWeights:

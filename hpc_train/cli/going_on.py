@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
 from hpc_train.cli.common import shell_word
@@ -26,9 +27,9 @@ def goes_on(status: RunStatus) -> str:
     name = shell_word(word_of(run))
     if status.backend == SESSION:
         return start_again(run)
-    found = re.search(rf"{SUBMIT_AGAIN} (\S+=[^\s)]+)", status.reason)
+    found = re.search(rf"{SUBMIT_AGAIN} (\S+=[^\s)]+(?: \S+=[^\s)]+)*)", status.reason)
     if found:
-        return submit_again(run, found[1])
+        return submit_again(run, *(it.rstrip(",;") for it in found[1].split()))
     if not status.attempts and f"{NO_PYTHON}, /" in status.reason:
         keeps = f"hpc-train resume {name} keeps the Python"
         return f"{submit_again(run)}, from such an environment; {keeps}"
@@ -46,7 +47,31 @@ def goes_on(status: RunStatus) -> str:
     renewed = " --new-snapshot" if has_copy else ""
     if status.evaluates:  # what is submitted is a training
         return f"hpc-train resume {name}{renewed}, once that is mended"
+    if changed := _literal_fix(run, status):
+        return submit_again(run, changed)
     kept = "model, data or trainer" if status.step else "model, data, trainer or env"
     changed = "other arguments" if is_of_script(run) else f"{kept} changed in the config"
     own = f"with {changed}: {submit_again(run)}"
     return f"hpc-train resume {name}{renewed}, once that is mended; {own}"
+
+
+def _literal_fix(run: RunDir, status: RunStatus) -> str:
+    """The KEY=VALUE with which a run that has taken no step is to be submitted again; or empty.
+
+    A script sets its model, data and Trainer itself, and takes no such keys.
+    """
+    if status.step:
+        return ""
+    from hpc_train.backends.submit_again import is_of_script, submit_again
+    from hpc_train.config.literal_fixes import fix_in_brackets, literal_fix
+    from hpc_train.diagnose.read_run import told_without_logs
+
+    try:
+        told = told_without_logs(run, status, also_likely=True)
+    except OSError:  # a part of the run that is not ours to read; diagnose says which
+        told = None
+    fixes = [fix_in_brackets(status.reason), told.findings[0].what_to_do if told else ""]
+    changed = next(filter(None, map(literal_fix, fixes)), "")
+    of_script = is_of_script(run) and not changed.startswith(("script.", "slurm.", "env."))
+    typed = shlex.split(submit_again(run))  # with the same value it would fail once more
+    return "" if of_script or changed in typed else changed

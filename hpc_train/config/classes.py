@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from hpc_train.config.argument_values import ArgumentError, check_refused, check_values
-from hpc_train.config.class_kind import Located, cannot_be_made, derives_from, is_value, locate
+from hpc_train.config.class_kind import Located, cannot_be_made, is_value, locate
 from hpc_train.config.default_types import check_texts_for_numbers
 from hpc_train.config.distributions import install, is_well_known
 from hpc_train.config.made_later import check_made_later
@@ -28,7 +28,7 @@ from hpc_train.config.modules import (
 from hpc_train.config.own_modules import check_imports, check_nothing_trains, elsewhere
 from hpc_train.config.python_texts import check_python_texts
 from hpc_train.config.words import did_you_mean
-from hpc_train.config.wrong_kind import hint_for, made_by_function
+from hpc_train.config.wrong_kind import check_derives
 from hpc_train.errors import ConfigError
 
 __all__ = ["ArgumentError", "Parameters", "check_class", "parameters_of"]
@@ -76,6 +76,7 @@ def check_class(
     filled_in: Sequence[str] = (),
     only_found: bool = False,
     wanted: str = "",
+    beside: str = "",
 ) -> None:
     """Find the class and hold the arguments against its `__init__`.
 
@@ -90,6 +91,7 @@ def check_class(
         only_found: Say nothing of modules that are not found: the job runs in an environment that
             is not this one.
         wanted: Name of a class that it has to derive from; empty where anything will do.
+        beside: The config's model, of the model its data, whose package of Lightning a fix names.
 
     Raises:
         ArgumentError: when an argument is unknown.
@@ -112,7 +114,7 @@ def check_class(
     if found is None:
         _check_not_in_text(module, rest, names, search_path, wanted, may_import=not only_found)
         return
-    _check_kind(class_path, found, wanted, search_path)
+    _check_kind(class_path, found, wanted, search_path, beside)
     if parameters := _parameters(found):
         check_made_later(class_path, arguments, parameters.required, found, search_path)
         _check_arguments(class_path, arguments, parameters, filled_in)
@@ -173,7 +175,9 @@ def _parameters(found: Located | None, *, open_too: bool = False) -> Parameters 
     return parameters_of(found.name, found.names, open_too=open_too)
 
 
-def _check_kind(class_path: str, found: Located, wanted: str, search_path: Sequence[str]) -> None:
+def _check_kind(
+    class_path: str, found: Located, wanted: str, search_path: Sequence[str], beside: str
+) -> None:
     if not found.name:
         raise _no_class_in(found.module, wanted, search_path, class_path)
     if is_value(found):
@@ -182,18 +186,7 @@ def _check_kind(class_path: str, found: Located, wanted: str, search_path: Seque
         raise ConfigError(f"{class_path} {why}", "name a class that can be made of its init_args")
     if wanted and found.definition and found.module.partition(".")[0] in sys.stdlib_module_names:
         raise ConfigError(f"{class_path} is Python's own and no {wanted}", f"name a {wanted}")
-    if made := made_by_function(found, wanted, search_path):
-        message = f"{class_path} is a function that gives {made}, which is no {wanted}"
-        raise ConfigError(message, hint_for(class_path, found, wanted, search_path))
-    if not wanted or derives_from(found, wanted, search_path) is not False:
-        _check_methods(class_path, found)
-        return
-    raise ConfigError(
-        f"{class_path} is no {wanted}", hint_for(class_path, found, wanted, search_path)
-    )
-
-
-def _check_methods(class_path: str, found: Located) -> None:
+    check_derives(class_path, found, wanted, search_path, beside)
     if isinstance(found.definition, ast.ClassDef):
         said, hint = wrong_method(found.definition)
         if said:

@@ -17,6 +17,7 @@ from hpc_train.config.default_types import texts_for_numbers
 from hpc_train.config.hook_notes import hook_notes, only_prepared
 from hpc_train.config.inner_imports import notes_on_inner_imports
 from hpc_train.config.layer_notes import hidden_layer_notes
+from hpc_train.config.lightning_home import of_project
 from hpc_train.config.load import LoadedConfig
 from hpc_train.config.loader_numbers import loader_notes
 from hpc_train.config.made_folders import notes_on_made_folders
@@ -122,7 +123,8 @@ def _of_a_model(class_path: str, found: Located, config: Config, workdir: str) -
     yield from hidden_layer_notes(class_path, found, [workdir])
     if line := _asks_for_checkpoints(definition, config):
         says = f"{class_path} asks trainer.checkpoint_callback (line {line}), which is None"
-        add = "{class_path: pytorch_lightning.callbacks.ModelCheckpoint}"
+        checkpoint = "{class_path: pytorch_lightning.callbacks.ModelCheckpoint}"
+        add = of_project(checkpoint, [workdir, *sys.path], class_path)
         yield f"{says} without a ModelCheckpoint: add {add} to trainer.callbacks"
     if line := step_without_loss(definition):
         says = f"{class_path} has a training_step (line {line}) that gives no loss"

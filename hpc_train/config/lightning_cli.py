@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hpc_train.config.keys import FIELDS, REQUIRED_KEYS
+from hpc_train.config.lightning_home import of_project
 from hpc_train.config.origins import Origins
 from hpc_train.config.removed_arguments import REMOVED_ARGUMENTS
 from hpc_train.config.specs import INIT_ARGS, is_object
@@ -81,7 +82,9 @@ def check_lightning_cli(values: Mapping[str, Any], origins: Origins, path: Path)
         return
     changes = dict(_changes({**values, **inner}, origins, below))
     told = {**REMOVED_ARGUMENTS, **{it: OWNED[it] for it in owned}}
-    changes |= {f"trainer.{it}": told[it].removeprefix("write ") for it in trainer if it in told}
+    changes |= {
+        f"trainer.{it}": of_project(told[it]).removeprefix("write ") for it in trainer if it in told
+    }
     what = f"{path}: this is a config of LightningCLI, and not so here: {', '.join(changes)}"
     fixes = [hint if it.endswith(_MISSING) else f"{it} -> {hint}" for it, hint in changes.items()]
     as_it_is = f"or as it is, with its script: hpc-train submit train.py -- fit --config {path}"

@@ -8,20 +8,19 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from hpc_train.config.class_kind import derives_from, locate
+from hpc_train.config.lightning_home import NEW, OLD, own_files, package_of_project
 from hpc_train.config.modules import find_module, names_of, read_names
 from hpc_train.config.words import did_you_mean
 from hpc_train.errors import ConfigError
 
-_MOST_FILES = 50  # of the folder: a few milliseconds each
 _SHORTEST = 4  # letters of a name that says something
 # Packages whose classes are named without them, or by the alias of their usual import.
+_OF_LIGHTNING = ("", ".callbacks", ".loggers", ".strategies", ".profilers")
 _HOMES = (
-    *("pytorch_lightning", "pytorch_lightning.callbacks", "pytorch_lightning.loggers"),
-    *("pytorch_lightning.strategies", "pytorch_lightning.profilers"),
     *("torch.optim", "torch.optim.lr_scheduler", "torch.nn", "torch.utils.data", "torchmetrics"),
 )
 _ALIASES = {  # as programs import them
-    "pl": ("pytorch_lightning", "lightning.pytorch"),
+    "pl": (OLD, NEW),
     "L": ("lightning",),
     "nn": ("torch.nn",),
     "optim": ("torch.optim",),
@@ -95,7 +94,10 @@ def _is_part(one: str, other: str) -> bool:
 def of_an_alias(class_path: str, search_path: Sequence[str]) -> str:
     """`write pytorch_lightning.callbacks.Timer` for `pl.callbacks.Timer`, which there is."""
     alias, _, rest = class_path.partition(".")
-    whole = [f"{package}.{rest}" for package in _ALIASES.get(alias, ())]
+    packages = _ALIASES.get(alias, ())
+    if OLD in packages:
+        packages = (package_of_project(search_path), *packages)
+    whole = [f"{package}.{rest}" for package in packages]
     there = (it for it in whole if (found := locate(it, search_path)) and found.name)
     return next((f"write {it}" for it in there), "")
 
@@ -145,26 +147,23 @@ def _may_be(dotted: str, wanted: str, search_path: Sequence[str]) -> bool:
 def _classes(search_path: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Names of classes and their modules: of the user's folder, then of the packages above."""
     yield from _own_classes(search_path)
-    for home in _HOMES:
-        package, rest = find_module(home, search_path)
-        if package is not None and not rest:
+    package = package_of_project(search_path)
+    if find_module(package, search_path)[1]:  # not installed
+        package = OLD if package == NEW else NEW
+    for home in (*(f"{package}{it}" for it in _OF_LIGHTNING), *_HOMES):
+        module, rest = find_module(home, search_path)
+        if module is not None and not rest:
             yield from (
                 (it, home)
-                for it in sorted(names_of(package, search_path))
+                for it in sorted(names_of(module, search_path))
                 if it[0].isupper() and "_" not in it
             )
 
 
 def _own_classes(search_path: Sequence[str]) -> Iterator[tuple[str, str]]:
-    folder = Path(search_path[0])
-    files = [*sorted(folder.glob("*.py")), *sorted(folder.glob("[!._]*/**/*.py"))]
-    for file in files[:_MOST_FILES]:
+    for module, file in own_files(Path(search_path[0])):
         try:
             found = read_names(file).definitions
         except ConfigError:
             continue
-        words = file.relative_to(folder).with_suffix("").parts
-        if not all(map(str.isidentifier, words)):  # nothing imports it by such a name
-            continue
-        module = ".".join(words)
         yield from ((name, module) for name in found if name[:1].isupper())

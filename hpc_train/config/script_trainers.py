@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 
 from hpc_train.config.harmless_code import working_statements
+from hpc_train.config.lightning_home import of_project
 from hpc_train.config.removed_arguments import (
     OLD_STRATEGIES,
     REMOVED_ARGUMENTS,
@@ -119,7 +120,7 @@ def _old_argument(word: ast.keyword) -> tuple[str, str] | None:
     gone = REMOVED_ARGUMENTS.get(name) or UNUSED_ARGUMENTS.get(name)
     if not gone:
         return None
-    fix = _IN_A_SCRIPT.get(name, f"leave it out of the Trainer: {gone}")
+    fix = _IN_A_SCRIPT.get(name, f"leave it out of the Trainer: {of_project(gone)}")
     if name == "resume_from_checkpoint" and value is not None:
         fix += f"; to begin with it: trainer.fit(..., ckpt_path={ast.unparse(word.value)})"
     return f"{name}=...", fix

@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 import math
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from hpc_train.config.lightning_home import of_project
 from hpc_train.config.modules import find_module
 from hpc_train.config.origins import Origins
 from hpc_train.config.owned_arguments import owned_hint
@@ -153,7 +155,7 @@ def check_trainer(
             "write ddp: hpc-train starts the ranks",
         )
     if isinstance(strategy, str) and (named := _OTHER_STRATEGIES.get(strategy.lower())):
-        raise origins.error("trainer.strategy", f"is {strategy!r}", f"write {named}")
+        raise origins.error("trainer.strategy", f"is {strategy!r}", f"write {of_project(named)}")
     _check_choice(arguments, "strategy", _STRATEGIES, origins, registry=True)
     _check_place_of_strategy(arguments, origins)
 
@@ -250,7 +252,7 @@ def _check_order(arguments: Mapping[str, Any], origins: Origins) -> None:
 
 def _as_object(callback: object, example: str = "EarlyStopping") -> str:
     """A class that was named alone, or as the key of its arguments, as it is written."""
-    from hpc_train.config.meant_class import meant_class, plain_path
+    from hpc_train.config.meant_class import meant_class, of_an_alias, plain_path
 
     if isinstance(callback, Mapping) and set(callback) == {INIT_ARGS}:
         return "indent init_args below the class_path above it, without a dash of its own"
@@ -263,10 +265,12 @@ def _as_object(callback: object, example: str = "EarlyStopping") -> str:
             return f"write {whole_form(spec if len(callback) == 1 else callback, 'Callback')}"
         callback = name
     path = plain_path(callback) if isinstance(callback, str) else ""
-    found = re.search(r"[\w.]+\.\w+", meant_class(path) if path and "." not in path else path)
+    of_alias = of_an_alias(path, [str(Path.cwd()), *sys.path]) if "." in path else ""
+    near = meant_class(path) if path and "." not in path else of_alias or path
+    found = re.search(r"[\w.]+\.\w+", near)
     from hpc_train.config.own_arguments import form_of_class
 
-    it = found[0] if found else f"pytorch_lightning.callbacks.{example}"
+    it = found[0] if found else of_project(f"pytorch_lightning.callbacks.{example}")
     return f"write {form_of_class(it)}"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from hpc_train.config.keys import FIELDS, SECTIONS
+from hpc_train.config.lightning_home import of_project
 from hpc_train.config.other_words import OF_A_CLASS, OTHER_WORDS
 from hpc_train.config.removed_arguments import (
     REMOVED_ARGUMENTS,
@@ -24,7 +25,7 @@ def instead_of(name: str) -> str:
         return f"write {OTHER_WORDS[name]} at the top, beside trainer"
     hint = REMOVED_ARGUMENTS.get(name, "") or UNUSED_ARGUMENTS.get(name, "")
     at_the_top = f"write {name} at the top, beside trainer" if name in FIELDS else ""
-    return hint or at_the_top or _of_another_section(name)
+    return of_project(hint) or at_the_top or _of_another_section(name)
 
 
 def _of_another_section(name: str) -> str:

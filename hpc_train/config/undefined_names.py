@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from hpc_train.config.class_kind import Located, locate, place_of
+from hpc_train.config.lightning_home import of_project
 from hpc_train.config.load import LoadedConfig
 from hpc_train.config.method_signatures import own_nodes
 from hpc_train.config.modules import find_module
@@ -69,7 +70,7 @@ class UndefinedName:
 
 def import_of(name: str) -> str:
     """The import that is forgotten where this name is not defined; empty for others."""
-    return _IMPORTS.get(name, f"import {name}" if name in _MODULES else "")
+    return of_project(_IMPORTS.get(name, f"import {name}" if name in _MODULES else ""))
 
 
 def all_undefined(

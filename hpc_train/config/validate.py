@@ -148,7 +148,9 @@ def _check_named(
         check_logger(key, spec, loaded, path)
     if wanted_of(key) == "Callback":
         _check_callback(key, spec, loaded, path)
-    _check_object(key, spec, loaded.origins, path, elsewhere=elsewhere)
+    other = loaded.config.data if key == "model" else loaded.config.model
+    beside = str(other.get(CLASS_PATH) or other.get(TARGET) or "")
+    _check_object(key, spec, loaded.origins, path, elsewhere=elsewhere, beside=beside)
 
 
 def point_check(loaded: LoadedConfig, *, workdir: Path) -> Callable[[Config], bool]:
@@ -292,7 +294,13 @@ def _from_above(module: str, workdir: Path, config: Path) -> str:
 
 
 def _check_object(
-    key: str, spec: dict[str, Any], origins: Origins, path: Sequence[str], *, elsewhere: bool
+    key: str,
+    spec: dict[str, Any],
+    origins: Origins,
+    path: Sequence[str],
+    *,
+    elsewhere: bool,
+    beside: str,
 ) -> None:
     form = _form(spec)
     arguments_key = key if TARGET in spec else f"{key}.{INIT_ARGS}"
@@ -307,6 +315,7 @@ def _check_object(
             filled_in=filled_in,
             only_found=elsewhere,
             wanted=wanted_of(key),
+            beside=beside,
         )
     except ArgumentError as error:
         message = error.message if error.message.startswith("is ") else f": {error.message}"

@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from hpc_train.config.lightning_home import of_project
 from hpc_train.config.logger_forms import CLASSES, OWN_LOGGERS, PACKAGES
 from hpc_train.config.meant_class import class_of_project, meant_class, plain_path
 from hpc_train.config.specs import CLASS_PATH, INIT_ARGS, TARGET, is_object, meant_by
@@ -46,7 +47,7 @@ def whole_form(spec: Mapping[str, Any], wanted: str) -> str:
 
 def _class(written: str, wanted: str) -> str:
     if wanted == "Logger" and written in CLASSES:
-        return CLASSES[written]
+        return of_project(CLASSES[written])
     path = plain_path(written)
     if "." in path:
         return path
@@ -54,7 +55,7 @@ def _class(written: str, wanted: str) -> str:
     if near and not _is_base(near[0], wanted):
         return near[0]
     if wanted == "Callback":
-        return "pytorch_lightning.callbacks.EarlyStopping"
+        return of_project("pytorch_lightning.callbacks.EarlyStopping")
     own = class_of_project([str(Path.cwd()), *sys.path], wanted)
     is_own = own and not _is_base(own, wanted)
     return own if is_own else f"my_package.My{wanted.removeprefix('Lightning') or 'Class'}"
@@ -91,7 +92,7 @@ def _of_word(word: str, below: Any) -> Any:
         return word
     arguments = below.get(INIT_ARGS)
     arguments = arguments if isinstance(arguments, Mapping) else below
-    return {CLASS_PATH: CLASSES[word], INIT_ARGS: {**arguments}}
+    return {CLASS_PATH: of_project(CLASSES[word]), INIT_ARGS: {**arguments}}
 
 
 def logger_hint(asked: Any, *, typed: bool) -> str:

@@ -4,17 +4,32 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from pathlib import Path
 
-from hpc_train.config.class_kind import Located, derives_from, locate
-from hpc_train.config.modules import Names, find_module
+from hpc_train.config.class_kind import (
+    Located,
+    derives_from,
+    lightning_package,
+    locate,
+    place_of,
+)
+from hpc_train.config.lightning_home import package_of_project, packages_in
+from hpc_train.config.modules import find_module
 from hpc_train.config.own_modules import is_own
 from hpc_train.config.words import did_you_mean
+from hpc_train.errors import ConfigError
 
 _PLACES = {
     "LightningModule": "model",
     "LightningDataModule": "data",
     "Callback": "trainer.callbacks",
     "Logger": "loggers, a list beside trainer and not in it",
+}
+# What Lightning's packages do not have at their top.
+_PLACED = {
+    "Logger": "loggers.Logger",
+    "Strategy": "strategies.Strategy",
+    "Profiler": "profilers.Profiler",
 }
 # Packages whose functions make modules of torch's, and no class of Lightning's.
 _MAKE_MODULES = ("torch", "torchvision", "timm", "transformers")
@@ -43,7 +58,36 @@ def made_by_function(found: Located, wanted: str, search_path: Sequence[str]) ->
     return f"a {made[0]}" if made else ""
 
 
-def hint_for(class_path: str, found: Located, wanted: str, search_path: Sequence[str]) -> str:
+def check_derives(
+    class_path: str, found: Located, wanted: str, search_path: Sequence[str], beside: str
+) -> None:
+    """Refuse what surely is not of the kind that is wanted.
+
+    Args:
+        class_path: As the config names it.
+        found: Where its text is.
+        wanted: Name of the class that it has to derive from; empty where anything will do.
+        search_path: As `sys.path`, with the user's folder first.
+        beside: The config's model, of the model its data: of which package of Lightning's it is.
+
+    Raises:
+        ConfigError: with its place, where it is the user's own, and what to derive it from.
+    """
+    if made := made_by_function(found, wanted, search_path):
+        said = f"is a function that gives {made}, which is no {wanted}"
+    elif wanted and derives_from(found, wanted, search_path) is False:
+        said = f"is no {wanted}"
+    else:
+        return
+    place = place_of(found, found.definition.lineno, search_path) if found.definition else ""
+    where = f" ({place})" if place and not Path(place).is_absolute() else ""
+    hint = hint_for(class_path, found, wanted, search_path, beside)
+    raise ConfigError(f"{class_path}{where} {said}", hint)
+
+
+def hint_for(
+    class_path: str, found: Located, wanted: str, search_path: Sequence[str], beside: str = ""
+) -> str:
     """A class of its file that is one, or how to make one of it."""
     names = found.names
     sure = [
@@ -60,7 +104,7 @@ def hint_for(class_path: str, found: Located, wanted: str, search_path: Sequence
         return f"{there}, and {found.name} {belongs}" if there else f"it {belongs}"
     if other_way := _made_of(class_path, found, wanted, search_path):
         return f"{there}; or {other_way}" if there else other_way
-    base = f"{_package(found.names)}.{wanted}"
+    base = f"{_package(found, wanted, search_path, beside)}.{_PLACED.get(wanted, wanted)}"
     if there:
         return f"{there}; or derive {found.name} from {base}"
     return f"derive it from {base}, or name a class that does"
@@ -78,8 +122,10 @@ def _made_of(class_path: str, found: Located, wanted: str, search_path: Sequence
     return ""
 
 
-def _package(names: Names | None) -> str:
-    """The one of Lightning's two packages that the module imports already."""
-    imported = names.imports.values() if names else ()
-    is_new = any(it == "lightning" or it.startswith("lightning.") for it in imported)
-    return "lightning.pytorch" if is_new else "pytorch_lightning"
+def _package(found: Located, wanted: str, search_path: Sequence[str], beside: str) -> str:
+    """The one of Lightning's two packages: that of the model, else of its own file's imports."""
+    imported = packages_in(found.names) if found.names else set()
+    own = imported.pop() if len(imported) == 1 else ""
+    of_beside = lightning_package(beside, search_path) if beside else ""
+    first, second = (own, of_beside) if wanted == "LightningModule" else (of_beside, own)
+    return first or second or package_of_project(search_path)

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import json
 import shlex
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hpc_train.codec import Document, encode
+from hpc_train.config.lightning_home import of_project
 from hpc_train.config.specs import is_object, read_object
 from hpc_train.config.words import did_you_mean
 from hpc_train.errors import HpcTrainError, UsageError
@@ -130,6 +132,16 @@ def never_logged(run: RunDir) -> tuple[str, str] | None:
     return None
 
 
+def _project_of(run: RunDir) -> tuple[list[str], str]:
+    """Where a run's modules are looked for, and the class of its model; empty where it has none."""
+    try:
+        plan = read_plan(run)
+    except HpcTrainError:
+        return [str(Path.cwd()), *sys.path], ""
+    model = plan.training.model
+    return [plan.workdir or str(Path.cwd()), *sys.path], model.class_path
+
+
 def choose_best(run: RunDir, monitor: str | None = None) -> SavedModel:
     """The best model of a run.
 
@@ -168,10 +180,8 @@ def _no_best(run: RunDir) -> HpcTrainError:
         return HpcTrainError(f"{what}: {why}", f"{fix}; the newest one: {newest.path}")
     if why_not := never_logged(run):
         return HpcTrainError(f"{what}: {why_not[0]}", why_not[1])
-    fix = (
-        "add a pytorch_lightning.callbacks.ModelCheckpoint with init_args.monitor to"
-        " trainer.callbacks"
-    )
+    checkpoint = of_project("pytorch_lightning.callbacks.ModelCheckpoint", *_project_of(run))
+    fix = f"add a {checkpoint} with init_args.monitor to trainer.callbacks"
     if newest_step(run):
         fix += f"; `hpc-train checkpoints {shlex.quote(run.run_id)}` shows its newest state"
     return HpcTrainError(what, fix)

@@ -11,6 +11,7 @@ from types import FrameType
 
 from hpc_train.config.absent_checkpoints import INSTEAD, absent_checkpoint
 from hpc_train.config.data_paths import keys_of_path
+from hpc_train.config.lightning_home import of_project
 from hpc_train.config.refused_callbacks import is_lightnings
 from hpc_train.config.words import did_you_mean
 from hpc_train.plan.plan import Batch
@@ -112,7 +113,7 @@ def fix_of(
         texts: Those among the arguments of its model and data, by key.
     """
     said = said_by(error)
-    fixes = [fix for pattern, fix in _FIXES if re.search(pattern, said)]
+    fixes = [of_project(fix) for pattern, fix in _FIXES if re.search(pattern, said)]
     fixes += [_of_batch_norm(batch)] if _ONE_VALUE.search(said) else []
     fixes += [
         _of_prepare_data(error),

@@ -17,7 +17,7 @@ from typing_extensions import override
 from hpc_train.errors import ConfigError
 from hpc_train.runs.atomic import write_text
 from hpc_train.runs.layout import RunDir
-from hpc_train.runs.not_finite import NotFinite
+from hpc_train.runs.not_finite import NotFinite, first_not_finite, tells_divergence
 from hpc_train.runs.ranks import leave_note
 from hpc_train.training.build import build, spec_of
 from hpc_train.training.data_not_finite import LOOK, not_finite_in_data
@@ -79,16 +79,35 @@ def _note_in(run: RunDir) -> Callable[[str], None]:
     return note
 
 
-def _note_of_not_finite(run: RunDir) -> Callable[[NotFinite], None]:
-    """Says that a value is no number."""
+def _note_of_not_finite(run: RunDir, clip: str = _CLIP) -> Callable[[NotFinite], None]:
+    """Says that a value is no number.
+
+    Args:
+        clip: How gradients are clipped here.
+    """
 
     def note(found: NotFinite) -> None:
-        advice = f"where that is not meant, a lower learning rate, or {_CLIP}"
+        advice = f"where that is not meant, a lower learning rate, or {clip}"
         if of_data := not_finite_in_data():
             advice = f"{of_data}: {LOOK}"
         _note_in(run)(f"{found.text}: {advice}")
 
     return note
+
+
+def note_last_not_finite(run: RunDir, trainer: pl.Trainer, *, is_script: bool = False) -> None:
+    """Leave a note where a fit has ended with a metric that is no number, and none was logged.
+
+    Lightning hands its loggers what a step logs every `log_every_n_steps` (50): those of a short
+    training may get nothing, and of a long one nothing of the last steps.
+    """
+    if first_not_finite(run.metrics_csv):  # noted as it was logged
+        return
+    clip = "Trainer(gradient_clip_val=1.0)" if is_script else _CLIP
+    last = {name: number(value) for name, value in trainer.callback_metrics.items()}
+    found = [name for name, value in last.items() if tells_divergence(name, value)]
+    for name in sorted(found, key=lambda it: "loss" not in it)[:1]:
+        _note_of_not_finite(run, clip)(NotFinite(name, trainer.global_step, last[name]))
 
 
 def _custom_logger(kind: Any, place: int, run: RunDir, first_step: int) -> Logger:

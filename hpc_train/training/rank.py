@@ -267,17 +267,22 @@ class Rank:
         start = state.load()
         self.first_step = start.manifest.step if start is not None else 0
         trainer, model, data = self.build(plan, world, device, loader)
-        from hpc_train.training.loggers import early_end, write_final_metrics
+        from hpc_train.training.loggers import (
+            early_end,
+            note_last_not_finite,
+            write_final_metrics,
+        )
         from hpc_train.training.resume.fit_with_resume import fit_with_resume
         from hpc_train.training.unlogged_monitors import note_unlogged
         from hpc_train.training.weights import forget_weights, load_weights, weights_path
 
         if plan.weights and start is None:
-            load_weights(model, weights_path(self.here.run, plan))
+            load_weights(model, weights_path(self.here.run, plan), plan)
         fit_with_resume(state, trainer, model=model, datamodule=data)
         self.early_end, self.unsaved = early_end(trainer), state.controller.unsaved
         if world.rank == 0 and self.unsaved is None:
             write_final_metrics(self.here.run, trainer)
+            note_last_not_finite(self.here.run, trainer)
             note_unlogged(self.here.attempt_dir, trainer)
             forget_weights(self.here.run)
 

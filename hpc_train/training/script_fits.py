@@ -112,7 +112,12 @@ class ScriptFits:
         return settled
 
     def _fit(self, trainer: Any, method: Callable[..., Any], named: dict[str, Any]) -> Any:
-        from hpc_train.training.loggers import ProgressLines, early_end, write_final_metrics
+        from hpc_train.training.loggers import (
+            ProgressLines,
+            early_end,
+            note_last_not_finite,
+            write_final_metrics,
+        )
         from hpc_train.training.private.lightning_trainer import check_tuners
         from hpc_train.training.resume.fit_with_resume import fit_with_resume
         from hpc_train.training.unlogged_monitors import note_unlogged
@@ -139,6 +144,7 @@ class ScriptFits:
         self._steps = rank.steps_before + trainer.global_step
         if rank.rank == 0 and self._rank.unsaved is None:
             write_final_metrics(rank.run, trainer)
+            note_last_not_finite(rank.run, trainer, is_script=True)
             note_unlogged(self._rank.here.attempt_dir, trainer)
 
     def _rank_config(self, trainer: Any) -> RankConfig:

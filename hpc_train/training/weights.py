@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import shutil
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -12,8 +14,17 @@ from torch import Tensor, nn
 
 from hpc_train.errors import CheckError
 from hpc_train.plan.plan import Plan
+from hpc_train.plan.states import SUBMIT_AGAIN
 from hpc_train.runs.layout import RunDir
+from hpc_train.runs.weights_arguments import OtherArgument, other_arguments, run_of_weights
 from hpc_train.training.resume.rank_checkpoint import load_tensors
+
+# torch/nn/modules/module.py, `_load_from_state_dict` and `load_state_dict`.
+_SHAPES = re.compile(
+    r"with shape (?:torch\.Size\()?(\[[\d, ]*\])\)? from checkpoint, *the shape in current model is"
+    r" (?:torch\.Size\()?(\[[\d, ]*\])"
+)
+_KEYS = re.compile(r"(?:Missing|Unexpected) key\(s\)|missing \[|unexpected \[")
 
 
 def weights_path(run: RunDir, plan: Plan) -> Path:
@@ -28,14 +39,19 @@ def forget_weights(run: RunDir) -> None:
     shutil.rmtree(run.weights, ignore_errors=True)
 
 
-def load_weights(model: nn.Module, path: Path) -> None:
+def load_weights(model: nn.Module, path: Path, plan: Plan | None = None) -> None:
     """Put the weights in `path` into the model, and nothing else of it: all, and no others.
+
+    Args:
+        model: What is trained.
+        path: Of the weights.
+        plan: Of the run, where a fix is to name what the model of the weights had.
 
     Raises:
         CheckError: they do not fit, and which keys are missing or too many.
         CheckpointError: the file is damaged.
     """
-    with told_in_one_line(model, path):
+    with told_in_one_line(model, path, plan):
         if path.is_dir():
             _load_shards(model, path)
             return
@@ -58,7 +74,7 @@ def _state_dict(path: Path) -> Mapping[str, Any]:
 
 
 @contextlib.contextmanager
-def told_in_one_line(model: nn.Module, path: Path) -> Iterator[None]:
+def told_in_one_line(model: nn.Module, path: Path, plan: Plan | None = None) -> Iterator[None]:
     """Make one line of what torch says where a state_dict does not fit the model."""
     try:
         yield
@@ -69,8 +85,51 @@ def told_in_one_line(model: nn.Module, path: Path) -> Iterator[None]:
         more = f"{said[:400]} ..." if len(said) > 400 else said
         raise CheckError(
             f"the weights in {path} do not fit {type(model).__name__}: {more}",
-            "they are of another model: name others, or give the model the init_args it had then",
+            _fix(said, plan),
         ) from error
+
+
+def _fix(said: str, plan: Plan | None) -> str:
+    """The arguments that the model of the weights had, to type; what to do where none is known."""
+    run = run_of_weights(Path(plan.weights)) if plan else None
+    model = plan.training.model if plan else None
+    others = []
+    if run and model:
+        path = [str(Path.cwd()), *sys.path]
+        others = other_arguments(run, model.class_path, model.init_args, path)
+    needed = _of_shapes(said, others)
+    if not run or not needed:
+        return "they are of another model: name others, or give the model the init_args it had then"
+    had = f"{run.name} ({run.run_id}) had"
+    if not all(it.typed for it in needed):
+        return f"they are of another model: name others; {had} {', '.join(it.had for it in needed)}"
+    typed = " ".join(it.typed for it in needed)
+    return f"{SUBMIT_AGAIN} {typed} as {had}, or name the weights of such a model"
+
+
+def _of_shapes(said: str, others: list[OtherArgument]) -> list[OtherArgument]:
+    """Those that tell by their numbers each size that differs; all where they do not.
+
+    A layer may have a multiple of such a number: 128 for 32 that is now 256 for 64.
+    """
+    sizes = [
+        (int(was), int(now))
+        for shapes in _SHAPES.findall(said)
+        for was, now in zip(*(re.findall(r"\d+", it) for it in shapes), strict=False)
+        if was != now
+    ]
+    found = {pair: [it for it in others if _is_scaled((it.was, it.now), pair)] for pair in sizes}
+    if not found or not all(found.values()) or _KEYS.search(said):
+        return others
+    return [it for it in others if any(it in many for many in found.values())]
+
+
+def _is_scaled(values: tuple[Any, Any], sizes: tuple[int, int]) -> bool:
+    """Whether two sizes are the same multiple of two whole numbers."""
+    was, now = values
+    if type(was) is not int or type(now) is not int or min(was, now) < 1:
+        return False
+    return sizes[0] * now == sizes[1] * was and sizes[0] % was == 0
 
 
 def _load_shards(model: nn.Module, folder: Path) -> None:

@@ -82,7 +82,7 @@ def test_a_class_that_never_begins_its_base_is_refused(hpc, project: Path) -> No
 def test_model_and_data_in_one_anothers_place_are_told(hpc, project: Path) -> None:
     (project / "sets.py").write_text("from nets import Data as D\nclass Set(D): ...\n")
     words = ["submit", "cfg.yaml", "model.class_path=sets.Set", "model.init_args=null"]
-    refused(hpc, project, words, 3, "sets.Set is no LightningModule", "it belongs to data")
+    refused(hpc, project, words, 3, "sets.Set (sets.py:2) is no Light", "it belongs to data")
 
 
 @pytest.mark.parametrize("file", ["random.py", "random/__init__.py"])

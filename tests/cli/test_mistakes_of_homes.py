@@ -76,7 +76,7 @@ def test_model_and_data_in_each_others_place_are_told_at_once(hpc, project: Path
     (project / "cfg.yaml").write_text(text.replace("nets.Data", "one.Net"))
     fix = "one has Net, and Data belongs to data"
     refused(
-        hpc, project, ["submit", "cfg.yaml"], 3, "one.Data is no LightningModule", fix, others=1
+        hpc, project, ["submit", "cfg.yaml"], 3, "one.Data (one.py:3) is no Lightn", fix, others=1
     )
 
 

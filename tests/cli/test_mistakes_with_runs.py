@@ -174,8 +174,9 @@ def test_a_checkpoint_that_is_not_there_is_answered_with_those_that_are(
 @pytest.mark.parametrize(
     ("typed", "told"),
     [
-        ("model.init_args.deep=3", "model.init_args.deep (its default), here 3"),
-        ("model.init_args.sizes=[8,8]", "model.init_args.sizes [4, 4], here [8, 8]"),
+        ("model.init_args.deep=3", "model.init_args.deep=2 (its default), here 3"),
+        ("model.init_args.sizes=[8,8]", "model.init_args.sizes=[4,4], here [8,8]"),
+        ("model.init_args.deep=2", ""),
         ("model.init_args.lr=0.5", ""),
         ("model.init_args.sizes=[4,4]", ""),
         ("model={class_path: nets.Other, init_args: {deep: 3}}", ""),

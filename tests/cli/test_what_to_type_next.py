@@ -13,6 +13,7 @@ from hpc_train.cli.following import follow_run, print_end
 from hpc_train.plan.states import RunState
 from hpc_train.runs.events import Event, EventKind, append_event
 from hpc_train.runs.layout import RunDir
+from hpc_train.runs.ranks import ExitRecord, write_exit
 from hpc_train.runs.scheduler_view import SchedulerView
 from hpc_train.runs.status import run_status
 from tests.cli.test_mistakes_of_first_days import end, project, run
@@ -75,11 +76,20 @@ def submit(hpc, taken, tmp_path: Path):
     return call
 
 
-def went_wrong(run: RunDir, reason: str) -> None:
+def went_wrong(run: RunDir, reason: str, step: int = 0) -> None:
     """Its first attempt, by an error of the user's."""
-    data = {"attempt": 0, "outcome": "user_error", "reason": reason}
+    data = {
+        "attempt": 0,
+        "outcome": "user_error",
+        "reason": reason,
+        "last_step": step,
+        "rank": 0,
+        "node": "n1",
+    }
     append_event(run.events, Event(time.time(), EventKind.ATTEMPT_STARTED, {"attempt": 0}))
     append_event(run.events, Event(time.time(), EventKind.ATTEMPT_ENDED, data))
+    error = reason.partition(" failed: ")[2]
+    write_exit(run.attempt(0), ExitRecord(rank=0, node="n1", time=time.time(), code=1, error=error))
     end(run, "failed", reason)
 
 
@@ -149,3 +159,76 @@ def test_an_environment_that_failed_is_mended_in_the_config(submit, capfd, tmp_p
         sent = Event(1.0, EventKind.SUBMITTED, {"job_id": "7", "backend": "slurm"})
         print_end(run_status(run, [sent], view, beat=None, metrics={}, now=1000.0))
         assert f"go on      {line.format(run.run_id)}\n" in capfd.readouterr().out
+
+
+INTERVAL = (
+    "rank 0 on n1 failed: ValueError: `val_check_interval` (1000) must be less than or equal to the"
+    " number of the training batches (16). If you want to disable validation set"
+    " `limit_val_batches` to 0.0 instead. If you want to validate based on the total training"
+    " batches, set `check_val_every_n_epoch=None`."
+)
+FAILED = "rank 0 on n1 failed: "
+
+
+@pytest.mark.parametrize(
+    ("typed", "reason", "changed"),
+    [
+        # By the fix that diagnose has for it.
+        ((), INTERVAL, "trainer.val_check_interval=16"),
+        (("seed=1",), INTERVAL, "seed=1 trainer.val_check_interval=16"),
+        (("trainer.val_check_interval=1000", "seed=1"), INTERVAL,
+         "seed=1 trainer.val_check_interval=16"),
+        # By the one in the reason itself.
+        ((), f"{FAILED}a sample (write micro_batch_size: 2)", "micro_batch_size=2"),
+        (("micro_batch_size=1",), f"{FAILED}x (write micro_batch_size: 2)", "micro_batch_size=2"),
+        ((), f"{FAILED}x (trainer.max_epochs=3 or more; or seed=2)", "trainer.max_epochs=3"),
+        ((), f"{FAILED}x (submit again with model.init_args.lr=1 seed=2)",
+         "model.init_args.lr=1 seed=2"),
+        (("seed=3", "name=x"), f"{FAILED}x (submit again with model.init_args.lr=1 seed=2; or y)",
+         "name=x model.init_args.lr=1 seed=2"),
+    ],
+)  # fmt: skip
+def test_a_fix_that_is_typed_is_in_the_command(
+    submit, capfd, hpc, typed: tuple[str, ...], reason: str, changed: str
+) -> None:
+    """The command that had just failed was proposed."""
+    run = submit("my cfg.yaml", *typed)
+    went_wrong(run, reason)
+    line = f"hpc-train submit 'my cfg.yaml' {changed}"
+    assert go_on(capfd, run) == line
+    assert f"  go on      {line}\n" in hpc("status", run.run_id).out
+
+
+@pytest.mark.parametrize(
+    ("typed", "reason", "step"),
+    [
+        ((), INTERVAL, 7),  # a resume keeps its steps
+        ((), f"{FAILED}ValueError: seed=2", 0),
+        ((), f"{FAILED}x (a number, as in seed=2)", 0),
+        ((), f"{FAILED}x (write trainer.max_epochs=N)", 0),
+        ((), f"{FAILED}x (write name: value pairs)", 0),
+        ((), f"{FAILED}x (write data: what there is)", 0),
+        ((), f"{FAILED}x (write width=3)", 0),  # of the user's code
+        (("seed=2",), f"{FAILED}x (write seed=2)", 0),  # as it was
+    ],
+)
+def test_what_is_no_value_to_type_leaves_the_command_as_it_was(
+    submit, capfd, typed: tuple[str, ...], reason: str, step: int
+) -> None:
+    run = submit("my cfg.yaml", *typed)
+    went_wrong(run, reason, step)
+    line = " ".join(["hpc-train submit 'my cfg.yaml'", *typed])
+    said = go_on(capfd, run)
+    assert said.startswith(f"hpc-train resume {run.run_id}, once that is mended; with model, data")
+    assert said.endswith(f"changed in the config: {line}")
+
+
+def test_a_script_is_given_no_key_of_a_config(submit, capfd) -> None:
+    """It makes its Trainer itself."""
+    for reason, line in {
+        INTERVAL: "once that is mended; with other arguments: hpc-train submit train.py",
+        f"{FAILED}x (write env.variables.A=1)": "hpc-train submit train.py env.variables.A=1",
+    }.items():
+        run = submit("train.py")
+        went_wrong(run, reason)
+        assert go_on(capfd, run).endswith(line)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -156,7 +157,9 @@ def test_a_class_that_is_no_lightning_module_is_told_so_before_its_arguments(
     name: str, hint: str, kinds: Path
 ) -> None:
     error = refusal_in(kinds, f"{{class_path: pkg.{name}, init_args: {{x: 1}}}}")
-    assert error.message == f"cfg.yaml:3: model.class_path: pkg.{name} is no LightningModule"
+    place = r"pkg/\w+\.py:\d+"
+    said = rf"cfg\.yaml:3: model\.class_path: pkg\.{name} \({place}\) is no LightningModule"
+    assert re.fullmatch(said, error.message), error.message
     assert hint in error.hint
     assert error.hint
 
@@ -172,7 +175,9 @@ def test_a_class_that_is_one_or_may_be_one_passes(name: str, kinds: Path) -> Non
 
 def test_a_model_in_place_of_the_data_is_told(kinds: Path) -> None:
     error = refusal_in(kinds, "{class_path: pkg.Shown}", "{class_path: pkg.deep.Inner}")
-    assert error.message == "cfg.yaml:4: data.class_path: pkg.deep.Inner is no LightningDataModule"
+    place = r"pkg/deep\.py:\d+"
+    said = rf"cfg\.yaml:4: data\.class_path: pkg\.deep\.Inner \({place}\) is no LightningDataModule"
+    assert re.fullmatch(said, error.message), error.message
     assert error.hint == "pkg.deep has Data, and Inner belongs to model"
 
 

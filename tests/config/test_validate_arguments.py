@@ -281,7 +281,7 @@ def trainer_refusal(folder: Path, trainer: str) -> ConfigError:
         ("{strategy: dp}", "is dp", "global_batch_size"),
         ("{strategy: modelparallel}", "is 'modelparallel'", "strategies.ModelParallelStrategy"),
         ("{strategy: DDPStrategy}", "is 'DDPStrategy'", "write ddp"),
-        ("{strategy: {class_path: nets.Open}}", "nets.Open is no Strategy", "has OwnStrategy"),
+        ("{strategy: {class_path: nets.Open}}", ") is no Strategy", "has OwnStrategy"),
         ("{strategy: colossalai}", "is colossalai", "fsdp"),
         (
             "{strategy: fsdp, accelerator: cpu}",

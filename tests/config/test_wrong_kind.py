@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -65,7 +66,7 @@ def test_a_plain_module_of_torch_is_told_with_how_to_train_it(
         return
     with pytest.raises(ConfigError) as caught:
         check(loaded, workdir=nets, search_path=path)
-    message = caught.value.message.replace(f"{nets}/", "")
+    message = re.sub(r" \([\w/-]+\.py:\d+\)", "", caught.value.message.replace(f"{nets}/", ""))
     assert message == f"cfg.yaml:3: model.class_path: {name} {said} LightningModule"
     assert hint in caught.value.hint
 

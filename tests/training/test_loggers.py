@@ -19,6 +19,7 @@ from hpc_train.training.loggers import (
     ProgressLines,
     make_loggers,
     newest_numbers,
+    note_last_not_finite,
     steps_in_all,
     write_final_metrics,
 )
@@ -63,6 +64,39 @@ def test_the_first_value_that_is_no_number_is_noted_once_in_the_log_and_in_the_h
     )
     assert capsys.readouterr().out == f"note: {said}\n"
     assert read_notes(run.attempt(0)) == [said]
+
+
+NAN, INF = float("nan"), float("inf")
+BELOW = ": where that is not meant, a lower learning rate, or"
+
+
+@pytest.mark.parametrize(
+    ("logged", "last", "is_script", "said"),
+    [
+        ({}, {"train_loss": NAN, "val_loss": 2.5}, False, "train_loss was nan at step 32"),
+        ({}, {"acc": NAN, "val_loss": INF}, False, "val_loss was inf at step 32"),
+        ({}, {"val_loss": -INF}, True, "val_loss was -inf at step 32"),
+        ({"loss": 0.5}, {"loss": NAN}, False, "loss was nan at step 32"),
+        ({"loss": NAN}, {"loss": NAN}, False, "loss was nan at step 7"),  # once
+        ({}, {"loss": 0.5, "best": INF}, False, ""),
+        ({}, {}, False, ""),
+    ],
+)
+def test_a_fit_that_ends_with_what_is_no_number_and_was_not_logged_is_noted(
+    logged: dict[str, float], last: dict[str, float], is_script: bool, said: str, tmp_path: Path
+) -> None:
+    run = RunDir(tmp_path)
+    run.attempt(0).path.mkdir(parents=True)
+    run.latest.symlink_to(run.attempt(0).path)
+    if logged:
+        (log,) = make_loggers(["csv"], run, 0)
+        log.log_metrics(logged, step=7)
+        log.finalize("success")
+    metrics = {name: torch.tensor(value) for name, value in last.items()}
+    trainer: Any = SimpleNamespace(callback_metrics=metrics, global_step=32)
+    note_last_not_finite(run, trainer, is_script=is_script)
+    clip = "Trainer(gradient_clip_val=1.0)" if is_script else "trainer.gradient_clip_val=1.0"
+    assert read_notes(run.attempt(0)) == ([f"{said}{BELOW} {clip}"] if said else [])
 
 
 def test_a_loss_that_is_infinite_is_noted_and_a_best_value_so_far_is_not(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from hpc_train.errors import RunFailedError
 from hpc_train.plan.plan import ObjectSpec
 from hpc_train.runs.checkpoints import newest_step
 from hpc_train.runs.layout import RunDir
-from hpc_train.runs.ranks import read_exits
+from hpc_train.runs.ranks import read_exits, read_notes
 from tests.training.launched import DIGITS, make_plan, run_ranks
 
 FAULTY = """
@@ -87,6 +87,11 @@ class StepsByHand(NoLoss):
         self.zero_grad()
         super(NoLoss, self).training_step(batch, batch_idx).backward()
         self.trainer.optimizers[0].step()
+
+class LogsNan(DigitsClassifier):
+    def training_step(self, batch, batch_idx):
+        self.log("own_loss", float("nan"))
+        return super().training_step(batch, batch_idx)
 
 class OutOfMemory(DigitsClassifier):
     def training_step(self, batch, batch_idx):
@@ -300,6 +305,17 @@ def test_what_ends_a_training_early_is_recorded_with_its_step(
     (record,) = read_exits(ended.attempt)
     assert record.kind == "finished"
     assert re.fullmatch(cause, record.cause), record.cause
+
+
+@pytest.mark.parametrize("loggers", [["csv"], []])
+def test_a_short_training_whose_last_loss_is_no_number_is_noted(
+    tmp_path: Path, loggers: list[str]
+) -> None:
+    plan = make_plan(tmp_path, ranks_per_node=1, model=faulty(tmp_path, "LogsNan"), loggers=loggers)
+    ended = run_ranks(plan, tmp_path / "run")
+    assert ended.codes == [0], ended.log(0)
+    (note,) = read_notes(ended.attempt)
+    assert note.startswith("own_loss was nan at step 22: where that is not meant, a lower ")
 
 
 def test_a_callback_that_a_model_brings_and_that_takes_trial_steps_is_refused(
