@@ -66,11 +66,14 @@ def unknown_key(
     """
     section, _, written = full.rpartition(".")
     key = written.replace("-", "_")
-    key = key if key in known or _places(key, script=False) else usual_form(key)
+    is_whole = key in known or key.isupper() or _places(key, script=False)  # PYTHONPATH, a variable
+    key = key if is_whole else usual_form(key)
     of_script = values.get("script")
     script = isinstance(of_script, Mapping) and bool(of_script.get("path"))
     typed = origins.is_typed(full)
-    hint = "" if section else _switch(key, values.get(written), typed=typed)
+    lower = key.lower() if key != key.lower() and key.lower() in known else ""
+    hint = f"did you mean '{lower}'?" if lower and not section else ""
+    hint = hint or ("" if section else _switch(key, values.get(written), typed=typed))
     hint = hint or ("" if section or typed else _builds_on(key, values.get(written)))
     if not section and not typed and not script:
         hint = hint or of_a_file(key, written, values)
