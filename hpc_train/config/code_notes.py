@@ -17,6 +17,7 @@ from hpc_train.config.default_types import texts_for_numbers
 from hpc_train.config.hook_notes import hook_notes, only_prepared
 from hpc_train.config.inner_imports import notes_on_inner_imports
 from hpc_train.config.layer_notes import hidden_layer_notes
+from hpc_train.config.literal_variables import notes_on_variables
 from hpc_train.config.load import LoadedConfig
 from hpc_train.config.loader_numbers import loader_notes
 from hpc_train.config.made_folders import notes_on_made_folders
@@ -55,7 +56,7 @@ _MAY_BE_CHECKPOINT = re.compile(r"Checkpoint|(?:class_path|_target_)': '(?!pytor
 def notes_on_code(loaded: LoadedConfig, *, workdir: Path) -> list[str]:
     """A line each: a file in Python's own's place, a breakpoint, no loss, another batch size."""
     if loaded.config.script.path:
-        return list(notes_on_checkpoints(loaded.config, workdir))
+        return [*notes_on_variables(loaded), *notes_on_checkpoints(loaded.config, workdir)]
     return list(_notes(loaded, workdir))
 
 
