@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 
@@ -30,8 +31,6 @@ def command(words: tuple[str, ...], keep_nccl: bool, as_json: bool) -> int:
 
     The exit code is 3 where a word has no equivalent.
     """
-    import shlex
-
     import yaml
 
     from hpc_train.config.trainer_args import trainer_parameters
@@ -70,7 +69,12 @@ def command(words: tuple[str, ...], keep_nccl: bool, as_json: bool) -> int:
 
 def _file_meant(text: str) -> str:
     """The file of `job.sbatch`, `sbatch job.sbatch` and `bash ./job.sh`; empty for other words."""
-    words = text.split()
+    try:
+        if Path(text).is_file():  # its name may have blanks
+            return text
+        words = shlex.split(text)
+    except (OSError, ValueError):  # a whole script, too long for a name
+        return ""
     if words[:1] in ([it] for it in ("sbatch", "bash", "sh", "source", ".")):
         words = words[1:]
     return words[0] if len(words) == 1 and words[0][:1] != "-" else ""

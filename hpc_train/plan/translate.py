@@ -286,6 +286,10 @@ class _CommandReader:
         if self.made.script:
             self.made.refuse(shlex.join(words), "is a second training: a run is one of them")
             return
+        for at, typed in enumerate(words):
+            words[at] = word = self.made.folders.filled_in(typed)
+            if word != typed:
+                self.made.say(typed, f"{word}, as seen from where the job starts")
         for word in words[1:]:
             if ARGUMENT.search(word):
                 self.made.refuse(word, "an argument of the batch script: write its value")

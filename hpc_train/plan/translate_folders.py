@@ -8,6 +8,7 @@ import shlex
 
 # What sbatch sets to the folder that it was called in: sbatch(1), OUTPUT ENVIRONMENT VARIABLES.
 _SUBMITTED = re.compile(r"\$(?:SLURM_SUBMIT_DIR|\{SLURM_SUBMIT_DIR(?::?-[^{}]*)?\})(?=/|\Z)")
+_SUBMITTED_IN = re.compile(r"\$(?:SLURM_SUBMIT_DIR\b|\{SLURM_SUBMIT_DIR\})")
 _HOME = re.compile(r"(?:~|\$HOME|\$\{HOME\})(?=/|\Z)")
 _PRESENT = re.compile(r"\$(?:PWD|\{PWD\})(?=/|\Z)")
 _UNSURE = re.compile(r"[$`*?\[({]")  # what the shell alone can tell
@@ -77,6 +78,22 @@ class Folders:
         if any(posixpath.isabs(it) or it[:1] == "~" for it in (folder, self.now)):
             return path if folder[:1] == "~" or not self._here else self._whole(folder, path)
         return posixpath.relpath(self._whole(folder, path), self._whole(self.now))
+
+    def filled_in(self, word: str) -> str:
+        """An argument that begins with the folder it is submitted from, as a path from here."""
+        head, sign, path = word.rpartition("=")
+        found = _SUBMITTED.match(path)
+        if not found or self.now is None or self.now[:1] in ("/", "~"):
+            return word
+        rest = path[found.end() :].lstrip("/")
+        return f"{head}{sign}{posixpath.relpath(self._whole(rest), self._whole(self.now))}"
+
+    def with_submitted(self, line: str) -> str:
+        """A line for the shell in which that folder is named though the job begins in this one."""
+        if not self.now or self.now[:1] in ("/", "~"):
+            return line
+        up = posixpath.relpath(self._whole(), self._whole(self.now))
+        return _SUBMITTED_IN.sub(lambda it: f"{it[0]}/{up}", line)
 
     def _whole(self, *parts: str) -> str:
         return posixpath.normpath(posixpath.join(self._here or "/submitted", *parts))

@@ -72,6 +72,8 @@ class Translation:
                 if [word.strip("\"'") for word in line.split()[1:2]] == [file]:
                     setup[at] = line.replace(file, seen, 1)
             self.say(file, f"{seen}, as seen from where the job starts")
+        if setup := self.config.get("env.setup"):
+            self.config["env.setup"] = [self.folders.with_submitted(line) for line in setup]
 
     def settle_shape(self) -> None:
         """Nodes and GPUs a node, from what was counted: the ranks before what was asked for."""

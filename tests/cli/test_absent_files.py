@@ -149,6 +149,17 @@ def test_a_script_that_a_shell_is_given_is_read(hpc, files: Path, typed: str) ->
     assert "hpc-train submit --nodes 2 nets.py" in hpc("translate", *typed.split()).out
 
 
+def test_a_script_whose_name_has_blanks_is_read(hpc, files: Path) -> None:
+    (files / "my job.sbatch").write_text(JOB)
+    for words in (["my job.sbatch"], ["sbatch", "my job.sbatch"], ["bash 'my job.sbatch'"]):
+        assert "hpc-train submit --nodes 2 nets.py" in hpc("translate", *words).out
+
+
+def test_a_whole_script_that_is_typed_is_no_name_of_a_file(hpc, files: Path) -> None:
+    typed = "#!/bin/bash\n" + "# a comment\n" * 500 + "srun --nodes=2 python nets.py\n"
+    assert "hpc-train submit --nodes 2 nets.py" in hpc("translate", typed).out
+
+
 @pytest.mark.parametrize(
     "typed",
     ["torchrun", "python3.11", "/opt/bin/torchrun", "torch.distributed.run", "make", "mpirun"],

@@ -104,6 +104,30 @@ def test_signs_inside_of_quotes_end_no_command() -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "word", "said"),
+    [
+        ("cd src", "$SLURM_SUBMIT_DIR/data", "../data"),
+        ("cd src", "--data=${SLURM_SUBMIT_DIR}/data/a", "--data=../data/a"),
+        ("cd src", "$SLURM_SUBMIT_DIR", ".."),
+        ("cd src", "$SLURM_SUBMIT_DIR/src/x", "x"),
+        ("cd .", '"$SLURM_SUBMIT_DIR"/data', "data"),
+        ("cd $SCRATCH", "$SLURM_SUBMIT_DIR/data", "$SLURM_SUBMIT_DIR/data"),
+        ("cd src", "a$SLURM_SUBMIT_DIRS", "a$SLURM_SUBMIT_DIRS"),
+    ],
+)
+def test_the_folder_of_the_submission_in_an_argument_is_a_path(
+    line: str, word: str, said: str
+) -> None:
+    assert made(f"{line}\nsrun python main.py {word}\n").script == ["main.py", said]
+
+
+def test_a_script_by_the_folder_of_the_submission_is_named_from_where_the_job_starts() -> None:
+    line = "srun python $SLURM_SUBMIT_DIR/src/main.py\n"
+    assert made(line).script == ["src/main.py"]
+    assert made(f"cd data\n{line}").script == ["../src/main.py"]
+
+
+@pytest.mark.parametrize(
     ("lines", "env", "config"),
     [
         ("source .venv/bin/activate\ncd src", {"venv": "../.venv"}, "../config.yaml"),
@@ -120,6 +144,11 @@ def test_signs_inside_of_quotes_end_no_command() -> None:
             "cd env\nsource $SLURM_SUBMIT_DIR/e.sh\ncd ..",
             {"setup": ["source $SLURM_SUBMIT_DIR/e.sh"]},
             "config.yaml",
+        ),
+        (
+            "export PYTHONPATH=$SLURM_SUBMIT_DIR:$PYTHONPATH\ncd src",
+            {"setup": ["export PYTHONPATH=$SLURM_SUBMIT_DIR/..:$PYTHONPATH"]},
+            "../config.yaml",
         ),
         (". ~/env.sh\ncd src", {"setup": [". ~/env.sh"]}, "../config.yaml"),
         ("cd env\n. ./a.sh\ncd ../src", {"setup": [". ../env/a.sh"]}, "../config.yaml"),
