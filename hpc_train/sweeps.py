@@ -83,6 +83,40 @@ def plan_sweep(
     return SweepPlan(plan=plans[0], points=tuple(points), at_most=at_most), configs
 
 
+def check_keys(loaded: LoadedConfig, *, wholly: bool = False) -> None:
+    """Refuse a key that varies and is none, or has no place in the arguments of a script.
+
+    Args:
+        wholly: Check all of the first point, as its training would be.
+
+    Raises:
+        ConfigError: naming the first point.
+    """
+    from hpc_train.config.sweep import load_point, sweep_points
+    from hpc_train.config.validate import check_training
+    from hpc_train.plan.sweep_plan import refused_point
+
+    first = sweep_points(loaded.config.sweep, loaded.origins)[0]
+    try:
+        point = load_point(loaded, first)
+        if wholly:
+            check_training(point, workdir=Path.cwd())
+    except HpcTrainError as error:
+        raise refused_point(0, first, error) from error
+
+
+def check_no_array(loaded: LoadedConfig) -> str:
+    """What trains the sweep where no job array can; the first point has been checked.
+
+    Raises:
+        ConfigError: naming the first point.
+    """
+    from hpc_train.config.sweep import without_array
+
+    check_keys(loaded, wholly=True)
+    return without_array(loaded)
+
+
 def first_point(loaded: LoadedConfig) -> LoadedConfig:
     """The config of the first point; all of them have been checked.
 
@@ -153,7 +187,7 @@ def _check_submission(loaded: LoadedConfig) -> None:
     from hpc_train.backends.submit import detect_cluster
     from hpc_train.config.changes import refuse_changes
     from hpc_train.config.load import check_loaded
-    from hpc_train.config.sweep import sweep_points, without_array
+    from hpc_train.config.sweep import sweep_points
     from hpc_train.slurm.arrays import check_array
     from hpc_train.slurm.dependencies import check_dependency
 
@@ -162,10 +196,11 @@ def _check_submission(loaded: LoadedConfig) -> None:
     refuse_several(os.environ)
     if not loaded.config.sweep:
         raise ConfigError("no key varies in this config", "load(..., sweep=['seed=1,2'])")
+    check_keys(loaded)
     if detect_cluster() != "slurm":
         raise SlurmError(
             "a sweep is a job array of Slurm, and there is no Slurm here",
-            f"log in to a node of a cluster; or {without_array(loaded)}",
+            f"log in to a node of a cluster; or {check_no_array(loaded)}",
         )
     check_dependency(loaded.config.slurm.dependency or "")
     check_array(len(sweep_points(loaded.config.sweep, loaded.origins)))

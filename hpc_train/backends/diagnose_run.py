@@ -12,6 +12,7 @@ from pathlib import Path
 from hpc_train.backends.cancel import refuse_foreign, refuse_orphan
 from hpc_train.backends.observe import observe
 from hpc_train.backends.sweep_jobs import observe_sweep
+from hpc_train.config.near_files import absent_file
 from hpc_train.diagnose.diagnosis import Diagnosis
 from hpc_train.diagnose.read_open_run import told_while_open
 from hpc_train.diagnose.read_run import diagnosis_of
@@ -32,7 +33,8 @@ def run_meant(words: Sequence[str], runs_dir: Path | None) -> RunDir | None:
 
     Raises:
         NoSuchRunError: when they mean neither.
-        UsageError: for a run among others, and for files that are no logs.
+        UsageError: for a run among others, for files that are no logs, and for a log by its
+            ending that is not there.
     """
     if not words:
         return newest_run(runs_dir, "or name a log: hpc-train diagnose LOG")
@@ -78,6 +80,8 @@ def _run(word: str, runs_dir: Path | None) -> RunDir | None:
             return _failed_point(word, where, error)
         refuse_orphan(word)
         refuse_foreign(word)
+        if not word.isdigit() and (absent := absent_file(word)):
+            raise UsageError(*absent) from None
         raise NoSuchRunError(
             f"{error.message}, and it is no file",
             _log_meant(word) if word.isdigit() else error.hint,

@@ -193,10 +193,9 @@ def _submit_sweep(
     from hpc_train.backends.code_copy import code_for
     from hpc_train.cli.sweep_text import print_dry_sweep, tell_submitted
 
+    sweeps.check_keys(loaded)
     for option in (option for option, given in only.items() if given):
-        from hpc_train.config.sweep import without_array
-
-        fix = f"; or {without_array(loaded)}" if option == "--cluster local" else ""
+        fix = f"; or {sweeps.check_no_array(loaded)}" if option == "--cluster local" else ""
         raise UsageError(f"{option} is for one training, not for a sweep", f"leave it out{fix}")
     note_submission_to("slurm", loaded)
     if dry_run:

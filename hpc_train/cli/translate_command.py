@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
+from pathlib import Path
 
 import click
 
-from hpc_train.cli.common import json_option, print_json
-from hpc_train.errors import ConfigError
+from hpc_train.cli.common import json_option, print_json, shell_word
+from hpc_train.config.near_files import LOGS, SCRIPTS, absent_file
+from hpc_train.errors import ConfigError, UsageError
 
 _LONGEST = 1_000_000  # characters of a batch script
 
@@ -28,17 +31,19 @@ def command(words: tuple[str, ...], keep_nccl: bool, as_json: bool) -> int:
 
     The exit code is 3 where a word has no equivalent.
     """
-    import shlex
-
     import yaml
 
     from hpc_train.config.trainer_args import trainer_parameters
     from hpc_train.plan.translate import translate
 
     text = words[0] if len(words) == 1 else shlex.join(words)
-    file = words[1] if words[0] == "sbatch" and len(words) == 2 else text
-    text = _batch_script(file) or text
-    made = translate(text, list(trainer_parameters(sys.path)), keep_nccl=keep_nccl)
+    file = _file_meant(text)
+    script = _batch_script(file) if file else ""
+    known = list(trainer_parameters(sys.path))
+    home = str(Path("~").expanduser())
+    made = translate(script or text, known, keep_nccl=keep_nccl, here=str(Path.cwd()), home=home)
+    if file and not script:
+        _refuse_no_script(file, [word for word, _ in made.refused])
     if as_json:
         document = {"schema_version": 1, "config": made.nested(), "command": made.submit_line()}
         said = [{"word": word, "text": what} for word, what in made.said]
@@ -62,6 +67,50 @@ def command(words: tuple[str, ...], keep_nccl: bool, as_json: bool) -> int:
     return ConfigError.exit_code if made.refused else 0
 
 
+def _file_meant(text: str) -> str:
+    """The file of `job.sbatch`, `sbatch job.sbatch` and `bash ./job.sh`; empty for other words."""
+    try:
+        if Path(text).is_file():  # its name may have blanks
+            return text
+        words = shlex.split(text)
+    except (OSError, ValueError):  # a whole script, too long for a name
+        return ""
+    if words[:1] in ([it] for it in ("sbatch", "bash", "sh", "source", ".")):
+        words = words[1:]
+    return words[0] if len(words) == 1 and words[0][:1] != "-" else ""
+
+
+def _refuse_no_script(file: str, refused: list[str]) -> None:
+    """Refuse a word that is no command and whose form is that of a file.
+
+    Args:
+        file: The word.
+        refused: Words that are no commands.
+
+    Raises:
+        UsageError: there is no such file, or it is none of the shell.
+    """
+    path = Path(file)
+    if file not in refused and path.name not in refused:
+        return
+    typed = shell_word(file)
+    if path.is_dir():
+        scripts = sorted(str(it) for it in path.iterdir() if it.suffix in SCRIPTS)
+        fix = f"name the batch script in it: {', '.join(scripts[:5])}" if scripts else ""
+        raise UsageError(f"{file} is a folder", fix or "name a batch script")
+    if path.is_file() and path.suffix in (".yaml", ".yml"):
+        raise UsageError(f"{file} is a config already", f"hpc-train submit {typed}")
+    if path.is_file() and path.suffix in LOGS:
+        raise UsageError(f"{file} is a log, and no command", f"hpc-train diagnose {typed} reads it")
+    if path.is_file():
+        what = "is empty" if not path.stat().st_size else "is no script that can be read"
+        raise UsageError(f"{file} {what}", "name a batch script, or give the command in quotes")
+    if absent := absent_file(file):
+        raise UsageError(*absent)
+    if "/" in file:
+        raise UsageError(f"there is no file {file}", "name a batch script, or a command in quotes")
+
+
 def _batch_script(name: str) -> str:
     """The text of a file of shell lines; empty where it is none."""
     try:
@@ -69,6 +118,6 @@ def _batch_script(name: str) -> str:
             text = stream.read(_LONGEST)
     except (OSError, ValueError):
         return ""
-    is_script = name.endswith((".sh", ".sbatch", ".slurm", ".job", ".bash"))
+    is_script = name.endswith(SCRIPTS)
     shebang = text.startswith("#!") and "sh" in text.partition("\n")[0]
     return text if is_script or shebang or "\n#SBATCH" in text else ""

@@ -18,6 +18,7 @@ from hpc_train.config.hook_notes import hook_notes, only_prepared
 from hpc_train.config.inner_imports import notes_on_inner_imports
 from hpc_train.config.layer_notes import hidden_layer_notes
 from hpc_train.config.lightning_home import of_project
+from hpc_train.config.literal_variables import notes_on_variables
 from hpc_train.config.load import LoadedConfig
 from hpc_train.config.loader_numbers import loader_notes
 from hpc_train.config.made_folders import notes_on_made_folders
@@ -57,7 +58,8 @@ _MAY_BE_CHECKPOINT = re.compile(r"Checkpoint|(?:class_path|_target_)': '(?!pytor
 def notes_on_code(loaded: LoadedConfig, *, workdir: Path) -> list[str]:
     """A line each: a file in Python's own's place, a breakpoint, no loss, another batch size."""
     if loaded.config.script.path:
-        return [*notes_on_checkpoints(loaded.config, workdir), *_on_ranks(loaded.config, workdir)]
+        notes = [*notes_on_variables(loaded), *notes_on_checkpoints(loaded.config, workdir)]
+        return [*notes, *_on_ranks(loaded.config, workdir)]
     return list(_notes(loaded, workdir))
 
 

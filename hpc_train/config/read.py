@@ -21,7 +21,7 @@ from hpc_train.config.missing_colons import (
     place_of_error,
     with_colon,
 )
-from hpc_train.config.near_files import configs_in, near_files
+from hpc_train.config.near_files import MADE_BY_US, SCRIPTS, configs_in, near_files
 from hpc_train.config.number_keys import check_all_kinds, check_kind, key_of
 from hpc_train.config.words import WEIGHTS, plain_one
 from hpc_train.errors import ConfigError
@@ -52,7 +52,6 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
     """YAML 1.1 as PyYAML reads it, where `1e-3` is a number too, and dates stay text."""
 
 
-MADE_BY_US = "# Made by hpc-train. Submit it with: sbatch"  # in sbatch_templates/
 _SHELL = (
     "a shell script",
     "hpc-train translate {0} makes a config of it; or name the .py that it starts",
@@ -61,10 +60,12 @@ _WEIGHTS = (
     "a checkpoint",
     "`hpc-train resume RUN` goes on with a run; a config begins with its weights: init_from: FILE",
 )
+_LOG = ("a log", "hpc-train diagnose {0} reads it; a config ends in .yaml, a script in .py")
 # What is named in a config's place.
 _OTHER_FILES = {
     ".ipynb": ("a notebook", "put the code into a .py; in a notebook: hpc_train.submit(...)"),
-    **dict.fromkeys((".sh", ".sbatch", ".slurm", ".job"), _SHELL),
+    **dict.fromkeys(SCRIPTS, _SHELL),
+    **dict.fromkeys((".out", ".err", ".log"), _LOG),
     **dict.fromkeys(WEIGHTS, _WEIGHTS),
     ".toml": ("TOML", "write it as YAML: key: value"),
     ".gz": ("compressed", "gunzip it"),

@@ -150,7 +150,7 @@ def check_script(
             _check_parsed(tree, config, origins)
             _check_starts(tree, config, workdir, search_path, origins, last=True)
     except FileNotFoundError as error:
-        hint = near_scripts(written, workdir)
+        hint = near_scripts(written, workdir, origins.of(key).rpartition(":")[0])
         raise origins.error(key, f": there is no file {written}", hint) from error
     except IsADirectoryError as error:
         raise origins.error(key, f": {written} is a folder", "name the file in it") from error

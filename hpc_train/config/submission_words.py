@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from hpc_train.config.flags import FLAGS
 from hpc_train.config.secrets import looks_secret
@@ -53,6 +53,27 @@ def typed_anew(words: Sequence[str], changed: str = "") -> list[str]:
         elif not changed or word.partition("=")[0] != key:
             own.append(word)
     return [*own, *([changed] if changed else []), *words[mark:]]
+
+
+def words_of_point(
+    words: Sequence[str], chosen: Sequence[str], filled: Callable[[str], object]
+) -> list[str]:
+    """The words of a sweep with what is chosen for one point, to be typed behind `run`.
+
+    Args:
+        chosen: As they are to be typed, KEY=VALUE.
+        filled: A script's argument with the values of the point in its braces.
+    """
+    mark = words.index("--") if "--" in words else len(words)
+    own: list[str] = []
+    rest = iter(words[:mark])
+    for word in rest:
+        if word in ("--sweep", "--cluster"):
+            next(rest, "")
+        else:
+            own.append(word)
+    behind = [str(filled(word)) for word in words[mark + 1 :]]
+    return [*own, *chosen, *words[mark : mark + 1], *behind]
 
 
 def typed_words(words: Sequence[str]) -> list[str]:

@@ -18,6 +18,7 @@ from hpc_train.config.ranges import RANGES
 from hpc_train.config.schema import Config
 from hpc_train.config.script_file import check_args
 from hpc_train.config.show import escape
+from hpc_train.config.submission_words import words_of_point
 from hpc_train.config.whole_forms import flow
 from hpc_train.config.words import split_words
 from hpc_train.errors import ConfigError
@@ -68,11 +69,17 @@ def sweep_points(sweep: Mapping[str, Any], origins: Origins) -> list[dict[str, A
 def without_array(loaded: LoadedConfig) -> str:
     """What trains a sweep where no job array can: its points one by one, with the first's line."""
     first = sweep_points(loaded.config.sweep, loaded.origins)[0]
-    is_typed = all(loaded.origins.is_typed(f"{_SWEEP}.{key}") for key in first)
-    if loaded.config.script.path or not is_typed:
-        return "train its points one by one with hpc-train run"
-    words = [f"{key}={flow(value)}" for key, value in first.items()]
-    typed = shlex.join([str(loaded.files[-1]), *words])
+    filled = _filled_keys(loaded, first)
+    values = {key: first[key] for key in filled}
+    chosen = [f"{key}={flow(value)}" for key, value in first.items() if key not in filled]
+    origins = loaded.origins
+    if filled and not origins.is_typed(_ARGS):
+        arguments = [_filled(word, values) for word in loaded.config.script.args]
+        chosen.append(f"{_ARGS}={flow(arguments)}")
+    if not all(origins.is_typed(f"{_SWEEP}.{key}") for key in first):
+        chosen.insert(0, f"{_SWEEP}={{}}")
+    words = loaded.composed.words or [str(loaded.files[-1])]
+    typed = shlex.join(words_of_point(words, chosen, lambda word: _filled(word, values)))
     return f"train its points one by one, the first with: hpc-train run {typed}"
 
 
@@ -111,7 +118,7 @@ def load_point(loaded: LoadedConfig, overrides: Mapping[str, Any]) -> LoadedConf
     places = {key: loaded.origins.of(f"{_SWEEP}.{key}") for key in overrides}
     values, script = dict(overrides), loaded.config.script
     if script.path:
-        filled = {key for key in values if any(_braced(key) in word for word in script.args)}
+        filled = _filled_keys(loaded, values)
         for key in values.keys() - filled:
             section = key.partition(".")[0]
             if section not in FIELDS or section in OF_THE_SCRIPT:
@@ -132,6 +139,12 @@ def load_point(loaded: LoadedConfig, overrides: Mapping[str, Any]) -> LoadedConf
             if not loaded.origins.is_typed(f"{_SWEEP}.{key}"):
                 with_swept_key(error, key, loaded.config.sweep[key])
         raise
+
+
+def _filled_keys(loaded: LoadedConfig, overrides: Mapping[str, Any]) -> set[str]:
+    """The keys of a point that have a place in the arguments of a script."""
+    words = list(map(str, loaded.config.script.args))
+    return {key for key in overrides if any(_braced(key) in word for word in words)}
 
 
 def _filled(word: str, chosen: Mapping[str, Any]) -> Any:

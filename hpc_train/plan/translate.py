@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping
 
 from hpc_train.config.keys import FIELDS
+from hpc_train.config.near_files import SCRIPTS
 from hpc_train.config.secrets import looks_secret
 from hpc_train.config.words import did_you_mean
 from hpc_train.errors import UsageError
@@ -18,6 +20,7 @@ from hpc_train.plan.launcher_options import (
     VARIABLES,
     OptionRule,
 )
+from hpc_train.plan.translate_folders import Folders
 from hpc_train.plan.translate_shell import ARGUMENT, ShellLines
 from hpc_train.plan.translate_slurm import read_slurm_options
 from hpc_train.plan.translate_trainer import read_trainer, trainer_call
@@ -33,13 +36,18 @@ from hpc_train.plan.translation import Translation
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)\Z", re.DOTALL)
 _SEPARATORS = frozenset((";", "&&"))
 _PYTHON = re.compile(r"python(?:\d(?:\.\d+)?)?\Z")
-_BATCH_SCRIPTS = (".sh", ".sbatch", ".slurm", ".job")
+_QUOTED = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"")
 _MODULES = ("torch.distributed.launch", "torch.distributed.run")
 _SHORT = {"m": "module", "r": "redirects", "t": "tee"}  # torchrun's
 
 
 def translate(
-    text: str, trainer_arguments: Collection[str], *, keep_nccl: bool = False
+    text: str,
+    trainer_arguments: Collection[str],
+    *,
+    keep_nccl: bool = False,
+    here: str = "",
+    home: str = "",
 ) -> Translation:
     """Read a command line, several, a batch script, or the arguments of a Trainer.
 
@@ -47,11 +55,13 @@ def translate(
         text: As it stands in the tutorial.
         trainer_arguments: Names of those that the installed Trainer takes.
         keep_nccl: Keep NCCL's variables that the preflight would choose.
+        here: The folder that it is submitted from, if that is known, for a `cd` to a whole path.
+        home: The user's, in the same way.
 
     Raises:
         UsageError: there is nothing in it, or its quotes do not close.
     """
-    made = Translation()
+    made = Translation(here=here, folders=Folders(here, home))
     if call := trainer_call(text):
         read_trainer(call, made, trainer_arguments)
     else:
@@ -77,9 +87,19 @@ def _lines(text: str) -> Iterator[str]:
         if directive != line:
             yield f"sbatch {directive}"
         elif line and not line.startswith("#"):
-            bare = not any(mark in line for mark in "'\"(`")
-            parts = re.split(r"&&|;", re.split(r"\s#", line)[0]) if bare else [line]
-            yield from (part.strip() for part in parts if part.strip())
+            yield from (part.strip() for part in _parts(line) if part.strip())
+
+
+def _parts(line: str) -> list[str]:
+    """The commands of a line, without its comment; all of it where that is not sure."""
+    if within := re.fullmatch(r"\(\s*(cd\s[^()]*)\)", line):
+        line = within[1]
+    masked = _QUOTED.sub(lambda it: "_" * len(it[0]), line)
+    if any(mark in masked for mark in "'\"") or any(mark in line for mark in "(`"):
+        return [line]
+    end = found.start() if (found := re.search(r"\s#", masked)) else len(line)
+    cuts = [(0, 0), *(it.span() for it in re.finditer(r"&&|;", masked[:end])), (end, end)]
+    return [line[one[1] : other[0]] for one, other in itertools.pairwise(cuts)]
 
 
 def _late_directives(text: str) -> list[str]:
@@ -110,8 +130,8 @@ def _commands(line: str) -> list[list[str]]:
 
 def _why_not(program: str) -> str:
     """Why a command that is not known starts no training here."""
-    if program.endswith(_BATCH_SCRIPTS):
-        return "there is no such file in this folder"
+    if program.endswith(SCRIPTS):
+        return f"its lines are not read: hpc-train translate {shlex.quote(program)}"
     if program.startswith("Trainer("):
         return "its bracket is not closed, or the quotes are missing"
     if program in ("horovodrun", "mpirun", "mpiexec"):
@@ -155,7 +175,8 @@ class _CommandReader:
         elif program.endswith(".py"):
             self._script(words)
         else:
-            self.made.refuse(program, _why_not(program))
+            name = words[0] if words[0].endswith(SCRIPTS) else program
+            self.made.refuse(name, _why_not(name))
 
     def _variable(self, name: str, value: str) -> None:
         rule = VARIABLES.get(name, OptionRule("variable", name))
@@ -228,8 +249,8 @@ class _CommandReader:
 
     def _slurm(self, words: list[str]) -> None:
         rest = read_slurm_options(words, self.made)
-        if rest and rest[0].endswith(_BATCH_SCRIPTS):
-            self.made.refuse(rest[0], f"its lines are not read: hpc-train translate {rest[0]}")
+        if rest and rest[0].endswith(SCRIPTS):
+            self.made.refuse(rest[0], _why_not(rest[0]))
         elif rest:
             self.command(rest)
 
@@ -251,10 +272,11 @@ class _CommandReader:
             why = _why_not(file) if words else _why_not("bash")
             self.made.refuse(file, why)
             return
-        shell = ShellLines(self.made)
+        shell, outside = ShellLines(self.made), self.made.folders.now
         for line in _lines(" ".join(words[words.index(options[0]) + 1 :][:1])):
             for command in [] if shell.take(line) else _commands(line):
                 self.command(command)
+        self.made.folders.now = outside
 
     def _script(self, words: list[str]) -> None:
         """What is left is a script and its own arguments, which stay as they are."""
@@ -264,12 +286,16 @@ class _CommandReader:
         if self.made.script:
             self.made.refuse(shlex.join(words), "is a second training: a run is one of them")
             return
+        for at, typed in enumerate(words):
+            words[at] = word = self.made.folders.filled_in(typed)
+            if word != typed:
+                self.made.say(typed, f"{word}, as seen from where the job starts")
         for word in words[1:]:
             if ARGUMENT.search(word):
                 self.made.refuse(word, "an argument of the batch script: write its value")
             elif "$" in word:
                 self.made.say(word, "no shell fills it in: write the value that it stands for")
-        self.made.script = words
+        self.made.start(words)
         if "script" not in FIELDS:
             why = "its LightningModule and data stand in config.yaml: hpc-train init shows one"
             self.made.say(words[0], why)

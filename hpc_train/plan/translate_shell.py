@@ -7,6 +7,7 @@ import shlex
 
 from hpc_train.config.secrets import looks_secret
 from hpc_train.plan.launcher_options import VARIABLES
+from hpc_train.plan.translate_folders import LEFT_OUT
 from hpc_train.plan.translation import Translation
 
 _ASSIGNED = re.compile(r"(export\s+)?([A-Za-z_]\w*)=(.*)\Z", re.DOTALL)
@@ -61,8 +62,9 @@ class ShellLines:
             self.made.refuse(line, "is the shell's: write what it does into env.setup")
         elif program in _ONLY_TELL:
             self.made.say(line, "left out: the training does not need it")
-        elif program in ("cd", "pushd"):
-            self.made.say(line, "left out: a job starts in the folder that it is submitted from")
+        elif program in ("cd", "pushd", "popd"):
+            self.made.folders.take(line)
+            self.made.say(line, LEFT_OUT)
         else:
             return False
         return True
@@ -99,6 +101,8 @@ class ShellLines:
 
     def _source(self, line: str, rest: list[str]) -> None:
         file = rest[0].strip("\"'").replace("${HOME}", "~").replace("$HOME", "~")
+        if "/" in file or file.endswith((".sh", ".bash")):
+            self.made.sourced.setdefault(file, self.made.folders.now)
         if file == "activate" and len(rest) == 2:  # as conda was activated before 4.6
             self._conda(line, "conda", rest)
         elif (

@@ -8,6 +8,7 @@ from hpc_train.config.keys import MEMORY_KEYS
 from hpc_train.config.sbatch_names import KNOWN, OWNED, PASSED_ON
 from hpc_train.config.words import did_you_mean
 from hpc_train.plan.launcher_options import SBATCH_SHORT, SBATCH_SWITCHES
+from hpc_train.plan.translate_folders import LEFT_OUT
 from hpc_train.plan.translation import Translation
 
 _COUNTED = {
@@ -83,6 +84,9 @@ def _rest(word: str, name: str, value: str, made: Translation) -> None:
         made.say(word, "left out: each rank has a GPU of its own")
     elif name in _OF_SRUN:
         made.say(word, "left out: hpc-train starts the ranks' step itself")
+    elif name == "chdir":
+        made.folders.enter(word, value)
+        made.say(word, LEFT_OUT)
     elif name in OWNED:
         made.say(word, f"left out: {OWNED[name]}")
     elif name in KNOWN:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import posixpath
 import shlex
 from dataclasses import dataclass, field
 from typing import Any
+
+from hpc_train.plan.translate_folders import LEFT_OUT, Folders, typed_folder
 
 _SHAPE = {"slurm.nodes": "--nodes", "slurm.gpus_per_node": "--gpus"}
 
@@ -19,6 +22,10 @@ class Translation:
     said: list[tuple[str, str]] = field(default_factory=list)  # (word, what became of it)
     refused: list[tuple[str, str]] = field(default_factory=list)  # (word, why, and what to do)
     numbers: dict[str, int] = field(default_factory=dict)  # nodes, ranks, all_ranks, gpus ...
+    here: str = ""  # the folder that it is translated in, if that is known
+    folders: Folders = field(default_factory=Folders)
+    starts_in: str = ""  # where the script is started, as `Folders.now`
+    sourced: dict[str, str | None] = field(default_factory=dict)  # file -> where it was sourced
 
     def say(self, word: str, what: str) -> None:
         """Tell what became of a word."""
@@ -43,6 +50,30 @@ class Translation:
             return
         if self.numbers.setdefault(name, int(text)) != int(text):
             self.refuse(word, f"contradicts {self.numbers[name]}, said before; leave one out")
+
+    def start(self, words: list[str]) -> None:
+        """The script, where the lines before it have gone to.
+
+        What they sourced by a relative path is named as seen from there: the job starts there.
+        """
+        self.script, self.starts_in = words, self.folders.now or ""
+        if said := self.folders.said():
+            self.said = [it for it in self.said if it != (self.folders.line, LEFT_OUT)]
+            self.say(self.folders.line, said)
+        for file, folder in self.sourced.items():
+            seen = self.folders.seen_from(file, folder)
+            venv = file.removesuffix("/bin/activate")
+            if seen == file:
+                continue
+            if self.config.get("env.venv") == venv:
+                self.config["env.venv"] = seen.removesuffix("/bin/activate")
+            setup = self.config.get("env.setup", [])
+            for at, line in enumerate(setup):
+                if [word.strip("\"'") for word in line.split()[1:2]] == [file]:
+                    setup[at] = line.replace(file, seen, 1)
+            self.say(file, f"{seen}, as seen from where the job starts")
+        if setup := self.config.get("env.setup"):
+            self.config["env.setup"] = [self.folders.with_submitted(line) for line in setup]
 
     def settle_shape(self) -> None:
         """Nodes and GPUs a node, from what was counted: the ranks before what was asked for."""
@@ -85,7 +116,10 @@ class Translation:
         return sections
 
     def submit_line(self) -> str:
-        """The command; a script by itself where the config holds nothing but the shape."""
+        """The command; a script by itself where the config holds nothing but the shape.
+
+        Where the script is started in another folder, the command goes there first.
+        """
         words = ["hpc-train", "run" if self.devices else "submit"]
         for key, flag in _SHAPE.items():
             if key in self.config:
@@ -95,5 +129,16 @@ class Translation:
             words.append(self.script[0])
             words += ["--", *self.script[1:]] if self.script[1:] else []
         else:
-            words.append("config.yaml")
-        return shlex.join(words)
+            words.append(self._config_from_there())
+        line = shlex.join(words)
+        return f"cd {typed_folder(self.starts_in)} && {line}" if self.starts_in else line
+
+    def _config_from_there(self) -> str:
+        """The config, which is written here, as the folder names it where the script starts."""
+        if not self.starts_in:
+            return "config.yaml"
+        here = self.here or "/submitted"
+        if posixpath.isabs(self.starts_in) or self.starts_in[:1] == "~":
+            return posixpath.join(here, "config.yaml")
+        there = posixpath.normpath(posixpath.join(here, self.starts_in))
+        return posixpath.join(posixpath.relpath(here, there), "config.yaml")

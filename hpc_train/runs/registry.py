@@ -24,7 +24,7 @@ from hpc_train.runs.history import job_ids
 from hpc_train.runs.inside_run import inside_run, never_a_run
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.ownership import owner_of
-from hpc_train.runs.run_of_file import run_of_file
+from hpc_train.runs.run_of_file import run_of_absent_file, run_of_file
 from hpc_train.runs.state import state_dir
 from hpc_train.runs.this_folder import (
     RunFolders,
@@ -340,6 +340,8 @@ def _advice(reference: str, runs: list[RunDir], folders: Sequence[Path]) -> str:
     where = ", ".join(map(str, folders[:3])) + more or no_folder()
     if near:
         return f"did you mean {near[0]!r}? `hpc-train list` shows all"
+    if log := run_of_absent_file(Path(reference)):
+        return log
     other = f"name another place with --runs-dir or {RUNS_DIR_VARIABLE}"
     return f"looked in {where}; {other}, or see `hpc-train list`"
 

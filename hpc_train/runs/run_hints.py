@@ -7,10 +7,22 @@ import dataclasses
 from hpc_train.errors import Hinted
 from hpc_train.runs.layout import RunDir
 
-_LAST = "run.wait().metrics; before its end run.status().metrics"
+
+def _at_end(name: str) -> str:
+    """Where a field of a status is that a run has at its end alone: it may be just submitted."""
+    are = "are those" if name.endswith("s") else "is that"
+    return f"run.wait().{name} (it waits for the end; run.status().{name} {are} of now)"
+
+
+# Fields of RunStatus that say nothing of a run that waits in the queue.
+_OF_THE_END = ("metrics", "outcome", "best_models", "newest_model")
+_NEWEST = "run.checkpoints(), the newest first, and none before the first is saved"
+_BEST = "run.best_model().path, once one is saved: run.wait() waits for the end"
 # What others call it, or what is looked for.
 _SAID = {
-    **dict.fromkeys(("result", "results", "get", "get_result", "output", "scores"), _LAST),
+    **dict.fromkeys(
+        ("result", "results", "get", "get_result", "output", "scores"), _at_end("metrics")
+    ),
     **dict.fromkeys(
         ("done", "is_done", "finished", "ended", "completed"), "run.status().state.ended"
     ),
@@ -18,7 +30,12 @@ _SAID = {
     **dict.fromkeys(("log", "stdout", "print_logs"), "run.logs()"),
     **dict.fromkeys(("kill", "stop", "abort"), "run.cancel()"),
     **dict.fromkeys(("restart", "requeue", "rerun"), "run.resume()"),
-    **dict.fromkeys(("exit_code", "returncode"), "run.status().outcome"),
+    **dict.fromkeys(("exit_code", "returncode"), _at_end("outcome")),
+    "state": "run.status().state, of now; run.wait().state waits for the end",
+    **dict.fromkeys(("checkpoint", "ckpt", "ckpts", "ckpt_path", "last_checkpoint"), _NEWEST),
+    **dict.fromkeys(
+        ("best", "best_checkpoint", "best_ckpt", "best_model_path", "best_path", "model"), _BEST
+    ),
 }
 
 
@@ -27,11 +44,13 @@ class RunHints(Hinted):
 
     @staticmethod
     def where(name: str) -> str:
-        """`run.status().metrics` for `metrics`; empty for what is nowhere."""
+        """`run.status().step` for `step`; empty for what is nowhere."""
         if name in ("test", "validate", "predict"):
             return f"run.evaluate({name!r})"
         if name in _SAID:
             return _SAID[name]
+        if name in _OF_THE_END:
+            return _at_end(name)
         from hpc_train.runs.status import RunStatus
 
         if name in {field.name for field in dataclasses.fields(RunStatus)}:
@@ -39,4 +58,5 @@ class RunHints(Hinted):
         if hasattr(RunDir, name) or name == "path":
             return f"run.directory.{name}"
         is_metric = {*name.split("_")} & {"loss", "acc", "accuracy", "metric", "score", "epoch"}
-        return "run.status().metrics, which has what was logged" if is_metric else ""
+        said = "run.wait().metrics, which has what was logged; of now: run.status().metrics"
+        return said if is_metric else ""

@@ -7,11 +7,13 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
+from hpc_train.config.near_files import LOGS, near_of_kind
 from hpc_train.config.words import NEWEST
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.this_folder import means_another_folders, newest
 
 CONFIGS = (".yaml", ".yml")
+_RUN_IS = "RUN is a name, a run id, a run directory or a job id"
 _NAME = re.compile(
     r"^name:[ \t]+(?P<quote>[\"']?)(?P<name>[^#\n]+?)(?P=quote)[ \t]*(?:#.*)?$", re.M
 )
@@ -24,9 +26,18 @@ def run_of_file(file: Path, runs: list[RunDir], folders: Sequence[Path]) -> str:
     if said := run_of_script(file, runs, folders):
         return said
     checked = ""
-    if file.suffix in (".log", ".out", ".err", ".txt"):
-        checked = f"; hpc-train diagnose {file} reads a log"
-    return f"that is a file: RUN is a name, a run id, a run directory or a job id{checked}"
+    if file.suffix in LOGS:
+        checked = f"; hpc-train diagnose {shlex.quote(str(file))} reads a log"
+    return f"that is a file: {_RUN_IS}{checked}"
+
+
+def run_of_absent_file(file: Path) -> str:
+    """What to write for RUN in the place of a log that is not there; empty for any other word."""
+    near = near_of_kind(file)
+    if not near or not near[0].endswith(LOGS):
+        return ""
+    others = f" (or {near[1]})" if near[1:] else ""
+    return f"hpc-train diagnose {shlex.quote(near[0])}{others} reads a log; {_RUN_IS}"
 
 
 def run_of_script(script: Path, runs: list[RunDir], folders: Sequence[Path]) -> str:

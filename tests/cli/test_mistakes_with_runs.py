@@ -329,7 +329,7 @@ def test_an_attribute_of_another_object_is_told(run: RunDir) -> None:
     for holder, name, place in (
         (loaded, "slurm", "loaded.config.slurm"),
         (loaded, "nodes", "loaded.config.slurm.nodes"),
-        (known, "metrics", "run.status().metrics"),
+        (known, "step", "run.status().step"),
         (known, "run_id", "run.directory.run_id"),
     ):
         with pytest.raises(AttributeError, match=re.escape(f"has no '{name}': write {place}")):
@@ -351,9 +351,9 @@ def test_what_is_looked_for_on_a_run_or_a_config_is_told_with_where_it_is(run: R
         (loaded, "run", "hpc_train.run_here(loaded)"),
         (loaded, "trainer", "loaded.config.trainer, a dict; hpc_train.load(PATH, 'trainer.NAME=V"),
         (loaded, "model", "loaded.config.model, a dict; hpc_train.load(PATH, 'model.init_args.NA"),
-        (known, "result", "run.wait().metrics; before its end run.status().metrics"),
-        (known, "loss", "run.status().metrics, which has what was logged"),
-        (known, "val_acc", "run.status().metrics, which has what was logged"),
+        (known, "metrics", "run.wait().metrics (it waits for the end; run.status().metrics are"),
+        (known, "result", "run.wait().metrics (it waits for the end; run.status().metrics are"),
+        (known, "loss", "run.wait().metrics, which has what was logged; of now: run.status()."),
         (known, "kill", "run.cancel()"),
         (known, "done", "run.status().state.ended"),
     ):
