@@ -109,7 +109,8 @@ class ConfigCommand(click.Command):
             what = "-- stands in front of CFG, and what is behind it is for a script"
             raise UsageError(what, f"write {_typed(ctx, behind)}") from error
         except click.NoSuchOption as error:
-            script = next((word for word in own if word.endswith(".py")), None)
+            scripts = (it for it in own if it.endswith(".py") and not it.startswith("-"))
+            script = next(scripts, None)
             word = one_dash(error.option_name, own)
             if word and (hint := option_hint(ctx, word, own, script=script or "")):
                 raise UsageError(f"No such option '{word[1:]}'.", hint) from error

@@ -215,7 +215,12 @@ def option_hint(
     words = {it.name for it in context.command.params}
     value = typed_value(option, typed)
     is_cpus = option == "-c" and value.isdecimal()  # sbatch(1)
+    behind = f"arguments of {script} come behind --: {line}" if script else ""
     if name in _FILE_BY_OPTION and "cfg" in words and not is_cpus:
+        if line and (option, script) not in itertools.pairwise(
+            typed
+        ):  # an option of the script's own, as LightningCLI has it
+            return behind
         return f"the file is a word by itself: {context.command_path} FILE"
     if habit := HABITS.get((str(context.info_name), name)):
         return habit
@@ -224,7 +229,6 @@ def option_hint(
         return f"options stand behind the command: hpc-train COMMAND {option}"
     if "overrides" not in words:
         return elsewhere or _longer(context, option)
-    behind = f"arguments of {script} come behind --: {line}" if script else ""
     return _as_key(context, option, value, elsewhere, behind)
 
 

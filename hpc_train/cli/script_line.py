@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import click
 
-from hpc_train.config.script_words import ADD_BEHIND
+from hpc_train.config.script_words import ADD_BEHIND, FIRST_BEHIND
 
 _NUMBER = re.compile(r"-\.?\d.*")
 
@@ -65,12 +65,14 @@ def line_without(context: click.Context, starter: str, words: Sequence[str]) -> 
 
 
 def with_lacking(hint: str, command: str, typed: Sequence[str], behind: Sequence[str]) -> str:
-    """The whole line in place of `add behind --: ...`; any other hint as it is.
+    """The whole line in place of what is to be added behind `--`; any other hint as it is.
 
     Args:
         typed: The words in front of `--`.
         behind: Those behind it, if there are any.
     """
+    if (first := hint.removeprefix(FIRST_BEHIND)) != hint:
+        return f"{command} {shlex.join([*typed, '--', first, *behind])}"
     lacking = hint.removeprefix(ADD_BEHIND)
     if lacking == hint:
         return hint

@@ -7,17 +7,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from hpc_train.config.hydra_groups import Group, groups_of, is_group
+from hpc_train.config.interpolations import HOLDS_VALUES, takes, with_held
 from hpc_train.config.keys import SECTIONS, TYPES, is_text
 from hpc_train.config.number_keys import check_same_kind, meant_key
 from hpc_train.config.origins import DEFAULT, Origins
 from hpc_train.config.read import Source, parse_value, read_file
 from hpc_train.config.script_file import is_script, script_source
+from hpc_train.config.specs import CLASS_PATH, TARGET
 from hpc_train.config.words import did_you_mean, shown
 from hpc_train.errors import ConfigError
 
 COMMAND_LINE = "command line"
 BASES = ("defaults", "base")
-HOLDS_ANCHORS = "x-"  # as in Docker's compose files
 _PROFILE = "cluster_profile"
 _KEY = re.compile(r"[A-Za-z_][\w-]*(?:\.[\w-]+)*\Z")
 
@@ -33,6 +35,11 @@ class Composed:
         self.dropped: dict[str, list[str]] = {}
         self.left_out: list[str] = []  # a line on what was written and changes nothing
         self.words: list[str] = []  # what `hpc-train submit` is given for the same config
+        # At the top, and begins with x-: an anchor or ${x-...} uses it, and it says nothing else
+        self.held: dict[str, Any] = {}
+        self.groups: list[Group] = []  # of Hydra's, which are not read
+        # Files under `defaults` with a class at their top: where its key stands, and the key
+        self.bare: dict[Path, tuple[str, str]] = {}
 
     def merge(self, values: Mapping[str, Any], places: Mapping[str, str], place: str) -> None:
         """Lay `values` over what is there.
@@ -177,8 +184,16 @@ def compose(path: Path, overrides: Sequence[str], assets: Path) -> Composed:
             # so that `slurm.time=1:30:00` needs no quotes there
             is_time = key == "trainer.max_time" and re.fullmatch(r"[\d:]+:\d+", text)
             value = _text(text, key) if is_text(key) or is_time else parse_value(text, key)
-            composed.set_key(composed.values, key.split("."), value, "")
+            into = composed.held if _is_used(key.partition(".")[0], composed) else composed.values
+            composed.set_key(into, key.split("."), value, "")
+    composed.values = with_held(composed.values, composed.held)
     return composed
+
+
+def _is_used(name: str, composed: Composed) -> bool:
+    """Whether a key that begins with x- is taken by `${...}`: an anchor has taken it before."""
+    others = {it: value for it, value in composed.held.items() if it != name}
+    return name in composed.held and takes(name, [composed.values, others])
 
 
 def _add_file(
@@ -195,7 +210,7 @@ def _add_file(
     source = script_source(path) if is_script(path) else read_file(path)
     above = (*above, path.resolve())
     for name in BASES:
-        for base in _base_names(source, name):
+        for base in _base_names(source, name, composed):
             _add_file(composed, _find(base, source, name, assets), assets, above)
     site = source.values.pop(_PROFILE, None)
     if typed:
@@ -206,18 +221,19 @@ def _add_file(
                 source, _PROFILE, f"is {site!r}", "write the name of a file in configs/clusters"
             )
         _add_file(composed, _find(f"clusters/{site}", source, _PROFILE, assets), assets, above)
+    held = [it for it in source.values if str(it).startswith(HOLDS_VALUES)]
+    composed.held |= {it: source.values.pop(it) for it in held}
     _leave_out_comments(source.values)
     composed.files.append(path)
+    named = next((it for it in (CLASS_PATH, TARGET) if it in source.values), "")
+    if named and above[1:]:
+        composed.bare[path] = source.lines.get(named, str(path)), named
+        return
     composed.merge(source.values, source.lines, str(path))
 
 
 def _leave_out_comments(values: dict[str, Any]) -> None:
-    """A section, a mapping or a list whose lines are all comments says nothing.
-
-    Nor does a key of the top that begins with x-: what it holds has an anchor, and is used by that.
-    """
-    for name in [name for name in values if str(name).startswith(HOLDS_ANCHORS)]:
-        del values[name]
+    """A section, a mapping or a list whose lines are all comments says nothing."""
     holders = [("", values), *((f"{name}.", values.get(name)) for name in SECTIONS)]
     for prefix, holder in holders:
         if not isinstance(holder, dict):
@@ -228,11 +244,15 @@ def _leave_out_comments(values: dict[str, Any]) -> None:
                 del holder[name]
 
 
-def _base_names(source: Source, key: str) -> list[str]:
+def _base_names(source: Source, key: str, composed: Composed) -> list[str]:
     bases = source.values.pop(key, None)
     if bases is None:
         return []
     names = bases if isinstance(bases, list) else [bases]
+    folder, place = source.path.parent, source.lines.get(key, str(source.path))
+    if key == "defaults":
+        composed.groups += groups_of(names, folder, place)
+        names = [it for it in names if not is_group(it, folder)]
     for name in names:
         if not isinstance(name, str):
             raise _at(

@@ -12,7 +12,7 @@ from hpc_train.config.origins import Origins
 from hpc_train.config.other_words import OTHER_WORDS, SAID_OF_KEYS
 from hpc_train.config.own_arguments import is_taken
 from hpc_train.config.sbatch_names import KNOWN
-from hpc_train.config.specs import INIT_ARGS
+from hpc_train.config.specs import INIT_ARGS, TARGET
 from hpc_train.config.trainer_args import trainer_parameters
 
 
@@ -35,7 +35,9 @@ def of_a_file(key: str, written: str, values: Mapping[str, Any]) -> str:
     empty = [it for it in owners if INIT_ARGS in values[it] and not values[it][INIT_ARGS]]
     if len(empty) == 1:
         return f"indent {written} below {empty[0]}.{INIT_ARGS}, which has nothing below it"
-    return f"put it below {owners[0]}.{INIT_ARGS}" if owners == ["data"] else ""
+    if owners == ["data"]:
+        return "put it below data" + ("" if TARGET in values["data"] else f".{INIT_ARGS}")
+    return ""
 
 
 def meant_section(value: Any, values: Mapping[str, Any]) -> str:
@@ -54,8 +56,9 @@ def meant_section(value: Any, values: Mapping[str, Any]) -> str:
 def below_its_section(hint: str, written: str, values: Mapping[str, Any], origins: Origins) -> str:
     """The same hint, where it is a key of a section, as a file has it: not as one word."""
     value = values.get(written)
-    if found := re.fullmatch(rf"write (?:.*: )?(model|data)\.{INIT_ARGS}\.(\w+)", hint):
-        return _pair_below((found[1], INIT_ARGS), f"{found[2]}: {_shown(value)}", written, origins)
+    if found := re.fullmatch(rf"write (?:.*: )?(model|data)\.({INIT_ARGS}\.)?(\w+)", hint):
+        above = (found[1], INIT_ARGS) if found[2] else (found[1],)
+        return _pair_below(above, f"{found[3]}: {_shown(value)}", written, origins)
     found = re.fullmatch(r"write (\w+)\.(\w+)", hint)
     if found is None or found[1] not in FIELDS:
         return hint

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, MutableMapping
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,8 @@ _UNCHOSEN: Mapping[str, tuple[Any, ...]] = {
 _TOP = ("ckpt_path", "weights_only", "optimizer", "lr_scheduler", "seed_everything")
 _SHAPE = ("trainer.devices", "trainer.num_nodes")
 _SIZE = "batch_size"  # of each rank
-_MISSING = " (missing)"
+MISSING = " (missing)"
+_MOST_SCRIPTS = 50  # of a folder
 _COMMANDS = ("fit", "validate", "test", "predict")
 
 
@@ -80,32 +82,56 @@ def check_lightning_cli(values: Mapping[str, Any], origins: Origins, path: Path)
         return
     if not any(isinstance(inner.get(it), Mapping) for it in ("model", "trainer")):
         return
-    changes = dict(_changes({**values, **inner}, origins, below))
+    changes = dict(key_changes({**values, **inner}, origins, below))
     told = {**REMOVED_ARGUMENTS, **{it: OWNED[it] for it in owned}}
     changes |= {
         f"trainer.{it}": of_project(told[it]).removeprefix("write ") for it in trainer if it in told
     }
     what = f"{path}: this is a config of LightningCLI, and not so here: {', '.join(changes)}"
-    fixes = [hint if it.endswith(_MISSING) else f"{it} -> {hint}" for it, hint in changes.items()]
-    as_it_is = f"or as it is, with its script: hpc-train submit train.py -- fit --config {path}"
-    raise ConfigError(what, "; ".join([*fixes, as_it_is]))
+    script = script_beside(path, "LightningCLI(") or Path("train.py")
+    # Behind the command, Lightning takes the keys of that command alone.
+    words = f"--config {path} {below}" if below else f"fit --config {path}"
+    as_it_is = f"or as it is, with its script: hpc-train submit {script} -- {words}"
+    raise ConfigError(what, "; ".join([*as_fixes(changes), as_it_is]))
 
 
-def _changes(values: Mapping[str, Any], origins: Origins, below: str) -> Iterator[tuple[str, str]]:
+def as_fixes(changes: Mapping[str, str]) -> list[str]:
+    """The keys with what is to be written for them; of one that is missing that alone."""
+    together: dict[str, list[str]] = {}
+    for name, hint in changes.items():
+        together.setdefault(hint, []).extend([] if name.endswith(MISSING) else [name])
+    return [f"{', '.join(names)} -> {it}" if names else it for it, names in together.items()]
+
+
+def script_beside(path: Path, word: str) -> Path | None:
+    """The one script that may belong to a config of another tool: by a word of its text."""
+    found: dict[Path, Path] = {}
+    for folder in (path.parent, path.parent.parent, Path.cwd(), Path.cwd() / "src"):
+        for file in sorted(folder.glob("*.py"))[:_MOST_SCRIPTS]:
+            if word in file.read_text("utf-8", "replace"):
+                found.setdefault(file.resolve(), Path(os.path.relpath(file)))
+    return next(iter(found.values())) if len(found) == 1 else None
+
+
+def key_changes(
+    values: Mapping[str, Any], origins: Origins, below: str
+) -> Iterator[tuple[str, str]]:
     """Each key that is to be another, and what to write."""
     if below:
         yield below, "its keys, one step to the left"
     for name, value in values.items():
         if name == "seed_everything" and value is not None:
             yield name, f"seed: {'N' if isinstance(value, bool) else value}"
-        elif name not in (*FIELDS, *_COMMANDS) and not (value is None and name in _TOP):
+        elif name in _COMMANDS and isinstance(value, Mapping):
+            continue  # the keys of another command
+        elif name not in FIELDS and not (value is None and name in _TOP):
             hint = unknown_key(name, FIELDS, origins, values).hint
             yield name, hint.removeprefix("write ")
     for name, example in REQUIRED_KEYS.items():
         value = values.get(name)
         if value is None:
             size = _samples_a_step(values) if name == "global_batch_size" else ""
-            yield f"{name}{_MISSING}", size or example
+            yield f"{name}{MISSING}", size or example
         elif name in ("model", "data") and not is_object(value):
             yield name, "{class_path: MODULE.CLASS, init_args: {...}}, with what is there now"
 

@@ -27,6 +27,8 @@ from hpc_train.config.containers import check_containers
 from hpc_train.config.flags import FLAGS, Flag
 from hpc_train.config.gathered import gather, tell_together
 from hpc_train.config.gpu_counts import gpus_of_gres
+from hpc_train.config.hydra_config import check_bare_objects, check_hydra
+from hpc_train.config.interpolations import check_interpolations
 from hpc_train.config.key_checks import check_keys
 from hpc_train.config.keys import FIELDS, OF_THE_SCRIPT
 from hpc_train.config.lightning_cli import check_lightning_cli, leave_out_unchosen
@@ -146,6 +148,8 @@ def load(
     _refuse_swept(composed, overrides, flags or {})
     _settle_script(composed, Path(path), arguments)
     composed.left_out = leave_out_unchosen(composed.values, composed.origins)
+    check_bare_objects(composed.bare)
+    check_hydra(composed.values, composed.origins, Path(path), composed.groups)
     check_lightning_cli(composed.values, composed.origins, Path(path))
     composed.words = submission_words(path, overrides, flags or {}, sweep, arguments)
     return checked(composed, Path(path), refused)
@@ -368,7 +372,7 @@ def _typed(values: dict[str, Any], origins: Origins, path: Path) -> Config:
     # Lines for the shell are the shell's: "${HOME}" in them is no interpolation of ours.
     values["env"] = env = dict(values.get("env", {}))
     setup = checks.setup_lines(env.pop("setup", None), origins)
-    checks.check_interpolations(values, origins)
+    check_interpolations(values, origins)
     try:
         merged = OmegaConf.unsafe_merge(OmegaConf.structured(Config), OmegaConf.create(values))
         config = OmegaConf.to_object(merged)

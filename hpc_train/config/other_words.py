@@ -25,7 +25,11 @@ OTHER_WORDS = {
         ("walltime", "time_limit", "timelimit", "timeout_min", "duration"), "slurm.time"
     ),
     **dict.fromkeys(
-        ("job_name", "run_name", "experiment_name", "exp_name", "experiment", "task", "job"), "name"
+        (
+            *("job_name", "run_name", "experiment_name", "exp_name", "experiment", "task", "job"),
+            "task_name",
+        ),
+        "name",
     ),
     **dict.fromkeys(
         ("batch_size", "train_batch_size", "total_batch_size", "batch", "bs"), "global_batch_size"

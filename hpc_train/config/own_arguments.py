@@ -9,6 +9,7 @@ from typing import Any
 
 from hpc_train.config.class_kind import locate
 from hpc_train.config.classes import parameters_of
+from hpc_train.config.specs import CLASS_PATH, INIT_ARGS, TARGET
 from hpc_train.config.words import did_you_mean
 
 # Names of one thing.
@@ -33,12 +34,13 @@ def argument_hint(section: str, key: str, values: Mapping[str, Any]) -> str:
     """
     class_path = _class_path(section, values)
     taken = _taken(class_path) if class_path else None
+    below = below_class(section, values)
     if taken is None or key in taken:
-        return f"write it as an argument of your {section}: {section}.init_args.{key}"
+        return f"write it as an argument of your {section}: {below}{key}"
     same = {name for names in _SAME if key in names for name in names}
     if found := [name for name in taken if name in same]:
-        return f"write {section}.init_args.{found[0]}"
-    if near := did_you_mean(key, taken, prefix=f"{section}.init_args.", cutoff=0.75):
+        return f"write {below}{found[0]}"
+    if near := did_you_mean(key, taken, prefix=below, cutoff=0.75):
         return near
     if key in _OPTIMIZERS and section == "model":
         return f"your model's configure_optimizers makes the {key.removeprefix('lr_')}"
@@ -55,7 +57,8 @@ def not_taken(section: str, key: str, values: Mapping[str, Any]) -> str:
     class_path = _class_path(section, values)
     takes = ", ".join(_taken(class_path) or ()) or "none"
     return (
-        f"{class_path} takes {takes}: let it take {key}, too, and write {section}.init_args.{key}"
+        f"{class_path} takes {takes}: let it take {key}, too, and write"
+        f" {below_class(section, values)}{key}"
     )
 
 
@@ -69,7 +72,15 @@ def form_of_class(class_path: str) -> str:
 
 def _class_path(section: str, values: Mapping[str, Any]) -> str:
     spec = values.get(section)
-    return str(spec.get("class_path") or "") if isinstance(spec, Mapping) else ""
+    named = (spec.get(CLASS_PATH) or spec.get(TARGET)) if isinstance(spec, Mapping) else ""
+    return str(named or "")
+
+
+def below_class(section: str, values: Mapping[str, Any]) -> str:
+    """Where its arguments stand: beside `_target_`, which takes no `init_args`, or below these."""
+    spec = values.get(section)
+    is_target = isinstance(spec, Mapping) and TARGET in spec
+    return f"{section}." if is_target else f"{section}.{INIT_ARGS}."
 
 
 def _taken(class_path: str) -> Sequence[str] | None:

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from hpc_train.config.harmless_code import is_of_main
 from hpc_train.config.modules import find_module
 from hpc_train.config.script_trainers import RUNS, imported, made_trainers
 
 _CLI_HOMES = ("pytorch_lightning.cli", "lightning.pytorch.cli")
 _CLI_NEEDS = "jsonargparse"
+_POSITIONAL = 2  # the model's class and the data's, in front of all other arguments of LightningCLI
+_NAMES_COMMAND = ("--config", "--subcommand", "--print_", "-h", "--help")
+_MAY_NAME_COMMAND = (None, "run", "args", "parser_kwargs", "parser_class")  # of its arguments
+_OTHER_WAYS = re.compile(r"\b(?:argv|environ|putenv|exit|_exit|quit|exec|eval)\b")
+_MOST_CALLS = 4  # of functions that call functions
 _GIVEN = ("model", "datamodule")
 
 
@@ -111,12 +118,60 @@ def cli_without_parser(
     tree: ast.Module, run: Sequence[ast.AST], search_path: Sequence[str]
 ) -> int | None:
     """The line that calls LightningCLI where jsonargparse is not there; None elsewhere."""
+    calls = _cli_calls(tree, run)
+    if not calls or find_module(_CLI_NEEDS, search_path)[0] is not None:
+        return None
+    return calls[0].lineno
+
+
+def cli_without_command(tree: ast.Module, arguments: Sequence[str]) -> int | None:
+    """The line that calls LightningCLI, which wants fit or another command and is given none.
+
+    A file of its own may name the command, and other code may write the arguments anew or end the
+    script before it.
+
+    Args:
+        tree: The script.
+        arguments: Of the script, as they are typed.
+    """
+    calls = _cli_calls(tree, list(ast.walk(tree)))
+    functions = {it.name: it for it in tree.body if isinstance(it, ast.FunctionDef)}
+    if len(calls) != 1 or calls[0] not in _surely_run(tree.body, functions, _MOST_CALLS):
+        return None
+    call = calls[0]
+    given = {word.arg for word in call.keywords}
+    if len(call.args) > _POSITIONAL or not given.isdisjoint(_MAY_NAME_COMMAND):
+        return None
+    if _OTHER_WAYS.search(ast.unparse(tree)):
+        return None
+    is_open = any(it in RUNS or it.startswith(_NAMES_COMMAND) or "{" in it for it in arguments)
+    return None if is_open else call.lineno
+
+
+def _surely_run(
+    body: Sequence[ast.stmt], functions: Mapping[str, ast.FunctionDef], steps: int
+) -> Iterator[ast.AST]:
+    """Calls in statements under no condition, and in functions that such a one calls."""
+    for statement in body:
+        if isinstance(statement, ast.With) or is_of_main(statement):
+            yield from _surely_run(getattr(statement, "body", []), functions, steps)
+        elif any(isinstance(it, (ast.Return, ast.Raise)) for it in ast.walk(statement)):
+            if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+                continue
+            return
+        value = getattr(statement, "value", None)
+        if not isinstance(statement, (ast.Expr, ast.Assign)) or not isinstance(value, ast.Call):
+            continue
+        yield value
+        called = functions.get(ast.unparse(value.func))
+        if called is not None and not called.decorator_list and steps:
+            yield from _surely_run(called.body, functions, steps - 1)
+
+
+def _cli_calls(tree: ast.Module, run: Sequence[ast.AST]) -> list[ast.Call]:
     modules, _ = imported(tree)
     names = {f"{module}.cli.LightningCLI" for module in modules}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module in _CLI_HOMES:
             names |= {it.asname or it.name for it in node.names if it.name == "LightningCLI"}
-    calls = [it for it in run if isinstance(it, ast.Call) and ast.unparse(it.func) in names]
-    if not calls or find_module(_CLI_NEEDS, search_path)[0] is not None:
-        return None
-    return calls[0].lineno
+    return [it for it in run if isinstance(it, ast.Call) and ast.unparse(it.func) in names]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import shlex
 import warnings
@@ -24,7 +25,7 @@ from hpc_train.config.script_trainers import (
     word_of_old,
 )
 from hpc_train.config.script_tree import script_tree
-from hpc_train.config.script_words import ADD_BEHIND
+from hpc_train.config.script_words import ADD_BEHIND, FIRST_BEHIND
 from hpc_train.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -331,6 +332,7 @@ def _check_calls(
     if line := cli_without_parser(tree, run, search_path) or 0:
         said = f": {path}:{line} needs jsonargparse for LightningCLI, and it is not installed"
         raise origins.error("script.path", said, "pip install 'jsonargparse[signatures]'")
+    _check_command(tree, config, origins)
     file = Path(search_path[0], Path(path or "").name)
     if wrong := unknown_argument(tree, file, search_path):
         line, said, hint = wrong
@@ -351,3 +353,18 @@ def _check_calls(
         raise errors[0]
     if made := made_by_script(tree, sure_calls(tree), file, search_path):
         raise origins.error("script.path", f": {made[0]}", made[1])
+
+
+def _check_command(tree: ast.Module, config: Config, origins: Origins) -> None:
+    """Refuse LightningCLI without the command that it wants, unless a variable may name it."""
+    from hpc_train.config.script_calls import cli_without_command
+
+    arguments = [str(it) for it in config.script.args]
+    line = cli_without_command(tree, arguments)
+    if line is None or any("JSONARGPARSE" in it for it in (*os.environ, *config.env.variables)):
+        return
+    said = f": {config.script.path}:{line} calls LightningCLI, which wants a command: fit, validate"
+    hint = f"{FIRST_BEHIND}fit"
+    if not origins.is_typed("script.args") and origins.of("script.args") != DEFAULT:
+        hint = f"write script.args: [{', '.join(['fit', *arguments])}]"
+    raise origins.error("script.path", f"{said}, test or predict", hint)

@@ -48,6 +48,12 @@ def is_object(value: object) -> bool:
     return isinstance(value, Mapping) and (CLASS_PATH in value or TARGET in value)
 
 
+def is_trainer(dotted: object) -> bool:
+    """Whether a class path is that of Lightning's Trainer."""
+    words = str(dotted).split(".")
+    return words[-1] == "Trainer" and words[0] in ("lightning", "pytorch_lightning")
+
+
 def classes_of(config: Config) -> list[tuple[str, Mapping[str, Any]]]:
     """The keys of the model, the data and each callback that name a class, and what names it."""
     callbacks = config.trainer.get("callbacks")

@@ -134,7 +134,7 @@ def check_trainer(
             raise origins.error(
                 key,
                 "is no argument of Lightning's Trainer",
-                _as_typed(instead_of(name), key, origins)
+                _as_typed(instead_of(name, arguments[name]), key, origins)
                 or did_you_mean(name, usable, prefix="trainer.")
                 or "an argument of your model's own goes under model.init_args",
             )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import sys
+from collections.abc import Mapping
 
 from hpc_train.config.keys import FIELDS, SECTIONS
 from hpc_train.config.lightning_home import of_project
@@ -12,11 +14,18 @@ from hpc_train.config.removed_arguments import (
     RENAMED_ARGUMENTS,
     UNUSED_ARGUMENTS,
 )
-from hpc_train.config.specs import CLASS_PATH, INIT_ARGS, TARGET
+from hpc_train.config.specs import CLASS_PATH, INIT_ARGS, TARGET, is_trainer
 
 
-def instead_of(name: str) -> str:
+def instead_of(name: str, value: object = None) -> str:
     """What to write for an argument of older Trainers, or a key of another place; else empty."""
+    if name in (CLASS_PATH, TARGET) and is_trainer(value):
+        return "leave it out: hpc-train makes Lightning's Trainer"
+    if name == INIT_ARGS and isinstance(value, Mapping):
+        from hpc_train.config.trainer_args import trainer_parameters  # on the way to an error
+
+        if value and value.keys() <= {*trainer_parameters(sys.path)}:
+            return "write its keys below trainer itself, one step to the left"
     if name in RENAMED_ARGUMENTS:
         return f"write trainer.{RENAMED_ARGUMENTS[name][0]}"
     if name in (CLASS_PATH, INIT_ARGS, TARGET):

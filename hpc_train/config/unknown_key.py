@@ -9,7 +9,9 @@ from typing import Any
 
 from hpc_train.config.compose import BASES
 from hpc_train.config.gpu_counts import keys_for_gres
+from hpc_train.config.hydra_words import word_of_hydra
 from hpc_train.config.in_its_place import below_its_section, meant_section, of_a_file
+from hpc_train.config.interpolations import held_by_prefix
 from hpc_train.config.keys import FIELDS, SECTIONS
 from hpc_train.config.logger_forms import LOGGER_WORDS
 from hpc_train.config.origins import Origins
@@ -21,7 +23,7 @@ from hpc_train.config.other_words import (
     USUAL_NAMES,
     usual_form,
 )
-from hpc_train.config.own_arguments import argument_hint, is_taken, not_taken
+from hpc_train.config.own_arguments import argument_hint, below_class, is_taken, not_taken
 from hpc_train.config.sbatch_names import KNOWN, OWNED
 from hpc_train.config.secrets import how_to_pass, looks_secret
 from hpc_train.config.trainer_args import trainer_parameters
@@ -71,10 +73,9 @@ def unknown_key(
     of_script = values.get("script")
     script = isinstance(of_script, Mapping) and bool(of_script.get("path"))
     typed = origins.is_typed(full)
-    lower = key.lower() if key != key.lower() and key.lower() in known else ""
-    hint = f"did you mean '{lower}'?" if lower and not section else ""
-    hint = hint or ("" if section else _switch(key, values.get(written), typed=typed))
-    hint = hint or ("" if section or typed else _builds_on(key, values.get(written)))
+    hint, users = _of_the_top(key, written, values, origins) if not section else ("", ())
+    if not section and key != key.lower() and key.lower() in known:
+        hint = f"did you mean '{key.lower()}'?"
     if not section and not typed and not script:
         hint = hint or of_a_file(key, written, values)
     hint = hint or ("" if script else _of_a_class(key, values))
@@ -86,19 +87,40 @@ def unknown_key(
     )
     hint = hint or _of_a_class(key, values)
     if hint and not section and key in OTHER_WORDS and is_taken("model", key, values):
-        hint += f"; of your model: model.init_args.{key}"
+        hint += f"; of your model: {below_class('model', values)}{key}"
     hint = hint or _with_its_section(key.lower())
     hint = hint or did_you_mean(key.lower(), known, prefix=section and f"{section}.", cutoff=_NEAR)
     if not hint and section == "slurm":
         hint = f"other options of sbatch go under slurm.extra: {{{key.replace('_', '-')}: ...}}"
-    if not hint:
-        hint = f"known: {', '.join(known)}"
-        of_model = "" if section else argument_hint("model", key, values)
-        hint = of_model if is_taken("model", key, values) else hint
-        hint += f"; of your model: model.init_args.{key}" if of_model and hint != of_model else ""
+    hint = hint or _what_there_is(section, key, known, values)
     if not section and not typed:
         hint = below_its_section(hint, written, values, origins)
-    return origins.error(full, "is no key of hpc-train", hint)
+    error = origins.error(full, "is no key of hpc-train", hint)
+    error.keys += users  # one mend for all of them
+    return error
+
+
+def _what_there_is(section: str, key: str, known: Sequence[str], values: Mapping[str, Any]) -> str:
+    """Of a word that is near to nothing: the keys, and that a model may take it."""
+    there = f"known: {', '.join(known)}"
+    of_model = "" if section else argument_hint("model", key, values)
+    if not of_model or is_taken("model", key, values):
+        return of_model or there
+    return f"{there}; of your model: {below_class('model', values)}{key}"
+
+
+def _of_the_top(
+    key: str, written: str, values: Mapping[str, Any], origins: Origins
+) -> tuple[str, tuple[str, ...]]:
+    """What is surely meant by a key at the top, and the keys that the same mend is for."""
+    typed = origins.is_typed(written)
+    if not typed:
+        hint, users = held_by_prefix(written, values, origins)
+        if hint:
+            return hint, users
+    hint = word_of_hydra(key, written, values)
+    hint = hint or _switch(key, values.get(written), typed=typed)
+    return hint or ("" if typed else _builds_on(key, values.get(written))), ()
 
 
 def _of_gres(full: str, values: Mapping[str, Any], *, typed: bool) -> str:
@@ -171,7 +193,7 @@ def _known_word(full: str, section: str, key: str, *, script: bool) -> str:
     hint = hint or (f"did you mean '{places[0]}'?" if places else "")
     if section == "env" and key.isupper():
         return how_to_pass(key) if looks_secret(key) else f"write env.variables.{key}"
-    if full in ("class_path", "init_args"):
+    if full in ("class_path", "init_args", "_target_"):
         return f"indent {full} below the key of its object: model or data"
     if full == "preflight.enabled":
         return "write preflight: off"

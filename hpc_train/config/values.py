@@ -6,7 +6,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Mapping, MutableMapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NoReturn
@@ -15,6 +15,7 @@ from hpc_train.config.flags import FLAGS
 from hpc_train.config.flow_slips import GPUS_HINT, GPUS_OF_A_RANK
 from hpc_train.config.gpu_counts import hint_of_gpus
 from hpc_train.config.hosts import read_hosts, split_hosts
+from hpc_train.config.interpolations import walk
 from hpc_train.config.keys import MEMORY_KEYS, TEXT_KEYS, TYPES, is_text
 from hpc_train.config.logger_words import check_loggers
 from hpc_train.config.long_paths import MAX_NAME, MAX_PATH
@@ -27,7 +28,6 @@ from hpc_train.config.specs import CLASS_PATH
 from hpc_train.config.words import NEWEST, did_you_mean, meant_number, with_unit
 from hpc_train.errors import ConfigError
 
-_ENVIRONMENT = re.compile(r"\$\{\s*oc\.env\s*:\s*([A-Za-z_]\w*)")
 _SHELLS = re.compile(r"[/:]\$[A-Za-z_]|^\$[A-Za-z_]\w*[/:]")  # of a path, or of several
 # Keys whose texts others read, and a ~ in them that stands for a home.
 _HANDED_ON = (
@@ -121,7 +121,7 @@ def check_texts(values: Mapping[str, Any], origins: Origins) -> None:
         if isinstance(size, (int, float)) and not isinstance(size, bool) and size != 0:
             fix = f'write slurm.{key}: "{with_unit(size)}"' if size > 0 else 'write it like "64G"'
             raise origins.error(f"slurm.{key}", f"is {size} without a unit", fix)
-    for key, value in _walk(values, ""):
+    for key, value in walk(values, ""):
         if isinstance(value, str):
             _check_words(key, value, origins)
         if isinstance(value, bool) and is_text(key):
@@ -190,7 +190,7 @@ def notes_on_texts(values: Mapping[str, Any], origins: Origins) -> list[str]:
     """
     taken = _taken_word(values)
     notes = [f"{origins.prefix('name')}{taken}"] if taken else []
-    for key, value in _walk(values, ""):
+    for key, value in walk(values, ""):
         in_setup = key.startswith("env.setup")
         tilde = _QUOTED_TILDE if in_setup else _TILDE
         if isinstance(value, str) and key.startswith(_HANDED_ON) and tilde.search(value):
@@ -229,20 +229,6 @@ def setup_lines(setup: Any, origins: Origins) -> list[str] | None:
             hint = "put the whole line in quotes: - 'LINE'"
             raise origins.error(f"env.setup.{index}", f"is {line!r} in YAML, and no text", hint)
     return setup
-
-
-def check_interpolations(values: Mapping[str, Any], origins: Origins) -> None:
-    """Refuse `${oc.env:NAME}` of a secret: its value would be written into the run directory."""
-    for key, value in _walk(values, ""):
-        if not isinstance(value, str):
-            continue
-        for name in _ENVIRONMENT.findall(value):
-            if looks_secret(name):
-                raise origins.error(
-                    key,
-                    f"takes the value of {name}, which looks like a secret, and would write it",
-                    f"list it in env.passthrough: [{name}], and read it in your code",
-                )
 
 
 def check_meaning(config: Config, origins: Origins) -> None:
@@ -383,14 +369,3 @@ def _check_time(time: Any, origins: Origins) -> None:
             f"is the bare number {time}, and may mean minutes, seconds or an unquoted H:M:S",
             f'write it in quotes: "{time}" is minutes to Slurm, "1:30:00" an hour and a half',
         )
-
-
-def _walk(value: Any, key: str) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, Mapping):
-        for name, item in value.items():
-            yield from _walk(item, f"{key}.{name}" if key else str(name))
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _walk(item, f"{key}.{index}")
-    else:
-        yield key, value

@@ -74,6 +74,8 @@ def loggers_for(value: Any) -> list[Any]:
         return [*OWN_LOGGERS]
     if isinstance(value, list):
         return [logger for it in value for logger in loggers_for(it)]
+    if isinstance(value, Mapping) and value and all(map(is_object, value.values())):
+        return [_logger(it) for it in value.values()]  # Hydra's form, each below a name of its own
     if isinstance(value, Mapping) and value and all(logger_of_word(str(it)) for it in value):
         return [_of_word(logger_of_word(str(it)), below) for it, below in value.items()]
     return [_logger(value)]
@@ -128,4 +130,8 @@ def _logger(value: Any) -> Any:
     word = logger_of_word(str(dotted).partition("(")[0])
     if word in OWN_LOGGERS or (word and not isinstance(value, Mapping)):
         return word
-    return value
+    if not isinstance(value, Mapping) or TARGET not in value:
+        return value
+    # Folders of Hydra's are not there; a run's own is given.
+    of_hydra = re.compile(r"\$\{\s*(?:paths\.|hydra:)")
+    return {it: known for it, known in value.items() if not of_hydra.search(str(known))}

@@ -16,7 +16,7 @@ __all__ = ["project"]
     [
         ("submit", 2, "Missing argument 'CFG'", "hpc-train submit cfg.yaml"),
         ("submit seed=3 cfg.yaml", 2, "seed=3 stands where CFG belongs", "file comes first"),
-        ("submit cfg.yaml --node 3", 2, "No such option '--node'", "--help"),
+        ("submit cfg.yaml --node 3", 2, "No such option '--node'", "write --nodes 3"),
         ("submit cfg.yaml --nodes 2-4", 2, "'2-4' is not a valid integer", "bench --nodes 2,3,4"),
         ("submit cfg.yaml --nodes", 2, "'--nodes' requires an argument", "write --nodes N"),
         ("logs x -n", 2, "'-n' requires an argument", "write -n N"),

@@ -38,7 +38,7 @@ __all__ = ["project"]
         ("submit cfg.yaml runs_dir=~nobody-here/x", 3, "that home is not known", "whole path"),
         ("submit cfg.yaml slurm.ntasks=8", 3, "slurm.ntasks is no key", "slurm.nodes and slurm.g"),
         ("submit cfg.yaml name=${nope.x}", 3, "names the key nope.x", "or name another key"),
-        ("submit cfg.yaml name=${now:%Y}", 3, "name calls now, which there is not", "oc.env:NAME"),
+        ("submit cfg.yaml name=${now:%Y}", 3, "name calls now:%Y, which is Hydra's", "the time in"),
         ("submit cfg.yaml name=${name}", 3, "name takes its value from itself", "write the value"),
         ("submit cfg.yaml seed = 3", 3, "'seed' is no key=value", "without spaces"),
         ("submit cfg.yaml --nodes 1 slurm.nodes=2", 3, "--nodes 1 and slurm.nodes=2", "keep one"),

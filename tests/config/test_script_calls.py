@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from hpc_train import api
 from hpc_train.config import script_calls
+from hpc_train.errors import ConfigError
 from tests.config.files import write
 from tests.config.test_script_starts import folder, said_of
 
@@ -62,4 +64,50 @@ def test_a_cli_without_its_parser_is_told(folder: Path, monkeypatch: pytest.Monk
         " -> pip install 'jsonargparse[signatures]'"
     )
     write(folder, "", "no_such_parser.py")
-    assert said_of(folder, text) == ""
+    assert said_of(folder, text.replace("(Net)", "(Net, run=False)")) == ""
+
+
+OF_CLI = "from lightning.pytorch.cli import LightningCLI\nfrom nets import Net\n"
+
+
+def test_a_cli_without_its_command_is_told(folder: Path) -> None:
+    """It was told by jsonargparse in the rank."""
+    said = "calls LightningCLI, which wants a command: fit, validate, test or predict"
+    fix = "write as the first word behind --: fit"
+    for number, text in (
+        (3, "LightningCLI(Net)"),
+        (
+            4,
+            "if __name__ == '__main__':\n    LightningCLI(Net, trainer_defaults={'max_epochs': 1})",
+        ),
+        (4, "def main():\n    cli = LightningCLI(Net)\nmain()"),
+    ):
+        assert said_of(folder, f"{OF_CLI}{text}\n") == f"train.py:{number} {said} -> {fix}"
+    with pytest.raises(ConfigError, match="wants a command"):
+        api.load("train.py", arguments=["--model.lr", "0.1"])
+    for arguments in (["fit"], ["--config", "a.yaml"], ["--trainer.max_epochs", "1", "test"]):
+        api.load("train.py", arguments=arguments)
+    config = write(folder, "name: x\nscript: {path: train.py, args: [--model.lr, 0.1]}\n")
+    with pytest.raises(ConfigError) as caught:
+        api.load(config)
+    assert caught.value.hint == "write script.args: [fit, --model.lr, 0.1]"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "LightningCLI(Net, run=False)",
+        "LightningCLI(Net, args=['fit'])",
+        "LightningCLI(Net, parser_kwargs={'default_config_files': ['a.yaml']})",
+        "LightningCLI(Net, **more())",
+        "class Mine(LightningCLI): ...\nMine(Net)",
+        "import sys\nsys.argv.append('fit')\nLightningCLI(Net)",
+        "if ready():\n    LightningCLI(Net)",
+        "def main():\n    LightningCLI(Net)\nprint(1)",
+        "def main():\n    if ready():\n        return\n    LightningCLI(Net)\nmain()",
+        "try:\n    LightningCLI(Net)\nfinally:\n    print(1)",
+        "with mock.patch('sys.argv', ['a', 'fit']):\n    LightningCLI(Net)",
+    ],
+)
+def test_a_cli_that_may_have_its_command_is_taken(folder: Path, text: str) -> None:
+    assert "wants a command" not in said_of(folder, f"{OF_CLI}{text}\n")

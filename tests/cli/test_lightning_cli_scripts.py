@@ -1,0 +1,49 @@
+"""A script or a config of LightningCLI is told with the line to type."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.mistaken import project, refused
+from tests.cli.test_mistakes_of_first_days import OF_LIGHTNING_CLI
+
+__all__ = ["project"]
+
+HEAD = "from lightning.pytorch.cli import LightningCLI\nfrom nets import Net\n"
+
+
+@pytest.mark.parametrize("script", ["train.py", "app.py"])
+def test_a_config_below_its_command_is_told_with_the_line_that_trains_it(
+    hpc, project: Path, script: str
+) -> None:
+    """Behind the command, jsonargparse takes the keys of that command alone."""
+    indented = "".join(f"  {line}\n" for line in OF_LIGHTNING_CLI.splitlines())
+    (project / "cfg.yaml").write_text(f"fit:\n{indented}")
+    if script == "app.py":  # the only one that names LightningCLI
+        (project / script).write_text(f"{HEAD}LightningCLI(Net)\n")
+    line = f"hpc-train submit {script} -- --config cfg.yaml fit"
+    refused(hpc, project, ["submit", "cfg.yaml"], 3, "a config of LightningCLI", line)
+
+
+@pytest.mark.parametrize(
+    ("typed", "fix"),
+    [
+        ("run app.py fit --config a.yaml", "run app.py -- fit --config a.yaml"),
+        ("run app.py fit -c a.yaml", "run app.py -- fit -c a.yaml"),
+        ("submit --nodes 1 app.py --config=a.yaml fit", "app.py --nodes 1 -- --config=a.yaml fit"),
+        ("run --config app.py", "the file is a word by itself: hpc-train run FILE"),
+        ("run --config=app.py", "the file is a word by itself: hpc-train run FILE"),
+        ("run app.py", "fix: hpc-train run app.py -- fit\n"),
+        ("submit --nodes 1 app.py", "fix: hpc-train submit --nodes 1 app.py -- fit\n"),
+        ("run app.py -- --model.lr 0.1", "fix: hpc-train run app.py -- fit --model.lr 0.1\n"),
+    ],
+)
+def test_a_script_of_lightning_cli_is_told_how_it_starts(
+    hpc, project: Path, typed: str, fix: str
+) -> None:
+    (project / "app.py").write_text(f"{HEAD}if __name__ == '__main__':\n    LightningCLI(Net)\n")
+    said = hpc(*typed.split())
+    assert said.code in (2, 3)
+    assert fix in said.err
