@@ -25,6 +25,7 @@ from hpc_train.config.modules import (
     read_names,
     submodules,
 )
+from hpc_train.config.named_in_texts import check_named_in_texts
 from hpc_train.config.own_modules import check_imports, check_nothing_trains, elsewhere
 from hpc_train.config.python_texts import check_python_texts
 from hpc_train.config.words import did_you_mean
@@ -157,6 +158,7 @@ def values_check(
         annotations = known.annotations if known else {}
         check_python_texts(class_path, arguments, annotations, found)
         check_texts_for_numbers(class_path, arguments, found)
+        check_named_in_texts(arguments, annotations, found, search_path)
         if known is None:
             return
         required = known.required
