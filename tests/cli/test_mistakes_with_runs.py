@@ -38,11 +38,41 @@ def test_a_command_without_its_run_is_told_with_the_newest_of_this_folder(
     for command in ("resume", "test", "checkpoints", "predict"):
         said = hpc(command)
         assert (said.code, "Missing argument 'RUN'" in said.err) == (2, True)
-        assert f"fix: hpc-train {command} x takes the newest run here; `hpc-train li" in said.err
+        kind = "training" if command in ("test", "predict") else "run"
+        assert f"fix: hpc-train {command} x takes the newest {kind} here; `hpc-train" in said.err
     assert "fix: `hpc-train list` names the runs" in hpc("cancel").err
     (tmp_path / "other").mkdir()
     monkeypatch.chdir(tmp_path / "other")
     assert "fix: `hpc-train list` names the runs" in hpc("resume").err
+
+
+def test_of_a_test_and_a_training_the_training_is_tested(
+    hpc, run: RunDir, evaluation: RunDir
+) -> None:
+    fix = "fix: hpc-train predict x takes the newest training here"
+    assert fix in hpc("predict").err
+    assert "fix: hpc-train checkpoints x-test takes the newest run here" in hpc("checkpoints").err
+    for word in ("x-test", evaluation.run_id, "latest"):
+        message = f"x-test ({evaluation.run_id}) is a test of x"
+        refused(hpc, f"test {word}", message, "hpc-train test x")
+        refused(hpc, f"predict {word}", message, "hpc-train predict x")
+    assert hpc("test", "x", "--json").code == 0
+
+
+@pytest.mark.parametrize(
+    ("verb", "what"), [("validate", "a validation"), ("predict", "a prediction")]
+)
+def test_an_evaluation_names_the_training_whose_model_it_takes(
+    hpc, run: RunDir, evaluation: RunDir, verb: str, what: str
+) -> None:
+    plan = json.loads(evaluation.plan.read_text())
+    evaluation.plan.write_text(json.dumps({**plan, "verb": verb, "name": f"x-{verb}"}))
+    refused(hpc, f"test {evaluation.run_id}", f"is {what} of x", "hpc-train test x")
+    newer = RunDir(Path(json.loads(hpc("submit", "cfg.yaml", "--json").out)["run_dir"]))
+    saved(newer, 3)
+    refused(hpc, f"test {evaluation.run_id}", f"is {what} of x", f"hpc-train test {run.run_id}")
+    evaluation.plan.write_text(json.dumps({**plan, "verb": verb, "name": "gone"}))
+    refused(hpc, f"test {evaluation.run_id}", f"{what}, and no training", "name the training")
 
 
 def test_a_run_in_the_place_of_a_config_is_told_with_what_goes_on_with_it(hpc, run: RunDir) -> None:
