@@ -24,14 +24,6 @@ from tests.cli.run_of_yesterday import CONFIG, NETS, ended, project, refused, ru
 __all__ = ["project", "run", "sweep"]
 
 
-@pytest.fixture
-def evaluation(hpc, run: RunDir) -> RunDir:
-    """A test of its model, which is complete."""
-    said = hpc("test", "x", "--json")
-    assert said.code == 0, said
-    return ended(RunDir(Path(json.loads(said.out)["run_dir"])), "completed")
-
-
 def test_a_command_without_its_run_is_told_with_the_newest_of_this_folder(
     hpc, run: RunDir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -44,35 +36,6 @@ def test_a_command_without_its_run_is_told_with_the_newest_of_this_folder(
     (tmp_path / "other").mkdir()
     monkeypatch.chdir(tmp_path / "other")
     assert "fix: `hpc-train list` names the runs" in hpc("resume").err
-
-
-def test_of_a_test_and_a_training_the_training_is_tested(
-    hpc, run: RunDir, evaluation: RunDir
-) -> None:
-    fix = "fix: hpc-train predict x takes the newest training here"
-    assert fix in hpc("predict").err
-    assert "fix: hpc-train checkpoints x-test takes the newest run here" in hpc("checkpoints").err
-    for word in ("x-test", evaluation.run_id, "latest"):
-        message = f"x-test ({evaluation.run_id}) is a test of x"
-        refused(hpc, f"test {word}", message, "hpc-train test x")
-        refused(hpc, f"predict {word}", message, "hpc-train predict x")
-    assert hpc("test", "x", "--json").code == 0
-
-
-@pytest.mark.parametrize(
-    ("verb", "what"), [("validate", "a validation"), ("predict", "a prediction")]
-)
-def test_an_evaluation_names_the_training_whose_model_it_takes(
-    hpc, run: RunDir, evaluation: RunDir, verb: str, what: str
-) -> None:
-    plan = json.loads(evaluation.plan.read_text())
-    evaluation.plan.write_text(json.dumps({**plan, "verb": verb, "name": f"x-{verb}"}))
-    refused(hpc, f"test {evaluation.run_id}", f"is {what} of x", "hpc-train test x")
-    newer = RunDir(Path(json.loads(hpc("submit", "cfg.yaml", "--json").out)["run_dir"]))
-    saved(newer, 3)
-    refused(hpc, f"test {evaluation.run_id}", f"is {what} of x", f"hpc-train test {run.run_id}")
-    evaluation.plan.write_text(json.dumps({**plan, "verb": verb, "name": "gone"}))
-    refused(hpc, f"test {evaluation.run_id}", f"{what}, and no training", "name the training")
 
 
 def test_a_run_in_the_place_of_a_config_is_told_with_what_goes_on_with_it(hpc, run: RunDir) -> None:
@@ -170,20 +133,6 @@ def test_a_typed_value_that_does_not_fit_a_kept_key_is_left_out(hpc, run: RunDir
 def test_what_may_change_in_a_run_keeps_its_own_fix(hpc, run: RunDir) -> None:
     refused(hpc, "resume x trainer.max_epochs=wide", "trainer.max_epochs is 'wide'", "write")
     refused(hpc, "resume x slurm.mem=lots", "'lots' is not a memory size", "slurm.mem=64G")
-
-
-def test_a_test_is_not_made_longer(hpc, run: RunDir, evaluation: RunDir) -> None:
-    """It was told to train longer, and then was tested again."""
-    message = f"x-test ({evaluation.run_id}) tests a model, and trains none"
-    longer = "to train longer: hpc-train resume x trainer.max_epochs=N"
-    refused(hpc, "resume x-test", message, f"anew: hpc-train test x; {longer}")
-    for words in ("trainer.max_epochs=5", "trainer.max_steps=9 --dry-run"):
-        refused(hpc, f"resume x-test {words}", message, longer)
-    assert hpc("resume", "x", "trainer.max_epochs=5", "--dry-run").code == 0
-    ended(evaluation, "cancelled")
-    evaluation.done.unlink()
-    said = hpc("resume", "x-test", "--dry-run")
-    assert (said.code, "begins again at step 0" in said.err) == (0, False)
 
 
 @pytest.mark.parametrize("named", ["epoch=3.ckpt", "old/epoch=3.ckpt", "/old/epoch=3.ckpt"])
