@@ -46,7 +46,7 @@ def test_a_class_in_a_notebook_is_told_with_what_makes_a_module_of_it(hpc, proje
     assert hpc(*named, "--dry-run").code == 0
     (project / "train.py").write_text("import deepspeed\n")  # a package that is to be installed
     (project / "deepspeed.ipynb").write_text("{}")
-    assert "notebook" not in hpc("submit", "train.py").err
+    assert "is a notebook" not in hpc("submit", "train.py").err
 
 
 def test_files_that_may_not_be_read_are_told(
