@@ -197,7 +197,7 @@ def _check_kind(class_path: str, found: Located, wanted: str, search_path: Seque
 
 def _check_methods(class_path: str, found: Located) -> None:
     if isinstance(found.definition, ast.ClassDef):
-        said, hint = wrong_method(found.definition)
+        said, hint = wrong_method(found.definition, found.names.imports if found.names else {})
         if said:
             raise ConfigError(f"{class_path}: {said}", hint)
 
