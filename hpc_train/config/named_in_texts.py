@@ -20,7 +20,7 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 @dataclass(frozen=True)
-class _Call:
+class _CallOfText:
     holder: str  # the class
     line: int
 
@@ -78,11 +78,11 @@ def _form(value: str, definition: ast.ClassDef) -> str:
     return f"{{class_path: {value}{f', init_args: {{{given}}}' if given else ''}}}"
 
 
-def _sure_call(found: Located, name: str) -> _Call | None:
+def _sure_call(found: Located, name: str) -> _CallOfText | None:
     """Where the text is surely called; None where some use of it may make another thing of it."""
     definitions = found.names.definitions if found.names else {}
     reached, looked_at = [found.name], 0
-    calls: list[_Call] = []
+    calls: list[_CallOfText] = []
     while looked_at < len(reached):
         holder = reached[looked_at]
         definition = definitions.get(holder)
@@ -94,7 +94,7 @@ def _sure_call(found: Located, name: str) -> _Call | None:
             if isinstance(parent, ast.Call) and parent.func is node:
                 if not parent.args or ast.unparse(node) not in kept_as:
                     return None  # a class may be wanted, of which an object is made there
-                calls.append(_Call(holder, parent.lineno))
+                calls.append(_CallOfText(holder, parent.lineno))
             elif given_to := _given_to(node, parent, above, name, definitions):
                 reached += [it for it in [given_to] if it not in reached]
             elif not _leaves_it(node, parent, name):
