@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import shlex
@@ -15,19 +16,24 @@ from pathlib import Path
 
 from hpc_train.config.load import LoadedConfig
 from hpc_train.config.specs import read_object
-from hpc_train.config.words import did_you_mean
+from hpc_train.config.words import NEWEST, did_you_mean
 from hpc_train.errors import CheckError, HpcTrainError, NoSuchRunError, UsageError
 from hpc_train.runs.checkpoints import MANIFEST, MODEL_FILE
 from hpc_train.runs.layout import RunDir
-from hpc_train.runs.registry import find_run, unwritable
+from hpc_train.runs.read_plan import read_plan
+from hpc_train.runs.registry import all_runs, find_run, unwritable
 from hpc_train.runs.saved_models import best_models, choose_best, read_models
 from hpc_train.runs.sweep_dir import refuse_sweep
+from hpc_train.runs.this_folder import is_own
 from hpc_train.runs.weights_arguments import other_arguments, run_of_weights
 from hpc_train.training.resume.checkpoint import CheckedCheckpoint, list_checkpoints
 
 _MODEL = (MODEL_FILE, "model")  # of a run's own checkpoint: a file, or a folder of shards
 _SUFFIXES = (".ckpt", ".pt", ".pth", ".bin", ".safetensors")
 _MOST_SHOWN = 3
+_MOST_READ = 100  # runs, on the way to an error
+_CHOICES = ("best", "last")  # of --ckpt, which names no run
+_WHICH = "its best model where one metric decides, else its newest state"
 _SHARDS = ".metadata"  # torch.distributed.checkpoint's index of a folder
 
 
@@ -63,7 +69,10 @@ def find_weights(reference: str, folders: Sequence[Path], workdir: Path) -> Foun
     except NoSuchRunError as error:
         what = f"init_from: {reference!r} is neither a checkpoint nor a run"
         hint = error.hint
-        if "://" in reference:
+        if reference in _CHOICES:
+            has = _run_with_weights(folders)
+            hint = f"name a run: init_from={has or 'RUN'} takes {_WHICH}; or a file: init_from=PATH"
+        elif "://" in reference:
             hint = "download it, and name the file"
         elif os.sep in reference or path.suffix in _SUFFIXES:
             what += f": there is no {path.absolute()}"
@@ -78,8 +87,20 @@ def find_weights(reference: str, folders: Sequence[Path], workdir: Path) -> Foun
             f"init_from: {error.message}", f"name the file: init_from=PATH; {prints_it}"
         ) from error
     except HpcTrainError as error:
-        hint = f"name a run that has one, or a file: init_from: PATH; {_kept_by(run)}"
+        has = _run_with_weights(folders) if reference in NEWEST else ""
+        other = f": init_from={has}" if has else ""
+        hint = f"name a run that has one{other}, or a file: init_from: PATH; {_kept_by(run)}"
         raise type(error)(f"init_from: {error.message}", hint) from error
+
+
+def _run_with_weights(where: Sequence[Path]) -> str:
+    """The newest run of this folder that has saved a model, quoted; empty where none has."""
+    for run in [it for it in all_runs(where)[:_MOST_READ] if is_own(it, where)]:
+        with contextlib.suppress(HpcTrainError):
+            if best_models(read_models(run)) or _newest_state(run):
+                is_named = find_run(run.name, where).path == run.path
+                return shlex.quote(run.name if is_named else run.run_id)
+    return ""
 
 
 def _kept_by(run: RunDir) -> str:

@@ -13,7 +13,7 @@ from hpc_train.backends.moved_run import at_its_place
 from hpc_train.config.compose import COMMAND_LINE
 from hpc_train.config.load import LoadedConfig, load
 from hpc_train.config.validate import check, check_methods
-from hpc_train.errors import ConfigError, UsageError
+from hpc_train.errors import ConfigError, HpcTrainError, UsageError
 from hpc_train.plan.evaluations import NEEDED
 from hpc_train.plan.from_config import make_plan
 from hpc_train.plan.plan import Plan, Verb
@@ -21,6 +21,7 @@ from hpc_train.plan.shape import shape_of
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.provenance import code_changes
 from hpc_train.runs.read_plan import read_plan
+from hpc_train.runs.registry import find_run, folders
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,27 @@ def _check_that_it_fits(loaded: LoadedConfig, run: RunDir, workdir: Path) -> Non
         raise ConfigError(error.message, hint) from error
 
 
+_ARE = {"test": "a test", "validate": "a validation", "predict": "a prediction"}
+
+
+def _no_training(run: RunDir, before: Plan, verb: Verb) -> UsageError:
+    """The refusal of what is an evaluation itself, with the training whose model it takes."""
+    what = f"{run.name} ({run.run_id}) is {_ARE.get(before.verb, 'a bench')}"
+    name = before.name.removesuffix(f"-{before.verb}")
+    try:
+        training = find_run(name, folders(Path(before.runs_dir))) if name != before.name else None
+    except HpcTrainError:
+        training = None
+    its = next(
+        (it for it in Path(before.weights or "").parents if (it / "plan.json").is_file()), None
+    )
+    if training and its and its.name != training.run_id and its.parent == training.path.parent:
+        name = its.name  # a newer one has its name
+    if training is None:
+        return UsageError(f"{what}, and no training", "name the training's run")
+    return UsageError(f"{what} of {training.name}", f"hpc-train {verb} {shlex.quote(name)}")
+
+
 def plan_evaluation(
     run: RunDir, verb: Verb, choice: str, overrides: Sequence[str], flags: Mapping[str, object]
 ) -> PlannedEvaluation:
@@ -76,7 +98,7 @@ def plan_evaluation(
         raise UsageError(f"{verb!r} is no evaluation", f"write one of {', '.join(NEEDED)}")
     before = read_plan(run)
     if before.verb != "fit":
-        raise UsageError(f"{run.name} ({run.run_id}) is no training", "name the training's run")
+        raise _no_training(run, before, verb)
     if before.script is not None:
         raise UsageError(
             f"{run.name} ({run.run_id}) is a script, which makes the model and the data itself",

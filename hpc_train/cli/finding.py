@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -11,7 +11,10 @@ from hpc_train.cli.common import print_notes, shell_word
 from hpc_train.config.words import NEWEST
 from hpc_train.errors import HpcTrainError, NoSuchRunError, UsageError
 from hpc_train.runs.layout import RunDir
+from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.registry import (
+    all_runs,
+    find_run,
     folders,
     is_part_of_id,
     matching_runs,
@@ -20,6 +23,8 @@ from hpc_train.runs.registry import (
 )
 from hpc_train.runs.sweep_dir import find_point
 from hpc_train.runs.this_folder import InFolderOfRuns, is_own, means_another_folders
+
+_MOST_READ = 200  # plans, each a file of a shared file system
 
 
 def run_to_read(word: str, runs_dir: Path | None = None) -> api.Run:
@@ -47,15 +52,28 @@ def newest_to_read(runs_dir: Path | None) -> RunDir:
     return found
 
 
-def name_of_newest_here() -> str:
-    """The name of this folder's newest run, quoted for a shell; empty where it has none."""
+def name_of_newest_here(*, training: bool = False) -> str:
+    """The name of this folder's newest run, quoted for a shell; empty where it has none.
+
+    Args:
+        training: Whether its newest training is meant, and neither a test nor a script's run.
+    """
     where = folders(None)
     try:
-        found = newest_run(None)
-    except HpcTrainError:
+        found = next(_trainings(where)) if training else newest_run(None)
+        is_named = found.name not in NEWEST and find_run(found.name, where).path == found.path
+    except (HpcTrainError, StopIteration):
         return ""
-    word = found.run_id if found.name in NEWEST else found.name
-    return shell_word(word) if is_own(found, where) else ""
+    return shell_word(found.name if is_named else found.run_id) if is_own(found, where) else ""
+
+
+def _trainings(where: Sequence[Path]) -> Iterator[RunDir]:
+    """This folder's trainings with a config, the newest first."""
+    for run in all_runs(where)[:_MOST_READ]:
+        with suppress(HpcTrainError):
+            plan = read_plan(run) if is_own(run, where) else None
+            if plan is not None and plan.verb == "fit" and plan.script is None:
+                yield run
 
 
 def refuse_run(word: Path) -> None:

@@ -188,8 +188,10 @@ def _with_the_newest(where: str, command: str) -> str:
     """The line with this folder's newest run; empty where there is none, or it would be ended."""
     from hpc_train.cli.finding import name_of_newest_here  # on the way to an error
 
-    name = "" if command == "cancel" else name_of_newest_here()
-    return f"{where} {name} takes the newest run here; " if name else ""
+    evaluates = command in ("test", "validate", "predict")
+    name = "" if command == "cancel" else name_of_newest_here(training=evaluates)
+    kind = "training" if evaluates else "run"
+    return f"{where} {name} takes the newest {kind} here; " if name else ""
 
 
 def _usage(error: click.ClickException, words: Sequence[str]) -> HpcTrainError:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import click
 
+from hpc_train.cli.dotted_options import key_in_config
 from hpc_train.cli.habits import DOCTOR_THERE, HABITS, STATES
 from hpc_train.cli.typed_values import key_with, option_with, typed_value
 from hpc_train.config.gpu_counts import option_for_gpus
@@ -18,6 +19,7 @@ _CLICKS_WORDS = {"INTEGER": "N", "FLOAT": "N", "PATH": "FILE", "TEXT": "VALUE"}
 _FROM_TO = re.compile(r"\s*(\d+)\s*(?:-|\.\.\.?|:|to)\s*(\d+)\s*")
 _MOST_NUMBERS = 64
 _FILE_BY_OPTION = ("config", "cfg", "config-file", "config-name", "config-path", "c", "f", "file")
+_RUN_BY_OPTION = ("run", "run-id", "run-name", "runid", "id")
 # Options whose several values are one word, with what such a value is.
 _SEVERAL = {
     "--sweep": r"(?!-+[A-Za-z]|.*\.(?:ya?ml|py)\Z)[\w.+,-]+",
@@ -217,19 +219,52 @@ def option_hint(
     is_cpus = option == "-c" and value.isdecimal()  # sbatch(1)
     behind = f"arguments of {script} come behind --: {line}" if script else ""
     if name in _FILE_BY_OPTION and "cfg" in words and not is_cpus:
-        if line and (option, script) not in itertools.pairwise(
-            typed
-        ):  # an option of the script's own, as LightningCLI has it
-            return behind
+        if line and (option, script) not in itertools.pairwise(typed):
+            return behind  # an option of the script's own, as LightningCLI has it
         return f"the file is a word by itself: {context.command_path} FILE"
     if habit := HABITS.get((str(context.info_name), name)):
         return habit
+    if words & {"run", "runs"} and (told := _of_a_run(context, name, typed)):
+        return told
     elsewhere = _elsewhere(context, option)
     if elsewhere and isinstance(context.command, click.Group):
         return f"options stand behind the command: hpc-train COMMAND {option}"
     if "overrides" not in words:
         return elsewhere or _longer(context, option)
-    return _as_key(context, option, value, elsewhere, behind)
+    dotted = "" if behind else _of_a_class(option, value, typed)
+    return dotted or _as_key(context, option, value, elsewhere, behind)
+
+
+def _of_a_run(context: click.Context, name: str, typed: Sequence[str]) -> str:
+    """What to write where RUN stands behind an option, or the config that it has beside it."""
+    value = typed_value(f"--{name}", typed) or typed_value(f"--{name.replace('-', '_')}", typed)
+    if name in _RUN_BY_OPTION:
+        run = shlex.quote(value) if value else "RUN"
+        return f"the run is a word by itself: {context.command_path} {run}"
+    if name not in _FILE_BY_OPTION or "overrides" not in {it.name for it in context.command.params}:
+        return ""
+    words = [it for it in typed[1:] if not it.startswith("-") and "=" not in it]
+    words = [it for it in words if it != value and not it.endswith((".yaml", ".yml"))]
+    run = shlex.quote(words[0]) if words else "RUN"
+    return (
+        f"the run has its config, and KEY=VALUE changes it: {context.command_path} {run} KEY=VALUE"
+    )
+
+
+def _of_a_class(option: str, value: str, typed: Sequence[str]) -> str:
+    """What an argument of the model or of the data is here, typed as `--model.lr`."""
+    name = option.lstrip("-").replace("-", "_")
+    if not name.startswith(("model.", "data.")):
+        return ""
+    if name in ("data.batch_size", "data.init_args.batch_size"):  # which a rank gives itself
+        of_step = "write global_batch_size=N, the samples of one step over all ranks"
+        return of_step + (f": {value} for one rank" if value.isdecimal() else "")
+    found = key_in_config(name, typed)
+    plain = re.fullmatch(r"[\w./+-]+", value)
+    word = f"{found.key}={value}" if plain else key_with(found.key, value)
+    takes = "" if found.is_taken else ", where your class takes it"
+    takes = takes if ".init_args." in found.key else ""
+    return found.said or f"a key of the config has no dashes: {word}{takes}"
 
 
 def _as_key(context: click.Context, option: str, value: str, elsewhere: str, behind: str) -> str:

@@ -25,6 +25,7 @@ from hpc_train.config.modules import (
     read_names,
     submodules,
 )
+from hpc_train.config.named_in_texts import check_named_in_texts
 from hpc_train.config.own_modules import check_imports, check_nothing_trains, elsewhere
 from hpc_train.config.python_texts import check_python_texts
 from hpc_train.config.words import did_you_mean
@@ -159,6 +160,7 @@ def values_check(
         annotations = known.annotations if known else {}
         check_python_texts(class_path, arguments, annotations, found)
         check_texts_for_numbers(class_path, arguments, found)
+        check_named_in_texts(arguments, annotations, found, search_path)
         if known is None:
             return
         required = known.required
@@ -188,7 +190,7 @@ def _check_kind(
         raise ConfigError(f"{class_path} is Python's own and no {wanted}", f"name a {wanted}")
     check_derives(class_path, found, wanted, search_path, beside)
     if isinstance(found.definition, ast.ClassDef):
-        said, hint = wrong_method(found.definition)
+        said, hint = wrong_method(found.definition, found.names.imports if found.names else {})
         if said:
             raise ConfigError(f"{class_path}: {said}", hint)
 

@@ -21,6 +21,7 @@ from hpc_train.config.lightning_home import of_project
 from hpc_train.config.literal_variables import notes_on_variables
 from hpc_train.config.load import LoadedConfig
 from hpc_train.config.loader_numbers import loader_notes
+from hpc_train.config.logs_in_predict import INSTEAD, logs_in_predict
 from hpc_train.config.made_folders import notes_on_made_folders
 from hpc_train.config.method_signatures import (
     PLATEAU_FORM,
@@ -103,6 +104,8 @@ def _notes(loaded: LoadedConfig, workdir: Path) -> Iterator[str]:
                 yield f"{where}: a job has no terminal to type at, and ends there"
         if key == "model":
             yield from _of_a_model(class_path, found, config, str(workdir))
+            if said := logs_in_predict(class_path, [str(workdir), *sys.path]):
+                yield f"{said}, which hpc-train predict refuses: {INSTEAD}"
         else:
             yield from loader_notes(class_path, config, [str(workdir), *sys.path])
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from hpc_train.config.class_kind import Located, lacks_method, locate
 from hpc_train.config.load import LoadedConfig
+from hpc_train.config.logs_in_predict import INSTEAD, logs_in_predict
 from hpc_train.config.method_signatures import methods_of
 from hpc_train.config.modules import bound_in
 from hpc_train.config.specs import read_object
@@ -76,6 +77,8 @@ def check_evaluated(
         if key == "model":
             old = {"test": ("test_epoch_end",), "validate": ("validation_epoch_end",)}
             check_old_hooks(class_path, old.get(verb, ()), path)
+            if said := logs_in_predict(class_path, path) if verb == "predict" else "":
+                raise ConfigError(f"{said}, and Lightning takes no log of a prediction", INSTEAD)
     if lacking:
         validates = verb == "test" and _validates(loaded, path)
         other = "; or hpc-train validate RUN, for the validation data" if validates else ""

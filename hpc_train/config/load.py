@@ -13,6 +13,7 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from hpc_train.config import values as checks
+from hpc_train.config.accelerate_config import check_accelerate_config
 from hpc_train.config.assets import config_dir
 from hpc_train.config.beside_script import hint_beside
 from hpc_train.config.call_arguments import SAID_OF_SUBMIT, class_as_text
@@ -150,6 +151,7 @@ def load(
     composed.left_out = leave_out_unchosen(composed.values, composed.origins)
     check_bare_objects(composed.bare)
     check_hydra(composed.values, composed.origins, Path(path), composed.groups)
+    check_accelerate_config(composed.values, Path(path))
     check_lightning_cli(composed.values, composed.origins, Path(path))
     composed.words = submission_words(path, overrides, flags or {}, sweep, arguments)
     return checked(composed, Path(path), refused)

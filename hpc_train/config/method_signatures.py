@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from hpc_train.config.modules import Names
 
@@ -38,8 +38,14 @@ PLATEAU_FORM = '{"optimizer": opt, "lr_scheduler": {"scheduler": s, "monitor": "
 _INIT = ("init", "int", "inti", "intit", "ini")  # between underscores
 
 
-def wrong_method(definition: ast.ClassDef) -> tuple[str, str]:
-    """What is wrong with a method of the class, and what to write; empty where nothing is."""
+def wrong_method(
+    definition: ast.ClassDef, imports: Mapping[str, str] | None = None
+) -> tuple[str, str]:
+    """What is wrong with a method of the class, and what to write; empty where nothing is.
+
+    Args:
+        imports: Of the class's file: what its names stand for.
+    """
     methods = [it for it in definition.body if isinstance(it, ast.FunctionDef)]
     names = {it.name for it in methods}
     used = _used_in_body(definition)
@@ -61,6 +67,11 @@ def wrong_method(definition: ast.ClassDef) -> tuple[str, str]:
         given = _GIVEN.get(method.name)
         needed = positional[1 : len(positional) - len(method.args.defaults)]
         if given is not None and len(needed) > len(given):
+            if "optimizer_idx" in needed:
+                from hpc_train.config.several_optimizers import without_index  # to an error
+
+                hint = without_index(definition, method, imports or {})
+                return f"{where} needs optimizer_idx, which Lightning 2 does not give", hint
             hint = f"write def {method.name}({', '.join(['self', *given])})"
             return f"{where} needs {', '.join(needed)}, and Lightning gives less", hint
     return "", ""

@@ -52,6 +52,15 @@ def is_taken(section: str, key: str, values: Mapping[str, Any]) -> bool:
     return key in (_taken(_class_path(section, values)) or ())
 
 
+def not_taken_hint(section: str, key: str, values: Mapping[str, Any]) -> str:
+    """What to write for an argument that the class surely does not take; else empty."""
+    class_path = _class_path(section, values)
+    taken = _taken(class_path) if class_path else None
+    if taken is None or key in taken:
+        return ""
+    return argument_hint(section, key, values) or not_taken(section, key, values)
+
+
 def not_taken(section: str, key: str, values: Mapping[str, Any]) -> str:
     """What is left to say of a setting that the class does not take."""
     class_path = _class_path(section, values)

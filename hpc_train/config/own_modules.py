@@ -230,7 +230,10 @@ def hiding(folder: Path) -> list[Path]:
 
 
 def elsewhere(package: str, folder: Path) -> str:
-    """How to find a package that lies in src of the project, or in a folder above."""
+    """How to find a package that lies in src of the project, in a folder above, or a notebook."""
+    if (folder / f"{package}.ipynb").is_file() and not is_well_known(package):
+        makes = f"jupyter nbconvert --to script {package}.ipynb makes {package}.py of all of it"
+        return f"{package}.ipynb is a notebook, which no rank imports: put it into a .py ({makes})"
     for place in (it for above in (folder, *folder.parents[:3]) for it in (above, above / "src")):
         if package in submodules([str(place)]) and not _is_package_src(place):
             written = place.name if place == Path.cwd() / "src" else place

@@ -87,9 +87,11 @@ def read_object(
         hint = f"write {CLASS_PATH} for '{slip}', as in {form}" if slip else f"write {form}"
         raise origins.error(key, "names no class", hint)
     for name in strangers:
-        raise origins.error(
-            f"{key}.{name}", "stands beside class_path", _elsewhere(key, name, spec[name])
-        )
+        hint = _elsewhere(key, name, spec[name])
+        plain = re.fullmatch(r"[\w.+-]+", str(spec[name]))
+        if hint.startswith("put it") and plain and origins.is_typed(f"{key}.{name}"):
+            hint = f"write {key}.{INIT_ARGS}.{name}={spec[name]}"
+        raise origins.error(f"{key}.{name}", "stands beside class_path", hint)
     if arguments is not None and not isinstance(arguments, Mapping):
         raise origins.error(f"{key}.init_args", f"is {arguments!r}", _as_pairs(arguments))
     if arguments and set(arguments) == {"..."}:  # copied from a fix

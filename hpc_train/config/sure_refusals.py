@@ -22,6 +22,7 @@ from hpc_train.config.method_signatures import PLATEAU_FORM, sure_plateau, witho
 from hpc_train.config.origins import Origins
 from hpc_train.config.own_backward import FIX, own_backward
 from hpc_train.config.sampleless_sets import misnamed_getitem
+from hpc_train.config.several_optimizers import refused_optimizers
 from hpc_train.config.silent_forwards import silent_forward
 from hpc_train.config.specs import classes_of, read_object
 from hpc_train.config.sure_hooks import wrong_hooks
@@ -54,7 +55,7 @@ def check_refused_by_lightning(loaded: LoadedConfig, path: Sequence[str]) -> Non
         if name.is_sure:
             raise loaded.origins.error(key, f": {said}", name.fix)
     _check_assigned(loaded, path)
-    _check_plateau(class_path, path, loaded.origins)
+    _check_optimizers(class_path, path, loaded.origins)
     _check_steps(class_path, loaded, path)
     _check_loader(loaded, path)
     for key, said, hint in wrong_hooks(loaded, path):
@@ -91,7 +92,7 @@ def _check_assigned(loaded: LoadedConfig, path: Sequence[str]) -> None:
             raise loaded.origins.error(f"{key}.class_path", f": {wrong[0]}", wrong[1])
 
 
-def _check_plateau(class_path: str, path: Sequence[str], origins: Origins) -> None:
+def _check_optimizers(class_path: str, path: Sequence[str], origins: Origins) -> None:
     found = locate(class_path, path)
     if found is None or found.names is None or not isinstance(found.definition, ast.ClassDef):
         return
@@ -99,6 +100,11 @@ def _check_plateau(class_path: str, path: Sequence[str], origins: Origins) -> No
         said = f"{class_path} returns a ReduceLROnPlateau ({place_of(found, line, path)})"
         message = f": {said} and names no monitor, which Lightning refuses"
         raise origins.error("model.class_path", message, f"return {PLATEAU_FORM}")
+    line, hint = refused_optimizers(found.definition, found.names.imports)
+    if line:
+        said = f"{class_path} returns several optimizers ({place_of(found, line, path)})"
+        message = f": {said}, which Lightning 2 leaves to the model"
+        raise origins.error("model.class_path", message, hint)
 
 
 def _check_steps(class_path: str, loaded: LoadedConfig, path: Sequence[str]) -> None:

@@ -323,7 +323,13 @@ def _check_object(
         many = ""
         if re.fullmatch(r"write a (?:whole )?number", error.hint) and key in ("model", "data"):
             many = several_values(full, arguments[error.name], is_typed=origins.is_typed(full))
-        raise origins.error(full, message, error.hint + many) from error
+        hint = error.hint + many
+        if (
+            origins.is_typed(full)
+            and (form := hint.partition(f"write {error.name}: ")[2])[:1] == "{"
+        ):
+            hint = f"write {shlex.quote(f'{full}={form}')}"
+        raise origins.error(full, message, hint) from error
     except ConfigError as error:
         raise origins.error(f"{key}.{form}", f": {error.message}", error.hint) from error
 

@@ -34,6 +34,7 @@ from hpc_train.training.lengthless_set import lengthless_set
 from hpc_train.training.loaded_checkpoint import loaded_checkpoint
 from hpc_train.training.loaded_state import loaded_state
 from hpc_train.training.local_objects import local_object
+from hpc_train.training.logged_in_predict import logged_in_predict
 from hpc_train.training.lost_gradient import lost_gradient
 from hpc_train.training.meant_instead import meant_instead
 from hpc_train.training.metric_classes import of_metric
@@ -138,7 +139,7 @@ def fix_of(
     fixes += [in_place]
     fixes += [_of_samples(error) or sampleless_set(error).fix or lengthless_set(error).fix]
     fixes += [absent_interface(error), kept_graph(error), absent_package(error), of_metric(error)]
-    fixes += [asked_of_gpu(error)]
+    fixes += [asked_of_gpu(error), logged_in_predict(error)]
     if not any(fixes):
         meant = meant_instead(error, of_config=batch is not None) or near_name(error)
         fixes.append(meant or kept_list(error))

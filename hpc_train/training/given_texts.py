@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import re
 import sys
@@ -10,6 +11,9 @@ from types import FrameType
 
 _OF_A_TEXT = re.compile(r"'str'|\bstr\b|invalid combination of arguments")
 _NOT_CALLABLE = "'str' object is not callable"
+# Where a function of one word is looked for, and what is written for short in front of a word.
+_OF_FUNCTIONS = ["torch", "torch.nn.functional", "torch.nn"]
+_SHORT = {"nn": "torch.nn", "F": "torch.nn.functional"}
 _WHOLE = re.compile(r"[-+]?\d+")
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 
@@ -32,9 +36,25 @@ def _called(frame: FrameType) -> str:
     if len(texts) != 1:
         return ""
     ((name, text),) = texts.items()
-    word = text.rpartition(".")[2]
-    make = f"self.{name} = getattr(torch, {word!r})" if word.isidentifier() else "a function"
-    return f"self.{name} is the text {text!r}, and no function: make one of it, {make}"
+    return f"self.{name} is the text {text!r}, and no function: {_made_of(name, text)}"
+
+
+def _made_of(name: str, text: str) -> str:
+    """How the attribute gets what its text names; in general words where that is not known."""
+    holder, _, word = text.rpartition(".")
+    candidates = [holder] if holder else _OF_FUNCTIONS
+    if holder.partition(".")[0] in _SHORT:
+        candidates = [holder.replace(short, full, 1) for short, full in _SHORT.items()]
+    modules = [it for it in candidates if hasattr(sys.modules.get(it), word)] if word else []
+    if not modules:
+        return "give the object itself, or make it of the text there"
+    named = getattr(sys.modules[modules[0]], word)
+    if inspect.isclass(named):
+        dotted = f"{modules[0]}.{word}"
+        return f"a config has {{class_path: {dotted}}} for it, and code {word}()"
+    if modules[0].partition(".")[0] == "torch":
+        return f"make one of it, self.{name} = getattr({modules[0]}, {word!r})"
+    return f"import {modules[0]} in that file, and write self.{name} = {modules[0]}.{word}"
 
 
 def _for_a_number(frame: FrameType) -> str:

@@ -89,3 +89,11 @@ def sweep(hpc, slurm, project: Path) -> str:
     for number in (0, 1):
         assert hpc("status", f"{name}-{number}").code == 0
     return name
+
+
+@pytest.fixture
+def evaluation(hpc, run: RunDir) -> RunDir:
+    """A test of its model, which is complete."""
+    said = hpc("test", "x", "--json")
+    assert said.code == 0, said
+    return ended(RunDir(Path(json.loads(said.out)["run_dir"])), "completed")

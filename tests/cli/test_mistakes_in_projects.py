@@ -35,6 +35,20 @@ def test_a_module_in_a_folder_above_the_script_is_told(hpc, project: Path) -> No
     assert hpc("submit", "sub/train.py", fix.partition("write ")[2] or fix).code == 0
 
 
+def test_a_class_in_a_notebook_is_told_with_what_makes_a_module_of_it(hpc, project: Path) -> None:
+    (project / "exp.ipynb").write_text("{}")
+    (project / "train.py").write_text("from exp import Net\n")
+    fix = "exp.ipynb is a notebook, which no rank imports: put it into a .py (jupyter nbconvert"
+    named = ["submit", "cfg.yaml", "model.class_path=exp.Net", "model.init_args.width=3"]
+    refused(hpc, project, named, 3, "there is no module 'exp'", fix)
+    refused(hpc, project, ["submit", "train.py"], 3, "imports 'exp', which", fix)
+    (project / "exp.py").write_text(NETS)
+    assert hpc(*named, "--dry-run").code == 0
+    (project / "train.py").write_text("import deepspeed\n")  # a package that is to be installed
+    (project / "deepspeed.ipynb").write_text("{}")
+    assert "is a notebook" not in hpc("submit", "train.py").err
+
+
 def test_files_that_may_not_be_read_are_told(
     hpc, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,21 +24,14 @@ from tests.cli.run_of_yesterday import CONFIG, NETS, ended, project, refused, ru
 __all__ = ["project", "run", "sweep"]
 
 
-@pytest.fixture
-def evaluation(hpc, run: RunDir) -> RunDir:
-    """A test of its model, which is complete."""
-    said = hpc("test", "x", "--json")
-    assert said.code == 0, said
-    return ended(RunDir(Path(json.loads(said.out)["run_dir"])), "completed")
-
-
 def test_a_command_without_its_run_is_told_with_the_newest_of_this_folder(
     hpc, run: RunDir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for command in ("resume", "test", "checkpoints", "predict"):
         said = hpc(command)
         assert (said.code, "Missing argument 'RUN'" in said.err) == (2, True)
-        assert f"fix: hpc-train {command} x takes the newest run here; `hpc-train li" in said.err
+        kind = "training" if command in ("test", "predict") else "run"
+        assert f"fix: hpc-train {command} x takes the newest {kind} here; `hpc-train" in said.err
     assert "fix: `hpc-train list` names the runs" in hpc("cancel").err
     (tmp_path / "other").mkdir()
     monkeypatch.chdir(tmp_path / "other")
@@ -140,20 +133,6 @@ def test_a_typed_value_that_does_not_fit_a_kept_key_is_left_out(hpc, run: RunDir
 def test_what_may_change_in_a_run_keeps_its_own_fix(hpc, run: RunDir) -> None:
     refused(hpc, "resume x trainer.max_epochs=wide", "trainer.max_epochs is 'wide'", "write")
     refused(hpc, "resume x slurm.mem=lots", "'lots' is not a memory size", "slurm.mem=64G")
-
-
-def test_a_test_is_not_made_longer(hpc, run: RunDir, evaluation: RunDir) -> None:
-    """It was told to train longer, and then was tested again."""
-    message = f"x-test ({evaluation.run_id}) tests a model, and trains none"
-    longer = "to train longer: hpc-train resume x trainer.max_epochs=N"
-    refused(hpc, "resume x-test", message, f"anew: hpc-train test x; {longer}")
-    for words in ("trainer.max_epochs=5", "trainer.max_steps=9 --dry-run"):
-        refused(hpc, f"resume x-test {words}", message, longer)
-    assert hpc("resume", "x", "trainer.max_epochs=5", "--dry-run").code == 0
-    ended(evaluation, "cancelled")
-    evaluation.done.unlink()
-    said = hpc("resume", "x-test", "--dry-run")
-    assert (said.code, "begins again at step 0" in said.err) == (0, False)
 
 
 @pytest.mark.parametrize("named", ["epoch=3.ckpt", "old/epoch=3.ckpt", "/old/epoch=3.ckpt"])

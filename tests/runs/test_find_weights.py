@@ -19,6 +19,7 @@ from hpc_train.backends.find_weights import (
 from hpc_train.errors import CheckError, ConfigError, HpcTrainError, NoSuchRunError, UsageError
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.saved_models import SavedModel, write_models
+from hpc_train.runs.this_folder import RunFolders
 
 
 @pytest.fixture
@@ -133,6 +134,34 @@ def test_a_name_is_a_path_or_a_run(run: RunDir, tmp_path: Path) -> None:
         find_weights("runs", roots, tmp_path)
     with pytest.raises(CheckError, match=r"there is no /nowhere\.ckpt"):
         weights_of_run(run, "/nowhere.ckpt")
+
+
+@pytest.mark.parametrize("word", ["best", "last"])
+def test_a_word_of_another_option_is_told_with_the_run_that_has_weights(
+    run: RunDir, tmp_path: Path, word: str
+) -> None:
+    """`last` means the newest run, which here has saved nothing."""
+    plan = json.dumps({"verb": "fit", "name": "digits"})
+    run.plan.write_text(plan)
+    (empty := RunDir(tmp_path / "runs" / "warm" / "20261121-090000-ffff")).path.mkdir(parents=True)
+    empty.plan.write_text(plan.replace("digits", "warm"))
+    with pytest.raises(HpcTrainError, match=r"best|no checkpoint") as caught:
+        find_weights(word, RunFolders([tmp_path / "runs"], [tmp_path / "runs"]), tmp_path)
+    assert "init_from=digits" in caught.value.hint
+    assert find_weights("digits", [tmp_path / "runs"], tmp_path).path.name == "model.ckpt"
+    shutil.rmtree(run.path)
+    with pytest.raises(HpcTrainError, match=r"best|no checkpoint") as caught:
+        find_weights(word, RunFolders([tmp_path / "runs"], [tmp_path / "runs"]), tmp_path)
+    assert "PATH" in caught.value.hint
+    assert "init_from=digits" not in caught.value.hint
+
+
+def test_a_run_of_the_name_best_is_that_run(run: RunDir, tmp_path: Path) -> None:
+    shutil.move(run.path.parent, tmp_path / "runs" / "best")
+    run = RunDir(tmp_path / "runs" / "best" / run.run_id)
+    run.plan.write_text(json.dumps({"name": "best"}))
+    newest = run.checkpoints / "step-000000009" / "model.ckpt"
+    assert find_weights("best", [tmp_path / "runs"], tmp_path).path == newest
 
 
 def test_held_weights_outlive_their_deletion(run: RunDir, tmp_path: Path) -> None:
