@@ -20,7 +20,6 @@ from hpc_train.config.words import NEWEST, did_you_mean
 from hpc_train.errors import CheckError, HpcTrainError, NoSuchRunError, UsageError
 from hpc_train.runs.checkpoints import MANIFEST, MODEL_FILE
 from hpc_train.runs.layout import RunDir
-from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.registry import all_runs, find_run, unwritable
 from hpc_train.runs.saved_models import best_models, choose_best, read_models
 from hpc_train.runs.sweep_dir import refuse_sweep

@@ -80,7 +80,6 @@ def unknown_key(
         hint = hint or of_a_file(key, written, values)
     hint = hint or ("" if script else _of_a_class(key, values))
     hint = hint or _of_gres(full, values, typed=typed)
-    hint = hint or ("" if section else meant_section(values.get(written), values))
     slip = did_you_mean(key, known, prefix=f"{section}.", cutoff=_NEARER) if section else ""
     hint = (
         hint or slip or _known_word(full, section, key, script=script) or _of_sbatch(section, key)
@@ -118,7 +117,7 @@ def _of_the_top(
         hint, users = held_by_prefix(written, values, origins)
         if hint:
             return hint, users
-    hint = word_of_hydra(key, written, values)
+    hint = meant_section(values.get(written), values) or word_of_hydra(key, written, values)
     hint = hint or _switch(key, values.get(written), typed=typed)
     return hint or ("" if typed else _builds_on(key, values.get(written))), ()
 

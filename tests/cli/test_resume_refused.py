@@ -88,7 +88,7 @@ def test_another_training_is_told_with_the_command_that_begins_it(hpc, stopped: 
     refused(
         hpc, stopped, "resume x model.init_args.lr=0.1", f"{again} model.init_args.lr=0.1{weights}"
     )
-    both = f"{again} slurm.nodes=2 seed=3 trainer.max_epochs=20{weights}"
+    both = f"{again} --nodes 2 seed=3 trainer.max_epochs=20{weights}"
     refused(hpc, stopped, "resume x seed=3 trainer.max_epochs=20 --nodes 2", both)
 
 
