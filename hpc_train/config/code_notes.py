@@ -16,6 +16,7 @@ from hpc_train.config.data_paths import notes_on_paths
 from hpc_train.config.default_types import texts_for_numbers
 from hpc_train.config.hook_notes import hook_notes, only_prepared
 from hpc_train.config.inner_imports import notes_on_inner_imports
+from hpc_train.config.inner_launchers import inner_launcher_notes
 from hpc_train.config.layer_notes import hidden_layer_notes
 from hpc_train.config.lightning_home import of_project
 from hpc_train.config.literal_variables import notes_on_variables
@@ -60,6 +61,7 @@ def notes_on_code(loaded: LoadedConfig, *, workdir: Path) -> list[str]:
     """A line each: a file in Python's own's place, a breakpoint, no loss, another batch size."""
     if loaded.config.script.path:
         notes = [*notes_on_variables(loaded), *notes_on_checkpoints(loaded.config, workdir)]
+        notes += inner_launcher_notes(loaded.config, workdir)
         return [*notes, *_on_ranks(loaded.config, workdir)]
     return list(_notes(loaded, workdir))
 

@@ -23,6 +23,7 @@ import torch.distributed
 import torch.multiprocessing
 from torch.utils.data import DataLoader
 
+from hpc_train.config.inner_launchers import instead_of, started_launcher
 from hpc_train.errors import ConfigError, HpcTrainError
 from hpc_train.plan import env_names
 from hpc_train.plan.world import World
@@ -36,9 +37,6 @@ from hpc_train.training.rank_failure import PeerError
 from hpc_train.training.resume.stop import shielded_from_signals
 from hpc_train.training.unshared_steps import note_unshared
 
-_LAUNCHERS = re.compile(
-    r"(^|/)torchrun$|^torch\.distributed\.(run|launch)$|(^|/)(accelerate|deepspeed)$"
-)
 _TAKEN = re.compile(r"EADDRINUSE|[Aa]ddress already in use")
 _HERE = ("localhost", "127.0.0.1", "::1")
 _ONE_RANK = "let it train one rank, by RANK, WORLD_SIZE and LOCAL_RANK, which are set"
@@ -94,6 +92,8 @@ class _Watch:
         processes.start_processes = self._around(processes.start_processes, self._spawn)
         opened: Any = subprocess.Popen
         opened.__init__ = self._around(opened.__init__, self._open)
+        system: Any = os
+        system.system = self._around(system.system, self._system)
         loader: Any = DataLoader
         loader.__iter__ = self._around(loader.__iter__, self._iterate)
 
@@ -163,18 +163,21 @@ class _Watch:
         return real(*given, **named)
 
     def _open(self, real: Callable[..., Any], *given: Any, **named: Any) -> Any:
-        words = given[1] if len(given) > 1 else named.get("args", ())
-        words = words.split() if isinstance(words, str) else [str(word) for word in words]
-        module = words.index("-m") + 1 if "-m" in words else len(words)
-        named_ones = [*words[:2], *words[module : module + 1]]  # torchrun, python torchrun, -m
-        launcher = next((word for word in named_ones if _LAUNCHERS.search(word)), "")
+        self._refuse_launcher(given[1] if len(given) > 1 else named.get("args", ()))
+        return real(*given, **named)
+
+    def _system(self, real: Callable[..., Any], *given: Any, **named: Any) -> Any:
+        self._refuse_launcher(given[0] if given else named.get("command", ""))
+        return real(*given, **named)
+
+    def _refuse_launcher(self, command: Any) -> None:
+        launcher, script = started_launcher(command)
         if launcher:
             self._refuse(
                 f"the script starts {launcher}, and this is one of {self._world.world_size} ranks"
                 " already: two launchers at once",
-                "name the script that it starts (script.launcher=torchrun starts it by torchrun)",
+                instead_of(script),
             )
-        return real(*given, **named)
 
     def _iterate(self, real: Callable[..., Any], loader: Any) -> Iterator[Any]:
         """Slurm signals data workers as well, and one that dies of it ends its rank."""

@@ -138,6 +138,8 @@ optimizer.step()
             "subprocess.run([sys.executable, '-m', 'torch.distributed.launch', 'x.py'])",
             "two launchers at once",
         ),
+        ("os.system('cd . && torchrun --nproc_per_node=2 x.py')", "fix: submit x.py itself, with"),
+        ("os.system('srun python x.py --lr 1')", "the script starts srun, and this is one of"),
         (
             "dist.init_process_group('gloo', rank=0, world_size=1, init_method='tcp://[::1]:1')",
             "makes a process group of 1, and this run has 2 ranks",
