@@ -7,12 +7,20 @@ import shlex
 from pathlib import Path
 
 from hpc_train.cli.common import shell_word
+from hpc_train.codec import read_object
 from hpc_train.plan.states import NO_FOLDER, NO_PYTHON, SUBMIT_AGAIN, Outcome, RunState
 from hpc_train.runs.copies import word_of
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.session_words import start_again
 from hpc_train.runs.snapshot import DOCUMENT
 from hpc_train.runs.status import SESSION, RunStatus
+
+
+def _of_its_env(status: RunStatus, run: RunDir) -> str:
+    """The variable that is to be unset, where `env.variables` of the run has set it."""
+    variables = (read_object(run.plan).get("shell") or {}).get("variables") or {}
+    refused = re.findall(r"\bunset (\w+)", status.reason)
+    return next((name for name in refused if name in variables), "")
 
 
 def goes_on(status: RunStatus) -> str:
@@ -37,6 +45,9 @@ def goes_on(status: RunStatus) -> str:
     if not status.attempts and folder and Path(folder[1]).is_dir():  # of this host alone
         keeps = f"hpc-train resume {name} keeps the folder"
         return f"{submit_again(run)}, in a copy of the project that all nodes see; {keeps}"
+    if kept_variable := _of_its_env(status, run):
+        keeps = f"hpc-train resume {name} keeps the env of its submission"
+        return f"{submit_again(run)}, once env.variables.{kept_variable} is mended; {keeps}"
     last = status.attempts[-1] if status.attempts else None
     if last is None and status.state is RunState.FAILED and has_environment(run):
         keeps = f"hpc-train resume {name} keeps the env of its submission"

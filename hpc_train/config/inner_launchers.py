@@ -42,12 +42,12 @@ def started_launcher(command: Any) -> tuple[str, str]:
     return "", ""
 
 
-def instead_of(script: str) -> str:
+def instead_of(launcher: str, script: str) -> str:
     """What to do with the script that a rank would start by a launcher."""
-    return (
-        f"submit {script or 'the script that it starts'} itself, with its arguments behind --; or"
-        " let this script start all ranks of a node: script.launcher=none"
-    )
+    itself = f"submit {script or 'the script that it starts'} itself, with its arguments behind --"
+    if Path(launcher).name == "srun":  # which waits in a process a node as well
+        return itself
+    return f"{itself}; or let this script start all ranks of a node: script.launcher=none"
 
 
 def inner_launcher_notes(config: Config, workdir: Path) -> Iterator[str]:
@@ -61,7 +61,7 @@ def inner_launcher_notes(config: Config, workdir: Path) -> Iterator[str]:
             if launcher:
                 yield (
                     f"{config.script.path}:{call.lineno} starts {launcher}, and hpc-train starts"
-                    f" the ranks already: {instead_of(script)}"
+                    f" the ranks already: {instead_of(launcher, script)}"
                 )
 
 

@@ -176,7 +176,7 @@ class _Watch:
             self._refuse(
                 f"the script starts {launcher}, and this is one of {self._world.world_size} ranks"
                 " already: two launchers at once",
-                instead_of(script),
+                instead_of(launcher, script),
             )
 
     def _iterate(self, real: Callable[..., Any], loader: Any) -> Iterator[Any]:
