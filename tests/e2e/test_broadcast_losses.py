@@ -56,7 +56,7 @@ import torch.multiprocessing as mp
 
 def train(rank, size):
     torch.distributed.init_process_group("gloo", rank=rank, world_size=size)
-    model = torch.nn.Linear(8, 1)
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(8, 1))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     for rows in (6, 6, 4):
         x = torch.randn(rows, 8)
