@@ -102,7 +102,7 @@ def test_a_sweep_that_is_longer_than_the_sites_arrays_is_refused_with_the_limit(
     make_cluster: Callable[..., Cluster], tmp_path: Path
 ) -> None:
     cluster = make_cluster(nodes="node[1-2]", **SITES["MaxArraySize=4"])
-    words = ["submit", *WORDS, "--sweep", "training.seed=1,2,3,4,5"]
+    words = ["submit", *WORDS, "--sweep", "seed=1,2,3,4,5"]
     done = hpc(cluster, tmp_path, *words)
     assert done.returncode not in (0, 1), done
     assert "MaxArraySize" in done.stderr
