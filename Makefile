@@ -19,7 +19,7 @@ install = $(BIN)/pip install --quiet --disable-pip-version-check --constraint co
 SEED ?= 1
 COUNT ?= 120
 
-.PHONY: demo test failed-alone quick soak test-slurm-next test-gpu mutants lint types layers house config-page docs licences release-check
+.PHONY: demo test quick soak test-slurm-next test-gpu mutants lint types layers house config-page docs licences release-check
 .PHONY: bench cluster-up cluster-down clean
 
 demo: $(VENV)/.package
@@ -29,15 +29,7 @@ demo: $(VENV)/.package
 test: $(VENV)/.test
 	@bash tests/cluster/install.sh
 	@$(MAKE) --no-print-directory --jobs=2 lint types layers
-	@$(BIN)/pytest --cache-clear --numprocesses $(WORKERS) $(PYTEST_ARGS) \
-		|| $(MAKE) --no-print-directory failed-alone
-
-# A machine that does other things as well may be late for a test. What failed is shown, and run once
-# more with nothing beside it; what fails there too is broken. Look at each that does not: it may be
-# a fault of the package that comes once in a hundred times.
-failed-alone:
-	@echo "once more, one after another: what failed above (it ends at the first that fails again)"
-	@$(BIN)/pytest --last-failed --last-failed-no-failures none --maxfail=1 --verbose $(PYTEST_ARGS)
+	@$(BIN)/pytest --numprocesses $(WORKERS) $(PYTEST_ARGS)
 
 # For while one writes: no Slurm, no torch, none that is marked slow; lint and layers take two seconds.
 quick: $(VENV)/.test lint layers
@@ -104,7 +96,7 @@ cluster-down: $(VENV)/.test
 	@$(BIN)/python -m tests.cluster down $(NUMBER)
 
 clean:
-	rm -rf $(VENV) site .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) site .mypy_cache .ruff_cache .hypothesis build dist
 
 # The venv is made once for each set of extras; constraints.txt pins what we test with, and its
 # torch is the CPU build where one is at hand, instead of gigabytes of CUDA.
