@@ -56,34 +56,34 @@ def check_gpus_here(plan: Plan, dev: Path = Path("/dev")) -> None:
         )
 
 
-def notes_here(plan: Plan, dev: Path = Path("/dev"), *, is_followed: bool = False) -> list[str]:
-    """What to know of a training that is to start on this machine: whether it can have GPUs.
+def notes_here(
+    plan: Plan, environ: Mapping[str, str], dev: Path = Path("/dev"), *, is_followed: bool = False
+) -> list[str]:
+    """What to know of a training that is to start on this machine, or from it on hosts by ssh.
+
+    Whether it can have GPUs, and what a script reads of Slurm's or MPI's that no rank has.
 
     Args:
+        environ: Of this process, which the ranks inherit.
         is_followed: What the ranks say is shown; those of a config say it themselves.
     """
+    on_devices = [] if plan.hosts else _notes_on_devices(plan, dev, is_followed=is_followed)
+    return [*on_devices, *_notes_on_script(plan, environ)]
+
+
+def _notes_on_devices(plan: Plan, dev: Path, *, is_followed: bool) -> list[str]:
     gpus = plan.shape.gpus_per_node
     if not gpus or plan.insists_on_gpus or _has_gpu(dev):
         return []
     if plan.script is None:
-        return (
-            []
-            if is_followed
-            else ["this machine has no GPU: trains on its CPUs (trainer.accelerator: auto)"]
-        )
-    if gpus < 2 or _line_for_gpus(
-        plan
-    ):  # one is the default, and says nothing of what the script takes
+        said = "this machine has no GPU: trains on its CPUs (trainer.accelerator: auto)"
+        return [] if is_followed else [said]
+    if gpus < 2 or _line_for_gpus(plan):  # one is the default, and says nothing of what it takes
         return []
     return [f"this machine has no GPU: the script's {gpus} ranks are on its CPUs"]
 
 
-def notes_on_script(plan: Plan, environ: Mapping[str, str]) -> list[str]:
-    """What a script reads of Slurm's or MPI's variables, where none of its ranks has them.
-
-    Args:
-        environ: Of this process, which the ranks inherit.
-    """
+def _notes_on_script(plan: Plan, environ: Mapping[str, str]) -> list[str]:
     if plan.script is None:
         return []
     from hpc_train.config.launcher_variables import notes_on_variables

@@ -22,6 +22,7 @@ from hpc_train.runs.layout import RunDir
 from hpc_train.runs.provenance import code_changes
 from hpc_train.runs.read_plan import read_plan
 from hpc_train.runs.registry import find_run, folders
+from hpc_train.runs.weights_arguments import run_of_weights
 
 
 @dataclass(frozen=True)
@@ -72,11 +73,9 @@ def _no_training(run: RunDir, before: Plan, verb: Verb) -> UsageError:
         training = find_run(name, folders(Path(before.runs_dir))) if name != before.name else None
     except HpcTrainError:
         training = None
-    its = next(
-        (it for it in Path(before.weights or "").parents if (it / "plan.json").is_file()), None
-    )
-    if training and its and its.name != training.run_id and its.parent == training.path.parent:
-        name = its.name  # a newer one has its name
+    its = run_of_weights(Path(before.weights or ""))
+    if training and its and its.run_id != training.run_id and its.name == training.name:
+        name = its.run_id  # a newer one has its name
     if training is None:
         return UsageError(f"{what}, and no training", "name the training's run")
     return UsageError(f"{what} of {training.name}", f"hpc-train {verb} {shlex.quote(name)}")

@@ -9,7 +9,6 @@ from typing import Any
 
 from hpc_train.errors import HpcTrainError
 
-_CLASS_PATH, _INIT_ARGS, _TARGET = "class_path", "init_args", "_target_"
 _SECTIONS = ("model", "data")
 
 
@@ -36,13 +35,14 @@ def key_in_config(key: str, words: Sequence[str]) -> KeyInConfig:
     from hpc_train.config.assets import config_dir  # on the way to an error
     from hpc_train.config.compose import compose
     from hpc_train.config.own_arguments import is_taken, not_taken_hint
+    from hpc_train.config.specs import INIT_ARGS
 
     try:
         values = compose(Path(file), (), config_dir()).values
     except HpcTrainError:
         return KeyInConfig(key)
     full = ".".join(_in_form(key.split("."), values))
-    argument = full.removeprefix(f"{section}.{_INIT_ARGS}.")
+    argument = full.removeprefix(f"{section}.{INIT_ARGS}.")
     if "." in argument:
         return KeyInConfig(full)
     if is_taken(section, argument, values):
@@ -52,14 +52,16 @@ def key_in_config(key: str, words: Sequence[str]) -> KeyInConfig:
 
 def _in_form(words: Sequence[str], holder: Any) -> list[str]:
     """The words with `init_args` in front of each argument of what has a class_path."""
+    from hpc_train.config.specs import CLASS_PATH, INIT_ARGS, TARGET
+
     if not words:
         return []
     first, *rest = words
-    if isinstance(holder, Mapping) and first == _INIT_ARGS and _TARGET in holder and rest:
+    if isinstance(holder, Mapping) and first == INIT_ARGS and TARGET in holder and rest:
         return _in_form(rest, holder)
-    if isinstance(holder, Mapping) and _CLASS_PATH in holder and first != _CLASS_PATH:
-        below = holder.get(_INIT_ARGS)
-        rest = rest if first == _INIT_ARGS else list(words)
-        return [_INIT_ARGS, *_in_form(rest, below)]
+    if isinstance(holder, Mapping) and CLASS_PATH in holder and first != CLASS_PATH:
+        below = holder.get(INIT_ARGS)
+        rest = rest if first == INIT_ARGS else list(words)
+        return [INIT_ARGS, *_in_form(rest, below)]
     below = holder.get(first) if isinstance(holder, Mapping) else None
     return [first, *_in_form(rest, below)]

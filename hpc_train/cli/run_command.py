@@ -76,15 +76,13 @@ def _typed(cfg: Path, overrides: Sequence[str], flags: Mapping[str, Any]) -> Ite
 
 def run_in_foreground(loaded: LoadedConfig) -> int:
     """Train and show it, to its end."""
-    from hpc_train.backends.local_devices import notes_here, notes_on_script
+    from hpc_train.backends.local_devices import notes_here
     from hpc_train.cli.following import print_end
     from hpc_train.cli.foreground import shown, words_of_culprit
 
     survive_lost_output()  # the run shall not end with `| head`, nor with its terminal
     if "SLURM_JOB_ID" not in os.environ:
-        plan = api.plan(loaded)
-        print_notes([] if plan.hosts else notes_here(plan, is_followed=True))
-        print_notes(notes_on_script(plan, os.environ))
+        print_notes(notes_here(api.plan(loaded), os.environ, is_followed=True))
     run, code = api.run_here(loaded, shown)
     status = run.status()
     if words := words_of_culprit(run.directory, status):

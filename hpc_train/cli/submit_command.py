@@ -115,7 +115,7 @@ def _dry_run(loaded: LoadedConfig, cluster: str | None, *, verbose: bool, as_jso
     note_submission_to(cluster, loaded)
     from hpc_train.backends.check_environment import check_environment, check_image
     from hpc_train.backends.code_copy import code_for
-    from hpc_train.backends.local_devices import check_gpus_here, notes_here, notes_on_script
+    from hpc_train.backends.local_devices import check_gpus_here, notes_here
     from hpc_train.backends.shapes_given import shapes_of_slurm
     from hpc_train.backends.submit import detect_cluster
     from hpc_train.cli.plan_text import print_dry_run
@@ -129,7 +129,7 @@ def _dry_run(loaded: LoadedConfig, cluster: str | None, *, verbose: bool, as_jso
     code_for(loaded, Path.cwd(), Path(plan.runs_dir).expanduser())
     if (cluster or detect_cluster()) == "local":
         check_gpus_here(plan)
-        print_notes([*notes_here(plan), *notes_on_script(plan, os.environ)])
+        print_notes(notes_here(plan, os.environ))
         note_this_machine(loaded, is_asked=cluster == "local")
     script = api.render(loaded)
     note_torch(cluster, loaded)
@@ -150,7 +150,7 @@ def _stay(
     as_json: bool,
 ) -> int:
     """The history says where the job went; `cluster` is what was asked for."""
-    from hpc_train.backends.local_devices import notes_here, notes_on_script
+    from hpc_train.backends.local_devices import notes_here
     from hpc_train.runs.events import read_events
     from hpc_train.runs.read_plan import read_plan
 
@@ -161,8 +161,7 @@ def _stay(
         _tell(run, job_id, backend, err=as_json)
         if backend == "local":
             plan = read_plan(run.directory)
-            print_notes(notes_here(plan, is_followed=follow or wait))
-            print_notes(notes_on_script(plan, os.environ))
+            print_notes(notes_here(plan, os.environ, is_followed=follow or wait))
             note_this_machine(loaded, is_asked=cluster == "local")
         on_slurm = backend == "slurm" and not follow  # who follows is told by that
         tell_unchecked(submitted)

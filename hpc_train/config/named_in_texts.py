@@ -48,19 +48,17 @@ def check_named_in_texts(
         if _MAY_BE_TEXT.search(annotations.get(name, "")):
             continue
         named = locate(value, search_path)
-        if named is None or not _makes_callables(named.definition):
+        definition = named.definition if named is not None else None
+        if not isinstance(definition, ast.ClassDef) or not _makes_callables(definition):
             continue
         if isinstance(defaults_of(found).get(name), str) or not (call := _sure_call(found, name)):
             continue
         message = f"is the text {value!r}, which {call.holder} calls (line {call.line})"
-        assert isinstance(named.definition, ast.ClassDef)
-        raise ArgumentError(message, f"write {name}: {_form(value, named.definition)}", name)
+        raise ArgumentError(message, f"write {name}: {_form(value, definition)}", name)
 
 
-def _makes_callables(definition: ast.AST | None) -> bool:
+def _makes_callables(definition: ast.ClassDef) -> bool:
     """Whether an object of that class may be called: it has a method for it, or a base may."""
-    if not isinstance(definition, ast.ClassDef):
-        return False
     own = {it.name for it in definition.body if isinstance(it, _FUNCTIONS)}
     return bool(definition.bases) or "__call__" in own
 

@@ -118,10 +118,10 @@ def test_a_config_that_takes_cpus_where_no_gpu_is_is_noted(
 ) -> None:
     plan = api.plan(api.load(DIGITS, f"trainer.accelerator={accelerator}"))
     said = "this machine has no GPU: trains on its CPUs (trainer.accelerator: auto)"
-    assert notes_here(plan, dev=tmp_path) == [said] * noted
-    assert notes_here(plan, dev=tmp_path, is_followed=True) == []
+    assert notes_here(plan, {}, dev=tmp_path) == [said] * noted
+    assert notes_here(plan, {}, dev=tmp_path, is_followed=True) == []
     (tmp_path / "nvidia0").touch()
-    assert notes_here(plan, dev=tmp_path) == []
+    assert notes_here(plan, {}, dev=tmp_path) == []
 
 
 @pytest.mark.parametrize(("gpus", "noted"), [(2, True), (1, False)])
@@ -131,10 +131,10 @@ def test_a_script_for_gpus_that_are_not_there_is_noted(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "train.py").write_text("print(1)\n")
     plan = api.plan(api.load("train.py", gpus=gpus))
-    told = notes_here(plan, dev=tmp_path)
+    told = notes_here(plan, {}, dev=tmp_path)
     assert told == (["this machine has no GPU: the script's 2 ranks are on its CPUs"] * noted)
     (tmp_path / "nvidia0").touch()
-    assert notes_here(plan, dev=tmp_path) == []
+    assert notes_here(plan, {}, dev=tmp_path) == []
 
 
 FABRIC = "import lightning as L\nt = L.Fabric(%s)\nt.launch()\n"
@@ -177,7 +177,7 @@ def test_a_script_for_gpus_alone_is_refused_at_once_where_there_are_none(
         " machine has none"
     )
     assert f"add script.accelerator=cpu to the command to train {ranks} on" in refused.value.hint
-    assert notes_here(plan, dev=tmp_path) == []
+    assert notes_here(plan, {}, dev=tmp_path) == []
     (tmp_path / "nvidia0").touch()
     check_gpus_here(plan, dev=tmp_path)
 
