@@ -19,12 +19,13 @@ from hpc_train.config.origins import Origins
 from hpc_train.config.read import read_file
 from hpc_train.config.specs import CLASS_PATH, TARGET, is_object, is_trainer
 from hpc_train.config.trainer_args import OWNED
+from hpc_train.config.trainer_words import instead_of
+from hpc_train.config.words import did_you_mean
 from hpc_train.errors import ConfigError
 
 _LEFT_OUT = ("hydra", "extras", "debug", "experiment", "hparams_search", "local", "hparams")
 _MOST = 160  # of a form in a line
 _MOST_NAMES = 4
-_NO_KEY = "leave it out: hpc-train makes Lightning's Trainer"
 # Where an object belongs that stands at the top of a file in a folder of this name.
 _PLACES = {
     **dict.fromkeys(("model", "models", "module", "net"), "model"),
@@ -68,7 +69,7 @@ def check_hydra(
     """
     if not groups and not _is_of_an_app(values, origins):
         return
-    chosen = {it.name for it in groups}
+    chosen = {it.name for it in groups} | {_key_of(it, values) for it in groups}
     changes: dict[str, str] = {}
     if groups:
         changes["defaults"] = ", and ".join(_in_place(groups, values))
@@ -110,10 +111,23 @@ def _in_place(groups: Sequence[Group], values: Mapping[str, Any]) -> Iterator[st
         yield f"defaults: [{kept}]"
     elif not taken:
         yield "leave it out"
-    others = "|".join(re.escape(it.name) for it in taken if it.name not in FIELDS)
+    kept_by_x = (it for it in taken if _key_of(it, values).startswith(HOLDS_VALUES))
+    others = "|".join(re.escape(it.name) for it in kept_by_x)
     for group in taken:
         form = _form_of(group, values)
         yield re.sub(rf"\$\{{({others})\.", rf"${{{HOLDS_VALUES}\1.", form) if others else form
+
+
+def _key_of(group: Group, values: Mapping[str, Any]) -> str:
+    """The key of a config that holds what a group chooses: `model` also for `net`."""
+    meant = _PLACES.get(group.name, "")
+    if group.name in FIELDS or not meant or meant in values:
+        return group.name if group.name in FIELDS else f"{HOLDS_VALUES}{group.name}"
+    try:
+        holds_class = is_object(read_file(group.file).values)
+    except ConfigError:
+        holds_class = False
+    return meant if holds_class else f"{HOLDS_VALUES}{group.name}"
 
 
 def _form_of(group: Group, values: Mapping[str, Any]) -> str:
@@ -123,10 +137,14 @@ def _form_of(group: Group, values: Mapping[str, Any]) -> str:
         return f"below trainer callbacks: [...], with the objects of {group.file}"
     if name == "logger":
         return f"loggers: [...], with the objects of {group.file}"
-    key = name if name in FIELDS else f"{HOLDS_VALUES}{name}"
+    key = _key_of(group, values)
     but = f", but its {TARGET}" if name == "trainer" else ""
     lines = f"{key}: with the lines of {group.file} below it{but}"
-    if name in values or not group.file.is_file():
+    if not group.file.is_file():
+        folder = group.file.parent
+        near = did_you_mean(group.choice, [it.stem for it in folder.glob("*.yaml")])
+        return f"{lines} (there is no {group.file}{': ' if near else ''}{near})"
+    if name in values:
         return lines
     from hpc_train.config.whole_forms import flow  # on the way to an error
 
@@ -134,7 +152,7 @@ def _form_of(group: Group, values: Mapping[str, Any]) -> str:
         held = read_file(group.file).values
     except ConfigError:
         return lines
-    is_whole = "defaults" not in held and (is_object(held) or name not in ("model", "data"))
+    is_whole = "defaults" not in held and (is_object(held) or key not in ("model", "data"))
     if name == "trainer":
         held = {it: held[it] for it in held if it not in (TARGET, CLASS_PATH, *OWNED)}
     text = flow(held)
@@ -146,7 +164,7 @@ def _of_trainer(trainer: object) -> dict[str, str]:
     if not isinstance(trainer, Mapping):
         return {}
     named = _names_the_trainer(trainer)
-    found = {f"trainer.{named}": _NO_KEY} if named else {}
+    found = {f"trainer.{named}": instead_of(named, trainer[named])} if named else {}
     for name in (it for it in OWNED if it in trainer):
         hint = OWNED[name].removeprefix("write ")
         is_off = trainer[name] in (None, False) or (name, trainer[name]) == ("devices", 1)

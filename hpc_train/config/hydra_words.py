@@ -10,7 +10,6 @@ from typing import Any
 
 from hpc_train.config.other_words import OTHER_WORDS
 from hpc_train.config.own_arguments import is_taken
-from hpc_train.config.specs import is_object
 
 # Switches that say which loops of the Trainer a program runs.
 _LOOPS = ("train", "fit", "validate", "test", "predict")
@@ -52,10 +51,10 @@ def word_of_hydra(key: str, written: str, values: Mapping[str, Any]) -> str:
 
 def _as_list(callbacks: Mapping[str, Any], values: Mapping[str, Any]) -> str:
     """The list that the Trainer takes for callbacks which stand each below a name."""
-    from hpc_train.config.whole_forms import flow  # on the way to an error
+    from hpc_train.config.whole_forms import flow, objects_by_name  # on the way to an error
 
-    objects = [it for it in callbacks.values() if it is not None]
-    if not objects or not all(map(is_object, objects)):
+    objects = objects_by_name(callbacks)
+    if not objects:
         return ""
     form = f"callbacks: {flow(objects)}"
     return f"write below trainer: {form}" if "trainer" in values else f"write trainer: {{{form}}}"

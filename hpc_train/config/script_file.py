@@ -20,12 +20,14 @@ from hpc_train.config.own_modules import check_imports
 from hpc_train.config.read import Source
 from hpc_train.config.schema import Config
 from hpc_train.config.script_trainers import (
+    RUNS,
     places_asked_for,
     trainers_for_gpus,
     word_of_old,
 )
 from hpc_train.config.script_tree import script_tree
 from hpc_train.config.script_words import ADD_BEHIND, FIRST_BEHIND
+from hpc_train.config.words import near_words
 from hpc_train.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -365,6 +367,9 @@ def _check_command(tree: ast.Module, config: Config, origins: Origins) -> None:
         return
     said = f": {config.script.path}:{line} calls LightningCLI, which wants a command: fit, validate"
     hint = f"{FIRST_BEHIND}fit"
-    if not origins.is_typed("script.args") and origins.of("script.args") != DEFAULT:
+    if arguments and not arguments[0].startswith("-"):
+        near = near_words(arguments[0], RUNS) or ["fit"]
+        hint = f"write {near[0]} in place of {arguments[0]}"
+    elif not origins.is_typed("script.args") and origins.of("script.args") != DEFAULT:
         hint = f"write script.args: [{', '.join(['fit', *arguments])}]"
     raise origins.error("script.path", f"{said}, test or predict", hint)

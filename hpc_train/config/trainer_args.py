@@ -197,6 +197,10 @@ def _as_typed(hint: str, key: str, origins: Origins) -> str:
 
 def _check_values(arguments: Mapping[str, Any], origins: Origins) -> None:
     """Refuse values of the right type that Lightning cannot work with."""
+    if isinstance(arguments.get("callbacks"), Mapping):
+        from hpc_train.config.whole_forms import refuse_names  # on the way to an error
+
+        refuse_names("trainer.callbacks", arguments["callbacks"], origins)
     for index, callback in enumerate(_listed(arguments.get("callbacks"))):
         if not is_object(callback):
             raise origins.error(

@@ -14,6 +14,7 @@ import yaml
 from hpc_train.config.lightning_home import of_project
 from hpc_train.config.logger_forms import CLASSES, OWN_LOGGERS, PACKAGES
 from hpc_train.config.meant_class import class_of_project, meant_class, plain_path
+from hpc_train.config.origins import Origins
 from hpc_train.config.specs import CLASS_PATH, INIT_ARGS, TARGET, is_object, meant_by
 from hpc_train.config.words import near_words
 
@@ -66,6 +67,23 @@ def _is_base(path: str, wanted: str) -> bool:
     return path.rpartition(".")[2] == wanted
 
 
+def objects_by_name(value: Any) -> list[Any]:
+    """Objects that stand each below a name of its own, as Hydra has it; none of another value."""
+    objects = [it for it in value.values() if it is not None] if isinstance(value, Mapping) else []
+    return objects if all(map(is_object, objects)) else []
+
+
+def refuse_names(key: str, value: Mapping[str, Any], origins: Origins) -> None:
+    """Refuse such objects in a list's place.
+
+    Raises:
+        ConfigError: with the list to write.
+    """
+    if objects := objects_by_name(value):
+        said = f"has names for its objects: {', '.join(map(str, value))}"
+        raise origins.error(key, said, f"write {key.rpartition('.')[2]}: {flow(objects)}")
+
+
 def loggers_for(value: Any) -> list[Any]:
     """What `loggers` has to be for what somebody gave as the Trainer's `logger`."""
     if value is None or value is False or str(value).lower() in ("none", "false", "null", ""):
@@ -74,8 +92,8 @@ def loggers_for(value: Any) -> list[Any]:
         return [*OWN_LOGGERS]
     if isinstance(value, list):
         return [logger for it in value for logger in loggers_for(it)]
-    if isinstance(value, Mapping) and value and all(map(is_object, value.values())):
-        return [_logger(it) for it in value.values()]  # Hydra's form, each below a name of its own
+    if objects := objects_by_name(value):
+        return [*map(_logger, objects)]
     if isinstance(value, Mapping) and value and all(logger_of_word(str(it)) for it in value):
         return [_of_word(logger_of_word(str(it)), below) for it, below in value.items()]
     return [_logger(value)]

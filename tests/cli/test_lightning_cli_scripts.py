@@ -37,6 +37,9 @@ def test_a_config_below_its_command_is_told_with_the_line_that_trains_it(
         ("run --config=app.py", "the file is a word by itself: hpc-train run FILE"),
         ("run app.py", "fix: hpc-train run app.py -- fit\n"),
         ("submit --nodes 1 app.py", "fix: hpc-train submit --nodes 1 app.py -- fit\n"),
+        ("run app.py -- fitt", "fix: write fit in place of fitt\n"),
+        ("run app.py -- valdate", "fix: write validate in place of valdate\n"),
+        ("run app.py -- train --model.lr 0.1", "fix: write fit in place of train\n"),
         ("run app.py -- --model.lr 0.1", "fix: hpc-train run app.py -- fit --model.lr 0.1\n"),
     ],
 )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
 from hpc_train.config.load import load
+from hpc_train.config.trainer_args import check_trainer
 from hpc_train.errors import ConfigError
 from tests.config.files import MINIMAL, loaded, refusal, refused, write
 
@@ -43,11 +45,18 @@ def test_groups_are_told_with_what_their_files_hold(conf: Path) -> None:
         ("[{hydra: default}, {experiment: null}]", "defaults -> leave it out"),
         ("[{callbacks: [a, b]}]", "defaults -> below trainer callbacks: [...], with the objects"),
         ("[{model: gone}]", "defaults -> model: with the lines of model/gone.yaml below it"),
+        ("[{model: gone}]", "below it (there is no model/gone.yaml)"),
+        ("[{model: smal}]", "(there is no model/smal.yaml: did you mean 'small'?)"),
+        ("[{net: big}, {data: toy}]", "defaults -> model: {_target_: nets.Net, lr: 1}, and data"),
+        ("[{net: big}, {model: small}]", "model: {_target_: nets.Net, lr: 0.01}"),
+        ("[{net: sizes}]", "x-net: {hidden: 3}"),
         ("{model: small, data: toy}", "nets.Net, lr: 0.01}, and data: {_target_: nets.Data}"),
     ],
 )
 def test_each_form_of_a_group_is_told(conf: Path, defaults: str, fix: str) -> None:
     write(conf, "seed: 3\n", "base.yaml")
+    write(conf, "_target_: nets.Net\nlr: 1\n", "net/big.yaml")
+    write(conf, "hidden: 3\n", "net/sizes.yaml")
     path = write(conf, f"defaults: {defaults}\n{REST}")
     assert fix in refusal(path).hint
 
@@ -123,6 +132,31 @@ def test_a_single_key_of_it_is_told_at_its_line(tmp_path: Path, more: str, fix: 
     error = refused(tmp_path, more)
     assert error.message.startswith("cfg.yaml:5: ")
     assert error.hint.startswith(fix)
+
+
+STOPS = "{_target_: lightning.pytorch.callbacks.EarlyStopping, monitor: val_acc}"
+TIMER = "{_target_: lightning.pytorch.callbacks.Timer, duration: '00:01:00:00'}"
+
+
+@pytest.mark.parametrize("objects", [[STOPS], [STOPS, TIMER]])
+def test_callbacks_below_names_are_told_as_the_list_that_the_trainer_takes(
+    tmp_path: Path, objects: list[str]
+) -> None:
+    names = ["early_stopping", "timer"][: len(objects)]
+    below = "".join(f"    {name}: {it}\n" for name, it in zip(names, objects, strict=True))
+
+    def check(more: str) -> None:
+        made = loaded(tmp_path, more)
+        config, path = made.config, [str(tmp_path), *sys.path]
+        check_trainer(config.trainer, made.origins, search_path=path, config=config)
+
+    with pytest.raises(ConfigError) as caught:
+        check(f"trainer:\n  callbacks:\n{below}")
+    said = f"cfg.yaml:6: trainer.callbacks has names for its objects: {', '.join(names)}"
+    assert said in caught.value.message
+    form = f"callbacks: [{', '.join(objects)}]"
+    assert caught.value.hint == f"write {form}"
+    check(f"trainer: {{{form}}}\n")
 
 
 def test_an_argument_of_a_target_stands_beside_it(tmp_path: Path) -> None:

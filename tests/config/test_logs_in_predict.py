@@ -11,14 +11,9 @@ from hpc_train.config.load import load
 from hpc_train.config.validate import check_methods
 from hpc_train.errors import ConfigError
 from hpc_train.plan.evaluations import NEEDED
+from tests.config.files import MINIMAL
 
-CONFIG = """\
-name: x
-global_batch_size: 8
-model: {class_path: nets.Net}
-data: {class_path: nets.Data}
-trainer: {accelerator: cpu}
-"""
+CONFIG = f"{MINIMAL}trainer: {{accelerator: cpu}}\n"
 NETS = """\
 from pytorch_lightning import LightningDataModule, LightningModule
 class Base(LightningModule):

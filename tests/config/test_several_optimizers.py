@@ -9,14 +9,9 @@ import pytest
 from hpc_train.config.load import load
 from hpc_train.config.validate import check_training
 from hpc_train.errors import ConfigError
+from tests.config.files import MINIMAL
 
-CONFIG = """\
-name: x
-global_batch_size: 8
-model: {class_path: nets.Net}
-data: {class_path: nets.Data}
-trainer: {accelerator: cpu}
-"""
+CONFIG = f"{MINIMAL}trainer: {{accelerator: cpu}}\n"
 NETS = """\
 import torch
 from torch import optim

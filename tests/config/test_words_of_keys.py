@@ -6,15 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from hpc_train.config.load import load
-from hpc_train.errors import ConfigError
+from tests.config.files import MINIMAL, refusal, write
 
-FILE = """name: a
-global_batch_size: 8
-model: {class_path: nets.Net}
-data: {class_path: nets.Data}
-trainer: {accelerator: cpu}
-"""
+FILE = f"{MINIMAL}trainer: {{accelerator: cpu}}\n"
 NETS = """class Net:
     def __init__(self, lr=0.1): ...
 
@@ -26,12 +20,10 @@ class Data:
 
 def hint_of(folder: Path, line: str, monkeypatch: pytest.MonkeyPatch) -> str:
     (folder / "nets.py").write_text(NETS)
-    (folder / "cfg.yaml").write_text(f"{FILE}{line}\n")
     monkeypatch.chdir(folder)
-    with pytest.raises(ConfigError) as caught:
-        load("cfg.yaml")
-    assert f"cfg.yaml:6: {line.partition(':')[0]} is no key of hpc-train" in str(caught.value)
-    return caught.value.hint
+    error = refusal(write(folder, f"{FILE}{line}\n"))
+    assert error.message == f"cfg.yaml:6: {line.partition(':')[0]} is no key of hpc-train"
+    return error.hint
 
 
 @pytest.mark.parametrize(
