@@ -18,9 +18,9 @@ from hpc_train.runs.status import SESSION, RunStatus
 
 def _of_its_env(status: RunStatus, run: RunDir) -> str:
     """The variable that is to be unset, where `env.variables` of the run has set it."""
-    variables = (read_object(run.plan).get("shell") or {}).get("variables") or {}
     refused = re.findall(r"\bunset (\w+)", status.reason)
-    return next((name for name in refused if name in variables), "")
+    shell = (read_object(run.plan).get("shell") or {}) if refused else {}
+    return next((name for name in refused if name in (shell.get("variables") or {})), "")
 
 
 def goes_on(status: RunStatus) -> str:
