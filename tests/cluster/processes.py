@@ -185,8 +185,9 @@ class Processes:
 
     @staticmethod
     def _sessions(leaders: Iterable[Started]) -> list[int]:
-        # slurmctld forks a helper that stays in its session when slurmctld is killed.
-        first = {leader.pid: leader.ticks for leader in leaders}
+        # slurmctld forks a helper that stays in its session when slurmctld is killed. No process is
+        # given the number of a session that has members: who has it lives in a session of its own.
+        first = {it.pid: it.ticks for it in leaders if start_ticks(it.pid) in (None, it.ticks)}
         found = []
         for pid in _all_pids():
             fields = _stat_fields(pid)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import shutil
 import subprocess
 import sys
@@ -114,6 +116,18 @@ def test_what_a_crashed_owner_left_is_cleaned_by_the_next_cluster() -> None:
         assert not any(map(alive, left))
         # The number is free again, or taken by somebody who lives.
         assert registry.read_state(layout.root).get("owner", {}).get("pid") != owner.pid
+
+
+def test_a_process_that_was_given_the_number_of_an_ended_daemon_is_let_live(tmp_path: Path) -> None:
+    processes = Processes(tmp_path / "processes", tmp_path)
+    daemon = processes.start("daemon", ["sleep", "600"])
+    ended = dataclasses.replace(daemon, ticks=daemon.ticks - 1)
+    (tmp_path / "processes").write_text(json.dumps(dataclasses.asdict(ended)) + "\n")
+    processes.kill_everything()
+    assert alive(daemon)
+    (tmp_path / "processes").write_text(json.dumps(dataclasses.asdict(daemon)) + "\n")
+    processes.kill_everything()
+    assert not alive(daemon)
 
 
 def test_a_spec_is_raised_once_a_session(

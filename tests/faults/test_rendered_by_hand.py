@@ -40,7 +40,7 @@ def said(cluster: Cluster, folder: Path, *words: str) -> str:
 
 
 def run_of(cluster: Cluster, folder: Path, task: int) -> Training:
-    """That of the task, once it trains."""
+    """That of the task, once there is one."""
 
     def find() -> Path | None:
         for plan in folder.glob("runs/tiny/*/plan.json"):
@@ -48,9 +48,7 @@ def run_of(cluster: Cluster, folder: Path, task: int) -> Training:
                 return plan.parent
         return None
 
-    training = Training.at(cluster, until(find, f"the run of task {task}", 120))
-    training.wait_step()
-    return training
+    return Training.at(cluster, until(find, f"the run of task {task}", 120))
 
 
 def test_a_job_that_is_held_is_told_as_a_rendered_script_that_waits(
@@ -81,6 +79,7 @@ def test_tasks_of_an_array_that_train_the_same_say_so_and_are_found_by_their_num
     array = sbatch(slurm_cluster, script, "--array=0-1")
     for task in (0, 1):
         training = run_of(slurm_cluster, tmp_path, task)
+        training.wait_step()
         told = said(slurm_cluster, tmp_path, "status", f"{array}_{task}")
         assert training.run.run_id in told
         assert f"note task {task} of array {array}: each of its 2 tasks trains the same" in told
