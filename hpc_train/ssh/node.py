@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from hpc_train.runs.parent_death import signal_at_parents_death
+from hpc_train.runs.process_group import signal_group
 from hpc_train.slurm.step import free_port
 
 MARK = "hpc-train-node "
@@ -151,8 +152,7 @@ def _end_with_us() -> None:
 
 
 def _signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, number)
+    signal_group(process.pid, number, is_reaped=process.returncode is not None)
 
 
 def _read(lines: queue.SimpleQueue[str]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from hpc_train.plan.plan import Plan
 from hpc_train.plan.shell import environment_lines
 from hpc_train.runs.layout import AttemptDir, RunDir
 from hpc_train.runs.parent_death import signal_at_parents_death
+from hpc_train.runs.process_group import signal_group
 from hpc_train.runs.snapshot import copy_at
 from hpc_train.slurm.inherit import for_step
 from hpc_train.slurm.srun_words import launch_failures
@@ -58,8 +58,8 @@ class Ranks:
         for process in self.processes:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(timeout=3)
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+            ended = process.returncode is not None
+            signal_group(process.pid, signal.SIGKILL, is_reaped=ended)
             process.wait()
 
     def said(self) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hpc_train.runs.checkpoints import newest_step
 from hpc_train.runs.events import EventKind, read_events
 from hpc_train.runs.history import AttemptRecord, attempts_in, newest_job_id
 from hpc_train.runs.layout import RunDir
@@ -178,6 +179,11 @@ class Training:
             return int(until(stepping, f"{new} steps in attempt {attempt}", timeout_s))
         except AssertionError as error:
             raise AssertionError(f"{error}\n{self.story()}") from error
+
+    def wait_saved(self, step: int, timeout_s: float = STARTED_S) -> None:
+        """Wait for a whole checkpoint of that step or later: it is written beside the steps."""
+        what = f"a checkpoint of step {step} or later"
+        until(lambda: newest_step(self.run) >= step, what, timeout_s)
 
     def wait_attempt_end(self, attempt: int = 0, timeout_s: float = STARTED_S) -> AttemptRecord:
         """Wait until the history says how an attempt ended and what follows."""

@@ -46,6 +46,7 @@ def test_the_rank_that_is_killed_or_hangs_is_named(
     words = ("watchdog.floor_s=6", "checkpoint.every_n_steps=20")
     training = submit_there(slurm_cluster, tmp_path, first_s, *words)
     training.wait_step(new=25)
+    training.wait_saved(20)
     (victim,) = training.pids("node2")
     os.kill(victim, fault)
     training.wait_attempt_end()

@@ -28,6 +28,7 @@ def test_a_folder_that_is_moved_ends_its_attempt_and_resume_goes_on_at_once(
 ) -> None:
     training = submit(slurm_cluster, tmp_path, *ONE, "checkpoint.every_n_steps=10")
     training.wait_step(new=25)
+    training.wait_saved(20)
     old = training.run.path.parent
     place = old.rename(old.with_name("moved-old")) / training.run.run_id
     until(lambda: gone(training), "the job's end", 60)

@@ -45,6 +45,7 @@ def test_a_dead_node_is_replaced_before_slurm_misses_it(
 ) -> None:
     training = submit(four_nodes, tmp_path, "checkpoint.every_n_steps=10")
     training.wait_step(new=15)
+    training.wait_saved(10)
     kill_node(four_nodes, "node3", silently=silently)
     forget(four_nodes, "node3")
     training.wait_attempt_end(timeout_s=150)
@@ -58,6 +59,7 @@ def test_a_cable_cut_in_an_all_reduce_is_seen_and_its_node_left_out(
 ) -> None:
     training = submit(four_nodes, tmp_path, "checkpoint.every_n_steps=10")
     training.wait_step(new=15)
+    training.wait_saved(10)
     cut_cable(four_nodes, "node2", end="switch")
     forget(four_nodes, "node2")
     training.wait_attempt_end(timeout_s=150)
@@ -71,6 +73,7 @@ def test_the_death_of_the_batch_node_is_survived_and_told(
     cluster = make_cluster(nodes="node[1-4]", slurmd_timeout_s=5)
     training = submit(cluster, tmp_path, "checkpoint.every_n_steps=10")
     training.wait_step(new=15)
+    training.wait_saved(10)
     batch = training.records()[0].host
     kill_node(cluster, batch)
     forget(cluster, batch)

@@ -25,6 +25,7 @@ def test_a_run_on_a_node_that_is_set_down_goes_on_elsewhere(
 ) -> None:
     training = submit(slurm_cluster, tmp_path, *shape, "checkpoint.every_n_steps=10")
     training.wait_step(new=15)
+    training.wait_saved(10)
     node = training.records()[0].nodes[down]
     update = ("update", f"NodeName={node}", "State=DOWN", "Reason=test")
     slurm_cluster.scontrol(*update)
@@ -48,6 +49,7 @@ def test_a_node_that_the_nodelist_names_is_not_left_out_and_waited_for(
     words = (nodes, f"slurm.nodelist={nodelist}", "checkpoint.every_n_steps=10")
     training = submit(slurm_cluster, tmp_path, *words)
     training.wait_step(new=15)
+    training.wait_saved(10)
     slurm_cluster.scontrol("update", "NodeName=node2", "State=DOWN", "Reason=test")
     training.wait_attempt_end()
     slurm_cluster.bring_back(["node2"])

@@ -60,6 +60,7 @@ def test_a_stopped_rank_is_called_late_by_name_and_its_node_is_left_out(
         slurm_cluster, tmp_path, "slurm.nodes=2", "watchdog.floor_s=6", "checkpoint.every_n_steps=5"
     )
     training.wait_step(new=10)
+    training.wait_saved(5)
     late = training.records()[0].nodes[1]
     pause(slurm_cluster, late, RANK)
     training.wait_attempt_end(timeout_s=120)

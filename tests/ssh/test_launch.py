@@ -15,7 +15,6 @@ from pathlib import Path
 
 import pytest
 
-from hpc_train.runs.checkpoints import newest_step
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.ranks import read_heartbeats
 from tests.cluster import Cluster
@@ -55,6 +54,7 @@ def test_a_killed_rank_a_ctrl_c_and_a_resume_change_no_bit_of_the_result(hosts: 
     launched = hosts.launch(named, *WORK, "model.init_args.step_s=0.2")
     training = launched.training
     training.wait_step(0, new=12)
+    training.wait_saved(10)
     (victim,) = launched.ranks("b")
     os.kill(victim, signal.SIGKILL)
     training.wait_step(1, new=5)
@@ -86,7 +86,7 @@ def test_a_host_that_vanishes_is_replaced_by_the_one_in_reserve(hosts: Hosts) ->
     launched = hosts.launch("a,b,c", *words, "preflight.mode=quick")
     training = launched.training
     training.wait_step(0, new=6)
-    until(lambda: newest_step(training.run), "a checkpoint, which is written beside the steps", 120)
+    training.wait_saved(5)
     cut_cable(hosts.cluster, "node2", end="switch")
     training.wait_step(1, new=2)
     hosts.hpc("cancel", str(training.run.path))

@@ -7,11 +7,11 @@ import json
 import os
 import signal
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from hpc_train.runs.layout import RunDir
+from hpc_train.runs.process_group import signal_group
 from hpc_train.training.heartbeat import STACKS_SIGNAL
 from tests.ledger import Entry, read_ledger
 from tests.training.forked import start
@@ -129,8 +129,7 @@ class Ranks:
     def stacks(self) -> str:
         """Where the ranks that still run are, and their data workers, which share the file."""
         for process in self.processes:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, STACKS_SIGNAL)
+            self._signal_group(process, STACKS_SIGNAL)
         time.sleep(2.0)
         files = sorted((self.folder / "stacks").glob("*"))
         return "\n".join(f"--- {path.name}\n{path.read_text()}" for path in files)
@@ -138,10 +137,13 @@ class Ranks:
     def kill(self) -> list[int | None]:
         codes = [process.exitcode for process in self.processes]
         for process in self.processes:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)  # data workers too
+            self._signal_group(process, signal.SIGKILL)  # data workers too
             process.join()
         return codes
+
+    @staticmethod
+    def _signal_group(process: Any, number: signal.Signals) -> None:
+        signal_group(process.pid, number, is_reaped=process.exitcode is not None)
 
     def logs(self) -> str:
         return "\n".join(
