@@ -30,6 +30,7 @@ from hpc_train.config.method_signatures import (
     plateau_without_monitor,
     step_without_loss,
 )
+from hpc_train.config.modules import read_names
 from hpc_train.config.monitor_modes import mode_notes
 from hpc_train.config.monitor_notes import monitor_notes
 from hpc_train.config.near_hooks import near_hooks
@@ -45,6 +46,10 @@ from hpc_train.config.script_tree import script_tree
 from hpc_train.config.silent_forwards import silent_forward
 from hpc_train.config.specs import classes_of, read_object, wanted_of
 from hpc_train.config.trainer_lists import trainer_lists
+from hpc_train.config.twice_normalized import (
+    twice_normalized_of_class,
+    twice_normalized_of_script,
+)
 from hpc_train.config.undefined_names import all_undefined
 from hpc_train.config.unrun_validation import unrun_validations
 from hpc_train.config.unsynced_logs import unsynced_notes
@@ -62,8 +67,20 @@ def notes_on_code(loaded: LoadedConfig, *, workdir: Path) -> list[str]:
     if loaded.config.script.path:
         notes = [*notes_on_variables(loaded), *notes_on_checkpoints(loaded.config, workdir)]
         notes += inner_launcher_notes(loaded.config, workdir)
+        notes += _on_losses(loaded.config, workdir)
         return [*notes, *_on_ranks(loaded.config, workdir)]
     return list(_notes(loaded, workdir))
+
+
+def _on_losses(config: Config, workdir: Path) -> Iterator[str]:
+    """Of a script's losses that take logits and are given probabilities."""
+    path = config.script.path or ""
+    file = workdir / path
+    if (tree := script_tree(file)) is None:
+        return
+    yield from twice_normalized_of_script(
+        tree, read_names(file), path, [str(file.resolve().parent), *sys.path]
+    )
 
 
 def _on_ranks(config: Config, workdir: Path) -> Iterator[str]:
@@ -128,6 +145,7 @@ def _of_a_model(class_path: str, found: Located, config: Config, workdir: str) -
     if (silent := silent_forward(found, [workdir])) and not silent.is_sure:
         yield f"{class_path} {silent.said}: {silent.hint}"
     yield from hidden_layer_notes(class_path, found, [workdir])
+    yield from twice_normalized_of_class(found, [workdir, *sys.path])
     if line := _asks_for_checkpoints(definition, config):
         says = f"{class_path} asks trainer.checkpoint_callback (line {line}), which is None"
         checkpoint = "{class_path: pytorch_lightning.callbacks.ModelCheckpoint}"
