@@ -322,6 +322,7 @@ def _check_calls(
 ) -> None:
     """Refuse a class for an object, LightningCLI without its parser, an unknown argument."""
     from hpc_train.config.assigned_properties import made_by_script
+    from hpc_train.config.bare_methods import bare_methods
     from hpc_train.config.script_call_arguments import sure_calls, unknown_argument
     from hpc_train.config.script_calls import class_that_is_fitted, cli_without_parser
     from hpc_train.config.script_trainer_calls import ScriptText, wrong_calls
@@ -347,7 +348,8 @@ def _check_calls(
         arguments=[str(it) for it in config.script.args],
         on_cpu=on_cpu,
     )
-    if told := list(wrong_calls(text)) if config.script.launcher != "none" else []:
+    calls = wrong_calls(text) if config.script.launcher != "none" else ()
+    if told := sorted([*bare_methods(tree), *calls]):
         errors = [
             origins.error("script.path", f": {path}:{line} {said}", fix) for line, said, fix in told
         ]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeGuard
 
 from hpc_train.config.abstract_methods import lacking
-from hpc_train.config.class_kind import Located, locate
+from hpc_train.config.class_kind import Located, locate, method_of
 from hpc_train.config.classes import parameters_of
 from hpc_train.config.modules import read_names
 from hpc_train.config.script_arguments import texts_without_type
@@ -21,6 +21,7 @@ from hpc_train.config.script_trainers import imported, made_trainers
 from hpc_train.config.script_words import is_only_read, untyped_word
 from hpc_train.config.trainer_args import NEED_A_LOGGER, NOT_ON_A_CPU, full_precision
 from hpc_train.config.wanted_metric import wanted_metric
+from hpc_train.config.words import near_words
 
 # Methods that other libraries' trainers have, and what Lightning's does it by.
 MEANT_METHODS: Mapping[str, str] = {
@@ -144,10 +145,26 @@ def _of_method(
         said = f"calls {called.attr} of Lightning's Trainer, which has no such method"
         name = owner if owner in held else "Trainer(...)"
         yield said, f"write {name}.{MEANT_METHODS[called.attr]}({given})"
+    if called.attr in _RUNS and _is_of_trainer(called, held, made):
+        yield from _unknown_words(call, called, classes)
     if owner in made and called.attr in _RUNS and not _may_be_trainer(call, classes):
         said = f"calls {owner}.{called.attr} of the class, and of no object of it"
         name = next(iter(held), f"{owner}(...)")
         yield said, f"write {name}.{called.attr}({given})"
+
+
+def _unknown_words(
+    call: ast.Call, called: ast.Attribute, classes: _Classes
+) -> Iterator[tuple[str, str]]:
+    """Keywords that a Trainer's method does not take, by Lightning's own text."""
+    method = classes.trainers_method(called.attr)
+    if method is None or method.args.kwarg:
+        return
+    known = [it.arg for it in (*method.args.args[1:], *method.args.kwonlyargs)]
+    for word in (it.arg for it in call.keywords if it.arg and it.arg not in known):
+        said = f"gives {ast.unparse(called)} {word}, which Lightning's {called.attr} does not take"
+        near = near_words(word, known)
+        yield said, f"write {near[0]}" if near else f"it takes {', '.join(known)}"
 
 
 def _may_be_trainer(call: ast.Call, classes: _Classes) -> bool:
@@ -204,6 +221,14 @@ class _Classes:
                     it.asname or it.name: f"{node.module}.{it.name}" for it in node.names
                 }
         self._homes = {name: home for name, home in self._homes.items() if name in once}
+
+    def trainers_method(self, name: str) -> ast.FunctionDef | None:
+        """A method of Lightning's Trainer, of whichever of its packages is here."""
+        for package in ("lightning.pytorch", "pytorch_lightning"):
+            home = f"{package}.trainer.trainer.Trainer"
+            if found := method_of(home, name, self._script.search_path):
+                return found[1]
+        return None
 
     def of(self, name: str) -> Located | None:
         """Where its text is; None where that is not told, or it is no class."""

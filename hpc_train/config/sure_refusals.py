@@ -9,6 +9,7 @@ import ast
 from collections.abc import Sequence
 
 from hpc_train.config.assigned_properties import assigned_property
+from hpc_train.config.bare_methods import bare_methods
 from hpc_train.config.class_kind import (
     lightning_package,
     locate,
@@ -129,6 +130,9 @@ def _check_steps(class_path: str, loaded: LoadedConfig, path: Sequence[str]) -> 
     said, hint = uncalled_class(class_path, path)
     if said:
         raise loaded.origins.error("model.class_path", f": {said}", hint)
+    for line, said, hint in bare_methods(found.definition):
+        message = f": {class_path} {said} ({place_of(found, line, path)})"
+        raise loaded.origins.error("model.class_path", message, hint)
     if own := own_backward(found.definition):
         place = place_of(found, own[1], path)
         message = f": {class_path}.training_step calls {own[0]} ({place}), which Lightning does"

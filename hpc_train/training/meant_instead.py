@@ -16,6 +16,7 @@ from hpc_train.training.not_modules import not_module
 from hpc_train.training.out_of_range import out_of_range
 from hpc_train.training.pair_for_tensor import pair_for_tensor
 from hpc_train.training.taken_apart import taken_apart
+from hpc_train.training.tuple_for_tensor import tuple_for_tensor
 from hpc_train.training.uncalled_methods import uncalled_method
 from hpc_train.training.unfit_input import unfit_input
 from hpc_train.training.unfit_operands import unfit_operands
@@ -24,7 +25,15 @@ from hpc_train.training.wrapped_models import wrapped_attribute
 _BY_VALUES = (
     *(wrapped_attribute, uncalled_method, fixed_shape, taken_apart, missing_values),
     *(out_of_range, unfit_input, hidden_layers, not_module, unfit_rows),
-    *(pair_for_tensor, joined, unfit_operands, unfit_loss, float_labels, endless_schedule),
+    *(
+        pair_for_tensor,
+        tuple_for_tensor,
+        joined,
+        unfit_operands,
+        unfit_loss,
+        float_labels,
+        endless_schedule,
+    ),
 )
 
 

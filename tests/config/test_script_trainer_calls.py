@@ -97,6 +97,58 @@ def test_a_method_of_the_class_and_of_no_object_is_told(folder: Path, code: str,
 
 
 @pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (
+            "t.fit(Net(), val_loaders=3)",
+            "gives t.fit val_loaders, which Lightning's fit does not take -> write val_dataloaders",
+        ),
+        (
+            "t.fit(Net(), train_dataloader=3)",
+            "which Lightning's fit does not take -> write train_dataloaders",
+        ),
+        (
+            "t.test(Net(), test_dataloaders=3)",
+            "Lightning's test does not take -> write dataloaders",
+        ),
+        ("t.fit(Net(), epochs=3)", "does not take -> it takes model, train_dataloaders, val_data"),
+        ("t.fit(model=Net(), datamodule=None, ckpt_path=None)", ""),
+        ("t.fit(Net(), **{'val_loaders': 3})", ""),
+        ("t.validate(Net(), dataloaders=3, verbose=False)", ""),
+        ("if t.logger: t.fit(Net(), val_loaders=3)\nt.fit(Net())", ""),
+    ],
+)
+def test_a_keyword_that_a_method_of_the_trainer_does_not_take_is_told(
+    folder: Path, call: str, said: str
+) -> None:
+    found = [it for it in told(folder, f"t = Trainer()\n{call}") if "does not take" in it]
+    assert len(found) == bool(said)
+    assert not said or (found[0].startswith("train.py:6 gives t.") and said in found[0])
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ("optimizer.step", "optimizer.step"),
+        ("    optimizer.zero_grad", "optimizer.zero_grad"),
+        ("loss.backward", "loss.backward"),
+        ("self.optimizers().step", "self.optimizers().step"),
+        ("step = optimizer.step", ""),
+        ("hooks.append(optimizer.step)", ""),
+        ("optimizer.step()", ""),
+        ("optimizer.param_groups", ""),
+    ],
+)
+def test_a_method_that_is_named_and_not_called_is_told(folder: Path, lines: str, said: str) -> None:
+    found = told(
+        folder,
+        f"{FIT}\ndef train(self, optimizer, loss, hooks):\n    if loss:\n        {lines.strip()}",
+    )
+    what = f"train.py:8 names {said} and does not call it, which does nothing -> write {said}()"
+    assert found == ([what] if said else [])
+
+
+@pytest.mark.parametrize(
     ("arguments", "words", "refused"),
     [
         ('accelerator="cpu", precision=16', (), "precision=16), which does not work on a CPU ->"),

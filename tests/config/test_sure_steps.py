@@ -26,6 +26,18 @@ def of_step(
     return said_of(folder, monkeypatch, body, DATA)
 
 
+def test_a_method_that_a_step_names_and_does_not_call_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    step = "    def training_step(self, batch):\n        o = self.optimizers()\n        o.step%s\n"
+    step += "        return self.layer(1)\n"
+    assert said_of(tmp_path, monkeypatch, f"{OPTIMIZER}{step % ''}", DATA) == (
+        "cfg.yaml:3: model.class_path: nets.Net names o.step and does not call it, which does"
+        " nothing (nets.py:11) -> write o.step()"
+    )
+    assert said_of(tmp_path, monkeypatch, f"{OPTIMIZER}{step % '()'}", DATA) == ""
+
+
 @pytest.mark.parametrize("name", ["training_step", "validation_step"])
 @pytest.mark.parametrize(
     ("takes", "said"),

@@ -1,0 +1,58 @@
+"""A tuple of tensors, as an LSTM's state, of which a tensor's method is asked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from hpc_train.training.failure_words import fix_of
+
+H: Any = torch.zeros(1, 4, 3)
+STATE: Any = (H, H)
+OUT: Any = (torch.zeros(4, 2), STATE)
+MANY: Any = [H[0]] * 6
+LSTM: Any = torch.nn.LSTM(2, 3)
+X: Any = torch.zeros(5, 4, 2)
+TWO = "a tensor [1, 4, 3], a tensor [1, 4, 3]"
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (
+            lambda: STATE.detach(),
+            f"STATE is a tuple of {TWO}: write tuple(it.detach() for it in STATE)",
+        ),
+        (lambda: STATE.to("cpu", copy=True), "tuple(it.to('cpu', copy=True) for it in STATE)"),
+        (
+            lambda: MANY.cpu(),
+            (
+                f"MANY is a list of {', '.join(['a tensor [4, 3]'] * 4)}, ...:"
+                " write [it.cpu() for it in MANY]"
+            ),
+        ),
+        (
+            lambda: OUT.argmax(dim=1),
+            "OUT is a tuple of a tensor [4, 2], a tuple: write OUT[0].argmax(dim=1) for the first",
+        ),
+        (lambda: OUT.shape, "write OUT[0].shape for the first of them"),
+        (
+            lambda: LSTM(X).relu(),
+            "LSTM(X) is a tuple of a tensor [5, 4, 3], a tuple: write LSTM(X)[0].relu() for the",
+        ),
+        (lambda: ("a", H).float(), "('a', H)"),  # type: ignore[attr-defined]
+        (lambda: (1, 2).float(), ""),  # type: ignore[attr-defined]
+        (lambda: STATE[0].detached(), ""),
+        (lambda: "text".detach(), ""),  # type: ignore[attr-defined]
+    ],
+)
+def test_what_the_tuple_is_and_what_to_write(call: Any, told: str) -> None:
+    with pytest.raises(AttributeError) as caught:
+        call()
+    said = fix_of(caught.value)
+    if told in ("", "('a', H)"):
+        assert "is a tuple" not in said
+    else:
+        assert told in said
