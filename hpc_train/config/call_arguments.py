@@ -168,7 +168,8 @@ def _refusal(
     by_name = [it.name for it in parameters if it.kind not in (it.VAR_POSITIONAL, it.VAR_KEYWORD)]
     for word, value in kwargs.items():
         if word not in by_name and inspect.Parameter.VAR_KEYWORD not in kinds:
-            hint = _said_of(name, word, value, by_name)
+            others = {it: of for it, of in kwargs.items() if it not in by_name}
+            hint = _said_of(name, word, value, by_name) or _loaded_with(name, others, args)
             return ConfigError(f"{word} is no argument of {name}", hint)
     by_place = [it.name for it in parameters if it.kind is it.POSITIONAL_OR_KEYWORD]
     too_many = len(args) - own > len(by_place)
@@ -225,7 +226,7 @@ def class_as_text(word: str, dotted: str) -> str:
 
 
 def _said_of(name: str, word: str, value: object, known: list[str]) -> str:
-    """What to write for an argument that there is not."""
+    """What to write for an argument that there is not; empty where `load` takes it."""
     said = _SAID.get(name, {}).get(word) or did_you_mean(word, known)
     if said:
         return said
@@ -236,5 +237,16 @@ def _said_of(name: str, word: str, value: object, known: list[str]) -> str:
         return _SAID_OF_LOADED[word]
     if dotted := class_of_object(value):
         return f"{class_as_text(word, dotted)}, and {name} what it gives"
-    key = f"{word}={value!r}" if word in FLAGS else f"'{word}={value}'"
-    return f"write hpc_train.load(PATH, {key}), and {name} what it gives"
+    return ""
+
+
+def _loaded_with(name: str, words: Mapping[str, object], args: tuple[object, ...]) -> str:
+    """The call of `load` that takes these words, as a text each or as an option of a command."""
+    from hpc_train.config.unknown_key import key_of_word  # on the way to an error
+
+    texts = {it: f"{key_of_word(it) or it}={of}" for it, of in words.items() if it not in FLAGS}
+    given = [*map(repr, texts.values()), *(f"{it}={words[it]!r}" for it in words if it in FLAGS)]
+    if args and isinstance(args[0], str | os.PathLike):
+        loaded = f"hpc_train.load({', '.join([repr(str(args[0])), *given])})"
+        return f"write hpc_train.{name}({loaded})"
+    return f"write hpc_train.load({', '.join(['PATH', *given])}), and {name} what it gives"

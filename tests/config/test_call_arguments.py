@@ -49,6 +49,19 @@ FUNCTIONS: Any = hpc_train
             "write hpc_train.load(PATH, nodes=3), and run_here what it gives",
         ),
         (
+            lambda: FUNCTIONS.submit("birds.yaml", lr=0.1),
+            "lr is no argument of submit",
+            "write hpc_train.submit(hpc_train.load('birds.yaml', 'model.init_args.lr=0.1'))",
+        ),
+        (
+            lambda: FUNCTIONS.submit(LOADED, lr=0.1, nodes=2, max_epochs=3, seed=1),
+            "lr is no argument of submit",
+            (
+                "write hpc_train.load(PATH, 'model.init_args.lr=0.1', 'trainer.max_epochs=3', 'seed=1',"
+                " nodes=2), and submit what it gives"
+            ),
+        ),
+        (
             lambda: FUNCTIONS.render(LOADED, output="job.sbatch"),
             "output is no argument of render",
             "write Path('job.sbatch').write_text(hpc_train.render(loaded))",
