@@ -52,6 +52,7 @@ from hpc_train.config.twice_normalized import (
 )
 from hpc_train.config.undefined_names import all_undefined
 from hpc_train.config.unrun_validation import unrun_validations
+from hpc_train.config.unshared_data import data_for_all
 from hpc_train.config.unsynced_logs import unsynced_notes
 from hpc_train.config.validate import other_environment
 from hpc_train.config.validation_notes import validation_notes
@@ -84,11 +85,18 @@ def _on_losses(config: Config, workdir: Path) -> Iterator[str]:
 
 
 def _on_ranks(config: Config, workdir: Path) -> Iterator[str]:
-    """Of a script of several ranks that may train apart; what surely does is refused."""
+    """Of a script of several ranks that may train apart, or each on all; the sure is refused."""
     tree = script_tree(workdir / (config.script.path or ""))
     apart = ranks_apart(tree, config, workdir, sys.path) if tree is not None else None
     if apart is not None and not apart.is_sure:
         yield f"{config.script.path}:{apart.line} {apart.said}; {apart.hint}"
+    if tree is None or apart is not None or config.script.launcher == "none":
+        return
+    file = (workdir / (config.script.path or "")).resolve()
+    ranks = config.slurm.nodes * config.slurm.gpus_per_node
+    if told := data_for_all(tree, file, [str(file.parent), *sys.path], ranks=ranks):
+        line, said, hint = told
+        yield f"{config.script.path}:{line} {said}; {hint}"
 
 
 def _notes(loaded: LoadedConfig, workdir: Path) -> Iterator[str]:

@@ -57,8 +57,8 @@ FUNCTIONS: Any = hpc_train
             lambda: FUNCTIONS.submit(LOADED, lr=0.1, nodes=2, max_epochs=3, seed=1),
             "lr is no argument of submit",
             (
-                "write hpc_train.load(PATH, 'model.init_args.lr=0.1', 'trainer.max_epochs=3', 'seed=1',"
-                " nodes=2), and submit what it gives"
+                "write hpc_train.load(PATH, 'model.init_args.lr=0.1', 'trainer.max_epochs=3',"
+                " 'seed=1', nodes=2), and submit what it gives"
             ),
         ),
         (

@@ -1,0 +1,128 @@
+"""A script whose ranks average gradients and each take all of the samples.
+
+DistributedDataParallel "does not chunk or otherwise shard the input across participating GPUs; the
+user is responsible for defining how to do so, for example through the use of a DistributedSampler"
+(torch's manual, DistributedDataParallel). Nothing fails: an epoch is the same work on each rank.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from hpc_train.config.script_starts import own_modules
+from hpc_train.config.script_trainers import made_fabrics
+
+_WRAPS = re.compile(r"\w*DistributedDataParallel|DDP|FSDP|FullyShardedDataParallel|fully_shard")
+# By which a script may share its samples, or has somebody do so.
+_SHARES = re.compile(
+    r"(?i).*(?:sampler|shard|replica|world|split|partition|chunk|stride|islice|iterable|webdataset)"
+    r"|\w*Trainer|Accelerator|prepare|setup_dataloaders|_setup_dataloader|DistributedLoader"
+)
+_SHARD_WRAPS = ("fully_shard", "FullyShardedDataParallel")
+# Where a rank is only a device, or is asked for to print or to save.
+_CALLS = ("set_device", "device", "to", "cuda", "int", "str", "print", "init_process_group", "info")
+_KEYWORDS = ("rank", "device_ids", "device_id", "output_device", "device", "disable", "desc")
+
+
+def data_for_all(
+    tree: ast.Module, file: Path, search_path: Sequence[str], *, ranks: int
+) -> tuple[int, str, str] | None:
+    """The line of its loader, what is said and what to write; None where they may share.
+
+    Args:
+        tree: The script.
+        file: The script's.
+        search_path: As `sys.path`, with the script's folder first.
+        ranks: How many run it.
+    """
+    fabric = next(made_fabrics(tree), None)
+    texts = [tree, *own_modules(tree, file, search_path)] if ranks > 1 else []
+    loaders = [it for it in ast.walk(tree) if isinstance(it, ast.Call) and _is_loader(it)]
+    if not texts or not loaders:
+        return None
+    words = {word for text in texts for word in _words(text)}
+    averages = "setup" in words if fabric else any(map(_WRAPS.fullmatch, words))
+    makes = fabric is not None or "init_process_group" in words
+    shares = any(_SHARES.match(it) for it in words if it not in _SHARD_WRAPS)
+    if not averages or not makes or shares or not all(map(_only_for_devices, texts)):
+        return None
+    loader = next((it for it in loaders if "train" in _name_of(it, tree)), loaders[0])
+    said = f"gives each of {ranks} ranks all of the samples: an epoch is {ranks} times the same"
+    if fabric is not None:
+        name = _name_of(loader, tree) or "loader"
+        made = next((it for it in _assigned(tree) if it.value is fabric), None)
+        owner = ast.unparse(made.targets[0]) if made else "fabric"
+        return loader.lineno, said, f"write {name} = {owner}.setup_dataloaders({name}) behind it"
+    return loader.lineno, said, _with_sampler(loader)
+
+
+def _with_sampler(loader: ast.Call) -> str:
+    """The line that makes it, with a sampler in place of shuffle."""
+    data = ast.unparse(loader.args[0]) if loader.args else "data"
+    others = [*map(ast.unparse, loader.args[1:2])]
+    others += [ast.unparse(it) for it in loader.keywords if it.arg not in ("shuffle", "dataset")]
+    data = next((ast.unparse(it.value) for it in loader.keywords if it.arg == "dataset"), data)
+    shuffles = [it.value for it in loader.keywords if it.arg == "shuffle"]
+    is_shuffled = bool(shuffles) and ast.unparse(shuffles[0]) == "True"
+    made = f"sampler = DistributedSampler({data}, shuffle={is_shuffled})"
+    written = f"{ast.unparse(loader.func)}({', '.join([data, *others, 'sampler=sampler'])})"
+    later = ", and sampler.set_epoch(epoch) in front of each epoch" if is_shuffled else ""
+    return f"write {made}, from torch.utils.data, and {written}{later}"
+
+
+def _is_loader(call: ast.Call) -> bool:
+    is_open = any(it.arg is None for it in call.keywords)
+    return ast.unparse(call.func).rpartition(".")[2] == "DataLoader" and not is_open
+
+
+def _assigned(tree: ast.Module) -> Iterator[ast.Assign]:
+    yield from (it for it in ast.walk(tree) if isinstance(it, ast.Assign))
+
+
+def _name_of(loader: ast.AST, tree: ast.Module) -> str:
+    """What it is assigned to; empty where it has no name."""
+    found = (it.targets[0] for it in _assigned(tree) if it.value is loader)
+    return next((ast.unparse(it) for it in found if isinstance(it, ast.Name)), "")
+
+
+def _words(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            yield node.id
+        elif isinstance(node, ast.Attribute):
+            yield node.attr
+        elif isinstance(node, ast.alias):
+            yield from (*node.name.split("."), node.asname or "")
+        elif isinstance(node, ast.keyword | ast.arg):
+            yield node.arg or ""
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+
+
+def _only_for_devices(tree: ast.Module) -> bool:
+    """Whether the rank names a device or asks who is the first, and chooses no samples."""
+    above = {id(child): node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+    for node in ast.walk(tree):
+        is_name = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+        is_attribute = isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)
+        name = getattr(node, "id", "") if is_name else getattr(node, "attr", "")
+        if (is_name or is_attribute) and "rank" in name.lower():
+            parent = above.get(id(node))
+            called = isinstance(parent, ast.Call) and parent.func is node
+            if not _is_harmless(above.get(id(parent)) if called else parent, above):
+                return False
+    return True
+
+
+def _is_harmless(parent: ast.AST | None, above: dict[int, ast.AST]) -> bool:
+    if isinstance(parent, ast.List | ast.Tuple):  # device_ids=[rank]
+        parent = above.get(id(parent))
+    if isinstance(parent, ast.keyword):
+        return parent.arg in _KEYWORDS
+    if isinstance(parent, ast.Call):
+        return ast.unparse(parent.func).rpartition(".")[2] in _CALLS
+    plain = (ast.Compare, ast.UnaryOp, ast.BoolOp, ast.If, ast.IfExp, ast.FormattedValue)
+    return isinstance(parent, (*plain, ast.Assign, ast.Expr, ast.Attribute))
