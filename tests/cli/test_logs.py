@@ -145,7 +145,7 @@ def test_following_all_ranks_gives_every_line_once_and_whole(hpc, slurm, make_ru
         run.attempt(0).rank_log(1).write_text("one\ntwo\n")
         end(run)
 
-    thread = threading.Timer(0.5, write)
+    thread = threading.Timer(5.0, write)
     thread.start()
     out = hpc("logs", "digits", "-f", "--all", *last).out
     thread.join()

@@ -316,8 +316,8 @@ def test_logs_that_are_waited_for_say_it_once_and_when_it_changes(
         append_event(waiting.events, Event(time.time(), EventKind.ATTEMPT_STARTED, data))
 
     timers = [
-        threading.Timer(2.5, go_on),
-        threading.Timer(6, end, (waiting, "cancelled", "somebody cancelled it")),
+        threading.Timer(5, go_on),
+        threading.Timer(15, end, (waiting, "cancelled", "somebody cancelled it")),
     ]
     for timer in timers:
         timer.start()

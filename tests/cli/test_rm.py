@@ -168,7 +168,7 @@ def test_the_question_on_a_terminal_is_answered(hpc, make, tmp_path, answer, goe
     run = make(1)
     process, ours = asked_on_a_terminal(run.run_id, tmp_path)
     os.write(ours, answer.encode())
-    said, _ = process.communicate(timeout=60)
+    said, _ = process.communicate(timeout=150)
     os.close(ours)
     assert "remove 1 run, " in said
     assert (process.returncode == 0, run.path.exists()) == (goes, not goes)
@@ -184,7 +184,7 @@ def test_a_run_that_begins_while_the_question_stands_is_not_removed(make, slurm,
     tell(runs[1], EventKind.SUBMITTED, job_id="9", backend="slurm")
     slurm.says("9|PENDING|None|N/A")
     os.write(ours, b"y\n")
-    said, _ = process.communicate(timeout=60)
+    said, _ = process.communicate(timeout=150)
     os.close(ours)
     assert process.returncode == 1
     assert f"error: nothing was removed: net ({runs[1].run_id}) is pending by now" in said

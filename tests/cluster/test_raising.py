@@ -57,6 +57,7 @@ def test_taking_a_cluster_down_leaves_nothing(slurm_cluster: Cluster) -> None:
     faults.small_disk(cluster, "disk", 1)
     # Namespaces end with the processes in them; their numbers are given to others at once.
     inside = [pid for node in cluster.nodes for pid in cluster.pids(node)]
+    born = {pid: start_ticks(pid) for pid in inside}
     assert {*inside} >= {s.pid for s in recorded if s.name.startswith("slurmd-")}
     assert {*seen_mounting(layout.root)} >= {*inside}
     assert layout.host_interface in _network_devices()
@@ -66,8 +67,8 @@ def test_taking_a_cluster_down_leaves_nothing(slurm_cluster: Cluster) -> None:
         assert not _mounts_of(layout.root)
         assert not layout.root.exists()
         assert not seen_mounting(layout.root)
-    assert not [s for s in recorded if Path(f"/proc/{s.pid}").exists()]
-    assert not [pid for pid in inside if start_ticks(pid)]
+    assert not [s for s in recorded if alive(s)]
+    assert not [pid for pid in inside if born[pid] and start_ticks(pid) == born[pid]]
 
 
 def test_a_number_is_given_again_while_its_old_folder_is_still_taken_away(

@@ -75,7 +75,7 @@ def test_the_nodes_are_looked_at_by_srun(
 ) -> None:
     argv = [sys.executable, "-m", "hpc_train.cli", "doctor", f"--nodes={count}", "--json"]
     done = subprocess.run(
-        argv, cwd=tmp_path, env=slurm_cluster.env(), capture_output=True, text=True, timeout=120
+        argv, cwd=tmp_path, env=slurm_cluster.env(), capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, (done.stdout, done.stderr)
     lines = {item["check"]: item for item in json.loads(done.stdout)["checks"]}

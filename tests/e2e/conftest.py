@@ -31,7 +31,7 @@ class Shell:
     environment: dict[str, str] = field(default_factory=dict)
 
     def run(
-        self, *argv: object, code: int | None = 0, timeout_s: float = 250
+        self, *argv: object, code: int | None = 0, timeout_s: float = 400
     ) -> subprocess.CompletedProcess[str]:
         words = [str(word) for word in argv]
         done = subprocess.run(

@@ -31,7 +31,7 @@ class Net(LightningModule):
     def training_step(self, batch, _):
         if self.trainer.world_size == 2 and Path("broken").exists():
             raise ValueError("two is too many")
-        time.sleep(self.step_s * (4 if Path("slow").exists() else 1))
+        time.sleep(self.step_s * (2 if Path("slow").exists() else 1))
         loss = self.layer(batch).square().mean()
         self.log("loss", loss)
         return loss
@@ -65,8 +65,8 @@ slurm: {nodes: 3, gpus_per_node: 1, time: "1:00:00"}
 preflight: {mode: "off", monitor_interval_s: 0}
 """
 MEASURED = 8  # steps
-# What else this machine does makes a step some 20 ms longer: no tenth of this, which would be told.
-LONG_STEPS = "model.init_args.step_s=0.4"
+# A tenth more is told: what else a busy machine does to a step is less than that of these.
+LONG_STEPS = "model.init_args.step_s=0.8"
 
 
 def project(shell: Shell) -> Shell:
@@ -95,7 +95,7 @@ def test_shapes_are_measured_on_slurm_and_a_slower_run_says_so_while_it_runs(sit
     assert [row["state"] for row in told["rows"]] == ["completed", "failed", "completed"]
     assert "two is too many" in two["why"]
     for row in (one, three):
-        assert 0.4 < row["measured"]["step_s"] < 1.5
+        assert 0.8 < row["measured"]["step_s"] < 2
         assert row["measured"]["steps"] == MEASURED
         assert sum(row["shares"].values()) == pytest.approx(1)
         assert row["samples_per_s"] == pytest.approx(6 * row["steps_per_s"])
@@ -141,7 +141,7 @@ def test_a_bench_first_is_the_baseline_and_lets_the_run_begin(site: Shell) -> No
 def test_shapes_are_processes_one_after_another_without_slurm(here: Shell) -> None:
     shell = project(here)
     words = ("--cluster", "local", "--nodes", 1, "--gpus", "1,2", "--vary", "micro_batch_size=1,3")
-    told = bench(shell, *words)
+    told = bench(shell, *words, "model.init_args.step_s=0.15")
     assert [row["shape"] for row in told["rows"]] == ["1 x 1", "1 x 1", "1 x 2", "1 x 2"]
     assert {row["state"] for row in told["rows"]} == {"completed"}
     times = [row["measured"]["step_s"] for row in told["rows"]]
@@ -168,7 +168,7 @@ def test_ctrl_c_ends_the_shape_at_hand_and_those_that_wait_here(here: Shell) -> 
     waiting = shell.status(f"{name}-1")
     assert (waiting["state"], waiting["job_id"]) == ("pending", "")
     process.send_signal(2)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=150)
     assert process.returncode == 130
     assert "what had not ended is ended" in said
     assert shell.ended(f"{name}-0")["state"] == "cancelled"
@@ -177,7 +177,7 @@ def test_ctrl_c_ends_the_shape_at_hand_and_those_that_wait_here(here: Shell) -> 
 
 def test_the_time_is_put_where_it_goes(here: Shell) -> None:
     shell = project(here)
-    both = ("--vary", "data.init_args.wait_s=0,0.2", "--vary", "model.init_args.width=1,1000000")
+    both = ("--vary", "data.init_args.wait_s=0,0.8", "--vary", "model.init_args.width=1,3000000")
     told = bench(shell, "--cluster", "local", "--nodes", 1, "--gpus", 2, *both)
     small, wide, waits, _ = (row["shares"] for row in told["rows"])
     steps_per_s = [row["steps_per_s"] for row in told["rows"]]
@@ -185,9 +185,9 @@ def test_the_time_is_put_where_it_goes(here: Shell) -> None:
         part["communication"] / rate
         for part, rate in zip((small, wide), steps_per_s[:2], strict=True)
     ]
-    assert summing_s[1] > 2 * summing_s[0], "9 million gradients are summed"
+    assert summing_s[1] > 2 * summing_s[0], "27 million gradients are summed"
     assert wide["communication"] > 0.1
-    assert waits["data"] > 0.6 > small["data"] + 0.1, "0.2 s for each batch"
+    assert waits["data"] > 0.6 > small["data"] + 0.1, "0.8 s for each batch"
     assert told["rows"][0]["state"] == told["rows"][3]["state"] == "completed"
 
 

@@ -106,7 +106,7 @@ def test_weights_that_are_not_there_are_told_at_submission(numbers: Shell) -> No
 
 @pytest.mark.slurm
 def test_slurm_validates_beside_the_training_which_is_not_touched(site: Shell) -> None:
-    endless = ("trainer.max_epochs=500", "checkpoint.every_n_steps=20")
+    endless = ("trainer.max_epochs=100000", "checkpoint.every_n_steps=20")
     run = site.submit("--nodes", 1, "--gpus", 1, DIGITS, *endless)
     site.wait_until(run["run"], lambda status: status["step"] > 60)
     done = site.hpc("validate", run["run"], "--nodes", 2, "--wait", timeout_s=200)

@@ -17,7 +17,7 @@ import pytest
 import hpc_train
 from tests.e2e.conftest import DIGITS, ROOT, Shell
 
-WITHOUT_END = ("trainer.max_epochs=200", "trainer.limit_val_batches=0")
+WITHOUT_END = ("trainer.max_epochs=100000", "trainer.limit_val_batches=0")
 MODEL_CHECKPOINT = "pytorch_lightning.callbacks.ModelCheckpoint"
 TINY = ROOT / "tests" / "faults" / "tiny.yaml"
 LONG = ("--cluster", "local", "--gpus", 1, DIGITS, *WITHOUT_END)

@@ -26,7 +26,7 @@ def test_a_script_is_cancelled_and_brought_back_and_ends_with_the_weights_of_a_q
 ) -> None:
     shutil.copy(MODERN, here.folder / "train.py")
     words = ("--nodes", 2, "--gpus", 1, "train.py", *ON_CPUS)
-    run = here.submit("--cluster", "local", *words, "--", 200, 0.03, *NASTY)
+    run = here.submit("--cluster", "local", *words, "--", 200, 0.1, *NASTY)
     here.wait_until(run["run"], lambda status: status["step"] > 20)
     here.hpc("cancel", run["run"])
     stopped = here.ended(run["run"])
@@ -38,10 +38,10 @@ def test_a_script_is_cancelled_and_brought_back_and_ends_with_the_weights_of_a_q
     assert resumed["state"] == "completed"
     assert resumed["attempts"][1]["first_step"] == saved > 20
     log = here.hpc("logs", run["run"], "--attempt", 0).stdout
-    assert f"arguments {['200', '0.03', *NASTY]} in __main__ {here.folder}/train.py" in log
+    assert f"arguments {['200', '0.1', *NASTY]} in __main__ {here.folder}/train.py" in log
     assert "the script's Trainer left its place open; it gets 2 nodes x 1 on cpu" in log
     assert not (here.folder / "owned").exists()
-    often, quiet = (torch.load(here.folder / f"final-{slow}.pt") for slow in ("0.03", "0"))
+    often, quiet = (torch.load(here.folder / f"final-{slow}.pt") for slow in ("0.1", "0"))
     assert all(torch.equal(often[name], quiet[name]) for name in quiet)
 
 
@@ -112,7 +112,7 @@ def test_a_rank_that_a_script_has_started_and_that_stands_still_is_named_and_tri
     shutil.copy(SCRIPTS / "spawned.py", here.folder)
     words = ("run", "--nodes", 1, "--gpus", 3, "spawned.py", *ON_CPUS, OWN)
     own = ("--per-node", 2, "--fail", 1, "--how", "SIGSTOP")
-    said = here.hpc(*words, "watchdog.step_timeout_s=6", "--", *own)
+    said = here.hpc(*words, "watchdog.step_timeout_s=20", "--", *own)
     first, second = here.status("spawned")["attempts"]
     assert (first["outcome"], first["rank"], second["outcome"]) == ("hang", 1, "completed")
     assert "late: rank 1 on " in first["reason"]

@@ -78,8 +78,9 @@ def test_lines_of_setup_that_fail_are_told_of_a_submitted_and_of_a_rendered_job(
 
 
 def test_ctrl_c_leaves_the_job_alone_and_says_so(site: Shell, slurm_cluster: Cluster) -> None:
+    endless = (*SHORT, "trainer.max_epochs=100000")
     process = subprocess.Popen(
-        [sys.executable, "-m", "hpc_train.cli", "submit", *map(str, SHORT), "--follow"],
+        [sys.executable, "-m", "hpc_train.cli", "submit", *map(str, endless), "--follow"],
         cwd=site.folder,
         env={**os.environ, **site.environment},
         stdout=subprocess.PIPE,
@@ -91,7 +92,7 @@ def test_ctrl_c_leaves_the_job_alone_and_says_so(site: Shell, slurm_cluster: Clu
     assert process.stdout.readline().startswith("submitted")
     assert process.stderr.readline().startswith("digits  ")  # from here on it follows
     process.send_signal(2)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=150)
     assert process.returncode == 130
     assert "the job goes on" in said
     assert json.loads(site.hpc("status", "--json").stdout)["state"] in ("pending", "running")
@@ -198,7 +199,7 @@ def test_of_a_job_that_does_not_start_slurms_reason_is_told_once(
         assert lines[-1], lines
         lines.append(process.stderr.readline())
     site.hpc("cancel", "digits")
-    _, rest = process.communicate(timeout=60)
+    _, rest = process.communicate(timeout=150)
     told = "".join(lines) + rest
     assert process.returncode == 12
     assert told.count("does not start: slurm.partition is down") == 1

@@ -59,7 +59,7 @@ loggers: []
 checkpoint: {{every_n_minutes: null}}
 requeue: {{enabled: false}}
 preflight: {{mode: "off", monitor_interval_s: 0}}
-watchdog: {{floor_s: 6}}
+watchdog: {{floor_s: 15}}
 """
 
 
@@ -87,14 +87,14 @@ def test_a_fit_whose_end_not_all_ranks_reach_is_a_hang_as_in_any_step(
     """It took as long as a save may take: a quarter of an hour."""
     began = time.time()
     attempt = ended(here, shares, code=10)
-    assert time.time() - began < 120
+    assert time.time() - began < 400
     assert attempt["outcome"] == "hang"
     reason = str(attempt["reason"])
-    assert "(limit 6 s)" in reason
+    assert "(limit 15 s)" in reason
     assert who in reason
     assert f"trainer.limit_train_batches={min(shares)}" in reason
 
 
 def test_a_last_save_that_takes_longer_than_a_step_may_is_no_hang(here: Shell) -> None:
-    attempt = ended(here, [5, 5], slow=12.0)
+    attempt = ended(here, [5, 5], slow=22.0)
     assert (attempt["outcome"], attempt["saved_step"]) == ("completed", 5)

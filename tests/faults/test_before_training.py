@@ -45,7 +45,7 @@ def test_a_job_that_ends_before_python_starts_tells_its_logs_last_words(
         for override in wanted
     }
     for override, training in jobs.items():
-        training.wait_job("FAILED", timeout_s=60)
+        training.wait_job("FAILED")
         words = wanted[override]
         until(lambda one=training: one.status()["state"] == "failed", f"{override} to fail", 30)
         status = training.status()
@@ -185,8 +185,8 @@ def test_a_job_whose_shell_ends_with_0_before_python_has_failed(
 ) -> None:
     by_exit = submit(slurm_cluster, tmp_path, ONE, "env.setup=['true && exit 0']", cwd=tmp_path)
     by_exec = submit(slurm_cluster, tmp_path, ONE, "env.setup=['true; exec true']", cwd=tmp_path)
-    by_exit.wait_job("FAILED", timeout_s=60)  # so that no job that waits for it begins
-    by_exec.wait_job("COMPLETED", timeout_s=60)
+    by_exit.wait_job("FAILED")  # so that no job that waits for it begins
+    by_exec.wait_job("COMPLETED")
     for training, words in ((by_exit, "`exit 0`, exit code 0"), (by_exec, "ends its shell")):
         status = training.status()
         assert (status["state"], status["attempts"]) == ("failed", [])
@@ -200,7 +200,7 @@ def test_a_path_without_srun_is_told_before_an_attempt_begins(
     slurm_cluster: Cluster, tmp_path: Path
 ) -> None:
     lost = submit(slurm_cluster, tmp_path, ONE, "env.setup=['export PATH=/nope']", cwd=tmp_path)
-    lost.wait_job("FAILED", timeout_s=60)
+    lost.wait_job("FAILED")
     status = lost.status()
     assert (status["state"], status["attempts"]) == ("failed", [])
     assert "srun is not on the PATH of the job, as env leaves it (PATH=/nope)" in status["reason"]

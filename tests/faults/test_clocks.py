@@ -27,7 +27,7 @@ def submit_there(cluster: Cluster, folder: Path, first_s: int, *words: str) -> T
 def test_a_run_is_preempted_and_completed(
     first_s: int, slurm_cluster: Cluster, tmp_path: Path
 ) -> None:
-    words = ("trainer.max_steps=150", "checkpoint.every_n_steps=20")
+    words = ("trainer.max_steps=150", "model.init_args.step_s=0.3", "checkpoint.every_n_steps=20")
     training = submit_there(slurm_cluster, tmp_path, first_s, *words)
     training.wait_step()
     assert training.status()["state"] == "running", training.story()

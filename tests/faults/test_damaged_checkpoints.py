@@ -35,7 +35,7 @@ def test_the_only_checkpoint_is_damaged_and_the_run_begins_anew_and_moves_on(
     slurm_cluster: Cluster, tmp_path: Path
 ) -> None:
     training = submit(slurm_cluster, tmp_path, "slurm.nodes=2")
-    training.wait_step(new=30)
+    training.wait_step(new=200)
     stop(training, 0)
     (saved,) = checkpoint_steps(training.run)
     damage(training, saved)
@@ -62,6 +62,7 @@ def test_the_newest_two_are_damaged_and_the_run_goes_on_from_the_third(
 ) -> None:
     training = submit(slurm_cluster, tmp_path, "slurm.nodes=1", "checkpoint.every_n_steps=10")
     training.wait_step(new=32)
+    training.wait_saved(30)
     stop(training, 0)
     good, *newer = list(checkpoint_steps(training.run))[-3:]
     damage(training, *newer)

@@ -47,7 +47,7 @@ def test_a_run_that_met_four_faults_equals_an_undisturbed_one_step_by_step(
     cluster, nodes = slurm_cluster, "slurm.nodes=3"
     reference = undisturbed(cluster, tmp_path, nodes)
     training = submit(
-        cluster, tmp_path, *WORK, nodes, "checkpoint.every_n_steps=7", "model.init_args.step_s=0.1"
+        cluster, tmp_path, *WORK, nodes, "checkpoint.every_n_steps=7", "model.init_args.step_s=0.25"
     )
     training.wait_step(0, new=5)
     urgent = cluster.preempt(list(training.records()[0].nodes))
@@ -74,7 +74,8 @@ def test_on_four_nodes_stops_soon_after_one_another_change_nothing_either(
     cluster = make_cluster(nodes="node[1-4]", cluster_name="four", accounting=False)
     nodes = "slurm.nodes=4"
     reference = undisturbed(cluster, tmp_path, nodes)
-    training = submit(cluster, tmp_path, *WORK, nodes, "checkpoint.every_n_steps=7")
+    often = ("checkpoint.every_n_steps=7", "model.init_args.step_s=0.2")
+    training = submit(cluster, tmp_path, *WORK, nodes, *often)
     for attempt, (node, number) in enumerate(((3, signal.SIGTERM), (0, signal.SIGTERM))):
         training.wait_step(attempt, new=1)
         os.kill(training.pids(training.records()[attempt].nodes[node])[0], number)

@@ -93,7 +93,7 @@ def test_a_run_begins_once_all_points_of_a_sweep_are_complete_whichever_jobs_car
     slurm_cluster: Cluster, tmp_path: Path
 ) -> None:
     site = Site(slurm_cluster, tmp_path)
-    words = ("trainer.max_steps=60", "model.init_args.step_s=0.1")
+    words = ("trainer.max_steps=60", "model.init_args.step_s=0.5")
     sweep = site.submit(*words, "--sweep", "seed=1,2", "--at-most", "1")
     points = [site.point(sweep, number) for number in range(2)]
     waits = training(site, site.submit(SHORT, "--after", sweep["sweep"]))
@@ -141,7 +141,7 @@ def test_an_array_begins_once_a_run_is_complete_and_each_point_may_go_on_with_ot
     slurm_cluster: Cluster, tmp_path: Path
 ) -> None:
     site = Site(slurm_cluster, tmp_path)
-    first = training(site, site.submit("trainer.max_steps=60"))
+    first = training(site, site.submit("trainer.max_steps=60", "model.init_args.step_s=0.5"))
     sweep = site.submit(LONG, "--sweep", "seed=1,2", "--after", first.run.run_id)
     points = [site.point(sweep, number) for number in range(2)]
     first.wait_step()
@@ -169,7 +169,7 @@ def test_a_run_begins_once_all_of_several_are_complete_whichever_jobs_carry_them
 ) -> None:
     site = Site(slurm_cluster, tmp_path)
     change_partition(slurm_cluster, GraceTime=5)
-    short = ("trainer.max_steps=40", "name=short")
+    short = ("trainer.max_steps=40", "name=short", "slurm.begin=now+1hour")
     done = training(site, site.submit(*short))
     long, other = (
         training(site, site.submit(LONG, f"name={name}", f"slurm.nodelist={node}"))
@@ -183,6 +183,7 @@ def test_a_run_begins_once_all_of_several_are_complete_whichever_jobs_carry_them
 
     jobs = (done.job_id, long.job_id, other.job_id)
     assert waits_for() == ",".join(f"afterok:{job}(unfulfilled)" for job in jobs)
+    slurm_cluster.scontrol("update", f"JobId={done.job_id}", "StartTime=now")
     assert done.wait_end() == "completed"
     long.wait_step()
     slurm_cluster.command(["scontrol", "update", f"JobId={long.job_id}", "Requeue=0"])
@@ -221,9 +222,12 @@ def test_a_run_that_waits_for_a_job_which_failed_is_not_resumed_into_the_same_wa
     slurm_cluster: Cluster, tmp_path: Path
 ) -> None:
     site = Site(slurm_cluster, tmp_path)
-    words = ["sbatch", "--parsable", "-N1", "-o/dev/null", "--wrap", "sleep 5; exit 1"]
+    go = tmp_path / "go"
+    waits = f"while [ ! -e '{go}' ]; do sleep 0.2; done; exit 1"
+    words = ["sbatch", "--parsable", "-N1", "-o/dev/null", "--wrap", waits]
     fails = slurm_cluster.command(words).stdout.strip()
     run = training(site, site.submit(SHORT, f"slurm.dependency=afterok:{fails}"))
+    go.touch()
     until(lambda: slurm_cluster.state(fails) == "FAILED", "the first job to fail", 60)
     site.hpc("cancel", run.run.run_id)
     refused = site.hpc("resume", run.run.run_id, code=4).stderr

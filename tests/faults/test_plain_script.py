@@ -27,7 +27,7 @@ def start(
         folder,
         *("slurm.partition=train", "script.accelerator=cpu", resume, *overrides),
         *("preflight.mode=off", "preflight.monitor_interval_s=0"),
-        *("--", "--steps", str(STEPS), "--slow", "0.25", "--out", str(out)),
+        *("--", "--steps", str(STEPS), "--slow", "0.4", "--out", str(out)),
         config=SCRIPTS / f"{script}.py",
     )
 
@@ -63,7 +63,7 @@ def test_a_rank_under_torchrun_is_killed_and_the_steps_since_the_scripts_checkpo
 ) -> None:
     words = ("script.launcher=torchrun", "slurm.nodes=2", "slurm.gpus_per_node=2")
     training = start(slurm_cluster, tmp_path, "torchrun", *words)
-    training.wait_step(new=7)
+    training.wait_step(new=9)
     beat = training.beats(0)[-1]
     assert (beat.rank, beat.node) == (3, training.records()[0].nodes[1])
     slurm_cluster.node_exec(beat.node, ["kill", "-KILL", str(beat.pid)])

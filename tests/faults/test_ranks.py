@@ -20,8 +20,10 @@ pytestmark = pytest.mark.slurm
 def test_a_killed_rank_is_named_and_the_run_goes_on_from_its_last_checkpoint(
     slurm_cluster: Cluster, tmp_path: Path
 ) -> None:
-    training = submit(slurm_cluster, tmp_path, "slurm.nodes=3", "checkpoint.every_n_steps=20")
+    often = ("checkpoint.every_n_steps=20", "model.init_args.step_s=0.2")
+    training = submit(slurm_cluster, tmp_path, "slurm.nodes=3", *often)
     training.wait_step(new=25)
+    training.wait_saved(20)
     (victim,) = training.pids("node2")
     os.kill(victim, signal.SIGKILL)
     ended = training.wait_attempt_end()
@@ -57,7 +59,11 @@ def test_a_stopped_rank_is_called_late_by_name_and_its_node_is_left_out(
     slurm_cluster: Cluster, tmp_path: Path
 ) -> None:
     training = submit(
-        slurm_cluster, tmp_path, "slurm.nodes=2", "watchdog.floor_s=6", "checkpoint.every_n_steps=5"
+        slurm_cluster,
+        tmp_path,
+        "slurm.nodes=2",
+        "watchdog.floor_s=14",
+        "checkpoint.every_n_steps=5",
     )
     training.wait_step(new=10)
     training.wait_saved(5)
@@ -193,9 +199,10 @@ def test_a_full_disk_is_said_and_costs_checkpoints_but_not_the_training(
         "checkpoint.every_n_steps=10",
         "checkpoint.keep_last=1",
         "model.init_args.weights_mib=2",
-        "trainer.max_steps=400",
+        "trainer.max_steps=800",
     )
     training.wait_step(new=15)
+    training.wait_saved(10)
     filler = disk / "filler"
 
     def is_full() -> bool:
@@ -220,4 +227,4 @@ def test_a_full_disk_is_said_and_costs_checkpoints_but_not_the_training(
     filler.unlink()
     assert training.wait_end() == "completed"
     (attempt,) = training.status()["attempts"]
-    assert (attempt["last_step"], attempt["outcome"]) == (400, "completed")
+    assert (attempt["last_step"], attempt["outcome"]) == (800, "completed")

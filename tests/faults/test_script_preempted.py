@@ -32,7 +32,7 @@ def test_a_script_on_three_nodes_is_preempted_and_ends_with_the_weights_of_a_qui
     quiet = start(slurm_cluster, tmp_path, tmp_path / "quiet", 0)
     assert quiet.wait_end() == "completed", quiet.story()
     out = tmp_path / 'an out "folder" $(touch owned)'
-    training = start(slurm_cluster, tmp_path, out, 0.3)
+    training = start(slurm_cluster, tmp_path, out, 1.0)
     training.wait_step()
     ends_though_preempted(slurm_cluster, training, training.records()[0].nodes)
     assert same(torch.load(out / "final.pt"), torch.load(tmp_path / "quiet" / "final.pt"))

@@ -290,4 +290,4 @@ def test_a_job_that_may_not_be_requeued_goes_on_as_a_fresh_one(
     )
     assert second["job_id"] != job
     assert second["first_step"] == first["last_step"]
-    assert slurm_cluster.state(urgent) == "RUNNING"
+    until(lambda: slurm_cluster.state(urgent) == "RUNNING", "the urgent job to start", 60)

@@ -109,7 +109,7 @@ def test_a_node_whose_data_are_slow_is_named_and_no_other(
 
 
 def test_of_nodes_that_are_alike_nobody_is_named(slurm_cluster: Cluster, tmp_path: Path) -> None:
-    with trained(slurm_cluster, tmp_path) as (training, told):
-        training.wait_step(0, new=150)
+    with trained(slurm_cluster, tmp_path, "model.init_args.step_s=0.8") as (training, told):
+        training.wait_step(0, new=70)
         assert all(beat.own_s for beat in training.beats(0))
         assert (held_up(training), told.came) == ([], [])

@@ -22,12 +22,14 @@ def test_a_suspended_job_is_told_as_that_and_goes_on_in_the_same_attempt(
     slurm_cluster: Cluster, tmp_path: Path
 ) -> None:
     training = submit(
-        slurm_cluster, tmp_path, "slurm.nodes=2", "watchdog.floor_s=6", "trainer.max_steps=120"
+        slurm_cluster, tmp_path, "slurm.nodes=2", "watchdog.floor_s=12", "trainer.max_steps=400"
     )
     training.wait_step(new=10)
     slurm_cluster.command(["scontrol", "suspend", training.job_id])
     until(
-        lambda: slurm_cluster.job(training.job_id)["JobState"] == "SUSPENDED", "the job to stop", 20
+        lambda: slurm_cluster.job(training.job_id)["JobState"] == "SUSPENDED",
+        "the job to stop",
+        120,
     )
     time.sleep(SUSPENDED_S)  # what is tested: longer than nothing may move
     said = hpc_train(slurm_cluster, "status", str(training.run.path)).stdout
@@ -37,7 +39,7 @@ def test_a_suspended_job_is_told_as_that_and_goes_on_in_the_same_attempt(
     assert ": Slurm has suspended the job" in said.splitlines()[0]
     assert training.wait_end() == "completed"
     (attempt,) = training.status()["attempts"]
-    assert (attempt["outcome"], attempt["last_step"]) == ("completed", 120)
+    assert (attempt["outcome"], attempt["last_step"]) == ("completed", 400)
 
 
 def test_ranks_that_wake_after_their_supervisor_do_not_hang(
@@ -45,11 +47,11 @@ def test_ranks_that_wake_after_their_supervisor_do_not_hang(
 ) -> None:
     """As over a file system that shows what they write some seconds later."""
     training = submit(
-        slurm_cluster, tmp_path, "slurm.nodes=2", "watchdog.floor_s=6", "trainer.max_steps=120"
+        slurm_cluster, tmp_path, "slurm.nodes=2", "watchdog.floor_s=12", "trainer.max_steps=400"
     )
     training.wait_step(new=10)
     ranks = [*training.pids("node1"), *training.pids("node2")]
-    supervisor = training.status()["attempts"][0]["pid"]
+    supervisor = training.records()[0].pid
     slurm_cluster.on_reset(lambda: unpause([supervisor, *ranks]))
     for pid in ranks:
         os.kill(pid, signal.SIGSTOP)
@@ -61,4 +63,4 @@ def test_ranks_that_wake_after_their_supervisor_do_not_hang(
     unpause(ranks)
     assert training.wait_end() == "completed"
     (attempt,) = training.status()["attempts"]
-    assert (attempt["outcome"], attempt["last_step"]) == ("completed", 120)
+    assert (attempt["outcome"], attempt["last_step"]) == ("completed", 400)

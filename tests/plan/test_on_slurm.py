@@ -71,7 +71,7 @@ def test_sbatch_takes_a_nasty_name_comment_and_value_as_they_are(
     script.write_text(render_script(made), encoding="utf-8")
     done = slurm_cluster.command(["sbatch", "--parsable", f"--chdir={tmp_path}", str(script)])
     job = done.stdout.strip()
-    slurm_cluster.wait(job, "COMPLETED", timeout_s=120)
+    slurm_cluster.wait(job, "COMPLETED", timeout_s=300)
     pairs = (tmp_path / "environment").read_text(encoding="utf-8").split("\0")[:-1]
     environment = dict(pair.split("=", 1) for pair in pairs)
     assert environment["SLURM_JOB_NAME"] == name
@@ -103,7 +103,7 @@ def test_ranks_know_their_world_in_every_way_srun_starts_them(
     script = f"#!/bin/bash\nexport OUT={tmp_path} PYTHONPATH={ROOT}\n" + "\n".join(steps) + "\n"
     arguments = ["--nodes=3", "--ntasks-per-node=4", "--gres=gpu:4", "--partition=train"]
     job = slurm_cluster.sbatch(arguments, script)
-    slurm_cluster.wait(job, "COMPLETED", timeout_s=120)
+    slurm_cluster.wait(job, "COMPLETED", timeout_s=300)
 
     (batch,) = said(tmp_path, "batch")
     assert "12 ranks were planned (3 nodes x 4), but 1 started" in str(batch["error"])

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.preflight_on_slurm.lab import GPUS, Lab, hooked
+from tests.preflight_on_slurm.lab import GPUS, PATIENT, Lab, hooked
 
 pytestmark = pytest.mark.slurm
 
@@ -107,10 +107,10 @@ def test_the_quick_one_says_that_the_collective_was_not_tried(lab: Lab) -> None:
 
 def test_inside_an_allocation_its_nodes_are_checked_and_its_gpus_known(lab: Lab) -> None:
     words = ["--nodes=2", "--ntasks-per-node=1", "--gres=gpu:2"]
-    inside = ["-m", "hpc_train.cli", "preflight", "--json"]
+    inside = ["-m", "hpc_train.cli", "preflight", "--json", *PATIENT]
     done = subprocess.run(
         ["salloc", "--quiet", *words, sys.executable, *inside],
-        cwd=lab.folder, env=lab.environ(), capture_output=True, text=True, timeout=60, check=True,
+        cwd=lab.folder, env=lab.environ(), capture_output=True, text=True, timeout=240, check=True,
     )  # fmt: skip
     document = json.loads(done.stdout)
     assert document["use_nodes"] == ["node1", "node2"]

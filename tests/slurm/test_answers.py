@@ -61,7 +61,7 @@ def jobs(cluster: Cluster) -> list[str]:
     return cluster.command(ALL_JOBS).stdout.split()
 
 
-def ended_well(cluster: Cluster, job: str, timeout_s: float = 120) -> None:
+def ended_well(cluster: Cluster, job: str, timeout_s: float = 400) -> None:
     until(lambda: cluster.state(job) == "COMPLETED", f"job {job} to complete", timeout_s)
 
 

@@ -37,7 +37,8 @@ def test_a_preflight_typed_on_a_client_sees_the_verdict_of_the_nodes(
 
 def test_a_run_is_checked_preempted_and_goes_on(slurm_cluster: Cluster, tmp_path: Path) -> None:
     late_names(slurm_cluster, tmp_path)
-    words = (*CHECKED, "trainer.max_steps=120", "checkpoint.every_n_steps=20")
+    longer = ("trainer.max_steps=120", "model.init_args.step_s=0.4")
+    words = (*CHECKED, *longer, "checkpoint.every_n_steps=20")
     training = submit(slurm_cluster, tmp_path, *words)
     training.wait_step()
     ends_though_preempted(slurm_cluster, training, ["node2"])

@@ -198,7 +198,7 @@ def test_a_rendered_script_in_a_job_that_is_too_small_is_refused_before_a_run_is
     shape = ["trainer.accelerator=cpu", "--nodes=1", "--gpus=2"]
     script = rendered_script(slurm_cluster, tmp_path, *shape)
     sbatch = ["sbatch", "--wait", "--ntasks-per-node=1", "--ntasks=1", f"--chdir={tmp_path}"]
-    done = slurm_cluster.command([*sbatch, str(script)], timeout_s=60, check=False)
+    done = slurm_cluster.command([*sbatch, str(script)], timeout_s=150, check=False)
     log = next(tmp_path.glob("slurm-*.log")).read_text()
     assert "2 ranks a node need 2 CPUs, and job" in log
     assert (

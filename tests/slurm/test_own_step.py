@@ -171,6 +171,6 @@ def test_a_rendered_script_that_srun_starts_is_refused(
 ) -> None:
     script = rendered_script(slurm_cluster, tmp_path, *ONE_NODE)
     srun = ["salloc", "--nodes=1", "--ntasks=2", "srun", "--ntasks=1", "bash", str(script)]
-    done = slurm_cluster.command(srun, timeout_s=60, check=False)
+    done = slurm_cluster.command(srun, timeout_s=150, check=False)
     assert "srun has started this as step" in done.stdout + done.stderr
     assert done.returncode == 3

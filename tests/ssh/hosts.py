@@ -176,7 +176,7 @@ class Hosts:
         wait_until(
             lambda: self._made() != before or process.poll() is not None,
             "the run's folder",
-            timeout_s=120,
+            timeout_s=300,
         )
         assert self._made() != before, log.read_text()
         newest = max(self.runs.glob("*/*"), key=lambda folder: folder.name)

@@ -36,8 +36,6 @@ pytestmark = pytest.mark.slow
 
 __all__ = ["listening"]
 
-SHORT_S = 3.0
-
 
 # --- a channel that is broken
 
@@ -50,18 +48,18 @@ def test_a_channel_that_hangs_costs_the_bound_and_a_line_and_the_other_one_gets_
 ) -> None:
     with channel(hangs=True) as stuck:
         monkeypatch.setenv("MY_CHANNELS", f"{stuck.url}\n{listening.url}")
-        made = made_run(tmp_path, events=["end"], timeout_s=SHORT_S * 2)
+        made = made_run(tmp_path, events=["end"], timeout_s=TIMEOUT_S)
         ends_as(monkeypatch, DONE)
         began = time.monotonic()
         assert run.supervise(made, {}, batch=False) == 0
         assert under_way(), "the run itself waits for nothing"
         settle()
-        assert time.monotonic() - began < SHORT_S * 2 + 10
+        assert time.monotonic() - began < TIMEOUT_S + 40
     assert listening.titles == ["digits completed"]
     assert made.done.exists()
     (line,) = [line for line in capfd.readouterr().out.splitlines() if "notice" in line]
     assert line.endswith(
-        "the notice of end was not sent: a channel gave no answer within 6 s;"
+        "the notice of end was not sent: a channel gave no answer within 20 s;"
         " hpc-train notify CFG tries it"
     )
 

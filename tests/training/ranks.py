@@ -105,7 +105,10 @@ class Ranks:
     def wait_until(self, condition: Any, timeout_s: float = 150) -> None:
         deadline = time.monotonic() + timeout_s
         while not condition():
-            if time.monotonic() > deadline or not any(p.is_alive() for p in self.processes):
+            is_over = not any(p.is_alive() for p in self.processes)
+            if is_over and condition():  # what they wrote last
+                return
+            if is_over or time.monotonic() > deadline:
                 codes = self.kill()
                 raise AssertionError(f"did not come; exit codes {codes}\n{self.logs()}")
             time.sleep(0.01)

@@ -62,7 +62,7 @@ def test_every_node_leaves_its_measurements(tmp_path: Path) -> None:
 def test_a_rank_that_does_not_come_ends_the_probe_at_its_deadline(tmp_path: Path) -> None:
     start = time.monotonic()
     assert probe(tmp_path, leave_out=(1,), deadline_s=25) == [76]
-    assert time.monotonic() - start < 25 + 60
+    assert time.monotonic() - start < 25 + 150
     result = read(tmp_path, "node1")
     assert not result.ok
     assert "all-reduce" in result.error or "meeting" in result.error

@@ -138,7 +138,7 @@ def test_signals_that_reach_the_ranks_at_different_times_do_no_harm(
     skew_s: float, tmp_path: Path, reference: Callable[..., Run]
 ) -> None:
     undisturbed = reference(step_s=0.05)
-    run = Run(tmp_path, step_s=0.05, reaction_s=0.7)
+    run = Run(tmp_path, step_s=0.3, reaction_s=0.7)
     ranks = run.start(3)
     ranks.wait_for_step(3)
     for rank in (1, 0):
@@ -157,13 +157,13 @@ def test_a_stop_is_seen_within_two_steps_while_a_step_takes_half_a_second(tmp_pa
     ranks = run.start(2)
     ranks.wait_for_step(2)
     ranks.send(signal.SIGUSR2, 1)
+    at = max(entry.step for entry in run.ledger)  # behind the signal, however late that came
     assert ranks.wait() == [SAVED, SAVED]
-    # Two more that this test may have been late for.
-    assert 2 <= max(entry.step for entry in run.ledger) <= 2 + 2 + 2
+    assert 2 <= max(entry.step for entry in run.ledger) <= at + 2
 
 
 def test_the_stop_file_means_the_same_as_a_signal(tmp_path: Path) -> None:
-    run = Run(tmp_path, step_s=0.1)
+    run = Run(tmp_path, step_s=0.4)
     ranks = run.start(2)
     ranks.wait_for_step(1)
     run.dir.stop.touch()
@@ -175,10 +175,10 @@ def test_a_second_signal_does_not_break_the_save(
     tmp_path: Path, reference: Callable[..., Run]
 ) -> None:
     undisturbed = reference(step_s=0.05)
-    run = Run(tmp_path, step_s=0.05)
+    run = Run(tmp_path, step_s=0.3)
     ranks = run.start(3)
     ranks.wait_for_step(4)
-    for number in [signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2] * 10:
+    for number in [signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2] * 200:
         with suppress(ProcessLookupError):
             ranks.send(number)
         time.sleep(0.003)
@@ -224,7 +224,7 @@ def test_signals_to_every_process_leave_the_data_workers_alive_for_the_save(
     tmp_path: Path, reference: Callable[..., Run]
 ) -> None:
     undisturbed = reference(step_s=0.05, workers=2)
-    run = Run(tmp_path, step_s=0.05, workers=2)
+    run = Run(tmp_path, step_s=0.3, workers=2)
     ranks = run.start(3)
     ranks.wait_for_step(3)
     for process in ranks.processes:
@@ -251,7 +251,7 @@ def test_after_a_killed_rank_the_newest_checkpoint_is_gone_on_from(
 def test_a_killed_rank_is_noticed_at_once_though_its_data_workers_hold_its_sockets(
     data: str, tmp_path: Path
 ) -> None:
-    ranks = Run(tmp_path, workers=2, data=data, samples=400, step_s=0.02).start(2)
+    ranks = Run(tmp_path, workers=2, data=data, samples=400, step_s=0.1).start(2)
     ranks.wait_for_step(5)
     ranks.send(signal.SIGKILL, 1)
     assert ranks.wait(100) == [76, -signal.SIGKILL]

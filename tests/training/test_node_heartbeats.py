@@ -108,7 +108,8 @@ def test_a_rank_that_stands_still_does_not_silence_its_node(attempt, start):
     wait_until(lambda: set(times(attempt)) == {1, 2})
     stopped.send_signal(signal.SIGSTOP)
     wait_until(lambda: ") T " in Path(f"/proc/{stopped.pid}/stat").read_text())
-    time.sleep(0.5)  # what it told before has been carried
+    seen = times(attempt)[2]  # what it told before has been carried once the other has told more
+    wait_until(lambda: times(attempt)[2] > seen + 0.5)
     before = times(attempt)
     wait_until(lambda: times(attempt)[2] > before[2] + 1)
     assert times(attempt)[1] == before[1]
@@ -121,7 +122,8 @@ def test_a_rank_that_was_killed_stays_known_and_the_others_go_on(attempt, start)
     wait_until(lambda: set(times(attempt)) == {5, 6})
     killed.kill()
     killed.wait()
-    time.sleep(0.5)
+    seen = times(attempt)[6]
+    wait_until(lambda: times(attempt)[6] > seen + 0.5)
     before = times(attempt)
     wait_until(lambda: times(attempt)[6] > before[6] + 1)
     assert times(attempt)[5] == before[5]
