@@ -38,7 +38,11 @@ OTHER_WORDS = {
     **dict.fromkeys(("site", "profile", "site_profile", "cluster_profile"), "cluster_profile"),
     "cluster": "the option --cluster slurm or --cluster local",
     **dict.fromkeys(
-        ("monitor", "save_top_k", "save_last", "dirpath", "filename"),
+        (
+            *("monitor", "save_top_k", "save_last", "dirpath", "filename", "save_weights_only"),
+            *("every_n_epochs", "every_n_train_steps", "save_on_train_epoch_end"),
+            *("model_checkpoint", "checkpoint_callback"),
+        ),
         "it under init_args of a ModelCheckpoint in trainer.callbacks",
     ),
     **dict.fromkeys(
@@ -60,8 +64,8 @@ OTHER_WORDS = {
         ("environment", "variables", "env_vars", "environment_variables"),
         "env: {{variables: {{NAME: VALUE}}}}",
     ),
-    "early_stopping": "trainer: {{callbacks: [{{class_path: EarlyStopping, init_args:"
-    " {{monitor: val_loss, patience: 3}}}}]}}",
+    "early_stopping": "trainer: {{callbacks: [{{class_path: pytorch_lightning.callbacks"
+    ".EarlyStopping, init_args: {{monitor: val_loss, patience: 3}}}}]}}",
     **dict.fromkeys(
         ("val", "validation", "eval", "evaluation"),
         "val_dataloader into your DataModule, and how often: trainer.check_val_every_n_epoch",

@@ -17,6 +17,7 @@ from hpc_train.config.class_kind import (
     place_of,
 )
 from hpc_train.config.hook_notes import REFUSED
+from hpc_train.config.late_loaders import late_loader
 from hpc_train.config.lengthless_sets import without_length
 from hpc_train.config.load import LoadedConfig
 from hpc_train.config.method_signatures import PLATEAU_FORM, sure_plateau, without_loader
@@ -56,6 +57,9 @@ def check_refused_by_lightning(loaded: LoadedConfig, path: Sequence[str]) -> Non
         if name.is_sure:
             raise loaded.origins.error(key, f": {said}", name.fix)
     _check_assigned(loaded, path)
+    said, hint = late_loader(loaded, path)
+    if said:
+        raise loaded.origins.error("model.class_path", f": {said}", hint)
     _check_optimizers(class_path, path, loaded.origins)
     _check_steps(class_path, loaded, path)
     _check_loader(loaded, path)

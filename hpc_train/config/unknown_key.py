@@ -13,7 +13,9 @@ from hpc_train.config.hydra_words import word_of_hydra
 from hpc_train.config.in_its_place import below_its_section, meant_section, of_a_file
 from hpc_train.config.interpolations import held_by_prefix
 from hpc_train.config.keys import FIELDS, SECTIONS
+from hpc_train.config.lightning_home import of_project
 from hpc_train.config.logger_forms import LOGGER_WORDS
+from hpc_train.config.meant_callbacks import meant_callback
 from hpc_train.config.origins import Origins
 from hpc_train.config.other_words import (
     OF_A_CLASS,
@@ -74,6 +76,8 @@ def unknown_key(
     script = isinstance(of_script, Mapping) and bool(of_script.get("path"))
     typed = origins.is_typed(full)
     hint, users = _of_the_top(key, written, values, origins) if not section else ("", ())
+    if not hint:
+        hint, users = meant_callback(full, values, origins)
     if not section and key != key.lower() and key.lower() in known:
         hint = f"did you mean '{key.lower()}'?"
     if not section and not typed and not script:
@@ -94,7 +98,9 @@ def unknown_key(
     hint = hint or _what_there_is(section, key, known, values)
     if not section and not typed:
         hint = below_its_section(hint, written, values, origins)
-    error = origins.error(full, "is no key of hpc-train", hint)
+    others = [it.rpartition(".")[2] for it in users] if section else []
+    said = f", and {', '.join(others)} {'is' if len(others) == 1 else 'are'} none" if others else ""
+    error = origins.error(full, f"is no key of hpc-train{said}", hint)
     error.keys += users  # one mend for all of them
     return error
 
@@ -198,7 +204,8 @@ def _known_word(full: str, section: str, key: str, *, script: bool) -> str:
         return "write preflight: off"
     if full in _SUBCOMMANDS:
         return f"write the keys below {full} without it"
-    hint = hint or (f"write {OTHER_WORDS[key].format(key=key)}" if key in OTHER_WORDS else "")
+    if not hint and key in OTHER_WORDS:
+        hint = of_project(f"write {OTHER_WORDS[key].format(key=key)}")
     return hint or ("a file builds on others, the command line does not" if key in BASES else "")
 
 

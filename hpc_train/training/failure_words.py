@@ -23,6 +23,7 @@ from hpc_train.training.asked_of_gpu import asked_of_gpu
 from hpc_train.training.called_classes import uncalled_class
 from hpc_train.training.called_hooks import called_hook
 from hpc_train.training.changed_in_place import changed_in_place
+from hpc_train.training.class_numbers import class_numbers
 from hpc_train.training.collate_errors import wrong_collate
 from hpc_train.training.dead_worker import dead_worker
 from hpc_train.training.empty_data import empty_data
@@ -138,7 +139,8 @@ def fix_of(
     fixes += [lost_gradient(error).fix or uncalled_class(error).fix or wrong_collate(error).fix]
     fixes += [in_place]
     fixes += [_of_samples(error) or sampleless_set(error).fix or lengthless_set(error).fix]
-    fixes += [absent_interface(error), kept_graph(error), absent_package(error), of_metric(error)]
+    fixes += [absent_interface(error), kept_graph(error), absent_package(error)]
+    fixes += [class_numbers(error) or of_metric(error)]
     fixes += [asked_of_gpu(error), logged_in_predict(error)]
     if not any(fixes):
         meant = meant_instead(error, of_config=batch is not None) or near_name(error)

@@ -21,7 +21,7 @@ _SAID = re.compile(
     r"expected target dtype to be Long or Byte, but got |expected scalar type Long but found "
     r"|\"(?:nll_loss|cross_entropy)\w*\" not implemented for '"
 )
-_STEPS = ("training_step", "validation_step", "test_step", "predict_step")
+STEPS = ("training_step", "validation_step", "test_step", "predict_step")
 _MOST = 2**53  # above it a Double has no longer each whole number
 
 
@@ -31,7 +31,7 @@ def float_labels(error: BaseException) -> str:
         return ""
     frames = frames_of(error)
     labels: Any = frames[-1].f_locals.get("target") if frames else None
-    numbers = _whole_numbers(labels)
+    numbers = whole_numbers(labels)
     call, frame = _call_of(error)
     given = _labels_of(call) if call else None
     if not numbers or call is None or given is None or frame is None:
@@ -43,10 +43,10 @@ def float_labels(error: BaseException) -> str:
     said = f"{ast.unparse(given)} is {kind} {list(labels.shape)} with {numbers}"
     places = _places(call, given, frame, error)
     at = " and ".join(dict.fromkeys(places))
-    return f"{said}: write {_as_long(given)} in {at}{_in_data(frames, labels)}"
+    return f"{said}: write {_as_long(given)} in {at}{in_data(frames, labels, '.long()')}"
 
 
-def _whole_numbers(labels: Any) -> str:
+def whole_numbers(labels: Any) -> str:
     """`the whole numbers 0 to 3`; empty of others, and of those that a GPU has, for no wait."""
     device = getattr(getattr(labels, "device", None), "type", "")
     if device != "cpu" or not shape_of(labels) or not labels.numel() or labels.is_complex():
@@ -94,11 +94,11 @@ def _places(
     """The failed line, and those of the model's other steps that take the same labels alike."""
     file = shown_file(frame.f_code.co_filename)
     yield f"{file}:{call.lineno}"
-    if frame.f_code.co_name not in _STEPS:
+    if frame.f_code.co_name not in STEPS:
         return
     owner = next(owners(frames_of(error)), None)
     here = _bound(parsed(lines_of(own_method(owner, frame.f_code.co_name))[0]), given)
-    for step in _STEPS if here else ():
+    for step in STEPS if here else ():
         method = own_method(owner, step)
         lines, first = lines_of(method)
         node = parsed(lines)
@@ -131,8 +131,10 @@ def _targets(node: ast.Assign) -> Iterator[ast.AST]:
         yield from ast.walk(target)
 
 
-def _in_data(frames: Sequence[FrameType], labels: Any) -> str:
+def in_data(frames: Sequence[FrameType], labels: Any, change: str) -> str:
+    """Where to change the labels once; empty where the text does not surely tell it."""
     if source := shown_source(frames):
-        return f", or once in the data set: int(...) or .long() of the label in {source}"
+        form = "int(...) or .long()" if change == ".long()" else change.replace("(1)", "(0)")
+        return f", or once in the data set: {form} of the label in {source}"
     place, name = line_of_tensors(frames, labels)
-    return f", or once in the data: {name} = {name}.long() in front of {place}" if place else ""
+    return f", or once in the data: {name} = {name}{change} in front of {place}" if place else ""

@@ -10,6 +10,7 @@ from hpc_train.training.float_labels import float_labels
 from hpc_train.training.foreign_calls import foreign_call
 from hpc_train.training.hidden_layers import hidden_layers
 from hpc_train.training.joined import joined
+from hpc_train.training.late_loader import late_loader
 from hpc_train.training.loss_shapes import unfit_loss, unfit_rows
 from hpc_train.training.missing_values import missing_values
 from hpc_train.training.not_modules import not_module
@@ -23,7 +24,7 @@ from hpc_train.training.unfit_operands import unfit_operands
 from hpc_train.training.wrapped_models import wrapped_attribute
 
 _BY_VALUES = (
-    *(wrapped_attribute, uncalled_method, fixed_shape, taken_apart, missing_values),
+    *(late_loader, wrapped_attribute, uncalled_method, fixed_shape, taken_apart, missing_values),
     *(out_of_range, unfit_input, hidden_layers, not_module, unfit_rows),
     *(
         pair_for_tensor,

@@ -44,7 +44,7 @@ def hint_of(folder: Path, line: str, monkeypatch: pytest.MonkeyPatch) -> str:
         ("dataloader: {}", "write data: {class_path: ...}"),
         ("architecture: nets.Net", "write model: {class_path: ...}"),
         ("command: python train.py", "write script: {path: train.py, args: [...]}"),
-        ("early_stopping: true", "write trainer: {callbacks: [{class_path: EarlyStopping,"),
+        ("early_stopping: true", "write below trainer: callbacks: [{class_path: pytorch_"),
         ("validation: {}", "write val_dataloader into your DataModule"),
         ("retries: 3", "write requeue: {budget: 3}"),
         ("ckpt: {every_n_steps: 5}", "write checkpoint"),
