@@ -42,6 +42,7 @@ from hpc_train.training.metric_classes import of_metric
 from hpc_train.training.near_names import near_name
 from hpc_train.training.sampleless_set import sampleless_set
 from hpc_train.training.samples_differ import none_in_samples, samples_differ
+from hpc_train.training.several_elements import several_elements
 from hpc_train.training.unfit_checkpoint import FIX, unfit_checkpoint
 from hpc_train.training.unknown_argument import meant_argument
 from hpc_train.training.unread_file import unread_file
@@ -141,7 +142,7 @@ def fix_of(
     fixes += [_of_samples(error) or sampleless_set(error).fix or lengthless_set(error).fix]
     fixes += [absent_interface(error), kept_graph(error), absent_package(error)]
     fixes += [class_numbers(error) or of_metric(error)]
-    fixes += [asked_of_gpu(error), logged_in_predict(error)]
+    fixes += [asked_of_gpu(error), logged_in_predict(error), several_elements(error).fix]
     if not any(fixes):
         meant = meant_instead(error, of_config=batch is not None) or near_name(error)
         fixes.append(meant or kept_list(error))

@@ -36,6 +36,7 @@ from hpc_train.training.resume.unsavable import UnsavableError, UnsavedEndError
 from hpc_train.training.resume.untrained import UntrainedError
 from hpc_train.training.sampleless_set import sampleless_set
 from hpc_train.training.samples_differ import no_batch_of_samples, none_in_samples, samples_differ
+from hpc_train.training.several_elements import several_elements
 from hpc_train.training.users_method import method_that_returned
 from hpc_train.training.whole_batch import taken_dict
 from hpc_train.training.whole_given import whole_given
@@ -77,7 +78,7 @@ _FRAME_LINE = re.compile(r'^\s*File "([^"]+)", line (\d+), in ', re.MULTILINE)
 _BEHIND: Sequence[Callable[[BaseException], _Told]] = (
     *(lost_gradient, uncalled_class, taken_dict),
     *(samples_differ, none_in_samples, no_batch_of_samples, sampleless_set, lengthless_set),
-    *(whole_predicted, whole_given, wrong_collate, changed_in_place),
+    *(whole_predicted, whole_given, wrong_collate, changed_in_place, several_elements),
 )
 
 
