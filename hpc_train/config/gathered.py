@@ -63,7 +63,7 @@ def tell_together(refused: Iterable[ConfigError]) -> None:
 
     Nothing where there are none.
     """
-    by_message = {it.message: it for it in refused}
+    by_message = {it.message: it for one in refused for it in (one, *one.others)}
     if not by_message:
         return
     files = list(dict.fromkeys(_place(it)[0] for it in by_message))
@@ -71,7 +71,9 @@ def tell_together(refused: Iterable[ConfigError]) -> None:
         by_message[it]
         for it in sorted(by_message, key=lambda it: (files.index(_place(it)[0]), _place(it)[1]))
     ]
-    first.others = (*first.others, *others)
+    for it in others:  # of a list's elements, the first has the rest with it
+        it.others = ()
+    first.others = tuple(others)
     raise first
 
 

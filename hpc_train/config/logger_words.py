@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from hpc_train.config.gathered import tell_together
 from hpc_train.config.logger_forms import LOGGER_WORDS, OWN_LOGGERS
 from hpc_train.config.origins import Origins
 from hpc_train.config.specs import CLASS_PATH, is_object, meant_by
@@ -17,12 +18,16 @@ def check_loggers(loggers: Sequence[Any], origins: Origins) -> None:
     Raises:
         ConfigError: with what to write.
     """
-    for index, logger in enumerate(loggers):
-        if logger not in OWN_LOGGERS and not is_object(logger):
-            hint = _as_logger(logger) or did_you_mean(str(logger), LOGGER_WORDS)
-            known = ", ".join(LOGGER_WORDS)
-            hint = hint or f"write {known}, or {{class_path: ..., init_args: ...}}"
-            raise origins.error(f"loggers.{index}", f"is {logger!r}", hint)
+    known = f"write {', '.join(LOGGER_WORDS)}, or {{class_path: ..., init_args: ...}}"
+    tell_together(
+        origins.error(
+            f"loggers.{index}",
+            f"is {it!r}",
+            _as_logger(it) or did_you_mean(str(it), LOGGER_WORDS) or known,
+        )
+        for index, it in enumerate(loggers)
+        if it not in OWN_LOGGERS and not is_object(it)
+    )
 
 
 def _as_logger(logger: object) -> str:

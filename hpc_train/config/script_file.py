@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hpc_train.config.gathered import tell_together
 from hpc_train.config.keys import FIELDS, OF_THE_SCRIPT
 from hpc_train.config.long_paths import how_to_read
 from hpc_train.config.modules import FoundModule
@@ -97,21 +98,20 @@ def check_args(arguments: Any, origins: Origins, key: str = "script.args") -> No
     if not isinstance(arguments, list):
         typed = ", ".join(arguments.split()) if isinstance(arguments, str) else "--lr, 0.1"
         raise origins.error(key, "is no list", f"write [{typed}]")
-    for index, argument in enumerate(arguments):
-        if isinstance(argument, bool) or not isinstance(argument, (str, int, float)):
-            raise origins.error(
-                f"{key}.{index}", f"is {argument!r} in YAML, and no text", "put it in quotes"
-            )
-        if str(argument).partition("=")[0] in ("--local_rank", "--local-rank"):
-            raise origins.error(
-                f"{key}.{index}",
-                f"is {argument!r}, and each rank has another one",
-                "leave it out: each rank gets its own, by LOCAL_RANK and by this argument",
-            )
-        if isinstance(argument, str) and not _can_be_argument(argument):
-            raise origins.error(
-                f"{key}.{index}", f"is {argument!r}", "write text in UTF-8 without NUL"
-            )
+    wrong = ((f"{key}.{index}", *_wrong_argument(it)) for index, it in enumerate(arguments))
+    tell_together(origins.error(where, said, hint) for where, said, hint in wrong if said)
+
+
+def _wrong_argument(argument: Any) -> tuple[str, str]:
+    """What is wrong with one, and what to do; empty of one that a script can be given."""
+    if isinstance(argument, bool) or not isinstance(argument, (str, int, float)):
+        return f"is {argument!r} in YAML, and no text", "put it in quotes"
+    if str(argument).partition("=")[0] in ("--local_rank", "--local-rank"):
+        hint = "leave it out: each rank gets its own, by LOCAL_RANK and by this argument"
+        return f"is {argument!r}, and each rank has another one", hint
+    if isinstance(argument, str) and not _can_be_argument(argument):
+        return f"is {argument!r}", "write text in UTF-8 without NUL"
+    return "", ""
 
 
 def _can_be_argument(text: str) -> bool:

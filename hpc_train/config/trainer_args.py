@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from hpc_train.config.gathered import tell_together
 from hpc_train.config.lightning_home import of_project
 from hpc_train.config.modules import find_module
 from hpc_train.config.origins import Origins
@@ -201,11 +202,11 @@ def _check_values(arguments: Mapping[str, Any], origins: Origins) -> None:
         from hpc_train.config.whole_forms import refuse_names  # on the way to an error
 
         refuse_names("trainer.callbacks", arguments["callbacks"], origins)
-    for index, callback in enumerate(_listed(arguments.get("callbacks"))):
-        if not is_object(callback):
-            raise origins.error(
-                f"trainer.callbacks.{index}", f"is {callback!r}", _as_object(callback)
-            )
+    tell_together(
+        origins.error(f"trainer.callbacks.{index}", f"is {it!r}", _as_object(it))
+        for index, it in enumerate(_listed(arguments.get("callbacks")))
+        if not is_object(it)
+    )
     for name, least in _LEAST.items():
         value = arguments.get(name)
         is_share = isinstance(value, float) and name in _SHARES

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 from hpc_train.config.flags import FLAGS
 from hpc_train.config.flow_slips import GPUS_HINT, GPUS_OF_A_RANK
+from hpc_train.config.gathered import tell_together
 from hpc_train.config.gpu_counts import hint_of_gpus
 from hpc_train.config.hosts import read_hosts, split_hosts
 from hpc_train.config.interpolations import walk
@@ -224,10 +225,12 @@ def setup_lines(setup: Any, origins: Origins) -> list[str] | None:
         text = json.dumps(str(setup).strip(), ensure_ascii=False)
         hint = f"write a list: [{text}]; or setup: | and each line of shell below it, indented"
         raise origins.error("env.setup", "is no list of lines", hint)
-    for index, line in enumerate(setup):
-        if not isinstance(line, str):
-            hint = "put the whole line in quotes: - 'LINE'"
-            raise origins.error(f"env.setup.{index}", f"is {line!r} in YAML, and no text", hint)
+    hint = "put the whole line in quotes: - 'LINE'"
+    tell_together(
+        origins.error(f"env.setup.{index}", f"is {line!r} in YAML, and no text", hint)
+        for index, line in enumerate(setup)
+        if not isinstance(line, str)
+    )
     return setup
 
 
@@ -298,10 +301,12 @@ def _check_notify(config: Config, origins: Origins) -> None:
             "put it into a file that only you can read: urls_from: ~/.config/hpc-train/notify",
         )
     known = NotifyConfig().events
-    for index, word in enumerate(config.notify.events):
-        if word not in known:
-            hint = did_you_mean(word, known) or f"write {', '.join(known)}"
-            raise origins.error(f"notify.events.{index}", f"is {word!r}", hint)
+    every = f"write {', '.join(known)}"
+    tell_together(
+        origins.error(f"notify.events.{index}", f"is {it!r}", did_you_mean(it, known) or every)
+        for index, it in enumerate(config.notify.events)
+        if it not in known
+    )
     folder = config.preflight.prometheus_dir
     if folder is not None and (not folder.startswith("/") or Path(folder).is_file()):
         hint = "write the whole path that the node exporter has: /var/lib/node_exporter"

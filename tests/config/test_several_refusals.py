@@ -149,3 +149,37 @@ def test_the_command_says_each_on_a_line_of_its_own(
         "error": "cfg.yaml:6: sed is no key of hpc-train",
         "hint": "did you mean 'seed'?",
     }
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        (
+            "trainer: {callbacks: [EarlyStopping, nets.Open]}\n",
+            ["trainer.callbacks.0", "trainer.callbacks.1"],
+        ),
+        (
+            "trainer: {callbacks: [Timer, {class_path: nets.Nothing}, Open, Timer]}\n",
+            [*(f"trainer.callbacks.{it}" for it in (0, 1, 2, 3))],
+        ),
+        ("trainer: {callbacks: [Timer]}\n", ["trainer.callbacks.0"]),
+        ("loggers: [csvv, csv, wandbb]\nsed: 1\n", ["loggers.0", "loggers.2", "sed"]),
+        ("notify: {events: [startd, endd]}\n", ["notify.events.0", "notify.events.1"]),
+        ("env: {setup: [1, module load x, 2]}\n", ["env.setup.0", "env.setup.2"]),
+    ],
+)
+def test_each_wrong_element_of_a_list_is_told_in_one_go(
+    nets: Path, monkeypatch: pytest.MonkeyPatch, text: str, wrong: list[str]
+) -> None:
+    monkeypatch.chdir(nets)
+    minimal = MINIMAL.replace("nets.Net}", "nets.Net, init_args: {width: 1}}")
+    every = told(nets, minimal + text)
+    assert all(any(f" {it}" in one for one in every) for it in wrong)
+    assert len(every) == len(wrong)
+
+
+def test_each_wrong_argument_of_a_script_is_told(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("print(1)\n")
+    text = "name: x\nscript: {path: train.py, args: [--a, true, --local_rank=0, [1]]}\n"
+    said = [it.split(" ")[1] for it in told(tmp_path, text)]
+    assert said == ["script.args.1", "script.args.2", "script.args.3"]

@@ -277,3 +277,14 @@ def test_what_the_progress_bar_shows_is_there_as_numbers_after_every_batch() -> 
     assert [{name: type(it) for name, it in told.items()} for told in later] == [
         {"shown": float}
     ] * 2
+
+
+def test_logged_several_reads_the_results_of_the_loops_and_names_of_two_functions() -> None:
+    """Without them a logged metric of several elements is told without its name and its line."""
+    from pytorch_lightning.loops.evaluation_loop import _EvaluationLoop
+    from pytorch_lightning.trainer.connectors.logger_connector import logger_connector, result
+
+    assert {"result_metric", "value"} <= {*result._ResultCollection.metrics.__code__.co_varnames}
+    assert "metrics" in logger_connector._LoggerConnector.log_metrics.__code__.co_varnames
+    assert "_results" in _EvaluationLoop.__init__.__code__.co_names
+    assert {"name", "fx", "metric_attribute"} <= {*result._Metadata.__dataclass_fields__}
