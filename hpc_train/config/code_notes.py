@@ -40,7 +40,7 @@ from hpc_train.config.rank_zero_calls import rank_zero_notes
 from hpc_train.config.relative_paths import notes_on_relative_paths
 from hpc_train.config.schedule_notes import misnamed_schedule
 from hpc_train.config.schema import Config
-from hpc_train.config.script_file import ranks_apart
+from hpc_train.config.script_file import data_of_ranks, ranks_apart
 from hpc_train.config.script_trainers import trainers_for_gpus
 from hpc_train.config.script_tree import script_tree
 from hpc_train.config.silent_forwards import silent_forward
@@ -52,7 +52,6 @@ from hpc_train.config.twice_normalized import (
 )
 from hpc_train.config.undefined_names import all_undefined
 from hpc_train.config.unrun_validation import unrun_validations
-from hpc_train.config.unshared_data import data_for_all
 from hpc_train.config.unsynced_logs import unsynced_notes
 from hpc_train.config.validate import other_environment
 from hpc_train.config.validation_notes import validation_notes
@@ -90,12 +89,9 @@ def _on_ranks(config: Config, workdir: Path) -> Iterator[str]:
     apart = ranks_apart(tree, config, workdir, sys.path) if tree is not None else None
     if apart is not None and not apart.is_sure:
         yield f"{config.script.path}:{apart.line} {apart.said}; {apart.hint}"
-    if tree is None or apart is not None or config.script.launcher == "none":
-        return
-    file = (workdir / (config.script.path or "")).resolve()
-    ranks = config.slurm.nodes * config.slurm.gpus_per_node
-    if told := data_for_all(tree, file, [str(file.parent), *sys.path], ranks=ranks):
-        line, said, hint = told
+    alike = data_of_ranks(tree, config, workdir, sys.path) if tree and apart is None else None
+    if alike is not None:
+        line, said, hint = alike
         yield f"{config.script.path}:{line} {said}; {hint}"
 
 

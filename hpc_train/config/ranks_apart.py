@@ -15,6 +15,7 @@ from pathlib import Path
 
 from hpc_train.config.script_starts import own_modules
 from hpc_train.config.script_trainers import made_fabrics
+from hpc_train.config.script_tree import name_given_to, words_in
 
 # Packages that average nothing unless the script asks them to by one of the names below.
 _HARMLESS = (
@@ -76,7 +77,7 @@ def trained_apart(
     if ranks < 2 or makes is None or not any(_is_call_of(it, "backward") for it in ast.walk(tree)):
         return None
     own = list(own_modules(tree, file, search_path))
-    words = {word for text in (tree, *own) for word in _words(text)}
+    words = {word for text in (tree, *own) for word in words_in(text)}
     made_here = {it.name for it in ast.walk(tree) if isinstance(it, ast.ClassDef)}
     wraps = {it for it in words - made_here if _WRAPS.fullmatch(it)}
     wraps |= words & {*_SETS_UP} if fabric else words & {"Fabric"}
@@ -108,7 +109,7 @@ def _to_write(tree: ast.Module, fabric: ast.Call | None) -> str:
     if fabric is None:
         write = f"{model} = torch.nn.parallel.DistributedDataParallel({model})"
         return f"write {write}{where or ' before its loop'}, {alone}"
-    name = next((_target(it) for it in made if it.value is fabric), "fabric")
+    name = name_given_to(fabric, tree) or "fabric"
     write = f"{model}, {optimizer} = {name}.setup({model}, {optimizer}){where}"
     for it in (it for it in made if _is_call_of(it.value, "DataLoader")):
         loader = _target(it)
@@ -139,25 +140,6 @@ def _is_parameters(call: ast.Call) -> bool:
 
 def _is_call_of(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == name
-
-
-def _words(tree: ast.Module) -> set[str]:
-    """All names of a text, with those that are imported, and its short texts."""
-    words: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name):
-            words.add(node.id)
-        elif isinstance(node, ast.Attribute):
-            words.add(node.attr)
-        elif isinstance(node, ast.alias):
-            words |= {*node.name.split("."), node.asname or node.name.rpartition(".")[2]}
-        elif isinstance(node, ast.ImportFrom):
-            words |= {*(node.module or "").split(".")}
-        elif isinstance(node, ast.arg | ast.keyword):
-            words.add(node.arg or "")
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            words |= {node.value} if node.value.isidentifier() else set()
-    return words
 
 
 def _is_known(text: ast.Module, folder: str) -> bool:

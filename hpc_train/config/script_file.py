@@ -294,11 +294,27 @@ def ranks_apart(
     """What is to be said of a script whose ranks average nothing; see `trained_apart`."""
     from hpc_train.config.ranks_apart import trained_apart
 
-    if config.script.launcher == "none":
-        return None  # its one process may start others
+    file, path, ranks = _run_by(config, workdir, search_path)
+    return trained_apart(tree, file, path, ranks=ranks)
+
+
+def data_of_ranks(
+    tree: ast.Module, config: Config, workdir: Path, search_path: Sequence[str]
+) -> tuple[int, str, str] | None:
+    """What is to be said of a script whose ranks each take all samples; see `data_for_all`."""
+    from hpc_train.config.unshared_data import data_for_all
+
+    file, path, ranks = _run_by(config, workdir, search_path)
+    return data_for_all(tree, file, path, ranks=ranks)
+
+
+def _run_by(
+    config: Config, workdir: Path, search_path: Sequence[str]
+) -> tuple[Path, list[str], int]:
+    """The script, what it imports from, and how many ranks run it: one where it starts others."""
     file = (workdir / (config.script.path or "")).resolve()
     ranks = config.slurm.nodes * config.slurm.gpus_per_node
-    return trained_apart(tree, file, [str(file.parent), *search_path], ranks=ranks)
+    return file, [str(file.parent), *search_path], 1 if config.script.launcher == "none" else ranks
 
 
 def line_for_gpus(file: Path) -> tuple[int, str] | None:

@@ -24,3 +24,28 @@ def _parsed(source: bytes) -> ast.Module:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the script's own business
         return ast.parse(source)
+
+
+def words_in(tree: ast.Module) -> set[str]:
+    """All names of a text, with those that are imported, and its short texts."""
+    words: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            words.add(node.id)
+        elif isinstance(node, ast.Attribute):
+            words.add(node.attr)
+        elif isinstance(node, ast.alias):
+            words |= {*node.name.split("."), node.asname or node.name.rpartition(".")[2]}
+        elif isinstance(node, ast.ImportFrom):
+            words |= {*(node.module or "").split(".")}
+        elif isinstance(node, ast.arg | ast.keyword):
+            words.add(node.arg or "")
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            words |= {node.value} if node.value.isidentifier() else set()
+    return words
+
+
+def name_given_to(value: ast.expr, tree: ast.Module) -> str:
+    """What a script calls what it makes there; empty where it has no name."""
+    made = (it for it in ast.walk(tree) if isinstance(it, ast.Assign) and it.value is value)
+    return next((ast.unparse(it.targets[0]) for it in made), "")

@@ -1,8 +1,8 @@
 """A loss that is given probabilities and takes logits, told from the text of a model or a script.
 
-`cross_entropy` "is expected to contain the unnormalized logits for each class": it applies
-log_softmax itself (torch's manual, torch.nn.CrossEntropyLoss), so behind a softmax it learns
-little, and nothing fails.
+"The input is expected to contain the unnormalized logits for each class" (torch's manual,
+torch.nn.CrossEntropyLoss): `cross_entropy` applies log_softmax itself, so behind a softmax it
+learns little, and nothing fails.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ _WRAPPERS = (
 _MOVES = ("to", "cuda", "cpu", "float", "double", "half", "train", "eval", "squeeze", "contiguous")
 _MOST_STEPS = 8
 _CONDITIONS = (ast.If, ast.Try, ast.Match, ast.IfExp)
+_Branches = tuple[tuple[int, int], ...]  # that a line stands in: of which statement, and which
 
 
 @dataclass(frozen=True)
@@ -217,8 +218,8 @@ def _forward(owner: ast.ClassDef, normalizer: str, scope: _Scope) -> str:
 
 def _last_stored(name: ast.Name, body: Sequence[ast.AST]) -> ast.expr | None:
     """What a name surely holds there; None where a condition or a loop may have given another."""
-    before: tuple[int, ast.expr | None, tuple[int, ...]] | None = None
-    use: tuple[int, ...] | None = None
+    before: tuple[int, ast.expr | None, _Branches] | None = None
+    use: _Branches | None = None
     for node, conditions in _with_conditions(body, ()):
         if node is name:
             use = conditions
@@ -244,8 +245,8 @@ def _stores(statement: ast.stmt, name: str) -> bool:
 
 
 def _with_conditions(
-    body: Sequence[ast.AST], above: tuple[int, ...]
-) -> Iterator[tuple[ast.AST, tuple[int, ...]]]:
+    body: Sequence[ast.AST], above: _Branches
+) -> Iterator[tuple[ast.AST, _Branches]]:
     """Each part of a function, with the branches that it stands in."""
     for node in body:
         yield node, above
@@ -254,7 +255,7 @@ def _with_conditions(
         for number, (_, value) in enumerate(ast.iter_fields(node)):
             children = value if isinstance(value, list) else [value]
             parts = [it for it in children if isinstance(it, ast.AST)]
-            branch = (*above, id(node) + number) if isinstance(node, _CONDITIONS) else above
+            branch = (*above, (id(node), number)) if isinstance(node, _CONDITIONS) else above
             yield from _with_conditions(parts, branch)
 
 

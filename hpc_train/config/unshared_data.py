@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from hpc_train.config.script_starts import own_modules
 from hpc_train.config.script_trainers import made_fabrics
+from hpc_train.config.script_tree import name_given_to, words_in
 
 _WRAPS = re.compile(r"\w*DistributedDataParallel|DDP|FSDP|FullyShardedDataParallel|fully_shard")
 # By which a script may share its samples, or has somebody do so.
@@ -43,18 +44,17 @@ def data_for_all(
     loaders = [it for it in ast.walk(tree) if isinstance(it, ast.Call) and _is_loader(it)]
     if not texts or not loaders:
         return None
-    words = {word for text in texts for word in _words(text)}
+    words = {word for text in texts for word in words_in(text)}
     averages = "setup" in words if fabric else any(map(_WRAPS.fullmatch, words))
     makes = fabric is not None or "init_process_group" in words
     shares = any(_SHARES.match(it) for it in words if it not in _SHARD_WRAPS)
     if not averages or not makes or shares or not all(map(_only_for_devices, texts)):
         return None
-    loader = next((it for it in loaders if "train" in _name_of(it, tree)), loaders[0])
+    loader = next((it for it in loaders if "train" in name_given_to(it, tree)), loaders[0])
     said = f"gives each of {ranks} ranks all of the samples: an epoch is {ranks} times the same"
     if fabric is not None:
-        name = _name_of(loader, tree) or "loader"
-        made = next((it for it in _assigned(tree) if it.value is fabric), None)
-        owner = ast.unparse(made.targets[0]) if made else "fabric"
+        name, owner = (name_given_to(it, tree) for it in (loader, fabric))
+        name, owner = name or "loader", owner or "fabric"
         return loader.lineno, said, f"write {name} = {owner}.setup_dataloaders({name}) behind it"
     return loader.lineno, said, _with_sampler(loader)
 
@@ -76,30 +76,6 @@ def _with_sampler(loader: ast.Call) -> str:
 def _is_loader(call: ast.Call) -> bool:
     is_open = any(it.arg is None for it in call.keywords)
     return ast.unparse(call.func).rpartition(".")[2] == "DataLoader" and not is_open
-
-
-def _assigned(tree: ast.Module) -> Iterator[ast.Assign]:
-    yield from (it for it in ast.walk(tree) if isinstance(it, ast.Assign))
-
-
-def _name_of(loader: ast.AST, tree: ast.Module) -> str:
-    """What it is assigned to; empty where it has no name."""
-    found = (it.targets[0] for it in _assigned(tree) if it.value is loader)
-    return next((ast.unparse(it) for it in found if isinstance(it, ast.Name)), "")
-
-
-def _words(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name):
-            yield node.id
-        elif isinstance(node, ast.Attribute):
-            yield node.attr
-        elif isinstance(node, ast.alias):
-            yield from (*node.name.split("."), node.asname or "")
-        elif isinstance(node, ast.keyword | ast.arg):
-            yield node.arg or ""
-        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
-            yield node.name
 
 
 def _only_for_devices(tree: ast.Module) -> bool:

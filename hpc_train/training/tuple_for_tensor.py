@@ -26,13 +26,11 @@ def tuple_for_tensor(error: BaseException) -> str:
     frame, nodes = failing_line(error) or (None, [])
     if frame is None or not any(shape_of(it) is not None for it in parts):
         return ""
-    for node in nodes:
-        if not isinstance(node, ast.Attribute) or node.attr != name:
-            continue
-        if value_of(node.value, frame) is not parts and not isinstance(node.value, ast.Call):
-            continue
-        return _to_write(node, nodes, name, parts, shapes)
-    return ""
+    asked = [it for it in nodes if isinstance(it, ast.Attribute) and it.attr == name]
+    held = [it for it in asked if value_of(it.value, frame) is parts]
+    made = [it for it in asked if isinstance(it.value, ast.Call)]
+    node = held[0] if held else made[0] if len(made) == 1 else None
+    return _to_write(node, nodes, name, parts, shapes) if node is not None else ""
 
 
 def _to_write(

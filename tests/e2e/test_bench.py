@@ -86,6 +86,7 @@ def leaves_no_model(told: dict[str, Any], number: int) -> bool:
 
 
 @pytest.mark.slurm
+@pytest.mark.timeout(1200)
 def test_shapes_are_measured_on_slurm_and_a_slower_run_says_so_while_it_runs(site: Shell) -> None:
     shell = project(site)
     (shell.folder / "broken").touch()
