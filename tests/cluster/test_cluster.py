@@ -82,11 +82,15 @@ def test_gloo_adds_up_over_three_nodes_of_two_ranks(slurm_cluster: Cluster, tmp_
 def test_preemption_signals_the_steps_and_the_job_runs_again(
     slurm_cluster: Cluster, tmp_path: Path
 ) -> None:
-    """Each task writes on its node: srun, which Slurm ends as well, may hand on no more by then."""
+    """Each task writes on its node: srun, which Slurm ends as well, may hand on no more by then.
+
+    The signal goes to a task's children as well. A bash whose last child it ended first comes to
+    the end of its words and leaves without its trap: so it waits in a loop, which has no end.
+    """
     script = (
         "#!/bin/bash\n"
         f"srun --nodes=3 --ntasks=3 --output={tmp_path}/%t.log --open-mode=append bash -c '"
-        'trap "echo $(hostname) term; exit 0" TERM; echo up; sleep 60 & wait\'\n'
+        'trap "echo $(hostname) term; exit 0" TERM; echo up; while :; do sleep 0.1; done\'\n'
         "scontrol requeue $SLURM_JOB_ID; sleep 30\n"
     )
     job = slurm_cluster.sbatch(["--nodes=3", "--exclusive", "--open-mode=append"], script)
