@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from hpc_train.config.class_kind import locate, place_of
+from hpc_train.config.class_kind import Located, locate, place_of
 from hpc_train.config.load import LoadedConfig
 from hpc_train.config.method_signatures import is_of_lightning_alone, methods_of
 from hpc_train.config.silent_callbacks import lightnings_callback
@@ -35,24 +36,50 @@ def late_loader(loaded: LoadedConfig, path: Sequence[str]) -> tuple[str, str]:
     Args:
         path: As `sys.path`, with the user's folder first.
     """
+    early = early_hook(loaded, path)
+    asked = next(_asked(early.method), None) if early else None
+    if early is None or asked is None:
+        return "", ""
+    place = place_of(early.found, asked.lineno, path)
+    said = f"{early.class_path}.{_HOOK} asks self.trainer.{LOADER} ({place}), which is None there"
+    return said, fix_of_loader(early.method, asked, has_epochs=early.has_epochs)
+
+
+@dataclass(frozen=True, slots=True)
+class EarlyHook:
+    """The configure_optimizers of the user's model, which surely runs before there are loaders.
+
+    Attributes:
+        has_epochs: Whether the training has a number of them.
+    """
+
+    class_path: str
+    found: Located
+    method: ast.FunctionDef
+    has_epochs: bool
+
+
+def early_hook(loaded: LoadedConfig, path: Sequence[str]) -> EarlyHook | None:
+    """The hook; None where the model has none, or where its loaders may be there before.
+
+    Args:
+        path: As `sys.path`, with the user's folder first.
+    """
     class_path, _ = read_object(loaded.config.model, "model", loaded.origins)
     found = locate(class_path, path)
     definition = found.definition if found else None
     if not found or not isinstance(definition, ast.ClassDef):
-        return "", ""
+        return None
     text = ast.unparse(definition)
     if not is_of_lightning_alone(definition) or any(it in text for it in _MAKE_THEM + _OTHER_WAYS):
-        return "", ""
+        return None
     if not _others_are_silent(loaded, path):
-        return "", ""
+        return None
     method = methods_of(definition).get(_HOOK)
-    asked = next(_asked(method), None) if method and not method.decorator_list else None
-    if asked is None or method is None:
-        return "", ""
-    place = place_of(found, asked.lineno, path)
-    said = f"{class_path}.{_HOOK} asks self.trainer.{LOADER} ({place}), which is None there"
+    if method is None or method.decorator_list:
+        return None
     epochs = loaded.config.trainer.get("max_epochs")
-    return said, fix_of_loader(method, asked, has_epochs=type(epochs) is int and epochs > 0)
+    return EarlyHook(class_path, found, method, type(epochs) is int and epochs > 0)
 
 
 def fix_of_loader(
@@ -108,8 +135,12 @@ def takers(nodes: Sequence[ast.AST], loaders: set[str]) -> Iterator[ast.expr]:
             yield node
 
 
-def loaders_in(method: ast.AST, trainer: str = "self.trainer") -> set[str]:
-    """How the method writes the Trainer's train_dataloader: whole, or by a name given once."""
+def loaders_in(method: ast.AST, trainer: str = "self.trainer", asked: str = LOADER) -> set[str]:
+    """How the method writes the Trainer's train_dataloader: whole, or by a name given once.
+
+    Args:
+        asked: Another attribute of the Trainer's in its place.
+    """
     names = {trainer}
     every = [it for it in ast.walk(method) if isinstance(it, ast.Name)]
     stored = [it.id for it in every if isinstance(it.ctx, ast.Store)]
@@ -120,19 +151,23 @@ def loaders_in(method: ast.AST, trainer: str = "self.trainer") -> set[str]:
         if isinstance(it.targets[0], ast.Name) and stored.count(it.targets[0].id) == 1
     }
     names |= {name for name, value in once.items() if value == trainer}
-    loaders = {f"{it}.{LOADER}" for it in names}
+    loaders = {f"{it}.{asked}" for it in names}
     return loaders | {name for name, value in once.items() if value in loaders}
 
 
 def _asked(method: ast.FunctionDef) -> Iterator[ast.expr]:
-    """Of the statements that each call of the method comes to."""
     loaders = loaders_in(method)
-    for statement in method.body:
-        if not isinstance(statement, _PLAIN):
-            if any(isinstance(it, ast.Return | ast.Raise) for it in ast.walk(statement)):
-                return
-            continue
+    for statement in surely_run(method):
         yield from takers([*_run(statement)], loaders)
+
+
+def surely_run(method: ast.FunctionDef) -> Iterator[ast.stmt]:
+    """The plain statements that each call of the method comes to."""
+    for statement in method.body:
+        if isinstance(statement, _PLAIN):
+            yield statement
+        elif any(isinstance(it, ast.Return | ast.Raise) for it in ast.walk(statement)):
+            return
 
 
 def _run(node: ast.AST) -> Iterator[ast.AST]:

@@ -6,6 +6,7 @@ Source: https://lightning.ai/docs/pytorch/stable/api/lightning.pytorch.callbacks
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,6 +24,10 @@ _OF_MODELS = (  # arguments of a ModelCheckpoint
 _SAME = ("ckpt", "checkpoints", "checkpointing", "model_checkpoint", "checkpoint_callback")
 _BELOW = f"under {INIT_ARGS}"
 _EARLY = ("early_stopping", "earlystopping", "early_stop")
+# Arguments that an EarlyStopping alone has, and those of both.
+_OF_EARLY = ("patience", "min_delta", "stopping_threshold", "divergence_threshold", "check_finite")
+_OF_BOTH = ("monitor", "mode", "strict", "verbose")
+_ALONE_IS_ANOTHERS = ("every_n_epochs", "every_n_train_steps", "verbose", "strict")
 
 
 def meant_callback(
@@ -56,6 +61,37 @@ def meant_callback(
     if [*given] == ["every_n_train_steps"]:  # either may be meant
         hint = f"write checkpoint.every_n_steps for what a run goes on from; for a model, {hint}"
     return hint, tuple(f"{section}.{it}" for it in in_file if it != key)
+
+
+def callback_of_trainer(
+    name: str, arguments: Mapping[str, Any], *, is_typed: bool
+) -> tuple[str, tuple[str, ...]]:
+    """What to write for a key of `trainer` that is a callback, or an argument of one; else empty.
+
+    Args:
+        arguments: The whole of `trainer`.
+
+    Returns:
+        Also the other keys there that the same mend is for.
+    """
+    values = {"trainer": arguments}
+    told = _of_section(name.lower(), arguments.get(name), values)
+    others: tuple[str, ...] = ()
+    if not told:
+        is_early = any(it in _OF_EARLY for it in arguments)
+        wanted = (*_OF_EARLY, *_OF_BOTH) if is_early else _OF_MODELS
+        given = {it: value for it, value in arguments.items() if it in wanted}
+        if name not in given or all(it in _ALONE_IS_ANOTHERS for it in given):
+            return "", ()
+        others = tuple(it for it in given if it != name)
+        kind = "EarlyStopping" if is_early else "ModelCheckpoint"
+        is_there = any(kind in str(it) for it in arguments.get("callbacks") or ())
+        needed = {"monitor": "val_loss"} if is_early and not is_there else {}
+        told = _as_callback({**needed, **given}, values, kind)
+    start = "write below trainer: callbacks: "
+    if is_typed and told.startswith(start):
+        told = f"write {shlex.quote(f'trainer.callbacks={told.removeprefix(start)}')}"
+    return told, others
 
 
 def _of_section(name: str, given: Any, values: Mapping[str, Any]) -> str:

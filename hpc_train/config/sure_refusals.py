@@ -16,6 +16,7 @@ from hpc_train.config.class_kind import (
     method_of,
     place_of,
 )
+from hpc_train.config.endless_batches import endless_batches
 from hpc_train.config.hook_notes import REFUSED
 from hpc_train.config.late_loaders import late_loader
 from hpc_train.config.lengthless_sets import without_length
@@ -57,9 +58,10 @@ def check_refused_by_lightning(loaded: LoadedConfig, path: Sequence[str]) -> Non
         if name.is_sure:
             raise loaded.origins.error(key, f": {said}", name.fix)
     _check_assigned(loaded, path)
-    said, hint = late_loader(loaded, path)
-    if said:
-        raise loaded.origins.error("model.class_path", f": {said}", hint)
+    for find in (late_loader, endless_batches):
+        said, hint = find(loaded, path)
+        if said:
+            raise loaded.origins.error("model.class_path", f": {said}", hint)
     _check_optimizers(class_path, path, loaded.origins)
     _check_steps(class_path, loaded, path)
     _check_loader(loaded, path)

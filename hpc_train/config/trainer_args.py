@@ -20,7 +20,7 @@ from hpc_train.config.removed_arguments import (
 )
 from hpc_train.config.schema import CheckpointConfig, Config
 from hpc_train.config.specs import CLASS_PATH, INIT_ARGS, TARGET, is_object
-from hpc_train.config.trainer_words import instead_of
+from hpc_train.config.trainer_words import unknown_argument
 from hpc_train.config.words import did_you_mean, meant_number
 
 # Arguments that exist, and that hpc-train gives itself: what to write instead.
@@ -131,14 +131,7 @@ def check_trainer(
             hint = owned_hint(name, arguments[name], OWNED[name], config, origins)
             raise origins.error(key, "is set by hpc-train", hint)
         if known and name not in known:
-            usable = [parameter for parameter in known if parameter not in OWNED]
-            raise origins.error(
-                key,
-                "is no argument of Lightning's Trainer",
-                _as_typed(instead_of(name, arguments[name]), key, origins)
-                or did_you_mean(name, usable, prefix="trainer.")
-                or "an argument of your model's own goes under model.init_args",
-            )
+            raise unknown_argument(name, arguments, known, OWNED, origins)
         if known:
             _check_type(key, arguments[name], _members(known[name]), origins)
     _check_values(arguments, origins)
@@ -189,11 +182,6 @@ def _check_precision(arguments: Mapping[str, Any], origins: Origins) -> None:
     if on_cpu and full_precision(value).startswith(NOT_ON_A_CPU):
         message = f"is {value}, which does not work on a CPU (trainer.accelerator)"
         raise origins.error("trainer.precision", message, "write bf16-mixed or 32-true")
-
-
-def _as_typed(hint: str, key: str, origins: Origins) -> str:
-    """A hint of a file's top, as the command line has it."""
-    return hint.replace(" at the top, beside trainer", "=...") if origins.is_typed(key) else hint
 
 
 def _check_values(arguments: Mapping[str, Any], origins: Origins) -> None:

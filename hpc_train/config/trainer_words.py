@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Mapping
+from typing import Any
 
 from hpc_train.config.keys import FIELDS, SECTIONS
 from hpc_train.config.lightning_home import of_project
+from hpc_train.config.meant_callbacks import callback_of_trainer
+from hpc_train.config.origins import Origins
 from hpc_train.config.other_words import OF_A_CLASS, OTHER_WORDS
 from hpc_train.config.removed_arguments import (
     REMOVED_ARGUMENTS,
@@ -15,6 +18,43 @@ from hpc_train.config.removed_arguments import (
     UNUSED_ARGUMENTS,
 )
 from hpc_train.config.specs import CLASS_PATH, INIT_ARGS, TARGET, is_trainer
+from hpc_train.config.words import did_you_mean
+from hpc_train.errors import ConfigError
+
+
+def unknown_argument(
+    name: str,
+    arguments: Mapping[str, Any],
+    known: Iterable[str],
+    owned: Container[str],
+    origins: Origins,
+) -> ConfigError:
+    """The refusal of a name that the Trainer does not take, and what to write.
+
+    Args:
+        arguments: The whole of `trainer`.
+        known: What the Trainer takes.
+        owned: What of that hpc-train sets.
+    """
+    key = f"trainer.{name}"
+    hint, others = callback_of_trainer(name, arguments, is_typed=origins.is_typed(key))
+    usable = [it for it in known if it not in owned]
+    hint = (
+        hint
+        or _as_typed(instead_of(name, arguments[name]), key, origins)
+        or did_you_mean(name, usable, prefix="trainer.")
+        or "an argument of your model's own goes under model.init_args"
+    )
+    many = "is" if len(others) == 1 else "are"
+    said = f", and {', '.join(others)} {many} none" if others else ""
+    error = origins.error(key, f"is no argument of Lightning's Trainer{said}", hint)
+    error.keys += tuple(f"trainer.{it}" for it in others)  # one mend for all of them
+    return error
+
+
+def _as_typed(hint: str, key: str, origins: Origins) -> str:
+    """A hint of a file's top, as the command line has it."""
+    return hint.replace(" at the top, beside trainer", "=...") if origins.is_typed(key) else hint
 
 
 def instead_of(name: str, value: object = None) -> str:
