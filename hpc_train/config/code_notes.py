@@ -52,6 +52,7 @@ from hpc_train.config.twice_normalized import (
 )
 from hpc_train.config.undefined_names import all_undefined
 from hpc_train.config.unrun_validation import unrun_validations
+from hpc_train.config.unstepped_optimizers import unstepped_optimizers
 from hpc_train.config.unsynced_logs import unsynced_notes
 from hpc_train.config.validate import other_environment
 from hpc_train.config.validation_notes import validation_notes
@@ -73,14 +74,17 @@ def notes_on_code(loaded: LoadedConfig, *, workdir: Path) -> list[str]:
 
 
 def _on_losses(config: Config, workdir: Path) -> Iterator[str]:
-    """Of a script's losses that take logits and are given probabilities."""
+    """Of a script's losses that are given probabilities, and of those that nothing learns from."""
     path = config.script.path or ""
     file = workdir / path
     if (tree := script_tree(file)) is None:
         return
+    names = read_names(file)
     yield from twice_normalized_of_script(
-        tree, read_names(file), path, [str(file.resolve().parent), *sys.path]
+        tree, names, path, [str(file.resolve().parent), *sys.path]
     )
+    for line, said, hint in unstepped_optimizers(tree, names):
+        yield f"{path}:{line} {said}; {hint}"
 
 
 def _on_ranks(config: Config, workdir: Path) -> Iterator[str]:
