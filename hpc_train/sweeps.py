@@ -21,6 +21,7 @@ from hpc_train.plan.states import RunState
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.registry import folders
 from hpc_train.runs.sweep_dir import SweepDir, entries, make_sweep
+from hpc_train.runs.sweep_hints import SweepHints
 from hpc_train.runs.this_folder import newest
 
 if TYPE_CHECKING:
@@ -257,7 +258,7 @@ def newest_sweep(runs_dir: Path | None = None) -> Sweep | None:
 
 @checked_methods
 @dataclass(frozen=True)
-class Sweep:
+class Sweep(SweepHints):
     """A sweep: one submission, a run a point."""
 
     directory: SweepDir
