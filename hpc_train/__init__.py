@@ -47,6 +47,8 @@ _SAID = {
     "sweep": "hpc_train.submit_sweep(hpc_train.load(PATH, sweep=['seed=1,2']))",
 }
 
+_LIGHTNINGS = ("Trainer", "LightningModule", "LightningDataModule", "Callback", "seed_everything")
+
 
 def __getattr__(name: str) -> object:
     # The ranks and the commands import this package first: the rest loads when it is asked for.
@@ -74,6 +76,11 @@ def _no_such_name(name: str) -> Exception:
 
     known = f"; it has {', '.join(__all__)}"
     said = f": write {_SAID[name]}" if name in _SAID else ""
+    if name in _LIGHTNINGS:
+        from hpc_train.config.lightning_home import of_project
+
+        package, _, _ = of_project(f"pytorch_lightning.{name}").rpartition(".")
+        said = f", it is Lightning's: write from {package} import {name}"
     if not said:
         from hpc_train.config.words import did_you_mean
 

@@ -7,9 +7,9 @@ from typing import Any
 from torch.utils.data import Dataset
 
 from hpc_train.errors import ConfigError
-from hpc_train.training.frame_text import shown_class, shown_file
+from hpc_train.training.frame_text import shown_file
 from hpc_train.training.rank_failure import users_line
-from hpc_train.training.users_method import own_method
+from hpc_train.training.unbatched_sets import hook_gives
 
 _HOOK = "train_dataloader"
 
@@ -42,10 +42,7 @@ def _written(loader: object) -> str:
 
 def _where(maker: object) -> str:
     """`nets.Data.train_dataloader (nets.py:43) gives`, or the line that called the fit."""
-    code = getattr(own_method(maker, _HOOK), "__code__", None)
-    if code is not None:
-        kind = type(maker)
-        named = shown_class(kind)
-        return f"{named}.{_HOOK} ({shown_file(code.co_filename)}:{code.co_firstlineno}) gives"
+    if given := hook_gives(maker, _HOOK):
+        return given
     file, _, line = users_line().rpartition(":")
     return f"the fit ({shown_file(file)}:{line}) is given" if file else "the train data are"

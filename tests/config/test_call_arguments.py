@@ -201,6 +201,19 @@ def test_a_word_of_the_command_is_told_as_python_has_it() -> None:
         assert str(caught.value).endswith(f"has no attribute '{name}': write {written}")
 
 
+def test_a_name_of_lightnings_is_told_with_the_package_that_the_project_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for package in ("lightning.pytorch", "pytorch_lightning"):
+        (tmp_path / "nets.py").write_text(f"from {package} import LightningModule\n")
+        for name in ("Trainer", "LightningModule", "seed_everything"):
+            with pytest.raises(AttributeError) as caught:
+                getattr(hpc_train, name)
+            said = f", it is Lightning's: write from {package} import {name}"
+            assert str(caught.value).endswith(f"has no attribute '{name}'{said}")
+
+
 def test_an_error_of_type_within_a_call_stays_what_it_is() -> None:
     with pytest.raises(TypeError):
         FUNCTIONS.list_runs(3.5)

@@ -149,6 +149,28 @@ def test_a_method_that_is_named_and_not_called_is_told(folder: Path, lines: str,
 
 
 @pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        ("torch.optim.Adam(net.parameters, lr=1)", "torch.optim.Adam the method net.parameters"),
+        ("AdamW(params=self.net.parameters)", "AdamW the method self.net.parameters"),
+        ("SGD(net.named_parameters)", "SGD the method net.named_parameters"),
+        ("torch.optim.Adam(net.parameters(), lr=1)", ""),
+        ("torch.optim.Adam(self.params, lr=1)", ""),
+        ("torch.optim.Adam([{'params': net.parameters()}])", ""),
+        ("Wrapper(net.parameters)", ""),
+        ("torch.optim.Adam()", ""),
+    ],
+)
+def test_parameters_that_are_not_called_for_an_optimizer_are_told(
+    folder: Path, call: str, said: str
+) -> None:
+    found = told(folder, f"{FIT}\ndef train(self, net):\n    return {call}")
+    name = said.rpartition(" ")[2]
+    what = f"train.py:7 gives {said} itself, and no parameters -> write {name}()"
+    assert found == ([what] if said else [])
+
+
+@pytest.mark.parametrize(
     ("arguments", "words", "refused"),
     [
         ('accelerator="cpu", precision=16', (), "precision=16), which does not work on a CPU ->"),

@@ -38,6 +38,19 @@ def test_a_method_that_a_step_names_and_does_not_call_is_refused(
     assert said_of(tmp_path, monkeypatch, f"{OPTIMIZER}{step % '()'}", DATA) == ""
 
 
+def test_parameters_that_are_not_called_for_the_optimizer_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = OPTIMIZER.replace("make(", "torch.optim.SGD(")
+    body = f"{made}    def training_step(self, batch): return self.layer(1)\n"
+    assert said_of(tmp_path, monkeypatch, body, DATA) == ""
+    bare = body.replace("self.parameters()", "self.parameters")
+    assert said_of(tmp_path, monkeypatch, bare, DATA) == (
+        "cfg.yaml:3: model.class_path: nets.Net gives torch.optim.SGD the method self.parameters"
+        " itself, and no parameters (nets.py:8) -> write self.parameters()"
+    )
+
+
 @pytest.mark.parametrize("name", ["training_step", "validation_step"])
 @pytest.mark.parametrize(
     ("takes", "said"),
