@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import shlex
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -106,8 +107,9 @@ class ConfigCommand(click.Command):
         except click.MissingParameter as error:
             if not behind:
                 raise
+            self._refuse_starter(ctx, behind[0], [*own, *behind])
             what = "-- stands in front of CFG, and what is behind it is for a script"
-            raise UsageError(what, f"write {_typed(ctx, behind)}") from error
+            raise UsageError(what, f"write {_typed(ctx, behind, own)}") from error
         except click.NoSuchOption as error:
             scripts = (it for it in own if it.endswith(".py") and not it.startswith("-"))
             script = next(scripts, None)
@@ -162,10 +164,11 @@ def _refuse_quoted(ctx: click.Context, cfg: Path | None) -> None:
         raise UsageError(f"'{cfg}' is one word, and no file is called that", fix)
 
 
-def _typed(ctx: click.Context, words: Sequence[str]) -> str:
+def _typed(ctx: click.Context, words: Sequence[str], options: Sequence[str] = ()) -> str:
     """A command line of the file that is the first of the words, and of what belongs to it."""
     is_script = words[0].endswith(".py") and words[1:2] not in ([], ["--"])
-    return " ".join([ctx.command_path, words[0], *["--"] * is_script, *words[1:]])
+    line = [*options, words[0], *["--"] * is_script, *words[1:]]
+    return f"{ctx.command_path} {shlex.join(line)}"
 
 
 def config_arguments(function: F) -> F:

@@ -14,6 +14,7 @@ from hpc_train.config.class_kind import Located, locate
 from hpc_train.config.classes import parameters_of
 from hpc_train.config.data_paths import notes_on_paths
 from hpc_train.config.default_types import texts_for_numbers
+from hpc_train.config.fixed_ranks import fixed_ranks
 from hpc_train.config.hook_notes import hook_notes, only_prepared
 from hpc_train.config.inner_imports import notes_on_inner_imports
 from hpc_train.config.inner_launchers import inner_launcher_notes
@@ -90,6 +91,10 @@ def _on_losses(config: Config, workdir: Path) -> Iterator[str]:
 def _on_ranks(config: Config, workdir: Path) -> Iterator[str]:
     """Of a script of several ranks that may train apart, or each on all; the sure is refused."""
     tree = script_tree(workdir / (config.script.path or ""))
+    if tree is not None and config.script.launcher != "none":
+        nodes, ranks = config.slurm.nodes, config.slurm.nodes * config.slurm.gpus_per_node
+        for line, said, hint in fixed_ranks(tree, nodes=nodes, ranks=ranks):
+            yield f"{config.script.path}:{line} {said}; {hint}"
     apart = ranks_apart(tree, config, workdir, sys.path) if tree is not None else None
     if apart is not None and not apart.is_sure:
         yield f"{config.script.path}:{apart.line} {apart.said}; {apart.hint}"

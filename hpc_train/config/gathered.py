@@ -100,8 +100,12 @@ def is_within(key: str, refused: Iterable[ConfigError]) -> bool:
 
 
 def _is_of_a_field(error: ConfigError) -> bool:
-    """Whether it is about a key that there is, and none that may be meant for a missing one."""
-    return all(it.partition(".")[0] in FIELDS for it in error.keys)
+    """Whether it is about a key that there is, and none that may be meant for a missing one.
+
+    A script that is misspelt stands in the place of all that a config has to have.
+    """
+    known = (it.partition(".")[0] in FIELDS for it in error.keys)
+    return all(known) and not {"script", "script.path"} & {*error.keys}
 
 
 def _has(values: Any, key: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -89,6 +90,10 @@ def _check_section(name: str, values: Mapping[str, Any], origins: Origins) -> No
     if not isinstance(value, Mapping):
         example = f"write keys below it, such as {name}: {{{SECTIONS[name][0]}: ...}}"
         example = "write snapshot: git" if name == "snapshot" else example
+        if name == "script" and isinstance(value, str) and value.endswith(".py"):
+            is_typed = origins.is_typed(name)
+            fix = f"script.path={shlex.quote(value)}" if is_typed else f"script: {{path: {value}}}"
+            raise origins.error(name, f"is {value!r}", f"write {fix}")
         meant = pairs_meant(value)
         if isinstance(value, list):
             from hpc_train.config.dashes import without_dashes  # on the way to an error

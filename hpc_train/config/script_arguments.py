@@ -21,6 +21,8 @@ OF_SUBMIT = (
     *("cluster", "devices", "dry-run", "test-only", "follow", "wait", "sweep", "at-most"),
     *("after", "smoke", "bench-first", "partitions", "json", "node-rank", "master"),
 )
+# What torch.distributed.launch gave each rank, and a job of ours gives one that declares it.
+OF_EACH_RANK = ("--local_rank", "--local-rank")
 _GROUPS = ("add_argument_group", "add_mutually_exclusive_group")
 _TYPES = {"int": int, "float": float, "str": str}
 _ACTIONS = ("store", "store_true", "store_false", "store_const", "append", "count", "extend")
@@ -52,8 +54,9 @@ def refused_arguments(tree: ast.Module, arguments: Sequence[str]) -> tuple[str, 
     known: list[str] = []
     try:
         parser = _rebuilt(tree, known)
+        of_rank = [f"{it}=0" for it in known if it in OF_EACH_RANK]  # which the job gives each
         if {"-h", "--help"}.isdisjoint(arguments):
-            parser.parse_args(list(arguments))
+            parser.parse_args([*of_rank, *arguments])
     except _OpenError:
         return "", ""
     except (_RefusedError, argparse.ArgumentError) as error:

@@ -106,7 +106,9 @@ def _wrong_argument(argument: Any) -> tuple[str, str]:
     """What is wrong with one, and what to do; empty of one that a script can be given."""
     if isinstance(argument, bool) or not isinstance(argument, (str, int, float)):
         return f"is {argument!r} in YAML, and no text", "put it in quotes"
-    if str(argument).partition("=")[0] in ("--local_rank", "--local-rank"):
+    from hpc_train.config.script_arguments import OF_EACH_RANK
+
+    if str(argument).partition("=")[0] in OF_EACH_RANK:
         hint = "leave it out: each rank gets its own, by LOCAL_RANK and by this argument"
         return f"is {argument!r}, and each rank has another one", hint
     if isinstance(argument, str) and not _can_be_argument(argument):
