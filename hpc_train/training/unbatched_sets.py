@@ -10,8 +10,6 @@ import traceback
 from collections.abc import Iterator
 from typing import Any
 
-from torch.utils.data import Dataset
-
 from hpc_train.training.frame_text import shown_class, shown_file
 from hpc_train.training.layers import owners
 from hpc_train.training.users_method import own_method
@@ -36,7 +34,7 @@ def unbatched_set(error: BaseException) -> str:
         held = getattr(owner, "__dict__", {})
         trainer = held.get("_trainer") or held.get("trainer")
         given = [*_flat(getattr(trainer, f"{hook}s", None))]
-        sets = [it for it in given if isinstance(it, Dataset) and not hasattr(it, "__iter__")]
+        sets = [it for it in given if _is_set(it)]
         if not sets or len(sets) < len(given):
             continue
         data = getattr(trainer, "datamodule", None)
@@ -57,6 +55,12 @@ def hook_gives(maker: object, hook: str) -> str:
         return ""
     place = f"{shown_file(code.co_filename)}:{code.co_firstlineno}"
     return f"{shown_class(type(maker))}.{hook} ({place}) gives"
+
+
+def _is_set(loader: object) -> bool:
+    """Whether it is a map-style Dataset of torch's, which need not be in memory."""
+    kinds = {f"{it.__module__}.{it.__name__}" for it in type(loader).__mro__}
+    return "torch.utils.data.dataset.Dataset" in kinds and not hasattr(loader, "__iter__")
 
 
 def _flat(loaders: Any) -> Iterator[Any]:
