@@ -24,6 +24,7 @@ _COMMANDS = {
     "--version": ("version", "about"),
     "report RUN": ("stats", "seff", "jobstats"),
 }
+_WITHOUT_MORE = ("status RUN", "logs RUN")  # which show the newest run
 # Other programs, which are typed by themselves.
 _BOARDS = ("tensorboard", "tb")
 _FILES = (".yaml", ".yml", ".py")
@@ -43,7 +44,8 @@ def meant_command(words: Sequence[str], commands: Collection[str]) -> tuple[str,
         return f"submit {name}", _starts(name, behind)
     if name == "help":
         known = behind[:1] if behind and behind[0] in commands else []
-        return " ".join([*known, "--help"]), ""
+        asked = " ".join([*known, "--help"])
+        return asked, f"hpc-train {asked}"
     if name in _BOARDS:
         return "", _board(behind)
     meant = next((ours for ours, names in _COMMANDS.items() if name in names), "")
@@ -61,7 +63,8 @@ def meant_command(words: Sequence[str], commands: Collection[str]) -> tuple[str,
         return "submit CFG", _starts(_value(files[0]), [it for it in behind if it != files[0]])
     if "RUN" in meant and behind and not behind[0].startswith("-"):
         return meant, f"hpc-train {meant.replace('RUN', shlex.quote(behind[0]))}"
-    return meant, ""
+    is_whole = meant in _WITHOUT_MORE or not re.search("[A-Z]", meant)
+    return meant, f"hpc-train {meant.removesuffix(' RUN')}" if is_whole and not behind else ""
 
 
 def _board(behind: Sequence[str]) -> str:

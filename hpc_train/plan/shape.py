@@ -82,13 +82,15 @@ def _nearest_sizes(batch: int, shape: Shape) -> str:
 
 def _dividing_shapes(batch: int, shape: Shape) -> list[tuple[int, int]]:
     """Shapes that divide the batch, the ones nearest in ranks, then in nodes, first."""
-    candidates = [
+    every = [
         (nodes, ranks)
         for nodes in range(1, 2 * shape.nodes + 1)
         for ranks in range(1, 2 * shape.ranks_per_node + 1)
         if batch % (nodes * ranks) == 0
-        and (nodes == shape.nodes or ranks == shape.ranks_per_node or nodes == ranks == 1)
     ]
+    # One of the two numbers stays as it is, where that leaves more than a single rank.
+    kept = [it for it in every if it[0] == shape.nodes or it[1] == shape.ranks_per_node]
+    candidates = [*kept, (1, 1)] if kept and (1, 1) not in kept else kept or every
     return sorted(
         candidates,
         key=lambda pair: (abs(pair[0] * pair[1] - shape.world_size), abs(pair[0] - shape.nodes)),

@@ -77,6 +77,19 @@ def test_every_shape_that_is_offered_can_split_the_batch() -> None:
     assert offers
 
 
+def test_where_neither_number_can_stay_the_nearest_ranks_are_offered() -> None:
+    for shape, first in (
+        (Shape(3, 3, 3), "--nodes 2 --gpus 4"),
+        (Shape(1, 3, 3), "--nodes 1 --gpus 2"),
+        (Shape(3, 1, 1), "--nodes 2 --gpus 1"),
+        (Shape(5, 7, 7), "--nodes 4 --gpus 8"),
+    ):
+        with pytest.raises(CheckError) as caught:
+            split_batch(32, None, shape)
+        offers = caught.value.hint.partition("nearest shapes: ")[2].split(" or ")
+        assert offers[0] == first
+
+
 def test_a_batch_smaller_than_the_ranks_offers_no_size_of_zero() -> None:
     with pytest.raises(CheckError) as caught:
         split_batch(3, None, Shape(2, 4, 4))
