@@ -118,6 +118,9 @@ def _batch_script(name: str) -> str:
             text = stream.read(_LONGEST)
     except (OSError, ValueError):
         return ""
+    if name.endswith(".py"):  # `sbatch train.py`: of Python only what sbatch reads of it
+        directives = [it for it in text.splitlines() if it.startswith("#SBATCH")]
+        return "\n".join([*directives, f"srun python {shlex.quote(name)}"])
     is_script = name.endswith(SCRIPTS)
     shebang = text.startswith("#!") and "sh" in text.partition("\n")[0]
     return text if is_script or shebang or "\n#SBATCH" in text else ""

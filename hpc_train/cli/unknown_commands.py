@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Collection, Sequence
 
+_LAUNCHERS = ("python", "python3", "torchrun", "accelerate", "deepspeed", "mpirun")
 # Commands of others, by what they are here.
 _COMMANDS = {
     "submit --dry-run CFG": ("check", "lint", "verify", "plan", "dry-run", "dryrun", "dry_run"),
@@ -14,7 +15,7 @@ _COMMANDS = {
     "rm RUN": ("delete", "remove", "clean", "prune", "purge"),
     "submit CFG --sweep KEY=VALUES": ("sweep", "array", "map_array"),
     "submit CFG": ("sbatch", "train", "start", "fit"),
-    "run CFG": ("srun", "exec", "torchrun"),
+    "run CFG": ("srun", "exec", *_LAUNCHERS),
     "list": ("ls", "ps", "squeue", "queue", "sacct", "jobs"),
     "cancel RUN": ("scancel", "stop", "kill", "abort"),
     "resume RUN": ("requeue", "restart", "rerun", "continue", "retry"),

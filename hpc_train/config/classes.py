@@ -262,7 +262,7 @@ def _check_arguments(
         )
     for name in parameters.missing(arguments, filled_in):
         raise ConfigError(
-            f"{class_path} needs the argument '{name}'", f"write init_args.{name}: ..."
+            f"{class_path} needs the argument '{name}'", f"write {name}: ... below its init_args"
         )
 
 

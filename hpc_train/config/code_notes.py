@@ -39,6 +39,7 @@ from hpc_train.config.own_modules import hiding
 from hpc_train.config.python_texts import notes_on_python_texts
 from hpc_train.config.rank_zero_calls import rank_zero_notes
 from hpc_train.config.relative_paths import notes_on_relative_paths
+from hpc_train.config.sbatch_lines import notes_on_sbatch_lines
 from hpc_train.config.schedule_notes import misnamed_schedule
 from hpc_train.config.schema import Config
 from hpc_train.config.script_file import data_of_ranks, ranks_apart
@@ -70,8 +71,16 @@ def notes_on_code(loaded: LoadedConfig, *, workdir: Path) -> list[str]:
         notes = [*notes_on_variables(loaded), *notes_on_checkpoints(loaded.config, workdir)]
         notes += inner_launcher_notes(loaded.config, workdir)
         notes += _on_losses(loaded.config, workdir)
-        return [*notes, *_on_ranks(loaded.config, workdir)]
-    return list(_notes(loaded, workdir))
+        return [*notes, *_on_ranks(loaded.config, workdir), *_on_heads(loaded, workdir)]
+    return [*_notes(loaded, workdir), *_on_heads(loaded, workdir)]
+
+
+def _on_heads(loaded: LoadedConfig, workdir: Path) -> Iterator[str]:
+    """Of what the config's file and the script say to sbatch alone."""
+    script = loaded.config.script.path
+    names = [*([script] if script else []), *map(str, loaded.files[-1:])]
+    for file, name in {workdir / name: name for name in reversed(names)}.items():
+        yield from notes_on_sbatch_lines(file, name)
 
 
 def _on_losses(config: Config, workdir: Path) -> Iterator[str]:

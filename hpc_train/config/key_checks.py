@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -80,6 +81,13 @@ def _as_object(key: str, written: str) -> str:
     return f"write {key}: {whole_form({CLASS_PATH: written}, wanted_of(key))}"
 
 
+# Sections that others write as a file alone: the key of it, and what it looks like.
+_KEY_OF_A_FILE = {
+    "script": ("path", r".+\.py"),
+    "container": ("image", r"\S+\.(?:sif|sqsh|img)|/\S+|\w+://\S+"),
+}
+
+
 def _check_section(name: str, values: Mapping[str, Any], origins: Origins) -> None:
     value = values[name]
     if isinstance(value, bool) and "enabled" in SECTIONS[name]:
@@ -90,11 +98,14 @@ def _check_section(name: str, values: Mapping[str, Any], origins: Origins) -> No
     if not isinstance(value, Mapping):
         example = f"write keys below it, such as {name}: {{{SECTIONS[name][0]}: ...}}"
         example = "write snapshot: git" if name == "snapshot" else example
-        if name == "script" and isinstance(value, str) and value.endswith(".py"):
-            is_typed = origins.is_typed(name)
-            fix = f"script.path={shlex.quote(value)}" if is_typed else f"script: {{path: {value}}}"
-            raise origins.error(name, f"is {value!r}", f"write {fix}")
         meant = pairs_meant(value)
+        key, form = _KEY_OF_A_FILE.get(name, ("", ""))
+        if key and not meant and isinstance(value, str) and re.fullmatch(form, value):
+            is_typed = origins.is_typed(name)
+            fix = (
+                f"{name}.{key}={shlex.quote(value)}" if is_typed else f"{name}: {{{key}: {value}}}"
+            )
+            raise origins.error(name, f"is {value!r}", f"write {fix}")
         if isinstance(value, list):
             from hpc_train.config.dashes import without_dashes  # on the way to an error
 

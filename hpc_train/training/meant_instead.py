@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from hpc_train.training.early_trainer import early_trainer
 from hpc_train.training.endless_schedule import endless_schedule
 from hpc_train.training.fixed_shape import fixed_shape
 from hpc_train.training.float_labels import float_labels
@@ -25,7 +26,7 @@ from hpc_train.training.unfit_operands import unfit_operands
 from hpc_train.training.wrapped_models import wrapped_attribute
 
 _BY_VALUES = (
-    unbatched_set,
+    *(unbatched_set, early_trainer),
     *(late_loader, wrapped_attribute, uncalled_method, fixed_shape, taken_apart, missing_values),
     *(out_of_range, unfit_input, hidden_layers, not_module, unfit_rows),
     *(

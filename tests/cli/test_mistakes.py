@@ -98,6 +98,8 @@ __all__ = ["project"]
         ("queue", 2, "no such command: 'queue'", "hpc-train list"),
         ("info", 2, "no such command: 'info'", "hpc-train status"),
         ("tail", 2, "no such command: 'tail'", "hpc-train logs"),
+        ("python train.py", 2, "no such command: 'python'", "hpc-train run train.py (here)"),
+        ("accelerate launch train.py", 2, "command: 'accelerate'", "hpc-train run train.py ..."),
         ("squeue --me", 2, "no such command: 'squeue'. Did you mean 'list'?", "--help"),
         ("kill", 2, "no such command: 'kill'. Did you mean 'cancel RUN'?", "--help"),
         ("submit cfg.yaml --gpus a100:4", 2, "'a100:4'", "--gpus 4 slurm.gpu_type=a100"),

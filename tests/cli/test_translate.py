@@ -48,6 +48,20 @@ def test_a_directive_that_sbatch_no_longer_reads_is_told(hpc, tmp_path) -> None:
     assert "ignores" not in hpc("translate", "job.sh").out
 
 
+def test_of_a_script_of_pythons_the_lines_of_sbatch_are_read_and_no_code(hpc, tmp_path) -> None:
+    code = "import torch\nfor it in range(3):\n    print(it)\n"
+    (tmp_path / "train.py").write_text(f"#SBATCH --nodes=2\n#SBATCH --time=1:00:00\n{code}")
+    for words in ("train.py", "sbatch train.py"):
+        said = hpc("translate", words)
+        assert (said.code, said.err) == (0, "")
+        assert yaml.safe_load(said.out) == {
+            "slurm": {"nodes": 2, "time": "1:00:00"},
+            "script": {"path": "train.py", "args": []},
+        }
+    (tmp_path / "train.py").write_text(code)
+    assert hpc("translate", "train.py").out.endswith("hpc-train submit train.py\n")
+
+
 def test_a_word_without_equivalent_is_three(hpc) -> None:
     said = hpc("translate", "Trainer(gpus=2, auto_lr_find=True)")
     assert said.code == 3

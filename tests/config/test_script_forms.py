@@ -49,9 +49,17 @@ def test_the_fix_is_what_to_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert error.hint == "write script: {path: train.py}"
 
 
+@pytest.mark.parametrize("image", ["/images/torch.sif", "torch.sqsh", "docker://nvcr.io/torch:1"])
+def test_a_container_without_its_key_is_told_with_what_to_write(tmp_path: Path, image: str) -> None:
+    error = refusal(write(tmp_path, f"name: x\ncontainer: {image}\n"))
+    assert error.hint == f"write container: {{image: {image}}}"
+    error = refusal(write(tmp_path, "name: x\ncontainer: yes please\n"))
+    assert error.hint.startswith("it is a section: ")
+
+
 def test_on_the_command_line_the_fix_is_the_word_to_type(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    error = refusal(write(tmp_path, "name: x\n"), "script=my train.py")
-    assert error.hint == "write script.path='my train.py'"
+    error = refusal(write(tmp_path, "name: x\n"), "script=sub/train.py")
+    assert error.hint == "write script.path=sub/train.py"

@@ -64,7 +64,7 @@ def test_a_class_is_found_without_importing_its_module(model: str, nets: Path) -
             "model.x: nets.Child takes no such",
             "it takes width",
         ),
-        ("{class_path: nets.Net}", "nets.Net needs the argument 'width'", "init_args.width"),
+        ("{class_path: nets.Net}", "nets.Net needs the argument 'width'", "width: ... below"),
         ("{class_path: broken.Net}", "broken.py:2: ", "fix that line"),
         (
             "{class_path: needy.Net}",
