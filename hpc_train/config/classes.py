@@ -344,6 +344,9 @@ def _no_name(
     if holder := next((it for it in names.definitions.values() if _holds(it, name)), None):
         hint = f"it is inside of {holder.name}: put it at the top level of the module"
         return ConfigError(f"{module} has no {kind} '{name}' at its top level", hint)
+    last = rest.rpartition(".")[2]
+    if "." in rest and last in _classes(names):  # the file's name twice, as in net.net.Net
+        return ConfigError(f"{module} has no {kind} '{name}'", f"write {module}.{last}")
     hint = did_you_mean(name, dict.fromkeys(candidates), prefix=f"{module}.")
     if not _classes(names):  # a package, whose modules have them
         hint = hint or meant_class(f"{module}.{rest}", search_path, wanted=wanted)

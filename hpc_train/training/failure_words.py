@@ -42,6 +42,7 @@ from hpc_train.training.metric_classes import of_metric
 from hpc_train.training.near_names import near_name
 from hpc_train.training.sampleless_set import sampleless_set
 from hpc_train.training.samples_differ import none_in_samples, samples_differ
+from hpc_train.training.saved_values import saved_values
 from hpc_train.training.several_elements import several_elements
 from hpc_train.training.unfit_checkpoint import FIX, unfit_checkpoint
 from hpc_train.training.unknown_argument import meant_argument
@@ -212,7 +213,7 @@ def _of_hparams(error: BaseException) -> str:
     holder = frames[-1].f_locals.get("self") if frames else None
     names = [str(name) for name in holder] if isinstance(holder, Mapping) else []
     if not names:
-        return f"self.hparams has {_SAVED_HPARAMS}"
+        return saved_values(frames) or f"self.hparams has {_SAVED_HPARAMS}"
     near = did_you_mean(found["name"], names)
     return f"it has {', '.join(names)}{f': {near}' if near else ''}"
 

@@ -53,6 +53,7 @@ def test_a_class_is_found_without_importing_its_module(model: str, nets: Path) -
             "it has Net, Child, Open, Foreign, Hidden",
         ),
         ("{class_path: pkg.sub.Net}", "pkg has no module 'sub'", "did you mean 'pkg.subs'?"),
+        ("{class_path: nets.nets.Net}", "nets has no module 'nets'", "write nets.Net"),
         ("{class_path: pkg.subs}", "pkg.subs is a module, not a class", "'pkg.subs.Deep'"),
         (
             "{class_path: nets.Net, init_args: {width: 1, dept: 2}}",

@@ -14,6 +14,7 @@ from hpc_train.training.failure_words import fix_of
 NET: Any = pl.LightningModule()
 LINEAR: Any = torch.nn.Linear
 TRAINER: Any = pl.Trainer
+ADAM: Any = torch.optim.Adam
 
 
 def rated(rate: float, steps: Any = 1) -> None: ...
@@ -34,6 +35,11 @@ def open_to_all(**more: Any) -> None:
         (lambda: LINEAR(8, out_feature=3), "did you mean 'out_features' or 'in_features'?"),
         (lambda: TRAINER(max_epoch=3), "did you mean 'max_epochs' or 'min_epochs'?"),
         (lambda: handed(rate=1, gamma=3), "it takes rate, steps"),
+        (
+            lambda: ADAM([], momentum=0.9),
+            "it takes params, lr, betas, eps, weight_decay, amsgrad, foreach, maximize, capturable,"
+            " differentiable, fused",
+        ),
         (lambda: handed(rates=3), "did you mean 'rate'?"),
         (lambda: open_to_all(stepz=3), "did you mean 'steps'?"),
     ],
