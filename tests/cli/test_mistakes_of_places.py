@@ -317,34 +317,6 @@ def test_several_words_in_quotes_are_told_without_them(
     refused(hpc, project, ["run", typed], 2, message, f"leave the quotes out: {fix}")
 
 
-@pytest.mark.parametrize(
-    ("typed", "message", "fix"),
-    [
-        ("-- train.py --lr 0.1", "-- stands in front of CFG", "hpc-train run train.py -- --lr 0.1"),
-        (
-            "--gpus 2 -- train.py --lr 0.1",
-            "-- stands in front of CFG",
-            "hpc-train run --gpus 2 train.py -- --lr 0.1",
-        ),
-        ("-- cfg.yaml seed=3", "-- stands in front of CFG", "hpc-train run cfg.yaml seed=3"),
-        (
-            "-- python train.py --lr 0.1",
-            "python stands where CFG belongs",
-            "hpc-train run train.py -- --lr 0.1",
-        ),
-        (
-            "--gpus 2 -- python train.py --lr 0.1",
-            "python stands where CFG belongs",
-            "hpc-train run train.py --gpus 2 -- --lr 0.1",
-        ),
-    ],
-)
-def test_what_stands_behind_dashes_and_is_no_argument_is_told_as_it_is_typed(
-    hpc, project: Path, typed: str, message: str, fix: str
-) -> None:
-    refused(hpc, project, ["run", *typed.split()], 2, message, fix)
-
-
 def test_lists_are_values_of_a_sweep(hpc, project: Path) -> None:
     words = ["submit", "cfg.yaml", "--dry-run", "model={class_path: nets.Forms}", "--sweep"]
     both = [
