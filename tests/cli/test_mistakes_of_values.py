@@ -120,7 +120,12 @@ __all__ = ["project"]
         ("submit cfg.yaml trainer.time=1:00:00", 3, "no argument of Lig", "write slurm.time"),
         ("submit cfg.yaml trainer.queue=x", 3, "no argument of Lig", "write slurm.partition"),
         ("submit cfg.yaml trainer.lr=0.1", 3, "no argument", "write model.init_args.lr"),
-        ("submit cfg.yaml trainer.monitor=x", 3, "no argument of Lightning", "your model's own"),
+        (
+            "submit cfg.yaml trainer.monitor=x",
+            3,
+            "no argument of Lightning",
+            "ModelCheckpoint, init_args: {monitor: x}",
+        ),
         ("submit cfg.yaml env.modules=[null]", 3, "env.modules.0 is null", "leave it out"),
         ('submit cfg.yaml env.modules=[""]', 3, "env.modules.0 is empty", "leave it out"),
         ("submit cfg.yaml env.variables={A: null}", 3, "env.variables.A is null", "write a value"),
