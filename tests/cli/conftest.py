@@ -88,6 +88,8 @@ def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Slurm:
     monkeypatch.setenv("PATH", f"{fake.folder}:/usr/bin:/bin")
     # Debian's own sacct may be installed: without a cluster it fails, as at some sites.
     monkeypatch.setenv("SLURM_CONF", "/nowhere/slurm.conf")
+    # A shell may start late where other tests run; what a silent squeue leads to has its own tests.
+    monkeypatch.setattr("hpc_train.slurm.jobs.SQUEUE_S", 60.0)
     return fake
 
 

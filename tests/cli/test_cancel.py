@@ -17,6 +17,7 @@ from hpc_train.backends import cancel as cancelling
 from hpc_train.runs.events import Event, EventKind, append_event, is_cancel_asked, read_events
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.ranks import Heartbeat, write_heartbeat
+from hpc_train.slurm.jobs import SQUEUE_S
 from tests.cli.conftest import DIGITS, Slurm
 
 
@@ -181,7 +182,8 @@ def test_a_name_of_runs_that_have_all_ended_names_the_newest(hpc, slurm, make_ru
 
 
 @pytest.fixture
-def silent(slurm: Slurm) -> Slurm:
+def silent(slurm: Slurm, monkeypatch: pytest.MonkeyPatch) -> Slurm:
+    monkeypatch.setattr("hpc_train.slurm.jobs.SQUEUE_S", SQUEUE_S)  # the default
     for program in ("squeue", "sacct", "scancel", "scontrol"):
         slurm.has(program, "exec sleep 600")
     return slurm

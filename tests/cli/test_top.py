@@ -177,10 +177,11 @@ def test_after_a_yes_the_run_under_the_cursor_is_cancelled(two_runs, slurm, tmp_
         await until(pilot, lambda: isinstance(page.screen, CancelQuestion))
         assert "job 1), running at step 200?" in shown(page, "#ask")
         await pilot.press("y")
-        await until(pilot, (tmp_path / "cancelled").exists)
+        await until(pilot, lambda: cancelled.exists() and bool(cancelled.read_text().strip()))
 
+    cancelled = tmp_path / "cancelled"
     piloted(tmp_path / "runs", steps)
-    assert (tmp_path / "cancelled").read_text().split()[-1] == "1"
+    assert cancelled.read_text().split()[-1] == "1"
     assert read_events(two_runs[0].events)[-1].kind is EventKind.CANCEL_REQUESTED
 
 

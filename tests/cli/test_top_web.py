@@ -18,6 +18,7 @@ from hpc_train.top.run_watcher import RunWatcher
 from hpc_train.top.web_page import application
 from tests.cli.conftest import beats
 from tests.cli.terminal import Terminal
+from tests.training.launched import free_port
 
 pytestmark = pytest.mark.slow
 
@@ -185,8 +186,7 @@ def test_a_port_that_is_taken_is_one_line(slurm, make_run, tmp_path):
 
 
 def test_the_address_can_be_chosen(slurm, make_run, tmp_path):
-    with socket.create_server(("127.0.0.1", 0)) as other:
-        port = other.getsockname()[1]
+    port = free_port()
     make_run(1, ended=True)
     terminal, address = served(tmp_path, "--port", str(port))
     assert address.startswith(f"http://127.0.0.1:{port}/")

@@ -97,12 +97,14 @@ def _status(args: argparse.Namespace) -> int:
 
 
 def _describe(layout: Layout) -> str:
+    owner = registry.read_state(layout.root).get("owner")  # before it may be taken down
+    if owner is None:
+        return "not usable (it is being raised, or taken down)"
     try:
         cluster = Cluster.attach(layout)
         states = ", ".join(f"{name} {state}" for name, state in cluster.node_states().items())
     except ClusterError as error:
         return f"not usable ({str(error).splitlines()[0]})"
-    owner = registry.read_state(layout.root)["owner"]
     whose = "until taken down" if owner["detached"] else f"owned by process {owner['pid']}"
     return f"SLURM_CONF={layout.slurm_conf} ({whose}): {states}"
 

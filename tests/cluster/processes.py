@@ -154,16 +154,18 @@ class Processes:
 
     def recorded(self) -> list[Started]:
         """All that were ever started, oldest first, dead or alive."""
-        if not self._record.exists():
+        try:
+            lines = self._record.read_text().splitlines()
+        except FileNotFoundError:  # not begun, or taken down meanwhile
             return []
-        return [Started(**json.loads(line)) for line in self._record.read_text().splitlines()]
+        return [Started(**json.loads(line)) for line in lines]
 
     def find(self, name: str) -> Started | None:
         """The living process of that name, if any."""
         return next((s for s in reversed(self.recorded()) if s.name == name and alive(s)), None)
 
     def stop(
-        self, name: str, sig: signal.Signals = signal.SIGTERM, *, timeout_s: float = 15
+        self, name: str, sig: signal.Signals = signal.SIGTERM, *, timeout_s: float = 90
     ) -> None:
         """Signal one daemon and wait for its end; what it left in its session is killed."""
         started = self.find(name)

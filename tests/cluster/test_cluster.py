@@ -206,19 +206,19 @@ def test_a_full_disk_is_full_on_the_host_and_on_every_node(slurm_cluster: Cluste
 
 
 def test_a_paused_process_hangs_until_it_goes_on(slurm_cluster: Cluster) -> None:
-    job = slurm_cluster.sbatch(["--nodelist=node1"], "#!/bin/sh\nsrun sleep 10\n")
+    job = slurm_cluster.sbatch(["--nodelist=node1"], "#!/bin/sh\nsrun sleep 30\n")
     slurm_cluster.wait(job, "RUNNING")
     deadline_s = time.monotonic() + 60
-    while not faults.find(slurm_cluster, "node1", r"^\S*sleep 10"):
+    while not faults.find(slurm_cluster, "node1", r"^\S*sleep 30"):
         assert time.monotonic() < deadline_s
-    pids = faults.pause(slurm_cluster, "node1", r"^\S*sleep 10")
+    pids = faults.pause(slurm_cluster, "node1", r"^\S*sleep 30")
     assert re.search(r"^State:\tT", Path(f"/proc/{pids[0]}/status").read_text(), re.MULTILINE)
     faults.unpause(pids)
     slurm_cluster.wait(job, "COMPLETED")
 
 
 def test_a_job_outlives_the_controller(slurm_cluster: Cluster) -> None:
-    job = slurm_cluster.sbatch([], "#!/bin/sh\nsleep 4\n")
+    job = slurm_cluster.sbatch([], "#!/bin/sh\nsleep 30\n")
     slurm_cluster.wait(job, "RUNNING")
     faults.stop_controller(slurm_cluster, signal.SIGTERM)
     assert "DOWN" in slurm_cluster.command(["scontrol", "ping"], check=False).stdout

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ import pytest
 from tests.cluster import Cluster, ClusterSpec, faults, registry
 from tests.cluster.layout import Layout
 from tests.cluster.processes import Processes, alive, seen_mounting, start_ticks
+from tests.cluster.shell import wait_until
 
 pytestmark = pytest.mark.slurm
 
@@ -53,7 +55,11 @@ def test_taking_a_cluster_down_leaves_nothing(slurm_cluster: Cluster) -> None:
     cluster = Cluster(_SMALL)
     cluster.up()
     layout, recorded = cluster.layout, cluster.processes.recorded()
-    cluster.sbatch(["--nodes=2"], "#!/bin/sh\nsrun sleep 120\n")
+    job = cluster.sbatch(["--nodes=2"], "#!/bin/sh\nsrun sleep 120\n")
+    cluster.wait(job, "RUNNING")
+    for node in cluster.nodes:  # none is in the making any more
+        found = partial(faults.find, cluster, node, r"^\S*sleep 120")
+        wait_until(found, f"the job's process on {node}", timeout_s=60)
     faults.small_disk(cluster, "disk", 1)
     # Namespaces end with the processes in them; their numbers are given to others at once.
     inside = [pid for node in cluster.nodes for pid in cluster.pids(node)]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from hpc_train.runs.events import read_events
 from tests.cluster import Cluster
 from tests.faults.running import CONFIG, ROOT, Training, hpc_train, until
 
@@ -44,7 +45,8 @@ def run_of(cluster: Cluster, folder: Path, task: int) -> Training:
 
     def find() -> Path | None:
         for plan in folder.glob("runs/tiny/*/plan.json"):
-            if f'_{task}"' in (plan.parent / "events.jsonl").read_text():
+            events = read_events(plan.parent / "events.jsonl")  # none yet, a moment behind the plan
+            if any(str(it.get("job_id", "")).endswith(f"_{task}") for it in events):
                 return plan.parent
         return None
 

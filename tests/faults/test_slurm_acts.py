@@ -11,6 +11,7 @@ import pytest
 
 from tests.cluster import Cluster
 from tests.cluster.faults import change_partition, stop_controller
+from tests.cluster.processes import start_ticks
 from tests.faults.running import SUPERVISOR, Training, hpc_train, submit, until
 
 pytestmark = pytest.mark.slurm
@@ -154,7 +155,8 @@ def test_a_killed_supervisor_is_started_again_and_never_beside_its_old_ranks(
 ) -> None:
     training = submit(slurm_cluster, tmp_path, "slurm.nodes=2")
     training.wait_step()
-    old = training.processes()
+    # A number alone may be given to another process, and outlives its own as a zombie.
+    old = {pid: start_ticks(pid) for pids in training.processes().values() for pid in pids}
     (supervisor,) = training.pids("node1", SUPERVISOR)
     os.kill(supervisor, signal.SIGKILL)
 
@@ -162,9 +164,8 @@ def test_a_killed_supervisor_is_started_again_and_never_beside_its_old_ranks(
         return len(training.records()) > 1
 
     until(second_started, "the second attempt", 120)
-    for pids in old.values():
-        for pid in pids:
-            assert not Path(f"/proc/{pid}").exists(), "an old rank lives beside the new attempt"
+    alive = [pid for pid, born in old.items() if born and start_ticks(pid) == born]
+    assert not alive, "an old rank lives beside the new attempt"
     training.wait_step(1)
     first, second = training.status()["attempts"]
     assert first["outcome"] == "node_failure"

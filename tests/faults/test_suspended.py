@@ -15,14 +15,14 @@ from tests.faults.running import hpc_train, submit, until
 
 pytestmark = pytest.mark.slurm
 
-SUSPENDED_S = 20.0
+SUSPENDED_S = 30.0
 
 
 def test_a_suspended_job_is_told_as_that_and_goes_on_in_the_same_attempt(
     slurm_cluster: Cluster, tmp_path: Path
 ) -> None:
     training = submit(
-        slurm_cluster, tmp_path, "slurm.nodes=2", "watchdog.floor_s=12", "trainer.max_steps=400"
+        slurm_cluster, tmp_path, "slurm.nodes=2", "watchdog.floor_s=20", "trainer.max_steps=400"
     )
     training.wait_step(new=10)
     slurm_cluster.command(["scontrol", "suspend", training.job_id])
@@ -47,7 +47,7 @@ def test_ranks_that_wake_after_their_supervisor_do_not_hang(
 ) -> None:
     """As over a file system that shows what they write some seconds later."""
     training = submit(
-        slurm_cluster, tmp_path, "slurm.nodes=2", "watchdog.floor_s=12", "trainer.max_steps=400"
+        slurm_cluster, tmp_path, "slurm.nodes=2", "watchdog.floor_s=20", "trainer.max_steps=400"
     )
     training.wait_step(new=10)
     ranks = [*training.pids("node1"), *training.pids("node2")]

@@ -83,7 +83,8 @@ def test_a_fault_of_one_node_among_two_is_told_without_naming_one(tmp_path):
 )
 def test_a_probe_that_hangs_or_dies_is_named_once_its_time_is_over(tmp_path, number, when):
     times = {"rendezvous_s": 15.0, "silence_s": 10.0}
-    with Probes(tmp_path, nodes(3), **times) as probes:
+    how = dict.fromkeys(range(3), LONG_TEST)  # none is over before the signal comes
+    with Probes(tmp_path, nodes(3), how, **times) as probes:
         if when == "after its look":
             probes.wait_for("look-node2.json")
         probes.signal("node2", number)
@@ -105,7 +106,8 @@ def test_a_node_that_goes_silent_in_the_middle_of_a_test_is_named_and_its_partne
 
 @pytest.mark.parametrize("number", [signal.SIGSTOP, signal.SIGKILL])
 def test_when_the_first_nodes_own_probe_hangs_or_dies_the_files_name_it(tmp_path, number):
-    with Probes(tmp_path, nodes(3), rendezvous_s=15.0) as probes:
+    how = dict.fromkeys(range(3), LONG_TEST)
+    with Probes(tmp_path, nodes(3), how, rendezvous_s=15.0) as probes:
         for name in probes.nodes:
             probes.wait_for(f"look-{name}.json")
         assert probes.port()

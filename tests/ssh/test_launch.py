@@ -51,7 +51,7 @@ def test_a_killed_rank_a_ctrl_c_and_a_resume_change_no_bit_of_the_result(hosts: 
     assert "preflight: go: 2 nodes over TCP, 1 round" in plain.stdout
     assert "GLOO_SOCKET_IFNAME=eth0" in plain.stdout
     assert "2 ranks on a, b" in plain.stdout
-    launched = hosts.launch(named, *WORK, "model.init_args.step_s=0.2")
+    launched = hosts.launch(named, *WORK, "model.init_args.step_s=0.5")
     training = launched.training
     training.wait_step(0, new=12)
     training.wait_saved(10)

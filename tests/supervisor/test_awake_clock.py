@@ -42,15 +42,19 @@ def test_a_stopped_process_does_not_count_the_stop() -> None:
         "with awake_clock(time.monotonic) as now:\n"
         "    began = now(), time.monotonic()\n"
         "    print('begun', flush=True)\n"
-        "    time.sleep(3)\n"
+        "    input()\n"
         "    print(now() - began[0], time.monotonic() - began[1])\n"
     )
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as it:
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", code], **pipes, text=True) as it:
+        assert it.stdin
         assert it.stdout
         assert it.stdout.readline() == "begun\n"
         os.kill(it.pid, signal.SIGSTOP)
         time.sleep(STOPPED_S + 4)
         os.kill(it.pid, signal.SIGCONT)
+        it.stdin.write("\n")
+        it.stdin.close()
         awake_s, passed_s = map(float, it.stdout.read().split())
     assert passed_s > STOPPED_S + 3
     assert awake_s < STOPPED_S

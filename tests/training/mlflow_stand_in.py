@@ -13,6 +13,8 @@ from urllib.parse import urlsplit
 
 from typing_extensions import Self, override
 
+from tests.training.launched import free_port
+
 RUN = {"run_id": "r1", "run_uuid": "r1", "experiment_id": "7", "status": "RUNNING"}
 
 
@@ -61,8 +63,9 @@ class MlflowStandIn:
             def log_message(self, format: str, *args: Any) -> None:
                 """Say nothing."""
 
+        # Outside of the range from which connections draw theirs: it is bound again later.
+        self.port = self.port or free_port()
         self._server = ThreadingHTTPServer(("127.0.0.1", self.port), Answers)
-        self.port = self._server.server_address[1]
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
     def stop(self) -> None:

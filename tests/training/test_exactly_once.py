@@ -139,7 +139,7 @@ def test_signals_that_reach_the_ranks_at_different_times_do_no_harm(
 ) -> None:
     undisturbed = reference(step_s=0.05)
     run = Run(tmp_path, step_s=0.3, reaction_s=0.7)
-    ranks = run.start(3)
+    ranks = run.start(3, step_s=0.6)  # longer than the reaction, less than the largest skew
     ranks.wait_for_step(3)
     for rank in (1, 0):
         try:
@@ -163,7 +163,7 @@ def test_a_stop_is_seen_within_two_steps_while_a_step_takes_half_a_second(tmp_pa
 
 
 def test_the_stop_file_means_the_same_as_a_signal(tmp_path: Path) -> None:
-    run = Run(tmp_path, step_s=0.4)
+    run = Run(tmp_path, step_s=0.4, epochs=10)
     ranks = run.start(2)
     ranks.wait_for_step(1)
     run.dir.stop.touch()
@@ -176,7 +176,7 @@ def test_a_second_signal_does_not_break_the_save(
 ) -> None:
     undisturbed = reference(step_s=0.05)
     run = Run(tmp_path, step_s=0.3)
-    ranks = run.start(3)
+    ranks = run.start(3, step_s=1.0)  # time for all of the signals before its last step
     ranks.wait_for_step(4)
     for number in [signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2] * 200:
         with suppress(ProcessLookupError):
@@ -225,7 +225,7 @@ def test_signals_to_every_process_leave_the_data_workers_alive_for_the_save(
 ) -> None:
     undisturbed = reference(step_s=0.05, workers=2)
     run = Run(tmp_path, step_s=0.3, workers=2)
-    ranks = run.start(3)
+    ranks = run.start(3, step_s=1.0)
     ranks.wait_for_step(3)
     for process in ranks.processes:
         os.killpg(process.pid, signal.SIGTERM)  # as Slurm does: workers are in the same step

@@ -38,7 +38,7 @@ def weights(run: Scripted) -> Any:
 def test_one_signalled_rank_stops_all_at_one_step_and_the_next_attempt_goes_on_from_there(
     tmp_path: Path,
 ) -> None:
-    quiet, run = plain(tmp_path / "quiet"), plain(tmp_path / "run", "--slow", "0.1")
+    quiet, run = plain(tmp_path / "quiet"), plain(tmp_path / "run", "--slow", "0.5")
     assert quiet.go(2) == [0, 0], quiet.said()
     assert [record.kind for record in records(quiet)] == ["left", "left"]
     assert newest_step(quiet.dir) == 10, "its own checkpoint, each fifth step"
@@ -72,7 +72,7 @@ model = DDP(torch.nn.Linear(2, 1))
 optimizer, step = torch.optim.SGD(model.parameters(), lr=0.1), 0
 HANDLER
 try:
-    while step < 200:
+    while step < 1000:
         time.sleep(0.02)
         model(torch.ones(1, 2)).sum().backward()
         optimizer.step()
@@ -111,7 +111,7 @@ IGNORES = TOLD.replace("HANDLER", "signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
 def test_a_script_that_does_not_leave_is_ended_when_its_time_is_over(tmp_path: Path) -> None:
     run = Scripted(tmp_path, DDP)
-    (tmp_path / "deaf.py").write_text(IGNORES.replace("200", "100_000"), encoding="utf-8")
+    (tmp_path / "deaf.py").write_text(IGNORES.replace("1000", "100_000"), encoding="utf-8")
     run.script = ScriptPlan("deaf.py", [], stop_grace_s=1.0)
     assert run.go(2, "stop@step=2") == [75, 75]
     assert "did not leave within 1 s of its stop" in run.said()
@@ -251,7 +251,8 @@ def test_a_fixed_port_that_is_taken_is_named_with_what_to_do(tmp_path: Path, fix
 def test_a_fabric_for_one_device_gets_the_ranks_of_the_run_stops_with_all_and_goes_on(
     tmp_path: Path, package: str
 ) -> None:
-    run = Scripted(tmp_path, "fabric_loop", "--out", str(tmp_path), "--package", package)
+    words = ("--out", str(tmp_path), "--package", package, "--slow", "1.0")
+    run = Scripted(tmp_path, "fabric_loop", *words)
     run.script = dataclasses.replace(run.script, resume_when="ckpt.pt")
     assert run.go(2, "stop@step=3:rank=1") == [75, 75], run.said()
     first, second = records(run)

@@ -62,7 +62,7 @@ def test_a_killed_rank_and_a_late_signal_cost_only_what_was_not_saved(tmp_path: 
     assert undisturbed.run(3) == [0] * 3
     run = Run(tmp_path / "run", **JOB, checkpoint={"every_n_steps": 2})
     assert run.run(3, "kill@step=5:rank=1")[1] == -signal.SIGKILL
-    ranks = run.start(3, step_s=0.25)
+    ranks = run.start(3, step_s=0.5)
     ranks.wait_for_step(8)
     ranks.send(signal.SIGUSR1, 1)
     time.sleep(0.3)
