@@ -18,6 +18,7 @@ from click.core import ParameterSource
 from hpc_train.cli.option_hints import one_dash, option_hint, stray_hint, swallowed_hint
 from hpc_train.cli.torn_sweeps import torn_sweep
 from hpc_train.config.flags import FLAGS
+from hpc_train.config.script_words import STARTERS
 from hpc_train.errors import ConfigError, HpcTrainError, UsageError
 
 if TYPE_CHECKING:
@@ -88,7 +89,6 @@ CODE_TOLD = "hpc_train.code_told"  # in click's context: the edited files that a
 _TYPED = "hpc_train.typed"  # in click's context: the words in front of -- and behind it
 FILES = (".py", ".yaml", ".yml")
 # Programs that start a script elsewhere; here its name alone is typed.
-_STARTERS = ("python", "python3", "torchrun", "accelerate", "deepspeed", "srun", "mpirun", "bash")
 
 
 class ConfigCommand(click.Command):
@@ -134,7 +134,7 @@ class ConfigCommand(click.Command):
         return rest
 
     def _refuse_starter(self, ctx: click.Context, word: str, args: list[str]) -> None:
-        if word in _STARTERS and not Path(word).exists():
+        if word in STARTERS and not Path(word).exists():
             from hpc_train.cli.script_line import line_without
 
             raise UsageError(
@@ -158,7 +158,7 @@ def _refuse_quoted(ctx: click.Context, cfg: Path | None) -> None:
     """Refuse `"train.py --lr 0.1"`, which is one word to the shell."""
     words = str(cfg or "").split()
     first = next((it for it, word in enumerate(words) if word.endswith(FILES)), None)
-    is_meant = first == 0 or words[:1] in ([it] for it in _STARTERS)
+    is_meant = first == 0 or words[:1] in ([it] for it in STARTERS)
     if cfg is not None and first is not None and is_meant and words[1:] and not cfg.exists():
         fix = f"leave the quotes out: {_typed(ctx, words[first:])}"
         raise UsageError(f"'{cfg}' is one word, and no file is called that", fix)

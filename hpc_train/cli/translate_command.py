@@ -10,6 +10,7 @@ import click
 
 from hpc_train.cli.common import json_option, print_json, shell_word
 from hpc_train.config.near_files import LOGS, SCRIPTS, absent_file
+from hpc_train.config.sbatch_lines import directives_of
 from hpc_train.errors import ConfigError, UsageError
 
 _LONGEST = 1_000_000  # characters of a batch script
@@ -119,7 +120,7 @@ def _batch_script(name: str) -> str:
     except (OSError, ValueError):
         return ""
     if name.endswith(".py"):  # `sbatch train.py`: of Python only what sbatch reads of it
-        directives = [it for it in text.splitlines() if it.startswith("#SBATCH")]
+        directives = [f"#SBATCH {it}" for it in directives_of(text).values()]
         return "\n".join([*directives, f"srun python {shlex.quote(name)}"])
     is_script = name.endswith(SCRIPTS)
     shebang = text.startswith("#!") and "sh" in text.partition("\n")[0]

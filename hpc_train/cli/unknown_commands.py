@@ -7,7 +7,8 @@ import re
 import shlex
 from collections.abc import Collection, Sequence
 
-_LAUNCHERS = ("python", "python3", "torchrun", "accelerate", "deepspeed", "mpirun")
+from hpc_train.config.script_words import STARTERS
+
 # Commands of others, by what they are here.
 _COMMANDS = {
     "submit --dry-run CFG": ("check", "lint", "verify", "plan", "dry-run", "dryrun", "dry_run"),
@@ -15,7 +16,7 @@ _COMMANDS = {
     "rm RUN": ("delete", "remove", "clean", "prune", "purge"),
     "submit CFG --sweep KEY=VALUES": ("sweep", "array", "map_array"),
     "submit CFG": ("sbatch", "train", "start", "fit"),
-    "run CFG": ("srun", "exec", *_LAUNCHERS),
+    "run CFG": ("exec", *STARTERS),
     "list": ("ls", "ps", "squeue", "queue", "sacct", "jobs"),
     "cancel RUN": ("scancel", "stop", "kill", "abort"),
     "resume RUN": ("requeue", "restart", "rerun", "continue", "retry"),

@@ -14,6 +14,7 @@ from hpc_train.config.modules import (
     bound_by,
     bound_in,
     find_module,
+    full_name,
     read_names,
 )
 from hpc_train.errors import ConfigError
@@ -236,8 +237,7 @@ def _plain(base: ast.expr) -> str:
 
 def _written(base: str, names: Names) -> str:
     """A base with the module that it is imported from."""
-    first, _, rest = base.partition(".")
-    return f"{names.imports.get(first, first)}.{rest}".rstrip(".")
+    return full_name(base, names.imports)
 
 
 def _gives_elsewhere(found: Located, method: str, search_path: Sequence[str]) -> bool:

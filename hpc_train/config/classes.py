@@ -21,6 +21,7 @@ from hpc_train.config.modules import (
     FoundModule,
     Names,
     find_module,
+    full_name,
     lacks_name,
     read_names,
     submodules,
@@ -221,11 +222,11 @@ def parameters_of(name: str, names: Names, *, open_too: bool = False) -> Paramet
 
 def _takes_nothing(base: ast.expr, names: Names) -> bool:
     """Lightning's own classes hand arguments on to torch's Module or to object: neither has any."""
-    first, _, rest = ast.unparse(base).partition(".")
-    dotted = f"{names.imports.get(first, first)}.{rest}".rstrip(".")
+    written = ast.unparse(base)
+    dotted = full_name(written, names.imports)
     if dotted.startswith(("pytorch_lightning.", "lightning.")) and dotted.endswith(".Callback"):
         return True
-    return (rest or first).rpartition(".")[2] in ("LightningModule", "LightningDataModule")
+    return written.rpartition(".")[2] in ("LightningModule", "LightningDataModule")
 
 
 def _of_function(

@@ -42,7 +42,7 @@ from hpc_train.config.relative_paths import notes_on_relative_paths
 from hpc_train.config.sbatch_lines import notes_on_sbatch_lines
 from hpc_train.config.schedule_notes import misnamed_schedule
 from hpc_train.config.schema import Config
-from hpc_train.config.script_file import data_of_ranks, ranks_apart
+from hpc_train.config.script_file import data_of_ranks, ranks_apart, ranks_of
 from hpc_train.config.script_trainers import trainers_for_gpus
 from hpc_train.config.script_tree import script_tree
 from hpc_train.config.silent_forwards import silent_forward
@@ -77,10 +77,9 @@ def notes_on_code(loaded: LoadedConfig, *, workdir: Path) -> list[str]:
 
 def _on_heads(loaded: LoadedConfig, workdir: Path) -> Iterator[str]:
     """Of what the config's file and the script say to sbatch alone."""
-    script = loaded.config.script.path
-    names = [*([script] if script else []), *map(str, loaded.files[-1:])]
-    for file, name in {workdir / name: name for name in reversed(names)}.items():
-        yield from notes_on_sbatch_lines(file, name)
+    own = str(loaded.files[-1])
+    for name in dict.fromkeys((loaded.config.script.path or own, own)):
+        yield from notes_on_sbatch_lines(workdir / name, name)
 
 
 def _on_losses(config: Config, workdir: Path) -> Iterator[str]:
@@ -101,8 +100,7 @@ def _on_ranks(config: Config, workdir: Path) -> Iterator[str]:
     """Of a script of several ranks that may train apart, or each on all; the sure is refused."""
     tree = script_tree(workdir / (config.script.path or ""))
     if tree is not None and config.script.launcher != "none":
-        nodes, ranks = config.slurm.nodes, config.slurm.nodes * config.slurm.gpus_per_node
-        for line, said, hint in fixed_ranks(tree, nodes=nodes, ranks=ranks):
+        for line, said, hint in fixed_ranks(tree, nodes=config.slurm.nodes, ranks=ranks_of(config)):
             yield f"{config.script.path}:{line} {said}; {hint}"
     apart = ranks_apart(tree, config, workdir, sys.path) if tree is not None else None
     if apart is not None and not apart.is_sure:

@@ -12,8 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from hpc_train.config.class_kind import place_of
-from hpc_train.config.late_loaders import ALL_STEPS, early_hook, loaders_in, surely_run
-from hpc_train.config.load import LoadedConfig
+from hpc_train.config.late_loaders import ALL_STEPS, EarlyHook, surely_run, written_in
 
 BATCHES = "num_training_batches"
 # What makes a schedule, of torch's or of others, or a whole number.
@@ -22,16 +21,15 @@ _IS_LOOKED_AT = ("inf", "isfinite", "isinstance(")
 _OPEN = (ast.Lambda, ast.IfExp, ast.BoolOp, ast.Compare, ast.ListComp, ast.GeneratorExp)
 
 
-def endless_batches(loaded: LoadedConfig, path: Sequence[str]) -> tuple[str, str]:
+def endless_batches(early: EarlyHook, path: Sequence[str]) -> tuple[str, str]:
     """What configure_optimizers surely counts with, and what to write; else empty.
 
     Args:
         path: As `sys.path`, with the user's folder first.
     """
-    early = early_hook(loaded, path)
-    if early is None or any(it in ast.unparse(early.method) for it in _IS_LOOKED_AT):
+    if any(it in ast.unparse(early.method) for it in _IS_LOOKED_AT):
         return "", ""
-    names = loaders_in(early.method, asked=BATCHES)
+    names = written_in(early.method, attribute=BATCHES)
     used = next((it for each in surely_run(early.method) for it in _used(each, names)), None)
     if used is None:
         return "", ""

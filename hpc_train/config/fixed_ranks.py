@@ -10,6 +10,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from hpc_train.config.launcher_variables import ENVIRON
+
 _GROUP = "init_process_group"
 _OF_A_RANK = ("RANK", "LOCAL_RANK", "NODE_RANK", "GROUP_RANK")
 _THIS_NODE = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
@@ -61,7 +63,7 @@ def _variable(target: ast.expr) -> str:
     """`RANK` of `os.environ["RANK"]`; empty for another target."""
     if not isinstance(target, ast.Subscript) or not isinstance(target.slice, ast.Constant):
         return ""
-    is_environment = ast.unparse(target.value) in ("os.environ", "environ")
+    is_environment = ast.unparse(target.value) in ENVIRON
     return str(target.slice.value) if is_environment else ""
 
 

@@ -30,15 +30,14 @@ _OPEN = (ast.Lambda, ast.IfExp, ast.BoolOp, ast.ListComp, ast.GeneratorExp, ast.
 _PLAIN = (ast.Assign, ast.AnnAssign, ast.Expr, ast.Return, ast.Assert, ast.AugAssign)
 
 
-def late_loader(loaded: LoadedConfig, path: Sequence[str]) -> tuple[str, str]:
+def late_loader(early: EarlyHook, path: Sequence[str]) -> tuple[str, str]:
     """What configure_optimizers surely asks of it too early, and what to write; else empty.
 
     Args:
         path: As `sys.path`, with the user's folder first.
     """
-    early = early_hook(loaded, path)
-    asked = next(_asked(early.method), None) if early else None
-    if early is None or asked is None:
+    asked = next(_asked(early.method), None)
+    if asked is None:
         return "", ""
     place = place_of(early.found, asked.lineno, path)
     said = f"{early.class_path}.{_HOOK} asks self.trainer.{LOADER} ({place}), which is None there"
@@ -135,12 +134,8 @@ def takers(nodes: Sequence[ast.AST], loaders: set[str]) -> Iterator[ast.expr]:
             yield node
 
 
-def loaders_in(method: ast.AST, trainer: str = "self.trainer", asked: str = LOADER) -> set[str]:
-    """How the method writes the Trainer's train_dataloader: whole, or by a name given once.
-
-    Args:
-        asked: Another attribute of the Trainer's in its place.
-    """
+def written_in(method: ast.AST, trainer: str = "self.trainer", attribute: str = LOADER) -> set[str]:
+    """How the method writes an attribute of the Trainer's: whole, or by a name given once."""
     names = {trainer}
     every = [it for it in ast.walk(method) if isinstance(it, ast.Name)]
     stored = [it.id for it in every if isinstance(it.ctx, ast.Store)]
@@ -151,12 +146,12 @@ def loaders_in(method: ast.AST, trainer: str = "self.trainer", asked: str = LOAD
         if isinstance(it.targets[0], ast.Name) and stored.count(it.targets[0].id) == 1
     }
     names |= {name for name, value in once.items() if value == trainer}
-    loaders = {f"{it}.{asked}" for it in names}
+    loaders = {f"{it}.{attribute}" for it in names}
     return loaders | {name for name, value in once.items() if value in loaders}
 
 
 def _asked(method: ast.FunctionDef) -> Iterator[ast.expr]:
-    loaders = loaders_in(method)
+    loaders = written_in(method)
     for statement in surely_run(method):
         yield from takers([*_run(statement)], loaders)
 

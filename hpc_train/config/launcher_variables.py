@@ -40,7 +40,7 @@ INSTEAD = {
 }
 _NODES = ("SLURM_NNODES", "SLURM_JOB_NUM_NODES")
 _LISTS = ("SLURM_NODELIST", "SLURM_JOB_NODELIST", "SLURM_STEP_NODELIST", "SLURM_LAUNCH_NODE_IPADDR")
-_ENVIRON = ("os.environ", "environ")
+ENVIRON = ("os.environ", "environ")
 _GET = ("os.environ.get", "environ.get", "os.getenv", "getenv")
 _CHANGE = ("update", "setdefault", "putenv", "load_dotenv")
 
@@ -69,7 +69,7 @@ def read_variable(node: ast.AST) -> tuple[str, ast.expr | None] | None:
     named: ast.expr | None = None
     default: ast.expr | None = None
     if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
-        named = node.slice if ast.unparse(node.value) in _ENVIRON else None
+        named = node.slice if ast.unparse(node.value) in ENVIRON else None
     elif isinstance(node, ast.Call) and ast.unparse(node.func) in _GET and not node.keywords:
         named, default, *_ = (*node.args, None, None)
     if not isinstance(named, ast.Constant) or not isinstance(named.value, str):

@@ -115,6 +115,12 @@ def read_names(file: Path) -> Names:
     return _names_in(_source(file), file)
 
 
+def full_name(written: str, imports: Mapping[str, str]) -> str:
+    """`torch.optim.SGD` of `optim.SGD`, by what a module imports."""
+    first, dot, rest = written.partition(".")
+    return f"{imports.get(first, first)}{dot}{rest}"
+
+
 def has_word(dotted: str, word: str, search_path: Sequence[str]) -> bool:
     """Whether the file of a module, or of what is named in it, has a word in its text."""
     found = find_module(dotted, search_path)[0]

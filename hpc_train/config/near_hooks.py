@@ -15,7 +15,11 @@ from pathlib import Path
 
 from hpc_train.config.class_kind import Located, locate, place_of
 from hpc_train.config.hook_notes import GONE
-from hpc_train.config.modules import bound_in, find_module
+from hpc_train.config.modules import (
+    bound_in,
+    find_module,
+    full_name,
+)
 from hpc_train.config.own_modules import is_own
 from hpc_train.config.words import near_words
 
@@ -152,8 +156,7 @@ def _lineage(found: Located | None, kind: str, path: Sequence[str]) -> list[_Bas
             return []
     lineage = [_Base(found, definition)]
     for base in map(ast.unparse, definition.bases):
-        first, _, rest = base.partition(".")
-        written = f"{found.names.imports.get(first, first)}.{rest}".rstrip(".")
+        written = full_name(base, found.names.imports)
         if written in _OTHER_BASES or _is_root(written, kind):
             continue
         above = _lineage(locate(f"{found.module}.{base}", path), kind, path)

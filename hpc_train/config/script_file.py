@@ -315,8 +315,13 @@ def _run_by(
 ) -> tuple[Path, list[str], int]:
     """The script, what it imports from, and how many ranks run it: one where it starts others."""
     file = (workdir / (config.script.path or "")).resolve()
-    ranks = config.slurm.nodes * config.slurm.gpus_per_node
-    return file, [str(file.parent), *search_path], 1 if config.script.launcher == "none" else ranks
+    return file, [str(file.parent), *search_path], ranks_of(config)
+
+
+def ranks_of(config: Config) -> int:
+    """How many run the script: one where it starts the others."""
+    is_alone = config.script.launcher == "none"
+    return 1 if is_alone else config.slurm.nodes * config.slurm.gpus_per_node
 
 
 def line_for_gpus(file: Path) -> tuple[int, str] | None:

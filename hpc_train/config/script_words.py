@@ -9,6 +9,8 @@ from collections.abc import Collection
 # is put in its place where it is known.
 ADD_BEHIND = "add behind --: "
 FIRST_BEHIND = "write as the first word behind --: "
+# Programs that start a script, and are typed in front of it.
+STARTERS = ("python", "python3", "torchrun", "accelerate", "deepspeed", "srun", "mpirun", "bash")
 _ARGV = "sys.argv"
 
 

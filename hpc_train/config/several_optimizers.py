@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 
 from hpc_train.config.method_signatures import is_of_lightning_alone, methods_of, own_nodes
+from hpc_train.config.modules import full_name
 
 INDEX = "optimizer_idx"
 _MADE = re.compile(r"torch\.optim\.(?!lr_scheduler\b)(?:\w+\.)*[A-Z]\w*")
@@ -83,7 +84,7 @@ def _made(method: ast.FunctionDef, imports: Mapping[str, str]) -> set[str]:
     for node in own_nodes(method.body):
         if isinstance(node, ast.Assign) and len(node.targets) == 1:
             target = node.targets[0]
-            if isinstance(target, ast.Name) and _is_optimizer(node.value, imports):
+            if isinstance(target, ast.Name) and is_optimizer(node.value, imports):
                 made.add(target.id)
     stored = [
         it.id
@@ -102,11 +103,11 @@ def _name_of(node: ast.expr, made: set[str], imports: Mapping[str, str]) -> str:
         return _name_of(inner, made, imports) if inner else ""
     if isinstance(node, ast.Name):
         return node.id if node.id in made else ""
-    return _UNNAMED if _is_optimizer(node, imports) else ""
+    return _UNNAMED if is_optimizer(node, imports) else ""
 
 
-def _is_optimizer(node: ast.expr, imports: Mapping[str, str]) -> bool:
+def is_optimizer(node: ast.expr, imports: Mapping[str, str]) -> bool:
+    """Whether it makes one of torch's."""
     if not isinstance(node, ast.Call):
         return False
-    first, _, rest = ast.unparse(node.func).partition(".")
-    return bool(_MADE.fullmatch(f"{imports.get(first, first)}.{rest}".rstrip(".")))
+    return bool(_MADE.fullmatch(full_name(ast.unparse(node.func), imports)))

@@ -18,7 +18,7 @@ from hpc_train.config.class_kind import (
 )
 from hpc_train.config.endless_batches import endless_batches
 from hpc_train.config.hook_notes import REFUSED
-from hpc_train.config.late_loaders import late_loader
+from hpc_train.config.late_loaders import early_hook, late_loader
 from hpc_train.config.lengthless_sets import without_length
 from hpc_train.config.load import LoadedConfig
 from hpc_train.config.method_signatures import PLATEAU_FORM, sure_plateau, without_loader
@@ -58,8 +58,9 @@ def check_refused_by_lightning(loaded: LoadedConfig, path: Sequence[str]) -> Non
         if name.is_sure:
             raise loaded.origins.error(key, f": {said}", name.fix)
     _check_assigned(loaded, path)
+    early = early_hook(loaded, path)
     for find in (late_loader, endless_batches):
-        said, hint = find(loaded, path)
+        said, hint = find(early, path) if early else ("", "")
         if said:
             raise loaded.origins.error("model.class_path", f": {said}", hint)
     _check_optimizers(class_path, path, loaded.origins)

@@ -13,7 +13,10 @@ from dataclasses import dataclass, replace
 
 from hpc_train.config.class_kind import Located, locate, place_of
 from hpc_train.config.method_signatures import methods_of, own_nodes
-from hpc_train.config.modules import Names
+from hpc_train.config.modules import (
+    Names,
+    full_name,
+)
 
 _OF_NN, _FUNCTIONAL = "torch.nn.", "torch.nn.functional."
 # By loss: what must not be in front of it, and what it does itself.
@@ -61,8 +64,7 @@ class _Scope:
 
     def full(self, node: ast.expr) -> str:
         """The dotted name behind what is written."""
-        first, dot, rest = ast.unparse(node).partition(".")
-        return f"{self.names.imports.get(first, first)}{dot}{rest}"
+        return full_name(ast.unparse(node), self.names.imports)
 
 
 def twice_normalized_of_class(found: Located, path: Sequence[str]) -> Iterator[str]:

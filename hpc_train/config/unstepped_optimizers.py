@@ -9,7 +9,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from hpc_train.config.modules import Names
+from hpc_train.config.modules import Names, full_name
+from hpc_train.config.several_optimizers import is_optimizer
 
 _SCHEDULERS = "torch.optim.lr_scheduler."
 # What takes an optimizer and does not step it itself; what it returns may be another's to step.
@@ -22,20 +23,19 @@ def unstepped_optimizers(tree: ast.Module, names: Names) -> Iterator[tuple[int, 
     Said only where each use of the optimizer's name is known, and none can be its step.
     """
     backward = [it for it in ast.walk(tree) if isinstance(it, ast.Call) and _is_backward(it)]
-    made = [(it, _full(it.value, names)) for it in ast.walk(tree) if isinstance(it, ast.Assign)]
+    made = [it for it in ast.walk(tree) if isinstance(it, ast.Assign)]
     schedules = {
         ast.unparse(target)
-        for it, full in made
-        if full.startswith(_SCHEDULERS)
+        for it in made
+        if _called(it.value, names).startswith(_SCHEDULERS)
         for target in it.targets
     }
     steps = [it for it in ast.walk(tree) if isinstance(it, ast.Attribute) and "step" in it.attr]
     if not backward or any(ast.unparse(it.value) not in schedules for it in steps):
         return
-    for it, full in made:
-        module, _, kind = full.rpartition(".")
-        target = it.targets[0]
-        if module == "torch.optim" and isinstance(target, ast.Name):
+    for it in made:
+        target, kind = it.targets[0], _called(it.value, names).rpartition(".")[2]
+        if is_optimizer(it.value, names.imports) and isinstance(target, ast.Name):
             if _is_handed_on(target.id, tree, names):
                 continue
             said = f"makes {target.id} ({kind}), and nothing steps it: the weights stay as they are"
@@ -47,12 +47,9 @@ def _is_backward(call: ast.Call) -> bool:
     return isinstance(call.func, ast.Attribute) and call.func.attr == "backward"
 
 
-def _full(value: ast.expr, names: Names) -> str:
+def _called(value: ast.expr, names: Names) -> str:
     """The dotted name of what is called there; empty where nothing is."""
-    if not isinstance(value, ast.Call):
-        return ""
-    first, dot, rest = ast.unparse(value.func).partition(".")
-    return f"{names.imports.get(first, first)}{dot}{rest}"
+    return full_name(ast.unparse(value.func), names.imports) if isinstance(value, ast.Call) else ""
 
 
 def _is_handed_on(name: str, tree: ast.Module, names: Names) -> bool:
@@ -62,7 +59,7 @@ def _is_handed_on(name: str, tree: ast.Module, names: Names) -> bool:
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             known.add(node.value)
         elif isinstance(node, ast.Call):
-            called = _full(node, names)
+            called = _called(node, names)
             if called.startswith(_SCHEDULERS) or called.rpartition(".")[2] in _TAKES:
                 known |= {*node.args, *(it.value for it in node.keywords)}
     return any(

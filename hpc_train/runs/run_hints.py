@@ -14,6 +14,21 @@ def _at_end(name: str) -> str:
     return f"run.wait().{name} (it waits for the end; run.status().{name} {are} of now)"
 
 
+def of_both(name: str) -> dict[str, str]:
+    """What others call the acts and the end that a run has, and a sweep as well.
+
+    Args:
+        name: What it is called in the hint: `run` or `sweep`.
+    """
+    return {
+        **dict.fromkeys(
+            ("done", "is_done", "finished", "ended", "completed"), f"{name}.status().state.ended"
+        ),
+        **dict.fromkeys(("kill", "stop", "abort"), f"{name}.cancel()"),
+        **dict.fromkeys(("restart", "requeue", "rerun"), f"{name}.resume()"),
+    }
+
+
 # Fields of RunStatus that say nothing of a run that waits in the queue.
 _OF_THE_END = ("metrics", "outcome", "best_models", "newest_model")
 _NEWEST = "run.checkpoints(), the newest first, and none before the first is saved"
@@ -23,13 +38,9 @@ _SAID = {
     **dict.fromkeys(
         ("result", "results", "get", "get_result", "output", "scores"), _at_end("metrics")
     ),
-    **dict.fromkeys(
-        ("done", "is_done", "finished", "ended", "completed"), "run.status().state.ended"
-    ),
+    **of_both("run"),
     **dict.fromkeys(("id", "run_id"), "run.directory.run_id"),
     **dict.fromkeys(("log", "stdout", "print_logs"), "run.logs()"),
-    **dict.fromkeys(("kill", "stop", "abort"), "run.cancel()"),
-    **dict.fromkeys(("restart", "requeue", "rerun"), "run.resume()"),
     **dict.fromkeys(("exit_code", "returncode"), _at_end("outcome")),
     "state": "run.status().state, of now; run.wait().state waits for the end",
     **dict.fromkeys(("checkpoint", "ckpt", "ckpts", "ckpt_path", "last_checkpoint"), _NEWEST),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from hpc_train.errors import Hinted
+from hpc_train.runs.run_hints import of_both
 from hpc_train.runs.sweep_dir import SweepDir
 from hpc_train.runs.sweep_status import SweepStatus
 
@@ -18,11 +19,7 @@ _SAID = {
     **dict.fromkeys(("trials", "jobs"), _POINTS),
     **dict.fromkeys(("logs", "log", "checkpoints", "best_model", "evaluate", "load_module"), _EACH),
     **dict.fromkeys(("best", "best_run", "best_point", "best_trial", "best_params"), _BEST),
-    **dict.fromkeys(
-        ("done", "is_done", "finished", "ended", "completed"), "sweep.status().state.ended"
-    ),
-    **dict.fromkeys(("kill", "stop", "abort"), "sweep.cancel()"),
-    **dict.fromkeys(("restart", "requeue", "rerun"), "sweep.resume()"),
+    **of_both("sweep"),
     **dict.fromkeys(("id", "run_id"), "sweep.directory.sweep_id"),
     "runs": f"[sweep.run(it.number) for it in {_POINTS}]",
     "run_dir": "sweep.directory.path",

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
-from hpc_train.config.late_loaders import LOADER, fix_of_loader, loaders_in, takers
+from hpc_train.config.late_loaders import LOADER, fix_of_loader, takers, written_in
 from hpc_train.training.frame_text import nodes_of
 from hpc_train.training.frame_values import failing_line
 
@@ -33,7 +33,7 @@ def late_loader(error: BaseException) -> str:
         there = (
             [it for it in ast.walk(method) if getattr(it, "lineno", 0) in lines] if method else []
         )
-        asked = next(takers(there, loaders_in(method, name)), None) if method else None
+        asked = next(takers(there, written_in(method, name)), None) if method else None
         if method is None or asked is None or getattr(trainer, LOADER, None) is not None:
             continue
         epochs = getattr(trainer, "max_epochs", None)

@@ -1,7 +1,7 @@
 """`self.save_hyperparameters(hidden, lr)`, which takes names and was given values.
 
-"save_hyperparameters(*args: single object of dict, NameSpace or OmegaConf, or string names of
-arguments of __init__" (pytorch_lightning/core/mixins/hparams_mixin.py): values of another kind are
+Its `args` are a "single object of `dict`, `NameSpace` or `OmegaConf` or string names or arguments
+from class `__init__`" (pytorch_lightning/core/mixins/hparams_mixin.py): values of another kind are
 left out without a word.
 """
 

@@ -15,7 +15,7 @@ from hpc_train.training.samples_differ import place_of_samples
 from hpc_train.training.users_method import lines_of, parsed
 
 # Methods of a step, and the Trainer's property that holds what they are given.
-_LOADERS = {
+LOADERS = {
     "training_step": "train_dataloader",
     "validation_step": "val_dataloaders",
     "test_step": "test_dataloaders",
@@ -26,17 +26,22 @@ _MOST_SETS = 8  # in each other
 
 def set_of_step(frames: Sequence[FrameType]) -> tuple[Any, Any]:
     """The set, and the Trainer; None for what is not known, as with several loaders."""
-    names = [frame.f_code.co_name for frame in frames if frame.f_code.co_name in _LOADERS]
-    for owner in owners(frames) if names else ():
-        held = getattr(owner, "__dict__", {})
-        trainer = held.get("_trainer") or held.get("trainer")
-        loader = getattr(trainer, _LOADERS[names[-1]], None)
+    for _, _, trainer, loader in loaders_of_step(frames):
         if isinstance(loader, list | tuple) and len(loader) == 1:
             loader = loader[0]
         dataset = getattr(loader, "__dict__", {}).get("dataset")
         if dataset is not None:
             return dataset, trainer
     return None, None
+
+
+def loaders_of_step(frames: Sequence[FrameType]) -> Iterator[tuple[str, Any, Any, Any]]:
+    """A step, each module of the user's that it was in, its Trainer, and the loaders there."""
+    names = [frame.f_code.co_name for frame in frames if frame.f_code.co_name in LOADERS]
+    for owner in owners(frames) if names else ():
+        held = getattr(owner, "__dict__", {})
+        trainer = held.get("_trainer") or held.get("trainer")
+        yield names[-1], owner, trainer, getattr(trainer, LOADERS[names[-1]], None)
 
 
 def shown_source(frames: Sequence[FrameType]) -> str:

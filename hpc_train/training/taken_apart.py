@@ -12,15 +12,9 @@ from typing import Any
 from hpc_train.training.frame_text import is_users, nodes_at, shown_file
 from hpc_train.training.frame_values import shape_of, value_of
 from hpc_train.training.samples_differ import place_of_samples
+from hpc_train.training.step_data import LOADERS
 
 _UNFIT = re.compile(r"(?:too many|not enough) values to unpack|cannot unpack non-iterable")
-# A step, and the loaders of a Trainer that its batches come from.
-_LOADERS = {
-    "training_step": "train_dataloader",
-    "validation_step": "val_dataloaders",
-    "test_step": "test_dataloaders",
-    "predict_step": "predict_dataloaders",
-}
 _GIVES = {"LSTM": ("{}", "({}, {})"), "GRU": ("{}", "{}"), "RNN": ("{}", "{}")}  # torch.nn's
 _NAMES = {"LSTM": ("out", "h", "c"), "GRU": ("out", "h"), "RNN": ("out", "h")}
 _MOST = 6  # parts that are told one by one
@@ -90,7 +84,7 @@ def _of_tensor(
 ) -> str:
     said = f"{name} is one tensor of shape {list(shape)}"
     given = frame.f_code.co_varnames[1 : frame.f_code.co_argcount]
-    if frame.f_code.co_name not in _LOADERS or given[:1] != (name,):
+    if frame.f_code.co_name not in LOADERS or given[:1] != (name,):
         return f"{said}, and no {'pair' if len(names) == 2 else 'group'}"
     pair, first = ", ".join(map(ast.unparse, names)), ast.unparse(names[0])
     data = _data_of(frame)
@@ -110,7 +104,7 @@ def _of_tensor(
 def _data_of(frame: FrameType) -> Any:
     """The data set that a step's batch comes from, where its loader makes a batch as torch does."""
     trainer = getattr(frame.f_locals.get("self"), "__dict__", {}).get("_trainer")
-    loader = getattr(trainer, _LOADERS[frame.f_code.co_name], None)
+    loader = getattr(trainer, LOADERS[frame.f_code.co_name], None)
     if isinstance(loader, list | tuple) and len(loader) == 1:
         loader = loader[0]
     made_by = getattr(getattr(loader, "collate_fn", None), "__name__", "")

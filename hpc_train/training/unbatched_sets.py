@@ -11,15 +11,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from hpc_train.training.frame_text import shown_class, shown_file
-from hpc_train.training.layers import owners
+from hpc_train.training.step_data import LOADERS, loaders_of_step
 from hpc_train.training.users_method import own_method
 
-# Steps that are given each sample of a set in a batch's place, and the hook of their data.
-_HOOKS = {
-    "validation_step": "val_dataloader",
-    "test_step": "test_dataloader",
-    "predict_step": "predict_dataloader",
-}
 _OF_VALUES = (IndexError, TypeError, ValueError, RuntimeError)  # what a sample for a batch leads to
 
 
@@ -28,18 +22,15 @@ def unbatched_set(error: BaseException) -> str:
     if not isinstance(error, _OF_VALUES):
         return ""
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
-    steps = [it.f_code.co_name for it in frames if it.f_code.co_name in _HOOKS]
-    for owner in owners(frames) if steps else ():
-        hook = _HOOKS[steps[-1]]
-        held = getattr(owner, "__dict__", {})
-        trainer = held.get("_trainer") or held.get("trainer")
-        given = [*_flat(getattr(trainer, f"{hook}s", None))]
+    for step, owner, trainer, loaders in loaders_of_step(frames):
+        given = [*_flat(loaders)]
         sets = [it for it in given if _is_set(it)]
         if not sets or len(sets) < len(given):
             continue
+        hook = LOADERS[step].removesuffix("s")
         data = getattr(trainer, "datamodule", None)
         maker = data if own_method(data, hook) is not None else owner
-        where = hook_gives(maker, hook) or f"the data of {steps[-1]} are"
+        where = hook_gives(maker, hook) or f"the data of {step} are"
         name = type(sets[0]).__name__
         return (
             f"{where} a {name}, a data set without batches: write DataLoader({name}(...),"

@@ -32,9 +32,6 @@ class Of(pl.LightningModule):
     def inner(self) -> None:
         self.many = self.trainer.world_size
 
-    def asks(self) -> Any:
-        return self.trainer.world_size
-
 
 class Data(pl.LightningDataModule):
     def __init__(self) -> None:
@@ -67,7 +64,6 @@ def test_that_of_the_data_comes_with_setup() -> None:
 def test_another_failure_is_said_nothing_of() -> None:
     assert told(lambda: Of("other")) == ""
     assert told(lambda: Of("loggers")) == ""  # a list, and empty
-    assert told(lambda: Of.__new__(Of).asks()) == ""
 
 
 def test_outside_of_init_it_is_said_nothing_of() -> None:
