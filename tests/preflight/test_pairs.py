@@ -13,8 +13,8 @@ from hpc_train.preflight.checks.pairs import MAX_ROUNDS, PairResult, conclude, j
 LIMITS = Thresholds()
 
 
-def world(count, fault_of, seed=0, noise=0.2):
-    """Play all rounds; `fault_of(node)` is None or what the node's tests show."""
+def world(count, fault_of, seed=0, noise=0.2, usual=None):
+    """Play all rounds; `fault_of(node)` is None or what the node's tests show, `usual` the rest."""
     nodes = [f"n{i}" for i in range(count)]
     rng = random.Random(f"noise{seed}")
     results: list[PairResult] = []
@@ -31,6 +31,7 @@ def world(count, fault_of, seed=0, noise=0.2):
                 "retransmit_share": 0.0,
                 "frame_bytes": 1500,
                 "frame_ok": True,
+                **(usual or {}),
             }
             for node in (a, b):
                 values |= fault_of(node) or {}
@@ -79,6 +80,32 @@ def test_a_link_that_is_slow_one_way_is_named_while_the_other_way_waits_for_the_
     slow = busy | {f"gbps_{way}": 0.001, f"ready_share_{way}": 0.97}
     (finding,), _ = world(4, lambda n: slow if n == "n3" else None)
     assert (finding.node, finding.check, finding.level) == ("n3", "bandwidth", "fail")
+
+
+# As measured on a healthy link of 14 Gbit/s beside 12 busy processes on two CPUs, and beside none.
+BESIDE_OTHERS = {"gbps_ab": 31.89, "ready_share_ab": 0.26, "gbps_ba": 32.36, "ready_share_ba": 0.32}
+HALF_BESIDE = {"gbps_ab": 7.95, "ready_share_ab": 0.63, "gbps_ba": 6.35, "ready_share_ba": 0.58}
+ALONE = {"gbps_ab": 20.96, "ready_share_ab": 0.98, "gbps_ba": 11.69, "ready_share_ba": 0.99}
+
+
+@pytest.mark.parametrize("count", [3, 4, 8, 33])
+@pytest.mark.parametrize("node_has", [HALF_BESIDE, ALONE])
+def test_who_was_slower_than_what_busy_cpus_make_of_the_others_is_not_named(
+    count: int, node_has: dict[str, float]
+):
+    for seed in range(6):
+        there = f"n{random.Random(f'{count}{seed}').randrange(count)}"
+        faults = {there: node_has}
+        findings, rounds = world(count, faults.get, seed, usual=BESIDE_OTHERS)
+        assert findings == []
+        assert rounds <= 3
+
+
+@pytest.mark.parametrize("count", [3, 4, 8, 33])
+def test_a_slow_node_among_busy_ones_is_named(count: int):
+    slow = {"gbps_ab": 0.4, "ready_share_ab": 0.9, "gbps_ba": 0.4, "ready_share_ba": 0.9}
+    (finding,), _ = world(count, lambda n: slow if n == "n1" else None, usual=BESIDE_OTHERS)
+    assert (finding.node, finding.check, finding.level) == ("n1", "bandwidth", "fail")
 
 
 @pytest.mark.parametrize("fault", FAULTS)

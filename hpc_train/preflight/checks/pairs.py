@@ -79,6 +79,16 @@ class PairResult(Measured):
         """Share of the time in which neither side waited for a CPU, in the slower direction."""
         return self.ready_share_ab if self.gbps == self.gbps_ab else self.ready_share_ba
 
+    @property
+    def carried_gbps(self) -> float | None:
+        """What the link carried for certain, the CPUs' waits counted as the link's.
+
+        `gbps` leaves the waits out, as if no two of them fell together: beside busy CPUs it is two
+        to three times what the link carries when nothing else runs.
+        """
+        gbps, ready = self.gbps, self.ready_share
+        return gbps if gbps is None or ready is None else gbps * ready
+
     def partner(self, node: str) -> str:
         """Return the other node."""
         return self.b if node == self.a else self.a
@@ -90,7 +100,9 @@ _Faults = list[tuple[str, Level, str]]  # check, level, evidence
 def judge(result: PairResult, results: list[PairResult], thresholds: Thresholds) -> _Faults:
     """Return (check, level, evidence) for everything wrong with one result, [] where it is healthy.
 
-    Bandwidth and latency are held against the median of the other results, not against a constant.
+    Bandwidth and latency are held against the median of the other results, not against a constant:
+    bandwidth at its best against what the others carried for certain, so that other work on some
+    nodes makes no other node look slow.
     """
     if result.error is not None:
         # What was counted before it tells why: on a lossy link TCP may not end in time.
@@ -111,7 +123,7 @@ def _of_other_pairs(result: PairResult, results: list[PairResult]) -> list[PairR
         pair = frozenset((other.a, other.b))
         if other.error is None and pair != {result.a, result.b}:
             known = best.get(pair)
-            if known is None or (other.gbps or 0.0) > (known.gbps or 0.0):
+            if known is None or (other.carried_gbps or 0.0) > (known.carried_gbps or 0.0):
                 best[pair] = other
     return list(best.values())
 
@@ -147,7 +159,7 @@ def _slow(result: PairResult, others: list[PairResult], limits: Thresholds) -> _
     gbps = result.gbps
     if gbps is None:
         return []
-    rest = [other.gbps for other in others if other.gbps is not None]
+    rest = [other.carried_gbps for other in others if other.carried_gbps is not None]
     floor = limits.min_gbps
     if result.advertised_gbps is not None:
         floor = max(floor, limits.speed_share * min(result.advertised_gbps, 25.0))
