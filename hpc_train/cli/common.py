@@ -113,6 +113,8 @@ class ConfigCommand(click.Command):
         except click.NoSuchOption as error:
             scripts = (it for it in own if it.endswith(".py") and not it.startswith("-"))
             script = next(scripts, None)
+            in_front = own[: own.index(script)] if script else []
+            self._refuse_starter(ctx, next((it for it in in_front if it in STARTERS), ""), args)
             word = one_dash(error.option_name, own)
             if word and (hint := option_hint(ctx, word, own, script=script or "")):
                 raise UsageError(f"No such option '{word[1:]}'.", hint) from error

@@ -23,7 +23,7 @@ def script_line(
         words: As they were typed, without `--` and what is behind it.
         behind: What stood behind `--`.
     """
-    from hpc_train.config.script_file import is_beside_script  # to an error
+    from hpc_train.config.beside_script import is_beside_script  # to an error
 
     ours: list[str] = []
     theirs: list[str] = []
@@ -59,9 +59,25 @@ def line_without(context: click.Context, starter: str, words: Sequence[str]) -> 
     place = words.index(script, at)
     mark = words.index("--", place) if "--" in words[place:] else len(words)
     rest = words[place:mark]
-    line = script_line(context, script, [*words[:at], *rest], words[mark + 1 :])
+    ours = [*_shape(words[at : place + 1], words[:at]), *words[:at]]
+    line = script_line(context, script, [*ours, *rest], words[mark + 1 :])
     behind = "" if " -- " in line else " (arguments of the script come behind --)"
     return f"{line}{behind}{shows if words[at + 1 : place] else ''}"
+
+
+def _shape(started: Sequence[str], typed: Sequence[str]) -> list[str]:
+    """The options for the nodes and ranks that a starter's own options ask for.
+
+    Args:
+        started: The starter, its options and the script.
+        typed: Words in front of it; what they say stays.
+    """
+    from hpc_train.plan.translate import translate  # on the way to an error
+
+    options = [] if "--" in started else translate(shlex.join(started), ()).shape_options()
+    pairs = zip(options[::2], options[1::2], strict=True)
+    said = {it.partition("=")[0] for it in typed}
+    return [word for flag, value in pairs if flag not in said for word in (flag, value)]
 
 
 def with_lacking(hint: str, command: str, typed: Sequence[str], behind: Sequence[str]) -> str:

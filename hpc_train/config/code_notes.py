@@ -42,7 +42,12 @@ from hpc_train.config.relative_paths import notes_on_relative_paths
 from hpc_train.config.sbatch_lines import notes_on_sbatch_lines
 from hpc_train.config.schedule_notes import misnamed_schedule
 from hpc_train.config.schema import Config
-from hpc_train.config.script_file import data_of_ranks, ranks_apart, ranks_of
+from hpc_train.config.script_file import (
+    data_of_ranks,
+    ranks_apart,
+    ranks_of,
+    unshared_session,
+)
 from hpc_train.config.script_trainers import trainers_for_gpus
 from hpc_train.config.script_tree import script_tree
 from hpc_train.config.silent_forwards import silent_forward
@@ -105,6 +110,10 @@ def _on_ranks(config: Config, workdir: Path) -> Iterator[str]:
     apart = ranks_apart(tree, config, workdir, sys.path) if tree is not None else None
     if apart is not None and not apart.is_sure:
         yield f"{config.script.path}:{apart.line} {apart.said}; {apart.hint}"
+    if tree is not None and (lacking := unshared_session(tree, config, workdir, sys.path)):
+        line, said, hint = lacking
+        yield f"{config.script.path}:{line} {said}; {hint}"
+        return
     alike = data_of_ranks(tree, config, workdir, sys.path) if tree and apart is None else None
     if alike is not None:
         line, said, hint = alike

@@ -15,7 +15,7 @@ from omegaconf.errors import OmegaConfBaseException
 from hpc_train.config import values as checks
 from hpc_train.config.accelerate_config import check_accelerate_config
 from hpc_train.config.assets import config_dir
-from hpc_train.config.beside_script import hint_beside
+from hpc_train.config.beside_script import check_beside, hint_beside
 from hpc_train.config.call_arguments import SAID_OF_SUBMIT, class_as_text
 from hpc_train.config.compose import (
     COMMAND_LINE,
@@ -37,7 +37,7 @@ from hpc_train.config.logger_forms import write_out_loggers
 from hpc_train.config.origins import Origins
 from hpc_train.config.other_words import SAID_OF_KEYS, SWITCHES
 from hpc_train.config.schema import Config
-from hpc_train.config.script_file import check_args, check_beside, check_resume, is_script
+from hpc_train.config.script_file import check_args, check_resume, is_script
 from hpc_train.config.secrets import check_passthrough
 from hpc_train.config.sections import in_python
 from hpc_train.config.show import escape

@@ -16,13 +16,14 @@ from pathlib import Path
 from hpc_train.config.script_starts import own_modules
 from hpc_train.config.script_trainers import made_fabrics
 from hpc_train.config.script_tree import name_given_to, words_in
+from hpc_train.config.session_calls import opened_session
 
 # Packages that average nothing unless the script asks them to by one of the names below.
 _HARMLESS = (
     *("torch", "torchvision", "torchaudio", "torchmetrics", "lightning", "lightning_fabric"),
     *("numpy", "scipy", "sklearn", "pandas", "PIL", "cv2", "h5py", "einops", "matplotlib"),
     *("tqdm", "rich", "yaml", "omegaconf", "click", "tensorboard", "tensorboardX", "wandb"),
-    *("transformers", "tokenizers", "datasets", "timm"),
+    *("transformers", "tokenizers", "datasets", "timm", "hpc_train"),
 )
 # What wraps a model or shards it, and trainers that do so.
 _WRAPS = re.compile(
@@ -73,7 +74,8 @@ def trained_apart(
     """
     fabric = next(made_fabrics(tree), None)
     groups = (it for it in ast.walk(tree) if isinstance(it, ast.Call) and _is_call_of(it, _GROUP))
-    makes = fabric or next(groups, None)
+    session = opened_session(tree)
+    makes = fabric or session or next(groups, None)
     if ranks < 2 or makes is None or not any(_is_call_of(it, "backward") for it in ast.walk(tree)):
         return None
     own = list(own_modules(tree, file, search_path))
@@ -88,7 +90,9 @@ def trained_apart(
         return None
     alone = "each trains a model of its own, as no gradients are averaged"
     is_sure = not exchanges and not any(map(_TELLS_APART.match, words - {_GROUP}))
-    if fabric is not None:
+    if session is not None:
+        said = f"opens a Session, and nothing wraps the model: of {ranks} ranks {alone}"
+    elif fabric is not None:
         said = f"makes a Fabric, and nothing calls its setup: of {ranks} ranks {alone}"
     else:
         said = f"makes a process group, and nothing wraps the model: of {ranks} ranks {alone}"

@@ -5,14 +5,12 @@ from __future__ import annotations
 import ast
 import os
 import re
-import shlex
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hpc_train.config.gathered import tell_together
-from hpc_train.config.keys import FIELDS, OF_THE_SCRIPT
 from hpc_train.config.long_paths import how_to_read
 from hpc_train.config.modules import FoundModule
 from hpc_train.config.near_files import near_scripts
@@ -29,7 +27,6 @@ from hpc_train.config.script_trainers import (
 from hpc_train.config.script_tree import script_tree
 from hpc_train.config.script_words import ADD_BEHIND, FIRST_BEHIND
 from hpc_train.config.words import near_words
-from hpc_train.errors import ConfigError
 
 if TYPE_CHECKING:
     from hpc_train.config.ranks_apart import Apart
@@ -45,42 +42,6 @@ def is_script(path: Path) -> bool:
 def script_source(path: Path) -> Source:
     """What a config would say that names this script and leaves the rest at its defaults."""
     return Source(path, {"script": {"path": str(path)}}, {})
-
-
-def is_beside_script(key: str) -> bool:
-    """Whether a key of the config is taken beside a script, which makes all else itself."""
-    section = key.partition(".")[0].strip()
-    return section in (*FIELDS, "cluster_profile") and section not in OF_THE_SCRIPT
-
-
-def check_beside(path: Path, overrides: Sequence[str]) -> None:
-    """Refuse words beside a script that are none of ours: its own come behind `--`."""
-    for word in overrides:
-        key = word.partition("=")[0].partition(".")[0].strip()
-        if "=" not in word or not is_beside_script(key):
-            fix = f"arguments of {path.name} come behind --: {path} -- {_as_option(path, word)}"
-            if key in FIELDS and "." in word.partition("=")[0] and _has_own_options(path):
-                fix = f"{key} belongs to a config, and {path.name} makes its own: change it there"
-            fix = "name one script" if word.endswith(".py") else fix
-            raise ConfigError(f"{word!r} is nothing that hpc-train takes beside a script", fix)
-
-
-def _as_option(script: Path, word: str) -> str:
-    """`--lr 0.1` for `lr=0.1` where the script declares that option; else the word itself."""
-    name, equals, value = word.partition("=")
-    text = script.read_text("utf-8", "replace") if script.is_file() else ""
-    for option in dict.fromkeys((name, name.replace("_", "-"), name.replace("-", "_"))):
-        declared = rf"add_argument\((?:\s*['\"]-\w['\"],)?\s*['\"]--{re.escape(option)}['\"]"
-        if equals and re.search(declared, text):
-            return f"--{option} {shlex.quote(value)}"
-    return word
-
-
-def _has_own_options(script: Path) -> bool:
-    """Whether a script reads its words by argparse and none as `key=value`, as Hydra does."""
-    text = script.read_text("utf-8", "replace") if script.is_file() else ""
-    others = r"hydra|omegaconf|fiddle|\bfire\b|sys\.argv|nargs|parse_known|CLI"
-    return "argparse" in text and re.search(others, text) is None
 
 
 def check_resume(resume: Any, origins: Origins) -> None:
@@ -149,6 +110,7 @@ def check_script(
             _check_submits(tree, config, origins)
             _check_places(tree, config, origins)
             _check_ranks(tree, config, workdir, search_path, origins)
+            _check_sessions(tree, config, workdir, search_path, origins)
             _check_old(tree, config, origins)
             _check_calls(tree, config, [str((workdir / written).parent), *search_path], origins)
             _check_parser(tree, config, origins)
@@ -290,6 +252,18 @@ def _check_ranks(
         raise origins.error("script.path", said, apart.hint)
 
 
+def _check_sessions(
+    tree: ast.Module, config: Config, workdir: Path, search_path: Sequence[str], origins: Origins
+) -> None:
+    """Refuse a Session that nothing is kept by."""
+    from hpc_train.config.session_calls import unrestored
+
+    file, path, _ = _run_by(config, workdir, search_path)
+    if lacking := unrestored(tree, file, path):
+        line, said, hint = lacking
+        raise origins.error("script.path", f": {config.script.path}:{line} {said}", hint)
+
+
 def ranks_apart(
     tree: ast.Module, config: Config, workdir: Path, search_path: Sequence[str]
 ) -> Apart | None:
@@ -308,6 +282,16 @@ def data_of_ranks(
 
     file, path, ranks = _run_by(config, workdir, search_path)
     return data_for_all(tree, file, path, ranks=ranks)
+
+
+def unshared_session(
+    tree: ast.Module, config: Config, workdir: Path, search_path: Sequence[str]
+) -> tuple[int, str, str] | None:
+    """What is to be said of a script with a Session and data of its own; see `undrawn`."""
+    from hpc_train.config.session_calls import undrawn
+
+    file, path, ranks = _run_by(config, workdir, search_path)
+    return undrawn(tree, file, path, ranks=ranks)
 
 
 def _run_by(

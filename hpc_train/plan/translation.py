@@ -121,9 +121,7 @@ class Translation:
         Where the script is started in another folder, the command goes there first.
         """
         words = ["hpc-train", "run" if self.devices else "submit"]
-        for key, flag in _SHAPE.items():
-            if key in self.config:
-                words += [flag, str(self.config[key])]
+        words += self.shape_options()
         words += ["--devices", self.devices] if self.devices else []
         if self.script and not self.config.keys() - _SHAPE.keys():
             words.append(self.script[0])
@@ -132,6 +130,11 @@ class Translation:
             words.append(self._config_from_there())
         line = shlex.join(words)
         return f"cd {typed_folder(self.starts_in)} && {line}" if self.starts_in else line
+
+    def shape_options(self) -> list[str]:
+        """The command's options for the nodes and the GPUs a node."""
+        shape = [(flag, self.config.get(key)) for key, flag in _SHAPE.items()]
+        return [word for flag, value in shape if value for word in (flag, str(value))]
 
     def _config_from_there(self) -> str:
         """The config, which is written here, as the folder names it where the script starts."""

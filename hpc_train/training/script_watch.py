@@ -108,7 +108,7 @@ class _Watch:
             note_unshared(
                 self._rank.here.attempt_dir,
                 ranks=self._world.world_size,
-                barriers=self._barriers,
+                known=self._barriers,
             )
 
     def _around(self, real: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:

@@ -54,10 +54,12 @@ from hpc_train.training.session_arguments import (
     check_evaluated,
     check_objects,
     check_opened,
+    check_restored,
     no_attribute,
     no_step,
 )
 from hpc_train.training.session_history import SessionHistory
+from hpc_train.training.session_notes import SessionNotes
 
 T = TypeVar("T")
 
@@ -82,10 +84,12 @@ class Session:
         self._first_step = 0
         self._epoch = 0
         self._micro_batches = 0
-        self._entered = False
+        self._entered = self._restored = False
         self._drew_all = False  # whether the batches at hand came to their end
         self._stopped: Stopped | None = None
         self._history = SessionHistory(rank.run, rank.attempt, environ, rank=rank.rank)
+        note = self._history.note if rank.rank == 0 else None
+        self._notes = SessionNotes(note, ranks=rank.world_size)
         self._rng: dict[str, Any] | None = None
         self.step = 0
 
@@ -193,6 +197,7 @@ class Session:
             ConfigError: an object has no state to keep.
         """
         check_objects(objects)
+        self._restored = True
         # Without DDP's wrapper, so that one rank can go on with what two have saved.
         self._objects = {
             name: item.module if isinstance(item, DistributedDataParallel) else item
@@ -239,10 +244,13 @@ class Session:
                 state (see docs/resuming.md).
 
         Raises:
-            ConfigError: the order of its samples cannot be continued, and why.
+            ConfigError: the order of its samples cannot be continued, and why; or `restore` was
+                not called.
         """
         check_entered("batches", entered=self._entered)
+        check_restored("batches", restored=self._restored)
         self._drew_all = False
+        self._notes.drew()
         steps = self._micro_batches // self._batch.accumulate
         exact = self._state.train_loader(
             loader, epoch=self._epoch, samples=steps * self._batch.global_batch_size
@@ -288,13 +296,17 @@ class Session:
         """Call it after each optimizer step (and scheduler step): saves where it is time to.
 
         Raises:
+            ConfigError: `restore` was not called.
             RunFailedError: the weights are NaN.
         """
+        check_restored("stepped", restored=self._restored)
+        self._notes.before_step()
         self.step += 1
         try:
             self._controller.boundary(self.step, self._snapshot, over=False)
         except Stopped as stopped:
             self._stopped = stopped
+        self._notes.after_step()
 
     def _lacks_steps(self, *, is_over: bool) -> HpcTrainError | None:
         """What is wrong where an epoch is over, and no step has ever been counted."""

@@ -13,6 +13,7 @@ from hpc_train.config.schema import CheckpointConfig
 from hpc_train.config.words import did_you_mean
 from hpc_train.errors import ConfigError, RunFailedError
 
+_RESTORE = "write session.restore(model=model, optimizer=optimizer)"
 _STATES = ("state_dict", "load_state_dict")
 # What other libraries call what a Session does by itself.
 _BY_ITSELF = {
@@ -54,11 +55,13 @@ def check_opened(
 
 
 def check_objects(objects: Mapping[str, Any]) -> None:
-    """Refuse what has no state to keep.
+    """Refuse what has no state to keep, and nothing at all.
 
     Raises:
         ConfigError: naming it.
     """
+    if not objects:
+        raise ConfigError("session.restore() is given nothing to keep", _RESTORE)
     for name, item in objects.items():
         if missing := [method for method in _STATES if not callable(getattr(item, method, None))]:
             lacks = f"has no {' and no '.join(missing)}"
@@ -89,6 +92,20 @@ def check_entered(method: str, *, entered: bool) -> None:
             f"session.{method}() is used outside of the session's `with` block",
             "write: with hpc_train.Session.open(global_batch_size=64) as session:, and the loop"
             " in it",
+        )
+
+
+def check_restored(method: str, *, restored: bool) -> None:
+    """Refuse to train what nothing keeps: it would begin anew after each stop, behind its steps.
+
+    Raises:
+        ConfigError: naming the method.
+    """
+    if not restored:
+        raise ConfigError(
+            f"session.{method}() is used without session.restore(): nothing of the training is"
+            " kept, and after a stop it would begin anew",
+            f"{_RESTORE} in front of the loop, with whatever else has a state",
         )
 
 

@@ -20,7 +20,7 @@ from hpc_train.runs.checkpoints import newest_step
 from hpc_train.runs.events import Event, EventKind, append_event
 from hpc_train.runs.latest_link import link_latest
 from hpc_train.runs.layout import RunDir
-from hpc_train.runs.ranks import UNSAVED, ExitRecord, leave_note, read_exits
+from hpc_train.runs.ranks import UNSAVED, ExitRecord, leave_note, read_exits, read_notes
 from hpc_train.runs.registry import remember_root
 from hpc_train.runs.status import SESSION
 
@@ -60,6 +60,16 @@ class SessionHistory:
     def goes_on(self, step: int) -> None:
         """The ranks go on behind `step`."""
         self._tell(EventKind.RANKS_BEGAN, first_step=step)
+
+    def note(self, text: str) -> None:
+        """Have the run's history say this, once; without a supervisor the terminal as well."""
+        attempt = self._run.attempt(self._attempt)
+        if text in read_notes(attempt):
+            return
+        leave_note(attempt, text)
+        self._tell(EventKind.NOTE, text=text)
+        if self._tells:
+            print(f"note: {text}", file=sys.stderr, flush=True)  # noqa: T201 - the user's terminal
 
     def ends(self, first_step: int) -> None:
         """The attempt ends, as the ranks' records say; the first failure is the reason."""

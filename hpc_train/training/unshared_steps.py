@@ -20,22 +20,34 @@ def tell_fabric() -> None:
     _of_fabric = True
 
 
-def note_unshared(attempt: AttemptDir, *, ranks: int, barriers: int) -> None:
-    """Leave a note where no rank can have the gradients of another; on rank 0, before its second.
+def users_place() -> str:
+    """` (train.py:12)`: the line of the user's that is being executed; empty where there is none.
+
+    Of a file in this folder its name alone.
+    """
+    file, _, line = users_line().rpartition(":")
+    return f" ({shown_file(file)}:{line})" if file else ""
+
+
+def said_of_unshared(*, ranks: int, known: int) -> str:
+    """Where no rank can have the gradients of another, before its second step; else empty.
 
     Args:
-        attempt: Where it is left.
         ranks: How many there are.
-        barriers: That this process was at, which exchange nothing.
+        known: Exchanges of this process that were none of gradients, as barriers.
     """
     exchanges = exchanges_so_far()
-    if ranks < 2 or exchanges is None or exchanges > barriers:
-        return
-    file, _, line = users_line().rpartition(":")
-    where = f" ({shown_file(file)}:{line})" if file else ""
-    said = (
-        f"the {ranks} ranks exchanged nothing up to their second optimizer step{where}: each trains"
-        f" a model of its own; unless that is meant, {_SET_UP if _of_fabric else _WRAP}"
+    if ranks < 2 or exchanges is None or exchanges > known:
+        return ""
+    return (
+        f"the {ranks} ranks exchanged nothing up to their second optimizer step{users_place()}:"
+        " each trains a model of its own; unless that is meant,"
+        f" {_SET_UP if _of_fabric else _WRAP}"
     )
-    if said not in read_notes(attempt):
+
+
+def note_unshared(attempt: AttemptDir, *, ranks: int, known: int) -> None:
+    """Leave a note of that, once; on rank 0."""
+    said = said_of_unshared(ranks=ranks, known=known)
+    if said and said not in read_notes(attempt):
         leave_note(attempt, said)

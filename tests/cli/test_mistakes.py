@@ -153,7 +153,7 @@ __all__ = ["project"]
             "submit torchrun --nnodes 2 a.py",
             2,
             "torchrun stands where",
-            "hpc-train submit a.py (ar",
+            "hpc-train submit a.py --nodes 2 (ar",
         ),
         ("submit -m nets", 2, "No such option '-m'", "name the module's file"),
         ("submit cfg.yaml --wrap x", 2, "No such option '--wrap'", "train.py -- ARGUMENTS"),

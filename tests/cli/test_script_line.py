@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from pathlib import Path
 
@@ -42,3 +43,30 @@ def test_what_is_shown_is_taken(hpc, tmp_path: Path) -> None:
     assert shown.code == 0
     assert '"args": ["--lr", "a b"]' in shown.out
     assert "#SBATCH --time=1:00:00" in shown.out
+
+
+@pytest.mark.parametrize("command", ["run", "submit", "render"])
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("torchrun --nproc_per_node=2 train.py --lr 1", "train.py --gpus 2 -- --lr 1"),
+        ("torchrun --nnodes 3 --nproc-per-node 4 train.py", "train.py --nodes 3 --gpus 4"),
+        ("python -m torch.distributed.run --nproc_per_node 2 train.py", "train.py --gpus 2"),
+        ("srun -N 2 --ntasks-per-node 4 python train.py", "train.py --nodes 2 --gpus 4"),
+        ("accelerate launch --num_processes 4 train.py -a", "train.py --gpus 4 -- -a"),
+        ("--gpus 1 torchrun --nproc_per_node=2 train.py", "train.py --gpus 1"),
+        ("--nodes=2 torchrun --nproc_per_node=2 train.py", "train.py --gpus 2 --nodes=2"),
+        ("torchrun train.py --lr 1", "train.py -- --lr 1"),
+        ("torchrun --nproc_per_node=gpu train.py", "train.py"),
+        ("python train.py --gpus 2", "train.py --gpus 2"),
+    ],
+)
+def test_the_ranks_of_a_starter_are_in_the_line(
+    hpc, tmp_path: Path, command: str, typed: str, meant: str
+) -> None:
+    (tmp_path / "train.py").write_text("print(1)\n")
+    said = hpc(command, *shlex.split(typed))
+    assert said.code == 2
+    assert "hpc-train starts the ranks itself\n" in said.err
+    line = re.split(r"[;(\n]", said.err.partition("fix: hpc-train ")[2])[0].strip()
+    assert line == f"{command} {meant}"

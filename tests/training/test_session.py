@@ -19,7 +19,7 @@ import hpc_train
 from hpc_train import api
 from hpc_train.errors import ConfigError, HpcTrainError, RunFailedError
 from hpc_train.plan.states import RunState
-from hpc_train.runs.events import read_events
+from hpc_train.runs.events import EventKind, read_events
 from hpc_train.runs.layout import RunDir
 from hpc_train.runs.ranks import read_exits, read_heartbeat
 from hpc_train.training.session import Session
@@ -122,8 +122,10 @@ import sys
 import torch, hpc_train
 from torch.utils.data import DataLoader, TensorDataset
 data = TensorDataset(torch.ones(8, 1))
+model = torch.nn.Linear(1, 1)
 opened = hpc_train.Session.open(run_dir=sys.argv[1], global_batch_size=4, micro_batch_size=2)
 """
+ENTERED = "with opened as session:\n session.restore(model=model)\n"
 NO_STEP = "4 batches of this rank and no session.stepped()"
 
 
@@ -147,7 +149,7 @@ NO_STEP = "4 batches of this rank and no session.stepped()"
     ids=["whole epochs", "batches that are left early", "no epochs"],
 )
 def test_a_loop_that_never_calls_stepped_has_failed(tmp_path: Path, loop: str, told: str) -> None:
-    body = "with opened as session:\n" + textwrap.indent(loop, " ")
+    body = ENTERED + textwrap.indent(loop, " ")
     got = run_script(tmp_path, body)
     assert got.returncode == 1
     assert told in got.stderr
@@ -172,7 +174,7 @@ def test_a_loop_that_never_calls_stepped_has_failed(tmp_path: Path, loop: str, t
     ids=["evaluations alone", "a step an epoch", "less than a step", "a look", "no epoch"],
 )
 def test_a_loop_that_has_no_step_to_count_is_complete(tmp_path: Path, loop: str) -> None:
-    got = run_script(tmp_path, "with opened as session:\n" + textwrap.indent(loop, " "))
+    got = run_script(tmp_path, ENTERED + textwrap.indent(loop, " "))
     assert got.returncode == 0, got.stderr
 
 
@@ -180,7 +182,7 @@ def test_what_asked_the_attempt_before_to_stop_does_not_stop_the_next(tmp_path: 
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "stop").touch()
     loop = "for x in session.batches(DataLoader(data)): session.step_is_due and session.stepped()"
-    got = run_script(tmp_path, f"with opened as session:\n import time; time.sleep(1)\n {loop}")
+    got = run_script(tmp_path, f"{ENTERED} import time; time.sleep(1)\n {loop}")
     assert got.returncode == 0, got.stdout + got.stderr
     assert api.Run.find(str(tmp_path / "run")).status().step == 2
 
@@ -193,11 +195,52 @@ def test_a_session_that_is_not_entered_does_not_train(tmp_path: Path, method: st
     assert "write: with hpc_train.Session.open(global_batch_size=64) as session:" in got.stderr
 
 
-def run_script(tmp_path: Path, body: str) -> subprocess.CompletedProcess[str]:
+@pytest.mark.parametrize(
+    ("loop", "method"),
+    [
+        ("for x in session.batches(DataLoader(data)): session.stepped()", "batches"),
+        ("for _ in session.epochs(2): session.stepped()", "stepped"),
+        ("session.stepped()", "stepped"),
+    ],
+)
+def test_a_loop_that_nothing_keeps_does_not_train(tmp_path: Path, loop: str, method: str) -> None:
+    got = run_script(tmp_path, f"with opened as session:\n {loop}")
+    assert got.returncode == 1
+    assert f"session.{method}() is used without session.restore(): nothing of the" in got.stderr
+    assert "write session.restore(model=model, optimizer=optimizer) in front of" in got.stderr
+    assert api.Run.find(str(tmp_path / "run")).status().step == 0
+
+
+OWN_DATA = "the first step took no samples of session.batches (loop.py:12): an attempt"
+
+
+def test_samples_that_the_session_did_not_deal_are_noted_once(tmp_path: Path) -> None:
+    loop = "for _ in session.epochs(2):\n  for x in DataLoader(data):\n   session.stepped()"
+    got = run_script(tmp_path, ENTERED + textwrap.indent(loop, " "), cwd=tmp_path)
+    assert got.returncode == 0, got.stderr
+    (note,) = notes_of(tmp_path / "run")
+    assert OWN_DATA in note
+    assert got.stderr.count(f"note: {OWN_DATA}") == 1
+    dealt = "for x in session.batches(DataLoader(data)): session.step_is_due and session.stepped()"
+    (tmp_path / "other").mkdir()
+    assert run_script(tmp_path / "other", f"{ENTERED} {dealt}").returncode == 0
+    assert not notes_of(tmp_path / "other" / "run")
+
+
+def notes_of(run: Path) -> list[str]:
+    events = read_events(RunDir(run).events)
+    return [str(it.get("text")) for it in events if it.kind is EventKind.NOTE]
+
+
+def run_script(
+    tmp_path: Path, body: str, cwd: Path | None = None
+) -> subprocess.CompletedProcess[str]:
     (tmp_path / "loop.py").write_text(f"{LOOP}{body}\n")
     command = [sys.executable, str(tmp_path / "loop.py"), str(tmp_path / "run")]
     environment = {**os.environ, "XDG_STATE_HOME": str(tmp_path / "state")}
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=250)
+    return subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=250, cwd=cwd
+    )
 
 
 def test_without_a_run_directory_there_is_no_session() -> None:

@@ -31,7 +31,7 @@ def notes(folder: Path, *, ranks: int = 2, barriers: int = 0) -> list[str]:
     attempt = AttemptDir(folder)
     attempt.notes.unlink(missing_ok=True)
     for _ in range(2):  # told once
-        note_unshared(attempt, ranks=ranks, barriers=barriers)
+        note_unshared(attempt, ranks=ranks, known=barriers)
     return read_notes(attempt)
 
 
